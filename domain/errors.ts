@@ -1,0 +1,77 @@
+/**
+ * Every failure that the product can name. The same code travels from a rule (DomainError) through
+ * a workflow (ApplicationFailure.type) to the answer (problem+json `code`); nothing is decided by a text.
+ */
+export const ERROR_CODES = [
+  'invalid_parameter',
+  'missing_parameter',
+  'invalid_range',
+  'invalid_body',
+  'invalid_json',
+  'json_too_deep',
+  'invalid_encoding',
+  'invalid_protobuf',
+  'invalid_multipart',
+  'unknown_observation_type',
+  'export_window_too_large',
+  'unauthenticated',
+  'forbidden',
+  'not_found',
+  'route_not_found',
+  'method_not_allowed',
+  'not_acceptable',
+  'payload_too_large',
+  'too_many_items',
+  'uri_too_long',
+  'unsupported_media_type',
+  'run_not_cancellable',
+  'account_required',
+  'invalid_billing_file',
+  'rate_limited',
+  'service_unavailable',
+  'storage_full',
+  'workflow_engine_unavailable',
+  'internal_error',
+] as const;
+
+export type ErrorCode = (typeof ERROR_CODES)[number];
+
+/** One fault of one input field: where it came in, its path, and a sentence that names the remedy. */
+export interface FieldIssue {
+  in: 'query' | 'path' | 'body' | 'header';
+  field: string;
+  message: string;
+}
+
+/**
+ * A failure with a stable code and a sentence for people. Thrown by rules, queries and handlers; the API
+ * turns it into problem+json by the table in api/problem.ts.
+ */
+export class DomainError extends Error {
+  readonly code: ErrorCode;
+  readonly issues: readonly FieldIssue[];
+  /** Seconds after which a repeat can succeed; set on transient failures only. */
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(
+    code: ErrorCode,
+    sentence: string,
+    options: { issues?: readonly FieldIssue[]; retryAfterSeconds?: number; cause?: unknown } = {},
+  ) {
+    super(sentence, options.cause === undefined ? undefined : { cause: options.cause });
+    this.name = 'DomainError';
+    this.code = code;
+    this.issues = options.issues ?? [];
+    this.retryAfterSeconds = options.retryAfterSeconds;
+  }
+}
+
+/** A DomainError for one wrong field, in the shape that most callers need. */
+export function invalidField(
+  where: FieldIssue['in'],
+  field: string,
+  message: string,
+  code: ErrorCode = 'invalid_parameter',
+): DomainError {
+  return new DomainError(code, `${field}: ${message}`, { issues: [{ in: where, field, message }] });
+}

@@ -1,0 +1,161 @@
+/**
+ * One call to a model provider, as the product keeps it. Token classes are disjoint: input + cacheRead +
+ * cacheCreation + output are all the tokens of the call. Absent is not zero: a class that the client did not
+ * (or cannot) send is named in `usageMissing`, and a call without any usage is `unmetered`.
+ */
+import type { Pico } from '../money.js';
+import type { Biller, Provider } from '../providers.js';
+
+export type EventKind = 'otel_span' | 'observability_generation' | 'sdk_event';
+export type EventStatus = 'ok' | 'error' | 'cancelled' | 'blocked';
+export type CostSource = 'reported' | 'computed' | 'unpriced';
+export type InputSemantics = 'inclusive' | 'exclusive' | 'disjoint';
+
+/** Classes of tokens that have a price of their own. */
+export const TOKEN_CLASSES = [
+  'input',
+  'cache_read',
+  'cache_write_5m',
+  'cache_write_1h',
+  'output',
+  'input_audio',
+  'output_audio',
+] as const;
+export type TokenClass = (typeof TOKEN_CLASSES)[number];
+
+/**
+ * Disjoint token counts of one call, each 0…10^12. `cacheCreation` is the whole cache write; its split by
+ * lifetime is known only where the client sends it (both null otherwise, and it is priced as 5-minute write).
+ * `inputAudio` and `outputAudio` are disjoint parts too: they are not inside `input` and `output` for pricing,
+ * but the presented `input_tokens` and `output_tokens` include them.
+ */
+export interface TokenUsage {
+  input: number;
+  cacheRead: number;
+  cacheCreation: number;
+  cacheCreation5m: number | null;
+  cacheCreation1h: number | null;
+  output: number;
+  inputAudio: number;
+  outputAudio: number;
+  /** Subset of output, never added. */
+  reasoning: number;
+  /** The cached count as an inclusive provider reported it; equal to cacheRead, 0 for exclusive providers. */
+  cached: number;
+}
+
+/** Where a usage came from and what was decided about it (decisions.md 4 and 113). */
+export interface UsageOrigin {
+  /** The convention that the counts were read by, e.g. `otel`, `openinference`, `traceloop`, `langfuse`, `openai`. */
+  usageSource: string;
+  inputSemantics: InputSemantics;
+  /** Classes that this client cannot send, by name of TokenClass or `reasoning`. */
+  usageMissing: readonly string[];
+  /** The usage object as received, at most 1 KB of JSON text (decisions.md 129); null when there was none. */
+  usageRaw: string | null;
+}
+
+/** A call as mapped from any way in, before it is priced and stored. Strings are stripped already. */
+export interface CallRecord {
+  kind: EventKind;
+  provider: Provider;
+  billedBy: Biller;
+  /** True when the biller was told from a host; false when from the provider word or the model. */
+  billerFromHost: boolean;
+  model: string;
+  responseModel: string | null;
+  /** Microseconds since 1970-01-01Z of the start. */
+  startMicros: bigint;
+  endMicros: bigint;
+  /** The time as it enters the hash: the nanosecond text as sent, else UTC ISO with microseconds (row 17). */
+  hashTimestamp: string;
+  durationMs: number;
+  requestId: string | null;
+  /** The provider's own response id: what makes two spans one call. */
+  responseId: string | null;
+  sessionId: string;
+  teamId: string | null;
+  feature: string | null;
+  projectId: string | null;
+  userId: string | null;
+  environment: string | null;
+  serviceTier: string | null;
+  providerAccountId: string | null;
+  providerKeyId: string | null;
+  isBatch: boolean;
+  batchId: string | null;
+  stopReason: string;
+  status: EventStatus;
+  httpStatus: number | null;
+  blockedRuleId: string | null;
+  preventedPico: Pico | null;
+  /** Null when the client sent no usage at all. */
+  usage: TokenUsage | null;
+  origin: UsageOrigin;
+  /** Cost as the client reported it, pico-dollars. */
+  reportedCostPico: Pico | null;
+  /** Texts that policies scan: prompts, without system instructions, before any truncation. */
+  prompts: readonly string[];
+  payload: Json | null;
+  toolInput: Json | null;
+  toolOutput: Json | null;
+  service: Json | null;
+  /** Who told of it: OTel `service.name` and instrumentation scope, for ingest health. */
+  serviceName: string;
+  scopeName: string;
+  scopeVersion: string;
+  trace: SpanLink | null;
+}
+
+/** A span's place in its trace: 32 and 16 lower-case hex digits; the parent is null for a root. */
+export interface SpanLink {
+  traceId: string;
+  spanId: string;
+  parentSpanId: string | null;
+}
+
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** Why an item was not stored. */
+export const REJECTION_REASONS = [
+  'unknown_provider',
+  'invalid_number',
+  'timestamp_out_of_range',
+  'string_too_long',
+  'missing_field',
+  'invalid_field',
+] as const;
+export type RejectionReason = (typeof REJECTION_REASONS)[number];
+
+export interface Rejection {
+  /** Place of the item in its request, from 0. */
+  index: number;
+  reason: RejectionReason;
+  message: string;
+  serviceName: string;
+  scopeName: string;
+}
+
+/**
+ * What a request's items become: calls to store, rejected items, items that are not calls (ignored), and the
+ * trace links of ignored spans, which tell which calls are one.
+ */
+export interface MappedBatch {
+  calls: CallRecord[];
+  rejections: Rejection[];
+  ignored: number;
+  links: SpanLink[];
+}
+
+export const TOKENS_MAX = 1_000_000_000_000;
+export const DURATION_MS_MAX = 1_000_000_000;
+export const COST_USD_MAX = 1_000_000;
+export const MODEL_CHARS_MAX = 256;
+export const LABEL_CHARS_MAX = 256;
+export const ID_CHARS_MAX = 512;
+export const STOP_REASON_CHARS_MAX = 64;
+export const PAYLOAD_BYTES_MAX = 262_144;
+export const USAGE_RAW_BYTES_MAX = 1_024;
+/** Non-mapped attributes of a span that are kept in payload. */
+export const PAYLOAD_ATTRIBUTES_MAX = 256;
+export const INGEST_ITEMS_MAX = 10_000;

@@ -1,0 +1,91 @@
+/**
+ * Exact money. Inside the product an amount of dollars is a bigint count of pico-dollars (1e-12 USD), as
+ * numeric(24,12) is in SQL; it becomes a number only in wire.ts. Rates are pico-dollars per million tokens.
+ */
+
+/** Pico-dollars: 1 USD = 1_000_000_000_000n. */
+export type Pico = bigint;
+
+export const PICO_PER_USD = 1_000_000_000_000n;
+const PICO_DIGITS = 12;
+const TOKENS_PER_RATE_UNIT = 1_000_000n;
+
+const DECIMAL = /^([+-]?)(\d*)(?:\.(\d*))?(?:[eE]([+-]?\d{1,4}))?$/;
+
+/** Division of integers that rounds half to even; the divisor must be positive. */
+export function divideHalfEven(numerator: bigint, divisor: bigint): bigint {
+  const quotient = numerator / divisor;
+  const remainder = numerator % divisor;
+  const twice = (remainder < 0n ? -remainder : remainder) * 2n;
+  if (twice < divisor) return quotient;
+  const away = numerator < 0n ? quotient - 1n : quotient + 1n;
+  if (twice > divisor) return away;
+  return quotient % 2n === 0n ? quotient : away;
+}
+
+/**
+ * Reads a decimal text ("1.25", "-3e-7") as an integer scaled by 10^scale, rounded half to even where it has
+ * more digits. Returns undefined for what is not a finite decimal.
+ */
+export function parseScaled(text: string, scale: number): bigint | undefined {
+  const match = DECIMAL.exec(text.trim());
+  if (!match) return undefined;
+  const [, sign, whole = '', fraction = '', exponentText] = match;
+  if (whole === '' && fraction === '') return undefined;
+  const exponent = exponentText === undefined ? 0 : Number(exponentText);
+  const digits = BigInt(whole + fraction || '0');
+  const shift = scale - fraction.length + exponent;
+  if (shift > 400 || shift < -4000) return digits === 0n || shift < 0 ? 0n : undefined;
+  const magnitude =
+    shift >= 0 ? digits * 10n ** BigInt(shift) : divideHalfEven(digits, 10n ** BigInt(-shift));
+  return sign === '-' ? -magnitude : magnitude;
+}
+
+/** Dollars written as a decimal text → pico-dollars; undefined when it is not a number. */
+export function picoFromDecimal(text: string): Pico | undefined {
+  return parseScaled(text, PICO_DIGITS);
+}
+
+/**
+ * Dollars as a JSON number → pico-dollars, through the shortest decimal that names the double, which is what
+ * its writer meant. Undefined for NaN and infinities.
+ */
+export function picoFromNumber(usd: number): Pico | undefined {
+  return Number.isFinite(usd) ? picoFromDecimal(String(usd)) : undefined;
+}
+
+/** Pico-dollars → decimal text without trailing zeros, at least one digit before the point ("0.0012", "-3"). */
+export function decimalFromPico(pico: Pico): string {
+  const negative = pico < 0n;
+  const digits = (negative ? -pico : pico).toString().padStart(PICO_DIGITS + 1, '0');
+  const whole = digits.slice(0, -PICO_DIGITS);
+  const fraction = digits.slice(-PICO_DIGITS).replace(/0+$/, '');
+  return `${negative ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+/** Pico-dollars → the nearest double in dollars. For the wire only: never add these up. */
+export function usdNumberFromPico(pico: Pico): number {
+  return Number(decimalFromPico(pico));
+}
+
+/** Pico-dollars → whole cents, rounded half to even. */
+export function centsFromPico(pico: Pico): bigint {
+  return divideHalfEven(pico, PICO_PER_USD / 100n);
+}
+
+/**
+ * Exact product tokens × rate before any rounding, in pico-dollars × 1e6. Add these for a call's classes and
+ * round once with `picoFromTokenProduct`.
+ */
+export function tokenProduct(tokens: bigint, picoPerMtok: bigint): bigint {
+  return tokens * picoPerMtok;
+}
+
+/** Sum of token products → pico-dollars, rounded half to even once. */
+export function picoFromTokenProduct(product: bigint): Pico {
+  return divideHalfEven(product, TOKENS_PER_RATE_UNIT);
+}
+
+export function absPico(value: Pico): Pico {
+  return value < 0n ? -value : value;
+}

@@ -1,0 +1,104 @@
+/**
+ * Time as the product counts it: UTC, microseconds, half-open intervals. Inclusive dates of the interface are
+ * turned into half-open ones here and nowhere else.
+ */
+export const MICROS_PER_DAY = 86_400_000_000n;
+const MICROS_PER_MILLI = 1000n;
+
+const ISO =
+  /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|z|[+-]\d{2}:?\d{2})?)?$/;
+
+export interface Instant {
+  micros: bigint;
+  /** The text was a date without a time. */
+  dateOnly: boolean;
+}
+
+/**
+ * Reads ISO 8601. A time without an offset is UTC; digits after the microsecond are cut. Undefined for what is
+ * not a time of the calendar (a 30 February, an hour 25).
+ */
+export function parseInstant(text: string): Instant | undefined {
+  const match = ISO.exec(text.trim());
+  if (!match) return undefined;
+  const [, year, month, day, hour, minute, second, fraction, offset] = match;
+  const millis = Date.UTC(
+    Number(year),
+    Number(month) - 1,
+    Number(day),
+    Number(hour ?? 0),
+    Number(minute ?? 0),
+    Number(second ?? 0),
+  );
+  const date = new Date(millis);
+  if (Number.isNaN(millis) || Number(year) < 1) return undefined;
+  if (
+    date.getUTCFullYear() !== Number(year) ||
+    date.getUTCMonth() !== Number(month) - 1 ||
+    date.getUTCDate() !== Number(day)
+  )
+    return undefined;
+  if (Number(hour ?? 0) > 23 || Number(minute ?? 0) > 59 || Number(second ?? 0) > 59) return undefined;
+  const micros =
+    BigInt(millis) * MICROS_PER_MILLI + BigInt((fraction ?? '').padEnd(6, '0').slice(0, 6) || '0');
+  const offsetMinutes = offsetMinutesOf(offset);
+  if (offsetMinutes === undefined) return undefined;
+  return { micros: micros - BigInt(offsetMinutes) * 60_000_000n, dateOnly: hour === undefined };
+}
+
+function offsetMinutesOf(offset: string | undefined): number | undefined {
+  if (offset === undefined || offset === 'Z' || offset === 'z') return 0;
+  const hours = Number(offset.slice(1, 3));
+  const minutes = Number(offset.slice(-2));
+  if (hours > 14 || minutes > 59) return undefined;
+  return (offset[0] === '-' ? -1 : 1) * (hours * 60 + minutes);
+}
+
+/** Inclusive upper bound of the interface → exclusive bound: the next microsecond, or the next day for a date. */
+export function exclusiveEnd(instant: Instant): bigint {
+  return instant.dateOnly ? instant.micros + MICROS_PER_DAY : instant.micros + 1n;
+}
+
+/** Microseconds → RFC 3339 in UTC with six decimals, or none where they are zero. */
+export function isoFromMicros(micros: bigint): string {
+  const millis = micros / MICROS_PER_MILLI - (micros % MICROS_PER_MILLI < 0n ? 1n : 0n);
+  const date = new Date(Number(millis)).toISOString();
+  const sub = micros - millis * MICROS_PER_MILLI;
+  const fraction = `${date.slice(20, 23)}${sub.toString().padStart(3, '0')}`;
+  return fraction === '000000' ? `${date.slice(0, 19)}Z` : `${date.slice(0, 19)}.${fraction}Z`;
+}
+
+export function microsFromDate(date: Date): bigint {
+  return BigInt(date.getTime()) * MICROS_PER_MILLI;
+}
+
+/** Start of the UTC day that holds this time. */
+export function startOfDay(micros: bigint): bigint {
+  const rest = ((micros % MICROS_PER_DAY) + MICROS_PER_DAY) % MICROS_PER_DAY;
+  return micros - rest;
+}
+
+/** `YYYY-MM-DD` of the UTC day. */
+export function dayOf(micros: bigint): string {
+  return isoFromMicros(startOfDay(micros)).slice(0, 10);
+}
+
+/** First microsecond of a `YYYY-MM-DD` day. */
+export function microsOfDay(day: string): bigint {
+  const instant = parseInstant(day);
+  if (!instant?.dateOnly) throw new RangeError(`not a day: ${day}`);
+  return instant.micros;
+}
+
+export const GAP_PERIODS = ['7d', '30d', '90d'] as const;
+export type GapPeriod = (typeof GAP_PERIODS)[number];
+
+/**
+ * The window of a gap period: that many complete UTC days and the current one as far as it has come,
+ * half-open, so a bill that ends yesterday is inside as a whole.
+ */
+export function gapWindow(period: GapPeriod, nowMicros: bigint): { start: bigint; end: bigint } {
+  const today = startOfDay(nowMicros);
+  const days = BigInt(Number.parseInt(period, 10));
+  return { start: today - days * MICROS_PER_DAY, end: today + MICROS_PER_DAY };
+}
