@@ -90,9 +90,7 @@ create table event_payloads (
 ) partition by range (timestamp);
 select protect_tenant_table('event_payloads', 'select, insert, update');
 
--- Partitions of both tables. Ingest never runs DDL: the owner makes them ahead (db/queries/partitions.ts).
-create table events_old partition of events for values from (minvalue) to ('2020-01-01');
-create table event_payloads_old partition of event_payloads for values from (minvalue) to ('2020-01-01');
+-- Partitions are made by the owner, ahead of time (db/partitions.ts): ingest never runs DDL.
 
 -- Spans seen: those that are calls (event_id set) and the ignored ones between them. A response id belongs to one
 -- call of a biller, a span to one row; what conflicts here is another telling of the same call.

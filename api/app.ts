@@ -1,0 +1,177 @@
+import Router, { type RouterContext } from '@koa/router';
+import Koa, { type Context } from 'koa';
+import { DomainError } from '../domain/errors.js';
+import { OrgDb } from '../db/orgDb.js';
+import { assertAllowed, Authenticator } from './auth.js';
+import { billingEndpoints } from './billing/endpoints.js';
+import { IncomingBody, JSON_BODY_BYTES_MAX, parseJson } from './body.js';
+import { dashboardEndpoints } from './dashboard/endpoints.js';
+import type { ApiDeps } from './deps.js';
+import { docsRoutes } from './docs.js';
+import type { Caller, Endpoint, EndpointResponse } from './endpoint.js';
+import { eventEndpoints } from './events/endpoints.js';
+import { healthRoutes } from './health.js';
+import { ingestEndpoints } from './ingest/endpoints.js';
+import { buildOpenApi } from './openapi.js';
+import { pricingEndpoints } from './pricing/endpoints.js';
+import { presentProblem, statusOf } from './problem.js';
+import { readQuery, validate } from './query.js';
+import { reconciliationEndpoints } from './reconciliation/endpoints.js';
+import { requestContext, requestIdFrom } from './requestContext.js';
+import { usageEndpoints } from './usage/endpoints.js';
+
+/** Longest address that is read (decisions.md 108). */
+const URL_BYTES_MAX = 8_192;
+
+/** The whole HTTP surface. */
+export const ENDPOINTS: readonly Endpoint[] = [
+  ...ingestEndpoints,
+  ...eventEndpoints,
+  ...usageEndpoints,
+  ...dashboardEndpoints,
+  ...pricingEndpoints,
+  ...billingEndpoints,
+  ...reconciliationEndpoints,
+];
+
+/** The application: every endpoint behind one error writer, one authentication and one log line a request. */
+export function createApp(deps: ApiDeps): Koa {
+  const app = new Koa();
+  app.silent = true;
+  const authenticator = new Authenticator(deps.database, deps.nowMicros);
+  const router = new Router();
+  for (const endpoint of ENDPOINTS) mount(router, endpoint, deps, authenticator);
+  healthRoutes(router, deps);
+  docsRoutes(router, buildOpenApi(ENDPOINTS, deps.settings));
+  app.use((ctx, next) => answer(ctx, next, deps));
+  app.use(router.routes());
+  app.use((ctx) => {
+    const allowed = allowedMethods(router, ctx.path);
+    if (allowed.length === 0) throw new DomainError('route_not_found', `there is nothing at ${ctx.path.slice(0, 200)}`);
+    ctx.set('Allow', allowed.join(', '));
+    if (ctx.method === 'OPTIONS') {
+      ctx.status = 204;
+      return;
+    }
+    throw new DomainError('method_not_allowed', `${ctx.method} is not possible here; use ${allowed.join(' or ')}`);
+  });
+  return app;
+}
+
+/** Wraps a request: id, context, log line, metrics, and the only writer of error bodies. */
+async function answer(ctx: Context, next: () => Promise<unknown>, deps: ApiDeps): Promise<void> {
+  const started = process.hrtime.bigint();
+  const requestId = requestIdFrom(ctx.headers['x-request-id'], Number(deps.nowMicros() / 1000n));
+  ctx.state['requestId'] = requestId;
+  ctx.set('X-Request-Id', requestId);
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set('X-Content-Type-Options', 'nosniff');
+  await requestContext.run({ requestId }, async () => {
+    try {
+      if (Buffer.byteLength(ctx.url) > URL_BYTES_MAX) {
+        throw new DomainError('uri_too_long', `the address is longer than ${URL_BYTES_MAX} bytes`);
+      }
+      await next();
+    } catch (error) {
+      writeProblem(ctx, error, requestId, deps);
+    }
+    const seconds = Number(process.hrtime.bigint() - started) / 1e9;
+    const operation = String(ctx.state['operation'] ?? 'none');
+    deps.metrics.httpDuration.observe({ operation, status: String(ctx.status) }, seconds);
+    deps.logger.info({ method: ctx.method, path: ctx.path.slice(0, 256), status: ctx.status, ms: Math.round(seconds * 1000) }, 'request');
+  });
+}
+
+function writeProblem(ctx: Context, error: unknown, requestId: string, deps: ApiDeps): void {
+  const problem = presentProblem(error, requestId);
+  if (problem.status === 500) deps.logger.error({ err: error, path: ctx.path.slice(0, 256) }, 'request failed: this is a bug');
+  else if (problem.status >= 503) deps.logger.warn({ err: error }, 'request refused for now');
+  ctx.status = problem.status;
+  if (problem.status === 401) ctx.set('WWW-Authenticate', 'Bearer realm="api", error="invalid_token"');
+  if (problem.status === 415) ctx.set('Accept-Encoding', 'gzip, deflate');
+  const retryAfter = error instanceof DomainError ? error.retryAfterSeconds : undefined;
+  if (problem.status === 503 || problem.status === 429) ctx.set('Retry-After', String(retryAfter ?? 2));
+  ctx.set('Content-Type', 'application/problem+json');
+  ctx.body = JSON.stringify(problem);
+}
+
+function mount(router: Router, endpoint: Endpoint, deps: ApiDeps, authenticator: Authenticator): void {
+  const handler = (ctx: RouterContext) => serve(ctx, endpoint, deps, authenticator);
+  for (const path of [endpoint.path, ...(endpoint.aliases ?? [])]) {
+    const pattern = path.replace(/\{(\w+)\}/g, ':$1');
+    router[endpoint.method](pattern, handler);
+  }
+}
+
+async function serve(ctx: RouterContext, endpoint: Endpoint, deps: ApiDeps, authenticator: Authenticator): Promise<void> {
+  ctx.state['operation'] = endpoint.operationId;
+  let caller: Caller | undefined;
+  if (!('public' in endpoint.access)) {
+    const basic = endpoint.authSchemes?.includes('basic') ?? false;
+    caller = await authenticator.authenticate(ctx.headers.authorization, basic);
+    const context = requestContext.getStore();
+    if (context) context.orgId = caller.orgId;
+    assertAllowed(caller, endpoint.access.scope);
+  }
+  const abort = new AbortController();
+  ctx.res.once('close', () => abort.abort());
+  const incoming = new IncomingBody(ctx.req);
+  const response = await endpoint.handle(
+    {
+      query: endpoint.query ? validate(endpoint.query, readQuery(ctx.querystring), 'query') : {},
+      params: endpoint.params ? validate(endpoint.params, ctx.params, 'path') : {},
+      body: endpoint.body ? validate(endpoint.body, await readJsonBody(incoming), 'body') : undefined,
+      incoming,
+      header: (name) => headerOf(ctx, name),
+      requestId: String(ctx.state['requestId']),
+      caller: caller as Caller,
+      orgDb: caller ? new OrgDb(deps.database, caller.orgId) : (undefined as unknown as OrgDb),
+      signal: abort.signal,
+    },
+    deps,
+  );
+  send(ctx, endpoint, response, deps);
+}
+
+function headerOf(ctx: RouterContext, name: string): string | undefined {
+  const value = ctx.headers[name.toLowerCase()];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+async function readJsonBody(incoming: IncomingBody): Promise<unknown> {
+  const type = incoming.mediaType;
+  if (type !== '' && type !== 'application/json' && !type.endsWith('+json')) {
+    throw new DomainError('unsupported_media_type', `content-type: ${type.slice(0, 60)} is not read here; send application/json`);
+  }
+  return parseJson(await incoming.bytes(JSON_BODY_BYTES_MAX));
+}
+
+function send(ctx: RouterContext, endpoint: Endpoint, response: EndpointResponse, deps: ApiDeps): void {
+  for (const [name, value] of Object.entries(response.headers ?? {})) ctx.set(name, value);
+  ctx.status = response.status;
+  if (response.content) {
+    ctx.set('Content-Type', response.content.type);
+    ctx.body = response.content.data;
+    return;
+  }
+  if (response.body === undefined) {
+    ctx.body = null;
+    ctx.status = response.status;
+    return;
+  }
+  const schema = endpoint.responses[response.status]?.schema;
+  if (deps.settings.checkResponses) {
+    if (!schema) throw new Error(`${endpoint.operationId} answered ${response.status}, which it does not declare`);
+    schema.parse(response.body);
+  }
+  ctx.set('Content-Type', 'application/json');
+  ctx.body = JSON.stringify(response.body);
+}
+
+function allowedMethods(router: Router, path: string): string[] {
+  const methods = new Set<string>();
+  for (const layer of router.stack) if (layer.match(path)) for (const method of layer.methods) methods.add(method);
+  return [...methods];
+}
+
+export { statusOf };

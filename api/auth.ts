@@ -1,0 +1,99 @@
+import { LRUCache } from 'lru-cache';
+import { parseKey } from '../domain/access/keyFormat.js';
+import { ADMIN_ONLY_SCOPES, allowsScope, type Scope } from '../domain/access/scopes.js';
+import { DomainError } from '../domain/errors.js';
+import type { Database } from '../db/client.js';
+import { findKey, type StoredKey, touchKeys } from '../db/queries/keys.js';
+import { hashSecret, sameDigest } from '../platform/keyMaterial.js';
+import type { Caller } from './endpoint.js';
+
+/** How long a key's row is trusted without asking again: the backstop for a revocation. */
+const KEY_CACHE_MS = 5_000;
+const KEY_CACHE_ENTRIES = 10_000;
+/** A key's last use is written at most this often. */
+const TOUCH_INTERVAL_MS = 60_000;
+
+const REFUSAL = 'a valid API key is needed: send the header Authorization: Bearer <key>';
+
+/** Tells the caller from the Authorization header, with a short-lived cache in front of the keys table. */
+export class Authenticator {
+  readonly #database: Database;
+  readonly #now: () => bigint;
+  readonly #cache = new LRUCache<string, { key: StoredKey | undefined }>({ max: KEY_CACHE_ENTRIES, ttl: KEY_CACHE_MS });
+  readonly #verified = new LRUCache<string, string>({ max: KEY_CACHE_ENTRIES });
+  readonly #touched = new Map<string, number>();
+
+  constructor(database: Database, now: () => bigint) {
+    this.#database = database;
+    this.#now = now;
+  }
+
+  /**
+   * The caller behind an Authorization header; `basic` also takes HTTP Basic with the key as the password.
+   * Error: unauthenticated, the same for every cause.
+   */
+  async authenticate(header: string | undefined, basic: boolean): Promise<Caller> {
+    const token = readToken(header, basic);
+    const parsed = token === undefined ? undefined : this.#parse(token);
+    if (!parsed) throw new DomainError('unauthenticated', REFUSAL);
+    const key = await this.#load(parsed.keyId);
+    const digest = Buffer.from(parsed.digest, 'base64');
+    if (!key || !sameDigest(key.secretHash, digest) || !this.#isLive(key)) throw new DomainError('unauthenticated', REFUSAL);
+    this.#touch(key.id);
+    return {
+      keyId: key.id,
+      orgId: key.orgId,
+      allows: (scope) => allowsScope(key.role, key.scopes, scope),
+    };
+  }
+
+  /** The key's id and the digest of its secret; remembered, since the same key comes with every request. */
+  #parse(token: string): { keyId: string; digest: string } | undefined {
+    const known = this.#verified.get(token);
+    if (known !== undefined) return { keyId: known.slice(0, 14), digest: known.slice(14) };
+    const parsed = parseKey(token);
+    if (!parsed) return undefined;
+    const digest = hashSecret(parsed.secret).toString('base64');
+    this.#verified.set(token, parsed.keyId + digest);
+    return { keyId: parsed.keyId, digest };
+  }
+
+  async #load(keyId: string): Promise<StoredKey | undefined> {
+    const cached = this.#cache.get(keyId);
+    if (cached) return cached.key;
+    const key = await findKey(this.#database, keyId);
+    this.#cache.set(keyId, { key });
+    return key;
+  }
+
+  #isLive(key: StoredKey): boolean {
+    const now = this.#now();
+    return (key.revokedAtMicros === null || key.revokedAtMicros > now) && (key.expiresAtMicros === null || key.expiresAtMicros > now);
+  }
+
+  #touch(keyId: string): void {
+    const now = Number(this.#now() / 1000n);
+    const last = this.#touched.get(keyId) ?? 0;
+    if (now - last < TOUCH_INTERVAL_MS) return;
+    if (this.#touched.size >= KEY_CACHE_ENTRIES) this.#touched.clear();
+    this.#touched.set(keyId, now);
+    // A missed note of use harms nobody, so it neither delays nor fails the request.
+    touchKeys(this.#database, [keyId]).catch(() => undefined);
+  }
+}
+
+function readToken(header: string | undefined, basic: boolean): string | undefined {
+  if (header === undefined) return undefined;
+  const bearer = /^Bearer +(\S+) *$/i.exec(header)?.[1];
+  if (bearer !== undefined || !basic) return bearer;
+  const encoded = /^Basic +([A-Za-z0-9+/=_-]+) *$/i.exec(header)?.[1];
+  if (encoded === undefined) return undefined;
+  const decoded = Buffer.from(encoded, 'base64').toString('latin1');
+  return decoded.slice(decoded.indexOf(':') + 1);
+}
+
+/** Refuses a caller that lacks a scope. Error: forbidden, with the words that the specification gives for admin. */
+export function assertAllowed(caller: Caller, scope: Scope): void {
+  if (caller.allows(scope)) return;
+  throw new DomainError('forbidden', ADMIN_ONLY_SCOPES.has(scope) ? 'admin role required' : `the key lacks the scope ${scope}`);
+}

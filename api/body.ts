@@ -1,0 +1,165 @@
+import type { IncomingMessage } from 'node:http';
+import { Readable } from 'node:stream';
+import { createGunzip, createInflate, gunzipSync, inflateSync } from 'node:zlib';
+import { DomainError } from '../domain/errors.js';
+
+/** Deepest nesting that a JSON body may have (decisions.md 108). */
+export const JSON_DEPTH_MAX = 64;
+/** JSON bodies outside ingest. */
+export const JSON_BODY_BYTES_MAX = 1_048_576;
+/** Up to here inflating at once is quicker than a stream and blocks for no longer than a parse. */
+const SYNC_INFLATE_BYTES_MAX = 262_144;
+
+type Encoding = 'identity' | 'gzip' | 'deflate';
+
+/** A request's body that has not been read. */
+export class IncomingBody {
+  readonly #request: IncomingMessage;
+
+  constructor(request: IncomingMessage) {
+    this.#request = request;
+  }
+
+  /** Media type in lower case without parameters; '' when the header is absent. */
+  get mediaType(): string {
+    return (this.#request.headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? '';
+  }
+
+  get contentType(): string {
+    return this.#request.headers['content-type'] ?? '';
+  }
+
+  /** The raw request stream, for bodies that are streamed through (multipart). */
+  get stream(): Readable {
+    return this.#request;
+  }
+
+  /**
+   * The whole body, inflated. Errors: payload_too_large beyond `maxBytes` on the wire or inflated;
+   * unsupported_media_type for an encoding other than gzip and deflate; invalid_encoding for broken compression.
+   */
+  async bytes(maxBytes: number): Promise<Buffer> {
+    const encoding = readEncoding(this.#request.headers['content-encoding']);
+    const declared = Number(this.#request.headers['content-length'] ?? 0);
+    if (declared > maxBytes) throw tooLarge(maxBytes);
+    const raw = await collect(this.#request, maxBytes);
+    return encoding === 'identity' ? raw : inflate(raw, encoding, maxBytes);
+  }
+}
+
+function readEncoding(header: string | undefined): Encoding {
+  const name = (header ?? '').trim().toLowerCase();
+  if (name === '' || name === 'identity') return 'identity';
+  if (name === 'gzip' || name === 'x-gzip') return 'gzip';
+  if (name === 'deflate') return 'deflate';
+  throw new DomainError('unsupported_media_type', `content-encoding: ${name.slice(0, 40)} is not read; send gzip, deflate or none`, {
+    issues: [{ in: 'header', field: 'content-encoding', message: 'send gzip, deflate or none' }],
+  });
+}
+
+function tooLarge(maxBytes: number): DomainError {
+  return new DomainError('payload_too_large', `the body is larger than ${maxBytes} bytes, on the wire or inflated; send it in parts`);
+}
+
+/** Reads a stream into one buffer. On excess it stops listening and leaves the rest to the server, which drains it. */
+function collect(stream: Readable, maxBytes: number): Promise<Buffer> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const finish = (done: () => void) => {
+      stream.off('data', onData);
+      stream.off('end', onEnd);
+      stream.off('error', onError);
+      stream.off('close', onClose);
+      done();
+    };
+    const onData = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size <= maxBytes) {
+        chunks.push(chunk);
+        return;
+      }
+      finish(() => {
+        stream.pause();
+        reject(tooLarge(maxBytes));
+      });
+    };
+    const onEnd = () => finish(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    const cut = () => new DomainError('invalid_body', 'the body ended before it was complete; send it again');
+    const onError = () => finish(() => reject(cut()));
+    const onClose = () => finish(() => reject(cut()));
+    stream.on('data', onData);
+    stream.on('end', onEnd);
+    stream.on('error', onError);
+    stream.on('close', onClose);
+  });
+}
+
+function inflateFailure(error: unknown, maxBytes: number): DomainError {
+  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : '';
+  if (code === 'ERR_BUFFER_TOO_LARGE') return tooLarge(maxBytes);
+  return new DomainError('invalid_encoding', 'the body does not inflate as its content-encoding says; compress it again');
+}
+
+async function inflate(raw: Buffer, encoding: 'gzip' | 'deflate', maxBytes: number): Promise<Buffer> {
+  if (raw.length <= SYNC_INFLATE_BYTES_MAX) {
+    try {
+      const limit = { maxOutputLength: maxBytes };
+      return encoding === 'gzip' ? gunzipSync(raw, limit) : inflateSync(raw, limit);
+    } catch (error) {
+      throw inflateFailure(error, maxBytes);
+    }
+  }
+  const inflater = encoding === 'gzip' ? createGunzip() : createInflate();
+  const source = Readable.from([raw]).pipe(inflater);
+  const broken = new Promise<never>((_, reject) => {
+    inflater.once('error', (error) => reject(inflateFailure(error, maxBytes)));
+  });
+  try {
+    return await Promise.race([collect(source, maxBytes), broken]);
+  } finally {
+    inflater.destroy();
+  }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/**
+ * Refuses JSON that nests deeper than `JSON_DEPTH_MAX`, by looking at its bytes: what walks the parsed value later
+ * (stripping, storage) would overflow on it.
+ */
+export function assertJsonDepth(bytes: Uint8Array): void {
+  let depth = 0;
+  for (let i = 0; i < bytes.length; i += 1) {
+    const byte = bytes[i];
+    if (byte === QUOTE) {
+      i += 1;
+      while (i < bytes.length && bytes[i] !== QUOTE) i += bytes[i] === BACKSLASH ? 2 : 1;
+    } else if (byte === 0x7b || byte === 0x5b) {
+      depth += 1;
+      if (depth > JSON_DEPTH_MAX) {
+        throw new DomainError('json_too_deep', `the JSON body nests deeper than ${JSON_DEPTH_MAX} levels; flatten it`);
+      }
+    } else if (byte === 0x7d || byte === 0x5d) {
+      depth -= 1;
+    }
+  }
+}
+
+/**
+ * Bytes → JSON value. Invalid UTF-8 is decoded with replacement characters (they are stripped later), a byte order
+ * mark is skipped. Errors: invalid_json with the place, json_too_deep.
+ */
+export function parseJson(bytes: Buffer): unknown {
+  assertJsonDepth(bytes);
+  const start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
+  const text = bytes.toString('utf8', start);
+  if (text.trim() === '') throw new DomainError('invalid_json', 'the body is empty; send a JSON value');
+  try {
+    return JSON.parse(text) as unknown;
+  } catch (error) {
+    const reason = error instanceof Error ? error.message.slice(0, 200).replace(/[^\x20-\x7e]/g, '?') : '';
+    throw new DomainError('invalid_json', `the body is not JSON: ${reason}`);
+  }
+}

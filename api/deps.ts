@@ -1,0 +1,36 @@
+import type { Logger } from 'pino';
+import type { Database } from '../db/client.js';
+import type { PriceBook } from '../domain/pricing/priceBook.js';
+import type { IngestWriter } from '../db/ingestWriter.js';
+import type { Metrics } from '../platform/metrics.js';
+
+/** What the handlers are given; made in bin/, where everything is wired. */
+export interface ApiDeps {
+  database: Database;
+  /** The prices in force, refreshed behind the scenes. */
+  prices: { current(): PriceBook };
+  ingest: IngestWriter;
+  /** The time now, microseconds since 1970. */
+  nowMicros(): bigint;
+  logger: Logger;
+  metrics: Metrics;
+  /** Wakes the dispatcher after a commit that left something in the outbox; best effort. */
+  kickDispatcher(): void;
+  /** Health of what runs beside the API, for /readyz. */
+  engineStatus(): Promise<'up' | 'degraded'>;
+  settings: ApiSettings;
+}
+
+export interface ApiSettings {
+  ingestMaxBodyBytes: number;
+  /** Oldest accepted event time in microseconds. */
+  oldestEventMicros: bigint;
+  metricsToken: string | undefined;
+  /** /metrics needs no token when the service listens on loopback only. */
+  loopback: boolean;
+  /** Check each response against its schema: on in tests. */
+  checkResponses: boolean;
+  /** The address that users see, without a trailing slash. */
+  baseUrl: string;
+  version: string;
+}

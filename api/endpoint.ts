@@ -1,0 +1,94 @@
+import type { Readable } from 'node:stream';
+import type { z } from 'zod';
+import type { Scope } from '../domain/access/scopes.js';
+import type { ErrorCode } from '../domain/errors.js';
+import type { OrgDb } from '../db/orgDb.js';
+import type { ApiDeps } from './deps.js';
+import type { IncomingBody } from './body.js';
+
+/** Who may call: everybody, or a key that holds the scope. An endpoint without one does not compile. */
+export type Access = { public: true } | { scope: Scope };
+
+export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
+
+/** The key behind a request. */
+export interface Caller {
+  keyId: string;
+  orgId: string;
+  /** May read payloads: asked for by include_payload. */
+  allows(scope: Scope): boolean;
+}
+
+export interface EndpointRequest<Q, P, B> {
+  query: Q;
+  params: P;
+  body: B;
+  /** The request's unread body, for endpoints that stream it; with `body` declared it is spent. */
+  incoming: IncomingBody;
+  header(name: string): string | undefined;
+  requestId: string;
+  /** Present on every endpoint that is not public. */
+  caller: Caller;
+  orgDb: OrgDb;
+  /** Aborted when the client goes away. */
+  signal: AbortSignal;
+}
+
+export interface EndpointResponse {
+  status: number;
+  headers?: Record<string, string>;
+  /** JSON body; undefined sends none. */
+  body?: unknown;
+  /** Bytes or a stream instead of JSON, with its content type. */
+  content?: { type: string; data: Readable | Buffer | string };
+}
+
+interface ResponseDoc {
+  description: string;
+  schema?: z.ZodType;
+  contentType?: string;
+  headers?: Record<string, string>;
+}
+
+export interface EndpointDefinition<Q extends z.ZodType, P extends z.ZodType, B extends z.ZodType> {
+  operationId: string;
+  method: HttpMethod;
+  /** OpenAPI form, e.g. `/api/v1/events/{id}`. */
+  path: string;
+  /** Other paths with the same handler, not listed in the documents. */
+  aliases?: readonly string[];
+  tag: string;
+  summary: string;
+  description?: string;
+  access: Access;
+  /** How the key travels: bearer, or Basic with the key as the password for clients that know no other way. */
+  authSchemes?: readonly ('bearer' | 'basic')[];
+  query?: Q;
+  params?: P;
+  /** JSON body, read and parsed before the handler. */
+  body?: B;
+  /** Media types of a body that the handler reads itself, for the documents. */
+  streams?: Record<string, z.ZodType | 'binary'>;
+  responses: Record<number, ResponseDoc>;
+  /** The only codes that the handler may throw besides those of every endpoint. */
+  problems: readonly ErrorCode[];
+  handle(
+    request: EndpointRequest<z.output<Q>, z.output<P>, z.output<B>>,
+    deps: ApiDeps,
+  ): Promise<EndpointResponse>;
+}
+
+/** An endpoint with its types erased, as the application lists them. */
+export type Endpoint = Omit<EndpointDefinition<z.ZodType, z.ZodType, z.ZodType>, 'handle'> & {
+  // biome-ignore lint/suspicious/noExplicitAny: the schemas beside it have just parsed what the handler takes
+  handle(request: EndpointRequest<any, any, any>, deps: ApiDeps): Promise<EndpointResponse>;
+};
+
+/** One endpoint: access, schemas, problems and handler in one object, from which the OpenAPI document is made too. */
+export function defineEndpoint<
+  Q extends z.ZodType = z.ZodType<unknown>,
+  P extends z.ZodType = z.ZodType<unknown>,
+  B extends z.ZodType = z.ZodType<unknown>,
+>(definition: EndpointDefinition<Q, P, B>): Endpoint {
+  return definition;
+}

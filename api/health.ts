@@ -1,0 +1,35 @@
+import type Router from '@koa/router';
+import { DomainError } from '../domain/errors.js';
+import { pingDatabase } from '../db/queries/health.js';
+import type { ApiDeps } from './deps.js';
+
+/**
+ * `/healthz` (the process answers), `/readyz` (Postgres and migrations; the workflow engine is reported and does not
+ * fail it, since the API works without it) and `/metrics`.
+ */
+export function healthRoutes(router: Router, deps: ApiDeps): void {
+  router.get('/healthz', (ctx) => {
+    ctx.state['operation'] = 'healthz';
+    ctx.body = { status: 'ok' };
+  });
+
+  router.get('/readyz', async (ctx) => {
+    ctx.state['operation'] = 'readyz';
+    const [database, engine] = await Promise.all([pingDatabase(deps.database), deps.engineStatus()]);
+    const ready = database === 'up';
+    ctx.status = ready ? 200 : 503;
+    if (!ready) ctx.set('Retry-After', '2');
+    ctx.body = { status: ready ? (engine === 'up' ? 'ok' : 'degraded') : 'unavailable', postgres: database, temporal: engine };
+  });
+
+  router.get('/metrics', async (ctx) => {
+    ctx.state['operation'] = 'metrics';
+    const { loopback, metricsToken } = deps.settings;
+    const authorized = metricsToken === undefined ? loopback : ctx.headers.authorization === `Bearer ${metricsToken}`;
+    if (!authorized) {
+      throw new DomainError('unauthenticated', 'metrics need the header Authorization: Bearer <METRICS_TOKEN>');
+    }
+    ctx.set('Content-Type', deps.metrics.registry.contentType);
+    ctx.body = await deps.metrics.registry.metrics();
+  });
+}

@@ -1,0 +1,119 @@
+import { z } from 'zod';
+import { createDocument, type ZodOpenApiObject, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
+import { ERROR_CODES, type ErrorCode } from '../domain/errors.js';
+import type { ApiSettings } from './deps.js';
+import type { Endpoint } from './endpoint.js';
+import { statusOf, titleOf } from './problem.js';
+
+const problemSchema = z
+  .strictObject({
+    type: z.string(),
+    title: z.string(),
+    status: z.int(),
+    detail: z.string(),
+    instance: z.string(),
+    code: z.enum(ERROR_CODES),
+    message: z.string(),
+    request_id: z.string(),
+    errors: z
+      .array(z.strictObject({ in: z.enum(['query', 'path', 'body', 'header']), field: z.string(), message: z.string() }))
+      .optional(),
+  })
+  .meta({ id: 'Problem', description: 'RFC 9457 problem details; `code` is stable.' });
+
+/** Codes that an endpoint can answer beside those that it lists. */
+function commonProblems(endpoint: Endpoint): ErrorCode[] {
+  const codes: ErrorCode[] = ['internal_error', 'service_unavailable', 'uri_too_long'];
+  if (!('public' in endpoint.access)) codes.push('unauthenticated', 'forbidden');
+  if (endpoint.query || endpoint.params) codes.push('invalid_parameter');
+  if (endpoint.body) codes.push('invalid_json', 'json_too_deep', 'invalid_body', 'invalid_encoding', 'payload_too_large', 'unsupported_media_type');
+  return codes;
+}
+
+function problemResponses(endpoint: Endpoint): Record<string, object> {
+  const byStatus = new Map<number, ErrorCode[]>();
+  for (const code of new Set<ErrorCode>([...endpoint.problems, ...commonProblems(endpoint)])) {
+    const status = statusOf(code);
+    byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
+  }
+  return Object.fromEntries(
+    [...byStatus].map(([status, codes]) => [
+      String(status),
+      {
+        description: codes.map((code) => `${titleOf(code)} (\`${code}\`)`).join('; '),
+        content: { 'application/problem+json': { schema: problemSchema } },
+      },
+    ]),
+  );
+}
+
+function successResponses(endpoint: Endpoint): Record<string, object> {
+  return Object.fromEntries(
+    Object.entries(endpoint.responses).map(([status, doc]) => {
+      const contentType = doc.contentType ?? 'application/json';
+      const schema = doc.schema ?? (doc.contentType ? { type: 'string' as const } : undefined);
+      const headers = doc.headers
+        ? { headers: Object.fromEntries(Object.entries(doc.headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }])) }
+        : {};
+      return [status, { description: doc.description, ...headers, ...(schema ? { content: { [contentType]: { schema } } } : {}) }];
+    }),
+  );
+}
+
+function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
+  const schemes = endpoint.authSchemes ?? ['bearer'];
+  const content = endpoint.streams
+    ? Object.fromEntries(
+        Object.entries(endpoint.streams).map(([type, schema]) => [
+          type,
+          { schema: schema === 'binary' ? { type: 'string' as const, format: 'binary' } : schema },
+        ]),
+      )
+    : endpoint.body
+      ? { 'application/json': { schema: endpoint.body } }
+      : undefined;
+  return {
+    operationId: endpoint.operationId,
+    summary: endpoint.summary,
+    ...(endpoint.description ? { description: endpoint.description } : {}),
+    tags: [endpoint.tag],
+    security: 'public' in endpoint.access ? [] : schemes.map((scheme) => ({ [scheme]: [] })),
+    ...('public' in endpoint.access ? {} : { 'x-scope': endpoint.access.scope }),
+    ...(endpoint.query || endpoint.params
+      ? {
+          requestParams: {
+            ...(endpoint.query ? { query: endpoint.query as z.ZodObject } : {}),
+            ...(endpoint.params ? { path: endpoint.params as z.ZodObject } : {}),
+          },
+        }
+      : {}),
+    ...(content ? { requestBody: { required: true, content } } : {}),
+    responses: { ...successResponses(endpoint), ...problemResponses(endpoint) },
+  } as ZodOpenApiOperationObject;
+}
+
+/** The OpenAPI 3.1 document of the endpoints: made from the same schemas that validate. */
+export function buildOpenApi(endpoints: readonly Endpoint[], settings: ApiSettings): object {
+  const paths: ZodOpenApiPathsObject = {};
+  for (const endpoint of endpoints) {
+    const path = { ...paths[endpoint.path], [endpoint.method]: operationOf(endpoint) };
+    paths[endpoint.path] = path;
+  }
+  const document: ZodOpenApiObject = {
+    openapi: '3.1.0',
+    info: {
+      title: 'Trueup',
+      version: settings.version,
+      description: 'What LLM calls really cost: calls in, bills in, the gap out.',
+    },
+    servers: [{ url: settings.baseUrl }],
+    paths,
+    components: {
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'An API key: `tu_live_…`.' },
+        basic: { type: 'http', scheme: 'basic', description: 'For clients that know only Basic: the key is the password.' },
+      },
+    },
+  };
+  return createDocument(document);
+}

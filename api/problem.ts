@@ -1,0 +1,74 @@
+import { DomainError, type ErrorCode, type FieldIssue } from '../domain/errors.js';
+
+/** Status and title of each code: the only place that knows them. */
+const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
+  invalid_parameter: { status: 400, title: 'Invalid parameter' },
+  missing_parameter: { status: 400, title: 'Missing parameter' },
+  invalid_range: { status: 400, title: 'Invalid range' },
+  invalid_body: { status: 400, title: 'Invalid body' },
+  invalid_json: { status: 400, title: 'Invalid JSON' },
+  json_too_deep: { status: 400, title: 'JSON nested too deep' },
+  invalid_encoding: { status: 400, title: 'Broken content encoding' },
+  invalid_protobuf: { status: 400, title: 'Invalid protobuf' },
+  invalid_multipart: { status: 400, title: 'Invalid multipart body' },
+  unknown_observation_type: { status: 400, title: 'Unknown observation type' },
+  export_window_too_large: { status: 400, title: 'Export window too large' },
+  account_required: { status: 400, title: 'Account required' },
+  invalid_billing_file: { status: 400, title: 'Invalid billing file' },
+  unauthenticated: { status: 401, title: 'Not authenticated' },
+  forbidden: { status: 403, title: 'Forbidden' },
+  not_found: { status: 404, title: 'Not found' },
+  route_not_found: { status: 404, title: 'No such path' },
+  method_not_allowed: { status: 405, title: 'Method not allowed' },
+  not_acceptable: { status: 406, title: 'Not acceptable' },
+  run_not_cancellable: { status: 409, title: 'Run has ended' },
+  payload_too_large: { status: 413, title: 'Body too large' },
+  too_many_items: { status: 413, title: 'Too many items' },
+  uri_too_long: { status: 414, title: 'Address too long' },
+  unsupported_media_type: { status: 415, title: 'Unsupported media type' },
+  rate_limited: { status: 429, title: 'Too many requests' },
+  internal_error: { status: 500, title: 'Internal error' },
+  service_unavailable: { status: 503, title: 'Temporarily unavailable' },
+  storage_full: { status: 503, title: 'Storage full' },
+  workflow_engine_unavailable: { status: 503, title: 'Workflow engine unavailable' },
+};
+
+/** The body of every error (RFC 9457 and decisions.md 103). */
+export interface Problem {
+  type: string;
+  title: string;
+  status: number;
+  detail: string;
+  instance: string;
+  code: ErrorCode;
+  message: string;
+  request_id: string;
+  errors?: readonly FieldIssue[];
+}
+
+export function statusOf(code: ErrorCode): number {
+  return PROBLEMS[code].status;
+}
+
+export function titleOf(code: ErrorCode): string {
+  return PROBLEMS[code].title;
+}
+
+/** A failure as its problem. Anything but a DomainError is a bug: a bare 500 that tells nothing of the inside. */
+export function presentProblem(error: unknown, requestId: string): Problem {
+  const known = error instanceof DomainError ? error : undefined;
+  const code = known?.code ?? 'internal_error';
+  const { status, title } = PROBLEMS[code];
+  const detail = known && code !== 'internal_error' ? known.message : title;
+  return {
+    type: `urn:problem:${code}`,
+    title,
+    status,
+    detail,
+    instance: `urn:request:${requestId}`,
+    code,
+    message: detail,
+    request_id: requestId,
+    ...(known && known.issues.length > 0 ? { errors: known.issues } : {}),
+  };
+}

@@ -1,0 +1,118 @@
+import { z } from 'zod';
+import { DomainError, type ErrorCode, type FieldIssue } from '../domain/errors.js';
+import { exclusiveEnd, type Instant, parseInstant } from '../domain/period.js';
+
+/**
+ * A query string as a record. A parameter given twice is refused: which one counts would be a guess
+ * (error invalid_parameter).
+ */
+export function readQuery(querystring: string): Record<string, string> {
+  const query: Record<string, string> = Object.create(null) as Record<string, string>;
+  for (const [name, value] of new URLSearchParams(querystring)) {
+    if (name in query) {
+      throw new DomainError('invalid_parameter', `${name}: given twice; give it once`, {
+        issues: [{ in: 'query', field: name.slice(0, 100), message: 'given twice; give it once' }],
+      });
+    }
+    query[name] = value;
+  }
+  return { ...query };
+}
+
+const CODES = { query: 'invalid_parameter', path: 'invalid_parameter', body: 'invalid_body', header: 'invalid_parameter' } as const;
+
+/** Parses a part of a request by its schema; every fault is listed at once. An issue may name its own code. */
+export function validate<S extends z.ZodType>(schema: S, value: unknown, where: FieldIssue['in']): z.output<S> {
+  const result = schema.safeParse(value);
+  if (result.success) return result.data;
+  const issues: FieldIssue[] = result.error.issues.map((issue) => ({
+    in: where,
+    field: issue.path.map(String).join('.') || where,
+    message: issue.message,
+  }));
+  const first = result.error.issues[0];
+  const custom = first?.code === 'custom' ? (first.params?.['code'] as ErrorCode | undefined) : undefined;
+  const missing = first?.code === 'invalid_type' && first.input === undefined && where !== 'body';
+  const code: ErrorCode = custom ?? (missing ? 'missing_parameter' : CODES[where]);
+  const detail = issues
+    .slice(0, 5)
+    .map((issue) => `${issue.field}: ${issue.message}`)
+    .join('; ');
+  throw new DomainError(code, detail, { issues });
+}
+
+/** true, false, 1 or 0; nothing else counts as a boolean (decisions.md 24). */
+export const booleanParameter = z
+  .enum(['true', 'false', '1', '0'], { error: 'must be true or false' })
+  .transform((text) => text === 'true' || text === '1');
+
+/** A whole number of decimal digits within bounds. */
+export function integerParameter(min: number, max: number) {
+  return z
+    .string()
+    .regex(/^\d{1,15}$/, { error: `must be a whole number from ${min} to ${max}` })
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, { error: `must be a whole number from ${min} to ${max}` });
+}
+
+/** ISO 8601 date or time as an Instant. */
+export const instantParameter = z
+  .string({ error: (issue) => (issue.input === undefined ? 'is required: an ISO 8601 time' : 'must be an ISO 8601 time') })
+  .transform((text, context): Instant => {
+    // A plus sign that was not escaped arrives as a space.
+    const instant = parseInstant(text.replace(/ (\d{2}:?\d{2})$/, '+$1'));
+    if (instant) return instant;
+    context.addIssue({ code: 'custom', message: 'must be an ISO 8601 time such as 2026-01-31T00:00:00Z, or a date' });
+    return z.NEVER;
+  })
+  .meta({ type: 'string', description: 'ISO 8601 time or date, UTC when it names no offset' });
+
+/** Labels and ids to filter by. */
+export const filterParameter = z.string().max(512, { error: 'must have at most 512 characters' });
+
+export const PAGE_LIMIT_DEFAULT = 100;
+export const PAGE_LIMIT_MAX = 1_000;
+export const PAGE_OFFSET_MAX = 100_000;
+
+export const pageParameters = {
+  limit: integerParameter(1, PAGE_LIMIT_MAX).default(PAGE_LIMIT_DEFAULT),
+  offset: integerParameter(0, PAGE_OFFSET_MAX).default(0),
+  cursor: z.string().max(1_024, { error: 'is not a cursor of this list' }).optional(),
+};
+
+/**
+ * Half-open window from an inclusive pair; either side may be absent. Error invalid_range when the lower bound lies
+ * after the upper.
+ */
+export function windowOf(
+  since: Instant | undefined,
+  until: Instant | undefined,
+  names: readonly [string, string],
+): { fromMicros: bigint | undefined; toMicros: bigint | undefined } {
+  const fromMicros = since?.micros;
+  const toMicros = until && exclusiveEnd(until);
+  if (fromMicros !== undefined && toMicros !== undefined && fromMicros >= toMicros) {
+    throw new DomainError('invalid_range', `${names[0]} lies after ${names[1]}; swap them`, {
+      issues: [{ in: 'query', field: names[0], message: `must not lie after ${names[1]}` }],
+    });
+  }
+  return { fromMicros, toMicros };
+}
+
+/** An opaque cursor for a list: the sort position of its last row. */
+export function encodeCursor(parts: readonly string[]): string {
+  return Buffer.from(JSON.stringify(parts)).toString('base64url');
+}
+
+/** The position in a cursor. Error invalid_parameter for one that is not of this list. */
+export function decodeCursor(cursor: string, length: number): string[] {
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
+    if (Array.isArray(parts) && parts.length === length && parts.every((part) => typeof part === 'string')) return parts;
+  } catch {
+    // falls through to the one answer for every bad cursor
+  }
+  throw new DomainError('invalid_parameter', 'cursor: is not a cursor of this list; take next_cursor of the last answer', {
+    issues: [{ in: 'query', field: 'cursor', message: 'take next_cursor of the last answer' }],
+  });
+}

@@ -1,0 +1,135 @@
+import knex, { type Knex } from 'knex';
+import pg from 'pg';
+import { parseScaled } from '../domain/money.js';
+import { translatePgError } from './pgErrors.js';
+
+/** Fraction digits of every numeric that comes out of the database as a bigint. */
+export const NUMERIC_SCALE = 12;
+
+const OID = { int8: 20, date: 1082, timestamp: 1114, timestamptz: 1184, numeric: 1700 } as const;
+const MICROS_PER_SECOND = 1_000_000n;
+
+/**
+ * How values leave Postgres: int8 as a number (refused beyond 2^53), numeric as a bigint scaled by 1e12 (dollars
+ * as pico-dollars), timestamptz as bigint microseconds (a Date would lose three digits), date as its text.
+ */
+const parsers: Record<number, (text: string) => unknown> = {
+  [OID.int8]: parseSafeInteger,
+  [OID.date]: (text) => text,
+  [OID.timestamp]: parseTimestampMicros,
+  [OID.timestamptz]: parseTimestampMicros,
+  [OID.numeric]: parseNumeric,
+};
+
+export function parseSafeInteger(text: string): number {
+  const value = Number(text);
+  if (!Number.isSafeInteger(value)) throw new RangeError(`int8 beyond 2^53: ${text}`);
+  return value;
+}
+
+function parseNumeric(text: string): bigint {
+  const value = parseScaled(text, NUMERIC_SCALE);
+  if (value === undefined) throw new RangeError(`not a finite numeric: ${text}`);
+  return value;
+}
+
+/** `2026-01-02 03:04:05.678901+00` → microseconds. The sessions of `openDatabase` run in UTC. */
+export function parseTimestampMicros(text: string): bigint {
+  const [whole = '', fraction = ''] = text.replace(/\+00(?::?00)?$/, '').split('.');
+  const millis = Date.parse(`${whole.replace(' ', 'T')}Z`);
+  if (Number.isNaN(millis)) throw new RangeError(`not a UTC timestamp: ${text}`);
+  return BigInt(millis / 1000) * MICROS_PER_SECOND + BigInt(fraction.padEnd(6, '0').slice(0, 6));
+}
+
+const types = {
+  getTypeParser(oid: number, format?: 'text' | 'binary') {
+    return parsers[oid] ?? pg.types.getTypeParser(oid, format as 'text');
+  },
+} as pg.CustomTypesConfig;
+
+export interface DatabaseOptions {
+  url: string;
+  /** Connections of this process at most. */
+  poolMax: number;
+  /** What `pg_stat_activity` shows. */
+  applicationName: string;
+  /** A statement is cancelled after this time; the answer is then 503. */
+  statementTimeoutMs: number;
+}
+
+/** How long a request waits for a free connection before it is told to come back. */
+const ACQUIRE_TIMEOUT_MS = 2_000;
+const LOCK_TIMEOUT_MS = 2_000;
+
+/**
+ * The process's connections. Nothing outside db/ gets a query builder from it: a tenant's data goes through
+ * `OrgDb`, maintenance across organizations through `unscoped`.
+ */
+export class Database {
+  readonly knex: Knex;
+  readonly options: DatabaseOptions;
+  readonly #settings: string;
+
+  constructor(options: DatabaseOptions) {
+    this.options = options;
+    this.#settings = `set local statement_timeout = ${options.statementTimeoutMs}; set local lock_timeout = ${LOCK_TIMEOUT_MS};`;
+    this.knex = knex({
+      client: 'pg',
+      connection: {
+        connectionString: options.url,
+        application_name: options.applicationName,
+        keepAlive: true,
+        connectionTimeoutMillis: ACQUIRE_TIMEOUT_MS,
+        options: '-c timezone=UTC -c datestyle=ISO,YMD',
+        types,
+      } as Knex.PgConnectionConfig,
+      pool: { min: 0, max: options.poolMax, idleTimeoutMillis: 30_000 },
+      acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
+    });
+  }
+
+  /**
+   * Runs `work` in one transaction under a role, with the organization set where there is one. The first message
+   * opens the transaction and sets everything, so row-level security costs no round trip of its own.
+   * Transient faults come out as DomainError service_unavailable or storage_full.
+   */
+  async transact<T>(
+    role: 'app_rw' | 'app_system',
+    orgId: string | undefined,
+    work: (connection: TransactionConnection) => Promise<T>,
+    isolation: 'read committed' | 'repeatable read' = 'read committed',
+  ): Promise<T> {
+    let connection: TransactionConnection | undefined;
+    try {
+      connection = (await this.knex.client.acquireConnection()) as TransactionConnection;
+      const scope = orgId === undefined ? '' : `set local app.org_id = '${assertUuid(orgId)}';`;
+      await connection.query(`begin isolation level ${isolation}; set local role ${role}; ${scope} ${this.#settings}`);
+      const result = await work(connection);
+      await connection.query('commit');
+      return result;
+    } catch (error) {
+      if (connection) await connection.query('rollback').catch(() => undefined);
+      throw translatePgError(error);
+    } finally {
+      if (connection) await this.knex.client.releaseConnection(connection);
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.knex.destroy();
+  }
+}
+
+/** A pg client that a transaction has for itself. */
+export type TransactionConnection = pg.PoolClient;
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+function assertUuid(value: string): string {
+  if (!UUID.test(value)) throw new TypeError('an organization id is a lower-case uuid');
+  return value;
+}
+
+export function openDatabase(options: DatabaseOptions): Database {
+  return new Database(options);
+}

@@ -1,0 +1,68 @@
+/**
+ * The written form of an API key: `tu_live_<id 10>_<secret 43><check 6>`, base62. The prefix lets secret scanners
+ * find it, the check (CRC-32 of everything before it) tells a typing error without asking the database.
+ */
+const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
+const CRC_POLYNOMIAL = 0xedb88320;
+
+export const KEY_ID_CHARS = 10;
+/** 43 base62 characters hold 256 bits. */
+export const KEY_SECRET_CHARS = 43;
+const CHECK_CHARS = 6;
+
+/** The published pattern of a key, for secret scanners. */
+export const KEY_PATTERN = /^tu_(live|test)_([0-9A-Za-z]{10})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
+
+export interface ParsedKey {
+  /** `key_` and the ten characters: the public id. */
+  keyId: string;
+  secret: string;
+}
+
+const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
+  let value = byte;
+  for (let bit = 0; bit < 8; bit += 1) value = value & 1 ? (value >>> 1) ^ CRC_POLYNOMIAL : value >>> 1;
+  return value >>> 0;
+});
+
+/** CRC-32 (IEEE 802.3) of an ASCII text. */
+export function crc32(text: string): number {
+  let crc = 0xffffffff;
+  for (let i = 0; i < text.length; i += 1) crc = (crc >>> 8) ^ (CRC_TABLE[(crc ^ text.charCodeAt(i)) & 0xff] ?? 0);
+  return (crc ^ 0xffffffff) >>> 0;
+}
+
+function checkOf(text: string): string {
+  let rest = crc32(text);
+  let check = '';
+  for (let i = 0; i < CHECK_CHARS; i += 1) {
+    check = (BASE62[rest % 62] ?? '0') + check;
+    rest = Math.floor(rest / 62);
+  }
+  return check;
+}
+
+/** Random bytes → base62 text of a length; bytes that would skew the digits are passed over, so give spare ones. */
+export function base62FromBytes(bytes: Uint8Array, length: number): string {
+  let text = '';
+  for (const byte of bytes) {
+    if (byte < 248) text += BASE62[byte % 62];
+    if (text.length === length) return text;
+  }
+  throw new RangeError('too few random bytes');
+}
+
+/** The full key from its id characters and secret. */
+export function composeKey(idChars: string, secret: string): string {
+  const body = `tu_live_${idChars}_${secret}`;
+  return body + checkOf(body);
+}
+
+/** Reads a key; undefined when its form or its check is wrong. */
+export function parseKey(key: string): ParsedKey | undefined {
+  const match = KEY_PATTERN.exec(key);
+  if (!match) return undefined;
+  const [, , idChars = '', secret = '', check = ''] = match;
+  if (checkOf(key.slice(0, -CHECK_CHARS)) !== check) return undefined;
+  return { keyId: `key_${idChars}`, secret };
+}

@@ -1,0 +1,52 @@
+import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry } from 'prom-client';
+
+/** Every metric of the service, declared once. Labels never hold an organization, a client's model name or an id. */
+export function createMetrics() {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry, prefix: 'trueup_' });
+  return {
+    registry,
+    httpDuration: new Histogram({
+      name: 'trueup_http_request_duration_seconds',
+      help: 'Time from a request to the end of its answer.',
+      labelNames: ['operation', 'status'],
+      buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+      registers: [registry],
+    }),
+    ingestItems: new Counter({
+      name: 'trueup_ingest_items_total',
+      help: 'Items received by ingest, by what became of them.',
+      labelNames: ['outcome'],
+      registers: [registry],
+    }),
+    ingestRejections: new Counter({
+      name: 'trueup_ingest_rejections_total',
+      help: 'Items refused by ingest, by reason.',
+      labelNames: ['reason'],
+      registers: [registry],
+    }),
+    ingestQueueRows: new Gauge({
+      name: 'trueup_ingest_queue_rows',
+      help: 'Calls that wait for a connection to be stored.',
+      registers: [registry],
+    }),
+    ingestBatchRows: new Histogram({
+      name: 'trueup_ingest_batch_rows',
+      help: 'Calls stored by one transaction.',
+      buckets: [1, 2, 5, 10, 20, 50, 100, 500, 1000, 2000],
+      registers: [registry],
+    }),
+    rollupLagSeconds: new Gauge({
+      name: 'trueup_rollup_lag_seconds',
+      help: 'Age of the last fold of events into totals.',
+      registers: [registry],
+    }),
+    outboxDepth: new Gauge({
+      name: 'trueup_outbox_depth',
+      help: 'Messages to the workflow engine that are not delivered.',
+      registers: [registry],
+    }),
+  };
+}
+
+export type Metrics = ReturnType<typeof createMetrics>;
