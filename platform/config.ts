@@ -1,0 +1,284 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { homedir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { parseEnv } from 'node:util';
+import { z } from 'zod';
+import { PROJECT_ROOT } from './projectRoot.js';
+import { StartError } from './startError.js';
+
+/** One setting: how its text is read, what is said when it is wrong, and what the table in docs says of it. */
+interface Setting<S extends z.ZodType = z.ZodType> {
+  schema: S;
+  /** What stands in the table and in .env.example when nothing is given. */
+  shownDefault: string;
+  meaning: string;
+  /** Completes "NAME is …: " with what to give instead. */
+  remedy: string;
+  /** Masked when printed, and also taken from the file that `NAME_FILE` names. */
+  secret?: true;
+}
+
+const setting = <S extends z.ZodType>(value: Setting<S>): Setting<S> => value;
+
+const MEBIBYTE = 1_048_576;
+const RETENTION_DAYS_MIN = 400;
+const RETENTION_DAYS_MAX = 36_500;
+const INGEST_BODY_BYTES_MIN = 65_536;
+const INGEST_BODY_BYTES_MAX = 256 * MEBIBYTE;
+
+const HOST = /^(?=.{1,253}$)(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9])?\.?)+$|^[0-9A-Fa-f:.]{2,45}$/;
+const HOST_AND_PORT = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/;
+const ADMIN_KEY = /^tu_live_[0-9A-Za-z]{10}_[0-9A-Za-z]{49}$/;
+const NAMESPACE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$/;
+
+const wholeNumber = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max);
+const postgresUrl = z.string().refine(isPostgresUrl);
+
+/** Every setting of the service, by its name in the environment. docs/configuration.md shows the same table. */
+export const SETTINGS = {
+  PORT: setting({
+    schema: wholeNumber(0, 65_535).default(3000),
+    shownDefault: '3000',
+    meaning: 'Port of the API; 0 takes a free one.',
+    remedy: 'give a whole number from 0 to 65535, for example PORT=3000',
+  }),
+  HOST: setting({
+    schema: z.string().regex(HOST).default('127.0.0.1'),
+    shownDefault: '127.0.0.1',
+    meaning: 'Address that the API listens on. 0.0.0.0 opens it to the network.',
+    remedy: 'give an address or a host name of this machine, for example HOST=127.0.0.1',
+  }),
+  DATA_DIR: setting({
+    schema: z.string().default('./.data'),
+    shownDefault: './.data',
+    meaning: 'Folder of the embedded servers, the admin key and the logs.',
+    remedy: 'give the path of a folder, for example DATA_DIR=./.data',
+  }),
+  DATABASE_URL: setting({
+    schema: postgresUrl.optional(),
+    shownDefault: '(embedded Postgres)',
+    meaning: 'Postgres 15 or newer to use instead of the embedded one.',
+    remedy: 'give postgres://user:password@host:5432/database',
+    secret: true,
+  }),
+  DATABASE_DIRECT_URL: setting({
+    schema: postgresUrl.optional(),
+    shownDefault: '(DATABASE_URL)',
+    meaning: 'The same database without a transaction pooler between: for migrations and advisory locks.',
+    remedy: 'give postgres://user:password@host:5432/database',
+    secret: true,
+  }),
+  TEMPORAL_ADDRESS: setting({
+    schema: z.string().refine(isHostAndPort).optional(),
+    shownDefault: '(embedded Temporal)',
+    meaning: 'Temporal server to use instead of the embedded one.',
+    remedy: 'give host:port, for example TEMPORAL_ADDRESS=127.0.0.1:7233',
+  }),
+  TEMPORAL_NAMESPACE: setting({
+    schema: z.string().regex(NAMESPACE).default('trueup'),
+    shownDefault: 'trueup',
+    meaning: 'Temporal namespace; created when it is missing and the server allows it.',
+    remedy: 'give letters, digits, dots and dashes, for example TEMPORAL_NAMESPACE=trueup',
+  }),
+  TEMPORAL_CLI_PATH: setting({
+    schema: z.string().optional(),
+    shownDefault: '(PATH, cache, download, build)',
+    meaning: 'The `temporal` program (1.5 or newer) that serves as embedded Temporal.',
+    remedy: 'give the path of the temporal program',
+  }),
+  INIT_ORG_NAME: setting({
+    schema: z.string().trim().min(1).max(256).default('My organization'),
+    shownDefault: 'My organization',
+    meaning: 'Name of the organization that the first start creates.',
+    remedy: 'give a name of 1 to 256 characters',
+  }),
+  INIT_ADMIN_KEY: setting({
+    schema: z.string().regex(ADMIN_KEY).optional(),
+    shownDefault: '(made at the first start)',
+    meaning: 'Admin key that the first start creates, in the key format.',
+    remedy: 'give a key as `npm run key:create` prints it (tu_live_…), or leave it out',
+    secret: true,
+  }),
+  INGEST_MAX_BODY_BYTES: setting({
+    schema: wholeNumber(INGEST_BODY_BYTES_MIN, INGEST_BODY_BYTES_MAX).default(16 * MEBIBYTE),
+    shownDefault: '16777216',
+    meaning: 'Largest body that ingest takes, on the wire and after inflation.',
+    remedy: `give bytes from ${INGEST_BODY_BYTES_MIN} to ${INGEST_BODY_BYTES_MAX}, for example INGEST_MAX_BODY_BYTES=16777216`,
+  }),
+  METRICS_TOKEN: setting({
+    schema: z.string().min(16).max(512).regex(/^\S+$/).optional(),
+    shownDefault: '(none)',
+    meaning: 'Bearer token that /metrics asks for; without one /metrics is open on loopback only.',
+    remedy: 'give 16 to 512 characters without spaces',
+    secret: true,
+  }),
+  LOG_LEVEL: setting({
+    schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).optional(),
+    shownDefault: 'info (warn on a terminal)',
+    meaning: 'What is logged: fatal, error, warn, info, debug, trace or silent.',
+    remedy: 'give one of fatal, error, warn, info, debug, trace, silent',
+  }),
+  RATE_LIMITS: setting({
+    schema: z
+      .string()
+      .toLowerCase()
+      .pipe(z.stringbool({ truthy: ['on', 'true', '1'], falsy: ['off', 'false', '0'] }))
+      .default(true),
+    shownDefault: 'on',
+    meaning: 'Limits on requests a minute; read now, enforced by a later version.',
+    remedy: 'give on or off',
+  }),
+  EVENT_RETENTION_DAYS: setting({
+    schema: wholeNumber(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).optional(),
+    shownDefault: '(events are kept)',
+    meaning: 'Days that events are kept; older ones are refused at ingest.',
+    remedy: `give whole days from ${RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX}, or leave it out to keep everything`,
+  }),
+} as const;
+
+export type SettingName = keyof typeof SETTINGS;
+export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[];
+
+const environmentSchema = z.object(
+  Object.fromEntries(SETTING_NAMES.map((name) => [name, SETTINGS[name].schema])) as {
+    [N in SettingName]: (typeof SETTINGS)[N]['schema'];
+  },
+);
+
+/** The settings as the processes use them: read once at start, frozen. */
+export interface Config {
+  readonly port: number;
+  readonly host: string;
+  /** Nobody but this machine can reach the API. */
+  readonly isLoopback: boolean;
+  /** Absolute path. */
+  readonly dataDir: string;
+  readonly databaseUrl: string | undefined;
+  readonly databaseDirectUrl: string | undefined;
+  readonly temporalAddress: string | undefined;
+  readonly temporalNamespace: string;
+  readonly temporalCliPath: string | undefined;
+  readonly initOrgName: string;
+  readonly initAdminKey: string | undefined;
+  readonly ingestMaxBodyBytes: number;
+  readonly metricsToken: string | undefined;
+  /** undefined: the process chooses (info; warn where a person watches). */
+  readonly logLevel: string | undefined;
+  readonly rateLimits: boolean;
+  readonly eventRetentionDays: number | undefined;
+  /** Folder of what is made once per machine: `${XDG_CACHE_HOME:-~/.cache}/trueup`. */
+  readonly cacheDir: string;
+}
+
+export interface Environment {
+  XDG_CACHE_HOME?: string | undefined;
+  [name: string]: string | undefined;
+}
+
+/**
+ * Reads the settings out of `environment`. An empty value counts as absent.
+ * @throws StartError with one sentence for each wrong setting, naming it and the remedy.
+ */
+export function parseConfig(environment: Environment, workingFolder = process.cwd()): Config {
+  const given = collectSettings(environment);
+  const parsed = environmentSchema.safeParse(given);
+  if (!parsed.success) {
+    const wrong = [...new Set(parsed.error.issues.map((issue) => String(issue.path[0]) as SettingName))];
+    throw new StartError(
+      wrong
+        .map((name) => `${name} is ${shownValue(name, given[name])}: ${SETTINGS[name].remedy}.`)
+        .join('\n'),
+    );
+  }
+  const values = parsed.data;
+  return Object.freeze({
+    port: values.PORT,
+    host: values.HOST,
+    isLoopback: isLoopbackHost(values.HOST),
+    dataDir: resolve(workingFolder, values.DATA_DIR),
+    databaseUrl: values.DATABASE_URL,
+    databaseDirectUrl: values.DATABASE_DIRECT_URL ?? values.DATABASE_URL,
+    temporalAddress: values.TEMPORAL_ADDRESS,
+    temporalNamespace: values.TEMPORAL_NAMESPACE,
+    temporalCliPath: values.TEMPORAL_CLI_PATH,
+    initOrgName: values.INIT_ORG_NAME,
+    initAdminKey: values.INIT_ADMIN_KEY,
+    ingestMaxBodyBytes: values.INGEST_MAX_BODY_BYTES,
+    metricsToken: values.METRICS_TOKEN,
+    logLevel: values.LOG_LEVEL,
+    rateLimits: values.RATE_LIMITS,
+    eventRetentionDays: values.EVENT_RETENTION_DAYS,
+    cacheDir: join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'trueup'),
+  });
+}
+
+/** The settings of this process, from its environment and the project's `.env`; the environment wins. */
+export function loadConfig(): Config {
+  return parseConfig(processEnvironment(), PROJECT_ROOT);
+}
+
+/** This process's environment over the project's `.env`, with `overrides` over both: what a child is given. */
+export function processEnvironment(overrides: Environment = {}): Environment {
+  const file = join(PROJECT_ROOT, '.env');
+  return { ...(existsSync(file) ? parseEnv(readFileSync(file, 'utf8')) : {}), ...process.env, ...overrides };
+}
+
+/** Every setting that differs from its default, secrets masked: for the log at start. */
+export function describeConfig(environment: Environment): Record<string, string> {
+  const given = collectSettings(environment);
+  const shown: Record<string, string> = {};
+  for (const name of SETTING_NAMES)
+    if (given[name] !== undefined) shown[name] = shownValue(name, given[name]);
+  return shown;
+}
+
+function collectSettings(environment: Environment): Partial<Record<SettingName, string>> {
+  const given: Partial<Record<SettingName, string>> = {};
+  for (const name of SETTING_NAMES) {
+    const value =
+      environment[name] || ('secret' in SETTINGS[name] ? readSecretFile(name, environment) : undefined);
+    if (value) given[name] = value;
+  }
+  return given;
+}
+
+function readSecretFile(name: SettingName, environment: Environment): string | undefined {
+  const path = environment[`${name}_FILE`];
+  if (!path) return undefined;
+  try {
+    return readFileSync(path, 'utf8').trim();
+  } catch {
+    throw new StartError(
+      `${name}_FILE names ${path}, which cannot be read: give the path of a readable file.`,
+    );
+  }
+}
+
+function shownValue(name: SettingName, value: string | undefined): string {
+  if (value === undefined) return 'missing';
+  if (!('secret' in SETTINGS[name])) return `"${value}"`;
+  if (!isPostgresUrl(value)) return '"***"';
+  const url = new URL(value);
+  if (url.password) url.password = '***';
+  return `"${url.href}"`;
+}
+
+function isPostgresUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, pathname } = new URL(value);
+  return /^postgres(?:ql)?:$/.test(protocol) && pathname.length > 1;
+}
+
+function isHostAndPort(value: string): boolean {
+  const port = Number(HOST_AND_PORT.exec(value)?.[1] ?? 0);
+  return port >= 1 && port <= 65_535;
+}
+
+function isLoopbackHost(host: string): boolean {
+  return host === 'localhost' || host === '::1' || /^127(?:\.\d{1,3}){3}$/.test(host);
+}

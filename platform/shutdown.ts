@@ -1,0 +1,104 @@
+import type { Server } from 'node:http';
+import type { Logger } from 'pino';
+
+/** How long requests under way may take once the process was asked to stop (`npm start`; the worker's grace is equal). */
+export const HTTP_DRAIN_MS = 10_000;
+/** After this the process ends, finished or not: the supervisor's own limit lies above it. */
+export const PROCESS_STOP_MS = 25_000;
+
+/** How often connections that have become idle are closed while the others drain. */
+const IDLE_SWEEP_MS = 50;
+
+/** What a supervisor sends over IPC instead of a signal, which not every platform delivers. */
+export const STOP_MESSAGE = 'stop';
+
+interface Step {
+  name: string;
+  close: () => Promise<unknown> | unknown;
+}
+
+/**
+ * The order in which a process ends: what was registered last closes first, so each part still finds what it was
+ * built on. A failing step is logged and the rest goes on.
+ */
+export class Shutdown {
+  readonly #steps: Step[] = [];
+  readonly #logger: Logger;
+  readonly #limitMs: number;
+  #running: Promise<void> | undefined;
+
+  constructor(logger: Logger, limitMs = PROCESS_STOP_MS) {
+    this.#logger = logger;
+    this.#limitMs = limitMs;
+  }
+
+  /** Registers how to close something that has just been opened. */
+  add(name: string, close: Step['close']): void {
+    this.#steps.push({ name, close });
+  }
+
+  get isRunning(): boolean {
+    return this.#running !== undefined;
+  }
+
+  /** Closes everything once; later calls wait for the same end. */
+  run(reason: string): Promise<void> {
+    this.#running ??= this.#closeAll(reason);
+    return this.#running;
+  }
+
+  async #closeAll(reason: string): Promise<void> {
+    this.#logger.info({ reason }, 'stopping');
+    for (const step of this.#steps.toReversed()) {
+      try {
+        await step.close();
+      } catch (error) {
+        this.#logger.error({ err: error, step: step.name }, 'a part did not close cleanly');
+      }
+    }
+    this.#logger.info('stopped');
+  }
+
+  /**
+   * Ends the process in order on SIGTERM, on the supervisor's message, and when the supervisor is gone. Ctrl-C
+   * reaches every process of the terminal's group at once: a supervised process leaves it to its supervisor, which
+   * knows the order.
+   */
+  listen(): void {
+    const end = (reason: string) => void this.#endProcess(reason);
+    const isSupervised = process.channel !== undefined;
+    process.on('SIGTERM', () => end('SIGTERM'));
+    process.on('SIGINT', () => {
+      if (!isSupervised) end('SIGINT');
+    });
+    if (!isSupervised) return;
+    process.on('message', (message) => {
+      if (message === STOP_MESSAGE) end('asked by the supervisor');
+    });
+    process.on('disconnect', () => end('the supervisor is gone'));
+  }
+
+  async #endProcess(reason: string): Promise<void> {
+    if (this.#running) return;
+    setTimeout(() => {
+      this.#logger.error({ limitMs: this.#limitMs }, 'not closed in time; ending all the same');
+      process.exit(1);
+    }, this.#limitMs).unref();
+    await this.run(reason);
+    process.exit(0);
+  }
+}
+
+/**
+ * Takes no new connection, lets requests under way finish for `drainMs`, then cuts what is left. Connections that
+ * are kept alive close with their next answer.
+ */
+export async function closeHttpServer(server: Server, drainMs = HTTP_DRAIN_MS): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.prependListener('request', (_request, response) => response.setHeader('Connection', 'close'));
+  const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS);
+  const cut = setTimeout(() => server.closeAllConnections(), drainMs);
+  await closed;
+  clearInterval(sweep);
+  clearTimeout(cut);
+}
