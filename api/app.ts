@@ -47,13 +47,17 @@ export function createApp(deps: ApiDeps): Koa {
   app.use(router.routes());
   app.use((ctx) => {
     const allowed = allowedMethods(router, ctx.path);
-    if (allowed.length === 0) throw new DomainError('route_not_found', `there is nothing at ${ctx.path.slice(0, 200)}`);
+    if (allowed.length === 0)
+      throw new DomainError('route_not_found', `there is nothing at ${ctx.path.slice(0, 200)}`);
     ctx.set('Allow', allowed.join(', '));
     if (ctx.method === 'OPTIONS') {
       ctx.status = 204;
       return;
     }
-    throw new DomainError('method_not_allowed', `${ctx.method} is not possible here; use ${allowed.join(' or ')}`);
+    throw new DomainError(
+      'method_not_allowed',
+      `${ctx.method} is not possible here; use ${allowed.join(' or ')}`,
+    );
   });
   return app;
 }
@@ -78,13 +82,22 @@ async function answer(ctx: Context, next: () => Promise<unknown>, deps: ApiDeps)
     const seconds = Number(process.hrtime.bigint() - started) / 1e9;
     const operation = String(ctx.state['operation'] ?? 'none');
     deps.metrics.httpDuration.observe({ operation, status: String(ctx.status) }, seconds);
-    deps.logger.info({ method: ctx.method, path: ctx.path.slice(0, 256), status: ctx.status, ms: Math.round(seconds * 1000) }, 'request');
+    deps.logger.info(
+      {
+        method: ctx.method,
+        path: ctx.path.slice(0, 256),
+        status: ctx.status,
+        ms: Math.round(seconds * 1000),
+      },
+      'request',
+    );
   });
 }
 
 function writeProblem(ctx: Context, error: unknown, requestId: string, deps: ApiDeps): void {
   const problem = presentProblem(error, requestId);
-  if (problem.status === 500) deps.logger.error({ err: error, path: ctx.path.slice(0, 256) }, 'request failed: this is a bug');
+  if (problem.status === 500)
+    deps.logger.error({ err: error, path: ctx.path.slice(0, 256) }, 'request failed: this is a bug');
   else if (problem.status >= 503) deps.logger.warn({ err: error }, 'request refused for now');
   ctx.status = problem.status;
   if (problem.status === 401) ctx.set('WWW-Authenticate', 'Bearer realm="api", error="invalid_token"');
@@ -103,7 +116,12 @@ function mount(router: Router, endpoint: Endpoint, deps: ApiDeps, authenticator:
   }
 }
 
-async function serve(ctx: RouterContext, endpoint: Endpoint, deps: ApiDeps, authenticator: Authenticator): Promise<void> {
+async function serve(
+  ctx: RouterContext,
+  endpoint: Endpoint,
+  deps: ApiDeps,
+  authenticator: Authenticator,
+): Promise<void> {
   ctx.state['operation'] = endpoint.operationId;
   let caller: Caller | undefined;
   if (!('public' in endpoint.access)) {
@@ -141,7 +159,10 @@ function headerOf(ctx: RouterContext, name: string): string | undefined {
 async function readJsonBody(incoming: IncomingBody): Promise<unknown> {
   const type = incoming.mediaType;
   if (type !== '' && type !== 'application/json' && !type.endsWith('+json')) {
-    throw new DomainError('unsupported_media_type', `content-type: ${type.slice(0, 60)} is not read here; send application/json`);
+    throw new DomainError(
+      'unsupported_media_type',
+      `content-type: ${type.slice(0, 60)} is not read here; send application/json`,
+    );
   }
   return parseJson(await incoming.bytes(JSON_BODY_BYTES_MAX));
 }
@@ -161,7 +182,8 @@ function send(ctx: RouterContext, endpoint: Endpoint, response: EndpointResponse
   }
   const schema = endpoint.responses[response.status]?.schema;
   if (deps.settings.checkResponses) {
-    if (!schema) throw new Error(`${endpoint.operationId} answered ${response.status}, which it does not declare`);
+    if (!schema)
+      throw new Error(`${endpoint.operationId} answered ${response.status}, which it does not declare`);
     schema.parse(response.body);
   }
   ctx.set('Content-Type', 'application/json');
@@ -170,7 +192,8 @@ function send(ctx: RouterContext, endpoint: Endpoint, response: EndpointResponse
 
 function allowedMethods(router: Router, path: string): string[] {
   const methods = new Set<string>();
-  for (const layer of router.stack) if (layer.match(path)) for (const method of layer.methods) methods.add(method);
+  for (const layer of router.stack)
+    if (layer.match(path)) for (const method of layer.methods) methods.add(method);
   return [...methods];
 }
 

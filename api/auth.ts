@@ -19,7 +19,10 @@ const REFUSAL = 'a valid API key is needed: send the header Authorization: Beare
 export class Authenticator {
   readonly #database: Database;
   readonly #now: () => bigint;
-  readonly #cache = new LRUCache<string, { key: StoredKey | undefined }>({ max: KEY_CACHE_ENTRIES, ttl: KEY_CACHE_MS });
+  readonly #cache = new LRUCache<string, { key: StoredKey | undefined }>({
+    max: KEY_CACHE_ENTRIES,
+    ttl: KEY_CACHE_MS,
+  });
   readonly #verified = new LRUCache<string, string>({ max: KEY_CACHE_ENTRIES });
   readonly #touched = new Map<string, number>();
 
@@ -38,7 +41,8 @@ export class Authenticator {
     if (!parsed) throw new DomainError('unauthenticated', REFUSAL);
     const key = await this.#load(parsed.keyId);
     const digest = Buffer.from(parsed.digest, 'base64');
-    if (!key || !sameDigest(key.secretHash, digest) || !this.#isLive(key)) throw new DomainError('unauthenticated', REFUSAL);
+    if (!key || !sameDigest(key.secretHash, digest) || !this.#isLive(key))
+      throw new DomainError('unauthenticated', REFUSAL);
     this.#touch(key.id);
     return {
       keyId: key.id,
@@ -68,7 +72,10 @@ export class Authenticator {
 
   #isLive(key: StoredKey): boolean {
     const now = this.#now();
-    return (key.revokedAtMicros === null || key.revokedAtMicros > now) && (key.expiresAtMicros === null || key.expiresAtMicros > now);
+    return (
+      (key.revokedAtMicros === null || key.revokedAtMicros > now) &&
+      (key.expiresAtMicros === null || key.expiresAtMicros > now)
+    );
   }
 
   #touch(keyId: string): void {
@@ -95,5 +102,8 @@ function readToken(header: string | undefined, basic: boolean): string | undefin
 /** Refuses a caller that lacks a scope. Error: forbidden, with the words that the specification gives for admin. */
 export function assertAllowed(caller: Caller, scope: Scope): void {
   if (caller.allows(scope)) return;
-  throw new DomainError('forbidden', ADMIN_ONLY_SCOPES.has(scope) ? 'admin role required' : `the key lacks the scope ${scope}`);
+  throw new DomainError(
+    'forbidden',
+    ADMIN_ONLY_SCOPES.has(scope) ? 'admin role required' : `the key lacks the scope ${scope}`,
+  );
 }

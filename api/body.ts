@@ -52,13 +52,20 @@ function readEncoding(header: string | undefined): Encoding {
   if (name === '' || name === 'identity') return 'identity';
   if (name === 'gzip' || name === 'x-gzip') return 'gzip';
   if (name === 'deflate') return 'deflate';
-  throw new DomainError('unsupported_media_type', `content-encoding: ${name.slice(0, 40)} is not read; send gzip, deflate or none`, {
-    issues: [{ in: 'header', field: 'content-encoding', message: 'send gzip, deflate or none' }],
-  });
+  throw new DomainError(
+    'unsupported_media_type',
+    `content-encoding: ${name.slice(0, 40)} is not read; send gzip, deflate or none`,
+    {
+      issues: [{ in: 'header', field: 'content-encoding', message: 'send gzip, deflate or none' }],
+    },
+  );
 }
 
 function tooLarge(maxBytes: number): DomainError {
-  return new DomainError('payload_too_large', `the body is larger than ${maxBytes} bytes, on the wire or inflated; send it in parts`);
+  return new DomainError(
+    'payload_too_large',
+    `the body is larger than ${maxBytes} bytes, on the wire or inflated; send it in parts`,
+  );
 }
 
 /** Reads a stream into one buffer. On excess it stops listening and leaves the rest to the server, which drains it. */
@@ -84,7 +91,8 @@ function collect(stream: Readable, maxBytes: number): Promise<Buffer> {
         reject(tooLarge(maxBytes));
       });
     };
-    const onEnd = () => finish(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
+    const onEnd = () =>
+      finish(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
     const cut = () => new DomainError('invalid_body', 'the body ended before it was complete; send it again');
     const onError = () => finish(() => reject(cut()));
     const onClose = () => finish(() => reject(cut()));
@@ -98,7 +106,10 @@ function collect(stream: Readable, maxBytes: number): Promise<Buffer> {
 function inflateFailure(error: unknown, maxBytes: number): DomainError {
   const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : '';
   if (code === 'ERR_BUFFER_TOO_LARGE') return tooLarge(maxBytes);
-  return new DomainError('invalid_encoding', 'the body does not inflate as its content-encoding says; compress it again');
+  return new DomainError(
+    'invalid_encoding',
+    'the body does not inflate as its content-encoding says; compress it again',
+  );
 }
 
 async function inflate(raw: Buffer, encoding: 'gzip' | 'deflate', maxBytes: number): Promise<Buffer> {
@@ -139,7 +150,10 @@ export function assertJsonDepth(bytes: Uint8Array): void {
     } else if (byte === 0x7b || byte === 0x5b) {
       depth += 1;
       if (depth > JSON_DEPTH_MAX) {
-        throw new DomainError('json_too_deep', `the JSON body nests deeper than ${JSON_DEPTH_MAX} levels; flatten it`);
+        throw new DomainError(
+          'json_too_deep',
+          `the JSON body nests deeper than ${JSON_DEPTH_MAX} levels; flatten it`,
+        );
       }
     } else if (byte === 0x7d || byte === 0x5d) {
       depth -= 1;

@@ -19,15 +19,23 @@ export function healthRoutes(router: Router, deps: ApiDeps): void {
     const ready = database === 'up';
     ctx.status = ready ? 200 : 503;
     if (!ready) ctx.set('Retry-After', '2');
-    ctx.body = { status: ready ? (engine === 'up' ? 'ok' : 'degraded') : 'unavailable', postgres: database, temporal: engine };
+    ctx.body = {
+      status: ready ? (engine === 'up' ? 'ok' : 'degraded') : 'unavailable',
+      postgres: database,
+      temporal: engine,
+    };
   });
 
   router.get('/metrics', async (ctx) => {
     ctx.state['operation'] = 'metrics';
     const { loopback, metricsToken } = deps.settings;
-    const authorized = metricsToken === undefined ? loopback : ctx.headers.authorization === `Bearer ${metricsToken}`;
+    const authorized =
+      metricsToken === undefined ? loopback : ctx.headers.authorization === `Bearer ${metricsToken}`;
     if (!authorized) {
-      throw new DomainError('unauthenticated', 'metrics need the header Authorization: Bearer <METRICS_TOKEN>');
+      throw new DomainError(
+        'unauthenticated',
+        'metrics need the header Authorization: Bearer <METRICS_TOKEN>',
+      );
     }
     ctx.set('Content-Type', deps.metrics.registry.contentType);
     ctx.body = await deps.metrics.registry.metrics();

@@ -1,5 +1,10 @@
 import { z } from 'zod';
-import { createDocument, type ZodOpenApiObject, type ZodOpenApiOperationObject, type ZodOpenApiPathsObject } from 'zod-openapi';
+import {
+  createDocument,
+  type ZodOpenApiObject,
+  type ZodOpenApiOperationObject,
+  type ZodOpenApiPathsObject,
+} from 'zod-openapi';
 import { ERROR_CODES, type ErrorCode } from '../domain/errors.js';
 import type { ApiSettings } from './deps.js';
 import type { Endpoint } from './endpoint.js';
@@ -16,7 +21,13 @@ const problemSchema = z
     message: z.string(),
     request_id: z.string(),
     errors: z
-      .array(z.strictObject({ in: z.enum(['query', 'path', 'body', 'header']), field: z.string(), message: z.string() }))
+      .array(
+        z.strictObject({
+          in: z.enum(['query', 'path', 'body', 'header']),
+          field: z.string(),
+          message: z.string(),
+        }),
+      )
       .optional(),
   })
   .meta({ id: 'Problem', description: 'RFC 9457 problem details; `code` is stable.' });
@@ -26,7 +37,15 @@ function commonProblems(endpoint: Endpoint): ErrorCode[] {
   const codes: ErrorCode[] = ['internal_error', 'service_unavailable', 'uri_too_long'];
   if (!('public' in endpoint.access)) codes.push('unauthenticated', 'forbidden');
   if (endpoint.query || endpoint.params) codes.push('invalid_parameter');
-  if (endpoint.body) codes.push('invalid_json', 'json_too_deep', 'invalid_body', 'invalid_encoding', 'payload_too_large', 'unsupported_media_type');
+  if (endpoint.body)
+    codes.push(
+      'invalid_json',
+      'json_too_deep',
+      'invalid_body',
+      'invalid_encoding',
+      'payload_too_large',
+      'unsupported_media_type',
+    );
   return codes;
 }
 
@@ -53,9 +72,23 @@ function successResponses(endpoint: Endpoint): Record<string, object> {
       const contentType = doc.contentType ?? 'application/json';
       const schema = doc.schema ?? (doc.contentType ? { type: 'string' as const } : undefined);
       const headers = doc.headers
-        ? { headers: Object.fromEntries(Object.entries(doc.headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }])) }
+        ? {
+            headers: Object.fromEntries(
+              Object.entries(doc.headers).map(([name, description]) => [
+                name,
+                { description, schema: { type: 'string' } },
+              ]),
+            ),
+          }
         : {};
-      return [status, { description: doc.description, ...headers, ...(schema ? { content: { [contentType]: { schema } } } : {}) }];
+      return [
+        status,
+        {
+          description: doc.description,
+          ...headers,
+          ...(schema ? { content: { [contentType]: { schema } } } : {}),
+        },
+      ];
     }),
   );
 }
@@ -111,7 +144,11 @@ export function buildOpenApi(endpoints: readonly Endpoint[], settings: ApiSettin
     components: {
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'An API key: `tu_live_…`.' },
-        basic: { type: 'http', scheme: 'basic', description: 'For clients that know only Basic: the key is the password.' },
+        basic: {
+          type: 'http',
+          scheme: 'basic',
+          description: 'For clients that know only Basic: the key is the password.',
+        },
       },
     },
   };

@@ -19,10 +19,19 @@ export function readQuery(querystring: string): Record<string, string> {
   return { ...query };
 }
 
-const CODES = { query: 'invalid_parameter', path: 'invalid_parameter', body: 'invalid_body', header: 'invalid_parameter' } as const;
+const CODES = {
+  query: 'invalid_parameter',
+  path: 'invalid_parameter',
+  body: 'invalid_body',
+  header: 'invalid_parameter',
+} as const;
 
 /** Parses a part of a request by its schema; every fault is listed at once. An issue may name its own code. */
-export function validate<S extends z.ZodType>(schema: S, value: unknown, where: FieldIssue['in']): z.output<S> {
+export function validate<S extends z.ZodType>(
+  schema: S,
+  value: unknown,
+  where: FieldIssue['in'],
+): z.output<S> {
   const result = schema.safeParse(value);
   if (result.success) return result.data;
   const issues: FieldIssue[] = result.error.issues.map((issue) => ({
@@ -52,17 +61,25 @@ export function integerParameter(min: number, max: number) {
     .string()
     .regex(/^\d{1,15}$/, { error: `must be a whole number from ${min} to ${max}` })
     .transform(Number)
-    .refine((value) => value >= min && value <= max, { error: `must be a whole number from ${min} to ${max}` });
+    .refine((value) => value >= min && value <= max, {
+      error: `must be a whole number from ${min} to ${max}`,
+    });
 }
 
 /** ISO 8601 date or time as an Instant. */
 export const instantParameter = z
-  .string({ error: (issue) => (issue.input === undefined ? 'is required: an ISO 8601 time' : 'must be an ISO 8601 time') })
+  .string({
+    error: (issue) =>
+      issue.input === undefined ? 'is required: an ISO 8601 time' : 'must be an ISO 8601 time',
+  })
   .transform((text, context): Instant => {
     // A plus sign that was not escaped arrives as a space.
     const instant = parseInstant(text.replace(/ (\d{2}:?\d{2})$/, '+$1'));
     if (instant) return instant;
-    context.addIssue({ code: 'custom', message: 'must be an ISO 8601 time such as 2026-01-31T00:00:00Z, or a date' });
+    context.addIssue({
+      code: 'custom',
+      message: 'must be an ISO 8601 time such as 2026-01-31T00:00:00Z, or a date',
+    });
     return z.NEVER;
   })
   .meta({ type: 'string', description: 'ISO 8601 time or date, UTC when it names no offset' });
@@ -108,11 +125,16 @@ export function encodeCursor(parts: readonly string[]): string {
 export function decodeCursor(cursor: string, length: number): string[] {
   try {
     const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
-    if (Array.isArray(parts) && parts.length === length && parts.every((part) => typeof part === 'string')) return parts;
+    if (Array.isArray(parts) && parts.length === length && parts.every((part) => typeof part === 'string'))
+      return parts;
   } catch {
     // falls through to the one answer for every bad cursor
   }
-  throw new DomainError('invalid_parameter', 'cursor: is not a cursor of this list; take next_cursor of the last answer', {
-    issues: [{ in: 'query', field: 'cursor', message: 'take next_cursor of the last answer' }],
-  });
+  throw new DomainError(
+    'invalid_parameter',
+    'cursor: is not a cursor of this list; take next_cursor of the last answer',
+    {
+      issues: [{ in: 'query', field: 'cursor', message: 'take next_cursor of the last answer' }],
+    },
+  );
 }

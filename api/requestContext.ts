@@ -17,5 +17,7 @@ export function requestIdFrom(header: string | string[] | undefined, nowMillis: 
   if (typeof header === 'string' && REQUEST_ID.test(header)) return header;
   const random = randomBytes(10).toString('hex');
   const variant = (0x8 | (Number.parseInt(random[3] ?? '0', 16) & 0x3)).toString(16);
-  return formatUuid(`${nowMillis.toString(16).padStart(12, '0')}7${random.slice(0, 3)}${variant}${random.slice(4, 19)}`);
+  return formatUuid(
+    `${nowMillis.toString(16).padStart(12, '0')}7${random.slice(0, 3)}${variant}${random.slice(4, 19)}`,
+  );
 }

@@ -103,7 +103,9 @@ export class Database {
     try {
       connection = (await this.knex.client.acquireConnection()) as TransactionConnection;
       const scope = orgId === undefined ? '' : `set local app.org_id = '${assertUuid(orgId)}';`;
-      await connection.query(`begin isolation level ${isolation}; set local role ${role}; ${scope} ${this.#settings}`);
+      await connection.query(
+        `begin isolation level ${isolation}; set local role ${role}; ${scope} ${this.#settings}`,
+      );
       const result = await work(connection);
       await connection.query('commit');
       return result;

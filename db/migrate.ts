@@ -11,13 +11,23 @@ const MIGRATION_LOCK_TIMEOUT = '120s';
  * transaction pooler, which cannot hold the lock). Returns the names of the migrations that it applied.
  */
 export async function migrate(directUrl: string): Promise<{ applied: string[] }> {
-  const client = new pg.Client({ connectionString: directUrl, application_name: 'trueup-migrate', options: '-c timezone=UTC' });
+  const client = new pg.Client({
+    connectionString: directUrl,
+    application_name: 'trueup-migrate',
+    options: '-c timezone=UTC',
+  });
   await client.connect();
   try {
     await client.query(`set lock_timeout = '${MIGRATION_LOCK_TIMEOUT}'`);
     await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
-    await client.query('create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())');
-    const done = new Set((await client.query<{ name: string }>('select name from schema_migrations')).rows.map((row) => row.name));
+    await client.query(
+      'create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())',
+    );
+    const done = new Set(
+      (await client.query<{ name: string }>('select name from schema_migrations')).rows.map(
+        (row) => row.name,
+      ),
+    );
     const applied: string[] = [];
     for (const migration of MIGRATIONS) {
       if (done.has(migration.name)) continue;
@@ -39,7 +49,9 @@ async function applyOne(client: pg.Client, name: string, sql: string): Promise<v
     await client.query('commit');
   } catch (error) {
     await client.query('rollback');
-    throw new Error(`migration ${name} failed: ${error instanceof Error ? error.message : String(error)}`, { cause: error });
+    throw new Error(`migration ${name} failed: ${error instanceof Error ? error.message : String(error)}`, {
+      cause: error,
+    });
   }
 }
 
@@ -48,9 +60,15 @@ export async function listPendingMigrations(directUrl: string): Promise<string[]
   const client = new pg.Client({ connectionString: directUrl, application_name: 'trueup-migrate' });
   await client.connect();
   try {
-    const table = await client.query<{ present: boolean }>(`select to_regclass('public.schema_migrations') is not null as present`);
+    const table = await client.query<{ present: boolean }>(
+      `select to_regclass('public.schema_migrations') is not null as present`,
+    );
     if (!table.rows[0]?.present) return MIGRATIONS.map((migration) => migration.name);
-    const done = new Set((await client.query<{ name: string }>('select name from schema_migrations')).rows.map((row) => row.name));
+    const done = new Set(
+      (await client.query<{ name: string }>('select name from schema_migrations')).rows.map(
+        (row) => row.name,
+      ),
+    );
     return MIGRATIONS.filter((migration) => !done.has(migration.name)).map((migration) => migration.name);
   } finally {
     await client.end();

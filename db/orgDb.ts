@@ -1,7 +1,17 @@
+import type pg from 'pg';
 import type { Database, TransactionConnection } from './client.js';
 
+const AS_TEXT = { getTypeParser: () => (text: string) => text } as unknown as pg.CustomTypesConfig;
+
 /** Values that a statement's parameters take; a bigint goes as its decimal text. */
-export type SqlValue = string | number | bigint | boolean | null | Buffer | readonly (string | number | null)[];
+export type SqlValue =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | Buffer
+  | readonly (string | number | null)[];
 
 /**
  * A handle bound to one organization: what every query function takes first. Each statement runs in a transaction
@@ -40,6 +50,20 @@ export class OrgDb {
     return runOn<T>(connection, sql, values, name);
   }
 
+  /** Rows as Postgres writes them, each value its text or null: for exports, which only pass values on. */
+  async textRows(sql: string, values: readonly SqlValue[], name: string): Promise<(string | null)[][]> {
+    const connection = this.#connection;
+    if (!connection) return this.transaction((inside) => inside.textRows(sql, values, name));
+    const result = await connection.query({
+      name,
+      text: sql,
+      values: values.map(toParameter),
+      rowMode: 'array',
+      types: AS_TEXT,
+    });
+    return result.rows as (string | null)[][];
+  }
+
   /** Number of rows that a statement changed. */
   async run(sql: string, values: readonly SqlValue[] = []): Promise<number> {
     const connection = this.#connection;
@@ -60,7 +84,12 @@ export async function unscoped<T>(
   isolation: 'read committed' | 'repeatable read' = 'read committed',
 ): Promise<T> {
   if (why.length < 8) throw new TypeError('say why the organization is left');
-  return database.transact('app_system', undefined, (connection) => work(new SystemDb(connection)), isolation);
+  return database.transact(
+    'app_system',
+    undefined,
+    (connection) => work(new SystemDb(connection)),
+    isolation,
+  );
 }
 
 /** One transaction across organizations; made by `unscoped` only. */
@@ -88,7 +117,9 @@ async function runOn<T>(
   name?: string,
 ): Promise<T[]> {
   const parameters = values.map(toParameter);
-  const result = await connection.query(name === undefined ? { text: sql, values: parameters } : { name, text: sql, values: parameters });
+  const result = await connection.query(
+    name === undefined ? { text: sql, values: parameters } : { name, text: sql, values: parameters },
+  );
   return result.rows as T[];
 }
 

@@ -30,7 +30,13 @@ export async function ensurePartitions(client: pg.ClientBase): Promise<void> {
   for (const table of PARTITIONED) {
     const present = await listPartitions(client, table);
     if (present.size === 0) {
-      await attach(client, table, `${table}_older`, `minvalue`, `'${sqlDate(monthStart(now, -MONTHS_BACK))}'`);
+      await attach(
+        client,
+        table,
+        `${table}_older`,
+        `minvalue`,
+        `'${sqlDate(monthStart(now, -MONTHS_BACK))}'`,
+      );
     }
     for (let offset = -MONTHS_BACK; offset <= MONTHS_AHEAD; offset += 1) {
       const start = monthStart(now, offset);
@@ -49,7 +55,13 @@ async function listPartitions(client: pg.ClientBase, table: string): Promise<Set
   return new Set(result.rows.map((row) => row.name));
 }
 
-async function attach(client: pg.ClientBase, table: string, name: string, from: string, to: string): Promise<void> {
+async function attach(
+  client: pg.ClientBase,
+  table: string,
+  name: string,
+  from: string,
+  to: string,
+): Promise<void> {
   await client.query(
     `begin; create table ${name} (like ${table} including all); alter table ${name} enable row level security;` +
       ` alter table ${name} force row level security;` +

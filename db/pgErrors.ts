@@ -7,8 +7,17 @@ const RETRY_AFTER_FULL_SECONDS = 30;
 /** SQLSTATE classes and codes that pass by themselves: the same request can succeed later. */
 const TRANSIENT_CLASSES = new Set(['08', '57', '40']);
 const TRANSIENT_CODES = new Set(['53300', '53200', '53400', '55P03', '25006', '57014']);
-const SOCKET_CODES = new Set(['ECONNREFUSED', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT', 'ENOTFOUND', 'EAI_AGAIN', 'EHOSTUNREACH']);
-const DRIVER_TEXTS = /Connection terminated|connection timeout|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable/i;
+const SOCKET_CODES = new Set([
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EPIPE',
+  'ETIMEDOUT',
+  'ENOTFOUND',
+  'EAI_AGAIN',
+  'EHOSTUNREACH',
+]);
+const DRIVER_TEXTS =
+  /Connection terminated|connection timeout|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable/i;
 
 function codeOf(error: unknown): string {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
@@ -23,10 +32,14 @@ export function translatePgError(error: unknown): unknown {
   if (error instanceof DomainError) return error;
   const code = codeOf(error);
   if (code === '53100') {
-    return new DomainError('storage_full', 'The database has no space left; nothing was stored. Try again later.', {
-      retryAfterSeconds: RETRY_AFTER_FULL_SECONDS,
-      cause: error,
-    });
+    return new DomainError(
+      'storage_full',
+      'The database has no space left; nothing was stored. Try again later.',
+      {
+        retryAfterSeconds: RETRY_AFTER_FULL_SECONDS,
+        cause: error,
+      },
+    );
   }
   const name = error instanceof Error ? error.name : '';
   const message = error instanceof Error ? error.message : '';

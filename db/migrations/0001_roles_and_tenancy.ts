@@ -25,6 +25,7 @@ begin
   if not pg_has_role(current_user, 'app_system', 'MEMBER') then execute format('grant app_system to %I', current_user); end if;
 end $$;
 grant usage on schema public to app_rw, app_system;
+grant select on schema_migrations to app_system;
 
 -- The organization of the running transaction. Without one this raises an error: in a money tool a silent
 -- "no rows" is worse than a failure.

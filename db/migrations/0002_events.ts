@@ -15,8 +15,8 @@ create table events (
   end_at timestamptz not null,
   ingested_at timestamptz not null default now(),
   ingest_xid bigint not null default current_xid(),
-  -- the transaction in which another span of the same call took this one's place
-  superseded_xid bigint,
+  -- the transaction that first changed the row (superseded or completed by another span of the call)
+  revised_xid bigint,
   superseded_by uuid,
   kind text not null check (kind in ('otel_span', 'observability_generation', 'sdk_event')),
   status text not null check (status in ('ok', 'error', 'cancelled', 'blocked')),
@@ -252,18 +252,23 @@ create table ingest_rejections (
 );
 select protect_tenant_table('ingest_rejections', 'select, insert, update');
 
--- Everything below this transaction is in the totals. One row; no tenant's datum.
+-- Everything of the organization below folded_xid is in its totals; absent: nothing is.
 create table rollup_state (
-  singleton boolean primary key default true check (singleton),
+  org_id uuid primary key,
   folded_xid bigint not null,
-  swept_xid bigint not null,
   folded_at timestamptz not null default now()
 );
-insert into rollup_state (folded_xid, swept_xid) values (0, 0);
-grant select on rollup_state to app_rw;
-grant select, update on rollup_state to app_system;
+select protect_tenant_table('rollup_state', 'select');
+
+-- How far the search for spans of one call has come, over all organizations. One row; no tenant's datum.
+create table sweep_state (
+  singleton boolean primary key default true check (singleton),
+  swept_xid bigint not null
+);
+insert into sweep_state (swept_xid) values (0);
+grant select, update on sweep_state to app_system;
 `,
   down: `
-drop table rollup_state, ingest_rejections, billing_cells, label_cells, usage_rollups, event_adjustments, call_spans, event_payloads, events;
+drop table sweep_state, rollup_state, ingest_rejections, billing_cells, label_cells, usage_rollups, event_adjustments, call_spans, event_payloads, events;
 `,
 };

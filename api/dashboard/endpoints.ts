@@ -1,0 +1,46 @@
+import { sumUsage } from '../../db/queries/usage.js';
+import { usdNumberFromPico } from '../../domain/money.js';
+import { MICROS_PER_DAY } from '../../domain/period.js';
+import { defineEndpoint } from '../endpoint.js';
+import { providerFilter } from '../events/endpoints.js';
+import { windowOf } from '../query.js';
+import { USAGE_GROUPS_MAX } from '../usage/endpoints.js';
+import { presentUsageItems } from '../usage/wire.js';
+import { breakdownParams, breakdownQuery, breakdownResponse } from './wire.js';
+
+const DEFAULT_DAYS = 30n;
+
+const breakdown = defineEndpoint({
+  operationId: 'getDashboardBreakdown',
+  method: 'get',
+  path: '/api/v1/dashboard/breakdown/{dimension}',
+  tag: 'Usage',
+  summary: 'Cost and tokens by one dimension, filtered by labels',
+  description: 'By default the last 30 days. Items are ordered by cost; those of `day` by day.',
+  access: { scope: 'usage:read' },
+  params: breakdownParams,
+  query: breakdownQuery,
+  responses: { 200: { description: 'The breakdown and its total', schema: breakdownResponse } },
+  problems: ['invalid_range'],
+  async handle({ params, query, orgDb }, deps) {
+    const window = windowOf(query.since, query.until, ['since', 'until']);
+    const toMicros = window.toMicros ?? deps.nowMicros() + 1n;
+    const fromMicros = window.fromMicros ?? toMicros - DEFAULT_DAYS * MICROS_PER_DAY;
+    const { totals, groups } = await sumUsage(orgDb, {
+      dimension: params.dimension,
+      filter: { teamId: query.team_id, feature: query.feature, provider: providerFilter(query.provider) },
+      fromMicros,
+      toMicros,
+      limit: USAGE_GROUPS_MAX + 1,
+      offset: 0,
+    });
+    const items = presentUsageItems(totals, groups, USAGE_GROUPS_MAX);
+    if (params.dimension === 'day') items.sort((a, b) => (a.key < b.key ? -1 : 1));
+    return {
+      status: 200,
+      body: { dimension: params.dimension, items, total_cost_usd: usdNumberFromPico(totals.costPico) },
+    };
+  },
+});
+
+export const dashboardEndpoints = [breakdown];

@@ -1,0 +1,178 @@
+import { Readable } from 'node:stream';
+import { DomainError } from '../../domain/errors.js';
+import { findUuid } from '../../domain/ids.js';
+import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
+import { findProvider } from '../../domain/providers.js';
+import { getEvent, listEvents, readSnapshotTime, streamEventTexts } from '../../db/queries/events.js';
+import { assertAllowed } from '../auth.js';
+import { type Caller, defineEndpoint } from '../endpoint.js';
+import { decodeCursor, encodeCursor, windowOf } from '../query.js';
+import {
+  eventParams,
+  eventSchema,
+  exportEventsQuery,
+  getEventQuery,
+  listEventsQuery,
+  listEventsResponse,
+  presentEvent,
+  writeEventLine,
+} from './wire.js';
+
+/** Longest window of one export (interface.md 4.1). */
+const EXPORT_DAYS_MAX = 366n;
+
+function assertPayloads(caller: Caller, includePayload: boolean): void {
+  if (includePayload) assertAllowed(caller, 'payloads:read');
+}
+
+function uuidOfEvent(id: string): string {
+  const uuid = findUuid('evt', id);
+  if (uuid === undefined) throw new DomainError('not_found', 'there is no event with this id');
+  return uuid;
+}
+
+/** A provider filter in any of its names; a word that is no provider stays as it is and finds nothing. */
+export function providerFilter(word: string | undefined): string | undefined {
+  return word === undefined ? undefined : (findProvider(word) ?? word);
+}
+
+const listEventsEndpoint = defineEndpoint({
+  operationId: 'listEvents',
+  method: 'get',
+  path: '/api/v1/events',
+  tag: 'Events',
+  summary: 'Calls, newest first',
+  access: { scope: 'events:read' },
+  query: listEventsQuery,
+  responses: {
+    200: { description: 'A page of events; count is the number in this page', schema: listEventsResponse },
+  },
+  problems: ['invalid_range', 'forbidden'],
+  async handle({ query, caller, orgDb }) {
+    assertPayloads(caller, query.include_payload);
+    const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, 2);
+    const { events, hasMore } = await listEvents(
+      orgDb,
+      {
+        sessionId: query.session_id,
+        provider: providerFilter(query.provider),
+        model: query.model,
+        teamId: query.team_id,
+        feature: query.feature,
+        kind: query.kind,
+        ...windowOf(query.since, query.until, ['since', 'until']),
+        includeSuperseded: query.include_superseded,
+      },
+      { limit: query.limit, offset: after ? 0 : query.offset, after: after && cursorPosition(after) },
+      query.include_payload,
+    );
+    const last = events[events.length - 1];
+    return {
+      status: 200,
+      body: {
+        events: events.map(presentEvent),
+        count: events.length,
+        offset: query.offset,
+        has_more: hasMore,
+        next_cursor: hasMore && last ? encodeCursor([last.timestampMicros.toString(), last.id]) : null,
+      },
+    };
+  },
+});
+
+function cursorPosition([micros = '', id = '']: string[]): { timestampMicros: bigint; id: string } {
+  if (!/^\d{1,19}$/.test(micros) || !/^[0-9a-f-]{36}$/.test(id)) decodeCursor('', 0);
+  return { timestampMicros: BigInt(micros), id };
+}
+
+const exportEventsEndpoint = defineEndpoint({
+  operationId: 'exportEvents',
+  method: 'get',
+  path: '/api/v1/events/export',
+  tag: 'Events',
+  summary: 'Every call of a window, oldest first',
+  description:
+    'Streamed in partitions of 500 rows. A transfer that ends without its last chunk is broken: fetch it again. X-Export-Snapshot is the time up to which ingested events are in it.',
+  access: { scope: 'events:read' },
+  query: exportEventsQuery,
+  responses: {
+    200: {
+      description: 'One event a line, or one array with format=json',
+      contentType: 'application/x-ndjson',
+      headers: { 'X-Export-Snapshot': 'Events ingested up to this time are in the export' },
+    },
+  },
+  problems: ['missing_parameter', 'invalid_range', 'export_window_too_large', 'forbidden'],
+  async handle({ query, caller, orgDb, signal }) {
+    assertPayloads(caller, query.include_payload);
+    if (query.end.micros <= query.start.micros) {
+      throw new DomainError('invalid_range', 'end must lie after start', {
+        issues: [{ in: 'query', field: 'end', message: 'must lie after start' }],
+      });
+    }
+    if (query.end.micros - query.start.micros > EXPORT_DAYS_MAX * MICROS_PER_DAY) {
+      throw new DomainError(
+        'export_window_too_large',
+        `a window spans at most ${EXPORT_DAYS_MAX} days; export in several calls`,
+        {
+          issues: [
+            { in: 'query', field: 'end', message: `must lie at most ${EXPORT_DAYS_MAX} days after start` },
+          ],
+        },
+      );
+    }
+    const snapshotMicros = await readSnapshotTime(orgDb);
+    const window = { fromMicros: query.start.micros, toMicros: exclusiveEnd(query.end), snapshotMicros };
+    const partitions = streamEventTexts(orgDb, window, query.include_payload);
+    const asArray = query.format === 'json';
+    const lines = writePartitions(partitions, asArray, query.include_payload, signal);
+    return {
+      status: 200,
+      headers: { 'X-Export-Snapshot': isoFromMicros(snapshotMicros) },
+      content: {
+        type: asArray ? 'application/json' : 'application/x-ndjson',
+        data: Readable.from(lines, { objectMode: true, highWaterMark: 2 }),
+      },
+    };
+  },
+});
+
+async function* writePartitions(
+  partitions: AsyncGenerator<(string | null)[][]>,
+  asArray: boolean,
+  withPayload: boolean,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
+  let first = true;
+  if (asArray) yield Buffer.from('[');
+  for await (const rows of partitions) {
+    if (signal.aborted) return;
+    const lines = rows.map((row) => writeEventLine(row, withPayload));
+    const text = asArray ? `${first ? '' : ','}${lines.join(',')}` : `${lines.join('\n')}\n`;
+    first = false;
+    yield Buffer.from(text, 'latin1');
+  }
+  if (asArray) yield Buffer.from(']');
+}
+
+const getEventEndpoint = defineEndpoint({
+  operationId: 'getEvent',
+  method: 'get',
+  path: '/api/v1/events/{id}',
+  tag: 'Events',
+  summary: 'One call',
+  access: { scope: 'events:read' },
+  params: eventParams,
+  query: getEventQuery,
+  responses: { 200: { description: 'The event', schema: eventSchema } },
+  problems: ['not_found', 'forbidden'],
+  async handle({ params, query, caller, orgDb }) {
+    assertPayloads(caller, query.include_payload);
+    return {
+      status: 200,
+      body: presentEvent(await getEvent(orgDb, uuidOfEvent(params.id), query.include_payload)),
+    };
+  },
+});
+
+export const eventEndpoints = [listEventsEndpoint, exportEventsEndpoint, getEventEndpoint];

@@ -1,0 +1,125 @@
+import { listEvents } from '../../db/queries/events.js';
+import { sumUsage } from '../../db/queries/usage.js';
+import { exclusiveEnd, MICROS_PER_DAY } from '../../domain/period.js';
+import { defineEndpoint } from '../endpoint.js';
+import { providerFilter } from '../events/endpoints.js';
+import { decodeCursor, encodeCursor, windowOf } from '../query.js';
+import {
+  presentUsageGroupRecord,
+  presentUsageRecord,
+  presentUsageSummary,
+  usageRecordsQuery,
+  usageRecordsResponse,
+  usageSummaryQuery,
+  usageSummaryResponse,
+} from './wire.js';
+
+/** Groups of a breakdown; the others are one more (decisions.md 32). */
+export const USAGE_GROUPS_MAX = 1_000;
+const DEFAULT_DAYS = 30n;
+
+const usageSummary = defineEndpoint({
+  operationId: 'getUsageSummary',
+  method: 'get',
+  path: '/api/v1/usage/summary',
+  tag: 'Usage',
+  summary: 'Cost and tokens of a window, by one dimension',
+  description: 'By default the last 30 days by model. A call that was just acknowledged is in it.',
+  access: { scope: 'usage:read' },
+  query: usageSummaryQuery,
+  responses: {
+    200: { description: 'Totals and their breakdown, cost descending', schema: usageSummaryResponse },
+  },
+  problems: ['invalid_range'],
+  async handle({ query, orgDb }, deps) {
+    windowOf(query.from, query.to, ['from', 'to']);
+    // Without `to` the window ends with everything that has come in: a call stamped this microsecond is inside.
+    const toMicros = query.to ? exclusiveEnd(query.to) : deps.nowMicros() + 1n;
+    const fromMicros = query.from?.micros ?? toMicros - DEFAULT_DAYS * MICROS_PER_DAY;
+    const { totals, groups } = await sumUsage(orgDb, {
+      dimension: query.group_by,
+      filter: {},
+      fromMicros,
+      toMicros,
+      limit: USAGE_GROUPS_MAX + 1,
+      offset: 0,
+    });
+    return {
+      status: 200,
+      body: presentUsageSummary(totals, groups, { fromMicros, toMicros }, query.group_by, USAGE_GROUPS_MAX),
+    };
+  },
+});
+
+const usageRecords = defineEndpoint({
+  operationId: 'listUsageRecords',
+  method: 'get',
+  path: '/api/v1/usage/records',
+  tag: 'Usage',
+  summary: 'Usage call by call, or by group',
+  access: { scope: 'usage:read' },
+  query: usageRecordsQuery,
+  responses: { 200: { description: 'A page of records', schema: usageRecordsResponse } },
+  problems: ['invalid_range'],
+  async handle({ query, orgDb }) {
+    const window = windowOf(query.since, query.until, ['since', 'until']);
+    const filter = {
+      sessionId: query.session_id,
+      provider: providerFilter(query.provider),
+      model: query.model,
+      teamId: query.team_id,
+      feature: query.feature,
+      kind: query.kind,
+    };
+    if (query.group_by === undefined) {
+      const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, 2);
+      const { events, hasMore } = await listEvents(
+        orgDb,
+        { ...filter, ...window },
+        {
+          limit: query.limit,
+          offset: after ? 0 : query.offset,
+          after: after && { timestampMicros: BigInt(after[0] ?? 0), id: after[1] ?? '' },
+        },
+        false,
+      );
+      const last = events[events.length - 1];
+      const next = hasMore && last ? encodeCursor([last.timestampMicros.toString(), last.id]) : null;
+      return { status: 200, body: page(events.map(presentUsageRecord), query.offset, null, hasMore, next) };
+    }
+    const offset = query.cursor === undefined ? query.offset : Number(decodeCursor(query.cursor, 1)[0]);
+    const { groups } = await sumUsage(orgDb, {
+      dimension: query.group_by,
+      filter,
+      ...window,
+      limit: query.limit + 1,
+      offset,
+    });
+    const shown = groups.slice(offset, offset + query.limit);
+    const hasMore = groups.length > offset + query.limit;
+    const next = hasMore ? encodeCursor([String(offset + query.limit)]) : null;
+    return {
+      status: 200,
+      body: page(shown.map(presentUsageGroupRecord), offset, query.group_by, hasMore, next),
+    };
+  },
+});
+
+function page(
+  records: object[],
+  offset: number,
+  groupBy: string | null,
+  hasMore: boolean,
+  nextCursor: string | null,
+) {
+  return {
+    records,
+    count: records.length,
+    offset,
+    group_by: groupBy,
+    has_more: hasMore,
+    next_cursor: nextCursor,
+  };
+}
+
+export const usageEndpoints = [usageSummary, usageRecords];

@@ -1,0 +1,173 @@
+import type { Database } from '../client.js';
+import { type SystemDb, unscoped } from '../orgDb.js';
+import {
+  DAILY_DIMENSIONS,
+  DIMENSION_KEYS,
+  HEALTH_MEASURE_NAMES,
+  HEALTH_MEASURES,
+  MEASURE_NAMES,
+  MEASURES,
+  type RollupDimension,
+  usageLogSql,
+} from './usageLog.js';
+
+/** Events that one fold takes at most: bounds its memory and its time. */
+const FOLD_ROWS_MAX = 100_000;
+
+const add = (table: string, names: readonly string[]) =>
+  names.map((name) => `${name} = ${table}.${name} + excluded.${name}`).join(', ');
+
+const mergeSeen = (table: string) =>
+  `first_seen = least(${table}.first_seen, excluded.first_seen), last_seen = greatest(${table}.last_seen, excluded.last_seen)`;
+
+const DIMENSION_ROWS = (Object.keys(DIMENSION_KEYS) as RollupDimension[])
+  .map((dimension) => {
+    const grain = DAILY_DIMENSIONS.has(dimension) ? 'day' : 'hour';
+    return `('${dimension}', date_trunc('${grain}', timestamp, 'UTC'), ${DIMENSION_KEYS[dimension]})`;
+  })
+  .join(', ');
+
+const ROLLUP_NAMES = [...MEASURE_NAMES, ...HEALTH_MEASURE_NAMES];
+
+const FOLD_ROLLUPS = `
+insert into usage_rollups (org_id, dimension, bucket, key, ${ROLLUP_NAMES.join(', ')}, first_seen, last_seen)
+select $1, d.dimension, d.bucket, d.key, ${MEASURES}, ${HEALTH_MEASURES},
+  coalesce(min(timestamp) filter (where sign > 0), min(timestamp)), coalesce(max(timestamp) filter (where sign > 0), max(timestamp))
+from (${usageLogSql('$2', '$3')}) log
+cross join lateral (values ${DIMENSION_ROWS}) as d (dimension, bucket, key)
+where status <> 'blocked'
+group by d.dimension, d.bucket, d.key
+on conflict (org_id, dimension, bucket, key) do update set ${add('usage_rollups', ROLLUP_NAMES)}, ${mergeSeen('usage_rollups')}`;
+
+const FOLD_LABELS = `
+insert into label_cells (org_id, day, provider, model, team_id, feature, ${MEASURE_NAMES.join(', ')})
+select $1, (timestamp at time zone 'UTC')::date, provider, model, coalesce(team_id, ''), coalesce(feature, ''), ${MEASURES}
+from (${usageLogSql('$2', '$3')}) log
+where status <> 'blocked'
+group by 2, 3, 4, 5, 6
+on conflict (org_id, day, provider, model, team_id, feature) do update set ${add('label_cells', MEASURE_NAMES)}`;
+
+/** Class quantities of a call as a bill counts them: disjoint, audio apart, a write of unknown lifetime as 5 minutes. */
+export const BILLING_QUANTITIES = `
+  sum(sign)::bigint as calls,
+  sum(sign * (input_tokens - input_audio))::bigint as input_tokens,
+  sum(sign * cache_read)::bigint as cache_read,
+  sum(sign * (cache_creation - coalesce(cache_creation_1h, 0)))::bigint as cache_write_5m,
+  sum(sign * coalesce(cache_creation_1h, 0))::bigint as cache_write_1h,
+  sum(sign * (output_tokens - output_audio))::bigint as output_tokens,
+  sum(sign * input_audio)::bigint as input_audio,
+  sum(sign * output_audio)::bigint as output_audio,
+  sum(sign * reasoning_tok)::bigint as reasoning_tok,
+  sum(sign * coalesce(computed_cost_usd, 0)) as computed_cost_usd,
+  sum(case when computed_cost_usd is null and not unmetered and status <> 'error' then sign else 0 end)::bigint as unpriced,
+  sum(case when cardinality(price_gaps) > 0 then sign else 0 end)::bigint as price_gaps,
+  sum(case when unmetered then sign else 0 end)::bigint as unmetered`;
+
+const BILLING_MEASURE_NAMES = [
+  'calls',
+  'input_tokens',
+  'cache_read',
+  'cache_write_5m',
+  'cache_write_1h',
+  'output_tokens',
+  'input_audio',
+  'output_audio',
+  'reasoning_tok',
+  'computed_cost_usd',
+  'unpriced',
+  'price_gaps',
+  'unmetered',
+] as const;
+
+/** Key of a billing cell, over a row of the log. */
+export const BILLING_KEYS = {
+  hour: `date_trunc('hour', end_at, 'UTC')`,
+  billed_by: 'billed_by',
+  provider_account_id: `coalesce(provider_account_id, '')`,
+  provider_key_id: `coalesce(provider_key_id, '')`,
+  model: 'coalesce(response_model, model)',
+  service_tier: `coalesce(service_tier, '')`,
+  is_batch: 'is_batch',
+  context_band: 'context_band',
+  status: 'status',
+} as const;
+
+const BILLING_KEY_NAMES = Object.keys(BILLING_KEYS).join(', ');
+
+const FOLD_BILLING = `
+insert into billing_cells (org_id, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen)
+select $1, ${Object.values(BILLING_KEYS).join(', ')}, ${BILLING_QUANTITIES},
+  coalesce(min(end_at) filter (where sign > 0), min(end_at)), coalesce(max(end_at) filter (where sign > 0), max(end_at))
+from (${usageLogSql('$2', '$3')}) log
+group by 2, 3, 4, 5, 6, 7, 8, 9, 10
+on conflict (org_id, ${BILLING_KEY_NAMES}) do update set ${add('billing_cells', BILLING_MEASURE_NAMES)}, ${mergeSeen('billing_cells')}`;
+
+/** Organizations that have events which are in no total yet. */
+export async function listUnfoldedOrganizations(database: Database): Promise<string[]> {
+  const rows = await unscoped(database, 'the fold looks for organizations with new events', (system) =>
+    system.rows<{ id: string }>(
+      `select o.id from organizations o left join rollup_state s on s.org_id = o.id
+       where exists (select from events e where e.org_id = o.id and e.ingest_xid >= coalesce(s.folded_xid, 0))
+          or exists (select from event_adjustments a where a.org_id = o.id and a.ingest_xid >= coalesce(s.folded_xid, 0))`,
+    ),
+  );
+  return rows.map((row) => row.id);
+}
+
+interface HorizonRow {
+  from_xid: number;
+  below_xid: number;
+}
+
+/**
+ * Folds an organization's new events into its totals, in one transaction: all that is below the oldest transaction
+ * still running, at most 100,000 events. Folding twice or at once in two processes counts nothing twice: the second
+ * fails on the state row and is repeated later. Returns whether more is waiting.
+ */
+export async function foldUsage(database: Database, orgId: string): Promise<{ more: boolean }> {
+  return unscoped(
+    database,
+    'fold the events of one organization into its totals',
+    async (system) => {
+      await system.run(
+        'insert into rollup_state (org_id, folded_xid) values ($1, 0) on conflict do nothing',
+        [orgId],
+      );
+      const horizon = await readHorizon(system, orgId);
+      if (horizon.below_xid <= horizon.from_xid) return { more: false };
+      const cut = await findCut(system, orgId, horizon);
+      const range = [orgId, horizon.from_xid, cut];
+      await system.run(FOLD_ROLLUPS, range);
+      await system.run(FOLD_LABELS, range);
+      await system.run(FOLD_BILLING, range);
+      await system.run('update rollup_state set folded_xid = $2, folded_at = now() where org_id = $1', [
+        orgId,
+        cut,
+      ]);
+      return { more: cut < horizon.below_xid };
+    },
+    'repeatable read',
+  );
+}
+
+async function readHorizon(system: SystemDb, orgId: string): Promise<HorizonRow> {
+  const rows = await system.rows<HorizonRow>(
+    `select folded_xid as from_xid, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as below_xid
+     from rollup_state where org_id = $1 for update`,
+    [orgId],
+  );
+  const row = rows[0];
+  if (!row) throw new Error('the state row was just made');
+  return row;
+}
+
+/** The transaction to fold up to: the horizon, or earlier where more than a fold's share of events lies before it. */
+async function findCut(system: SystemDb, orgId: string, horizon: HorizonRow): Promise<number> {
+  const rows = await system.rows<{ ingest_xid: number }>(
+    `select ingest_xid from events where org_id = $1 and ingest_xid >= $2 and ingest_xid < $3
+     order by ingest_xid offset ${FOLD_ROWS_MAX} limit 1`,
+    [orgId, horizon.from_xid, horizon.below_xid],
+  );
+  const cut = rows[0]?.ingest_xid;
+  return cut === undefined || cut <= horizon.from_xid ? horizon.below_xid : cut;
+}
