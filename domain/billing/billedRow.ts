@@ -1,0 +1,67 @@
+/**
+ * One line of a provider's bill or usage report, read from whatever file or feed it came by. Cost rows carry money,
+ * usage rows carry quantities of the same consumption; the two are never added to each other.
+ */
+import { TOKEN_CLASSES } from '../events/event.js';
+import type { Pico } from '../money.js';
+
+export const FEEDS = ['cost', 'usage'] as const;
+export type Feed = (typeof FEEDS)[number];
+
+/** Only `usage` enters reconciliation; the rest belong to the statement (decisions.md 126). */
+export const CHARGE_CATEGORIES = ['usage', 'tax', 'credit', 'refund', 'purchase', 'adjustment'] as const;
+export type ChargeCategory = (typeof CHARGE_CATEGORIES)[number];
+
+/** What a billed quantity counts: a token class, calls, or something that no token class describes. */
+export const BILLED_CLASSES = [...TOKEN_CLASSES, 'requests', 'other'] as const;
+export type BilledClass = (typeof BILLED_CLASSES)[number];
+
+/** Fraction digits of a quantity: it is a bigint count of 1e-12 units, as numeric(38,12) is in SQL. */
+export const QUANTITY_SCALE = 12;
+export const QUANTITY_ONE = 10n ** BigInt(QUANTITY_SCALE);
+
+export interface BilledRow {
+  feed: Feed;
+  /** Which of a provider's usage reports told it, e.g. `completions`; '' on cost rows. */
+  report: string;
+  /** The account that the content itself names; null where it names none. */
+  account: string | null;
+  /** UTC day `YYYY-MM-DD` that the charge belongs to. */
+  day: string;
+  /** Half-open interval of the bucket, microseconds. */
+  periodStartMicros: bigint;
+  periodEndMicros: bigint;
+  chargeCategory: ChargeCategory;
+  /** The provider's own label, verbatim. */
+  lineItem: string;
+  /** False for usage that no call can show: storage, hosting, tool fees without a count. */
+  observable: boolean;
+  /** Null where the line was not understood: shown as `other`, never guessed. */
+  model: string | null;
+  tokenClass: BilledClass;
+  /** `standard` where the bill names no other. */
+  serviceTier: string;
+  /** Null where the bill does not say. */
+  isBatch: boolean | null;
+  longContext: boolean | null;
+  /** Region whose price differs, e.g. `us`; null for the ordinary price. */
+  region: string | null;
+  project: string | null;
+  apiKey: string | null;
+  /** In 1e-12 units; tokens wherever the class is a token class. Null where the bill gives none. */
+  quantity: bigint | null;
+  quantityUnit: string | null;
+  /** The money that counts, in USD; null on usage rows. */
+  amountPico: Pico | null;
+  /** Upper-case ISO 4217 code of `originalAmount`; null on usage rows. */
+  currency: string | null;
+  /** The amount as billed, in its own currency, 1e-12 units. */
+  originalAmount: bigint | null;
+}
+
+/** A label that no grammar knows, kept as `other`: how often it came and what it sums to. */
+export interface UnparsedLabel {
+  label: string;
+  rows: number;
+  amountPico: Pico;
+}

@@ -1,0 +1,152 @@
+import { DomainError } from '../errors.js';
+import { type BilledClass, type BilledRow, QUANTITY_ONE, QUANTITY_SCALE } from './billedRow.js';
+import { categoryOfLabel } from './chargeCategory.js';
+import { findScaled, findText, isPageObject, type PageObject } from './exactNumber.js';
+import { type OpenaiLineItem, parseOpenaiLineItem } from './openaiLineItem.js';
+import {
+  countOf,
+  emptyRow,
+  type FxRate,
+  keepText,
+  keepTextOrNull,
+  type PageBucket,
+  type PageKind,
+  toPico,
+} from './pageRow.js';
+
+/** Units that a quantity of tokens comes in; every other unit is kept as it is. */
+const TOKENS_OF_UNIT: Record<string, bigint> = { tokens: 1n, '1000_tokens': 1_000n };
+
+/** A token class on a line whose quantity counts something else is not that class. */
+function classByUnit(tokenClass: BilledClass, unit: string | null): BilledClass {
+  return unit === null || unit in TOKENS_OF_UNIT ? tokenClass : 'other';
+}
+
+/**
+ * One result of GET /v1/organization/costs (billing-facts A.1). `amount.value` is a float in dollars or, on some
+ * organizations, a decimal string; both are read as their text. Error invalid_billing_file for a result without one.
+ */
+export function openaiCostRow(
+  kind: PageKind,
+  bucket: PageBucket,
+  result: PageObject,
+  fxRate: FxRate,
+): BilledRow {
+  const amount = isPageObject(result.amount) ? result.amount : {};
+  const original = findScaled(amount.value, QUANTITY_SCALE);
+  if (original === undefined)
+    throw new DomainError('invalid_billing_file', 'amount.value must be a number of dollars');
+  const currency = (findText(amount.currency) ?? 'usd').toUpperCase();
+  const label = findText(result.line_item);
+  const item: OpenaiLineItem = parseOpenaiLineItem(label ?? '');
+  const unit = findText(result.quantity_unit);
+  const quantity = findScaled(result.quantity, QUANTITY_SCALE);
+  const amountPico = toPico(original, currency, fxRate);
+  return {
+    ...emptyRow(kind, bucket),
+    account: keepTextOrNull(findText(result.organization_id)),
+    chargeCategory: categoryOfLabel(label ?? '', item.recognised, amountPico),
+    lineItem: keepText(label ?? '(no line item)'),
+    observable: item.observable,
+    model: item.model,
+    tokenClass: classByUnit(item.tokenClass, unit),
+    serviceTier: item.serviceTier,
+    isBatch: item.isBatch,
+    longContext: item.longContext,
+    project: keepTextOrNull(findText(result.project_id)),
+    apiKey: keepTextOrNull(findText(result.api_key_id)),
+    quantity: quantity === undefined ? null : quantity * (TOKENS_OF_UNIT[unit ?? ''] ?? 1n),
+    quantityUnit: unit !== null && unit in TOKENS_OF_UNIT ? 'tokens' : unit,
+    amountPico,
+    currency,
+    originalAmount: original,
+  };
+}
+
+/** OpenAI's words for the tiers of a usage result; `default` and `auto` are the ordinary price. */
+const TIERS: Record<string, string> = {
+  default: 'standard',
+  auto: 'standard',
+  standard: 'standard',
+  scale: 'standard',
+};
+
+/** The field that counts what a usage report without token counts measures. */
+const OTHER_QUANTITIES: Record<string, { field: string; unit: string }> = {
+  images: { field: 'images', unit: 'images' },
+  audio_speeches: { field: 'characters', unit: 'characters' },
+  audio_transcriptions: { field: 'seconds', unit: 'duration_seconds' },
+  vector_stores: { field: 'usage_bytes', unit: 'bytes' },
+  code_interpreter_sessions: { field: 'num_sessions', unit: 'sessions' },
+  file_search_calls: { field: 'num_requests', unit: 'calls' },
+  web_search_calls: { field: 'num_requests', unit: 'calls' },
+};
+
+/**
+ * One result of GET /v1/organization/usage/<report>: one row for each disjoint class and one that counts requests.
+ * `input_tokens` includes cached, cache-write and audio tokens. Error invalid_billing_file when the parts exceed it.
+ */
+export function openaiUsageRows(kind: PageKind, bucket: PageBucket, result: PageObject): BilledRow[] {
+  const tier = findText(result.service_tier) ?? 'default';
+  const base: BilledRow = {
+    ...emptyRow(kind, bucket),
+    account: keepTextOrNull(findText(result.organization_id)),
+    lineItem: `usage ${kind.report}`,
+    model: keepTextOrNull(findText(result.model)),
+    serviceTier: TIERS[tier] ?? keepText(tier),
+    isBatch: typeof result.batch === 'boolean' ? result.batch : null,
+    project: keepTextOrNull(findText(result.project_id)),
+    apiKey: keepTextOrNull(findText(result.api_key_id)),
+  };
+  const rows = quantitiesOf(kind.report, result).map(
+    ([tokenClass, quantity, unit]): BilledRow => ({ ...base, tokenClass, quantity, quantityUnit: unit }),
+  );
+  const requests = countOf(result.num_model_requests, 'num_model_requests');
+  if (requests > 0n)
+    rows.push({ ...base, tokenClass: 'requests', quantity: requests, quantityUnit: 'requests' });
+  return rows;
+}
+
+function quantitiesOf(report: string, result: PageObject): [BilledClass, bigint, string][] {
+  const other = OTHER_QUANTITIES[report];
+  const found: [BilledClass, bigint, string][] = other
+    ? [['other', countOf(result[other.field], other.field), other.unit]]
+    : Object.entries(tokenClassesOf(result)).map(([tokenClass, count]) => [
+        tokenClass as BilledClass,
+        count,
+        'tokens',
+      ]);
+  return found.filter(([, quantity]) => quantity > 0n);
+}
+
+function tokenClassesOf(result: PageObject): Partial<Record<BilledClass, bigint>> {
+  const count = (field: string) => countOf(result[field], field);
+  const cached = count('input_cached_tokens');
+  const written = count('input_cache_write_tokens');
+  // Cached audio has no class of its own: it stays with the cached tokens, out of fresh audio.
+  const inputAudio = count('input_audio_tokens') - count('input_cached_audio_tokens');
+  const outputAudio = count('output_audio_tokens');
+  const input = count('input_tokens') - cached - written - inputAudio;
+  const output = count('output_tokens') - outputAudio;
+  const uncached = findScaled(result.input_uncached_tokens, QUANTITY_SCALE);
+  if (
+    input < 0n ||
+    output < 0n ||
+    inputAudio < 0n ||
+    (uncached !== undefined && uncached !== input + inputAudio)
+  ) {
+    const total = count('input_tokens') / QUANTITY_ONE;
+    throw new DomainError(
+      'invalid_billing_file',
+      `the token counts do not add up: input_tokens ${total} is not the sum of its parts`,
+    );
+  }
+  return {
+    input,
+    cache_read: cached,
+    cache_write_5m: written,
+    output,
+    input_audio: inputAudio,
+    output_audio: outputAudio,
+  };
+}

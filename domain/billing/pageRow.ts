@@ -1,0 +1,94 @@
+import { DomainError } from '../errors.js';
+import { type Pico, parseScaled } from '../money.js';
+import { dayOf } from '../period.js';
+import { type BilledRow, QUANTITY_SCALE } from './billedRow.js';
+import { ExactNumber, findScaled, type PageValue } from './exactNumber.js';
+
+/** A bucket of a page: half-open, microseconds. */
+export interface PageBucket {
+  startMicros: bigint;
+  endMicros: bigint;
+}
+
+/** Which report of which provider a result belongs to; told from its content. */
+export interface PageKind {
+  format: 'openai_pages' | 'anthropic_pages';
+  feed: 'cost' | 'usage';
+  /** '' for costs, else the usage report's name. */
+  report: string;
+}
+
+/** Money in another currency is converted by the rate given with the file: USD for one unit of the currency. */
+export type FxRate = { scaled: bigint } | undefined;
+const FX_SCALE = 12;
+
+export function parseFxRate(text: string): FxRate {
+  const scaled = parseScaled(text, FX_SCALE);
+  return scaled !== undefined && scaled > 0n ? { scaled } : undefined;
+}
+
+/** An amount in 1e-12 units of `currency` → pico-dollars. Error invalid_billing_file without a rate for it. */
+export function toPico(original: bigint, currency: string, fxRate: FxRate): Pico {
+  if (currency === 'USD') return original;
+  if (!fxRate) {
+    throw new DomainError(
+      'invalid_billing_file',
+      `the amount is in ${currency.slice(0, 8)}; give fx_rate, US dollars for one ${currency.slice(0, 8)}`,
+    );
+  }
+  const product = original * fxRate.scaled;
+  const scale = 10n ** BigInt(FX_SCALE);
+  const half = product < 0n ? -scale / 2n : scale / 2n;
+  return (product + half) / scale;
+}
+
+/** A count that a usage result must have as a number from 0; absent counts as zero, as the APIs leave classes out. */
+export function countOf(value: PageValue | undefined, field: string): bigint {
+  if (value === undefined || value === null) return 0n;
+  const scaled = value instanceof ExactNumber ? findScaled(value, QUANTITY_SCALE) : undefined;
+  if (scaled === undefined || scaled < 0n) {
+    throw new DomainError('invalid_billing_file', `${field} must be a number from 0`);
+  }
+  return scaled;
+}
+
+/** The fields that every row of a bucket shares, with everything else at its neutral value. */
+export function emptyRow(kind: PageKind, bucket: PageBucket): BilledRow {
+  return {
+    feed: kind.feed,
+    report: kind.report,
+    account: null,
+    day: dayOf(bucket.startMicros),
+    periodStartMicros: bucket.startMicros,
+    periodEndMicros: bucket.endMicros,
+    chargeCategory: 'usage',
+    lineItem: '',
+    observable: true,
+    model: null,
+    tokenClass: 'other',
+    serviceTier: 'standard',
+    isBatch: null,
+    longContext: null,
+    region: null,
+    project: null,
+    apiKey: null,
+    quantity: null,
+    quantityUnit: null,
+    amountPico: null,
+    currency: null,
+    originalAmount: null,
+  };
+}
+
+/** Longest label, model or id that is kept of a row. */
+const TEXT_CHARS_MAX = 512;
+
+/** A text of the bill as it is stored: without control characters, cut at 512 characters. */
+export function keepText(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed
+  return text.replace(/[\u0000-\u001f\u007f]/g, ' ').slice(0, TEXT_CHARS_MAX);
+}
+
+export function keepTextOrNull(text: string | null): string | null {
+  return text === null ? null : keepText(text);
+}

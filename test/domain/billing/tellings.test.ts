@@ -1,0 +1,38 @@
+import { describe, expect, it } from 'vitest';
+import { Tellings } from '../../../domain/billing/tellings.js';
+import { MICROS_PER_DAY } from '../../../domain/period.js';
+
+const HOUR = MICROS_PER_DAY / 24n;
+const at = (from: bigint, to: bigint) => ({ startMicros: from, endMicros: to });
+
+function told(...buckets: [string, bigint, bigint, string[]][]): number[] {
+  const tellings = new Tellings();
+  for (const [report, from, to, projects] of buckets) {
+    tellings.register(report, at(from, to), new Set(projects), tellings.next());
+  }
+  return [...tellings.superseded].sort();
+}
+
+describe('of several tellings of a bucket in one file', () => {
+  it('the later counts', () => {
+    expect(told(['cost', 0n, MICROS_PER_DAY, ['a']], ['cost', 0n, MICROS_PER_DAY, ['a', 'b']])).toEqual([1]);
+  });
+
+  it('another report or another day is no telling of the same', () => {
+    expect(told(['cost', 0n, MICROS_PER_DAY, []], ['usage', 0n, MICROS_PER_DAY, []])).toEqual([]);
+    expect(told(['cost', 0n, MICROS_PER_DAY, []], ['cost', MICROS_PER_DAY, 2n * MICROS_PER_DAY, []])).toEqual(
+      [],
+    );
+  });
+
+  it('hours told after the day replace it, and the day told after its hours replaces them', () => {
+    expect(told(['u', 0n, MICROS_PER_DAY, []], ['u', 0n, HOUR, []], ['u', HOUR, 2n * HOUR, []])).toEqual([1]);
+    expect(told(['u', 0n, HOUR, []], ['u', HOUR, 2n * HOUR, []], ['u', 0n, MICROS_PER_DAY, []])).toEqual([
+      1, 2,
+    ]);
+  });
+
+  it('pages filtered to different projects both count', () => {
+    expect(told(['cost', 0n, MICROS_PER_DAY, ['a']], ['cost', 0n, MICROS_PER_DAY, ['b']])).toEqual([]);
+  });
+});
