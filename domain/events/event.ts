@@ -53,7 +53,25 @@ export interface UsageOrigin {
   usageMissing: readonly string[];
   /** The usage object as received, at most 1 KB of JSON text (decisions.md 129); null when there was none. */
   usageRaw: string | null;
+  /** What does not add up in the counts as received: shown, never repaired in silence. */
+  usageFlags: readonly UsageFlag[];
 }
+
+/**
+ * Contradictions inside one usage as received.
+ * - total_mismatch: the total is neither the sum of the counts as sent nor of the classes read from them.
+ * - cache_split_mismatch: the 5-minute and 1-hour writes do not add up to the cache write; the split is not used.
+ * - audio_exceeds_input, audio_exceeds_output: more audio than fits beside the cached tokens; the rest counts as text.
+ * - reasoning_exceeds_output: reasoning cannot be part of the output, so it was added to it.
+ */
+export const USAGE_FLAGS = [
+  'total_mismatch',
+  'cache_split_mismatch',
+  'audio_exceeds_input',
+  'audio_exceeds_output',
+  'reasoning_exceeds_output',
+] as const;
+export type UsageFlag = (typeof USAGE_FLAGS)[number];
 
 /** A call as mapped from any way in, before it is priced and stored. Strings are stripped already. */
 export interface CallRecord {
@@ -105,6 +123,10 @@ export interface CallRecord {
   scopeName: string;
   scopeVersion: string;
   trace: SpanLink | null;
+  /** How many classes this telling itself told (0 = no usage): which of two tellings is the richer; never completed. */
+  toldClasses: number;
+  /** The span that named the biller where another telling of the call did; null when this one did. */
+  billerSpan: SpanLink | null;
 }
 
 /** A span's place in its trace: 32 and 16 lower-case hex digits; the parent is null for a root. */
