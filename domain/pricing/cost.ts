@@ -1,0 +1,211 @@
+/**
+ * What a call costs by the list prices in force at its time: class by class, exact, rounded once. On the ingest hot
+ * path, so everything that can be worked out ahead is (rateCards.ts). The full sum is told by explainCall.ts.
+ */
+import { TOKEN_CLASSES, type TokenClass, type TokenUsage } from '../events/event.js';
+import { divideHalfEven, type Pico } from '../money.js';
+import type { Biller, Provider } from '../providers.js';
+import type { PriceBook, PricedModel } from './priceBook.js';
+import { cardFor, cardOfBand, GAP_SERVICE_TIER, type RateBasis, type RateCard } from './rateCards.js';
+import { BATCH_TIER, normaliseServiceTier, STANDARD_TIER } from './serviceTiers.js';
+
+export interface CallToPrice {
+  /** Who bills the call; for `unknown` the list price of the model's maker is assumed. */
+  biller: Biller;
+  /** The model that the provider answered with, else the one asked for. */
+  model: string;
+  /** The model asked for, tried when `model` has no price. */
+  requestedModel?: string | null;
+  /** Start of the call, microseconds: the price in force then holds. */
+  atMicros: bigint;
+  usage: TokenUsage;
+  isBatch: boolean;
+  /** As the client sent it. */
+  serviceTier: string | null;
+}
+
+export interface CallPrice {
+  /** Pico-dollars; null: no price is known for the model, which is not the same as free. */
+  computedPico: Pico | null;
+  /** What was assumed: token classes without a rate of their own, or one of the GAP_ names. Empty for a sure price. */
+  priceGaps: readonly string[];
+  /** The boundary whose long-request rates hold; 0: ordinary rates. */
+  contextBand: number;
+}
+
+/** The biller is not a provider whose list we know: the maker's price stands in. */
+export const GAP_BILLER = 'biller';
+/** The model that answered has no price: that of the model asked for stands in. */
+export const GAP_MODEL = 'model';
+
+/** The specification's batch price: half of every class (interface.md 2, decisions.md 119). */
+const BATCH_DIVISOR = 2n;
+const TOKENS_PER_RATE_UNIT = 1_000_000n;
+
+const NO_GAPS: readonly string[] = Object.freeze([]);
+const UNPRICED: CallPrice = Object.freeze({ computedPico: null, priceGaps: NO_GAPS, contextBand: 0 });
+
+/** The tokens of a call by price class. Cache writes of unknown lifetime count as the ordinary, 5-minute kind. */
+export function tokensByClass(usage: TokenUsage): Record<TokenClass, number> {
+  const longWrite = Math.min(usage.cacheCreation1h ?? 0, usage.cacheCreation);
+  return {
+    input: usage.input,
+    cache_read: usage.cacheRead,
+    cache_write_5m: usage.cacheCreation - longWrite,
+    cache_write_1h: longWrite,
+    output: usage.output,
+    input_audio: usage.inputAudio,
+    output_audio: usage.outputAudio,
+  };
+}
+
+/** The whole input of a request, which decides between ordinary and long-request rates. */
+export function wholeInput(usage: TokenUsage): number {
+  return usage.input + usage.inputAudio + usage.cacheRead + usage.cacheCreation;
+}
+
+/**
+ * The price of a call. `cost_usd` of a batch call is half of the standard rate of every class; what the provider
+ * itself charges for batch is `expectedRates`' subject.
+ */
+export function priceCall(book: PriceBook, call: CallToPrice): CallPrice {
+  const found = findPrice(book, call);
+  if (!found) return UNPRICED;
+  const { card, tierGap, isBatch } = cardOfCall(found.priced, call);
+  const usage = call.usage;
+  const classes = card.classes;
+  const longWrite = Math.min(usage.cacheCreation1h ?? 0, usage.cacheCreation);
+  let product = BigInt(usage.input) * classes.input.rate + BigInt(usage.output) * classes.output.rate;
+  if (usage.cacheRead > 0) product += BigInt(usage.cacheRead) * classes.cache_read.rate;
+  if (usage.cacheCreation > longWrite) {
+    product += BigInt(usage.cacheCreation - longWrite) * classes.cache_write_5m.rate;
+  }
+  if (longWrite > 0) product += BigInt(longWrite) * classes.cache_write_1h.rate;
+  if (usage.inputAudio > 0) product += BigInt(usage.inputAudio) * classes.input_audio.rate;
+  if (usage.outputAudio > 0) product += BigInt(usage.outputAudio) * classes.output_audio.rate;
+  const certain = !card.hasGaps && !tierGap && found.gap === undefined;
+  return {
+    computedPico: divideHalfEven(
+      product,
+      isBatch ? TOKENS_PER_RATE_UNIT * BATCH_DIVISOR : TOKENS_PER_RATE_UNIT,
+    ),
+    priceGaps: certain ? NO_GAPS : gapsOf(card, tokensByClass(usage), tierGap, found.gap),
+    contextBand: card.band,
+  };
+}
+
+/** The price that holds for a call, and what had to be assumed to find it. */
+export function findPrice(
+  book: PriceBook,
+  call: CallToPrice,
+): { priced: PricedModel; gap: string | undefined } | undefined {
+  const priced = findBy(book, call.biller, call.model, call.atMicros);
+  if (priced) return { priced, gap: call.biller === 'unknown' ? GAP_BILLER : undefined };
+  const requested = call.requestedModel;
+  if (requested === null || requested === undefined || requested === call.model) return undefined;
+  const asked = findBy(book, call.biller, requested, call.atMicros);
+  return asked && { priced: asked, gap: call.biller === 'unknown' ? GAP_BILLER : GAP_MODEL };
+}
+
+function findBy(book: PriceBook, biller: Biller, model: string, atMicros: bigint): PricedModel | undefined {
+  return biller === 'unknown' ? book.findByMaker(model, atMicros) : book.find(biller, model, atMicros);
+}
+
+/** The rates by which `cost_usd` is computed: those of the call's tier and length; for batch the standard ones. */
+export function cardOfCall(
+  priced: PricedModel,
+  call: Pick<CallToPrice, 'isBatch' | 'serviceTier' | 'usage'>,
+): { card: RateCard; tierGap: boolean; isBatch: boolean } {
+  const named = normaliseServiceTier(priced.entry.provider, call.serviceTier);
+  const isBatch = call.isBatch || named === BATCH_TIER;
+  const own = isBatch ? undefined : priced.cards.get(named);
+  const cards = own ?? standardCardsOf(priced);
+  return { card: cardFor(cards, wholeInput(call.usage)), tierGap: !isBatch && own === undefined, isBatch };
+}
+
+/** Names of what is assumed, in a fixed order and each once; only classes that the call uses are named. */
+export function gapsOf(
+  card: RateCard,
+  tokens: Readonly<Record<TokenClass, number>>,
+  tierGap: boolean,
+  findGap: string | undefined,
+): readonly string[] {
+  const gaps = new Set<string>();
+  if (findGap !== undefined) gaps.add(findGap);
+  if (tierGap) gaps.add(GAP_SERVICE_TIER);
+  for (const kind of TOKEN_CLASSES) {
+    const gap = card.classes[kind].gap;
+    if (gap !== undefined && tokens[kind] > 0) gaps.add(gap);
+  }
+  return [...gaps];
+}
+
+/** What a provider should charge, per class in pico-dollars per million tokens, for judging a bill. */
+export interface ExpectedRates {
+  readonly rates: Readonly<Record<TokenClass, Pico>>;
+  readonly bases: Readonly<Record<TokenClass, RateBasis>>;
+  /** Classes and GAP_ names that no source supports: no certain finding rests on them. */
+  readonly assumed: readonly string[];
+  readonly serviceTier: string;
+  readonly contextBand: number;
+  readonly priced: PricedModel;
+}
+
+export interface RateCircumstances {
+  serviceTier?: string | null;
+  isBatch?: boolean;
+  /** A bill's word that it charges the long-request rates, where no boundary is named. */
+  longContext?: boolean;
+  /** The boundary of the observed cell; 0 or absent: ordinary rates unless `longContext` says otherwise. */
+  contextBand?: number;
+}
+
+/**
+ * The rates that a provider's bill is judged by: its own batch rates where the price data has them (decisions.md
+ * 119), else its batch factor, else half. Undefined when the model has no price.
+ */
+export function expectedRates(
+  book: PriceBook,
+  provider: Provider,
+  model: string,
+  atMicros: bigint,
+  circumstances: RateCircumstances,
+): ExpectedRates | undefined {
+  const priced = book.find(provider, model, atMicros);
+  return priced && expectedRatesOf(priced, circumstances);
+}
+
+/** `expectedRates` of a price that is already found. */
+export function expectedRatesOf(priced: PricedModel, circumstances: RateCircumstances): ExpectedRates {
+  const named = normaliseServiceTier(priced.entry.provider, circumstances.serviceTier);
+  const wanted = circumstances.isBatch ? BATCH_TIER : named;
+  const own = priced.cards.get(wanted);
+  const cards = own ?? standardCardsOf(priced);
+  const band = circumstances.contextBand ?? 0;
+  const lowestBand = cards.bands.at(-1);
+  const card = band === 0 && circumstances.longContext && lowestBand ? lowestBand : cardOfBand(cards, band);
+  const assumed = new Set<string>();
+  if (!own) assumed.add(GAP_SERVICE_TIER);
+  const rates = {} as Record<TokenClass, Pico>;
+  const bases = {} as Record<TokenClass, RateBasis>;
+  for (const kind of TOKEN_CLASSES) {
+    const { rate, basis, gap } = card.classes[kind];
+    rates[kind] = rate;
+    bases[kind] = basis;
+    if (gap !== undefined) assumed.add(gap);
+  }
+  return {
+    rates,
+    bases,
+    assumed: [...assumed],
+    serviceTier: card.tier,
+    contextBand: card.band,
+    priced,
+  };
+}
+
+function standardCardsOf(priced: PricedModel) {
+  const cards = priced.cards.get(STANDARD_TIER);
+  if (!cards) throw new RangeError('a price period has standard rates');
+  return cards;
+}

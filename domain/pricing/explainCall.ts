@@ -1,0 +1,125 @@
+/**
+ * The sum behind a call's cost: each class's tokens, rate, where the rate comes from and since when it holds, so that
+ * a person can check it with a pocket calculator. Plain data; api/pricing/wire.ts gives it its shape on the wire.
+ */
+import { TOKEN_CLASSES, type TokenClass } from '../events/event.js';
+import { divideHalfEven, type Pico } from '../money.js';
+import {
+  type CallToPrice,
+  cardOfCall,
+  findPrice,
+  GAP_MODEL,
+  gapsOf,
+  tokensByClass,
+  wholeInput,
+} from './cost.js';
+import type { MissingPrice, PriceBook, PricedModel } from './priceBook.js';
+import { isDisputed } from './prices.js';
+import { cardFor, type RateBasis, type RateCard } from './rateCards.js';
+import { sourcesOfRate } from './rateSources.js';
+import { BATCH_TIER } from './serviceTiers.js';
+
+/** One class of the sum. */
+export interface CostLine {
+  readonly tokenClass: TokenClass;
+  readonly tokens: number;
+  /** Pico-dollars per million tokens. */
+  readonly rate: Pico;
+  readonly basis: RateBasis;
+  /** The rate is assumed: no source gives it. */
+  readonly assumed: boolean;
+  /** The sources that list exactly this rate, by their keys in data/README.md; empty for an assumed or derived rate. */
+  readonly sources: readonly string[];
+  /** Consistent sources differ on this class by more than 1 %. */
+  readonly disputed: boolean;
+  /** tokens × rate, unrounded: pico-dollars × 1e6. */
+  readonly product: bigint;
+}
+
+/** A sum over classes: `total` is the sum of the products, divided and rounded once. */
+export interface CostSum {
+  readonly lines: readonly CostLine[];
+  readonly serviceTier: string;
+  readonly contextBand: number;
+  /** By what the sum of the lines is divided before rounding: 2 for the specification's batch price. */
+  readonly divisor: 1 | 2;
+  readonly total: Pico;
+}
+
+export interface CallExplanation {
+  readonly priced: PricedModel;
+  /** Which of the call's models the price was found by. */
+  readonly pricedModel: string;
+  /** `cost_usd` by list prices: half of every class for batch. */
+  readonly computed: CostSum;
+  /** What the provider itself should charge; differs from `computed` where its batch rate is not half. */
+  readonly expected: CostSum;
+  readonly priceGaps: readonly string[];
+  readonly disputed: boolean;
+}
+
+/** Why a call has no price. */
+export interface UnpricedExplanation {
+  readonly reason: MissingPrice | 'unknown_biller';
+}
+
+/**
+ * The sum of a call's cost by the prices of `book`. The total of `computed` equals `priceCall(...).computedPico`.
+ */
+export function explainCall(book: PriceBook, call: CallToPrice): CallExplanation | UnpricedExplanation {
+  const found = findPrice(book, call);
+  if (!found) return { reason: reasonOf(book, call) };
+  const { priced, gap } = found;
+  const tokens = tokensByClass(call.usage);
+  const { card, tierGap, isBatch } = cardOfCall(priced, call);
+  const divisor = isBatch ? 2 : 1;
+  const lines = linesOf(priced, card, tokens);
+  const expectedCard = expectedCardOf(priced, call, isBatch);
+  const expectedLines = linesOf(priced, expectedCard, tokens);
+  return {
+    priced,
+    pricedModel: gap === GAP_MODEL ? (call.requestedModel ?? call.model) : call.model,
+    computed: sumOf(lines, card, divisor),
+    expected: sumOf(expectedLines, expectedCard, 1),
+    priceGaps: gapsOf(card, tokens, tierGap, gap),
+    disputed: isDisputed(priced.entry),
+  };
+}
+
+function reasonOf(book: PriceBook, call: CallToPrice): UnpricedExplanation['reason'] {
+  if (call.biller === 'unknown') return 'unknown_biller';
+  return book.whyMissing(call.biller, call.model, call.atMicros) ?? 'unknown_model';
+}
+
+function expectedCardOf(priced: PricedModel, call: CallToPrice, isBatch: boolean): RateCard {
+  if (!isBatch) return cardOfCall(priced, call).card;
+  const batch = priced.cards.get(BATCH_TIER);
+  if (!batch) throw new RangeError('a price period has batch rates, listed or derived');
+  return cardFor(batch, wholeInput(call.usage));
+}
+
+function linesOf(
+  priced: PricedModel,
+  card: RateCard,
+  tokens: Readonly<Record<TokenClass, number>>,
+): CostLine[] {
+  return TOKEN_CLASSES.filter((kind) => tokens[kind] > 0).map((tokenClass) => {
+    const classRate = card.classes[tokenClass];
+    return {
+      tokenClass,
+      tokens: tokens[tokenClass],
+      rate: classRate.rate,
+      basis: classRate.basis,
+      assumed: classRate.gap !== undefined,
+      sources: sourcesOfRate(priced, card, tokenClass, classRate),
+      disputed: priced.entry.facts.conflicts.includes(tokenClass),
+      product: BigInt(tokens[tokenClass]) * classRate.rate,
+    };
+  });
+}
+
+function sumOf(lines: readonly CostLine[], card: RateCard, divisor: 1 | 2): CostSum {
+  const product = lines.reduce((sum, line) => sum + line.product, 0n);
+  const total = divideHalfEven(product, 1_000_000n * BigInt(divisor));
+  return { lines, serviceTier: card.tier, contextBand: card.band, divisor, total };
+}

@@ -1,0 +1,291 @@
+/**
+ * All list prices in memory, immutable: built once from the stored rows and asked for each call. Finding a price
+ * follows data/README.md, "Finding a price".
+ */
+import { microsOfDay } from '../period.js';
+import { PROVIDERS, type Provider } from '../providers.js';
+import { exactIds, familyNames, fineTunedBase, prefixProvider } from './modelIds.js';
+import type { PriceVersion, RecordedPriceModel } from './prices.js';
+import { cardsOf, type PeriodCards } from './rateCards.js';
+import { priceVersionName } from './version.js';
+
+/** How an id led to its entry: as listed, by the base of a fine-tuned model, or by its family having one price. */
+export type MatchedBy = 'exact' | 'fine_tuned' | 'family';
+
+/** A price in force: the entry, its period, and the rates worked out from it. */
+export interface PricedModel {
+  readonly entry: RecordedPriceModel;
+  readonly version: PriceVersion;
+  readonly matchedBy: MatchedBy;
+  readonly cards: PeriodCards;
+  /** First microsecond at which it holds; null: as far back as is known. */
+  readonly fromMicros: bigint | null;
+  /** First microsecond at which it no longer holds; null: in force. */
+  readonly toMicros: bigint | null;
+}
+
+/** Why an id has no price. */
+export type MissingPrice = 'unknown_model' | 'several_prices' | 'no_price_then';
+
+/** What tells two states of the stored prices apart. */
+export interface PriceState {
+  readonly updatedAtMicros: bigint;
+  /** Hex digest over all entries and rates. */
+  readonly contentHash: string;
+}
+
+type Resolution = readonly PricedModel[] | Exclude<MissingPrice, 'no_price_then'>;
+
+/** Ids whose resolution a book remembers before it starts over. */
+const REMEMBERED_IDS_MAX = 20_000;
+
+export class PriceBook {
+  /** Name of this state of the prices (decisions.md 85). */
+  readonly version: string;
+  readonly state: PriceState;
+  /** Entries by provider, then model. */
+  readonly models: readonly RecordedPriceModel[];
+  readonly #byId = new Map<Provider, Map<string, readonly PricedModel[]>>();
+  readonly #byFamily = new Map<Provider, Map<string, (readonly PricedModel[])[]>>();
+  readonly #makersById = new Map<string, Set<Provider>>();
+  readonly #makersByFamily = new Map<string, Set<Provider>>();
+  readonly #boundaries: readonly bigint[];
+  readonly #resolved = new Map<Provider, Map<string, Resolution>>();
+  readonly #inferred = new Map<string, Provider | undefined>();
+  #remembered = 0;
+
+  private constructor(
+    models: readonly RecordedPriceModel[],
+    versions: readonly PriceVersion[],
+    state: PriceState,
+  ) {
+    this.state = state;
+    this.version = priceVersionName(state.updatedAtMicros, state.contentHash);
+    this.models = [...models].sort((a, b) => compare(a.provider, b.provider) || compare(a.model, b.model));
+    const byModel = new Map<string, PriceVersion[]>();
+    for (const version of versions) {
+      entryOf(byModel, modelKey(version.provider, version.model), () => []).push(version);
+    }
+    for (const entry of this.models) {
+      this.#enter(entry, byModel.get(modelKey(entry.provider, entry.model)) ?? []);
+    }
+    this.#boundaries = boundariesOf(versions);
+  }
+
+  /**
+   * A book from the entries and the periods that hold for them (not their history). `state` names it; books of
+   * tests and proposals may leave it out.
+   */
+  static from(
+    models: readonly RecordedPriceModel[],
+    versions: readonly PriceVersion[],
+    state: PriceState = { updatedAtMicros: 0n, contentHash: '00000000' },
+  ): PriceBook {
+    return new PriceBook(models, versions, state);
+  }
+
+  #enter(entry: RecordedPriceModel, versions: readonly PriceVersion[]): void {
+    const periods = [...versions].sort((a, b) => compare(a.effectiveFrom ?? '', b.effectiveFrom ?? ''));
+    const priced = periods.map((version) => priceWith(entry, version));
+    const ids = entryOf(this.#byId, entry.provider, () => new Map<string, readonly PricedModel[]>());
+    for (const id of [entry.model, ...entry.aliases]) {
+      ids.set(id, priced);
+      if (entry.firstParty) entryOf(this.#makersById, id, () => new Set<Provider>()).add(entry.provider);
+    }
+    const families = entryOf(
+      this.#byFamily,
+      entry.provider,
+      () => new Map<string, (readonly PricedModel[])[]>(),
+    );
+    entryOf(families, entry.canonicalFamily, () => []).push(priced);
+    if (entry.firstParty) {
+      entryOf(this.#makersByFamily, entry.canonicalFamily, () => new Set<Provider>()).add(entry.provider);
+    }
+  }
+
+  /** The price of a model at a provider at a time; undefined when it has none (see `whyMissing`). */
+  find(provider: Provider, modelId: string, atMicros: bigint): PricedModel | undefined {
+    const resolution = this.#resolve(provider, modelId);
+    if (typeof resolution === 'string') return undefined;
+    for (const priced of resolution) if (holdsAt(priced, atMicros)) return priced;
+    return undefined;
+  }
+
+  /** Why `find` gives nothing; undefined when it gives a price. */
+  whyMissing(provider: Provider, modelId: string, atMicros: bigint): MissingPrice | undefined {
+    const resolution = this.#resolve(provider, modelId);
+    if (typeof resolution === 'string') return resolution;
+    return resolution.some((priced) => holdsAt(priced, atMicros)) ? undefined : 'no_price_then';
+  }
+
+  /**
+   * The price of a call whose biller is none of the providers (a gateway, a proxy): the list price of the model's
+   * maker, told from the model or from the provider that a `maker/model` id names in front.
+   */
+  findByMaker(modelId: string, atMicros: bigint): PricedModel | undefined {
+    const maker = this.inferProvider(modelId);
+    if (maker) return this.find(maker, modelId, atMicros);
+    const prefixed = prefixProvider(modelId);
+    return prefixed && this.find(prefixed.provider, prefixed.bareId, atMicros);
+  }
+
+  /**
+   * The provider that makes this model: the only one that lists the id, or its family, as its own. Undefined for an
+   * id that nobody or more than one lists (decisions.md 120).
+   */
+  inferProvider(modelId: string): Provider | undefined {
+    if (this.#inferred.has(modelId)) return this.#inferred.get(modelId);
+    const provider = this.#inferAfresh(modelId);
+    this.#makeRoom();
+    this.#inferred.set(modelId, provider);
+    return provider;
+  }
+
+  /**
+   * The name under which a model is compared with a bill: its family, else the id itself. Bills and calls may name
+   * the same model by its date, its alias or its region.
+   */
+  canonicalModel(provider: Provider, modelId: string): string {
+    const ids = this.#byId.get(provider);
+    const listed = exactIds(provider, modelId).find((id) => ids?.has(id));
+    const family = listed === undefined ? undefined : ids?.get(listed)?.[0]?.entry.canonicalFamily;
+    return family ?? this.#familyOf(provider, modelId) ?? modelId;
+  }
+
+  /** Every price that is or will be or was in force, by provider, model and beginning. */
+  *periods(): IterableIterator<PricedModel> {
+    for (const entry of this.models) yield* this.#byId.get(entry.provider)?.get(entry.model) ?? [];
+  }
+
+  /**
+   * The name of the prices in force at a time: a dated price takes effect without anything being recorded, and the
+   * name must change then too.
+   */
+  versionAt(nowMicros: bigint): string {
+    let latest = this.state.updatedAtMicros;
+    for (const boundary of this.#boundaries)
+      if (boundary > latest && boundary <= nowMicros) latest = boundary;
+    return priceVersionName(latest, this.state.contentHash);
+  }
+
+  #resolve(provider: Provider, modelId: string): Resolution {
+    const known = entryOf(this.#resolved, provider, () => new Map<string, Resolution>());
+    const remembered = known.get(modelId);
+    if (remembered !== undefined) return remembered;
+    const resolution = this.#resolveAfresh(provider, modelId);
+    this.#makeRoom();
+    known.set(modelId, resolution);
+    return resolution;
+  }
+
+  #resolveAfresh(provider: Provider, modelId: string): Resolution {
+    const ids = this.#byId.get(provider);
+    for (const id of exactIds(provider, modelId)) {
+      const priced = ids?.get(id);
+      if (priced) return priced;
+    }
+    const base = fineTunedBase(modelId.trim());
+    const fineTuned = base === undefined ? undefined : ids?.get(base);
+    if (fineTuned) return matchedAs(fineTuned, 'fine_tuned');
+    const family = this.#familyOf(provider, modelId);
+    const entries = family === undefined ? [] : (this.#byFamily.get(provider)?.get(family) ?? []);
+    const [first] = entries;
+    if (!first) return 'unknown_model';
+    return entries.every((other) => samePrice(first, other)) ? matchedAs(first, 'family') : 'several_prices';
+  }
+
+  #familyOf(provider: Provider, modelId: string): string | undefined {
+    const families = this.#byFamily.get(provider);
+    return familyNames(provider, modelId).find((name) => families?.has(name));
+  }
+
+  #inferAfresh(modelId: string): Provider | undefined {
+    const id = modelId.trim();
+    const candidates = [id, id.toLowerCase(), id.toLowerCase().replace(/^models\//, ''), fineTunedBase(id)];
+    for (const candidate of candidates) {
+      const makers = candidate === undefined ? undefined : this.#makersById.get(candidate);
+      if (makers) return onlyOne(makers);
+    }
+    const byFamily = PROVIDERS.filter((maker) =>
+      familyNames(maker, id).some((name) => this.#makersByFamily.get(name)?.has(maker)),
+    );
+    return onlyOne(new Set(byFamily));
+  }
+
+  /** Forgets everything when full: model ids are the clients' to choose, so what is kept of them is bounded. */
+  #makeRoom(): void {
+    this.#remembered += 1;
+    if (this.#remembered <= REMEMBERED_IDS_MAX) return;
+    this.#remembered = 1;
+    this.#inferred.clear();
+    for (const known of this.#resolved.values()) known.clear();
+  }
+}
+
+function priceWith(entry: RecordedPriceModel, version: PriceVersion): PricedModel {
+  return {
+    entry,
+    version,
+    matchedBy: 'exact',
+    cards: cardsOf(entry.provider, version),
+    fromMicros: version.effectiveFrom === null ? null : microsOfDay(version.effectiveFrom),
+    toMicros: version.effectiveTo === null ? null : microsOfDay(version.effectiveTo),
+  };
+}
+
+function matchedAs(priced: readonly PricedModel[], matchedBy: MatchedBy): PricedModel[] {
+  return priced.map((one) => ({ ...one, matchedBy }));
+}
+
+export function holdsAt(priced: PricedModel, atMicros: bigint): boolean {
+  return (
+    (priced.fromMicros === null || atMicros >= priced.fromMicros) &&
+    (priced.toMicros === null || atMicros < priced.toMicros)
+  );
+}
+
+/** Two entries have one price when every rate of every period is the same. */
+function samePrice(left: readonly PricedModel[], right: readonly PricedModel[]): boolean {
+  return (
+    left.length === right.length && left.every((one, index) => priceText(one) === priceText(right[index]))
+  );
+}
+
+function priceText(priced: PricedModel | undefined): string {
+  if (!priced) return '';
+  const { effectiveFrom, effectiveTo, rates, batchMultiplier, tiers } = priced.version;
+  const plain = [
+    effectiveFrom,
+    effectiveTo,
+    rates,
+    batchMultiplier,
+    tiers.map(({ checkedOn: _, ...tier }) => tier),
+  ];
+  return JSON.stringify(plain, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
+}
+
+function boundariesOf(versions: readonly PriceVersion[]): bigint[] {
+  const days = versions.flatMap(({ effectiveFrom, effectiveTo }) => [effectiveFrom, effectiveTo]);
+  return [...new Set(days.filter((day) => day !== null))].map((day) => microsOfDay(day));
+}
+
+function onlyOne(providers: ReadonlySet<Provider>): Provider | undefined {
+  const [first] = providers;
+  return providers.size === 1 ? first : undefined;
+}
+
+function modelKey(provider: Provider, model: string): string {
+  return `${provider}\n${model}`;
+}
+
+function compare(left: string, right: string): number {
+  return left < right ? -1 : left > right ? 1 : 0;
+}
+
+function entryOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const found = map.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  map.set(key, made);
+  return made;
+}

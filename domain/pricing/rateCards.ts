@@ -1,0 +1,205 @@
+/**
+ * The rates of one price period, worked out once for every service tier and request length, so that pricing a call
+ * is a look-up. Which rate holds for a class and why is decided here and nowhere else (docs/decisions/0021).
+ */
+import { TOKEN_CLASSES, type TokenClass } from '../events/event.js';
+import { divideHalfEven, type Pico } from '../money.js';
+import type { Provider } from '../providers.js';
+import type { PricePeriod, PriceTier, Rates } from './prices.js';
+import { BATCH_TIER, STANDARD_TIER } from './serviceTiers.js';
+
+/**
+ * Why a class has its rate:
+ * - `listed`: the sources give it for this tier and request length;
+ * - `standard_rate`: the tier does not list the class, and the standard service's rate is then billed;
+ * - `multiplier`: the standard rate times the price's batch factor;
+ * - `scaled`: the tier lists no rate for long requests; its ordinary rate, raised as the standard rate is raised;
+ * - `input_rate`, `output_rate`: no source gives the class a rate; that of uncached text stands in for it;
+ * - `half`: no source lists batch rates; half of the standard rate.
+ */
+export type RateBasis =
+  | 'listed'
+  | 'standard_rate'
+  | 'multiplier'
+  | 'scaled'
+  | 'input_rate'
+  | 'output_rate'
+  | 'half';
+
+/** One class's rate in pico-dollars per million tokens. */
+export interface ClassRate {
+  readonly rate: Pico;
+  readonly basis: RateBasis;
+  /** What is assumed about it, as `price_gaps` names it; undefined for a rate that the sources support. */
+  readonly gap: string | undefined;
+}
+
+/** The rates of all classes for requests of one tier and length. */
+export interface RateCard {
+  /** The service tier of the price data that these rates belong to. */
+  readonly tier: string;
+  /** The whole input must exceed this many tokens; 0: the rates of ordinary requests. */
+  readonly band: number;
+  readonly classes: Readonly<Record<TokenClass, ClassRate>>;
+  /** True when some class's rate is assumed. */
+  readonly hasGaps: boolean;
+}
+
+/** A tier's cards: the ordinary one and those for long requests, highest boundary first. */
+export interface TierCards {
+  readonly flat: RateCard;
+  readonly bands: readonly RateCard[];
+}
+
+/** All cards of a period by service tier; `standard` and `batch` are always there. */
+export type PeriodCards = ReadonlyMap<string, TierCards>;
+
+/** Gap names that are no token class. */
+export const GAP_SERVICE_TIER = 'service_tier';
+export const GAP_LONG_CONTEXT = 'long_context';
+export const GAP_BATCH = 'batch';
+
+/** Providers whose priority tier has one rate for any length where it lists no other (data/README.md). */
+const FLAT_PRIORITY: ReadonlySet<Provider> = new Set(['openai', 'azure_openai']);
+const PRIORITY_TIER = 'priority';
+const MULTIPLIER_SCALE = 1_000_000_000_000n;
+
+/** Works out the cards of a period. Periods always have an input and an output rate; others are refused when read. */
+export function cardsOf(provider: Provider, period: PricePeriod): PeriodCards {
+  const standard = standardCards(period);
+  const cards = new Map<string, TierCards>([[STANDARD_TIER, standard]]);
+  for (const name of new Set(period.tiers.map((tier) => tier.serviceTier))) {
+    if (name !== null) cards.set(name, tierCards(provider, name, period, standard));
+  }
+  if (!cards.has(BATCH_TIER)) cards.set(BATCH_TIER, batchCardsWithoutTier(period, standard));
+  return cards;
+}
+
+/** The card for a request: of the highest boundary that its whole input exceeds. */
+export function cardFor(cards: TierCards, wholeInputTokens: number): RateCard {
+  for (const card of cards.bands) if (wholeInputTokens > card.band) return card;
+  return cards.flat;
+}
+
+/** The card of a boundary, for a bill or a cell that names it; the ordinary card for 0 or an unknown boundary. */
+export function cardOfBand(cards: TierCards, band: number): RateCard {
+  return cards.bands.find((card) => card.band === band) ?? cards.flat;
+}
+
+function standardCards(period: PricePeriod): TierCards {
+  const flat = cardFrom(STANDARD_TIER, 0, (name) => listed(period.rates, name));
+  const bands = bandTiers(period, null).map((tier) =>
+    cardFrom(STANDARD_TIER, tier.aboveInputTokens ?? 0, (name) =>
+      firstKnown(listed(tier.rates, name), fallBack(period.rates[name])),
+    ),
+  );
+  return { flat, bands };
+}
+
+function tierCards(provider: Provider, name: string, period: PricePeriod, standard: TierCards): TierCards {
+  const flatTier = period.tiers.find((tier) => tier.serviceTier === name && tier.aboveInputTokens === null);
+  const own = bandTiers(period, name);
+  const flat = cardFrom(name, 0, (kind) =>
+    flatTier
+      ? firstKnown(listed(flatTier.rates, kind), fallBack(knownRate(standard.flat, kind)))
+      : { rate: standard.flat.classes[kind].rate, basis: 'standard_rate', gap: GAP_SERVICE_TIER },
+  );
+  const flatHolds = name === PRIORITY_TIER && FLAT_PRIORITY.has(provider);
+  const boundaries = new Set(own.map((tier) => tier.aboveInputTokens ?? 0));
+  if (!flatHolds) for (const card of standard.bands) boundaries.add(card.band);
+  const bands = [...boundaries]
+    .sort((a, b) => b - a)
+    .map((band) => {
+      const long = cardFor(standard, band + 1);
+      const tier = own.find((candidate) => candidate.aboveInputTokens === band);
+      if (tier) {
+        return cardFrom(name, band, (kind) =>
+          firstKnown(listed(tier.rates, kind), fallBack(knownRate(long, kind))),
+        );
+      }
+      return cardFrom(name, band, (kind) => scaled(name, kind, flat, standard.flat, long));
+    });
+  return { flat, bands };
+}
+
+/**
+ * A tier's rate for long requests where only the standard service lists one: its ordinary rate × (standard long ÷
+ * standard ordinary). For batch this is the batch factor on the standard long rate, as data/README.md has it, class
+ * by class, so that a class that batch bills in full stays in full; for other tiers it is an assumption.
+ */
+function scaled(
+  tier: string,
+  kind: TokenClass,
+  flat: RateCard,
+  standardFlat: RateCard,
+  standardLong: RateCard,
+): ClassRate | undefined {
+  const own = knownRate(flat, kind);
+  const from = knownRate(standardFlat, kind);
+  const to = knownRate(standardLong, kind);
+  if (own === null || from === null || to === null) return undefined;
+  return {
+    rate: from === 0n ? own : divideHalfEven(own * to, from),
+    basis: tier === BATCH_TIER ? 'multiplier' : 'scaled',
+    gap: tier === BATCH_TIER ? undefined : GAP_LONG_CONTEXT,
+  };
+}
+
+function batchCardsWithoutTier(period: PricePeriod, standard: TierCards): TierCards {
+  const factor = period.batchMultiplier;
+  const discount = (card: RateCard): RateCard =>
+    cardFrom(BATCH_TIER, card.band, (kind) => {
+      const known = knownRate(card, kind);
+      if (known === null) return undefined;
+      return factor === null
+        ? { rate: divideHalfEven(known, 2n), basis: 'half', gap: GAP_BATCH }
+        : { rate: divideHalfEven(known * factor, MULTIPLIER_SCALE), basis: 'multiplier', gap: undefined };
+    });
+  return { flat: discount(standard.flat), bands: standard.bands.map(discount) };
+}
+
+function bandTiers(period: PricePeriod, serviceTier: string | null): PriceTier[] {
+  return period.tiers
+    .filter((tier) => tier.serviceTier === serviceTier && tier.aboveInputTokens !== null)
+    .sort((a, b) => (b.aboveInputTokens ?? 0) - (a.aboveInputTokens ?? 0));
+}
+
+/** A rate that the sources support, directly or by the rule for classes that a tier leaves out. */
+function knownRate(card: RateCard, kind: TokenClass): Pico | null {
+  const { rate, basis } = card.classes[kind];
+  return basis === 'input_rate' || basis === 'output_rate' ? null : rate;
+}
+
+function listed(rates: Rates, kind: TokenClass): ClassRate | undefined {
+  const rate = rates[kind];
+  return rate === null ? undefined : { rate, basis: 'listed', gap: undefined };
+}
+
+function fallBack(rate: Pico | null): ClassRate | undefined {
+  return rate === null ? undefined : { rate, basis: 'standard_rate', gap: undefined };
+}
+
+function firstKnown(...candidates: (ClassRate | undefined)[]): ClassRate | undefined {
+  return candidates.find((candidate) => candidate !== undefined);
+}
+
+/**
+ * Fills a card. A class without a known rate takes that of uncached text input, spoken output that of text output:
+ * an unknown rate is not free, so it is priced and named (decisions.md 86).
+ */
+function cardFrom(tier: string, band: number, rateOf: (kind: TokenClass) => ClassRate | undefined): RateCard {
+  const input = rateOf('input');
+  const output = rateOf('output');
+  if (!input || !output) throw new RangeError('a price period has an input and an output rate');
+  const classes = {} as Record<TokenClass, ClassRate>;
+  for (const kind of TOKEN_CLASSES) {
+    const isOutput = kind === 'output' || kind === 'output_audio';
+    classes[kind] = rateOf(kind) ?? {
+      rate: isOutput ? output.rate : input.rate,
+      basis: isOutput ? 'output_rate' : 'input_rate',
+      gap: kind,
+    };
+  }
+  const hasGaps = TOKEN_CLASSES.some((kind) => classes[kind].gap !== undefined);
+  return { tier, band, classes, hasGaps };
+}
