@@ -1,8 +1,8 @@
 import Router, { type RouterContext } from '@koa/router';
 import Koa, { type Context } from 'koa';
-import { DomainError } from '../domain/errors.js';
 import { OrgDb } from '../db/orgDb.js';
-import { assertAllowed, Authenticator } from './auth.js';
+import { DomainError } from '../domain/errors.js';
+import { Authenticator, assertAllowed } from './auth.js';
 import { billingEndpoints } from './billing/endpoints.js';
 import { IncomingBody, JSON_BODY_BYTES_MAX, parseJson } from './body.js';
 import { dashboardEndpoints } from './dashboard/endpoints.js';
@@ -66,7 +66,7 @@ export function createApp(deps: ApiDeps): Koa {
 async function answer(ctx: Context, next: () => Promise<unknown>, deps: ApiDeps): Promise<void> {
   const started = process.hrtime.bigint();
   const requestId = requestIdFrom(ctx.headers['x-request-id'], Number(deps.nowMicros() / 1000n));
-  ctx.state['requestId'] = requestId;
+  ctx.state.requestId = requestId;
   ctx.set('X-Request-Id', requestId);
   ctx.set('Cache-Control', 'no-store');
   ctx.set('X-Content-Type-Options', 'nosniff');
@@ -80,7 +80,7 @@ async function answer(ctx: Context, next: () => Promise<unknown>, deps: ApiDeps)
       writeProblem(ctx, error, requestId, deps);
     }
     const seconds = Number(process.hrtime.bigint() - started) / 1e9;
-    const operation = String(ctx.state['operation'] ?? 'none');
+    const operation = String(ctx.state.operation ?? 'none');
     deps.metrics.httpDuration.observe({ operation, status: String(ctx.status) }, seconds);
     deps.logger.info(
       {
@@ -122,7 +122,7 @@ async function serve(
   deps: ApiDeps,
   authenticator: Authenticator,
 ): Promise<void> {
-  ctx.state['operation'] = endpoint.operationId;
+  ctx.state.operation = endpoint.operationId;
   let caller: Caller | undefined;
   if (!('public' in endpoint.access)) {
     const basic = endpoint.authSchemes?.includes('basic') ?? false;
@@ -141,7 +141,7 @@ async function serve(
       body: endpoint.body ? validate(endpoint.body, await readJsonBody(incoming), 'body') : undefined,
       incoming,
       header: (name) => headerOf(ctx, name),
-      requestId: String(ctx.state['requestId']),
+      requestId: String(ctx.state.requestId),
       caller: caller as Caller,
       orgDb: caller ? new OrgDb(deps.database, caller.orgId) : (undefined as unknown as OrgDb),
       signal: abort.signal,

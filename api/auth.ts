@@ -1,9 +1,9 @@
 import { LRUCache } from 'lru-cache';
+import type { Database } from '../db/client.js';
+import { findKey, type StoredKey, touchKeys } from '../db/queries/keys.js';
 import { parseKey } from '../domain/access/keyFormat.js';
 import { ADMIN_ONLY_SCOPES, allowsScope, type Scope } from '../domain/access/scopes.js';
 import { DomainError } from '../domain/errors.js';
-import type { Database } from '../db/client.js';
-import { findKey, type StoredKey, touchKeys } from '../db/queries/keys.js';
 import { hashSecret, sameDigest } from '../platform/keyMaterial.js';
 import type { Caller } from './endpoint.js';
 

@@ -1,7 +1,8 @@
 import type { Logger } from 'pino';
+import type * as otlp from '../adapters/otlp/protobuf.js';
 import type { Database } from '../db/client.js';
-import type { PriceBook } from '../domain/pricing/priceBook.js';
 import type { IngestWriter } from '../db/ingestWriter.js';
+import type { PriceBook } from '../domain/pricing/priceBook.js';
 import type { Metrics } from '../platform/metrics.js';
 
 /** What the handlers are given; made in bin/, where everything is wired. */
@@ -10,6 +11,8 @@ export interface ApiDeps {
   /** The prices in force, refreshed behind the scenes. */
   prices: { current(): PriceBook };
   ingest: IngestWriter;
+  /** The OTLP protobuf codec. */
+  otlp: Pick<typeof otlp, 'decodeTraceRequest' | 'encodeTraceResponse'>;
   /** The time now, microseconds since 1970. */
   nowMicros(): bigint;
   logger: Logger;

@@ -39,7 +39,7 @@ export function docsRoutes(router: Router, document: object): void {
   const text = JSON.stringify(document);
   const etag = `"${createHash('sha256').update(text).digest('hex').slice(0, 16)}"`;
   router.get('/openapi.json', (ctx) => {
-    ctx.state['operation'] = 'openapi';
+    ctx.state.operation = 'openapi';
     ctx.set('Content-Type', 'application/json');
     ctx.set('Cache-Control', 'no-cache');
     ctx.set('ETag', etag);
@@ -48,20 +48,20 @@ export function docsRoutes(router: Router, document: object): void {
     else ctx.body = text;
   });
   router.get('/docs', (ctx) => {
-    ctx.state['operation'] = 'docs';
+    ctx.state.operation = 'docs';
     ctx.set('Content-Security-Policy', POLICY);
     ctx.set('Content-Type', 'text/html; charset=utf-8');
     ctx.body = PAGE;
   });
   router.get('/docs/boot.js', (ctx) => {
-    ctx.state['operation'] = 'docs';
+    ctx.state.operation = 'docs';
     ctx.set('Content-Type', 'text/javascript; charset=utf-8');
     ctx.body = BOOT;
   });
   const folder = path.dirname(createRequire(import.meta.url).resolve('swagger-ui-dist/package.json'));
   for (const [name, type] of Object.entries(ASSETS)) {
     router.get(`/docs/${name}`, async (ctx) => {
-      ctx.state['operation'] = 'docs';
+      ctx.state.operation = 'docs';
       ctx.set('Content-Type', type);
       ctx.set('Cache-Control', `public, max-age=${DAY_SECONDS}`);
       ctx.body = await readFile(path.join(folder, name));

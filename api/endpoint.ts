@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
+import type { OrgDb } from '../db/orgDb.js';
 import type { Scope } from '../domain/access/scopes.js';
 import type { ErrorCode } from '../domain/errors.js';
-import type { OrgDb } from '../db/orgDb.js';
-import type { ApiDeps } from './deps.js';
 import type { IncomingBody } from './body.js';
+import type { ApiDeps } from './deps.js';
 
 /** Who may call: everybody, or a key that holds the scope. An endpoint without one does not compile. */
 export type Access = { public: true } | { scope: Scope };

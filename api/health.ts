@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
-import { DomainError } from '../domain/errors.js';
 import { pingDatabase } from '../db/queries/health.js';
+import { DomainError } from '../domain/errors.js';
 import type { ApiDeps } from './deps.js';
 
 /**
@@ -9,12 +9,12 @@ import type { ApiDeps } from './deps.js';
  */
 export function healthRoutes(router: Router, deps: ApiDeps): void {
   router.get('/healthz', (ctx) => {
-    ctx.state['operation'] = 'healthz';
+    ctx.state.operation = 'healthz';
     ctx.body = { status: 'ok' };
   });
 
   router.get('/readyz', async (ctx) => {
-    ctx.state['operation'] = 'readyz';
+    ctx.state.operation = 'readyz';
     const [database, engine] = await Promise.all([pingDatabase(deps.database), deps.engineStatus()]);
     const ready = database === 'up';
     ctx.status = ready ? 200 : 503;
@@ -27,7 +27,7 @@ export function healthRoutes(router: Router, deps: ApiDeps): void {
   });
 
   router.get('/metrics', async (ctx) => {
-    ctx.state['operation'] = 'metrics';
+    ctx.state.operation = 'metrics';
     const { loopback, metricsToken } = deps.settings;
     const authorized =
       metricsToken === undefined ? loopback : ctx.headers.authorization === `Bearer ${metricsToken}`;

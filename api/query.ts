@@ -40,7 +40,7 @@ export function validate<S extends z.ZodType>(
     message: issue.message,
   }));
   const first = result.error.issues[0];
-  const custom = first?.code === 'custom' ? (first.params?.['code'] as ErrorCode | undefined) : undefined;
+  const custom = first?.code === 'custom' ? (first.params?.code as ErrorCode | undefined) : undefined;
   const missing = first?.code === 'invalid_type' && first.input === undefined && where !== 'body';
   const code: ErrorCode = custom ?? (missing ? 'missing_parameter' : CODES[where]);
   const detail = issues
@@ -130,11 +130,40 @@ export function decodeCursor(cursor: string, length: number): string[] {
   } catch {
     // falls through to the one answer for every bad cursor
   }
-  throw new DomainError(
+  throw notOfThisList();
+}
+
+function notOfThisList(): DomainError {
+  return new DomainError(
     'invalid_parameter',
     'cursor: is not a cursor of this list; take next_cursor of the last answer',
     {
       issues: [{ in: 'query', field: 'cursor', message: 'take next_cursor of the last answer' }],
     },
   );
+}
+
+const UUID_TEXT = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+/** Cursor after an event in a list ordered by time and id. */
+export function encodeEventCursor(event: { timestampMicros: bigint; id: string }): string {
+  return encodeCursor([event.timestampMicros.toString(), event.id]);
+}
+
+/** The event position in a cursor; undefined without one. Error invalid_parameter. */
+export function decodeEventCursor(
+  cursor: string | undefined,
+): { timestampMicros: bigint; id: string } | undefined {
+  if (cursor === undefined) return undefined;
+  const [micros = '', id = ''] = decodeCursor(cursor, 2);
+  if (!/^-?\d{1,18}$/.test(micros) || !UUID_TEXT.test(id)) throw notOfThisList();
+  return { timestampMicros: BigInt(micros), id };
+}
+
+/** The offset in a cursor of a list that is ordered by a sum; `fallback` without a cursor. Error invalid_parameter. */
+export function decodeOffsetCursor(cursor: string | undefined, fallback: number): number {
+  if (cursor === undefined) return fallback;
+  const [offset = ''] = decodeCursor(cursor, 1);
+  if (!/^\d{1,9}$/.test(offset)) throw notOfThisList();
+  return Number(offset);
 }

@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream';
+import { getEvent, listEvents, readSnapshotTime, streamEventTexts } from '../../db/queries/events.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
 import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
 import { findProvider } from '../../domain/providers.js';
-import { getEvent, listEvents, readSnapshotTime, streamEventTexts } from '../../db/queries/events.js';
 import { assertAllowed } from '../auth.js';
 import { type Caller, defineEndpoint } from '../endpoint.js';
-import { decodeCursor, encodeCursor, windowOf } from '../query.js';
+import { decodeEventCursor, encodeEventCursor, windowOf } from '../query.js';
 import {
   eventParams,
   eventSchema,
@@ -50,7 +50,7 @@ const listEventsEndpoint = defineEndpoint({
   problems: ['invalid_range', 'forbidden'],
   async handle({ query, caller, orgDb }) {
     assertPayloads(caller, query.include_payload);
-    const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, 2);
+    const after = decodeEventCursor(query.cursor);
     const { events, hasMore } = await listEvents(
       orgDb,
       {
@@ -63,7 +63,7 @@ const listEventsEndpoint = defineEndpoint({
         ...windowOf(query.since, query.until, ['since', 'until']),
         includeSuperseded: query.include_superseded,
       },
-      { limit: query.limit, offset: after ? 0 : query.offset, after: after && cursorPosition(after) },
+      { limit: query.limit, offset: after ? 0 : query.offset, after },
       query.include_payload,
     );
     const last = events[events.length - 1];
@@ -74,16 +74,11 @@ const listEventsEndpoint = defineEndpoint({
         count: events.length,
         offset: query.offset,
         has_more: hasMore,
-        next_cursor: hasMore && last ? encodeCursor([last.timestampMicros.toString(), last.id]) : null,
+        next_cursor: hasMore && last ? encodeEventCursor(last) : null,
       },
     };
   },
 });
-
-function cursorPosition([micros = '', id = '']: string[]): { timestampMicros: bigint; id: string } {
-  if (!/^\d{1,19}$/.test(micros) || !/^[0-9a-f-]{36}$/.test(id)) decodeCursor('', 0);
-  return { timestampMicros: BigInt(micros), id };
-}
 
 const exportEventsEndpoint = defineEndpoint({
   operationId: 'exportEvents',

@@ -128,8 +128,9 @@ export function presentEvent(event: StoredEvent): EventWire {
 
 type TextWriter = (text: string) => string;
 
-const ESCAPED = /["\\\u0000-\u001f]/;
-const asText: TextWriter = (text) => (ESCAPED.test(text) ? JSON.stringify(text) : `"${text}"`);
+/** Stored texts are printable ASCII, tabs and line breaks: anything but plain characters takes the slow way. */
+const UNPLAIN = /[^ !#-[\]-~]/;
+const asText: TextWriter = (text) => (UNPLAIN.test(text) ? JSON.stringify(text) : `"${text}"`);
 const asIs: TextWriter = (text) => text;
 const asBoolean: TextWriter = (text) => (text === 't' ? 'true' : 'false');
 const asId: TextWriter = (text) => `"${publicId('evt', text)}"`;

@@ -3,7 +3,13 @@ import { sumUsage } from '../../db/queries/usage.js';
 import { exclusiveEnd, MICROS_PER_DAY } from '../../domain/period.js';
 import { defineEndpoint } from '../endpoint.js';
 import { providerFilter } from '../events/endpoints.js';
-import { decodeCursor, encodeCursor, windowOf } from '../query.js';
+import {
+  decodeEventCursor,
+  decodeOffsetCursor,
+  encodeCursor,
+  encodeEventCursor,
+  windowOf,
+} from '../query.js';
 import {
   presentUsageGroupRecord,
   presentUsageRecord,
@@ -72,22 +78,18 @@ const usageRecords = defineEndpoint({
       kind: query.kind,
     };
     if (query.group_by === undefined) {
-      const after = query.cursor === undefined ? undefined : decodeCursor(query.cursor, 2);
+      const after = decodeEventCursor(query.cursor);
       const { events, hasMore } = await listEvents(
         orgDb,
         { ...filter, ...window },
-        {
-          limit: query.limit,
-          offset: after ? 0 : query.offset,
-          after: after && { timestampMicros: BigInt(after[0] ?? 0), id: after[1] ?? '' },
-        },
+        { limit: query.limit, offset: after ? 0 : query.offset, after },
         false,
       );
       const last = events[events.length - 1];
-      const next = hasMore && last ? encodeCursor([last.timestampMicros.toString(), last.id]) : null;
+      const next = hasMore && last ? encodeEventCursor(last) : null;
       return { status: 200, body: page(events.map(presentUsageRecord), query.offset, null, hasMore, next) };
     }
-    const offset = query.cursor === undefined ? query.offset : Number(decodeCursor(query.cursor, 1)[0]);
+    const offset = decodeOffsetCursor(query.cursor, query.offset);
     const { groups } = await sumUsage(orgDb, {
       dimension: query.group_by,
       filter,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { UsageGroup, UsageMeasures } from '../../db/queries/usage.js';
 import type { StoredEvent } from '../../db/queries/events.js';
+import type { UsageGroup, UsageMeasures } from '../../db/queries/usage.js';
 import { publicId } from '../../domain/ids.js';
 import { usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
@@ -26,11 +26,9 @@ export const usageItemSchema = z
     call_count: z.int(),
     cache_read: z.int(),
     cache_creation: z.int(),
-    unpriced_calls: z
-      .int()
-      .meta({
-        description: 'Calls whose cost is not known; they are in call_count and add nothing to cost_usd',
-      }),
+    unpriced_calls: z.int().meta({
+      description: 'Calls whose cost is not known; they are in call_count and add nothing to cost_usd',
+    }),
   })
   .meta({ id: 'UsageBreakdownItem' });
 

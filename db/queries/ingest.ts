@@ -1,7 +1,7 @@
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
-import type { CallPrice } from '../../domain/pricing/cost.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
+import type { CallPrice } from '../../domain/pricing/cost.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 

@@ -63,7 +63,7 @@ export const BILLING_QUANTITIES = `
   sum(case when cardinality(price_gaps) > 0 then sign else 0 end)::bigint as price_gaps,
   sum(case when unmetered then sign else 0 end)::bigint as unmetered`;
 
-const BILLING_MEASURE_NAMES = [
+export const BILLING_MEASURE_NAMES = [
   'calls',
   'input_tokens',
   'cache_read',

@@ -1,12 +1,16 @@
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
+import type { SourceHealth } from './ingestHealth.js';
 import {
   DAILY_DIMENSIONS,
   DIMENSION_KEYS,
+  HEALTH_MEASURE_NAMES,
+  HEALTH_MEASURES,
   MEASURE_NAMES,
   MEASURES,
   type RollupDimension,
+  SOURCE_SEPARATOR,
   usageLogSql,
 } from './usageLog.js';
 
@@ -249,4 +253,54 @@ function fromUsageRows(rows: readonly UsageRow[]): UsageResult {
         ...fromMeasures(row),
       })),
   };
+}
+
+interface SourceRow {
+  key: string;
+  calls: number;
+  unpriced: number;
+  price_gaps: number;
+  unmetered: number;
+  unknown_biller: number;
+  last_seen: bigint | null;
+}
+
+/** Calls by service and instrumentation scope from the whole hour of `sinceMicros` on, with what is wrong with them. */
+export async function sumSources(orgDb: OrgDb, sinceMicros: bigint): Promise<SourceHealth[]> {
+  const names = ['calls', 'unpriced', ...HEALTH_MEASURE_NAMES].join(', ');
+  const since = isoFromMicros(sinceMicros - (sinceMicros % MICROS.hour));
+  const rows = await orgDb.transaction(async (inside) => {
+    const state = await inside.rows<{ folded_xid: number }>(
+      'select folded_xid from rollup_state where org_id = $1',
+      [inside.orgId],
+    );
+    return inside.rows<SourceRow>(
+      `with parts as (
+         select key, ${names}, last_seen from usage_rollups
+         where org_id = $1 and dimension = 'source' and bucket >= $2::timestamptz
+         union all
+         select ${DIMENSION_KEYS.source}, calls, unpriced, ${HEALTH_MEASURE_NAMES.join(', ')}, last_seen from (
+           select service_name, scope_name, ${MEASURES}, ${HEALTH_MEASURES}, max(timestamp) as last_seen
+           from (${usageLogSql('$3')}) log where status <> 'blocked' and timestamp >= $2::timestamptz group by 1, 2) fresh
+       )
+       select key, sum(calls)::bigint as calls, sum(unpriced)::bigint as unpriced, sum(price_gaps)::bigint as price_gaps,
+         sum(unmetered)::bigint as unmetered, sum(unknown_biller)::bigint as unknown_biller, max(last_seen) as last_seen
+       from parts group by key having sum(calls) <> 0 order by calls desc, key limit 1000`,
+      [inside.orgId, since, state[0]?.folded_xid ?? 0],
+    );
+  }, 'repeatable read');
+  return rows.map((row) => {
+    const [serviceName = '', scopeName = ''] = row.key.split(SOURCE_SEPARATOR);
+    return {
+      serviceName,
+      scopeName,
+      lastSeenMicros: row.last_seen,
+      calls: row.calls,
+      unmetered: row.unmetered,
+      unpriced: row.unpriced,
+      priceGaps: row.price_gaps,
+      unknownBiller: row.unknown_biller,
+      rejected: {},
+    };
+  });
 }

@@ -1,0 +1,262 @@
+import { listDoubleTellings, listSourceHealth } from '../../db/queries/ingestHealth.js';
+import { DomainError } from '../../domain/errors.js';
+import { INGEST_ITEMS_MAX, type MappedBatch } from '../../domain/events/event.js';
+import type { MapContext } from '../../domain/events/mapContext.js';
+import { mapObservation } from '../../domain/events/observation.js';
+import { countSpans, mapOtlpRequest, type OtlpRequest } from '../../domain/events/otlpSpans.js';
+import { mapSdkEvents } from '../../domain/events/sdkEvents.js';
+import { decimalFromPico, usdNumberFromPico } from '../../domain/money.js';
+import { isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
+import { parseJson } from '../body.js';
+import type { ApiDeps } from '../deps.js';
+import { defineEndpoint, type EndpointRequest, type EndpointResponse } from '../endpoint.js';
+import {
+  eventsRequestDoc,
+  ingestEventsResponse,
+  ingestHealthResponse,
+  ingestResponse,
+  observationRequestDoc,
+  partialSuccessOf,
+  presentIngest,
+  presentIngestEvents,
+  presentSource,
+  traceRequestDoc,
+} from './wire.js';
+
+const HEALTH_DAYS = 30n;
+const BODY_PROBLEMS = [
+  'invalid_body',
+  'invalid_json',
+  'json_too_deep',
+  'invalid_encoding',
+  'payload_too_large',
+  'too_many_items',
+  'unsupported_media_type',
+  'storage_full',
+] as const;
+
+type AnyRequest = EndpointRequest<unknown, unknown, unknown>;
+
+function mapContext(deps: ApiDeps): MapContext {
+  const prices = deps.prices.current();
+  return {
+    nowMicros: deps.nowMicros(),
+    oldestMicros: deps.settings.oldestEventMicros,
+    inferProvider: (model) => prices.inferProvider(model),
+  };
+}
+
+/** Stores a mapped batch and counts what became of it. */
+async function store(request: AnyRequest, deps: ApiDeps, batch: MappedBatch) {
+  const outcome = await deps.ingest.submit({
+    orgId: request.caller.orgId,
+    keyId: request.caller.keyId,
+    defaultProjectId: null,
+    batch,
+  });
+  const { ingestItems, ingestRejections } = deps.metrics;
+  ingestItems.inc({ outcome: 'stored' }, outcome.accepted - outcome.duplicates);
+  if (outcome.duplicates > 0) ingestItems.inc({ outcome: 'duplicate' }, outcome.duplicates);
+  if (batch.ignored > 0) ingestItems.inc({ outcome: 'ignored' }, batch.ignored);
+  for (const rejection of batch.rejections) ingestRejections.inc({ reason: rejection.reason });
+  return outcome;
+}
+
+function tooManyItems(count: number): DomainError {
+  return new DomainError(
+    'too_many_items',
+    `the body has ${count} items; send at most ${INGEST_ITEMS_MAX} in one request`,
+  );
+}
+
+function unsupported(type: string, readable: string): DomainError {
+  return new DomainError(
+    'unsupported_media_type',
+    `content-type: ${type.slice(0, 60)} is not read here; send ${readable}`,
+    {
+      issues: [{ in: 'header', field: 'content-type', message: `send ${readable}` }],
+    },
+  );
+}
+
+const PROTOBUF_TYPES = new Set(['application/x-protobuf', 'application/protobuf']);
+const JSON_TYPES = new Set(['', 'application/json', 'text/json']);
+
+async function ingestTrace(request: AnyRequest, deps: ApiDeps): Promise<EndpointResponse> {
+  const type = request.incoming.mediaType;
+  const isProtobuf = PROTOBUF_TYPES.has(type);
+  if (!isProtobuf && !JSON_TYPES.has(type))
+    throw unsupported(type, 'application/json or application/x-protobuf');
+  const bytes = await request.incoming.bytes(deps.settings.ingestMaxBodyBytes);
+  const message = isProtobuf ? deps.otlp.decodeTraceRequest(bytes) : (parseJson(bytes) as OtlpRequest);
+  const spans = countSpans(message);
+  if (spans > INGEST_ITEMS_MAX) throw tooManyItems(spans);
+  const batch = mapOtlpRequest(message, mapContext(deps));
+  const outcome = await store(request, deps, batch);
+  if (isProtobuf) {
+    const partial = partialSuccessOf(batch.rejections);
+    return {
+      status: 202,
+      content: { type: 'application/x-protobuf', data: deps.otlp.encodeTraceResponse(partial) },
+    };
+  }
+  return { status: 202, body: presentIngest(request.caller.orgId, outcome, batch.ignored, batch.rejections) };
+}
+
+const traceDocs = {
+  method: 'post',
+  tag: 'Ingest',
+  access: { scope: 'ingest' },
+  streams: { 'application/json': traceRequestDoc, 'application/x-protobuf': 'binary' },
+  responses: {
+    202: {
+      description:
+        'Committed. `accepted` counts stored and repeated calls; spans that are no model call are `ignored`',
+      schema: ingestResponse,
+    },
+  },
+  problems: [...BODY_PROBLEMS, 'invalid_protobuf'],
+} as const;
+
+const trace = defineEndpoint({
+  ...traceDocs,
+  operationId: 'ingestTrace',
+  path: '/api/v1/ingest/trace',
+  aliases: ['/api/v1/ingest/trace/v1/traces'],
+  summary: 'OTLP traces, JSON or protobuf, gzip or deflate',
+  handle: ingestTrace,
+});
+
+const standardTrace = defineEndpoint({
+  ...traceDocs,
+  operationId: 'ingestTraceStandardPath',
+  path: '/v1/traces',
+  summary: 'OTLP traces at the standard path of exporters',
+  handle: ingestTrace,
+});
+
+const langfuseTrace = defineEndpoint({
+  ...traceDocs,
+  operationId: 'ingestTraceLangfusePath',
+  path: '/api/public/otel/v1/traces',
+  authSchemes: ['bearer', 'basic'],
+  summary: 'OTLP traces of Langfuse clients, unmodified: the secret key is the API key',
+  handle: ingestTrace,
+});
+
+const observability = defineEndpoint({
+  operationId: 'ingestObservability',
+  method: 'post',
+  path: '/api/v1/ingest/observability',
+  tag: 'Ingest',
+  summary: 'Observability webhook',
+  description:
+    'Observations of type GENERATION become events, others are ignored. X-Observability-Signature is accepted and not verified.',
+  access: { scope: 'ingest' },
+  streams: { 'application/json': observationRequestDoc },
+  responses: { 202: { description: 'Committed', schema: ingestResponse } },
+  problems: [...BODY_PROBLEMS, 'unknown_observation_type'],
+  async handle(request, deps) {
+    const type = request.incoming.mediaType;
+    if (!JSON_TYPES.has(type)) throw unsupported(type, 'application/json');
+    const body = parseJson(await request.incoming.bytes(deps.settings.ingestMaxBodyBytes));
+    const batch = mapObservation(body, mapContext(deps));
+    const outcome = await store(request, deps, batch);
+    return {
+      status: 202,
+      body: presentIngest(request.caller.orgId, outcome, batch.ignored, batch.rejections),
+    };
+  },
+});
+
+const events = defineEndpoint({
+  operationId: 'ingestEvents',
+  method: 'post',
+  path: '/api/v1/ingest/events',
+  tag: 'Ingest',
+  summary: 'Events of SDK wrappers, as {"events": […]} or one a line',
+  access: { scope: 'ingest' },
+  streams: { 'application/json': eventsRequestDoc, 'application/x-ndjson': 'binary' },
+  responses: {
+    202: { description: 'Committed; the first refused items are listed', schema: ingestEventsResponse },
+  },
+  problems: BODY_PROBLEMS,
+  async handle(request, deps) {
+    const items = await readItems(request, deps.settings.ingestMaxBodyBytes);
+    if (items.length > INGEST_ITEMS_MAX) throw tooManyItems(items.length);
+    const batch = mapSdkEvents(items, mapContext(deps));
+    const outcome = await store(request, deps, batch);
+    return { status: 202, body: presentIngestEvents(request.caller.orgId, outcome, batch.rejections) };
+  },
+});
+
+const NDJSON_TYPES = new Set(['application/x-ndjson', 'application/ndjson', 'application/jsonl']);
+
+async function readItems(request: AnyRequest, maxBytes: number): Promise<unknown[]> {
+  const type = request.incoming.mediaType;
+  if (NDJSON_TYPES.has(type)) return readLines(await request.incoming.bytes(maxBytes));
+  if (!JSON_TYPES.has(type)) throw unsupported(type, 'application/json or application/x-ndjson');
+  const body = parseJson(await request.incoming.bytes(maxBytes));
+  const items = typeof body === 'object' && body !== null && 'events' in body ? body.events : body;
+  if (!Array.isArray(items)) {
+    throw new DomainError('invalid_body', 'events: must be an array of events', {
+      issues: [{ in: 'body', field: 'events', message: 'must be an array of events' }],
+    });
+  }
+  return items;
+}
+
+function readLines(bytes: Buffer): unknown[] {
+  const items: unknown[] = [];
+  let start = 0;
+  for (let line = 1; start < bytes.length; line += 1) {
+    const newline = bytes.indexOf(0x0a, start);
+    const end = newline === -1 ? bytes.length : newline;
+    const text = bytes.subarray(start, end);
+    start = end + 1;
+    if (text.toString('latin1').trim() === '') continue;
+    if (items.length > INGEST_ITEMS_MAX) throw tooManyItems(items.length);
+    try {
+      items.push(parseJson(text));
+    } catch (error) {
+      if (error instanceof DomainError) throw new DomainError(error.code, `line ${line}: ${error.message}`);
+      throw error;
+    }
+  }
+  return items;
+}
+
+const health = defineEndpoint({
+  operationId: 'getIngestHealth',
+  method: 'get',
+  path: '/api/v1/ingest/health',
+  tag: 'Ingest',
+  summary: 'Whether traffic arrives, and whether it is complete',
+  description: 'The last 30 days by service and instrumentation scope.',
+  access: { scope: 'events:read' },
+  responses: { 200: { description: 'Sources and what is wrong with them', schema: ingestHealthResponse } },
+  problems: [],
+  async handle({ orgDb }, deps) {
+    const sinceMicros = deps.nowMicros() - HEALTH_DAYS * MICROS_PER_DAY;
+    const [sources, doubles] = await Promise.all([
+      listSourceHealth(orgDb, sinceMicros),
+      listDoubleTellings(orgDb, sinceMicros),
+    ]);
+    return {
+      status: 200,
+      body: {
+        since: isoFromMicros(sinceMicros),
+        sources: sources.map(presentSource),
+        instrumented_twice: doubles.map((double) => ({
+          service: double.serviceName,
+          scopes: double.scopes,
+          calls: double.calls,
+          cost_usd: usdNumberFromPico(double.costPico),
+          message: `service ${double.serviceName} is instrumented twice: ${double.scopes.join(' and ')}; ${double.calls} calls, $${decimalFromPico(double.costPico)} look counted twice`,
+        })),
+      },
+    };
+  },
+});
+
+export const ingestEndpoints = [trace, standardTrace, langfuseTrace, observability, events, health];

@@ -1,0 +1,177 @@
+import { z } from 'zod';
+import type { SourceHealth } from '../../db/queries/ingestHealth.js';
+import type { Rejection } from '../../domain/events/event.js';
+import { publicId } from '../../domain/ids.js';
+import { isoFromMicros } from '../../domain/period.js';
+
+/** Reasons that a partial success names at most (decisions.md 10). */
+const REASONS_MAX = 5;
+/** Rejected items that the events endpoint lists at most (decisions.md 114). */
+export const REJECTED_ITEMS_MAX = 20;
+
+const keyValue = z.looseObject({
+  key: z.string(),
+  value: z.looseObject({
+    stringValue: z.string().optional(),
+    intValue: z.union([z.string(), z.number()]).optional(),
+    doubleValue: z.number().optional(),
+    boolValue: z.boolean().optional(),
+  }),
+});
+
+/** OTLP/JSON as documented; what is accepted is wider, since unknown fields and wrong spans are passed over. */
+export const traceRequestDoc = z
+  .looseObject({
+    resourceSpans: z.array(
+      z.looseObject({
+        resource: z.looseObject({ attributes: z.array(keyValue).optional() }).optional(),
+        scopeSpans: z.array(
+          z.looseObject({
+            scope: z.looseObject({ name: z.string().optional(), version: z.string().optional() }).optional(),
+            spans: z.array(
+              z.looseObject({
+                traceId: z.string().optional(),
+                spanId: z.string().optional(),
+                parentSpanId: z.string().optional(),
+                name: z.string(),
+                startTimeUnixNano: z.string(),
+                endTimeUnixNano: z.string(),
+                attributes: z.array(keyValue).optional(),
+              }),
+            ),
+          }),
+        ),
+      }),
+    ),
+  })
+  .meta({ id: 'ExportTraceServiceRequest' });
+
+export const observationRequestDoc = z
+  .looseObject({
+    type: z.literal('observation-create'),
+    body: z.looseObject({
+      id: z.string().optional(),
+      type: z.string(),
+      model: z.string().optional(),
+      startTime: z.string().optional(),
+      latency: z.number().optional(),
+      usage: z.looseObject({ input: z.int().optional(), output: z.int().optional() }).optional(),
+      metadata: z.looseObject({}).optional(),
+    }),
+  })
+  .meta({ id: 'ObservationCreate' });
+
+export const eventsRequestDoc = z
+  .looseObject({
+    events: z.array(z.looseObject({ provider: z.string(), model: z.string(), timestamp: z.string() })),
+  })
+  .meta({ id: 'IngestEvents' });
+
+const partialSuccess = z.strictObject({ rejectedSpans: z.string(), errorMessage: z.string() });
+
+export const ingestResponse = z
+  .strictObject({
+    accepted: z.int(),
+    organization_id: z.string(),
+    duplicates: z.int(),
+    ignored: z.int(),
+    partialSuccess: partialSuccess.optional(),
+  })
+  .meta({ id: 'IngestAccepted' });
+
+export const ingestEventsResponse = z
+  .strictObject({
+    accepted: z.int(),
+    duplicates: z.int(),
+    organization_id: z.string(),
+    rejected: z.array(z.strictObject({ index: z.int(), code: z.string(), message: z.string() })),
+  })
+  .meta({ id: 'IngestEventsAccepted' });
+
+interface Outcome {
+  accepted: number;
+  duplicates: number;
+}
+
+/** The OTLP partial success: how many were refused, and the first reasons; undefined when none was. */
+export function partialSuccessOf(
+  rejections: readonly Rejection[],
+): { rejectedSpans: string; errorMessage: string } | undefined {
+  if (rejections.length === 0) return undefined;
+  const reasons = rejections
+    .slice(0, REASONS_MAX)
+    .map((rejection) => `item ${rejection.index}: ${rejection.reason}: ${rejection.message}`);
+  const more = rejections.length > REASONS_MAX ? `; and ${rejections.length - REASONS_MAX} more` : '';
+  return { rejectedSpans: String(rejections.length), errorMessage: reasons.join('; ') + more };
+}
+
+export function presentIngest(
+  orgId: string,
+  outcome: Outcome,
+  ignored: number,
+  rejections: readonly Rejection[],
+): z.output<typeof ingestResponse> {
+  const partial = partialSuccessOf(rejections);
+  return {
+    accepted: outcome.accepted,
+    organization_id: publicId('org', orgId),
+    duplicates: outcome.duplicates,
+    ignored,
+    ...(partial ? { partialSuccess: partial } : {}),
+  };
+}
+
+export function presentIngestEvents(
+  orgId: string,
+  outcome: Outcome,
+  rejections: readonly Rejection[],
+): z.output<typeof ingestEventsResponse> {
+  return {
+    accepted: outcome.accepted,
+    duplicates: outcome.duplicates,
+    organization_id: publicId('org', orgId),
+    rejected: rejections
+      .slice(0, REJECTED_ITEMS_MAX)
+      .map((rejection) => ({ index: rejection.index, code: rejection.reason, message: rejection.message })),
+  };
+}
+
+const sourceSchema = z.strictObject({
+  service: z.string(),
+  scope: z.string(),
+  last_seen: z.string().nullable(),
+  calls: z.int(),
+  unmetered: z.int(),
+  unpriced: z.int(),
+  price_gaps: z.int(),
+  unknown_biller: z.int(),
+  rejected: z.record(z.string(), z.int()),
+});
+
+export const ingestHealthResponse = z.strictObject({
+  since: z.string(),
+  sources: z.array(sourceSchema),
+  instrumented_twice: z.array(
+    z.strictObject({
+      service: z.string(),
+      scopes: z.array(z.string()),
+      calls: z.int(),
+      cost_usd: z.number(),
+      message: z.string(),
+    }),
+  ),
+});
+
+export function presentSource(source: SourceHealth): z.output<typeof sourceSchema> {
+  return {
+    service: source.serviceName,
+    scope: source.scopeName,
+    last_seen: source.lastSeenMicros === null ? null : isoFromMicros(source.lastSeenMicros),
+    calls: source.calls,
+    unmetered: source.unmetered,
+    unpriced: source.unpriced,
+    price_gaps: source.priceGaps,
+    unknown_biller: source.unknownBiller,
+    rejected: source.rejected,
+  };
+}
