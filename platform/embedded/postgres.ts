@@ -1,0 +1,250 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import pg from 'pg';
+import { StartError } from '../startError.js';
+import { readPorts, rememberPorts, writePrivateFile } from './dataDir.js';
+import { findFreePort } from './freePort.js';
+import { type PostgresBinaries, preparePostgresBinaries } from './postgresBinaries.js';
+import { type ClusterPlace, checkDataVersion, giveTo, makeServerDir, placeCluster } from './postgresPlace.js';
+import { commandLine, isAlive, waitUntilGone } from './processTable.js';
+import { delay, ServerProcess } from './serverProcess.js';
+
+/** A Postgres that we started. */
+export interface EmbeddedPostgres {
+  /** Connection string of the database `trueup`, password included. */
+  url: string;
+  port: number;
+  pid: number;
+  /** Where its files lie. */
+  directory: string;
+  version: string;
+  /** Resolves, with how, when the server is gone for whatever reason. */
+  exited: Promise<string>;
+  /** Ends it with its transactions rolled back and its files clean. */
+  stop(): Promise<void>;
+}
+
+export interface PostgresOptions {
+  dataDir: string;
+  cacheDir: string;
+  /** Server settings over ours, for tests. */
+  settings?: Readonly<Record<string, string>>;
+}
+
+const USER = 'app';
+const DATABASE = 'trueup';
+
+/** Durable as a record of money must be; the rest as measured to suffice for a machine of 2 cores. */
+const SERVER_SETTINGS: Readonly<Record<string, string>> = {
+  listen_addresses: '127.0.0.1',
+  unix_socket_directories: '',
+  fsync: 'on',
+  synchronous_commit: 'on',
+  full_page_writes: 'on',
+  shared_buffers: '256MB',
+  max_wal_size: '4GB',
+  checkpoint_timeout: '15min',
+  maintenance_work_mem: '128MB',
+  random_page_cost: '1.1',
+  max_connections: '100',
+  log_min_messages: 'warning',
+  log_timezone: 'UTC',
+};
+
+/** Crash recovery replays up to max_wal_size. */
+const READY_LIMIT_MS = 180_000;
+/** How long the files of a server that has just died may still be in use by its remains. */
+const TAKEOVER_LIMIT_MS = 15_000;
+const POLL_MS = 10;
+const STOP_SIGNALS: readonly [NodeJS.Signals, number][] = [
+  ['SIGINT', 6_000],
+  ['SIGQUIT', 2_000],
+  ['SIGKILL', 1_000],
+];
+
+/**
+ * Starts the embedded Postgres of a data directory, making the cluster and the database `trueup` where they are
+ * missing. Ends a server that a killed start left behind. The caller holds the data directory's lock.
+ * @throws StartError with one sentence for what the user can mend.
+ */
+export async function startPostgres(options: PostgresOptions): Promise<EmbeddedPostgres> {
+  const place = placeCluster(options.dataDir);
+  const binaries = preparePostgresBinaries(options.cacheDir, place.runAs?.uid);
+  const password = readOrMakePassword(options.dataDir);
+  if (!existsSync(join(place.directory, 'PG_VERSION'))) await initCluster(options, place, binaries, password);
+  checkDataVersion(place.directory, binaries.version);
+  await endOrphan(place.directory);
+  const { server, port } = await launch(options, place, binaries);
+  rememberPorts(options.dataDir, { postgres: port });
+  const url = `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+  try {
+    await createDatabase(url);
+  } catch (error) {
+    await server.stop(STOP_SIGNALS);
+    throw error;
+  }
+  return {
+    url,
+    port,
+    pid: server.pid,
+    directory: place.directory,
+    version: binaries.version.split('.').slice(0, 2).join('.'),
+    exited: server.exited,
+    stop: () => server.stop(STOP_SIGNALS),
+  };
+}
+
+function readOrMakePassword(dataDir: string): string {
+  const file = join(dataDir, 'postgres-password');
+  if (!existsSync(file)) writePrivateFile(file, randomBytes(24).toString('base64url'));
+  return readFileSync(file, 'utf8').trim();
+}
+
+function logFile(dataDir: string): string {
+  return join(dataDir, 'logs', 'postgres.log');
+}
+
+/** initdb into a draft folder, renamed when complete: a start that was killed leaves no half cluster. */
+async function initCluster(
+  options: PostgresOptions,
+  place: ClusterPlace,
+  binaries: PostgresBinaries,
+  password: string,
+): Promise<void> {
+  const draft = `${place.directory}.new`;
+  const passwordFile = join(dirname(place.directory), `.pg-password-${process.pid}`);
+  rmSync(draft, { recursive: true, force: true });
+  makeServerDir(draft, place.runAs);
+  writeFileSync(passwordFile, password, { mode: 0o600 });
+  giveTo(passwordFile, place.runAs);
+  try {
+    const initdb = new ServerProcess({
+      program: binaries.initdb,
+      args: [
+        ...['-D', draft, '-U', USER, '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
+        ...['--encoding=UTF8', '--locale=C', '--data-checksums', '--no-instructions'],
+      ],
+      runAs: place.runAs,
+      deathSignal: 'TERM',
+      logFile: logFile(options.dataDir),
+      environment: serverEnvironment(),
+    });
+    const end = await initdb.exited;
+    if (end !== 'exit code 0') throw explainFailure('initdb', end, initdb.output(), options.dataDir);
+  } finally {
+    rmSync(passwordFile, { force: true });
+  }
+  renameSync(draft, place.directory);
+}
+
+/** Starts the server; another port where ours was taken meanwhile, and again while a dead one's remains go. */
+async function launch(
+  options: PostgresOptions,
+  place: ClusterPlace,
+  binaries: PostgresBinaries,
+): Promise<{ server: ServerProcess; port: number }> {
+  const settings = { ...SERVER_SETTINGS, ...options.settings };
+  const deadline = performance.now() + TAKEOVER_LIMIT_MS;
+  let preferred = readPorts(options.dataDir).postgres;
+  for (;;) {
+    const port = await findFreePort(preferred);
+    const server = new ServerProcess({
+      program: binaries.postgres,
+      args: [
+        ...['-D', place.directory, '-p', String(port)],
+        ...Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]),
+      ],
+      runAs: place.runAs,
+      deathSignal: 'INT',
+      logFile: logFile(options.dataDir),
+      environment: serverEnvironment(),
+    });
+    if (await isReady(server, place.directory)) return { server, port };
+    const output = server.output();
+    const again = /could not bind|still in use|lock file .* already exists/.test(output);
+    if (!again || performance.now() > deadline) {
+      throw explainFailure('Postgres', server.exit ?? 'not ready in time', output, options.dataDir);
+    }
+    if (output.includes('could not bind')) preferred = undefined;
+    await delay(100);
+  }
+}
+
+/** False when the server ended before it was ready. postmaster.pid holds the pid in line 1 and the state in line 8. */
+async function isReady(server: ServerProcess, directory: string): Promise<boolean> {
+  const deadline = performance.now() + READY_LIMIT_MS;
+  while (server.exit === undefined && performance.now() < deadline) {
+    const lines = readPidFile(directory);
+    if (Number(lines[0]) === server.pid && lines[7]?.trim() === 'ready') return true;
+    await delay(POLL_MS);
+  }
+  await server.stop(STOP_SIGNALS);
+  return false;
+}
+
+function readPidFile(directory: string): string[] {
+  try {
+    return readFileSync(join(directory, 'postmaster.pid'), 'utf8').split('\n');
+  } catch {
+    return [];
+  }
+}
+
+/**
+ * Ends a Postgres that still runs on these files: its node was killed where the system could not tell it. A pid file
+ * whose number meanwhile belongs to another program is removed, for Postgres would take that program for itself.
+ */
+async function endOrphan(directory: string): Promise<void> {
+  const pid = Number(readPidFile(directory)[0]);
+  if (!Number.isInteger(pid) || pid <= 0 || !isAlive(pid)) return;
+  if (!commandLine(pid).includes(directory)) {
+    rmSync(join(directory, 'postmaster.pid'), { force: true });
+    return;
+  }
+  for (const [signal, waitMs] of STOP_SIGNALS) {
+    process.kill(pid, signal);
+    if (await waitUntilGone(pid, waitMs)) return;
+  }
+}
+
+async function createDatabase(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url.replace(/\/[^/]*$/, '/postgres') });
+  try {
+    await client.connect();
+    const found = await client.query('select from pg_database where datname = $1', [DATABASE]);
+    if (found.rowCount === 0) await client.query(`create database ${DATABASE}`);
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new StartError(`The embedded Postgres started but refuses us: ${message}.`, { cause: error });
+  } finally {
+    await client.end();
+  }
+}
+
+/** Nothing of our environment: PGDATA or LC_ALL of the user's shell would change what the server does. */
+function serverEnvironment(): NodeJS.ProcessEnv {
+  return { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C', TZ: 'UTC' };
+}
+
+function explainFailure(program: string, end: string, output: string, dataDir: string): StartError {
+  const log = logFile(dataDir);
+  if (/No space left on device/.test(output)) {
+    return new StartError(
+      `The disk of DATA_DIR ${dataDir} is full, so Postgres cannot start: free some space.`,
+    );
+  }
+  if (/could not look up effective user ID/.test(output)) {
+    return new StartError(
+      'Postgres needs a user with a name, and this user id has no entry in /etc/passwd: start as another user, or set DATABASE_URL.',
+    );
+  }
+  if (/ENOENT|not found|libc\.so/.test(end + output)) {
+    return new StartError(
+      `The embedded Postgres cannot run on this system (it needs glibc; ${end}): set DATABASE_URL to a Postgres 15 or newer.`,
+    );
+  }
+  const lines = output.split('\n').filter((line) => /FATAL|PANIC|error:/.test(line));
+  const why = lines.at(-1)?.replace(/^.*(?:FATAL|PANIC|error):\s*/, '') ?? end;
+  return new StartError(`${program} did not start: ${why}. Its log is ${log}.`);
+}

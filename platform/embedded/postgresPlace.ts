@@ -1,0 +1,98 @@
+import { createHash } from 'node:crypto';
+import {
+  chmodSync,
+  chownSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { StartError } from '../startError.js';
+import { SYSTEM_DIR } from './postgresBinaries.js';
+import type { RunAs } from './serverProcess.js';
+import { isTraversable } from './traversable.js';
+
+/** Uid and gid of `nobody`: a user `postgres` must not be relied on. */
+const NOBODY = 65_534;
+
+/** Where a data directory's cluster lies, and as whom it runs. */
+export interface ClusterPlace {
+  /** The folder that Postgres is given. */
+  directory: string;
+  /** Undefined: as ourselves. */
+  runAs: RunAs | undefined;
+}
+
+/**
+ * `<DATA_DIR>/pg`, as ourselves. Root hands the cluster to `nobody`, or to whoever owns it already; where that user
+ * cannot reach DATA_DIR (a clone under /root), the cluster lies in /var/lib/trueup under the path's hash.
+ */
+export function placeCluster(dataDir: string): ClusterPlace {
+  const inside = join(dataDir, 'pg');
+  const uid = process.getuid?.();
+  if (uid !== 0) {
+    refuseForeignOwner(inside, uid);
+    return { directory: inside, runAs: undefined };
+  }
+  const owner = existsSync(inside) ? statSync(inside) : undefined;
+  if (owner && owner.uid !== 0) return { directory: inside, runAs: { uid: owner.uid, gid: owner.gid } };
+  const runAs = { uid: NOBODY, gid: NOBODY };
+  if (isTraversable(dataDir, NOBODY)) return { directory: inside, runAs };
+  const hash = createHash('sha256').update(dataDir).digest('hex').slice(0, 16);
+  const outside = join(SYSTEM_DIR, hash);
+  try {
+    mkdirSync(outside, { recursive: true, mode: 0o711 });
+    chmodSync(outside, 0o711);
+  } catch (error) {
+    throw new StartError(
+      `Postgres cannot run as root, and no other user can enter DATA_DIR ${dataDir}, nor can ${SYSTEM_DIR} be written: set DATA_DIR to a folder that others can enter, or set DATABASE_URL.`,
+      { cause: error },
+    );
+  }
+  claimOutside(dataDir, join(outside, 'pg'));
+  return { directory: join(outside, 'pg'), runAs };
+}
+
+/**
+ * A data directory that was deleted leaves its cluster outside behind. The new one under the same name must not find
+ * old data that its new password does not open: what is there is set aside, not deleted.
+ */
+function claimOutside(dataDir: string, directory: string): void {
+  const claim = join(dataDir, 'pg-location');
+  if (existsSync(claim)) return;
+  if (existsSync(directory))
+    renameSync(directory, `${directory}.removed-${statSync(directory).ctime.toISOString()}`);
+  writeFileSync(claim, `${directory}\n`, { mode: 0o644 });
+}
+
+function refuseForeignOwner(directory: string, uid: number | undefined): void {
+  if (uid === undefined || !existsSync(directory) || statSync(directory).uid === uid) return;
+  throw new StartError(
+    `The database in ${directory} belongs to another user (it was probably made by root): start as that user, or set DATA_DIR to another folder.`,
+  );
+}
+
+/** A folder that the server's user owns and nobody else enters. */
+export function makeServerDir(path: string, runAs: RunAs | undefined): void {
+  mkdirSync(path, { recursive: true, mode: 0o700 });
+  giveTo(path, runAs);
+}
+
+export function giveTo(path: string, runAs: RunAs | undefined): void {
+  if (runAs) chownSync(path, runAs.uid, runAs.gid);
+}
+
+/**
+ * @throws StartError when the files were written by another major version, which this one cannot read.
+ */
+export function checkDataVersion(directory: string, serverVersion: string): void {
+  const found = readFileSync(join(directory, 'PG_VERSION'), 'utf8').trim();
+  const major = serverVersion.split('.')[0] ?? '';
+  if (found === major) return;
+  throw new StartError(
+    `The database in ${directory} was written by Postgres ${found} and this version brings Postgres ${major}: keep the older Trueup, or set DATA_DIR to another folder and import again.`,
+  );
+}

@@ -1,0 +1,61 @@
+import { spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+
+/** Whether a process with this id exists; one of another user counts. */
+export function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return !isZombie(pid);
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'EPERM';
+  }
+}
+
+function isZombie(pid: number): boolean {
+  return readStat(pid)?.[0] === 'Z';
+}
+
+/** Fields of /proc/<pid>/stat from the state on; undefined where there is no /proc. */
+function readStat(pid: number): string[] | undefined {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'utf8');
+    return text.slice(text.lastIndexOf(')') + 2).split(' ');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Position of `starttime` among the fields that `readStat` returns (proc(5): field 22, the state being field 3). */
+const START_TIME_FIELD = 19;
+
+/**
+ * Something that tells a process from a later one that was given the same id: its start time as the system writes
+ * it. Undefined when there is no such process.
+ */
+export function startMark(pid: number): string | undefined {
+  return readStat(pid)?.[START_TIME_FIELD] ?? (ps(pid, 'lstart=') || undefined);
+}
+
+/** The command line of a process; empty when there is none. */
+export function commandLine(pid: number): string {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+  } catch {
+    return ps(pid, 'command=');
+  }
+}
+
+function ps(pid: number, column: string): string {
+  if (process.platform === 'linux') return '';
+  return spawnSync('ps', ['-o', column, '-p', String(pid)], { encoding: 'utf8' }).stdout?.trim() ?? '';
+}
+
+/** Waits until a process that need not be a child is gone; false when it is still there after `limitMs`. */
+export async function waitUntilGone(pid: number, limitMs: number): Promise<boolean> {
+  const deadline = performance.now() + limitMs;
+  while (isAlive(pid)) {
+    if (performance.now() > deadline) return false;
+    await new Promise((resolve) => setTimeout(resolve, 10));
+  }
+  return true;
+}

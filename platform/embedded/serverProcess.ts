@@ -1,0 +1,135 @@
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { dirname } from 'node:path';
+
+/** The user that a server runs as when we are root: Postgres refuses to be root. */
+export interface RunAs {
+  uid: number;
+  gid: number;
+}
+
+export interface ServerCommand {
+  program: string;
+  args: readonly string[];
+  runAs?: RunAs | undefined;
+  /** What the system sends the server when this process is killed (Linux with setpriv). */
+  deathSignal: 'INT' | 'TERM';
+  logFile: string;
+  environment: NodeJS.ProcessEnv;
+}
+
+/** A log file of a server is set aside once it is larger than this; one older one is kept. */
+const LOG_BYTES_MAX = 10 * 1_048_576;
+
+/**
+ * A server that we started. It lives in a session of its own, so that a Ctrl-C typed in the terminal reaches us and
+ * not the database under the requests that are being finished; setpriv ties its life to ours instead.
+ */
+export class ServerProcess {
+  readonly pid: number;
+  readonly exited: Promise<string>;
+  #exit: string | undefined;
+  readonly #child: ChildProcess;
+  readonly #logFile: string;
+  readonly #logStart: number;
+
+  constructor(command: ServerCommand) {
+    this.#logFile = command.logFile;
+    const log = openLog(command.logFile);
+    this.#logStart = statSync(command.logFile).size;
+    const [program, args] = leash(command);
+    try {
+      this.#child = spawn(program, args, {
+        detached: true,
+        stdio: ['ignore', log, log],
+        cwd: '/',
+        env: command.environment,
+        ...(program === command.program && command.runAs ? command.runAs : {}),
+      });
+    } finally {
+      closeSync(log);
+    }
+    this.pid = this.#child.pid ?? -1;
+    this.exited = new Promise((resolve) => {
+      const end = (how: string) => {
+        this.#exit ??= how;
+        resolve(this.#exit);
+      };
+      this.#child.once('exit', (code, signal) => end(signal ?? `exit code ${code}`));
+      this.#child.once('error', (error) => end(error.message));
+    });
+  }
+
+  /** How it ended; undefined while it runs. */
+  get exit(): string | undefined {
+    return this.#exit;
+  }
+
+  /** What it has written since it was started, at most the last 16 KB. */
+  output(): string {
+    return readFileSync(this.#logFile).subarray(this.#logStart).subarray(-16_384).toString('utf8');
+  }
+
+  /** Sends each signal in turn, waiting for the end for its time, until the server is gone. */
+  async stop(signals: readonly [NodeJS.Signals, number][]): Promise<void> {
+    for (const [signal, waitMs] of signals) {
+      if (this.#exit !== undefined) return;
+      this.#child.kill(signal);
+      await this.#exitedWithin(waitMs);
+    }
+  }
+
+  /** Ends it with all that it has started. */
+  async stopGroup(): Promise<void> {
+    if (this.#exit !== undefined) return;
+    try {
+      process.kill(-this.pid, 'SIGTERM');
+    } catch {
+      this.#child.kill('SIGTERM');
+    }
+    await this.exited;
+  }
+
+  async #exitedWithin(milliseconds: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, milliseconds);
+    });
+    await Promise.race([this.exited, late]);
+    clearTimeout(timer);
+  }
+}
+
+export function delay(milliseconds: number): Promise<void> {
+  return new Promise((resolve) => setTimeout(resolve, milliseconds));
+}
+
+function openLog(path: string): number {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
+  try {
+    if (statSync(path).size > LOG_BYTES_MAX) renameSync(path, `${path}.1`);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error;
+  }
+  return openSync(path, 'a', 0o600);
+}
+
+/** The command under setpriv where that exists: as the other user, and ended when we are killed. */
+export function leash(
+  command: Pick<ServerCommand, 'program' | 'args' | 'runAs' | 'deathSignal'>,
+): [string, string[]] {
+  if (!hasSetpriv()) return [command.program, [...command.args]];
+  const { runAs } = command;
+  const user = runAs ? [`--reuid=${runAs.uid}`, `--regid=${runAs.gid}`, '--clear-groups'] : [];
+  const options = [...user, '--no-new-privs', `--pdeathsig=${command.deathSignal}`];
+  return ['setpriv', [...options, command.program, ...command.args]];
+}
+
+let setprivFound: boolean | undefined;
+
+/** util-linux 2.33 and newer; BusyBox has a setpriv that cannot do this. */
+function hasSetpriv(): boolean {
+  setprivFound ??=
+    process.platform === 'linux' && spawnSync('setpriv', ['--pdeathsig=INT', 'true']).status === 0;
+  return setprivFound;
+}

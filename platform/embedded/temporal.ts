@@ -1,0 +1,126 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { processEnvironment } from '../config.js';
+import { StartError } from '../startError.js';
+import { readPorts, rememberPorts, writePrivateFile } from './dataDir.js';
+import { findFreePort } from './freePort.js';
+import { commandLine, isAlive, waitUntilGone } from './processTable.js';
+import { delay, ServerProcess } from './serverProcess.js';
+import { isTemporalServing } from './temporalHealth.js';
+import type { TemporalProgram } from './temporalProgram.js';
+
+/** A Temporal development server that we started, with its data in the data directory. */
+export interface EmbeddedTemporal {
+  /** `127.0.0.1:<port>` of its frontend. */
+  address: string;
+  pid: number;
+  version: string;
+  /** Resolves, with how, when the server is gone for whatever reason. */
+  exited: Promise<string>;
+  stop(): Promise<void>;
+}
+
+export interface TemporalOptions {
+  program: TemporalProgram;
+  dataDir: string;
+  namespace: string;
+}
+
+const READY_LIMIT_MS = 60_000;
+/** A server that is still closing its SQLite file keeps the next one out. */
+const BUSY_LIMIT_MS = 10_000;
+const POLL_MS = 20;
+const STOP_SIGNALS: readonly [NodeJS.Signals, number][] = [
+  ['SIGTERM', 5_000],
+  ['SIGKILL', 1_000],
+];
+
+/** The port that the data directory's server will have: known before it runs, so that clients can be told. */
+export async function chooseTemporalPort(dataDir: string): Promise<number> {
+  const port = await findFreePort(readPorts(dataDir).temporal);
+  rememberPorts(dataDir, { temporal: port });
+  return port;
+}
+
+/**
+ * Starts the server on the port of `chooseTemporalPort` and waits until it serves. Ends one that a killed start left
+ * behind. The caller holds the data directory's lock.
+ * @throws StartError with the server's last words.
+ */
+export async function startTemporal(options: TemporalOptions): Promise<EmbeddedTemporal> {
+  const folder = join(options.dataDir, 'temporal');
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  const database = join(folder, `temporal-${options.program.serverVersion}.db`);
+  const pidFile = join(folder, 'temporal.pid');
+  await endOrphan(pidFile, database);
+  const deadline = performance.now() + BUSY_LIMIT_MS;
+  for (;;) {
+    const port = await chooseTemporalPort(options.dataDir);
+    const server = launch(options, port, database);
+    writePrivateFile(pidFile, `${server.pid}\n`);
+    const address = `127.0.0.1:${port}`;
+    if (await isReady(server, address)) {
+      return {
+        address,
+        pid: server.pid,
+        version: options.program.serverVersion,
+        exited: server.exited,
+        stop: () => server.stop(STOP_SIGNALS),
+      };
+    }
+    const output = server.output();
+    if (!/SQLITE_BUSY|database is locked/.test(output) || performance.now() > deadline) {
+      const why = output.trim().split('\n').at(-1) || (server.exit ?? 'not ready in time');
+      throw new StartError(
+        `Temporal did not start: ${why.slice(0, 300)}. Its log is ${logFile(options.dataDir)}.`,
+      );
+    }
+    await delay(200);
+  }
+}
+
+function logFile(dataDir: string): string {
+  return join(dataDir, 'logs', 'temporal.log');
+}
+
+function launch(options: TemporalOptions, port: number, database: string): ServerProcess {
+  return new ServerProcess({
+    program: options.program.program,
+    args: [
+      ...['server', 'start-dev', '--headless', '--ip', '127.0.0.1', '--port', String(port)],
+      ...['--namespace', options.namespace, '--db-filename', database],
+      ...['--sqlite-pragma', 'journal_mode=WAL', '--log-level', 'error'],
+    ],
+    deathSignal: 'TERM',
+    logFile: logFile(options.dataDir),
+    environment: processEnvironment(),
+  });
+}
+
+async function isReady(server: ServerProcess, address: string): Promise<boolean> {
+  const deadline = performance.now() + READY_LIMIT_MS;
+  while (server.exit === undefined && performance.now() < deadline) {
+    if (await isTemporalServing(address)) return true;
+    await delay(POLL_MS);
+  }
+  await server.stop(STOP_SIGNALS);
+  return false;
+}
+
+async function endOrphan(pidFile: string, database: string): Promise<void> {
+  const pid = readPid(pidFile);
+  if (pid === undefined || !isAlive(pid) || !commandLine(pid).includes(database)) return;
+  for (const [signal, waitMs] of STOP_SIGNALS) {
+    process.kill(pid, signal);
+    if (await waitUntilGone(pid, waitMs)) return;
+  }
+}
+
+function readPid(pidFile: string): number | undefined {
+  try {
+    const pid = Number(readFileSync(pidFile, 'utf8'));
+    return Number.isInteger(pid) && pid > 0 ? pid : undefined;
+  } catch {
+    return undefined;
+  }
+}
