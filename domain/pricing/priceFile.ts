@@ -43,11 +43,11 @@ type Obj = Record<string, unknown>;
  */
 export function readPriceFile(json: unknown): PriceFile {
   const file = asObject(json, 'the price list');
-  if (file['schema_version'] !== SCHEMA_VERSION) {
-    throw new RangeError(`schema_version ${String(file['schema_version'])} is not ${SCHEMA_VERSION}`);
+  if (file.schema_version !== SCHEMA_VERSION) {
+    throw new RangeError(`schema_version ${String(file.schema_version)} is not ${SCHEMA_VERSION}`);
   }
-  const asOf = asDay(file['as_of'], 'as_of') ?? fault('as_of', 'is missing');
-  const entries = asArray(file['models'], 'models').map((item, index) =>
+  const asOf = asDay(file.as_of, 'as_of') ?? fault('as_of', 'is missing');
+  const entries = asArray(file.models, 'models').map((item, index) =>
     readEntry(item, `models[${index}]`, asOf),
   );
   refuseDuplicateIds(entries);
@@ -56,26 +56,24 @@ export function readPriceFile(json: unknown): PriceFile {
 
 function readEntry(item: unknown, place: string, asOf: string): PriceEntry {
   const entry = asObject(item, place);
-  const provider = asText(entry['provider'], `${place}.provider`);
+  const provider = asText(entry.provider, `${place}.provider`);
   if (!isProvider(provider)) return fault(`${place}.provider`, `${provider} is not a provider`);
-  const model = asText(entry['model'], `${place}.model`);
+  const model = asText(entry.model, `${place}.model`);
   const where = `${provider} ${model}`;
   const facts = readFacts(entry, where, asOf);
   return {
     model: {
       provider,
       model,
-      canonicalFamily: asText(entry['canonical_family'], `${where}.canonical_family`),
-      aliases: asArray(entry['aliases'], `${where}.aliases`).map((alias) =>
-        asText(alias, `${where}.aliases`),
-      ),
-      mode: asOneOf(PRICE_MODES, entry['mode'], `${where}.mode`),
-      firstParty: entry['first_party'] === true,
-      contextWindow: asTokens(entry['context_window'], `${where}.context_window`),
-      agreement: asOneOf(AGREEMENTS, entry['agreement'], `${where}.agreement`),
+      canonicalFamily: asText(entry.canonical_family, `${where}.canonical_family`),
+      aliases: asArray(entry.aliases, `${where}.aliases`).map((alias) => asText(alias, `${where}.aliases`)),
+      mode: asOneOf(PRICE_MODES, entry.mode, `${where}.mode`),
+      firstParty: entry.first_party === true,
+      contextWindow: asTokens(entry.context_window, `${where}.context_window`),
+      agreement: asOneOf(AGREEMENTS, entry.agreement, `${where}.agreement`),
       facts,
     },
-    periods: readPeriods(entry['rates'], where, facts),
+    periods: readPeriods(entry.rates, where, facts),
   };
 }
 
@@ -88,11 +86,11 @@ function readFacts(entry: Obj, where: string, asOf: string): PriceFacts {
     conflicts: list('conflicts'),
     notes: list('notes'),
     regionalMultipliers: asObject(
-      entry['regional_multipliers'] ?? {},
+      entry.regional_multipliers ?? {},
       `${where}.regional_multipliers`,
     ) as Record<string, number>,
-    variants: asObject(entry['variants'] ?? {}, `${where}.variants`),
-    sources: asObject(entry['sources'], `${where}.sources`) as Record<string, Obj>,
+    variants: asObject(entry.variants ?? {}, `${where}.variants`),
+    sources: asObject(entry.sources, `${where}.sources`) as Record<string, Obj>,
   };
 }
 
@@ -110,8 +108,8 @@ function readPeriods(value: unknown, where: string, facts: PriceFacts): PricePer
 }
 
 function readPeriod(period: Obj, where: string, facts: PriceFacts): PricePeriod {
-  const effectiveFrom = asDay(period['effective_from'], `${where}.effective_from`);
-  const effectiveTo = asDay(period['effective_to'], `${where}.effective_to`);
+  const effectiveFrom = asDay(period.effective_from, `${where}.effective_from`);
+  const effectiveTo = asDay(period.effective_to, `${where}.effective_to`);
   const rates = readRates(period, where);
   if (rates.input === null || rates.output === null) fault(where, 'lacks the input or the output rate');
   const current =
@@ -121,8 +119,8 @@ function readPeriod(period: Obj, where: string, facts: PriceFacts): PricePeriod 
     effectiveFrom,
     effectiveTo,
     rates,
-    batchMultiplier: asRate(period['batch_multiplier'], `${where}.batch_multiplier`),
-    tiers: asArray(period['tiers'], `${where}.tiers`).map((tier, index) =>
+    batchMultiplier: asRate(period.batch_multiplier, `${where}.batch_multiplier`),
+    tiers: asArray(period.tiers, `${where}.tiers`).map((tier, index) =>
       readTier(asObject(tier, `${where}.tiers[${index}]`), `${where}.tiers[${index}]`),
     ),
     source: current ? sourcesOfRates(facts, rates).join(', ') : DATED_SOURCE,
@@ -133,9 +131,7 @@ function readPeriod(period: Obj, where: string, facts: PriceFacts): PricePeriod 
 function sourcesOfRates(facts: PriceFacts, rates: Rates): string[] {
   const names = Object.keys(facts.sources).filter((name) => {
     const listed = facts.sources[name] ?? {};
-    return (
-      asRate(listed['input'], name) === rates.input && (asRate(listed['output'], name) ?? 0n) === rates.output
-    );
+    return asRate(listed.input, name) === rates.input && (asRate(listed.output, name) ?? 0n) === rates.output;
   });
   return names.length > 0 ? names.sort() : [DATED_SOURCE];
 }
@@ -144,10 +140,10 @@ function readTier(tier: Obj, where: string): PriceTier {
   const rates = readRates(tier, where);
   if (rates.input === null || rates.output === null) fault(where, 'lacks the input or the output rate');
   return {
-    serviceTier: tier['service_tier'] == null ? null : asText(tier['service_tier'], `${where}.service_tier`),
-    aboveInputTokens: asTokens(tier['above_input_tokens'], `${where}.above_input_tokens`),
+    serviceTier: tier.service_tier == null ? null : asText(tier.service_tier, `${where}.service_tier`),
+    aboveInputTokens: asTokens(tier.above_input_tokens, `${where}.above_input_tokens`),
     rates,
-    checkedOn: asDay(tier['checked_on'], `${where}.checked_on`),
+    checkedOn: asDay(tier.checked_on, `${where}.checked_on`),
   };
 }
 
