@@ -2,11 +2,10 @@ import { DomainError } from '../domain/errors.js';
 import { apiKeyHash, eventId } from '../domain/events/callHash.js';
 import type { CallRecord, MappedBatch, Rejection, SpanLink } from '../domain/events/event.js';
 import { resolveCalls } from '../domain/events/resolveCalls.js';
-import { type CallPrice, priceCall } from '../domain/pricing/cost.js';
 import type { PriceBook } from '../domain/pricing/priceBook.js';
 import type { Database } from './client.js';
 import { OrgDb } from './orgDb.js';
-import { insertEvents, recordRejections, type StorableEvent } from './queries/ingest.js';
+import { insertEvents, priceOf, recordRejections, type StorableEvent } from './queries/ingest.js';
 import { settleTellings } from './queries/tellings.js';
 
 /** Calls of one transaction at most; one request is never split over two. */
@@ -204,22 +203,6 @@ function prepare(
       (events[index] as StorableEvent).supersededBy = (events[supersededBy] as StorableEvent).id;
   });
   return { events, owners };
-}
-
-/** A call without usage: one that failed used nothing and costs nothing; of another nobody knows. */
-const FREE: CallPrice = { computedPico: 0n, priceGaps: [], contextBand: 0 };
-const UNKNOWN: CallPrice = { computedPico: null, priceGaps: [], contextBand: 0 };
-
-function priceOf(call: CallRecord, prices: PriceBook): CallPrice {
-  if (call.usage === null) return call.status === 'ok' ? UNKNOWN : FREE;
-  return priceCall(prices, {
-    biller: call.billedBy,
-    model: call.responseModel ?? call.model,
-    atMicros: call.startMicros,
-    usage: call.usage,
-    isBatch: call.isBatch,
-    serviceTier: call.serviceTier,
-  });
 }
 
 /** Hashes and prices a call. */

@@ -20,11 +20,12 @@ export type SqlValue =
  */
 export class OrgDb {
   readonly orgId: string;
-  readonly #database: Database;
+  /** For maintenance of this organization's totals, which only `app_system` writes. */
+  readonly database: Database;
   readonly #connection: TransactionConnection | undefined;
 
   constructor(database: Database, orgId: string, connection?: TransactionConnection) {
-    this.#database = database;
+    this.database = database;
     this.orgId = orgId;
     this.#connection = connection;
   }
@@ -35,10 +36,10 @@ export class OrgDb {
     isolation: 'read committed' | 'repeatable read' = 'read committed',
   ): Promise<T> {
     if (this.#connection) return work(this);
-    return this.#database.transact(
+    return this.database.transact(
       'app_rw',
       this.orgId,
-      (connection) => work(new OrgDb(this.#database, this.orgId, connection)),
+      (connection) => work(new OrgDb(this.database, this.orgId, connection)),
       isolation,
     );
   }

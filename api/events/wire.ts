@@ -55,6 +55,7 @@ export const eventSchema = z
     usage_source: z.string(),
     input_semantics: z.enum(['inclusive', 'exclusive', 'disjoint']),
     usage_missing: z.array(z.string()),
+    usage_flags: z.array(z.string()).meta({ description: 'What is wrong with the counts as they came' }),
     superseded_by: label,
     blocked_rule_id: label,
     prevented_usd: z.number().nullable(),
@@ -118,6 +119,7 @@ export function presentEvent(event: StoredEvent): EventWire {
     usage_source: event.usageSource,
     input_semantics: event.inputSemantics,
     usage_missing: event.usageMissing,
+    usage_flags: event.usageFlags,
     superseded_by: event.supersededBy === null ? null : publicId('evt', event.supersededBy),
     blocked_rule_id: event.blockedRuleId,
     prevented_usd: event.preventedPico === null ? null : usdNumberFromPico(event.preventedPico),
@@ -156,7 +158,7 @@ const INTEGERS = new Set([
 ]);
 const DECIMALS = new Set(['cost_usd', 'computed_cost_usd', 'prevented_usd']);
 const TIMES = new Set(['timestamp', 'end_at', 'ingested_at']);
-const LISTS = new Set(['price_gaps', 'usage_missing']);
+const LISTS = new Set(['price_gaps', 'usage_missing', 'usage_flags']);
 
 function writerOf(column: string): TextWriter {
   if (column === 'id' || column === 'superseded_by') return asId;

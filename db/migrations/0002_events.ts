@@ -62,6 +62,8 @@ create table events (
   usage_source text not null,
   input_semantics text not null check (input_semantics in ('inclusive', 'exclusive', 'disjoint')),
   usage_missing text[],
+  -- what is wrong with the counts as they came, e.g. a total that is not the sum of its parts
+  usage_flags text[],
   usage_raw text check (length(usage_raw) <= 1024),
   duration_ms bigint not null check (duration_ms between 0 and 1000000000),
   stop_reason text not null,

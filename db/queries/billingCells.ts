@@ -2,6 +2,7 @@ import type { Pico } from '../../domain/money.js';
 import { isoFromMicros, MICROS_PER_DAY, microsOfDay } from '../../domain/period.js';
 import type { OrgDb } from '../orgDb.js';
 import { BILLING_KEYS, BILLING_MEASURE_NAMES, BILLING_QUANTITIES } from './rollups.js';
+import { readFoldedXid } from './usage.js';
 import { usageLogSql } from './usageLog.js';
 
 /** Observed consumption of one hour (by the calls' end) in the grain that a bill is compared in. */
@@ -106,10 +107,6 @@ export async function listObservedCells(
 ): Promise<ObservedCell[]> {
   const start = microsOfDay(scope.day);
   const rows = await orgDb.transaction(async (inside) => {
-    const state = await inside.rows<{ folded_xid: number }>(
-      'select folded_xid from rollup_state where org_id = $1',
-      [inside.orgId],
-    );
     return inside.rows<CellRow>(
       `with parts as (
          select ${KEYS}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen from billing_cells
@@ -127,7 +124,7 @@ export async function listObservedCells(
         isoFromMicros(start),
         isoFromMicros(start + MICROS_PER_DAY),
         scope.provider,
-        state[0]?.folded_xid ?? 0,
+        await readFoldedXid(inside),
       ],
     );
   }, 'repeatable read');

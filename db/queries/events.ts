@@ -4,6 +4,7 @@ import { findMicrosOfUuid } from '../../domain/ids.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
+import { plainArray, textArray } from '../pgArray.js';
 
 /** An event as it is stored. */
 export interface StoredEvent {
@@ -44,6 +45,8 @@ export interface StoredEvent {
   outputAudio: number;
   contextBand: number;
   unmetered: boolean;
+  serviceName: string;
+  scopeName: string;
   costPico: Pico;
   computedCostPico: Pico | null;
   reportedCostPico: Pico | null;
@@ -52,6 +55,8 @@ export interface StoredEvent {
   usageSource: string;
   inputSemantics: InputSemantics;
   usageMissing: string[];
+  /** What is wrong with the counts as they came. */
+  usageFlags: string[];
   usageRaw: string | null;
   durationMs: number;
   stopReason: string;
@@ -112,6 +117,7 @@ export const EVENT_COLUMNS = [
   'usage_source',
   'input_semantics',
   'usage_missing',
+  'usage_flags',
   'superseded_by',
   'blocked_rule_id',
   'prevented_usd',
@@ -125,6 +131,8 @@ const INNER_COLUMNS = [
   'unmetered',
   'reported_cost_usd',
   'usage_raw',
+  'service_name',
+  'scope_name',
 ] as const;
 const PAYLOAD_COLUMNS =
   'p.event_id is not null as has_payload, p.payload, p.tool_input, p.tool_output, p.service';
@@ -175,6 +183,8 @@ function fromEventRow(row: EventRow, withPayload: boolean): StoredEvent {
     outputAudio: row.output_audio,
     contextBand: row.context_band,
     unmetered: row.unmetered,
+    serviceName: row.service_name,
+    scopeName: row.scope_name,
     costPico: row.cost_usd,
     computedCostPico: row.computed_cost_usd,
     reportedCostPico: row.reported_cost_usd,
@@ -183,6 +193,7 @@ function fromEventRow(row: EventRow, withPayload: boolean): StoredEvent {
     usageSource: row.usage_source,
     inputSemantics: row.input_semantics,
     usageMissing: row.usage_missing ?? [],
+    usageFlags: row.usage_flags ?? [],
     usageRaw: row.usage_raw,
     durationMs: row.duration_ms,
     stopReason: row.stop_reason,
@@ -291,6 +302,20 @@ export async function getEvent(orgDb: OrgDb, id: string, includePayload: boolean
   return fromEventRow(row, includePayload);
 }
 
+/** Events by uuid, superseded ones too, in no order; ids that are not there are passed over. */
+export async function listEventsById(orgDb: OrgDb, ids: readonly string[]): Promise<StoredEvent[]> {
+  const timed = ids.flatMap((id) => {
+    const micros = findMicrosOfUuid(id);
+    return micros === undefined ? [] : [{ id, at: isoFromMicros(micros) }];
+  });
+  const rows = await orgDb.rows<EventRow>(
+    `select ${SELECT_EVENT} from events e
+     where e.org_id = $1 and (e.timestamp, e.id) in (select * from unnest($2::timestamptz[], $3::uuid[]))`,
+    [orgDb.orgId, textArray(timed.map(({ at }) => at)), plainArray(timed.map(({ id }) => id))],
+  );
+  return rows.map((row) => fromEventRow(row, false));
+}
+
 /** Rows of one partition of an export. */
 export const EXPORT_PARTITION_ROWS = 500;
 
@@ -298,8 +323,10 @@ export const EXPORT_PARTITION_ROWS = 500;
 export const EXPORT_ID_INDEX = EVENT_COLUMNS.indexOf('id');
 export const EXPORT_TIMESTAMP_INDEX = EVENT_COLUMNS.indexOf('timestamp');
 
+const LIST_COLUMNS: ReadonlySet<string> = new Set(['price_gaps', 'usage_missing', 'usage_flags']);
+
 const EXPORT_BASE = (includePayload: boolean, after: boolean) => `
-select ${EVENT_COLUMNS.map((name) => (name === 'price_gaps' || name === 'usage_missing' ? `array_to_json(e.${name})` : `e.${name}`)).join(', ')}
+select ${EVENT_COLUMNS.map((name) => (LIST_COLUMNS.has(name) ? `array_to_json(e.${name})` : `e.${name}`)).join(', ')}
   ${includePayload ? `, p.payload, p.tool_input, p.tool_output, p.service` : ''}
 from events e ${includePayload ? PAYLOAD_JOIN : ''}
 where e.org_id = $1 and e.timestamp >= $2::timestamptz and e.timestamp < $3::timestamptz and e.ingested_at <= $4::timestamptz

@@ -1,7 +1,8 @@
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { CallPrice } from '../../domain/pricing/cost.js';
+import { type CallPrice, priceCall } from '../../domain/pricing/cost.js';
+import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 
@@ -87,6 +88,7 @@ const COLUMNS: readonly Column[] = [
   ['usage_source', 'text', true, (e) => e.call.origin.usageSource],
   ['input_semantics', 'text', true, (e) => e.call.origin.inputSemantics],
   ['usage_missing', 'text', true, (e) => joinList(e.call.origin.usageMissing)],
+  ['usage_flags', 'text', true, (e) => joinList(e.call.origin.usageFlags)],
   ['usage_raw', 'text', true, (e) => e.call.origin.usageRaw],
   ['duration_ms', 'int8', false, (e) => e.call.durationMs],
   ['stop_reason', 'text', true, (e) => e.call.stopReason],
@@ -102,7 +104,7 @@ const COLUMNS: readonly Column[] = [
 ];
 
 /** Lists travel as one text each: an array of arrays of unequal length is no Postgres array. */
-const LIST_COLUMNS = new Set(['price_gaps', 'usage_missing']);
+const LIST_COLUMNS = new Set(['price_gaps', 'usage_missing', 'usage_flags']);
 
 function joinList(values: readonly string[]): string | null {
   return values.length === 0 ? null : values.join(',');
@@ -260,4 +262,51 @@ export async function recordRejections(
       plainArray(rejections.map((r) => r.count)),
     ],
   );
+}
+
+/** Columns that another telling of a call can complete; the others tell which event it is. */
+const FIXED_COLUMNS = new Set([
+  'id',
+  'timestamp',
+  'superseded_by',
+  'kind',
+  'provider',
+  'model',
+  'request_id',
+  'api_key_hash',
+  'api_key_id',
+  'service_name',
+  'scope_name',
+]);
+const COMPLETED_COLUMNS = COLUMNS.filter(([name]) => !FIXED_COLUMNS.has(name));
+
+/** `column = $n` for each column that can be completed, from parameter `first` on. */
+export function assignments(first: number): string {
+  return COMPLETED_COLUMNS.map(([name, type], index) => {
+    const parameter = `$${first + index}`;
+    return `${name} = ${LIST_COLUMNS.has(name) ? `string_to_array(${parameter}::text, ',')` : `${parameter}::${type}`}`;
+  }).join(', ');
+}
+
+/** The values for `assignments`. */
+export function updateValues(event: StorableEvent): (string | number | bigint | boolean | null)[] {
+  return COMPLETED_COLUMNS.map(([, , , of]) => of(event));
+}
+
+/** A call without usage: one that failed used nothing and costs nothing; of another nobody knows. */
+const FREE: CallPrice = { computedPico: 0n, priceGaps: [], contextBand: 0 };
+const UNKNOWN: CallPrice = { computedPico: null, priceGaps: [], contextBand: 0 };
+
+/** The price of a call at its time; absent usage is no usage of zero. */
+export function priceOf(call: CallRecord, prices: PriceBook): CallPrice {
+  if (call.usage === null) return call.status === 'ok' ? UNKNOWN : FREE;
+  return priceCall(prices, {
+    biller: call.billedBy,
+    model: call.responseModel ?? call.model,
+    requestedModel: call.responseModel === null ? null : call.model,
+    atMicros: call.startMicros,
+    usage: call.usage,
+    isBatch: call.isBatch,
+    serviceTier: call.serviceTier,
+  });
 }

@@ -1,7 +1,9 @@
+import { DomainError } from '../../domain/errors.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
 import type { SourceHealth } from './ingestHealth.js';
+import { foldUsage } from './rollups.js';
 import {
   DAILY_DIMENSIONS,
   DIMENSION_KEYS,
@@ -144,14 +146,49 @@ function wholeBuckets(query: UsageQuery, grain: 'hour' | 'day'): { from: string;
  * the buckets of the window, not with the events that are stored.
  */
 export async function sumUsage(orgDb: OrgDb, query: UsageQuery): Promise<UsageResult> {
+  await foldWhenBehind(orgDb);
   return orgDb.transaction(async (inside) => {
-    const state = await inside.rows<{ folded_xid: number }>(
-      'select folded_xid from rollup_state where org_id = $1',
-      [inside.orgId],
-    );
-    const { sql, values } = usageSql(inside.orgId, query, state[0]?.folded_xid ?? 0);
+    const { sql, values } = usageSql(inside.orgId, query, await readFoldedXid(inside));
     return fromUsageRows(await inside.rows<UsageRow>(sql, values));
   }, 'repeatable read');
+}
+
+/** The transaction up to which the organization's events are in its totals. */
+export async function readFoldedXid(orgDb: OrgDb): Promise<number> {
+  const rows = await orgDb.rows<{ folded_xid: number }>(
+    'select folded_xid from rollup_state where org_id = $1',
+    [orgDb.orgId],
+  );
+  return rows[0]?.folded_xid ?? 0;
+}
+
+/** Events that a read adds up itself; with more it folds first. */
+const UNFOLDED_ROWS_MAX = 50_000;
+/** A fold younger than this cannot have left that many. */
+const FOLD_FRESH_SECONDS = 5;
+/** Folds of one read at most, each of up to 100,000 events: beyond that it adds up what is left. */
+const FOLDS_A_READ_MAX = 20;
+
+/**
+ * Folds before a read where the background fold is far behind, so that a read's work stays bounded. A fold that
+ * loses to another one at the same time has had its work done by it.
+ */
+async function foldWhenBehind(orgDb: OrgDb): Promise<void> {
+  const rows = await orgDb.rows<{ unfolded: number }>(
+    `select case when s.folded_at > now() - make_interval(secs => ${FOLD_FRESH_SECONDS}) then 0 else (
+       select count(*) from (select from events e where e.org_id = $1 and e.ingest_xid >= coalesce(s.folded_xid, 0) limit ${UNFOLDED_ROWS_MAX + 1}) u
+     ) end as unfolded
+     from (select $1::uuid as org_id) o left join rollup_state s on s.org_id = o.org_id`,
+    [orgDb.orgId],
+  );
+  if ((rows[0]?.unfolded ?? 0) <= UNFOLDED_ROWS_MAX) return;
+  for (let fold = 0; fold < FOLDS_A_READ_MAX; fold += 1) {
+    const { more } = await foldUsage(orgDb.database, orgDb.orgId).catch((error: unknown) => {
+      if (error instanceof DomainError) return { more: false };
+      throw error;
+    });
+    if (!more) return;
+  }
 }
 
 function usageSql(orgId: string, query: UsageQuery, foldedXid: number): { sql: string; values: SqlValue[] } {
@@ -286,7 +323,7 @@ export async function sumSources(orgDb: OrgDb, sinceMicros: bigint): Promise<Sou
        select key, sum(calls)::bigint as calls, sum(unpriced)::bigint as unpriced, sum(price_gaps)::bigint as price_gaps,
          sum(unmetered)::bigint as unmetered, sum(unknown_biller)::bigint as unknown_biller, max(last_seen) as last_seen
        from parts group by key having sum(calls) <> 0 order by calls desc, key limit 1000`,
-      [inside.orgId, since, state[0]?.folded_xid ?? 0],
+      [inside.orgId, since, await readFoldedXid(inside)],
     );
   }, 'repeatable read');
   return rows.map((row) => {

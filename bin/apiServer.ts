@@ -1,0 +1,61 @@
+import { createServer, type Server } from 'node:http';
+import type { Logger } from 'pino';
+import * as otlp from '../adapters/otlp/protobuf.js';
+import { createApp } from '../api/app.js';
+import type { ApiDeps } from '../api/deps.js';
+import type { Database } from '../db/client.js';
+import { IngestWriter } from '../db/ingestWriter.js';
+import { PriceBookHolder } from '../db/priceBookHolder.js';
+import { MICROS_PER_DAY, microsFromDate, microsOfDay } from '../domain/period.js';
+import { createMetrics } from '../platform/metrics.js';
+import { HTTP_LIMITS, TRUEUP_VERSION } from '../platform/serverLimits.js';
+
+export interface ApiServerOptions extends Pick<ApiDeps, 'kickDispatcher' | 'engineStatus'> {
+  database: Database;
+  logger: Logger;
+  checkResponses: boolean;
+  baseUrl: string;
+  loopback: boolean;
+  metricsToken: string | undefined;
+  ingestMaxBodyBytes: number;
+  eventRetentionDays: number | undefined;
+}
+
+/** Oldest event time that is taken where no retention is set (decisions.md 14). */
+const OLDEST_DAY = '2020-01-01';
+/** Connections that store events; more only wait for each other. */
+const INGEST_CONNECTIONS = 4;
+
+const nowMicros = () => microsFromDate(new Date());
+
+/** The API wired to its database, not listening yet. `close` stops taking requests and waits for those under way. */
+export async function createApiServer(
+  options: ApiServerOptions,
+): Promise<{ server: Server; close(): Promise<void> }> {
+  const { database, logger, eventRetentionDays } = options;
+  const metrics = createMetrics();
+  const prices = await PriceBookHolder.open(database, {
+    nowMs: () => performance.now(),
+    onFailure: (error) => logger.warn({ err: error }, 'prices not refreshed'),
+  });
+  const ingest = new IngestWriter(database, prices, INGEST_CONNECTIONS, {
+    queueRows: (rows) => metrics.ingestQueueRows.set(rows),
+    batchRows: (rows) => metrics.ingestBatchRows.observe(rows),
+  });
+  const oldestEventMicros =
+    eventRetentionDays === undefined
+      ? microsOfDay(OLDEST_DAY)
+      : nowMicros() - BigInt(eventRetentionDays) * MICROS_PER_DAY;
+  const settings = { ...options, oldestEventMicros, version: TRUEUP_VERSION };
+  const app = createApp({ ...options, prices, ingest, otlp, nowMicros, metrics, settings });
+  const server = createServer(HTTP_LIMITS, app.callback());
+  server.headersTimeout = HTTP_LIMITS.headersTimeout;
+  const close = async () => {
+    await new Promise<void>((resolve) => {
+      server.close(() => resolve());
+      server.closeIdleConnections();
+    });
+    await prices.settle();
+  };
+  return { server, close };
+}

@@ -1,0 +1,16 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { PROJECT_ROOT } from './projectRoot.js';
+
+/** Limits of the HTTP server. A body may take long, since bills of over a gigabyte are uploaded; headers may not. */
+export const HTTP_LIMITS = {
+  headersTimeout: 15_000,
+  requestTimeout: 900_000,
+  keepAliveTimeout: 65_000,
+  maxHeaderSize: 16_384,
+} as const;
+
+/** The version of this installation, from package.json. */
+export const TRUEUP_VERSION: string = (
+  JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8')) as { version: string }
+).version;

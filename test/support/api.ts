@@ -1,0 +1,126 @@
+import { randomUUID } from 'node:crypto';
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { createApiServer } from '../../bin/apiServer.js';
+import type { Database } from '../../db/client.js';
+import { OrgDb } from '../../db/orgDb.js';
+import { insertKey } from '../../db/queries/keys.js';
+import { insertOrganization } from '../../db/queries/organizations.js';
+import {
+  base62FromBytes,
+  composeKey,
+  KEY_ID_CHARS,
+  KEY_SECRET_CHARS,
+} from '../../domain/access/keyFormat.js';
+import type { Role } from '../../domain/access/scopes.js';
+import { hashSecret, spareRandomBytes } from '../../platform/keyMaterial.js';
+import { createLogger } from '../../platform/logger.js';
+import { createTestDatabase, type TestDatabase } from './database.js';
+
+export interface TestOrganization {
+  orgId: string;
+  orgDb: OrgDb;
+  adminKey: string;
+  ingestKey: string;
+}
+
+export interface TestApi extends TestOrganization {
+  baseUrl: string;
+  database: TestDatabase;
+  /** Another organization with keys of its own. */
+  addOrganization(name?: string): Promise<TestOrganization>;
+  addKey(orgId: string, role: Role): Promise<string>;
+  /** GET with a key; the parsed JSON. */
+  get(path: string, key?: string): Promise<{ status: number; headers: Headers; body: any }>;
+  /** POST of a JSON body with a key. */
+  post(path: string, body: unknown, key?: string): Promise<{ status: number; headers: Headers; body: any }>;
+  close(): Promise<void>;
+}
+
+/** A key of the organization, stored; returns its full text. */
+export async function createTestKey(database: Database, orgId: string, role: Role): Promise<string> {
+  const idChars = base62FromBytes(spareRandomBytes(KEY_ID_CHARS), KEY_ID_CHARS);
+  const secret = base62FromBytes(spareRandomBytes(KEY_SECRET_CHARS), KEY_SECRET_CHARS);
+  await insertKey(new OrgDb(database, orgId), {
+    id: `key_${idChars}`,
+    name: role,
+    role,
+    secretHash: hashSecret(secret),
+    last4: secret.slice(-4),
+    createdBy: 'test',
+  });
+  return composeKey(idChars, secret);
+}
+
+/** An organization with an admin key and an ingest key. */
+export async function createTestOrganization(database: Database, name = 'Test'): Promise<TestOrganization> {
+  const orgId = randomUUID();
+  await insertOrganization(database, { id: orgId, name });
+  return {
+    orgId,
+    orgDb: new OrgDb(database, orgId),
+    adminKey: await createTestKey(database, orgId, 'admin'),
+    ingestKey: await createTestKey(database, orgId, 'ingest'),
+  };
+}
+
+/** The API over HTTP on a free port, on a database of its own, with one organization. Responses are checked. */
+export async function startTestApi(
+  options: { database?: TestDatabase; ingestMaxBodyBytes?: number } = {},
+): Promise<TestApi> {
+  const database = options.database ?? (await createTestDatabase());
+  const api = await createApiServer({
+    database: database.database,
+    logger: createLogger({ name: 'api', level: process.env.TEST_LOG_LEVEL ?? 'silent' }),
+    checkResponses: true,
+    baseUrl: 'http://127.0.0.1',
+    loopback: true,
+    metricsToken: undefined,
+    ingestMaxBodyBytes: options.ingestMaxBodyBytes ?? 16_777_216,
+    eventRetentionDays: undefined,
+    engineStatus: async () => 'degraded',
+    kickDispatcher: () => undefined,
+  });
+  const baseUrl = await listen(api.server);
+  const organization = await createTestOrganization(database.database);
+  const call = async (path: string, init: RequestInit, key = organization.adminKey) => {
+    const response = await fetch(baseUrl + path, {
+      ...init,
+      headers: { authorization: `Bearer ${key}`, ...init.headers },
+    });
+    const text = await response.text();
+    const isJson = /json$/.test((response.headers.get('content-type') ?? '').split(';')[0] ?? '');
+    return {
+      status: response.status,
+      headers: response.headers,
+      body: isJson && text !== '' ? JSON.parse(text) : text,
+    };
+  };
+  return {
+    ...organization,
+    baseUrl,
+    database,
+    addOrganization: (name) => createTestOrganization(database.database, name),
+    addKey: (orgId, role) => createTestKey(database.database, orgId, role),
+    get: (path, key) => call(path, { method: 'GET' }, key),
+    post: (path, body, key) =>
+      call(
+        path,
+        { method: 'POST', body: JSON.stringify(body), headers: { 'content-type': 'application/json' } },
+        key,
+      ),
+    close: async () => {
+      await api.close();
+      if (!options.database) await database.close();
+    },
+  };
+}
+
+function listen(server: Server): Promise<string> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(0, '127.0.0.1', () =>
+      resolve(`http://127.0.0.1:${(server.address() as AddressInfo).port}`),
+    );
+  });
+}

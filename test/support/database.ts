@@ -1,0 +1,77 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { inject } from 'vitest';
+import { type Database, openDatabase } from '../../db/client.js';
+import { migrate } from '../../db/migrate.js';
+import { seedPrices } from '../../db/priceSeed.js';
+
+const TEMPLATE = 'trueup_template';
+const TEMPLATE_LOCK = 7_241_188_399;
+
+export interface TestDatabase {
+  /** Connection string of a database of its own, migrated and with prices. */
+  url: string;
+  database: Database;
+  /** As the superuser, past row-level security: for tests that look at what is really stored. */
+  superuser: pg.Pool;
+  close(): Promise<void>;
+}
+
+function urlOf(server: string, name: string): string {
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  return url.toString();
+}
+
+/** Makes the template once a run: whoever comes first migrates it, the others wait for the lock. */
+async function ensureTemplate(client: pg.Client, server: string): Promise<void> {
+  await client.query('select pg_advisory_lock($1)', [TEMPLATE_LOCK]);
+  const found = await client.query('select from pg_database where datname = $1 and datistemplate', [
+    TEMPLATE,
+  ]);
+  if (found.rowCount === 0) {
+    await client.query(`drop database if exists ${TEMPLATE}`);
+    await client.query(`create database ${TEMPLATE}`);
+    await migrate(urlOf(server, TEMPLATE));
+    const database = openDatabase({
+      url: urlOf(server, TEMPLATE),
+      poolMax: 1,
+      applicationName: 'template',
+      statementTimeoutMs: 60_000,
+    });
+    await seedPrices(database);
+    await database.close();
+    await client.query(`alter database ${TEMPLATE} is_template true`);
+  }
+  await client.query('select pg_advisory_unlock($1)', [TEMPLATE_LOCK]);
+}
+
+/** A database of its own for a test file, cloned from the migrated template. */
+export async function createTestDatabase(options: { poolMax?: number } = {}): Promise<TestDatabase> {
+  const server = inject('postgresUrl');
+  const name = `test_${randomBytes(6).toString('hex')}`;
+  const client = new pg.Client({ connectionString: server });
+  await client.connect();
+  await ensureTemplate(client, server);
+  await client.query(`create database ${name} template ${TEMPLATE}`);
+  await client.end();
+  const url = urlOf(server, name);
+  const database = openDatabase({
+    url,
+    poolMax: options.poolMax ?? 8,
+    applicationName: 'test',
+    statementTimeoutMs: 20_000,
+  });
+  const superuser = new pg.Pool({ connectionString: url, max: 2 });
+  // The suite's server goes down at the end of the run; an idle connection that it cuts is no failure.
+  superuser.on('error', () => undefined);
+  return {
+    url,
+    database,
+    superuser,
+    close: async () => {
+      await database.close();
+      await superuser.end();
+    },
+  };
+}
