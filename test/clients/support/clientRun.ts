@@ -1,0 +1,87 @@
+/**
+ * Runs one client program in a process of its own against fresh fakes of the providers and gives back what
+ * the fakes saw. Each client needs its own process, since instrumentations change their libraries for good.
+ */
+import { spawn } from 'node:child_process';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { startAnthropicFake } from '../../fakes/anthropicFake.js';
+import type { JournalEntry } from '../../fakes/fakeProvider.js';
+import { startOpenAiFake } from '../../fakes/openAiFake.js';
+import type { PlannedCall } from '../../fakes/plannedCall.js';
+
+const PROGRAMS = fileURLToPath(new URL('../programs/', import.meta.url));
+const PYTHON_PROGRAMS = fileURLToPath(new URL('../python/', import.meta.url));
+const PROGRAM_TIME_MS = 60_000;
+
+/** What a client program is told; its telemetry is told where to go by environment alone. */
+export interface ClientRun {
+  /** File name in test/clients/programs, or of a Python program in test/clients/python. */
+  program: string;
+  plan: readonly PlannedCall[];
+  environment: Record<string, string>;
+  /** Host name under which the programs reach the OpenAI fake; it leads to this machine. */
+  openAiHost?: string;
+}
+
+export interface ClientOutcome {
+  journal: JournalEntry[];
+  /** Calls that ended in an error for the application. */
+  failures: number;
+  /** What the program and its libraries wrote to stderr. */
+  stderr: string;
+}
+
+/** Runs the program to its end. Throws when it does not end well. */
+export async function runClient(run: ClientRun): Promise<ClientOutcome> {
+  const directory = await mkdtemp(join(tmpdir(), 'trueup-client-'));
+  const openAi = await startOpenAiFake(run.plan);
+  const anthropic = await startAnthropicFake(run.plan);
+  try {
+    const file = join(directory, 'run.json');
+    const content = {
+      plan: run.plan,
+      openAiBaseUrl: `http://${run.openAiHost ?? 'api.openai.com'}:${openAi.port}/v1`,
+      anthropicBaseUrl: `http://api.anthropic.com:${anthropic.port}`,
+    };
+    await writeFile(file, JSON.stringify(content));
+    const { stdout, stderr } = await runProgram(run.program, file, run.environment);
+    const { failures } = JSON.parse(stdout.trim().split('\n').at(-1) ?? '') as { failures: number };
+    return { journal: [...openAi.journal, ...anthropic.journal], failures, stderr };
+  } finally {
+    await Promise.all([openAi.close(), anthropic.close(), rm(directory, { recursive: true })]);
+  }
+}
+
+function runProgram(
+  program: string,
+  file: string,
+  environment: Record<string, string>,
+): Promise<{ stdout: string; stderr: string }> {
+  const [command, ...words] = program.endsWith('.py')
+    ? [join(PYTHON_PROGRAMS, '.venv', 'bin', 'python'), join(PYTHON_PROGRAMS, program)]
+    : [process.execPath, '--require', join(PROGRAMS, 'loopbackNames.cjs'), join(PROGRAMS, program)];
+  const child = spawn(command, [...words, file], {
+    // Nothing of the tester's own environment may configure the client.
+    env: { PATH: process.env.PATH ?? '', ...environment },
+    timeout: PROGRAM_TIME_MS,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString('utf8');
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    stderr += chunk.toString('utf8');
+  });
+  return new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code) => {
+      if (code === 0) resolve({ stdout, stderr });
+      else reject(new Error(`${program} ended with ${code}:\n${stdout}\n${stderr}`));
+    });
+  });
+}
