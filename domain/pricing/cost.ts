@@ -18,14 +18,15 @@ export interface CallToPrice {
   requestedModel?: string | null;
   /** Start of the call, microseconds: the price in force then holds. */
   atMicros: bigint;
-  usage: TokenUsage;
+  /** Null when the client sent none: such a call has no known cost. */
+  usage: TokenUsage | null;
   isBatch: boolean;
   /** As the client sent it. */
   serviceTier: string | null;
 }
 
 export interface CallPrice {
-  /** Pico-dollars; null: no price is known for the model, which is not the same as free. */
+  /** Pico-dollars; null: no price is known for the model or nothing was metered, which is not the same as free. */
   computedPico: Pico | null;
   /** What was assumed: token classes without a rate of their own, or one of the GAP_ names. Empty for a sure price. */
   priceGaps: readonly string[];
@@ -69,10 +70,10 @@ export function wholeInput(usage: TokenUsage): number {
  * itself charges for batch is `expectedRates`' subject.
  */
 export function priceCall(book: PriceBook, call: CallToPrice): CallPrice {
-  const found = findPrice(book, call);
-  if (!found) return UNPRICED;
-  const { card, tierGap, isBatch } = cardOfCall(found.priced, call);
   const usage = call.usage;
+  const found = usage === null ? undefined : findPrice(book, call);
+  if (usage === null || found === undefined) return UNPRICED;
+  const { card, tierGap, isBatch } = cardOfCall(found.priced, call, usage);
   const classes = card.classes;
   const longWrite = Math.min(usage.cacheCreation1h ?? 0, usage.cacheCreation);
   let product = BigInt(usage.input) * classes.input.rate + BigInt(usage.output) * classes.output.rate;
@@ -114,13 +115,14 @@ function findBy(book: PriceBook, biller: Biller, model: string, atMicros: bigint
 /** The rates by which `cost_usd` is computed: those of the call's tier and length; for batch the standard ones. */
 export function cardOfCall(
   priced: PricedModel,
-  call: Pick<CallToPrice, 'isBatch' | 'serviceTier' | 'usage'>,
+  call: Pick<CallToPrice, 'isBatch' | 'serviceTier'>,
+  usage: TokenUsage,
 ): { card: RateCard; tierGap: boolean; isBatch: boolean } {
   const named = normaliseServiceTier(priced.entry.provider, call.serviceTier);
   const isBatch = call.isBatch || named === BATCH_TIER;
   const own = isBatch ? undefined : priced.cards.get(named);
   const cards = own ?? standardCardsOf(priced);
-  return { card: cardFor(cards, wholeInput(call.usage)), tierGap: !isBatch && own === undefined, isBatch };
+  return { card: cardFor(cards, wholeInput(usage)), tierGap: !isBatch && own === undefined, isBatch };
 }
 
 /** Names of what is assumed, in a fixed order and each once; only classes that the call uses are named. */

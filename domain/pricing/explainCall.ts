@@ -60,21 +60,23 @@ export interface CallExplanation {
 
 /** Why a call has no price. */
 export interface UnpricedExplanation {
-  readonly reason: MissingPrice | 'unknown_biller';
+  readonly reason: MissingPrice | 'unknown_biller' | 'unmetered';
 }
 
 /**
  * The sum of a call's cost by the prices of `book`. The total of `computed` equals `priceCall(...).computedPico`.
  */
 export function explainCall(book: PriceBook, call: CallToPrice): CallExplanation | UnpricedExplanation {
+  const usage = call.usage;
+  if (usage === null) return { reason: 'unmetered' };
   const found = findPrice(book, call);
   if (!found) return { reason: reasonOf(book, call) };
   const { priced, gap } = found;
-  const tokens = tokensByClass(call.usage);
-  const { card, tierGap, isBatch } = cardOfCall(priced, call);
+  const tokens = tokensByClass(usage);
+  const { card, tierGap, isBatch } = cardOfCall(priced, call, usage);
   const divisor = isBatch ? 2 : 1;
   const lines = linesOf(priced, card, tokens);
-  const expectedCard = expectedCardOf(priced, call, isBatch);
+  const expectedCard = isBatch ? batchCardOf(priced, wholeInput(usage)) : card;
   const expectedLines = linesOf(priced, expectedCard, tokens);
   return {
     priced,
@@ -91,11 +93,10 @@ function reasonOf(book: PriceBook, call: CallToPrice): UnpricedExplanation['reas
   return book.whyMissing(call.biller, call.model, call.atMicros) ?? 'unknown_model';
 }
 
-function expectedCardOf(priced: PricedModel, call: CallToPrice, isBatch: boolean): RateCard {
-  if (!isBatch) return cardOfCall(priced, call).card;
+function batchCardOf(priced: PricedModel, wholeInputTokens: number): RateCard {
   const batch = priced.cards.get(BATCH_TIER);
   if (!batch) throw new RangeError('a price period has batch rates, listed or derived');
-  return cardFor(batch, wholeInput(call.usage));
+  return cardFor(batch, wholeInputTokens);
 }
 
 function linesOf(
