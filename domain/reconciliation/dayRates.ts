@@ -1,0 +1,120 @@
+import type { BilledClass } from '../billing/billedRow.js';
+import { TOKEN_CLASSES, type TokenClass } from '../events/event.js';
+import { divideHalfEven, type Pico } from '../money.js';
+import { expectedRatesOf } from '../pricing/cost.js';
+import type { PriceBook, PricedModel } from '../pricing/priceBook.js';
+import { isDisputed } from '../pricing/prices.js';
+import { normaliseServiceTier } from '../pricing/serviceTiers.js';
+import type { Provider } from '../providers.js';
+
+/** What a quantity was used under, as far as prices differ by it. */
+export interface Circumstances {
+  serviceTier: string;
+  isBatch: boolean;
+  longContext: boolean;
+  /** Boundary of the observed cell; 0 where only `longContext` is known. */
+  contextBand: number;
+  region: string | null;
+}
+
+export interface ExpectedRate {
+  /** Pico-dollars per million tokens. */
+  rate: Pico;
+  /** No source gives this rate for these circumstances: nothing certain rests on it. */
+  assumed: boolean;
+}
+
+const FACTOR_SCALE = 1_000_000n;
+
+export function isTokenClass(name: BilledClass): name is TokenClass {
+  return (TOKEN_CLASSES as readonly string[]).includes(name);
+}
+
+/** The prices of one provider on one day, as the matching asks for them. */
+export class DayRates {
+  readonly #book: PriceBook;
+  readonly #provider: Provider;
+  readonly #atMicros: bigint;
+
+  constructor(book: PriceBook, provider: Provider, dayMicros: bigint) {
+    this.#book = book;
+    this.#provider = provider;
+    this.#atMicros = dayMicros;
+  }
+
+  /**
+   * What tells whether two ids are one model: the id of the price entry, which aliases and snapshots with the same
+   * price share. Ids without a price go by their family, marked so that they never meet an entry by chance.
+   */
+  entryKey(model: string): string {
+    return this.#find(model)?.entry.model ?? `~${this.family(model)}`;
+  }
+
+  /** The name to show for an entry key. */
+  nameOf(entryKey: string): string {
+    return entryKey.startsWith('~') ? entryKey.slice(1) : entryKey;
+  }
+
+  family(model: string): string {
+    return this.#book.canonicalModel(this.#provider, model);
+  }
+
+  /** One vocabulary for the tier words of bills and of clients. */
+  tier(word: string): string {
+    return normaliseServiceTier(this.#provider, word === '' ? null : word);
+  }
+
+  /** Undefined when the model has no price on that day. */
+  rate(model: string, tokenClass: TokenClass, circumstances: Circumstances): ExpectedRate | undefined {
+    const priced = this.#find(model);
+    if (!priced) return undefined;
+    const { rates, bases, assumed } = expectedRatesOf(priced, circumstances);
+    const basis = bases[tokenClass];
+    const unsupported =
+      basis === 'input_rate' || basis === 'output_rate' || basis === 'half' || basis === 'scaled';
+    const factor = regionFactor(priced, circumstances.region);
+    return {
+      rate:
+        factor === undefined ? rates[tokenClass] : divideHalfEven(rates[tokenClass] * factor, FACTOR_SCALE),
+      assumed:
+        unsupported ||
+        assumed.includes('service_tier') ||
+        (circumstances.region !== null && factor === undefined),
+    };
+  }
+
+  /** Whether two ids have the same rates for ordinary requests. */
+  samePrice(a: string, b: string): boolean {
+    const ordinary = {
+      serviceTier: 'standard',
+      isBatch: false,
+      longContext: false,
+      contextBand: 0,
+      region: null,
+    };
+    return TOKEN_CLASSES.every(
+      (name) => this.rate(a, name, ordinary)?.rate === this.rate(b, name, ordinary)?.rate,
+    );
+  }
+
+  /** Who says so, and whether anybody contradicts. */
+  provenance(model: string): { priceSource: string; agreement: string; disputed: boolean } {
+    const priced = this.#find(model);
+    if (!priced) return { priceSource: '', agreement: 'unknown', disputed: true };
+    return {
+      priceSource: priced.version.source,
+      agreement: priced.entry.agreement,
+      disputed: isDisputed(priced.entry),
+    };
+  }
+
+  #find(model: string): PricedModel | undefined {
+    return this.#book.find(this.#provider, model, this.#atMicros);
+  }
+}
+
+/** Factor on every rate for a place, scaled by 1e6; undefined where the price data names none. */
+function regionFactor(priced: PricedModel, region: string | null): bigint | undefined {
+  const factor = region === null ? undefined : priced.entry.facts.regionalMultipliers[region];
+  return factor === undefined ? undefined : BigInt(Math.round(factor * Number(FACTOR_SCALE)));
+}

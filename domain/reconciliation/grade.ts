@@ -1,0 +1,54 @@
+import { absPico, PICO_PER_USD, type Pico } from '../money.js';
+import { GRADES, type Grade, type Visibility } from './cells.js';
+
+/** Probability from which a grade is given, before gates and visibility (reconciliation.md D.5). */
+const BANDS: readonly [Grade, number][] = [
+  ['HIGH', 0.95],
+  ['MEDIUM', 0.8],
+  ['LOW', 0.5],
+];
+
+/** The best grade that each kind of bill allows. */
+const VISIBILITY_CAPS: Record<Visibility, Grade> = { V0: 'LOW', V1: 'MEDIUM', V2: 'HIGH', V3: 'HIGH' };
+
+export interface GradeEvidence {
+  /** Null when unmatched. */
+  probability: number | null;
+  visibility: Visibility;
+  provisional: boolean;
+  /** Gates of HIGH that can be judged before the hypotheses: missing one caps at MEDIUM, missing two at LOW. */
+  gates: { quantityKnown: boolean; classesComplete: boolean; accountKnown: boolean };
+}
+
+/** The grade of a match. */
+export function gradeOf(evidence: GradeEvidence): Grade {
+  const { probability } = evidence;
+  if (probability === null || evidence.provisional) return 'UNVERIFIED';
+  const band = BANDS.find(([, from]) => probability >= from)?.[0] ?? 'UNVERIFIED';
+  const missing = Object.values(evidence.gates).filter((holds) => !holds).length;
+  const gateCap: Grade = missing === 0 ? 'HIGH' : missing === 1 ? 'MEDIUM' : 'LOW';
+  return lowerOf(lowerOf(band, gateCap), VISIBILITY_CAPS[evidence.visibility]);
+}
+
+/** The less certain of two grades. */
+export function lowerOf(a: Grade, b: Grade): Grade {
+  return GRADES.indexOf(a) > GRADES.indexOf(b) ? a : b;
+}
+
+const TOLERANCE_MIN_PICO = PICO_PER_USD / 100n;
+const TOLERANCE_DIVISOR = 1_000n;
+
+/** Up to here billed and ours are equal: the largest of a cent, the rows' rounding, and 0.1 % of the billed amount. */
+export function tolerancePico(billedPico: Pico, roundingPico: Pico): Pico {
+  const share = absPico(billedPico) / TOLERANCE_DIVISOR;
+  return [TOLERANCE_MIN_PICO, roundingPico, share].reduce((most, value) => (value > most ? value : most));
+}
+
+const FLAG_MIN_PICO = PICO_PER_USD;
+const FLAG_DIVISOR = 50n;
+
+/** From here a gap is worth somebody's look: the larger of a dollar and 2 % of the billed amount (decisions.md 55). */
+export function flagThresholdPico(billedPico: Pico): Pico {
+  const share = absPico(billedPico) / FLAG_DIVISOR;
+  return share > FLAG_MIN_PICO ? share : FLAG_MIN_PICO;
+}

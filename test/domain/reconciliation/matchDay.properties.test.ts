@@ -1,0 +1,226 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { BILLED_CLASSES } from '../../../domain/billing/billedRow.js';
+import { TOKEN_CLASSES, type TokenClass } from '../../../domain/events/event.js';
+import type {
+  BilledCell,
+  DayInput,
+  GapBucket,
+  ObservedCell,
+  UsageCell,
+} from '../../../domain/reconciliation/cells.js';
+import { apportion } from '../../../domain/reconciliation/charge.js';
+import { matchDay } from '../../../domain/reconciliation/matchDay.js';
+import { aCoveredAccount, BOOK, DAY, DAY_MICROS, HOUR, NOW } from './support.js';
+
+const RUNS = 400;
+const models = fc.constantFrom(
+  'gpt-6-sol',
+  'gpt-5',
+  'gpt-5-2025-08-07',
+  'gpt-4o',
+  'gpt-4o-2024-05-13',
+  'ft:gpt-4o-2024-08-06:o::x',
+  'unheard-of',
+);
+const accounts = fc.constantFrom('a', 'b');
+const amounts = fc.bigInt({ min: 0n, max: 10n ** 18n });
+const quantities = fc.bigInt({ min: 0n, max: 10n ** 24n });
+const flags = fc.constantFrom(true, false, null);
+
+const billedCells: fc.Arbitrary<BilledCell> = fc.record({
+  accountId: accounts,
+  lineItem: fc.constantFrom('', 'gpt-6-sol', 'web search tool calls'),
+  model: fc.option(models, { nil: null, freq: 8 }),
+  tokenClass: fc.constantFrom(...BILLED_CLASSES),
+  serviceTier: fc.constantFrom('standard', 'priority', 'flex', 'unheard-of'),
+  isBatch: flags,
+  longContext: flags,
+  region: fc.constantFrom(null, 'us', 'mars'),
+  observable: fc.boolean(),
+  rowCount: fc.integer({ min: 1, max: 50 }),
+  quantity: fc.option(quantities, { nil: null }),
+  amountPico: amounts,
+  roundingPico: fc.bigInt({ min: 0n, max: 10n ** 10n }),
+});
+
+const usageCells: fc.Arbitrary<UsageCell> = fc.record({
+  accountId: accounts,
+  model: fc.option(models, { nil: null, freq: 8 }),
+  tokenClass: fc.constantFrom(...BILLED_CLASSES),
+  serviceTier: fc.constantFrom('default', 'standard', 'priority', 'flex'),
+  isBatch: flags,
+  longContext: flags,
+  region: fc.constantFrom(null, 'us'),
+  quantity: quantities,
+  hourMicros: fc.option(
+    fc.integer({ min: 0, max: 23 }).map((hour) => DAY_MICROS + BigInt(hour) * HOUR),
+    { nil: null, freq: 8 },
+  ),
+});
+
+const observedCells: fc.Arbitrary<ObservedCell> = fc.record({
+  accountId: fc.constantFrom('a', 'b', '', 'elsewhere'),
+  model: models,
+  serviceTier: fc.constantFrom('', 'default', 'priority', 'flex'),
+  isBatch: fc.boolean(),
+  contextBand: fc.constantFrom(0, 272_000),
+  hourMicros: fc.integer({ min: 0, max: 23 }).map((hour) => DAY_MICROS + BigInt(hour) * HOUR),
+  calls: fc.integer({ min: 1, max: 10_000 }),
+  tokens: fc.record(
+    Object.fromEntries(
+      TOKEN_CLASSES.map((name) => [name, fc.bigInt({ min: 0n, max: 10n ** 12n })]),
+    ) as Record<TokenClass, fc.Arbitrary<bigint>>,
+  ),
+  computedCostPico: amounts,
+  unpriced: fc.integer({ min: 0, max: 3 }),
+  priceGaps: fc.integer({ min: 0, max: 3 }),
+  unmetered: fc.integer({ min: 0, max: 3 }),
+});
+
+const days: fc.Arbitrary<DayInput> = fc.record({
+  day: fc.constant(DAY),
+  nowMicros: fc.constantFrom(NOW, DAY_MICROS),
+  billed: fc.array(billedCells, { maxLength: 12 }),
+  usage: fc.array(usageCells, { maxLength: 12 }),
+  observed: fc.array(observedCells, { maxLength: 12 }),
+  covered: fc.constantFrom([aCoveredAccount({ accountId: 'a' }), aCoveredAccount({ accountId: 'b' })]),
+  observedSince: fc.constantFrom(new Map(), new Map([['a', 0n]]), new Map([['', DAY_MICROS + 1n]])),
+  withHours: fc.boolean(),
+});
+
+const total = (values: readonly bigint[]) => values.reduce((sum, value) => sum + value, 0n);
+const daysOf = (buckets: readonly GapBucket[]) => buckets.filter(({ width }) => width === 'day');
+
+describe('whatever a day holds', () => {
+  it('the buckets’ provider cost is the billed amount, to the pico-dollar', () => {
+    fc.assert(
+      fc.property(days, (input) => {
+        const { buckets } = matchDay(BOOK, 'openai', input);
+        expect(total(daysOf(buckets).map(({ providerCostPico }) => providerCostPico))).toBe(
+          total(input.billed.map(({ amountPico }) => amountPico)),
+        );
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it('every gap is rate + volume + own pricing, to the pico-dollar, or is not decomposed at all', () => {
+    fc.assert(
+      fc.property(days, (input) => {
+        for (const bucket of daysOf(matchDay(BOOK, 'openai', input).buckets)) {
+          const { ratePico, volumePico, ownPricingPico } = bucket;
+          const known = [ratePico, volumePico, ownPricingPico].filter((part) => part !== null);
+          expect([0, 3]).toContain(known.length);
+          if (known.length === 3) expect(total(known)).toBe(bucket.providerCostPico - bucket.ourCostPico);
+        }
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it('what is matched lies between nothing and what is billed; unmatched matches nothing', () => {
+    fc.assert(
+      fc.property(days, (input) => {
+        for (const bucket of matchDay(BOOK, 'openai', input).buckets) {
+          expect(bucket.matchedPico >= 0n && bucket.matchedPico <= bucket.providerCostPico).toBe(true);
+          if (bucket.matchStatus === 'unmatched')
+            expect([bucket.matchedPico, bucket.confidenceScore, bucket.grade]).toEqual([
+              0n,
+              null,
+              'UNVERIFIED',
+            ]);
+          else expect(bucket.confidenceScore).toBeGreaterThan(0);
+        }
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it('hours sum to their day, and no two buckets share a place', () => {
+    fc.assert(
+      fc.property(days, (input) => {
+        const { buckets } = matchDay(BOOK, 'openai', input);
+        const places = buckets.map(({ width, startMicros, accountId, model }) =>
+          [width, startMicros, accountId, model].join('|'),
+        );
+        expect(new Set(places).size).toBe(places.length);
+        for (const day of daysOf(buckets)) {
+          const hours = buckets.filter(
+            (one) => one.width === 'hour' && one.accountId === day.accountId && one.model === day.model,
+          );
+          if (hours.length > 0)
+            expect(total(hours.map(({ providerCostPico }) => providerCostPico))).toBe(day.providerCostPico);
+        }
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it('nothing is flagged that is matched, provisional, or silent for a reason', () => {
+    fc.assert(
+      fc.property(days, (input) => {
+        for (const bucket of matchDay(BOOK, 'openai', input).buckets) {
+          if (!bucket.flagged) continue;
+          expect(bucket.matchStatus).not.toBe('matched');
+          expect(bucket.provisional).toBe(false);
+          expect([
+            'not_observable',
+            'not_yet_observed',
+            'free_allowance',
+            'not_in_cost_report',
+          ]).not.toContain(bucket.reason);
+        }
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it('the order of its rows changes nothing', () => {
+    const key = (bucket: GapBucket) =>
+      [
+        bucket.width,
+        bucket.startMicros,
+        bucket.accountId,
+        bucket.providerCostPico,
+        bucket.ourCostPico,
+        bucket.ratePico,
+        bucket.volumePico,
+      ].join('|');
+    fc.assert(
+      fc.property(days, (input) => {
+        const turned = {
+          ...input,
+          observed: [...input.observed].reverse(),
+          usage: [...input.usage].reverse(),
+        };
+        expect(matchDay(BOOK, 'openai', turned).buckets.map(key).sort()).toEqual(
+          matchDay(BOOK, 'openai', input).buckets.map(key).sort(),
+        );
+      }),
+      { numRuns: RUNS },
+    );
+  });
+});
+
+describe('apportioning', () => {
+  it('gives parts that sum to the whole and lie within one unit of their share', () => {
+    fc.assert(
+      fc.property(
+        fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }),
+        fc.array(fc.bigInt({ min: 0n, max: 10n ** 12n }), { minLength: 1, maxLength: 30 }),
+        (whole, weights) => {
+          const parts = apportion(whole, weights);
+          expect(total(parts)).toBe(whole);
+          const sum = total(weights);
+          if (sum > 0n) {
+            parts.forEach((part, at) => {
+              const error = part * sum - whole * (weights[at] ?? 0n);
+              expect((error < 0n ? -error : error) <= sum).toBe(true);
+            });
+          }
+        },
+      ),
+    );
+  });
+});
