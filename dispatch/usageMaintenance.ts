@@ -1,0 +1,95 @@
+import type { Logger } from 'pino';
+import type { Database } from '../db/client.js';
+import { makePartitions, pruneCallSpans } from '../db/maintenance.js';
+import { foldUsage, listUnfoldedOrganizations } from '../db/queries/rollups.js';
+import { sweepTraces } from '../db/queries/tellings.js';
+import { DomainError } from '../domain/errors.js';
+import type { PriceBook } from '../domain/pricing/priceBook.js';
+
+/** Pauses between two rounds of each duty, milliseconds. */
+const FOLD_PAUSE_MS = 1_000;
+const SWEEP_PAUSE_MS = 5_000;
+const PRUNE_PAUSE_MS = 3_600_000;
+const PARTITION_PAUSE_MS = 6 * 3_600_000;
+
+export interface UsageMaintenanceOptions {
+  database: Database;
+  /** Connection without a transaction pooler, for partitions. */
+  directUrl: string;
+  prices: { current(): PriceBook };
+  logger: Logger;
+}
+
+interface Duty {
+  name: string;
+  pauseMs: number;
+  /** One round; returns whether more is waiting, so that the next comes at once. */
+  round(): Promise<boolean>;
+}
+
+/**
+ * What keeps totals and calls in order behind ingest: folds new events, finds spans of one call that came in
+ * different requests, makes partitions ahead, drops old span identities. Several processes may run it: each round is
+ * one that a second process finds done. Returns the function that stops it, after the rounds under way.
+ */
+export function startUsageMaintenance(options: UsageMaintenanceOptions): () => Promise<void> {
+  const { database, directUrl, prices, logger } = options;
+  const duties: Duty[] = [
+    { name: 'fold', pauseMs: FOLD_PAUSE_MS, round: () => foldAll(database) },
+    {
+      name: 'sweep',
+      pauseMs: SWEEP_PAUSE_MS,
+      round: async () => (await sweepTraces(database, prices.current())).more,
+    },
+    { name: 'prune', pauseMs: PRUNE_PAUSE_MS, round: async () => (await pruneCallSpans(database)) > 0 },
+    {
+      name: 'partitions',
+      pauseMs: PARTITION_PAUSE_MS,
+      round: () => makePartitions(directUrl).then(() => false),
+    },
+  ];
+  const stopping = new AbortController();
+  const loops = duties.map((duty) => runDuty(duty, stopping.signal, logger));
+  return async () => {
+    stopping.abort();
+    await Promise.all(loops);
+  };
+}
+
+/** Folds every organization that has new events, once each. */
+async function foldAll(database: Database): Promise<boolean> {
+  let more = false;
+  for (const orgId of await listUnfoldedOrganizations(database)) {
+    const fold = await foldUsage(database, orgId).catch((error: unknown) => {
+      // Another process folds the same organization now: its work is being done.
+      if (error instanceof DomainError) return { more: false };
+      throw error;
+    });
+    more ||= fold.more;
+  }
+  return more;
+}
+
+async function runDuty(duty: Duty, signal: AbortSignal, logger: Logger): Promise<void> {
+  while (!signal.aborted) {
+    const more = await duty.round().catch((error: unknown) => {
+      // The next round repeats it; only a fault that stays is worth a look.
+      logger.warn({ err: error, duty: duty.name }, 'maintenance round failed; it is repeated');
+      return false;
+    });
+    await pause(more ? 0 : duty.pauseMs, signal);
+  }
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const done = () => {
+      clearTimeout(timer);
+      signal.removeEventListener('abort', done);
+      resolve();
+    };
+    const timer = setTimeout(done, ms);
+    signal.addEventListener('abort', done);
+    if (signal.aborted) done();
+  });
+}
