@@ -5,6 +5,7 @@ import { DomainError } from '../domain/errors.js';
 import { Authenticator, assertAllowed } from './auth.js';
 import { billingEndpoints } from './billing/endpoints.js';
 import { IncomingBody, JSON_BODY_BYTES_MAX, parseJson } from './body.js';
+import { callCostEndpoints } from './callCost/endpoints.js';
 import { dashboardEndpoints } from './dashboard/endpoints.js';
 import type { ApiDeps } from './deps.js';
 import { docsRoutes } from './docs.js';
@@ -27,6 +28,7 @@ const URL_BYTES_MAX = 8_192;
 export const ENDPOINTS: readonly Endpoint[] = [
   ...ingestEndpoints,
   ...eventEndpoints,
+  ...callCostEndpoints,
   ...usageEndpoints,
   ...dashboardEndpoints,
   ...pricingEndpoints,

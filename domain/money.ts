@@ -56,10 +56,15 @@ export function picoFromNumber(usd: number): Pico | undefined {
 
 /** Pico-dollars → decimal text without trailing zeros, at least one digit before the point ("0.0012", "-3"). */
 export function decimalFromPico(pico: Pico): string {
-  const negative = pico < 0n;
-  const digits = (negative ? -pico : pico).toString().padStart(PICO_DIGITS + 1, '0');
-  const whole = digits.slice(0, -PICO_DIGITS);
-  const fraction = digits.slice(-PICO_DIGITS).replace(/0+$/, '');
+  return decimalFromScaled(pico, PICO_DIGITS);
+}
+
+/** An integer scaled by 10^scale → its exact decimal text, without trailing zeros. */
+export function decimalFromScaled(value: bigint, scale: number): string {
+  const negative = value < 0n;
+  const digits = (negative ? -value : value).toString().padStart(scale + 1, '0');
+  const whole = digits.slice(0, digits.length - scale);
+  const fraction = digits.slice(digits.length - scale).replace(/0+$/, '');
   return `${negative ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
 }
 

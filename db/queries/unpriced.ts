@@ -1,0 +1,101 @@
+import { isoFromMicros } from '../../domain/period.js';
+import type { Biller } from '../../domain/providers.js';
+import type { OrgDb } from '../orgDb.js';
+import { BILLING_KEYS, BILLING_QUANTITIES } from './rollups.js';
+import { usageLogSql } from './usageLog.js';
+
+/** A model of a biller whose calls have no price, or one that rests on an assumption. */
+export interface UnpricedModel {
+  billedBy: Biller;
+  model: string;
+  /** Calls without any price; unmetered and failed calls are not among them. */
+  unpricedCalls: number;
+  /** Calls that were priced, with an assumed rate. */
+  priceGapCalls: number;
+  /** All input and output of the hours in which such calls were made. */
+  inputTokens: number;
+  outputTokens: number;
+  firstSeenMicros: bigint;
+  lastSeenMicros: bigint;
+}
+
+/** Models of one answer at most; each stands for many calls. */
+export const UNPRICED_MODELS_MAX = 1_000;
+
+const MEASURES = ['input_tokens', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'input_audio'] as const;
+
+/**
+ * Models seen in the UTC hours that a window touches, whose price is missing or assumed, those with the most unpriced
+ * calls first. Reads the billing cells and the events that are in none yet, in one snapshot; work grows with the
+ * hours and models of the window.
+ */
+export async function listUnpricedModels(
+  orgDb: OrgDb,
+  window: { fromMicros: bigint; toMicros: bigint },
+): Promise<{ models: UnpricedModel[]; hasMore: boolean }> {
+  return orgDb.transaction(async (inside) => {
+    const [state] = await inside.rows<{ folded_xid: number }>(
+      'select folded_xid from rollup_state where org_id = $1',
+      [inside.orgId],
+    );
+    const rows = await inside.rows<{
+      billed_by: Biller;
+      model: string;
+      unpriced: number;
+      price_gaps: number;
+      input_tokens: number;
+      output_tokens: number;
+      first_seen: bigint;
+      last_seen: bigint;
+    }>(unpricedSql(), [
+      inside.orgId,
+      state?.folded_xid ?? 0,
+      isoFromMicros(window.fromMicros),
+      isoFromMicros(window.toMicros),
+      UNPRICED_MODELS_MAX + 1,
+    ]);
+    return {
+      hasMore: rows.length > UNPRICED_MODELS_MAX,
+      models: rows.slice(0, UNPRICED_MODELS_MAX).map((row) => ({
+        billedBy: row.billed_by,
+        model: row.model,
+        unpricedCalls: row.unpriced,
+        priceGapCalls: row.price_gaps,
+        inputTokens: row.input_tokens,
+        outputTokens: row.output_tokens,
+        firstSeenMicros: row.first_seen,
+        lastSeenMicros: row.last_seen,
+      })),
+    };
+  }, 'repeatable read');
+}
+
+function unpricedSql(): string {
+  const input = MEASURES.join(' + ');
+  return `
+    with cells as (
+      select billed_by, model, unpriced, price_gaps, ${input} as input, output_tokens + output_audio as output,
+        first_seen, last_seen
+      from billing_cells
+      where org_id = $1 and hour >= date_trunc('hour', $3::timestamptz, 'UTC') and hour < $4::timestamptz and status <> 'blocked'
+      union all
+      select billed_by, model, unpriced, price_gaps, ${input}, output_tokens + output_audio, first_seen, last_seen
+      from (
+        select ${BILLING_KEYS.billed_by} as billed_by, ${BILLING_KEYS.model} as model, ${BILLING_QUANTITIES},
+          min(end_at) as first_seen, max(end_at) as last_seen
+        from (${usageLogSql('$2')}) log
+        where status <> 'blocked' and ${BILLING_KEYS.hour} >= date_trunc('hour', $3::timestamptz, 'UTC')
+          and ${BILLING_KEYS.hour} < $4::timestamptz
+        group by 1, 2, ${BILLING_KEYS.hour}
+      ) unfolded
+    )
+    select billed_by, model, sum(unpriced)::bigint as unpriced, sum(price_gaps)::bigint as price_gaps,
+      sum(input)::bigint as input_tokens, sum(output)::bigint as output_tokens,
+      min(first_seen) as first_seen, max(last_seen) as last_seen
+    from cells
+    where unpriced <> 0 or price_gaps <> 0
+    group by 1, 2
+    having sum(unpriced) > 0 or sum(price_gaps) > 0
+    order by sum(unpriced) desc, sum(price_gaps) desc, billed_by, model
+    limit $5`;
+}
