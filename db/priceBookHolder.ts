@@ -21,7 +21,9 @@ export class PriceBookHolder {
   readonly #options: PriceBookHolderOptions;
   #book: PriceBook;
   #checkedMs: number;
-  #refreshing: Promise<PriceBook> | undefined;
+  /** The look under way, and the one that waits for it to end. */
+  #looking: Promise<PriceBook> | undefined;
+  #waiting: Promise<PriceBook> | undefined;
 
   private constructor(database: Database, options: PriceBookHolderOptions, book: PriceBook) {
     this.#database = database;
@@ -37,25 +39,39 @@ export class PriceBookHolder {
 
   /** The prices as of at most a few seconds ago, if there was anything to ask for them. */
   current(): PriceBook {
-    if (this.#options.nowMs() - this.#checkedMs >= FRESH_MS && !this.#refreshing) {
+    if (this.#options.nowMs() - this.#checkedMs >= FRESH_MS && !this.#looking) {
       this.refresh().catch((error: unknown) => this.#options.onFailure(error));
     }
     return this.#book;
   }
 
-  /** Looks now; resolves with the prices that are stored at some time after the call. */
-  async refresh(): Promise<PriceBook> {
-    // A look that is under way may have read before the caller's change, so it does not count as this one.
-    await this.#refreshing?.catch(() => undefined);
-    this.#refreshing ??= this.#look().finally(() => {
-      this.#refreshing = undefined;
-    });
-    return this.#refreshing;
+  /**
+   * Looks now; resolves with prices that were stored at some time after the call. A look under way may have read
+   * before the caller's change, so another follows it; all who ask meanwhile share that one.
+   */
+  refresh(): Promise<PriceBook> {
+    const before = this.#looking;
+    if (!before) return this.#start();
+    this.#waiting ??= before
+      .catch(() => undefined)
+      .then(() => {
+        this.#waiting = undefined;
+        return this.#start();
+      });
+    return this.#waiting;
   }
 
-  /** Waits for a look that is under way; call it before the database is closed. */
+  /** Waits until no look is under way; call it before the database is closed. */
   async settle(): Promise<void> {
-    await this.#refreshing?.catch(() => undefined);
+    while (this.#waiting ?? this.#looking) await (this.#waiting ?? this.#looking)?.catch(() => undefined);
+  }
+
+  #start(): Promise<PriceBook> {
+    const looking = this.#look().finally(() => {
+      if (this.#looking === looking) this.#looking = undefined;
+    });
+    this.#looking = looking;
+    return looking;
   }
 
   async #look(): Promise<PriceBook> {
