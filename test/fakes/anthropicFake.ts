@@ -66,8 +66,11 @@ function messageAnswer(call: PlannedCall): ProviderAnswer {
     json: () => message([{ type: 'text', text: TEXT, citations: null }], 'end_turn', told),
     events: () => {
       // A stream tells input and cache at its start with one output token, and the final counts at its end.
-      const { output_tokens_details: _, ...early } = { ...told, output_tokens: 1 };
-      const { service_tier: __, cache_creation: ___, ...late } = told;
+      const early: Record<string, unknown> = { ...told, output_tokens: 1 };
+      delete early.output_tokens_details;
+      const late: Record<string, unknown> = { ...told };
+      delete late.cache_creation;
+      delete late.service_tier;
       const events: Record<string, unknown>[] = [
         { type: 'message_start', message: message([], null, early) },
         {

@@ -10,6 +10,8 @@ export interface PlanScope {
   apis: readonly CallApi[];
   /** The client has `messages.stream()`. */
   hasStreamHelper: boolean;
+  /** False for a program that makes no streams at all. */
+  hasStreams: boolean;
 }
 
 type UsageKind = 'none' | 'all_cached' | 'partly_cached' | 'reasoning' | 'cache_write' | 'long';
@@ -22,7 +24,8 @@ interface ModelName {
 /** Aliases and the snapshots behind them, as the price data knows them; one fine-tuned, one without a price. */
 const CHAT_MODELS: readonly ModelName[] = [
   { asked: 'gpt-4o', answers: 'gpt-4o-2024-08-06' },
-  { asked: 'gpt-4o-2024-05-13', answers: 'gpt-4o-2024-05-13' },
+  // Answered by an older snapshot, which has a price of its own and none for cached input.
+  { asked: 'gpt-4o', answers: 'gpt-4o-2024-05-13' },
   { asked: 'gpt-4.1-mini', answers: 'gpt-4.1-mini-2025-04-14' },
   { asked: 'gpt-5-mini', answers: 'gpt-5-mini-2025-08-07' },
   { asked: 'o4-mini', answers: 'o4-mini-2025-04-16' },
@@ -57,7 +60,7 @@ export function drawPlan(seed: number, scope: PlanScope): PlannedCall[] {
     if (api === 'embeddings') drawing.addEmbeddings();
     else drawing.addConversations(api, scope.hasStreamHelper);
   }
-  return drawing.calls;
+  return scope.hasStreams ? drawing.calls : drawing.calls.filter((call) => !call.isStream);
 }
 
 class Drawing {
