@@ -1,4 +1,4 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -13,12 +13,4 @@ function findProjectRoot(start: string): string {
     if (existsSync(join(folder, 'package.json'))) return folder;
     if (folder === dirname(folder)) throw new Error(`no package.json above ${start}`);
   }
-}
-
-/** The version in package.json. */
-export function projectVersion(): string {
-  const { version } = JSON.parse(readFileSync(join(PROJECT_ROOT, 'package.json'), 'utf8')) as {
-    version: string;
-  };
-  return version;
 }

@@ -3,8 +3,8 @@ import type { Logger } from 'pino';
 
 /** How long requests under way may take once the process was asked to stop (`npm start`; the worker's grace is equal). */
 export const HTTP_DRAIN_MS = 10_000;
-/** After this the process ends, finished or not: the supervisor's own limit lies above it. */
-export const PROCESS_STOP_MS = 25_000;
+/** After this a process ends, finished or not: longer than HTTP's drain and the worker's force time of 15 s. */
+export const PROCESS_STOP_MS = 17_000;
 
 /** How often connections that have become idle are closed while the others drain. */
 const IDLE_SWEEP_MS = 50;
@@ -60,17 +60,19 @@ export class Shutdown {
   }
 
   /**
-   * Ends the process in order on SIGTERM, on the supervisor's message, and when the supervisor is gone. Ctrl-C
-   * reaches every process of the terminal's group at once: a supervised process leaves it to its supervisor, which
-   * knows the order.
+   * Ends the process in order on SIGTERM, on the supervisor's message, and when the supervisor is gone. Ctrl-C and a
+   * closed terminal reach every process of the group at once: a supervised process leaves them to its supervisor,
+   * which knows the order.
    */
   listen(): void {
     const end = (reason: string) => void this.#endProcess(reason);
     const isSupervised = process.channel !== undefined;
     process.on('SIGTERM', () => end('SIGTERM'));
-    process.on('SIGINT', () => {
-      if (!isSupervised) end('SIGINT');
-    });
+    for (const signal of ['SIGINT', 'SIGHUP'] as const) {
+      process.on(signal, () => {
+        if (!isSupervised) end(signal);
+      });
+    }
     if (!isSupervised) return;
     process.on('message', (message) => {
       if (message === STOP_MESSAGE) end('asked by the supervisor');

@@ -58,9 +58,9 @@ const READY_LIMIT_MS = 180_000;
 const TAKEOVER_LIMIT_MS = 15_000;
 const POLL_MS = 10;
 const STOP_SIGNALS: readonly [NodeJS.Signals, number][] = [
-  ['SIGINT', 6_000],
-  ['SIGQUIT', 2_000],
-  ['SIGKILL', 1_000],
+  ['SIGINT', 8_000],
+  ['SIGQUIT', 1_500],
+  ['SIGKILL', 500],
 ];
 
 /**

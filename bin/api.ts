@@ -1,0 +1,86 @@
+import type { Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { requestContext } from '../api/requestContext.js';
+import { openDatabase } from '../db/client.js';
+import { type Config, loadConfig } from '../platform/config.js';
+import { isTemporalServing } from '../platform/embedded/temporalHealth.js';
+import { createLogger } from '../platform/logger.js';
+import { runMain, tellSupervisor } from '../platform/processMain.js';
+import { closeHttpServer, Shutdown } from '../platform/shutdown.js';
+import { StartError } from '../platform/startError.js';
+import { createApiServer } from './apiServer.js';
+import { requireCurrentSchema } from './startup/schema.js';
+import { requireDatabase } from './startup/settings.js';
+
+/** Ingest has 4 of them; the rest serve reads. */
+const POOL_MAX = 16;
+const STATEMENT_TIMEOUT_MS = 5_000;
+/** How long an answer about the workflow engine is good for. */
+const ENGINE_STATUS_MS = 2_000;
+
+await runMain(async () => {
+  const config = loadConfig();
+  const logger = createLogger({
+    name: 'api',
+    level: config.logLevel ?? 'info',
+    context: () => requestContext.getStore() ?? {},
+  });
+  const shutdown = new Shutdown(logger);
+  shutdown.listen();
+  const { url, directUrl } = requireDatabase(config);
+  await requireCurrentSchema(directUrl);
+  const database = openDatabase({
+    url,
+    poolMax: POOL_MAX,
+    applicationName: 'trueup-api',
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+  shutdown.add('database', () => database.close());
+  const api = await createApiServer({
+    database,
+    logger,
+    checkResponses: false,
+    baseUrl: `http://${config.host}:${config.port}`,
+    loopback: config.isLoopback,
+    metricsToken: config.metricsToken,
+    ingestMaxBodyBytes: config.ingestMaxBodyBytes,
+    eventRetentionDays: config.eventRetentionDays,
+    kickDispatcher: () => tellSupervisor({ type: 'outbox' }),
+    engineStatus: engineStatus(config),
+  });
+  shutdown.add('http', async () => {
+    await closeHttpServer(api.server);
+    await api.close();
+  });
+  const port = await listen(api.server, config);
+  logger.info({ host: config.host, port }, 'listening');
+  tellSupervisor({ type: 'ready', port });
+});
+
+function listen(server: Server, config: Config): Promise<number> {
+  return new Promise((resolve, reject) => {
+    server.once('error', (error: NodeJS.ErrnoException) => {
+      reject(
+        new StartError(
+          `The API cannot listen on ${config.host}:${config.port} (${error.code}): set PORT or HOST.`,
+          { cause: error },
+        ),
+      );
+    });
+    server.listen(config.port, config.host, () => resolve((server.address() as AddressInfo).port));
+  });
+}
+
+/** Asks the engine at most every two seconds, however often /readyz is read. */
+function engineStatus(config: Config): () => Promise<'up' | 'degraded'> {
+  const { temporalAddress } = config;
+  let asked = Number.NEGATIVE_INFINITY;
+  let answer: Promise<'up' | 'degraded'> = Promise.resolve('degraded');
+  return () => {
+    if (temporalAddress !== undefined && performance.now() - asked > ENGINE_STATUS_MS) {
+      asked = performance.now();
+      answer = isTemporalServing(temporalAddress).then((serving) => (serving ? 'up' : 'degraded'));
+    }
+    return answer;
+  };
+}

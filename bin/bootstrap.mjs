@@ -1,0 +1,200 @@
+/**
+ * What every npm script goes through: plain JavaScript without a dependency, so that it runs on a clone that has
+ * nothing yet. Installs and builds when needed, then becomes the program that was asked for (same process, so signals
+ * and exit codes are its own).
+ *
+ *   node bin/bootstrap.mjs start            dist/bin/start.js
+ *   node bin/bootstrap.mjs test [args]      the test suite
+ *   node bin/bootstrap.mjs <name> [args]    dist/bin/<name>.js
+ */
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+
+const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
+const SOURCES = [
+  'bin',
+  'api',
+  'workflows',
+  'activities',
+  'dispatch',
+  'domain',
+  'db',
+  'adapters',
+  'platform',
+  'bench',
+];
+const BUILD_FILES = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json', 'data/prices.json'];
+/** These look at a running service: they build only where nothing is built, so as not to change files under it. */
+const ONLOOKERS = new Set(['status', 'doctor']);
+
+/** Node 20.19 and 22.12 are the first with what our dependencies need. */
+function refuseOldNode() {
+  const [major, minor] = process.versions.node.split('.').map(Number);
+  if ((major === 20 && minor >= 19) || (major === 22 && minor >= 12) || major > 22) return;
+  fail(
+    `Trueup needs Node.js 20.19, 22.12 or newer, and this is ${process.versions.node}: install a newer one from nodejs.org.`,
+  );
+}
+
+function fail(sentence) {
+  process.stderr.write(`${sentence}\n`);
+  process.exit(1);
+}
+
+/** A step that takes time, shown with it. */
+async function step(name, work) {
+  const started = performance.now();
+  await work();
+  const ms = Math.round(performance.now() - started);
+  if (process.stderr.isTTY) process.stderr.write(`  ✓ ${name.padEnd(22)} ${(ms / 1000).toFixed(1)} s\n`);
+  else process.stderr.write(`${JSON.stringify({ level: 'info', name: 'bootstrap', step: name, ms })}\n`);
+}
+
+/** Runs a program, handing on the signals that end us; its output is shown only when it fails. */
+function run(command, args, whenItFails) {
+  return new Promise((resolve) => {
+    const child = spawn(command, args, { cwd: ROOT, stdio: ['ignore', 'pipe', 'pipe'] });
+    let output = '';
+    for (const stream of [child.stdout, child.stderr]) stream.on('data', (text) => (output += text));
+    const stop = (signal) => {
+      child.kill(signal);
+      child.once('exit', () => process.exit(signal === 'SIGINT' ? 130 : 143));
+    };
+    for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, stop);
+    child.once('error', (error) => fail(`${whenItFails} (${error.message})`));
+    child.once('close', (code) => {
+      for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, stop);
+      if (code === 0) return resolve();
+      process.stderr.write(output);
+      fail(whenItFails);
+    });
+  });
+}
+
+/**
+ * Whether node_modules holds what the lockfile names. npm keeps its own copy of the lockfile there, written last, so
+ * a broken-off installation is seen too. Packages for other platforms are not expected.
+ */
+function isInstalled() {
+  const installed = readPackages('node_modules/.package-lock.json');
+  const wanted = readPackages('package-lock.json');
+  if (!installed || !wanted) return false;
+  return Object.entries(wanted).every(
+    ([path, { version, optional, link, devOptional }]) =>
+      path === '' || link || optional || devOptional || installed[path]?.version === version,
+  );
+}
+
+function readPackages(file) {
+  try {
+    return JSON.parse(readFileSync(join(ROOT, file), 'utf8')).packages;
+  } catch {
+    return undefined;
+  }
+}
+
+function installPackages() {
+  const npm = process.env.npm_execpath;
+  const [command, args] = npm?.endsWith('.js') ? [process.execPath, [npm]] : ['npm', []];
+  return run(
+    command,
+    [...args, 'ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'],
+    'npm ci failed: see above for the reason; it needs a package registry within reach.',
+  );
+}
+
+/** One number for everything that the build reads. */
+function hashSources() {
+  const hash = createHash('sha256');
+  const add = (path) => {
+    hash.update(`${path}\0`);
+    hash.update(readFileSync(join(ROOT, path)));
+  };
+  for (const file of BUILD_FILES) if (existsSync(join(ROOT, file))) add(file);
+  const walk = (folder) => {
+    for (const entry of readdirSync(join(ROOT, folder), { withFileTypes: true }).sort((a, b) =>
+      a.name < b.name ? -1 : 1,
+    )) {
+      const path = `${folder}/${entry.name}`;
+      if (entry.isDirectory()) walk(path);
+      else add(path);
+    }
+  };
+  for (const folder of SOURCES) if (existsSync(join(ROOT, folder))) walk(folder);
+  return hash.digest('hex');
+}
+
+function builtFrom() {
+  try {
+    return readFileSync(join(ROOT, 'dist/.built-from'), 'utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+/** Drafts of builds that were killed. */
+function removeAbandonedDrafts() {
+  for (const entry of readdirSync(ROOT)) {
+    const pid = Number(/^dist\.(?:new|old)-(\d+)$/.exec(entry)?.[1]);
+    if (pid && !isAlive(pid)) rmSync(join(ROOT, entry), { recursive: true, force: true });
+  }
+}
+
+function isAlive(pid) {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    return error.code === 'EPERM';
+  }
+}
+
+/** Builds beside dist/ and swaps: a build that fails or is stopped leaves the old one whole. */
+async function build(hash) {
+  removeAbandonedDrafts();
+  const draft = `dist.new-${process.pid}`;
+  mkdirSync(join(ROOT, draft));
+  try {
+    await run(
+      process.execPath,
+      [join(ROOT, 'node_modules/typescript/bin/tsc'), '-p', 'tsconfig.build.json', '--outDir', draft],
+      'The sources do not compile: see above.',
+    );
+    await run(
+      process.execPath,
+      [join(ROOT, draft, 'bin/build.js')],
+      'The workflows cannot be bundled: see above.',
+    );
+    writeFileSync(join(ROOT, draft, '.built-from'), hash);
+    replaceDist(draft);
+  } finally {
+    rmSync(join(ROOT, draft), { recursive: true, force: true });
+  }
+}
+
+function replaceDist(draft) {
+  const old = `dist.old-${process.pid}`;
+  if (existsSync(join(ROOT, 'dist'))) renameSync(join(ROOT, 'dist'), join(ROOT, old));
+  renameSync(join(ROOT, draft), join(ROOT, 'dist'));
+  rmSync(join(ROOT, old), { recursive: true, force: true });
+}
+
+/** Continues as another program in this very process. */
+function become(file, args) {
+  process.argv = [process.execPath, file, ...args];
+  return import(pathToFileURL(file).href);
+}
+
+refuseOldNode();
+const [name = 'start', ...args] = process.argv.slice(2);
+if (!isInstalled()) await step('packages installed', installPackages);
+const target = join(ROOT, 'dist/bin', `${name}.js`);
+if (!ONLOOKERS.has(name) || !existsSync(target)) {
+  const hash = hashSources();
+  if (builtFrom() !== hash) await step('sources built', () => build(hash));
+}
+if (name === 'test') await become(join(ROOT, 'node_modules/vitest/vitest.mjs'), ['run', ...args]);
+else if (existsSync(target)) await become(target, args);
+else fail(`There is no program "${name}": package.json lists them under "scripts".`);

@@ -1,0 +1,64 @@
+import { parseArgs } from 'node:util';
+import type { Database } from '../db/client.js';
+import { OrgDb } from '../db/orgDb.js';
+import { insertKey } from '../db/queries/keys.js';
+import { listOrganizations } from '../db/queries/organizations.js';
+import { ROLES, type Role } from '../domain/access/scopes.js';
+import { findUuid, publicId } from '../domain/ids.js';
+import { loadConfig } from '../platform/config.js';
+import { runMain } from '../platform/processMain.js';
+import { StartError } from '../platform/startError.js';
+import { describeKey, makeKey } from './startup/keys.js';
+import { withToolDatabase } from './startup/toolDatabase.js';
+
+const USAGE = `Usage: npm run key:create -- --role ${ROLES.join('|')} --name NAME [--org org_…]
+       npm run key:create -- --offline      prints a key for INIT_ADMIN_KEY, stored nowhere`;
+
+/** Creates a key and prints it, once: only its digest is stored. */
+await runMain(async () => {
+  const { role, name, org, offline } = readArguments();
+  const key = makeKey();
+  if (!offline) {
+    if (!isRole(role))
+      throw new StartError(`--role is ${role ?? 'missing'}: give one of ${ROLES.join(', ')}.\n${USAGE}`);
+    if (!name || name.length > 256)
+      throw new StartError(`--name is missing: give 1 to 256 characters.\n${USAGE}`);
+    const stored = describeKey(key, name, role);
+    if (!stored) throw new Error('a new key is not in the key format');
+    await withToolDatabase(loadConfig(), async (database) => {
+      await insertKey(new OrgDb(database, await chooseOrganization(database, org)), stored);
+    });
+  }
+  process.stdout.write(`${key}\n`);
+});
+
+function readArguments() {
+  try {
+    return parseArgs({
+      options: {
+        role: { type: 'string' },
+        name: { type: 'string' },
+        org: { type: 'string' },
+        offline: { type: 'boolean', default: false },
+      },
+      args: process.argv.slice(2).filter((argument, index) => !(index === 0 && argument === 'create')),
+    }).values;
+  } catch (error) {
+    throw new StartError(`${(error as Error).message}\n${USAGE}`);
+  }
+}
+
+function isRole(role: string | undefined): role is Role {
+  return ROLES.some((known) => known === role);
+}
+
+async function chooseOrganization(database: Database, wanted: string | undefined): Promise<string> {
+  const organizations = await listOrganizations(database);
+  const id = wanted === undefined ? undefined : findUuid('org', wanted);
+  const chosen =
+    wanted === undefined ? organizations[0] : organizations.find((organization) => organization.id === id);
+  if (chosen && (wanted !== undefined || organizations.length === 1)) return chosen.id;
+  if (organizations.length === 0) throw new StartError('There is no organization yet: run npm start once.');
+  const list = organizations.map(({ id: uuid, name }) => `  ${publicId('org', uuid)}  ${name}`).join('\n');
+  throw new StartError(`Which organization? Give --org with one of these:\n${list}`);
+}

@@ -1,0 +1,104 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { type Database, openDatabase } from '../../db/client.js';
+import { migrate } from '../../db/migrate.js';
+import { seedPrices } from '../../db/priceSeed.js';
+import { insertFirstOrganization } from '../../db/queries/firstOrganization.js';
+import { listOrganizations } from '../../db/queries/organizations.js';
+import { parseKey } from '../../domain/access/keyFormat.js';
+import { uuidFromMicros } from '../../domain/ids.js';
+import type { Config } from '../../platform/config.js';
+import { writePrivateFile } from '../../platform/embedded/dataDir.js';
+import { StartError } from '../../platform/startError.js';
+import { describeKey, makeKey } from './keys.js';
+
+const WRONG_ADMIN_KEY =
+  'INIT_ADMIN_KEY has a wrong check sum, so a character of it is wrong: copy it again, or make one with npm run key:create -- --offline.';
+
+/** One-off work of a start or a command: few connections, no hurry. */
+export function openToolDatabase(url: string): Database {
+  return openDatabase({ url, poolMax: 2, applicationName: 'trueup-tool', statementTimeoutMs: 120_000 });
+}
+
+/** The admin key that the first start made, and where it was saved; undefined on every later start. */
+export interface FirstStart {
+  adminKey: string;
+  file: string;
+}
+
+/** Brings the schema up to date and puts in what a service cannot be without: prices, an organization, its admin key. */
+export async function prepareDatabase(
+  config: Config,
+  url: string,
+  directUrl: string,
+): Promise<FirstStart | undefined> {
+  if (config.initAdminKey !== undefined && !parseKey(config.initAdminKey))
+    throw new StartError(WRONG_ADMIN_KEY);
+  await migrateWithin(directUrl);
+  const database = openToolDatabase(url);
+  try {
+    await seedPrices(database);
+    return await createFirstOrganization(config, database);
+  } finally {
+    await database.close();
+  }
+}
+
+async function migrateWithin(directUrl: string): Promise<void> {
+  try {
+    await migrate(directUrl);
+  } catch (error) {
+    throw explainDatabaseError(error, directUrl);
+  }
+}
+
+/** What a user can mend about a database that DATABASE_URL names; anything else stays as it is. */
+export function explainDatabaseError(error: unknown, url: string): unknown {
+  const { code, message } = error as { code?: string; message?: string };
+  const { host, pathname } = new URL(url);
+  const place = `${host}${pathname}`;
+  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'ETIMEDOUT' || code === 'EAI_AGAIN') {
+    return new StartError(`No Postgres answers at ${place} (${code}): start it, or correct DATABASE_URL.`, {
+      cause: error,
+    });
+  }
+  if (code === '28P01' || code === '28000') {
+    return new StartError(`Postgres at ${place} refuses the user or the password: correct DATABASE_URL.`, {
+      cause: error,
+    });
+  }
+  if (code === '3D000') {
+    return new StartError(
+      `Postgres at ${host} has no database ${pathname.slice(1)}: create it, or correct DATABASE_URL.`,
+      { cause: error },
+    );
+  }
+  if (code === '53100') {
+    return new StartError(`The disk of Postgres at ${place} is full: free some space.`, { cause: error });
+  }
+  if (code === '42501') {
+    return new StartError(
+      `Postgres at ${place} does not allow its user to prepare the schema (${message}): give it CREATEROLE and the database.`,
+      { cause: error },
+    );
+  }
+  return error;
+}
+
+async function createFirstOrganization(config: Config, database: Database): Promise<FirstStart | undefined> {
+  if ((await listOrganizations(database)).length > 0) return undefined;
+  const adminKey = config.initAdminKey ?? makeKey();
+  const key = describeKey(adminKey, 'first admin key', 'admin');
+  if (!key) throw new StartError(WRONG_ADMIN_KEY);
+  const id = uuidFromMicros(BigInt(Date.now()) * 1000n, randomBytes(8).readBigUInt64BE());
+  const file = join(config.dataDir, 'admin-key');
+  // The file first: a start that is killed in between makes another key, never an organization without one.
+  const previous = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+  writePrivateFile(file, `${adminKey}\n`);
+  if (await insertFirstOrganization(database, { id, name: config.initOrgName }, key))
+    return { adminKey, file };
+  if (previous === undefined) rmSync(file);
+  else writePrivateFile(file, previous);
+  return undefined;
+}

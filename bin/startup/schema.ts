@@ -1,0 +1,17 @@
+import { listPendingMigrations } from '../../db/migrate.js';
+import { StartError } from '../../platform/startError.js';
+import { explainDatabaseError } from './firstStart.js';
+
+/**
+ * A process of another version than the schema would write what nobody reads.
+ * @throws StartError when the schema is behind, or the database cannot be asked.
+ */
+export async function requireCurrentSchema(directUrl: string): Promise<void> {
+  const pending = await listPendingMigrations(directUrl).catch((error: unknown) => {
+    throw explainDatabaseError(error, directUrl);
+  });
+  if (pending.length === 0) return;
+  throw new StartError(
+    `The database lacks ${pending.length} migrations (${pending.join(', ')}): run npm run db:migrate.`,
+  );
+}

@@ -1,0 +1,141 @@
+import type { Logger } from 'pino';
+import type { Config } from '../../platform/config.js';
+import { startPostgres } from '../../platform/embedded/postgres.js';
+import {
+  chooseTemporalPort,
+  type EmbeddedTemporal,
+  startTemporal,
+} from '../../platform/embedded/temporal.js';
+import { isTemporalServing } from '../../platform/embedded/temporalHealth.js';
+import {
+  type AcquireStep,
+  acquireTemporalProgram,
+  findTemporalProgram,
+  type TemporalProgram,
+} from '../../platform/embedded/temporalProgram.js';
+import type { RuntimeFile } from '../../platform/runtimeFile.js';
+import { KeptServer } from '../../platform/supervision.js';
+
+export interface DatabaseUrls {
+  url: string;
+  directUrl: string;
+}
+
+/** The database that the settings name, or an embedded Postgres; `keep` is told how to stop it before it starts. */
+export async function openPostgres(
+  config: Config,
+  runtime: RuntimeFile,
+  logger: Logger,
+  keep: (server: { stop(): Promise<void> }) => void,
+): Promise<DatabaseUrls> {
+  const { databaseUrl: url, databaseDirectUrl: directUrl } = config;
+  if (url !== undefined && directUrl !== undefined) {
+    runtime.set('postgres', { status: 'up', embedded: false, address: new URL(url).host });
+    return { url, directUrl };
+  }
+  const server = new KeptServer({
+    name: 'postgres',
+    start: () => startPostgres({ dataDir: config.dataDir, cacheDir: config.cacheDir }),
+    logger,
+    onStatus: (status, running) =>
+      runtime.set('postgres', {
+        status,
+        embedded: true,
+        pid: running?.pid,
+        ...(running
+          ? { address: `127.0.0.1:${running.port}`, version: running.version, directory: running.directory }
+          : {}),
+      }),
+  });
+  keep(server);
+  const running = await server.start();
+  return { url: running.url, directUrl: running.url };
+}
+
+/** What is known of the workflow engine when the start begins. */
+export interface Engine {
+  /** Where it is or will be. */
+  address: string;
+  /** Resolves when it serves; rejects with what to do when none can be had. */
+  ready: Promise<void>;
+  /** False: it has to be downloaded or built first. */
+  isAtHand: boolean;
+  stop(): Promise<void>;
+}
+
+/**
+ * The Temporal server that the settings name, or an embedded one, in the order of docs/decisions/0011: a program that
+ * is there at once, else one that is downloaded or built while the API is open already.
+ */
+export async function openEngine(
+  config: Config,
+  runtime: RuntimeFile,
+  logger: Logger,
+  note: (text: string) => void,
+): Promise<Engine> {
+  if (config.temporalAddress !== undefined) return externalEngine(config.temporalAddress, runtime);
+  const found = await findTemporalProgram(config);
+  const address = `127.0.0.1:${await chooseTemporalPort(config.dataDir)}`;
+  runtime.set('temporal', { status: found ? 'starting' : 'building', embedded: true, address });
+  const giveUp = new AbortController();
+  let server: KeptServer<EmbeddedTemporal> | undefined;
+  const bringUp = async () => {
+    const program =
+      found ?? (await acquireTemporalProgram(config, (step) => announce(step, runtime, note), giveUp.signal));
+    if (giveUp.signal.aborted) return;
+    server = keptTemporal(config, program, runtime, logger);
+    await server.start();
+  };
+  const ready = bringUp().catch((error: unknown) => {
+    runtime.set('temporal', {
+      status: 'down',
+      detail: error instanceof Error ? error.message : String(error),
+    });
+    throw error;
+  });
+  ready.catch(() => undefined);
+  const stop = async () => {
+    giveUp.abort();
+    await ready.catch(() => undefined);
+    await server?.stop();
+  };
+  return { address, ready, isAtHand: found !== undefined, stop };
+}
+
+/** A server of somebody else's may come later than we: the worker waits for it by itself. */
+async function externalEngine(address: string, runtime: RuntimeFile): Promise<Engine> {
+  const status = (await isTemporalServing(address)) ? 'up' : 'degraded';
+  runtime.set('temporal', { status, embedded: false, address });
+  return { address, ready: Promise.resolve(), isAtHand: true, stop: async () => undefined };
+}
+
+function keptTemporal(
+  config: Config,
+  program: TemporalProgram,
+  runtime: RuntimeFile,
+  logger: Logger,
+): KeptServer<EmbeddedTemporal> {
+  return new KeptServer({
+    name: 'temporal',
+    start: () => startTemporal({ program, dataDir: config.dataDir, namespace: config.temporalNamespace }),
+    logger,
+    onStatus: (status, running) =>
+      runtime.set('temporal', {
+        status,
+        detail: undefined,
+        pid: running?.pid,
+        ...(running ? { address: running.address, version: running.version } : {}),
+      }),
+  });
+}
+
+const ANNOUNCEMENTS: Record<AcquireStep, string> = {
+  downloading: 'workflow engine: being fetched, first start only',
+  building: 'workflow engine: being built, about 3 minutes, first start only',
+  'waiting for another start that builds': 'workflow engine: another start on this machine is building it',
+};
+
+function announce(step: AcquireStep, runtime: RuntimeFile, note: (text: string) => void): void {
+  runtime.set('temporal', { status: 'building', detail: ANNOUNCEMENTS[step] });
+  note(ANNOUNCEMENTS[step]);
+}

@@ -1,0 +1,66 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { openDatabase } from '../db/client.js';
+import { PriceBookHolder } from '../db/priceBookHolder.js';
+import { startUsageMaintenance } from '../dispatch/usageMaintenance.js';
+import { loadConfig } from '../platform/config.js';
+import { createLogger } from '../platform/logger.js';
+import { runMain, tellSupervisor } from '../platform/processMain.js';
+import { PROJECT_ROOT } from '../platform/projectRoot.js';
+import { Shutdown } from '../platform/shutdown.js';
+import { requireCurrentSchema } from './startup/schema.js';
+import { requireDatabase, requireEngine } from './startup/settings.js';
+import { startEngineWorkers, waitForEngine } from './workerEngine.js';
+
+/** Core activity slots / 5, and maintenance. */
+const POOL_MAX = 14;
+const STATEMENT_TIMEOUT_MS = 60_000;
+
+/** Workflows, activities, the dispatcher, and what keeps totals in order; the last needs no workflow engine. */
+await runMain(async () => {
+  const config = loadConfig();
+  const logger = createLogger({ name: 'worker', level: config.logLevel ?? 'info' });
+  const shutdown = new Shutdown(logger);
+  shutdown.listen();
+  const { url, directUrl } = requireDatabase(config);
+  const address = requireEngine(config);
+  await requireCurrentSchema(directUrl);
+  const database = openDatabase({
+    url,
+    poolMax: POOL_MAX,
+    applicationName: 'trueup-worker',
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+  shutdown.add('database', () => database.close());
+  const prices = await PriceBookHolder.open(database, {
+    nowMs: () => performance.now(),
+    onFailure: (error) => logger.warn({ err: error }, 'prices not refreshed'),
+  });
+  shutdown.add('prices', () => prices.settle());
+  shutdown.add('maintenance', startUsageMaintenance({ database, directUrl, prices, logger }));
+
+  const stopping = new AbortController();
+  shutdown.add('engine wait', () => stopping.abort());
+  tellSupervisor({ type: 'waiting', detail: 'waits for the workflow engine' });
+  if (!(await waitForEngine(address, stopping.signal))) return;
+  const workflowBundle = join(PROJECT_ROOT, 'dist/workflow-bundle.js');
+  if (existsSync(workflowBundle)) {
+    const workers = await startEngineWorkers({
+      address,
+      namespace: config.temporalNamespace,
+      workflowBundle,
+      activities: {},
+      logger,
+    });
+    shutdown.add('workflow workers', () => workers.close());
+    workers.ended.catch((error: unknown) => {
+      logger.fatal(
+        { err: error },
+        'a workflow worker cannot go on; the process ends so that it is started anew',
+      );
+      process.exit(1);
+    });
+  }
+  logger.info({ address, namespace: config.temporalNamespace }, 'taking workflows');
+  tellSupervisor({ type: 'ready' });
+});

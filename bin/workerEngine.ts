@@ -1,0 +1,145 @@
+import { hostname } from 'node:os';
+import { msToTs } from '@temporalio/common/lib/time.js';
+import {
+  type LogMetadata,
+  makeTelemetryFilterString,
+  NativeConnection,
+  Runtime,
+  Worker,
+  type WorkerOptions,
+} from '@temporalio/worker';
+import type { Logger } from 'pino';
+import { isTemporalServing } from '../platform/embedded/temporalHealth.js';
+import { StartError } from '../platform/startError.js';
+
+/** Histories of finished workflows are kept this long where we create the namespace. */
+const RETENTION_MS = 30 * 86_400_000;
+const SERVING_POLL_MS = 250;
+const GRPC_ALREADY_EXISTS = 6;
+const GRPC_NOT_FOUND = 5;
+
+/** Activities at once, by task queue (docs/decisions/0014). */
+const ACTIVITY_SLOTS = { 'trueup-core': 50, 'trueup-io': 20 } as const;
+const WORKFLOW_TASK_SLOTS = 40;
+const POLLERS_MAX = 10;
+/** The SDK's own default lets the heap run full (temporalio/sdk-typescript 2227). */
+const CACHED_WORKFLOWS_MAX = 500;
+/** Activities may finish for this long after a stop; 5 s later they are cut. */
+const SHUTDOWN_GRACE_MS = 10_000;
+const SHUTDOWN_FORCE_MS = 15_000;
+
+/** Waits until the engine serves: in a cluster it may come after us. False when `signal` aborts first. */
+export async function waitForEngine(address: string, signal: AbortSignal): Promise<boolean> {
+  while (!signal.aborted) {
+    if (await isTemporalServing(address)) return true;
+    await new Promise((resolve) => setTimeout(resolve, SERVING_POLL_MS));
+  }
+  return false;
+}
+
+export interface EngineWorkerOptions {
+  address: string;
+  namespace: string;
+  /** File of the bundled workflows. */
+  workflowBundle: string;
+  activities: object;
+  logger: Logger;
+}
+
+/** Workers on every task queue, over one connection. */
+export interface EngineWorkers {
+  /** Settles when a worker ends: rejected when it could not go on. */
+  ended: Promise<void>;
+  /** Takes no more tasks, lets those under way finish or checkpoint, closes the connection. */
+  close(): Promise<void>;
+}
+
+export async function startEngineWorkers(options: EngineWorkerOptions): Promise<EngineWorkers> {
+  installRuntime(options.logger);
+  const connection = await NativeConnection.connect({ address: options.address });
+  await ensureNamespace(connection, options.namespace);
+  const core = await Worker.create({
+    ...commonOptions(options, connection, 'trueup-core'),
+    workflowBundle: { codePath: options.workflowBundle },
+    maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASK_SLOTS,
+    maxCachedWorkflows: CACHED_WORKFLOWS_MAX,
+    workflowTaskPollerBehavior: { type: 'autoscaling', maximum: POLLERS_MAX },
+  });
+  const io = await Worker.create(commonOptions(options, connection, 'trueup-io'));
+  const workers = [core, io];
+  const runs = workers.map((worker) => worker.run());
+  const ended = Promise.race(runs);
+  ended.catch(() => undefined);
+  return {
+    ended,
+    async close() {
+      for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+      await Promise.allSettled(runs);
+      await connection.close();
+    },
+  };
+}
+
+function commonOptions(
+  options: EngineWorkerOptions,
+  connection: NativeConnection,
+  taskQueue: keyof typeof ACTIVITY_SLOTS,
+): WorkerOptions {
+  return {
+    connection,
+    namespace: options.namespace,
+    taskQueue,
+    identity: `${hostname()}:${process.pid}`,
+    activities: options.activities,
+    maxConcurrentActivityTaskExecutions: ACTIVITY_SLOTS[taskQueue],
+    activityTaskPollerBehavior: { type: 'autoscaling', maximum: POLLERS_MAX },
+    shutdownGraceTime: SHUTDOWN_GRACE_MS,
+    shutdownForceTime: SHUTDOWN_FORCE_MS,
+  };
+}
+
+/** The native core logs through our logger and leaves signals to us: the order of closing is ours. */
+function installRuntime(logger: Logger): void {
+  const write =
+    (level: 'trace' | 'debug' | 'info' | 'warn' | 'error') => (message: string, meta?: LogMetadata) =>
+      logger[level](meta ?? {}, message);
+  Runtime.install({
+    shutdownSignals: [],
+    logger: {
+      log: (level, message, meta) => write(level.toLowerCase() as 'info')(message, meta),
+      trace: write('trace'),
+      debug: write('debug'),
+      info: write('info'),
+      warn: write('warn'),
+      error: write('error'),
+    },
+    telemetryOptions: {
+      logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN', other: 'WARN' }) },
+    },
+  });
+}
+
+/**
+ * Creates the namespace where it is missing; a server that does not allow it (Temporal Cloud) has it made by its
+ * operator.
+ */
+async function ensureNamespace(connection: NativeConnection, namespace: string): Promise<void> {
+  try {
+    await connection.workflowService.describeNamespace({ namespace });
+    return;
+  } catch (error) {
+    if ((error as { code?: number }).code !== GRPC_NOT_FOUND) return;
+  }
+  try {
+    await connection.workflowService.registerNamespace({
+      namespace,
+      workflowExecutionRetentionPeriod: msToTs(RETENTION_MS),
+    });
+  } catch (error) {
+    if ((error as { code?: number }).code === GRPC_ALREADY_EXISTS) return;
+    throw new StartError(
+      `Temporal has no namespace "${namespace}" and does not let us make it: create it, or correct TEMPORAL_NAMESPACE.`,
+      { cause: error },
+    );
+  }
+}

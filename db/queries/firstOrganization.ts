@@ -1,0 +1,30 @@
+import type { Database } from '../client.js';
+import { unscoped } from '../orgDb.js';
+import type { NewKey } from './keys.js';
+
+/** Advisory lock of those who look whether there is an organization and make the first one. */
+const FIRST_ORGANIZATION_LOCK = 7_241_188_302;
+
+/**
+ * Makes the instance's first organization with its admin key, in one transaction; false when there is one already.
+ * Two processes that start at once make one.
+ */
+export async function insertFirstOrganization(
+  database: Database,
+  organization: { id: string; name: string },
+  key: NewKey,
+): Promise<boolean> {
+  return unscoped(database, 'the first organization has no scope before it exists', async (system) => {
+    await system.run('select pg_advisory_xact_lock($1)', [FIRST_ORGANIZATION_LOCK]);
+    const inserted = await system.run(
+      'insert into organizations (id, name) select $1, $2 where not exists (select from organizations)',
+      [organization.id, organization.name],
+    );
+    if (inserted === 0) return false;
+    await system.run(
+      'insert into api_keys (id, org_id, name, role, secret_hash, last4, created_by) values ($1, $2, $3, $4, $5, $6, $7)',
+      [key.id, organization.id, key.name, key.role, key.secretHash, key.last4, key.createdBy],
+    );
+    return true;
+  });
+}

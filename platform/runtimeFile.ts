@@ -1,0 +1,89 @@
+import { readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { dataDirLockFile, writePrivateFile } from './embedded/dataDir.js';
+import { findLockHolder } from './embedded/fileLock.js';
+import type { PartStatus } from './supervision.js';
+
+export const PARTS = ['postgres', 'temporal', 'api', 'worker'] as const;
+export type PartName = (typeof PARTS)[number];
+
+/** What a running `npm start` says of one of its parts. */
+export interface PartState {
+  status: PartStatus;
+  address?: string;
+  version?: string;
+  pid?: number;
+  /** Started by us, rather than named by a setting. */
+  embedded?: boolean;
+  /** Where its files lie. */
+  directory?: string;
+  /** How far its clock is ahead of ours, milliseconds; Postgres only. */
+  clockSkewMs?: number;
+  /** Where it stands, or what to do, in words. */
+  detail?: string;
+}
+
+export interface RuntimeState {
+  pid: number;
+  version: string;
+  /** RFC 3339. */
+  startedAt: string;
+  parts: Record<PartName, PartState>;
+}
+
+/**
+ * `$DATA_DIR/runtime.json`: what the running start knows of its parts, for `npm run status`, `doctor` and the
+ * programs that need its database.
+ */
+export class RuntimeFile {
+  readonly #path: string;
+  readonly state: RuntimeState;
+
+  constructor(dataDir: string, version: string) {
+    this.#path = runtimePath(dataDir);
+    const parts = Object.fromEntries(
+      PARTS.map((name) => [name, { status: 'down' }]),
+    ) as RuntimeState['parts'];
+    this.state = { pid: process.pid, version, startedAt: new Date().toISOString(), parts };
+    this.#write();
+  }
+
+  /** Changes what is known of a part; undefined takes a field off. */
+  set(part: PartName, changes: { [F in keyof PartState]?: PartState[F] | undefined }): void {
+    const merged = { ...this.state.parts[part], ...changes };
+    this.state.parts[part] = Object.fromEntries(
+      Object.entries(merged).filter(([, value]) => value !== undefined),
+    ) as unknown as PartState;
+    this.#write();
+  }
+
+  remove(): void {
+    rmSync(this.#path, { force: true });
+  }
+
+  #write(): void {
+    writePrivateFile(this.#path, `${JSON.stringify(this.state, null, 2)}\n`);
+  }
+}
+
+function runtimePath(dataDir: string): string {
+  return join(dataDir, 'runtime.json');
+}
+
+/** The state of the start that runs on this data directory; undefined when none does. */
+export function readRunningState(dataDir: string): RuntimeState | undefined {
+  const holder = findLockHolder(dataDirLockFile(dataDir));
+  if (holder === undefined) return undefined;
+  try {
+    const state = JSON.parse(readFileSync(runtimePath(dataDir), 'utf8')) as RuntimeState;
+    return state.pid === holder ? state : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Connection string of a data directory's embedded Postgres at `host:port`. */
+export function embeddedDatabaseUrl(dataDir: string, address: string): string {
+  const password = readFileSync(join(dataDir, 'postgres-password'), 'utf8').trim();
+  return `postgres://app:${password}@${address}/trueup`;
+}

@@ -1,0 +1,203 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import type { Logger } from 'pino';
+import type { Environment } from './config.js';
+import { STOP_MESSAGE } from './shutdown.js';
+import { StartError } from './startError.js';
+
+/** How a part of the service does; what `npm run status` shows. */
+export type PartStatus = 'starting' | 'building' | 'up' | 'degraded' | 'down';
+
+/** What a supervised process tells its supervisor. */
+export type ChildMessage =
+  | { type: 'ready'; port?: number }
+  | { type: 'waiting'; detail: string }
+  | { type: 'failed'; sentence: string }
+  | { type: 'outbox' };
+
+const FIRST_PAUSE_MS = 100;
+const LONGEST_PAUSE_MS = 5_000;
+/** A part that ran this long had recovered: its next restart is prompt again. */
+const STABLE_MS = 30_000;
+
+/** The pause before a restart: short at first, doubled while restarts follow each other closely. */
+export class RestartPause {
+  #pauseMs = FIRST_PAUSE_MS;
+  #startedAt = 0;
+
+  started(nowMs: number): void {
+    this.#startedAt = nowMs;
+  }
+
+  next(nowMs: number): number {
+    if (nowMs - this.#startedAt > STABLE_MS) this.#pauseMs = FIRST_PAUSE_MS;
+    const pause = this.#pauseMs;
+    this.#pauseMs = Math.min(this.#pauseMs * 2, LONGEST_PAUSE_MS);
+    return pause;
+  }
+}
+
+export interface SupervisedOptions {
+  name: string;
+  /** The program's file. */
+  script: string;
+  /** Asked for at each start. */
+  environment: () => Environment;
+  logger: Logger;
+  onStatus: (status: PartStatus, detail?: string) => void;
+  onMessage?: (message: ChildMessage) => void;
+}
+
+/**
+ * A process of ours that is started again when it dies. It shares our process group and our output, and ends itself
+ * when the channel to us closes.
+ */
+export class SupervisedProcess {
+  readonly #options: SupervisedOptions;
+  readonly #pause = new RestartPause();
+  #child: ChildProcess | undefined;
+  #restart: NodeJS.Timeout | undefined;
+  #isStopping = false;
+  /** Settles with the first start: rejected when the process says why it cannot run. */
+  readonly firstReady: Promise<{ port?: number }>;
+  #settleFirst!: { resolve: (ready: { port?: number }) => void; reject: (error: Error) => void };
+
+  constructor(options: SupervisedOptions) {
+    this.#options = options;
+    this.firstReady = new Promise((resolve, reject) => {
+      this.#settleFirst = { resolve, reject };
+    });
+    // Whoever does not wait for it is not to end the process.
+    this.firstReady.catch(() => undefined);
+  }
+
+  get pid(): number | undefined {
+    return this.#child?.pid;
+  }
+
+  start(): void {
+    if (this.#isStopping) return;
+    const { name, script, environment, logger, onStatus } = this.#options;
+    onStatus('starting');
+    this.#pause.started(performance.now());
+    const child = fork(script, [], {
+      env: environment() as NodeJS.ProcessEnv,
+      stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+    });
+    this.#child = child;
+    child.on('message', (message) => this.#hear(message as ChildMessage));
+    child.once('error', (error) => logger.error({ err: error, part: name }, 'a part cannot be started'));
+    child.once('exit', (code, signal) => {
+      this.#child = undefined;
+      onStatus('down');
+      this.#settleFirst.reject(
+        new StartError(`The ${name} ended at once (${signal ?? `exit code ${code}`}).`),
+      );
+      if (this.#isStopping) return;
+      const pauseMs = this.#pause.next(performance.now());
+      logger.error({ part: name, code, signal, pauseMs }, 'a part died; starting it again');
+      this.#restart = setTimeout(() => this.start(), pauseMs);
+    });
+  }
+
+  /** Passes a word on to the process, when it runs. */
+  tell(message: string): void {
+    if (this.#child?.connected) this.#child.send(message);
+  }
+
+  /** Asks it to end in order; after `limitMs`, or when `hurry` aborts, it is killed. */
+  async stop(limitMs: number, hurry: AbortSignal): Promise<void> {
+    this.#isStopping = true;
+    clearTimeout(this.#restart);
+    const child = this.#child;
+    if (!child) return;
+    const gone = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+    const kill = () => child.kill('SIGKILL');
+    const timer = setTimeout(kill, limitMs);
+    if (hurry.aborted) kill();
+    hurry.addEventListener('abort', kill, { once: true });
+    if (child.connected) child.send(STOP_MESSAGE);
+    else child.kill('SIGTERM');
+    await gone;
+    clearTimeout(timer);
+  }
+
+  #hear(message: ChildMessage): void {
+    if (message.type === 'ready') {
+      this.#options.onStatus('up');
+      this.#settleFirst.resolve(message);
+    }
+    if (message.type === 'waiting') this.#options.onStatus('degraded', message.detail);
+    if (message.type === 'failed') this.#settleFirst.reject(new StartError(message.sentence));
+    this.#options.onMessage?.(message);
+  }
+}
+
+/** A server program that is started again when it dies. */
+interface RunningServer {
+  exited: Promise<string>;
+  stop(): Promise<void>;
+}
+
+export interface KeptServerOptions<S extends RunningServer> {
+  name: string;
+  start: () => Promise<S>;
+  logger: Logger;
+  onStatus: (status: PartStatus, server?: S) => void;
+}
+
+export class KeptServer<S extends RunningServer> {
+  readonly #options: KeptServerOptions<S>;
+  readonly #pause = new RestartPause();
+  #current: S | undefined;
+  #starting: Promise<S> | undefined;
+  #isStopping = false;
+
+  constructor(options: KeptServerOptions<S>) {
+    this.#options = options;
+  }
+
+  /** The first start; its failure is the caller's. */
+  async start(): Promise<S> {
+    this.#options.onStatus('starting');
+    this.#pause.started(performance.now());
+    this.#starting = this.#options.start();
+    try {
+      const server = await this.#starting;
+      this.#current = server;
+      this.#options.onStatus('up', server);
+      void server.exited.then((how) => this.#onExit(how));
+      return server;
+    } catch (error) {
+      this.#options.onStatus('down');
+      throw error;
+    } finally {
+      this.#starting = undefined;
+    }
+  }
+
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    await this.#starting?.catch(() => undefined);
+    await this.#current?.stop();
+  }
+
+  async #onExit(how: string): Promise<void> {
+    this.#current = undefined;
+    this.#options.onStatus('down');
+    while (!this.#isStopping) {
+      const pauseMs = this.#pause.next(performance.now());
+      this.#options.logger.error(
+        { part: this.#options.name, how, pauseMs },
+        'a server died; starting it again',
+      );
+      await new Promise((resolve) => setTimeout(resolve, pauseMs));
+      if (this.#isStopping) return;
+      try {
+        await this.start();
+        return;
+      } catch (error) {
+        this.#options.logger.error({ err: error, part: this.#options.name }, 'a server does not start');
+      }
+    }
+  }
+}
