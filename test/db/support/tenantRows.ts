@@ -1,0 +1,160 @@
+import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
+
+/** An organization's ids, the same in every table, so that its rows refer to each other. */
+export interface Tenant {
+  orgId: string;
+  /** Stands in every free text that the organization owns: a leak is seen wherever it comes out. */
+  marker: string;
+  eventId: string;
+  sourceId: string;
+  runId: string;
+}
+
+/** A new organization that is in no table yet. */
+export function drawTenant(): Tenant {
+  const orgId = randomUUID();
+  return {
+    orgId,
+    marker: `owned-by-${orgId.slice(0, 8)}`,
+    eventId: randomUUID(),
+    sourceId: randomUUID(),
+    runId: randomUUID(),
+  };
+}
+
+/** Every table of the schema that is no partition, with whether it has the column org_id. */
+export async function listTables(superuser: pg.Pool): Promise<{ name: string; hasOrgId: boolean }[]> {
+  const result = await superuser.query<{ name: string; has_org_id: boolean }>(
+    `select c.relname as name, exists (
+       select from pg_attribute a where a.attrelid = c.oid and a.attname = 'org_id' and not a.attisdropped) as has_org_id
+     from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+     order by 1`,
+  );
+  return result.rows.map((row) => ({ name: row.name, hasOrgId: row.has_org_id }));
+}
+
+/** Tables whose rows belong to an organization, `organizations` among them. */
+export async function listTenantTables(superuser: pg.Pool): Promise<string[]> {
+  const tables = await listTables(superuser);
+  return tables
+    .filter((table) => table.hasOrgId || table.name === 'organizations')
+    .map((table) => table.name);
+}
+
+interface Column {
+  name: string;
+  type: string;
+  /** The values that a check constraint allows; null where there is none. */
+  allowed: string[] | null;
+}
+
+/** Columns that a row cannot do without. */
+async function listRequiredColumns(superuser: pg.Pool, table: string): Promise<Column[]> {
+  const result = await superuser.query<Column>(
+    `select a.attname as name, format_type(a.atttypid, null) as type, (
+       select array_agg(m[1]) from pg_constraint k, regexp_matches(pg_get_constraintdef(k.oid), '''([^'']*)''::text', 'g') m
+       where k.conrelid = a.attrelid and k.contype = 'c' and k.conkey = array[a.attnum]
+         and pg_get_constraintdef(k.oid) ~ '^CHECK [(]+[a-z_]+ = ') as allowed
+     from pg_attribute a
+     where a.attrelid = $1::regclass and a.attnum > 0 and not a.attisdropped and a.attnotnull
+       and not a.atthasdef and a.attidentity = ''
+     order by a.attnum`,
+    [table],
+  );
+  return result.rows;
+}
+
+/** What a column holds by its name, where its type alone does not tell. */
+function namedValue(table: string, column: string, tenant: Tenant): unknown {
+  const digits = tenant.orgId.replaceAll('-', '');
+  const byName: Record<string, unknown> = {
+    org_id: tenant.orgId,
+    event_id: tenant.eventId,
+    source_id: tenant.sourceId,
+    run_id: tenant.runId,
+    subject_id: tenant.runId,
+    sha256: digits.repeat(2),
+    last4: digits.slice(0, 4),
+    secret_hash: Buffer.alloc(32, 7),
+    sign: 1,
+  };
+  const byPlace: Record<string, unknown> = {
+    'organizations.id': tenant.orgId,
+    'api_keys.id': `key_${digits.slice(0, 10)}`,
+    'events.id': tenant.eventId,
+    'billing_sources.id': tenant.sourceId,
+    'gap_runs.id': tenant.runId,
+  };
+  return byPlace[`${table}.${column}`] ?? byName[column];
+}
+
+/** Optional columns that a check asks for. */
+const ALSO: Record<string, Record<string, unknown>> = {
+  billing_rows: { amount_usd: '1.25' },
+  call_spans: { biller: 'openai', trace_id: '00000000000000000000000000000001', span_id: 1 },
+};
+
+const BY_TYPE: Record<string, (tenant: Tenant) => unknown> = {
+  uuid: () => randomUUID(),
+  text: (tenant) => tenant.marker,
+  'timestamp with time zone': () => '2026-02-03T04:05:06.000007Z',
+  date: () => '2026-02-03',
+  boolean: () => false,
+  bigint: () => 1,
+  integer: () => 1,
+  smallint: () => 1,
+  numeric: () => '0.5',
+  jsonb: (tenant) => JSON.stringify({ text: tenant.marker }),
+  bytea: (tenant) => Buffer.from(tenant.marker),
+};
+
+/** The INSERT of a tenant's row into a table, with its parameters: made from the catalog, so a new table needs none. */
+export async function insertOf(
+  superuser: pg.Pool,
+  table: string,
+  tenant: Tenant,
+): Promise<{ text: string; values: unknown[] }> {
+  const values = new Map<string, unknown>(Object.entries(ALSO[table] ?? {}));
+  for (const column of await listRequiredColumns(superuser, table)) {
+    const value =
+      namedValue(table, column.name, tenant) ?? column.allowed?.[0] ?? BY_TYPE[column.type]?.(tenant);
+    if (value === undefined) throw new Error(`no value for ${table}.${column.name} of type ${column.type}`);
+    values.set(column.name, value);
+  }
+  const names = [...values.keys()];
+  return {
+    text: `insert into ${table} (${names.join(', ')}) values (${names.map((_, i) => `$${i + 1}`).join(', ')})`,
+    values: [...values.values()],
+  };
+}
+
+/** A row in every tenant table, past row-level security and in whichever order. */
+export async function insertTenantRows(superuser: pg.Pool, tenant = drawTenant()): Promise<Tenant> {
+  const client = await superuser.connect();
+  try {
+    await client.query("begin; set local session_replication_role = 'replica'");
+    for (const table of await listTenantTables(superuser))
+      await client.query(await insertOf(superuser, table, tenant));
+    await client.query('commit');
+    client.release();
+  } catch (error) {
+    client.release(true);
+    throw error;
+  }
+  return tenant;
+}
+
+/** Everything that an organization owns, table by table, as texts that compare. */
+export async function readTenantRows(superuser: pg.Pool, orgId: string): Promise<Record<string, string[]>> {
+  const owned: Record<string, string[]> = {};
+  for (const table of await listTenantTables(superuser)) {
+    const key = table === 'organizations' ? 'id' : 'org_id';
+    const result = await superuser.query<{ row: string }>(
+      `select to_jsonb(t)::text as row from ${table} t where ${key} = $1 order by 1`,
+      [orgId],
+    );
+    owned[table] = result.rows.map((row) => row.row);
+  }
+  return owned;
+}
