@@ -1,18 +1,19 @@
 /**
- * A loopback server that keeps what clients send, byte for byte, and answers as Trueup does: to see what a
- * client really sends, and to record payloads for replay.
+ * A loopback server between a client and Trueup that keeps what the client sends, byte for byte: to record
+ * payloads for replay.
  */
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
 /** One request as it came in. */
 export interface CapturedRequest {
-  method: string;
   path: string;
-  /** Lower-case names; hop-by-hop and secret headers included as sent. */
+  /** Only those that say how the body is to be read and who sends it. */
   headers: Record<string, string>;
   body: Buffer;
 }
+
+const KEPT_HEADERS = ['content-type', 'content-encoding', 'authorization'] as const;
 
 export interface CaptureServer {
   baseUrl: string;
@@ -20,25 +21,19 @@ export interface CaptureServer {
   close(): Promise<void>;
 }
 
-/** Starts the server on a free loopback port. */
-export async function startCaptureServer(): Promise<CaptureServer> {
+/** Starts the server on a free loopback port; every request goes on to `target`, whose answer comes back. */
+export async function startCaptureServer(target: string): Promise<CaptureServer> {
   const requests: CapturedRequest[] = [];
-  const server = createServer(async (request, response) => {
-    const chunks: Buffer[] = [];
-    for await (const chunk of request) chunks.push(chunk as Buffer);
-    const headers = Object.fromEntries(
-      Object.entries(request.headers).map(([name, value]) => [name, String(value)]),
+  const server = createServer((incoming, outgoing) => {
+    capture(incoming).then(
+      async (request) => {
+        requests.push(request);
+        const answer = await sendCaptured(target, request, request.headers.authorization ?? '');
+        outgoing.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? '' });
+        outgoing.end(Buffer.from(await answer.arrayBuffer()));
+      },
+      (error: Error) => outgoing.destroy(error),
     );
-    requests.push({
-      method: request.method ?? '',
-      path: request.url ?? '',
-      headers,
-      body: Buffer.concat(chunks),
-    });
-    const isProtobuf = headers['content-type']?.startsWith('application/x-protobuf') === true;
-    response.writeHead(202, { 'content-type': isProtobuf ? 'application/x-protobuf' : 'application/json' });
-    // An empty protobuf message is a full success in OTLP.
-    response.end(isProtobuf ? '' : '{"accepted":0,"organization_id":"org_capture"}');
   });
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const { port } = server.address() as AddressInfo;
@@ -51,4 +46,28 @@ export async function startCaptureServer(): Promise<CaptureServer> {
         server.closeAllConnections();
       }),
   };
+}
+
+async function capture(incoming: IncomingMessage): Promise<CapturedRequest> {
+  const chunks: Buffer[] = [];
+  for await (const chunk of incoming) chunks.push(chunk as Buffer);
+  const headers: Record<string, string> = {};
+  for (const name of KEPT_HEADERS) {
+    const value = incoming.headers[name];
+    if (typeof value === 'string') headers[name] = value;
+  }
+  return { path: incoming.url ?? '', headers, body: Buffer.concat(chunks) };
+}
+
+/** Sends a captured request, byte for byte, with an authorization of its own. */
+export function sendCaptured(
+  target: string,
+  request: CapturedRequest,
+  authorization: string,
+): Promise<Response> {
+  return fetch(target + request.path, {
+    method: 'POST',
+    headers: { ...request.headers, authorization },
+    body: new Uint8Array(request.body),
+  });
 }

@@ -65,7 +65,7 @@ function runProgram(
     : [process.execPath, '--require', join(PROGRAMS, 'loopbackNames.cjs'), join(PROGRAMS, program)];
   const child = spawn(command, [...words, file], {
     // Nothing of the tester's own environment may configure the client.
-    env: { PATH: process.env.PATH ?? '', ...environment },
+    env: { PATH: process.env.PATH ?? '', PYTHONDONTWRITEBYTECODE: '1', ...environment },
     timeout: PROGRAM_TIME_MS,
     stdio: ['ignore', 'pipe', 'pipe'],
   });

@@ -35,12 +35,13 @@ export interface ObservedEvent extends WireEvent {
   usd: string;
 }
 
+const DAY_MILLIS = 86_400_000;
 const COST_DIGITS = /"cost_usd":([0-9.eE+-]+)/;
 
-/** All live events of an organization, from the export: it writes amounts as exact decimals. */
-export async function readEvents(baseUrl: string, key: string): Promise<ObservedEvent[]> {
-  const start = '2026-01-01T00:00:00Z';
-  const end = '2026-12-31T00:00:00Z';
+/** All live events of an organization about a time, from the export: it writes amounts as exact decimals. */
+export async function readEvents(baseUrl: string, key: string, atMillis: number): Promise<ObservedEvent[]> {
+  const start = new Date(atMillis - DAY_MILLIS).toISOString();
+  const end = new Date(atMillis + DAY_MILLIS).toISOString();
   const response = await fetch(`${baseUrl}/api/v1/events/export?start=${start}&end=${end}`, {
     headers: { authorization: `Bearer ${key}` },
   });
