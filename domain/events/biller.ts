@@ -1,0 +1,81 @@
+/**
+ * Whose model was called and who bills it. A host tells who bills before any word does: half of what calls itself
+ * OpenAI is somebody else's (decisions.md 1, 2, 120, 125).
+ */
+import { type Biller, findProvider, findProviderByHost, type Provider } from '../providers.js';
+import type { CallRecord } from './event.js';
+
+/** Words that name a framework where a provider should stand: they say nothing about who was called. */
+const FRAMEWORKS = new Set([
+  'langchain',
+  'llamaindex',
+  'llama_index',
+  'litellm',
+  'vercel',
+  'unknown',
+  'other',
+  '_other',
+]);
+
+export interface BillerHints {
+  /** What clients call the provider, the first word first. */
+  words: readonly string[];
+  /** Hosts, addresses or base URLs of the call, the first first. */
+  hosts: readonly string[];
+  /** Models by which a provider may be inferred when nobody names one. */
+  models: readonly string[];
+  /** The API that the instrumented library speaks. */
+  api?: Provider | undefined;
+}
+
+export interface BilledCall {
+  provider: Provider;
+  billedBy: Biller;
+  billerFromHost: boolean;
+}
+
+/**
+ * Undefined when the provider is none of the eight: such a call is rejected as `unknown_provider`. A host that is
+ * none of theirs, or a foreign word before a known one (DeepSeek through the OpenAI client), bills as `unknown`.
+ */
+export function resolveBiller(
+  hints: BillerHints,
+  inferProvider: (model: string) => Provider | undefined,
+): BilledCall | undefined {
+  const hosts = hints.hosts.map(hostOf).filter((host) => host !== undefined);
+  const fromHost = firstOf(hosts, findProviderByHost);
+  const words = hints.words.filter((word) => !FRAMEWORKS.has(word.trim().toLowerCase()));
+  const named = firstOf(words, findProvider);
+  const isForeign = words.length > 0 && findProvider(words[0] as string) === undefined;
+  const inferred = words.length === 0 && named === undefined && fromHost === undefined;
+  const provider =
+    named ?? fromHost ?? (inferred ? firstOf(hints.models, inferProvider) : undefined) ?? hints.api;
+  if (provider === undefined) return undefined;
+  if (hosts.length > 0) return { provider, billedBy: fromHost ?? 'unknown', billerFromHost: true };
+  return { provider, billedBy: isForeign ? 'unknown' : provider, billerFromHost: false };
+}
+
+function firstOf<T>(items: readonly string[], find: (item: string) => T | undefined): T | undefined {
+  for (const item of items) {
+    const found = find(item);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
+/** The host name in a host, an address with a port or a URL; undefined when there is none. */
+export function hostOf(address: string): string | undefined {
+  const afterScheme = address.trim().replace(/^[a-z][a-z0-9+.-]*:\/\//i, '');
+  const authority = afterScheme.split(/[/?#]/, 1)[0] ?? '';
+  const host = authority.slice(authority.lastIndexOf('@') + 1);
+  const bare = host.startsWith('[') ? host.slice(1).split(']', 1)[0] : host.replace(/:\d+$/, '');
+  return bare === '' || bare === undefined ? undefined : bare.toLowerCase();
+}
+
+/**
+ * The namespace of a response id: the biller where a host of a provider names it, else the provider whose API was
+ * spoken. So a telling that saw only a gateway's host and one that saw no host meet under one id.
+ */
+export function identityBiller(call: Pick<CallRecord, 'provider' | 'billedBy' | 'billerFromHost'>): Biller {
+  return call.billerFromHost && call.billedBy !== 'unknown' ? call.billedBy : call.provider;
+}

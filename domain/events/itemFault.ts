@@ -1,0 +1,142 @@
+/**
+ * The fault of one item of a request: it is rejected with a reason, and the others of its request are kept.
+ */
+
+import { PICO_PER_USD, type Pico, picoFromDecimal, picoFromNumber } from '../money.js';
+import { COST_USD_MAX, DURATION_MS_MAX, type RejectionReason, TOKENS_MAX } from './event.js';
+import { stripText } from './stripText.js';
+
+const SHOWN_CHARS = 64;
+const INTEGER_TEXT = /^[+-]?\d{1,40}$/;
+const MICROS_PER_MILLI = 1_000n;
+/** How far ahead a clock may be: 24 hours (row 14). */
+const AHEAD_MICROS = 86_400_000_000n;
+
+export class ItemFault extends Error {
+  readonly reason: RejectionReason;
+
+  constructor(reason: RejectionReason, message: string) {
+    super(message);
+    this.name = 'ItemFault';
+    this.reason = reason;
+  }
+}
+
+/** A value as it stands in a message: stripped and cut. */
+export function shown(value: unknown): string {
+  const text =
+    typeof value === 'object' && value !== null
+      ? Array.isArray(value)
+        ? 'a list'
+        : 'an object'
+      : String(value);
+  const clean = stripText(text);
+  return clean.length > SHOWN_CHARS ? `${clean.slice(0, SHOWN_CHARS)}…` : clean;
+}
+
+/**
+ * Reads a whole number of tokens, 0…10^12: a number that is integral, or its decimal text; anything else that is
+ * present (NaN, an infinity, -0, a fraction, a negative number, a boolean, a list) is a fault (row 13, P-16).
+ */
+export function readTokens(value: unknown, field: string): number {
+  const number = wholeNumberOf(value);
+  if (number === undefined || number < 0 || number > TOKENS_MAX || Object.is(number, -0)) {
+    throw new ItemFault(
+      'invalid_number',
+      `${field}: ${shown(value)} is not a whole number from 0 to ${TOKENS_MAX}`,
+    );
+  }
+  return number;
+}
+
+function wholeNumberOf(value: unknown): number | undefined {
+  if (typeof value === 'number') return Number.isInteger(value) ? value : undefined;
+  if (typeof value === 'bigint')
+    return value <= BigInt(TOKENS_MAX) && value >= 0n ? Number(value) : undefined;
+  if (typeof value !== 'string') return undefined;
+  const text = value.trim();
+  if (!INTEGER_TEXT.test(text)) return undefined;
+  // A negative zero stays one, and is refused like every negative number.
+  return text.length <= 15 ? Number(text) : wholeNumberOf(BigInt(text.replace(/^\+/, '')));
+}
+
+/** Reads dollars, 0…10^6, as a number or decimal text → pico-dollars. */
+export function readCost(value: unknown, field: string): Pico {
+  const pico =
+    typeof value === 'number'
+      ? picoFromNumber(value)
+      : typeof value === 'bigint'
+        ? value * PICO_PER_USD
+        : typeof value === 'string'
+          ? picoFromDecimal(value)
+          : undefined;
+  if (pico === undefined || pico < 0n || pico > BigInt(COST_USD_MAX) * PICO_PER_USD || Object.is(value, -0)) {
+    throw new ItemFault(
+      'invalid_number',
+      `${field}: ${shown(value)} is not an amount from 0 to ${COST_USD_MAX} USD`,
+    );
+  }
+  return pico;
+}
+
+/** Reads milliseconds, 0…10^9, rounded half up to whole ones. */
+export function readDurationMs(value: unknown, field: string): number {
+  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  if (
+    typeof number !== 'number' ||
+    !(number >= 0) ||
+    Object.is(number, -0) ||
+    Math.round(number) > DURATION_MS_MAX
+  ) {
+    throw new ItemFault(
+      'invalid_number',
+      `${field}: ${shown(value)} is not a duration from 0 to ${DURATION_MS_MAX} ms`,
+    );
+  }
+  return Math.round(number);
+}
+
+/** Duration between two times, rounded half up; an end before the start, or one too late, is a fault (row 14). */
+export function durationBetween(startNanos: bigint, endNanos: bigint): number {
+  if (endNanos < startNanos) throw new ItemFault('invalid_number', 'the end lies before the start');
+  const millis = (endNanos - startNanos + 500_000n) / 1_000_000n;
+  if (millis > BigInt(DURATION_MS_MAX)) {
+    throw new ItemFault(
+      'invalid_number',
+      `the end lies ${millis} ms after the start; at most ${DURATION_MS_MAX} ms are taken`,
+    );
+  }
+  return Number(millis);
+}
+
+/** The window that call times must lie in, as row 14 says. */
+export interface TimeWindow {
+  nowMicros: bigint;
+  oldestMicros: bigint;
+}
+
+/** Refuses a time before the oldest kept day or more than 24 hours ahead: a wrong clock must be seen. */
+export function checkTime(micros: bigint, window: TimeWindow): void {
+  if (micros < window.oldestMicros || micros > window.nowMicros + AHEAD_MICROS) {
+    const millis = micros / MICROS_PER_MILLI;
+    const shownTime =
+      millis > 8_640_000_000_000_000n || millis < 0n
+        ? `${micros} µs`
+        : new Date(Number(millis)).toISOString();
+    throw new ItemFault(
+      'timestamp_out_of_range',
+      `${shownTime} lies before the oldest day kept or more than 24 hours ahead`,
+    );
+  }
+}
+
+/** A text that may not be longer than `charsMax`: it is never cut, the item is rejected (row 15). */
+export function checkLength(text: string, charsMax: number, field: string): string {
+  if (text.length > charsMax) {
+    throw new ItemFault(
+      'string_too_long',
+      `${field} has ${text.length} characters; at most ${charsMax} are taken`,
+    );
+  }
+  return text;
+}

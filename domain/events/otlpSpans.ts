@@ -1,0 +1,214 @@
+/**
+ * OTLP traces → calls. One bad span never costs the good ones; only a body that is no OTLP at all is refused as a
+ * whole. Pure: the same request maps to the same calls.
+ */
+import { DomainError, type FieldIssue } from '../errors.js';
+import { isCallSpan } from './callSpans.js';
+import { type Client, findClient } from './clients.js';
+import { LABEL_CHARS_MAX, type MappedBatch, type SpanLink } from './event.js';
+import { ItemFault } from './itemFault.js';
+import type { MapContext } from './mapContext.js';
+import { SpanAttributes } from './spanAttributes.js';
+import { callOfSpan } from './spanCall.js';
+import { stripText } from './stripText.js';
+
+/** An ExportTraceServiceRequest as decoded from JSON or protobuf: unknown fields ignored, 64-bit numbers in any form. */
+export interface OtlpRequest {
+  resourceSpans?: unknown;
+}
+
+/** A span as decoded; every field is judged where it is read. */
+export interface OtlpSpan {
+  traceId?: unknown;
+  spanId?: unknown;
+  parentSpanId?: unknown;
+  name?: unknown;
+  startTimeUnixNano?: unknown;
+  endTimeUnixNano?: unknown;
+  attributes?: unknown;
+  events?: unknown;
+  status?: unknown;
+}
+
+/** Who tells: a scope of a service, with what it says of all its spans. */
+export interface SpanSource {
+  serviceName: string;
+  scopeName: string;
+  scopeVersion: string;
+  client: Client | undefined;
+  outer: SpanAttributes;
+}
+
+/** How many spans a request holds, so that one that holds too many is refused before it is read. */
+export function countSpans(request: OtlpRequest): number {
+  let count = 0;
+  for (const resource of looseList((request as OtlpRequest | null)?.resourceSpans)) {
+    for (const scope of looseList((resource as { scopeSpans?: unknown } | null)?.scopeSpans)) {
+      count += looseList((scope as { spans?: unknown } | null)?.spans).length;
+    }
+  }
+  return count;
+}
+
+function looseList(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/**
+ * Maps a trace request: calls to store, rejected spans with their place in the request, the count of spans that are
+ * no calls, and their links, which show what lies inside what.
+ * @throws DomainError invalid_body when the body has not the structure of OTLP; nothing of it is mapped then.
+ */
+export function mapOtlpRequest(request: OtlpRequest, context: MapContext): MappedBatch {
+  const batch: MappedBatch = { calls: [], rejections: [], ignored: 0, links: [] };
+  let index = 0;
+  for (const { source, spans } of sourcesOf(request)) {
+    for (const span of spans) {
+      mapSpan(span, source, index, context, batch);
+      index += 1;
+    }
+  }
+  return batch;
+}
+
+function mapSpan(
+  span: unknown,
+  source: SpanSource,
+  index: number,
+  context: MapContext,
+  batch: MappedBatch,
+): void {
+  const { serviceName, scopeName } = source;
+  let link: SpanLink | null = null;
+  try {
+    if (typeof span !== 'object' || span === null || Array.isArray(span)) {
+      throw new ItemFault('invalid_field', 'the span is not an object');
+    }
+    link = linkOf(span);
+    const attributes = new SpanAttributes((span as OtlpSpan).attributes, source.outer);
+    const name = (span as OtlpSpan).name;
+    if (isCallSpan(attributes, typeof name === 'string' ? name : '')) {
+      batch.calls.push(callOfSpan(span, link, attributes, source, context));
+      return;
+    }
+    batch.ignored += 1;
+  } catch (fault) {
+    if (!(fault instanceof ItemFault)) throw fault;
+    batch.rejections.push({ index, reason: fault.reason, message: fault.message, serviceName, scopeName });
+  }
+  // A root ends every walk up a trace, so only spans with a parent are worth keeping.
+  if (link?.parentSpanId) batch.links.push(link);
+}
+
+interface SourcedSpans {
+  source: SpanSource;
+  spans: readonly unknown[];
+}
+
+/** The spans by source. The whole structure is checked before the first span is mapped. */
+function sourcesOf(request: OtlpRequest): SourcedSpans[] {
+  const issues: FieldIssue[] = [];
+  const sources: SourcedSpans[] = [];
+  if (!isObject(request)) issues.push(issue('body', 'must be an object with resourceSpans'));
+  for (const [at, resource] of listAt(request, 'resourceSpans', '', issues)) {
+    const resourceAttributes = attributesOf(resource, 'resource', at, undefined, issues);
+    for (const [scopeAt, scope] of listAt(resource, 'scopeSpans', `${at}.`, issues)) {
+      const outer = attributesOf(scope, 'scope', scopeAt, resourceAttributes, issues);
+      const spans = listAt(scope, 'spans', `${scopeAt}.`, issues, false).map(([, span]) => span);
+      sources.push({ source: sourceOf(scope, outer), spans });
+    }
+  }
+  if (issues.length > 0) {
+    const first = issues[0] as FieldIssue;
+    throw new DomainError('invalid_body', `${first.field}: ${first.message}`, { issues });
+  }
+  return sources;
+}
+
+function sourceOf(scopeSpans: unknown, outer: SpanAttributes): SpanSource {
+  const scope = (isObject(scopeSpans) ? scopeSpans.scope : undefined) as
+    | { name?: unknown; version?: unknown }
+    | undefined;
+  const scopeName = shortText(scope?.name);
+  const scopeVersion = shortText(scope?.version);
+  return {
+    serviceName: shortText(outer.label('serviceName')),
+    scopeName,
+    scopeVersion,
+    client: findClient(scopeName, scopeVersion),
+    outer,
+  };
+}
+
+/** Names of services and scopes only label ingest health: they are cut where a call's own text would be refused. */
+function shortText(value: unknown): string {
+  return typeof value === 'string' ? stripText(value).slice(0, LABEL_CHARS_MAX) : '';
+}
+
+function attributesOf(
+  holder: unknown,
+  field: 'resource' | 'scope',
+  at: string,
+  outer: SpanAttributes | undefined,
+  issues: FieldIssue[],
+): SpanAttributes {
+  const part = isObject(holder) ? holder[field] : undefined;
+  if (part !== undefined && part !== null && !isObject(part))
+    issues.push(issue(`${at}.${field}`, 'must be an object'));
+  const pairs = isObject(part) ? part.attributes : undefined;
+  if (pairs !== undefined && pairs !== null && !Array.isArray(pairs)) {
+    issues.push(issue(`${at}.${field}.attributes`, 'must be a list of key and value'));
+    return new SpanAttributes(undefined, outer);
+  }
+  return new SpanAttributes(pairs, outer);
+}
+
+/** The items of a list with their paths; an absent list is empty, anything else is a fault of the body. */
+function listAt(
+  holder: unknown,
+  field: string,
+  prefix: string,
+  issues: FieldIssue[],
+  ofObjects = true,
+): [string, unknown][] {
+  const list = isObject(holder) ? holder[field] : undefined;
+  if (list === undefined || list === null) return [];
+  if (!Array.isArray(list)) {
+    issues.push(issue(`${prefix}${field}`, 'must be a list'));
+    return [];
+  }
+  const items: [string, unknown][] = [];
+  list.forEach((item: unknown, index) => {
+    const path = `${prefix}${field}[${index}]`;
+    if (!ofObjects || isObject(item)) items.push([path, item]);
+    else issues.push(issue(path, 'must be an object'));
+  });
+  return items;
+}
+
+function issue(field: string, message: string): FieldIssue {
+  return { in: 'body', field, message };
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+const TRACE_ID = /^[0-9a-f]{32}$/;
+const SPAN_ID = /^[0-9a-f]{16}$/;
+const ZEROS = /^0*$/;
+
+/** The span's place in its trace; null when its ids are not those of OpenTelemetry. */
+function linkOf(span: OtlpSpan): SpanLink | null {
+  const traceId = hexOf(span.traceId, TRACE_ID);
+  const spanId = hexOf(span.spanId, SPAN_ID);
+  if (traceId === null || spanId === null) return null;
+  const parentSpanId = hexOf(span.parentSpanId, SPAN_ID);
+  return { traceId, spanId, parentSpanId };
+}
+
+function hexOf(value: unknown, pattern: RegExp): string | null {
+  if (typeof value !== 'string') return null;
+  const hex = value.toLowerCase();
+  return pattern.test(hex) && !ZEROS.test(hex) ? hex : null;
+}

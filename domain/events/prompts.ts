@@ -1,0 +1,154 @@
+/**
+ * The prompts of a call, as policies scan them: every text part on its own, without system instructions, from each
+ * dialect that clients write (decisions.md 38, docs/ingest.md). Read only when somebody asks.
+ */
+import { type AttributeValue, jsonOf, labelOf, parseJsonText, readAnyValue } from './anyValue.js';
+import type { Json } from './event.js';
+import { stripText } from './stripText.js';
+
+/** Roles whose text is an instruction of the application's author, not a prompt. */
+const SYSTEM_ROLES = new Set(['system', 'developer']);
+
+/** Attributes that hold a prompt, a list of messages, or the JSON text of a request. */
+const CONTENT_ATTRIBUTES = new Set([
+  'gen_ai.input.messages',
+  'gen_ai.prompt',
+  'input.value',
+  'langfuse.observation.input',
+  'ai.prompt',
+  'ai.prompt.messages',
+  'prompt',
+  'input',
+  'messages',
+]);
+const NUMBERED_PROMPT = /^gen_ai\.prompt\.(\d+)\.(role|content)$/;
+const NUMBERED_MESSAGE =
+  /^llm\.input_messages\.(\d+)\.message\.(?:(role|content)|contents\.\d+\.message_content\.text)$/;
+/** Event names of messages, with their role: conventions before 1.37. */
+const MESSAGE_EVENT = /^gen_ai\.(user|assistant|tool)\.message$/;
+const CONTENT_EVENTS = new Set(['gen_ai.content.prompt', 'gen_ai.client.inference.operation.details']);
+const DEPTH_MAX = 8;
+
+class Collected {
+  readonly texts = new Set<string>();
+
+  add(text: string): void {
+    const clean = stripText(text);
+    if (clean.trim() !== '') this.texts.add(clean);
+  }
+}
+
+/** Prompts of a span: from its unread attributes (names and values alternating) and its events. */
+export function promptsOfSpan(unread: readonly AttributeValue[], events: unknown): string[] {
+  const found = new Collected();
+  const numbered = new Map<string, { role: string; texts: string[] }>();
+  for (let index = 0; index < unread.length; index += 2) {
+    const name = unread[index] as string;
+    const value = unread[index + 1];
+    if (CONTENT_ATTRIBUTES.has(name)) collectContent(jsonOf(value), found, 0);
+    else if (name.startsWith('gen_ai.prompt.'))
+      collectNumbered(NUMBERED_PROMPT.exec(name), 'p', value, numbered);
+    else if (name.startsWith('llm.input_messages.'))
+      collectNumbered(NUMBERED_MESSAGE.exec(name), 'm', value, numbered);
+  }
+  for (const { role, texts } of numbered.values()) {
+    if (!SYSTEM_ROLES.has(role)) for (const text of texts) collectContent(text, found, 1);
+  }
+  if (Array.isArray(events)) for (const event of events) collectEvent(event, found);
+  return [...found.texts];
+}
+
+/** Prompts of a payload as wrappers and webhooks send it: `prompt`, `input` and `messages[].content`. */
+export function promptsOfPayload(payload: Json): string[] {
+  const found = new Collected();
+  if (typeof payload === 'object' && payload !== null && !Array.isArray(payload)) {
+    for (const [name, value] of Object.entries(payload)) {
+      if (CONTENT_ATTRIBUTES.has(name)) collectContent(value, found, 0);
+    }
+  }
+  return [...found.texts];
+}
+
+function collectNumbered(
+  match: RegExpExecArray | null,
+  family: string,
+  value: AttributeValue,
+  numbered: Map<string, { role: string; texts: string[] }>,
+): void {
+  const text = labelOf(value);
+  if (match === null || text === undefined) return;
+  const key = family + match[1];
+  const message = numbered.get(key) ?? { role: 'user', texts: [] };
+  numbered.set(key, message);
+  if (match[2] === 'role') message.role = text.toLowerCase();
+  else message.texts.push(text);
+}
+
+function collectEvent(event: unknown, found: Collected): void {
+  const { name, attributes } = (event ?? {}) as { name?: unknown; attributes?: unknown };
+  if (typeof name !== 'string' || !Array.isArray(attributes)) return;
+  const isMessage = MESSAGE_EVENT.test(name);
+  if (!isMessage && !CONTENT_EVENTS.has(name)) return;
+  for (const pair of attributes as { key?: unknown; value?: unknown }[]) {
+    if (typeof pair?.key !== 'string') continue;
+    const value = jsonOf(readAnyValue(pair.value));
+    if (CONTENT_ATTRIBUTES.has(pair.key)) collectContent(value, found, 0);
+    else if (isMessage && (pair.key === 'content' || pair.key === 'gen_ai.event.content')) {
+      collectContent(value, found, 0);
+    }
+  }
+}
+
+/** Text, or the JSON text of something; a message; a list of either; a request that holds messages. */
+function collectContent(value: Json, found: Collected, depth: number): void {
+  if (depth > DEPTH_MAX) return;
+  if (typeof value === 'string') {
+    const parsed = parseJsonText(value);
+    if (parsed === undefined) found.add(value);
+    else if (!collectKnown(parsed, found, depth + 1)) found.add(value);
+    return;
+  }
+  if (typeof value === 'object' && value !== null) collectKnown(value, found, depth + 1);
+}
+
+/** Keys that hold messages, parts or the prompt itself. System instructions stand under none of them. */
+const CONTAINERS = ['messages', 'input', 'prompt', 'contents', 'parts', 'content', 'text', 'message'];
+
+/** Whether the shape was one that is understood; other JSON stays one prompt as it is written. */
+function collectKnown(value: Json[] | { [key: string]: Json }, found: Collected, depth: number): boolean {
+  if (depth > DEPTH_MAX) return false;
+  if (Array.isArray(value)) return collectItems(value, found, depth);
+  const role = typeof value.role === 'string' ? value.role.toLowerCase() : '';
+  if (SYSTEM_ROLES.has(role)) return true;
+  if (typeof value.type === 'string' && value.type !== 'message') {
+    collectPart(value, value.type, found);
+    return true;
+  }
+  let isKnown = false;
+  for (const key of CONTAINERS) {
+    const inner = Object.hasOwn(value, key) ? value[key] : undefined;
+    if (inner === undefined || inner === null) continue;
+    if (typeof inner === 'string' && key !== 'messages') found.add(inner);
+    else collectContent(inner, found, depth + 1);
+    isKnown = true;
+  }
+  return isKnown;
+}
+
+function collectItems(items: readonly Json[], found: Collected, depth: number): boolean {
+  let isKnown = items.length === 0;
+  for (const item of items) {
+    if (typeof item === 'string') {
+      found.add(item);
+      isKnown = true;
+    } else if (typeof item === 'object' && item !== null && collectKnown(item, found, depth + 1))
+      isKnown = true;
+  }
+  return isKnown;
+}
+
+/** A typed part: text, input_text and their like hold a prompt; images, tool calls and reasoning do not. */
+function collectPart(part: { [key: string]: Json }, type: string, found: Collected): void {
+  const text = part.text ?? part.content;
+  if (type.endsWith('text') && typeof text === 'string') found.add(text);
+}

@@ -1,0 +1,167 @@
+/**
+ * The attributes of one span (or scope, or resource) by meaning: one pass over them, one look-up each, so that a
+ * span costs what it carries and not what the table holds.
+ */
+import { type AttributeValue, jsonOf, labelOf, mapOf, readAnyValue } from './anyValue.js';
+import { ATTRIBUTE_TABLE, type Meaning, SERVICE_PREFIX } from './attributeTable.js';
+import type { Json } from './event.js';
+import { ItemFault } from './itemFault.js';
+import { setOwn, stripJson, stripText } from './stripText.js';
+
+interface Offer {
+  slot: number;
+  rank: number;
+}
+
+const MEANINGS = Object.keys(ATTRIBUTE_TABLE) as Meaning[];
+const SLOTS = new Map<Meaning, number>(MEANINGS.map((meaning, slot) => [meaning, slot]));
+const IS_ANYWHERE = MEANINGS.map((meaning) => ATTRIBUTE_TABLE[meaning].from === 'anywhere');
+const { offers: OFFERS, inside: INSIDE } = compile();
+
+function compile() {
+  const offers = new Map<string, Offer>();
+  const inside = new Map<string, (Offer & { key: string })[]>();
+  MEANINGS.forEach((meaning, slot) => {
+    ATTRIBUTE_TABLE[meaning].names.forEach((name, rank) => {
+      if (typeof name === 'string') {
+        if (offers.has(name)) throw new Error(`the attribute ${name} has two meanings`);
+        offers.set(name, { slot, rank });
+      } else {
+        inside.set(name.inside, [...(inside.get(name.inside) ?? []), { slot, rank, key: name.key }]);
+      }
+    });
+  });
+  return { offers, inside };
+}
+
+export class SpanAttributes {
+  readonly #values: AttributeValue[] = new Array(MEANINGS.length).fill(undefined);
+  readonly #names: (string | undefined)[] = new Array(MEANINGS.length).fill(undefined);
+  readonly #ranks: number[] = new Array(MEANINGS.length).fill(Number.MAX_SAFE_INTEGER);
+  /** What nothing was read from, in order: names and values alternate. */
+  readonly #unread: AttributeValue[] = [];
+  #service: { [key: string]: Json } | undefined;
+  readonly #outer: SpanAttributes | undefined;
+
+  /**
+   * @param pairs OTLP key-values; keys and values are stripped here, the later of two equal keys holds.
+   * @param outer what the scope says of a span, or the resource of a scope: read where the inner one is silent.
+   * @throws ItemFault invalid_field when the attributes are no list.
+   */
+  constructor(pairs: unknown, outer?: SpanAttributes) {
+    this.#outer = outer;
+    if (pairs === undefined || pairs === null) return;
+    if (!Array.isArray(pairs))
+      throw new ItemFault('invalid_field', 'attributes: must be a list of key and value');
+    for (const pair of pairs as ({ key?: unknown; value?: unknown } | null)[]) {
+      if (typeof pair?.key === 'string') this.#take(stripText(pair.key), readAnyValue(pair.value));
+    }
+  }
+
+  #take(name: string, value: AttributeValue): void {
+    if (value === undefined) return;
+    const offer = OFFERS.get(name);
+    if (offer !== undefined) {
+      this.#offer(offer.slot, offer.rank, name, value);
+      return;
+    }
+    if (name.startsWith(SERVICE_PREFIX)) {
+      this.#service ??= {};
+      setOwn(this.#service, name.slice(SERVICE_PREFIX.length), jsonOf(value));
+      return;
+    }
+    if (name === '_service') {
+      this.#service = { ...this.#service, ...(stripJson(mapOf(value) ?? {}) as { [key: string]: Json }) };
+      return;
+    }
+    const keys = INSIDE.get(name);
+    if (keys !== undefined) this.#takeInside(name, keys, value);
+    this.#unread.push(name, value);
+  }
+
+  /** Reads the labels inside a map or its JSON text; the map itself stays unread and is kept. */
+  #takeInside(name: string, keys: readonly (Offer & { key: string })[], value: AttributeValue): void {
+    const map = mapOf(value);
+    if (map === undefined) return;
+    for (const { slot, rank, key } of keys) {
+      const inner = Object.hasOwn(map, key) ? map[key] : undefined;
+      if (typeof inner === 'string') this.#offer(slot, rank, `${name}.${key}`, stripText(inner), true);
+      else if (typeof inner === 'number' || typeof inner === 'boolean')
+        this.#offer(slot, rank, `${name}.${key}`, inner, true);
+    }
+  }
+
+  #offer(slot: number, rank: number, name: string, value: AttributeValue, isCopy = false): void {
+    if (value === '') return;
+    const held = this.#ranks[slot] as number;
+    if (rank > held) {
+      if (!isCopy) this.#unread.push(name, value);
+      return;
+    }
+    const lost = this.#values[slot];
+    // A copy stands inside its map, which is kept as a whole.
+    if (lost !== undefined && rank < held && OFFERS.has(this.#names[slot] as string)) {
+      this.#unread.push(this.#names[slot], lost);
+    }
+    this.#ranks[slot] = rank;
+    this.#values[slot] = value;
+    this.#names[slot] = name;
+  }
+
+  /** The value of a meaning, from where the table looks for it; undefined when nobody says it. */
+  get(meaning: Meaning): AttributeValue {
+    return this.#at(SLOTS.get(meaning) as number);
+  }
+
+  #at(slot: number): AttributeValue {
+    const own = this.#values[slot];
+    if (own !== undefined || this.#outer === undefined || !IS_ANYWHERE[slot]) return own;
+    return this.#outer.#at(slot);
+  }
+
+  /** As `get`, as a label. */
+  label(meaning: Meaning): string | undefined {
+    return labelOf(this.get(meaning));
+  }
+
+  /** Whether the span itself says it. */
+  has(meaning: Meaning): boolean {
+    return this.#values[SLOTS.get(meaning) as number] !== undefined;
+  }
+
+  /** The attribute that a meaning was read from, for messages and for what is kept of the usage. */
+  nameOf(meaning: Meaning): string {
+    return this.#names[SLOTS.get(meaning) as number] ?? meaning;
+  }
+
+  /** All that is said for a meaning, the first name first: the one that holds, then those that it outranked. */
+  all(meaning: Meaning): string[] {
+    const held = this.label(meaning);
+    if (held === undefined) return [];
+    const others = this.#outranked(meaning);
+    return others.length === 0 ? [held] : [held, ...others];
+  }
+
+  #outranked(meaning: Meaning): string[] {
+    const slot = SLOTS.get(meaning);
+    const found: { rank: number; text: string }[] = [];
+    for (let index = 0; index < this.#unread.length; index += 2) {
+      const offer = OFFERS.get(this.#unread[index] as string);
+      const text = offer?.slot === slot ? labelOf(this.#unread[index + 1]) : undefined;
+      if (offer !== undefined && text !== undefined) found.push({ rank: offer.rank, text });
+    }
+    return found.sort((a, b) => a.rank - b.rank).map(({ text }) => text);
+  }
+
+  /** Attributes that nothing was read from, names and values alternating, in the order in which they came. */
+  get unread(): readonly AttributeValue[] {
+    return this.#unread;
+  }
+
+  /** The `_service` block as the resource, the scope and the span say it, the inner one first. */
+  get service(): { [key: string]: Json } | undefined {
+    const outer = this.#outer?.service;
+    if (outer === undefined || this.#service === undefined) return this.#service ?? outer;
+    return { ...outer, ...this.#service };
+  }
+}

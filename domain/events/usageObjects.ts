@@ -1,0 +1,290 @@
+/**
+ * A provider's usage object as it stands in its API's answers, and what clients make of it (Langfuse's
+ * usage_details, the AI SDK's usage): told from its own keys, read into counts. Keys are compared in snake case
+ * with nested objects joined by dots, so that `promptTokenCount` and `prompt_token_count`, `{a:{b}}` and `{"a.b"}`
+ * are one. Field names as documented by each provider's API reference.
+ */
+import type { InputSemantics, Json } from './event.js';
+import { readTokens } from './itemFault.js';
+import type { ToldUsage } from './usage.js';
+
+export interface ReadUsage {
+  told: ToldUsage;
+  semantics: InputSemantics;
+  source: string;
+  /** The usage says that its call went through a batch API. */
+  isBatch: boolean;
+  serviceTier: string | undefined;
+}
+
+interface Dialect {
+  source: string;
+  /** One of these keys present: the object is of this dialect. */
+  marks: readonly string[];
+  semantics: InputSemantics;
+  /** Keys by class, first present first; several keys in one entry are added up. */
+  counts: { [Class in keyof ToldUsage]?: readonly (string | readonly string[])[] };
+  /** The audio that was cached already: it is no audio input of this call. */
+  cachedAudio?: readonly string[];
+}
+
+const ANTHROPIC_CACHE = {
+  cacheRead: ['cache_read_input_tokens'],
+  cacheWrite: ['cache_creation_input_tokens', 'cache_write_input_tokens'],
+  cacheWrite5m: ['cache_creation.ephemeral_5m_input_tokens', 'cache_details.5m'],
+  cacheWrite1h: ['cache_creation.ephemeral_1h_input_tokens', 'cache_details.1h'],
+} as const;
+
+/** In the order in which they are tried: a more telling mark first. */
+const DIALECTS: readonly Dialect[] = [
+  {
+    // Thoughts and tool prompts are counted apart from candidates and prompt; cached content is part of the prompt.
+    source: 'google',
+    marks: ['prompt_token_count', 'candidates_token_count', 'total_token_count'],
+    semantics: 'inclusive',
+    counts: {
+      input: [['prompt_token_count', 'tool_use_prompt_token_count']],
+      output: [['candidates_token_count', 'thoughts_token_count']],
+      cacheRead: ['cached_content_token_count'],
+      reasoning: ['thoughts_token_count'],
+      total: ['total_token_count'],
+      inputAudio: ['prompt_tokens_details.audio'],
+      outputAudio: ['candidates_tokens_details.audio'],
+    },
+    cachedAudio: ['cache_tokens_details.audio'],
+  },
+  {
+    // Billed units are what is charged; `tokens` counts the prompt's frame too.
+    source: 'cohere',
+    marks: ['billed_units.input_tokens', 'billed_units.output_tokens', 'tokens.input_tokens'],
+    semantics: 'inclusive',
+    counts: {
+      input: ['billed_units.input_tokens', 'tokens.input_tokens'],
+      output: ['billed_units.output_tokens', 'tokens.output_tokens'],
+    },
+  },
+  {
+    source: 'openai',
+    marks: ['prompt_tokens', 'completion_tokens'],
+    semantics: 'inclusive',
+    counts: {
+      input: ['prompt_tokens'],
+      output: ['completion_tokens'],
+      cacheRead: [
+        'prompt_tokens_details.cached_tokens',
+        'prompt_cache_hit_tokens',
+        'cache_read_input_tokens',
+      ],
+      cacheWrite: [
+        'prompt_tokens_details.cache_write_tokens',
+        'prompt_tokens_details.cache_creation_tokens',
+        'cache_creation_input_tokens',
+      ],
+      reasoning: ['completion_tokens_details.reasoning_tokens', 'reasoning_tokens'],
+      total: ['total_tokens'],
+      inputAudio: ['prompt_tokens_details.audio_tokens'],
+      outputAudio: ['completion_tokens_details.audio_tokens'],
+    },
+  },
+  {
+    source: 'openai',
+    marks: [
+      'input_tokens_details.cached_tokens',
+      'output_tokens_details.reasoning_tokens',
+      'input_token_details.cached_tokens',
+      'input_token_details.audio_tokens',
+    ],
+    semantics: 'inclusive',
+    counts: {
+      input: ['input_tokens'],
+      output: ['output_tokens'],
+      cacheRead: ['input_tokens_details.cached_tokens', 'input_token_details.cached_tokens'],
+      cacheWrite: ['input_tokens_details.cache_write_tokens', 'input_tokens_details.cache_creation_tokens'],
+      reasoning: ['output_tokens_details.reasoning_tokens'],
+      total: ['total_tokens'],
+      inputAudio: ['input_tokens_details.audio_tokens', 'input_token_details.audio_tokens'],
+      outputAudio: ['output_tokens_details.audio_tokens', 'output_token_details.audio_tokens'],
+    },
+    cachedAudio: ['input_token_details.cached_tokens_details.audio_tokens'],
+  },
+  {
+    source: 'ai_sdk',
+    marks: [
+      'cached_input_tokens',
+      'input_token_details.cache_read_tokens',
+      'input_token_details.no_cache_tokens',
+    ],
+    semantics: 'inclusive',
+    counts: {
+      input: ['input_tokens'],
+      output: ['output_tokens'],
+      cacheRead: ['input_token_details.cache_read_tokens', 'cached_input_tokens'],
+      cacheWrite: ['input_token_details.cache_write_tokens'],
+      reasoning: ['output_token_details.reasoning_tokens', 'reasoning_tokens'],
+      total: ['total_tokens'],
+    },
+  },
+  {
+    // Anthropic's messages and Bedrock's Converse: the cached tokens stand beside the input.
+    source: 'anthropic',
+    marks: [...ANTHROPIC_CACHE.cacheRead, ...ANTHROPIC_CACHE.cacheWrite, ...ANTHROPIC_CACHE.cacheWrite1h],
+    semantics: 'exclusive',
+    counts: {
+      input: ['input_tokens', 'input'],
+      output: ['output_tokens', 'output'],
+      ...ANTHROPIC_CACHE,
+      reasoning: ['output_tokens_details.thinking_tokens'],
+      total: ['total_tokens', 'total'],
+    },
+  },
+  {
+    // No cached part is told, so both semantics say the same.
+    source: 'provider',
+    marks: ['input_tokens', 'output_tokens'],
+    semantics: 'inclusive',
+    counts: {
+      input: ['input_tokens'],
+      output: ['output_tokens'],
+      total: ['total_tokens'],
+      reasoning: ['output_tokens_details.thinking_tokens', 'reasoning_tokens'],
+    },
+  },
+];
+
+/**
+ * Reads a usage object. Undefined when it has no count that is known.
+ * @param field where it stood, for messages.
+ * @throws ItemFault invalid_number for a count that is no whole number of tokens.
+ */
+export function readUsageObject(usage: { [key: string]: Json }, field: string): ReadUsage | undefined {
+  const counts = flatten(usage);
+  const dialect = DIALECTS.find(({ marks }) => marks.some((mark) => counts.has(mark)));
+  const isBuckets = (counts.has('input') || counts.has('output')) && dialect?.source !== 'anthropic';
+  const read = isBuckets ? readBuckets(counts, field) : dialect && readDialect(dialect, counts, field);
+  if (read === undefined) return undefined;
+  const tier = usage.service_tier;
+  const serviceTier = typeof tier === 'string' && tier !== '' ? tier : undefined;
+  return { ...read, serviceTier, isBatch: serviceTier === 'batch' };
+}
+
+type Read = Pick<ReadUsage, 'told' | 'semantics' | 'source'>;
+
+function readDialect(dialect: Dialect, counts: Map<string, unknown>, field: string): Read {
+  const told: ToldUsage = {};
+  for (const [name, keys] of Object.entries(dialect.counts) as [
+    keyof ToldUsage,
+    readonly (string | readonly string[])[],
+  ][]) {
+    for (const key of keys) {
+      const value = sumOf(typeof key === 'string' ? [key] : key, counts, field);
+      if (value === undefined) continue;
+      told[name] = value;
+      break;
+    }
+  }
+  const cachedAudio = sumOf(dialect.cachedAudio ?? [], counts, field);
+  if (cachedAudio !== undefined && told.inputAudio !== undefined && cachedAudio <= told.inputAudio) {
+    told.inputAudio -= cachedAudio;
+  }
+  return { told, semantics: dialect.semantics, source: dialect.source };
+}
+
+function sumOf(keys: readonly string[], counts: Map<string, unknown>, field: string): number | undefined {
+  let sum: number | undefined;
+  for (const key of keys) {
+    if (counts.has(key)) sum = (sum ?? 0) + readTokens(counts.get(key), `${field}.${key}`);
+  }
+  return sum;
+}
+
+/** Buckets of input and output by the endings that clients give them; every other bucket counts as plain tokens. */
+const BUCKETS: readonly { class: keyof ToldUsage; pattern: RegExp }[] = [
+  { class: 'total', pattern: /^(?:total|total_tokens)$/ },
+  {
+    class: 'cacheWrite1h',
+    pattern: /^(?:input_)?(?:cache_(?:creation|write)_|ephemeral_)1h(?:_input)?(?:_tokens)?$/,
+  },
+  {
+    class: 'cacheWrite5m',
+    pattern: /^(?:input_)?(?:cache_(?:creation|write)_|ephemeral_)5m(?:_input)?(?:_tokens)?$/,
+  },
+  { class: 'cacheRead', pattern: /^(?:input_)?(?:cached|cache_read)(?:_input)?(?:_tokens)?$/ },
+  { class: 'cacheWrite', pattern: /^(?:input_)?cache_(?:creation|write)(?:_input)?(?:_tokens)?$/ },
+  { class: 'inputAudio', pattern: /^input_audio(?:_tokens)?$/ },
+  { class: 'outputAudio', pattern: /^output_audio(?:_tokens)?$/ },
+  { class: 'reasoning', pattern: /^(?:output_)?(?:reasoning|thinking)(?:_tokens)?$/ },
+  { class: 'input', pattern: /^input(?:_|$)/ },
+  { class: 'output', pattern: /^output(?:_|$)/ },
+];
+
+/**
+ * Langfuse's usage_details: `input` and `output` beside named parts. Its JavaScript SDK takes the parts out of the
+ * whole, so they are buckets; when a total proves that they were left in, they are read as parts.
+ */
+function readBuckets(counts: Map<string, unknown>, field: string): Read {
+  const told: ToldUsage = {};
+  for (const [key, value] of counts) {
+    const bucket = BUCKETS.find(({ pattern }) => pattern.test(key));
+    if (bucket === undefined || key.endsWith('_cost')) continue;
+    told[bucket.class] = (told[bucket.class] ?? 0) + readTokens(value, `${field}.${key}`);
+  }
+  const parts =
+    (told.cacheRead ?? 0) +
+    (told.cacheWrite ?? (told.cacheWrite5m ?? 0) + (told.cacheWrite1h ?? 0)) +
+    (told.inputAudio ?? 0) +
+    (told.outputAudio ?? 0) +
+    (told.reasoning ?? 0);
+  const isInside =
+    parts > 0 && told.total !== undefined && told.total === (told.input ?? 0) + (told.output ?? 0);
+  return { told, semantics: isInside ? 'inclusive' : 'disjoint', source: 'langfuse' };
+}
+
+const FLATTEN_DEPTH_MAX = 2;
+const FLATTEN_KEYS_MAX = 100;
+
+/** Numbers (and numbers written as text) of an object by dotted snake-case key. Null is absent. */
+function flatten(usage: { [key: string]: Json }): Map<string, unknown> {
+  const counts = new Map<string, unknown>();
+  collect(usage, '', 0, counts);
+  return counts;
+}
+
+function collect(
+  object: { [key: string]: Json },
+  prefix: string,
+  depth: number,
+  counts: Map<string, unknown>,
+): void {
+  for (const [name, value] of Object.entries(object)) {
+    if (counts.size >= FLATTEN_KEYS_MAX) return;
+    const key = prefix + snakeCase(name);
+    if (typeof value === 'number' || (typeof value === 'string' && looksNumeric(value)))
+      counts.set(key, value);
+    else if (Array.isArray(value)) collectParts(value, key, counts);
+    else if (typeof value === 'object' && value !== null && depth < FLATTEN_DEPTH_MAX) {
+      collect(value, `${key}.`, depth + 1, counts);
+    }
+  }
+}
+
+/** Google's counts by modality and Bedrock's cache writes by lifetime come as lists. */
+function collectParts(parts: readonly Json[], key: string, counts: Map<string, unknown>): void {
+  for (const part of parts) {
+    if (typeof part !== 'object' || part === null || Array.isArray(part)) continue;
+    const name = part.modality ?? part.ttl;
+    const value = part.tokenCount ?? part.token_count ?? part.inputTokens ?? part.input_tokens;
+    if (typeof name !== 'string' || typeof value !== 'number') continue;
+    const path = `${key}.${name.toLowerCase()}`;
+    counts.set(path, ((counts.get(path) as number | undefined) ?? 0) + value);
+  }
+}
+
+function looksNumeric(text: string): boolean {
+  return /^\s*[+-]?(?:\d|nan\s*$|inf)/i.test(text);
+}
+
+function snakeCase(name: string): string {
+  return /[A-Z]/.test(name)
+    ? name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`).replace(/^_/, '')
+    : name;
+}
