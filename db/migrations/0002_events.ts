@@ -65,6 +65,10 @@ create table events (
   -- what is wrong with the counts as they came, e.g. a total that is not the sum of its parts
   usage_flags text[],
   usage_raw text check (length(usage_raw) <= 1024),
+  -- what decides between tellings of one call: how many classes this one told, and how it knew the biller
+  told_classes smallint not null,
+  biller_from_host boolean not null,
+  biller_span text,
   duration_ms bigint not null check (duration_ms between 0 and 1000000000),
   stop_reason text not null,
   blocked_rule_id text,

@@ -2,7 +2,8 @@ import type { Migration } from './migration.js';
 
 /**
  * Providers' bills: the raw file as it came (in chunks, each with its sha256), what was read from it row by row,
- * and where it came from. Rows of a source are never edited; a restated day comes with a newer source.
+ * and where it came from. Rows of a source are never edited; a restated day comes with a newer source. The file of an
+ * import that failed is removed: nothing of it is kept but why.
  */
 export const billing: Migration = {
   name: '0004_billing',
@@ -31,7 +32,10 @@ create table billing_sources (
   amount_usd numeric(24,12),
   period_start date,
   period_end date,
+  -- labels that no grammar knows: [{label, rows, amount_usd}]
   unparsed jsonb not null default '[]',
+  -- buckets that a later page of the same file told again
+  restated_buckets integer not null default 0,
   error_code text,
   error_message text,
   created_at timestamptz not null default now(),
@@ -53,9 +57,10 @@ create table billing_pages (
   sha256 text not null check (sha256 ~ '^[0-9a-f]{64}$'),
   body bytea not null,
   primary key (org_id, source_id, page_no),
-  foreign key (org_id, source_id) references billing_sources (org_id, id)
+  -- deferred: the chunks are stored while the file arrives, its row when the whole of it is known
+  foreign key (org_id, source_id) references billing_sources (org_id, id) deferrable initially deferred
 );
-select protect_tenant_table('billing_pages', 'select, insert');
+select protect_tenant_table('billing_pages', 'select, insert, delete');
 
 create table billing_rows (
   org_id uuid not null,
@@ -63,8 +68,11 @@ create table billing_rows (
   row_no bigint not null,
   -- cost rows carry money, usage rows carry quantities of the same consumption: never added to each other
   feed text not null check (feed in ('cost', 'usage')),
+  -- which usage report; '' on cost rows
+  report text not null,
   provider text not null,
   provider_account_id text not null,
+  -- UTC
   day date not null,
   period_start timestamptz not null,
   period_end timestamptz not null,
@@ -84,7 +92,6 @@ create table billing_rows (
   api_key text,
   quantity numeric(38,12),
   quantity_unit text,
-  requests bigint,
   -- the money that counts: billed, in USD; null on usage rows
   amount_usd numeric(24,12),
   list_amount_usd numeric(24,12),
@@ -92,29 +99,29 @@ create table billing_rows (
   net_amount_usd numeric(24,12),
   currency text,
   original_amount numeric(38,12),
-  source_rank smallint not null,
-  source_fetched_at timestamptz not null,
   check ((feed = 'cost') = (amount_usd is not null)),
   primary key (org_id, source_id, row_no),
   foreign key (org_id, source_id) references billing_sources (org_id, id)
 );
-create index billing_rows_by_day on billing_rows (org_id, provider, day, provider_account_id, feed);
+create index billing_rows_by_day on billing_rows (org_id, provider, day, source_id);
 select protect_tenant_table('billing_rows', 'select, insert');
 
--- One row for each day that a source covers, also where it bills nothing: which source counts is decided on these.
+-- One row for each day that a source covers, also where it bills nothing: which source counts is decided on these,
+-- for each (account, day, charge category, feed and report) exactly one (decisions.md 124).
 create table billing_days (
   org_id uuid not null,
   provider text not null,
   provider_account_id text not null,
   day date not null,
   feed text not null check (feed in ('cost', 'usage')),
+  report text not null,
   charge_category text not null,
   source_id uuid not null,
   source_rank smallint not null,
   source_fetched_at timestamptz not null,
   row_count bigint not null,
   amount_usd numeric(24,12) not null,
-  primary key (org_id, provider, provider_account_id, day, feed, charge_category, source_id),
+  primary key (org_id, provider, day, provider_account_id, feed, report, charge_category, source_id),
   foreign key (org_id, source_id) references billing_sources (org_id, id)
 );
 select protect_tenant_table('billing_days', 'select, insert');

@@ -34,14 +34,21 @@ create unique index gap_runs_open on gap_runs (org_id, period, provider) nulls n
 create index gap_runs_newest on gap_runs (org_id, created_at desc, id);
 select protect_tenant_table('gap_runs', 'select, insert, update');
 
+-- The provider-days of a run in their order: the workflow goes by the number and carries no data.
 create table gap_run_units (
   org_id uuid not null,
   run_id uuid not null,
+  ordinal integer not null,
   provider text not null,
   day date not null,
-  status text not null check (status in ('done', 'failed')),
+  status text not null default 'pending' check (status in ('pending', 'done', 'failed')),
   error_message text,
-  primary key (org_id, run_id, provider, day),
+  -- what the bill alone shows
+  rate_mismatches jsonb not null default '[]',
+  -- by account: which sources counted when the unit was matched
+  counted_sources jsonb not null default '{}',
+  primary key (org_id, run_id, ordinal),
+  unique (org_id, run_id, provider, day),
   foreign key (org_id, run_id) references gap_runs (org_id, id)
 );
 select protect_tenant_table('gap_run_units', 'select, insert, update, delete');
@@ -49,8 +56,11 @@ select protect_tenant_table('gap_run_units', 'select, insert, update, delete');
 create table gap_buckets (
   org_id uuid not null,
   run_id uuid not null,
+  -- hours stand beside the day that they sum to
+  width text not null check (width in ('day', 'hour')),
   bucket timestamptz not null,
   provider text not null,
+  -- '' where calls without an account are compared with the sum over all
   provider_account_id text not null,
   model text not null,
   match_status text not null check (match_status in ('matched', 'partial', 'unmatched')),
@@ -59,7 +69,7 @@ create table gap_buckets (
   visibility text not null check (visibility in ('V0', 'V1', 'V2', 'V3')),
   provisional boolean not null,
   flagged boolean not null,
-  -- why a gap is not flagged, or what the line is: not_yet_observed, not_observable, …
+  -- why a gap is not flagged, or what the line is (BUCKET_REASONS)
   reason text,
   gap_minutes integer,
   unobserved_minutes integer,
@@ -74,7 +84,7 @@ create table gap_buckets (
   -- class by class: quantities, amounts, rates, parts, and the waterfall of the link score in bits
   cells jsonb not null,
   waterfall jsonb not null,
-  primary key (org_id, run_id, bucket, provider, provider_account_id, model),
+  primary key (org_id, run_id, provider, provider_account_id, width, bucket, model),
   foreign key (org_id, run_id) references gap_runs (org_id, id)
 );
 select protect_tenant_table('gap_buckets', 'select, insert, update, delete');
@@ -85,10 +95,10 @@ create table gap_published (
   provider_account_id text not null,
   day date not null,
   run_id uuid not null,
-  -- what the run read of the bill for that day, to tell a restated day from a current one
-  billed_usd numeric(24,12) not null,
+  -- the sources that counted when the run read them: other ones count now where the day was restated since
+  counted_sources text not null,
   published_at timestamptz not null default now(),
-  primary key (org_id, provider, provider_account_id, day),
+  primary key (org_id, provider, day, provider_account_id),
   foreign key (org_id, run_id) references gap_runs (org_id, id)
 );
 select protect_tenant_table('gap_published', 'select, insert, update, delete');

@@ -45,6 +45,10 @@ export interface StoredEvent {
   outputAudio: number;
   contextBand: number;
   unmetered: boolean;
+  toldClasses: number;
+  billerFromHost: boolean;
+  /** The span that named the biller, where it was another one (spanText). */
+  billerSpan: string | null;
   serviceName: string;
   scopeName: string;
   costPico: Pico;
@@ -131,6 +135,9 @@ const INNER_COLUMNS = [
   'unmetered',
   'reported_cost_usd',
   'usage_raw',
+  'told_classes',
+  'biller_from_host',
+  'biller_span',
   'service_name',
   'scope_name',
 ] as const;
@@ -183,6 +190,9 @@ function fromEventRow(row: EventRow, withPayload: boolean): StoredEvent {
     outputAudio: row.output_audio,
     contextBand: row.context_band,
     unmetered: row.unmetered,
+    toldClasses: row.told_classes,
+    billerFromHost: row.biller_from_host,
+    billerSpan: row.biller_span,
     serviceName: row.service_name,
     scopeName: row.scope_name,
     costPico: row.cost_usd,

@@ -1,3 +1,4 @@
+import { identityBiller } from '../../domain/events/biller.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
@@ -99,6 +100,9 @@ const COLUMNS: readonly Column[] = [
     false,
     (e) => (e.call.preventedPico === null ? null : decimalFromPico(e.call.preventedPico)),
   ],
+  ['told_classes', 'int2', false, (e) => e.call.toldClasses],
+  ['biller_from_host', 'bool', false, (e) => e.call.billerFromHost],
+  ['biller_span', 'text', true, (e) => (e.call.billerSpan === null ? null : spanText(e.call.billerSpan))],
   ['service_name', 'text', true, (e) => e.call.serviceName],
   ['scope_name', 'text', true, (e) => e.call.scopeName],
 ];
@@ -208,7 +212,7 @@ function claimColumns(events: readonly StorableEvent[], links: readonly SpanLink
   );
   const none = links.map(() => null);
   return [
-    textArray([...owners.map((call) => call?.billedBy ?? null), ...none]),
+    textArray([...owners.map((call) => (call ? identityBiller(call) : null)), ...none]),
     textArray([...owners.map((call) => call?.responseId ?? null), ...none]),
     plainArray(spans.map((span) => span?.traceId ?? null)),
     plainArray(spans.map((span) => (span ? spanNumber(span.spanId) : null))),
@@ -277,6 +281,7 @@ const FIXED_COLUMNS = new Set([
   'api_key_id',
   'service_name',
   'scope_name',
+  'told_classes',
 ]);
 const COMPLETED_COLUMNS = COLUMNS.filter(([name]) => !FIXED_COLUMNS.has(name));
 
@@ -309,4 +314,15 @@ export function priceOf(call: CallRecord, prices: PriceBook): CallPrice {
     isBatch: call.isBatch,
     serviceTier: call.serviceTier,
   });
+}
+
+/** A span as one text, for the rare event whose biller another span named. */
+export function spanText(span: SpanLink): string {
+  return [span.traceId, span.spanId, span.parentSpanId ?? ''].join(' ');
+}
+
+/** The span behind `spanText`. */
+export function spanOfText(text: string): SpanLink {
+  const [traceId = '', spanId = '', parentSpanId = ''] = text.split(' ');
+  return { traceId, spanId, parentSpanId: parentSpanId === '' ? null : parentSpanId };
 }

@@ -1,5 +1,8 @@
+import { identityBiller } from '../../domain/events/biller.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
 import { resolveCalls } from '../../domain/events/resolveCalls.js';
+import { SpanTree } from '../../domain/events/spanTree.js';
+import { mergeTellings } from '../../domain/events/telling.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Biller, Provider } from '../../domain/providers.js';
@@ -7,8 +10,17 @@ import type { Database } from '../client.js';
 import { OrgDb, unscoped } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
 import { listEventsById, type StoredEvent } from './events.js';
-import { hasClaim, priceOf, type StorableEvent, type StoreResult, spanNumber } from './ingest.js';
+import { hasClaim, priceOf, type StorableEvent, type StoreResult, spanNumber, spanOfText } from './ingest.js';
 import { completeEvent, supersedeEvent } from './revisions.js';
+
+interface SpanRow {
+  trace_id: string | null;
+  span_id: string | null;
+  parent_span_id: string | null;
+  event_id: string | null;
+}
+
+const SPAN_COLUMNS = 'trace_id, to_hex(span_id) as span_id, to_hex(parent_span_id) as parent_span_id';
 
 /**
  * Decides, for the events of a batch whose claim another event holds, which of the two is the call: the same
@@ -27,7 +39,7 @@ export async function settleTellings(
     await claimSpan(orgDb, event);
     if (event.supersededBy !== null) continue;
     const holder = await findHolder(orgDb, event);
-    if (holder && holder.id !== event.id) await settlePair(orgDb, holder, event, prices);
+    if (holder && holder.event.id !== event.id) await settlePair(orgDb, holder, event, prices);
   }
 }
 
@@ -47,17 +59,31 @@ async function claimSpan(orgDb: OrgDb, event: StorableEvent): Promise<void> {
   );
 }
 
-/** The live event behind the claim that this event lost. */
-async function findHolder(orgDb: OrgDb, event: StorableEvent): Promise<StoredEvent | undefined> {
-  const { trace, billedBy, responseId } = event.call;
-  const rows = await orgDb.rows<{ event_id: string }>(
-    `select event_id from call_spans where org_id = $1 and event_id is not null
+interface Holder {
+  event: StoredEvent;
+  trace: SpanLink | null;
+}
+
+/** The live event behind the claim that this event lost, with its place in its trace. */
+async function findHolder(orgDb: OrgDb, event: StorableEvent): Promise<Holder | undefined> {
+  const { trace, responseId } = event.call;
+  const rows = await orgDb.rows<SpanRow>(
+    `select event_id, ${SPAN_COLUMNS} from call_spans where org_id = $1 and event_id is not null and event_id <> $6::uuid
        and ((biller = $2 and response_id = $3) or (trace_id = $4::uuid and span_id = $5))
-     order by response_id nulls last limit 2`,
-    [orgDb.orgId, billedBy, responseId, trace?.traceId ?? null, trace ? spanNumber(trace.spanId) : null],
+     order by response_id nulls last limit 1`,
+    [
+      orgDb.orgId,
+      identityBiller(event.call),
+      responseId,
+      trace?.traceId ?? null,
+      trace ? spanNumber(trace.spanId) : null,
+      event.id,
+    ],
   );
-  const id = rows.find((row) => row.event_id !== event.id)?.event_id;
-  return id === undefined ? undefined : findLive(orgDb, id);
+  const row = rows[0];
+  if (!row?.event_id) return undefined;
+  const live = await findLive(orgDb, row.event_id);
+  return live && { event: live, trace: live.id === row.event_id ? linkOf(row) : null };
 }
 
 /** Tellings that stood for one another in turn; more would be a circle. */
@@ -75,35 +101,22 @@ async function findLive(orgDb: OrgDb, id: string): Promise<StoredEvent | undefin
 
 async function settlePair(
   orgDb: OrgDb,
-  holder: StoredEvent,
+  holder: Holder,
   event: StorableEvent,
   prices: PriceBook,
 ): Promise<void> {
-  const held = callOfStored(holder, null);
-  // Both are known to tell of one call, so they are compared as if they named one response.
-  const shared = event.call.responseId ?? event.id;
-  const [first, second] = resolveCalls(
-    [
-      { ...held, responseId: shared, billedBy: event.call.billedBy },
-      { ...event.call, responseId: shared },
-    ],
-    [],
-  );
-  if (!first || !second) return;
-  const holderWins = second.supersededBy !== null;
-  const winner = holderWins
-    ? { ...first.call, responseId: held.responseId }
-    : { ...second.call, responseId: event.call.responseId };
-  await applyPair(
-    orgDb,
-    holderWins ? placeOf(holder) : placeOfNew(event),
-    holderWins ? placeOfNew(event) : placeOf(holder),
-    {
-      ...(holderWins
-        ? storableOf(holder, winner, prices)
-        : { ...event, call: winner, price: priceOf(winner, prices) }),
-    },
-  );
+  const held = callOfStored(holder.event, holder.trace);
+  const tree = new SpanTree([held.trace, event.call.trace].filter((link) => link !== null));
+  const { winner, call } = mergeTellings(held, event.call, tree);
+  if (winner === 'live') {
+    await applyPair(orgDb, placeOf(holder.event), placeOfNew(event), storableOf(holder.event, call, prices));
+  } else {
+    await applyPair(orgDb, placeOfNew(event), placeOf(holder.event), {
+      ...event,
+      call,
+      price: priceOf(call, prices),
+    });
+  }
 }
 
 interface Place {
@@ -139,7 +152,9 @@ export function callOfStored(event: StoredEvent, trace: SpanLink | null): CallRe
     kind: event.kind,
     provider: event.provider as Provider,
     billedBy: event.billedBy as Biller,
-    billerFromHost: false,
+    billerFromHost: event.billerFromHost,
+    billerSpan: event.billerSpan === null ? null : spanOfText(event.billerSpan),
+    toldClasses: event.toldClasses,
     model: event.model,
     responseModel: event.responseModel,
     startMicros: event.timestampMicros,
@@ -222,13 +237,6 @@ function storableOf(event: StoredEvent, call: CallRecord, prices: PriceBook): St
 /** Traces of one sweep: bounds its memory. */
 const SWEEP_TRACES_MAX = 5_000;
 
-interface SpanRow {
-  trace_id: string;
-  span_id: string;
-  parent_span_id: string | null;
-  event_id: string | null;
-}
-
 /**
  * Finds spans of one call that arrived in different requests, one an ancestor of the other: looks at the traces that
  * got spans since the last sweep. Runs every few seconds; sweeping twice changes nothing. Returns the events that
@@ -273,7 +281,7 @@ async function listTouchedTraces(database: Database) {
 
 async function resolveTraces(orgDb: OrgDb, traces: readonly string[], prices: PriceBook): Promise<number> {
   const spans = await orgDb.rows<SpanRow>(
-    `select trace_id, to_hex(span_id) as span_id, to_hex(parent_span_id) as parent_span_id, event_id from call_spans
+    `select event_id, ${SPAN_COLUMNS} from call_spans
      where org_id = $1 and trace_id in (
        select trace_id from call_spans where org_id = $1 and trace_id = any($2::uuid[])
        group by trace_id having count(distinct event_id) > 1)`,
@@ -293,21 +301,23 @@ async function resolveTraces(orgDb: OrgDb, traces: readonly string[], prices: Pr
     if (event) {
       live.push(event);
       calls.push(callOfStored(event, link));
-    } else links.push(link);
+    } else if (link) links.push(link);
   }
+  const resolved = resolveCalls(calls, links);
   let superseded = 0;
-  for (const [index, { supersededBy }] of resolveCalls(calls, links).entries()) {
-    if (supersededBy === null) continue;
-    const loser = live[index] as StoredEvent;
-    const winner = live[supersededBy] as StoredEvent;
-    const completed = resolveCalls(calls, links)[supersededBy]?.call as CallRecord;
-    await applyPair(orgDb, placeOf(winner), placeOf(loser), storableOf(winner, completed, prices));
+  for (const [index, { supersededBy }] of resolved.entries()) {
+    const loser = live[index];
+    const winner = supersededBy === null ? undefined : live[supersededBy];
+    const completed = supersededBy === null ? undefined : resolved[supersededBy];
+    if (!loser || !winner || !completed || loser.id === winner.id) continue;
+    await applyPair(orgDb, placeOf(winner), placeOf(loser), storableOf(winner, completed.call, prices));
     superseded += 1;
   }
   return superseded;
 }
 
-function linkOf(span: SpanRow): SpanLink {
+function linkOf(span: SpanRow): SpanLink | null {
+  if (span.trace_id === null || span.span_id === null) return null;
   const hex = (id: string) => id.padStart(16, '0');
   return {
     traceId: span.trace_id.replaceAll('-', ''),

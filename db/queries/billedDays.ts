@@ -1,0 +1,236 @@
+import type { BilledClass } from '../../domain/billing/billedRow.js';
+import { type BillingFormat, factsOfFormat } from '../../domain/billing/sources.js';
+import type { Pico } from '../../domain/money.js';
+import type { Provider } from '../../domain/providers.js';
+import type { BilledCell, CoveredAccount, UsageCell } from '../../domain/reconciliation/cells.js';
+import type { OrgDb } from '../orgDb.js';
+import { countedSourcesSql } from './billingRows.js';
+
+interface DayScope {
+  provider: Provider;
+  day: string;
+}
+
+const ONE_DAY = `d.org_id = $1 and d.provider = $2 and d.day = $3`;
+
+interface BilledCellRow {
+  account: string;
+  format: BillingFormat;
+  line_item: string;
+  model: string | null;
+  token_class: BilledClass;
+  service_tier: string;
+  is_batch: boolean | null;
+  long_context: boolean | null;
+  region: string | null;
+  observable: boolean;
+  row_count: number;
+  quantity: bigint | null;
+  amount_usd: Pico;
+}
+
+/** Money billed as usage on one day, of the sources that count, added up by meter. Work grows with the day's rows. */
+export async function listBilledCells(orgDb: OrgDb, scope: DayScope): Promise<BilledCell[]> {
+  const rows = await orgDb.rows<BilledCellRow>(
+    `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed = 'cost' and d.charge_category = 'usage'`)})
+     select r.provider_account_id as account, s.format,
+       case when r.model is null or not r.observable then r.line_item else '' end as line_item,
+       r.model, r.token_class, r.service_tier, r.is_batch, r.long_context, r.region, r.observable, count(*)::bigint as row_count,
+       case when bool_and(r.quantity is not null) then sum(r.quantity) end as quantity, sum(r.amount_usd) as amount_usd
+     from counted c
+     join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = $3 and r.source_id = c.source_id
+       and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
+     join billing_sources s on s.org_id = $1 and s.id = c.source_id
+     group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 order by 1, 3, 4, 5, 6, 7, 8, 9`,
+    [orgDb.orgId, scope.provider, scope.day],
+  );
+  return rows.map((row) => ({
+    accountId: row.account,
+    lineItem: row.line_item,
+    model: row.model,
+    tokenClass: row.token_class,
+    serviceTier: row.service_tier,
+    isBatch: row.is_batch,
+    longContext: row.long_context,
+    region: row.region,
+    observable: row.observable,
+    rowCount: row.row_count,
+    quantity: row.quantity,
+    amountPico: row.amount_usd,
+    roundingPico: factsOfFormat(row.format).roundingPico,
+  }));
+}
+
+interface UsageCellRow {
+  account: string;
+  model: string | null;
+  token_class: BilledClass;
+  service_tier: string;
+  is_batch: boolean | null;
+  long_context: boolean | null;
+  region: string | null;
+  hour: bigint | null;
+  quantity: bigint;
+}
+
+/** The provider's own usage report of one day, of the sources that count, by hour where it is that fine. */
+export async function listUsageCells(orgDb: OrgDb, scope: DayScope): Promise<UsageCell[]> {
+  const rows = await orgDb.rows<UsageCellRow>(
+    `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed = 'usage'`)})
+     select r.provider_account_id as account, r.model, r.token_class, r.service_tier, r.is_batch, r.long_context, r.region,
+       case when r.period_end - r.period_start <= interval '1 hour' then date_trunc('hour', r.period_start, 'UTC') end as hour,
+       sum(r.quantity) as quantity
+     from counted c
+     join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = $3 and r.source_id = c.source_id
+       and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
+     where r.quantity is not null
+     group by 1, 2, 3, 4, 5, 6, 7, 8 order by 1, 2, 3, 4, 5, 6, 7, 8`,
+    [orgDb.orgId, scope.provider, scope.day],
+  );
+  return rows.map((row) => ({
+    accountId: row.account,
+    model: row.model,
+    tokenClass: row.token_class,
+    serviceTier: row.service_tier,
+    isBatch: row.is_batch,
+    longContext: row.long_context,
+    region: row.region,
+    quantity: row.quantity,
+    hourMicros: row.hour,
+  }));
+}
+
+/** An account that a bill covers on a day, with what tells whether the bill has changed since. */
+export interface BilledAccount extends CoveredAccount {
+  /** Names every source that counts for the day: another text means that the day was restated. */
+  countedSources: string;
+}
+
+interface BilledAccountRow {
+  account: string;
+  format: BillingFormat;
+  fetched_at: bigint;
+  counted_sources: string;
+}
+
+/** Text that names the sources in force of one account's day, over rows of `counted`. */
+export const COUNTED_SOURCES_TEXT = `md5(string_agg(feed || '/' || report || '/' || charge_category || '=' || source_id, ',' order by feed, report, charge_category))`;
+
+/** The accounts whose cost feed covers the day. */
+export async function listBilledAccounts(orgDb: OrgDb, scope: DayScope): Promise<BilledAccount[]> {
+  const rows = await orgDb.rows<BilledAccountRow>(
+    `with counted as (${countedSourcesSql(ONE_DAY)}),
+     keys as (select provider_account_id, ${COUNTED_SOURCES_TEXT} as counted_sources from counted group by 1)
+     select c.provider_account_id as account, s.format, c.source_fetched_at as fetched_at, k.counted_sources
+     from counted c join keys k using (provider_account_id) join billing_sources s on s.org_id = $1 and s.id = c.source_id
+     where c.feed = 'cost' and c.charge_category = 'usage' order by 1`,
+    [orgDb.orgId, scope.provider, scope.day],
+  );
+  return rows.map((row) => ({
+    accountId: row.account,
+    fetchedAtMicros: row.fetched_at,
+    provisionalDays: factsOfFormat(row.format).provisionalDays,
+    countedSources: row.counted_sources,
+  }));
+}
+
+/** Provider-days with a bill in a half-open window of days, in the order in which a run takes them. */
+export async function listBilledProviderDays(
+  orgDb: OrgDb,
+  window: { provider: string | null; fromDay: string; toDay: string },
+): Promise<DayScope[]> {
+  return orgDb.rows<DayScope>(
+    `select distinct provider, day from billing_days
+     where org_id = $1 and ($2::text is null or provider = $2) and day >= $3 and day < $4 and feed = 'cost'
+     order by provider, day`,
+    [orgDb.orgId, window.provider, window.fromDay, window.toDay],
+  );
+}
+
+/** Two copies of a day's bill that do not say the same. */
+export interface SourceDifference {
+  provider: string;
+  accountId: string;
+  day: string;
+  chargeCategory: string;
+  countedSourceId: string;
+  countedPico: Pico;
+  otherSourceId: string;
+  otherPico: Pico;
+}
+
+interface SourceDifferenceRow {
+  provider: string;
+  account: string;
+  day: string;
+  charge_category: string;
+  counted_source: string;
+  counted_usd: Pico;
+  other_source: string;
+  other_usd: Pico;
+}
+
+/** Days on which a copy that does not count says another amount than the one that counts. */
+export async function listSourceDifferences(
+  orgDb: OrgDb,
+  window: { provider: string | null; fromDay: string; toDay: string; limit: number },
+): Promise<SourceDifference[]> {
+  const rows = await orgDb.rows<SourceDifferenceRow>(
+    `with counted as (${countedSourcesSql(
+      `d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4 and d.feed = 'cost'`,
+    )})
+     select o.provider, o.provider_account_id as account, o.day, o.charge_category, c.source_id as counted_source,
+       c.amount_usd as counted_usd, o.source_id as other_source, o.amount_usd as other_usd
+     from billing_days o
+     join counted c on c.provider = o.provider and c.day = o.day and c.provider_account_id = o.provider_account_id
+       and c.feed = o.feed and c.report = o.report and c.charge_category = o.charge_category
+     where o.org_id = $1 and o.source_id <> c.source_id and o.amount_usd <> c.amount_usd and o.day >= $3 and o.day < $4
+     order by o.day desc, o.provider, o.provider_account_id, o.charge_category, o.source_id limit $5`,
+    [orgDb.orgId, window.provider, window.fromDay, window.toDay, window.limit],
+  );
+  return rows.map((row) => ({
+    provider: row.provider,
+    accountId: row.account,
+    day: row.day,
+    chargeCategory: row.charge_category,
+    countedSourceId: row.counted_source,
+    countedPico: row.counted_usd,
+    otherSourceId: row.other_source,
+    otherPico: row.other_usd,
+  }));
+}
+
+/** What an account was billed on a day in one category, of the sources that count. */
+export interface BilledTotal {
+  provider: string;
+  accountId: string;
+  day: string;
+  chargeCategory: string;
+  amountPico: Pico;
+}
+
+/** Billed totals by account, day and category in a half-open window of days. */
+export async function listBilledTotals(
+  orgDb: OrgDb,
+  window: { provider: string | null; fromDay: string; toDay: string },
+): Promise<BilledTotal[]> {
+  const rows = await orgDb.rows<{
+    provider: string;
+    account: string;
+    day: string;
+    charge_category: string;
+    amount_usd: Pico;
+  }>(
+    `select provider, provider_account_id as account, day, charge_category, sum(amount_usd) as amount_usd
+     from (${countedSourcesSql(`d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4 and d.feed = 'cost'`)}) counted
+     group by 1, 2, 3, 4 order by 1, 3, 2, 4`,
+    [orgDb.orgId, window.provider, window.fromDay, window.toDay],
+  );
+  return rows.map((row) => ({
+    provider: row.provider,
+    accountId: row.account,
+    day: row.day,
+    chargeCategory: row.charge_category,
+    amountPico: row.amount_usd,
+  }));
+}

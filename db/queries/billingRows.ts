@@ -1,0 +1,110 @@
+import type { BilledRow, ChargeCategory, Feed } from '../../domain/billing/billedRow.js';
+import { decimalFromPico, type Pico } from '../../domain/money.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { Provider } from '../../domain/providers.js';
+import type { OrgDb } from '../orgDb.js';
+import { plainArray, textArray } from '../pgArray.js';
+
+type Column = readonly [
+  name: string,
+  type: string,
+  quoted: boolean,
+  of: (row: BilledRow) => string | boolean | null,
+];
+
+const decimal = (value: bigint | null) => (value === null ? null : decimalFromPico(value));
+
+/** The columns that come from the file, in the order of the statement's parameters. */
+const COLUMNS: readonly Column[] = [
+  ['feed', 'text', true, (row) => row.feed],
+  ['report', 'text', true, (row) => row.report],
+  ['provider_account_id', 'text', true, (row) => row.account],
+  ['day', 'date', false, (row) => row.day],
+  ['period_start', 'timestamptz', true, (row) => isoFromMicros(row.periodStartMicros)],
+  ['period_end', 'timestamptz', true, (row) => isoFromMicros(row.periodEndMicros)],
+  ['charge_category', 'text', true, (row) => row.chargeCategory],
+  ['line_item', 'text', true, (row) => row.lineItem],
+  ['observable', 'bool', false, (row) => row.observable],
+  ['model', 'text', true, (row) => row.model],
+  ['token_class', 'text', true, (row) => row.tokenClass],
+  ['service_tier', 'text', true, (row) => row.serviceTier],
+  ['is_batch', 'bool', false, (row) => row.isBatch],
+  ['long_context', 'bool', false, (row) => row.longContext],
+  ['region', 'text', true, (row) => row.region],
+  ['project', 'text', true, (row) => row.project],
+  ['api_key', 'text', true, (row) => row.apiKey],
+  ['quantity', 'numeric', false, (row) => decimal(row.quantity)],
+  ['quantity_unit', 'text', true, (row) => row.quantityUnit],
+  ['amount_usd', 'numeric', false, (row) => decimal(row.amountPico)],
+  ['currency', 'text', true, (row) => row.currency],
+  ['original_amount', 'numeric', false, (row) => decimal(row.originalAmount)],
+];
+
+const NAMES = COLUMNS.map(([name]) => name).join(', ');
+const INSERT_ROWS = `
+insert into billing_rows (org_id, source_id, provider, row_no, ${NAMES})
+select $1::uuid, $2::uuid, $3::text, $4::bigint + ordinality, ${NAMES}
+from unnest(${COLUMNS.map(([, type], at) => `$${at + 5}::${type}[]`).join(', ')}) with ordinality as t(${NAMES}, ordinality)`;
+
+/** Stores rows of one source; the first gets the number `firstRowNo`. Every row must name its account. */
+export async function insertBillingRows(
+  orgDb: OrgDb,
+  source: { id: string; provider: Provider; firstRowNo: number },
+  rows: readonly BilledRow[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  const columns = COLUMNS.map(([, , quoted, of]) => {
+    const values = rows.map(of);
+    return quoted ? textArray(values as (string | null)[]) : plainArray(values);
+  });
+  await orgDb.run(INSERT_ROWS, [orgDb.orgId, source.id, source.provider, source.firstRowNo - 1, ...columns]);
+}
+
+/** A day that a source covers in one category, with what it sums to. */
+export interface BillingDay {
+  accountId: string;
+  day: string;
+  feed: Feed;
+  report: string;
+  chargeCategory: ChargeCategory;
+  rowCount: number;
+  amountPico: Pico;
+}
+
+/** Stores what a source covers. */
+export async function insertBillingDays(
+  orgDb: OrgDb,
+  source: { id: string; provider: Provider; rank: number; fetchedAtMicros: bigint },
+  days: readonly BillingDay[],
+): Promise<void> {
+  if (days.length === 0) return;
+  await orgDb.run(
+    `insert into billing_days (org_id, source_id, provider, source_rank, source_fetched_at, provider_account_id, day, feed, report, charge_category, row_count, amount_usd)
+     select $1::uuid, $2::uuid, $3::text, $4::smallint, $5::timestamptz, d.* from unnest($6::text[], $7::date[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::numeric[]) d`,
+    [
+      orgDb.orgId,
+      source.id,
+      source.provider,
+      source.rank,
+      isoFromMicros(source.fetchedAtMicros),
+      textArray(days.map((day) => day.accountId)),
+      plainArray(days.map((day) => day.day)),
+      textArray(days.map((day) => day.feed)),
+      textArray(days.map((day) => day.report)),
+      textArray(days.map((day) => day.chargeCategory)),
+      plainArray(days.map((day) => day.rowCount)),
+      plainArray(days.map((day) => decimalFromPico(day.amountPico))),
+    ],
+  );
+}
+
+/**
+ * SQL of the sources that count: for each (account, day, feed, report, category) the one of the highest rank, then the
+ * newest (decisions.md 124). `where` narrows billing_days, which is named d.
+ */
+export function countedSourcesSql(where: string): string {
+  return `select distinct on (d.provider, d.day, d.provider_account_id, d.feed, d.report, d.charge_category)
+    d.provider, d.day, d.provider_account_id, d.feed, d.report, d.charge_category, d.source_id, d.source_fetched_at, d.amount_usd
+  from billing_days d where ${where}
+  order by d.provider, d.day, d.provider_account_id, d.feed, d.report, d.charge_category, d.source_rank desc, d.source_fetched_at desc, d.source_id desc`;
+}

@@ -1,0 +1,274 @@
+import type { GapPeriod } from '../../domain/period.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { MergedMismatch } from '../../domain/reconciliation/mergeMismatches.js';
+import type { RunStatus } from '../../domain/runs.js';
+import type { OrgDb } from '../orgDb.js';
+
+/** A gap run as it is stored. */
+export interface GapRun {
+  id: string;
+  period: GapPeriod;
+  /** Null: all providers that have bills. */
+  provider: string | null;
+  status: RunStatus;
+  stage: string;
+  windowStartMicros: bigint;
+  windowEndMicros: bigint;
+  doneUnits: number;
+  totalUnits: number;
+  result: GapRunResult | null;
+  errorCode: string | null;
+  errorMessage: string | null;
+  createdAtMicros: bigint;
+  startedAtMicros: bigint | null;
+  finishedAtMicros: bigint | null;
+}
+
+/** What a run's answer carries besides its buckets. */
+export interface GapRunResult {
+  total: number;
+  flagged: number;
+  reason?: 'no_billing_data';
+  rate_mismatches: MergedMismatch[];
+  /** All of them; the list is cut. */
+  rate_mismatch_count: number;
+  source_differences: {
+    provider: string;
+    provider_account_id: string;
+    day: string;
+    charge_category: string;
+    counted_import_id: string;
+    counted_usd: string;
+    other_import_id: string;
+    other_usd: string;
+  }[];
+  failed_units: { provider: string; day: string; message: string }[];
+}
+
+interface GapRunRow {
+  id: string;
+  period: GapPeriod;
+  provider: string | null;
+  status: RunStatus;
+  stage: string;
+  window_start: bigint;
+  window_end: bigint;
+  done_units: number;
+  total_units: number;
+  result: GapRunResult | null;
+  error_code: string | null;
+  error_message: string | null;
+  created_at: bigint;
+  started_at: bigint | null;
+  finished_at: bigint | null;
+}
+
+const COLUMNS =
+  'id, period, provider, status, stage, window_start, window_end, done_units, total_units, result, error_code, error_message, created_at, started_at, finished_at';
+
+function fromGapRunRow(row: GapRunRow): GapRun {
+  return {
+    id: row.id,
+    period: row.period,
+    provider: row.provider,
+    status: row.status,
+    stage: row.stage,
+    windowStartMicros: row.window_start,
+    windowEndMicros: row.window_end,
+    doneUnits: row.done_units,
+    totalUnits: row.total_units,
+    result: row.result,
+    errorCode: row.error_code,
+    errorMessage: row.error_message,
+    createdAtMicros: row.created_at,
+    startedAtMicros: row.started_at,
+    finishedAtMicros: row.finished_at,
+  };
+}
+
+export interface NewGapRun {
+  id: string;
+  period: GapPeriod;
+  provider: string | null;
+  windowStartMicros: bigint;
+  windowEndMicros: bigint;
+}
+
+/** Stores a queued run; undefined when one of the same period and provider is open, which the unique index decides. */
+export async function insertGapRun(orgDb: OrgDb, run: NewGapRun): Promise<GapRun | undefined> {
+  const rows = await orgDb.rows<GapRunRow>(
+    `insert into gap_runs (org_id, id, period, provider, status, window_start, window_end)
+     values ($1, $2, $3, $4, 'queued', $5, $6)
+     on conflict (org_id, period, provider) where status in ('queued', 'running') do nothing returning ${COLUMNS}`,
+    [
+      orgDb.orgId,
+      run.id,
+      run.period,
+      run.provider,
+      isoFromMicros(run.windowStartMicros),
+      isoFromMicros(run.windowEndMicros),
+    ],
+  );
+  return rows[0] && fromGapRunRow(rows[0]);
+}
+
+export async function findOpenGapRun(
+  orgDb: OrgDb,
+  period: GapPeriod,
+  provider: string | null,
+): Promise<GapRun | undefined> {
+  const rows = await orgDb.rows<GapRunRow>(
+    `select ${COLUMNS} from gap_runs
+     where org_id = $1 and period = $2 and provider is not distinct from $3 and status in ('queued', 'running')`,
+    [orgDb.orgId, period, provider],
+  );
+  return rows[0] && fromGapRunRow(rows[0]);
+}
+
+export async function findGapRun(orgDb: OrgDb, id: string): Promise<GapRun | undefined> {
+  const rows = await orgDb.rows<GapRunRow>(`select ${COLUMNS} from gap_runs where org_id = $1 and id = $2`, [
+    orgDb.orgId,
+    id,
+  ]);
+  return rows[0] && fromGapRunRow(rows[0]);
+}
+
+/** Runs, newest first. */
+export async function listGapRuns(
+  orgDb: OrgDb,
+  page: { provider: string | undefined; status: RunStatus | undefined; limit: number; offset: number },
+): Promise<GapRun[]> {
+  const rows = await orgDb.rows<GapRunRow>(
+    `select ${COLUMNS} from gap_runs
+     where org_id = $1 and ($2::text is null or provider = $2) and ($3::text is null or status = $3)
+     order by created_at desc, id desc limit $4 offset $5`,
+    [orgDb.orgId, page.provider ?? null, page.status ?? null, page.limit, page.offset],
+  );
+  return rows.map(fromGapRunRow);
+}
+
+/** Open runs of the organization: a limit on how many work at once is held against it. */
+export async function countOpenGapRuns(orgDb: OrgDb): Promise<number> {
+  const rows = await orgDb.rows<{ count: number }>(
+    `select count(*)::bigint as count from gap_runs where org_id = $1 and status in ('queued', 'running')`,
+    [orgDb.orgId],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/**
+ * Asks a run to stop: a queued one ends at once, a running one when its workflow hears of it. Undefined when it has
+ * ended already.
+ */
+export async function requestGapRunCancel(orgDb: OrgDb, id: string): Promise<GapRun | undefined> {
+  const rows = await orgDb.rows<GapRunRow>(
+    `update gap_runs set cancel_requested_at = coalesce(cancel_requested_at, now()),
+       status = case when status = 'queued' then 'cancelled' else status end,
+       stage = case when status = 'queued' then 'cancelled' else 'cancelling' end,
+       finished_at = case when status = 'queued' then now() end
+     where org_id = $1 and id = $2 and status in ('queued', 'running') returning ${COLUMNS}`,
+    [orgDb.orgId, id],
+  );
+  return rows[0] && fromGapRunRow(rows[0]);
+}
+
+/** Marks a run as taken up by its workflow; undefined when it has ended, also when it was cancelled before it began. */
+export async function markGapRunRunning(orgDb: OrgDb, id: string): Promise<GapRun | undefined> {
+  const rows = await orgDb.rows<GapRunRow>(
+    `update gap_runs set status = 'running', stage = 'planning', started_at = coalesce(started_at, now()), heartbeat_at = now()
+     where org_id = $1 and id = $2 and status in ('queued', 'running') returning ${COLUMNS}`,
+    [orgDb.orgId, id],
+  );
+  return rows[0] && fromGapRunRow(rows[0]);
+}
+
+export interface GapRunUnit {
+  ordinal: number;
+  provider: string;
+  day: string;
+}
+
+/** Stores a run's units in their order; a repeat changes nothing. Returns how many the run has. */
+export async function insertGapRunUnits(
+  orgDb: OrgDb,
+  runId: string,
+  units: readonly { provider: string; day: string }[],
+): Promise<number> {
+  return orgDb.transaction(async (inside) => {
+    await inside.run(
+      `insert into gap_run_units (org_id, run_id, ordinal, provider, day)
+       select $1::uuid, $2::uuid, ordinality - 1, provider, day
+       from unnest($3::text[], $4::date[]) with ordinality as u(provider, day, ordinality)
+       where not exists (select from gap_run_units where org_id = $1::uuid and run_id = $2::uuid)`,
+      [inside.orgId, runId, units.map((unit) => unit.provider), units.map((unit) => unit.day)],
+    );
+    const rows = await inside.rows<{ total_units: number }>(
+      `update gap_runs set stage = 'matching', heartbeat_at = now(),
+         total_units = (select count(*) from gap_run_units u where u.org_id = $1 and u.run_id = $2)
+       where org_id = $1 and id = $2 returning total_units`,
+      [inside.orgId, runId],
+    );
+    return rows[0]?.total_units ?? 0;
+  });
+}
+
+export async function findGapRunUnit(
+  orgDb: OrgDb,
+  runId: string,
+  ordinal: number,
+): Promise<(GapRunUnit & { status: string }) | undefined> {
+  const rows = await orgDb.rows<GapRunUnit & { status: string }>(
+    'select ordinal, provider, day, status from gap_run_units where org_id = $1 and run_id = $2 and ordinal = $3',
+    [orgDb.orgId, runId, ordinal],
+  );
+  return rows[0];
+}
+
+/** Notes that a unit failed for good. */
+export async function failGapRunUnit(
+  orgDb: OrgDb,
+  runId: string,
+  ordinal: number,
+  message: string,
+): Promise<void> {
+  await orgDb.transaction(async (inside) => {
+    await inside.run(
+      `update gap_run_units set status = 'failed', error_message = $4 where org_id = $1 and run_id = $2 and ordinal = $3 and status <> 'done'`,
+      [inside.orgId, runId, ordinal, message.slice(0, 1_000)],
+    );
+    await countGapRunUnits(inside, runId);
+  });
+}
+
+/** Sets the run's progress from its units, so that it is right however often a unit was repeated. */
+export async function countGapRunUnits(orgDb: OrgDb, runId: string): Promise<void> {
+  await orgDb.run(
+    `update gap_runs set heartbeat_at = now(),
+       done_units = (select count(*) from gap_run_units u where u.org_id = $1 and u.run_id = $2 and u.status <> 'pending')
+     where org_id = $1 and id = $2`,
+    [orgDb.orgId, runId],
+  );
+}
+
+export interface GapRunEnd {
+  status: 'succeeded' | 'partial' | 'failed' | 'cancelled';
+  result?: GapRunResult;
+  error?: { code: string; message: string };
+}
+
+/** Ends a run, once. False when it had ended before. */
+export async function endGapRun(orgDb: OrgDb, id: string, end: GapRunEnd): Promise<boolean> {
+  const changed = await orgDb.run(
+    `update gap_runs set status = $3, stage = $3, result = coalesce($4::jsonb, result), error_code = $5, error_message = $6, finished_at = now()
+     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
+    [
+      orgDb.orgId,
+      id,
+      end.status,
+      end.result === undefined ? null : JSON.stringify(end.result),
+      end.error?.code ?? null,
+      end.error?.message.slice(0, 2_000) ?? null,
+    ],
+  );
+  return changed === 1;
+}

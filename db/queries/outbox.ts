@@ -1,0 +1,143 @@
+import type { Database } from '../client.js';
+import { type OrgDb, unscoped } from '../orgDb.js';
+
+export const OUTBOX_KINDS = ['gap_run.start', 'gap_run.cancel', 'billing_import.start'] as const;
+export type OutboxKind = (typeof OUTBOX_KINDS)[number];
+
+/** Something that a workflow has to be told, written in the transaction of the row that it follows. */
+export interface OutboxMessage {
+  orgId: string;
+  id: number;
+  kind: OutboxKind;
+  /** uuid of what it is about. */
+  subjectId: string;
+  /** This delivery included. */
+  attempts: number;
+}
+
+/** Writes a message; call it in the transaction of the row that it follows. */
+export async function insertOutboxMessage(orgDb: OrgDb, kind: OutboxKind, subjectId: string): Promise<void> {
+  await orgDb.run('insert into outbox (org_id, kind, subject_id) values ($1, $2, $3)', [
+    orgDb.orgId,
+    kind,
+    subjectId,
+  ]);
+}
+
+const WHY = 'the dispatcher delivers the messages of every organization';
+
+/**
+ * Takes due messages under a lease, in one committed transaction, so that two dispatchers never hold the same one and
+ * a killed one's come back when the lease ends.
+ */
+export async function claimOutboxMessages(
+  database: Database,
+  limit: number,
+  leaseSeconds: number,
+): Promise<OutboxMessage[]> {
+  const rows = await unscoped(database, WHY, (system) =>
+    system.rows<{ org_id: string; id: number; kind: OutboxKind; subject_id: string; attempts: number }>(
+      `update outbox o set attempts = o.attempts + 1, next_attempt_at = now() + make_interval(secs => $2)
+       from (select org_id, id from outbox
+             where dispatched_at is null and dead_at is null and next_attempt_at <= now()
+             order by next_attempt_at, id limit $1 for update skip locked) due
+       where o.org_id = due.org_id and o.id = due.id
+       returning o.org_id, o.id, o.kind, o.subject_id, o.attempts`,
+      [limit, leaseSeconds],
+    ),
+  );
+  return rows.map((row) => ({
+    orgId: row.org_id,
+    id: row.id,
+    kind: row.kind,
+    subjectId: row.subject_id,
+    attempts: row.attempts,
+  }));
+}
+
+export async function markOutboxDispatched(database: Database, message: OutboxMessage): Promise<void> {
+  await unscoped(database, WHY, (system) =>
+    system.run('update outbox set dispatched_at = now(), last_error = null where org_id = $1 and id = $2', [
+      message.orgId,
+      message.id,
+    ]),
+  );
+}
+
+/** Gives a message back for a later attempt. */
+export async function retryOutboxMessage(
+  database: Database,
+  message: OutboxMessage,
+  error: string,
+  delaySeconds: number,
+): Promise<void> {
+  await unscoped(database, WHY, (system) =>
+    system.run(
+      'update outbox set last_error = $3, next_attempt_at = now() + make_interval(secs => $4) where org_id = $1 and id = $2 and dispatched_at is null',
+      [message.orgId, message.id, error.slice(0, 1_000), delaySeconds],
+    ),
+  );
+}
+
+/** Gives a message up. The caller ends what it was about, visibly. */
+export async function killOutboxMessage(
+  database: Database,
+  message: OutboxMessage,
+  error: string,
+): Promise<void> {
+  await unscoped(database, WHY, (system) =>
+    system.run(
+      'update outbox set last_error = $3, dead_at = now() where org_id = $1 and id = $2 and dispatched_at is null',
+      [message.orgId, message.id, error.slice(0, 1_000)],
+    ),
+  );
+}
+
+/** Messages that wait, and how long the oldest has. */
+export async function readOutboxDepth(
+  database: Database,
+): Promise<{ waiting: number; oldestSeconds: number; dead: number }> {
+  const rows = await unscoped(database, WHY, (system) =>
+    system.rows<{ waiting: number; oldest: number; dead: number }>(
+      `select (count(*) filter (where dead_at is null))::bigint as waiting,
+         coalesce(extract(epoch from now() - min(created_at) filter (where dead_at is null)), 0)::float8 as oldest,
+         (count(*) filter (where dead_at is not null))::bigint as dead
+       from outbox where dispatched_at is null`,
+    ),
+  );
+  const row = rows[0];
+  return { waiting: row?.waiting ?? 0, oldestSeconds: row?.oldest ?? 0, dead: row?.dead ?? 0 };
+}
+
+/** Something that should be under way and shows no sign of it. */
+export interface StalledRun {
+  orgId: string;
+  id: string;
+  kind: 'gap_run' | 'billing_import';
+  status: 'queued' | 'running';
+}
+
+/**
+ * Runs that were queued longer ago than `queuedSeconds` with no message left to start them, and running ones without a
+ * sign of life for `silentSeconds`.
+ */
+export async function listStalledRuns(
+  database: Database,
+  limits: { queuedSeconds: number; silentSeconds: number },
+): Promise<StalledRun[]> {
+  const of = (table: string, kind: string) => `
+    select t.org_id, t.id, '${kind}' as kind, t.status from ${table} t
+    where (t.status = 'queued' and t.created_at < now() - make_interval(secs => $1)
+        and not exists (select from outbox o where o.org_id = t.org_id and o.subject_id = t.id and o.dispatched_at is null and o.dead_at is null))
+       or (t.status = 'running' and coalesce(t.heartbeat_at, t.created_at) < now() - make_interval(secs => $2))`;
+  const rows = await unscoped(
+    database,
+    'the sweeper looks for stalled runs of every organization',
+    (system) =>
+      system.rows<{ org_id: string; id: string; kind: StalledRun['kind']; status: StalledRun['status'] }>(
+        `${of('gap_runs', 'gap_run')} union all ${of('billing_sources', 'billing_import')} limit 1000`,
+        [limits.queuedSeconds, limits.silentSeconds],
+      ),
+  );
+  return rows.map((row) => ({ orgId: row.org_id, id: row.id, kind: row.kind, status: row.status }));
+}
