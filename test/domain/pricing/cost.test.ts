@@ -4,7 +4,7 @@ import { TOKEN_CLASSES } from '../../../domain/events/event.js';
 import { type CallToPrice, expectedRates, priceCall, tokensByClass } from '../../../domain/pricing/cost.js';
 import { readPriceFile } from '../../../domain/pricing/priceFile.js';
 import type { Provider } from '../../../domain/providers.js';
-import { equal, fraction, plainCost, plainPrice, round, type Tokens } from './rationalModel.js';
+import { equal, fraction, gapNames, plainCost, plainPrice, round, type Tokens } from './rationalModel.js';
 import { AS_OF, aPeriod, aUsage, bookOf, listOf, microsOf, shippedBook, shippedJson } from './support.js';
 
 const book = shippedBook();
@@ -81,10 +81,95 @@ describe('the cost of a call', () => {
         const plain = plainPrice(period, batch ? 'standard' : tierAt(provider, tier), used, flatPriority);
         expect(got.computedPico).toBe(round(plainCost(plain, used, fraction(batch ? 0.5 : 1))));
         expect(got.contextBand).toBe(plain.band);
-        const gaps = [...plain.gaps].filter((gap) => !(gap in used) || used[gap as keyof Tokens] > 0);
-        expect([...got.priceGaps].sort()).toEqual(gaps.sort());
+        expect([...got.priceGaps].sort()).toEqual(gapNames(plain, used));
       }),
       { numRuns: 4_000 },
+    );
+  });
+
+  it('does so for prices that no list has yet: any tiers, boundaries and missing rates', () => {
+    const rate = fc.integer({ min: 1, max: 50_000 }).map((n) => n / 1_000);
+    const maybe = fc.option(rate);
+    const rates = fc.record({
+      input: rate,
+      output: rate,
+      cache_read: maybe,
+      cache_write_5m: maybe,
+      cache_write_1h: maybe,
+      input_audio: maybe,
+      output_audio: maybe,
+    });
+    const bands = fc.subarray([1_000, 5_000, 20_000]);
+    const service = (name: string | undefined) =>
+      fc
+        .tuple(fc.boolean(), bands, fc.array(rates, { minLength: 4, maxLength: 4 }))
+        .map(([offered, above, [flat, ...long]]) => [
+          ...(name !== undefined && offered ? [{ ...flat, service_tier: name }] : []),
+          ...(name === undefined || offered ? above : []).map((boundary, index) => ({
+            ...long[index],
+            above_input_tokens: boundary,
+            ...(name === undefined ? {} : { service_tier: name }),
+          })),
+        ]);
+    const periods = fc
+      .tuple(
+        rates,
+        fc.option(fc.constantFrom(0.5, 0.8, 0.333)),
+        fc.tuple(service(undefined), service('flex'), service('priority'), service('batch')),
+      )
+      .map(([flat, batch_multiplier, tierLists]) =>
+        aPeriod(flat, { batch_multiplier, tiers: tierLists.flat() }),
+      );
+    const lengths = fc.constantFrom(0, 1, 999, 1_000, 1_001, 4_999, 5_001, 20_001);
+    fc.assert(
+      fc.property(
+        periods,
+        fc.constantFrom<Provider>('openai', 'anthropic'),
+        fc.constantFrom('standard', 'flex', 'priority', 'batch', 'fast'),
+        fc.boolean(),
+        fc.tuple(lengths, lengths, lengths, lengths, lengths, lengths),
+        (
+          period,
+          provider,
+          tier,
+          isBatch,
+          [input, cacheRead, cacheCreation, output, inputAudio, outputAudio],
+        ) => {
+          const made = bookOf(readPriceFile(listOf([{ provider, model: 'm', rates: [period] }])));
+          const usage = aUsage({
+            input,
+            cacheRead,
+            cacheCreation,
+            cacheCreation1h: Math.floor(cacheCreation / 2),
+            output,
+            inputAudio,
+            outputAudio,
+          });
+          const used = plainTokens(usage);
+          const got = priceCall(
+            made,
+            call({ biller: provider, model: 'm', usage, isBatch, serviceTier: tier }),
+          );
+          const batch = isBatch || tier === 'batch';
+          const flatPriority = provider === 'openai';
+          const plain = plainPrice(period, batch ? 'standard' : tierAt(provider, tier), used, flatPriority);
+          expect(got.computedPico).toBe(round(plainCost(plain, used, fraction(batch ? 0.5 : 1))));
+          expect(got.contextBand).toBe(plain.band);
+          expect([...got.priceGaps].sort()).toEqual(gapNames(plain, used));
+          const charge = plainPrice(period, batch ? 'batch' : tierAt(provider, tier), used, flatPriority);
+          const expected = expectedRates(made, provider, 'm', AS_OF, {
+            serviceTier: tier,
+            isBatch,
+            contextBand: charge.band,
+          });
+          for (const name of TOKEN_CLASSES) {
+            const { n, d } = charge.rates[name];
+            expect(expected?.rates[name], name).toBe(round({ n: n * 10n ** 12n, d }));
+          }
+          expect([...(expected?.assumed ?? [])].sort()).toEqual(gapNames(charge));
+        },
+      ),
+      { numRuns: 1_500 },
     );
   });
 
@@ -104,7 +189,7 @@ describe('the cost of a call', () => {
           const rate = plain.rates[name];
           expect(expected.rates[name], name).toBe(round({ n: rate.n * 10n ** 12n, d: rate.d }));
         }
-        expect([...expected.assumed].sort()).toEqual([...plain.gaps].sort());
+        expect([...expected.assumed].sort()).toEqual(gapNames(plain));
       }),
       { numRuns: 2_000 },
     );
@@ -207,6 +292,9 @@ describe('the cost of a call', () => {
       cache_write_5m: 0,
       cache_write_1h: 10,
     });
+    const usage = aUsage({ cacheCreation: 1_000_000, cacheCreation1h: 40_000_000 });
+    const price = priceCall(book, call({ biller: 'anthropic', model: 'claude-haiku-4-5', usage }));
+    expect(price.computedPico).toBe(2_000_000_000_000n);
   });
 
   it('halves every class of a batch call, where the provider itself charges otherwise', () => {

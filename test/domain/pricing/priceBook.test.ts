@@ -48,6 +48,7 @@ describe('finding a price', () => {
     expect(found('anthropic', 'claude-sonnet-4-5-20991231')).toBe('claude-sonnet-4-5 family');
     expect(found('anthropic', 'claude-sonnet-4-6-latest')).toBe('claude-sonnet-4-6 family');
     expect(found('google', 'gemini-2.5-flash-001')).toBe('gemini-2.5-flash family');
+    expect(found('openai', 'gpt-4.1-001')).toBeUndefined();
     expect(found('google', 'models/gemini-2.5-flash')).toBe('gemini-2.5-flash exact');
     expect(found('aws_bedrock', 'ca.amazon.nova-premier-v1:0')).toBe('amazon.nova-premier-v1:0 family');
   });
@@ -103,6 +104,8 @@ describe('finding a price', () => {
     expect(found('google', 'publishers/google/models/gemini-2.5-pro')).toBe('gemini-2.5-pro exact');
     expect(found('anthropic', 'openai/gpt-4o')).toBeUndefined();
     expect(found('openai', 'anthropic/claude-sonnet-4-5')).toBeUndefined();
+    expect(found('openai', 'azure/gpt-4o')).toBeUndefined();
+    expect(found('anthropic', 'mistral/claude-sonnet-4-5')).toBeUndefined();
   });
 
   it('does not mind case and blanks around an id', () => {

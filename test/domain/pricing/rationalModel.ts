@@ -64,7 +64,16 @@ export interface PlainPrice {
   /** Per million tokens, in dollars. */
   rates: Record<ClassName, Fraction>;
   band: number;
-  gaps: Set<string>;
+  /** What is assumed for any call, and for calls that use a class. */
+  always: string[];
+  gaps: Partial<Record<ClassName, string>>;
+}
+
+/** All that is assumed, or all that matters to a call with these tokens. */
+export function gapNames(price: PlainPrice, tokens?: Tokens): string[] {
+  const used = CLASSES.filter((name) => tokens === undefined || tokens[name] > 0);
+  const named = used.flatMap((name) => price.gaps[name] ?? []);
+  return [...new Set([...price.always, ...named])].sort();
 }
 
 type Known = Partial<Record<ClassName, Fraction>>;
@@ -95,6 +104,11 @@ function standard(period: PeriodJson, whole: number): { rates: Known; band: numb
     : { rates: flat, band: 0 };
 }
 
+/** Derived rates are kept to 12 decimals, like every rate. */
+function kept(rate: Fraction): Fraction {
+  return { n: round({ n: rate.n * 10n ** 12n, d: rate.d }), d: 10n ** 12n };
+}
+
 /** `priorityIsFlat`: OpenAI's and Azure's priority, where it lists no rate for long requests. */
 export function plainPrice(
   period: PeriodJson,
@@ -105,48 +119,51 @@ export function plainPrice(
   const whole =
     tokens.input + tokens.input_audio + tokens.cache_read + tokens.cache_write_5m + tokens.cache_write_1h;
   const ordinary = standard(period, whole);
-  if (tier === 'standard') return fill(ordinary.rates, ordinary.band, []);
+  if (tier === 'standard') return fill(ordinary.rates, ordinary.band);
   const offered = tiersOf(period, tier);
+  if (offered.length === 0 && tier !== 'batch') return fill(ordinary.rates, ordinary.band, ['service_tier']);
   if (offered.length === 0) {
-    if (tier !== 'batch') return fill(ordinary.rates, ordinary.band, ['service_tier']);
     const factor = fraction(period.batch_multiplier ?? 0.5);
     const rates: Known = {};
     for (const name of CLASSES) {
       const rate = ordinary.rates[name];
-      if (rate) rates[name] = times(rate, factor);
+      if (rate) rates[name] = kept(times(rate, factor));
     }
-    return fill(rates, ordinary.band, period.batch_multiplier === null ? ['batch'] : []);
+    return fill(rates, ordinary.band, [], period.batch_multiplier === null ? 'batch' : undefined);
   }
   const base = offered.find((one) => one.above === 0);
+  const flatHolds = tier === 'priority' && priorityIsFlat;
   const long = offered
     .filter((one) => one.above > 0 && whole > one.above)
     .sort((a, b) => b.above - a.above)[0];
-  if (long && long.above >= ordinary.band) {
-    return fill({ ...standard(period, long.above + 1).rates, ...long.rates }, long.above, []);
+  if (long && (flatHolds || long.above >= ordinary.band)) {
+    return fill({ ...standard(period, long.above + 1).rates, ...long.rates }, long.above);
   }
   const flatRates: Known = { ...known(period), ...(base?.rates ?? {}) };
-  if (ordinary.band === 0 || (tier === 'priority' && priorityIsFlat)) return fill(flatRates, 0, []);
+  if (ordinary.band === 0 || flatHolds) return fill(flatRates, 0);
   const raised: Known = {};
   for (const name of CLASSES) {
     const from = known(period)[name];
     const to = ordinary.rates[name];
     const own = flatRates[name];
-    if (from && to && own) raised[name] = over(times(own, to), from);
+    if (from && to && own) raised[name] = kept(over(times(own, to), from));
   }
-  return fill(raised, ordinary.band, tier === 'batch' ? [] : ['long_context']);
+  return fill(raised, ordinary.band, [], tier === 'batch' ? undefined : 'long_context');
 }
 
-function fill(rates: Known, band: number, gaps: string[]): PlainPrice {
+/** `knownGap`: what is assumed about every class that has a rate. */
+function fill(rates: Known, band: number, always: string[] = [], knownGap?: string): PlainPrice {
   const full = {} as Record<ClassName, Fraction>;
-  const names = new Set(gaps);
+  const gaps: PlainPrice['gaps'] = {};
   for (const name of CLASSES) {
     const stand = name === 'output' || name === 'output_audio' ? rates.output : rates.input;
     const rate = rates[name] ?? stand;
     if (!rate) throw new Error('no input or output rate');
-    if (!rates[name]) names.add(name);
+    if (!rates[name]) gaps[name] = name;
+    else if (knownGap !== undefined) gaps[name] = knownGap;
     full[name] = rate;
   }
-  return { rates: full, band, gaps: names };
+  return { rates: full, band, always, gaps };
 }
 
 /** Dollars × 1e12, unrounded. */
