@@ -13,6 +13,8 @@ export interface Told {
   told: ToldUsage;
   /** What the table of clients, or the object's own keys, say of the input. */
   expected: InputSemantics;
+  /** How it is called on the event, where it is known better than `expected` says. */
+  shownAs?: InputSemantics;
   source: string;
   /** Classes that the client cannot send. */
   cannotSend: readonly MissingClass[];
@@ -34,7 +36,7 @@ export function meterUsage(given: Told, provider: Provider, model: string): Mete
   if (!isTold(given.told)) {
     const origin = {
       usageSource: given.source,
-      inputSemantics: given.expected,
+      inputSemantics: given.shownAs ?? given.expected,
       usageMissing: given.cannotSend,
       usageRaw,
       usageFlags: [],
@@ -45,7 +47,7 @@ export function meterUsage(given: Told, provider: Provider, model: string): Mete
   usage.cached = isExclusiveApi(provider, model) ? 0 : usage.cacheRead;
   const origin = {
     usageSource: given.source,
-    inputSemantics: semantics,
+    inputSemantics: given.shownAs ?? semantics,
     usageMissing: missingOf(given, usage),
     usageRaw,
     usageFlags: flags,

@@ -1,0 +1,128 @@
+/** What another telling of a call adds to the one that stands for it. */
+import type { SpanLink } from './event.js';
+import { joinUsages } from './joinUsages.js';
+import { isDatedModel } from './modelFamily.js';
+import type { SpanTree } from './spanTree.js';
+import type { Telling } from './telling.js';
+
+/** The winner with what the loser adds. What both tell and tell differently is decided by the values themselves. */
+export function completeTelling<T extends Telling>(winner: T, loser: Telling, tree: SpanTree): T {
+  const call = copyOf(winner);
+  call.responseModel = bestModel(winner, loser);
+  call.sessionId = sessionOf(winner, loser);
+  call.teamId = either(winner.teamId, loser.teamId);
+  call.feature = either(winner.feature, loser.feature);
+  call.projectId = either(winner.projectId, loser.projectId);
+  call.userId = either(winner.userId, loser.userId);
+  call.environment = either(winner.environment, loser.environment);
+  call.serviceTier = eitherBut('auto', winner.serviceTier, loser.serviceTier);
+  call.providerAccountId = either(winner.providerAccountId, loser.providerAccountId);
+  call.providerKeyId = either(winner.providerKeyId, loser.providerKeyId);
+  call.isBatch = winner.isBatch || loser.isBatch;
+  call.batchId = either(winner.batchId, loser.batchId);
+  call.stopReason = eitherBut('unknown', winner.stopReason, loser.stopReason) ?? 'unknown';
+  call.httpStatus =
+    winner.httpStatus === null || loser.httpStatus === null
+      ? (winner.httpStatus ?? loser.httpStatus)
+      : Math.min(winner.httpStatus, loser.httpStatus);
+  call.reportedCostPico = largerCost(winner.reportedCostPico, loser.reportedCostPico);
+  Object.assign(call, joinBillers(winner, loser, tree), joinUsages(winner, loser));
+  return call;
+}
+
+/** A copy that keeps a lazy field lazy. */
+export function copyOf<T extends object>(record: T): T {
+  return Object.defineProperties({}, Object.getOwnPropertyDescriptors(record)) as T;
+}
+
+function either(one: string | null, other: string | null): string | null {
+  if (one === null || other === null) return one ?? other;
+  return one < other ? one : other;
+}
+
+/** As `either`, where one word says less than any other. */
+function eitherBut(least: string, one: string | null, other: string | null): string | null {
+  if (one === least && other !== null) return other;
+  if (other === least && one !== null) return one;
+  return either(one, other);
+}
+
+/** A reported cost of zero is what clients write when they do not know one. */
+function largerCost(one: bigint | null, other: bigint | null): bigint | null {
+  if (other === null || (other === 0n && one === null)) return one;
+  return one === null || other > one ? other : one;
+}
+
+/** A session that was named counts before a trace id that stands in for one. */
+function sessionOf(winner: Telling, loser: Telling): string {
+  const one = namedSession(winner);
+  const other = namedSession(loser);
+  return either(one, other) ?? winner.sessionId;
+}
+
+function namedSession(telling: Telling): string | null {
+  return telling.sessionId === '' || telling.sessionId === telling.trace?.traceId ? null : telling.sessionId;
+}
+
+/** The most exact name of the model that answered: a dated release before an alias. */
+function bestModel(one: Telling, other: Telling): string | null {
+  let best: string | null = null;
+  for (const name of [one.responseModel, other.responseModel, datedModel(one), datedModel(other)]) {
+    if (name !== null && (best === null || compareModels(name, best) > 0)) best = name;
+  }
+  return best;
+}
+
+function datedModel({ model }: Telling): string | null {
+  return isDatedModel(model) ? model : null;
+}
+
+function compareModels(one: string, other: string): number {
+  return (
+    Number(isDatedModel(one)) - Number(isDatedModel(other)) ||
+    one.length - other.length ||
+    compare(other, one)
+  );
+}
+
+interface NamedBiller extends Pick<Telling, 'billedBy' | 'billerFromHost'> {
+  span: SpanLink | null;
+  provider: Telling['provider'];
+}
+
+/** The inner span names the biller; where it only repeats the outer one's word, the outer one's host says more. */
+function joinBillers(winner: Telling, loser: Telling, tree: SpanTree) {
+  const one = namedBiller(winner);
+  const other = namedBiller(loser);
+  const named = tree.isInside(other.span, one.span)
+    ? innerBiller(other, one)
+    : tree.isInside(one.span, other.span)
+      ? innerBiller(one, other)
+      : surerBiller(one, other);
+  const isOwn = named.span === null || named.span.spanId === winner.trace?.spanId;
+  return {
+    billedBy: named.billedBy,
+    billerFromHost: named.billerFromHost,
+    billerSpan: isOwn ? null : named.span,
+  };
+}
+
+function namedBiller(telling: Telling): NamedBiller {
+  const { billedBy, billerFromHost, provider } = telling;
+  return { billedBy, billerFromHost, provider, span: telling.billerSpan ?? telling.trace };
+}
+
+function innerBiller(inner: NamedBiller, outer: NamedBiller): NamedBiller {
+  const outerKnowsHost = outer.billerFromHost && outer.billedBy !== 'unknown';
+  return !inner.billerFromHost && outerKnowsHost && inner.billedBy === outer.provider ? outer : inner;
+}
+
+function surerBiller(one: NamedBiller, other: NamedBiller): NamedBiller {
+  const sureness = (biller: NamedBiller) =>
+    biller.billerFromHost ? (biller.billedBy === 'unknown' ? 1 : 2) : 0;
+  return (sureness(one) - sureness(other) || compare(other.billedBy, one.billedBy)) >= 0 ? one : other;
+}
+
+function compare(one: string, other: string): number {
+  return one < other ? -1 : one > other ? 1 : 0;
+}

@@ -1,0 +1,267 @@
+/**
+ * Events as wrappers of SDKs send them (decisions.md 114): the names of an Event, tokens in disjoint classes, or the
+ * provider's own usage object as it came, which is normalised here.
+ */
+import { isProvider } from '../providers.js';
+import { type BilledCall, resolveBiller } from './biller.js';
+import { hashTimestampOf, readInstant } from './callTime.js';
+import {
+  type CallRecord,
+  type EventStatus,
+  ID_CHARS_MAX,
+  type Json,
+  type MappedBatch,
+  MODEL_CHARS_MAX,
+  STOP_REASON_CHARS_MAX,
+} from './event.js';
+import {
+  checkLength,
+  checkTime,
+  durationBetween,
+  ItemFault,
+  readCost,
+  readDurationMs,
+  readTokens,
+  shown,
+} from './itemFault.js';
+import type { MapContext } from './mapContext.js';
+import { meterUsage, type Told } from './meteredUsage.js';
+import {
+  fieldOf,
+  firstText,
+  flagOf,
+  hostsOf,
+  idIn,
+  isJsonObject,
+  type JsonObject,
+  labelIn,
+  textOf,
+} from './objectFields.js';
+import { withinLimit } from './payload.js';
+import { promptsOfPayload } from './prompts.js';
+import { serviceOf, stopReasonOf } from './spanCall.js';
+import { stripJson } from './stripText.js';
+import type { ToldUsage } from './usage.js';
+import { readUsageObject } from './usageObjects.js';
+
+const SCOPE_NAME = 'sdk';
+const STATUSES: ReadonlySet<string> = new Set([
+  'ok',
+  'error',
+  'cancelled',
+  'blocked',
+] satisfies EventStatus[]);
+/** Ids as providers make them: the same id in a span is the same call. A wrapper's own request ids are none. */
+const RESPONSE_ID = /^(?:chatcmpl-|cmpl-|resp_|msg_|gen-)/;
+
+/** Maps items in their order; a wrong one is rejected with its index and costs the others nothing. */
+export function mapSdkEvents(items: readonly unknown[], context: MapContext): MappedBatch {
+  const batch: MappedBatch = { calls: [], rejections: [], ignored: 0, links: [] };
+  items.forEach((item, index) => {
+    let serviceName = '';
+    try {
+      const event = stripJson(item);
+      if (!isJsonObject(event)) throw new ItemFault('invalid_field', 'the item is not an object');
+      const service = fieldOf(event, '_service');
+      if (isJsonObject(service)) serviceName = textOf(service, 'name') ?? '';
+      batch.calls.push(callOfItem(event, serviceName, context));
+    } catch (fault) {
+      if (!(fault instanceof ItemFault)) throw fault;
+      const { reason, message } = fault;
+      batch.rejections.push({ index, reason, message, serviceName, scopeName: SCOPE_NAME });
+    }
+  });
+  return batch;
+}
+
+function callOfItem(event: JsonObject, serviceName: string, context: MapContext): CallRecord {
+  const model = checkLength(required(event, 'model'), MODEL_CHARS_MAX, 'model');
+  const responseModel = textOf(event, 'response_model') ?? null;
+  if (responseModel !== null) checkLength(responseModel, MODEL_CHARS_MAX, 'response_model');
+  const billed = billerOf(event, context);
+  const time = timeOfItem(event, context);
+  const told = toldOf(event);
+  const metered = meterUsage(told, billed.provider, responseModel ?? model);
+  const requestId = idIn(textOf(event, 'request_id'), 'request_id');
+  const responseId = idIn(textOf(event, 'response_id'), 'response_id');
+  const payload = fieldOf(event, 'payload') ?? null;
+  let prompts: readonly string[] | undefined;
+  const labels = labelsOf(event);
+  const serviceTier = labels.serviceTier ?? labelIn(told.serviceTier, 'usage.service_tier');
+  return {
+    kind: 'sdk_event',
+    ...billed,
+    model,
+    responseModel,
+    ...time,
+    requestId: requestId ?? responseId,
+    responseId: responseId ?? (requestId !== null && RESPONSE_ID.test(requestId) ? requestId : null),
+    sessionId: checkLength(textOf(event, 'session_id') ?? '', ID_CHARS_MAX, 'session_id'),
+    ...labels,
+    serviceTier,
+    isBatch: flagOf(event, 'is_batch') || told.isBatch || serviceTier === 'batch',
+    stopReason: checkLength(
+      stopReasonOf(fieldOf(event, 'stop_reason')),
+      STOP_REASON_CHARS_MAX,
+      'stop_reason',
+    ),
+    ...outcomeOf(event),
+    ...metered,
+    reportedCostPico: costOf(event, 'cost_usd'),
+    get prompts() {
+      prompts ??= promptsOfPayload(payload);
+      return prompts;
+    },
+    payload: payload === null ? null : withinLimit(payload),
+    toolInput: toolOf(event, 'tool_input'),
+    toolOutput: toolOf(event, 'tool_output'),
+    serviceName,
+    scopeName: SCOPE_NAME,
+    scopeVersion: '',
+    trace: null,
+    billerSpan: null,
+  };
+}
+
+function required(event: JsonObject, name: string): string {
+  const text = textOf(event, name);
+  if (text === undefined) throw new ItemFault('missing_field', `${name} is missing`);
+  return text;
+}
+
+function billerOf(event: JsonObject, context: MapContext): BilledCall {
+  const word = required(event, 'provider');
+  const billed = resolveBiller({ words: [word], hosts: hostsOf(event), models: [] }, context.inferProvider);
+  if (billed === undefined)
+    throw new ItemFault('unknown_provider', `provider: ${shown(word)} is none of the eight`);
+  const named = textOf(event, 'billed_by');
+  if (named === undefined || billed.billerFromHost) return billed;
+  if (named === 'unknown' || isProvider(named)) return { ...billed, billedBy: named, billerFromHost: true };
+  throw new ItemFault('invalid_field', `billed_by: ${shown(named)} is neither a provider nor unknown`);
+}
+
+function timeOfItem(event: JsonObject, context: MapContext) {
+  const startMicros = readInstant(fieldOf(event, 'timestamp'), 'timestamp');
+  checkTime(startMicros, context);
+  const hashTimestamp = hashTimestampOf(startMicros);
+  const duration = fieldOf(event, 'duration_ms');
+  const end = fieldOf(event, 'end_at');
+  if (end !== undefined) {
+    const endMicros = readInstant(end, 'end_at');
+    const between = durationBetween(startMicros * 1_000n, endMicros * 1_000n);
+    const durationMs = duration === undefined ? between : readDurationMs(duration, 'duration_ms');
+    return { startMicros, endMicros, durationMs, hashTimestamp };
+  }
+  const durationMs = duration === undefined ? 0 : readDurationMs(duration, 'duration_ms');
+  return { startMicros, endMicros: startMicros + BigInt(durationMs) * 1_000n, durationMs, hashTimestamp };
+}
+
+const TOKEN_FIELDS = [
+  ['input_tokens', 'input'],
+  ['output_tokens', 'output'],
+  ['cache_read', 'cacheRead'],
+  ['cache_creation', 'cacheWrite'],
+  ['cache_creation_5m', 'cacheWrite5m'],
+  ['cache_creation_1h', 'cacheWrite1h'],
+  ['input_audio', 'inputAudio'],
+  ['output_audio', 'outputAudio'],
+] as const satisfies readonly (readonly [string, keyof ToldUsage])[];
+
+/** The provider's usage object where there is one, else the event's own token fields, which are disjoint already. */
+function toldOf(event: JsonObject): Told & { isBatch: boolean; serviceTier: string | undefined } {
+  const rest = { cannotSend: [], isInputOnly: true, isBatch: false, serviceTier: undefined };
+  const usage = fieldOf(event, 'usage');
+  if (usage !== undefined && !isJsonObject(usage))
+    throw new ItemFault('invalid_field', 'usage is not an object');
+  const read = usage === undefined ? undefined : readUsageObject(usage, 'usage');
+  if (usage !== undefined && read !== undefined) {
+    const { told, semantics: expected, source, isBatch, serviceTier } = read;
+    return { ...rest, told, expected, source, raw: usage, isBatch, serviceTier };
+  }
+  const told: ToldUsage = {};
+  const raw: { [name: string]: Json } = {};
+  for (const [name, count] of TOKEN_FIELDS) {
+    const value = fieldOf(event, name);
+    if (value === undefined) continue;
+    told[count] = readTokens(value, name);
+    raw[name] = value;
+  }
+  const reasoning = fieldOf(event, 'reasoning_tok');
+  if (reasoning !== undefined) {
+    told.reasoning = readTokens(reasoning, 'reasoning_tok');
+    raw.reasoning_tok = reasoning;
+  }
+  checkSubset(told.reasoning, told.output, 'reasoning_tok');
+  checkSubset(told.inputAudio, told.input, 'input_audio');
+  checkSubset(told.outputAudio, told.output, 'output_audio');
+  const isEmpty = Object.keys(raw).length === 0;
+  // The cached tokens stand beside the input, its audio and the reasoning inside: that is how exclusive counts read.
+  return {
+    ...rest,
+    told,
+    expected: 'exclusive',
+    shownAs: 'disjoint',
+    source: 'event',
+    raw: isEmpty ? null : raw,
+  };
+}
+
+function checkSubset(part: number | undefined, whole: number | undefined, name: string): void {
+  if (part !== undefined && part > (whole ?? 0)) {
+    throw new ItemFault('invalid_number', `${name}: ${part} is more than the tokens that contain it`);
+  }
+}
+
+function labelsOf(event: JsonObject) {
+  const given = fieldOf(event, '_service') ?? innerService(fieldOf(event, 'payload'));
+  const service = isJsonObject(given) ? given : undefined;
+  const environment = labelIn(textOf(service, 'environment') ?? textOf(event, 'environment'), 'environment');
+  return {
+    teamId: labelIn(textOf(event, 'team_id'), 'team_id'),
+    feature: labelIn(textOf(event, 'feature'), 'feature'),
+    projectId: idIn(textOf(event, 'project_id'), 'project_id'),
+    userId: idIn(textOf(event, 'user_id'), 'user_id'),
+    environment,
+    serviceTier: labelIn(textOf(event, 'service_tier'), 'service_tier'),
+    batchId: idIn(textOf(event, 'batch_id'), 'batch_id'),
+    providerAccountId: idIn(firstText([event, service], 'provider_account_id'), 'provider_account_id'),
+    providerKeyId: idIn(firstText([event, service], 'provider_key_id'), 'provider_key_id'),
+    service: serviceOf(service, environment),
+  };
+}
+
+/** The interface places `_service` inside the payload; wrappers may send it there or beside. */
+function innerService(payload: Json | undefined): Json | undefined {
+  return isJsonObject(payload) ? fieldOf(payload, '_service') : undefined;
+}
+
+function outcomeOf(event: JsonObject) {
+  const status = textOf(event, 'status') ?? 'ok';
+  if (!STATUSES.has(status)) {
+    throw new ItemFault(
+      'invalid_field',
+      `status: ${shown(status)} is none of ok, error, cancelled and blocked`,
+    );
+  }
+  const http = fieldOf(event, 'http_status');
+  const httpStatus = http === undefined ? null : Number(http);
+  if (httpStatus !== null && !(Number.isInteger(httpStatus) && httpStatus >= 100 && httpStatus <= 599)) {
+    throw new ItemFault('invalid_field', `http_status: ${shown(http)} is no HTTP status`);
+  }
+  return {
+    status: status as EventStatus,
+    httpStatus,
+    blockedRuleId: idIn(textOf(event, 'blocked_rule_id'), 'blocked_rule_id'),
+    preventedPico: costOf(event, 'prevented_usd'),
+  };
+}
+
+function costOf(event: JsonObject, name: string): bigint | null {
+  const value = fieldOf(event, name);
+  return value === undefined ? null : readCost(value, name);
+}
+
+function toolOf(event: JsonObject, name: string): Json | null {
+  const value = fieldOf(event, name);
+  return value === undefined ? null : withinLimit(value);
+}
