@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { CostCalculator, type PricedTokens } from './costCalculator.js';
+import { CostCalculator, type PricedTokens, sumUsd } from './costCalculator.js';
 
 const NOTHING: PricedTokens = { input: 0, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 0 };
 const PRICES = new URL('../../data/prices.json', import.meta.url);
@@ -51,6 +51,13 @@ describe('the calculator that tests compare the product with', () => {
     const tokens = { ...NOTHING, cacheRead: 1_000_000 };
     const cost = calculator.cost({ provider: 'openai', model: 'gpt-4o-2024-05-13', atMillis: AT, tokens });
     expect(cost).toEqual({ usd: '5', isPriced: true, assumedClasses: ['cache_read'] });
+  });
+});
+
+describe('the sum of amounts', () => {
+  it('is exact where doubles are not', () => {
+    expect(sumUsd(['0.1', '0.2', '0.000000000001'])).toBe('0.300000000001');
+    expect(sumUsd([])).toBe('0');
   });
 });
 

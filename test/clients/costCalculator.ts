@@ -106,6 +106,11 @@ export class CostCalculator {
   }
 }
 
+/** The exact sum of amounts as `cost` gives them. */
+export function sumUsd(amounts: readonly string[]): string {
+  return format(amounts.map(decimal).reduce(add, { digits: 0n, places: 0 }));
+}
+
 function familyOf(model: string): string {
   return model.replace(/-(?:\d{4}-\d{2}-\d{2}|\d{8})$/, '');
 }

@@ -1,8 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { PlannedCall } from '../fakes/plannedCall.js';
 import { testSeed } from '../fakes/seededRandom.js';
 import { startTestApi, type TestApi } from '../support/api.js';
-import { CostCalculator } from './costCalculator.js';
-import type { ClientCase } from './support/clientCase.js';
+import { CostCalculator, sumUsd } from './costCalculator.js';
+import { type ClientCase, otlp, planScope } from './support/clientCase.js';
+import { OTEL_OPENAI } from './support/clientFacts.js';
 import { type ClientOutcome, runClient } from './support/clientRun.js';
 import { drawPlan } from './support/drawPlan.js';
 import { expectedEvents, refusedCalls } from './support/expectedEvents.js';
@@ -18,6 +20,27 @@ beforeAll(async () => {
   api = await startTestApi();
 });
 afterAll(() => api?.close());
+
+/** Instrumentations whose span of a helped stream has neither trace nor response id in common with the SDK's own. */
+const UNLINKED_PAIRS = [
+  {
+    program: 'openInferenceAnthropic.cjs',
+    scopes: ['@arizeai/openinference-instrumentation-anthropic', 'com.anthropic.sdk.typescript'],
+  },
+  {
+    program: 'traceloopAnthropic.cjs',
+    scopes: ['@traceloop/instrumentation-anthropic', 'com.anthropic.sdk.typescript'],
+  },
+];
+const HELPED_STREAMS = 8;
+
+/** Calls by `messages.stream()`, enough of them to be no coincidence. */
+function helpedStreams(from: number): PlannedCall[] {
+  const scope = planScope(['messages'], { hasStreamHelper: true });
+  return Array.from({ length: HELPED_STREAMS }, (_, index) => drawPlan(from + index, scope))
+    .flatMap((plan) => plan.filter((call) => call.isStreamHelper))
+    .map((call, index) => ({ ...call, id: `call-${index + 1}`, batch: index }));
+}
 
 /** A client makes the calls of a plan and tells a new organization of Trueup about them. */
 async function tell(client: ClientCase) {
@@ -71,6 +94,8 @@ describe(`real JavaScript clients, unmodified (TEST_SEED=${seed})`, () => {
       const { organization, plan, outcome, events } = await tell(client);
       expectFates(outcome, plan.length);
       expectEvents(events, expectedEvents(plan, client.facts, calculator, Date.now()));
+      const { body } = await api.get('/api/v1/usage/summary', organization.adminKey);
+      expect(body.total_cost_usd).toBe(Number(sumUsd(events.map((event) => event.usd))));
       expect(await countRejected(organization.adminKey)).toEqual(
         rejectedAs(refusedCalls(plan, client.facts, calculator, Date.now())),
       );
@@ -84,6 +109,46 @@ describe(`real JavaScript clients, unmodified (TEST_SEED=${seed})`, () => {
       const { plan, outcome, events } = await tell(client);
       expectFates(outcome, plan.length);
       expectEvents(events, expectedEvents(plan, client.facts, calculator, Date.now()));
+    },
+    CLIENT_TIME_MS,
+  );
+
+  it(
+    'a client library pointed at another host is billed by nobody we know, and still counted',
+    async () => {
+      const organization = await api.addOrganization('gateway');
+      const plan = drawPlan(seed, planScope(['chat']));
+      await runClient({
+        program: 'otelOpenAi.cjs',
+        plan,
+        environment: otlp('http/json', 'none')(api.baseUrl, organization.ingestKey),
+        openAiHost: 'llm-gateway.example',
+      });
+      const events = await readEvents(api.baseUrl, organization.adminKey, Date.now());
+      const expected = expectedEvents(plan, OTEL_OPENAI, calculator, Date.now());
+      expect(events.map(({ billed_by, provider }) => `${provider} ${billed_by}`)).toEqual(
+        expected.map(() => 'openai unknown'),
+      );
+    },
+    CLIENT_TIME_MS,
+  );
+
+  it.each(UNLINKED_PAIRS)(
+    'what only time and tokens link ($program: messages.stream()) is told of by ingest health, not merged',
+    async ({ program, scopes }) => {
+      const organization = await api.addOrganization(program);
+      const plan = helpedStreams(seed);
+      await runClient({
+        program,
+        plan,
+        environment: otlp('http/json', 'none')(api.baseUrl, organization.ingestKey),
+      });
+      const events = await readEvents(api.baseUrl, organization.adminKey, Date.now());
+      expect(events).toHaveLength(2 * plan.length);
+      const { body } = await api.get('/api/v1/ingest/health', organization.adminKey);
+      expect(body.instrumented_twice).toEqual([
+        expect.objectContaining({ service: program.replace('.cjs', ''), scopes, calls: plan.length }),
+      ]);
     },
     CLIENT_TIME_MS,
   );
