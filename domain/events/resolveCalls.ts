@@ -2,16 +2,11 @@
  * One call, several spans: inside one set of calls, which tell of the same call, which of them stands for it, and
  * what the others add to it (docs/ingest.md, decisions.md 121).
  */
+
+import { completeTelling, copyOf } from './completeTelling.js';
 import type { CallRecord, SpanLink } from './event.js';
 import { SpanTree, spanKey } from './spanTree.js';
-import {
-  compareTellings,
-  completeTelling,
-  copyOf,
-  couldBeOneCall,
-  isSameUsage,
-  responseKey,
-} from './telling.js';
+import { compareTellings, couldBeOneCall, isSameUsage, responseKey } from './telling.js';
 
 /** A call of the set with what became of it, in the place of the call that was given. */
 export interface ResolvedCall {
