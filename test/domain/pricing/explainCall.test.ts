@@ -3,24 +3,12 @@ import { describe, expect, it } from 'vitest';
 import { TOKEN_CLASSES } from '../../../domain/events/event.js';
 import { type CallToPrice, priceCall } from '../../../domain/pricing/cost.js';
 import { type CallExplanation, explainCall } from '../../../domain/pricing/explainCall.js';
-import { AS_OF, aUsage, microsOf, shippedBook } from './support.js';
+import { aCall, aUsage, microsOf, shippedBook } from './support.js';
 
 const book = shippedBook();
 
-function call(over: Partial<CallToPrice> = {}): CallToPrice {
-  return {
-    biller: 'openai',
-    model: 'gpt-5.6-sol',
-    atMicros: AS_OF,
-    usage: aUsage({ input: 200, cacheRead: 1000, output: 300 }),
-    isBatch: false,
-    serviceTier: null,
-    ...over,
-  };
-}
-
 function explain(over: Partial<CallToPrice> = {}): CallExplanation {
-  const explanation = explainCall(book, call(over));
+  const explanation = explainCall(book, aCall(over));
   if ('reason' in explanation) throw new Error(explanation.reason);
   return explanation;
 }
@@ -43,7 +31,7 @@ describe('the sum behind a cost', () => {
           const entry = models[index];
           if (!entry) throw new Error('no such model');
           const usage = aUsage({ input, cacheRead, cacheCreation, output, inputAudio: a, outputAudio: b });
-          const given = call({ biller: entry.provider, model: entry.model, usage, isBatch, serviceTier });
+          const given = aCall({ biller: entry.provider, model: entry.model, usage, isBatch, serviceTier });
           const price = priceCall(book, given);
           const sum = explainCall(book, given);
           if ('reason' in sum) throw new Error(sum.reason);
@@ -119,10 +107,10 @@ describe('the sum behind a cost', () => {
   });
 
   it('says why there is no sum', () => {
-    expect(explainCall(book, call({ usage: null }))).toEqual({ reason: 'unmetered' });
-    expect(explainCall(book, call({ model: 'gpt-4o-2099-01-01' }))).toEqual({ reason: 'several_prices' });
-    expect(explainCall(book, call({ model: 'no-such-model' }))).toEqual({ reason: 'unknown_model' });
-    expect(explainCall(book, call({ biller: 'unknown', model: 'deepseek-chat' }))).toEqual({
+    expect(explainCall(book, aCall({ usage: null }))).toEqual({ reason: 'unmetered' });
+    expect(explainCall(book, aCall({ model: 'gpt-4o-2099-01-01' }))).toEqual({ reason: 'several_prices' });
+    expect(explainCall(book, aCall({ model: 'no-such-model' }))).toEqual({ reason: 'unknown_model' });
+    expect(explainCall(book, aCall({ biller: 'unknown', model: 'deepseek-chat' }))).toEqual({
       reason: 'unknown_biller',
     });
   });

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { TokenUsage } from '../../../domain/events/event.js';
 import { parseInstant } from '../../../domain/period.js';
+import type { CallToPrice } from '../../../domain/pricing/cost.js';
 import { PriceBook } from '../../../domain/pricing/priceBook.js';
 import { type PriceFile, readPriceFile } from '../../../domain/pricing/priceFile.js';
 import type { PriceVersion } from '../../../domain/pricing/prices.js';
@@ -117,6 +118,19 @@ export function aUsage(over: Partial<TokenUsage> = {}): TokenUsage {
     outputAudio: 0,
     reasoning: 0,
     cached: 0,
+    ...over,
+  };
+}
+
+/** A call of an ordinary model with cached and uncached input. */
+export function aCall(over: Partial<CallToPrice> = {}): CallToPrice {
+  return {
+    biller: 'openai',
+    model: 'gpt-5.6-sol',
+    atMicros: AS_OF,
+    usage: aUsage({ input: 200, cacheRead: 1000, output: 300 }),
+    isBatch: false,
+    serviceTier: null,
     ...over,
   };
 }
