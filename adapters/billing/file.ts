@@ -43,6 +43,9 @@ export interface BillingFileSummary {
   unparsed: UnparsedLabel[];
 }
 
+/** How the activities are given `readBillingFile`. */
+export type BillingFileReader = typeof readBillingFile;
+
 /** Labels that an import lists one by one; the rest are in the rows. */
 const UNPARSED_LISTED_MAX = 200;
 

@@ -19,6 +19,8 @@ create table gap_runs (
   window_end timestamptz not null,
   done_units integer not null default 0,
   total_units integer not null default 0,
+  -- {provider: {account: ISO time of its first event}}, read once when the run is planned
+  observed_since jsonb not null default '{}',
   result jsonb,
   error_code text,
   error_message text,

@@ -304,3 +304,21 @@ export async function listKnownAccounts(orgDb: OrgDb, provider: Provider): Promi
   );
   return rows.map((row) => row.account);
 }
+
+/** Takes an import for the running transaction; false while another transaction has it. */
+export async function holdBillingSource(orgDb: OrgDb, id: string): Promise<boolean> {
+  const rows = await orgDb.rows<{ held: boolean }>(
+    'select pg_try_advisory_xact_lock(hashtextextended($1, 4)) as held',
+    [`${orgDb.orgId}:${id}`],
+  );
+  return rows[0]?.held ?? false;
+}
+
+/** Puts an import that the engine has lost back into the queue. False when it has ended. */
+export async function requeueBillingSource(orgDb: OrgDb, id: string): Promise<boolean> {
+  const changed = await orgDb.run(
+    `update billing_sources set status = 'queued', stage = 'queued', heartbeat_at = now() where org_id = $1 and id = $2 and status in ('queued', 'running')`,
+    [orgDb.orgId, id],
+  );
+  return changed === 1;
+}

@@ -16,6 +16,8 @@ export interface GapRun {
   windowEndMicros: bigint;
   doneUnits: number;
   totalUnits: number;
+  /** By provider and account ('' without one): ISO time of the first event. */
+  observedSince: Record<string, Record<string, string>>;
   result: GapRunResult | null;
   errorCode: string | null;
   errorMessage: string | null;
@@ -55,6 +57,7 @@ interface GapRunRow {
   window_end: bigint;
   done_units: number;
   total_units: number;
+  observed_since: Record<string, Record<string, string>>;
   result: GapRunResult | null;
   error_code: string | null;
   error_message: string | null;
@@ -64,7 +67,7 @@ interface GapRunRow {
 }
 
 const COLUMNS =
-  'id, period, provider, status, stage, window_start, window_end, done_units, total_units, result, error_code, error_message, created_at, started_at, finished_at';
+  'id, period, provider, status, stage, window_start, window_end, done_units, total_units, observed_since, result, error_code, error_message, created_at, started_at, finished_at';
 
 function fromGapRunRow(row: GapRunRow): GapRun {
   return {
@@ -77,6 +80,7 @@ function fromGapRunRow(row: GapRunRow): GapRun {
     windowEndMicros: row.window_end,
     doneUnits: row.done_units,
     totalUnits: row.total_units,
+    observedSince: row.observed_since,
     result: row.result,
     errorCode: row.error_code,
     errorMessage: row.error_message,
@@ -193,6 +197,7 @@ export async function insertGapRunUnits(
   orgDb: OrgDb,
   runId: string,
   units: readonly { provider: string; day: string }[],
+  observedSince: GapRun['observedSince'],
 ): Promise<number> {
   return orgDb.transaction(async (inside) => {
     await inside.run(
@@ -203,10 +208,10 @@ export async function insertGapRunUnits(
       [inside.orgId, runId, units.map((unit) => unit.provider), units.map((unit) => unit.day)],
     );
     const rows = await inside.rows<{ total_units: number }>(
-      `update gap_runs set stage = 'matching', heartbeat_at = now(),
+      `update gap_runs set stage = 'matching', heartbeat_at = now(), observed_since = $3::jsonb,
          total_units = (select count(*) from gap_run_units u where u.org_id = $1 and u.run_id = $2)
        where org_id = $1 and id = $2 returning total_units`,
-      [inside.orgId, runId],
+      [inside.orgId, runId, JSON.stringify(observedSince)],
     );
     return rows[0]?.total_units ?? 0;
   });
@@ -269,6 +274,23 @@ export async function endGapRun(orgDb: OrgDb, id: string, end: GapRunEnd): Promi
       end.error?.code ?? null,
       end.error?.message.slice(0, 2_000) ?? null,
     ],
+  );
+  return changed === 1;
+}
+
+/** Says on a queued run that the workflow engine is being waited for. */
+export async function noteGapRunWaiting(orgDb: OrgDb, id: string): Promise<void> {
+  await orgDb.run(
+    `update gap_runs set stage = 'waiting_for_engine' where org_id = $1 and id = $2 and status = 'queued'`,
+    [orgDb.orgId, id],
+  );
+}
+
+/** Puts a run that the engine has lost back into the queue. False when it has ended. */
+export async function requeueGapRun(orgDb: OrgDb, id: string): Promise<boolean> {
+  const changed = await orgDb.run(
+    `update gap_runs set status = 'queued', stage = 'queued', heartbeat_at = now() where org_id = $1 and id = $2 and status in ('queued', 'running')`,
+    [orgDb.orgId, id],
   );
   return changed === 1;
 }

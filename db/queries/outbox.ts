@@ -141,3 +141,10 @@ export async function listStalledRuns(
   );
   return rows.map((row) => ({ orgId: row.org_id, id: row.id, kind: row.kind, status: row.status }));
 }
+
+/** Removes messages that were delivered long ago. */
+export async function pruneOutbox(database: Database, days: number): Promise<void> {
+  await unscoped(database, 'delivered messages of every organization grow old', (system) =>
+    system.run('delete from outbox where dispatched_at < now() - make_interval(days => $1)', [days]),
+  );
+}

@@ -1,0 +1,12 @@
+import { createBillingImportActivities } from './billingImport.js';
+import type { ActivityDeps } from './deps.js';
+import { createGapRunActivities } from './gapRun.js';
+
+export type { ActivityDeps } from './deps.js';
+
+/** Every effect that a workflow can ask for, bound to what it needs. */
+export function createActivities(deps: ActivityDeps) {
+  return { ...createGapRunActivities(deps), ...createBillingImportActivities(deps) };
+}
+
+export type Activities = ReturnType<typeof createActivities>;

@@ -1,0 +1,176 @@
+import {
+  Client,
+  Connection,
+  defaultGrpcRetryOptions,
+  isGrpcServiceError,
+  makeGrpcRetryInterceptor,
+  ServiceError,
+  WorkflowExecutionAlreadyStartedError,
+  WorkflowNotFoundError,
+} from '@temporalio/client';
+import { DomainError } from '../domain/errors.js';
+import {
+  type BillingImportInput,
+  billingImportWorkflowId,
+  type GapRunInput,
+  gapRunWorkflowId,
+  ONE_SHOT_TIMEOUT,
+  TASK_QUEUE_CORE,
+  WORKFLOW_NAMES,
+} from '../workflows/contract.js';
+
+export interface OrchestratorOptions {
+  address: string;
+  namespace: string;
+  /** Milliseconds of a clock that never goes back; drives the circuit breaker. */
+  nowMs(): number;
+}
+
+/** Longest wait for an answer of the engine. */
+const RPC_DEADLINE_MS = 5_000;
+const HEALTH_DEADLINE_MS = 1_000;
+const RPC_ATTEMPTS = 3;
+/** After so many calls without an answer the engine is left alone for a moment. */
+const BREAKER_FAILURES = 3;
+const BREAKER_OPEN_MS = 5_000;
+const RETRY_AFTER_SECONDS = 5;
+
+/** gRPC codes of an engine that is away, too slow or overloaded; everything else would fail again. */
+const TRANSIENT_GRPC: ReadonlySet<number> = new Set([1, 4, 8, 10, 13, 14]);
+
+export type WorkflowState = 'running' | 'closed' | 'unknown';
+
+/** What the rest of the product asks of the workflow engine. */
+export interface Orchestrator {
+  /** Starts a run's workflow; a second start is the same start. Error workflow_engine_unavailable. */
+  startGapRun(input: GapRunInput): Promise<void>;
+  /** Asks a run's workflow to stop; one that is over or unknown needs nothing. Error workflow_engine_unavailable. */
+  cancelGapRun(input: GapRunInput): Promise<void>;
+  startBillingImport(input: BillingImportInput): Promise<void>;
+  /** Whether a workflow is at work. Error workflow_engine_unavailable. */
+  describe(workflowId: string): Promise<WorkflowState>;
+  status(): Promise<'up' | 'degraded'>;
+  close(): Promise<void>;
+}
+
+/**
+ * The only Temporal client. It connects when first used, gives every call a deadline, and after repeated silence
+ * answers for the engine itself for a few seconds, so that nothing piles up behind it.
+ */
+export class TemporalOrchestrator implements Orchestrator {
+  readonly #connection: Connection;
+  readonly #client: Client;
+  readonly #nowMs: () => number;
+  #failures = 0;
+  #openUntilMs = 0;
+
+  constructor(options: OrchestratorOptions) {
+    this.#nowMs = options.nowMs;
+    this.#connection = Connection.lazy({
+      address: options.address,
+      interceptors: [makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: RPC_ATTEMPTS }))],
+    });
+    this.#client = new Client({ connection: this.#connection, namespace: options.namespace });
+  }
+
+  async startGapRun(input: GapRunInput): Promise<void> {
+    await this.#start(WORKFLOW_NAMES.gapRun, gapRunWorkflowId(input), input);
+  }
+
+  async startBillingImport(input: BillingImportInput): Promise<void> {
+    await this.#start(WORKFLOW_NAMES.billingImport, billingImportWorkflowId(input), input);
+  }
+
+  async cancelGapRun(input: GapRunInput): Promise<void> {
+    await this.#call(async () => {
+      try {
+        await this.#client.workflow.getHandle(gapRunWorkflowId(input)).cancel();
+      } catch (error) {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+      }
+    });
+  }
+
+  async describe(workflowId: string): Promise<WorkflowState> {
+    return this.#call(async () => {
+      try {
+        const { status } = await this.#client.workflow.getHandle(workflowId).describe();
+        return status.name === 'RUNNING' ? 'running' : 'closed';
+      } catch (error) {
+        if (error instanceof WorkflowNotFoundError) return 'unknown';
+        throw error;
+      }
+    });
+  }
+
+  async status(): Promise<'up' | 'degraded'> {
+    try {
+      await this.#connection.withDeadline(this.#deadline(HEALTH_DEADLINE_MS), () =>
+        this.#connection.workflowService.getSystemInfo({}),
+      );
+      return 'up';
+    } catch {
+      return 'degraded';
+    }
+  }
+
+  async close(): Promise<void> {
+    await this.#connection.close();
+  }
+
+  async #start(name: string, workflowId: string, input: object): Promise<void> {
+    await this.#call(async () => {
+      try {
+        await this.#client.workflow.start(name, {
+          workflowId,
+          taskQueue: TASK_QUEUE_CORE,
+          args: [input],
+          workflowExecutionTimeout: ONE_SHOT_TIMEOUT,
+          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          workflowIdConflictPolicy: 'FAIL',
+        });
+      } catch (error) {
+        if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      }
+    });
+  }
+
+  #deadline(milliseconds: number): Date {
+    return new Date(Date.now() + milliseconds);
+  }
+
+  async #call<T>(work: () => Promise<T>): Promise<T> {
+    if (this.#nowMs() < this.#openUntilMs) throw unavailable();
+    try {
+      const result = await this.#connection.withDeadline(this.#deadline(RPC_DEADLINE_MS), work);
+      this.#failures = 0;
+      return result;
+    } catch (error) {
+      if (!isTransient(error)) throw error;
+      this.#failures += 1;
+      if (this.#failures >= BREAKER_FAILURES) {
+        this.#openUntilMs = this.#nowMs() + BREAKER_OPEN_MS;
+        this.#failures = 0;
+      }
+      throw unavailable(error);
+    }
+  }
+}
+
+function unavailable(cause?: unknown): DomainError {
+  return new DomainError(
+    'workflow_engine_unavailable',
+    'The workflow engine does not answer. What was asked for waits and is done when it does.',
+    {
+      retryAfterSeconds: RETRY_AFTER_SECONDS,
+      cause,
+    },
+  );
+}
+
+/** The client wraps what gRPC says; a connection that was never made says it itself. */
+function isTransient(error: unknown): boolean {
+  const cause = error instanceof ServiceError ? error.cause : error;
+  if (isGrpcServiceError(cause)) return TRANSIENT_GRPC.has(cause.code);
+  return error instanceof Error && error.message === 'Failed to connect before the deadline';
+}

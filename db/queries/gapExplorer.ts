@@ -1,0 +1,178 @@
+import type { Pico } from '../../domain/money.js';
+import type { BucketReason, Grade, MatchStatus, Visibility } from '../../domain/reconciliation/cells.js';
+import type { OrgDb } from '../orgDb.js';
+import { COUNTED_SOURCES_TEXT } from './billedDays.js';
+import { countedSourcesSql } from './billingRows.js';
+
+/** A bucket as the gap explorer shows it. */
+export interface PublishedBucket {
+  bucketMicros: bigint;
+  provider: string;
+  accountId: string;
+  model: string;
+  runId: string;
+  matchStatus: MatchStatus;
+  grade: Grade;
+  confidenceScore: number | null;
+  visibility: Visibility;
+  provisional: boolean;
+  flagged: boolean;
+  reason: BucketReason | null;
+  gapMinutes: number | null;
+  unobservedMinutes: number | null;
+  providerCostPico: Pico;
+  ourCostPico: Pico;
+  ratePico: Pico | null;
+  volumePico: Pico | null;
+  ownPricingPico: Pico | null;
+}
+
+interface PublishedBucketRow {
+  bucket: bigint;
+  provider: string;
+  provider_account_id: string;
+  model: string;
+  run_id: string;
+  match_status: MatchStatus;
+  grade: Grade;
+  confidence_score: number | null;
+  visibility: Visibility;
+  provisional: boolean;
+  flagged: boolean;
+  reason: BucketReason | null;
+  gap_minutes: number | null;
+  unobserved_minutes: number | null;
+  provider_cost_usd: Pico;
+  our_cost_usd: Pico;
+  rate_usd: Pico | null;
+  volume_usd: Pico | null;
+  own_pricing_usd: Pico | null;
+}
+
+/**
+ * Published buckets of the window. `hourly` takes hours where a model's day has them, days elsewhere. Reads through
+ * the published pointers only, so a run that is under way changes nothing.
+ */
+const PUBLISHED = `from gap_published p
+  join gap_buckets b on b.org_id = $1 and b.run_id = p.run_id and b.provider = p.provider and b.provider_account_id = p.provider_account_id
+    and b.bucket >= p.day and b.bucket < p.day + 1
+  where p.org_id = $1 and p.day >= $2::date and p.day < $3::date and ($4::text is null or p.provider = $4)
+    and case when $5 then b.width = 'hour' or not exists (
+      select from gap_buckets h where h.org_id = $1 and h.run_id = b.run_id and h.provider = b.provider
+        and h.provider_account_id = b.provider_account_id and h.model = b.model and h.width = 'hour'
+        and h.bucket >= p.day and h.bucket < p.day + 1)
+      else b.width = 'day' end`;
+
+export interface BucketWindow {
+  fromDay: string;
+  toDay: string;
+  provider: string | null;
+  hourly: boolean;
+}
+
+/** Order: newest bucket first, then the largest gap. */
+export async function listPublishedBuckets(
+  orgDb: OrgDb,
+  window: BucketWindow,
+  filter: { flaggedOnly: boolean; unmatchedOnly: boolean },
+): Promise<PublishedBucket[]> {
+  const rows = await orgDb.rows<PublishedBucketRow>(
+    `select b.bucket, b.provider, b.provider_account_id, b.model, b.run_id, b.match_status, b.grade, b.confidence_score, b.visibility,
+       b.provisional, b.flagged, b.reason, b.gap_minutes, b.unobserved_minutes, b.provider_cost_usd, b.our_cost_usd, b.rate_usd, b.volume_usd, b.own_pricing_usd
+     ${PUBLISHED} and (not $6 or b.flagged) and (not $7 or b.match_status = 'unmatched')
+     order by b.bucket desc, abs(b.provider_cost_usd - b.our_cost_usd) desc, b.provider, b.provider_account_id, b.model`,
+    [
+      orgDb.orgId,
+      window.fromDay,
+      window.toDay,
+      window.provider,
+      window.hourly,
+      filter.flaggedOnly,
+      filter.unmatchedOnly,
+    ],
+  );
+  return rows.map((row) => ({
+    bucketMicros: row.bucket,
+    provider: row.provider,
+    accountId: row.provider_account_id,
+    model: row.model,
+    runId: row.run_id,
+    matchStatus: row.match_status,
+    grade: row.grade,
+    confidenceScore: row.confidence_score,
+    visibility: row.visibility,
+    provisional: row.provisional,
+    flagged: row.flagged,
+    reason: row.reason,
+    gapMinutes: row.gap_minutes,
+    unobservedMinutes: row.unobserved_minutes,
+    providerCostPico: row.provider_cost_usd,
+    ourCostPico: row.our_cost_usd,
+    ratePico: row.rate_usd,
+    volumePico: row.volume_usd,
+    ownPricingPico: row.own_pricing_usd,
+  }));
+}
+
+/** How many buckets a window holds, and how many of them are flagged. */
+export async function countPublishedBuckets(
+  orgDb: OrgDb,
+  window: BucketWindow,
+): Promise<{ total: number; flagged: number }> {
+  const rows = await orgDb.rows<{ total: number; flagged: number }>(
+    `select count(*)::bigint as total, (count(*) filter (where b.flagged))::bigint as flagged ${PUBLISHED}`,
+    [orgDb.orgId, window.fromDay, window.toDay, window.provider, window.hourly],
+  );
+  return rows[0] ?? { total: 0, flagged: 0 };
+}
+
+/** Of a window of days: what was billed as usage, and how much of it is matched at each grade. */
+export interface MonthTotals {
+  billedPico: Pico;
+  matchedPico: Pico;
+  /** Matched amounts by grade; what is missing to `billedPico` is unmatched. */
+  matchedByGrade: Partial<Record<Grade, Pico>>;
+}
+
+/**
+ * Billed usage against published matches. A provider-day counts as matched only while every account of it is published
+ * by a run that read the very sources that count now; a restated or unmatched day is billed and unmatched.
+ */
+export async function sumMonth(orgDb: OrgDb, fromDay: string, toDay: string): Promise<MonthTotals> {
+  const rows = await orgDb.rows<{ grade: Grade | null; amount_usd: Pico }>(
+    `with counted as materialized (${countedSourcesSql(`d.org_id = $1 and d.day >= $2 and d.day < $3`)}),
+     current as (select provider, day, provider_account_id, ${COUNTED_SOURCES_TEXT} as counted_sources
+       from counted group by provider, day, provider_account_id
+       having bool_or(feed = 'cost' and charge_category = 'usage')),
+     valid as (select c.provider, c.day from current c
+       left join gap_published p on p.org_id = $1 and p.provider = c.provider and p.day = c.day and p.provider_account_id = c.provider_account_id
+       group by c.provider, c.day having bool_and(p.counted_sources is not null and p.counted_sources = c.counted_sources))
+     select null as grade, coalesce(sum(amount_usd), 0) as amount_usd from counted where feed = 'cost' and charge_category = 'usage'
+     union all
+     select b.grade, sum(b.matched_usd) from valid v
+     join gap_published p on p.org_id = $1 and p.provider = v.provider and p.day = v.day
+     join gap_buckets b on b.org_id = $1 and b.run_id = p.run_id and b.provider = p.provider and b.provider_account_id = p.provider_account_id
+       and b.width = 'day' and b.bucket >= p.day and b.bucket < p.day + 1
+     group by b.grade`,
+    [orgDb.orgId, fromDay, toDay],
+  );
+  const totals: MonthTotals = { billedPico: 0n, matchedPico: 0n, matchedByGrade: {} };
+  for (const row of rows) {
+    if (row.grade === null) totals.billedPico = row.amount_usd;
+    else {
+      totals.matchedByGrade[row.grade] = row.amount_usd;
+      totals.matchedPico += row.amount_usd;
+    }
+  }
+  return totals;
+}
+
+/** The latest month before `beforeDay`'s that has billed usage, as its first day; undefined when none has. */
+export async function findLastBilledMonth(orgDb: OrgDb, beforeDay: string): Promise<string | undefined> {
+  const rows = await orgDb.rows<{ month: string | null }>(
+    `select date_trunc('month', max(day))::date as month from billing_days
+     where org_id = $1 and feed = 'cost' and day < date_trunc('month', $2::date)`,
+    [orgDb.orgId, beforeDay],
+  );
+  return rows[0]?.month ?? undefined;
+}

@@ -1,0 +1,144 @@
+import type { Logger } from 'pino';
+import type { Orchestrator } from '../adapters/orchestrator.js';
+import type { Database } from '../db/client.js';
+import { OrgDb } from '../db/orgDb.js';
+import { failBillingSource } from '../db/queries/billingSources.js';
+import { endGapRun, noteGapRunWaiting } from '../db/queries/gapRuns.js';
+import {
+  claimOutboxMessages,
+  killOutboxMessage,
+  markOutboxDispatched,
+  type OutboxMessage,
+  retryOutboxMessage,
+} from '../db/queries/outbox.js';
+import { DomainError } from '../domain/errors.js';
+
+export interface OutboxDispatcherOptions {
+  database: Database;
+  orchestrator: Orchestrator;
+  logger: Logger;
+  /** Told how many messages a look delivered; for metrics and tests. */
+  onTick?(delivered: number): void;
+}
+
+/** The poll that guarantees delivery; a kick only shortens it. */
+const POLL_MS = 1_000;
+const BATCH = 50;
+/** Deliveries of one batch at once. */
+const PARALLEL = 8;
+/** A claimed message that its dispatcher never answered for comes back after this time. */
+const LEASE_SECONDS = 30;
+/** Wait after a failed delivery: 1 s more for each attempt, so that little waits long once the engine is back. */
+const RETRY_SECONDS_MAX = 5;
+/** Deliveries that fail for good, not for the engine being away, before a message is given up. */
+const ATTEMPTS_MAX = 10;
+
+/**
+ * Delivers the outbox: starts and cancels workflows for rows that were committed before. At least once, with ids that
+ * make a second delivery the same one. Several dispatchers may run.
+ */
+export class OutboxDispatcher {
+  readonly #options: OutboxDispatcherOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #working: Promise<void> | undefined;
+  #again = false;
+  #stopped = false;
+
+  constructor(options: OutboxDispatcherOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.kick();
+  }
+
+  /** Looks now instead of at the next poll. */
+  kick(): void {
+    if (this.#stopped) return;
+    if (this.#working) {
+      this.#again = true;
+      return;
+    }
+    clearTimeout(this.#timer);
+    this.#working = this.#tick().finally(() => {
+      this.#working = undefined;
+      if (this.#stopped) return;
+      if (this.#again) {
+        this.#again = false;
+        this.kick();
+      } else this.#timer = setTimeout(() => this.kick(), POLL_MS);
+    });
+  }
+
+  /** Finishes what is under way; what is left waits for the next process. */
+  async stop(): Promise<void> {
+    this.#stopped = true;
+    clearTimeout(this.#timer);
+    await this.#working;
+  }
+
+  async #tick(): Promise<void> {
+    const { database, logger, onTick } = this.#options;
+    try {
+      const messages = await claimOutboxMessages(database, BATCH, LEASE_SECONDS);
+      if (messages.length === BATCH) this.#again = true;
+      const queue = [...messages];
+      const lane = async () => {
+        for (let message = queue.shift(); message; message = queue.shift()) await this.#deliver(message);
+      };
+      await Promise.all(Array.from({ length: Math.min(PARALLEL, messages.length) }, lane));
+      onTick?.(messages.length);
+    } catch (error) {
+      logger.warn({ err: error }, 'outbox not read; trying again');
+    }
+  }
+
+  async #deliver(message: OutboxMessage): Promise<void> {
+    const { database, logger } = this.#options;
+    try {
+      await this.#send(message);
+      await markOutboxDispatched(database, message);
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : String(error);
+      const isAway =
+        error instanceof DomainError &&
+        (error.code === 'workflow_engine_unavailable' || error.code === 'service_unavailable');
+      if (isAway || message.attempts < ATTEMPTS_MAX) {
+        logger.warn(
+          { err: error, kind: message.kind, attempts: message.attempts },
+          'outbox message not delivered; trying again',
+        );
+        await retryOutboxMessage(database, message, reason, Math.min(RETRY_SECONDS_MAX, message.attempts));
+        if (message.kind === 'gap_run.start')
+          await noteGapRunWaiting(this.#orgDb(message), message.subjectId);
+        return;
+      }
+      logger.error({ err: error, kind: message.kind, attempts: message.attempts }, 'outbox message given up');
+      await killOutboxMessage(database, message, reason);
+      await this.#fail(message, reason);
+    }
+  }
+
+  #orgDb(message: OutboxMessage): OrgDb {
+    return new OrgDb(this.#options.database, message.orgId);
+  }
+
+  async #send({ kind, orgId, subjectId }: OutboxMessage): Promise<void> {
+    const { orchestrator } = this.#options;
+    if (kind === 'gap_run.start') return orchestrator.startGapRun({ orgId, runId: subjectId });
+    if (kind === 'gap_run.cancel') return orchestrator.cancelGapRun({ orgId, runId: subjectId });
+    return orchestrator.startBillingImport({ orgId, importId: subjectId });
+  }
+
+  /** What can never be started must not wait for ever. */
+  async #fail(message: OutboxMessage, reason: string): Promise<void> {
+    const error = {
+      code: 'dispatch_failed',
+      message: `the workflow engine refused to start the work: ${reason}`,
+    };
+    if (message.kind === 'gap_run.start')
+      await endGapRun(this.#orgDb(message), message.subjectId, { status: 'failed', error });
+    if (message.kind === 'billing_import.start')
+      await failBillingSource(this.#orgDb(message), message.subjectId, error);
+  }
+}

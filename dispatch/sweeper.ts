@@ -1,0 +1,102 @@
+import type { Logger } from 'pino';
+import type { Orchestrator, WorkflowState } from '../adapters/orchestrator.js';
+import type { Database } from '../db/client.js';
+import { OrgDb } from '../db/orgDb.js';
+import { failBillingSource, requeueBillingSource } from '../db/queries/billingSources.js';
+import { endGapRun, requeueGapRun } from '../db/queries/gapRuns.js';
+import { insertOutboxMessage, listStalledRuns, pruneOutbox, type StalledRun } from '../db/queries/outbox.js';
+import { DomainError } from '../domain/errors.js';
+import { billingImportWorkflowId, gapRunWorkflowId } from '../workflows/contract.js';
+
+export interface SweeperOptions {
+  database: Database;
+  orchestrator: Orchestrator;
+  logger: Logger;
+  /** Wakes the dispatcher when something was put back. */
+  kick(): void;
+  limits?: { queuedSeconds: number; silentSeconds: number };
+}
+
+const SWEEP_MS = 60_000;
+const LIMITS = { queuedSeconds: 120, silentSeconds: 180 };
+/** Delivered messages are kept this long for whoever looks into a failure. */
+const DELIVERED_DAYS = 7;
+
+/**
+ * Every accepted run reaches an end: what was queued and never started is started, what is running without a sign of
+ * life is asked after, started again when the engine has lost it, and failed when its workflow is over.
+ */
+export class Sweeper {
+  readonly #options: SweeperOptions;
+  #timer: NodeJS.Timeout | undefined;
+  #working: Promise<void> | undefined;
+
+  constructor(options: SweeperOptions) {
+    this.#options = options;
+  }
+
+  start(): void {
+    this.#timer = setInterval(() => {
+      this.#working ??= this.sweep()
+        .catch((error: unknown) => this.#options.logger.warn({ err: error }, 'sweep failed; trying again'))
+        .finally(() => {
+          this.#working = undefined;
+        });
+    }, SWEEP_MS);
+  }
+
+  async stop(): Promise<void> {
+    clearInterval(this.#timer);
+    await this.#working;
+  }
+
+  /** One look over everything that is open. */
+  async sweep(): Promise<void> {
+    const { database, limits = LIMITS, kick } = this.#options;
+    const stalled = await listStalledRuns(database, limits);
+    for (const run of stalled) await this.#tend(run);
+    if (stalled.length > 0) kick();
+    await pruneOutbox(database, DELIVERED_DAYS);
+  }
+
+  async #tend(run: StalledRun): Promise<void> {
+    const { logger } = this.#options;
+    const state = await this.#ask(run);
+    // While the engine is away nothing is known of a run, and nothing is decided about it.
+    if (state === undefined || state === 'running') return;
+    const orgDb = new OrgDb(this.#options.database, run.orgId);
+    if (state === 'unknown') {
+      logger.warn({ run }, 'a run that the engine does not know is started again');
+      await orgDb.transaction(async (inside) => {
+        const requeued =
+          run.kind === 'gap_run'
+            ? await requeueGapRun(inside, run.id)
+            : await requeueBillingSource(inside, run.id);
+        if (requeued)
+          await insertOutboxMessage(
+            inside,
+            run.kind === 'gap_run' ? 'gap_run.start' : 'billing_import.start',
+            run.id,
+          );
+      });
+      return;
+    }
+    logger.error({ run }, 'a run whose workflow is over had not ended');
+    const error = { code: 'run_lost', message: 'the workflow ended without a result; start the work again' };
+    if (run.kind === 'gap_run') await endGapRun(orgDb, run.id, { status: 'failed', error });
+    else await failBillingSource(orgDb, run.id, error);
+  }
+
+  async #ask(run: StalledRun): Promise<WorkflowState | undefined> {
+    const workflowId =
+      run.kind === 'gap_run'
+        ? gapRunWorkflowId({ orgId: run.orgId, runId: run.id })
+        : billingImportWorkflowId({ orgId: run.orgId, importId: run.id });
+    try {
+      return await this.#options.orchestrator.describe(workflowId);
+    } catch (error) {
+      if (error instanceof DomainError && error.code === 'workflow_engine_unavailable') return undefined;
+      throw error;
+    }
+  }
+}

@@ -1,0 +1,29 @@
+import type { ActivityOptions } from '@temporalio/workflow';
+
+const NEVER_RETRIED = ['invalid_billing_file', 'account_required', 'not_found'];
+const RETRY = {
+  initialInterval: '500 milliseconds',
+  backoffCoefficient: 2,
+  maximumInterval: '15 seconds',
+  nonRetryableErrorTypes: NEVER_RETRIED,
+} as const;
+
+/** How long an effect may take and be repeated, by the kind of effect. Time limits, not attempt counts, end a retry. */
+export const PROFILES = {
+  /** A few statements. */
+  database: { startToCloseTimeout: '30 seconds', scheduleToCloseTimeout: '5 minutes', retry: RETRY },
+  /** One provider-day: aggregation in SQL and in memory; it heartbeats. */
+  matching: {
+    startToCloseTimeout: '5 minutes',
+    scheduleToCloseTimeout: '1 hour',
+    heartbeatTimeout: '30 seconds',
+    retry: RETRY,
+  },
+  /** A file of up to 1.5 GiB, read in one transaction; it heartbeats. */
+  reading: {
+    startToCloseTimeout: '2 hours',
+    scheduleToCloseTimeout: '6 hours',
+    heartbeatTimeout: '60 seconds',
+    retry: RETRY,
+  },
+} satisfies Record<string, ActivityOptions>;

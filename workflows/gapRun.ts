@@ -1,0 +1,70 @@
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  continueAsNew,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  workflowInfo,
+} from '@temporalio/workflow';
+import type { Activities } from '../activities/index.js';
+import { PROFILES } from './activityOptions.js';
+import type { GapRunInput } from './contract.js';
+
+/** Provider-days that are matched at once. */
+const WINDOW = 8;
+
+const { markGapRunRunning, planGapRun, publishGapRun, endGapRunCancelled, endGapRunFailed } =
+  proxyActivities<Activities>(PROFILES.database);
+const { failGapRunUnit } = proxyActivities<Activities>(PROFILES.database);
+const { matchProviderDay } = proxyActivities<Activities>(PROFILES.matching);
+
+/**
+ * One gap run: plan, match each provider-day, publish all of it at once. A day that cannot be matched leaves the others
+ * alone and makes the run partial. Cancelled, it publishes nothing.
+ */
+export async function gapRun(input: GapRunInput): Promise<void> {
+  const { orgId, runId } = input;
+  try {
+    if (!(await markGapRunRunning({ orgId, runId }))) return;
+    const { units } = await planGapRun({ orgId, runId });
+    const next = await matchUnits(input, units);
+    if (next < units) return await continueAsNew<typeof gapRun>({ orgId, runId, fromUnit: next });
+    await publishGapRun({ orgId, runId });
+  } catch (error) {
+    if (isCancellation(error)) {
+      await CancellationScope.nonCancellable(() => endGapRunCancelled({ orgId, runId }));
+      throw error;
+    }
+    if (!(error instanceof ActivityFailure)) throw error;
+    await endGapRunFailed({ orgId, runId, message: reasonOf(error) });
+  }
+}
+
+/** Matches the units from where the history began, a few at a time; stops early when the history has grown long. */
+async function matchUnits(input: GapRunInput, units: number): Promise<number> {
+  const { orgId, runId } = input;
+  let next = input.fromUnit ?? 0;
+  const lane = async (): Promise<void> => {
+    while (next < units && !workflowInfo().continueAsNewSuggested) {
+      const ordinal = next;
+      next += 1;
+      setCurrentDetails(`unit ${ordinal + 1} of ${units}`);
+      try {
+        await matchProviderDay({ orgId, runId, ordinal });
+      } catch (error) {
+        if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
+        await failGapRunUnit({ orgId, runId, ordinal, message: reasonOf(error) });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(WINDOW, Math.max(0, units - next)) }, lane));
+  return next;
+}
+
+function reasonOf(error: ActivityFailure): string {
+  return error.cause instanceof ApplicationFailure || error.cause instanceof Error
+    ? error.cause.message
+    : error.message;
+}

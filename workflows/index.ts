@@ -1,0 +1,3 @@
+/** The entry of the workflow bundle: every workflow, by the name under which it is started. */
+export { billingImport } from './billingImport.js';
+export { gapRun } from './gapRun.js';
