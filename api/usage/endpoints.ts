@@ -41,7 +41,7 @@ const usageSummary = defineEndpoint({
     windowOf(query.from, query.to, ['from', 'to']);
     // Without `to` the window ends with everything that has come in: a call stamped this microsecond is inside.
     const toMicros = query.to ? exclusiveEnd(query.to) : deps.nowMicros() + 1n;
-    const fromMicros = query.from?.micros ?? toMicros - DEFAULT_DAYS * MICROS_PER_DAY;
+    const fromMicros = query.from?.micros ?? toMicros - 1n - DEFAULT_DAYS * MICROS_PER_DAY;
     const { totals, groups } = await sumUsage(orgDb, {
       dimension: query.group_by,
       filter: {},

@@ -107,7 +107,7 @@ export function presentUsageSummary(
 ): z.output<typeof usageSummaryResponse> {
   return {
     from: isoFromMicros(window.fromMicros),
-    to: isoFromMicros(window.toMicros),
+    to: isoFromMicros(window.toMicros - 1n),
     group_by: group,
     total_cost_usd: usdNumberFromPico(totals.costPico),
     total_input_tokens: totals.inputTokens,
