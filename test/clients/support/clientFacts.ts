@@ -28,6 +28,8 @@ export interface ClientFacts {
   partialOutput: number | null;
   /** The HTTP status of a failed call is told. */
   httpStatus: boolean;
+  /** Reports a cost of 0 of its own with each failed call. */
+  reportsFailuresAsFree?: true;
   /** Without a word on the provider: an unlisted model's is not known then. */
   tellsProvider: boolean;
 }
@@ -66,6 +68,7 @@ export const OPENINFERENCE_OPENAI: ClientFacts = {
     return isAnswered(call) ? 'usage' : 'attempt';
   },
   cacheWrite: false,
+  responseModel: (call) => !isChatStream(call),
 };
 
 /** @arizeai/openinference-instrumentation-anthropic 0.2.8. */
@@ -83,6 +86,7 @@ export const TRACELOOP_OPENAI: ClientFacts = {
   cacheWrite: false,
   reasoning: never,
   responseId: (call) => call.api === 'chat' || !call.isStream,
+  responseModel: (call) => call.api === 'chat' || !call.isStream,
 };
 
 /** @traceloop/instrumentation-anthropic 0.27.0: raw input beside the cache counts. */
@@ -112,10 +116,11 @@ export const AI_SDK: ClientFacts = {
   telling: (call) => (isAnswered(call) ? 'usage' : call.fate === 'abort' ? 'unmetered' : 'attempt'),
   reasoning: never,
   responseId: (call) => !isEmbedding(call),
-  responseModel: (call) => !isEmbedding(call),
+  responseModel: (call) => !isEmbedding(call) && isAnswered(call),
+  httpStatus: true,
 };
 
-/** @langfuse/openai 5.11.1: names no provider, no usage of embeddings; streams name the model asked for. */
+/** @langfuse/openai 5.11.1: no provider, no usage of embeddings; chat streams name the model asked for. */
 export const LANGFUSE_OPENAI: ClientFacts = {
   ...PLAIN,
   telling(call) {
@@ -123,8 +128,9 @@ export const LANGFUSE_OPENAI: ClientFacts = {
     if (!isAnswered(call)) return 'attempt';
     return isEmbedding(call) || isSilentStream(call) ? 'unmetered' : 'usage';
   },
-  responseModel: (call) => !call.isStream,
+  responseModel: (call) => !isChatStream(call),
   tellsProvider: false,
+  reportsFailuresAsFree: true,
 };
 
 /** Spans written by hand in OpenTelemetry's own words, sent by the plain exporters. */
@@ -138,6 +144,7 @@ export const PYTHON_OPENINFERENCE_OPENAI: ClientFacts = {
     if (!isAnswered(call)) return 'attempt';
     return isSilentStream(call) ? 'unmetered' : 'usage';
   },
+  responseModel: (call) => call.api !== 'responses' || isAnswered(call),
 };
 
 /** Python, openinference-instrumentation-anthropic 3.1.0. */
@@ -161,7 +168,12 @@ export const PYTHON_TRACELOOP_ANTHROPIC: ClientFacts = {
 };
 
 /** Python, langfuse 5.0.4, drop-in for OpenAI: the provider's own usage object. */
-export const PYTHON_LANGFUSE_OPENAI: ClientFacts = { ...PYTHON_OPENINFERENCE_OPENAI, tellsProvider: false };
+export const PYTHON_LANGFUSE_OPENAI: ClientFacts = {
+  ...PYTHON_OPENINFERENCE_OPENAI,
+  responseModel: always,
+  tellsProvider: false,
+  reportsFailuresAsFree: true,
+};
 
 /** Python, langfuse 5.0.4, a generation by hand around an Anthropic call: the alias, four raw counts. */
 export const PYTHON_LANGFUSE_ANTHROPIC: ClientFacts = {

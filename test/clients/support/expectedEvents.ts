@@ -2,7 +2,7 @@
  * From a plan and what a client tells of it: the events that Trueup must hold, in a form that is compared line by
  * line. The cost of each comes from the independent calculator.
  */
-import { isAnswered, type PlannedCall, wholeInput } from '../../fakes/plannedCall.js';
+import { type PlannedCall, wholeInput } from '../../fakes/plannedCall.js';
 import type { CostCalculator } from '../costCalculator.js';
 import type { ClientFacts, Telling } from './clientFacts.js';
 
@@ -35,7 +35,7 @@ export interface ExpectedEvent {
   responseId: string | null;
   /** Exact dollars. */
   usd: string;
-  isPriced: boolean;
+  costSource: 'reported' | 'computed' | 'unpriced';
   priceGaps: string[];
   /** Classes in which the event must differ from the truth, or leaves it open; each is to be named. */
   missing: MissingName[];
@@ -93,7 +93,7 @@ function expectedEvent(
   const { usage } = call;
   const counted = isCounted ? toldTokens(call, telling, facts) : NOTHING;
   const write = counted.cacheWrite5m + counted.cacheWrite1h;
-  const pricedModel = isAnswered(call) || telling === 'partial' ? modelOf(call, facts) : call.model;
+  const pricedModel = telling === 'attempt' ? call.model : modelOf(call, facts);
   const cost = calculator.cost({ provider: providerOf(call), model: pricedModel, atMillis, tokens: counted });
   const missing: MissingName[] = [];
   if (telling === 'unmetered') missing.push('input', 'output');
@@ -120,10 +120,16 @@ function expectedEvent(
     reasoning: telling === 'usage' && facts.reasoning(call) ? usage.reasoning : 0,
     responseId: facts.responseId(call) && telling !== 'attempt' ? responseIdOf(call) : null,
     usd: isCounted ? cost.usd : '0',
-    isPriced: isCounted && cost.isPriced,
+    costSource: costSourceOf(telling, facts, isCounted && cost.isPriced),
     priceGaps: isCounted ? cost.assumedClasses : [],
     missing,
   };
+}
+
+/** A failed call costs nothing, which is known and no gap in the prices. */
+function costSourceOf(telling: Telling, facts: ClientFacts, isPriced: boolean): ExpectedEvent['costSource'] {
+  if (telling === 'attempt') return facts.reportsFailuresAsFree ? 'reported' : 'computed';
+  return isPriced ? 'computed' : 'unpriced';
 }
 
 const NOTHING = { input: 0, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 0 };

@@ -65,13 +65,28 @@ function plainDecimal(text: string): string {
  * their own are told apart by what they count, so equal calls must be there as often as they were made.
  */
 export function expectEvents(observed: readonly ObservedEvent[], expected: readonly ExpectedEvent[]): void {
-  expect(observed.map(lineOfObserved).sort()).toEqual(expected.map(lineOfExpected).sort());
+  const seen = observed.map(lineOfObserved);
+  const due = expected.map(lineOfExpected);
+  expect({ absent: without(due, seen), unexpected: without(seen, due) }).toEqual({
+    absent: [],
+    unexpected: [],
+  });
   const ids = (values: (string | null)[]) => values.filter((value) => value !== null).sort();
   const told = new Set(expected.map((event) => event.responseId));
   expect(ids(observed.map((event) => event.request_id).filter((id) => told.has(id)))).toEqual(
     ids(expected.map((event) => event.responseId)),
   );
   expectMissingNamed(observed, expected);
+}
+
+/** What is left of a list when each line of another has taken away one of its equals. */
+function without(lines: readonly string[], taken: readonly string[]): string[] {
+  const left = [...lines].sort();
+  for (const line of taken) {
+    const index = left.indexOf(line);
+    if (index >= 0) left.splice(index, 1);
+  }
+  return left;
 }
 
 /** Where a client does not send what is needed, the event says which class is missing. */
@@ -97,7 +112,7 @@ function lineOfExpected(event: ExpectedEvent): string {
     write1h: event.cacheCreation > 0 ? event.cacheCreation1h : 0,
     cached: event.provider === 'openai' ? event.cacheRead : 0,
     model: event.pricedModel,
-    source: costSource(event.isPriced),
+    source: event.costSource,
     gaps: event.priceGaps,
   });
 }
@@ -119,10 +134,6 @@ function lineOfObserved(event: ObservedEvent): string {
     source: event.cost_source,
     gaps: event.price_gaps,
   });
-}
-
-function costSource(isPriced: boolean): string {
-  return isPriced ? 'computed' : 'unpriced';
 }
 
 interface Line {
