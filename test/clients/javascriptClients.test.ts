@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { PlannedCall } from '../fakes/plannedCall.js';
+import { isAnswered, type PlannedCall } from '../fakes/plannedCall.js';
 import { testSeed } from '../fakes/seededRandom.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { CostCalculator, sumUsd } from './costCalculator.js';
@@ -7,9 +7,9 @@ import { type ClientCase, otlp, planScope } from './support/clientCase.js';
 import { OTEL_OPENAI } from './support/clientFacts.js';
 import { type ClientOutcome, runClient } from './support/clientRun.js';
 import { drawPlan } from './support/drawPlan.js';
-import { expectedEvents, refusedCalls } from './support/expectedEvents.js';
+import { expectedEvents, refusedCalls, responseIdOf } from './support/expectedEvents.js';
 import { JAVASCRIPT_CLIENTS, JAVASCRIPT_PAIRS } from './support/javascriptClients.js';
-import { expectEvents, readEvents } from './support/observedEvents.js';
+import { expectEvents, type ObservedEvent, readEvents } from './support/observedEvents.js';
 
 const seed = testSeed();
 const calculator = new CostCalculator(new URL('../../data/prices.json', import.meta.url));
@@ -56,24 +56,42 @@ async function tell(client: ClientCase) {
 }
 
 interface Source {
-  service: string;
-  scope: string;
+  calls: number;
+  unmetered: number;
   rejected: Record<string, number>;
 }
 
-/** What was refused, by reason, as ingest health tells it. */
-async function countRejected(adminKey: string): Promise<Record<string, number>> {
-  const { body } = await api.get('/api/v1/ingest/health', adminKey);
-  const counts: Record<string, number> = {};
-  for (const { rejected } of body.sources as Source[]) {
-    for (const [reason, count] of Object.entries(rejected)) counts[reason] = (counts[reason] ?? 0) + count;
+/** Ingest health and totals say of a client's traffic what its events say. */
+async function expectTotals(
+  adminKey: string,
+  events: readonly ObservedEvent[],
+  due: { calls: number; unmetered: number; refused: number },
+): Promise<void> {
+  const health = await api.get('/api/v1/ingest/health', adminKey);
+  const seen = { calls: 0, unmetered: 0, refused: 0 };
+  for (const { calls, unmetered, rejected } of health.body.sources as Source[]) {
+    seen.calls += calls;
+    seen.unmetered += unmetered;
+    expect(Object.keys(rejected).filter((reason) => reason !== 'unknown_provider')).toEqual([]);
+    seen.refused += rejected.unknown_provider ?? 0;
   }
-  return counts;
+  expect(seen).toEqual(due);
+  const summary = await api.get('/api/v1/usage/summary', adminKey);
+  expect(summary.body.total_cost_usd).toBe(Number(sumUsd(events.map((event) => event.usd))));
 }
 
-/** A call without a word of its provider, of a model that no list knows, is refused and counted. */
-function rejectedAs(calls: number): Record<string, number> {
-  return calls === 0 ? {} : { unknown_provider: calls };
+/** The other telling of each answered call is kept, out of the list, and names the event that stands for it. */
+async function expectSuperseded(
+  adminKey: string,
+  events: readonly ObservedEvent[],
+  plan: readonly PlannedCall[],
+): Promise<void> {
+  const all = await api.get('/api/v1/events?limit=1000&include_superseded=true', adminKey);
+  const superseded = (all.body.events as ObservedEvent[]).filter((event) => event.superseded_by !== null);
+  const answered = new Set(plan.filter(isAnswered).map(responseIdOf));
+  const standing = events.filter((event) => answered.has(event.request_id)).map((event) => event.id);
+  const replaced = new Set(superseded.map((event) => event.superseded_by));
+  expect(standing.filter((id) => !replaced.has(id))).toEqual([]);
 }
 
 /** The application saw what was planned: refused calls fail, retried ones do not, left streams are left. */
@@ -93,12 +111,13 @@ describe(`real JavaScript clients, unmodified (TEST_SEED=${seed})`, () => {
     async (client) => {
       const { organization, plan, outcome, events } = await tell(client);
       expectFates(outcome, plan.length);
-      expectEvents(events, expectedEvents(plan, client.facts, calculator, Date.now()));
-      const { body } = await api.get('/api/v1/usage/summary', organization.adminKey);
-      expect(body.total_cost_usd).toBe(Number(sumUsd(events.map((event) => event.usd))));
-      expect(await countRejected(organization.adminKey)).toEqual(
-        rejectedAs(refusedCalls(plan, client.facts, calculator, Date.now())),
-      );
+      const expected = expectedEvents(plan, client.facts, calculator, Date.now());
+      expectEvents(events, expected);
+      await expectTotals(organization.adminKey, events, {
+        calls: expected.length,
+        unmetered: expected.filter((event) => event.telling === 'unmetered').length,
+        refused: refusedCalls(plan, client.facts, calculator, Date.now()),
+      });
     },
     CLIENT_TIME_MS,
   );
@@ -106,9 +125,16 @@ describe(`real JavaScript clients, unmodified (TEST_SEED=${seed})`, () => {
   it.each(JAVASCRIPT_PAIRS)(
     '$name: two spans of a call are one event, the richer telling counts',
     async (client) => {
-      const { plan, outcome, events } = await tell(client);
+      const { organization, plan, outcome, events } = await tell(client);
       expectFates(outcome, plan.length);
-      expectEvents(events, expectedEvents(plan, client.facts, calculator, Date.now()));
+      const expected = expectedEvents(plan, client.facts, calculator, Date.now());
+      expectEvents(events, expected);
+      await expectTotals(organization.adminKey, events, {
+        calls: expected.length,
+        unmetered: 0,
+        refused: 0,
+      });
+      await expectSuperseded(organization.adminKey, events, plan);
     },
     CLIENT_TIME_MS,
   );

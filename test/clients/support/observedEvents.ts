@@ -24,6 +24,7 @@ export interface WireEvent {
   cost_source: string;
   price_gaps: string[];
   request_id: string | null;
+  superseded_by: string | null;
   usage_missing: string[];
   usage_flags: string[];
   usage_source: string;
