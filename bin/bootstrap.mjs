@@ -6,6 +6,7 @@
  *   node bin/bootstrap.mjs start            dist/bin/start.js
  *   node bin/bootstrap.mjs test [args]      the test suite
  *   node bin/bootstrap.mjs <name> [args]    dist/bin/<name>.js
+ *   node bin/bootstrap.mjs bench/<name>     dist/bench/<name>.js
  */
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -190,7 +191,7 @@ function become(file, args) {
 refuseOldNode();
 const [name = 'start', ...args] = process.argv.slice(2);
 if (!isInstalled()) await step('packages installed', installPackages);
-const target = join(ROOT, 'dist/bin', `${name}.js`);
+const target = join(ROOT, 'dist', name.startsWith('bench/') ? `${name}.js` : `bin/${name}.js`);
 if (!ONLOOKERS.has(name) || !existsSync(target)) {
   const hash = hashSources();
   if (builtFrom() !== hash) await step('sources built', () => build(hash));

@@ -1,0 +1,200 @@
+/**
+ * bench:ingest — committed events a second over HTTP, as a share of what the table itself takes.
+ * docs/benchmarks.md says what is measured and what the figures mean.
+ */
+import { mkdtempSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { measureCeiling, type RowPattern, readRowPattern } from './support/ceiling.js';
+import { checkTotals, countEvents } from './support/checkTotals.js';
+import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
+import { readFlags } from './support/flags.js';
+import { foldEverything } from './support/fold.js';
+import type { LoadResult } from './support/loadClient.js';
+import { type BenchOrganization, makeOrganizations } from './support/organizations.js';
+import { type BenchProgram, LoadProcess, readProcessMetrics, startProgram } from './support/programs.js';
+import { formatCount, formatMebibytes, median } from './support/statistics.js';
+
+const ORGANIZATIONS = 20;
+/** Spans a request → the least share of the ceiling. */
+const TARGETS = new Map([
+  [1, 0.15],
+  [20, 0.4],
+]);
+const REPEAT_PERCENT = 10;
+const PATTERN_ROWS = 5_000;
+const WARM_UP_SECONDS = 3;
+const FOLD_CONNECTIONS = 2;
+
+const flags = readFlags(
+  { rounds: 4, seconds: 8, 'ceiling-seconds': 5, connections: 200, seed: Date.now() % 1_000_000 },
+  { 'no-gate': false, profile: false },
+);
+
+interface Measured extends LoadResult {
+  /** New events that were committed and acknowledged, a second. */
+  rate: number;
+  apiCpuSeconds: number;
+}
+
+interface Bench {
+  api: BenchProgram;
+  load: LoadProcess;
+  organizations: BenchOrganization[];
+  ceilingUrl: string;
+  pattern: RowPattern;
+  rssBytes: number[];
+}
+
+async function measureProduct(
+  bench: Bench,
+  spansPerRequest: number,
+  seconds: number,
+  seed: number,
+): Promise<Measured> {
+  const { port } = bench.api;
+  const before = await readProcessMetrics(port);
+  const result = await bench.load.run({
+    port,
+    keys: bench.organizations.map(({ key }) => key),
+    connections: flags.connections,
+    spansPerRequest,
+    seconds,
+    repeatPercent: REPEAT_PERCENT,
+    seed,
+  });
+  const after = await readProcessMetrics(port);
+  bench.rssBytes.push(after.rssBytes);
+  return {
+    ...result,
+    rate: (result.accepted - result.duplicates) / result.seconds,
+    apiCpuSeconds: after.cpuSeconds - before.cpuSeconds,
+  };
+}
+
+/** Ceiling and product in turn, so that a busy minute of the machine falls on both. */
+async function runRounds(bench: Bench): Promise<{ ceilings: number[]; measured: Map<number, Measured[]> }> {
+  const ceilings: number[] = [];
+  const measured = new Map<number, Measured[]>([...TARGETS.keys()].map((spans) => [spans, []]));
+  for (let round = 0; round < flags.rounds; round += 1) {
+    const seed = flags.seed + round * 10;
+    const orgIds = bench.organizations.map(({ orgId }) => orgId);
+    const ceiling = await measureCeiling(
+      bench.ceilingUrl,
+      bench.pattern,
+      orgIds,
+      flags['ceiling-seconds'],
+      seed,
+    );
+    ceilings.push(ceiling);
+    process.stdout.write(`round ${round + 1}: ceiling ${formatCount(ceiling)}/s`);
+    for (const [spans, runs] of measured) {
+      const run = await measureProduct(bench, spans, flags.seconds, seed + spans);
+      runs.push(run);
+      process.stdout.write(
+        `, ${spans} spans ${formatCount(run.rate)}/s (${(run.rate / ceiling).toFixed(2)})`,
+      );
+    }
+    process.stdout.write('\n');
+  }
+  return { ceilings, measured };
+}
+
+function report(ceilings: readonly number[], measured: ReadonlyMap<number, Measured[]>): boolean {
+  let isGood = true;
+  process.stdout.write(
+    `ceiling: ${formatCount(median(ceilings))} rows/s (INSERT … unnest … ON CONFLICT, 1,000 rows a batch, 4 connections)\n`,
+  );
+  for (const [spans, runs] of measured) {
+    const target = TARGETS.get(spans) ?? 0;
+    const ratio = median(runs.map((run, round) => run.rate / (ceilings[round] as number)));
+    const events = runs.reduce((sum, run) => sum + run.accepted, 0);
+    const micros = (seconds: (run: Measured) => number) =>
+      ((runs.reduce((sum, run) => sum + seconds(run), 0) / events) * 1e6).toFixed(0);
+    const refused = runs.reduce((sum, run) => sum + run.refused, 0);
+    if (ratio < target || refused > 0) isGood = false;
+    process.stdout.write(
+      `ingest ${spans} span${spans > 1 ? 's' : ''} a request: ${formatCount(median(runs.map((run) => run.rate)))} committed events/s, ` +
+        `p50 ${median(runs.map((run) => run.p50Ms)).toFixed(1)} ms, p99 ${median(runs.map((run) => run.p99Ms)).toFixed(1)} ms, ` +
+        `CPU µs/event api ${micros((run) => run.apiCpuSeconds)}, client ${micros((run) => run.cpuSeconds)}, refused ${refused}, ` +
+        `target ${target.toFixed(2)}, ratio=${ratio.toFixed(2)}\n`,
+    );
+  }
+  return isGood;
+}
+
+function reportMemory(rssBytes: readonly number[]): void {
+  const [start = 0, ...rest] = rssBytes;
+  const middle = rest[Math.floor((rest.length - 1) / 2)] ?? start;
+  const end = rest.at(-1) ?? start;
+  process.stdout.write(
+    `memory of the API: start ${formatMebibytes(start)}, middle ${formatMebibytes(middle)}, end ${formatMebibytes(end)}, ratio=${(end / middle).toFixed(2)}\n`,
+  );
+}
+
+/** Every acknowledged event is stored once, and totals added up piece by piece are those of the events. */
+async function reportTotals(url: string, acknowledged: number): Promise<boolean> {
+  const database = openBenchDatabase(url, FOLD_CONNECTIONS);
+  await foldEverything(database);
+  await database.close();
+  const { live, stored } = await countEvents(url);
+  process.stdout.write(
+    `events: ${formatCount(acknowledged)} acknowledged, ${formatCount(stored)} stored, ${formatCount(live)} live, ratio=${(live / acknowledged).toFixed(2)}\n`,
+  );
+  let isGood = live === acknowledged && stored === acknowledged;
+  for (const { table, rows, differing } of await checkTotals(url)) {
+    if (differing !== 0) isGood = false;
+    process.stdout.write(
+      `totals ${table}: ${formatCount(rows)} rows recomputed from the events, ${differing} differ, ratio=${((rows - differing) / rows).toFixed(2)}\n`,
+    );
+  }
+  return isGood;
+}
+
+async function main(): Promise<boolean> {
+  const cluster = await startBenchCluster();
+  const stops: (() => Promise<void>)[] = [() => cluster.stop()];
+  try {
+    const url = await cluster.makeDatabase('product');
+    const ceilingUrl = await cluster.makeDatabase('ceiling');
+    const database = openBenchDatabase(url, 1);
+    const organizations = await makeOrganizations(database, ORGANIZATIONS);
+    await database.close();
+    const profileDir = flags.profile ? mkdtempSync(join(tmpdir(), 'trueup-profile-')) : undefined;
+    if (profileDir) process.stdout.write(`CPU profile of the API: ${profileDir}\n`);
+    const api = await startProgram({ name: 'api', url, folder: cluster.folder, profileDir });
+    stops.push(() => api.stop());
+    const worker = await startProgram({ name: 'worker', url, folder: cluster.folder });
+    stops.push(() => worker.stop());
+    const load = new LoadProcess();
+    stops.push(() => load.stop());
+    process.stdout.write(
+      `bench:ingest, Postgres ${cluster.version} with its own settings, ${ORGANIZATIONS} organizations, ${flags.connections} connections, ` +
+        `${REPEAT_PERCENT} % of requests sent twice, seed ${flags.seed}\n`,
+    );
+    const bench: Bench = {
+      ...{ api, load, organizations, ceilingUrl, rssBytes: [] },
+      pattern: { columns: [], values: [], rows: 0 },
+    };
+    const warmUps: Measured[] = [];
+    for (const spans of TARGETS.keys())
+      warmUps.push(await measureProduct(bench, spans, WARM_UP_SECONDS, flags.seed + 5));
+    bench.pattern = await readRowPattern(url, PATTERN_ROWS);
+    const { ceilings, measured } = await runRounds(bench);
+    const isFast = report(ceilings, measured);
+    reportMemory(bench.rssBytes);
+    await worker.stop();
+    const runs = [...warmUps, ...[...measured.values()].flat()];
+    const isExact = await reportTotals(
+      url,
+      runs.reduce((sum, run) => sum + run.accepted - run.duplicates, 0),
+    );
+    return isFast && isExact;
+  } finally {
+    for (const stop of stops.toReversed()) await stop();
+  }
+}
+
+const isGood = await main();
+if (!isGood) process.stderr.write('bench:ingest: a target is missed\n');
+process.exit(isGood || flags['no-gate'] ? 0 : 1);

@@ -1,0 +1,89 @@
+import { HttpConnection } from './httpConnection.js';
+import { Random } from './random.js';
+import { quantile } from './statistics.js';
+import { TraceBody } from './traceBodies.js';
+import { Traffic } from './traffic.js';
+
+/** Bodies of a connection: it has one request on the way, so each can be written over while the others rest. */
+const BODIES_A_CONNECTION = 4;
+
+export interface LoadPlan {
+  port: number;
+  /** One organization a key; connections are spread over them. */
+  keys: readonly string[];
+  connections: number;
+  spansPerRequest: number;
+  seconds: number;
+  /** Share of requests, in percent, that are sent a second time as an exporter does that saw no answer. */
+  repeatPercent: number;
+  seed: number;
+}
+
+export interface LoadResult {
+  seconds: number;
+  requests: number;
+  /** As the answers count them. */
+  accepted: number;
+  duplicates: number;
+  /** Answers other than 202. */
+  refused: number;
+  p50Ms: number;
+  p99Ms: number;
+  /** What this client itself spent. */
+  cpuSeconds: number;
+}
+
+/** Sends traces for a while over many connections and counts what was acknowledged. */
+export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
+  const random = new Random(plan.seed);
+  const senders = await Promise.all(
+    Array.from({ length: plan.connections }, async (_, index) => ({
+      connection: await HttpConnection.open(plan.port),
+      key: plan.keys[index % plan.keys.length] as string,
+      traffic: new Traffic(random.next()),
+    })),
+  );
+  const bodies = senders.map(({ traffic }) =>
+    Array.from({ length: BODIES_A_CONNECTION }, () => new TraceBody(traffic, random, plan.spansPerRequest)),
+  );
+  const result = { requests: 0, accepted: 0, duplicates: 0, refused: 0 };
+  const latencies: number[] = [];
+  const cpuBefore = process.cpuUsage();
+  const started = performance.now();
+  const deadline = started + plan.seconds * 1000;
+  await Promise.all(
+    senders.map(async ({ connection, key, traffic }, index) => {
+      let turn = 0;
+      let isRepeat = false;
+      while (performance.now() < deadline) {
+        if (!isRepeat) turn += 1;
+        const body = bodies[index]?.[turn % BODIES_A_CONNECTION] as TraceBody;
+        if (!isRepeat) body.renew(traffic, random);
+        const sent = performance.now();
+        const answer = await connection.post('/api/v1/ingest/trace', key, body.bytes);
+        latencies.push(performance.now() - sent);
+        result.requests += 1;
+        if (answer.status === 202) {
+          result.accepted += countIn(answer.body, /"accepted":(\d+)/);
+          result.duplicates += countIn(answer.body, /"duplicates":(\d+)/);
+        } else result.refused += 1;
+        // What was refused is sent again too: it is not stored.
+        isRepeat = answer.status !== 202 || random.below(100) < plan.repeatPercent;
+      }
+    }),
+  );
+  const seconds = (performance.now() - started) / 1000;
+  const cpu = process.cpuUsage(cpuBefore);
+  for (const { connection } of senders) connection.close();
+  return {
+    seconds,
+    ...result,
+    p50Ms: quantile(latencies, 0.5),
+    p99Ms: quantile(latencies, 0.99),
+    cpuSeconds: (cpu.user + cpu.system) / 1e6,
+  };
+}
+
+function countIn(body: string, pattern: RegExp): number {
+  return Number(pattern.exec(body)?.[1] ?? 0);
+}

@@ -1,0 +1,146 @@
+import type { Random } from './random.js';
+import type { Traffic, TrafficCall } from './traffic.js';
+
+/** Where in a body a field of fixed length stands. */
+interface SpanPlaces {
+  traceId: number;
+  spanId: number;
+  responseId: number;
+  start: number;
+  end: number;
+  session: number;
+  user: number;
+  durationMs: number;
+}
+
+const RESPONSE_ID_DIGITS = 24;
+const NANOS_A_MILLI = 1_000_000;
+
+/**
+ * OTLP/JSON requests that are built once and then only get new ids, times, sessions and users in place: the client
+ * shares the machine with the server, so what it spends is lost to what is measured.
+ */
+export class TraceBody {
+  readonly bytes: Buffer;
+  readonly spans: number;
+  readonly #places: SpanPlaces[] = [];
+
+  constructor(traffic: Traffic, random: Random, spans: number) {
+    this.spans = spans;
+    const calls = Array.from({ length: spans }, () => traffic.draw());
+    const marks = calls.map((call) => ({
+      call,
+      traceId: random.hex(32),
+      spanId: random.hex(16),
+      responseId: random.hex(24),
+    }));
+    this.bytes = Buffer.from(JSON.stringify(requestOf(marks)));
+    let from = 0;
+    const find = (text: string) => {
+      const place = this.bytes.indexOf(text, from, 'latin1');
+      if (place < 0) throw new Error(`the body lacks ${text}`);
+      return place;
+    };
+    for (const { call, traceId, spanId, responseId } of marks) {
+      from = find(traceId);
+      this.#places.push({
+        traceId: from,
+        spanId: find(spanId),
+        responseId: find(responseId),
+        start: find(START_NANOS),
+        end: find(END_NANOS),
+        session: find(call.sessionId),
+        user: find(call.userId),
+        durationMs: call.durationMs,
+      });
+    }
+  }
+
+  /** Makes every span a call that was never sent before and that ended just now. */
+  renew(traffic: Traffic, random: Random): void {
+    const { bytes } = this;
+    for (const places of this.#places) {
+      bytes.write(random.hex(32), places.traceId, 'latin1');
+      bytes.write(random.hex(16), places.spanId, 'latin1');
+      bytes.write(random.hex(RESPONSE_ID_DIGITS), places.responseId, 'latin1');
+      const now = Date.now();
+      const nanos = random.below(NANOS_A_MILLI).toString().padStart(6, '0');
+      bytes.write(`${now - places.durationMs}${nanos}`, places.start, 'latin1');
+      bytes.write(`${now}${nanos}`, places.end, 'latin1');
+      const session = traffic.drawSession();
+      bytes.write(session.id, places.session, 'latin1');
+      bytes.write(session.userId, places.user, 'latin1');
+    }
+  }
+}
+
+const START_NANOS = '1111111111111111111';
+const END_NANOS = '2222222222222222222';
+
+interface SpanMark {
+  call: TrafficCall;
+  traceId: string;
+  spanId: string;
+  responseId: string;
+}
+
+/** A batch as an exporter sends it: one service, one instrumentation, its spans. */
+function requestOf(marks: readonly SpanMark[]) {
+  return {
+    resourceSpans: [
+      {
+        resource: {
+          attributes: [
+            text('service.name', marks[0]?.call.serviceName ?? ''),
+            text('telemetry.sdk.language', 'nodejs'),
+            text('telemetry.sdk.name', 'opentelemetry'),
+            text('deployment.environment.name', 'production'),
+          ],
+        },
+        scopeSpans: [
+          { scope: { name: 'bench-instrumentation', version: '1.0.0' }, spans: marks.map(spanOf) },
+        ],
+      },
+    ],
+  };
+}
+
+/** The attributes that the GenAI conventions name for a chat call, and the labels of an application. */
+function spanOf({ call, traceId, spanId, responseId }: SpanMark) {
+  const prefix = call.provider === 'openai' ? 'chatcmpl-' : 'msg_';
+  return {
+    traceId,
+    spanId,
+    name: `chat ${call.model}`,
+    kind: 3,
+    startTimeUnixNano: START_NANOS,
+    endTimeUnixNano: END_NANOS,
+    attributes: [
+      text('gen_ai.operation.name', 'chat'),
+      text('gen_ai.provider.name', call.provider),
+      text('gen_ai.request.model', call.model),
+      integer('gen_ai.request.max_tokens', 4096),
+      { key: 'gen_ai.request.temperature', value: { doubleValue: 0.2 } },
+      text('gen_ai.response.model', call.responseModel),
+      text('gen_ai.response.id', prefix + responseId),
+      {
+        key: 'gen_ai.response.finish_reasons',
+        value: { arrayValue: { values: [{ stringValue: call.stopReason }] } },
+      },
+      integer('gen_ai.usage.input_tokens', call.inputTokens),
+      integer('gen_ai.usage.output_tokens', call.outputTokens),
+      integer('gen_ai.usage.cache_read.input_tokens', call.cachedTokens),
+      integer('gen_ai.usage.reasoning.output_tokens', call.reasoningTokens),
+      text('server.address', call.host),
+      integer('server.port', 443),
+      text('session.id', call.sessionId),
+      text('user.id', call.userId),
+      text('team_id', call.team),
+      text('feature', call.feature),
+    ],
+    status: { code: 0 },
+  };
+}
+
+const text = (key: string, value: string) => ({ key, value: { stringValue: value } });
+const integer = (key: string, value: number) => ({ key, value: { intValue: value } });
