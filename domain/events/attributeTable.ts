@@ -63,6 +63,9 @@ export const ATTRIBUTE_TABLE = {
       'llm.request.model_name',
       'ai.model.id',
       'langfuse.observation.model.name',
+      // OpenInference names the model of a call that failed nowhere else.
+      { inside: 'llm.invocation_parameters', key: 'model' },
+      { inside: 'embedding.invocation_parameters', key: 'model' },
     ],
   },
   responseModel: {

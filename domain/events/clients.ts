@@ -31,7 +31,8 @@ export interface Client {
   api?: Provider;
 }
 
-const NO_CACHE_NO_REASONING = ['cache_read', 'reasoning'] as const;
+/** Clients of OpenAI's API that tell its whole input and output and nothing of what is inside. */
+const NO_CACHE_NO_REASONING = ['cache_read', 'cache_write_5m', 'reasoning'] as const;
 
 /** Rows of one scope stand in rising order of `below`. */
 export const CLIENTS: readonly Client[] = [
@@ -42,11 +43,20 @@ export const CLIENTS: readonly Client[] = [
     missing: [],
     api: 'anthropic',
   },
+  // The TypeScript client traces itself as the Python one does, from 0.136 on.
+  {
+    scope: 'com.anthropic.sdk.typescript',
+    source: 'anthropic_sdk',
+    semantics: 'inclusive',
+    missing: [],
+    api: 'anthropic',
+  },
+  // 4.2.7 leaves out what OpenAI wrote to its cache.
   {
     scope: '@arizeai/openinference-instrumentation-openai',
     source: 'openinference',
     semantics: 'inclusive',
-    missing: [],
+    missing: ['cache_write_5m'],
     api: 'openai',
   },
   // Up to 0.1.22 (published) the raw input of the response and no cache fields; 0.2.8 sums them.
@@ -102,18 +112,19 @@ export const CLIENTS: readonly Client[] = [
     missing: ['reasoning'],
     api: 'anthropic',
   },
+  // 0.62.4 tells no cache writes, and no reasoning of chat streams.
   {
     scope: 'opentelemetry.instrumentation.openai.v1',
     source: 'traceloop',
     semantics: 'inclusive',
-    missing: [],
+    missing: ['cache_write_5m', 'reasoning'],
     api: 'openai',
   },
   {
     scope: 'opentelemetry.instrumentation.openai.v0',
     source: 'traceloop',
     semantics: 'inclusive',
-    missing: [],
+    missing: ['cache_write_5m', 'reasoning'],
     api: 'openai',
   },
   // Sums input and cache itself; in streams it reports one output token too many (0.62.4).
@@ -141,7 +152,8 @@ export const CLIENTS: readonly Client[] = [
     exclusiveFor: ['anthropic', 'aws_bedrock'],
     missing: [],
   },
-  { scope: 'langfuse-sdk', source: 'langfuse', semantics: 'inclusive', missing: [] },
+  // Reasoning stands in the usage objects that it passes on, and not in counts that are written by hand.
+  { scope: 'langfuse-sdk', source: 'langfuse', semantics: 'inclusive', missing: ['reasoning'] },
   { scope: 'pydantic-ai', source: 'pydantic_ai', semantics: 'inclusive', missing: [] },
   {
     scope: 'litellm',

@@ -32,10 +32,11 @@ export function joinUsages(one: Counted, other: Counted): Counted {
     reasoning: Math.max(one.usage.reasoning, other.usage.reasoning),
     cached: Math.max(one.usage.cached, other.usage.cached),
   };
-  const usageMissing = one.origin.usageMissing.filter(
-    (name) =>
-      other.origin.usageMissing.includes(name) &&
-      !(name === 'cache_write_1h' && split.cacheCreation1h !== null),
+  // The output is that of the base, known or not.
+  const isOpen = (name: string): boolean =>
+    name === 'output' || [one, other].every(({ origin }) => origin.usageMissing.includes(name));
+  const usageMissing = base.origin.usageMissing.filter(
+    (name) => isOpen(name) && !(name === 'cache_write_1h' && split.cacheCreation1h !== null),
   );
   return { usage, origin: { ...base.origin, usageMissing } };
 }

@@ -37,7 +37,7 @@ export function meterUsage(given: Told, provider: Provider, model: string): Mete
     const origin = {
       usageSource: given.source,
       inputSemantics: given.shownAs ?? given.expected,
-      usageMissing: given.cannotSend,
+      usageMissing: unmeteredClasses(given),
       usageRaw,
       usageFlags: [],
     };
@@ -60,11 +60,17 @@ function isExclusiveApi(provider: Provider, model: string): boolean {
   return EXCLUSIVE_PROVIDERS.has(provider) || model.includes('claude');
 }
 
+/** Of a call without any count: everything, so that its zeros are not read as counts. */
+function unmeteredClasses({ cannotSend, isInputOnly }: Told): MissingClass[] {
+  return isInputOnly ? ['input'] : [...new Set<MissingClass>(['input', 'output', ...cannotSend])];
+}
+
 /** Classes that the client cannot send and did not, and those that this call leaves open. */
 function missingOf({ told, cannotSend, isInputOnly }: Told, usage: TokenUsage): MissingClass[] {
   const isWriteTold =
     told.cacheWrite !== undefined || told.cacheWrite5m !== undefined || told.cacheWrite1h !== undefined;
   const missing = cannotSend.filter((name) => {
+    if (isInputOnly) return false;
     if (name === 'cache_read') return told.cacheRead === undefined;
     if (name === 'cache_write_5m' || name === 'cache_write_1h') return !isWriteTold;
     return name !== 'reasoning' || told.reasoning === undefined;

@@ -51,8 +51,7 @@ function stripArray(items: unknown[], depth: number): unknown[] {
   for (let index = 0; index < items.length; index += 1) {
     const item = items[index];
     const clean = strip(item, depth + 1);
-    if (copy === undefined && clean !== item && !(Number.isNaN(clean) && Number.isNaN(item)))
-      copy = items.slice(0, index);
+    if (copy === undefined && !Object.is(clean, item)) copy = items.slice(0, index);
     copy?.push(clean);
   }
   return copy ?? items;
@@ -66,7 +65,7 @@ function stripObject(object: Record<string, unknown>, depth: number): Record<str
     const value = object[key];
     const clean = strip(value, depth + 1);
     values.push(clean);
-    if (clean !== value || FOREIGN.test(key)) changed = true;
+    if (!Object.is(clean, value) || FOREIGN.test(key)) changed = true;
   }
   if (!changed) return object;
   const copy: Record<string, unknown> = {};

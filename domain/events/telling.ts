@@ -52,7 +52,7 @@ export function responseKey(telling: Telling): string | null {
 
 /**
  * Whether two tellings are of one call: (1) the same response id at the same biller; (2) two spans of one trace, one
- * inside the other, of one model family, of which at least one carries usage. Equal times and tokens prove nothing:
+ * inside the other, of one model family, of which at least one carries usage or both failed. Equal times and tokens prove nothing:
  * parallel equal calls stay apart.
  */
 export function isSameCall(one: Telling, other: Telling, tree: SpanTree): boolean {
@@ -68,8 +68,10 @@ export function couldBeOneCall(one: Telling, other: Telling): boolean {
   const hasFailed = one.status === 'error' || other.status === 'error';
   const isBlocked = one.status === 'blocked' || other.status === 'blocked';
   if (one.usage === null || other.usage === null) {
-    // An outer span without counts is another telling; an attempt that failed is a call of its own.
-    return (one.usage !== null || other.usage !== null) && !hasFailed && !isBlocked;
+    // An outer span without counts is another telling, and so is one that failed around a call that failed. Beside
+    // an answer, an attempt that failed is a call of its own.
+    if (one.usage === null && other.usage === null) return one.status === 'error' && other.status === 'error';
+    return !hasFailed && !isBlocked;
   }
   // A gateway may give an answer an id of its own: then the counts must agree.
   const idsDiffer =

@@ -1,0 +1,142 @@
+import { describe, expect, it } from 'vitest';
+import { hostOf, identityBiller, resolveBiller } from '../../../domain/events/biller.js';
+import { PROVIDER_FACTS } from '../../../domain/providers.js';
+import { callWith, context, LEAST, rejectionOf } from './support.js';
+
+const resolve = (
+  words: string[],
+  hosts: string[] = [],
+  models: string[] = [],
+  api?: 'openai' | 'anthropic',
+) => resolveBiller({ words, hosts, models, api }, context.inferProvider);
+
+describe('the provider', () => {
+  const aliases = PROVIDER_FACTS.flatMap(({ slug, aliases: words }) =>
+    [slug, ...words].map((word) => [word, slug] as const),
+  );
+
+  it.each(aliases)('%s is %s, in any case and before a dot', (word, slug) => {
+    expect(resolve([word])?.provider).toBe(slug);
+    expect(resolve([word.toUpperCase()])?.provider).toBe(slug);
+  });
+
+  it.each([
+    ['openai.chat', 'openai'],
+    ['google.generative-ai', 'google'],
+    ['amazon-bedrock', 'aws_bedrock'],
+    ['azure.ai.inference', 'azure_openai'],
+    ['aws', 'aws_bedrock'],
+    ['vertex.anthropic.messages', 'google'],
+  ])('%s is %s', (word, slug) => {
+    expect(resolve([word])?.provider).toBe(slug);
+  });
+
+  it('is inferred from the model only when nobody names one', () => {
+    expect(resolve([], [], ['gpt-4o'])?.provider).toBe('openai');
+    expect(resolve([], [], ['deployment-7', 'claude-x'])?.provider).toBe('anthropic');
+    expect(resolve(['groq'], [], ['gpt-4o'])).toBeUndefined();
+    expect(resolve([], [], ['llama'])).toBeUndefined();
+  });
+
+  it('is not named by a framework', () => {
+    expect(resolve(['Langchain'], [], ['gpt-4o'])?.provider).toBe('openai');
+  });
+
+  it('outside the eight rejects the span with a reason', () => {
+    const fault = rejectionOf({ attributes: { ...LEAST, 'gen_ai.system': 'groq' } });
+    expect(fault).toMatchObject({ index: 0, reason: 'unknown_provider', scopeName: 'test-scope' });
+    expect(fault.message).toContain('groq');
+  });
+});
+
+describe('who bills', () => {
+  it.each([
+    ['api.openai.com', 'openai'],
+    ['eu.api.openai.com', 'openai'],
+    ['shop.openai.azure.com', 'azure_openai'],
+    ['shop.cognitiveservices.azure.com', 'azure_openai'],
+    ['api.anthropic.com', 'anthropic'],
+    ['bedrock-runtime.eu-central-1.amazonaws.com', 'aws_bedrock'],
+    ['generativelanguage.googleapis.com', 'google'],
+    ['europe-west4-aiplatform.googleapis.com', 'google'],
+    ['api.mistral.ai', 'mistral'],
+    ['api.cohere.com', 'cohere'],
+    ['api.x.ai', 'xai'],
+  ])('%s bills as %s, whatever the client is called', (host, biller) => {
+    expect(resolve(['openai'], [host])).toEqual({
+      provider: 'openai',
+      billedBy: biller,
+      billerFromHost: true,
+    });
+    expect(resolve(['groq'], [host])?.provider).toBe(biller);
+  });
+
+  it.each([
+    'api.deepseek.com',
+    '127.0.0.1',
+    'gateway.internal:8080',
+    'https://openrouter.ai/api/v1',
+    'api.openai.com.evil.test',
+  ])('the OpenAI client pointed at %s is not billed by OpenAI', (host) => {
+    expect(resolve(['openai'], [host])).toEqual({
+      provider: 'openai',
+      billedBy: 'unknown',
+      billerFromHost: true,
+    });
+  });
+
+  it('is told from the host before the word, and from the word where there is no host', () => {
+    expect(callWith({ 'server.address': 'api.mistral.ai' }).billedBy).toBe('mistral');
+    expect(callWith({}).billedBy).toBe('openai');
+  });
+
+  it('is told from any address that is known', () => {
+    const call = callWith({
+      'server.address': '10.0.0.1',
+      'url.full': 'https://api.openai.com/v1/chat/completions',
+    });
+    expect(call.billedBy).toBe('openai');
+  });
+
+  it('is unknown where a foreign provider stands before a known one', () => {
+    const call = callWith({ 'gen_ai.system': '', 'llm.provider': 'deepseek', 'llm.system': 'openai' });
+    expect(call).toMatchObject({ provider: 'openai', billedBy: 'unknown' });
+  });
+
+  it('falls back to the API that the client speaks when its provider is a gateway', () => {
+    expect(resolve(['openrouter'], ['openrouter.ai'], [], 'openai')).toMatchObject({
+      provider: 'openai',
+      billedBy: 'unknown',
+    });
+  });
+
+  it('names the provider where only a host is known', () => {
+    expect(resolve([], ['api.anthropic.com'])).toMatchObject({
+      provider: 'anthropic',
+      billedBy: 'anthropic',
+    });
+  });
+});
+
+describe('hosts', () => {
+  it.each([
+    ['https://user:secret@API.openai.com:443/v1?x=@y', 'api.openai.com'],
+    ['api.openai.com:443', 'api.openai.com'],
+    ['[::1]:8080', '::1'],
+    ['http://[2001:db8::1]/v1', '2001:db8::1'],
+    ['', undefined],
+    ['https://', undefined],
+  ])('%s has the host %s', (address, host) => {
+    expect(hostOf(address)).toBe(host);
+  });
+});
+
+describe('the namespace of response ids', () => {
+  it('is one for a telling that saw a gateway and one that saw no host, but apart for two hosts', () => {
+    const gateway = { provider: 'openai', billedBy: 'unknown', billerFromHost: true } as const;
+    const word = { provider: 'openai', billedBy: 'openai', billerFromHost: false } as const;
+    const azure = { provider: 'openai', billedBy: 'azure_openai', billerFromHost: true } as const;
+    expect(identityBiller(gateway)).toBe(identityBiller(word));
+    expect(identityBiller(azure)).toBe('azure_openai');
+  });
+});
