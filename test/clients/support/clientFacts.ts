@@ -115,7 +115,7 @@ export const AI_SDK: ClientFacts = {
   ...PLAIN,
   telling: (call) => (isAnswered(call) ? 'usage' : call.fate === 'abort' ? 'unmetered' : 'attempt'),
   reasoning: never,
-  responseId: (call) => !isEmbedding(call),
+  responseId: (call) => !isEmbedding(call) && isAnswered(call),
   responseModel: (call) => !isEmbedding(call) && isAnswered(call),
   httpStatus: true,
 };

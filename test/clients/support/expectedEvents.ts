@@ -96,7 +96,8 @@ function expectedEvent(
   const pricedModel = telling === 'attempt' ? call.model : modelOf(call, facts);
   const cost = calculator.cost({ provider: providerOf(call), model: pricedModel, atMillis, tokens: counted });
   const missing: MissingName[] = [];
-  if (telling === 'unmetered') missing.push('input', 'output');
+  if (telling === 'unmetered') missing.push('input');
+  if (telling === 'unmetered' && call.api !== 'embeddings') missing.push('output');
   if (telling === 'partial' && facts.partialOutput === null) missing.push('output');
   if (isCounted) {
     const truth = telling === 'partial' ? { ...usage, reasoning: 0 } : usage;
