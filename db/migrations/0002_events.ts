@@ -209,6 +209,8 @@ create table label_cells (
   computed_cost_usd numeric(24,12) not null,
   reported_cost_usd numeric(24,12) not null,
   unpriced bigint not null,
+  first_seen timestamptz not null,
+  last_seen timestamptz not null,
   primary key (org_id, day, provider, model, team_id, feature)
 );
 select protect_tenant_table('label_cells', 'select');

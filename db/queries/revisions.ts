@@ -55,7 +55,10 @@ export async function supersedeEvent(orgDb: OrgDb, place: EventPlace, winnerId: 
   );
 }
 
-/** Writes an event's completed form over it. */
+/**
+ * Writes an event's completed form over it. A row of this very transaction stays unrevised: its completed form is the
+ * first that is counted, and a later revision must find it so.
+ */
 export async function completeEvent(
   orgDb: OrgDb,
   place: EventPlace,
@@ -64,7 +67,7 @@ export async function completeEvent(
   const { counted, isNew } = await withdraw(orgDb, place);
   if (!counted) return;
   await orgDb.run(
-    `update events set ${assignments(4)}, revised_xid = coalesce(revised_xid, current_xid())
+    `update events set ${assignments(4)}, revised_xid = ${isNew ? 'revised_xid' : 'coalesce(revised_xid, current_xid())'}
      where org_id = $1 and timestamp = $2::timestamptz and id = $3::uuid`,
     [orgDb.orgId, place.timestamp, place.id, ...updateValues(completed)],
   );

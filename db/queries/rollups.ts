@@ -40,12 +40,13 @@ group by d.dimension, d.bucket, d.key
 on conflict (org_id, dimension, bucket, key) do update set ${add('usage_rollups', ROLLUP_NAMES)}, ${mergeSeen('usage_rollups')}`;
 
 const FOLD_LABELS = `
-insert into label_cells (org_id, day, provider, model, team_id, feature, ${MEASURE_NAMES.join(', ')})
-select $1, (timestamp at time zone 'UTC')::date, provider, model, coalesce(team_id, ''), coalesce(feature, ''), ${MEASURES}
+insert into label_cells (org_id, day, provider, model, team_id, feature, ${MEASURE_NAMES.join(', ')}, first_seen, last_seen)
+select $1, (timestamp at time zone 'UTC')::date, provider, model, coalesce(team_id, ''), coalesce(feature, ''), ${MEASURES},
+  coalesce(min(timestamp) filter (where sign > 0), min(timestamp)), coalesce(max(timestamp) filter (where sign > 0), max(timestamp))
 from (${usageLogSql('$2', '$3')}) log
 where status <> 'blocked'
 group by 2, 3, 4, 5, 6
-on conflict (org_id, day, provider, model, team_id, feature) do update set ${add('label_cells', MEASURE_NAMES)}`;
+on conflict (org_id, day, provider, model, team_id, feature) do update set ${add('label_cells', MEASURE_NAMES)}, ${mergeSeen('label_cells')}`;
 
 /** Class quantities of a call as a bill counts them: disjoint, audio apart, a write of unknown lifetime as 5 minutes. */
 export const BILLING_QUANTITIES = `

@@ -202,33 +202,32 @@ function usageSql(orgId: string, query: UsageQuery, foldedXid: number): { sql: s
       .join('');
   const source = sourceOf(query);
   const whole = source && wholeBuckets(query, source.grain);
-  const from = bind(query.fromMicros === undefined ? FAR_PAST : isoFromMicros(query.fromMicros));
-  const to = bind(query.toMicros === undefined ? FAR_FUTURE : isoFromMicros(query.toMicros));
+  // Bound only where they are used: Postgres cannot tell the type of a parameter that stands nowhere.
+  const from = () => bind(query.fromMicros === undefined ? FAR_PAST : isoFromMicros(query.fromMicros));
+  const to = () => bind(query.toMicros === undefined ? FAR_FUTURE : isoFromMicros(query.toMicros));
   const key = eventKey(query.dimension);
-  const live = `org_id = $1 and superseded_by is null and status <> 'blocked'${conditions(EVENT_FILTERS)}`;
   const fromEvents = (window: string) => `
     select ${key} as key, ${MEASURES}, min(timestamp) as first_seen, max(timestamp) as last_seen
-    from (select 1::smallint as sign, * from events where ${live} and ${window}) e group by 1`;
+    from (select 1::smallint as sign, * from events
+      where org_id = $1 and superseded_by is null and status <> 'blocked' and ${window}${conditions(EVENT_FILTERS)}) e group by 1`;
   const between = (low: string, high: string) =>
     `timestamp >= ${low}::timestamptz and timestamp < ${high}::timestamptz`;
   const parts: string[] = [];
   if (source && whole) {
     const wholeFrom = bind(whole.from);
     const wholeTo = bind(whole.to);
-    const seen =
-      source.table === 'usage_rollups' ? 'first_seen, last_seen' : `null::timestamptz, null::timestamptz`;
     parts.push(`
-      select ${source.key} as key, ${MEASURE_NAMES.join(', ')}, ${seen} from ${source.table}
+      select ${source.key} as key, ${MEASURE_NAMES.join(', ')}, first_seen, last_seen from ${source.table}
       where org_id = $1 and ${source.where} and ${source.bucket} >= ${wholeFrom}::timestamptz and ${source.bucket} < ${wholeTo}::timestamptz
       ${source.table === 'label_cells' ? conditions(LABEL_FILTERS) : ''}`);
     parts.push(`
       select ${key} as key, ${MEASURES}, min(timestamp) as first_seen, max(timestamp) as last_seen
       from (${usageLogSql(bind(foldedXid))}) log
       where status <> 'blocked' and ${between(wholeFrom, wholeTo)}${conditions(LABEL_FILTERS)} group by 1`);
-    if (query.fromMicros !== undefined) parts.push(fromEvents(between(from, wholeFrom)));
-    if (query.toMicros !== undefined) parts.push(fromEvents(between(wholeTo, to)));
+    if (query.fromMicros !== undefined) parts.push(fromEvents(between(from(), wholeFrom)));
+    if (query.toMicros !== undefined) parts.push(fromEvents(between(wholeTo, to())));
   } else {
-    parts.push(fromEvents(between(from, to)));
+    parts.push(fromEvents(between(from(), to())));
   }
   const sums = MEASURE_NAMES.map((name) => {
     const exact = name.endsWith('_usd') ? `coalesce(sum(${name}), 0)` : `coalesce(sum(${name}), 0)::bigint`;
@@ -307,10 +306,6 @@ export async function sumSources(orgDb: OrgDb, sinceMicros: bigint): Promise<Sou
   const names = ['calls', 'unpriced', ...HEALTH_MEASURE_NAMES].join(', ');
   const since = isoFromMicros(sinceMicros - (sinceMicros % MICROS.hour));
   const rows = await orgDb.transaction(async (inside) => {
-    const state = await inside.rows<{ folded_xid: number }>(
-      'select folded_xid from rollup_state where org_id = $1',
-      [inside.orgId],
-    );
     return inside.rows<SourceRow>(
       `with parts as (
          select key, ${names}, last_seen from usage_rollups

@@ -51,7 +51,7 @@ export function usageLogSql(from: string, below?: string): string {
   const range = `ingest_xid >= ${from}${below === undefined ? '' : ` and ingest_xid < ${below}`}`;
   return `
     select 1::smallint as sign, ${LOG_COLUMN_LIST} from events
-    where org_id = $1 and ${range} and (revised_xid is null or (revised_xid = ingest_xid and superseded_by is null))
+    where org_id = $1 and ${range} and revised_xid is null
     union all
     select sign, ${LOG_COLUMN_LIST} from event_adjustments where org_id = $1 and ${range}`;
 }

@@ -1,0 +1,209 @@
+import { randomBytes } from 'node:crypto';
+import pg from 'pg';
+import { afterAll, describe, expect, inject, it } from 'vitest';
+import { listPendingMigrations, migrate } from '../../db/migrate.js';
+import { MIGRATIONS } from '../../db/migrations/index.js';
+import { ensurePartitions } from '../../db/partitions.js';
+import { OUTBOX_KINDS } from '../../db/queries/outbox.js';
+import { DIMENSION_KEYS } from '../../db/queries/usageLog.js';
+import { ROLES } from '../../domain/access/scopes.js';
+import { BILLED_CLASSES, CHARGE_CATEGORIES, FEEDS } from '../../domain/billing/billedRow.js';
+import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
+import { GAP_PERIODS } from '../../domain/period.js';
+import { AGREEMENTS, PRICE_MODES } from '../../domain/pricing/prices.js';
+import { type GapBucket, GRADES, type MatchStatus, VISIBILITIES } from '../../domain/reconciliation/cells.js';
+import { RUN_STATUSES } from '../../domain/runs.js';
+
+const NAMES = MIGRATIONS.map((migration) => migration.name);
+const opened: pg.Client[] = [];
+
+/** An empty database. */
+async function createEmptyDatabase(): Promise<{ url: string; client: pg.Client }> {
+  const name = `empty_${randomBytes(6).toString('hex')}`;
+  const server = new pg.Client({ connectionString: inject('postgresUrl') });
+  await server.connect();
+  await server.query(`create database ${name}`);
+  await server.end();
+  const url = new URL(inject('postgresUrl'));
+  url.pathname = `/${name}`;
+  const client = new pg.Client({ connectionString: url.href });
+  await client.connect();
+  opened.push(client);
+  return { url: url.href, client };
+}
+
+afterAll(async () => {
+  for (const client of opened) await client.end();
+});
+
+/** Everything that a migration can make, as sorted lines. */
+async function describeSchema(client: pg.Client): Promise<string[]> {
+  const result = await client.query<{ line: string }>(`
+    with named as (select oid, relname, relkind, relacl from pg_class where relnamespace = 'public'::regnamespace)
+    select relkind::text || ' ' || relname || ' ' || coalesce(relacl::text, '') as line from named
+    union all select 'column ' || c.relname || '.' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod) || ' ' || a.attnotnull
+      || ' ' || coalesce(pg_get_expr(d.adbin, d.adrelid), '')
+      from named c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
+      left join pg_attrdef d on d.adrelid = c.oid and d.adnum = a.attnum where c.relkind in ('r', 'p')
+    union all select 'constraint ' || conrelid::regclass || ' ' || conname || ' ' || pg_get_constraintdef(oid) from pg_constraint
+      where connamespace = 'public'::regnamespace
+    union all select 'index ' || indexdef from pg_indexes where schemaname = 'public'
+    union all select 'policy ' || tablename || ' ' || policyname || ' ' || roles::text || ' ' || coalesce(qual, '') || coalesce(with_check, '')
+      from pg_policies
+    union all select 'function ' || oid::regprocedure || ' ' || md5(prosrc) from pg_proc where pronamespace = 'public'::regnamespace
+    order by 1`);
+  return result.rows.map((row) => row.line);
+}
+
+describe('migrations', () => {
+  it('bring an empty database to the schema, and a second time change nothing', async () => {
+    const { url, client } = await createEmptyDatabase();
+    expect(await listPendingMigrations(url)).toEqual(NAMES);
+    expect(await migrate(url)).toEqual({ applied: NAMES });
+    expect(await listPendingMigrations(url)).toEqual([]);
+    const schema = await describeSchema(client);
+    const stamps = await client.query('select * from schema_migrations order by name');
+    expect(await migrate(url)).toEqual({ applied: [] });
+    expect(await describeSchema(client)).toEqual(schema);
+    expect((await client.query('select * from schema_migrations order by name')).rows).toEqual(stamps.rows);
+  });
+
+  it('of two processes at once one applies them and the other waits and finds nothing to do', async () => {
+    const { url, client } = await createEmptyDatabase();
+    const results = await Promise.all([migrate(url), migrate(url), migrate(url)]);
+    expect(results.map(({ applied }) => applied.length).sort((a, b) => a - b)).toEqual([0, 0, NAMES.length]);
+    const stored = await client.query<{ name: string }>('select name from schema_migrations order by name');
+    expect(stored.rows.map((row) => row.name)).toEqual(NAMES);
+  });
+
+  it('are listed as pending one by one, in the order in which they apply', async () => {
+    const { url, client } = await createEmptyDatabase();
+    await migrate(url);
+    await client.query('delete from schema_migrations where name = any($1)', [NAMES.slice(-2)]);
+    expect(await listPendingMigrations(url)).toEqual(NAMES.slice(-2));
+    expect([...NAMES].sort()).toEqual(NAMES);
+  });
+
+  it('that fail leave nothing of themselves and name themselves', async () => {
+    const { url, client } = await createEmptyDatabase();
+    await client.query('create table gap_runs (id integer)');
+    await expect(migrate(url)).rejects.toThrow(/migration 0005_gap_runs failed: .*already exists/);
+    const tables = await client.query(
+      `select to_regclass('gap_buckets') as made, to_regclass('billing_sources') as before`,
+    );
+    expect(tables.rows[0]).toEqual({ made: null, before: 'billing_sources' });
+    expect(await listPendingMigrations(url)).toEqual(NAMES.slice(NAMES.indexOf('0005_gap_runs')));
+    await client.query('drop table gap_runs');
+    await migrate(url);
+    expect(await listPendingMigrations(url)).toEqual([]);
+  });
+
+  it('go down to nothing in the opposite order, and up again to the same schema', async () => {
+    const { url, client } = await createEmptyDatabase();
+    await migrate(url);
+    const schema = await describeSchema(client);
+    for (const migration of MIGRATIONS.toReversed()) await client.query(migration.down);
+    const left = await client.query<{ relname: string }>(
+      `select relname from pg_class where relnamespace = 'public'::regnamespace and relkind in ('r', 'p', 'v')`,
+    );
+    expect(left.rows).toEqual([{ relname: 'schema_migrations' }]);
+    await client.query('delete from schema_migrations');
+    await migrate(url);
+    expect(await describeSchema(client)).toEqual(schema);
+  });
+});
+
+describe('partitions', () => {
+  it('hold every time that ingest takes, from 2020 to a day ahead, and are made three months ahead', async () => {
+    const { url, client } = await createEmptyDatabase();
+    await migrate(url);
+    for (const table of ['events', 'event_payloads']) {
+      const bounds = await client.query<{ name: string; bound: string }>(
+        `select c.relname as name, pg_get_expr(c.relpartbound, c.oid) as bound
+         from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = $1::regclass`,
+        [table],
+      );
+      const edges = bounds.rows
+        .map(({ bound }) => [...bound.matchAll(/MINVALUE|\d{4}-\d{2}-\d{2}/g)].map(([edge]) => edge))
+        .sort(([a = ''], [b = '']) => (a === 'MINVALUE' ? -1 : b === 'MINVALUE' ? 1 : a < b ? -1 : 1));
+      // One for everything older, thirteen months back, the current one, three ahead; without a hole.
+      expect(edges.length, table).toBe(18);
+      expect(edges[0]?.[0]).toBe('MINVALUE');
+      edges.slice(1).forEach(([from], index) => {
+        expect(from).toBe(edges[index]?.[1]);
+      });
+      const ahead = new Date();
+      ahead.setUTCDate(1);
+      ahead.setUTCMonth(ahead.getUTCMonth() + 4);
+      expect(edges.at(-1)?.[1]).toBe(`${ahead.toISOString().slice(0, 7)}-01`);
+    }
+  });
+
+  it('that are there stay, and a missing one of the coming months is made again', async () => {
+    const { url, client } = await createEmptyDatabase();
+    await migrate(url);
+    const before = await describeSchema(client);
+    await ensurePartitions(client);
+    expect(await describeSchema(client)).toEqual(before);
+    const last = before
+      .filter((line) => /^r events_\d/.test(line))
+      .at(-1)
+      ?.split(' ')[1];
+    await client.query(`drop table ${last}`);
+    expect(await describeSchema(client)).not.toEqual(before);
+    await ensurePartitions(client);
+    expect(await describeSchema(client)).toEqual(before);
+  });
+});
+
+/** The members of a union type as a list: the compiler refuses one that is missing and one that is too many. */
+function members<U extends string>(all: Record<U, true>): string[] {
+  return Object.keys(all);
+}
+
+const EVENT_STATUSES = members<EventStatus>({ ok: true, error: true, cancelled: true, blocked: true });
+
+/** Which list of the domain each check constraint of the schema repeats. */
+const LISTS: Record<string, readonly string[]> = {
+  'api_keys.role': ROLES,
+  'events.kind': members<EventKind>({ otel_span: true, observability_generation: true, sdk_event: true }),
+  'events.status': EVENT_STATUSES,
+  'events.cost_source': members<CostSource>({ reported: true, computed: true, unpriced: true }),
+  'events.input_semantics': members<InputSemantics>({ inclusive: true, exclusive: true, disjoint: true }),
+  'price_models.mode': PRICE_MODES,
+  'price_models.agreement': AGREEMENTS,
+  'usage_rollups.dimension': Object.keys(DIMENSION_KEYS),
+  'billing_sources.kind': ['file'],
+  'billing_sources.status': RUN_STATUSES,
+  'billing_rows.feed': FEEDS,
+  'billing_rows.charge_category': CHARGE_CATEGORIES,
+  'billing_rows.token_class': BILLED_CLASSES,
+  'billing_days.feed': FEEDS,
+  'gap_runs.period': GAP_PERIODS,
+  'gap_runs.status': RUN_STATUSES,
+  'gap_run_units.status': ['pending', 'done', 'failed'],
+  'gap_buckets.width': members<GapBucket['width']>({ day: true, hour: true }),
+  'gap_buckets.match_status': members<MatchStatus>({ matched: true, partial: true, unmatched: true }),
+  'gap_buckets.grade': GRADES,
+  'gap_buckets.visibility': VISIBILITIES,
+  'outbox.kind': OUTBOX_KINDS,
+};
+
+describe('the schema', () => {
+  it('allows in each state column exactly the words that the domain knows', async () => {
+    const { url, client } = await createEmptyDatabase();
+    await migrate(url);
+    const checks = await client.query<{ place: string; words: string[] }>(
+      `select c.relname || '.' || a.attname as place,
+         (select array_agg(m[1]) from regexp_matches(pg_get_constraintdef(k.oid), '''([^'']*)''::text', 'g') m) as words
+       from pg_constraint k join pg_class c on c.oid = k.conrelid
+       join pg_attribute a on a.attrelid = k.conrelid and k.conkey = array[a.attnum]
+       where k.contype = 'c' and not c.relispartition and pg_get_constraintdef(k.oid) like '%::text%' and pg_get_constraintdef(k.oid) ~ '^CHECK [(]+[a-z_]+ = '`,
+    );
+    const stored = Object.fromEntries(checks.rows.map(({ place, words }) => [place, [...words].sort()]));
+    const known = Object.fromEntries(
+      Object.entries(LISTS).map(([place, words]) => [place, [...words].sort()]),
+    );
+    expect(stored).toEqual(known);
+  });
+});

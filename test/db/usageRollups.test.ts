@@ -1,0 +1,155 @@
+import { randomUUID } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { IngestWriter } from '../../db/ingestWriter.js';
+import { OrgDb } from '../../db/orgDb.js';
+import { PriceBookHolder } from '../../db/priceBookHolder.js';
+import { insertOrganization } from '../../db/queries/organizations.js';
+import { foldUsage } from '../../db/queries/rollups.js';
+import { sweepTraces } from '../../db/queries/tellings.js';
+import { sumUsage } from '../../db/queries/usage.js';
+import { DomainError } from '../../domain/errors.js';
+import type { CallRecord } from '../../domain/events/event.js';
+import { MICROS_PER_DAY } from '../../domain/period.js';
+import { testSeed } from '../fakes/seededRandom.js';
+import { aBatch, aCall, aUsage } from '../support/aCall.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { compareCells, compareRead, compareStored, foldAll } from './support/compareTotals.js';
+import { DIMENSIONS, FIRST, HOUR, step } from './support/drawSteps.js';
+
+const SEED = testSeed();
+
+let test: TestDatabase;
+let prices: PriceBookHolder;
+
+beforeAll(async () => {
+  test = await createTestDatabase({ poolMax: 10 });
+  prices = await PriceBookHolder.open(test.database, { nowMs: () => 0, onFailure: () => undefined });
+});
+afterAll(() => test.close());
+
+async function aNewOrganization(): Promise<{ orgDb: OrgDb; send(...calls: CallRecord[]): Promise<unknown> }> {
+  const orgId = randomUUID();
+  await insertOrganization(test.database, { id: orgId, name: 'totals' });
+  const writer = new IngestWriter(test.database, prices, 4, {
+    queueRows: () => undefined,
+    batchRows: () => undefined,
+  });
+  return {
+    orgDb: new OrgDb(test.database, orgId),
+    send: (...calls) =>
+      writer.submit({ orgId, keyId: `key_${'0'.repeat(10)}`, defaultProjectId: null, batch: aBatch(calls) }),
+  };
+}
+
+/** A fold beside others may lose to one of them: then its work was done by it. */
+async function foldBesideOthers(orgDb: OrgDb): Promise<void> {
+  await foldUsage(test.database, orgDb.orgId).catch((error: unknown) => {
+    if (!(error instanceof DomainError)) throw error;
+  });
+}
+
+describe(`totals (TEST_SEED=${SEED})`, () => {
+  it('equal the live events, for any window, dimension and filter, after any order of ingests, repeats, tellings, sweeps and folds', async () => {
+    const run = await fc.check(
+      fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 14 }), async (steps) => {
+        const { orgDb, send: store } = await aNewOrganization();
+        const sent: CallRecord[][] = [];
+        const send = (calls: CallRecord[]) => {
+          sent.push(calls);
+          return store(...calls);
+        };
+        const fold = () => foldBesideOthers(orgDb);
+        for (const action of steps) {
+          if (action.do === 'ingest')
+            await Promise.all([...action.batches.map(send), ...(action.withFold ? [fold(), fold()] : [])]);
+          else if (action.do === 'repeat') await Promise.all(sent.slice(-3).map(send));
+          else if (action.do === 'fold') await fold();
+          else if (action.do === 'sweep') await sweepTraces(test.database, prices.current());
+          else for (const asked of action.questions) await compareRead(test.superuser, orgDb, asked);
+        }
+        await Promise.all([
+          compareCells(test.superuser, orgDb),
+          ...DIMENSIONS.map((dimension) =>
+            compareRead(test.superuser, orgDb, {
+              dimension,
+              filter: {},
+              fromMicros: undefined,
+              toMicros: undefined,
+            }),
+          ),
+        ]);
+        if (sent.length === 0) return;
+        await foldAll(test.superuser, orgDb);
+        await compareStored(test.superuser, orgDb.orgId);
+        await compareCells(test.superuser, orgDb);
+      }),
+      { seed: SEED, numRuns: Number(process.env.TEST_RUNS ?? 12), endOnFailure: true },
+    );
+    if (run.failed)
+      throw new Error(`seed ${run.seed}, path ${run.counterexamplePath}`, { cause: run.errorInstance });
+  }, 60_000);
+
+  it('count a call once that its own request completed and a later request tells again, folded or not', async () => {
+    for (const foldsBetween of [false, true]) {
+      const { orgDb, send } = await aNewOrganization();
+      const told = (scopeName: string, input: number, toldClasses: number) =>
+        aCall({
+          responseId: 'resp_1',
+          requestId: 'resp_1',
+          scopeName,
+          toldClasses,
+          usage: aUsage({ input, output: 1 }),
+          startMicros: FIRST + BigInt(toldClasses),
+        });
+      await send(told('first', 10, 1));
+      // The poorer telling of this request completes the one that is stored, in the transaction that stores it.
+      await send(told('second', 20, 3), told('third', 20, 2));
+      if (foldsBetween) await foldAll(test.superuser, orgDb);
+      await send(told('fourth', 40, 4));
+      for (const dimension of DIMENSIONS)
+        await compareRead(test.superuser, orgDb, {
+          dimension,
+          filter: {},
+          fromMicros: undefined,
+          toMicros: undefined,
+        });
+      await foldAll(test.superuser, orgDb);
+      await compareStored(test.superuser, orgDb.orgId);
+      await compareCells(test.superuser, orgDb);
+      const { totals } = await sumUsage(orgDb, {
+        dimension: 'model',
+        filter: {},
+        fromMicros: undefined,
+        toMicros: undefined,
+        limit: 10,
+        offset: 0,
+      });
+      expect([totals.calls, totals.inputTokens]).toEqual([1, 40]);
+    }
+  });
+
+  it('tell when a group was first and last seen, whether it is filtered or not, folded or not', async () => {
+    const { orgDb, send } = await aNewOrganization();
+    const times = [FIRST + 5n, FIRST + HOUR, FIRST + 2n * MICROS_PER_DAY + 7n];
+    await send(
+      ...times.map((startMicros) => aCall({ startMicros, teamId: 't1', requestId: `req_${startMicros}` })),
+    );
+    for (const fold of [false, true]) {
+      if (fold) await foldAll(test.superuser, orgDb);
+      for (const filter of [{}, { teamId: 't1' }, { model: 'gpt-4o', kind: 'sdk_event' }]) {
+        const { groups } = await sumUsage(orgDb, {
+          dimension: 'team',
+          filter,
+          fromMicros: undefined,
+          toMicros: undefined,
+          limit: 10,
+          offset: 0,
+        });
+        expect(groups.map((group) => [group.key, group.firstSeenMicros, group.lastSeenMicros])).toEqual([
+          ['t1', times[0], times[2]],
+        ]);
+      }
+    }
+  });
+});
