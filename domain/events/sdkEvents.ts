@@ -169,14 +169,24 @@ const TOKEN_FIELDS = [
 
 /** The provider's usage object where there is one, else the event's own token fields, which are disjoint already. */
 function toldOf(event: JsonObject): Told & { isBatch: boolean; serviceTier: string | undefined } {
-  const rest = { cannotSend: [], isInputOnly: true, isBatch: false, serviceTier: undefined };
+  // A wrapper that tells an input and no output means an embedding; one that tells nothing leaves both open.
+  const rest = { cannotSend: [], isBatch: false, serviceTier: undefined };
   const usage = fieldOf(event, 'usage');
   if (usage !== undefined && !isJsonObject(usage))
     throw new ItemFault('invalid_field', 'usage is not an object');
   const read = usage === undefined ? undefined : readUsageObject(usage, 'usage');
   if (usage !== undefined && read !== undefined) {
     const { told, semantics: expected, source, isBatch, serviceTier } = read;
-    return { ...rest, told, expected, source, raw: usage, isBatch, serviceTier };
+    return {
+      ...rest,
+      told,
+      expected,
+      source,
+      raw: usage,
+      isInputOnly: told.input !== undefined,
+      isBatch,
+      serviceTier,
+    };
   }
   const told: ToldUsage = {};
   const raw: { [name: string]: Json } = {};
