@@ -23,7 +23,8 @@ import {
   type GapRun,
   type GapRunResult,
   insertGapRunUnits,
-  markGapRunRunning,
+  type RunTurn,
+  takeGapRunTurn,
 } from '../db/queries/gapRuns.js';
 import { listObservedSince } from '../db/queries/observedSince.js';
 import { foldUsage } from '../db/queries/rollups.js';
@@ -42,6 +43,8 @@ interface RunRef {
   runId: string;
 }
 
+/** Runs of one organization that work at once (decisions.md 57); the others wait for their turn. */
+const RUNNING_MAX = 2;
 /** Differences and mismatches that a run's result lists; their number is given whole. */
 const LISTED_MAX = 200;
 /** Hours are kept for days that a 7-day period can reach. */
@@ -51,10 +54,10 @@ const HOURLY_DAYS = 8n;
 export function createGapRunActivities(deps: ActivityDeps) {
   const orgDbOf = (orgId: string) => new OrgDb(deps.database, orgId);
   return {
-    /** Whether the run is to go on. */
-    markGapRunRunning: ({ orgId, runId }: RunRef): Promise<boolean> =>
+    /** Whether the run may go on. */
+    takeGapRunTurn: ({ orgId, runId }: RunRef): Promise<RunTurn> =>
       // Repeating sets the same state again; a run that has ended stays ended.
-      withFailures(async () => (await markGapRunRunning(orgDbOf(orgId), runId)) !== undefined),
+      withFailures(() => takeGapRunTurn(orgDbOf(orgId), runId, RUNNING_MAX)),
 
     /** Numbers the provider-days that have a bill; says how many. */
     planGapRun: ({ orgId, runId }: RunRef): Promise<{ units: number }> =>

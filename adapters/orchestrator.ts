@@ -22,6 +22,8 @@ import {
 export interface OrchestratorOptions {
   address: string;
   namespace: string;
+  /** Where workflows are started; another than the product's own only in tests. */
+  taskQueue?: string;
   /** Milliseconds of a clock that never goes back; drives the circuit breaker. */
   nowMs(): number;
 }
@@ -60,12 +62,14 @@ export interface Orchestrator {
 export class TemporalOrchestrator implements Orchestrator {
   readonly #connection: Connection;
   readonly #client: Client;
+  readonly #taskQueue: string;
   readonly #nowMs: () => number;
   #failures = 0;
   #openUntilMs = 0;
 
   constructor(options: OrchestratorOptions) {
     this.#nowMs = options.nowMs;
+    this.#taskQueue = options.taskQueue ?? TASK_QUEUE_CORE;
     this.#connection = Connection.lazy({
       address: options.address,
       interceptors: [makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: RPC_ATTEMPTS }))],
@@ -123,7 +127,7 @@ export class TemporalOrchestrator implements Orchestrator {
       try {
         await this.#client.workflow.start(name, {
           workflowId,
-          taskQueue: TASK_QUEUE_CORE,
+          taskQueue: this.#taskQueue,
           args: [input],
           workflowExecutionTimeout: ONE_SHOT_TIMEOUT,
           workflowIdReusePolicy: 'REJECT_DUPLICATE',

@@ -29,6 +29,12 @@ export class IncomingBody {
     return this.#request.headers['content-type'] ?? '';
   }
 
+  /** Bytes on the wire as the client declared them; undefined for a chunked body. */
+  get declaredBytes(): number | undefined {
+    const header = this.#request.headers['content-length'];
+    return header === undefined ? undefined : Number(header);
+  }
+
   /** The raw request stream, for bodies that are streamed through (multipart). */
   get stream(): Readable {
     return this.#request;

@@ -6,6 +6,7 @@ import {
   isCancellation,
   proxyActivities,
   setCurrentDetails,
+  sleep,
   workflowInfo,
 } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
@@ -14,8 +15,10 @@ import type { GapRunInput } from './contract.js';
 
 /** Provider-days that are matched at once. */
 const WINDOW = 8;
+/** Pause between two looks whether it is a run's turn. */
+const TURN_POLL = '2 seconds';
 
-const { markGapRunRunning, planGapRun, publishGapRun, endGapRunCancelled, endGapRunFailed } =
+const { takeGapRunTurn, planGapRun, publishGapRun, endGapRunCancelled, endGapRunFailed } =
   proxyActivities<Activities>(PROFILES.database);
 const { failGapRunUnit } = proxyActivities<Activities>(PROFILES.database);
 const { matchProviderDay } = proxyActivities<Activities>(PROFILES.matching);
@@ -27,7 +30,9 @@ const { matchProviderDay } = proxyActivities<Activities>(PROFILES.matching);
 export async function gapRun(input: GapRunInput): Promise<void> {
   const { orgId, runId } = input;
   try {
-    if (!(await markGapRunRunning({ orgId, runId }))) return;
+    const turn = await waitForTurn(input);
+    if (turn === 'over') return;
+    if (turn === 'wait') return await continueAsNew<typeof gapRun>(input);
     const { units } = await planGapRun({ orgId, runId });
     const next = await matchUnits(input, units);
     if (next < units) return await continueAsNew<typeof gapRun>({ orgId, runId, fromUnit: next });
@@ -40,6 +45,16 @@ export async function gapRun(input: GapRunInput): Promise<void> {
     if (!(error instanceof ActivityFailure)) throw error;
     await endGapRunFailed({ orgId, runId, message: reasonOf(error) });
   }
+}
+
+/** Waits until fewer runs of the organization are at work; `wait` when the history has grown long meanwhile. */
+async function waitForTurn({ orgId, runId }: GapRunInput): Promise<'go' | 'wait' | 'over'> {
+  let turn = await takeGapRunTurn({ orgId, runId });
+  while (turn === 'wait' && !workflowInfo().continueAsNewSuggested) {
+    await sleep(TURN_POLL);
+    turn = await takeGapRunTurn({ orgId, runId });
+  }
+  return turn;
 }
 
 /** Matches the units from where the history began, a few at a time; stops early when the history has grown long. */

@@ -1,7 +1,7 @@
 import type { GapPeriod } from '../../domain/period.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { MergedMismatch } from '../../domain/reconciliation/mergeMismatches.js';
-import type { RunStatus } from '../../domain/runs.js';
+import { RUN_TERMINAL_STATUSES, type RunStatus } from '../../domain/runs.js';
 import type { OrgDb } from '../orgDb.js';
 
 /** A gap run as it is stored. */
@@ -151,15 +151,6 @@ export async function listGapRuns(
   return rows.map(fromGapRunRow);
 }
 
-/** Open runs of the organization: a limit on how many work at once is held against it. */
-export async function countOpenGapRuns(orgDb: OrgDb): Promise<number> {
-  const rows = await orgDb.rows<{ count: number }>(
-    `select count(*)::bigint as count from gap_runs where org_id = $1 and status in ('queued', 'running')`,
-    [orgDb.orgId],
-  );
-  return rows[0]?.count ?? 0;
-}
-
 /**
  * Asks a run to stop: a queued one ends at once, a running one when its workflow hears of it. Undefined when it has
  * ended already.
@@ -176,14 +167,32 @@ export async function requestGapRunCancel(orgDb: OrgDb, id: string): Promise<Gap
   return rows[0] && fromGapRunRow(rows[0]);
 }
 
-/** Marks a run as taken up by its workflow; undefined when it has ended, also when it was cancelled before it began. */
-export async function markGapRunRunning(orgDb: OrgDb, id: string): Promise<GapRun | undefined> {
-  const rows = await orgDb.rows<GapRunRow>(
-    `update gap_runs set status = 'running', stage = 'planning', started_at = coalesce(started_at, now()), heartbeat_at = now()
-     where org_id = $1 and id = $2 and status in ('queued', 'running') returning ${COLUMNS}`,
-    [orgDb.orgId, id],
-  );
-  return rows[0] && fromGapRunRow(rows[0]);
+/** Whether a run may go on now, has to wait for others of its organization, or is over. */
+export type RunTurn = 'go' | 'wait' | 'over';
+
+/**
+ * Marks a run as taken up by its workflow, when fewer than `runningMax` others of the organization are at work. A run
+ * that has ended, also one that was cancelled before it began, stays ended.
+ */
+export async function takeGapRunTurn(orgDb: OrgDb, id: string, runningMax: number): Promise<RunTurn> {
+  return orgDb.transaction(async (inside) => {
+    await inside.run('select pg_advisory_xact_lock(hashtextextended($1, 5))', [inside.orgId]);
+    const rows = await inside.rows<{ status: RunStatus; others: number }>(
+      `select r.status, (select count(*)::bigint from gap_runs o where o.org_id = $1 and o.status = 'running' and o.id <> r.id) as others
+       from gap_runs r where r.org_id = $1 and r.id = $2`,
+      [inside.orgId, id],
+    );
+    const run = rows[0];
+    if (!run || RUN_TERMINAL_STATUSES.has(run.status)) return 'over';
+    const goes = run.status === 'running' || run.others < runningMax;
+    await inside.run(
+      `update gap_runs set status = case when $3 then 'running' else status end, stage = case when $3 then 'planning' else 'waiting_for_turn' end,
+         started_at = case when $3 then coalesce(started_at, now()) end, heartbeat_at = now()
+       where org_id = $1 and id = $2 and status in ('queued', 'running')`,
+      [inside.orgId, id, goes],
+    );
+    return goes ? 'go' : 'wait';
+  });
 }
 
 export interface GapRunUnit {

@@ -25,3 +25,14 @@ export function resolveAccount(
   }
   return known[0] ?? DEFAULT_ACCOUNT;
 }
+
+/** How OpenAI's results name their organization. */
+const ORGANIZATION_IN_PAGE = /"organization_id"\s*:\s*"([^"\\]{1,512})"/;
+
+/**
+ * The account of a bill of which only the beginning has been looked at; reading it as a whole has the last word.
+ * Error account_required as `resolveAccount`.
+ */
+export function findAccountIn(head: string, known: readonly string[]): string {
+  return resolveAccount(null, ORGANIZATION_IN_PAGE.exec(head)?.[1] ?? null, known);
+}

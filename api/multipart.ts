@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import busboy from 'busboy';
+import { DomainError, invalidField } from '../domain/errors.js';
+import type { IncomingBody } from './body.js';
+
+/** Limits of one multipart body (reliability.md P-26). */
+const LIMITS = {
+  files: 1,
+  fields: 8,
+  parts: 20,
+  headerPairs: 50,
+  fieldNameSize: 100,
+  fieldSize: 4_096,
+} as const;
+/** What boundaries, part headers and fields may add to the file. */
+const OVERHEAD_BYTES = 131_072;
+const FILENAME_CHARS_MAX = 255;
+
+/** A file as it was received, with the form's other fields. */
+export interface ReceivedFile {
+  filename: string;
+  sizeBytes: number;
+  /** 64 hex digits. */
+  sha256: string;
+  fields: Readonly<Record<string, string>>;
+}
+
+/**
+ * Receives a form with exactly one file, in the field `file`, and hands its bytes to `store` in chunks of
+ * `chunkBytes` (the last one shorter), in order, waiting for each. Other fields may stand before or after it.
+ * Errors: unsupported_media_type; invalid_multipart for a broken form, a second file, too many parts;
+ * missing_parameter without a file; payload_too_large beyond `maxBytes`. What `store` throws comes out as it is.
+ */
+export async function receiveFile(
+  incoming: IncomingBody,
+  options: { maxBytes: number; chunkBytes: number; store(chunk: Buffer): Promise<void> },
+): Promise<ReceivedFile> {
+  if (incoming.mediaType !== 'multipart/form-data') {
+    throw new DomainError(
+      'unsupported_media_type',
+      'send multipart/form-data with the file in the field "file"',
+    );
+  }
+  const { maxBytes } = options;
+  if ((incoming.declaredBytes ?? 0) > maxBytes + OVERHEAD_BYTES) throw tooLarge(maxBytes);
+  const form = openForm(incoming.contentType, maxBytes);
+  const fields: Record<string, string> = {};
+  let stored: Promise<Omit<ReceivedFile, 'fields'>> | undefined;
+  const ended = new Promise<void>((resolve, reject) => {
+    form.on('field', (name, value, info) => {
+      if (info.valueTruncated || info.nameTruncated) reject(broken('a field is too long'));
+      else fields[name] = value;
+    });
+    form.on('file', (name, stream, info) => {
+      if (name !== 'file') {
+        stream.resume();
+        reject(
+          invalidField(
+            'body',
+            name.slice(0, 100),
+            'the file belongs in the field "file"',
+            'invalid_multipart',
+          ),
+        );
+        return;
+      }
+      stored = storeFile(stream, info.filename, options);
+      stored.catch(reject);
+    });
+    form.on('filesLimit', () => reject(broken('more than one file')));
+    form.on('fieldsLimit', () => reject(broken(`more than ${LIMITS.fields} fields`)));
+    form.on('partsLimit', () => reject(broken(`more than ${LIMITS.parts} parts`)));
+    form.on('error', (error) => reject(broken(error instanceof Error ? error.message : 'not a form')));
+    form.on('close', resolve);
+    incoming.stream.once('error', () => reject(cut()));
+    incoming.stream.once('close', () => {
+      if (!incoming.stream.readableEnded) reject(cut());
+    });
+  });
+  incoming.stream.pipe(form);
+  try {
+    await ended;
+    if (!stored) throw invalidField('body', 'file', 'is required: the bill as a file', 'missing_parameter');
+    return { ...(await stored), fields };
+  } catch (error) {
+    incoming.stream.unpipe(form);
+    form.destroy();
+    // The file's reader ends with the form; nobody waits for it any more.
+    await stored?.catch(() => undefined);
+    // What still arrives is read and dropped, so that the client gets to read the answer.
+    incoming.stream.resume();
+    throw error;
+  }
+}
+
+function openForm(contentType: string, maxBytes: number): busboy.Busboy {
+  try {
+    return busboy({
+      headers: { 'content-type': contentType },
+      limits: { ...LIMITS, fileSize: maxBytes },
+      defParamCharset: 'utf8',
+    });
+  } catch (error) {
+    throw broken(error instanceof Error ? error.message : 'not a form');
+  }
+}
+
+async function storeFile(
+  stream: Readable,
+  filename: string | undefined,
+  options: { maxBytes: number; chunkBytes: number; store(chunk: Buffer): Promise<void> },
+): Promise<Omit<ReceivedFile, 'fields'>> {
+  const hash = createHash('sha256');
+  let sizeBytes = 0;
+  let held: Buffer[] = [];
+  let heldBytes = 0;
+  let tooMuch = false;
+  stream.once('limit', () => {
+    tooMuch = true;
+  });
+  for await (const piece of stream as AsyncIterable<Buffer>) {
+    hash.update(piece);
+    sizeBytes += piece.length;
+    held.push(piece);
+    heldBytes += piece.length;
+    while (heldBytes >= options.chunkBytes) {
+      const all = Buffer.concat(held, heldBytes);
+      await options.store(all.subarray(0, options.chunkBytes));
+      held = [all.subarray(options.chunkBytes)];
+      heldBytes -= options.chunkBytes;
+    }
+    if (tooMuch) break;
+  }
+  if (tooMuch) throw tooLarge(options.maxBytes);
+  if (sizeBytes === 0) throw invalidField('body', 'file', 'is empty', 'invalid_billing_file');
+  if (heldBytes > 0) await options.store(Buffer.concat(held, heldBytes));
+  return { filename: cleanName(filename), sizeBytes, sha256: hash.digest('hex') };
+}
+
+/** A name for people to recognise: the last part of a path, without control characters. It never names a file of ours. */
+function cleanName(name: string | undefined): string {
+  const last = (name ?? '').split(/[\\/]/).at(-1) ?? '';
+  const clean = last.replace(/[^\x20-\x7e]/g, '').trim();
+  return clean === '' ? 'unnamed' : clean.slice(0, FILENAME_CHARS_MAX);
+}
+
+function broken(reason: string): DomainError {
+  return new DomainError('invalid_multipart', `the form cannot be read: ${reason.slice(0, 200)}`);
+}
+
+function cut(): DomainError {
+  return new DomainError(
+    'invalid_multipart',
+    'the upload ended before it was complete; nothing of it was kept',
+  );
+}
+
+function tooLarge(maxBytes: number): DomainError {
+  return new DomainError(
+    'payload_too_large',
+    `the file is larger than ${maxBytes} bytes; send it in parts, for instance by month`,
+  );
+}

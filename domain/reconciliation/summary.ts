@@ -1,0 +1,47 @@
+import type { Pico } from '../money.js';
+import { GRADES, type Grade } from './cells.js';
+
+/** A month's billed usage, by how surely it is matched. The four grades sum to matched + unmatched, which is the bill. */
+export interface MonthSummary {
+  /** `YYYY-MM` */
+  period: string;
+  matchedPico: Pico;
+  unmatchedPico: Pico;
+  distribution: Record<Grade, Pico>;
+}
+
+/**
+ * The summary of a month from what was billed and what of it is matched at each grade. What is not matched counts as
+ * UNVERIFIED (decisions.md 50).
+ */
+export function summarizeMonth(
+  period: string,
+  billedPico: Pico,
+  matchedByGrade: Partial<Record<Grade, Pico>>,
+): MonthSummary {
+  const distribution: Record<Grade, Pico> = { HIGH: 0n, MEDIUM: 0n, LOW: 0n, UNVERIFIED: 0n };
+  let matchedPico = 0n;
+  for (const grade of GRADES) {
+    distribution[grade] = matchedByGrade[grade] ?? 0n;
+    matchedPico += distribution[grade];
+  }
+  const unmatchedPico = billedPico - matchedPico;
+  distribution.UNVERIFIED += unmatchedPico;
+  return { period, matchedPico, unmatchedPico, distribution };
+}
+
+/** First day of the month before the one that holds `day` (both `YYYY-MM-DD`). */
+export function previousMonth(day: string): string {
+  const [year = 0, month = 0] = day.split('-').map(Number);
+  return month === 1
+    ? `${year - 1}-12-01`
+    : `${String(year).padStart(4, '0')}-${String(month - 1).padStart(2, '0')}-01`;
+}
+
+/** First day of the month after the one that begins on `firstDay`. */
+export function nextMonth(firstDay: string): string {
+  const [year = 0, month = 0] = firstDay.split('-').map(Number);
+  return month === 12
+    ? `${year + 1}-01-01`
+    : `${String(year).padStart(4, '0')}-${String(month + 1).padStart(2, '0')}-01`;
+}

@@ -1,0 +1,163 @@
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import {
+  bundleWorkflowCode,
+  NativeConnection as Connections,
+  type NativeConnection,
+  Runtime,
+  Worker,
+} from '@temporalio/worker';
+import { inject } from 'vitest';
+import { type Activities, createActivities } from '../../activities/index.js';
+import { readBillingFile } from '../../adapters/billing/file.js';
+import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
+import type { Database } from '../../db/client.js';
+import { loadPriceBook } from '../../db/queries/prices.js';
+import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
+import { Sweeper } from '../../dispatch/sweeper.js';
+import { microsFromDate } from '../../domain/period.js';
+import { createLogger } from '../../platform/logger.js';
+import { TEST_NAMESPACE } from './temporal.js';
+
+const SILENT = {
+  log: () => undefined,
+  trace: () => undefined,
+  debug: () => undefined,
+  info: () => undefined,
+  warn: () => undefined,
+  error: () => undefined,
+};
+
+/** Nothing of the native core is printed between the tests' own lines. */
+Runtime.install({ shutdownSignals: [], logger: SILENT });
+
+let bundle: Promise<{ code: string }> | undefined;
+
+/** The product's workflows, bundled once in a test process straight from the sources. */
+export function workflowBundle(): Promise<{ code: string }> {
+  bundle ??= bundleWorkflowCode({
+    workflowsPath: join(import.meta.dirname, '../../workflows/index.ts'),
+    logger: SILENT,
+    webpackConfigHook: (config) => ({
+      ...config,
+      resolve: { ...config.resolve, extensionAlias: { '.js': ['.ts', '.js'] } },
+    }),
+  });
+  return bundle;
+}
+
+export interface RunningWorker {
+  worker: Worker;
+  /** Lets what is under way finish. */
+  stop(): Promise<void>;
+}
+
+export interface TestEngine {
+  taskQueue: string;
+  orchestrator: TemporalOrchestrator;
+  dispatcher: OutboxDispatcher;
+  sweeper: Sweeper;
+  connection: NativeConnection;
+  /** A worker with the product's activities, or with some of them replaced. */
+  startWorker(replace?: (activities: Activities) => Partial<Activities>): Promise<RunningWorker>;
+  close(): Promise<void>;
+}
+
+export interface TestEngineOptions {
+  address?: string;
+  nowMicros?: () => bigint;
+  sweep?: { queuedSeconds: number; silentSeconds: number };
+}
+
+/** Dispatcher, workers and client on a task queue of their own, against a real Temporal server. */
+export async function startTestEngine(
+  database: Database,
+  options: TestEngineOptions = {},
+): Promise<TestEngine> {
+  const address = options.address ?? inject('temporalAddress');
+  const taskQueue = `test-${randomBytes(6).toString('hex')}`;
+  const logger = createLogger({ name: 'worker', level: process.env.TEST_LOG_LEVEL ?? 'silent' });
+  const connection = await Connections.connect({ address });
+  const orchestrator = new TemporalOrchestrator({
+    address,
+    namespace: TEST_NAMESPACE,
+    taskQueue,
+    nowMs: () => performance.now(),
+  });
+  const dispatcher = new OutboxDispatcher({ database, orchestrator, logger });
+  const sweeper = new Sweeper({
+    database,
+    orchestrator,
+    logger,
+    kick: () => dispatcher.kick(),
+    ...(options.sweep ? { limits: options.sweep } : {}),
+  });
+  const book = await loadPriceBook(database);
+  const activities = createActivities({
+    database,
+    prices: { current: () => book },
+    readBillingFile,
+    nowMicros: options.nowMicros ?? (() => microsFromDate(new Date())),
+    logger,
+  });
+  const { code } = await workflowBundle();
+  const running = new Set<RunningWorker>();
+  dispatcher.start();
+  return {
+    taskQueue,
+    orchestrator,
+    dispatcher,
+    sweeper,
+    connection,
+    async startWorker(replace) {
+      const worker = await Worker.create({
+        connection,
+        namespace: TEST_NAMESPACE,
+        taskQueue,
+        workflowBundle: { code },
+        activities: { ...activities, ...replace?.(activities) },
+        maxConcurrentActivityTaskExecutions: 16,
+        maxCachedWorkflows: 50,
+        shutdownGraceTime: 1_000,
+        shutdownForceTime: 5_000,
+      });
+      const run = worker.run();
+      const started: RunningWorker = {
+        worker,
+        stop: async () => {
+          if (worker.getState() === 'RUNNING') worker.shutdown();
+          await run.catch(() => undefined);
+          running.delete(started);
+        },
+      };
+      running.add(started);
+      return started;
+    },
+    async close() {
+      await dispatcher.stop();
+      await sweeper.stop();
+      for (const worker of [...running]) await worker.stop();
+      await orchestrator.close();
+      await connection.close();
+    },
+  };
+}
+
+/** Asks until `done` says yes, and fails with `what` after `timeoutMs`. */
+export async function until<T>(
+  what: string,
+  ask: () => Promise<T>,
+  done: (value: T) => boolean,
+  timeoutMs = 25_000,
+): Promise<T> {
+  const deadline = Date.now() + timeoutMs;
+  for (;;) {
+    const value = await ask();
+    if (done(value)) return value;
+    if (Date.now() > deadline)
+      throw new Error(
+        `${what} did not happen in ${timeoutMs} ms; last: ${JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part)).slice(0, 2_000)}`,
+      );
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
