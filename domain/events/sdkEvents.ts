@@ -213,6 +213,7 @@ function toldOf(event: JsonObject): Told & { isBatch: boolean; serviceTier: stri
     shownAs: 'disjoint',
     source: 'event',
     raw: isEmpty ? null : raw,
+    isInputOnly: told.input !== undefined,
   };
 }
 
