@@ -5,6 +5,7 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { readBackendCpu } from './support/backendCpu.js';
 import { measureCeiling, type RowPattern, readRowPattern } from './support/ceiling.js';
 import { checkTotals, countEvents } from './support/checkTotals.js';
 import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
@@ -27,20 +28,27 @@ const WARM_UP_SECONDS = 3;
 const FOLD_CONNECTIONS = 2;
 
 const flags = readFlags(
-  { rounds: 4, seconds: 8, 'ceiling-seconds': 5, connections: 200, seed: Date.now() % 1_000_000 },
+  { rounds: 4, seconds: 8, 'ceiling-seconds': 5, connections: 200, spans: 0, seed: Date.now() % 1_000_000 },
   { 'no-gate': false, profile: false },
 );
+
+/** The request sizes of this run: both, or the one that `--spans` names. */
+function spansPerRequest(): number[] {
+  return flags.spans === 0 ? [...TARGETS.keys()] : [flags.spans];
+}
 
 interface Measured extends LoadResult {
   /** New events that were committed and acknowledged, a second. */
   rate: number;
-  apiCpuSeconds: number;
+  /** By what spent it. */
+  cpuSecondsOf: Map<string, number>;
 }
 
 interface Bench {
   api: BenchProgram;
   load: LoadProcess;
   organizations: BenchOrganization[];
+  url: string;
   ceilingUrl: string;
   pattern: RowPattern;
   rssBytes: number[];
@@ -54,6 +62,7 @@ async function measureProduct(
 ): Promise<Measured> {
   const { port } = bench.api;
   const before = await readProcessMetrics(port);
+  const backendsBefore = await readBackendCpu(bench.url);
   const result = await bench.load.run({
     port,
     keys: bench.organizations.map(({ key }) => key),
@@ -64,18 +73,26 @@ async function measureProduct(
     seed,
   });
   const after = await readProcessMetrics(port);
+  const backends = await readBackendCpu(bench.url);
   bench.rssBytes.push(after.rssBytes);
   return {
     ...result,
     rate: (result.accepted - result.duplicates) / result.seconds,
-    apiCpuSeconds: after.cpuSeconds - before.cpuSeconds,
+    cpuSecondsOf: new Map([
+      ['api', after.cpuSeconds - before.cpuSeconds],
+      ['client', result.cpuSeconds],
+      ...[...backends].map(([name, seconds]): [string, number] => [
+        `Postgres ${name}`,
+        seconds - (backendsBefore.get(name) ?? 0),
+      ]),
+    ]),
   };
 }
 
 /** Ceiling and product in turn, so that a busy minute of the machine falls on both. */
 async function runRounds(bench: Bench): Promise<{ ceilings: number[]; measured: Map<number, Measured[]> }> {
   const ceilings: number[] = [];
-  const measured = new Map<number, Measured[]>([...TARGETS.keys()].map((spans) => [spans, []]));
+  const measured = new Map<number, Measured[]>(spansPerRequest().map((spans) => [spans, []]));
   for (let round = 0; round < flags.rounds; round += 1) {
     const seed = flags.seed + round * 10;
     const orgIds = bench.organizations.map(({ orgId }) => orgId);
@@ -108,19 +125,30 @@ function report(ceilings: readonly number[], measured: ReadonlyMap<number, Measu
   for (const [spans, runs] of measured) {
     const target = TARGETS.get(spans) ?? 0;
     const ratio = median(runs.map((run, round) => run.rate / (ceilings[round] as number)));
-    const events = runs.reduce((sum, run) => sum + run.accepted, 0);
-    const micros = (seconds: (run: Measured) => number) =>
-      ((runs.reduce((sum, run) => sum + seconds(run), 0) / events) * 1e6).toFixed(0);
     const refused = runs.reduce((sum, run) => sum + run.refused, 0);
     if (ratio < target || refused > 0) isGood = false;
     process.stdout.write(
       `ingest ${spans} span${spans > 1 ? 's' : ''} a request: ${formatCount(median(runs.map((run) => run.rate)))} committed events/s, ` +
         `p50 ${median(runs.map((run) => run.p50Ms)).toFixed(1)} ms, p99 ${median(runs.map((run) => run.p99Ms)).toFixed(1)} ms, ` +
-        `CPU µs/event api ${micros((run) => run.apiCpuSeconds)}, client ${micros((run) => run.cpuSeconds)}, refused ${refused}, ` +
+        `refused ${refused}, CPU µs/event: ${whereTheTimeWent(runs)}, ` +
         `target ${target.toFixed(2)}, ratio=${ratio.toFixed(2)}\n`,
     );
   }
   return isGood;
+}
+
+/** CPU of each program for one event, repeated ones included; what spent less than a microsecond is left out. */
+function whereTheTimeWent(runs: readonly Measured[]): string {
+  const events = runs.reduce((sum, run) => sum + run.accepted, 0);
+  const names = new Set(runs.flatMap((run) => [...run.cpuSecondsOf.keys()]));
+  return [...names]
+    .map((name) => {
+      const seconds = runs.reduce((sum, run) => sum + (run.cpuSecondsOf.get(name) ?? 0), 0);
+      return { name, micros: Math.round((seconds / events) * 1e6) };
+    })
+    .filter(({ micros }) => micros > 0)
+    .map(({ name, micros }) => `${name} ${micros}`)
+    .join(', ');
 }
 
 function reportMemory(rssBytes: readonly number[]): void {
@@ -173,11 +201,11 @@ async function main(): Promise<boolean> {
         `${REPEAT_PERCENT} % of requests sent twice, seed ${flags.seed}\n`,
     );
     const bench: Bench = {
-      ...{ api, load, organizations, ceilingUrl, rssBytes: [] },
+      ...{ api, load, organizations, url, ceilingUrl, rssBytes: [] },
       pattern: { columns: [], values: [], rows: 0 },
     };
     const warmUps: Measured[] = [];
-    for (const spans of TARGETS.keys())
+    for (const spans of spansPerRequest())
       warmUps.push(await measureProduct(bench, spans, WARM_UP_SECONDS, flags.seed + 5));
     bench.pattern = await readRowPattern(url, PATTERN_ROWS);
     const { ceilings, measured } = await runRounds(bench);
