@@ -8,6 +8,7 @@ import { OTEL_OPENAI } from './support/clientFacts.js';
 import { type ClientOutcome, runClient } from './support/clientRun.js';
 import { drawPlan } from './support/drawPlan.js';
 import { expectedEvents, refusedCalls, responseIdOf } from './support/expectedEvents.js';
+import { expectExplained } from './support/explainedCosts.js';
 import { JAVASCRIPT_CLIENTS, JAVASCRIPT_PAIRS } from './support/javascriptClients.js';
 import { expectEvents, type ObservedEvent, readEvents } from './support/observedEvents.js';
 
@@ -118,6 +119,7 @@ describe(`real JavaScript clients, unmodified (TEST_SEED=${seed})`, () => {
         unmetered: expected.filter((event) => event.telling === 'unmetered').length,
         refused: refusedCalls(plan, client.facts, calculator, Date.now()),
       });
+      await expectExplained(api, organization.adminKey, events);
     },
     CLIENT_TIME_MS,
   );
