@@ -1,16 +1,14 @@
-import { existsSync } from 'node:fs';
-import { join } from 'node:path';
 import { openDatabase } from '../db/client.js';
 import { PriceBookHolder } from '../db/priceBookHolder.js';
 import { startUsageMaintenance } from '../dispatch/usageMaintenance.js';
 import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
 import { runMain, tellSupervisor } from '../platform/processMain.js';
-import { PROJECT_ROOT } from '../platform/projectRoot.js';
 import { Shutdown } from '../platform/shutdown.js';
+import { startEngineWork } from './startup/engineWork.js';
 import { requireCurrentSchema } from './startup/schema.js';
 import { requireDatabase, requireEngine } from './startup/settings.js';
-import { startEngineWorkers, waitForEngine } from './workerEngine.js';
+import { waitForEngine } from './workerEngine.js';
 
 /** Core activity slots / 5, and maintenance. */
 const POOL_MAX = 14;
@@ -43,24 +41,7 @@ await runMain(async () => {
   shutdown.add('engine wait', () => stopping.abort());
   tellSupervisor({ type: 'waiting', detail: 'waits for the workflow engine' });
   if (!(await waitForEngine(address, stopping.signal))) return;
-  const workflowBundle = join(PROJECT_ROOT, 'dist/workflow-bundle.js');
-  if (existsSync(workflowBundle)) {
-    const workers = await startEngineWorkers({
-      address,
-      namespace: config.temporalNamespace,
-      workflowBundle,
-      activities: {},
-      logger,
-    });
-    shutdown.add('workflow workers', () => workers.close());
-    workers.ended.catch((error: unknown) => {
-      logger.fatal(
-        { err: error },
-        'a workflow worker cannot go on; the process ends so that it is started anew',
-      );
-      process.exit(1);
-    });
-  }
+  await startEngineWork({ address, namespace: config.temporalNamespace, database, prices, logger, shutdown });
   logger.info({ address, namespace: config.temporalNamespace }, 'taking workflows');
   tellSupervisor({ type: 'ready' });
 });

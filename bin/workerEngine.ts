@@ -11,6 +11,7 @@ import {
 import type { Logger } from 'pino';
 import { isTemporalServing } from '../platform/embedded/temporalHealth.js';
 import { StartError } from '../platform/startError.js';
+import { TASK_QUEUE_CORE } from '../workflows/contract.js';
 
 /** Histories of finished workflows are kept this long where we create the namespace. */
 const RETENTION_MS = 30 * 86_400_000;
@@ -18,8 +19,8 @@ const SERVING_POLL_MS = 250;
 const GRPC_ALREADY_EXISTS = 6;
 const GRPC_NOT_FOUND = 5;
 
-/** Activities at once, by task queue (docs/decisions/0014). */
-const ACTIVITY_SLOTS = { 'trueup-core': 50, 'trueup-io': 20 } as const;
+/** Activities at once (docs/decisions/0014). */
+const ACTIVITY_SLOTS = 50;
 const WORKFLOW_TASK_SLOTS = 40;
 const POLLERS_MAX = 10;
 /** The SDK's own default lets the heap run full (temporalio/sdk-typescript 2227). */
@@ -46,7 +47,7 @@ export interface EngineWorkerOptions {
   logger: Logger;
 }
 
-/** Workers on every task queue, over one connection. */
+/** The worker of the one task queue, over a connection of its own. */
 export interface EngineWorkers {
   /** Settles when a worker ends: rejected when it could not go on. */
   ended: Promise<void>;
@@ -59,22 +60,20 @@ export async function startEngineWorkers(options: EngineWorkerOptions): Promise<
   const connection = await NativeConnection.connect({ address: options.address });
   await ensureNamespace(connection, options.namespace);
   const core = await Worker.create({
-    ...commonOptions(options, connection, 'trueup-core'),
+    ...commonOptions(options, connection),
+    taskQueue: TASK_QUEUE_CORE,
     workflowBundle: { codePath: options.workflowBundle },
     maxConcurrentWorkflowTaskExecutions: WORKFLOW_TASK_SLOTS,
     maxCachedWorkflows: CACHED_WORKFLOWS_MAX,
     workflowTaskPollerBehavior: { type: 'autoscaling', maximum: POLLERS_MAX },
   });
-  const io = await Worker.create(commonOptions(options, connection, 'trueup-io'));
-  const workers = [core, io];
-  const runs = workers.map((worker) => worker.run());
-  const ended = Promise.race(runs);
+  const ended = core.run();
   ended.catch(() => undefined);
   return {
     ended,
     async close() {
-      for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
-      await Promise.allSettled(runs);
+      if (core.getState() === 'RUNNING') core.shutdown();
+      await ended.catch(() => undefined);
       await connection.close();
     },
   };
@@ -83,15 +82,13 @@ export async function startEngineWorkers(options: EngineWorkerOptions): Promise<
 function commonOptions(
   options: EngineWorkerOptions,
   connection: NativeConnection,
-  taskQueue: keyof typeof ACTIVITY_SLOTS,
-): WorkerOptions {
+): Omit<WorkerOptions, 'taskQueue'> {
   return {
     connection,
     namespace: options.namespace,
-    taskQueue,
     identity: `${hostname()}:${process.pid}`,
     activities: options.activities,
-    maxConcurrentActivityTaskExecutions: ACTIVITY_SLOTS[taskQueue],
+    maxConcurrentActivityTaskExecutions: ACTIVITY_SLOTS,
     activityTaskPollerBehavior: { type: 'autoscaling', maximum: POLLERS_MAX },
     shutdownGraceTime: SHUTDOWN_GRACE_MS,
     shutdownForceTime: SHUTDOWN_FORCE_MS,

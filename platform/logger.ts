@@ -30,9 +30,8 @@ export function createLogger(options: LoggerOptions): Logger {
   const { context } = options;
   return pino(
     {
-      name: options.name,
       level: options.level,
-      base: null,
+      base: { name: options.name },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
       formatters: { level: (label) => ({ level: label }) },
       redact: {

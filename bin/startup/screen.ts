@@ -2,8 +2,8 @@ import type { Logger } from 'pino';
 
 /** What a start shows: ticks with times to a person, JSON lines to a program. */
 export interface Screen {
-  /** Runs a step and shows it with its time when it is done. */
-  step<T>(name: string, work: () => Promise<T>): Promise<T>;
+  /** Shows a step with its time when it is done; `since` where it began before (performance.now()). */
+  step<T>(name: string, work: Promise<T>, since?: number): Promise<T>;
   /** One line that a person should see now. */
   note(text: string): void;
   /** The last block: where to go. `fields` is what a program reads instead of `lines`. */
@@ -17,10 +17,9 @@ export function createScreen(isTerminal: boolean, logger: Logger): Screen {
 function terminalScreen(): Screen {
   const write = (line: string) => process.stdout.write(`${line}\n`);
   return {
-    async step(name, work) {
-      const started = performance.now();
-      const result = await work();
-      write(`  ✓ ${name.padEnd(22)} ${seconds(performance.now() - started)} s`);
+    async step(name, work, since = performance.now()) {
+      const result = await work;
+      write(`  ✓ ${name.padEnd(22)} ${seconds(performance.now() - since)} s`);
       return result;
     },
     note: (text) => write(`  … ${text}`),
@@ -37,10 +36,9 @@ function terminalScreen(): Screen {
 
 function jsonScreen(logger: Logger): Screen {
   return {
-    async step(name, work) {
-      const started = performance.now();
-      const result = await work();
-      logger.info({ step: name, ms: Math.round(performance.now() - started) }, 'step done');
+    async step(name, work, since = performance.now()) {
+      const result = await work;
+      logger.info({ step: name, ms: Math.round(performance.now() - since) }, 'step done');
       return result;
     },
     note: (text) => logger.info(text),

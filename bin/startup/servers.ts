@@ -60,6 +60,8 @@ export interface Engine {
   ready: Promise<void>;
   /** False: it has to be downloaded or built first. */
   isAtHand: boolean;
+  /** When it was begun, as performance.now(). */
+  openedAt: number;
   stop(): Promise<void>;
 }
 
@@ -73,7 +75,8 @@ export async function openEngine(
   logger: Logger,
   note: (text: string) => void,
 ): Promise<Engine> {
-  if (config.temporalAddress !== undefined) return externalEngine(config.temporalAddress, runtime);
+  const openedAt = performance.now();
+  if (config.temporalAddress !== undefined) return externalEngine(config.temporalAddress, runtime, openedAt);
   const found = await findTemporalProgram(config);
   const address = `127.0.0.1:${await chooseTemporalPort(config.dataDir)}`;
   runtime.set('temporal', { status: found ? 'starting' : 'building', embedded: true, address });
@@ -99,14 +102,14 @@ export async function openEngine(
     await ready.catch(() => undefined);
     await server?.stop();
   };
-  return { address, ready, isAtHand: found !== undefined, stop };
+  return { address, ready, isAtHand: found !== undefined, openedAt, stop };
 }
 
 /** A server of somebody else's may come later than we: the worker waits for it by itself. */
-async function externalEngine(address: string, runtime: RuntimeFile): Promise<Engine> {
+async function externalEngine(address: string, runtime: RuntimeFile, openedAt: number): Promise<Engine> {
   const status = (await isTemporalServing(address)) ? 'up' : 'degraded';
   runtime.set('temporal', { status, embedded: false, address });
-  return { address, ready: Promise.resolve(), isAtHand: true, stop: async () => undefined };
+  return { address, ready: Promise.resolve(), isAtHand: true, openedAt, stop: async () => undefined };
 }
 
 function keptTemporal(

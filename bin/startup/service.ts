@@ -46,13 +46,14 @@ export async function startService(options: ServiceOptions): Promise<void> {
   let postgresServer: { stop(): Promise<void> } | undefined;
   const stopEngine = async () => (await engineOpening.catch(() => undefined))?.stop();
   shutdown.add('servers', () => Promise.all([postgresServer?.stop(), stopEngine()]));
-  const { url, directUrl } = await screen.step('Postgres', () =>
+  const { url, directUrl } = await screen.step(
+    'Postgres',
     openPostgres(config, runtime, logger, (server) => {
       postgresServer = server;
     }),
   );
   const engine = await engineOpening;
-  const first = await screen.step('database schema', () => prepareDatabase(config, url, directUrl));
+  const first = await screen.step('database schema', prepareDatabase(config, url, directUrl));
   if (shutdown.isRunning) return;
 
   let port = config.port;
@@ -71,7 +72,7 @@ export async function startService(options: ServiceOptions): Promise<void> {
   api.start();
   worker.start();
   const workerUp = followEngine(engine, worker, options);
-  port = (await screen.step('API', () => api.firstReady)).port ?? port;
+  port = (await screen.step('API', api.firstReady)).port ?? port;
   runtime.set('api', { address: `http://${shownHost(config.host)}:${port}` });
   if (engine.isAtHand) await within(workerUp, WORKER_WAIT_MS);
   showReady(options, runtime, port, first);
@@ -110,8 +111,8 @@ async function followEngine(
 ): Promise<void> {
   const { screen, logger, shutdown } = options;
   try {
-    await (engine.isAtHand ? screen.step('Temporal', () => engine.ready) : engine.ready);
-    await screen.step('worker', () => worker.firstReady);
+    await (engine.isAtHand ? screen.step('Temporal', engine.ready, engine.openedAt) : engine.ready);
+    await screen.step('worker', worker.firstReady);
   } catch (error) {
     if (shutdown.isRunning) return;
     logger.error({ err: error }, 'no workflow engine');

@@ -38,7 +38,7 @@ export function openDataDir(path: string): DataDir {
   let lock: FileLock | { heldBy: number };
   try {
     if (!existsSync(path)) {
-      mkdirSync(path, { recursive: true });
+      makeFolders(path);
       chmodSync(path, process.getuid?.() === 0 ? 0o711 : 0o700);
     }
     probeDisk(join(path, `.probe-${process.pid}`));
@@ -52,6 +52,18 @@ export function openDataDir(path: string): DataDir {
     );
   }
   return { path, release: lock.release };
+}
+
+/** mkdir's own `recursive` never returns where a file system answers ENOENT for good, as /proc does. */
+function makeFolders(path: string): void {
+  try {
+    mkdirSync(path);
+  } catch (error) {
+    const parent = dirname(path);
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT' || existsSync(parent)) throw error;
+    makeFolders(parent);
+    mkdirSync(path);
+  }
 }
 
 function probeDisk(file: string): void {

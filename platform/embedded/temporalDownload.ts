@@ -73,6 +73,8 @@ async function fetchTo(file: string, url: string, options: DownloadOptions): Pro
     });
     await pipeline(body, createWriteStream(file), { signal });
     return hash.digest('hex');
+  } catch (error) {
+    throw silence.signal.aborted ? silence.signal.reason : error;
   } finally {
     clearTimeout(timer);
   }

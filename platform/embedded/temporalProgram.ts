@@ -33,9 +33,10 @@ const WAIT_POLL_MS = 500;
  */
 export async function findTemporalProgram(
   config: Pick<Config, 'temporalCliPath' | 'cacheDir'>,
+  searchPath = processEnvironment().PATH ?? '',
 ): Promise<TemporalProgram | undefined> {
   if (config.temporalCliPath !== undefined) return requireProgram(config.temporalCliPath);
-  const onPath = findOnPath('temporal');
+  const onPath = findOnPath('temporal', searchPath);
   const version = onPath === undefined ? undefined : await readTemporalVersion(onPath);
   if (onPath && version && isRecentEnough(version)) {
     return { program: onPath, serverVersion: version.server, origin: 'PATH' };
@@ -126,9 +127,9 @@ async function requireProgram(path: string): Promise<TemporalProgram> {
   );
 }
 
-function findOnPath(name: string): string | undefined {
-  const folders = (processEnvironment().PATH ?? '').split(delimiter);
-  return folders
+function findOnPath(name: string, searchPath: string): string | undefined {
+  return searchPath
+    .split(delimiter)
     .filter(Boolean)
     .map((folder) => join(folder, name))
     .find(isExecutable);

@@ -1,0 +1,145 @@
+import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { describeConfig, parseConfig, SETTING_NAMES, SETTINGS } from '../../platform/config.js';
+import { PROJECT_ROOT } from '../../platform/projectRoot.js';
+import { StartError } from '../../platform/startError.js';
+
+const parse = (environment: Record<string, string>) =>
+  parseConfig({ HOME: '/home/u', ...environment }, '/srv/trueup');
+
+function sentenceOf(environment: Record<string, string>): string {
+  try {
+    parse(environment);
+  } catch (error) {
+    if (error instanceof StartError) return error.message;
+    throw error;
+  }
+  return '';
+}
+
+describe('settings', () => {
+  it('have the defaults of the documentation when nothing is given', () => {
+    expect(parse({})).toMatchObject({
+      port: 3000,
+      host: '127.0.0.1',
+      isLoopback: true,
+      dataDir: '/srv/trueup/.data',
+      databaseUrl: undefined,
+      temporalNamespace: 'trueup',
+      ingestMaxBodyBytes: 16 * 1024 * 1024,
+      logLevel: undefined,
+      rateLimits: true,
+      eventRetentionDays: undefined,
+    });
+  });
+
+  it('are frozen', () => {
+    expect(Object.isFrozen(parse({}))).toBe(true);
+  });
+
+  it('count as absent when empty, as compose passes unset variables', () => {
+    expect(parse(Object.fromEntries(SETTING_NAMES.map((name) => [name, '']))).port).toBe(3000);
+  });
+
+  it.each([
+    ['PORT', 'abc'],
+    ['PORT', '65536'],
+    ['PORT', '-1'],
+    ['PORT', '3000.5'],
+    ['HOST', 'not a host'],
+    ['DATABASE_URL', 'mysql://u@h/d'],
+    ['DATABASE_URL', 'postgres://host'],
+    ['DATABASE_DIRECT_URL', 'nonsense'],
+    ['TEMPORAL_ADDRESS', 'temporal'],
+    ['TEMPORAL_ADDRESS', 'temporal:0'],
+    ['TEMPORAL_ADDRESS', 'http://temporal:7233'],
+    ['TEMPORAL_NAMESPACE', 'with space'],
+    ['INIT_ADMIN_KEY', 'tu_live_short'],
+    ['INGEST_MAX_BODY_BYTES', '16MB'],
+    ['INGEST_MAX_BODY_BYTES', '1'],
+    ['METRICS_TOKEN', 'short'],
+    ['LOG_LEVEL', 'verbose'],
+    ['RATE_LIMITS', 'maybe'],
+    ['EVENT_RETENTION_DAYS', '399'],
+  ] as const)('%s=%s is answered with one sentence that names it and the remedy', (name, value) => {
+    const sentence = sentenceOf({ [name]: value });
+    expect(sentence.split('\n')).toHaveLength(1);
+    expect(sentence).toMatch(new RegExp(`^${name} is `));
+    expect(sentence).toContain(SETTINGS[name].remedy);
+  });
+
+  it('that are wrong together are answered together', () => {
+    expect(sentenceOf({ PORT: 'x', LOG_LEVEL: 'y' }).split('\n')).toHaveLength(2);
+  });
+
+  it('read true, false and their like for switches, never by truthiness', () => {
+    expect(parse({ RATE_LIMITS: 'off' }).rateLimits).toBe(false);
+    expect(parse({ RATE_LIMITS: 'false' }).rateLimits).toBe(false);
+    expect(parse({ RATE_LIMITS: 'ON' }).rateLimits).toBe(true);
+  });
+
+  it('know which hosts only this machine can reach', () => {
+    for (const host of ['127.0.0.1', '127.9.9.9', 'localhost', '::1'])
+      expect(parse({ HOST: host }).isLoopback).toBe(true);
+    for (const host of ['0.0.0.0', '::', '10.0.0.1', 'example.org'])
+      expect(parse({ HOST: host }).isLoopback).toBe(false);
+  });
+
+  it('use DATABASE_URL for direct connections too unless told otherwise', () => {
+    const url = 'postgres://u:p@db:5432/trueup';
+    expect(parse({ DATABASE_URL: url }).databaseDirectUrl).toBe(url);
+    expect(parse({ DATABASE_URL: url, DATABASE_DIRECT_URL: `${url}2` }).databaseDirectUrl).toBe(`${url}2`);
+  });
+});
+
+describe('secrets', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'trueup-config-'));
+
+  it('may come from the file that NAME_FILE names', () => {
+    const file = join(folder, 'token');
+    writeFileSync(file, 'a-token-of-some-length\n');
+    expect(parse({ METRICS_TOKEN_FILE: file }).metricsToken).toBe('a-token-of-some-length');
+  });
+
+  it('in a file that is missing are answered with a sentence', () => {
+    expect(sentenceOf({ METRICS_TOKEN_FILE: join(folder, 'nowhere') })).toMatch(
+      /^METRICS_TOKEN_FILE names .*nowhere/,
+    );
+  });
+
+  it('never stand in what is printed, neither in the overview nor in a complaint', () => {
+    const secrets = {
+      DATABASE_URL: 'postgres://u:s3cret@db/trueup',
+      METRICS_TOKEN: 'token-token-token',
+      PORT: '1',
+    };
+    const shown = JSON.stringify(describeConfig(secrets));
+    expect(shown).not.toMatch(/s3cret|token-token/);
+    expect(shown).toContain('postgres://u:***@db/trueup');
+    expect(sentenceOf({ METRICS_TOKEN: 'short secret' })).not.toContain('short secret');
+  });
+});
+
+describe('the settings stand in the same words', () => {
+  const documented = readFileSync(join(PROJECT_ROOT, 'docs/configuration.md'), 'utf8');
+  const example = readFileSync(join(PROJECT_ROOT, '.env.example'), 'utf8');
+
+  it('in docs/configuration.md: one row for each, with its default and meaning', () => {
+    const rows = [...documented.matchAll(/^\| `([A-Z_]+)` \| (.*?) \| (.*) \|$/gm)].map(
+      ([, name, ...rest]) => [name, ...rest],
+    );
+    const expected = SETTING_NAMES.map((name) => [
+      name,
+      `\`${SETTINGS[name].shownDefault}\``,
+      SETTINGS[name].meaning,
+    ]);
+    expect(rows).toEqual(expected);
+  });
+
+  it('in .env.example: each once, commented out with its default', () => {
+    const names = [...example.matchAll(/^#\s?([A-Z_]+)=/gm)].map(([, name]) => name);
+    expect(names).toEqual(SETTING_NAMES);
+  });
+});

@@ -1,0 +1,67 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { PROJECT_ROOT } from '../../platform/projectRoot.js';
+
+/** A program of ours that runs as a process of its own, with what it has written so far. */
+export interface ChildProgram {
+  child: ChildProcess;
+  pid: number;
+  output(): string;
+  /** Resolves when its output matches; rejects when it ends before or the time is over. */
+  sees(pattern: RegExp, limitMs?: number): Promise<RegExpExecArray>;
+  /** Resolves with its exit code, or the signal that ended it. */
+  ended(): Promise<number | string>;
+}
+
+/** Starts `node <args>` in a process group of its own, with exactly this environment over PATH and HOME. */
+export function startProgram(
+  args: readonly string[],
+  environment: Record<string, string> = {},
+): ChildProgram {
+  const { PATH = '', HOME = '' } = process.env;
+  const child = spawn(process.execPath, args, {
+    cwd: PROJECT_ROOT,
+    env: { PATH, HOME, ...environment },
+    stdio: ['ignore', 'pipe', 'pipe'],
+    detached: true,
+  });
+  let output = '';
+  for (const stream of [child.stdout, child.stderr]) {
+    stream.on('data', (chunk: Buffer) => {
+      output += chunk.toString('utf8');
+    });
+  }
+  const end = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string);
+  return {
+    child,
+    pid: child.pid ?? -1,
+    output: () => output,
+    ended: () => end,
+    async sees(pattern, limitMs = 60_000) {
+      const deadline = performance.now() + limitMs;
+      for (;;) {
+        const match = pattern.exec(output);
+        if (match) return match;
+        if (child.exitCode !== null || child.signalCode !== null || performance.now() > deadline) {
+          throw new Error(`did not see ${pattern} in:\n${output}`);
+        }
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    },
+  };
+}
+
+/** Starts a TypeScript program of the tests. */
+export function startTypeScript(
+  path: string,
+  args: readonly string[],
+  environment?: Record<string, string>,
+): ChildProgram {
+  return startProgram(['--import', 'tsx', join(PROJECT_ROOT, path), ...args], environment);
+}
+
+/** Runs `node bin/bootstrap.mjs …`, as the npm scripts do. */
+export function startBootstrap(args: readonly string[], environment?: Record<string, string>): ChildProgram {
+  return startProgram([join(PROJECT_ROOT, 'bin/bootstrap.mjs'), ...args], environment);
+}
