@@ -139,7 +139,7 @@ export function buildOpenApi(endpoints: readonly Endpoint[], settings: ApiSettin
       version: settings.version,
       description: 'What LLM calls really cost: calls in, bills in, the gap out.',
     },
-    servers: [{ url: settings.baseUrl }],
+    servers: [{ url: '/' }],
     paths,
     components: {
       securitySchemes: {

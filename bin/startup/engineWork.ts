@@ -1,0 +1,63 @@
+import { join } from 'node:path';
+import type { Logger } from 'pino';
+import { createActivities } from '../../activities/index.js';
+import { readBillingFile } from '../../adapters/billing/file.js';
+import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
+import type { Database } from '../../db/client.js';
+import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
+import { Sweeper } from '../../dispatch/sweeper.js';
+import { microsFromDate } from '../../domain/period.js';
+import type { PriceBook } from '../../domain/pricing/priceBook.js';
+import { PROJECT_ROOT } from '../../platform/projectRoot.js';
+import type { Shutdown } from '../../platform/shutdown.js';
+import { startEngineWorkers } from '../workerEngine.js';
+import { OUTBOX_MESSAGE } from './children.js';
+
+export interface EngineWorkOptions {
+  address: string;
+  namespace: string;
+  database: Database;
+  prices: { current(): PriceBook };
+  logger: Logger;
+  shutdown: Shutdown;
+}
+
+/**
+ * Starts what works with the workflow engine: the workers of its task queues, the dispatcher that delivers the
+ * outbox, the sweeper that finds what was lost. Ends the process when a worker cannot go on.
+ */
+export async function startEngineWork(options: EngineWorkOptions): Promise<void> {
+  const { address, namespace, database, prices, logger, shutdown } = options;
+  const workers = await startEngineWorkers({
+    address,
+    namespace,
+    workflowBundle: join(PROJECT_ROOT, 'dist/workflow-bundle.js'),
+    activities: createActivities({
+      database,
+      prices,
+      readBillingFile,
+      nowMicros: () => microsFromDate(new Date()),
+      logger,
+    }),
+    logger,
+  });
+  shutdown.add('workflow workers', () => workers.close());
+  workers.ended.catch((error: unknown) => {
+    logger.fatal(
+      { err: error },
+      'a workflow worker cannot go on; the process ends so that it is started anew',
+    );
+    process.exit(1);
+  });
+  const orchestrator = new TemporalOrchestrator({ address, namespace, nowMs: () => performance.now() });
+  shutdown.add('orchestrator', () => orchestrator.close());
+  const dispatcher = new OutboxDispatcher({ database, orchestrator, logger });
+  dispatcher.start();
+  shutdown.add('dispatcher', () => dispatcher.stop());
+  const sweeper = new Sweeper({ database, orchestrator, logger, kick: () => dispatcher.kick() });
+  sweeper.start();
+  shutdown.add('sweeper', () => sweeper.stop());
+  process.on('message', (message) => {
+    if (message === OUTBOX_MESSAGE) dispatcher.kick();
+  });
+}
