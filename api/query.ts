@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import { DomainError, type ErrorCode, type FieldIssue } from '../domain/errors.js';
-import { exclusiveEnd, type Instant, parseInstant } from '../domain/period.js';
+import { stripText } from '../domain/events/stripText.js';
+import { exclusiveEnd, type Instant, LATEST_MICROS, parseInstant } from '../domain/period.js';
 
 /**
  * A query string as a record. A parameter given twice is refused: which one counts would be a guess
@@ -84,8 +85,12 @@ export const instantParameter = z
   })
   .meta({ type: 'string', description: 'ISO 8601 time or date, UTC when it names no offset' });
 
-/** Labels and ids to filter by. */
-export const filterParameter = z.string().max(512, { error: 'must have at most 512 characters' });
+/** Labels and ids to filter by, stripped as ingest strips them: a caller finds what it sent by what it sent. */
+export const filterParameter = z
+  .string()
+  .max(512, { error: 'must have at most 512 characters' })
+  .transform(stripText)
+  .meta({ type: 'string' });
 
 export const PAGE_LIMIT_DEFAULT = 100;
 export const PAGE_LIMIT_MAX = 1_000;
@@ -156,7 +161,8 @@ export function decodeEventCursor(
 ): { timestampMicros: bigint; id: string } | undefined {
   if (cursor === undefined) return undefined;
   const [micros = '', id = ''] = decodeCursor(cursor, 2);
-  if (!/^-?\d{1,18}$/.test(micros) || !UUID_TEXT.test(id)) throw notOfThisList();
+  if (!/^\d{1,18}$/.test(micros) || BigInt(micros) > LATEST_MICROS || !UUID_TEXT.test(id))
+    throw notOfThisList();
   return { timestampMicros: BigInt(micros), id };
 }
 

@@ -4,6 +4,8 @@
  */
 export const MICROS_PER_DAY = 86_400_000_000n;
 const MICROS_PER_MILLI = 1000n;
+/** 9999-12-31T23:59:59.999999Z: the last time that ISO 8601 writes with four digits of a year. */
+export const LATEST_MICROS = 253_402_300_799_999_999n;
 
 const ISO =
   /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|z|[+-]\d{2}:?\d{2})?)?$/;
@@ -43,7 +45,8 @@ export function parseInstant(text: string): Instant | undefined {
     BigInt(millis) * MICROS_PER_MILLI + BigInt((fraction ?? '').padEnd(6, '0').slice(0, 6) || '0');
   const offsetMinutes = offsetMinutesOf(offset);
   if (offsetMinutes === undefined) return undefined;
-  return { micros: micros - BigInt(offsetMinutes) * 60_000_000n, dateOnly: hour === undefined };
+  const utc = micros - BigInt(offsetMinutes) * 60_000_000n;
+  return utc > LATEST_MICROS ? undefined : { micros: utc, dateOnly: hour === undefined };
 }
 
 function offsetMinutesOf(offset: string | undefined): number | undefined {
@@ -56,7 +59,8 @@ function offsetMinutesOf(offset: string | undefined): number | undefined {
 
 /** Inclusive upper bound of the interface → exclusive bound: the next microsecond, or the next day for a date. */
 export function exclusiveEnd(instant: Instant): bigint {
-  return instant.dateOnly ? instant.micros + MICROS_PER_DAY : instant.micros + 1n;
+  const end = instant.dateOnly ? instant.micros + MICROS_PER_DAY : instant.micros + 1n;
+  return end > LATEST_MICROS ? LATEST_MICROS : end;
 }
 
 /** Microseconds → RFC 3339 in UTC with six decimals, or none where they are zero. */

@@ -1,0 +1,140 @@
+import { randomUUID } from 'node:crypto';
+import { request as httpRequest, type IncomingHttpHeaders, type IncomingMessage } from 'node:http';
+import type { TestApi } from '../../support/api.js';
+
+/** An answer with everything that a client can see of it. */
+export interface RawAnswer {
+  status: number;
+  headers: IncomingHttpHeaders;
+  bytes: Buffer;
+  /** Parsed where the media type is JSON. */
+  // biome-ignore lint/suspicious/noExplicitAny: what the test asserts is the shape
+  body: any;
+  /** False when the connection broke before the last chunk. */
+  isComplete: boolean;
+}
+
+export interface RawRequest {
+  method?: string;
+  path: string;
+  /** Null: no Authorization header. Default: the admin key. */
+  key?: string | null;
+  headers?: Record<string, string>;
+  /** One buffer goes with its length, several chunked and without one. */
+  body?: Buffer | string | readonly Buffer[];
+}
+
+/** One request on a connection of its own, by Node's own client, which adds nothing and retries nothing. */
+export function send(api: Pick<TestApi, 'baseUrl' | 'adminKey'>, options: RawRequest): Promise<RawAnswer> {
+  const key = options.key === undefined ? api.adminKey : options.key;
+  return new Promise((resolve, reject) => {
+    const request = httpRequest(api.baseUrl + options.path, {
+      method: options.method ?? (options.body === undefined ? 'GET' : 'POST'),
+      agent: false,
+      headers: { ...(key === null ? {} : { authorization: `Bearer ${key}` }), ...options.headers },
+    });
+    request.on('error', reject);
+    request.on('response', (response) => resolve(readAnswer(response)));
+    const { body } = options;
+    if (body === undefined || typeof body === 'string' || Buffer.isBuffer(body)) request.end(body);
+    else {
+      for (const chunk of body) request.write(chunk);
+      request.end();
+    }
+  });
+}
+
+function readAnswer(response: IncomingMessage): Promise<RawAnswer> {
+  return new Promise((resolve) => {
+    const chunks: Buffer[] = [];
+    response.on('data', (chunk: Buffer) => chunks.push(chunk));
+    response.on('error', () => undefined);
+    response.on('close', () => {
+      const bytes = Buffer.concat(chunks);
+      const isJson = /json$/.test((response.headers['content-type'] ?? '').split(';')[0] ?? '');
+      const isWhole = isJson && bytes.length > 0 && response.complete;
+      resolve({
+        status: response.statusCode ?? 0,
+        headers: response.headers,
+        bytes,
+        body: isWhole ? JSON.parse(bytes.toString()) : bytes.toString(),
+        isComplete: response.complete,
+      });
+    });
+  });
+}
+
+/** A time a while ago, distinct for each `index`, in the last 30 days. */
+export function aTime(index = 0): string {
+  return new Date(Date.now() - 86_400_000 - index * 1_000).toISOString();
+}
+
+/** An item of `POST /ingest/events`, unlike every other. */
+export function anEvent(overrides: Record<string, unknown> = {}): Record<string, unknown> {
+  return {
+    provider: 'openai',
+    model: 'gpt-4o',
+    timestamp: aTime(),
+    request_id: `req-${randomUUID()}`,
+    input_tokens: 100,
+    output_tokens: 50,
+    ...overrides,
+  };
+}
+
+/** Stores events; fails where one of them is refused. */
+export async function ingest(api: TestApi, events: readonly object[], key = api.ingestKey): Promise<void> {
+  const { status, body } = await api.post('/api/v1/ingest/events', { events }, key);
+  if (status !== 202 || body.accepted !== events.length)
+    throw new Error(`not all events were taken: ${status} ${JSON.stringify(body)}`);
+}
+
+export type AttributeValue = string | number | boolean;
+
+/** An OTLP/JSON attribute as exporters write it. */
+export function anAttribute(key: string, value: AttributeValue | object) {
+  if (typeof value === 'object') return { key, value };
+  if (typeof value === 'string') return { key, value: { stringValue: value } };
+  if (typeof value === 'boolean') return { key, value: { boolValue: value } };
+  return { key, value: Number.isInteger(value) ? { intValue: value } : { doubleValue: value } };
+}
+
+/** A span of a call, with ids of its own; `attributes` replace or add to the usual ones, undefined takes one away. */
+export function aSpan(
+  attributes: Record<string, AttributeValue | object | undefined> = {},
+  fields: Record<string, unknown> = {},
+): Record<string, unknown> {
+  const id = randomUUID().replaceAll('-', '');
+  const start = BigInt(Date.now() - 86_400_000) * 1_000_000n;
+  const all = {
+    'gen_ai.operation.name': 'chat',
+    'gen_ai.system': 'openai',
+    'gen_ai.request.model': 'gpt-4o',
+    'gen_ai.usage.input_tokens': 100,
+    'gen_ai.usage.output_tokens': 50,
+    ...attributes,
+  };
+  return {
+    traceId: id,
+    spanId: id.slice(0, 16),
+    name: 'chat gpt-4o',
+    startTimeUnixNano: String(start),
+    endTimeUnixNano: String(start + 1_250_000_000n),
+    attributes: Object.entries(all).flatMap(([key, value]) =>
+      value === undefined ? [] : [anAttribute(key, value)],
+    ),
+    ...fields,
+  };
+}
+
+/** An OTLP/JSON request of one scope of one service. */
+export function aTrace(...spans: unknown[]) {
+  return {
+    resourceSpans: [
+      {
+        resource: { attributes: [anAttribute('service.name', 'checkout')] },
+        scopeSpans: [{ scope: { name: 'test-scope', version: '1.0.0' }, spans }],
+      },
+    ],
+  };
+}
