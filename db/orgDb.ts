@@ -101,12 +101,14 @@ export class SystemDb {
     this.#connection = connection;
   }
 
-  async rows<T>(sql: string, values: readonly SqlValue[] = []): Promise<T[]> {
-    return runOn<T>(this.#connection, sql, values);
+  /** `name` makes it a prepared statement of the connection: for what is planned often and the same. */
+  async rows<T>(sql: string, values: readonly SqlValue[] = [], name?: string): Promise<T[]> {
+    return runOn<T>(this.#connection, sql, values, name);
   }
 
-  async run(sql: string, values: readonly SqlValue[] = []): Promise<number> {
-    const result = await this.#connection.query(sql, values.map(toParameter));
+  async run(sql: string, values: readonly SqlValue[] = [], name?: string): Promise<number> {
+    const text = { text: sql, values: values.map(toParameter) };
+    const result = await this.#connection.query(name === undefined ? text : { name, ...text });
     return result.rowCount ?? 0;
   }
 }

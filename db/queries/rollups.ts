@@ -20,23 +20,26 @@ const add = (table: string, names: readonly string[]) =>
 const mergeSeen = (table: string) =>
   `first_seen = least(${table}.first_seen, excluded.first_seen), last_seen = greatest(${table}.last_seen, excluded.last_seen)`;
 
-const DIMENSION_ROWS = (Object.keys(DIMENSION_KEYS) as RollupDimension[])
-  .map((dimension) => {
-    const grain = DAILY_DIMENSIONS.has(dimension) ? 'day' : 'hour';
-    return `('${dimension}', date_trunc('${grain}', timestamp, 'UTC'), ${DIMENSION_KEYS[dimension]})`;
-  })
-  .join(', ');
+const DIMENSIONS = Object.keys(DIMENSION_KEYS) as RollupDimension[];
+const DIMENSION_NAMES = DIMENSIONS.map((name) => `when grouping(${name}_key) = 0 then '${name}'`).join(' ');
+const KEY_COLUMNS = DIMENSIONS.map((name) => `${DIMENSION_KEYS[name]} as ${name}_key`).join(', ');
+const KEYS = DIMENSIONS.map((name) => `${name}_key`).join(', ');
+const SETS = DIMENSIONS.map((name) => `(${DAILY_DIMENSIONS.has(name) ? 'day' : 'hour'}, ${name}_key)`).join(
+  ', ',
+);
 
 const ROLLUP_NAMES = [...MEASURE_NAMES, ...HEALTH_MEASURE_NAMES];
 
+// One pass over the log for all dimensions; a row of it is in one grouping set each, and no key is ever null.
 const FOLD_ROLLUPS = `
 insert into usage_rollups (org_id, dimension, bucket, key, ${ROLLUP_NAMES.join(', ')}, first_seen, last_seen)
-select $1, d.dimension, d.bucket, d.key, ${MEASURES}, ${HEALTH_MEASURES},
+select $1, case ${DIMENSION_NAMES} end, coalesce(hour, day), coalesce(${KEYS}), ${MEASURES}, ${HEALTH_MEASURES},
   coalesce(min(timestamp) filter (where sign > 0), min(timestamp)), coalesce(max(timestamp) filter (where sign > 0), max(timestamp))
-from (${usageLogSql('$2', '$3')}) log
-cross join lateral (values ${DIMENSION_ROWS}) as d (dimension, bucket, key)
-where status <> 'blocked'
-group by d.dimension, d.bucket, d.key
+from (
+  select *, date_trunc('hour', timestamp, 'UTC') as hour, date_trunc('day', timestamp, 'UTC') as day, ${KEY_COLUMNS}
+  from (${usageLogSql('$2', '$3')}) log where status <> 'blocked'
+) keyed
+group by grouping sets (${SETS})
 on conflict (org_id, dimension, bucket, key) do update set ${add('usage_rollups', ROLLUP_NAMES)}, ${mergeSeen('usage_rollups')}`;
 
 const FOLD_LABELS = `
@@ -138,9 +141,9 @@ export async function foldUsage(database: Database, orgId: string): Promise<{ mo
       if (horizon.below_xid <= horizon.from_xid) return { more: false };
       const cut = await findCut(system, orgId, horizon);
       const range = [orgId, horizon.from_xid, cut];
-      await system.run(FOLD_ROLLUPS, range);
-      await system.run(FOLD_LABELS, range);
-      await system.run(FOLD_BILLING, range);
+      await system.run(FOLD_ROLLUPS, range, 'fold_rollups');
+      await system.run(FOLD_LABELS, range, 'fold_labels');
+      await system.run(FOLD_BILLING, range, 'fold_billing');
       await system.run('update rollup_state set folded_xid = $2, folded_at = now() where org_id = $1', [
         orgId,
         cut,
@@ -168,6 +171,7 @@ async function findCut(system: SystemDb, orgId: string, horizon: HorizonRow): Pr
     `select ingest_xid from events where org_id = $1 and ingest_xid >= $2 and ingest_xid < $3
      order by ingest_xid offset ${FOLD_ROWS_MAX} limit 1`,
     [orgId, horizon.from_xid, horizon.below_xid],
+    'fold_cut',
   );
   const cut = rows[0]?.ingest_xid;
   return cut === undefined || cut <= horizon.from_xid ? horizon.below_xid : cut;
