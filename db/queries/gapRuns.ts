@@ -254,14 +254,24 @@ export async function failGapRunUnit(
   });
 }
 
-/** Sets the run's progress from its units, so that it is right however often a unit was repeated. */
+/**
+ * Sets the run's progress from its units, so that it is right however often a unit was repeated. The row is locked
+ * before the units are counted: a count beside the update would not see a unit that ends at the same time. The lock is
+ * the weaker one that the units' foreign keys allow.
+ */
 export async function countGapRunUnits(orgDb: OrgDb, runId: string): Promise<void> {
-  await orgDb.run(
-    `update gap_runs set heartbeat_at = now(),
-       done_units = (select count(*) from gap_run_units u where u.org_id = $1 and u.run_id = $2 and u.status <> 'pending')
-     where org_id = $1 and id = $2`,
-    [orgDb.orgId, runId],
-  );
+  await orgDb.transaction(async (inside) => {
+    await inside.rows('select id from gap_runs where org_id = $1 and id = $2 for no key update', [
+      inside.orgId,
+      runId,
+    ]);
+    await inside.run(
+      `update gap_runs set heartbeat_at = now(),
+         done_units = (select count(*) from gap_run_units u where u.org_id = $1 and u.run_id = $2 and u.status <> 'pending')
+       where org_id = $1 and id = $2`,
+      [inside.orgId, runId],
+    );
+  });
 }
 
 export interface GapRunEnd {

@@ -11,7 +11,7 @@ import type {
 } from './cells.js';
 import { linesOf, sum, sumKnown } from './classLines.js';
 import { type DayRates, isTokenClass } from './dayRates.js';
-import { flagThresholdPico, gradeOf, tolerancePico } from './grade.js';
+import { flagThresholdPico, gradeOf, isNeverFlagged, tolerancePico } from './grade.js';
 import { clockOf } from './hours.js';
 import { evidenceOf } from './linkEvidence.js';
 import type { ModelLevel } from './linkModels.js';
@@ -144,17 +144,6 @@ function gatesOf(input: BucketInput, meters: readonly Meter[]) {
     ),
     accountKnown: input.accountKnown,
   };
-}
-
-const NEVER_FLAGGED: ReadonlySet<BucketReason> = new Set([
-  'not_observable',
-  'not_yet_observed',
-  'free_allowance',
-  'not_in_cost_report',
-]);
-
-function isNeverFlagged(reason: BucketReason | null): boolean {
-  return reason !== null && NEVER_FLAGGED.has(reason);
 }
 
 function reasonOf(

@@ -1,5 +1,5 @@
 import { absPico, PICO_PER_USD, type Pico } from '../money.js';
-import { GRADES, type Grade, type Visibility } from './cells.js';
+import { type BucketReason, GRADES, type Grade, type Visibility } from './cells.js';
 
 /** Probability from which a grade is given, before gates and visibility (reconciliation.md D.5). */
 const BANDS: readonly [Grade, number][] = [
@@ -51,4 +51,16 @@ const FLAG_DIVISOR = 50n;
 export function flagThresholdPico(billedPico: Pico): Pico {
   const share = absPico(billedPico) / FLAG_DIVISOR;
   return share > FLAG_MIN_PICO ? share : FLAG_MIN_PICO;
+}
+
+const NEVER_FLAGGED: ReadonlySet<BucketReason> = new Set([
+  'not_observable',
+  'not_yet_observed',
+  'free_allowance',
+  'not_in_cost_report',
+]);
+
+/** Whether a reason explains a gap well enough that nobody has to look. */
+export function isNeverFlagged(reason: BucketReason | null): boolean {
+  return reason !== null && NEVER_FLAGGED.has(reason);
 }

@@ -4,7 +4,7 @@ import { absPico, type Pico } from '../money.js';
 import type { GapBucket, MatchStatus, ObservedCell, UsageCell } from './cells.js';
 import { apportion, chargeProduct, picoFromChargeProduct } from './charge.js';
 import { type DayRates, isTokenClass } from './dayRates.js';
-import { flagThresholdPico, lowerOf, tolerancePico } from './grade.js';
+import { flagThresholdPico, isNeverFlagged, lowerOf, tolerancePico } from './grade.js';
 
 const MICROS_PER_HOUR = 3_600_000_000n;
 const MINUTES_PER_HOUR = 60;
@@ -57,9 +57,22 @@ export function clockOf(
   };
 }
 
+/** One hour of both sides. */
+interface Hour {
+  startMicros: bigint;
+  usage: readonly UsageCell[];
+  observed: readonly ObservedCell[];
+  ourCostPico: Pico;
+  /** Every class counts the same on both sides. */
+  agrees: boolean;
+  /** The provider's usage at list, for ordinary requests: its report does not tell long ones apart. */
+  weight: bigint;
+}
+
 /**
- * The hours of a day's bucket, where the provider's report is hourly: the day's dollars in proportion to each hour's
- * usage at list, summing to the day exactly. Empty where the report is not that fine. An hour is never surer than MEDIUM.
+ * The hours of a day's bucket, where the provider's report is hourly; empty where it is not. Their dollars sum to the
+ * day's exactly. An hour whose quantities are ours takes what those calls cost; the rest of the day's dollars goes to
+ * the other hours by their usage at list. An hour is never surer than MEDIUM.
  */
 export function hoursOf(
   day: GapBucket,
@@ -70,32 +83,57 @@ export function hoursOf(
 ): GapBucket[] {
   const tokens = usage.filter((cell) => isTokenClass(cell.tokenClass));
   if (tokens.length === 0 || tokens.some((cell) => cell.hourMicros === null)) return [];
-  const hours = Array.from(
-    { length: HOURS_PER_DAY },
-    (_, at) => day.startMicros + BigInt(at) * MICROS_PER_HOUR,
-  );
-  const weights = hours.map((hour) =>
-    weightOf(
-      tokens.filter((cell) => cell.hourMicros === hour),
-      pricedAs,
-      rates,
-    ),
-  );
-  const billed = apportion(day.providerCostPico, weights);
-  return hours.flatMap((hour, at): GapBucket[] => {
-    const inHour = observed.filter((cell) => cell.hourMicros === hour);
-    const billedPico = billed[at] ?? 0n;
-    if (billedPico === 0n && inHour.length === 0) return [];
-    return [
-      hourBucket(
-        day,
-        hour,
-        billedPico,
-        tokens.filter((cell) => cell.hourMicros === hour),
-        inHour,
-      ),
-    ];
+  const hours = Array.from({ length: HOURS_PER_DAY }, (_, at): Hour => {
+    const startMicros = day.startMicros + BigInt(at) * MICROS_PER_HOUR;
+    const used = tokens.filter((cell) => cell.hourMicros === startMicros);
+    const seen = observed.filter((cell) => cell.hourMicros === startMicros);
+    return {
+      startMicros,
+      usage: used,
+      observed: seen,
+      ourCostPico: seen.reduce((total, cell) => total + cell.computedCostPico, 0n),
+      agrees: seen.length > 0 && quantitiesAgree(used, seen),
+      weight: weightOf(used, pricedAs, rates),
+    };
   });
+  const billed = dollarsOf(day, hours);
+  return hours.flatMap((hour, at): GapBucket[] => {
+    const billedPico = billed[at] ?? 0n;
+    return billedPico === 0n && hour.observed.length === 0 ? [] : [hourBucket(day, hour, billedPico)];
+  });
+}
+
+/** Share by which an hour's count may differ and still be the same. */
+const QUANTITY_TOLERANCE_PER_MILLE = 2n;
+
+function quantitiesAgree(usage: readonly UsageCell[], observed: readonly ObservedCell[]): boolean {
+  return TOKEN_CLASSES.every((name) => {
+    const billed = usage.reduce(
+      (total, cell) => (cell.tokenClass === name ? total + cell.quantity : total),
+      0n,
+    );
+    const seen = observed.reduce((total, cell) => total + cell.tokens[name], 0n) * QUANTITY_ONE;
+    const difference = billed > seen ? billed - seen : seen - billed;
+    return difference * 1_000n <= QUANTITY_TOLERANCE_PER_MILLE * (billed > seen ? billed : seen);
+  });
+}
+
+function dollarsOf(day: GapBucket, hours: readonly Hour[]): Pico[] {
+  const whole = day.providerCostPico;
+  const isAtList = day.ratePico !== null && absPico(day.ratePico) <= tolerancePico(whole, 0n);
+  const others = hours.filter((hour) => !hour.agrees);
+  const rest = whole - hours.reduce((total, hour) => (hour.agrees ? total + hour.ourCostPico : total), 0n);
+  if (isAtList && others.length > 0 && rest >= 0n) {
+    const parts = apportion(
+      rest,
+      others.map((hour) => hour.weight),
+    );
+    return hours.map((hour) => (hour.agrees ? hour.ourCostPico : (parts[others.indexOf(hour)] ?? 0n)));
+  }
+  return apportion(
+    whole,
+    hours.map((hour) => (hour.agrees ? hour.ourCostPico : hour.weight)),
+  );
 }
 
 /** Usage at list; plain token counts where the model has no price. */
@@ -116,32 +154,24 @@ function weightOf(cells: readonly UsageCell[], pricedAs: string | null, rates: D
   return pricedAs === null ? product : picoFromChargeProduct(product);
 }
 
-function hourBucket(
-  day: GapBucket,
-  hour: bigint,
-  billedPico: Pico,
-  usage: readonly UsageCell[],
-  observed: readonly ObservedCell[],
-): GapBucket {
-  const ourCostPico = observed.reduce((total, cell) => total + cell.computedCostPico, 0n);
+function hourBucket(day: GapBucket, hour: Hour, billedPico: Pico): GapBucket {
+  const { ourCostPico, observed } = hour;
   const bothSides =
-    day.matchStatus !== 'unmatched' && usage.some((cell) => cell.quantity > 0n) && observed.length > 0;
+    day.matchStatus !== 'unmatched' && hour.usage.some((cell) => cell.quantity > 0n) && observed.length > 0;
   const isMatched = bothSides && absPico(billedPico - ourCostPico) <= tolerancePico(billedPico, 0n);
   const matchStatus: MatchStatus = isMatched ? 'matched' : bothSides ? 'partial' : 'unmatched';
   const explained = billedPico < ourCostPico ? billedPico : ourCostPico;
-  const isSilent =
-    day.reason === 'not_observable' || day.reason === 'not_yet_observed' || day.reason === 'free_allowance';
   return {
     ...day,
     width: 'hour',
-    startMicros: hour,
+    startMicros: hour.startMicros,
     matchStatus,
     grade: matchStatus === 'unmatched' ? 'UNVERIFIED' : lowerOf(day.grade, 'MEDIUM'),
     confidenceScore: matchStatus === 'unmatched' ? null : day.confidenceScore,
     flagged:
       !isMatched &&
       !day.provisional &&
-      !isSilent &&
+      !isNeverFlagged(day.reason) &&
       absPico(billedPico - ourCostPico) >= flagThresholdPico(billedPico),
     gapMinutes: null,
     unobservedMinutes: observed.length === 0 ? MINUTES_PER_HOUR : 0,

