@@ -3,20 +3,18 @@ import type { AddressInfo } from 'node:net';
 import { requestContext } from '../api/requestContext.js';
 import { openDatabase } from '../db/client.js';
 import { type Config, loadConfig } from '../platform/config.js';
-import { isTemporalServing } from '../platform/embedded/temporalHealth.js';
 import { createLogger } from '../platform/logger.js';
 import { runMain, tellSupervisor } from '../platform/processMain.js';
 import { closeHttpServer, Shutdown } from '../platform/shutdown.js';
 import { StartError } from '../platform/startError.js';
 import { createApiServer } from './apiServer.js';
+import { engineStatus } from './startup/engineStatus.js';
 import { requireCurrentSchema } from './startup/schema.js';
 import { requireDatabase } from './startup/settings.js';
 
 /** Ingest has 4 of them; the rest serve reads. */
 const POOL_MAX = 16;
 const STATEMENT_TIMEOUT_MS = 5_000;
-/** How long an answer about the workflow engine is good for. */
-const ENGINE_STATUS_MS = 2_000;
 
 await runMain(async () => {
   const config = loadConfig();
@@ -69,18 +67,4 @@ function listen(server: Server, config: Config): Promise<number> {
     });
     server.listen(config.port, config.host, () => resolve((server.address() as AddressInfo).port));
   });
-}
-
-/** Asks the engine at most every two seconds, however often /readyz is read. */
-function engineStatus(config: Config): () => Promise<'up' | 'degraded'> {
-  const { temporalAddress } = config;
-  let asked = Number.NEGATIVE_INFINITY;
-  let answer: Promise<'up' | 'degraded'> = Promise.resolve('degraded');
-  return () => {
-    if (temporalAddress !== undefined && performance.now() - asked > ENGINE_STATUS_MS) {
-      asked = performance.now();
-      answer = isTemporalServing(temporalAddress).then((serving) => (serving ? 'up' : 'degraded'));
-    }
-    return answer;
-  };
 }

@@ -8,7 +8,7 @@ import { Shutdown } from '../platform/shutdown.js';
 import { startEngineWork } from './startup/engineWork.js';
 import { requireCurrentSchema } from './startup/schema.js';
 import { requireDatabase, requireEngine } from './startup/settings.js';
-import { waitForEngine } from './workerEngine.js';
+import { waitForEngine } from './startup/workerEngine.js';
 
 /** Core activity slots / 5, and maintenance. */
 const POOL_MAX = 14;

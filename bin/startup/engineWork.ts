@@ -10,8 +10,8 @@ import { microsFromDate } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import type { Shutdown } from '../../platform/shutdown.js';
-import { startEngineWorkers } from '../workerEngine.js';
 import { OUTBOX_MESSAGE } from './children.js';
+import { startEngineWorkers } from './workerEngine.js';
 
 export interface EngineWorkOptions {
   address: string;

@@ -9,9 +9,9 @@ import {
   type WorkerOptions,
 } from '@temporalio/worker';
 import type { Logger } from 'pino';
-import { isTemporalServing } from '../platform/embedded/temporalHealth.js';
-import { StartError } from '../platform/startError.js';
-import { TASK_QUEUE_CORE } from '../workflows/contract.js';
+import { isTemporalServing } from '../../platform/embedded/temporalHealth.js';
+import { StartError } from '../../platform/startError.js';
+import { TASK_QUEUE_CORE } from '../../workflows/contract.js';
 
 /** Histories of finished workflows are kept this long where we create the namespace. */
 const RETENTION_MS = 30 * 86_400_000;
