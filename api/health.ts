@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import { pingDatabase } from '../db/queries/health.js';
+import { pingDatabase, readBacklog } from '../db/queries/health.js';
 import { DomainError } from '../domain/errors.js';
 import type { ApiDeps } from './deps.js';
 
@@ -36,6 +36,12 @@ export function healthRoutes(router: Router, deps: ApiDeps): void {
         'unauthenticated',
         'metrics need the header Authorization: Bearer <METRICS_TOKEN>',
       );
+    }
+    const backlog = await readBacklog(deps.database);
+    if (backlog) {
+      deps.metrics.outboxDepth.set(backlog.outboxMessages);
+      deps.metrics.outboxAgeSeconds.set(backlog.outboxAgeSeconds);
+      deps.metrics.openRuns.set(backlog.openRuns);
     }
     ctx.set('Content-Type', deps.metrics.registry.contentType);
     ctx.body = await deps.metrics.registry.metrics();

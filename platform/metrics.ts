@@ -36,14 +36,19 @@ export function createMetrics() {
       buckets: [1, 2, 5, 10, 20, 50, 100, 500, 1000, 2000],
       registers: [registry],
     }),
-    rollupLagSeconds: new Gauge({
-      name: 'trueup_rollup_lag_seconds',
-      help: 'Age of the last fold of events into totals.',
-      registers: [registry],
-    }),
     outboxDepth: new Gauge({
       name: 'trueup_outbox_depth',
       help: 'Messages to the workflow engine that are not delivered.',
+      registers: [registry],
+    }),
+    outboxAgeSeconds: new Gauge({
+      name: 'trueup_outbox_age_seconds',
+      help: 'Age of the oldest message that is not delivered.',
+      registers: [registry],
+    }),
+    openRuns: new Gauge({
+      name: 'trueup_open_runs',
+      help: 'Gap runs and billing imports that are queued or at work.',
       registers: [registry],
     }),
   };

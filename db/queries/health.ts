@@ -14,3 +14,30 @@ export async function pingDatabase(database: Database): Promise<'up' | 'behind' 
     return 'down';
   }
 }
+
+/** Work that waits behind the API: what a scrape of the metrics shows. */
+export interface Backlog {
+  /** Messages to the workflow engine that are not delivered. */
+  outboxMessages: number;
+  /** Seconds since the oldest of them was written; 0 when there is none. */
+  outboxAgeSeconds: number;
+  /** Runs and imports that are queued or at work. */
+  openRuns: number;
+}
+
+/** Looks across all organizations; undefined when the database does not answer. */
+export async function readBacklog(database: Database): Promise<Backlog | undefined> {
+  try {
+    const [row] = await unscoped(database, 'metrics concern no organization', (system) =>
+      system.rows<{ messages: number; age: number; runs: number }>(
+        `select (select count(*) from outbox where dispatched_at is null and dead_at is null)::bigint as messages,
+           coalesce((select extract(epoch from now() - min(created_at)) from outbox where dispatched_at is null and dead_at is null), 0)::float8 as age,
+           ((select count(*) from gap_runs where status in ('queued', 'running'))
+             + (select count(*) from billing_sources where status in ('queued', 'running')))::bigint as runs`,
+      ),
+    );
+    return row && { outboxMessages: row.messages, outboxAgeSeconds: row.age, openRuns: row.runs };
+  } catch {
+    return undefined;
+  }
+}
