@@ -48,9 +48,11 @@ function fail(sentence) {
 /** A step that takes time, shown with it. */
 async function step(name, work) {
   const started = performance.now();
+  const { isTTY } = process.stderr;
+  if (isTTY) process.stderr.write(`  … ${name}`);
   await work();
   const ms = Math.round(performance.now() - started);
-  if (process.stderr.isTTY) process.stderr.write(`  ✓ ${name.padEnd(22)} ${(ms / 1000).toFixed(1)} s\n`);
+  if (isTTY) process.stderr.write(`\r  ✓ ${name.padEnd(22)} ${(ms / 1000).toFixed(1)} s\n`);
   else process.stderr.write(`${JSON.stringify({ level: 'info', name: 'bootstrap', step: name, ms })}\n`);
 }
 
@@ -190,11 +192,11 @@ function become(file, args) {
 
 refuseOldNode();
 const [name = 'start', ...args] = process.argv.slice(2);
-if (!isInstalled()) await step('packages installed', installPackages);
+if (!isInstalled()) await step('packages', installPackages);
 const target = join(ROOT, 'dist', name.startsWith('bench/') ? `${name}.js` : `bin/${name}.js`);
 if (!ONLOOKERS.has(name) || !existsSync(target)) {
   const hash = hashSources();
-  if (builtFrom() !== hash) await step('sources built', () => build(hash));
+  if (builtFrom() !== hash) await step('build', () => build(hash));
 }
 if (name === 'test') await become(join(ROOT, 'node_modules/vitest/vitest.mjs'), ['run', ...args]);
 else if (existsSync(target)) await become(target, args);

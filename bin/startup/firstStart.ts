@@ -27,6 +27,15 @@ export interface FirstStart {
   file: string;
 }
 
+/**
+ * The settings know the form of a key, not its check sum.
+ * @throws StartError when INIT_ADMIN_KEY has a slip of the pen.
+ */
+export function checkAdminKey(config: Config): void {
+  if (config.initAdminKey !== undefined && !parseKey(config.initAdminKey))
+    throw new StartError(WRONG_ADMIN_KEY);
+}
+
 /** Brings the schema up to date and puts in what a service cannot be without: prices, an organization, its admin key. */
 export async function prepareDatabase(
   config: Config,

@@ -9,7 +9,7 @@ import type { Shutdown } from '../../platform/shutdown.js';
 import { StartError } from '../../platform/startError.js';
 import type { SupervisedProcess } from '../../platform/supervision.js';
 import { createChildren } from './children.js';
-import { type FirstStart, prepareDatabase } from './firstStart.js';
+import { checkAdminKey, type FirstStart, prepareDatabase } from './firstStart.js';
 import { type Screen, seconds } from './screen.js';
 import { type Engine, openEngine, openPostgres } from './servers.js';
 
@@ -36,6 +36,7 @@ export interface ServiceOptions {
  */
 export async function startService(options: ServiceOptions): Promise<void> {
   const { config, logger, screen, shutdown, hurry } = options;
+  checkAdminKey(config);
   await refuseTakenPort(config);
   const dataDir = openDataDir(config.dataDir);
   shutdown.add('data directory', dataDir.release);

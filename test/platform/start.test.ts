@@ -1,0 +1,341 @@
+import { randomBytes } from 'node:crypto';
+import { existsSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
+import { parseKey } from '../../domain/access/keyFormat.js';
+import { findFreePort } from '../../platform/embedded/freePort.js';
+import { isAlive, waitUntilGone } from '../../platform/embedded/processTable.js';
+import { type RuntimeState, readRunningState } from '../../platform/runtimeFile.js';
+import { type ChildProgram, startBootstrap } from '../support/childProgram.js';
+import { removeCluster } from '../support/postgres.js';
+import { makeTestFolder } from '../support/testFolder.js';
+
+const START_LIMIT_MS = 120_000;
+const STOP_LIMIT_MS = 30_000;
+const ADMIN_KEY = /tu_live_[0-9A-Za-z]{10}_[0-9A-Za-z]{49}/;
+
+const cleanUp: (() => Promise<void> | void)[] = [];
+afterEach(async () => {
+  for (const step of cleanUp.splice(0).toReversed()) await step();
+});
+
+/** A data directory, and the settings of a start on it. */
+interface Place {
+  dataDir: string;
+  environment: Record<string, string>;
+}
+
+async function makePlace(more: Record<string, string> = {}): Promise<Place> {
+  const dataDir = makeTestFolder('start');
+  const port = await findFreePort();
+  const common = { DATA_DIR: dataDir, PORT: String(port), TEMPORAL_CLI_PATH: inject('temporalProgram') };
+  return { dataDir, environment: { ...common, ...more } };
+}
+
+function removePlace({ dataDir }: Place): void {
+  const location = join(dataDir, 'pg-location');
+  removeCluster(dataDir, existsSync(location) ? readFileSync(location, 'utf8').trim() : join(dataDir, 'pg'));
+}
+
+/** `npm start`, waited for. */
+async function start(place: Place): Promise<ChildProgram> {
+  const program = startBootstrap(['start'], place.environment);
+  await program.sees(/— ready in/, START_LIMIT_MS);
+  return program;
+}
+
+/** Asks for an orderly end and sees that nothing of it is left. */
+async function stop(program: ChildProgram, place: Place): Promise<{ exit: number | string; ms: number }> {
+  const pids = pidsOf(place);
+  const began = performance.now();
+  program.child.kill('SIGTERM');
+  const exit = await program.ended();
+  const ms = performance.now() - began;
+  expect([program.pid, ...pids].filter(isAlive)).toEqual([]);
+  return { exit, ms };
+}
+
+function parts(place: Place): RuntimeState['parts'] {
+  const state = readRunningState(place.dataDir);
+  if (!state) throw new Error('nothing runs on this data directory');
+  return state.parts;
+}
+
+function pidsOf(place: Place): number[] {
+  return Object.values(readRunningState(place.dataDir)?.parts ?? {}).flatMap(({ pid }) => pid ?? []);
+}
+
+function base(place: Place): string {
+  return `http://127.0.0.1:${place.environment.PORT}`;
+}
+
+async function ask(
+  place: Place,
+  path: string,
+  key?: string,
+): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(
+    base(place) + path,
+    key ? { headers: { authorization: `Bearer ${key}` } } : {},
+  );
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+/** Repeats a question until its answer is the wanted one. */
+async function eventually(work: () => Promise<boolean>, limitMs = 30_000): Promise<void> {
+  const deadline = performance.now() + limitMs;
+  while (!(await work().catch(() => false))) {
+    if (performance.now() > deadline) throw new Error('not in time');
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+}
+
+async function runToEnd(args: readonly string[], environment: Record<string, string>) {
+  const program = startBootstrap(args, environment);
+  return { exit: await program.ended(), output: program.output() };
+}
+
+/** What is said to a person: the lines that are not JSON. */
+function spoken(output: string): string[] {
+  return output
+    .trimEnd()
+    .split('\n')
+    .filter((line) => !line.startsWith('{'));
+}
+
+describe('npm start', () => {
+  let place: Place;
+  let service: ChildProgram;
+  let adminKey: string;
+
+  beforeAll(async () => {
+    place = await makePlace();
+    service = await start(place);
+    adminKey = readFileSync(join(place.dataDir, 'admin-key'), 'utf8').trim();
+  }, START_LIMIT_MS);
+
+  afterAll(async () => {
+    if (isAlive(service.pid)) await stop(service, place);
+    removePlace(place);
+  });
+
+  it('prints the admin key that it saved for its owner alone, and the key opens the API', async () => {
+    expect(parseKey(adminKey)).toBeDefined();
+    expect(service.output()).toContain(adminKey);
+    expect(statSync(join(place.dataDir, 'admin-key')).mode & 0o777).toBe(0o600);
+    expect((await ask(place, '/api/v1/events?limit=1', adminKey)).status).toBe(200);
+    expect((await ask(place, '/api/v1/events?limit=1')).status).toBe(401);
+  });
+
+  it('is healthy and ready when it says so', async () => {
+    expect(await ask(place, '/healthz')).toEqual({ status: 200, body: { status: 'ok' } });
+    const { status, body } = await ask(place, '/readyz');
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ postgres: 'up' });
+    await eventually(async () => (await ask(place, '/readyz')).body.temporal === 'up');
+  });
+
+  it('says of each part how it does: npm run status -- --json', async () => {
+    const { exit, output } = await runToEnd(['status', '--json'], place.environment);
+    const status = JSON.parse(output) as Record<string, { status: string }>;
+    expect(exit).toBe(0);
+    expect(status).toMatchObject({
+      running: true,
+      addresses: {
+        api: expect.stringContaining(String(place.environment.PORT)),
+        postgres: expect.any(String),
+      },
+      versions: {
+        trueup: expect.any(String),
+        postgres: expect.stringMatching(/^18/),
+        temporal: expect.any(String),
+      },
+      postgres: { status: 'up' },
+      temporal: { status: 'up' },
+      api: { status: 'up' },
+      worker: { status: 'up' },
+    });
+  });
+
+  it('finds nothing wrong with itself: npm run doctor', async () => {
+    const { exit, output } = await runToEnd(['doctor'], place.environment);
+    expect(output).not.toContain('✗');
+    expect(output.trim().split('\n').length).toBeGreaterThanOrEqual(7);
+    expect(exit).toBe(0);
+  });
+
+  it('takes keys made beside it: npm run key:create', async () => {
+    const made = await runToEnd(['keys', 'create', '--role', 'ingest', '--name', 'x'], place.environment);
+    const key = made.output.trim();
+    expect(parseKey(key)).toBeDefined();
+    expect((await ask(place, '/api/v1/events?limit=1', key)).status).toBe(403);
+    const response = await fetch(`${base(place)}/api/v1/ingest/events`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      body: JSON.stringify({ events: [] }),
+    });
+    expect(response.status).toBe(202);
+  });
+
+  it('refuses a second start on its data directory with one sentence', async () => {
+    const port = String(await findFreePort());
+    const { exit, output } = await runToEnd(['start'], { ...place.environment, PORT: port });
+    expect(exit).toBe(1);
+    const sentence = new RegExp(`^DATA_DIR ${place.dataDir} is in use by process ${service.pid}: `);
+    expect(spoken(output)).toEqual([expect.stringMatching(sentence)]);
+  });
+
+  it.each(['api', 'worker', 'postgres', 'temporal'] as const)(
+    'starts its %s again when that is killed with -9, and is whole again',
+    async (name) => {
+      const { pid } = parts(place)[name];
+      process.kill(pid ?? -1, 'SIGKILL');
+      await eventually(async () => parts(place)[name].status === 'up' && parts(place)[name].pid !== pid);
+      await eventually(async () => (await ask(place, '/api/v1/events?limit=1', adminKey)).status === 200);
+    },
+  );
+
+  it('ends in order on SIGTERM within 30 s and leaves no process; the next start finds everything', async () => {
+    await eventually(async () => Object.values(parts(place)).every(({ status }) => status === 'up'));
+    const { exit, ms } = await stop(service, place);
+    expect(exit).toBe(0);
+    expect(ms).toBeLessThan(STOP_LIMIT_MS);
+    const began = performance.now();
+    service = await start(place);
+    console.info(
+      `stopped in ${Math.round(ms)} ms, second start in ${Math.round(performance.now() - began)} ms`,
+    );
+    expect(service.output()).not.toMatch(ADMIN_KEY);
+    expect((await ask(place, '/api/v1/events?limit=1', adminKey)).status).toBe(200);
+  });
+
+  it('leaves no process within seconds when it is killed with -9 itself, and starts over what is left', async () => {
+    const pids = pidsOf(place);
+    process.kill(service.pid, 'SIGKILL');
+    await service.ended();
+    for (const pid of pids) expect(await waitUntilGone(pid, 25_000)).toBe(true);
+    service = await start(place);
+    expect((await ask(place, '/api/v1/events?limit=1', adminKey)).status).toBe(200);
+  });
+});
+
+describe('a start that cannot be', () => {
+  async function expectSentence(environment: Record<string, string>, sentence: RegExp): Promise<void> {
+    const place = await makePlace(environment);
+    cleanUp.push(() => removePlace(place));
+    const { exit, output } = await runToEnd(['start'], place.environment);
+    expect(spoken(output)).toEqual([expect.stringMatching(sentence)]);
+    expect(exit).toBe(1);
+  }
+
+  it('for a port that is taken says so in one sentence', async () => {
+    const squatter = createServer().listen(0, '127.0.0.1');
+    await new Promise((resolve) => squatter.once('listening', resolve));
+    cleanUp.push(() => new Promise<void>((resolve) => squatter.close(() => resolve())));
+    const { port } = squatter.address() as { port: number };
+    await expectSentence({ PORT: String(port) }, new RegExp(`^PORT ${port} is taken by another program: `));
+  });
+
+  it('for a host that is not ours says so in one sentence', async () => {
+    await expectSentence(
+      { HOST: '192.0.2.1' },
+      /^HOST 192\.0\.2\.1 is not an address of this machine \(EADDRNOTAVAIL\): /,
+    );
+  });
+
+  it('for a data directory that cannot be written says so in one sentence', async () => {
+    await expectSentence({ DATA_DIR: '/proc/trueup' }, /^DATA_DIR \/proc\/trueup cannot be written /);
+  });
+
+  it('for a wrong setting says so in one sentence', async () => {
+    await expectSentence({ PORT: 'eighty' }, /^PORT is "eighty": give a whole number/);
+  });
+
+  it('for an admin key with a slip of the pen says so in one sentence', async () => {
+    await expectSentence(
+      { INIT_ADMIN_KEY: `tu_live_${'a'.repeat(10)}_${'b'.repeat(49)}` },
+      /INIT_ADMIN_KEY has a wrong check sum/,
+    );
+  });
+
+  it('for a database that does not answer says so in one sentence', async () => {
+    const environment = {
+      DATABASE_URL: 'postgres://u:p@127.0.0.1:1/x',
+      TEMPORAL_ADDRESS: inject('temporalAddress'),
+    };
+    await expectSentence(environment, /^No Postgres answers at 127\.0\.0\.1:1\/x \(ECONNREFUSED\): start it/);
+  });
+});
+
+describe('other ways to start', () => {
+  it('with both addresses set it uses those servers and starts none', async () => {
+    const name = `start_${randomBytes(4).toString('hex')}`;
+    const admin = new pg.Client({ connectionString: inject('postgresUrl') });
+    await admin.connect();
+    await admin.query(`create database ${name}`);
+    cleanUp.push(async () => {
+      await admin.query(`drop database ${name} with (force)`);
+      await admin.end();
+    });
+    const place = await makePlace({
+      DATABASE_URL: inject('postgresUrl').replace(/\/[^/]*$/, `/${name}`),
+      TEMPORAL_ADDRESS: inject('temporalAddress'),
+      INIT_ORG_NAME: 'Ours, Inc.',
+    });
+    cleanUp.push(() => removePlace(place));
+    const service = await start(place);
+    expect(parts(place).postgres).toMatchObject({ embedded: false, status: 'up' });
+    expect(parts(place).temporal).toMatchObject({ embedded: false, status: 'up' });
+    expect(existsSync(join(place.dataDir, 'pg'))).toBe(false);
+    expect(existsSync(join(place.dataDir, 'temporal'))).toBe(false);
+    const named = new pg.Client({ connectionString: place.environment.DATABASE_URL });
+    await named.connect();
+    expect((await named.query('select name from organizations')).rows).toEqual([{ name: 'Ours, Inc.' }]);
+    await named.end();
+    await stop(service, place);
+  });
+
+  it('with a key given in advance it takes that one', async () => {
+    const { output } = await runToEnd(['keys', 'create', '--offline'], {});
+    const key = output.trim();
+    const place = await makePlace({ INIT_ADMIN_KEY: key });
+    cleanUp.push(() => removePlace(place));
+    const service = await start(place);
+    expect((await ask(place, '/api/v1/events?limit=1', key)).status).toBe(200);
+    await stop(service, place);
+  });
+
+  it('where no workflow engine can be had the rest runs, and it is said what to do', async () => {
+    const offline = makeTestFolder('offline');
+    cleanUp.push(() => rmSync(offline, { recursive: true, force: true }));
+    writeFileSync(
+      join(offline, 'closed.mjs'),
+      `globalThis.fetch = async () => { throw new Error('closed network'); };`,
+    );
+    // No temporal and no go on PATH, an empty cache, no network.
+    const place = await makePlace({
+      TEMPORAL_CLI_PATH: '',
+      PATH: '/nonexistent',
+      XDG_CACHE_HOME: join(offline, 'cache'),
+      NODE_OPTIONS: `--import=${join(offline, 'closed.mjs')}`,
+    });
+    cleanUp.push(() => removePlace(place));
+    const service = await start(place);
+    await service.sees(
+      /No Temporal server can be had \(download: closed network; build: there is no Go 1\.21 or newer on PATH\)/,
+    );
+    expect((await ask(place, '/readyz')).body).toMatchObject({ postgres: 'up', temporal: 'degraded' });
+    await eventually(async () => parts(place).worker.status === 'degraded');
+    const { NODE_OPTIONS: _, ...environment } = place.environment;
+    const status = JSON.parse((await runToEnd(['status', '--json'], environment)).output);
+    expect(status).toMatchObject({
+      api: { status: 'up' },
+      temporal: { status: 'down', detail: expect.stringContaining('put the temporal program') },
+      worker: { status: 'degraded', detail: 'waits for the workflow engine' },
+    });
+    const { exit } = await stop(service, place);
+    expect(exit).toBe(0);
+  });
+});
