@@ -1,5 +1,5 @@
 import { identityBiller } from '../../domain/events/biller.js';
-import type { CallRecord, SpanLink } from '../../domain/events/event.js';
+import type { BillerSpan, CallRecord, SpanLink } from '../../domain/events/event.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { type CallPrice, priceCall } from '../../domain/pricing/cost.js';
@@ -317,12 +317,14 @@ export function priceOf(call: CallRecord, prices: PriceBook): CallPrice {
 }
 
 /** A span as one text, for the rare event whose biller another span named. */
-export function spanText(span: SpanLink): string {
-  return [span.traceId, span.spanId, span.parentSpanId ?? ''].join(' ');
+export function spanText({ trace, startMicros, endMicros }: BillerSpan): string {
+  const place = [trace?.traceId ?? '', trace?.spanId ?? '', trace?.parentSpanId ?? ''];
+  return [...place, startMicros, endMicros].join(' ');
 }
 
-/** The span behind `spanText`. */
-export function spanOfText(text: string): SpanLink {
-  const [traceId = '', spanId = '', parentSpanId = ''] = text.split(' ');
-  return { traceId, spanId, parentSpanId: parentSpanId === '' ? null : parentSpanId };
+/** The telling behind `spanText`. */
+export function spanOfText(text: string): BillerSpan {
+  const [traceId = '', spanId = '', parent = '', start = '0', end = '0'] = text.split(' ');
+  const trace = traceId === '' ? null : { traceId, spanId, parentSpanId: parent === '' ? null : parent };
+  return { trace, startMicros: BigInt(start), endMicros: BigInt(end) };
 }

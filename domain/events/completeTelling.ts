@@ -1,5 +1,5 @@
 /** What another telling of a call adds to the one that stands for it. */
-import type { SpanLink } from './event.js';
+import type { BillerSpan } from './event.js';
 import { joinUsages } from './joinUsages.js';
 import { isDatedModel } from './modelFamily.js';
 import type { SpanTree } from './spanTree.js';
@@ -85,44 +85,47 @@ function compareModels(one: string, other: string): number {
   );
 }
 
-interface NamedBiller extends Pick<Telling, 'billedBy' | 'billerFromHost'> {
-  span: SpanLink | null;
-  provider: Telling['provider'];
-}
+interface NamedBiller extends BillerSpan, Pick<Telling, 'billedBy' | 'billerFromHost'> {}
 
-/** The inner span names the biller; where it only repeats the outer one's word, the outer one's host says more. */
+/**
+ * Who bills: a host of a provider is where the call went, whoever saw it; else the inner telling knows better than
+ * the outer one, and of two apart the one that lies later in time.
+ */
 function joinBillers(winner: Telling, loser: Telling, tree: SpanTree) {
-  const one = namedBiller(winner);
+  const own = namedBiller(winner);
   const other = namedBiller(loser);
-  const named = tree.isInside(other.span, one.span)
-    ? innerBiller(other, one)
-    : tree.isInside(one.span, other.span)
-      ? innerBiller(one, other)
-      : surerBiller(one, other);
-  const isOwn = named.span === null || named.span.spanId === winner.trace?.spanId;
-  return {
-    billedBy: named.billedBy,
-    billerFromHost: named.billerFromHost,
-    billerSpan: isOwn ? null : named.span,
-  };
+  if (compareBillers(own, other, tree) >= 0) return {};
+  const { billedBy, billerFromHost, trace, startMicros, endMicros } = other;
+  return { billedBy, billerFromHost, billerSpan: { trace, startMicros, endMicros } };
 }
 
 function namedBiller(telling: Telling): NamedBiller {
-  const { billedBy, billerFromHost, provider } = telling;
-  return { billedBy, billerFromHost, provider, span: telling.billerSpan ?? telling.trace };
+  const { trace, startMicros, endMicros } = telling.billerSpan ?? telling;
+  return {
+    billedBy: telling.billedBy,
+    billerFromHost: telling.billerFromHost,
+    trace,
+    startMicros,
+    endMicros,
+  };
 }
 
-function innerBiller(inner: NamedBiller, outer: NamedBiller): NamedBiller {
-  const outerKnowsHost = outer.billerFromHost && outer.billedBy !== 'unknown';
-  return !inner.billerFromHost && outerKnowsHost && inner.billedBy === outer.provider ? outer : inner;
+function compareBillers(one: NamedBiller, other: NamedBiller, tree: SpanTree): number {
+  return (
+    Number(isProviderHost(one)) - Number(isProviderHost(other)) ||
+    Number(tree.isInside(one.trace, other.trace)) - Number(tree.isInside(other.trace, one.trace)) ||
+    compare(one.startMicros, other.startMicros) ||
+    compare(other.endMicros, one.endMicros) ||
+    Number(one.billerFromHost) - Number(other.billerFromHost) ||
+    compare(one.billedBy, other.billedBy) ||
+    compare(one.trace?.spanId ?? '', other.trace?.spanId ?? '')
+  );
 }
 
-function surerBiller(one: NamedBiller, other: NamedBiller): NamedBiller {
-  const sureness = (biller: NamedBiller) =>
-    biller.billerFromHost ? (biller.billedBy === 'unknown' ? 1 : 2) : 0;
-  return (sureness(one) - sureness(other) || compare(other.billedBy, one.billedBy)) >= 0 ? one : other;
+function isProviderHost({ billerFromHost, billedBy }: NamedBiller): boolean {
+  return billerFromHost && billedBy !== 'unknown';
 }
 
-function compare(one: string, other: string): number {
+function compare<T extends bigint | string>(one: T, other: T): number {
   return one < other ? -1 : one > other ? 1 : 0;
 }

@@ -125,8 +125,15 @@ export interface CallRecord {
   trace: SpanLink | null;
   /** How many classes this telling itself told (0 = no usage): which of two tellings is the richer; never completed. */
   toldClasses: number;
-  /** The span that named the biller where another telling of the call did; null when this one did. */
-  billerSpan: SpanLink | null;
+  /** The telling that named the biller, where another one of the call did; null when this one did. */
+  billerSpan: BillerSpan | null;
+}
+
+/** Which telling of a call named its biller: by its place and its times it is known to lie inside others. */
+export interface BillerSpan {
+  trace: SpanLink | null;
+  startMicros: bigint;
+  endMicros: bigint;
 }
 
 /** A span's place in its trace: 32 and 16 lower-case hex digits; the parent is null for a root. */

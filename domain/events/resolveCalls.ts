@@ -18,37 +18,41 @@ export interface ResolvedCall {
 
 /**
  * Resolves the tellings of a set, in the order given. `links` are the spans that are no calls of the set: ignored,
- * rejected or known from before. A call that is given twice stands for itself both times: storing it is idempotent.
- * The result does not depend on the order.
+ * rejected or known from before. A call that is given twice stands for itself both times, since it is one event and
+ * storing it again changes nothing. The result does not depend on the order.
  */
 export function resolveCalls(calls: readonly CallRecord[], links: readonly SpanLink[]): ResolvedCall[] {
   const resolved = calls.map((call): ResolvedCall => ({ call, supersededBy: null }));
   const set = new CallSet(calls);
   if (!set.mayRepeat) return resolved;
   const tree = new SpanTree(linksOf(calls, links));
-  for (const [first, ...others] of set.groups(tree)) {
-    if (first === undefined || others.length === 0) continue;
-    const at = (index: number) => calls[index] as CallRecord;
-    const members = [first, ...others];
-    const counting = members.filter((index) => !set.sums.has(index));
-    const winner = counting.reduce((best, index) =>
-      compareTellings(at(index), at(best), tree) > 0 ? index : best,
+  for (const members of set.groups(tree)) {
+    if (members.length === 1) continue;
+    const tellings = members.map((index) => calls[index] as CallRecord);
+    const sums = new Set(
+      members.filter((index) => set.sums.has(index)).map((index) => calls[index] as CallRecord),
     );
-    let call = at(winner);
+    const [winner, ...others] = tellings
+      .filter((call) => !sums.has(call))
+      .sort((one, other) => compareTellings(other, one, tree)) as [CallRecord, ...CallRecord[]];
+    let call = winner;
+    for (const other of others) call = completeTelling(call, other, tree);
+    for (const sum of sums) call = completeTelling(call, withoutCounts(sum), tree);
+    const stands = calls.indexOf(winner);
     for (const index of members) {
-      if (index !== winner)
-        call = completeTelling(call, set.sums.has(index) ? withoutCounts(at(index)) : at(index), tree);
+      const isSame = identityOf(calls[index] as CallRecord) === identityOf(winner);
+      resolved[index] = {
+        call: isSame ? call : (calls[index] as CallRecord),
+        supersededBy: isSame ? null : stands,
+      };
     }
-    for (const index of members) {
-      (resolved[index] as ResolvedCall).supersededBy = index === winner ? null : winner;
-    }
-    (resolved[winner] as ResolvedCall).call = call;
   }
-  set.repeats.forEach((original, index) => {
-    const { call, supersededBy } = resolved[original] as ResolvedCall;
-    resolved[index] = { call, supersededBy };
-  });
   return resolved;
+}
+
+/** As unique as the event (interface.md 4.2, 1): the same request of the same model at the same time. */
+function identityOf(call: CallRecord): string {
+  return `${call.provider} ${call.requestId} ${call.startMicros} ${call.model}`;
 }
 
 function* linksOf(calls: readonly CallRecord[], links: readonly SpanLink[]): Generator<SpanLink> {
@@ -65,40 +69,25 @@ function withoutCounts(call: CallRecord): CallRecord {
 }
 
 class CallSet {
-  /** Whether any two calls share a response id or a trace: else nothing can be told twice. */
+  /** Whether any two calls share a response id, a trace or all that makes them unique: else nothing is told twice. */
   mayRepeat = false;
-  /** Index of a call → index of the same call earlier in the set. */
-  readonly repeats = new Map<number, number>();
   /** Outer spans that several calls lie in and that equal none of them. */
   readonly sums = new Set<number>();
   readonly #calls: readonly CallRecord[];
   readonly #bySpan = new Map<string, number>();
-  readonly #byResponse = new Map<string, number[]>();
+  /** Calls by what proves them one: a response id at its biller, or the same event. */
+  readonly #byProof = new Map<string, number[]>();
   readonly #roots: number[];
 
   constructor(calls: readonly CallRecord[]) {
     this.#calls = calls;
     this.#roots = calls.map((_, index) => index);
     const traces = new Set<string>();
-    const known = new Map<string, number>();
     calls.forEach((call, index) => {
       const key = responseKey(call);
       if (key === null && call.trace === null) return;
-      // As unique as the event: the same request of the same model at the same time.
-      const identity = `${call.provider} ${call.requestId} ${call.startMicros} ${call.model}`;
-      const earlier = known.get(identity);
-      if (earlier !== undefined) {
-        this.repeats.set(index, earlier);
-        this.mayRepeat = true;
-        return;
-      }
-      known.set(identity, index);
-      if (key !== null) {
-        const same = this.#byResponse.get(key);
-        if (same) same.push(index);
-        else this.#byResponse.set(key, [index]);
-        if (same) this.mayRepeat = true;
-      }
+      this.#note(`event ${identityOf(call)}`, index);
+      if (key !== null) this.#note(`response ${key}`, index);
       if (call.trace !== null) {
         if (traces.has(call.trace.traceId)) this.mayRepeat = true;
         traces.add(call.trace.traceId);
@@ -107,15 +96,25 @@ class CallSet {
     });
   }
 
+  #note(proof: string, index: number): void {
+    const same = this.#byProof.get(proof);
+    if (same === undefined) this.#byProof.set(proof, [index]);
+    else {
+      same.push(index);
+      this.mayRepeat = true;
+    }
+  }
+
   /** Indices of the calls by call. */
   groups(tree: SpanTree): number[][] {
-    for (const [first, ...others] of this.#byResponse.values()) {
+    for (const [first, ...others] of this.#byProof.values()) {
       for (const other of others) this.#unite(first as number, other);
     }
-    for (const [outer, inners] of this.#innersByOuter(tree)) this.#unite(outer, this.#choose(outer, inners));
+    for (const [outer, inners] of this.#innersByOuter(tree)) {
+      for (const inner of this.#choose(outer, this.#branches(inners, tree))) this.#unite(outer, inner);
+    }
     const groups = new Map<number, number[]>();
     this.#calls.forEach((_, index) => {
-      if (this.repeats.has(index)) return;
       const root = this.#rootOf(index);
       const group = groups.get(root);
       if (group) group.push(index);
@@ -140,24 +139,45 @@ class CallSet {
     return inners;
   }
 
+  /** Calls inside an outer span that lie inside each other, or are one already: tellings of one call. */
+  #branches(inners: readonly number[], tree: SpanTree): number[][] {
+    const branches: number[][] = [];
+    const isKin = (one: number, other: number) => {
+      const [a, b] = [this.#calls[one]?.trace ?? null, this.#calls[other]?.trace ?? null];
+      return this.#rootOf(one) === this.#rootOf(other) || tree.isInside(a, b) || tree.isInside(b, a);
+    };
+    for (const inner of inners) {
+      const kin = branches.filter((branch) => branch.some((other) => isKin(inner, other)));
+      for (const branch of kin) branches.splice(branches.indexOf(branch), 1);
+      branches.push([inner, ...kin.flat()]);
+    }
+    return branches;
+  }
+
   /**
-   * The one of several calls inside an outer span that the outer span tells of: that with its response id, else with
-   * its counts. When it is none of them, the outer span sums them up, and its labels go to the last.
+   * The branch that an outer span tells of, of several inside it: that with its response id, else with its counts.
+   * When it is none of them, the outer span sums them up, and its labels go to the last.
    */
-  #choose(outer: number, inners: readonly number[]): number {
+  #choose(outer: number, branches: readonly (readonly number[])[]): readonly number[] {
+    const [only] = branches;
+    if (only !== undefined && branches.length === 1) return only;
     const call = (index: number) => this.#calls[index] as CallRecord;
-    const ordered = [...inners].sort((a, b) => compareTellings(call(a), call(b), NO_TREE));
-    const last = ordered[ordered.length - 1] as number;
-    if (ordered.length === 1) return last;
+    const lastOf = (branch: readonly number[]) =>
+      branch.reduce((best, index) => (compareTellings(call(index), call(best), NO_TREE) > 0 ? index : best));
+    const ordered = [...branches].sort((a, b) => compareTellings(call(lastOf(a)), call(lastOf(b)), NO_TREE));
+    const last = ordered[ordered.length - 1] as readonly number[];
     const key = responseKey(call(outer));
-    const named = key === null ? undefined : ordered.find((index) => responseKey(call(index)) === key);
-    if (named !== undefined) return named;
+    const named = ordered.find(
+      (branch) => key !== null && branch.some((index) => responseKey(call(index)) === key),
+    );
     const { usage } = call(outer);
-    if (usage === null) return last;
-    const equal = ordered.find((index) => {
-      const inner = call(index).usage;
-      return inner !== null && isSameUsage(inner, usage);
-    });
+    if (named !== undefined || usage === null) return named ?? last;
+    const equal = ordered.find((branch) =>
+      branch.some((index) => {
+        const inner = call(index).usage;
+        return inner !== null && isSameUsage(inner, usage);
+      }),
+    );
     if (equal === undefined) this.sums.add(outer);
     return equal ?? last;
   }

@@ -62,21 +62,21 @@ export function isSameCall(one: Telling, other: Telling, tree: SpanTree): boolea
   return couldBeOneCall(one, other);
 }
 
-/** The part of rule 2 that is not kinship: model family, usage, and response ids that do not speak against it. */
+/**
+ * The part of rule 2 that is not kinship: model family, and nothing that speaks against it. An attempt that failed is
+ * a call of its own. Two response ids are two calls unless the counts agree: a gateway may give an answer an id of
+ * its own.
+ */
 export function couldBeOneCall(one: Telling, other: Telling): boolean {
-  if (!isOfOneFamily(one, other)) return false;
-  const hasFailed = one.status === 'error' || other.status === 'error';
-  const isBlocked = one.status === 'blocked' || other.status === 'blocked';
-  if (one.usage === null || other.usage === null) {
-    // An outer span without counts is another telling, and so is one that failed around a call that failed. Beside
-    // an answer, an attempt that failed is a call of its own.
-    if (one.usage === null && other.usage === null) return one.status === 'error' && other.status === 'error';
-    return !hasFailed && !isBlocked;
-  }
-  // A gateway may give an answer an id of its own: then the counts must agree.
+  if (isAttempt(one) || isAttempt(other) || !isOfOneFamily(one, other)) return false;
   const idsDiffer =
     one.responseId !== null && other.responseId !== null && one.responseId !== other.responseId;
-  return !idsDiffer || isSameUsage(one.usage, other.usage);
+  if (!idsDiffer) return true;
+  return one.usage !== null && other.usage !== null && isSameUsage(one.usage, other.usage);
+}
+
+function isAttempt({ usage, status }: Telling): boolean {
+  return usage === null && (status === 'error' || status === 'blocked');
 }
 
 export function isSameUsage(one: TokenUsage, other: TokenUsage): boolean {

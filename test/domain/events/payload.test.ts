@@ -52,7 +52,7 @@ describe('what is kept of a span', () => {
   });
 
   it('keeps integers beyond 2^53 to the last digit, and passes over empty values', () => {
-    const attributes = [
+    const attributes: unknown[] = [
       ...attributeList(LEAST),
       { key: 'big', value: { intValue: '9223372036854775807' } },
       { key: 'bytes', value: { bytesValue: 'aGk=' } },
@@ -61,7 +61,10 @@ describe('what is kept of a span', () => {
       null,
       7,
     ];
-    expect(callOf({ attributes }).payload).toEqual({ big: '9223372036854775807', bytes: 'aGk=' });
+    expect(callOf({ attributes: attributes as object[] }).payload).toEqual({
+      big: '9223372036854775807',
+      bytes: 'aGk=',
+    });
   });
 
   it('takes a list of a million elements as one value', () => {
