@@ -6,6 +6,8 @@ import { Traffic } from './traffic.js';
 
 /** Bodies of a connection: it has one request on the way, so each can be written over while the others rest. */
 const BODIES_A_CONNECTION = 4;
+/** Sessions that go on at once on a connection. */
+const OPEN_SESSIONS = 10;
 
 export interface LoadPlan {
   port: number;
@@ -40,7 +42,7 @@ export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
     Array.from({ length: plan.connections }, async (_, index) => ({
       connection: await HttpConnection.open(plan.port),
       key: plan.keys[index % plan.keys.length] as string,
-      traffic: new Traffic(random.next()),
+      traffic: new Traffic(random.next(), OPEN_SESSIONS),
     })),
   );
   const bodies = senders.map(({ traffic }) =>

@@ -33,8 +33,7 @@ const TEAMS = ['support', 'search', 'billing', 'growth', 'research', 'platform',
 const FEATURES = ['chat', 'summarize', 'classify', 'extract', 'draft-reply', 'rerank', 'translate', 'agent'];
 const SERVICES = ['assistant-api', 'ingest-worker', 'backoffice'];
 const USERS = 10_000;
-/** Sessions that are open at once; a tenth of the calls opens a new one, so sessions grow with calls. */
-const OPEN_SESSIONS = 500;
+/** A tenth of the calls opens a new session, so sessions grow with calls. */
 const CALLS_A_SESSION = 10;
 
 /** Draws calls of 10,000 users, in sessions of ten calls on average. */
@@ -42,8 +41,12 @@ export class Traffic {
   readonly #random: Random;
   readonly #sessions: { id: string; userId: string }[] = [];
 
-  constructor(seed: number) {
+  readonly #openSessions: number;
+
+  /** @param openSessions sessions that go on at once. */
+  constructor(seed: number, openSessions: number) {
     this.#random = new Random(seed);
+    this.#openSessions = openSessions;
   }
 
   draw(): TrafficCall {
@@ -72,7 +75,7 @@ export class Traffic {
   /** The session and user of the next call. Both are of fixed length. */
   drawSession(): { id: string; userId: string } {
     const random = this.#random;
-    const place = random.below(OPEN_SESSIONS);
+    const place = random.below(this.#openSessions);
     const open = this.#sessions[place];
     if (open && random.below(CALLS_A_SESSION) !== 0) return open;
     const fresh = {
