@@ -100,7 +100,8 @@ const exportEventsEndpoint = defineEndpoint({
   problems: ['missing_parameter', 'invalid_range', 'export_window_too_large', 'forbidden'],
   async handle({ query, caller, orgDb, signal }) {
     assertPayloads(caller, query.include_payload);
-    if (query.end.micros <= query.start.micros) {
+    // A date as the end means the end of that day, so one day's export names it twice.
+    if (exclusiveEnd(query.end) - 1n <= query.start.micros) {
       throw new DomainError('invalid_range', 'end must lie after start', {
         issues: [{ in: 'query', field: 'end', message: 'must lie after start' }],
       });
@@ -119,8 +120,10 @@ const exportEventsEndpoint = defineEndpoint({
     const snapshotMicros = await readSnapshotTime(orgDb);
     const window = { fromMicros: query.start.micros, toMicros: exclusiveEnd(query.end), snapshotMicros };
     const partitions = streamEventTexts(orgDb, window, query.include_payload);
+    // Read before the answer begins: a database that is away is an ordinary 503, not a broken transfer.
+    const first = await partitions.next();
     const asArray = query.format === 'json';
-    const lines = writePartitions(partitions, asArray, query.include_payload, signal);
+    const lines = writePartitions(startingWith(first, partitions), asArray, query.include_payload, signal);
     return {
       status: 200,
       headers: { 'X-Export-Snapshot': isoFromMicros(snapshotMicros) },
@@ -131,6 +134,15 @@ const exportEventsEndpoint = defineEndpoint({
     };
   },
 });
+
+async function* startingWith<T>(
+  first: IteratorResult<T, unknown>,
+  rest: AsyncGenerator<T>,
+): AsyncGenerator<T> {
+  if (first.done) return;
+  yield first.value;
+  yield* rest;
+}
 
 async function* writePartitions(
   partitions: AsyncGenerator<(string | null)[][]>,

@@ -51,7 +51,7 @@ function readAnswer(response: IncomingMessage): Promise<RawAnswer> {
     response.on('error', () => undefined);
     response.on('close', () => {
       const bytes = Buffer.concat(chunks);
-      const isJson = /json$/.test((response.headers['content-type'] ?? '').split(';')[0] ?? '');
+      const isJson = /[/+]json$/.test((response.headers['content-type'] ?? '').split(';')[0] ?? '');
       const isWhole = isJson && bytes.length > 0 && response.complete;
       resolve({
         status: response.statusCode ?? 0,
