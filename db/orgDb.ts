@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Database, TransactionConnection } from './client.js';
+import type { Database, Isolation, TransactionConnection } from './client.js';
 
 const AS_TEXT = { getTypeParser: () => (text: string) => text } as unknown as pg.CustomTypesConfig;
 
@@ -33,7 +33,7 @@ export class OrgDb {
   /** Runs `work` in one transaction; called inside one, it joins it. */
   async transaction<T>(
     work: (inside: OrgDb) => Promise<T>,
-    isolation: 'read committed' | 'repeatable read' = 'read committed',
+    isolation: Isolation = 'read committed',
   ): Promise<T> {
     if (this.#connection) return work(this);
     return this.database.transact(
@@ -46,31 +46,25 @@ export class OrgDb {
 
   /** Rows of one statement with `$1…` parameters. `name` makes it a prepared statement of the connection. */
   async rows<T>(sql: string, values: readonly SqlValue[] = [], name?: string): Promise<T[]> {
-    const connection = this.#connection;
-    if (!connection) return this.transaction((inside) => inside.rows<T>(sql, values, name));
-    return runOn<T>(connection, sql, values, name);
+    return (await this.#run(statementOf(sql, values, name))).rows as T[];
   }
 
   /** Rows as Postgres writes them, each value its text or null: for exports, which only pass values on. */
   async textRows(sql: string, values: readonly SqlValue[], name: string): Promise<(string | null)[][]> {
-    const connection = this.#connection;
-    if (!connection) return this.transaction((inside) => inside.textRows(sql, values, name));
-    const result = await connection.query({
-      name,
-      text: sql,
-      values: values.map(toParameter),
-      rowMode: 'array',
-      types: AS_TEXT,
-    });
+    const asTexts = { rowMode: 'array' as const, types: AS_TEXT };
+    const result = await this.#run({ ...statementOf(sql, values, name), ...asTexts });
     return result.rows as (string | null)[][];
   }
 
   /** Number of rows that a statement changed. */
   async run(sql: string, values: readonly SqlValue[] = []): Promise<number> {
-    const connection = this.#connection;
-    if (!connection) return this.transaction((inside) => inside.run(sql, values));
-    const result = await connection.query(sql, values.map(toParameter));
-    return result.rowCount ?? 0;
+    return (await this.#run(statementOf(sql, values))).rowCount ?? 0;
+  }
+
+  #run(statement: pg.QueryConfig | pg.QueryArrayConfig): Promise<pg.QueryResult> {
+    return this.#connection
+      ? this.#connection.query(statement)
+      : this.database.transactOne('app_rw', this.orgId, statement);
   }
 }
 
@@ -82,7 +76,7 @@ export async function unscoped<T>(
   database: Database,
   why: string,
   work: (system: SystemDb) => Promise<T>,
-  isolation: 'read committed' | 'repeatable read' = 'read committed',
+  isolation: Isolation = 'read committed',
 ): Promise<T> {
   if (why.length < 8) throw new TypeError('say why the organization is left');
   return database.transact(
@@ -103,27 +97,18 @@ export class SystemDb {
 
   /** `name` makes it a prepared statement of the connection: for what is planned often and the same. */
   async rows<T>(sql: string, values: readonly SqlValue[] = [], name?: string): Promise<T[]> {
-    return runOn<T>(this.#connection, sql, values, name);
+    return (await this.#connection.query(statementOf(sql, values, name))).rows as T[];
   }
 
   async run(sql: string, values: readonly SqlValue[] = [], name?: string): Promise<number> {
-    const text = { text: sql, values: values.map(toParameter) };
-    const result = await this.#connection.query(name === undefined ? text : { name, ...text });
+    const result = await this.#connection.query(statementOf(sql, values, name));
     return result.rowCount ?? 0;
   }
 }
 
-async function runOn<T>(
-  connection: TransactionConnection,
-  sql: string,
-  values: readonly SqlValue[],
-  name?: string,
-): Promise<T[]> {
-  const parameters = values.map(toParameter);
-  const result = await connection.query(
-    name === undefined ? { text: sql, values: parameters } : { name, text: sql, values: parameters },
-  );
-  return result.rows as T[];
+function statementOf(text: string, values: readonly SqlValue[], name?: string): pg.QueryConfig {
+  const statement = { text, values: values.map(toParameter) };
+  return name === undefined ? statement : { name, ...statement };
 }
 
 function toParameter(value: SqlValue): unknown {
