@@ -63,12 +63,12 @@ export function isSameCall(one: Telling, other: Telling, tree: SpanTree): boolea
 }
 
 /**
- * The part of rule 2 that is not kinship: model family, and nothing that speaks against it. An attempt that failed is
- * a call of its own. Two response ids are two calls unless the counts agree: a gateway may give an answer an id of
- * its own.
+ * The part of rule 2 that is not kinship: model family, and nothing that speaks against it. An attempt that failed
+ * and a call that was answered are two, as with repeats inside one outer call. Two response ids are two calls unless
+ * the counts agree: a gateway may give an answer an id of its own.
  */
 export function couldBeOneCall(one: Telling, other: Telling): boolean {
-  if (isAttempt(one) || isAttempt(other) || !isOfOneFamily(one, other)) return false;
+  if (isAttempt(one) !== isAttempt(other) || !isOfOneFamily(one, other)) return false;
   const idsDiffer =
     one.responseId !== null && other.responseId !== null && one.responseId !== other.responseId;
   if (!idsDiffer) return true;

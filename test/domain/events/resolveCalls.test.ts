@@ -287,19 +287,22 @@ describe('an ancestor and a descendant', () => {
     expect(live(resolved)).toMatchObject([{ scopeName: 'scope-2', userId: 'u' }]);
   });
 
-  it('of which one failed without counts stay an attempt and a call', () => {
-    const failed = {
-      ...span(2, 1),
-      attributes: { 'gen_ai.system': 'openai', 'gen_ai.request.model': 'gpt-4o' },
-      status: { code: 2 },
-    };
+  it('of which one failed without counts and the other was answered are an attempt and a call', () => {
+    const failed = { ...span(2, 1), attributes: NO_COUNTS, status: { code: 2 } };
     expect(
       live(resolve(span(1), failed, span(3, 1)).resolved)
         .map(({ status }) => status)
         .sort(),
     ).toEqual(['error', 'ok']);
   });
+
+  it('that both failed are one attempt', () => {
+    const failed = (told: Told): Told => ({ ...told, attributes: NO_COUNTS, status: { code: 2 } });
+    expect(scopes(resolve(failed(span(1)), failed(span(2, 1))).resolved)).toEqual(['scope-2']);
+  });
 });
+
+const NO_COUNTS = { 'gen_ai.system': 'openai', 'gen_ai.request.model': 'gpt-4o' };
 
 describe('several calls inside one outer span', () => {
   it('stay several: the outer one tells of the one with its counts', () => {
