@@ -24,6 +24,7 @@ import { decimalFromPico } from '../domain/money.js';
 import { RUN_TERMINAL_STATUSES } from '../domain/runs.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
+import { withHeartbeat } from './heartbeat.js';
 
 interface ImportRef {
   orgId: string;
@@ -41,7 +42,7 @@ export function createBillingImportActivities(deps: ActivityDeps) {
     /** Reads a stored file into rows: all of it in one transaction, or nothing. */
     readBillingImport: ({ orgId, importId }: ImportRef): Promise<void> =>
       // Rows, days and the import's end commit together; a repeat finds the end and does nothing.
-      withFailures(() => readImport(deps, new OrgDb(deps.database, orgId), importId)),
+      withFailures(() => withHeartbeat(() => readImport(deps, new OrgDb(deps.database, orgId), importId))),
 
     endBillingImportFailed: ({ orgId, importId, message }: ImportRef & { message: string }): Promise<void> =>
       // Only an open import is ended.
@@ -140,7 +141,6 @@ async function* readPages(outside: OrgDb, inside: OrgDb, source: BillingSource):
     }
     yield page.body;
     done += page.body.length;
-    context.heartbeat({ done });
     if (done - noted < PROGRESS_BYTES) continue;
     noted = done;
     await recordBillingProgress(outside, source.id, done);

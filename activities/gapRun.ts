@@ -37,6 +37,7 @@ import { ALL_ACCOUNTS, matchDay } from '../domain/reconciliation/matchDay.js';
 import { mergeMismatches } from '../domain/reconciliation/mergeMismatches.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
+import { withHeartbeat } from './heartbeat.js';
 
 interface RunRef {
   orgId: string;
@@ -67,7 +68,7 @@ export function createGapRunActivities(deps: ActivityDeps) {
     /** Matches one provider-day and stores what it found. */
     matchProviderDay: ({ orgId, runId, ordinal }: RunRef & { ordinal: number }): Promise<void> =>
       // A repeat replaces the unit's buckets in one transaction.
-      withFailures(() => matchUnit(deps, orgDbOf(orgId), runId, ordinal)),
+      withFailures(() => withHeartbeat(() => matchUnit(deps, orgDbOf(orgId), runId, ordinal))),
 
     failGapRunUnit: ({
       orgId,
@@ -146,7 +147,6 @@ async function matchUnit(deps: ActivityDeps, orgDb: OrgDb, runId: string, ordina
   const accounts = await listBilledAccounts(orgDb, scope);
   const billed = await listBilledCells(orgDb, scope);
   const usage = await listUsageCells(orgDb, scope);
-  Context.current().heartbeat();
   const observed = await listObservedCells(orgDb, scope);
   const input: DayInput = {
     day: unit.day,
@@ -158,7 +158,6 @@ async function matchUnit(deps: ActivityDeps, orgDb: OrgDb, runId: string, ordina
     observedSince: observedSinceOf(run, unit.provider),
     withHours: microsOfDay(unit.day) >= run.windowEndMicros - HOURLY_DAYS * MICROS_PER_DAY,
   };
-  Context.current().heartbeat();
   const { buckets, rateMismatches } = matchDay(deps.prices.current(), unit.provider, input);
   if (Context.current().cancellationSignal.aborted) throw new CancelledFailure('the run was cancelled');
   const countedSources = Object.fromEntries(

@@ -1,14 +1,12 @@
 import { parseArgs } from 'node:util';
-import type { Database } from '../db/client.js';
 import { OrgDb } from '../db/orgDb.js';
 import { insertKey } from '../db/queries/keys.js';
-import { listOrganizations } from '../db/queries/organizations.js';
 import { ROLES, type Role } from '../domain/access/scopes.js';
-import { findUuid, publicId } from '../domain/ids.js';
 import { loadConfig } from '../platform/config.js';
 import { runMain } from '../platform/processMain.js';
 import { StartError } from '../platform/startError.js';
 import { describeKey, makeKey } from './startup/keys.js';
+import { chooseOrganization } from './startup/organization.js';
 import { withToolDatabase } from './startup/toolDatabase.js';
 
 const USAGE = `Usage: npm run key:create -- --role ${ROLES.join('|')} --name NAME [--org org_…]
@@ -50,15 +48,4 @@ function readArguments() {
 
 function isRole(role: string | undefined): role is Role {
   return ROLES.some((known) => known === role);
-}
-
-async function chooseOrganization(database: Database, wanted: string | undefined): Promise<string> {
-  const organizations = await listOrganizations(database);
-  const id = wanted === undefined ? undefined : findUuid('org', wanted);
-  const chosen =
-    wanted === undefined ? organizations[0] : organizations.find((organization) => organization.id === id);
-  if (chosen && (wanted !== undefined || organizations.length === 1)) return chosen.id;
-  if (organizations.length === 0) throw new StartError('There is no organization yet: run npm start once.');
-  const list = organizations.map(({ id: uuid, name }) => `  ${publicId('org', uuid)}  ${name}`).join('\n');
-  throw new StartError(`Which organization? Give --org with one of these:\n${list}`);
 }

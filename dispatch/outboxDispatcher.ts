@@ -17,8 +17,10 @@ export interface OutboxDispatcherOptions {
   database: Database;
   orchestrator: Orchestrator;
   logger: Logger;
-  /** Told how many messages a look delivered; for metrics and tests. */
-  onTick?(delivered: number): void;
+  /** Told how many messages a look took up; for metrics. */
+  onTick?(taken: number): void;
+  /** Refusals after which a message is given up. */
+  attemptsMax?: number;
 }
 
 /** The poll that guarantees delivery; a kick only shortens it. */
@@ -103,7 +105,7 @@ export class OutboxDispatcher {
       const isAway =
         error instanceof DomainError &&
         (error.code === 'workflow_engine_unavailable' || error.code === 'service_unavailable');
-      if (isAway || message.attempts < ATTEMPTS_MAX) {
+      if (isAway || message.attempts < (this.#options.attemptsMax ?? ATTEMPTS_MAX)) {
         logger.warn(
           { err: error, kind: message.kind, attempts: message.attempts },
           'outbox message not delivered; trying again',

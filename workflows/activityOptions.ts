@@ -12,18 +12,22 @@ const RETRY = {
 export const PROFILES = {
   /** A few statements. */
   database: { startToCloseTimeout: '30 seconds', scheduleToCloseTimeout: '5 minutes', retry: RETRY },
-  /** One provider-day: aggregation in SQL and in memory; it heartbeats. */
+  /**
+   * One provider-day: aggregation in SQL and in memory; it heartbeats. A cancelled run does not wait for the days that
+   * are under way: what they still store is never published.
+   */
   matching: {
+    cancellationType: 'TRY_CANCEL',
     startToCloseTimeout: '5 minutes',
     scheduleToCloseTimeout: '1 hour',
-    heartbeatTimeout: '30 seconds',
+    heartbeatTimeout: '10 seconds',
     retry: RETRY,
   },
   /** A file of up to 1.5 GiB, read in one transaction; it heartbeats. */
   reading: {
     startToCloseTimeout: '2 hours',
     scheduleToCloseTimeout: '6 hours',
-    heartbeatTimeout: '60 seconds',
+    heartbeatTimeout: '10 seconds',
     retry: RETRY,
   },
 } satisfies Record<string, ActivityOptions>;

@@ -1,0 +1,19 @@
+import { Context } from '@temporalio/activity';
+
+/** A sign of life so often; well under the profiles' heartbeat timeout. */
+const HEARTBEAT_MS = 3_000;
+
+/**
+ * Runs an activity that may take longer than its heartbeat timeout, so that a dead process is noticed soon and a live
+ * one is never taken for dead. It is also how word of a cancellation arrives.
+ */
+export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
+  const context = Context.current();
+  context.heartbeat();
+  const timer = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+  try {
+    return await work();
+  } finally {
+    clearInterval(timer);
+  }
+}

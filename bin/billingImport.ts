@@ -1,0 +1,27 @@
+import { randomBytes } from 'node:crypto';
+import { OrgDb } from '../db/orgDb.js';
+import { uuidFromMicros } from '../domain/ids.js';
+import { microsFromDate } from '../domain/period.js';
+import { loadConfig } from '../platform/config.js';
+import { runMain } from '../platform/processMain.js';
+import { readBillArguments } from './startup/billArguments.js';
+import { importBillFile, readSummary } from './startup/billFile.js';
+import { chooseOrganization } from './startup/organization.js';
+import { withToolDatabase } from './startup/toolDatabase.js';
+
+/** Imports a provider's bill from a file, by the same path as the API: stored at once, read by the worker. */
+await runMain(async () => {
+  const { provider, format, account, fxRate, org, file } = readBillArguments(process.argv.slice(2));
+  const outcome = await withToolDatabase(loadConfig(), async (database) => {
+    const orgDb = new OrgDb(database, await chooseOrganization(database, org));
+    const importId = uuidFromMicros(microsFromDate(new Date()), randomBytes(8).readBigUInt64BE());
+    return importBillFile(orgDb, importId, file, {
+      provider,
+      declaredFormat: format,
+      declaredAccount: account,
+      declaredFxRate: fxRate,
+    });
+  });
+  process.stdout.write(`${readSummary(outcome)}\n`);
+  if (outcome.status === 'failed') process.exitCode = 1;
+});

@@ -1,0 +1,190 @@
+import { rmSync } from 'node:fs';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
+import { claimOutboxMessages, insertOutboxMessage, markOutboxDispatched } from '../../db/queries/outbox.js';
+import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
+import { chooseTemporalPort, startTemporal } from '../../platform/embedded/temporal.js';
+import type { TemporalProgram } from '../../platform/embedded/temporalProgram.js';
+import { createLogger } from '../../platform/logger.js';
+import { startTestApi, type TestApi } from '../support/api.js';
+import { pollToEnd } from '../support/bills.js';
+import { startTestEngine, until } from '../support/engine.js';
+import { TEST_NAMESPACE } from '../support/temporal.js';
+import { makeTestFolder } from '../support/testFolder.js';
+
+const RUN = '/api/v1/reconciliation/gap-explorer/run';
+const logger = createLogger({ name: 'worker', level: 'silent' });
+let api: TestApi;
+
+beforeAll(async () => {
+  api = await startTestApi();
+});
+
+afterAll(async () => {
+  await api?.close();
+});
+
+const messages = async (orgId: string) => {
+  const { rows } = await api.database.superuser.query(
+    'select kind, attempts, dispatched_at is not null as dispatched, dead_at is not null as dead, last_error from outbox where org_id = $1 order by id',
+    [orgId],
+  );
+  return rows;
+};
+
+const orchestratorAt = (address: string, namespace = TEST_NAMESPACE) =>
+  new TemporalOrchestrator({ address, namespace, taskQueue: 'nobody', nowMs: () => performance.now() });
+
+describe('a message', () => {
+  it('is delivered once by two dispatchers that look at the same time', async () => {
+    const organizations = await Promise.all(Array.from({ length: 20 }, () => api.addOrganization()));
+    for (const { adminKey } of organizations) await api.post(RUN, {}, adminKey);
+    const engines = await Promise.all([1, 2].map(() => startTestEngine(api.database.database)));
+    await until(
+      'delivery of all',
+      async () => (await Promise.all(organizations.map(({ orgId }) => messages(orgId)))).flat(),
+      (rows) => rows.every(({ dispatched }) => dispatched),
+    );
+    const all = (await Promise.all(organizations.map(({ orgId }) => messages(orgId)))).flat();
+    expect(all.map(({ attempts }) => attempts)).toEqual(Array(20).fill(1));
+    for (const engine of engines) await engine.close();
+  });
+
+  it('of a dispatcher that was killed comes back when its lease ends', async () => {
+    const { orgDb, orgId } = await api.addOrganization();
+    await insertOutboxMessage(orgDb, 'gap_run.cancel', orgId);
+    const [held] = await claimOutboxMessages(api.database.database, 10, 1);
+    expect(held).toMatchObject({ orgId, attempts: 1 });
+    expect(await claimOutboxMessages(api.database.database, 10, 1)).toEqual([]);
+    const [again] = await until(
+      'the lease’s end',
+      () => claimOutboxMessages(api.database.database, 10, 30),
+      (found) => found.length > 0,
+    );
+    expect(again).toMatchObject({ orgId, id: held?.id, attempts: 2 });
+    if (again) await markOutboxDispatched(api.database.database, again);
+  });
+
+  it('that the engine refuses for good is given up, and its run fails visibly', async () => {
+    const { orgId, adminKey } = await api.addOrganization();
+    const orchestrator = orchestratorAt(inject('temporalAddress'), 'no-such-namespace');
+    const dispatcher = new OutboxDispatcher({
+      database: api.database.database,
+      orchestrator,
+      logger,
+      attemptsMax: 2,
+    });
+    const { body } = await api.post(RUN, {}, adminKey);
+    dispatcher.start();
+    expect(await pollToEnd(api, body.status_url, undefined, adminKey)).toMatchObject({
+      status: 'failed',
+      error: { code: 'dispatch_failed' },
+    });
+    expect(await messages(orgId)).toMatchObject([{ attempts: 2, dispatched: false, dead: true }]);
+    await dispatcher.stop();
+    await orchestrator.close();
+  });
+});
+
+describe('while the engine is away', () => {
+  it('runs are accepted and wait, reads go on, and within 10 s of its return they are at work', {
+    timeout: 90_000,
+  }, async () => {
+    const own = await startTestApi();
+    const dataDir = makeTestFolder('engine-away');
+    const port = await chooseTemporalPort(dataDir);
+    const orchestrator = orchestratorAt(`127.0.0.1:${port}`);
+    const dispatcher = new OutboxDispatcher({ database: own.database.database, orchestrator, logger });
+    dispatcher.start();
+    const { status, body } = await own.post(RUN, {});
+    expect([status, body.status]).toEqual([202, 'queued']);
+    expect(await orchestrator.status()).toBe('degraded');
+    await until(
+      'a first failed delivery',
+      () => own.get(body.status_url),
+      (answer) => answer.body.progress.stage === 'waiting_for_engine',
+    );
+    expect((await own.get('/api/v1/reconciliation/gap-explorer')).status).toBe(200);
+    const server = await startTemporal({
+      program: { program: inject('temporalProgram'), serverVersion: 'test' } as TemporalProgram,
+      dataDir,
+      namespace: TEST_NAMESPACE,
+    });
+    const back = performance.now();
+    await until(
+      'delivery',
+      async () => (await own.database.superuser.query('select dispatched_at from outbox')).rows,
+      (rows) => rows.every((row) => row.dispatched_at !== null),
+    );
+    expect(performance.now() - back).toBeLessThan(10_000);
+    await until(
+      'a connection',
+      () => orchestrator.status(),
+      (state) => state === 'up',
+    );
+    await dispatcher.stop();
+    await orchestrator.close();
+    await server.stop();
+    await own.close();
+    rmSync(dataDir, { recursive: true, force: true });
+  });
+});
+
+describe('the sweeper', () => {
+  const age = (orgId: string, sql: string) =>
+    api.database.superuser.query(`update gap_runs set ${sql} where org_id = $1`, [orgId]);
+
+  it('starts what was queued and forgotten, and what the engine has lost', async () => {
+    const [queued, lost] = [await api.addOrganization(), await api.addOrganization()];
+    const engine = await startTestEngine(api.database.database, {
+      sweep: { queuedSeconds: 60, silentSeconds: 60 },
+    });
+    await engine.dispatcher.stop();
+    const runs = [];
+    for (const { adminKey, orgId } of [queued, lost]) {
+      runs.push((await api.post(RUN, {}, adminKey)).body);
+      await api.database.superuser.query('update outbox set dispatched_at = now() where org_id = $1', [
+        orgId,
+      ]);
+    }
+    await age(queued.orgId, `created_at = now() - interval '5 minutes'`);
+    await age(lost.orgId, `status = 'running', heartbeat_at = now() - interval '5 minutes'`);
+    await engine.sweeper.sweep();
+    await engine.close();
+    const next = await startTestEngine(api.database.database);
+    // The lost run's workflow is started on the new engine's queue, under the same id.
+    await next.startWorker();
+    expect((await pollToEnd(api, runs[0].status_url, undefined, queued.adminKey)).status).toBe('succeeded');
+    expect((await pollToEnd(api, runs[1].status_url, undefined, lost.adminKey)).status).toBe('succeeded');
+    await next.close();
+  });
+
+  it('fails a run whose workflow is over without a result, and leaves one that is at work alone', async () => {
+    const [over, atWork] = [await api.addOrganization(), await api.addOrganization()];
+    const engine = await startTestEngine(api.database.database, {
+      sweep: { queuedSeconds: 60, silentSeconds: 60 },
+    });
+    const worker = await engine.startWorker();
+    const ended = (await api.post(RUN, {}, over.adminKey)).body;
+    await pollToEnd(api, ended.status_url, undefined, over.adminKey);
+    await worker.stop();
+    const working = (await api.post(RUN, {}, atWork.adminKey)).body;
+    await until(
+      'delivery',
+      () => messages(atWork.orgId),
+      (rows) => rows.every(({ dispatched }) => dispatched),
+    );
+    await age(
+      over.orgId,
+      `status = 'running', finished_at = null, heartbeat_at = now() - interval '5 minutes'`,
+    );
+    await age(atWork.orgId, `created_at = now() - interval '5 minutes'`);
+    await engine.sweeper.sweep();
+    expect((await api.get(ended.status_url, over.adminKey)).body).toMatchObject({
+      status: 'failed',
+      error: { code: 'run_lost' },
+    });
+    expect((await api.get(working.status_url, atWork.adminKey)).body.status).toBe('queued');
+    await engine.close();
+  });
+});

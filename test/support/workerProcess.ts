@@ -1,0 +1,56 @@
+/**
+ * A worker as a process of its own, so that a test can kill it. Settings by environment: TEST_WORKER as JSON.
+ * Prints `ready` when it polls.
+ */
+import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { createActivities } from '../../activities/index.js';
+import { readBillingFile } from '../../adapters/billing/file.js';
+import { openDatabase } from '../../db/client.js';
+import { loadPriceBook } from '../../db/queries/prices.js';
+import { microsFromDate } from '../../domain/period.js';
+import { createLogger } from '../../platform/logger.js';
+
+export interface WorkerProcessSettings {
+  databaseUrl: string;
+  address: string;
+  namespace: string;
+  taskQueue: string;
+  bundlePath: string;
+  /** Each provider-day takes at least this long, so that a kill meets one at work. */
+  unitMs: number;
+}
+
+const settings = JSON.parse(process.env.TEST_WORKER ?? '') as WorkerProcessSettings;
+const silent = () => undefined;
+Runtime.install({
+  logger: { log: silent, trace: silent, debug: silent, info: silent, warn: silent, error: silent },
+});
+const database = openDatabase({
+  url: settings.databaseUrl,
+  poolMax: 10,
+  applicationName: 'killed',
+  statementTimeoutMs: 20_000,
+});
+const book = await loadPriceBook(database);
+const activities = createActivities({
+  database,
+  prices: { current: () => book },
+  readBillingFile,
+  nowMicros: () => microsFromDate(new Date()),
+  logger: createLogger({ name: 'worker', level: 'silent' }),
+});
+const worker = await Worker.create({
+  connection: await NativeConnection.connect({ address: settings.address }),
+  namespace: settings.namespace,
+  taskQueue: settings.taskQueue,
+  workflowBundle: { codePath: settings.bundlePath },
+  activities: {
+    ...activities,
+    matchProviderDay: async (unit: Parameters<typeof activities.matchProviderDay>[0]) => {
+      await new Promise((resolve) => setTimeout(resolve, settings.unitMs));
+      await activities.matchProviderDay(unit);
+    },
+  },
+});
+process.stdout.write('ready\n');
+await worker.run();

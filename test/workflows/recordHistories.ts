@@ -1,0 +1,117 @@
+import { writeFileSync } from 'node:fs';
+import { hostname } from 'node:os';
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { ApplicationFailure } from '@temporalio/common';
+import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
+import { expect, inject, it } from 'vitest';
+import { findUuid } from '../../domain/ids.js';
+import { billingImportWorkflowId, gapRunWorkflowId } from '../../workflows/contract.js';
+import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
+import { generateBills } from '../support/billGenerator.js';
+import { importBill, pollToEnd } from '../support/bills.js';
+import { startTestEngine, type TestEngine, until } from '../support/engine.js';
+import { TEST_NAMESPACE } from '../support/temporal.js';
+
+/**
+ * Records the histories that test/workflows/replay.test.ts replays: `npm run workflows:record`. Run it when a workflow
+ * is added or changed behind a patch, and commit what it writes; a history that is there already is never replaced.
+ */
+const FOLDER = join(import.meta.dirname, 'histories');
+const RUN = '/api/v1/reconciliation/gap-explorer/run';
+
+/** The machine that recorded is nobody's business and no part of a replay. */
+const anonymous = (key: string, value: unknown) => {
+  if (key === 'identity') return 'recorder';
+  return typeof value === 'string' ? value.replaceAll(hostname(), 'recorder') : value;
+};
+
+async function save(client: Client, workflowId: string, name: string): Promise<void> {
+  const handle = client.workflow.getHandle(workflowId);
+  await until(
+    `the end of ${workflowId}`,
+    () => handle.describe(),
+    ({ status }) => status.name !== 'RUNNING',
+  );
+  const history = await handle.fetchHistory();
+  try {
+    writeFileSync(
+      join(FOLDER, `${name}.json`),
+      `${JSON.stringify(JSON.parse(historyToJSON(history), anonymous), null, 1)}\n`,
+      { flag: 'wx' },
+    );
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'EEXIST') throw error;
+  }
+}
+
+it('records one history of each way that a workflow can go', { timeout: 120_000 }, async () => {
+  const api: TestApi = await startTestApi();
+  const engine: TestEngine = await startTestEngine(api.database.database);
+  const connection = await Connection.connect({ address: inject('temporalAddress') });
+  const client = new Client({ connection, namespace: TEST_NAMESPACE });
+  const lastDay = new Date(Date.now() - 4 * 86_400_000).toISOString().slice(0, 10);
+  const bills = generateBills({ seed: 3, lastDay, days: 5, callsPerHour: 1 });
+  const runId = (body: { run_id: string }, { orgId }: TestOrganization) =>
+    gapRunWorkflowId({ orgId, runId: findUuid('run', body.run_id) ?? '' });
+  const importId = (body: { import_id: string }) =>
+    billingImportWorkflowId({ orgId: api.orgId, importId: findUuid('imp', body.import_id) ?? '' });
+
+  const plain = await engine.startWorker();
+  await save(
+    client,
+    importId(await importBill(api, bills.files.openaiCosts, { provider: 'openai' })),
+    'billing-import-succeeded',
+  );
+  await save(
+    client,
+    importId(await importBill(api, '{"data":[oops]}', { provider: 'openai' })),
+    'billing-import-unreadable',
+  );
+  await importBill(api, bills.files.anthropicCosts, { provider: 'anthropic' });
+  const succeeded = (await api.post(RUN, {})).body;
+  expect((await pollToEnd(api, succeeded.status_url)).status).toBe('succeeded');
+  await save(client, runId(succeeded, api), 'gap-run-succeeded');
+  const empty = await api.addOrganization();
+  const nothing = (await api.post(RUN, {}, empty.adminKey)).body;
+  await pollToEnd(api, nothing.status_url, undefined, empty.adminKey);
+  await save(client, runId(nothing, empty), 'gap-run-no-billing-data');
+  await plain.stop();
+
+  const failing = await engine.startWorker((activities) => ({
+    matchProviderDay: async (unit) => {
+      if (unit.ordinal === 1) throw ApplicationFailure.nonRetryable('this day is broken', 'not_found');
+      await activities.matchProviderDay(unit);
+    },
+  }));
+  const partial = (await api.post(RUN, {})).body;
+  expect((await pollToEnd(api, partial.status_url)).status).toBe('partial');
+  await save(client, runId(partial, api), 'gap-run-partial');
+  await failing.stop();
+
+  let release: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const held = await engine.startWorker((activities) => ({
+    matchProviderDay: async (unit) => {
+      if (unit.ordinal > 3) await gate;
+      await activities.matchProviderDay(unit);
+    },
+  }));
+  const cancelled = (await api.post(RUN, {})).body;
+  await until(
+    'units',
+    () => api.get(cancelled.status_url),
+    ({ body }) => body.progress.done > 0,
+  );
+  await api.post(`${cancelled.status_url}/cancel`, {});
+  expect((await pollToEnd(api, cancelled.status_url)).status).toBe('cancelled');
+  await save(client, runId(cancelled, api), 'gap-run-cancelled');
+  release();
+  await held.stop();
+
+  await connection.close();
+  await engine.close();
+  await api.close();
+});

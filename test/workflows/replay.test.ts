@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Worker } from '@temporalio/worker';
+import { describe, expect, it } from 'vitest';
+import { workflowBundle } from '../support/engine.js';
+
+const FOLDER = join(import.meta.dirname, 'histories');
+const HISTORIES = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
+
+type RecordedHistory = {
+  events: { eventType: string; activityTaskScheduledEventAttributes?: { activityType: { name: string } } }[];
+};
+const readHistory = (name: string) => JSON.parse(readFileSync(join(FOLDER, name), 'utf8')) as RecordedHistory;
+
+describe('a workflow that was under way when the code changed', () => {
+  it.each(HISTORIES)('goes on as it began: %s', { timeout: 60_000 }, async (name) => {
+    const history = readHistory(name);
+    expect(history.events.length).toBeGreaterThan(5);
+    await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history);
+  });
+
+  it('is found out when it would not: a history with another first activity does not replay', {
+    timeout: 60_000,
+  }, async () => {
+    const history = readHistory('gap-run-succeeded.json');
+    for (const event of history.events) {
+      const type = event.activityTaskScheduledEventAttributes?.activityType;
+      if (type?.name === 'planGapRun') type.name = 'somethingElse';
+    }
+    await expect(
+      Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history),
+    ).rejects.toMatchObject({ name: 'DeterminismViolationError' });
+  });
+
+  it('has a recorded history for every workflow', () => {
+    expect(HISTORIES.some((name) => name.startsWith('gap-run-'))).toBe(true);
+    expect(HISTORIES.some((name) => name.startsWith('billing-import-'))).toBe(true);
+  });
+});
+
+describe('the workflow bundle', () => {
+  it('holds no driver, no database code and no schema library', async () => {
+    const { code } = await workflowBundle();
+    for (const name of ['node_modules/pg/', 'node_modules/knex/', 'node_modules/zod/', '/db/queries/'])
+      expect(code.includes(name), name).toBe(false);
+    expect(code.length).toBeLessThan(3_000_000);
+  });
+
+  it('histories carry ids and small numbers: no payload above 16 KB', () => {
+    for (const name of HISTORIES) {
+      const text = readFileSync(join(FOLDER, name), 'utf8');
+      for (const [, data] of text.matchAll(/"data": "([^"]*)"/g))
+        expect((data ?? '').length).toBeLessThan(16_384);
+    }
+  });
+});
