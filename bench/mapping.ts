@@ -62,15 +62,15 @@ const context = {
   inferProvider: () => undefined,
 };
 
-/** The fastest of five runs, in microseconds a span: the others share the machine. */
+/** The fastest of twenty runs, in microseconds a span: the others share the machine. */
 function measure(name: string, work: () => unknown): void {
   for (let round = 0; round < ROUNDS / 3; round += 1) work();
   let best = Number.POSITIVE_INFINITY;
-  for (let run = 0; run < 5; run += 1) {
+  for (let run = 0; run < 20; run += 1) {
     const start = process.hrtime.bigint();
-    for (let round = 0; round < ROUNDS / 5; round += 1) work();
+    for (let round = 0; round < ROUNDS / 20; round += 1) work();
     const nanos = Number(process.hrtime.bigint() - start);
-    best = Math.min(best, nanos / (ROUNDS / 5) / SPANS / 1000);
+    best = Math.min(best, nanos / (ROUNDS / 20) / SPANS / 1000);
   }
   const ratio = (best / SPAN_MICROS_MAX).toFixed(2);
   console.log(
