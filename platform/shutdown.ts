@@ -1,10 +1,34 @@
 import type { Server } from 'node:http';
 import type { Logger } from 'pino';
 
-/** How long requests under way may take once the process was asked to stop (`npm start`; the worker's grace is equal). */
-export const HTTP_DRAIN_MS = 10_000;
-/** After this a process ends, finished or not: longer than HTTP's drain and the worker's force time of 15 s. */
-export const PROCESS_STOP_MS = 17_000;
+/** How long the parts of a process may take to end, milliseconds. */
+export interface StopLimits {
+  /** Requests under way. */
+  httpDrainMs: number;
+  /** Activities, until they are told to stop. */
+  workerGraceMs: number;
+  /** Activities, until they are cut. */
+  workerForceMs: number;
+  /** The whole process, after which it ends, finished or not. */
+  processMs: number;
+}
+
+/** Under `npm start` everything is to be gone within 30 s; an orchestrator is told to wait 45 s. */
+const SUPERVISED: StopLimits = {
+  httpDrainMs: 10_000,
+  workerGraceMs: 10_000,
+  workerForceMs: 15_000,
+  processMs: 17_000,
+};
+const ALONE: StopLimits = {
+  httpDrainMs: 25_000,
+  workerGraceMs: 25_000,
+  workerForceMs: 40_000,
+  processMs: 43_000,
+};
+
+/** A supervised process has a channel to the one that started it. */
+export const STOP_LIMITS: StopLimits = process.channel === undefined ? ALONE : SUPERVISED;
 
 /** How often connections that have become idle are closed while the others drain. */
 const IDLE_SWEEP_MS = 50;
@@ -27,7 +51,7 @@ export class Shutdown {
   readonly #limitMs: number;
   #running: Promise<void> | undefined;
 
-  constructor(logger: Logger, limitMs = PROCESS_STOP_MS) {
+  constructor(logger: Logger, limitMs = STOP_LIMITS.processMs) {
     this.#logger = logger;
     this.#limitMs = limitMs;
   }
@@ -95,7 +119,7 @@ export class Shutdown {
  * Takes no new connection, lets requests under way finish for `drainMs`, then cuts what is left. Connections that
  * are kept alive close with their next answer.
  */
-export async function closeHttpServer(server: Server, drainMs = HTTP_DRAIN_MS): Promise<void> {
+export async function closeHttpServer(server: Server, drainMs = STOP_LIMITS.httpDrainMs): Promise<void> {
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.prependListener('request', (_request, response) => response.setHeader('Connection', 'close'));
   const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS);

@@ -10,6 +10,7 @@ import {
 } from '@temporalio/worker';
 import type { Logger } from 'pino';
 import { isTemporalServing } from '../../platform/embedded/temporalHealth.js';
+import { STOP_LIMITS } from '../../platform/shutdown.js';
 import { StartError } from '../../platform/startError.js';
 import { TASK_QUEUE_CORE } from '../../workflows/contract.js';
 
@@ -19,15 +20,12 @@ const SERVING_POLL_MS = 250;
 const GRPC_ALREADY_EXISTS = 6;
 const GRPC_NOT_FOUND = 5;
 
-/** Activities at once (docs/decisions/0014). */
+/** Activities at once on 2 cores; most of their time they wait for Postgres. */
 const ACTIVITY_SLOTS = 50;
 const WORKFLOW_TASK_SLOTS = 40;
 const POLLERS_MAX = 10;
 /** The SDK's own default lets the heap run full (temporalio/sdk-typescript 2227). */
 const CACHED_WORKFLOWS_MAX = 500;
-/** Activities may finish for this long after a stop; 5 s later they are cut. */
-const SHUTDOWN_GRACE_MS = 10_000;
-const SHUTDOWN_FORCE_MS = 15_000;
 
 /** Waits until the engine serves: in a cluster it may come after us. False when `signal` aborts first. */
 export async function waitForEngine(address: string, signal: AbortSignal): Promise<boolean> {
@@ -90,8 +88,8 @@ function commonOptions(
     activities: options.activities,
     maxConcurrentActivityTaskExecutions: ACTIVITY_SLOTS,
     activityTaskPollerBehavior: { type: 'autoscaling', maximum: POLLERS_MAX },
-    shutdownGraceTime: SHUTDOWN_GRACE_MS,
-    shutdownForceTime: SHUTDOWN_FORCE_MS,
+    shutdownGraceTime: STOP_LIMITS.workerGraceMs,
+    shutdownForceTime: STOP_LIMITS.workerForceMs,
   };
 }
 

@@ -1,0 +1,67 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { PROJECT_ROOT } from '../../platform/projectRoot.js';
+
+interface LockedPackage {
+  version?: string;
+  resolved?: string;
+  integrity?: string;
+  link?: boolean;
+  optionalDependencies?: Record<string, string>;
+}
+
+const readJson = (path: string) => JSON.parse(readFileSync(join(PROJECT_ROOT, path), 'utf8'));
+const { packages } = readJson('package-lock.json') as { packages: Record<string, LockedPackage> };
+const installed = Object.entries(packages).filter(([path, { link }]) => path !== '' && !link);
+
+/** Where Node finds a package from another one's folder. */
+function isLocked(name: string, from: string): boolean {
+  for (let path = from; ; path = path.slice(0, Math.max(path.lastIndexOf('/node_modules/'), 0))) {
+    if (packages[`${path === '' ? '' : `${path}/`}node_modules/${name}`]) return true;
+    if (path === '') return false;
+  }
+}
+
+describe('the lockfile', () => {
+  it('names every optional package of every platform: npm ci refuses it otherwise', () => {
+    const missing = installed.flatMap(([path, { optionalDependencies = {} }]) =>
+      Object.keys(optionalDependencies).filter((name) => !isLocked(name, path)),
+    );
+    expect(missing).toEqual([]);
+  });
+
+  it('names no registry, and a checksum for every package', () => {
+    expect(installed.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
+    expect(installed.filter(([, { integrity }]) => integrity === undefined)).toEqual([]);
+  });
+
+  it('has one version of each part of Temporal’s SDK, and one protobufjs for all of them', () => {
+    const temporal = installed.filter(([path]) => /^node_modules\/@temporalio\/[^/]+$/.test(path));
+    expect(new Set(temporal.map(([, { version }]) => version)).size).toBe(1);
+    const nested = installed.filter(([path]) => /@temporalio\/.*node_modules\/protobufjs$/.test(path));
+    expect(nested).toEqual([]);
+  });
+});
+
+describe('package.json', () => {
+  const manifest = readJson('package.json') as Record<string, Record<string, string>>;
+
+  it('pins every dependency to one exact version', () => {
+    for (const kind of ['dependencies', 'devDependencies', 'optionalDependencies', 'overrides']) {
+      for (const [name, version] of Object.entries(manifest[kind] ?? {})) {
+        expect(version, `${kind} ${name}`).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
+      }
+    }
+  });
+
+  it('has no script that npm’s ignore-scripts would silence', () => {
+    expect(
+      Object.keys(manifest.scripts ?? {}).filter((name) => /^(pre|post|install|prepare)/.test(name)),
+    ).toEqual([]);
+  });
+
+  it('installs without running anyone’s install script', () => {
+    expect(readFileSync(join(PROJECT_ROOT, '.npmrc'), 'utf8')).toMatch(/^ignore-scripts=true$/m);
+  });
+});
