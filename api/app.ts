@@ -133,8 +133,6 @@ async function serve(
     if (context) context.orgId = caller.orgId;
     assertAllowed(caller, endpoint.access.scope);
   }
-  const abort = new AbortController();
-  ctx.res.once('close', () => abort.abort());
   const incoming = new IncomingBody(ctx.req);
   const response = await endpoint.handle(
     {
@@ -146,11 +144,24 @@ async function serve(
       requestId: String(ctx.state.requestId),
       caller: caller as Caller,
       orgDb: caller ? new OrgDb(deps.database, caller.orgId) : (undefined as unknown as OrgDb),
-      signal: abort.signal,
+      get signal() {
+        return signalOf(ctx);
+      },
     },
     deps,
   );
   send(ctx, endpoint, response, deps);
+}
+
+/** Aborts when the client goes away before it has its answer. Made when asked for: most requests end too soon to care. */
+function signalOf(ctx: RouterContext): AbortSignal {
+  const abort = new AbortController();
+  const end = () => {
+    if (!ctx.res.writableFinished) abort.abort();
+  };
+  if (ctx.res.destroyed) end();
+  else ctx.res.once('close', end);
+  return abort.signal;
 }
 
 function headerOf(ctx: RouterContext, name: string): string | undefined {

@@ -104,6 +104,7 @@ export class Database {
     isolation: Isolation = 'read committed',
   ): Promise<T> {
     return this.#withConnection(async (connection) => {
+      sendTogether(connection);
       const opened = connection.query(this.#begin(role, orgId, isolation));
       // Awaited below; until then its failure is not to end the process.
       opened.catch(() => undefined);
@@ -130,6 +131,7 @@ export class Database {
     statement: pg.QueryConfig | pg.QueryArrayConfig,
   ): Promise<pg.QueryResult> {
     return this.#withConnection(async (connection) => {
+      sendTogether(connection);
       const answers = await Promise.allSettled([
         connection.query(this.#begin(role, orgId, 'read committed')),
         connection.query(statement),
@@ -160,6 +162,13 @@ export class Database {
   async close(): Promise<void> {
     await this.knex.destroy();
   }
+}
+
+/** Lets all that is written to the connection in this turn leave in one packet. */
+function sendTogether(connection: TransactionConnection): void {
+  const { stream } = connection.connection;
+  stream.cork();
+  process.nextTick(() => stream.uncork());
 }
 
 export type TransactionRole = 'app_rw' | 'app_system';
