@@ -6,7 +6,8 @@ type Counted = Pick<CallRecord, 'usage' | 'origin'>;
 
 /**
  * One usage from two: each class as the telling says that knows it; a telling that lacks a cached part counted it as
- * plain input, so the whole input stays and the part is taken out of it. Output as the nearer source counts it.
+ * plain input, so the whole input stays and the part is taken out of it. Output as the nearer source counts it. Where
+ * they cannot be counts of the same tokens, those of `one` hold.
  */
 export function joinUsages(one: Counted, other: Counted): Counted {
   if (one.usage === null || other.usage === null) {
@@ -14,6 +15,7 @@ export function joinUsages(one: Counted, other: Counted): Counted {
       ? { usage: other.usage, origin: other.usage === null ? one.origin : other.origin }
       : pickCounted(one);
   }
+  if (!countsTheSame(one.usage, other.usage)) return pickCounted(one);
   const base = compareSources(one, other) >= 0 ? one : other;
   const cacheRead = Math.max(one.usage.cacheRead, other.usage.cacheRead);
   const cacheCreation = Math.max(one.usage.cacheCreation, other.usage.cacheCreation);
@@ -39,6 +41,19 @@ export function joinUsages(one: Counted, other: Counted): Counted {
     (name) => isOpen(name) && !(name === 'cache_write_1h' && split.cacheCreation1h !== null),
   );
   return { usage, origin: { ...base.origin, usageMissing } };
+}
+
+/** Tokens by which two counts of one output may differ: a client adds one in streams. */
+const OUTPUT_SLACK = 1;
+
+/**
+ * Whether two usages can be counts of the same tokens: a client that lacks cached parts has another input, one that
+ * left a stream early another output. Both differ only when one of the two sums up several calls.
+ */
+function countsTheSame(one: TokenUsage, other: TokenUsage): boolean {
+  return (
+    wholeInput(one) === wholeInput(other) || Math.abs(wholeOutput(one) - wholeOutput(other)) <= OUTPUT_SLACK
+  );
 }
 
 function pickCounted({ usage, origin }: Counted): Counted {

@@ -331,6 +331,17 @@ describe('several calls inside one outer span', () => {
     expect(live(resolved).map(({ userId }) => userId)).toEqual([null, 'u']);
   });
 
+  it('keep their counts too when the outer one comes with the first of them alone', () => {
+    const outer = span(1, undefined, {
+      'gen_ai.usage.input_tokens': 20,
+      'gen_ai.usage.output_tokens': 10,
+      'user.id': 'u',
+    });
+    expect(live(resolve(outer, span(2, 1)).resolved)).toMatchObject([
+      { scopeName: 'scope-2', userId: 'u', usage: { input: 10, output: 5 } },
+    ]);
+  });
+
   it('each with tellings of their own are one call each', () => {
     const { resolved } = resolve(bystander(1), span(2, 1), span(3, 2), span(4, 1), span(5, 4));
     expect(scopes(resolved)).toEqual(['scope-3', 'scope-5']);
