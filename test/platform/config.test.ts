@@ -1,7 +1,7 @@
-import { mkdtempSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { describe, expect, it } from 'vitest';
+import { afterAll, describe, expect, it } from 'vitest';
 import { describeConfig, parseConfig, SETTING_NAMES, SETTINGS } from '../../platform/config.js';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import { StartError } from '../../platform/startError.js';
@@ -96,6 +96,7 @@ describe('settings', () => {
 
 describe('secrets', () => {
   const folder = mkdtempSync(join(tmpdir(), 'trueup-config-'));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
   it('may come from the file that NAME_FILE names', () => {
     const file = join(folder, 'token');
