@@ -4,6 +4,7 @@ import { DomainError } from '../domain/errors.js';
 import type { OrgDb } from './orgDb.js';
 import {
   type BillingSource,
+  deleteBillingPages,
   findSameBillingSource,
   insertBillingPage,
   insertBillingSource,
@@ -14,66 +15,62 @@ import { insertOutboxMessage } from './queries/outbox.js';
 
 /** Bytes of a stored chunk. */
 export const BILLING_PAGE_BYTES = 1_048_576;
+const RETRY_AFTER_SECONDS = 2;
 
 /** What an upload says of itself, known only once all of it has arrived. */
 export type UploadedBill = Omit<NewBillingSource, 'id'>;
 
-/** Thrown to undo the transaction when the same file is there already. */
-class SameFile extends Error {
-  readonly source: NewBillingSource;
-
-  constructor(source: NewBillingSource) {
-    super('the same file is there already');
-    this.source = source;
-  }
-}
-
 /**
- * Stores a bill while it arrives: chunks, the import's row and the message that starts its workflow are one
- * transaction, so nothing is kept of an upload that breaks. `receive` is given the function that stores a chunk, and
- * says at its end what the file is. The same file again gives the import that it already has.
- * Errors: those of `receive`; account_required.
+ * Stores a bill while it arrives, chunk by chunk; the import's row and the message that starts its workflow follow in
+ * one transaction when the whole of it is there. Chunks are committed one by one, since a transaction as long as a slow
+ * upload would hold back every total (docs/decisions/0041); those of an upload that breaks are removed again.
+ * `receive` is given the function that stores a chunk, and says at its end what the file is. The same file again gives
+ * the import that it already has. Errors: those of `receive`; account_required.
  */
 export async function storeBillingUpload(
   orgDb: OrgDb,
   importId: string,
   receive: (store: (chunk: Buffer) => Promise<void>) => Promise<UploadedBill>,
 ): Promise<{ source: BillingSource; existing: boolean }> {
+  let kept = false;
   try {
-    return await orgDb.transaction(async (inside) => {
-      let pageNo = 0;
-      let head = '';
-      const bill = await receive(async (body) => {
-        if (pageNo === 0) head = body.toString('latin1');
-        const sha256 = createHash('sha256').update(body).digest('hex');
-        await insertBillingPage(inside, { sourceId: importId, pageNo, sha256, body });
-        pageNo += 1;
-      });
-      await assertAccountKnown(inside, bill, head);
-      const source = await insertBillingSource(inside, { ...bill, id: importId });
-      if (!source) throw new SameFile({ ...bill, id: importId });
-      await insertOutboxMessage(inside, 'billing_import.start', importId);
-      return { source, existing: false };
+    const { bill, head } = await storeChunks(orgDb, importId, receive);
+    const wanted: NewBillingSource = { ...bill, id: importId };
+    const stored = await orgDb.transaction(async (inside) => {
+      // Refused at once rather than later: nothing says whose bill it is, and several accounts are known.
+      if (bill.declaredAccount === null) findAccountIn(head, await listKnownAccounts(inside, bill.provider));
+      const source = await insertBillingSource(inside, wanted);
+      if (source) await insertOutboxMessage(inside, 'billing_import.start', importId);
+      return source;
     });
-  } catch (error) {
-    if (!(error instanceof SameFile)) throw error;
-    const source = await findSameBillingSource(orgDb, error.source);
-    // It failed between the two looks: then this file is a new import after all.
-    if (!source) {
-      throw new DomainError(
-        'service_unavailable',
-        'the import of the same file failed just now; upload it again',
-        {
-          retryAfterSeconds: 2,
-        },
-      );
-    }
-    return { source, existing: true };
+    kept = stored !== undefined;
+    const source = stored ?? (await findSameBillingSource(orgDb, wanted));
+    if (source) return { source, existing: !kept };
+    throw new DomainError(
+      'service_unavailable',
+      'the import of the same file failed just now; upload it again',
+      {
+        retryAfterSeconds: RETRY_AFTER_SECONDS,
+      },
+    );
+  } finally {
+    // Where even this fails, the sweeper removes what belongs to no import.
+    if (!kept) await deleteBillingPages(orgDb, importId).catch(() => undefined);
   }
 }
 
-/** Refuses at once what would fail later: nothing says whose bill it is, and several accounts are known. */
-async function assertAccountKnown(inside: OrgDb, bill: UploadedBill, head: string): Promise<void> {
-  if (bill.declaredAccount !== null) return;
-  findAccountIn(head, await listKnownAccounts(inside, bill.provider));
+async function storeChunks(
+  orgDb: OrgDb,
+  importId: string,
+  receive: (store: (chunk: Buffer) => Promise<void>) => Promise<UploadedBill>,
+): Promise<{ bill: UploadedBill; head: string }> {
+  let pageNo = 0;
+  let head = '';
+  const bill = await receive(async (body) => {
+    if (pageNo === 0) head = body.toString('latin1');
+    const sha256 = createHash('sha256').update(body).digest('hex');
+    await insertBillingPage(orgDb, { sourceId: importId, pageNo, sha256, body });
+    pageNo += 1;
+  });
+  return { bill, head };
 }

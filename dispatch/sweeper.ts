@@ -4,7 +4,13 @@ import type { Database } from '../db/client.js';
 import { OrgDb } from '../db/orgDb.js';
 import { failBillingSource, requeueBillingSource } from '../db/queries/billingSources.js';
 import { endGapRun, requeueGapRun } from '../db/queries/gapRuns.js';
-import { insertOutboxMessage, listStalledRuns, pruneOutbox, type StalledRun } from '../db/queries/outbox.js';
+import {
+  deleteOrphanedPages,
+  insertOutboxMessage,
+  listStalledRuns,
+  pruneOutbox,
+  type StalledRun,
+} from '../db/queries/outbox.js';
 import { DomainError } from '../domain/errors.js';
 import { billingImportWorkflowId, gapRunWorkflowId } from '../workflows/contract.js';
 
@@ -21,6 +27,8 @@ const SWEEP_MS = 60_000;
 const LIMITS = { queuedSeconds: 120, silentSeconds: 180 };
 /** Delivered messages are kept this long for whoever looks into a failure. */
 const DELIVERED_DAYS = 7;
+/** No upload takes this long: chunks of one that is older belong to nobody. */
+const UPLOAD_HOURS_MAX = 2;
 
 /**
  * Every accepted run reaches an end: what was queued and never started is started, what is running without a sign of
@@ -57,6 +65,7 @@ export class Sweeper {
     for (const run of stalled) await this.#tend(run);
     if (stalled.length > 0) kick();
     await pruneOutbox(database, DELIVERED_DAYS);
+    await deleteOrphanedPages(database, UPLOAD_HOURS_MAX);
   }
 
   async #tend(run: StalledRun): Promise<void> {

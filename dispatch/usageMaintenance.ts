@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { Database } from '../db/client.js';
 import { makePartitions, pruneCallSpans } from '../db/maintenance.js';
 import { foldUsage, listUnfoldedOrganizations } from '../db/queries/rollups.js';
-import { sweepTraces } from '../db/queries/tellings.js';
+import { sweepTraces } from '../db/queries/traceSweep.js';
 import { DomainError } from '../domain/errors.js';
 import type { PriceBook } from '../domain/pricing/priceBook.js';
 

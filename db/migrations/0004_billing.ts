@@ -50,16 +50,19 @@ create unique index billing_sources_same_file on billing_sources
 create index billing_sources_newest on billing_sources (org_id, created_at desc);
 select protect_tenant_table('billing_sources', 'select, insert, update');
 
+-- Chunks are stored one by one while a file arrives, its row when the whole of it is known: an upload may take minutes,
+-- and a transaction of that length would hold back every total (docs/decisions/0041). Hence no foreign key; chunks of
+-- an upload that broke are removed by it, or by the sweeper when its process died.
 create table billing_pages (
   org_id uuid not null,
   source_id uuid not null,
   page_no integer not null,
   sha256 text not null check (sha256 ~ '^[0-9a-f]{64}$'),
   body bytea not null,
-  primary key (org_id, source_id, page_no),
-  -- deferred: the chunks are stored while the file arrives, its row when the whole of it is known
-  foreign key (org_id, source_id) references billing_sources (org_id, id) deferrable initially deferred
+  received_at timestamptz not null default now(),
+  primary key (org_id, source_id, page_no)
 );
+create index billing_pages_by_time on billing_pages using brin (received_at);
 select protect_tenant_table('billing_pages', 'select, insert, delete');
 
 create table billing_rows (
@@ -104,10 +107,11 @@ create table billing_rows (
   foreign key (org_id, source_id) references billing_sources (org_id, id)
 );
 create index billing_rows_by_day on billing_rows (org_id, provider, day, source_id);
-select protect_tenant_table('billing_rows', 'select, insert');
+select protect_tenant_table('billing_rows', 'select, insert, delete');
 
 -- One row for each day that a source covers, also where it bills nothing: which source counts is decided on these,
--- for each (account, day, charge category, feed and report) exactly one (decisions.md 124).
+-- for each (account, day, charge category, feed and report) exactly one (decisions.md 124). They are written when all
+-- rows of a source are there, so rows without a day are of an import under way and count nowhere.
 create table billing_days (
   org_id uuid not null,
   provider text not null,

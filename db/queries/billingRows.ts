@@ -44,9 +44,13 @@ const NAMES = COLUMNS.map(([name]) => name).join(', ');
 const INSERT_ROWS = `
 insert into billing_rows (org_id, source_id, provider, row_no, ${NAMES})
 select $1::uuid, $2::uuid, $3::text, $4::bigint + ordinality, ${NAMES}
-from unnest(${COLUMNS.map(([, type], at) => `$${at + 5}::${type}[]`).join(', ')}) with ordinality as t(${NAMES}, ordinality)`;
+from unnest(${COLUMNS.map(([, type], at) => `$${at + 5}::${type}[]`).join(', ')}) with ordinality as t(${NAMES}, ordinality)
+on conflict do nothing`;
 
-/** Stores rows of one source; the first gets the number `firstRowNo`. Every row must name its account. */
+/**
+ * Stores rows of one source; the first gets the number `firstRowNo`. Every row must name its account. Rows that an
+ * attempt on its last legs has stored meanwhile are the same rows.
+ */
 export async function insertBillingRows(
   orgDb: OrgDb,
   source: { id: string; provider: Provider; firstRowNo: number },
@@ -58,6 +62,11 @@ export async function insertBillingRows(
     return quoted ? textArray(values as (string | null)[]) : plainArray(values);
   });
   await orgDb.run(INSERT_ROWS, [orgDb.orgId, source.id, source.provider, source.firstRowNo - 1, ...columns]);
+}
+
+/** Removes the rows of an import that is read anew, or of which nothing is kept. */
+export async function deleteBillingRows(orgDb: OrgDb, sourceId: string): Promise<void> {
+  await orgDb.run('delete from billing_rows where org_id = $1 and source_id = $2', [orgDb.orgId, sourceId]);
 }
 
 /** A day that a source covers in one category, with what it sums to. */

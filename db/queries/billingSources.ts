@@ -116,7 +116,7 @@ function fromSourceRow(row: SourceRow): BillingSource {
   };
 }
 
-/** Stores a chunk of a file that is still arriving; its row comes later in the same transaction. */
+/** Stores a chunk of a file that is still arriving; its row comes when the whole of it is known. */
 export async function insertBillingPage(
   orgDb: OrgDb,
   page: { sourceId: string; pageNo: number; sha256: string; body: Buffer },
@@ -305,15 +305,6 @@ export async function listKnownAccounts(orgDb: OrgDb, provider: Provider): Promi
   return rows.map((row) => row.account);
 }
 
-/** Takes an import for the running transaction; false while another transaction has it. */
-export async function holdBillingSource(orgDb: OrgDb, id: string): Promise<boolean> {
-  const rows = await orgDb.rows<{ held: boolean }>(
-    'select pg_try_advisory_xact_lock(hashtextextended($1, 4)) as held',
-    [`${orgDb.orgId}:${id}`],
-  );
-  return rows[0]?.held ?? false;
-}
-
 /** Puts an import that the engine has lost back into the queue. False when it has ended. */
 export async function requeueBillingSource(orgDb: OrgDb, id: string): Promise<boolean> {
   const changed = await orgDb.run(
@@ -321,4 +312,12 @@ export async function requeueBillingSource(orgDb: OrgDb, id: string): Promise<bo
     [orgDb.orgId, id],
   );
   return changed === 1;
+}
+
+/** Keeps whose bill it is, where the file does not say; the first decision stays. */
+export async function setBillingSourceAccount(orgDb: OrgDb, id: string, account: string): Promise<void> {
+  await orgDb.run(
+    'update billing_sources set provider_account_id = $3 where org_id = $1 and id = $2 and provider_account_id is null',
+    [orgDb.orgId, id, account],
+  );
 }

@@ -114,9 +114,9 @@ function joinList(values: readonly string[]): string | null {
   return values.length === 0 ? null : values.join(',');
 }
 
-/** A call that consumed something nobody told: neither failed nor blocked, and without usage. */
+/** A call that consumed something nobody told: without usage, and neither failed nor blocked. A stream that was cancelled is billed too. */
 export function isUnmetered(call: CallRecord): boolean {
-  return call.usage === null && call.status === 'ok';
+  return call.usage === null && (call.status === 'ok' || call.status === 'cancelled');
 }
 
 /**
@@ -304,7 +304,7 @@ const UNKNOWN: CallPrice = { computedPico: null, priceGaps: [], contextBand: 0 }
 
 /** The price of a call at its time; absent usage is no usage of zero. */
 export function priceOf(call: CallRecord, prices: PriceBook): CallPrice {
-  if (call.usage === null) return call.status === 'ok' ? UNKNOWN : FREE;
+  if (call.usage === null) return isUnmetered(call) ? UNKNOWN : FREE;
   return priceCall(prices, {
     biller: call.billedBy,
     model: call.responseModel ?? call.model,

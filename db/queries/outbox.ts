@@ -148,3 +148,14 @@ export async function pruneOutbox(database: Database, days: number): Promise<voi
     system.run('delete from outbox where dispatched_at < now() - make_interval(days => $1)', [days]),
   );
 }
+
+/** Removes chunks of uploads that broke with their process: older than `hours` and of no import. */
+export async function deleteOrphanedPages(database: Database, hours: number): Promise<number> {
+  return unscoped(database, 'broken uploads of every organization leave chunks behind', (system) =>
+    system.run(
+      `delete from billing_pages p where p.received_at < now() - make_interval(hours => $1)
+       and not exists (select from billing_sources s where s.org_id = p.org_id and s.id = p.source_id)`,
+      [hours],
+    ),
+  );
+}

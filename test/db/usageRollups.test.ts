@@ -6,7 +6,7 @@ import { OrgDb } from '../../db/orgDb.js';
 import { PriceBookHolder } from '../../db/priceBookHolder.js';
 import { insertOrganization } from '../../db/queries/organizations.js';
 import { foldUsage } from '../../db/queries/rollups.js';
-import { sweepTraces } from '../../db/queries/tellings.js';
+import { sweepTraces } from '../../db/queries/traceSweep.js';
 import { sumUsage } from '../../db/queries/usage.js';
 import { DomainError } from '../../domain/errors.js';
 import type { CallRecord } from '../../domain/events/event.js';

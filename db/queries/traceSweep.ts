@@ -1,0 +1,123 @@
+import type { CallRecord, SpanLink } from '../../domain/events/event.js';
+import { type ResolvedCall, resolveCalls } from '../../domain/events/resolveCalls.js';
+import { SpanTree } from '../../domain/events/spanTree.js';
+import { mergeTellings } from '../../domain/events/telling.js';
+import type { PriceBook } from '../../domain/pricing/priceBook.js';
+import type { Database } from '../client.js';
+import { OrgDb, unscoped } from '../orgDb.js';
+import { plainArray } from '../pgArray.js';
+import { listEventsById, type StoredEvent } from './events.js';
+import {
+  applyPair,
+  callOfStored,
+  findLive,
+  linkOf,
+  placeOf,
+  SPAN_COLUMNS,
+  type SpanRow,
+  storableOf,
+} from './storedCalls.js';
+
+/** Traces of one sweep: bounds its memory. */
+const SWEEP_TRACES_MAX = 5_000;
+
+/**
+ * Finds spans of one call that arrived in different requests, one an ancestor of the other: looks at the traces that
+ * got spans since the last sweep. Runs every few seconds; sweeping twice changes nothing. Returns the events that
+ * were superseded, and whether more traces are waiting.
+ */
+export async function sweepTraces(
+  database: Database,
+  prices: PriceBook,
+): Promise<{ superseded: number; more: boolean }> {
+  const found = await listTouchedTraces(database);
+  let superseded = 0;
+  for (const [orgId, traces] of found.byOrganization) {
+    const orgDb = new OrgDb(database, orgId);
+    superseded += await orgDb.transaction((inside) => resolveTraces(inside, traces, prices));
+  }
+  await unscoped(database, 'note how far the sweep has come', (system) =>
+    system.run('update sweep_state set swept_xid = greatest(swept_xid, $1)', [found.below]),
+  );
+  return { superseded, more: found.more };
+}
+
+async function listTouchedTraces(database: Database) {
+  return unscoped(database, 'the sweep looks for traces with new spans', async (system) => {
+    const [state] = await system.rows<{ from_xid: number; below_xid: number }>(
+      'select swept_xid as from_xid, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as below_xid from sweep_state',
+    );
+    if (!state) throw new Error('the sweep state is one row');
+    const rows = await system.rows<{ org_id: string; trace_id: string; ingest_xid: number }>(
+      `select org_id, trace_id, min(ingest_xid)::bigint as ingest_xid from call_spans
+       where ingest_xid >= $1 and ingest_xid < $2 and trace_id is not null
+       group by 1, 2 order by 3 limit ${SWEEP_TRACES_MAX + 1}`,
+      [state.from_xid, state.below_xid],
+    );
+    const more = rows.length > SWEEP_TRACES_MAX;
+    const byOrganization = new Map<string, string[]>();
+    for (const row of rows)
+      byOrganization.set(row.org_id, [...(byOrganization.get(row.org_id) ?? []), row.trace_id]);
+    const lastXid = rows[rows.length - 1]?.ingest_xid ?? state.below_xid;
+    return { byOrganization, more, below: more ? Math.max(lastXid, state.from_xid + 1) : state.below_xid };
+  });
+}
+
+async function resolveTraces(orgDb: OrgDb, traces: readonly string[], prices: PriceBook): Promise<number> {
+  const spans = await orgDb.rows<SpanRow>(
+    `select event_id, ${SPAN_COLUMNS} from call_spans
+     where org_id = $1 and trace_id in (
+       select trace_id from call_spans where org_id = $1 and trace_id = any($2::uuid[])
+       group by trace_id having count(distinct event_id) > 1)`,
+    [orgDb.orgId, plainArray(traces)],
+  );
+  if (spans.length === 0) return 0;
+  const events = await listEventsById(orgDb, [...new Set(spans.flatMap((span) => span.event_id ?? []))]);
+  const byId = new Map(events.map((event) => [event.id, event]));
+  const tellings: StoredEvent[] = [];
+  const calls: CallRecord[] = [];
+  const links: SpanLink[] = [];
+  for (const span of spans) {
+    const link = linkOf(span);
+    const event = span.event_id === null ? undefined : byId.get(span.event_id);
+    if (event) {
+      // Superseded tellings are shown too: what they stand for already must not be taken for another call.
+      tellings.push(event);
+      calls.push(callOfStored(event, link));
+    } else if (link) links.push(link);
+  }
+  const resolved = resolveCalls(calls, links);
+  const tree = new SpanTree([...links, ...calls.flatMap((call) => call.trace ?? [])]);
+  let superseded = 0;
+  for (const [index, { supersededBy }] of resolved.entries()) {
+    const loser = tellings[index];
+    if (!loser || supersededBy === null || loser.supersededBy !== null) continue;
+    const winner = tellings[supersededBy] as StoredEvent;
+    const completed = (resolved[supersededBy] as ResolvedCall).call;
+    if (winner.supersededBy === null) {
+      if (winner.id === loser.id) continue;
+      await applyPair(orgDb, placeOf(winner), placeOf(loser), storableOf(winner, completed, prices));
+    } else if (
+      !(await joinLive(orgDb, winner, { event: loser, call: calls[index] as CallRecord }, tree, prices))
+    )
+      continue;
+    superseded += 1;
+  }
+  return superseded;
+}
+
+/** Joins a telling to the call that stands, in another trace, for its relative. False when that is the telling itself. */
+async function joinLive(
+  orgDb: OrgDb,
+  relative: StoredEvent,
+  loser: { event: StoredEvent; call: CallRecord },
+  tree: SpanTree,
+  prices: PriceBook,
+): Promise<boolean> {
+  const live = await findLive(orgDb, relative.id);
+  if (!live || live.id === loser.event.id) return false;
+  const { winner, call } = mergeTellings(callOfStored(live, null), loser.call, tree);
+  const [kept, left] = winner === 'live' ? [live, loser.event] : [loser.event, live];
+  await applyPair(orgDb, placeOf(kept), placeOf(left), storableOf(kept, call, prices));
+  return true;
+}
