@@ -28,7 +28,8 @@ const CRC_TABLE = Uint32Array.from({ length: 256 }, (_, byte) => {
 /** CRC-32 (IEEE 802.3) of an ASCII text. */
 export function crc32(text: string): number {
   let crc = 0xffffffff;
-  for (let i = 0; i < text.length; i += 1) crc = (crc >>> 8) ^ (CRC_TABLE[(crc ^ text.charCodeAt(i)) & 0xff] ?? 0);
+  for (let i = 0; i < text.length; i += 1)
+    crc = (crc >>> 8) ^ (CRC_TABLE[(crc ^ text.charCodeAt(i)) & 0xff] ?? 0);
   return (crc ^ 0xffffffff) >>> 0;
 }
 

@@ -17,7 +17,14 @@ export const SCOPES = [
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
-const READS: readonly Scope[] = ['events:read', 'payloads:read', 'usage:read', 'billing:read', 'pricing:read', 'reconciliation:read'];
+const READS: readonly Scope[] = [
+  'events:read',
+  'payloads:read',
+  'usage:read',
+  'billing:read',
+  'pricing:read',
+  'reconciliation:read',
+];
 
 /** The most that each role can hold. `billing:write` is the admin's alone. */
 export const ROLE_SCOPES: Record<Role, ReadonlySet<Scope>> = {
