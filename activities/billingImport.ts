@@ -2,18 +2,24 @@ import { createHash } from 'node:crypto';
 import { CancelledFailure, Context } from '@temporalio/activity';
 import type { BillingFileSummary } from '../adapters/billing/file.js';
 import { OrgDb } from '../db/orgDb.js';
-import { type BillingDay, insertBillingDays, insertBillingRows } from '../db/queries/billingRows.js';
+import {
+  type BillingDay,
+  deleteBillingRows,
+  insertBillingDays,
+  insertBillingRows,
+} from '../db/queries/billingRows.js';
 import {
   type BillingSource,
+  type BillingSourceResult,
   deleteBillingPages,
   failBillingSource,
   findBillingPage,
   findBillingSource,
   finishBillingSource,
-  holdBillingSource,
   listKnownAccounts,
   markBillingSourceRunning,
   recordBillingProgress,
+  setBillingSourceAccount,
 } from '../db/queries/billingSources.js';
 import { resolveAccount } from '../domain/billing/account.js';
 import { type BilledRow, CHARGE_CATEGORIES } from '../domain/billing/billedRow.js';
@@ -39,9 +45,9 @@ const PROGRESS_BYTES = 16_777_216;
 /** The effects of reading a bill. */
 export function createBillingImportActivities(deps: ActivityDeps) {
   return {
-    /** Reads a stored file into rows: all of it in one transaction, or nothing. */
+    /** Reads a stored file into rows: all of it counts, or nothing. */
     readBillingImport: ({ orgId, importId }: ImportRef): Promise<void> =>
-      // Rows, days and the import's end commit together; a repeat finds the end and does nothing.
+      // A repeat stores the same rows anew; the days by which they count commit with the import's end, once.
       withFailures(() => withHeartbeat(() => readImport(deps, new OrgDb(deps.database, orgId), importId))),
 
     endBillingImportFailed: ({ orgId, importId, message }: ImportRef & { message: string }): Promise<void> =>
@@ -58,14 +64,10 @@ async function readImport(deps: ActivityDeps, orgDb: OrgDb, importId: string): P
   if (RUN_TERMINAL_STATUSES.has(source.status)) return;
   await markBillingSourceRunning(orgDb, importId);
   try {
-    await orgDb.transaction(async (inside) => {
-      // A former attempt that lost touch with the engine may still be at it: let it finish or fail first.
-      if (!(await holdBillingSource(inside, importId))) {
-        throw new DomainError('service_unavailable', 'another attempt is reading this file');
-      }
-      const current = await findBillingSource(inside, importId);
-      if (current && !RUN_TERMINAL_STATUSES.has(current.status)) await readInto(deps, orgDb, inside, current);
-    });
+    // The first reading finds every fault before anything is stored, and the buckets that are told again.
+    const survey = await surveyFile(deps, orgDb, source);
+    const accounts = new Accounts(source, await settleAccount(orgDb, source, survey));
+    await storeRows(deps, orgDb, source, survey.superseded, accounts);
   } catch (error) {
     if (
       !(error instanceof DomainError) ||
@@ -83,44 +85,43 @@ async function discard(
   error: { code: string; message: string },
 ): Promise<void> {
   await orgDb.transaction(async (inside) => {
-    if (await failBillingSource(inside, importId, error)) await deleteBillingPages(inside, importId);
+    if (!(await failBillingSource(inside, importId, error))) return;
+    await deleteBillingRows(inside, importId);
+    await deleteBillingPages(inside, importId);
   });
 }
 
-/** Reads the file; once more where it restates buckets, then without the tellings that were replaced. */
-async function readInto(
+async function surveyFile(
   deps: ActivityDeps,
-  outside: OrgDb,
-  inside: OrgDb,
+  orgDb: OrgDb,
   source: BillingSource,
-): Promise<void> {
-  const first = await surveyRestatements(deps, outside, inside, source);
-  await storeRows(deps, outside, inside, source, first);
-}
-
-/** Which tellings a later page replaces. Formats without buckets restate nothing and are read once. */
-async function surveyRestatements(
-  deps: ActivityDeps,
-  outside: OrgDb,
-  inside: OrgDb,
-  source: BillingSource,
-): Promise<ReadonlySet<number>> {
-  if (source.declaredFormat === 'plain_csv') return new Set();
-  const reader = openReader(deps, outside, inside, source, new Set());
+): Promise<BillingFileSummary> {
+  const reader = openReader(deps, orgDb, source, new Set());
   for (;;) {
     const next = await reader.next();
-    if (next.done) return next.value.superseded;
+    if (next.done) return next.value;
   }
 }
 
-function openReader(
-  deps: ActivityDeps,
-  outside: OrgDb,
-  inside: OrgDb,
+/**
+ * The account of rows that name none: decided once and kept with the import, so that a later attempt, which may know
+ * more accounts, decides the same. Null where every row names its own. Error account_required.
+ */
+async function settleAccount(
+  orgDb: OrgDb,
   source: BillingSource,
-  skip: ReadonlySet<number>,
-) {
-  return deps.readBillingFile(readPages(outside, inside, source), {
+  survey: BillingFileSummary,
+): Promise<string | null> {
+  if (source.declaredAccount !== null) return source.declaredAccount;
+  if (survey.covered.every((day) => day.account !== null)) return null;
+  if (source.accountId !== null) return source.accountId;
+  const account = resolveAccount(null, null, await listKnownAccounts(orgDb, source.provider));
+  await setBillingSourceAccount(orgDb, source.id, account);
+  return account;
+}
+
+function openReader(deps: ActivityDeps, orgDb: OrgDb, source: BillingSource, skip: ReadonlySet<number>) {
+  return deps.readBillingFile(readPages(orgDb, source), {
     provider: source.provider,
     format: source.declaredFormat ?? undefined,
     fxRate: source.declaredFxRate === null ? undefined : parseFxRate(source.declaredFxRate),
@@ -128,14 +129,14 @@ function openReader(
   });
 }
 
-/** The stored chunks in order, each checked against its sha256; notes progress outside of the transaction. */
-async function* readPages(outside: OrgDb, inside: OrgDb, source: BillingSource): AsyncGenerator<Buffer> {
+/** The stored chunks in order, each checked against its sha256; notes progress on the way. */
+async function* readPages(orgDb: OrgDb, source: BillingSource): AsyncGenerator<Buffer> {
   const context = Context.current();
   let done = 0;
   let noted = 0;
   for (let pageNo = 0; done < source.sizeBytes; pageNo += 1) {
     if (context.cancellationSignal.aborted) throw new CancelledFailure('the import was cancelled');
-    const page = await findBillingPage(inside, source.id, pageNo);
+    const page = await findBillingPage(orgDb, source.id, pageNo);
     if (!page || createHash('sha256').update(page.body).digest('hex') !== page.sha256) {
       throw new Error(`chunk ${pageNo} of import ${source.id} is missing or damaged`);
     }
@@ -143,25 +144,29 @@ async function* readPages(outside: OrgDb, inside: OrgDb, source: BillingSource):
     done += page.body.length;
     if (done - noted < PROGRESS_BYTES) continue;
     noted = done;
-    await recordBillingProgress(outside, source.id, done);
+    await recordBillingProgress(orgDb, source.id, done);
   }
 }
 
+/**
+ * Stores the rows in short transactions; they count nowhere until the days are written, which ends the import in one.
+ * A former attempt's rows go first, so that what counts was read by one version of the code.
+ */
 async function storeRows(
   deps: ActivityDeps,
-  outside: OrgDb,
-  inside: OrgDb,
+  orgDb: OrgDb,
   source: BillingSource,
   skip: ReadonlySet<number>,
+  accounts: Accounts,
 ): Promise<void> {
-  const accounts = new Accounts(source, await listKnownAccounts(inside, source.provider));
+  await deleteBillingRows(orgDb, source.id);
   const days = new Days();
-  const reader = openReader(deps, outside, inside, source, skip);
+  const reader = openReader(deps, orgDb, source, skip);
   let stored = 0;
   let batch: BilledRow[] = [];
   const flush = async () => {
     await insertBillingRows(
-      inside,
+      orgDb,
       { id: source.id, provider: source.provider, firstRowNo: stored + 1 },
       batch,
     );
@@ -178,11 +183,11 @@ async function storeRows(
     }
   }
   await flush();
-  await finish(inside, source, next.value, accounts, days, { rowCount: stored, restatedBuckets: skip.size });
+  await finish(orgDb, source, next.value, accounts, days, { rowCount: stored, restatedBuckets: skip.size });
 }
 
 async function finish(
-  inside: OrgDb,
+  orgDb: OrgDb,
   source: BillingSource,
   summary: BillingFileSummary,
   accounts: Accounts,
@@ -191,13 +196,8 @@ async function finish(
 ): Promise<void> {
   const facts = factsOfFormat(summary.format);
   const covered = days.covering(summary, accounts, facts.coversAllCategories);
-  await insertBillingDays(
-    inside,
-    { id: source.id, provider: source.provider, rank: facts.rank, fetchedAtMicros: source.fetchedAtMicros },
-    covered,
-  );
   const dates = covered.map((day) => day.day).sort();
-  await finishBillingSource(inside, source.id, {
+  const result: BillingSourceResult = {
     format: summary.format,
     sourceRank: facts.rank,
     accountId: accounts.only,
@@ -211,33 +211,42 @@ async function finish(
       amount_usd: decimalFromPico(amountPico),
     })),
     restatedBuckets: counts.restatedBuckets,
+  };
+  await orgDb.transaction(async (inside) => {
+    // Another attempt may have ended it meanwhile: then its days are there.
+    if (!(await finishBillingSource(inside, source.id, result))) return;
+    await insertBillingDays(
+      inside,
+      { id: source.id, provider: source.provider, rank: facts.rank, fetchedAtMicros: source.fetchedAtMicros },
+      covered,
+    );
   });
 }
 
-/** Whose rows these are: the rule for bills that name no account is applied once for each account named. */
+/** Whose rows these are: as declared, else as each row says, else the account that was settled for those that do not. */
 class Accounts {
-  readonly #source: BillingSource;
-  readonly #known: readonly string[];
-  readonly #resolved = new Map<string | null, string>();
+  readonly #declared: string | null;
+  readonly #settled: string | null;
+  readonly #names = new Set<string>();
 
-  constructor(source: BillingSource, known: readonly string[]) {
-    this.#source = source;
-    this.#known = known;
+  constructor(source: BillingSource, settled: string | null) {
+    this.#declared = source.declaredAccount;
+    this.#settled = settled;
   }
 
-  /** Error account_required. */
+  /** Error account_required when nothing names one. */
   of(fromContent: string | null): string {
-    const resolved =
-      this.#resolved.get(fromContent) ??
-      resolveAccount(this.#source.declaredAccount, fromContent, this.#known);
-    this.#resolved.set(fromContent, resolved);
-    return resolved;
+    const name = this.#declared ?? fromContent ?? this.#settled;
+    if (name === null)
+      throw new DomainError('account_required', 'some rows name no account; say whose bill it is');
+    this.#names.add(name);
+    return name;
   }
 
   /** The one account of the file; null where it has several. */
   get only(): string | null {
-    const names = new Set(this.#resolved.values());
-    return names.size === 1 ? ([...names][0] ?? null) : null;
+    const [name, more] = this.#names;
+    return more === undefined ? (name ?? null) : null;
   }
 }
 

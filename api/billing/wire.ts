@@ -20,12 +20,10 @@ export const IMPORTS_PATH = '/api/v1/billing-imports';
 /** The form of an upload, for the documents; the handler reads it as it streams. */
 export const importForm = z
   .strictObject({
-    file: z
-      .string()
-      .meta({
-        format: 'binary',
-        description: 'The bill: saved cost and usage pages as JSON, or the plain CSV',
-      }),
+    file: z.string().meta({
+      format: 'binary',
+      description: 'The bill: saved cost and usage pages as JSON, or the plain CSV',
+    }),
     provider: z.enum(PROVIDERS),
     format: z.enum(BILLING_FORMATS).optional().meta({ description: 'Told from the content when absent' }),
     account: z.string().optional().meta({ description: 'Whose bill it is, where the file does not say' }),

@@ -220,24 +220,17 @@ export const gapSchema = z
     flagged_gap: z.boolean(),
     provisional: z.boolean(),
     confidence: z.enum(GRADES),
-    visibility: z
-      .string()
-      .meta({
-        description:
-          'What the bill lets one see: V0 amount only … V3 quantity and amount with all dimensions',
-      }),
+    visibility: z.string().meta({
+      description: 'What the bill lets one see: V0 amount only … V3 quantity and amount with all dimensions',
+    }),
     provider_account_id: z
       .string()
       .meta({ description: 'Empty where calls of unknown account are compared with the sum over all' }),
     reason: z.enum(BUCKET_REASONS).nullable(),
     unobserved_minutes: z.int().nullable(),
-    gap_parts: z
-      .strictObject({ rate_usd: usd, volume_usd: usd, own_pricing_usd: usd })
-      .nullable()
-      .meta({
-        description:
-          'provider_cost_usd − our_cost_usd, split exactly; null where the bill gives no quantities',
-      }),
+    gap_parts: z.strictObject({ rate_usd: usd, volume_usd: usd, own_pricing_usd: usd }).nullable().meta({
+      description: 'provider_cost_usd − our_cost_usd, split exactly; null where the bill gives no quantities',
+    }),
     run_id: z.string(),
   })
   .meta({ id: 'GapBucket' });

@@ -5,6 +5,9 @@ import { expectedOfMeter } from './classLines.js';
 import { type DayRates, isTokenClass } from './dayRates.js';
 import type { Meter } from './meters.js';
 
+/** No price rule changes a rate by less than one part in this many; what lies below is noise of the bill's making. */
+const RATE_DEVIATION_PARTS = 2_000n;
+
 /**
  * Meters that the bill alone shows at another than the list rate: amount against quantity × list, beyond what the
  * rows' rounding explains. A rate that no source gives accuses nobody, an amount of zero is a free allowance, and
@@ -40,6 +43,7 @@ function mismatchOf(
   const excess: Pico = meter.amountPico - expectedPico;
   // One more pico-dollar for our own rounding of quantity × rate.
   if (absPico(excess) <= meter.roundingPico + 1n) return undefined;
+  if (absPico(excess) * RATE_DEVIATION_PARTS < expectedPico) return undefined;
   const mayBeBatch = meter.split === 'bill' && meter.isBatch === null;
   if (mayBeBatch && excess < 0n) return undefined;
   return {
