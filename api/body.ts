@@ -74,7 +74,10 @@ function tooLarge(maxBytes: number): DomainError {
   );
 }
 
-/** Reads a stream into one buffer. On excess it stops listening and leaves the rest to the server, which drains it. */
+/**
+ * Reads a stream into one buffer. On excess the rest is read and dropped, so that the client gets to read the answer
+ * and its connection serves the next request.
+ */
 function collect(stream: Readable, maxBytes: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
@@ -93,7 +96,7 @@ function collect(stream: Readable, maxBytes: number): Promise<Buffer> {
         return;
       }
       finish(() => {
-        stream.pause();
+        stream.resume();
         reject(tooLarge(maxBytes));
       });
     };

@@ -9,6 +9,7 @@ import { PriceBookHolder } from '../db/priceBookHolder.js';
 import { MICROS_PER_DAY, microsFromDate, microsOfDay } from '../domain/period.js';
 import { createMetrics } from '../platform/metrics.js';
 import { HTTP_LIMITS, TRUEUP_VERSION } from '../platform/serverLimits.js';
+import { closeHttpServer } from '../platform/shutdown.js';
 
 export interface ApiServerOptions extends Pick<ApiDeps, 'kickDispatcher' | 'engineStatus'> {
   database: Database;
@@ -51,10 +52,7 @@ export async function createApiServer(
   const server = createServer(HTTP_LIMITS, app.callback());
   server.headersTimeout = HTTP_LIMITS.headersTimeout;
   const close = async () => {
-    await new Promise<void>((resolve) => {
-      server.close(() => resolve());
-      server.closeIdleConnections();
-    });
+    if (server.listening) await closeHttpServer(server);
     await prices.settle();
   };
   return { server, close };

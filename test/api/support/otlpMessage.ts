@@ -27,3 +27,22 @@ function withIdBytes(value: unknown): unknown {
 export function decodeTraceAnswer(bytes: Uint8Array): unknown {
   return ANSWER.toObject(ANSWER.decode(bytes), { longs: String });
 }
+
+/** A field of wire type 2: its tag, its length, its bytes. */
+function field(number: number, ...parts: Buffer[]): Buffer {
+  const bytes = Buffer.concat(parts);
+  const length: number[] = [];
+  for (let rest = bytes.length; ; rest >>>= 7) {
+    length.push(rest > 0x7f ? (rest & 0x7f) | 0x80 : rest);
+    if (rest <= 0x7f) break;
+  }
+  return Buffer.concat([Buffer.from([number * 8 + 2, ...length]), bytes]);
+}
+
+/** A request with one span, whose attribute is a list in a list, `levels` deep: beyond what encoders write. */
+export function encodeNestedValue(levels: number): Buffer {
+  let value = field(1, Buffer.from('x'));
+  for (let level = 0; level < levels; level += 1) value = field(5, field(1, value));
+  const attribute = field(9, field(1, Buffer.from('deep')), field(2, value));
+  return field(1, field(2, field(2, attribute)));
+}

@@ -49,6 +49,7 @@ function readAnswer(response: IncomingMessage): Promise<RawAnswer> {
     const chunks: Buffer[] = [];
     response.on('data', (chunk: Buffer) => chunks.push(chunk));
     response.on('error', () => undefined);
+    response.on('end', () => response.socket.destroy());
     response.on('close', () => {
       const bytes = Buffer.concat(chunks);
       const isJson = /[/+]json$/.test((response.headers['content-type'] ?? '').split(';')[0] ?? '');
