@@ -187,4 +187,24 @@ describe('the sweeper', () => {
     expect((await api.get(working.status_url, atWork.adminKey)).body.status).toBe('queued');
     await engine.close();
   });
+
+  it('removes chunks of uploads that died with their process, and no others', async () => {
+    const { orgId } = await api.addOrganization();
+    const page = (id: string, age: string) =>
+      api.database.superuser.query(
+        `insert into billing_pages (org_id, source_id, page_no, sha256, body, received_at) values ($1, $2, 0, repeat('0', 64), 'x', now() - $3::interval)`,
+        [orgId, id, age],
+      );
+    const [dead, young] = ['00000000-0000-7000-8000-000000000001', '00000000-0000-7000-8000-000000000002'];
+    await page(dead, '3 hours');
+    await page(young, '1 hour');
+    const engine = await startTestEngine(api.database.database);
+    await engine.sweeper.sweep();
+    await engine.close();
+    const { rows } = await api.database.superuser.query(
+      'select source_id from billing_pages where org_id = $1',
+      [orgId],
+    );
+    expect(rows).toEqual([{ source_id: young }]);
+  });
 });

@@ -1,4 +1,3 @@
-import { type ChildProcess, spawn } from 'node:child_process';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ApplicationFailure } from '@temporalio/common';
@@ -11,7 +10,7 @@ import { importBill, pollToEnd, runGaps } from '../support/bills.js';
 import { startTestEngine, type TestEngine, until, workflowBundle } from '../support/engine.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
-import type { WorkerProcessSettings } from '../support/workerProcess.js';
+import { killHard, spawnWorker } from '../support/workerSpawn.js';
 
 const DAYS = 8;
 const UNITS = 2 * DAYS;
@@ -72,30 +71,15 @@ const doneUnits = async (organization: TestOrganization) => {
   return rows[0].count as number;
 };
 
-async function spawnWorker(overrides: Partial<WorkerProcessSettings> = {}): Promise<ChildProcess> {
-  const settings: WorkerProcessSettings = {
+const aVictim = () =>
+  spawnWorker({
     databaseUrl: api.database.url,
     address: inject('temporalAddress'),
     namespace: TEST_NAMESPACE,
     taskQueue: engine.taskQueue,
     bundlePath,
     unitMs: 400,
-    ...overrides,
-  };
-  const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', join(import.meta.dirname, '../support/workerProcess.ts')],
-    {
-      env: { ...process.env, TEST_WORKER: JSON.stringify(settings) },
-      stdio: ['ignore', 'pipe', 'inherit'],
-    },
-  );
-  await new Promise<void>((resolve, reject) => {
-    child.once('exit', (code) => reject(new Error(`the worker ended with ${code} before it was ready`)));
-    child.stdout?.on('data', (data: Buffer) => data.toString().includes('ready') && resolve());
   });
-  return child;
-}
 
 describe('a run', () => {
   it('shows nothing until all of it is matched, then all at once', async () => {
@@ -213,15 +197,14 @@ describe('exactly once', () => {
     const before = await doneUnits(organization);
     const run = await start(organization, '?period=90d');
     for (let round = 0; round < 2; round += 1) {
-      const victim = await spawnWorker();
+      const victim = await aVictim();
       const reached = before + 1 + round * 4;
       await until(
         'units of the killed worker',
         () => doneUnits(organization),
         (count) => count >= reached,
       );
-      victim.removeAllListeners('exit');
-      victim.kill('SIGKILL');
+      await killHard(victim);
     }
     expect(await doneUnits(organization)).toBeLessThan(before + UNITS);
     const other = await engine.startWorker();
