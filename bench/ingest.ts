@@ -6,7 +6,7 @@ import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { readBackendCpu } from './support/backendCpu.js';
-import { measureCeiling, type RowPattern, readRowPattern } from './support/ceiling.js';
+import { type Ceiling, measureCeiling, type RowPattern, readRowPattern } from './support/ceiling.js';
 import { checkTotals, countEvents } from './support/checkTotals.js';
 import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
 import { readFlags } from './support/flags.js';
@@ -90,8 +90,8 @@ async function measureProduct(
 }
 
 /** Ceiling and product in turn, so that a busy minute of the machine falls on both. */
-async function runRounds(bench: Bench): Promise<{ ceilings: number[]; measured: Map<number, Measured[]> }> {
-  const ceilings: number[] = [];
+async function runRounds(bench: Bench): Promise<{ ceilings: Ceiling[]; measured: Map<number, Measured[]> }> {
+  const ceilings: Ceiling[] = [];
   const measured = new Map<number, Measured[]>(spansPerRequest().map((spans) => [spans, []]));
   for (let round = 0; round < flags.rounds; round += 1) {
     const seed = flags.seed + round * 10;
@@ -104,12 +104,12 @@ async function runRounds(bench: Bench): Promise<{ ceilings: number[]; measured: 
       seed,
     );
     ceilings.push(ceiling);
-    process.stdout.write(`round ${round + 1}: ceiling ${formatCount(ceiling)}/s`);
+    process.stdout.write(`round ${round + 1}: ceiling ${formatCount(ceiling.rowsPerSecond)}/s`);
     for (const [spans, runs] of measured) {
       const run = await measureProduct(bench, spans, flags.seconds, seed + spans);
       runs.push(run);
       process.stdout.write(
-        `, ${spans} spans ${formatCount(run.rate)}/s (${(run.rate / ceiling).toFixed(2)})`,
+        `, ${spans} spans ${formatCount(run.rate)}/s (${(run.rate / ceiling.rowsPerSecond).toFixed(2)})`,
       );
     }
     process.stdout.write('\n');
@@ -117,14 +117,15 @@ async function runRounds(bench: Bench): Promise<{ ceilings: number[]; measured: 
   return { ceilings, measured };
 }
 
-function report(ceilings: readonly number[], measured: ReadonlyMap<number, Measured[]>): boolean {
+function report(ceilings: readonly Ceiling[], measured: ReadonlyMap<number, Measured[]>): boolean {
   let isGood = true;
   process.stdout.write(
-    `ceiling: ${formatCount(median(ceilings))} rows/s (INSERT … unnest … ON CONFLICT, 1,000 rows a batch, 4 connections)\n`,
+    `ceiling: ${formatCount(median(ceilings.map((ceiling) => ceiling.rowsPerSecond)))} rows/s (INSERT … unnest … ON CONFLICT, ` +
+      `1,000 rows a batch, 4 connections), CPU µs/row ${Math.round(median(ceilings.map((ceiling) => ceiling.cpuMicros)))}\n`,
   );
   for (const [spans, runs] of measured) {
     const target = TARGETS.get(spans) ?? 0;
-    const ratio = median(runs.map((run, round) => run.rate / (ceilings[round] as number)));
+    const ratio = median(runs.map((run, round) => run.rate / (ceilings[round] as Ceiling).rowsPerSecond));
     const refused = runs.reduce((sum, run) => sum + run.refused, 0);
     if (ratio < target || refused > 0) isGood = false;
     process.stdout.write(
@@ -141,14 +142,12 @@ function report(ceilings: readonly number[], measured: ReadonlyMap<number, Measu
 function whereTheTimeWent(runs: readonly Measured[]): string {
   const events = runs.reduce((sum, run) => sum + run.accepted, 0);
   const names = new Set(runs.flatMap((run) => [...run.cpuSecondsOf.keys()]));
-  return [...names]
-    .map((name) => {
-      const seconds = runs.reduce((sum, run) => sum + (run.cpuSecondsOf.get(name) ?? 0), 0);
-      return { name, micros: Math.round((seconds / events) * 1e6) };
-    })
-    .filter(({ micros }) => micros > 0)
-    .map(({ name, micros }) => `${name} ${micros}`)
-    .join(', ');
+  const shares = [...names].map((name) => {
+    const seconds = runs.reduce((sum, run) => sum + (run.cpuSecondsOf.get(name) ?? 0), 0);
+    return { name, micros: Math.round((seconds / events) * 1e6) };
+  });
+  const shown = shares.filter(({ micros }) => micros > 0).map(({ name, micros }) => `${name} ${micros}`);
+  return `${shares.reduce((sum, { micros }) => sum + micros, 0)} (${shown.join(', ')})`;
 }
 
 function reportMemory(rssBytes: readonly number[]): void {

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { readBackendCpu } from './backendCpu.js';
 import { Random } from './random.js';
 
 /**
@@ -11,6 +12,7 @@ const BATCH_ROWS = 1_000;
 const CONNECTIONS = 4;
 const MICROS_APART = 25;
 const CALLS_A_SESSION = 10;
+const APPLICATION = 'trueup-bench-ceiling';
 
 interface Column {
   name: string;
@@ -55,16 +57,25 @@ export async function readRowPattern(url: string, rowsMax: number): Promise<RowP
   }
 }
 
-/** Rows a second that the ceiling's table takes, over `seconds`. */
+export interface Ceiling {
+  rowsPerSecond: number;
+  /** Of this process and its backends together, for one row; NaN where the system does not tell. */
+  cpuMicros: number;
+}
+
+/** What the ceiling's table takes, over `seconds`. */
 export async function measureCeiling(
   url: string,
   pattern: RowPattern,
   orgIds: readonly string[],
   seconds: number,
   seed: number,
-): Promise<number> {
+): Promise<Ceiling> {
   const statement = { name: 'ceiling', text: insertSql(pattern.columns) };
-  const clients = Array.from({ length: CONNECTIONS }, () => new pg.Client({ connectionString: url }));
+  const clients = Array.from(
+    { length: CONNECTIONS },
+    () => new pg.Client({ connectionString: url, application_name: APPLICATION }),
+  );
   await Promise.all(clients.map((client) => client.connect()));
   const batches = new BatchSource(pattern, seed);
   // A statement is planned anew for its first five runs: they do not count.
@@ -72,6 +83,12 @@ export async function measureCeiling(
     for (let run = 0; run < 6; run += 1)
       await client.query({ ...statement, values: [orgIds[0], ...batches.next(10)] });
   }
+  const cpuSeconds = async () => {
+    const { user, system } = process.cpuUsage();
+    const backends = await readBackendCpu(url);
+    return (user + system) / 1e6 + (backends.get(APPLICATION) ?? Number.NaN);
+  };
+  const cpuBefore = await cpuSeconds();
   let stored = 0;
   const started = performance.now();
   const deadline = started + seconds * 1000;
@@ -85,9 +102,10 @@ export async function measureCeiling(
       }
     }),
   );
-  const rate = stored / ((performance.now() - started) / 1000);
+  const elapsed = (performance.now() - started) / 1000;
+  const cpuMicros = (((await cpuSeconds()) - cpuBefore) / stored) * 1e6;
   await Promise.all(clients.map((client) => client.end()));
-  return rate;
+  return { rowsPerSecond: stored / elapsed, cpuMicros };
 }
 
 function insertSql(columns: readonly Column[]): string {
