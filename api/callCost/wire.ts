@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { StoredEvent } from '../../db/queries/events.js';
+import type { StoredEvent } from '../../db/queries/storedEvents.js';
 import { publicId } from '../../domain/ids.js';
 import { decimalFromPico, decimalFromScaled, type Pico, usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';

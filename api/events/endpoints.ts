@@ -1,5 +1,6 @@
 import { Readable } from 'node:stream';
-import { getEvent, listEvents, readSnapshotTime, streamEventTexts } from '../../db/queries/events.js';
+import { readSnapshotTime, streamEventTexts } from '../../db/queries/eventExport.js';
+import { getEvent, listEvents } from '../../db/queries/events.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
 import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EVENT_COLUMNS, type StoredEvent } from '../../db/queries/events.js';
+import { EVENT_COLUMNS, type StoredEvent } from '../../db/queries/storedEvents.js';
 import type { Json } from '../../domain/events/event.js';
 import { publicId } from '../../domain/ids.js';
 import { usdNumberFromPico } from '../../domain/money.js';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { StoredEvent } from '../../db/queries/events.js';
+import type { StoredEvent } from '../../db/queries/storedEvents.js';
 import type { UsageGroup, UsageMeasures } from '../../db/queries/usage.js';
 import { publicId } from '../../domain/ids.js';
 import { usdNumberFromPico } from '../../domain/money.js';

@@ -3,9 +3,10 @@ import { isoFromMicros } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Biller, Provider } from '../../domain/providers.js';
 import type { OrgDb } from '../orgDb.js';
-import { listEventsById, type StoredEvent } from './events.js';
+import { listEventsById } from './events.js';
 import { priceOf, type StorableEvent, spanOfText } from './ingest.js';
 import { completeEvent, supersedeEvent } from './revisions.js';
+import type { StoredEvent } from './storedEvents.js';
 
 /** A span as call_spans keeps it. */
 export interface SpanRow {

@@ -4,7 +4,6 @@ import { SpanTree } from '../../domain/events/spanTree.js';
 import { mergeTellings } from '../../domain/events/telling.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { OrgDb } from '../orgDb.js';
-import type { StoredEvent } from './events.js';
 import { hasClaim, priceOf, type StorableEvent, type StoreResult, spanNumber } from './ingest.js';
 import {
   applyPair,
@@ -17,6 +16,7 @@ import {
   type SpanRow,
   storableOf,
 } from './storedCalls.js';
+import type { StoredEvent } from './storedEvents.js';
 
 /**
  * Decides, for the events of a batch whose claim another event holds, which of the two is the call: the same

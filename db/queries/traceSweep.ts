@@ -6,7 +6,7 @@ import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Database } from '../client.js';
 import { OrgDb, unscoped } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
-import { listEventsById, type StoredEvent } from './events.js';
+import { listEventsById } from './events.js';
 import {
   applyPair,
   callOfStored,
@@ -17,6 +17,7 @@ import {
   type SpanRow,
   storableOf,
 } from './storedCalls.js';
+import type { StoredEvent } from './storedEvents.js';
 
 /** Traces of one sweep: bounds its memory. */
 const SWEEP_TRACES_MAX = 5_000;
