@@ -102,15 +102,19 @@ export async function getEvent(orgDb: OrgDb, id: string, includePayload: boolean
   return fromEventRow(row, includePayload);
 }
 
-/** Events by uuid, superseded ones too, in no order; ids that are not there are passed over. */
-export async function listEventsById(orgDb: OrgDb, ids: readonly string[]): Promise<StoredEvent[]> {
+/**
+ * Events by uuid, superseded ones too, oldest first; ids that are not there are passed over. The rows are locked: what
+ * is decided on them holds until the transaction ends, and another one that decides on them waits and reads them anew.
+ */
+export async function lockEventsById(orgDb: OrgDb, ids: readonly string[]): Promise<StoredEvent[]> {
   const timed = ids.flatMap((id) => {
     const micros = findMicrosOfUuid(id);
     return micros === undefined ? [] : [{ id, at: isoFromMicros(micros) }];
   });
   const rows = await orgDb.rows<EventRow>(
     `select ${SELECT_EVENT} from events e
-     where e.org_id = $1 and (e.timestamp, e.id) in (select * from unnest($2::timestamptz[], $3::uuid[]))`,
+     where e.org_id = $1 and (e.timestamp, e.id) in (select * from unnest($2::timestamptz[], $3::uuid[]))
+     order by e.timestamp, e.id for update of e`,
     [orgDb.orgId, textArray(timed.map(({ at }) => at)), plainArray(timed.map(({ id }) => id))],
   );
   return rows.map((row) => fromEventRow(row, false));

@@ -3,7 +3,7 @@ import { isoFromMicros } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Biller, Provider } from '../../domain/providers.js';
 import type { OrgDb } from '../orgDb.js';
-import { listEventsById } from './events.js';
+import { lockEventsById } from './events.js';
 import { priceOf, type StorableEvent, spanOfText } from './ingest.js';
 import { completeEvent, supersedeEvent } from './revisions.js';
 import type { StoredEvent } from './storedEvents.js';
@@ -122,11 +122,14 @@ export function storableOf(event: StoredEvent, call: CallRecord, prices: PriceBo
 /** Tellings that stood for one another in turn; more would be a circle. */
 const SUCCESSIONS_MAX = 16;
 
-/** The event that stands for this one in the end; undefined when there is none. */
-export async function findLive(orgDb: OrgDb, id: string): Promise<StoredEvent | undefined> {
+/**
+ * The event that stands for this one in the end, locked, so that of two tellings that meet it at the same time the
+ * second sees what the first made of it; undefined when there is none.
+ */
+export async function lockLive(orgDb: OrgDb, id: string): Promise<StoredEvent | undefined> {
   let current: string = id;
   for (let step = 0; step < SUCCESSIONS_MAX; step += 1) {
-    const [event] = await listEventsById(orgDb, [current]);
+    const [event] = await lockEventsById(orgDb, [current]);
     if (!event || event.supersededBy === null) return event;
     current = event.supersededBy;
   }

@@ -1,15 +1,17 @@
 import { identityBiller } from '../../domain/events/biller.js';
+import { completeTelling } from '../../domain/events/completeTelling.js';
 import type { SpanLink } from '../../domain/events/event.js';
 import { SpanTree } from '../../domain/events/spanTree.js';
 import { mergeTellings } from '../../domain/events/telling.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { OrgDb } from '../orgDb.js';
 import { hasClaim, priceOf, type StorableEvent, type StoreResult, spanNumber } from './ingest.js';
+import { completeEvent } from './revisions.js';
 import {
   applyPair,
   callOfStored,
-  findLive,
   linkOf,
+  lockLive,
   placeOf,
   placeOfNew,
   SPAN_COLUMNS,
@@ -34,9 +36,31 @@ export async function settleTellings(
   for (const event of contested) {
     await claimSpan(orgDb, event);
     if (event.supersededBy !== null) continue;
-    const holder = await findHolder(orgDb, event);
+    const holder = await lockHolder(orgDb, event);
     if (holder && holder.event.id !== event.id) await settlePair(orgDb, holder, event, prices);
   }
+  for (const event of events) {
+    const { supersededBy } = event;
+    if (supersededBy === null || !result.stored.has(event.id) || result.stored.has(supersededBy)) continue;
+    await completeStored(orgDb, supersededBy, event, prices);
+  }
+}
+
+/**
+ * A telling whose winner came again in this batch but was stored before: what the telling adds reached only the
+ * winner's repeat, which is not stored, so the event that stands for the call is completed by it.
+ */
+async function completeStored(
+  orgDb: OrgDb,
+  winnerId: string,
+  event: StorableEvent,
+  prices: PriceBook,
+): Promise<void> {
+  const live = await lockLive(orgDb, winnerId);
+  if (!live) return;
+  const tree = new SpanTree(event.call.trace === null ? [] : [event.call.trace]);
+  const call = completeTelling(callOfStored(live, null), event.call, tree);
+  await completeEvent(orgDb, placeOf(live), storableOf(live, call, prices));
 }
 
 /** A telling that lost its response id to another still has its place in its trace. */
@@ -60,8 +84,8 @@ interface Holder {
   trace: SpanLink | null;
 }
 
-/** The live event behind the claim that this event lost, with its place in its trace. */
-async function findHolder(orgDb: OrgDb, event: StorableEvent): Promise<Holder | undefined> {
+/** The live event behind the claim that this event lost, locked, with its place in its trace. */
+async function lockHolder(orgDb: OrgDb, event: StorableEvent): Promise<Holder | undefined> {
   const { trace, responseId } = event.call;
   const rows = await orgDb.rows<SpanRow>(
     `select event_id, ${SPAN_COLUMNS} from call_spans where org_id = $1 and event_id is not null and event_id <> $6::uuid
@@ -78,7 +102,7 @@ async function findHolder(orgDb: OrgDb, event: StorableEvent): Promise<Holder | 
   );
   const row = rows[0];
   if (!row?.event_id) return undefined;
-  const live = await findLive(orgDb, row.event_id);
+  const live = await lockLive(orgDb, row.event_id);
   return live && { event: live, trace: live.id === row.event_id ? linkOf(row) : null };
 }
 
@@ -98,6 +122,7 @@ async function settlePair(
       ...event,
       call,
       price: priceOf(call, prices),
+      projectId: call.projectId ?? event.projectId,
     });
   }
 }

@@ -6,12 +6,12 @@ import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Database } from '../client.js';
 import { OrgDb, unscoped } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
-import { listEventsById } from './events.js';
+import { lockEventsById } from './events.js';
 import {
   applyPair,
   callOfStored,
-  findLive,
   linkOf,
+  lockLive,
   placeOf,
   SPAN_COLUMNS,
   type SpanRow,
@@ -73,7 +73,7 @@ async function resolveTraces(orgDb: OrgDb, traces: readonly string[], prices: Pr
     [orgDb.orgId, plainArray(traces)],
   );
   if (spans.length === 0) return 0;
-  const events = await listEventsById(orgDb, [...new Set(spans.flatMap((span) => span.event_id ?? []))]);
+  const events = await lockEventsById(orgDb, [...new Set(spans.flatMap((span) => span.event_id ?? []))]);
   const byId = new Map(events.map((event) => [event.id, event]));
   const tellings: StoredEvent[] = [];
   const calls: CallRecord[] = [];
@@ -115,7 +115,7 @@ async function joinLive(
   tree: SpanTree,
   prices: PriceBook,
 ): Promise<boolean> {
-  const live = await findLive(orgDb, relative.id);
+  const live = await lockLive(orgDb, relative.id);
   if (!live || live.id === loser.event.id) return false;
   const { winner, call } = mergeTellings(callOfStored(live, null), loser.call, tree);
   const [kept, left] = winner === 'live' ? [live, loser.event] : [loser.event, live];
