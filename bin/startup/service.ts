@@ -112,7 +112,7 @@ async function followEngine(
 ): Promise<void> {
   const { screen, logger, shutdown } = options;
   try {
-    await (engine.isAtHand ? screen.step('Temporal', engine.ready, engine.openedAt) : engine.ready);
+    await screen.step('Temporal', engine.ready, engine.openedAt);
     await screen.step('worker', worker.firstReady);
   } catch (error) {
     if (shutdown.isRunning) return;
