@@ -1,0 +1,232 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { OrgDb } from '../../../db/orgDb.js';
+import * as billedDays from '../../../db/queries/billedDays.js';
+import * as billingRows from '../../../db/queries/billingRows.js';
+import * as billingSources from '../../../db/queries/billingSources.js';
+import * as gapBuckets from '../../../db/queries/gapBuckets.js';
+import * as gapExplorer from '../../../db/queries/gapExplorer.js';
+import * as gapRuns from '../../../db/queries/gapRuns.js';
+import * as observedSince from '../../../db/queries/observedSince.js';
+import * as outbox from '../../../db/queries/outbox.js';
+import { findUuid } from '../../../domain/ids.js';
+import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
+import { generateBills } from '../../support/billGenerator.js';
+import { importBill, runGaps } from '../../support/bills.js';
+import { startTestEngine, type TestEngine } from '../../support/engine.js';
+
+const MODULES = {
+  billedDays,
+  billingRows,
+  billingSources,
+  gapBuckets,
+  gapExplorer,
+  gapRuns,
+  observedSince,
+  outbox,
+};
+/** Pure, or maintenance across organizations: they take no organization's handle. */
+const NOT_TENANT = [
+  'countedSourcesSql',
+  'claimOutboxMessages',
+  'markOutboxDispatched',
+  'retryOutboxMessage',
+  'killOutboxMessage',
+  'readOutboxDepth',
+  'listStalledRuns',
+  'pruneOutbox',
+  'deleteOrphanedPages',
+];
+
+let api: TestApi;
+let engine: TestEngine;
+let owner: TestOrganization;
+let stranger: TestOrganization;
+let runId: string;
+let importId: string;
+let day: string;
+
+const ALL = { provider: null, fromDay: '2020-01-01', toDay: '2100-01-01' };
+const SOURCE = {
+  provider: 'openai' as const,
+  filename: 'a',
+  declaredFormat: null,
+  declaredAccount: null,
+  declaredFxRate: null,
+  sha256: '',
+  sizeBytes: 1,
+};
+
+/** What each function gives an organization about the owner's rows: nothing, or no change. */
+const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
+  listBilledCells: (db) => billedDays.listBilledCells(db, { provider: 'openai', day }),
+  listUsageCells: (db) => billedDays.listUsageCells(db, { provider: 'openai', day }),
+  listBilledAccounts: (db) => billedDays.listBilledAccounts(db, { provider: 'openai', day }),
+  listBilledProviderDays: (db) => billedDays.listBilledProviderDays(db, ALL),
+  listSourceDifferences: (db) => billedDays.listSourceDifferences(db, { ...ALL, limit: 10 }),
+  listBilledTotals: (db) => billedDays.listBilledTotals(db, ALL),
+  insertBillingRows: (db) =>
+    billingRows.insertBillingRows(db, { id: importId, provider: 'openai', firstRowNo: 1 }, []),
+  deleteBillingRows: (db) => billingRows.deleteBillingRows(db, importId),
+  insertBillingDays: (db) =>
+    billingRows.insertBillingDays(db, { id: importId, provider: 'openai', rank: 1, fetchedAtMicros: 0n }, []),
+  insertBillingPage: async () => undefined,
+  findBillingPage: (db) => billingSources.findBillingPage(db, importId, 0),
+  deleteBillingPages: (db) => billingSources.deleteBillingPages(db, importId),
+  insertBillingSource: async () => undefined,
+  findSameBillingSource: async (db) =>
+    billingSources.findSameBillingSource(db, {
+      ...SOURCE,
+      id: importId,
+      sha256: (await billingSources.findBillingSource(owner.orgDb, importId))?.sha256 ?? '',
+    }),
+  findBillingSource: (db) => billingSources.findBillingSource(db, importId),
+  listBillingSources: (db) =>
+    billingSources.listBillingSources(db, { provider: undefined, limit: 10, offset: 0 }),
+  markBillingSourceRunning: (db) => billingSources.markBillingSourceRunning(db, importId),
+  recordBillingProgress: (db) => billingSources.recordBillingProgress(db, importId, 1),
+  finishBillingSource: (db) =>
+    billingSources.finishBillingSource(db, importId, {
+      format: 'plain_csv',
+      sourceRank: 1,
+      accountId: null,
+      rowCount: 0,
+      amountPico: 0n,
+      periodStart: null,
+      periodEnd: null,
+      unparsed: [],
+      restatedBuckets: 0,
+    }),
+  failBillingSource: (db) => billingSources.failBillingSource(db, importId, { code: 'x', message: 'x' }),
+  requeueBillingSource: (db) => billingSources.requeueBillingSource(db, importId),
+  setBillingSourceAccount: (db) => billingSources.setBillingSourceAccount(db, importId, 'stolen'),
+  listKnownAccounts: (db) => billingSources.listKnownAccounts(db, 'openai'),
+  recordUnitResult: (db) =>
+    gapBuckets.recordUnitResult(db, runId, {
+      ordinal: 0,
+      provider: 'openai',
+      day,
+      buckets: [],
+      rateMismatches: [],
+      countedSources: {},
+    }),
+  listFinishedUnits: (db) => gapBuckets.listFinishedUnits(db, runId),
+  publishGapRunDays: (db) => gapBuckets.publishGapRunDays(db, runId),
+  countRunBuckets: (db) =>
+    gapBuckets.countRunBuckets(db, runId).then(({ total }) => (total === 0 ? undefined : total)),
+  listPublishedBuckets: (db) =>
+    gapExplorer.listPublishedBuckets(
+      db,
+      { ...ALL, hourly: false },
+      { flaggedOnly: false, unmatchedOnly: false },
+    ),
+  countPublishedBuckets: (db) =>
+    gapExplorer
+      .countPublishedBuckets(db, { ...ALL, hourly: true })
+      .then(({ total }) => (total === 0 ? undefined : total)),
+  sumMonth: (db) =>
+    gapExplorer
+      .sumMonth(db, '2020-01-01', '2100-01-01')
+      .then(({ billedPico }) => (billedPico === 0n ? undefined : billedPico)),
+  findLastBilledMonth: (db) => gapExplorer.findLastBilledMonth(db, '2100-01-01'),
+  insertGapRun: async () => undefined,
+  findOpenGapRun: (db) => gapRuns.findOpenGapRun(db, '90d', null),
+  findGapRun: (db) => gapRuns.findGapRun(db, runId),
+  listGapRuns: (db) =>
+    gapRuns.listGapRuns(db, { provider: undefined, status: undefined, limit: 10, offset: 0 }),
+  requestGapRunCancel: (db) => gapRuns.requestGapRunCancel(db, runId),
+  takeGapRunTurn: (db) =>
+    gapRuns.takeGapRunTurn(db, runId, 2).then((turn) => (turn === 'over' ? undefined : turn)),
+  insertGapRunUnits: (db) => gapRuns.insertGapRunUnits(db, runId, [], {}),
+  findGapRunUnit: (db) => gapRuns.findGapRunUnit(db, runId, 0),
+  failGapRunUnit: (db) => gapRuns.failGapRunUnit(db, runId, 0, 'x'),
+  countGapRunUnits: (db) => gapRuns.countGapRunUnits(db, runId),
+  endGapRun: (db) => gapRuns.endGapRun(db, runId, { status: 'failed' }),
+  noteGapRunWaiting: (db) => gapRuns.noteGapRunWaiting(db, runId),
+  requeueGapRun: (db) => gapRuns.requeueGapRun(db, runId),
+  listObservedSince: (db) =>
+    observedSince.listObservedSince(db, 'openai').then(({ size }) => (size === 0 ? undefined : size)),
+  insertOutboxMessage: async () => undefined,
+};
+
+/** Everything that the owner has, as text. */
+async function ownersRows(): Promise<string> {
+  const texts = [];
+  for (const table of [
+    'billing_sources',
+    'billing_pages',
+    'billing_rows',
+    'billing_days',
+    'gap_runs',
+    'gap_run_units',
+    'gap_buckets',
+    'gap_published',
+    'outbox',
+  ]) {
+    const { rows } = await api.database.superuser.query(
+      `select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) as digest, count(*)::int as count from ${table} t where org_id = $1`,
+      [owner.orgId],
+    );
+    texts.push(`${table} ${rows[0].count} ${rows[0].digest}`);
+  }
+  return texts.join('\n');
+}
+
+beforeAll(async () => {
+  api = await startTestApi();
+  engine = await startTestEngine(api.database.database);
+  await engine.startWorker();
+  [owner, stranger] = [await api.addOrganization(), await api.addOrganization()];
+  const bills = generateBills({
+    seed: 5,
+    lastDay: new Date(Date.now() - 40 * 86_400_000).toISOString().slice(0, 10),
+    days: 2,
+    callsPerHour: 1,
+  });
+  day = bills.days[0] ?? '';
+  importId =
+    findUuid(
+      'imp',
+      (await importBill(api, bills.files.openaiCosts, { provider: 'openai' }, owner.adminKey)).import_id,
+    ) ?? '';
+  await importBill(api, bills.files.openaiUsage, { provider: 'openai' }, owner.adminKey);
+  runId = findUuid('run', (await runGaps(api, '?period=90d', undefined, owner.adminKey)).run_id) ?? '';
+});
+
+afterAll(async () => {
+  await engine?.close();
+  await api?.close();
+});
+
+describe('another organization', () => {
+  it('has a case for every query about bills and runs', () => {
+    const functions = Object.values(MODULES).flatMap((module) =>
+      Object.entries(module).flatMap(([name, value]) => (typeof value === 'function' ? [name] : [])),
+    );
+    expect(functions.filter((name) => !NOT_TENANT.includes(name)).sort()).toEqual(Object.keys(CASES).sort());
+  });
+
+  it.each(Object.keys(CASES))('gets and changes nothing by %s', async (name) => {
+    const before = await ownersRows();
+    const outcome = await CASES[name]?.(stranger.orgDb);
+    expect([undefined, false, 0, []]).toContainEqual(outcome);
+    expect(await ownersRows()).toBe(before);
+  });
+
+  it('while the owner sees its own', async () => {
+    for (const name of [
+      'listBilledCells',
+      'listUsageCells',
+      'listBilledAccounts',
+      'listBilledTotals',
+      'listKnownAccounts',
+      'listPublishedBuckets',
+      'listFinishedUnits',
+      'findGapRun',
+      'findBillingSource',
+      'sumMonth',
+    ]) {
+      const outcome = await CASES[name]?.(owner.orgDb);
+      expect([undefined, false, 0, []], name).not.toContainEqual(outcome);
+    }
+  });
+});
