@@ -1,10 +1,10 @@
 import { anthropicCostRow, anthropicUsageRows, isUnparsed } from '../../domain/billing/anthropicRows.js';
 import type { BilledRow, Feed, UnparsedLabel } from '../../domain/billing/billedRow.js';
+import { BucketCopies, PROJECTS_TRACKED_MAX } from '../../domain/billing/bucketCopies.js';
 import type { PageObject } from '../../domain/billing/exactNumber.js';
 import { openaiCostRow, openaiUsageRows } from '../../domain/billing/openaiRows.js';
 import type { FxRate, PageBucket, PageKind } from '../../domain/billing/pageRow.js';
 import type { BillingFormat } from '../../domain/billing/sources.js';
-import { PROJECTS_TRACKED_MAX, Tellings } from '../../domain/billing/tellings.js';
 import { DomainError } from '../../domain/errors.js';
 import { dayOf, MICROS_PER_DAY } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
@@ -15,7 +15,7 @@ import { PageReader, type PageSink } from './pageReader.js';
 /** A row with the number of the bucket that told it; 0 in formats whose rows stand for themselves. */
 export interface TaggedRow {
   row: BilledRow;
-  telling: number;
+  copy: number;
 }
 
 /** A day that the file speaks about, with or without charges. */
@@ -31,7 +31,7 @@ export interface BillingFileOptions {
   /** Told from the content where absent. */
   format: BillingFormat | undefined;
   fxRate: FxRate;
-  /** Tellings that an earlier reading of the same file found to be replaced: their rows are left out. */
+  /** BucketCopies that an earlier reading of the same file found to be replaced: their rows are left out. */
   skip: ReadonlySet<number>;
 }
 
@@ -87,7 +87,7 @@ interface PendingBucket {
 
 class PageRows implements PageSink {
   readonly #options: BillingFileOptions;
-  readonly #tellings = new Tellings();
+  readonly #copies = new BucketCopies();
   readonly #notes: Notes;
   #ready: TaggedRow[] = [];
   #pending: PendingBucket[] = [];
@@ -103,7 +103,7 @@ class PageRows implements PageSink {
   }
 
   get superseded(): ReadonlySet<number> {
-    return this.#tellings.superseded;
+    return this.#copies.superseded;
   }
 
   take(): TaggedRow[] {
@@ -120,7 +120,7 @@ class PageRows implements PageSink {
   }
 
   startBucket(): void {
-    this.#number = this.#tellings.next();
+    this.#number = this.#copies.next();
   }
 
   result(kind: PageKind, bucket: PageBucket, result: PageObject): void {
@@ -130,7 +130,7 @@ class PageRows implements PageSink {
       if (row.project !== null && this.#projects.size < PROJECTS_TRACKED_MAX) this.#projects.add(row.project);
       if (this.#options.skip.has(this.#number)) continue;
       this.#notes.row(row);
-      this.#ready.push({ row, telling: this.#number });
+      this.#ready.push({ row, copy: this.#number });
     }
   }
 
@@ -144,7 +144,7 @@ class PageRows implements PageSink {
     if (!kind) return;
     const report = `${kind.feed}|${kind.report}|${this.#account ?? ''}`;
     for (const { bucket, number } of this.#pending) {
-      this.#tellings.register(report, bucket, this.#projects, number);
+      this.#copies.register(report, bucket, this.#projects, number);
       for (let at = bucket.startMicros; at < bucket.endMicros; at += MICROS_PER_DAY) {
         this.#notes.cover({ day: dayOf(at), feed: kind.feed, report: kind.report, account: this.#account });
       }
@@ -181,7 +181,7 @@ function rowsOf(kind: PageKind, bucket: PageBucket, result: PageObject, fxRate: 
 /**
  * Reads a provider's bill from its bytes, batch by batch, in memory that does not grow with the rows. Yields rows as
  * they come and returns the summary. Where `summary.superseded` is not empty the file restates buckets: the rows of
- * those tellings do not count, and a second reading with `skip` leaves them out.
+ * those copies do not count, and a second reading with `skip` leaves them out.
  * Error invalid_billing_file with line and column; whatever was yielded before it must then not be kept.
  */
 export async function* readBillingFile(
@@ -248,7 +248,7 @@ async function* readCsv(
       notes.row(row);
       notes.cover({ day: row.day, feed: row.feed, report: row.report, account: null });
     }
-    yield batch.map((row) => ({ row, telling: 0 }));
+    yield batch.map((row) => ({ row, copy: 0 }));
   }
   return notes.summary('plain_csv', new Set());
 }

@@ -76,9 +76,7 @@ export function readSummary(source: BillingSource): string {
     `${id}: ${source.rowCount} rows, ${decimalFromPico(source.amountPico ?? 0n)} USD, ${source.periodStart} to ${source.periodEnd}, account ${source.accountId ?? 'several'}, read as ${source.format}.`,
   ];
   if (source.restatedBuckets > 0)
-    lines.push(
-      `${source.restatedBuckets} buckets stand in the file more than once: the later telling counts.`,
-    );
+    lines.push(`${source.restatedBuckets} buckets stand in the file more than once: the later copy counts.`);
   for (const { label, rows, amount_usd } of source.unparsed)
     lines.push(`not understood, kept as other: "${label}", ${rows} rows, ${amount_usd} USD`);
   return lines.join('\n');

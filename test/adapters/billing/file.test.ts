@@ -132,7 +132,7 @@ describe('OpenAI cost pages', () => {
     );
   });
 
-  it('tell the later of two tellings of a day, and a second reading leaves the earlier out', async () => {
+  it('tell the later of two copies of a day, and a second reading leaves the earlier out', async () => {
     const text = `${costs('1')}${costs('2')}`;
     const first = await read(text);
     expect([...first.summary.superseded]).toEqual([1]);

@@ -4,10 +4,10 @@ import type { PageBucket } from './pageRow.js';
 
 /** Buckets that one file may hold: a year of minutes of two reports. */
 export const FILE_BUCKETS_MAX = 1_200_000;
-/** Projects of a bucket that are told apart; beyond, a later telling counts as a restatement. */
+/** Projects of a bucket that are told apart; beyond, a later copy counts as a restatement. */
 export const PROJECTS_TRACKED_MAX = 64;
 
-interface Telling {
+interface BucketCopy {
   number: number;
   startMicros: bigint;
   endMicros: bigint;
@@ -15,16 +15,16 @@ interface Telling {
 }
 
 /**
- * Which telling of a bucket counts when a file holds several: pages are saved again after a provider restated a day,
+ * Which copy of a bucket counts when a file holds several: pages are saved again after a provider restated a day,
  * or by hour after they were saved by day. A later bucket of the same report that overlaps an earlier one takes its
  * place, unless their pages both name projects and share none: then they were filtered to different projects.
  */
-export class Tellings {
-  readonly #byReport = new Map<string, Map<bigint, Telling[]>>();
+export class BucketCopies {
+  readonly #byReport = new Map<string, Map<bigint, BucketCopy[]>>();
   readonly #superseded = new Set<number>();
   #count = 0;
 
-  /** Numbers of the tellings that a later one replaced. */
+  /** Numbers of the copies that a later one replaced. */
   get superseded(): ReadonlySet<number> {
     return this.#superseded;
   }
@@ -43,7 +43,7 @@ export class Tellings {
 
   /** Notes bucket `number` of `report`, once its page has told which projects it names. */
   register(report: string, bucket: PageBucket, projects: ReadonlySet<string>, number: number): void {
-    const telling: Telling = {
+    const copy: BucketCopy = {
       number,
       startMicros: bucket.startMicros,
       endMicros: bucket.endMicros,
@@ -51,17 +51,17 @@ export class Tellings {
     };
     let days = this.#byReport.get(report);
     if (!days) {
-      days = new Map<bigint, Telling[]>();
+      days = new Map<bigint, BucketCopy[]>();
       this.#byReport.set(report, days);
     }
     for (const day of daysOf(bucket)) {
-      const kept = (days.get(day) ?? []).filter((earlier) => !this.#replaces(telling, earlier));
-      kept.push(telling);
+      const kept = (days.get(day) ?? []).filter((earlier) => !this.#replaces(copy, earlier));
+      kept.push(copy);
       days.set(day, kept);
     }
   }
 
-  #replaces(later: Telling, earlier: Telling): boolean {
+  #replaces(later: BucketCopy, earlier: BucketCopy): boolean {
     if (later.startMicros >= earlier.endMicros || earlier.startMicros >= later.endMicros) return false;
     if (areOtherProjects(later.projects, earlier.projects)) return false;
     this.#superseded.add(earlier.number);

@@ -1,24 +1,24 @@
 import { describe, expect, it } from 'vitest';
-import { Tellings } from '../../../domain/billing/tellings.js';
+import { BucketCopies } from '../../../domain/billing/bucketCopies.js';
 import { MICROS_PER_DAY } from '../../../domain/period.js';
 
 const HOUR = MICROS_PER_DAY / 24n;
 const at = (from: bigint, to: bigint) => ({ startMicros: from, endMicros: to });
 
 function told(...buckets: [string, bigint, bigint, string[]][]): number[] {
-  const tellings = new Tellings();
+  const copies = new BucketCopies();
   for (const [report, from, to, projects] of buckets) {
-    tellings.register(report, at(from, to), new Set(projects), tellings.next());
+    copies.register(report, at(from, to), new Set(projects), copies.next());
   }
-  return [...tellings.superseded].sort();
+  return [...copies.superseded].sort();
 }
 
-describe('of several tellings of a bucket in one file', () => {
+describe('of several copies of a bucket in one file', () => {
   it('the later counts', () => {
     expect(told(['cost', 0n, MICROS_PER_DAY, ['a']], ['cost', 0n, MICROS_PER_DAY, ['a', 'b']])).toEqual([1]);
   });
 
-  it('another report or another day is no telling of the same', () => {
+  it('another report or another day is no copy of the same', () => {
     expect(told(['cost', 0n, MICROS_PER_DAY, []], ['usage', 0n, MICROS_PER_DAY, []])).toEqual([]);
     expect(told(['cost', 0n, MICROS_PER_DAY, []], ['cost', MICROS_PER_DAY, 2n * MICROS_PER_DAY, []])).toEqual(
       [],
