@@ -5,7 +5,8 @@ import { resolveCalls } from '../domain/events/resolveCalls.js';
 import type { PriceBook } from '../domain/pricing/priceBook.js';
 import type { Database } from './client.js';
 import { OrgDb } from './orgDb.js';
-import { insertEvents, priceOf, recordRejections, type StorableEvent } from './queries/ingest.js';
+import type { StorableEvent } from './queries/eventColumns.js';
+import { insertEvents, priceOf, recordRejections } from './queries/ingest.js';
 import { settleTellings } from './queries/tellings.js';
 
 /** Calls of one transaction at most; one request is never split over two. */

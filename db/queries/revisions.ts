@@ -1,5 +1,5 @@
 import type { OrgDb } from '../orgDb.js';
-import { assignments, type StorableEvent, updateValues } from './ingest.js';
+import { assignments, type StorableEvent, updateValues } from './eventColumns.js';
 import { LOG_COLUMN_LIST } from './usageLog.js';
 
 /**

@@ -3,8 +3,9 @@ import { isoFromMicros } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Biller, Provider } from '../../domain/providers.js';
 import type { OrgDb } from '../orgDb.js';
+import { type StorableEvent, spanOfText } from './eventColumns.js';
 import { lockEventsById } from './events.js';
-import { priceOf, type StorableEvent, spanOfText } from './ingest.js';
+import { priceOf } from './ingest.js';
 import { completeEvent, supersedeEvent } from './revisions.js';
 import type { StoredEvent } from './storedEvents.js';
 

@@ -5,7 +5,8 @@ import { SpanTree } from '../../domain/events/spanTree.js';
 import { mergeTellings } from '../../domain/events/telling.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { OrgDb } from '../orgDb.js';
-import { hasClaim, priceOf, type StorableEvent, type StoreResult, spanNumber } from './ingest.js';
+import type { StorableEvent } from './eventColumns.js';
+import { priceOf, type StoreResult } from './ingest.js';
 import { completeEvent } from './revisions.js';
 import {
   applyPair,
@@ -19,6 +20,7 @@ import {
   storableOf,
 } from './storedCalls.js';
 import type { StoredEvent } from './storedEvents.js';
+import { hasClaim, spanNumber } from './storeStatement.js';
 
 /**
  * Decides, for the events of a batch whose claim another event holds, which of the two is the call: the same
