@@ -130,25 +130,3 @@ export async function listObservedCells(
   }, 'repeatable read');
   return rows.map(fromCellRow);
 }
-
-/**
- * The time of the first observed call of each account of a biller, imported history included: microseconds by
- * account, '' where the calls name none. Days before it are not gaps but days before we looked.
- */
-export async function listObservedSince(orgDb: OrgDb, provider: string): Promise<Map<string, bigint>> {
-  const rows = await orgDb.transaction(
-    async (inside) =>
-      inside.rows<{ account: string; first_seen: bigint }>(
-        `select account, min(first_seen) as first_seen from (
-         select provider_account_id as account, first_seen from billing_cells
-         where org_id = $1 and billed_by = $2 and status <> 'blocked' and calls > 0
-         union all
-         select coalesce(provider_account_id, ''), end_at from (${usageLogSql('$3')}) log
-         where billed_by = $2 and status <> 'blocked' and sign > 0
-       ) seen group by account`,
-        [inside.orgId, provider, await readFoldedXid(inside)],
-      ),
-    'repeatable read',
-  );
-  return new Map(rows.map((row) => [row.account, row.first_seen]));
-}
