@@ -1,3 +1,4 @@
+import { DEFAULT_ACCOUNT } from '../billing/account.js';
 import { MICROS_PER_DAY, microsOfDay } from '../period.js';
 import type { PriceBook } from '../pricing/priceBook.js';
 import type { Provider } from '../providers.js';
@@ -104,8 +105,9 @@ function isProvisional(accountId: string, input: DayInput, dayMicros: bigint): b
 
 /** True for days that began before the first event of the account, or of calls whose account is not known. */
 function isNotYetObserved(accountId: string, input: DayInput, dayMicros: bigint): boolean {
+  const isAny = accountId === ALL_ACCOUNTS || accountId === DEFAULT_ACCOUNT;
   const own = [...input.observedSince].filter(
-    ([account]) => account === ALL_ACCOUNTS || accountId === ALL_ACCOUNTS || account === accountId,
+    ([account]) => isAny || account === ALL_ACCOUNTS || account === accountId,
   );
   const since = own.reduce<bigint | undefined>(
     (first, [, micros]) => (first === undefined || micros < first ? micros : first),
@@ -117,10 +119,9 @@ function isNotYetObserved(accountId: string, input: DayInput, dayMicros: bigint)
 function groupByModel(input: DayInput, provider: Provider, rates: DayRates): Group[] {
   const accounts = input.covered.map((account) => account.accountId);
   const only = accounts.length === 1 ? accounts[0] : undefined;
-  // Calls without an account are the only account's where the bill knows one (decisions.md 125).
-  const observed = input.observed.map((cell) =>
-    cell.accountId === '' && only !== undefined ? { ...cell, accountId: only } : cell,
-  );
+  const observed = only === undefined ? input.observed : attributeTo(only, input.observed);
+  const named = new Set(input.observed.flatMap((cell) => (cell.accountId === '' ? [] : [cell.accountId])));
+  const isAmbiguous = only === DEFAULT_ACCOUNT && named.size > 1;
   const unknown = observed.filter((cell) => cell.accountId === '');
   const merged = mergedModels(input, unknown, rates);
   const groups: Group[] = [];
@@ -130,7 +131,7 @@ function groupByModel(input: DayInput, provider: Provider, rates: DayRates): Gro
     groups.push(
       ...groupAccount(
         accountId,
-        true,
+        !isAmbiguous,
         input.billed.filter(isOwn),
         input.usage.filter(isOwn),
         observed.filter(isOwn),
@@ -155,6 +156,16 @@ function groupByModel(input: DayInput, provider: Provider, rates: DayRates): Gro
     );
   }
   return groups;
+}
+
+/**
+ * The calls of the only account that the bill knows: those that name none are its own (decisions.md 125), and where
+ * nobody could say whose bill it is, so are those that name one.
+ */
+function attributeTo(only: string, observed: readonly ObservedCell[]): ObservedCell[] {
+  return observed.map((cell) =>
+    cell.accountId === '' || only === DEFAULT_ACCOUNT ? { ...cell, accountId: only } : cell,
+  );
 }
 
 /** Families of models of which some calls name no account, while the bill has several. */

@@ -463,6 +463,27 @@ describe('accounts', () => {
     });
   });
 
+  it('are no obstacle while nobody could say whose bill it is: calls that name one account are compared', () => {
+    const billed = [aBilledCell({ accountId: 'default' })];
+    const covered = [aCoveredAccount({ accountId: 'default' })];
+    const half = { tokens: { input: 500_000n }, computedCostPico: usd('1') };
+    const one = [anObservedCell({ accountId: 'org-1' })];
+    const several = [
+      anObservedCell({ accountId: 'org-1', ...half }),
+      anObservedCell({ accountId: 'org-2', ...half }),
+    ];
+    const since = new Map([['org-1', 0n]]);
+    expect(bucket({ billed, covered, observed: one, observedSince: since })).toMatchObject({
+      accountId: 'default',
+      matchStatus: 'matched',
+      grade: 'HIGH',
+    });
+    expect(bucket({ billed, covered, observed: several, observedSince: since })).toMatchObject({
+      matchStatus: 'matched',
+      grade: 'MEDIUM',
+    });
+  });
+
   it('that the bill does not cover are not compared with it', () => {
     expect(
       match({ observed: [anObservedCell(), anObservedCell({ accountId: 'elsewhere' })] }).buckets,
