@@ -4,6 +4,8 @@
  */
 const NEEDS_ESCAPE = /["\\]/;
 const ESCAPE = /["\\]/g;
+/** Escapes of JSON that mean something else to Postgres, which takes the character behind a backslash as it is. */
+const FOREIGN_ESCAPE = /\\[^"\\]/;
 
 function quote(text: string): string {
   return `"${NEEDS_ESCAPE.test(text) ? text.replace(ESCAPE, '\\$&') : text}"`;
@@ -11,13 +13,10 @@ function quote(text: string): string {
 
 /** `{"a","b",NULL}` for texts. */
 export function textArray(values: readonly (string | null)[]): string {
-  let literal = '{';
-  for (let i = 0; i < values.length; i += 1) {
-    const value = values[i];
-    if (i > 0) literal += ',';
-    literal += value === null || value === undefined ? 'NULL' : quote(value);
-  }
-  return `${literal}}`;
+  // The runtime's own writer of JSON is the quickest there is, and without control characters the two forms agree.
+  const json = JSON.stringify(values);
+  if (!FOREIGN_ESCAPE.test(json)) return `{${json.slice(1, -1)}}`;
+  return `{${values.map((value) => (value === null ? 'NULL' : quote(value))).join(',')}}`;
 }
 
 /** `{1,2,NULL}` for what needs no quotes: numbers, booleans, uuids, decimal texts. */

@@ -62,7 +62,7 @@ export function callRecordOf(call: TrafficCall, startMicros: bigint, random: Ran
       }),
     },
     reportedCostPico: null,
-    prompts: [],
+    prompts: () => [],
     payload: { 'gen_ai.request.max_tokens': 4096, 'gen_ai.request.temperature': 0.2, 'server.port': 443 },
     toolInput: null,
     toolOutput: null,

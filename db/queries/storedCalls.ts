@@ -73,7 +73,7 @@ export function callOfStored(event: StoredEvent, trace: SpanLink | null): CallRe
       usageRaw: event.usageRaw,
     },
     reportedCostPico: event.reportedCostPico,
-    prompts: [],
+    prompts: () => [],
     payload: null,
     toolInput: null,
     toolOutput: null,

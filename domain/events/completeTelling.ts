@@ -7,7 +7,7 @@ import type { Telling } from './telling.js';
 
 /** The winner with what the loser adds. What both tell and tell differently is decided by the values themselves. */
 export function completeTelling<T extends Telling>(winner: T, loser: Telling, tree: SpanTree): T {
-  const call = copyOf(winner);
+  const call = { ...winner };
   call.responseModel = bestModel(winner, loser);
   call.sessionId = sessionOf(winner, loser);
   call.teamId = either(winner.teamId, loser.teamId);
@@ -28,11 +28,6 @@ export function completeTelling<T extends Telling>(winner: T, loser: Telling, tr
   call.reportedCostPico = largerCost(winner.reportedCostPico, loser.reportedCostPico);
   Object.assign(call, joinBillers(winner, loser, tree), joinUsages(winner, loser));
   return call;
-}
-
-/** A copy that keeps a lazy field lazy. */
-export function copyOf<T extends object>(record: T): T {
-  return Object.defineProperties({}, Object.getOwnPropertyDescriptors(record)) as T;
 }
 
 function either(one: string | null, other: string | null): string | null {

@@ -112,8 +112,11 @@ export interface CallRecord {
   origin: UsageOrigin;
   /** Cost as the client reported it, pico-dollars. */
   reportedCostPico: Pico | null;
-  /** Texts that policies scan: prompts, without system instructions, before any truncation. */
-  prompts: readonly string[];
+  /**
+   * Texts that policies scan: prompts, without system instructions, before any truncation. Looked for when asked:
+   * nobody reads them unless a policy does.
+   */
+  prompts: () => readonly string[];
   payload: Json | null;
   toolInput: Json | null;
   toolOutput: Json | null;

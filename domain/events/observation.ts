@@ -142,7 +142,6 @@ function callOfObservation(body: JsonObject, context: MapContext): CallRecord {
   const payload = payloadOf(body, metadata);
   const cost = fieldOf(metadata, 'cost_usd');
   const stop = fieldOf(metadata, 'stop_reason') ?? fieldOf(metadata, 'finish_reason');
-  let prompts: readonly string[] | undefined;
   return {
     kind: 'observability_generation',
     ...billed,
@@ -164,10 +163,7 @@ function callOfObservation(body: JsonObject, context: MapContext): CallRecord {
     preventedPico: null,
     ...meterUsage(toldOf(body), billed.provider, model),
     reportedCostPico: cost === undefined ? null : readCost(cost, 'metadata.cost_usd'),
-    get prompts() {
-      prompts ??= promptsOfPayload(body);
-      return prompts;
-    },
+    prompts: () => promptsOfPayload(body),
     payload,
     toolInput: null,
     toolOutput: null,

@@ -3,7 +3,7 @@
  * what the others add to it (docs/ingest.md, decisions.md 121).
  */
 
-import { completeTelling, copyOf } from './completeTelling.js';
+import { completeTelling } from './completeTelling.js';
 import type { CallRecord, SpanLink } from './event.js';
 import { SpanTree, spanKey } from './spanTree.js';
 import { compareTellings, couldBeOneCall, isSameUsage, responseKey } from './telling.js';
@@ -62,10 +62,7 @@ function* linksOf(calls: readonly CallRecord[], links: readonly SpanLink[]): Gen
 
 /** A span that sums up several calls adds its labels to one of them, never its counts or its id. */
 function withoutCounts(call: CallRecord): CallRecord {
-  const copy = copyOf(call);
-  copy.usage = null;
-  copy.reportedCostPico = null;
-  return copy;
+  return { ...call, usage: null, reportedCostPico: null };
 }
 
 class CallSet {

@@ -85,7 +85,6 @@ function callOfItem(event: JsonObject, serviceName: string, context: MapContext)
   const requestId = idIn(textOf(event, 'request_id'), 'request_id');
   const responseId = idIn(textOf(event, 'response_id'), 'response_id');
   const payload = fieldOf(event, 'payload') ?? null;
-  let prompts: readonly string[] | undefined;
   const labels = labelsOf(event);
   const serviceTier = labels.serviceTier ?? labelIn(told.serviceTier, 'usage.service_tier');
   return {
@@ -108,10 +107,7 @@ function callOfItem(event: JsonObject, serviceName: string, context: MapContext)
     ...outcomeOf(event),
     ...metered,
     reportedCostPico: costOf(event, 'cost_usd'),
-    get prompts() {
-      prompts ??= promptsOfPayload(payload);
-      return prompts;
-    },
+    prompts: () => promptsOfPayload(payload),
     payload: payload === null ? null : withinLimit(payload),
     toolInput: toolOf(event, 'tool_input'),
     toolOutput: toolOf(event, 'tool_output'),

@@ -51,7 +51,6 @@ export function callOfSpan(
   const outcome = outcomeOf(span, attributes);
   const { unread } = attributes;
   const { events } = span;
-  let prompts: readonly string[] | undefined;
   const tier = attributes.label('serviceTier') ?? told.serviceTier;
   return {
     kind: 'otel_span',
@@ -70,11 +69,7 @@ export function callOfSpan(
     reportedCostPico: attributes.has('cost')
       ? readCost(attributes.get('cost'), attributes.nameOf('cost'))
       : null,
-    // Nobody reads prompts unless a policy does, so they are looked for when asked.
-    get prompts() {
-      prompts ??= promptsOfSpan(unread, events);
-      return prompts;
-    },
+    prompts: () => promptsOfSpan(unread, events),
     payload: payloadOfSpan(unread, events),
     toolInput: toolOf(attributes.get('toolInput')),
     toolOutput: toolOf(attributes.get('toolOutput')),

@@ -62,7 +62,7 @@ export function aCall(overrides: Partial<CallRecord> = {}): CallRecord {
     },
     toldClasses: 2,
     reportedCostPico: null,
-    prompts: [],
+    prompts: () => [],
     payload: null,
     toolInput: null,
     toolOutput: null,

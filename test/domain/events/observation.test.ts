@@ -103,7 +103,7 @@ describe('an observation of type GENERATION', () => {
       output: 'yes',
       name: 'n',
     });
-    expect(call.prompts).toEqual(['nave']);
+    expect(call.prompts()).toEqual(['nave']);
   });
 
   it('without usage is unmetered, not free', () => {

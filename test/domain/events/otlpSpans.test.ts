@@ -157,7 +157,7 @@ describe('a trace request', () => {
       fc.property(fc.array(fc.oneof(span, value), { maxLength: 4 }), (spans) => {
         const batch = mapOtlpRequest(requestOf(spans), context);
         expect(batch.calls.length + batch.rejections.length + batch.ignored).toBe(spans.length);
-        for (const call of batch.calls) expect(Array.isArray(call.prompts)).toBe(true);
+        for (const call of batch.calls) expect(Array.isArray(call.prompts())).toBe(true);
       }),
       { verbose: 1, numRuns: 300 },
     );

@@ -3,7 +3,7 @@ import { promptsOfPayload } from '../../../domain/events/prompts.js';
 import { type AttributeMap, attributeList, callWith } from './support.js';
 
 const prompts = (attributes: AttributeMap, events?: unknown[]) =>
-  callWith(attributes, events ? { events } : {}).prompts;
+  callWith(attributes, events ? { events } : {}).prompts();
 
 describe('the prompts of a span, each text part on its own and without system instructions', () => {
   it.each([
@@ -137,7 +137,7 @@ describe('the prompts of a span, each text part on its own and without system in
     const long = 'x'.repeat(300_000);
     const call = callWith({ 'gen_ai.prompt': long });
     expect(call.payload).toEqual({ _truncated: true, bytes: long.length + '{"gen_ai.prompt":""}'.length });
-    expect(call.prompts.map((prompt) => prompt === long)).toEqual([true]);
+    expect(call.prompts().map((prompt) => prompt === long)).toEqual([true]);
   });
 
   it('do not follow a text that nests without end', () => {

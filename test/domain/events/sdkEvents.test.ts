@@ -71,7 +71,6 @@ describe('an event of a wrapper', () => {
       stopReason: 'stop',
       status: 'ok',
       payload: { prompt: 'nave' },
-      prompts: ['nave'],
       toolInput: { q: 1 },
       toolOutput: 'r',
       service: { name: 'shop', region: 'eu', environment: 'prod' },
@@ -88,6 +87,7 @@ describe('an event of a wrapper', () => {
       },
       origin: { usageSource: 'event', inputSemantics: 'disjoint', usageMissing: [], usageFlags: [] },
     });
+    expect(call.prompts()).toEqual(['nave']);
   });
 
   it('has disjoint counts: an input below its cached tokens and audio inside are taken as they are', () => {
