@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import { Server as NetServer } from 'node:net';
 import type { Logger } from 'pino';
 
 /** How long the parts of a process may take to end, milliseconds. */
@@ -30,6 +31,8 @@ const ALONE: StopLimits = {
 /** A supervised process has a channel to the one that started it. */
 export const STOP_LIMITS: StopLimits = process.channel === undefined ? ALONE : SUPERVISED;
 
+/** How long a connection that is kept alive may still bring the request that its client has just sent. */
+const IDLE_GRACE_MS = 500;
 /** How often connections that have become idle are closed while the others drain. */
 const IDLE_SWEEP_MS = 50;
 
@@ -117,12 +120,16 @@ export class Shutdown {
 
 /**
  * Takes no new connection, lets requests under way finish for `drainMs`, then cuts what is left. Connections that
- * are kept alive close with their next answer.
+ * are kept alive close with their next answer, the idle ones after a moment: cut at once, as http.Server does by
+ * itself, they would lose a request that is on its way.
  */
 export async function closeHttpServer(server: Server, drainMs = STOP_LIMITS.httpDrainMs): Promise<void> {
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   server.prependListener('request', (_request, response) => response.setHeader('Connection', 'close'));
-  const sweep = setInterval(() => server.closeIdleConnections(), IDLE_SWEEP_MS);
+  const begun = performance.now();
+  const sweep = setInterval(() => {
+    if (performance.now() - begun >= IDLE_GRACE_MS) server.closeIdleConnections();
+  }, IDLE_SWEEP_MS);
   const cut = setTimeout(() => server.closeAllConnections(), drainMs);
   await closed;
   clearInterval(sweep);

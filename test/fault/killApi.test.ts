@@ -1,0 +1,114 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { foldUsage } from '../../db/queries/rollups.js';
+import { sumUsage } from '../../db/queries/usage.js';
+import { findFreePort } from '../../platform/embedded/freePort.js';
+import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
+import { createTestOrganization, type TestOrganization } from '../support/api.js';
+import { type ChildProgram, startTypeScript } from '../support/childProgram.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { auditBook, LoadClient, pause } from './support/loadClient.js';
+
+const SEED = testSeed();
+const KILLS = 3;
+const CLIENTS = 6;
+
+let database: TestDatabase;
+const started: ChildProgram[] = [];
+
+beforeAll(async () => {
+  database = await createTestDatabase();
+});
+afterAll(async () => {
+  for (const program of started) if (program.child.exitCode === null) program.child.kill('SIGKILL');
+  await Promise.all(started.map((program) => program.ended()));
+  await database.close();
+});
+
+/** The API as a process of its own, from the program that production runs. */
+async function startApi(port: number): Promise<{ program: ChildProgram; baseUrl: string }> {
+  const program = startTypeScript('bin/api.ts', [], {
+    DATABASE_URL: database.url,
+    PORT: String(port),
+    TEMPORAL_ADDRESS: '127.0.0.1:1',
+    LOG_LEVEL: 'warn',
+  });
+  started.push(program);
+  const baseUrl = `http://127.0.0.1:${port}`;
+  for (;;) {
+    const answer = await fetch(`${baseUrl}/readyz`).catch(() => undefined);
+    if (answer?.status === 200) return { program, baseUrl };
+    if (program.child.exitCode !== null) throw new Error(`the API ended: ${program.output()}`);
+    await pause(20);
+  }
+}
+
+async function totalsOf(org: TestOrganization) {
+  const question = {
+    dimension: 'model',
+    filter: {},
+    fromMicros: undefined,
+    toMicros: undefined,
+    limit: 10,
+    offset: 0,
+  } as const;
+  return (await sumUsage(org.orgDb, question)).totals;
+}
+
+describe(`the API under load (TEST_SEED=${SEED})`, () => {
+  it(`killed ${KILLS} times loses no acknowledged event, doubles none, and its totals are those of its rows`, async () => {
+    const org = await createTestOrganization(database.database);
+    const random = new SeededRandom(SEED);
+    const port = await findFreePort(undefined);
+    let api = await startApi(port);
+    const client = new LoadClient({ baseUrl: api.baseUrl, key: org.ingestKey, random });
+    client.start(CLIENTS);
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const before = client.acknowledged;
+      while (client.acknowledged < before + 20) await pause(5);
+      await pause(random.integer(0, 150));
+      api.program.child.kill('SIGKILL');
+      expect(await api.program.ended()).toBe('SIGKILL');
+      api = await startApi(port);
+    }
+    const before = client.acknowledged;
+    while (client.acknowledged < before + 20) await pause(5);
+    await client.stop();
+    expect(await auditBook(client, database.superuser, org.orgId)).toEqual([]);
+    // A connection that breaks is all that a client saw of a kill.
+    expect(new Set(client.answers.map((answer) => answer.status))).toEqual(new Set([0, 202]));
+    const { rows } = await database.superuser.query(
+      'select count(*)::int as calls, sum(cost_usd)::text as cost from events where org_id = $1',
+      [org.orgId],
+    );
+    const unfolded = await totalsOf(org);
+    await foldUsage(database.database, org.orgId);
+    for (const sums of [unfolded, await totalsOf(org)]) {
+      expect(sums.calls).toBe(rows[0].calls);
+      expect(sums.costPico).toBe(BigInt(rows[0].cost.replace('.', '')));
+    }
+  }, 60_000);
+
+  it('asked to stop finishes every request under way, takes none after it, and ends with code 0', async () => {
+    const org = await createTestOrganization(database.database);
+    const api = await startApi(await findFreePort(undefined));
+    const next = await startApi(await findFreePort(undefined));
+    const client = new LoadClient({
+      baseUrl: api.baseUrl,
+      key: org.ingestKey,
+      random: new SeededRandom(SEED),
+    });
+    client.start(CLIENTS);
+    while (client.acknowledged < 30) await pause(5);
+    api.program.child.kill('SIGTERM');
+    expect(await api.program.ended()).toBe(0);
+    client.moveTo(next.baseUrl);
+    const before = client.acknowledged;
+    while (client.acknowledged < before + 20) await pause(5);
+    await client.stop();
+    expect(await auditBook(client, database.superuser, org.orgId)).toEqual([]);
+    // Who came after it had stopped listening was turned away; nobody who had been let in was.
+    expect(new Set(client.answers.map(({ status, broke }) => broke ?? status))).toEqual(
+      new Set([202, 'ECONNREFUSED']),
+    );
+  }, 60_000);
+});
