@@ -93,22 +93,6 @@ export async function killOutboxMessage(
   );
 }
 
-/** Messages that wait, and how long the oldest has. */
-export async function readOutboxDepth(
-  database: Database,
-): Promise<{ waiting: number; oldestSeconds: number; dead: number }> {
-  const rows = await unscoped(database, WHY, (system) =>
-    system.rows<{ waiting: number; oldest: number; dead: number }>(
-      `select (count(*) filter (where dead_at is null))::bigint as waiting,
-         coalesce(extract(epoch from now() - min(created_at) filter (where dead_at is null)), 0)::float8 as oldest,
-         (count(*) filter (where dead_at is not null))::bigint as dead
-       from outbox where dispatched_at is null`,
-    ),
-  );
-  const row = rows[0];
-  return { waiting: row?.waiting ?? 0, oldestSeconds: row?.oldest ?? 0, dead: row?.dead ?? 0 };
-}
-
 /** Something that should be under way and shows no sign of it. */
 export interface StalledRun {
   orgId: string;

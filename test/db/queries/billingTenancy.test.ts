@@ -31,7 +31,6 @@ const NOT_TENANT = [
   'markOutboxDispatched',
   'retryOutboxMessage',
   'killOutboxMessage',
-  'readOutboxDepth',
   'listStalledRuns',
   'pruneOutbox',
   'deleteOrphanedPages',
