@@ -170,7 +170,7 @@ describe('OTLP in protobuf', () => {
     );
     const plain = ({ calls, ...rest }: ReturnType<typeof mapOtlpRequest>) => ({
       ...rest,
-      calls: calls.map((call) => ({ ...call })),
+      calls: calls.map((call) => ({ ...call, prompts: call.prompts() })),
     });
     expect(plain(mapOtlpRequest(decodeTraceRequest(encode(json)), context))).toEqual(
       plain(mapOtlpRequest(json, context)),
