@@ -177,11 +177,20 @@ async function build(hash) {
   }
 }
 
+/** Two builds may end at once: whoever finds the other's in place moves that aside like any older one. */
 function replaceDist(draft) {
   const old = `dist.old-${process.pid}`;
-  if (existsSync(join(ROOT, 'dist'))) renameSync(join(ROOT, 'dist'), join(ROOT, old));
-  renameSync(join(ROOT, draft), join(ROOT, 'dist'));
-  rmSync(join(ROOT, old), { recursive: true, force: true });
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      if (existsSync(join(ROOT, 'dist'))) renameSync(join(ROOT, 'dist'), join(ROOT, old));
+      renameSync(join(ROOT, draft), join(ROOT, 'dist'));
+      break;
+    } catch (error) {
+      if (attempt === 10) throw error;
+    } finally {
+      rmSync(join(ROOT, old), { recursive: true, force: true });
+    }
+  }
 }
 
 /** Continues as another program in this very process. */
