@@ -1,0 +1,149 @@
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { type Database, openDatabase } from '../../db/client.js';
+import { migrate } from '../../db/migrate.js';
+import { seedPrices } from '../../db/priceSeed.js';
+import { loadConfig } from '../../platform/config.js';
+import { type EmbeddedPostgres, startPostgres } from '../../platform/embedded/postgres.js';
+import { anEvent, send } from '../api/support/requests.js';
+import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
+import { startTestApi, type TestApi } from '../support/api.js';
+import { removeCluster } from '../support/postgres.js';
+import { makeTestFolder } from '../support/testFolder.js';
+import { auditBook, LoadClient, pause } from './support/loadClient.js';
+import { startTcpProxy, type TcpProxy } from './support/tcpProxy.js';
+
+const SEED = testSeed();
+const KILLS = 3;
+const CLIENTS = 4;
+
+/** A Postgres of this file's own, since it is killed; the API runs in this process and is never restarted. */
+let postgres: EmbeddedPostgres;
+let proxy: TcpProxy;
+let database: Database;
+let api: TestApi;
+const dataDir = makeTestFolder('killed-postgres');
+
+async function start(): Promise<EmbeddedPostgres> {
+  const settings = { shared_buffers: '32MB', max_wal_size: '256MB' };
+  return startPostgres({ dataDir, cacheDir: loadConfig().cacheDir, settings });
+}
+
+beforeAll(async () => {
+  postgres = await start();
+  await migrate(postgres.url);
+  proxy = await startTcpProxy(postgres.port);
+  const throughProxy = new URL(postgres.url);
+  throughProxy.port = String(proxy.port);
+  database = openDatabase({
+    url: throughProxy.href,
+    poolMax: 8,
+    applicationName: 'test',
+    statementTimeoutMs: 5_000,
+  });
+  await seedPrices(database);
+  const superuser = new pg.Pool({ connectionString: postgres.url, max: 2 });
+  superuser.on('error', () => undefined);
+  api = await startTestApi({
+    database: { url: postgres.url, database, superuser, close: async () => undefined },
+  });
+});
+afterAll(async () => {
+  await api.close();
+  await database.close();
+  await api.database.superuser.end();
+  await proxy.close();
+  await postgres.stop();
+  removeCluster(dataDir, postgres.directory);
+});
+
+/** Ends the server as a crash does, and waits until it is gone. */
+async function killPostgres(): Promise<void> {
+  process.kill(postgres.pid, 'SIGKILL');
+  await postgres.exited;
+}
+
+describe(`Postgres under load (TEST_SEED=${SEED})`, () => {
+  it(`killed ${KILLS} times costs only 503s with Retry-After; the API comes back by itself, nothing acknowledged is lost`, async () => {
+    const org = await api.addOrganization();
+    const random = new SeededRandom(SEED);
+    const client = new LoadClient({ baseUrl: api.baseUrl, key: org.ingestKey, random });
+    client.start(CLIENTS);
+    for (let kill = 0; kill < KILLS; kill += 1) {
+      const before = client.acknowledged;
+      while (client.acknowledged < before + 20) await pause(5);
+      await pause(random.integer(0, 100));
+      await killPostgres();
+      const down = await Promise.all([
+        send(api, { path: '/api/v1/events', key: org.adminKey }),
+        send(api, { path: '/api/v1/usage/summary', key: org.adminKey }),
+        send(api, { path: '/api/v1/events/export?start=2026-01-01&end=2026-02-01', key: org.adminKey }),
+        send(api, {
+          path: '/api/v1/ingest/events',
+          key: org.ingestKey,
+          body: JSON.stringify([anEvent()]),
+          headers: { 'content-type': 'application/json' },
+        }),
+      ]);
+      for (const answer of down) {
+        expect([answer.status, answer.body.code]).toEqual([503, 'service_unavailable']);
+        expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+        expect(Number(answer.headers['retry-after'])).toBeLessThanOrEqual(5);
+        expect(JSON.stringify(answer.body)).not.toMatch(/ECONN|postgres|5432|select |insert /i);
+      }
+      expect((await send(api, { path: '/healthz', key: null })).status).toBe(200);
+      const ready = await send(api, { path: '/readyz', key: null });
+      expect([ready.status, ready.body.postgres]).toEqual([503, 'down']);
+      expect((await send(api, { path: '/api/v1/pricing/table', key: null })).status).toBe(200);
+      postgres = await start();
+      const again = performance.now();
+      await expect
+        .poll(async () => (await send(api, { path: '/api/v1/events', key: org.adminKey })).status, {
+          timeout: 5_000,
+        })
+        .toBe(200);
+      expect(performance.now() - again).toBeLessThan(2_000);
+    }
+    const before = client.acknowledged;
+    while (client.acknowledged < before + 20) await pause(5);
+    await client.stop();
+    expect(await auditBook(client, api.database.superuser, org.orgId)).toEqual([]);
+    expect(new Set(client.answers.map((answer) => answer.status))).toEqual(new Set([202, 503]));
+    for (const answer of client.answers)
+      if (answer.status === 503) expect(Number(answer.retryAfter)).toBeGreaterThanOrEqual(1);
+    // No connection of the pool is broken: as many requests at once as it has connections, twice.
+    const after = await Promise.all(
+      Array.from({ length: 16 }, () => send(api, { path: '/api/v1/events', key: org.adminKey })),
+    );
+    expect(after.map((answer) => answer.status)).toEqual(Array(16).fill(200));
+  }, 60_000);
+
+  it('that lost the answer to a commit makes a 503; the repeat finds its events and doubles none', async () => {
+    const org = await api.addOrganization();
+    const random = new SeededRandom(SEED);
+    const client = new LoadClient({ baseUrl: api.baseUrl, key: org.ingestKey, random });
+    const before = proxy.lost();
+    client.start(CLIENTS);
+    for (let loss = 0; loss < 10; loss += 1) {
+      await pause(random.integer(5, 40));
+      proxy.loseNextCommit();
+    }
+    while (proxy.lost() < before + 10) await pause(5);
+    await client.stop();
+    expect(await auditBook(client, api.database.superuser, org.orgId)).toEqual([]);
+    expect(new Set(client.answers.map((answer) => answer.status))).toEqual(new Set([202, 503]));
+    const event = anEvent();
+    const ingest = () =>
+      send(api, {
+        path: '/api/v1/ingest/events',
+        key: org.ingestKey,
+        body: JSON.stringify([event]),
+        headers: { 'content-type': 'application/json' },
+      });
+    proxy.loseNextCommit();
+    const lost = await ingest();
+    expect([lost.status, lost.body.code]).toEqual([503, 'service_unavailable']);
+    const again = await ingest();
+    expect([again.status, again.body.accepted, again.body.duplicates]).toEqual([202, 1, 1]);
+  }, 60_000);
+});

@@ -1,0 +1,63 @@
+import { connect, createServer, type Server, type Socket } from 'node:net';
+
+/** A proxy in front of Postgres that can lose the answer to a commit. */
+export interface TcpProxy {
+  port: number;
+  /** The next commit reaches the server, but its answer never comes back: the connection breaks instead. */
+  loseNextCommit(): void;
+  /** Commits whose answer was lost. */
+  lost(): number;
+  close(): Promise<void>;
+}
+
+const COMMIT = Buffer.from('commit\0');
+
+/** Starts a proxy on a free port of loopback. */
+export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
+  let armed = 0;
+  let lost = 0;
+  const sockets = new Set<Socket>();
+  const server: Server = createServer((client) => {
+    const upstream = connect(targetPort, '127.0.0.1');
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.setNoDelay(true);
+      socket.on('error', () => undefined);
+      socket.on('close', () => {
+        sockets.delete(socket);
+        client.destroy();
+        upstream.destroy();
+      });
+    }
+    let swallows = false;
+    client.on('data', (chunk: Buffer) => {
+      if (armed > 0 && chunk.includes(COMMIT)) {
+        armed -= 1;
+        swallows = true;
+      }
+      upstream.write(chunk);
+    });
+    upstream.on('data', (chunk: Buffer) => {
+      if (!swallows) {
+        client.write(chunk);
+        return;
+      }
+      // ReadyForQuery with no transaction open: the commit is done.
+      if (!chunk.includes(Buffer.from([0x5a, 0, 0, 0, 5, 0x49]))) return;
+      lost += 1;
+      client.destroy();
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  return {
+    port: (server.address() as { port: number }).port,
+    loseNextCommit: () => {
+      armed += 1;
+    },
+    lost: () => lost,
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
