@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { StartError } from '../startError.js';
@@ -57,6 +57,8 @@ const READY_LIMIT_MS = 180_000;
 /** How long the files of a server that has just died may still be in use by its remains. */
 const TAKEOVER_LIMIT_MS = 15_000;
 const POLL_MS = 10;
+/** One WAL segment; with less Postgres does not start. */
+const FREE_BYTES_MIN = 16 * 1_048_576;
 const STOP_SIGNALS: readonly [NodeJS.Signals, number][] = [
   ['SIGINT', 8_000],
   ['SIGQUIT', 1_500],
@@ -131,7 +133,14 @@ async function initCluster(
       environment: serverEnvironment(),
     });
     const end = await initdb.exited;
-    if (end !== 'exit code 0') throw explainFailure('initdb', end, initdb.output(), options.dataDir);
+    if (end !== 'exit code 0')
+      throw explainFailure({
+        program: 'initdb',
+        end,
+        output: initdb.output(),
+        dataDir: options.dataDir,
+        directory: draft,
+      });
   } finally {
     rmSync(passwordFile, { force: true });
   }
@@ -164,7 +173,9 @@ async function launch(
     const output = server.output();
     const again = /could not bind|still in use|lock file .* already exists/.test(output);
     if (!again || performance.now() > deadline) {
-      throw explainFailure('Postgres', server.exit ?? 'not ready in time', output, options.dataDir);
+      const end = server.exit ?? 'not ready in time';
+      const { directory } = place;
+      throw explainFailure({ program: 'Postgres', end, output, dataDir: options.dataDir, directory });
     }
     if (output.includes('could not bind')) preferred = undefined;
     await delay(100);
@@ -222,16 +233,30 @@ async function createDatabase(url: string): Promise<void> {
   }
 }
 
+function freeBytes(directory: string): number {
+  const { bavail, bsize } = statfsSync(existsSync(directory) ? directory : dirname(directory));
+  return bavail * bsize;
+}
+
 /** Nothing of our environment: PGDATA or LC_ALL of the user's shell would change what the server does. */
 function serverEnvironment(): NodeJS.ProcessEnv {
   return { PATH: '/usr/local/bin:/usr/bin:/bin', LANG: 'C', TZ: 'UTC' };
 }
 
-function explainFailure(program: string, end: string, output: string, dataDir: string): StartError {
-  const log = logFile(dataDir);
-  if (/No space left on device/.test(output)) {
+/** What a server or initdb left when it ended too early. */
+interface Failure {
+  program: string;
+  end: string;
+  output: string;
+  dataDir: string;
+  directory: string;
+}
+
+function explainFailure({ program, end, output, dataDir, directory }: Failure): StartError {
+  // A full disk takes the log's last lines too.
+  if (/No space left on device/.test(output) || freeBytes(directory) < FREE_BYTES_MIN) {
     return new StartError(
-      `The disk of DATA_DIR ${dataDir} is full, so Postgres cannot start: free some space.`,
+      `The disk of ${dirname(directory)} is full, so Postgres cannot start: free some space.`,
     );
   }
   if (/could not look up effective user ID/.test(output)) {
@@ -246,5 +271,5 @@ function explainFailure(program: string, end: string, output: string, dataDir: s
   }
   const lines = output.split('\n').filter((line) => /FATAL|PANIC|error:/.test(line));
   const why = lines.at(-1)?.replace(/^.*(?:FATAL|PANIC|error):\s*/, '') ?? end;
-  return new StartError(`${program} did not start: ${why}. Its log is ${log}.`);
+  return new StartError(`${program} did not start: ${why}. Its log is ${logFile(dataDir)}.`);
 }
