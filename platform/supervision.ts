@@ -4,6 +4,12 @@ import type { Environment } from './config.js';
 import { STOP_MESSAGE } from './shutdown.js';
 import { StartError } from './startError.js';
 
+/**
+ * How Node runs our servers. A request's objects live for milliseconds; with the default young generation of 16 MiB a
+ * loaded API spends a fifth of its time on collecting what is dead already, with 64 MiB a third of that.
+ */
+export const SERVER_NODE_FLAGS = ['--max-semi-space-size=64'] as const;
+
 /** How a part of the service does; what `npm run status` shows. */
 export type PartStatus = 'starting' | 'building' | 'up' | 'degraded' | 'down';
 
@@ -80,6 +86,7 @@ export class SupervisedProcess {
     onStatus('starting');
     this.#pause.started(performance.now());
     const child = fork(script, [], {
+      execArgv: [...process.execArgv, ...SERVER_NODE_FLAGS],
       env: environment() as NodeJS.ProcessEnv,
       stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
     });

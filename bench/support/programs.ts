@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { closeSync, openSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { processEnvironment } from '../../platform/config.js';
-import type { ChildMessage } from '../../platform/supervision.js';
+import { type ChildMessage, SERVER_NODE_FLAGS } from '../../platform/supervision.js';
 import type { LoadPlan, LoadResult } from './loadClient.js';
 
 const STOP_LIMIT_MS = 20_000;
@@ -32,6 +32,7 @@ export async function startProgram(options: ProgramOptions): Promise<BenchProgra
     stdio: ['ignore', log, log, 'ipc'],
     execArgv: [
       ...process.execArgv,
+      ...SERVER_NODE_FLAGS,
       ...(options.profileDir ? ['--cpu-prof', `--cpu-prof-dir=${options.profileDir}`] : []),
     ],
     env: processEnvironment({
