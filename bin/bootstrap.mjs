@@ -50,7 +50,14 @@ async function step(name, work) {
   const started = performance.now();
   const { isTTY } = process.stderr;
   if (isTTY) process.stderr.write(`  … ${name}`);
-  await work();
+  try {
+    await work();
+  } catch (error) {
+    if (!error.syscall) throw error;
+    fail(
+      `${ROOT} cannot be written (${error.code}): start as the user that it belongs to, or make room on its disk.`,
+    );
+  }
   const ms = Math.round(performance.now() - started);
   if (isTTY) process.stderr.write(`\r  ✓ ${name.padEnd(22)} ${(ms / 1000).toFixed(1)} s\n`);
   else process.stderr.write(`${JSON.stringify({ level: 'info', name: 'bootstrap', step: name, ms })}\n`);
