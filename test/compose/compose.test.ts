@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
 import { parseConfig, SETTING_NAMES } from '../../platform/config.js';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
+import { SERVER_NODE_FLAGS } from '../../platform/supervision.js';
 
 const read = (path: string) => readFileSync(join(PROJECT_ROOT, path), 'utf8');
 
@@ -81,8 +82,12 @@ describe('docker-compose.yml', () => {
     (_name, { image, command }) => {
       const { version } = JSON.parse(read('package.json')) as { version: string };
       expect(image).toBe(`trueup:${version}`);
-      const [runtime, file] = command ?? [];
+      const [runtime, ...rest] = command ?? [];
+      const file = rest.at(-1);
       expect(runtime).toBe('node');
+      // A server runs with the flags that npm start gives it.
+      const isServer = !String(file).endsWith('migrate.js');
+      expect(rest.slice(0, -1)).toEqual(isServer ? [...SERVER_NODE_FLAGS] : []);
       expect(existsSync(join(PROJECT_ROOT, String(file).replace(/^dist\/(.*)\.js$/, '$1.ts')))).toBe(true);
     },
   );
@@ -174,7 +179,9 @@ describe('Dockerfile', () => {
       for (const source of line.split(' ').slice(0, -1))
         expect(existsSync(join(PROJECT_ROOT, source))).toBe(true);
     }
-    expect(lastStage.at(-1)).toBe('CMD ["node", "dist/bin/api.js"]');
+    expect(lastStage.at(-1)).toBe(
+      `CMD ${JSON.stringify(['node', ...SERVER_NODE_FLAGS, 'dist/bin/api.js']).replaceAll(',', ', ')}`,
+    );
     expect(existsSync(join(PROJECT_ROOT, 'bin/api.ts'))).toBe(true);
   });
 });
