@@ -6,6 +6,7 @@ import { Authenticator, assertAllowed } from './auth.js';
 import { billingEndpoints } from './billing/endpoints.js';
 import { IncomingBody, JSON_BODY_BYTES_MAX, parseJson } from './body.js';
 import { callCostEndpoints } from './callCost/endpoints.js';
+import { compressAnswer } from './compression.js';
 import { dashboardEndpoints } from './dashboard/endpoints.js';
 import type { ApiDeps } from './deps.js';
 import { docsRoutes } from './docs.js';
@@ -40,6 +41,10 @@ export const ENDPOINTS: readonly Endpoint[] = [
 export function createApp(deps: ApiDeps): Koa {
   const app = new Koa();
   app.silent = true;
+  // Only a body that broke off under way comes here: the answer had begun, so nothing else can tell of it.
+  app.on('error', (error, ctx: Context) =>
+    deps.logger.warn({ err: error, path: ctx.path.slice(0, 256) }, 'a transfer broke off'),
+  );
   const authenticator = new Authenticator(deps.database, deps.nowMicros);
   const router = new Router();
   for (const endpoint of ENDPOINTS) mount(router, endpoint, deps, authenticator);
@@ -81,6 +86,7 @@ async function answer(ctx: Context, next: () => Promise<unknown>, deps: ApiDeps)
     } catch (error) {
       writeProblem(ctx, error, requestId, deps);
     }
+    await compressAnswer(ctx);
     const seconds = Number(process.hrtime.bigint() - started) / 1e9;
     const operation = String(ctx.state.operation ?? 'none');
     deps.metrics.httpDuration.observe({ operation, status: String(ctx.status) }, seconds);
@@ -199,8 +205,20 @@ function send(ctx: RouterContext, endpoint: Endpoint, response: EndpointResponse
       throw new Error(`${endpoint.operationId} answered ${response.status}, which it does not declare`);
     schema.parse(response.body);
   }
+  const next = nextPage(ctx, response.body);
+  if (next !== undefined) ctx.set('Link', `<${next}>; rel="next"`);
   ctx.set('Content-Type', 'application/json');
   ctx.body = JSON.stringify(response.body);
+}
+
+/** The address of the page after this one; undefined where the answer is no list or its last page. */
+function nextPage(ctx: RouterContext, body: unknown): string | undefined {
+  if (typeof body !== 'object' || body === null || !('next_cursor' in body)) return undefined;
+  if (typeof body.next_cursor !== 'string') return undefined;
+  const query = new URLSearchParams(ctx.querystring);
+  query.delete('offset');
+  query.set('cursor', body.next_cursor);
+  return `${ctx.path}?${query}`;
 }
 
 function allowedMethods(router: Router, path: string): string[] {

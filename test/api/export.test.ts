@@ -56,11 +56,12 @@ const connectionsInUse = (): number => api.database.database.knex.client.pool.nu
 async function openExport(
   org: TestOrganization,
   path = WINDOW,
+  encoding = 'identity',
 ): Promise<{ response: IncomingMessage; first: Buffer }> {
   const response = await new Promise<IncomingMessage>((resolve, reject) => {
     const request = httpRequest(api.baseUrl + path, {
       agent: false,
-      headers: { authorization: `Bearer ${org.adminKey}` },
+      headers: { authorization: `Bearer ${org.adminKey}`, 'accept-encoding': encoding },
     });
     request.on('response', resolve);
     request.on('error', reject);
@@ -216,15 +217,19 @@ describe('an export', () => {
 
   it('that loses its database connection in the middle is visibly broken, and the next one works', async () => {
     const org = await withManyEvents(12_000);
-    for (const format of ['jsonl', 'json']) {
-      const { response, first } = await openExport(org, `${WINDOW}&format=${format}`);
+    for (const [format, encoding] of [
+      ['jsonl', 'identity'],
+      ['json', 'identity'],
+      ['jsonl', 'gzip'],
+    ] as const) {
+      const { response, first } = await openExport(org, `${WINDOW}&format=${format}`, encoding);
       let ending = Promise.resolve({ text: '', isComplete: true });
       await cutNextRead(() => {
         ending = readOn(response, first);
         return ending;
       });
       const { text, isComplete } = await ending;
-      expect(isComplete, format).toBe(false);
+      expect(isComplete, `${format} ${encoding}`).toBe(false);
       expect(text.length).toBeGreaterThan(0);
     }
     await expect.poll(connectionsInUse).toBe(0);

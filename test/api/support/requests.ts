@@ -53,7 +53,8 @@ function readAnswer(response: IncomingMessage): Promise<RawAnswer> {
     response.on('close', () => {
       const bytes = Buffer.concat(chunks);
       const isJson = /[/+]json$/.test((response.headers['content-type'] ?? '').split(';')[0] ?? '');
-      const isWhole = isJson && bytes.length > 0 && response.complete;
+      const isWhole =
+        isJson && bytes.length > 0 && response.complete && !response.headers['content-encoding'];
       resolve({
         status: response.statusCode ?? 0,
         headers: response.headers,
