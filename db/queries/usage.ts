@@ -1,6 +1,6 @@
 import { DomainError } from '../../domain/errors.js';
 import type { Pico } from '../../domain/money.js';
-import { isoFromMicros } from '../../domain/period.js';
+import { isoFromMicros, LATEST_MICROS } from '../../domain/period.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
 import type { SourceHealth } from './ingestHealth.js';
 import { foldUsage } from './rollups.js';
@@ -133,7 +133,7 @@ function wholeBuckets(query: UsageQuery, grain: 'hour' | 'day'): { from: string;
   const size = MICROS[grain];
   const from = query.fromMicros === undefined ? undefined : ((query.fromMicros + size - 1n) / size) * size;
   const to = query.toMicros === undefined ? undefined : (query.toMicros / size) * size;
-  if (from !== undefined && to !== undefined && from >= to) return undefined;
+  if (from !== undefined && (from > LATEST_MICROS || (to !== undefined && from >= to))) return undefined;
   return {
     from: from === undefined ? FAR_PAST : isoFromMicros(from),
     to: to === undefined ? FAR_FUTURE : isoFromMicros(to),

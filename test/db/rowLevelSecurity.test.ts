@@ -268,11 +268,11 @@ describe('a statement of app_rw', () => {
     const a = await insertTenantRows(test.superuser);
     const b = drawTenant();
     const probe = async (sourceId: string) => {
-      const page = await insertOf(test.superuser, 'billing_pages', { ...b, sourceId });
+      const row = await insertOf(test.superuser, 'billing_rows', { ...b, sourceId });
       return failureOf(
         as('app_rw', b.orgId, async (query) => {
           await query('set constraints all immediate');
-          await query(page);
+          await query(row);
         }),
       );
     };
