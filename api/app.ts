@@ -1,5 +1,6 @@
 import Router, { type RouterContext } from '@koa/router';
 import Koa, { type Context } from 'koa';
+import type { Logger } from 'pino';
 import { OrgDb } from '../db/orgDb.js';
 import { DomainError } from '../domain/errors.js';
 import { Authenticator, assertAllowed } from './auth.js';
@@ -47,10 +48,14 @@ export function createApp(deps: ApiDeps): Koa {
   );
   const authenticator = new Authenticator(deps.database, deps.nowMicros);
   const router = new Router();
-  for (const endpoint of ENDPOINTS) mount(router, endpoint, deps, authenticator);
+  const fixed: FixedRoutes = new Map();
+  for (const endpoint of ENDPOINTS) mount(router, fixed, endpoint, deps, authenticator);
   healthRoutes(router, deps);
   docsRoutes(router, buildOpenApi(ENDPOINTS, deps.settings));
-  app.use((ctx, next) => answer(ctx, next, deps));
+  // A request's line holds nothing but what is written here, so it needs no search for secrets.
+  const lines = deps.logger.child({}, { redact: [] });
+  app.use((ctx, next) => answer(ctx, next, deps, lines));
+  app.use((ctx, next) => fixed.get(`${ctx.method} ${ctx.path}`)?.(ctx) ?? next());
   app.use(router.routes());
   app.use((ctx) => {
     const allowed = allowedMethods(router, ctx.path);
@@ -70,7 +75,12 @@ export function createApp(deps: ApiDeps): Koa {
 }
 
 /** Wraps a request: id, context, log line, metrics, and the only writer of error bodies. */
-async function answer(ctx: Context, next: () => Promise<unknown>, deps: ApiDeps): Promise<void> {
+async function answer(
+  ctx: Context,
+  next: () => Promise<unknown>,
+  deps: ApiDeps,
+  lines: Logger,
+): Promise<void> {
   const started = process.hrtime.bigint();
   const requestId = requestIdFrom(ctx.headers['x-request-id'], Number(deps.nowMicros() / 1000n));
   ctx.state.requestId = requestId;
@@ -90,7 +100,7 @@ async function answer(ctx: Context, next: () => Promise<unknown>, deps: ApiDeps)
     const seconds = Number(process.hrtime.bigint() - started) / 1e9;
     const operation = String(ctx.state.operation ?? 'none');
     deps.metrics.httpDuration.observe({ operation, status: String(ctx.status) }, seconds);
-    deps.logger.info(
+    lines.info(
       {
         method: ctx.method,
         path: ctx.path.slice(0, 256),
@@ -116,11 +126,21 @@ function writeProblem(ctx: Context, error: unknown, requestId: string, deps: Api
   ctx.body = JSON.stringify(problem);
 }
 
-function mount(router: Router, endpoint: Endpoint, deps: ApiDeps, authenticator: Authenticator): void {
-  const handler = (ctx: RouterContext) => serve(ctx, endpoint, deps, authenticator);
+/** Handlers of addresses without parameters: found at once, where the router tries one pattern after the other. */
+type FixedRoutes = Map<string, (ctx: Context) => Promise<void>>;
+
+function mount(
+  router: Router,
+  fixed: FixedRoutes,
+  endpoint: Endpoint,
+  deps: ApiDeps,
+  authenticator: Authenticator,
+): void {
+  const handler = (ctx: Context) => serve(ctx as RouterContext, endpoint, deps, authenticator);
   for (const path of [endpoint.path, ...(endpoint.aliases ?? [])]) {
     const pattern = path.replace(/\{(\w+)\}/g, ':$1');
     router[endpoint.method](pattern, handler);
+    if (pattern === path) fixed.set(`${endpoint.method.toUpperCase()} ${path}`, handler);
   }
 }
 

@@ -15,6 +15,11 @@ const TOUCH_INTERVAL_MS = 60_000;
 
 const REFUSAL = 'a valid API key is needed: send the header Authorization: Bearer <key>';
 
+interface ParsedToken {
+  keyId: string;
+  digest: Buffer;
+}
+
 /** Tells the caller from the Authorization header, with a short-lived cache in front of the keys table. */
 export class Authenticator {
   readonly #database: Database;
@@ -23,7 +28,7 @@ export class Authenticator {
     max: KEY_CACHE_ENTRIES,
     ttl: KEY_CACHE_MS,
   });
-  readonly #verified = new LRUCache<string, string>({ max: KEY_CACHE_ENTRIES });
+  readonly #parsed = new LRUCache<string, ParsedToken>({ max: KEY_CACHE_ENTRIES });
   readonly #touched = new Map<string, number>();
 
   constructor(database: Database, now: () => bigint) {
@@ -40,8 +45,7 @@ export class Authenticator {
     const parsed = token === undefined ? undefined : this.#parse(token);
     if (!parsed) throw new DomainError('unauthenticated', REFUSAL);
     const key = await this.#load(parsed.keyId);
-    const digest = Buffer.from(parsed.digest, 'base64');
-    if (!key || !sameDigest(key.secretHash, digest) || !this.#isLive(key))
+    if (!key || !sameDigest(key.secretHash, parsed.digest) || !this.#isLive(key))
       throw new DomainError('unauthenticated', REFUSAL);
     this.#touch(key.id);
     return {
@@ -52,14 +56,14 @@ export class Authenticator {
   }
 
   /** The key's id and the digest of its secret; remembered, since the same key comes with every request. */
-  #parse(token: string): { keyId: string; digest: string } | undefined {
-    const known = this.#verified.get(token);
-    if (known !== undefined) return { keyId: known.slice(0, 14), digest: known.slice(14) };
-    const parsed = parseKey(token);
-    if (!parsed) return undefined;
-    const digest = hashSecret(parsed.secret).toString('base64');
-    this.#verified.set(token, parsed.keyId + digest);
-    return { keyId: parsed.keyId, digest };
+  #parse(token: string): ParsedToken | undefined {
+    const known = this.#parsed.get(token);
+    if (known !== undefined) return known;
+    const key = parseKey(token);
+    if (!key) return undefined;
+    const parsed = { keyId: key.keyId, digest: hashSecret(key.secret) };
+    this.#parsed.set(token, parsed);
+    return parsed;
   }
 
   async #load(keyId: string): Promise<StoredKey | undefined> {

@@ -114,7 +114,7 @@ function sourcesOf(request: OtlpRequest): SourcedSpans[] {
     const resourceAttributes = attributesOf(resource, 'resource', at, undefined, issues);
     for (const [scopeAt, scope] of listAt(resource, 'scopeSpans', `${at}.`, issues)) {
       const outer = attributesOf(scope, 'scope', scopeAt, resourceAttributes, issues);
-      const spans = listAt(scope, 'spans', `${scopeAt}.`, issues, false).map(([, span]) => span);
+      const spans = itemsAt(scope, 'spans', `${scopeAt}.`, issues);
       sources.push({ source: sourceOf(scope, outer), spans });
     }
   }
@@ -163,27 +163,29 @@ function attributesOf(
   return new SpanAttributes(pairs, outer);
 }
 
-/** The items of a list with their paths; an absent list is empty, anything else is a fault of the body. */
+/** The objects of a list with their paths; anything else in it is a fault of the body. */
 function listAt(
   holder: unknown,
   field: string,
   prefix: string,
   issues: FieldIssue[],
-  ofObjects = true,
-): [string, unknown][] {
-  const list = isObject(holder) ? holder[field] : undefined;
-  if (list === undefined || list === null) return [];
-  if (!Array.isArray(list)) {
-    issues.push(issue(`${prefix}${field}`, 'must be a list'));
-    return [];
-  }
-  const items: [string, unknown][] = [];
-  list.forEach((item: unknown, index) => {
+): [string, Record<string, unknown>][] {
+  const items: [string, Record<string, unknown>][] = [];
+  itemsAt(holder, field, prefix, issues).forEach((item, index) => {
     const path = `${prefix}${field}[${index}]`;
-    if (!ofObjects || isObject(item)) items.push([path, item]);
+    if (isObject(item)) items.push([path, item]);
     else issues.push(issue(path, 'must be an object'));
   });
   return items;
+}
+
+/** The items of a list; an absent list is empty, anything else is a fault of the body. */
+function itemsAt(holder: unknown, field: string, prefix: string, issues: FieldIssue[]): readonly unknown[] {
+  const list = isObject(holder) ? holder[field] : undefined;
+  if (list === undefined || list === null) return [];
+  if (Array.isArray(list)) return list;
+  issues.push(issue(`${prefix}${field}`, 'must be a list'));
+  return [];
 }
 
 function issue(field: string, message: string): FieldIssue {
