@@ -8,26 +8,37 @@ import type { Json } from './event.js';
 import { ItemFault } from './itemFault.js';
 import { setOwn, stripJson, stripText } from './stripText.js';
 
+/** What a name offers: a value for a slot, the lower rank the better. A copy stands inside a map that is kept whole. */
 interface Offer {
+  name: string;
   slot: number;
   rank: number;
+  isCopy: boolean;
+}
+
+/** A value under a key of the map. */
+interface CopyOffer extends Offer {
+  key: string;
 }
 
 const MEANINGS = Object.keys(ATTRIBUTE_TABLE) as Meaning[];
 const SLOTS = new Map<Meaning, number>(MEANINGS.map((meaning, slot) => [meaning, slot]));
+const NO_VALUES: AttributeValue[] = [];
+const NO_OFFERS: (Offer | undefined)[] = [];
 const IS_ANYWHERE = MEANINGS.map((meaning) => ATTRIBUTE_TABLE[meaning].from === 'anywhere');
 const { offers: OFFERS, inside: INSIDE } = compile();
 
 function compile() {
   const offers = new Map<string, Offer>();
-  const inside = new Map<string, (Offer & { key: string })[]>();
+  const inside = new Map<string, CopyOffer[]>();
   MEANINGS.forEach((meaning, slot) => {
     ATTRIBUTE_TABLE[meaning].names.forEach((name, rank) => {
       if (typeof name === 'string') {
         if (offers.has(name)) throw new Error(`the attribute ${name} has two meanings`);
-        offers.set(name, { slot, rank });
+        offers.set(name, { name, slot, rank, isCopy: false });
       } else {
-        inside.set(name.inside, [...(inside.get(name.inside) ?? []), { slot, rank, key: name.key }]);
+        const copy = { name: `${name.inside}.${name.key}`, slot, rank, isCopy: true, key: name.key };
+        inside.set(name.inside, [...(inside.get(name.inside) ?? []), copy]);
       }
     });
   });
@@ -35,9 +46,9 @@ function compile() {
 }
 
 export class SpanAttributes {
-  readonly #values: AttributeValue[] = new Array(MEANINGS.length).fill(undefined);
-  readonly #names: (string | undefined)[] = new Array(MEANINGS.length).fill(undefined);
-  readonly #ranks: number[] = new Array(MEANINGS.length).fill(Number.MAX_SAFE_INTEGER);
+  /** By slot: the value that holds, and the offer that it came by. Most resources and scopes have none. */
+  #values: AttributeValue[] = NO_VALUES;
+  #held: (Offer | undefined)[] = NO_OFFERS;
   /** What nothing was read from, in order: names and values alternate. */
   readonly #unread: AttributeValue[] = [];
   #service: { [key: string]: Json } | undefined;
@@ -62,7 +73,7 @@ export class SpanAttributes {
     if (value === undefined) return;
     const offer = OFFERS.get(name);
     if (offer !== undefined) {
-      this.#offer(offer.slot, offer.rank, name, value);
+      this.#offer(offer, value);
       return;
     }
     if (name.startsWith(SERVICE_PREFIX)) {
@@ -75,37 +86,36 @@ export class SpanAttributes {
       return;
     }
     const keys = INSIDE.get(name);
-    if (keys !== undefined) this.#takeInside(name, keys, value);
+    if (keys !== undefined) this.#takeInside(keys, value);
     this.#unread.push(name, value);
   }
 
   /** Reads the labels inside a map or its JSON text; the map itself stays unread and is kept. */
-  #takeInside(name: string, keys: readonly (Offer & { key: string })[], value: AttributeValue): void {
+  #takeInside(keys: readonly CopyOffer[], value: AttributeValue): void {
     const map = mapOf(value);
     if (map === undefined) return;
-    for (const { slot, rank, key } of keys) {
-      const inner = Object.hasOwn(map, key) ? map[key] : undefined;
-      if (typeof inner === 'string') this.#offer(slot, rank, `${name}.${key}`, stripText(inner), true);
-      else if (typeof inner === 'number' || typeof inner === 'boolean')
-        this.#offer(slot, rank, `${name}.${key}`, inner, true);
+    for (const offer of keys) {
+      const inner = Object.hasOwn(map, offer.key) ? map[offer.key] : undefined;
+      if (typeof inner === 'string') this.#offer(offer, stripText(inner));
+      else if (typeof inner === 'number' || typeof inner === 'boolean') this.#offer(offer, inner);
     }
   }
 
-  #offer(slot: number, rank: number, name: string, value: AttributeValue, isCopy = false): void {
+  #offer(offer: Offer, value: AttributeValue): void {
     if (value === '') return;
-    const held = this.#ranks[slot] as number;
-    if (rank > held) {
-      if (!isCopy) this.#unread.push(name, value);
+    if (this.#values === NO_VALUES) {
+      this.#values = new Array(MEANINGS.length).fill(undefined);
+      this.#held = new Array(MEANINGS.length).fill(undefined);
+    }
+    const held = this.#held[offer.slot];
+    if (held !== undefined && offer.rank > held.rank) {
+      if (!offer.isCopy) this.#unread.push(offer.name, value);
       return;
     }
-    const lost = this.#values[slot];
-    // A copy stands inside its map, which is kept as a whole.
-    if (lost !== undefined && rank < held && OFFERS.has(this.#names[slot] as string)) {
-      this.#unread.push(this.#names[slot], lost);
-    }
-    this.#ranks[slot] = rank;
-    this.#values[slot] = value;
-    this.#names[slot] = name;
+    if (held !== undefined && offer.rank < held.rank && !held.isCopy)
+      this.#unread.push(held.name, this.#values[offer.slot]);
+    this.#held[offer.slot] = offer;
+    this.#values[offer.slot] = value;
   }
 
   /** The value of a meaning, from where the table looks for it; undefined when nobody says it. */
@@ -131,7 +141,7 @@ export class SpanAttributes {
 
   /** The attribute that a meaning was read from, for messages and for what is kept of the usage. */
   nameOf(meaning: Meaning): string {
-    return this.#names[SLOTS.get(meaning) as number] ?? meaning;
+    return this.#held[SLOTS.get(meaning) as number]?.name ?? meaning;
   }
 
   /** All that is said for a meaning, the first name first: the one that holds, then those that it outranked. */
