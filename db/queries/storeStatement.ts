@@ -133,9 +133,19 @@ export function hasClaim(event: StorableEvent): boolean {
   return event.call.responseId !== null || event.call.trace !== null;
 }
 
+/** The order in which every transaction claims and settles: then two that share calls wait instead of blocking each other. */
+export function compareClaims(one: StorableEvent, other: StorableEvent): number {
+  const [a, b] = [claimOrder(one), claimOrder(other)];
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function claimOrder({ call: { responseId, trace } }: StorableEvent): string {
+  return responseId ?? (trace === null ? '' : trace.traceId + trace.spanId);
+}
+
 /** The claims of the events, then the spans between them that are no calls; undefined when there are none. */
 function claimColumns(events: readonly StorableEvent[], links: readonly SpanLink[]): string[] | undefined {
-  const claims = events.filter(hasClaim);
+  const claims = events.filter(hasClaim).sort(compareClaims);
   if (claims.length === 0 && links.length === 0) return undefined;
   const spans: (SpanLink | null)[] = [...claims.map((event) => event.call.trace), ...links];
   // A superseded telling keeps its place in the trace, but the response id is its winner's.

@@ -20,7 +20,7 @@ import {
   storableOf,
 } from './storedCalls.js';
 import type { StoredEvent } from './storedEvents.js';
-import { hasClaim, spanNumber } from './storeStatement.js';
+import { compareClaims, hasClaim, spanNumber } from './storeStatement.js';
 
 /**
  * Decides, for the events of a batch whose claim another event holds, which of the two is the call: the same
@@ -32,9 +32,9 @@ export async function settleTellings(
   result: StoreResult,
   prices: PriceBook,
 ): Promise<void> {
-  const contested = events.filter(
-    (event) => hasClaim(event) && result.stored.has(event.id) && !result.claimed.has(event.id),
-  );
+  const contested = events
+    .filter((event) => hasClaim(event) && result.stored.has(event.id) && !result.claimed.has(event.id))
+    .sort(compareClaims);
   for (const event of contested) {
     await claimSpan(orgDb, event);
     if (event.supersededBy !== null) continue;
