@@ -46,6 +46,17 @@ async function start(place: Place): Promise<ChildProgram> {
   return program;
 }
 
+/** A start of one test's own: ended with the test, however that goes. */
+async function startAlone(place: Place): Promise<ChildProgram> {
+  const program = startBootstrap(['start'], place.environment);
+  cleanUp.push(async () => {
+    if (isAlive(program.pid)) program.child.kill('SIGTERM');
+    await program.ended();
+  });
+  await program.sees(/— ready in/, START_LIMIT_MS);
+  return program;
+}
+
 /** Asks for an orderly end and sees that nothing of it is left. */
 async function stop(program: ChildProgram, place: Place): Promise<{ exit: number | string; ms: number }> {
   const pids = pidsOf(place);
@@ -285,7 +296,7 @@ describe('other ways to start', () => {
       INIT_ORG_NAME: 'Ours, Inc.',
     });
     cleanUp.push(() => removePlace(place));
-    const service = await start(place);
+    const service = await startAlone(place);
     expect(parts(place).postgres).toMatchObject({ embedded: false, status: 'up' });
     expect(parts(place).temporal).toMatchObject({ embedded: false, status: 'up' });
     expect(existsSync(join(place.dataDir, 'pg'))).toBe(false);
@@ -302,7 +313,7 @@ describe('other ways to start', () => {
     const key = output.trim();
     const place = await makePlace({ INIT_ADMIN_KEY: key });
     cleanUp.push(() => removePlace(place));
-    const service = await start(place);
+    const service = await startAlone(place);
     expect((await ask(place, '/api/v1/events?limit=1', key)).status).toBe(200);
     await stop(service, place);
   });
@@ -322,7 +333,7 @@ describe('other ways to start', () => {
       NODE_OPTIONS: `--import=${join(offline, 'closed.mjs')}`,
     });
     cleanUp.push(() => removePlace(place));
-    const service = await start(place);
+    const service = await startAlone(place);
     await service.sees(
       /No Temporal server can be had \(download: closed network; build: there is no Go 1\.21 or newer on PATH\)/,
     );
