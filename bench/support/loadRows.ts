@@ -1,69 +1,71 @@
 import type { Database } from '../../db/client.js';
 import { IngestWriter } from '../../db/ingestWriter.js';
 import { loadPriceBook } from '../../db/queries/prices.js';
-import type { CallRecord } from '../../domain/events/event.js';
 import { callRecordOf } from './callRecords.js';
 import { foldEverything } from './fold.js';
 import type { BenchOrganization } from './organizations.js';
 import { Random } from './random.js';
+import { formatCount } from './statistics.js';
 import { Traffic } from './traffic.js';
 
-/** Calls of one batch: the most that the writer puts into one transaction. */
-const BATCH_CALLS = 2_000;
-const WRITERS = 4;
-const MICROS_A_DAY = 86_400_000_000n;
+const BATCH_ROWS = 2_000;
+const CONNECTIONS = 4;
+/** Batches on their way at once: enough that no connection waits. */
+const BATCHES_AHEAD = 6;
+const OPEN_SESSIONS = 2_000;
+/** Totals are folded while rows come in, as in service. */
+const FOLD_EVERY_ROWS = 500_000;
+const TELL_EVERY_ROWS = 1_000_000;
 
-export interface LoadPlan {
-  organizations: readonly BenchOrganization[];
-  /** Rows to add, spread evenly over the days in the order of their time. */
-  rows: number;
-  days: number;
-  endMicros: bigint;
-  seed: number;
+export interface LoadedWindow {
+  fromMicros: bigint;
+  toMicros: bigint;
 }
 
 /**
- * Adds calls through the product's write path (IngestWriter: resolved, hashed, priced, stored and committed in
- * batches of 2,000), as wrappers tell them: without a trace or a payload. Then folds everything. Only HTTP and the
- * mapping are left out.
+ * Fills an organization with calls spread evenly over a window, in the order of their times, through the write path
+ * of the product (IngestWriter: row-level security, pricing, claims, payloads, all indexes), without HTTP before it.
  */
-export async function loadRows(database: Database, plan: LoadPlan): Promise<void> {
+export async function loadRows(
+  database: Database,
+  organization: BenchOrganization,
+  rows: number,
+  window: LoadedWindow,
+  seed: number,
+): Promise<void> {
   const book = await loadPriceBook(database);
-  const writer = new IngestWriter(database, { current: () => book }, WRITERS, {
-    queueRows: () => undefined,
-    batchRows: () => undefined,
-  });
-  const random = new Random(plan.seed);
-  const traffic = new Traffic(plan.seed, 10_000);
-  const span = BigInt(plan.days) * MICROS_A_DAY;
-  const start = plan.endMicros - span;
-  const underWay = new Set<Promise<unknown>>();
-  for (let at = 0; at < plan.rows; at += BATCH_CALLS) {
-    const count = Math.min(BATCH_CALLS, plan.rows - at);
-    const calls = Array.from({ length: count }, (_, index): CallRecord => {
-      const micros = start + (span * BigInt(at + index)) / BigInt(plan.rows) + BigInt(random.below(1_000));
-      return {
-        ...callRecordOf(traffic.draw(), micros, random),
-        kind: 'sdk_event',
-        responseId: null,
-        trace: null,
-        payload: null,
-      };
+  const silent = { queueRows: () => undefined, batchRows: () => undefined };
+  const writer = new IngestWriter(database, { current: () => book }, CONNECTIONS, silent);
+  const random = new Random(seed);
+  const traffic = new Traffic(seed + 1, OPEN_SESSIONS);
+  const stepMicros = (window.toMicros - window.fromMicros) / BigInt(rows);
+  const pending = new Set<Promise<unknown>>();
+  const started = performance.now();
+  for (let at = 0; at < rows; at += BATCH_ROWS) {
+    const count = Math.min(BATCH_ROWS, rows - at);
+    const calls = Array.from({ length: count }, (_, index) =>
+      callRecordOf(traffic.draw(), window.fromMicros + stepMicros * BigInt(at + index), random),
+    );
+    const sent = writer.submit({
+      orgId: organization.orgId,
+      keyId: organization.keyId,
+      defaultProjectId: null,
+      batch: { calls, rejections: [], ignored: 0, links: [] },
     });
-    const { orgId, keyId } = plan.organizations[
-      (at / BATCH_CALLS) % plan.organizations.length
-    ] as BenchOrganization;
-    const stored: Promise<unknown> = writer
-      .submit({
-        orgId,
-        keyId,
-        defaultProjectId: null,
-        batch: { calls, rejections: [], ignored: 0, links: [] },
-      })
-      .finally(() => underWay.delete(stored));
-    underWay.add(stored);
-    if (underWay.size >= WRITERS * 2) await Promise.race(underWay);
+    pending.add(sent);
+    sent.finally(() => pending.delete(sent)).catch(() => undefined);
+    if (pending.size >= BATCHES_AHEAD) await Promise.race(pending);
+    if (at % FOLD_EVERY_ROWS === 0) await foldEverything(database);
+    if (at > 0 && at % TELL_EVERY_ROWS === 0) tell(at, started);
   }
-  await Promise.all(underWay);
+  await Promise.all(pending);
   await foldEverything(database);
+  tell(rows, started);
+}
+
+function tell(rows: number, started: number): void {
+  const seconds = (performance.now() - started) / 1000;
+  process.stdout.write(
+    `  ${formatCount(rows)} rows stored and folded in ${seconds.toFixed(0)} s (${formatCount(rows / seconds)}/s)\n`,
+  );
 }
