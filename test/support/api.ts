@@ -24,6 +24,14 @@ export interface TestOrganization {
   ingestKey: string;
 }
 
+/** An answer with its parsed JSON, which each test reads as the shape that it asserts. */
+export interface TestAnswer {
+  status: number;
+  headers: Headers;
+  // biome-ignore lint/suspicious/noExplicitAny: the shape is what the tests assert
+  body: any;
+}
+
 export interface TestApi extends TestOrganization {
   baseUrl: string;
   database: TestDatabase;
@@ -31,9 +39,9 @@ export interface TestApi extends TestOrganization {
   addOrganization(name?: string): Promise<TestOrganization>;
   addKey(orgId: string, role: Role): Promise<string>;
   /** GET with a key; the parsed JSON. */
-  get(path: string, key?: string): Promise<{ status: number; headers: Headers; body: any }>;
+  get(path: string, key?: string): Promise<TestAnswer>;
   /** POST of a JSON body with a key. */
-  post(path: string, body: unknown, key?: string): Promise<{ status: number; headers: Headers; body: any }>;
+  post(path: string, body: unknown, key?: string): Promise<TestAnswer>;
   close(): Promise<void>;
 }
 
