@@ -65,7 +65,8 @@ function importsOf(file: string, text: string): Import[] {
   return [...text.matchAll(IMPORT)].map((match) => {
     const names = match[3] ?? '';
     const inner = /^\{(.*)\}$/s.exec(names.trim())?.[1];
-    const allTypes = inner?.split(',').every((name) => name.trim() === '' || name.trim().startsWith('type ')) ?? false;
+    const allTypes =
+      inner?.split(',').every((name) => name.trim() === '' || name.trim().startsWith('type ')) ?? false;
     return {
       file,
       room,
