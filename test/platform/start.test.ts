@@ -105,7 +105,7 @@ async function eventually(work: () => Promise<boolean>, limitMs = 30_000): Promi
 
 async function runToEnd(args: readonly string[], environment: Record<string, string>) {
   const program = startBootstrap(args, environment);
-  return { exit: await program.ended(), output: program.output() };
+  return { exit: await program.ended(), output: program.output(), stdout: program.stdout() };
 }
 
 /** What is said to a person: the lines that are not JSON. */
@@ -149,8 +149,8 @@ describe('npm start', () => {
   });
 
   it('says of each part how it does: npm run status -- --json', async () => {
-    const { exit, output } = await runToEnd(['status', '--json'], place.environment);
-    const status = JSON.parse(output) as Record<string, { status: string }>;
+    const { exit, stdout } = await runToEnd(['status', '--json'], place.environment);
+    const status = JSON.parse(stdout) as Record<string, { status: string }>;
     expect(exit).toBe(0);
     expect(status).toMatchObject({
       running: true,
@@ -179,7 +179,7 @@ describe('npm start', () => {
 
   it('takes keys made beside it: npm run key:create', async () => {
     const made = await runToEnd(['keys', 'create', '--role', 'ingest', '--name', 'x'], place.environment);
-    const key = made.output.trim();
+    const key = made.stdout.trim();
     expect(parseKey(key)).toBeDefined();
     expect((await ask(place, '/api/v1/events?limit=1', key)).status).toBe(403);
     const response = await fetch(`${base(place)}/api/v1/ingest/events`, {
@@ -309,8 +309,8 @@ describe('other ways to start', () => {
   });
 
   it('with a key given in advance it takes that one', async () => {
-    const { output } = await runToEnd(['keys', 'create', '--offline'], {});
-    const key = output.trim();
+    const { stdout } = await runToEnd(['keys', 'create', '--offline'], {});
+    const key = stdout.trim();
     const place = await makePlace({ INIT_ADMIN_KEY: key });
     cleanUp.push(() => removePlace(place));
     const service = await startAlone(place);
@@ -340,7 +340,7 @@ describe('other ways to start', () => {
     expect((await ask(place, '/readyz')).body).toMatchObject({ postgres: 'up', temporal: 'degraded' });
     await eventually(async () => parts(place).worker.status === 'degraded');
     const { NODE_OPTIONS: _, ...environment } = place.environment;
-    const status = JSON.parse((await runToEnd(['status', '--json'], environment)).output);
+    const status = JSON.parse((await runToEnd(['status', '--json'], environment)).stdout);
     expect(status).toMatchObject({
       api: { status: 'up' },
       temporal: { status: 'down', detail: expect.stringContaining('put the temporal program') },

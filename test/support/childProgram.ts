@@ -8,6 +8,8 @@ export interface ChildProgram {
   child: ChildProcess;
   pid: number;
   output(): string;
+  /** The same without what went to stderr. */
+  stdout(): string;
   /** Resolves when its output matches; rejects when it ends before or the time is over. */
   sees(pattern: RegExp, limitMs?: number): Promise<RegExpExecArray>;
   /** Resolves with its exit code, or the signal that ended it. */
@@ -27,16 +29,20 @@ export function startProgram(
     detached: true,
   });
   let output = '';
-  for (const stream of [child.stdout, child.stderr]) {
-    stream.on('data', (chunk: Buffer) => {
-      output += chunk.toString('utf8');
-    });
-  }
+  let stdout = '';
+  child.stdout.on('data', (chunk: Buffer) => {
+    stdout += chunk.toString('utf8');
+    output += chunk.toString('utf8');
+  });
+  child.stderr.on('data', (chunk: Buffer) => {
+    output += chunk.toString('utf8');
+  });
   const end = once(child, 'close').then(([code, signal]) => (code ?? signal) as number | string);
   return {
     child,
     pid: child.pid ?? -1,
     output: () => output,
+    stdout: () => stdout,
     ended: () => end,
     async sees(pattern, limitMs = 60_000) {
       const deadline = performance.now() + limitMs;
