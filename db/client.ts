@@ -80,7 +80,8 @@ export class Database {
         application_name: options.applicationName,
         keepAlive: true,
         connectionTimeoutMillis: ACQUIRE_TIMEOUT_MS,
-        options: '-c timezone=UTC -c datestyle=ISO,YMD',
+        // Parallel workers take longer to start than our reads take, and would take the cores of other requests.
+        options: '-c timezone=UTC -c datestyle=ISO,YMD -c max_parallel_workers_per_gather=0',
         types,
         // Statements are sent without waiting for the answers to those before them (docs/decisions/0061).
         pipeline: true,

@@ -174,14 +174,19 @@ const FOLDS_A_READ_MAX = 20;
  * loses to another one at the same time has had its work done by it.
  */
 async function foldWhenBehind(orgDb: OrgDb): Promise<void> {
-  const rows = await orgDb.rows<{ unfolded: number }>(
-    `select case when s.folded_at > now() - make_interval(secs => ${FOLD_FRESH_SECONDS}) then 0 else (
-       select count(*) from (select from events e where e.org_id = $1 and e.ingest_xid >= coalesce(s.folded_xid, 0) limit ${UNFOLDED_ROWS_MAX + 1}) u
-     ) end as unfolded
-     from (select $1::uuid as org_id) o left join rollup_state s on s.org_id = o.org_id`,
+  const [state] = await orgDb.rows<{ folded_xid: number; is_fresh: boolean }>(
+    `select folded_xid, folded_at > now() - make_interval(secs => ${FOLD_FRESH_SECONDS}) as is_fresh
+     from rollup_state where org_id = $1`,
     [orgDb.orgId],
   );
-  if ((rows[0]?.unfolded ?? 0) <= UNFOLDED_ROWS_MAX) return;
+  if (state?.is_fresh) return;
+  // The bound is a value and not a column of another table: of a value Postgres knows that few rows lie behind it.
+  const [rows] = await orgDb.rows<{ unfolded: number }>(
+    `select count(*) as unfolded from (
+       select from events where org_id = $1 and ingest_xid >= $2 limit ${UNFOLDED_ROWS_MAX + 1}) u`,
+    [orgDb.orgId, state?.folded_xid ?? 0],
+  );
+  if ((rows?.unfolded ?? 0) <= UNFOLDED_ROWS_MAX) return;
   for (let fold = 0; fold < FOLDS_A_READ_MAX; fold += 1) {
     const { more } = await foldUsage(orgDb.database, orgDb.orgId).catch((error: unknown) => {
       if (error instanceof DomainError) return { more: false };

@@ -56,6 +56,9 @@ export function usageLogSql(from: string, below?: string): string {
     select sign, ${LOG_COLUMN_LIST} from event_adjustments where org_id = $1 and ${range}`;
 }
 
+/** An amount with the sign of its row: to multiply a numeric costs more than all else about a row. */
+export const signed = (amount: string) => `case when sign < 0 then -${amount} else ${amount} end`;
+
 /** Sums of the measures over rows that carry a sign; with sign 1 they are plain sums. */
 export const MEASURES = `
   sum(sign)::bigint as calls,
@@ -64,9 +67,9 @@ export const MEASURES = `
   sum(sign * cache_read)::bigint as cache_read,
   sum(sign * cache_creation)::bigint as cache_creation,
   sum(sign * reasoning_tok)::bigint as reasoning_tok,
-  sum(sign * cost_usd) as cost_usd,
-  sum(sign * coalesce(computed_cost_usd, 0)) as computed_cost_usd,
-  sum(sign * coalesce(reported_cost_usd, 0)) as reported_cost_usd,
+  sum(${signed('cost_usd')}) as cost_usd,
+  coalesce(sum(${signed('computed_cost_usd')}), 0) as computed_cost_usd,
+  coalesce(sum(${signed('reported_cost_usd')}), 0) as reported_cost_usd,
   sum(case when cost_source = 'unpriced' and not unmetered and status <> 'error' then sign else 0 end)::bigint as unpriced`;
 
 export const MEASURE_NAMES = [
