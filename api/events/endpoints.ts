@@ -19,6 +19,8 @@ import {
   writeEventLine,
 } from './wire.js';
 
+/** Where the newest events are looked for first: two or three of the monthly partitions. */
+const RECENT_DAYS = 35n;
 /** Longest window of one export (interface.md 4.1). */
 const EXPORT_DAYS_MAX = 366n;
 
@@ -49,7 +51,7 @@ const listEventsEndpoint = defineEndpoint({
     200: { description: 'A page of events; count is the number in this page', schema: listEventsResponse },
   },
   problems: ['invalid_range', 'forbidden'],
-  async handle({ query, caller, orgDb }) {
+  async handle({ query, caller, orgDb }, deps) {
     assertPayloads(caller, query.include_payload);
     const after = decodeEventCursor(query.cursor);
     const { events, hasMore } = await listEvents(
@@ -66,6 +68,7 @@ const listEventsEndpoint = defineEndpoint({
       },
       { limit: query.limit, offset: after ? 0 : query.offset, after },
       query.include_payload,
+      deps.nowMicros() - RECENT_DAYS * MICROS_PER_DAY,
     );
     const last = events[events.length - 1];
     return {
