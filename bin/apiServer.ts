@@ -25,7 +25,7 @@ export interface ApiServerOptions extends Pick<ApiDeps, 'kickDispatcher' | 'engi
 /** Oldest event time that is taken where no retention is set (decisions.md 14). */
 const OLDEST_DAY = '2020-01-01';
 /** Connections that store events; more only wait for each other. */
-const INGEST_CONNECTIONS = 4;
+const INGEST_CONNECTIONS = 8;
 
 const nowMicros = () => microsFromDate(new Date());
 
