@@ -22,6 +22,7 @@ const TARGETS = new Map([
   [1, 0.15],
   [20, 0.4],
 ]);
+const USERS = 10_000;
 const REPEAT_PERCENT = 10;
 const PATTERN_ROWS = 5_000;
 const WARM_UP_SECONDS = 3;
@@ -67,6 +68,7 @@ async function measureProduct(
     port,
     keys: bench.organizations.map(({ key }) => key),
     connections: flags.connections,
+    users: USERS,
     spansPerRequest,
     seconds,
     repeatPercent: REPEAT_PERCENT,
@@ -196,7 +198,7 @@ async function main(): Promise<boolean> {
     const load = new LoadProcess();
     stops.push(() => load.stop());
     process.stdout.write(
-      `bench:ingest, Postgres ${cluster.version} with its own settings, ${ORGANIZATIONS} organizations, ${flags.connections} connections, ` +
+      `bench:ingest, Postgres ${cluster.version} with its own settings, ${ORGANIZATIONS} organizations, ${formatCount(USERS)} users, ${flags.connections} connections, ` +
         `${REPEAT_PERCENT} % of requests sent twice, seed ${flags.seed}\n`,
     );
     const bench: Bench = {

@@ -14,6 +14,8 @@ export interface LoadPlan {
   /** One organization a key; connections are spread over them. */
   keys: readonly string[];
   connections: number;
+  /** Of all organizations together, in equal parts. */
+  users: number;
   spansPerRequest: number;
   seconds: number;
   /** Share of requests, in percent, that are sent a second time as an exporter does that saw no answer. */
@@ -38,12 +40,17 @@ export interface LoadResult {
 /** Sends traces for a while over many connections and counts what was acknowledged. */
 export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
   const random = new Random(plan.seed);
+  const usersEach = Math.ceil(plan.users / plan.keys.length);
   const senders = await Promise.all(
-    Array.from({ length: plan.connections }, async (_, index) => ({
-      connection: await HttpConnection.open(plan.port),
-      key: plan.keys[index % plan.keys.length] as string,
-      traffic: new Traffic(random.next(), OPEN_SESSIONS),
-    })),
+    Array.from({ length: plan.connections }, async (_, index) => {
+      const organization = index % plan.keys.length;
+      const users = { first: organization * usersEach, count: usersEach };
+      return {
+        connection: await HttpConnection.open(plan.port),
+        key: plan.keys[organization] as string,
+        traffic: new Traffic(random.next(), OPEN_SESSIONS, users),
+      };
+    }),
   );
   const bodies = senders.map(({ traffic }) =>
     Array.from({ length: BODIES_A_CONNECTION }, () => new TraceBody(traffic, random, plan.spansPerRequest)),

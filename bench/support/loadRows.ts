@@ -13,6 +13,7 @@ const CONNECTIONS = 4;
 /** Batches on their way at once: enough that no connection waits. */
 const BATCHES_AHEAD = 6;
 const OPEN_SESSIONS = 2_000;
+const USERS = { first: 0, count: 10_000 };
 /** Totals are folded while rows come in, as in service. */
 const FOLD_EVERY_ROWS = 500_000;
 const TELL_EVERY_ROWS = 1_000_000;
@@ -37,7 +38,7 @@ export async function loadRows(
   const silent = { queueRows: () => undefined, batchRows: () => undefined };
   const writer = new IngestWriter(database, { current: () => book }, CONNECTIONS, silent);
   const random = new Random(seed);
-  const traffic = new Traffic(seed + 1, OPEN_SESSIONS);
+  const traffic = new Traffic(seed + 1, OPEN_SESSIONS, USERS);
   const stepMicros = (window.toMicros - window.fromMicros) / BigInt(rows);
   const pending = new Set<Promise<unknown>>();
   const started = performance.now();

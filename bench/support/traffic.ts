@@ -32,21 +32,28 @@ const HOSTS = { openai: 'api.openai.com', anthropic: 'api.anthropic.com' } as co
 const TEAMS = ['support', 'search', 'billing', 'growth', 'research', 'platform', 'legal', 'mobile'];
 const FEATURES = ['chat', 'summarize', 'classify', 'extract', 'draft-reply', 'rerank', 'translate', 'agent'];
 const SERVICES = ['assistant-api', 'ingest-worker', 'backoffice'];
-const USERS = 10_000;
 /** A tenth of the calls opens a new session, so sessions grow with calls. */
 const CALLS_A_SESSION = 10;
 
-/** Draws calls of 10,000 users, in sessions of ten calls on average. */
+/** The users of an organization, by number. */
+export interface UserRange {
+  first: number;
+  count: number;
+}
+
+/** Draws calls of an organization's users, in sessions of ten calls on average. */
 export class Traffic {
   readonly #random: Random;
   readonly #sessions: { id: string; userId: string }[] = [];
 
   readonly #openSessions: number;
+  readonly #users: UserRange;
 
   /** @param openSessions sessions that go on at once. */
-  constructor(seed: number, openSessions: number) {
+  constructor(seed: number, openSessions: number, users: UserRange) {
     this.#random = new Random(seed);
     this.#openSessions = openSessions;
+    this.#users = users;
   }
 
   draw(): TrafficCall {
@@ -80,7 +87,7 @@ export class Traffic {
     if (open && random.below(CALLS_A_SESSION) !== 0) return open;
     const fresh = {
       id: `sess_${random.hex(24)}`,
-      userId: `user-${String(random.below(USERS)).padStart(5, '0')}`,
+      userId: `user-${String(this.#users.first + random.below(this.#users.count)).padStart(5, '0')}`,
     };
     this.#sessions[place] = fresh;
     return fresh;
