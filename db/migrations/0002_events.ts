@@ -113,7 +113,7 @@ create table call_spans (
   constraint call_spans_by_response unique (org_id, biller, response_id),
   constraint call_spans_by_span unique (org_id, trace_id, span_id)
 );
-create index call_spans_by_ingest on call_spans using brin (ingest_xid);
+create index call_spans_by_ingest on call_spans (ingest_xid);
 select protect_tenant_table('call_spans', 'select, insert, update, delete');
 
 -- What changed about an event after it was stored, as signed copies: -1 the old telling, +1 the new one. Totals

@@ -4,8 +4,8 @@ import { SpanTree } from '../../domain/events/spanTree.js';
 import { mergeTellings } from '../../domain/events/telling.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Database } from '../client.js';
-import { OrgDb, unscoped } from '../orgDb.js';
-import { plainArray } from '../pgArray.js';
+import { OrgDb, type SystemDb, unscoped } from '../orgDb.js';
+import { plainArray, plainItems } from '../pgArray.js';
 import { lockEventsById } from './events.js';
 import {
   applyPair,
@@ -19,8 +19,8 @@ import {
 } from './storedCalls.js';
 import type { StoredEvent } from './storedEvents.js';
 
-/** Traces of one sweep: bounds its memory. */
-const SWEEP_TRACES_MAX = 5_000;
+/** Spans that one sweep looks at, to the end of a transaction: bounds its memory. */
+const SWEEP_SPANS_MAX = 10_000;
 
 /**
  * Finds spans of one call that arrived in different requests, one an ancestor of the other: looks at the traces that
@@ -43,25 +43,34 @@ export async function sweepTraces(
   return { superseded, more: found.more };
 }
 
+/** Traces that got spans since the last sweep and have more than one: by organization, up to which transaction. */
 async function listTouchedTraces(database: Database) {
   return unscoped(database, 'the sweep looks for traces with new spans', async (system) => {
     const [state] = await system.rows<{ from_xid: number; below_xid: number }>(
       'select swept_xid as from_xid, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as below_xid from sweep_state',
     );
     if (!state) throw new Error('the sweep state is one row');
-    const rows = await system.rows<{ org_id: string; trace_id: string; ingest_xid: number }>(
-      `select org_id, trace_id, min(ingest_xid)::bigint as ingest_xid from call_spans
-       where ingest_xid >= $1 and ingest_xid < $2 and trace_id is not null
-       group by 1, 2 order by 3 limit ${SWEEP_TRACES_MAX + 1}`,
-      [state.from_xid, state.below_xid],
+    const below = await findCut(system, state.from_xid, state.below_xid);
+    const rows = await system.rows<{ org_id: string; traces: string }>(
+      `select org_id, array_agg(distinct trace_id)::text as traces from call_spans s
+       where ingest_xid >= $1 and ingest_xid < $2 and trace_id is not null and exists (
+         select from call_spans o where o.org_id = s.org_id and o.trace_id = s.trace_id and o.span_id <> s.span_id)
+       group by org_id`,
+      [state.from_xid, below],
     );
-    const more = rows.length > SWEEP_TRACES_MAX;
-    const byOrganization = new Map<string, string[]>();
-    for (const row of rows)
-      byOrganization.set(row.org_id, [...(byOrganization.get(row.org_id) ?? []), row.trace_id]);
-    const lastXid = rows[rows.length - 1]?.ingest_xid ?? state.below_xid;
-    return { byOrganization, more, below: more ? Math.max(lastXid, state.from_xid + 1) : state.below_xid };
+    const byOrganization = new Map(rows.map((row) => [row.org_id, plainItems(row.traces)]));
+    return { byOrganization, more: below < state.below_xid, below };
   });
+}
+
+/** The transaction to sweep up to: whole transactions of at most so many spans, at least one. */
+async function findCut(system: SystemDb, from: number, below: number): Promise<number> {
+  const [row] = await system.rows<{ ingest_xid: number }>(
+    `select ingest_xid from call_spans where ingest_xid >= $1 and ingest_xid < $2
+     order by ingest_xid offset ${SWEEP_SPANS_MAX} limit 1`,
+    [from, below],
+  );
+  return row === undefined ? below : Math.max(row.ingest_xid, from + 1);
 }
 
 async function resolveTraces(orgDb: OrgDb, traces: readonly string[], prices: PriceBook): Promise<number> {
