@@ -26,11 +26,16 @@ const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
   too_many_items: { status: 413, title: 'Too many items' },
   uri_too_long: { status: 414, title: 'Address too long' },
   unsupported_media_type: { status: 415, title: 'Unsupported media type' },
+  credentials_refused: { status: 422, title: 'Provider refuses the credentials' },
   rate_limited: { status: 429, title: 'Too many requests' },
   internal_error: { status: 500, title: 'Internal error' },
+  provider_answer_unreadable: { status: 502, title: 'Provider answer unreadable' },
   service_unavailable: { status: 503, title: 'Temporarily unavailable' },
   storage_full: { status: 503, title: 'Storage full' },
   workflow_engine_unavailable: { status: 503, title: 'Workflow engine unavailable' },
+  provider_rate_limited: { status: 503, title: 'Provider limits requests' },
+  provider_unavailable: { status: 503, title: 'Provider unavailable' },
+  provider_paging_changed: { status: 503, title: 'Provider changed its paging' },
 };
 
 /** The body of every error (RFC 9457 and decisions.md 103). */

@@ -1,0 +1,92 @@
+/**
+ * How a provider's bill is fetched: one interface, a connector for each provider. A connector asks and hands on the
+ * answer as it came; rows are read from the stored bytes by the reader of saved files, so that a page that was
+ * fetched and one that was saved by hand are read by the same code.
+ */
+
+import type { Feed } from '../../domain/billing/billedRow.js';
+import type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
+
+export type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
+
+/** The providers whose bills can be fetched. */
+export const CONNECTED_PROVIDERS = ['openai', 'anthropic'] as const;
+export type ConnectedProvider = (typeof CONNECTED_PROVIDERS)[number];
+
+/** What is known of a provider's reports as data (billing-facts A.7): when they settle and how often to ask. */
+export interface ConnectorFacts {
+  /** The names that `credentials` must have, e.g. `admin_key`. */
+  credentialNames: readonly string[];
+  /** A day fetched within so many days of its beginning is provisional. */
+  provisionalDays: number;
+  /** Days back that the provider may still restate: asked for again at every sync. */
+  revisableDays: number;
+  /** Between two scheduled syncs. */
+  pollIntervalSeconds: number;
+  /** Between two requests of one connection while a backfill runs. */
+  requestGapMs: number;
+}
+
+/** One request series: a report over a half-open span that one page of the provider can hold. */
+export interface ReportChunk {
+  /** The last part of the report's path: `costs`, `completions`, `cost_report`, `messages`, … */
+  report: string;
+  feed: Feed;
+  bucketWidth: '1d' | '1h';
+  startMicros: bigint;
+  endMicros: bigint;
+}
+
+export interface ProviderAccess {
+  credentials: Readonly<Record<string, string>>;
+  settings: ConnectionSettings;
+  signal: AbortSignal;
+}
+
+/** The half-open times of one bucket, microseconds. */
+export interface BucketTimes {
+  startMicros: bigint;
+  endMicros: bigint;
+}
+
+/** One answer of the provider. `body` is verbatim: amounts are read from these bytes and from nothing else. */
+export interface FetchedPage {
+  /** Path and query as asked, without any secret. */
+  requestPath: string;
+  status: number;
+  body: Buffer;
+  fetchedAtMicros: bigint;
+  providerRequestId: string | null;
+  /** Null on the last page of a chunk. */
+  nextCursor: string | null;
+  buckets: BucketTimes[];
+}
+
+/** One thing that a connection needs, and what to do where it is missing. */
+export interface ConnectorCheck {
+  name: string;
+  ok: boolean;
+  detail: string;
+}
+
+/**
+ * Failures are DomainErrors. Passing: provider_unavailable (outage, network, time over; also a report that answers
+ * 404) and provider_rate_limited (both may say retryAfterSeconds). Lasting until somebody acts: credentials_refused,
+ * whose sentence names the permission and where to grant it, and provider_answer_unreadable. provider_paging_changed
+ * means that the chunk has to be fetched from its first page again.
+ */
+export interface BillingConnector {
+  readonly provider: ConnectedProvider;
+  readonly facts: ConnectorFacts;
+  /**
+   * What to ask for a half-open window of UTC days (`YYYY-MM-DD`): every report, cut into chunks of at most one page
+   * of the provider, costs first and the latest days first. Usage is asked by the hour where it is recent.
+   */
+  plan(window: { fromDay: string; toDay: string }, nowMicros: bigint): ReportChunk[];
+  /** The account that the credentials belong to; `accountId` null where the provider does not tell. */
+  identify(access: ProviderAccess): Promise<{ accountId: string | null; name: string | null }>;
+  /** One check for each thing that is needed. Throws only what is passing, so that "not now" is not read as "no". */
+  test(access: ProviderAccess): Promise<ConnectorCheck[]>;
+  /** One page of a chunk; `cursor` null asks for the first. */
+  fetchPage(access: ProviderAccess, chunk: ReportChunk, cursor: string | null): Promise<FetchedPage>;
+}

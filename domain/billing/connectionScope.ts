@@ -1,0 +1,39 @@
+import type { BilledRow } from './billedRow.js';
+
+/** The name under which a scope lists Anthropic's default workspace, whose id is null in every report. */
+export const DEFAULT_WORKSPACE = 'default';
+
+/** What a connection may be told beside its credentials (decisions.md 115). */
+export interface ConnectionSettings {
+  /** The provider's own organization, account or subscription, where the provider cannot be asked for it. */
+  account?: string;
+  /** The part of the account that the connection reads; absent or empty lists mean the whole account. */
+  scope?: ConnectionScope;
+}
+
+/** OpenAI narrows by projects, Anthropic by workspaces (`default` names the default workspace). */
+export interface ConnectionScope {
+  projects?: string[];
+  workspaces?: string[];
+}
+
+/** The projects or workspaces that a connection reads; empty for the whole account. */
+export function scopedProjects(settings: ConnectionSettings): readonly string[] {
+  return [...(settings.scope?.projects ?? []), ...(settings.scope?.workspaces ?? [])];
+}
+
+/**
+ * Whether a row belongs to what the connection reads. A provider filters where it can; where it cannot (Anthropic's
+ * cost report) the rows are narrowed here. A charge that names no project (a credit, a tax) belongs to the account
+ * as a whole: a narrowed connection leaves it to the one that reads everything.
+ */
+export function isInScope(row: Pick<BilledRow, 'project'>, settings: ConnectionSettings): boolean {
+  const projects = scopedProjects(settings);
+  if (projects.length === 0) return true;
+  return projects.includes(row.project ?? '') || (row.project === null && includesDefaultWorkspace(settings));
+}
+
+/** The default workspace has no id to filter by. */
+export function includesDefaultWorkspace(settings: ConnectionSettings): boolean {
+  return (settings.scope?.workspaces ?? []).includes(DEFAULT_WORKSPACE);
+}
