@@ -2,14 +2,14 @@ import type { Logger } from 'pino';
 import type * as otlp from '../adapters/otlp/protobuf.js';
 import type { Database } from '../db/client.js';
 import type { IngestWriter } from '../db/ingestWriter.js';
-import type { PriceBook } from '../domain/pricing/priceBook.js';
+import type { Prices } from '../db/priceBookHolder.js';
 import type { Metrics } from '../platform/metrics.js';
 
 /** What the handlers are given; made in bin/, where everything is wired. */
 export interface ApiDeps {
   database: Database;
   /** The prices in force, refreshed behind the scenes. */
-  prices: { current(): PriceBook };
+  prices: Prices;
   ingest: IngestWriter;
   /** The OTLP protobuf codec. */
   otlp: Pick<typeof otlp, 'decodeTraceRequest' | 'encodeTraceResponse'>;

@@ -5,6 +5,7 @@ import { resolveCalls } from '../domain/events/resolveCalls.js';
 import type { PriceBook } from '../domain/pricing/priceBook.js';
 import type { Database } from './client.js';
 import { OrgDb } from './orgDb.js';
+import type { Prices } from './priceBookHolder.js';
 import type { StorableEvent } from './queries/eventColumns.js';
 import { insertEvents, priceOf, recordRejections } from './queries/ingest.js';
 import { settleTellings } from './queries/tellings.js';
@@ -52,19 +53,14 @@ interface Observer {
  */
 export class IngestWriter {
   readonly #database: Database;
-  readonly #prices: { current(): PriceBook };
+  readonly #prices: Pick<Prices, 'of'>;
   readonly #observer: Observer;
   readonly #connectionsMax: number;
   readonly #queues = new Map<string, Pending[]>();
   #connections = 0;
   #queuedRows = 0;
 
-  constructor(
-    database: Database,
-    prices: { current(): PriceBook },
-    connectionsMax: number,
-    observer: Observer,
-  ) {
+  constructor(database: Database, prices: Pick<Prices, 'of'>, connectionsMax: number, observer: Observer) {
     this.#database = database;
     this.#prices = prices;
     this.#connectionsMax = connectionsMax;
@@ -146,7 +142,7 @@ export class IngestWriter {
   }
 
   async #store(orgId: string, taken: readonly Pending[]): Promise<IngestOutcome[]> {
-    const prices = this.#prices.current();
+    const prices = await this.#prices.of(orgId);
     const { events, owners } = prepare(
       taken.map((pending) => pending.request),
       prices,

@@ -2,6 +2,14 @@ import type { PriceBook } from '../domain/pricing/priceBook.js';
 import type { Database } from './client.js';
 import { loadPriceBook, readPriceState } from './queries/prices.js';
 
+/** The prices of a process, as everything that prices a call or judges a bill is given them. */
+export interface Prices {
+  /** The list prices that everybody has. */
+  current(): PriceBook;
+  /** The prices of an organization: its contract and its overrides over the list; the list itself where it has none. */
+  of(orgId: string): Promise<PriceBook>;
+}
+
 /** How long a book is used before the database is asked whether it still holds. */
 const FRESH_MS = 5_000;
 
@@ -16,7 +24,7 @@ export interface PriceBookHolderOptions {
  * The prices of a process, at hand without a query. Being asked for them is what makes it look, in the background and
  * once at a time, whether others are stored; nobody waits for that, and a process that is not asked does nothing.
  */
-export class PriceBookHolder {
+export class PriceBookHolder implements Prices {
   readonly #database: Database;
   readonly #options: PriceBookHolderOptions;
   #book: PriceBook;
@@ -43,6 +51,11 @@ export class PriceBookHolder {
       this.refresh().catch((error: unknown) => this.#options.onFailure(error));
     }
     return this.#book;
+  }
+
+  /** The prices of an organization. */
+  async of(_orgId: string): Promise<PriceBook> {
+    return this.current();
   }
 
   /**

@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
 import type { Database } from '../db/client.js';
 import { makePartitions, pruneCallSpans } from '../db/maintenance.js';
+import type { Prices } from '../db/priceBookHolder.js';
 import { foldUsage, listUnfoldedOrganizations } from '../db/queries/rollups.js';
 import { sweepTraces } from '../db/queries/traceSweep.js';
 import { DomainError } from '../domain/errors.js';
-import type { PriceBook } from '../domain/pricing/priceBook.js';
 
 /**
  * Pauses between two rounds of each duty, milliseconds. Reads add up what is not folded yet, so a fold may wait for
@@ -19,7 +19,7 @@ export interface UsageMaintenanceOptions {
   database: Database;
   /** Connection without a transaction pooler, for partitions. */
   directUrl: string;
-  prices: { current(): PriceBook };
+  prices: Prices;
   logger: Logger;
 }
 
@@ -42,7 +42,7 @@ export function startUsageMaintenance(options: UsageMaintenanceOptions): () => P
     {
       name: 'sweep',
       pauseMs: SWEEP_PAUSE_MS,
-      round: async () => (await sweepTraces(database, prices.current())).more,
+      round: async () => (await sweepTraces(database, prices)).more,
     },
     { name: 'prune', pauseMs: PRUNE_PAUSE_MS, round: async () => (await pruneCallSpans(database)) > 0 },
     {

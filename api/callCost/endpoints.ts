@@ -21,7 +21,7 @@ const getCallCost = defineEndpoint({
     const uuid = findUuid('evt', params.id);
     if (uuid === undefined) throw new DomainError('not_found', 'there is no event with this id');
     const event = await getEvent(orgDb, uuid, false);
-    return { status: 200, body: presentCallCost(event, deps.prices.current(), deps.nowMicros()) };
+    return { status: 200, body: presentCallCost(event, await deps.prices.of(orgDb.orgId), deps.nowMicros()) };
   },
 });
 

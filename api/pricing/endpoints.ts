@@ -117,7 +117,7 @@ const listUnpriced = defineEndpoint({
     const toMicros = query.until ? exclusiveEnd(query.until) : deps.nowMicros() + MICROS_PER_DAY;
     const fromMicros = query.since?.micros ?? toMicros - UNPRICED_DAYS * MICROS_PER_DAY;
     const found = await listUnpricedModels(orgDb, { fromMicros, toMicros });
-    const book = deps.prices.current();
+    const book = await deps.prices.of(orgDb.orgId);
     return { status: 200, body: presentUnpriced(book, book.versionAt(deps.nowMicros()), found) };
   },
 });

@@ -36,7 +36,7 @@ export async function loadRows(
 ): Promise<void> {
   const book = await loadPriceBook(database);
   const silent = { queueRows: () => undefined, batchRows: () => undefined };
-  const writer = new IngestWriter(database, { current: () => book }, CONNECTIONS, silent);
+  const writer = new IngestWriter(database, { of: async () => book }, CONNECTIONS, silent);
   const random = new Random(seed);
   const traffic = new Traffic(seed + 1, OPEN_SESSIONS, USERS);
   const stepMicros = (window.toMicros - window.fromMicros) / BigInt(rows);

@@ -4,10 +4,10 @@ import { createActivities } from '../../activities/index.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
 import type { Database } from '../../db/client.js';
+import type { Prices } from '../../db/priceBookHolder.js';
 import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
 import { Sweeper } from '../../dispatch/sweeper.js';
 import { microsFromDate } from '../../domain/period.js';
-import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import type { Shutdown } from '../../platform/shutdown.js';
 import { OUTBOX_MESSAGE } from './children.js';
@@ -17,7 +17,7 @@ export interface EngineWorkOptions {
   address: string;
   namespace: string;
   database: Database;
-  prices: { current(): PriceBook };
+  prices: Prices;
   logger: Logger;
   shutdown: Shutdown;
 }

@@ -6,6 +6,7 @@ import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Database } from '../client.js';
 import { OrgDb, type SystemDb, unscoped } from '../orgDb.js';
 import { plainArray, plainItems } from '../pgArray.js';
+import type { Prices } from '../priceBookHolder.js';
 import { lockEventsById } from './events.js';
 import {
   applyPair,
@@ -29,13 +30,14 @@ const SWEEP_SPANS_MAX = 10_000;
  */
 export async function sweepTraces(
   database: Database,
-  prices: PriceBook,
+  prices: Pick<Prices, 'of'>,
 ): Promise<{ superseded: number; more: boolean }> {
   const found = await listTouchedTraces(database);
   let superseded = 0;
   for (const [orgId, traces] of found.byOrganization) {
     const orgDb = new OrgDb(database, orgId);
-    superseded += await orgDb.transaction((inside) => resolveTraces(inside, traces, prices));
+    const book = await prices.of(orgId);
+    superseded += await orgDb.transaction((inside) => resolveTraces(inside, traces, book));
   }
   await unscoped(database, 'note how far the sweep has come', (system) =>
     system.run('update sweep_state set swept_xid = greatest(swept_xid, $1)', [found.below]),

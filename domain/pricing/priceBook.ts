@@ -103,6 +103,11 @@ export class PriceBook {
     }
   }
 
+  /** The prices without an organization's contract: list prices and its overrides. A plain book is its own. */
+  get list(): PriceBook {
+    return this;
+  }
+
   /** The price of a model at a provider at a time; undefined when it has none (see `whyMissing`). */
   find(provider: Provider, modelId: string, atMicros: bigint): PricedModel | undefined {
     const resolution = this.#resolve(provider, modelId);

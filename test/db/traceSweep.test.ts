@@ -61,7 +61,7 @@ async function tell(organization: TestOrganization, told: Told): Promise<void> {
 }
 
 async function liveInputs(organization: TestOrganization): Promise<number[]> {
-  await sweepTraces(api.database.database, prices);
+  await sweepTraces(api.database.database, { of: async () => prices });
   const { body } = await api.get('/api/v1/events', organization.adminKey);
   const summary = await api.get('/api/v1/usage/summary', organization.adminKey);
   expect(summary.body.call_count).toBe(body.count);
@@ -120,7 +120,7 @@ describe('tellings of one call in different requests', () => {
     await tell(organization, { traceId, spanId: outer, input: 50, output: 5 });
     await tell(organization, { traceId, spanId: hex(8), parentSpanId: outer, input: 50, output: 5 });
     expect(await liveInputs(organization)).toEqual([50]);
-    expect((await sweepTraces(api.database.database, prices)).superseded).toBe(0);
+    expect((await sweepTraces(api.database.database, { of: async () => prices })).superseded).toBe(0);
     expect(await liveInputs(organization)).toEqual([50]);
   });
 });

@@ -77,7 +77,7 @@ describe(`totals (TEST_SEED=${SEED})`, () => {
               await Promise.all([...action.batches.map(send), ...(action.withFold ? [fold(), fold()] : [])]);
             else if (action.do === 'repeat') await Promise.all(sent.slice(-3).map(send));
             else if (action.do === 'fold') await fold();
-            else if (action.do === 'sweep') await sweepTraces(test.database, prices.current());
+            else if (action.do === 'sweep') await sweepTraces(test.database, prices);
             else for (const asked of action.questions) await compareRead(test.superuser, orgDb, asked);
           }
           await Promise.all([

@@ -95,7 +95,7 @@ export async function startTestEngine(
   const book = await loadPriceBook(database);
   const activities = createActivities({
     database,
-    prices: { current: () => book },
+    prices: { current: () => book, of: async () => book },
     readBillingFile,
     nowMicros: options.nowMicros ?? (() => microsFromDate(new Date())),
     logger,

@@ -34,7 +34,7 @@ const database = openDatabase({
 const book = await loadPriceBook(database);
 const activities = createActivities({
   database,
-  prices: { current: () => book },
+  prices: { current: () => book, of: async () => book },
   readBillingFile,
   nowMicros: () => microsFromDate(new Date()),
   logger: createLogger({ name: 'worker', level: 'silent' }),
