@@ -139,6 +139,20 @@ export const SETTINGS = {
     meaning: 'Days that events are kept; older ones are refused at ingest.',
     remedy: `give whole days from ${RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX}, or leave it out to keep everything`,
   }),
+  OPENAI_ADMIN_BASE_URL: setting({
+    schema: z.string().refine(isWebAddress).default('https://api.openai.com'),
+    shownDefault: 'https://api.openai.com',
+    meaning: "Where OpenAI's cost and usage reports are asked for, without /v1.",
+    remedy:
+      'give an http or https address without user, query or fragment, for example https://api.openai.com',
+  }),
+  ANTHROPIC_ADMIN_BASE_URL: setting({
+    schema: z.string().refine(isWebAddress).default('https://api.anthropic.com'),
+    shownDefault: 'https://api.anthropic.com',
+    meaning: "Where Anthropic's cost and usage reports are asked for, without /v1.",
+    remedy:
+      'give an http or https address without user, query or fragment, for example https://api.anthropic.com',
+  }),
 } as const;
 
 export type SettingName = keyof typeof SETTINGS;
@@ -171,6 +185,8 @@ export interface Config {
   readonly logLevel: string | undefined;
   readonly rateLimits: boolean;
   readonly eventRetentionDays: number | undefined;
+  readonly openaiAdminBaseUrl: string;
+  readonly anthropicAdminBaseUrl: string;
   /** Folder of what is made once per machine: `${XDG_CACHE_HOME:-~/.cache}/trueup`. */
   readonly cacheDir: string;
 }
@@ -213,6 +229,8 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     logLevel: values.LOG_LEVEL,
     rateLimits: values.RATE_LIMITS,
     eventRetentionDays: values.EVENT_RETENTION_DAYS,
+    openaiAdminBaseUrl: values.OPENAI_ADMIN_BASE_URL,
+    anthropicAdminBaseUrl: values.ANTHROPIC_ADMIN_BASE_URL,
     cacheDir: join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'trueup'),
   });
 }
@@ -272,6 +290,13 @@ function isPostgresUrl(value: string): boolean {
   if (!URL.canParse(value)) return false;
   const { protocol, pathname } = new URL(value);
   return /^postgres(?:ql)?:$/.test(protocol) && pathname.length > 1;
+}
+
+/** http(s) without anything that a log must not show or that a path cannot follow. */
+function isWebAddress(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, username, password, search, hash } = new URL(value);
+  return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
 }
 
 function isHostAndPort(value: string): boolean {

@@ -1,0 +1,162 @@
+import { z } from 'zod';
+import { includesDefaultWorkspace } from '../../domain/billing/connectionScope.js';
+import { dayOf, isoFromMicros, MICROS_PER_DAY, startOfDay } from '../../domain/period.js';
+import { planChunks, type ReportFacts } from './chunkPlan.js';
+import type {
+  BillingConnector,
+  ConnectorCheck,
+  ConnectorFacts,
+  FetchedPage,
+  ProviderAccess,
+  ReportChunk,
+} from './connector.js';
+import type { ConnectorOptions } from './connectors.js';
+import { readAnthropicEnvelope, readEnvelope } from './pageEnvelope.js';
+import { runChecks } from './permissionChecks.js';
+import { ProviderClient } from './providerClient.js';
+import type { ProviderWords } from './refusals.js';
+
+const WORDS: ProviderWords = {
+  name: 'Anthropic',
+  remedy:
+    'create an admin key, as a member with the role admin, under the Claude Console → Settings → Admin keys (individual accounts have none)',
+  adminKeyPrefix: 'sk-ant-admin',
+  baseUrlSetting: 'ANTHROPIC_ADMIN_BASE_URL',
+};
+
+interface AnthropicReport extends ReportFacts {
+  path: string;
+  groupBy: readonly string[];
+  /** The report can be narrowed to workspaces; the cost report cannot. */
+  canFilterWorkspaces: boolean;
+}
+
+const REPORTS: readonly AnthropicReport[] = [
+  {
+    report: 'cost_report',
+    feed: 'cost',
+    path: '/v1/organizations/cost_report',
+    // Only grouped by description do results name model, token type, tier, context window and place.
+    groupBy: ['workspace_id', 'description'],
+    canFilterWorkspaces: false,
+    bucketsMax: { '1d': 31 },
+  },
+  {
+    report: 'messages',
+    feed: 'usage',
+    path: '/v1/organizations/usage_report/messages',
+    // Any subset may be asked for. `speed` needs a beta header, so it is left out.
+    groupBy: ['api_key_id', 'workspace_id', 'model', 'service_tier', 'context_window', 'inference_geo'],
+    canFilterWorkspaces: true,
+    bucketsMax: { '1d': 31, '1h': 168 },
+  },
+];
+
+/**
+ * Anthropic states one request a minute for sustained polling and allows more in short bursts, such as fetching pages:
+ * a sync is such a burst, of ten requests for ninety days, and the schedule keeps bursts an hour apart.
+ */
+export const ANTHROPIC_REQUEST_GAP_MS = 1_000;
+const VERSION = '2023-06-01';
+
+const FACTS: ConnectorFacts = {
+  credentialNames: ['admin_key'],
+  provisionalDays: 2,
+  revisableDays: 30,
+  pollIntervalSeconds: 3_600,
+  requestGapMs: ANTHROPIC_REQUEST_GAP_MS,
+};
+
+const organization = z.object({ id: z.string().min(1).max(256), name: z.string().max(512).nullish() });
+
+/** Anthropic's cost report and its usage report of messages (billing-facts A.2). */
+export class AnthropicConnector implements BillingConnector {
+  readonly provider = 'anthropic' as const;
+  readonly facts = FACTS;
+  readonly #client: ProviderClient;
+  readonly #nowMicros: () => bigint;
+
+  constructor(options: ConnectorOptions) {
+    this.#nowMicros = options.nowMicros;
+    this.#client = new ProviderClient({
+      requestGapMs: ANTHROPIC_REQUEST_GAP_MS,
+      ...options,
+      words: WORDS,
+      headersOf: (adminKey) => ({ 'x-api-key': adminKey, 'anthropic-version': VERSION }),
+    });
+  }
+
+  plan(window: { fromDay: string; toDay: string }, nowMicros: bigint): ReportChunk[] {
+    return planChunks(REPORTS, window, nowMicros);
+  }
+
+  async identify(access: ProviderAccess): Promise<{ accountId: string | null; name: string | null }> {
+    const request = { path: '/v1/organizations/me', report: 'organizations/me', query: {} };
+    const { body } = await this.#client.get(access, request);
+    const { id, name } = readEnvelope(organization, body, WORDS.name);
+    return { accountId: id, name: name ?? null };
+  }
+
+  test(access: ProviderAccess): Promise<ConnectorCheck[]> {
+    const endMicros = startOfDay(this.#nowMicros());
+    const startMicros = endMicros - MICROS_PER_DAY;
+    const ask = async ({ report, feed }: AnthropicReport) => {
+      const chunk: ReportChunk = { report, feed, bucketWidth: '1d', startMicros, endMicros };
+      readAnthropicEnvelope((await this.#ask(access, chunk, null, 1)).body, null);
+      return `the report ${report} of ${dayOf(startMicros)} can be read`;
+    };
+    return runChecks([
+      {
+        name: 'organization',
+        run: async () => {
+          const { accountId, name } = await this.identify(access);
+          return `the key belongs to ${name === null ? `organization ${accountId}` : `${name} (${accountId})`}`;
+        },
+      },
+      ...REPORTS.map((report) => ({
+        name: report.feed === 'cost' ? 'costs' : 'usage',
+        run: () => ask(report),
+      })),
+    ]);
+  }
+
+  async fetchPage(access: ProviderAccess, chunk: ReportChunk, cursor: string | null): Promise<FetchedPage> {
+    const { bucketsMax } = reportOf(chunk);
+    const answer = await this.#ask(access, chunk, cursor, bucketsMax[chunk.bucketWidth] ?? bucketsMax['1d']);
+    return {
+      requestPath: answer.requestPath,
+      status: answer.status,
+      body: answer.body,
+      fetchedAtMicros: answer.fetchedAtMicros,
+      providerRequestId: answer.headers.get('request-id'),
+      ...readAnthropicEnvelope(answer.body, cursor),
+    };
+  }
+
+  #ask(access: ProviderAccess, chunk: ReportChunk, cursor: string | null, limit: number) {
+    const { path, groupBy, report, canFilterWorkspaces } = reportOf(chunk);
+    const workspaces = access.settings.scope?.workspaces ?? [];
+    // The default workspace has no id, so a scope that names it is narrowed when the rows are read.
+    const isFiltered =
+      canFilterWorkspaces && workspaces.length > 0 && !includesDefaultWorkspace(access.settings);
+    return this.#client.get(access, {
+      path,
+      report,
+      query: {
+        starting_at: isoFromMicros(chunk.startMicros),
+        ending_at: isoFromMicros(chunk.endMicros),
+        bucket_width: chunk.bucketWidth,
+        group_by: groupBy,
+        ...(isFiltered ? { workspace_ids: workspaces } : {}),
+        limit: String(limit),
+        ...(cursor === null ? {} : { page: cursor }),
+      },
+    });
+  }
+}
+
+function reportOf(chunk: ReportChunk): AnthropicReport {
+  const found = REPORTS.find(({ report }) => report === chunk.report);
+  if (!found) throw new RangeError(`Anthropic has no report ${chunk.report}`);
+  return found;
+}

@@ -1,0 +1,180 @@
+import { createHash } from 'node:crypto';
+import { DomainError } from '../../domain/errors.js';
+import type { ProviderAccess } from './connector.js';
+import { Pacer } from './pacer.js';
+import { type ProviderWords, refusalOf } from './refusals.js';
+import { retryAfterOf, spentWindowOf } from './retryAfter.js';
+
+/** Longest wait for one whole answer. */
+export const REQUEST_DEADLINE_MS = 60_000;
+/** Largest page; a day of a large account has a few megabytes. */
+export const PAGE_BYTES_MAX = 32 * 1_048_576;
+/** Of an answer that refuses only the beginning is read. */
+const REFUSAL_BYTES_MAX = 65_536;
+/** What a key may be made of: anything else cannot stand in a header. */
+const KEY = /^[\x21-\x7e]{1,512}$/;
+const USER_AGENT = 'Trueup-billing/1 (read-only cost and usage reports)';
+
+export interface ProviderClientOptions {
+  /** Scheme, host and perhaps a path before the provider's own; from the configuration, never from a tenant. */
+  baseUrl: string;
+  words: ProviderWords;
+  /** Headers that carry the key. */
+  headersOf(adminKey: string): Record<string, string>;
+  requestGapMs: number;
+  /** The time now, microseconds since 1970. */
+  nowMicros(): bigint;
+  /** Milliseconds of a clock that never goes back. */
+  nowMs(): number;
+  deadlineMs?: number;
+  pageBytesMax?: number;
+}
+
+/** An answer with status 200. */
+export interface ProviderAnswer {
+  /** Path and query as asked. */
+  requestPath: string;
+  status: number;
+  headers: Headers;
+  body: Buffer;
+  fetchedAtMicros: bigint;
+}
+
+/** What is asked: names with several values are repeated as `name[]`. */
+export interface ProviderRequest {
+  path: string;
+  query: Readonly<Record<string, string | readonly string[]>>;
+  /** The report that the path belongs to, for what is said when it fails. */
+  report: string;
+}
+
+/**
+ * GET requests to one provider: paced, with a deadline and a limit of bytes, without redirects. Every failure is a
+ * DomainError (adapters/billing/connector.ts) whose sentence is made of our own words: what a provider writes may
+ * quote the key.
+ */
+export class ProviderClient {
+  readonly #options: ProviderClientOptions;
+  readonly #base: URL;
+  readonly #pacer: Pacer;
+
+  constructor(options: ProviderClientOptions) {
+    this.#options = options;
+    this.#base = new URL(options.baseUrl);
+    this.#pacer = new Pacer(options.requestGapMs, options.nowMs);
+  }
+
+  async get(access: ProviderAccess, request: ProviderRequest): Promise<ProviderAnswer> {
+    const { words, nowMicros } = this.#options;
+    const adminKey = adminKeyOf(access, words);
+    const paceKey = createHash('sha256').update(adminKey).digest('hex');
+    await this.#pacer.turn(paceKey, access.signal);
+    const url = this.#urlOf(request);
+    const deadline = AbortSignal.timeout(this.#options.deadlineMs ?? REQUEST_DEADLINE_MS);
+    const signal = AbortSignal.any([access.signal, deadline]);
+    try {
+      const response = await fetch(url, {
+        headers: {
+          accept: 'application/json',
+          'user-agent': USER_AGENT,
+          ...this.#options.headersOf(adminKey),
+        },
+        redirect: 'manual',
+        signal,
+      });
+      if (response.status !== 200) throw await this.#refusal(response, request, access, paceKey);
+      const body = await readBody(response, this.#options.pageBytesMax ?? PAGE_BYTES_MAX, words.name);
+      const fetchedAtMicros = nowMicros();
+      const spentSeconds = spentWindowOf(response.headers, fetchedAtMicros);
+      if (spentSeconds !== undefined) this.#pacer.block(paceKey, spentSeconds);
+      const { status, headers } = response;
+      return { requestPath: `${url.pathname}${url.search}`, status, headers, body, fetchedAtMicros };
+    } catch (error) {
+      if (access.signal.aborted) throw access.signal.reason;
+      if (error instanceof DomainError) throw error;
+      throw unreachable(error, deadline.aborted, words.name);
+    }
+  }
+
+  #urlOf({ path, query }: ProviderRequest): URL {
+    const url = new URL(this.#base);
+    url.pathname = `${this.#base.pathname.replace(/\/+$/, '')}${path}`;
+    for (const [name, value] of Object.entries(query)) {
+      if (typeof value === 'string') url.searchParams.append(name, value);
+      else for (const item of value) url.searchParams.append(`${name}[]`, item);
+    }
+    return url;
+  }
+
+  async #refusal(
+    response: Response,
+    request: ProviderRequest,
+    access: ProviderAccess,
+    paceKey: string,
+  ): Promise<DomainError> {
+    const text = await readStart(response);
+    const retryAfterSeconds = retryAfterOf(response.headers, this.#options.nowMicros());
+    if (response.status === 429) this.#pacer.block(paceKey, retryAfterSeconds);
+    return refusalOf({
+      status: response.status,
+      text,
+      report: request.report,
+      hasCursor: 'page' in request.query,
+      adminKey: access.credentials.admin_key ?? '',
+      retryAfterSeconds,
+      saysRetryAfter: response.headers.has('retry-after'),
+      words: this.#options.words,
+    });
+  }
+}
+
+function adminKeyOf(access: ProviderAccess, words: ProviderWords): string {
+  const adminKey = access.credentials.admin_key ?? '';
+  if (KEY.test(adminKey)) return adminKey;
+  const fault = adminKey === '' ? 'is missing' : 'holds characters that no key has';
+  throw new DomainError('credentials_refused', `the credential admin_key ${fault}; ${words.remedy}`);
+}
+
+/** The whole body. Error provider_answer_unreadable when it is larger than a page can be. */
+async function readBody(response: Response, bytesMax: number, name: string): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > bytesMax) {
+      // Leaving the loop cancels the stream, so the rest is not read.
+      throw new DomainError(
+        'provider_answer_unreadable',
+        `${name} answered with more than ${bytesMax} bytes for one page`,
+      );
+    }
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}
+
+/** The beginning of an answer that refuses; '' when it breaks off. */
+async function readStart(response: Response): Promise<string> {
+  const chunks: Uint8Array[] = [];
+  let bytes = 0;
+  try {
+    for await (const chunk of response.body ?? []) {
+      chunks.push(chunk);
+      bytes += chunk.length;
+      if (bytes >= REFUSAL_BYTES_MAX) break;
+    }
+  } catch {
+    // The status says enough.
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/** A failure below HTTP. Its own text is left out, only the code of the system's error is told. */
+function unreachable(error: unknown, isLate: boolean, name: string): DomainError {
+  const cause = error instanceof Error ? (error.cause as { code?: unknown } | undefined) : undefined;
+  const code = typeof cause?.code === 'string' && /^[A-Z_]{1,40}$/.test(cause.code) ? ` (${cause.code})` : '';
+  return new DomainError(
+    'provider_unavailable',
+    isLate ? `${name} did not answer in time` : `the connection to ${name} failed${code}`,
+  );
+}

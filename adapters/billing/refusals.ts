@@ -1,0 +1,100 @@
+import { DomainError } from '../../domain/errors.js';
+import { rateLimited } from './pacer.js';
+
+/** How a provider is spoken of. */
+export interface ProviderWords {
+  /** As people write it. */
+  name: string;
+  /** What the key has to be and where it is made; ends a sentence. */
+  remedy: string;
+  /** How every admin key begins. */
+  adminKeyPrefix: string;
+  /** The setting that holds the base address. */
+  baseUrlSetting: string;
+}
+
+export interface Refusal {
+  status: number;
+  /** The beginning of the answer's body; never quoted, it may hold a part of the key. */
+  text: string;
+  report: string;
+  /** The request named a page. */
+  hasCursor: boolean;
+  adminKey: string;
+  retryAfterSeconds: number;
+  saysRetryAfter: boolean;
+  words: ProviderWords;
+}
+
+const MISSING_SCOPES = /missing scopes?:\s*([a-z][a-z0-9_.]*(?:,\s*[a-z][a-z0-9_.]*)*)/i;
+const PARAMETER = /^[a-z_]{1,40}(?:\[\d{0,4}\])?$/;
+
+/** An answer with another status than 200 as the failure that it means (adapters/billing/connector.ts). */
+export function refusalOf(refusal: Refusal): DomainError {
+  const { status, words, report } = refusal;
+  if (status === 401 || status === 403) return credentialsRefused(refusal);
+  if (status === 429) {
+    return rateLimited(`${words.name} limits requests (429 on ${report})`, refusal.retryAfterSeconds);
+  }
+  if (status === 400 && refusal.hasCursor && isAboutPage(refusal.text)) {
+    return new DomainError(
+      'provider_paging_changed',
+      `${words.name} no longer knows the page of ${report} that it named itself; the chunk is fetched from its beginning`,
+    );
+  }
+  // A report that is documented and gone has been an outage before (2025-11-08), not an end.
+  if (status >= 500 || status === 404 || status === 408 || status === 409 || status === 425) {
+    return new DomainError(
+      'provider_unavailable',
+      `${words.name} answered ${status} for ${report}`,
+      refusal.saysRetryAfter ? { retryAfterSeconds: refusal.retryAfterSeconds } : {},
+    );
+  }
+  if (status >= 300 && status < 400) {
+    return new DomainError(
+      'provider_answer_unreadable',
+      `${words.name} answered ${status} for ${report}, a redirect, which is not followed; check ${words.baseUrlSetting}`,
+    );
+  }
+  return new DomainError(
+    'provider_answer_unreadable',
+    `${words.name} answered ${status} for ${report}${parameterIn(refusal.text)}; the request is not what it expects`,
+  );
+}
+
+function credentialsRefused({ status, text, report, adminKey, words }: Refusal): DomainError {
+  const scopes = MISSING_SCOPES.exec(text)?.[1];
+  const what = scopes
+    ? `the key lacks the permission ${scopes} for ${report}`
+    : status === 401
+      ? 'the key is not valid'
+      : `the key may not read ${report}`;
+  const hint = adminKey.startsWith(words.adminKeyPrefix)
+    ? ''
+    : ` The key given does not begin with ${words.adminKeyPrefix}, so it is no admin key.`;
+  return new DomainError(
+    'credentials_refused',
+    `${words.name} answered ${status}: ${what}; ${words.remedy}.${hint}`,
+  );
+}
+
+/** Both providers name the parameter, OpenAI in `error.param`, Anthropic at the beginning of `error.message`. */
+function isAboutPage(text: string): boolean {
+  const error = errorOf(text);
+  return error.param === 'page' || /\bpage\b|\bcursor\b|\bnext_page\b/i.test(String(error.message ?? ''));
+}
+
+function parameterIn(text: string): string {
+  const error = errorOf(text);
+  const param = error.param ?? /^([a-z_]{1,40}(?:\[\d{0,4}\])?)[.:]/.exec(String(error.message ?? ''))?.[1];
+  return typeof param === 'string' && PARAMETER.test(param) ? ` (parameter ${param})` : '';
+}
+
+function errorOf(text: string): { param?: unknown; message?: unknown } {
+  try {
+    const { error } = JSON.parse(text) as { error?: unknown };
+    return typeof error === 'object' && error !== null ? error : {};
+  } catch {
+    return {};
+  }
+}
