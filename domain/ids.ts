@@ -4,7 +4,19 @@
  */
 const UUID_HEX = /^[0-9a-f]{32}$/;
 
-export type IdKind = 'evt' | 'clm' | 'inv' | 'rpt' | 'run' | 'dsp' | 'alr' | 'org' | 'imp' | 'src' | 'prc';
+export type IdKind =
+  | 'evt'
+  | 'clm'
+  | 'inv'
+  | 'rpt'
+  | 'run'
+  | 'dsp'
+  | 'alr'
+  | 'org'
+  | 'imp'
+  | 'src'
+  | 'prc'
+  | 'con';
 
 /** uuid → public id, e.g. `evt_0192f3…`. */
 export function publicId(kind: IdKind, uuid: string): string {

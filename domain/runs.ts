@@ -13,7 +13,14 @@ export const RUN_TERMINAL_STATUSES: ReadonlySet<RunStatus> = new Set([
 ]);
 
 /** Why a run ended without a result, beside the error codes of the work itself. */
-export const RUN_ERROR_CODES = ['dispatch_failed', 'run_lost', 'internal_error', 'units_failed'] as const;
+export const RUN_ERROR_CODES = [
+  'dispatch_failed',
+  'run_lost',
+  'internal_error',
+  'units_failed',
+  'chunks_failed',
+  'connection_ended',
+] as const;
 export type RunErrorCode = (typeof RUN_ERROR_CODES)[number];
 
 /** Share of the work that is done, in whole percent; 100 only when all is. Without any work: 0 until it has ended. */

@@ -4,10 +4,19 @@ import { prices } from './0003_prices.js';
 import { billing } from './0004_billing.js';
 import { gapRuns } from './0005_gap_runs.js';
 import { outbox } from './0006_outbox.js';
+import { billingConnections } from './0007_billing_connections.js';
 import type { Migration } from './migration.js';
 
 /**
  * The schema's steps in order: a static list, since names found by scanning a folder end in .ts here and in .js
  * when built, and a migration table would then call them changed.
  */
-export const MIGRATIONS: readonly Migration[] = [rolesAndTenancy, events, prices, billing, gapRuns, outbox];
+export const MIGRATIONS: readonly Migration[] = [
+  rolesAndTenancy,
+  events,
+  prices,
+  billing,
+  gapRuns,
+  outbox,
+  billingConnections,
+];

@@ -1,7 +1,13 @@
 import type { Database } from '../client.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 
-export const OUTBOX_KINDS = ['gap_run.start', 'gap_run.cancel', 'billing_import.start'] as const;
+export const OUTBOX_KINDS = [
+  'gap_run.start',
+  'gap_run.cancel',
+  'billing_import.start',
+  'billing_sync.start',
+  'connection.schedule',
+] as const;
 export type OutboxKind = (typeof OUTBOX_KINDS)[number];
 
 /** Something that a workflow has to be told, written in the transaction of the row that it follows. */
@@ -97,7 +103,7 @@ export async function killOutboxMessage(
 export interface StalledRun {
   orgId: string;
   id: string;
-  kind: 'gap_run' | 'billing_import';
+  kind: 'gap_run' | 'billing_import' | 'billing_sync';
   status: 'queued' | 'running';
 }
 
@@ -119,7 +125,7 @@ export async function listStalledRuns(
     'the sweeper looks for stalled runs of every organization',
     (system) =>
       system.rows<{ org_id: string; id: string; kind: StalledRun['kind']; status: StalledRun['status'] }>(
-        `${of('gap_runs', 'gap_run')} union all ${of('billing_sources', 'billing_import')} limit 1000`,
+        `${of('gap_runs', 'gap_run')} union all ${of('billing_sources', 'billing_import')} union all ${of('sync_runs', 'billing_sync')} limit 1000`,
         [limits.queuedSeconds, limits.silentSeconds],
       ),
   );

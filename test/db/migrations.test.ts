@@ -8,6 +8,7 @@ import { OUTBOX_KINDS } from '../../db/queries/outbox.js';
 import { DIMENSION_KEYS } from '../../db/queries/usageLog.js';
 import { ROLES } from '../../domain/access/scopes.js';
 import { BILLED_CLASSES, CHARGE_CATEGORIES, FEEDS } from '../../domain/billing/billedRow.js';
+import { CONNECTION_STATUSES, SYNC_TRIGGERS } from '../../domain/billing/connections.js';
 import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
 import { GAP_PERIODS } from '../../domain/period.js';
 import { AGREEMENTS, PRICE_MODES } from '../../domain/pricing/prices.js';
@@ -173,12 +174,18 @@ const LISTS: Record<string, readonly string[]> = {
   'price_models.mode': PRICE_MODES,
   'price_models.agreement': AGREEMENTS,
   'usage_rollups.dimension': Object.keys(DIMENSION_KEYS),
-  'billing_sources.kind': ['file'],
+  'billing_sources.kind': ['file', 'api'],
   'billing_sources.status': RUN_STATUSES,
   'billing_rows.feed': FEEDS,
   'billing_rows.charge_category': CHARGE_CATEGORIES,
   'billing_rows.token_class': BILLED_CLASSES,
   'billing_days.feed': FEEDS,
+  'billing_connections.status': CONNECTION_STATUSES,
+  'sync_runs.trigger': SYNC_TRIGGERS,
+  'sync_runs.status': RUN_STATUSES,
+  'sync_chunks.feed': FEEDS,
+  'sync_chunks.bucket_width': ['1d', '1h'],
+  'sync_chunks.status': ['pending', 'done', 'failed'],
   'gap_runs.period': GAP_PERIODS,
   'gap_runs.status': RUN_STATUSES,
   'gap_run_units.status': ['pending', 'done', 'failed'],

@@ -1,0 +1,95 @@
+import type { Database } from '../client.js';
+import { unscoped } from '../orgDb.js';
+
+/**
+ * What is sealed with the instance's secret key, over all organizations: for the start, which says when a key is
+ * missing, and for the rotation.
+ */
+
+/** Advisory lock: shared by whoever seals and stores, taken alone by a rotation that drops an old key. */
+export const SECRETS_LOCK = 7_241_188_303;
+
+const WHY = 'the secret key belongs to the instance, not to an organization';
+
+export interface SealedCredentials {
+  orgId: string;
+  connectionId: string;
+  ciphertext: Buffer;
+  keyId: string;
+}
+
+/** The ids of the keys that stored credentials were sealed with, and how many with each. */
+export async function countSealedByKey(database: Database): Promise<Map<string, number>> {
+  const rows = await unscoped(database, WHY, (system) =>
+    system.rows<{ key_id: string; sealed: number }>(
+      'select secret_key_id as key_id, count(*)::bigint as sealed from billing_connections where secret_key_id is not null group by 1 order by 1',
+    ),
+  );
+  return new Map(rows.map((row) => [row.key_id, row.sealed]));
+}
+
+/** Credentials that are sealed with another key than `keyId`. */
+export async function listSealedOtherwise(database: Database, keyId: string): Promise<SealedCredentials[]> {
+  const rows = await unscoped(database, WHY, (system) =>
+    system.rows<{ org_id: string; id: string; ciphertext: Buffer; secret_key_id: string }>(
+      'select org_id, id, ciphertext, secret_key_id from billing_connections where secret_key_id is not null and secret_key_id <> $1 order by org_id, id',
+      [keyId],
+    ),
+  );
+  return rows.map((row) => ({
+    orgId: row.org_id,
+    connectionId: row.id,
+    ciphertext: row.ciphertext,
+    keyId: row.secret_key_id,
+  }));
+}
+
+/** Stores credentials that were sealed anew, unless they were changed or erased meanwhile. */
+export async function replaceSealed(
+  database: Database,
+  old: SealedCredentials,
+  sealed: { ciphertext: Buffer; keyId: string },
+): Promise<boolean> {
+  return unscoped(
+    database,
+    WHY,
+    async (system) =>
+      (await system.run(
+        'update billing_connections set ciphertext = $4, secret_key_id = $5 where org_id = $1 and id = $2 and ciphertext = $3',
+        [old.orgId, old.connectionId, old.ciphertext, sealed.ciphertext, sealed.keyId],
+      )) === 1,
+  );
+}
+
+/** Gives up credentials that no key opens: the connection says so until somebody gives new ones. */
+export async function forgetSealed(database: Database, old: SealedCredentials): Promise<void> {
+  await unscoped(database, WHY, (system) =>
+    system.run(
+      `update billing_connections set ciphertext = null, secret_key_id = null, status = case when status = 'paused' then status else 'failing' end,
+         last_error_code = 'credentials_missing', last_error_message = 'the credentials were given up with the key that sealed them; give new ones', updated_at = now()
+       where org_id = $1 and id = $2 and ciphertext = $3`,
+      [old.orgId, old.connectionId, old.ciphertext],
+    ),
+  );
+}
+
+/**
+ * Calls `drop` while nobody seals, when nothing is sealed with another key than `keyId`; returns whether it did. What
+ * drops an old key must not meet a request that has just sealed with it.
+ */
+export async function dropOldKeysWhenUnused(
+  database: Database,
+  keyId: string,
+  drop: () => void,
+): Promise<boolean> {
+  return unscoped(database, WHY, async (system) => {
+    await system.run('select pg_advisory_xact_lock($1)', [SECRETS_LOCK]);
+    const left = await system.rows(
+      'select from billing_connections where secret_key_id is not null and secret_key_id <> $1 limit 1',
+      [keyId],
+    );
+    if (left.length > 0) return false;
+    drop();
+    return true;
+  });
+}
