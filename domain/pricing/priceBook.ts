@@ -5,7 +5,8 @@
 import { microsOfDay } from '../period.js';
 import { PROVIDERS, type Provider } from '../providers.js';
 import { exactIds, familyNames, fineTunedBase, prefixProvider } from './modelIds.js';
-import type { PriceVersion, RecordedPriceModel } from './prices.js';
+import type { PriceStatement } from './priceStatement.js';
+import { isDisputed, type PriceAgreement, type PriceVersion, type RecordedPriceModel } from './prices.js';
 import { cardsOf, type PeriodCards } from './rateCards.js';
 import { priceVersionName } from './version.js';
 
@@ -22,6 +23,24 @@ export interface PricedModel {
   readonly fromMicros: bigint | null;
   /** First microsecond at which it no longer holds; null: in force. */
   readonly toMicros: bigint | null;
+  /** How far its sources agree, or whose own price it is. */
+  readonly agreement: PriceAgreement;
+  /** A source contradicts it: no claim that counts as certain may rest on it. */
+  readonly disputed: boolean;
+  /** What was laid over the listed price to make it: an import, an override or a contract; undefined for a listed one. */
+  readonly laid?: LaidPrice;
+}
+
+/** A statement in force, and the price before it; null where there was none. */
+export interface LaidPrice {
+  readonly statement: PriceStatement;
+  readonly base: PricedModel | null;
+}
+
+/** An entry with its periods, oldest first. */
+export interface EnteredModel {
+  readonly entry: RecordedPriceModel;
+  readonly periods: readonly PricedModel[];
 }
 
 /** Why an id has no price. */
@@ -36,8 +55,9 @@ export interface PriceState {
 
 type Resolution = readonly PricedModel[] | Exclude<MissingPrice, 'no_price_then'>;
 
-/** Ids whose resolution a book remembers before it starts over. */
+/** Ids whose resolution a book remembers before it starts over; the book of one organization is one of many. */
 const REMEMBERED_IDS_MAX = 20_000;
+const REMEMBERED_IDS_OWN_MAX = 2_000;
 
 export class PriceBook {
   /** Name of this state of the prices (decisions.md 85). */
@@ -53,23 +73,18 @@ export class PriceBook {
   readonly #resolved = new Map<Provider, Map<string, Resolution>>();
   readonly #inferred = new Map<string, Provider | undefined>();
   #remembered = 0;
+  readonly #list: PriceBook | undefined;
 
-  private constructor(
-    models: readonly RecordedPriceModel[],
-    versions: readonly PriceVersion[],
-    state: PriceState,
-  ) {
+  private constructor(entered: readonly EnteredModel[], state: PriceState, list?: PriceBook) {
     this.state = state;
+    this.#list = list;
     this.version = priceVersionName(state.updatedAtMicros, state.contentHash);
-    this.models = [...models].sort((a, b) => compare(a.provider, b.provider) || compare(a.model, b.model));
-    const byModel = new Map<string, PriceVersion[]>();
-    for (const version of versions) {
-      entryOf(byModel, modelKey(version.provider, version.model), () => []).push(version);
-    }
-    for (const entry of this.models) {
-      this.#enter(entry, byModel.get(modelKey(entry.provider, entry.model)) ?? []);
-    }
-    this.#boundaries = boundariesOf(versions);
+    const sorted = [...entered].sort(
+      (a, b) => compare(a.entry.provider, b.entry.provider) || compare(a.entry.model, b.entry.model),
+    );
+    this.models = sorted.map(({ entry }) => entry);
+    for (const { entry, periods } of sorted) this.#enter(entry, periods);
+    this.#boundaries = boundariesOf(sorted.flatMap(({ periods }) => periods));
   }
 
   /**
@@ -81,12 +96,54 @@ export class PriceBook {
     versions: readonly PriceVersion[],
     state: PriceState = { updatedAtMicros: 0n, contentHash: '00000000' },
   ): PriceBook {
-    return new PriceBook(models, versions, state);
+    const byModel = new Map<string, PriceVersion[]>();
+    for (const version of versions) {
+      entryOf(byModel, modelKey(version.provider, version.model), () => []).push(version);
+    }
+    const entered = models.map((entry) => ({
+      entry,
+      periods: (byModel.get(modelKey(entry.provider, entry.model)) ?? [])
+        .sort((a, b) => compare(a.effectiveFrom ?? '', b.effectiveFrom ?? ''))
+        .map((version) => priceWith(entry, version)),
+    }));
+    return new PriceBook(entered, state);
   }
 
-  #enter(entry: RecordedPriceModel, versions: readonly PriceVersion[]): void {
-    const periods = [...versions].sort((a, b) => compare(a.effectiveFrom ?? '', b.effectiveFrom ?? ''));
-    const priced = periods.map((version) => priceWith(entry, version));
+  /**
+   * This book with some entries priced otherwise and others added; what is not named is shared. `list` is the book
+   * without an organization's contract, where that is another one.
+   */
+  with(changed: readonly EnteredModel[], state: PriceState, list?: PriceBook): PriceBook {
+    const byKey = new Map(this.entries().map((one) => [modelKey(one.entry.provider, one.entry.model), one]));
+    for (const one of changed) byKey.set(modelKey(one.entry.provider, one.entry.model), one);
+    return new PriceBook([...byKey.values()], state, list);
+  }
+
+  /** Every entry with its periods. */
+  entries(): EnteredModel[] {
+    return this.models.map((entry) => ({
+      entry,
+      periods: this.#byId.get(entry.provider)?.get(entry.model) ?? [],
+    }));
+  }
+
+  /** A provider's entries. */
+  entriesOf(provider: Provider): EnteredModel[] {
+    return this.entries().filter(({ entry }) => entry.provider === provider);
+  }
+
+  /** The entry that lists this very id, in one of the forms that an exact price is looked for under. */
+  entryNamed(provider: Provider, modelId: string): EnteredModel | undefined {
+    const ids = this.#byId.get(provider);
+    for (const id of exactIds(provider, modelId)) {
+      const periods = ids?.get(id);
+      const entry = periods?.[0]?.entry;
+      if (periods && entry) return { entry, periods };
+    }
+    return undefined;
+  }
+
+  #enter(entry: RecordedPriceModel, priced: readonly PricedModel[]): void {
     const ids = entryOf(this.#byId, entry.provider, () => new Map<string, readonly PricedModel[]>());
     for (const id of [entry.model, ...entry.aliases]) {
       ids.set(id, priced);
@@ -105,7 +162,7 @@ export class PriceBook {
 
   /** The prices without an organization's contract: list prices and its overrides. A plain book is its own. */
   get list(): PriceBook {
-    return this;
+    return this.#list ?? this;
   }
 
   /** The price of a model at a provider at a time; undefined when it has none (see `whyMissing`). */
@@ -160,6 +217,11 @@ export class PriceBook {
   /** Every price that is or will be or was in force, by provider, model and beginning. */
   *periods(): IterableIterator<PricedModel> {
     for (const entry of this.models) yield* this.#byId.get(entry.provider)?.get(entry.model) ?? [];
+  }
+
+  /** Every price of one entry, the oldest first. */
+  periodsOf(provider: Provider, model: string): readonly PricedModel[] {
+    return this.#byId.get(provider)?.get(model) ?? [];
   }
 
   /**
@@ -220,14 +282,15 @@ export class PriceBook {
   /** Forgets everything when full: model ids are the clients' to choose, so what is kept of them is bounded. */
   #makeRoom(): void {
     this.#remembered += 1;
-    if (this.#remembered <= REMEMBERED_IDS_MAX) return;
+    if (this.#remembered <= (this.#list ? REMEMBERED_IDS_OWN_MAX : REMEMBERED_IDS_MAX)) return;
     this.#remembered = 1;
     this.#inferred.clear();
     for (const known of this.#resolved.values()) known.clear();
   }
 }
 
-function priceWith(entry: RecordedPriceModel, version: PriceVersion): PricedModel {
+/** A period of an entry with its rates worked out. */
+export function priceWith(entry: RecordedPriceModel, version: PriceVersion): PricedModel {
   return {
     entry,
     version,
@@ -235,6 +298,8 @@ function priceWith(entry: RecordedPriceModel, version: PriceVersion): PricedMode
     cards: cardsOf(entry.provider, version),
     fromMicros: version.effectiveFrom === null ? null : microsOfDay(version.effectiveFrom),
     toMicros: version.effectiveTo === null ? null : microsOfDay(version.effectiveTo),
+    agreement: entry.agreement,
+    disputed: isDisputed(entry),
   };
 }
 
@@ -269,9 +334,10 @@ function priceText(priced: PricedModel | undefined): string {
   return JSON.stringify(plain, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
 }
 
-function boundariesOf(versions: readonly PriceVersion[]): bigint[] {
-  const days = versions.flatMap(({ effectiveFrom, effectiveTo }) => [effectiveFrom, effectiveTo]);
-  return [...new Set(days.filter((day) => day !== null))].map((day) => microsOfDay(day));
+function boundariesOf(periods: readonly PricedModel[]): bigint[] {
+  return [...new Set(periods.flatMap(({ fromMicros, toMicros }) => [fromMicros, toMicros]))].filter(
+    (micros) => micros !== null,
+  );
 }
 
 function onlyOne(providers: ReadonlySet<Provider>): Provider | undefined {

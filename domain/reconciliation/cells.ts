@@ -22,6 +22,8 @@ export interface BilledCell {
   /** Null when any of the rows has none. */
   quantity: bigint | null;
   amountPico: Pico;
+  /** What the bill itself calls the list price of these rows; null where it does not say so of every row. */
+  listAmountPico: Pico | null;
   /** How far one row's amount may be rounded. */
   roundingPico: Pico;
 }

@@ -3,8 +3,7 @@ import { TOKEN_CLASSES, type TokenClass } from '../events/event.js';
 import { divideHalfEven, type Pico } from '../money.js';
 import { expectedRatesOf } from '../pricing/cost.js';
 import type { PriceBook, PricedModel } from '../pricing/priceBook.js';
-import { isDisputed } from '../pricing/prices.js';
-import { normaliseServiceTier } from '../pricing/serviceTiers.js';
+import { BATCH_TIER, normaliseServiceTier } from '../pricing/serviceTiers.js';
 import type { Provider } from '../providers.js';
 
 /** What a quantity was used under, as far as prices differ by it. */
@@ -97,14 +96,37 @@ export class DayRates {
     );
   }
 
+  /** The service tiers that the list names for a model, batch aside. */
+  tiersOf(model: string): string[] {
+    return [...(this.#find(model)?.cards.keys() ?? [])].filter((name) => name !== BATCH_TIER);
+  }
+
+  /** The places whose price differs from the ordinary one. */
+  regionsOf(model: string): string[] {
+    return Object.keys(this.#find(model)?.entry.facts.regionalMultipliers ?? {});
+  }
+
+  /** The rates of the model's other price periods, before and after the day. */
+  otherPeriodsOf(model: string): DayRates[] {
+    const found = this.#find(model);
+    if (!found) return [];
+    return this.#book
+      .periodsOf(found.entry.provider, found.entry.model)
+      .filter((period) => period.fromMicros !== found.fromMicros)
+      .flatMap(({ fromMicros, toMicros }) => {
+        const atMicros = fromMicros ?? (toMicros === null ? null : toMicros - 1n);
+        return atMicros === null ? [] : [new DayRates(this.#book, this.#provider, atMicros)];
+      });
+  }
+
   /** Who says so, and whether anybody contradicts. */
   provenance(model: string): { priceSource: string; agreement: string; disputed: boolean } {
     const priced = this.#find(model);
     if (!priced) return { priceSource: '', agreement: 'unknown', disputed: true };
     return {
       priceSource: priced.version.source,
-      agreement: priced.entry.agreement,
-      disputed: isDisputed(priced.entry),
+      agreement: priced.agreement,
+      disputed: priced.disputed,
     };
   }
 

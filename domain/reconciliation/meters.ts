@@ -19,6 +19,8 @@ export interface Meter {
   longContext: boolean | null;
   region: string | null;
   amountPico: Pico;
+  /** The list price that the bill itself names; null where it does not for every row. */
+  listAmountPico: Pico | null;
   rows: number;
   roundingPico: Pico;
   /** From the cost rows, else from the usage report; null where neither tells it. */
@@ -26,6 +28,8 @@ export interface Meter {
   quantitySource: 'cost' | 'usage' | 'none';
   parts: MeterPart[];
   split: SplitSource;
+  /** Whether the bill or the usage report says that requests were long or ordinary. */
+  lengthTold: boolean;
 }
 
 /** Cost and usage totals that differ by less than this share speak of the same consumption. */
@@ -61,6 +65,10 @@ function groupMeters(billed: readonly BilledCell[], rates: DayRates): Meter[] {
       known.amountPico += cell.amountPico;
       known.rows += cell.rowCount;
       known.roundingPico += cell.roundingPico * BigInt(cell.rowCount);
+      known.listAmountPico =
+        known.listAmountPico === null || cell.listAmountPico === null
+          ? null
+          : known.listAmountPico + cell.listAmountPico;
       known.quantity =
         known.quantity === null || cell.quantity === null ? null : known.quantity + cell.quantity;
       if (known.quantity === null) known.quantitySource = 'none';
@@ -73,12 +81,14 @@ function groupMeters(billed: readonly BilledCell[], rates: DayRates): Meter[] {
       longContext: cell.longContext,
       region: cell.region,
       amountPico: cell.amountPico,
+      listAmountPico: cell.listAmountPico,
       rows: cell.rowCount,
       roundingPico: cell.roundingPico * BigInt(cell.rowCount),
       quantity: cell.quantity,
       quantitySource: cell.quantity === null ? 'none' : 'cost',
       parts: [],
       split: 'none',
+      lengthTold: cell.longContext !== null,
     });
   }
   return [...meters.values()];
@@ -176,6 +186,7 @@ function fillFromUsage(meter: Meter, others: readonly Meter[], cells: readonly U
     }));
   }
   meter.split = 'usage_report';
+  meter.lengthTold ||= own.every((cell) => cell.longContext !== null);
   return true;
 }
 

@@ -41,6 +41,7 @@ const billedCells: fc.Arbitrary<BilledCell> = fc.record({
   rowCount: fc.integer({ min: 1, max: 50 }),
   quantity: fc.option(quantities, { nil: null }),
   amountPico: amounts,
+  listAmountPico: fc.option(amounts, { nil: null }),
   roundingPico: fc.bigInt({ min: 0n, max: 10n ** 10n }),
 });
 

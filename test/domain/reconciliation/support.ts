@@ -41,6 +41,7 @@ export function aBilledCell(over: Partial<BilledCell> = {}): BilledCell {
     rowCount: 1,
     quantity: tokens(1_000_000),
     amountPico: usd('2'),
+    listAmountPico: null,
     roundingPico: 1_000n,
     ...over,
   };
