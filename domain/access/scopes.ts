@@ -12,8 +12,10 @@ export const SCOPES = [
   'billing:read',
   'billing:write',
   'pricing:read',
+  'pricing:write',
   'reconciliation:read',
   'reconciliation:write',
+  'org:admin',
 ] as const;
 export type Scope = (typeof SCOPES)[number];
 
@@ -26,7 +28,7 @@ const READS: readonly Scope[] = [
   'reconciliation:read',
 ];
 
-/** The most that each role can hold. `billing:write` is the admin's alone. */
+/** The most that each role can hold; ADMIN_ONLY_SCOPES are the admin's alone. */
 export const ROLE_SCOPES: Record<Role, ReadonlySet<Scope>> = {
   admin: new Set(SCOPES),
   member: new Set<Scope>([...READS, 'ingest', 'reconciliation:write']),
@@ -35,7 +37,11 @@ export const ROLE_SCOPES: Record<Role, ReadonlySet<Scope>> = {
 };
 
 /** Scopes that only the role admin can hold: their refusal says `admin role required`. */
-export const ADMIN_ONLY_SCOPES: ReadonlySet<Scope> = new Set<Scope>(['billing:write']);
+export const ADMIN_ONLY_SCOPES: ReadonlySet<Scope> = new Set<Scope>([
+  'billing:write',
+  'pricing:write',
+  'org:admin',
+]);
 
 /** Whether a key of this role, narrowed to `scopes` where it is, may do what needs `scope`. */
 export function allowsScope(role: Role, scopes: readonly string[] | null, scope: Scope): boolean {

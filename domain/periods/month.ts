@@ -1,0 +1,42 @@
+import { isoFromMicros, microsOfDay } from '../period.js';
+import { nextMonth } from '../reconciliation/summary.js';
+
+/** A UTC calendar month, `YYYY-MM`. */
+export type Month = string;
+
+const MONTH = /^(?!0000)\d{4}-(0[1-9]|1[0-2])$/;
+
+/** The text as a month; undefined for anything else. */
+export function parseMonth(text: string): Month | undefined {
+  return MONTH.test(text) ? text : undefined;
+}
+
+/** The month that holds a time. */
+export function monthOf(micros: bigint): Month {
+  return isoFromMicros(micros).slice(0, 7);
+}
+
+export function firstDayOf(month: Month): string {
+  return `${month}-01`;
+}
+
+/** First microsecond of a month. */
+export function startOfMonth(month: Month): bigint {
+  return microsOfDay(firstDayOf(month));
+}
+
+export function followingMonth(month: Month): Month {
+  return nextMonth(firstDayOf(month)).slice(0, 7);
+}
+
+/** First microsecond after a month. */
+export function endOfMonth(month: Month): bigint {
+  return startOfMonth(followingMonth(month));
+}
+
+/** Every month from one to another, both included; empty when the second lies before the first. */
+export function monthsBetween(first: Month, last: Month): Month[] {
+  const months: Month[] = [];
+  for (let month = first; month <= last; month = followingMonth(month)) months.push(month);
+  return months;
+}
