@@ -23,6 +23,7 @@ const SOURCES = [
   'dispatch',
   'domain',
   'db',
+  'demo',
   'adapters',
   'platform',
   'bench',

@@ -12,6 +12,7 @@ const ROOMS = [
   'adapters',
   'api',
   'platform',
+  'demo',
   'bin',
   'bench',
 ] as const;
@@ -40,6 +41,7 @@ const ALLOWED: Record<Exclude<Room, 'bin' | 'bench'>, { values: string[]; types:
   },
   api: { values: ['domain', 'db', 'platform', 'api'], types: ['adapters', 'workflows/contract'] },
   platform: { values: ['platform'], types: [] },
+  demo: { values: ['demo', 'domain/ids', 'domain/money'], types: [] },
 };
 
 /** Packages that a room may use; rooms that are not named may use any dependency of the project. */
@@ -47,6 +49,7 @@ const PACKAGES: Partial<Record<Room, (file: string, specifier: string) => boolea
   domain: (file, specifier) =>
     (specifier === 're2js' && file.startsWith('domain/policies/')) ||
     (specifier === 'node:crypto' && file.startsWith('domain/events/')),
+  demo: () => false,
   workflows: (_file, specifier) => specifier === '@temporalio/workflow' || specifier === '@temporalio/common',
 };
 

@@ -1,0 +1,162 @@
+/** What was planted where, with its dollars: reckoned from the calls and the demo's own prices alone. */
+import {
+  type BilledLine,
+  billedLines,
+  CREDIT,
+  firstTelling,
+  type RateFault,
+  webSearchPico,
+} from './billed.js';
+import type { Calendar } from './calendar.js';
+import type { DemoCall } from './calls.js';
+import { STRAY_KEY } from './company.js';
+import { isReported } from './events.js';
+import { type DemoProvider, priceOf, type TokenClass } from './prices.js';
+import { covers, type Days, SCHEDULE } from './schedule.js';
+
+/** Tokens charged at another rate than the right one, over a run of days. */
+export interface PlantedRate {
+  kind: RateFault;
+  provider: DemoProvider;
+  /** As Trueup names it. */
+  model: string;
+  tokenClass: TokenClass;
+  /** Null at OpenAI, whose bill does not tell batch apart. */
+  isBatch: boolean | null;
+  isLong: boolean;
+  days: Days;
+  billedPico: bigint;
+  rightPico: bigint;
+  excessPico: bigint;
+}
+
+/** A model's day on which the bill and our events differ. */
+export interface PlantedGap {
+  kind: RateFault | 'doubled_day' | 'missing_window' | 'unknown_key';
+  provider: DemoProvider;
+  model: string;
+  offset: number;
+  /** Billed beyond what our events explain; of it, by rate and by quantity. */
+  gapPico: bigint;
+  ratePico: bigint;
+  volumePico: bigint;
+  /** Whether any of our events stands against the charge. */
+  hasEvents: boolean;
+}
+
+export interface AnswerKey {
+  rates: PlantedRate[];
+  gaps: PlantedGap[];
+  unlabelled: { events: number; pico: bigint };
+  runawayLoop: { sessionId: string; events: number; pico: bigint };
+  staging: { keyId: string; events: number; pico: bigint };
+  secrets: { requestIds: string[] };
+  strayKey: { keyId: string; pico: bigint };
+  credit: { offset: number; pico: bigint };
+  toolFees: Record<DemoProvider, bigint>;
+  restated: { offset: number; addedPico: bigint };
+}
+
+const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
+const costOf = (calls: readonly DemoCall[]): bigint => sum(calls.map((call) => call.pico));
+
+export function answerKeyOf(calls: readonly DemoCall[], calendar: Calendar): AnswerKey {
+  const lines = billedLines(calls);
+  const unlabelled = calls.filter((call) => isReported(call) && call.team === null);
+  const loop = calls.filter(({ sessionId }) => sessionId === 'sess-runaway-loop');
+  const staging = calls.filter(({ environment }) => environment === 'staging');
+  const openai = calls.filter(({ provider }) => provider === 'openai');
+  return {
+    rates: ratesOf(lines),
+    gaps: gapsOf(calls, lines),
+    unlabelled: { events: unlabelled.length, pico: costOf(unlabelled) },
+    runawayLoop: { sessionId: 'sess-runaway-loop', events: loop.length, pico: costOf(loop) },
+    staging: { keyId: staging[0]?.key.id ?? '', events: staging.length, pico: costOf(staging) },
+    secrets: {
+      requestIds: calls
+        .filter(({ prompt }) => /demo-secret|demo-battery/.test(prompt ?? ''))
+        .map(({ id }) => id),
+    },
+    strayKey: { keyId: STRAY_KEY.id, pico: costOf(calls.filter(({ isStray }) => isStray)) },
+    credit: { offset: CREDIT.offset, pico: CREDIT.pico },
+    toolFees: {
+      openai: sum(calendar.offsets().map(webSearchPico)),
+      anthropic: sum(calendar.offsets().map((offset) => webSearchPico(offset - 7))),
+    },
+    restated: {
+      offset: SCHEDULE.restated.first,
+      addedPico: costOf(openai) - costOf(firstTelling(openai)),
+    },
+  };
+}
+
+const DAYS_OF: Record<RateFault, Days> = {
+  stale_price: SCHEDULE.stalePrice,
+  cache_at_full_rate: SCHEDULE.cacheAtFullRate,
+  contract_discount_not_applied: SCHEDULE.contractForgotten,
+  batch_discount_not_applied: SCHEDULE.batchForgotten,
+};
+
+function ratesOf(lines: readonly BilledLine[]): PlantedRate[] {
+  const rates = new Map<string, PlantedRate>();
+  for (const line of lines) {
+    if (line.fault === undefined) continue;
+    const isBatch = line.provider === 'openai' ? null : line.isBatch;
+    const id = [line.fault, line.model, line.tokenClass, isBatch, line.isLong].join('|');
+    const rate = rates.get(id) ?? {
+      kind: line.fault,
+      provider: line.provider,
+      model: priceOf(line.model).alias,
+      tokenClass: line.tokenClass,
+      isBatch,
+      isLong: line.isLong,
+      days: DAYS_OF[line.fault],
+      billedPico: 0n,
+      rightPico: 0n,
+      excessPico: 0n,
+    };
+    rate.billedPico += line.billedPico;
+    rate.rightPico += line.rightPico;
+    rate.excessPico = rate.billedPico - rate.rightPico;
+    rates.set(id, rate);
+  }
+  return [...rates.values()];
+}
+
+function gapsOf(calls: readonly DemoCall[], lines: readonly BilledLine[]): PlantedGap[] {
+  const gaps = new Map<string, PlantedGap>();
+  const add = (
+    kind: PlantedGap['kind'],
+    of: { provider: DemoProvider; model: string; offset: number },
+    parts: { rate?: bigint; volume?: bigint },
+    hasEvents = true,
+  ) => {
+    const model = priceOf(of.model).alias;
+    const id = `${of.offset}|${model}`;
+    const { provider, offset } = of;
+    const gap = gaps.get(id) ?? {
+      kind,
+      provider,
+      model,
+      offset,
+      gapPico: 0n,
+      ratePico: 0n,
+      volumePico: 0n,
+      hasEvents,
+    };
+    gap.ratePico += parts.rate ?? 0n;
+    gap.volumePico += parts.volume ?? 0n;
+    gap.gapPico = gap.ratePico + gap.volumePico;
+    gaps.set(id, gap);
+  };
+  for (const line of lines) {
+    if (line.fault !== undefined) add(line.fault, line, { rate: line.billedPico - line.rightPico });
+    if (line.provider === 'openai' && covers(SCHEDULE.doubled, line.offset))
+      add('doubled_day', line, { volume: line.rightPico });
+  }
+  for (const call of calls) {
+    if (call.isStray) add('unknown_key', call, { volume: call.pico }, false);
+    else if (!isReported(call)) add('missing_window', call, { volume: call.pico });
+  }
+  return [...gaps.values()];
+}

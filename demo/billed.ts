@@ -1,0 +1,135 @@
+/** What the providers' bills say of the calls: right, but for the planted faults. */
+import { type DemoCall, rightRate } from './calls.js';
+import type { DemoKey } from './company.js';
+import {
+  BATCH_DIVISOR,
+  CLASSES,
+  type DemoProvider,
+  priceOf,
+  TERRA_BEFORE,
+  type TokenClass,
+} from './prices.js';
+import { covers, SCHEDULE } from './schedule.js';
+
+/** A fault that shows in the rate at which tokens were charged. */
+export type RateFault =
+  | 'stale_price'
+  | 'cache_at_full_rate'
+  | 'contract_discount_not_applied'
+  | 'batch_discount_not_applied';
+
+/** The fault that lies on a class of a call; undefined where the bill is right. */
+export function rateFaultOf(call: DemoCall, name: TokenClass): RateFault | undefined {
+  const { model, offset } = call;
+  if (model === 'gpt-5.6-terra' && covers(SCHEDULE.stalePrice, offset)) return 'stale_price';
+  if (model === 'gpt-6-sol' && name === 'cache_read' && covers(SCHEDULE.cacheAtFullRate, offset))
+    return 'cache_at_full_rate';
+  if (call.provider === 'anthropic' && covers(SCHEDULE.contractForgotten, offset))
+    return 'contract_discount_not_applied';
+  const isHaikuBatch = model === 'claude-haiku-4-5-20251001' && call.batchId !== null;
+  if (isHaikuBatch && covers(SCHEDULE.batchForgotten, offset)) return 'batch_discount_not_applied';
+  return undefined;
+}
+
+/** The rate at which the provider charged a class of a call, pico-dollars per token. */
+export function billedRate(call: DemoCall, name: TokenClass): bigint {
+  const right = rightRate(call, name);
+  switch (rateFaultOf(call, name)) {
+    case undefined:
+      return right;
+    case 'stale_price':
+      return TERRA_BEFORE[name] ?? 0n;
+    case 'cache_at_full_rate':
+      return rightRate(call, 'input');
+    case 'batch_discount_not_applied':
+      return right * BATCH_DIVISOR;
+    case 'contract_discount_not_applied': {
+      const listed = priceOf(call.model).standard[name] ?? 0n;
+      return call.batchId === null ? listed : listed / BATCH_DIVISOR;
+    }
+  }
+}
+
+/** Tokens of one class that a day's bill puts in one line. */
+export interface BilledLine {
+  provider: DemoProvider;
+  offset: number;
+  model: string;
+  key: DemoKey;
+  isBatch: boolean;
+  isLong: boolean;
+  tokenClass: TokenClass;
+  quantity: number;
+  billedPico: bigint;
+  rightPico: bigint;
+  fault: RateFault | undefined;
+}
+
+/** Lines of a set of calls, in the order of the calls. */
+export function billedLines(calls: readonly DemoCall[]): BilledLine[] {
+  const lines = new Map<string, BilledLine>();
+  for (const call of calls) {
+    for (const tokenClass of CLASSES) {
+      const quantity = call.tokens[tokenClass];
+      if (quantity === 0) continue;
+      const isBatch = call.batchId !== null;
+      const id = [call.offset, call.model, call.key.id, isBatch, call.isLong, tokenClass].join('|');
+      const line = lines.get(id) ?? newLine(call, tokenClass, isBatch);
+      line.quantity += quantity;
+      line.billedPico += BigInt(quantity) * billedRate(call, tokenClass);
+      line.rightPico += BigInt(quantity) * rightRate(call, tokenClass);
+      lines.set(id, line);
+    }
+  }
+  return [...lines.values()];
+}
+
+function newLine(call: DemoCall, tokenClass: TokenClass, isBatch: boolean): BilledLine {
+  return {
+    provider: call.provider,
+    offset: call.offset,
+    model: call.model,
+    key: call.key,
+    isBatch,
+    isLong: call.isLong,
+    tokenClass,
+    quantity: 0,
+    billedPico: 0n,
+    rightPico: 0n,
+    fault: rateFaultOf(call, tokenClass),
+  };
+}
+
+/** Fees beside tokens: no call shows them. */
+export interface Fee {
+  offset: number;
+  label: string;
+  pico: bigint;
+}
+
+const PICO_PER_CENT = 10_000_000_000n;
+
+/** What a day's web searches cost at either provider. */
+export function webSearchPico(offset: number): bigint {
+  return BigInt(60 + (((offset + 100) * 37) % 140)) * PICO_PER_CENT;
+}
+
+/** What OpenAI gave back, once. */
+export const CREDIT = {
+  offset: SCHEDULE.credit.first,
+  label: 'Promotional credit',
+  pico: -250_000_000_000_000n,
+};
+
+/** Whether a day's whole bill of OpenAI stands in it twice. */
+export function isDoubled(provider: DemoProvider, offset: number): boolean {
+  return provider === 'openai' && covers(SCHEDULE.doubled, offset);
+}
+
+/** One call in so many was missing when OpenAI first told the restated day. */
+const LATE_EVERY = 10;
+
+/** The calls of OpenAI's as its first telling of the restated day had them. */
+export function firstTelling(calls: readonly DemoCall[]): DemoCall[] {
+  return calls.filter((call, index) => !covers(SCHEDULE.restated, call.offset) || index % LATE_EVERY !== 0);
+}
