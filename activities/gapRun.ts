@@ -158,7 +158,7 @@ async function matchUnit(deps: ActivityDeps, orgDb: OrgDb, runId: string, ordina
     observedSince: observedSinceOf(run, unit.provider),
     withHours: microsOfDay(unit.day) >= run.windowEndMicros - HOURLY_DAYS * MICROS_PER_DAY,
   };
-  const { buckets, rateMismatches } = matchDay(await deps.prices.of(orgDb.orgId), unit.provider, input);
+  const { buckets, rateMismatches } = matchDay(await deps.prices.freshOf(orgDb.orgId), unit.provider, input);
   if (Context.current().cancellationSignal.aborted) throw new CancelledFailure('the run was cancelled');
   const countedSources = Object.fromEntries(
     accounts.map(({ accountId, countedSources: key }) => [accountId, key]),

@@ -16,6 +16,8 @@ export type IdKind =
   | 'imp'
   | 'src'
   | 'prc'
+  | 'ctr'
+  | 'ovr'
   | 'con';
 
 /** uuid → public id, e.g. `evt_0192f3…`. */

@@ -156,7 +156,7 @@ function presentPrice({ priced, pricedModel, disputed }: CallExplanation) {
     effective_from: version.effectiveFrom,
     effective_to: version.effectiveTo,
     source: version.source,
-    agreement: entry.agreement,
+    agreement: priced.agreement,
     disputed,
     dissent: [...entry.facts.dissent],
     notes: [...entry.facts.notes],

@@ -5,6 +5,8 @@ import { billing } from './0004_billing.js';
 import { gapRuns } from './0005_gap_runs.js';
 import { outbox } from './0006_outbox.js';
 import { billingConnections } from './0007_billing_connections.js';
+import { ownPrices } from './0008_own_prices.js';
+import { repricingAndClosing } from './0009_repricing_and_closing.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -19,4 +21,6 @@ export const MIGRATIONS: readonly Migration[] = [
   gapRuns,
   outbox,
   billingConnections,
+  ownPrices,
+  repricingAndClosing,
 ];

@@ -14,7 +14,7 @@ import {
   wholeInput,
 } from './cost.js';
 import type { MissingPrice, PriceBook, PricedModel } from './priceBook.js';
-import { isDisputed } from './prices.js';
+import { givesRate } from './priceStatement.js';
 import { cardFor, type RateBasis, type RateCard } from './rateCards.js';
 import { sourcesOfRate } from './rateSources.js';
 import { BATCH_TIER } from './serviceTiers.js';
@@ -84,7 +84,7 @@ export function explainCall(book: PriceBook, call: CallToPrice): CallExplanation
     computed: sumOf(lines, card, divisor),
     expected: sumOf(expectedLines, expectedCard, 1),
     priceGaps: gapsOf(card, tokens, tierGap, gap),
-    disputed: isDisputed(priced.entry),
+    disputed: priced.disputed,
   };
 }
 
@@ -113,10 +113,18 @@ function linesOf(
       basis: classRate.basis,
       assumed: classRate.gap !== undefined,
       sources: sourcesOfRate(priced, card, tokenClass, classRate),
-      disputed: priced.entry.facts.conflicts.includes(tokenClass),
+      disputed: !isGivenByOwn(priced, tokenClass) && priced.entry.facts.conflicts.includes(tokenClass),
       product: BigInt(tokens[tokenClass]) * classRate.rate,
     };
   });
+}
+
+/** True when a statement over the list gives the class its rate: what the list's sources say of theirs is no matter. */
+function isGivenByOwn({ laid }: PricedModel, tokenClass: TokenClass): boolean {
+  if (!laid) return false;
+  return (
+    givesRate(laid.statement.terms, tokenClass) || (laid.base ? isGivenByOwn(laid.base, tokenClass) : false)
+  );
 }
 
 function sumOf(lines: readonly CostLine[], card: RateCard, divisor: 1 | 2): CostSum {

@@ -65,6 +65,7 @@ export class PriceBook {
   readonly state: PriceState;
   /** Entries by provider, then model. */
   readonly models: readonly RecordedPriceModel[];
+  readonly #entered = new Map<Provider, readonly EnteredModel[]>();
   readonly #byId = new Map<Provider, Map<string, readonly PricedModel[]>>();
   readonly #byFamily = new Map<Provider, Map<string, (readonly PricedModel[])[]>>();
   readonly #makersById = new Map<string, Set<Provider>>();
@@ -84,6 +85,12 @@ export class PriceBook {
     );
     this.models = sorted.map(({ entry }) => entry);
     for (const { entry, periods } of sorted) this.#enter(entry, periods);
+    for (const provider of PROVIDERS) {
+      this.#entered.set(
+        provider,
+        sorted.filter(({ entry }) => entry.provider === provider),
+      );
+    }
     this.#boundaries = boundariesOf(sorted.flatMap(({ periods }) => periods));
   }
 
@@ -121,15 +128,12 @@ export class PriceBook {
 
   /** Every entry with its periods. */
   entries(): EnteredModel[] {
-    return this.models.map((entry) => ({
-      entry,
-      periods: this.#byId.get(entry.provider)?.get(entry.model) ?? [],
-    }));
+    return PROVIDERS.flatMap((provider) => this.entriesOf(provider));
   }
 
   /** A provider's entries. */
-  entriesOf(provider: Provider): EnteredModel[] {
-    return this.entries().filter(({ entry }) => entry.provider === provider);
+  entriesOf(provider: Provider): readonly EnteredModel[] {
+    return this.#entered.get(provider) ?? [];
   }
 
   /** The entry that lists this very id, in one of the forms that an exact price is looked for under. */

@@ -25,6 +25,10 @@ export type Rates = Readonly<Record<RateClass, Pico | null>>;
 export const AGREEMENTS = ['agree', 'single_source', 'disagree'] as const;
 export type Agreement = (typeof AGREEMENTS)[number];
 
+/** The word for a price that an organization gave itself: no source has to agree with it. */
+export const OWN_AGREEMENTS = ['override', 'contract'] as const;
+export type PriceAgreement = Agreement | (typeof OWN_AGREEMENTS)[number];
+
 export const PRICE_MODES = ['chat', 'embedding'] as const;
 export type PriceMode = (typeof PRICE_MODES)[number];
 

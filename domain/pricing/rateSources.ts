@@ -1,7 +1,8 @@
 import type { TokenClass } from '../events/event.js';
 import { type Pico, picoFromNumber } from '../money.js';
-import type { PricedModel } from './priceBook.js';
-import type { ClassRate, RateCard } from './rateCards.js';
+import type { LaidPrice, PricedModel } from './priceBook.js';
+import { givesRate } from './priceStatement.js';
+import { type ClassRate, cardOfBand, type RateCard } from './rateCards.js';
 import { STANDARD_TIER } from './serviceTiers.js';
 
 /**
@@ -16,6 +17,7 @@ export function sourcesOfRate(
   { rate, basis }: ClassRate,
 ): readonly string[] {
   if (basis !== 'listed' && basis !== 'standard_rate') return [];
+  if (priced.laid) return sourcesUnder(priced, priced.laid, card, kind, rate);
   const { asOf, sources } = priced.entry.facts;
   const { effectiveFrom, effectiveTo, source } = priced.version;
   const described =
@@ -25,6 +27,21 @@ export function sourcesOfRate(
   return Object.keys(sources)
     .filter((name) => keys.some((key) => listedRate(sources[name] ?? {}, key, kind) === rate))
     .sort();
+}
+
+/** A rate that a statement left as it was has the sources that it had; any other is the statement's. */
+function sourcesUnder(
+  { version }: PricedModel,
+  { statement, base }: LaidPrice,
+  card: RateCard,
+  kind: TokenClass,
+  rate: Pico,
+): readonly string[] {
+  const cards = base?.cards.get(card.tier);
+  const before = cards && cardOfBand(cards, card.band);
+  const same = before?.band === card.band && before.classes[kind].rate === rate;
+  if (!base || !same || givesRate(statement.terms, kind)) return [version.source];
+  return sourcesOfRate(base, before, kind, before.classes[kind]);
 }
 
 /** Where a source's object keeps a tier; '' is the object itself. */

@@ -12,7 +12,7 @@ import { type Activities, createActivities } from '../../activities/index.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
 import type { Database } from '../../db/client.js';
-import { loadPriceBook } from '../../db/queries/prices.js';
+import { PriceBookHolder } from '../../db/priceBookHolder.js';
 import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
 import { Sweeper } from '../../dispatch/sweeper.js';
 import { microsFromDate } from '../../domain/period.js';
@@ -92,10 +92,13 @@ export async function startTestEngine(
     kick: () => dispatcher.kick(),
     ...(options.sweep ? { limits: options.sweep } : {}),
   });
-  const book = await loadPriceBook(database);
+  const prices = await PriceBookHolder.open(database, {
+    nowMs: () => performance.now(),
+    onFailure: () => undefined,
+  });
   const activities = createActivities({
     database,
-    prices: { current: () => book, of: async () => book },
+    prices,
     readBillingFile,
     nowMicros: options.nowMicros ?? (() => microsFromDate(new Date())),
     logger,
@@ -137,6 +140,7 @@ export async function startTestEngine(
       await dispatcher.stop();
       await sweeper.stop();
       for (const worker of [...running]) await worker.stop();
+      await prices.settle();
       await orchestrator.close();
       await connection.close();
     },

@@ -6,7 +6,7 @@ import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { createActivities } from '../../activities/index.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { openDatabase } from '../../db/client.js';
-import { loadPriceBook } from '../../db/queries/prices.js';
+import { PriceBookHolder } from '../../db/priceBookHolder.js';
 import { microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';
 
@@ -31,10 +31,13 @@ const database = openDatabase({
   applicationName: 'killed',
   statementTimeoutMs: 20_000,
 });
-const book = await loadPriceBook(database);
+const prices = await PriceBookHolder.open(database, {
+  nowMs: () => performance.now(),
+  onFailure: () => undefined,
+});
 const activities = createActivities({
   database,
-  prices: { current: () => book, of: async () => book },
+  prices,
   readBillingFile,
   nowMicros: () => microsFromDate(new Date()),
   logger: createLogger({ name: 'worker', level: 'silent' }),

@@ -1,0 +1,197 @@
+import { microsOfDay } from '../period.js';
+import type { Provider } from '../providers.js';
+import type { EnteredModel, PriceBook, PricedModel, PriceState } from './priceBook.js';
+import { priceWith } from './priceBook.js';
+import { ALL_MODELS, applyTerms, givesRate, type PriceStatement } from './priceStatement.js';
+import type { PriceAgreement, RecordedPriceModel } from './prices.js';
+
+/** How a statement's model is understood: the less it covers, the more it counts. */
+export type Coverage = 'all' | 'family' | 'model' | 'new';
+const SPECIFICITY: Record<Coverage, number> = { all: 0, family: 1, model: 2, new: 2 };
+
+interface Covering {
+  readonly statement: PriceStatement;
+  readonly specificity: number;
+}
+
+/**
+ * A book with statements laid over it. For each model and day at most one statement holds: the one that names the
+ * model over one for its family over one for all, then the later over the earlier. What none covers is shared with
+ * `base`. `list` is what the new book gives as its own `list`.
+ */
+export function layBook(
+  base: PriceBook,
+  statements: readonly PriceStatement[],
+  state: PriceState,
+  list?: PriceBook,
+): PriceBook {
+  const covering = new Map<string, { model: EnteredModel; by: Covering[] }>();
+  const cover = (model: EnteredModel, statement: PriceStatement, coverage: Coverage): void => {
+    const key = `${model.entry.provider}\n${model.entry.model}`;
+    const found = covering.get(key) ?? { model, by: [] };
+    found.by.push({ statement, specificity: SPECIFICITY[coverage] });
+    covering.set(key, found);
+  };
+  const made = new Map<string, EnteredModel>();
+  // Entries that statements make must be there before those for all models look for what they cover.
+  const last = (statement: PriceStatement) => Number(statement.model === ALL_MODELS);
+  for (const statement of [...statements].sort((a, b) => last(a) - last(b) || a.order - b.order)) {
+    const { coverage, models } = coveredBy(base, statement);
+    if (coverage === 'new') cover(newModel(made, statement), statement, coverage);
+    for (const model of models) cover(model, statement, coverage);
+    if (coverage === 'all')
+      for (const model of made.values())
+        if (model.entry.provider === statement.provider) cover(model, statement, coverage);
+  }
+  const changed = [...covering.values()].map(({ model, by }) => ({
+    entry: model.entry,
+    periods: layPeriods(model, by),
+  }));
+  return base.with(
+    // A new entry without a price would only make its family unsure.
+    changed.filter(({ entry, periods }) => periods.length > 0 || !made.has(newKey(entry))),
+    state,
+    list,
+  );
+}
+
+/** What a statement means by its model, in the book that it is laid over. */
+export function coveredBy(
+  base: PriceBook,
+  statement: { provider: Provider; model: string },
+): { coverage: Coverage; models: readonly EnteredModel[] } {
+  const { provider, model } = statement;
+  if (model === ALL_MODELS) return { coverage: 'all', models: base.entriesOf(provider) };
+  const named = base.entryNamed(provider, model);
+  if (named) return { coverage: 'model', models: [named] };
+  const family = base.entriesOf(provider).filter(({ entry }) => entry.canonicalFamily === model);
+  return family.length > 0 ? { coverage: 'family', models: family } : { coverage: 'new', models: [] };
+}
+
+function newKey({ provider, model }: { provider: string; model: string }): string {
+  return `${provider}\n${model.toLowerCase()}`;
+}
+
+function newModel(made: Map<string, EnteredModel>, statement: PriceStatement): EnteredModel {
+  const key = newKey(statement);
+  const model = made.get(key) ?? { entry: statement.newEntry ?? entryOfId(statement), periods: [] };
+  made.set(key, model);
+  return model;
+}
+
+/** An entry of which nothing is known but its id. */
+function entryOfId({ provider, model, fromDay, recordedAtMicros }: PriceStatement): RecordedPriceModel {
+  const lower = model.toLowerCase();
+  return {
+    provider,
+    model,
+    canonicalFamily: lower,
+    aliases: lower === model ? [] : [lower],
+    mode: 'chat',
+    firstParty: false,
+    contextWindow: null,
+    agreement: 'single_source',
+    facts: {
+      asOf: fromDay,
+      dissent: [],
+      conflicts: [],
+      notes: [],
+      regionalMultipliers: {},
+      variants: {},
+      sources: {},
+    },
+    updatedAtMicros: recordedAtMicros,
+  };
+}
+
+/** Before every day and after every day, among days as texts. */
+const BEGINNING = '';
+const END = '~';
+
+interface Piece {
+  from: string;
+  to: string;
+  base: PricedModel | null;
+  statement: PriceStatement | null;
+}
+
+/** An entry's periods under the statements that cover it, split exactly where something begins or ends. */
+function layPeriods({ entry, periods }: EnteredModel, by: readonly Covering[]): PricedModel[] {
+  const ranked = [...by].sort(
+    (a, b) => b.specificity - a.specificity || b.statement.order - a.statement.order,
+  );
+  const days = new Set([BEGINNING, END]);
+  for (const { version } of periods) {
+    days.add(version.effectiveFrom ?? BEGINNING);
+    days.add(version.effectiveTo ?? END);
+  }
+  for (const { statement } of ranked) {
+    days.add(statement.fromDay);
+    days.add(statement.toDay ?? END);
+  }
+  const cuts = [...days].sort();
+  const pieces: Piece[] = [];
+  cuts.forEach((from, index) => {
+    const to = cuts[index + 1];
+    if (to === undefined) return;
+    const base =
+      periods.find(
+        ({ version }) => (version.effectiveFrom ?? BEGINNING) <= from && from < (version.effectiveTo ?? END),
+      ) ?? null;
+    const statement =
+      ranked.find(({ statement: one }) => one.fromDay <= from && from < (one.toDay ?? END))?.statement ??
+      null;
+    const before = pieces.at(-1);
+    if (before && before.base === base && before.statement === statement) before.to = to;
+    else pieces.push({ from, to, base, statement });
+  });
+  return pieces.flatMap((piece) => pricePiece(entry, piece) ?? []);
+}
+
+function pricePiece(
+  entry: RecordedPriceModel,
+  { from, to, base, statement }: Piece,
+): PricedModel | undefined {
+  const effectiveFrom = from === BEGINNING ? null : from;
+  const effectiveTo = to === END ? null : to;
+  if (!statement) return base ? cutTo(base, effectiveFrom, effectiveTo) : undefined;
+  const prices = applyTerms(statement.terms, base?.version ?? null);
+  if (!prices) return undefined;
+  const priced = priceWith(entry, {
+    ...prices,
+    id: statement.id,
+    provider: entry.provider,
+    model: entry.model,
+    effectiveFrom,
+    effectiveTo,
+    source: statement.sourceName,
+    recordedAtMicros: statement.recordedAtMicros,
+  });
+  return {
+    ...priced,
+    agreement: agreementOf(statement),
+    disputed: isDisputedUnder(statement, base),
+    laid: { statement, base },
+  };
+}
+
+function cutTo(base: PricedModel, effectiveFrom: string | null, effectiveTo: string | null): PricedModel {
+  const { version } = base;
+  if (version.effectiveFrom === effectiveFrom && version.effectiveTo === effectiveTo) return base;
+  return {
+    ...base,
+    version: { ...version, effectiveFrom, effectiveTo },
+    fromMicros: effectiveFrom === null ? null : microsOfDay(effectiveFrom),
+    toMicros: effectiveTo === null ? null : microsOfDay(effectiveTo),
+  };
+}
+
+function agreementOf({ kind }: PriceStatement): PriceAgreement {
+  return kind === 'import' ? 'single_source' : kind;
+}
+
+/** What the listed price's sources disagree on is settled where both of its main rates are stated anew. */
+function isDisputedUnder({ terms }: PriceStatement, base: PricedModel | null): boolean {
+  if (givesRate(terms, 'input') && givesRate(terms, 'output')) return false;
+  return base?.disputed ?? false;
+}

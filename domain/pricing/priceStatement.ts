@@ -1,0 +1,111 @@
+/**
+ * A word about a price that stands over what is listed: an import of a public price collection, an organization's
+ * override of a list price, its contract. Which of several holds, and what it makes of the listed price, is decided
+ * here and in layBook.ts (docs/decisions/0087).
+ */
+import { divideHalfEven, type Pico } from '../money.js';
+import type { Provider } from '../providers.js';
+import type { PricePeriod, PriceTier, RateClass, Rates, RecordedPriceModel } from './prices.js';
+import { RATE_CLASSES } from './prices.js';
+import { BATCH_TIER } from './serviceTiers.js';
+
+/** In place of a model: all of the provider's. */
+export const ALL_MODELS = '*';
+
+export type StatementKind = 'import' | 'override' | 'contract';
+
+/** What a statement makes of the price before it. */
+export type PriceTerms =
+  | {
+      /** Percent off every rate of every tier and length, scaled by 1e12; above 0, below 100. */
+      readonly discountPercent: bigint;
+    }
+  | {
+      /** Rates that take the place of the listed ones; a class that is not named stays. */
+      readonly rates: Readonly<Partial<Record<RateClass, Pico>>>;
+      /** Batch rate ÷ standard rate, scaled by 1e12: takes the place of listed batch rates. */
+      readonly batchMultiplier?: bigint;
+      /** Rates of other tiers and lengths that take the place of listed ones; only imports know them. */
+      readonly tiers?: readonly PriceTier[];
+    };
+
+export interface PriceStatement {
+  /** uuid */
+  readonly id: string;
+  readonly kind: StatementKind;
+  readonly provider: Provider;
+  /** A model id, a family, or ALL_MODELS. */
+  readonly model: string;
+  readonly terms: PriceTerms;
+  /** First UTC day, inclusive, `YYYY-MM-DD`. */
+  readonly fromDay: string;
+  /** First UTC day on which it no longer holds; null: it has no end. */
+  readonly toDay: string | null;
+  /** The later statement has the higher one; unique in its layer. */
+  readonly order: number;
+  /** Who says so: `contract`, `override`, or the key of a price collection. */
+  readonly sourceName: string;
+  readonly recordedAtMicros: bigint;
+  /** The entry to make where the book has none for the model; by default one that knows its id alone. */
+  readonly newEntry?: RecordedPriceModel;
+}
+
+const PERCENT_SCALE = 1_000_000_000_000n;
+const WHOLE_PERCENT = 100n * PERCENT_SCALE;
+
+/** A rate less a discount, rounded half to even to 1e-12 dollars per million tokens. */
+export function discounted(rate: Pico, discountPercent: bigint): Pico {
+  return divideHalfEven(rate * (WHOLE_PERCENT - discountPercent), WHOLE_PERCENT);
+}
+
+type Prices = Pick<PricePeriod, 'rates' | 'batchMultiplier' | 'tiers'>;
+
+/**
+ * A period's prices under a statement's terms. Undefined where they do not make a price: a discount on nothing, or
+ * rates without both input and output where nothing is listed.
+ */
+export function applyTerms(terms: PriceTerms, base: Prices | null): Prices | undefined {
+  if ('discountPercent' in terms) return base ? discountAll(base, terms.discountPercent) : undefined;
+  const rates = ratesOf((name) => terms.rates[name] ?? base?.rates[name] ?? null);
+  if (rates.input === null || rates.output === null) return undefined;
+  const kept = (base?.tiers ?? []).filter(
+    (tier) =>
+      !(terms.batchMultiplier !== undefined && tier.serviceTier === BATCH_TIER) &&
+      !terms.tiers?.some((own) => isSameTier(own, tier)),
+  );
+  return {
+    rates,
+    batchMultiplier: terms.batchMultiplier ?? base?.batchMultiplier ?? null,
+    tiers: [...kept, ...(terms.tiers ?? [])],
+  };
+}
+
+function discountAll(base: Prices, discountPercent: bigint): Prices {
+  const less = (rates: Rates) =>
+    ratesOf((name) => {
+      const rate = rates[name];
+      return rate === null ? null : discounted(rate, discountPercent);
+    });
+  return {
+    rates: less(base.rates),
+    // A factor on rates that are discounted already.
+    batchMultiplier: base.batchMultiplier,
+    tiers: base.tiers.map((tier) => ({ ...tier, rates: less(tier.rates) })),
+  };
+}
+
+function isSameTier(a: PriceTier, b: PriceTier): boolean {
+  return a.serviceTier === b.serviceTier && a.aboveInputTokens === b.aboveInputTokens;
+}
+
+function ratesOf(rateOf: (name: RateClass) => Pico | null): Rates {
+  return Object.fromEntries(RATE_CLASSES.map((name) => [name, rateOf(name)])) as Record<
+    RateClass,
+    Pico | null
+  >;
+}
+
+/** True when a statement gives the class a rate of its own, so that what sources say of the listed one is no matter. */
+export function givesRate(terms: PriceTerms, name: RateClass): boolean {
+  return 'rates' in terms && terms.rates[name] !== undefined;
+}
