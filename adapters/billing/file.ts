@@ -31,6 +31,11 @@ export interface BillingFileOptions {
   /** Told from the content where absent. */
   format: BillingFormat | undefined;
   fxRate: FxRate;
+  /**
+   * The report that every page is of, where that is known because it was asked for (`pageKindOf`): a page without any
+   * result then says that its days bill nothing, and a result of another report is an error.
+   */
+  expected?: PageKind;
   /** BucketCopies that an earlier reading of the same file found to be replaced: their rows are left out. */
   skip: ReadonlySet<number>;
 }
@@ -100,6 +105,7 @@ class PageRows implements PageSink {
   constructor(options: BillingFileOptions, notes: Notes) {
     this.#options = options;
     this.#notes = notes;
+    this.format = options.expected?.format;
   }
 
   get superseded(): ReadonlySet<number> {
@@ -114,7 +120,7 @@ class PageRows implements PageSink {
 
   startPage(): void {
     this.#pending = [];
-    this.#kind = undefined;
+    this.#kind = this.#options.expected;
     this.#account = null;
     this.#projects = new Set();
   }

@@ -239,13 +239,19 @@ function timeOf(value: JsonScalar | undefined): bigint | undefined {
 }
 
 const OPENAI_USAGE = /^organization\.usage\.([a-z_]+)\.result$/;
+/** Results that are named otherwise than the report they come from. */
+const OPENAI_REPORTS: Record<string, string> = {
+  file_searches: 'file_search_calls',
+  web_searches: 'web_search_calls',
+};
 
 /** The report that a result belongs to: OpenAI says so in `object`, Anthropic's two differ in their fields. */
 function kindOf(result: PageObject): PageKind | undefined {
   const object = findText(result.object);
   if (object === 'organization.costs.result') return { format: 'openai_pages', feed: 'cost', report: '' };
-  const report = object === null ? undefined : OPENAI_USAGE.exec(object)?.[1];
-  if (report !== undefined) return { format: 'openai_pages', feed: 'usage', report };
+  const named = object === null ? undefined : OPENAI_USAGE.exec(object)?.[1];
+  if (named !== undefined)
+    return { format: 'openai_pages', feed: 'usage', report: OPENAI_REPORTS[named] ?? named };
   if (object !== null) return undefined;
   if ('uncached_input_tokens' in result)
     return { format: 'anthropic_pages', feed: 'usage', report: 'messages' };

@@ -102,7 +102,8 @@ export function openaiUsageRows(kind: PageKind, bucket: PageBucket, result: Page
     ([tokenClass, quantity, unit]): BilledRow => ({ ...base, tokenClass, quantity, quantityUnit: unit }),
   );
   const requests = countOf(result.num_model_requests, 'num_model_requests');
-  if (requests > 0n)
+  // Searches happen inside requests that the report of completions counts.
+  if (requests > 0n && kind.report !== 'web_search_calls')
     rows.push({ ...base, tokenClass: 'requests', quantity: requests, quantityUnit: 'requests' });
   return rows;
 }
@@ -123,8 +124,8 @@ function tokenClassesOf(result: PageObject): Partial<Record<BilledClass, bigint>
   const count = (field: string) => countOf(result[field], field);
   const cached = count('input_cached_tokens');
   const written = count('input_cache_write_tokens');
-  // Cached audio has no class of its own: it stays with the cached tokens, out of fresh audio.
-  const inputAudio = count('input_audio_tokens') - count('input_cached_audio_tokens');
+  // Cached audio has no class of its own: it stays with the cached tokens.
+  const inputAudio = freshAudioOf(result, count('input_tokens') - cached - written);
   const outputAudio = count('output_audio_tokens');
   const input = count('input_tokens') - cached - written - inputAudio;
   const output = count('output_tokens') - outputAudio;
@@ -149,4 +150,18 @@ function tokenClassesOf(result: PageObject): Partial<Record<BilledClass, bigint>
     input_audio: inputAudio,
     output_audio: outputAudio,
   };
+}
+
+/**
+ * Audio input that did not come from the cache. `input_audio_tokens` is that count by today's reference; pages saved
+ * under an older one include cached audio there. The other parts of the input tell which of the two it is.
+ */
+function freshAudioOf(result: PageObject, uncached: bigint): bigint {
+  const count = (field: string) => countOf(result[field], field);
+  const audio = count('input_audio_tokens');
+  const withoutCached = audio - count('input_cached_audio_tokens');
+  if (audio > uncached) return withoutCached;
+  if (!('input_text_tokens' in result)) return audio;
+  const rest = uncached - count('input_text_tokens') - count('input_image_tokens');
+  return rest === withoutCached ? withoutCached : audio;
 }

@@ -18,6 +18,16 @@ export interface PageKind {
   report: string;
 }
 
+/** What the pages of a report are, by the last part of the report's path (`costs`, `completions`, `cost_report`, …). */
+export function pageKindOf(
+  provider: 'openai' | 'anthropic',
+  feed: PageKind['feed'],
+  report: string,
+): PageKind {
+  const format = provider === 'openai' ? 'openai_pages' : 'anthropic_pages';
+  return { format, feed, report: feed === 'cost' ? '' : report };
+}
+
 /** Money in another currency is converted by the rate given with the file: USD for one unit of the currency. */
 export type FxRate = { scaled: bigint } | undefined;
 const FX_SCALE = 12;
