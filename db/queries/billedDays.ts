@@ -1,4 +1,4 @@
-import type { BilledClass } from '../../domain/billing/billedRow.js';
+import type { BilledClass, ChargeCategory } from '../../domain/billing/billedRow.js';
 import { type BillingFormat, factsOfFormat } from '../../domain/billing/sources.js';
 import type { Pico } from '../../domain/money.js';
 import type { Provider } from '../../domain/providers.js';
@@ -208,7 +208,7 @@ export interface BilledTotal {
   provider: string;
   accountId: string;
   day: string;
-  chargeCategory: string;
+  chargeCategory: ChargeCategory;
   amountPico: Pico;
 }
 
@@ -221,7 +221,7 @@ export async function listBilledTotals(
     provider: string;
     account: string;
     day: string;
-    charge_category: string;
+    charge_category: ChargeCategory;
     amount_usd: Pico;
   }>(
     `select provider, provider_account_id as account, day, charge_category, sum(amount_usd) as amount_usd

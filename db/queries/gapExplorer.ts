@@ -1,5 +1,6 @@
 import type { Pico } from '../../domain/money.js';
 import type { BucketReason, Grade, MatchStatus, Visibility } from '../../domain/reconciliation/cells.js';
+import type { ComparedBucket } from '../../domain/reconciliation/statementFigures.js';
 import type { OrgDb } from '../orgDb.js';
 import { COUNTED_SOURCES_TEXT } from './billedDays.js';
 import { countedSourcesSql } from './billingRows.js';
@@ -135,25 +136,28 @@ export interface MonthTotals {
 }
 
 /**
- * Billed usage against published matches. A provider-day counts as matched only while every account of it is published
- * by a run that read the very sources that count now; a restated or unmatched day is billed and unmatched.
+ * SQL of the provider-days that count as compared, `valid`, beside `counted`: every account of the day is published by a
+ * run that read the very sources that count now. A restated or unmatched day is none of them.
  */
-export async function sumMonth(orgDb: OrgDb, fromDay: string, toDay: string): Promise<MonthTotals> {
-  const rows = await orgDb.rows<{ grade: Grade | null; amount_usd: Pico }>(
-    `with counted as materialized (${countedSourcesSql(`d.org_id = $1 and d.day >= $2 and d.day < $3`)}),
+const COMPARED_DAYS = `counted as materialized (${countedSourcesSql(`d.org_id = $1 and d.day >= $2 and d.day < $3`)}),
      current as (select provider, day, provider_account_id, ${COUNTED_SOURCES_TEXT} as counted_sources
        from counted group by provider, day, provider_account_id
        having bool_or(feed = 'cost' and charge_category = 'usage')),
      valid as (select c.provider, c.day from current c
        left join gap_published p on p.org_id = $1 and p.provider = c.provider and p.day = c.day and p.provider_account_id = c.provider_account_id
-       group by c.provider, c.day having bool_and(p.counted_sources is not null and p.counted_sources = c.counted_sources))
-     select null as grade, coalesce(sum(amount_usd), 0) as amount_usd from counted where feed = 'cost' and charge_category = 'usage'
-     union all
-     select b.grade, sum(b.matched_usd) from valid v
+       group by c.provider, c.day having bool_and(p.counted_sources is not null and p.counted_sources = c.counted_sources))`;
+const COMPARED_BUCKETS = `from valid v
      join gap_published p on p.org_id = $1 and p.provider = v.provider and p.day = v.day
      join gap_buckets b on b.org_id = $1 and b.run_id = p.run_id and b.provider = p.provider and b.provider_account_id = p.provider_account_id
-       and b.width = 'day' and b.bucket >= p.day and b.bucket < p.day + 1
-     group by b.grade`,
+       and b.width = 'day' and b.bucket >= p.day and b.bucket < p.day + 1`;
+
+/** Billed usage against published matches; days that do not count as compared are billed and unmatched. */
+export async function sumMonth(orgDb: OrgDb, fromDay: string, toDay: string): Promise<MonthTotals> {
+  const rows = await orgDb.rows<{ grade: Grade | null; amount_usd: Pico }>(
+    `with ${COMPARED_DAYS}
+     select null as grade, coalesce(sum(amount_usd), 0) as amount_usd from counted where feed = 'cost' and charge_category = 'usage'
+     union all
+     select b.grade, sum(b.matched_usd) ${COMPARED_BUCKETS} group by b.grade`,
     [orgDb.orgId, fromDay, toDay],
   );
   const totals: MonthTotals = { billedPico: 0n, matchedPico: 0n, matchedByGrade: {} };
@@ -165,6 +169,40 @@ export async function sumMonth(orgDb: OrgDb, fromDay: string, toDay: string): Pr
     }
   }
   return totals;
+}
+
+interface ComparedBucketRow {
+  provider: string;
+  account: string;
+  day: string;
+  grade: Grade;
+  reason: BucketReason | null;
+  provider_cost_usd: Pico;
+  matched_usd: Pico;
+  rate_usd: Pico | null;
+}
+
+/** The daily buckets of a half-open window of days, of provider-days that count as compared. */
+export async function listComparedBuckets(
+  orgDb: OrgDb,
+  window: { fromDay: string; toDay: string },
+): Promise<ComparedBucket[]> {
+  const rows = await orgDb.rows<ComparedBucketRow>(
+    `with ${COMPARED_DAYS}
+     select b.provider, b.provider_account_id as account, p.day, b.grade, b.reason, b.provider_cost_usd, b.matched_usd, b.rate_usd
+     ${COMPARED_BUCKETS}`,
+    [orgDb.orgId, window.fromDay, window.toDay],
+  );
+  return rows.map((row) => ({
+    provider: row.provider,
+    accountId: row.account,
+    day: row.day,
+    grade: row.grade,
+    reason: row.reason,
+    providerCostPico: row.provider_cost_usd,
+    matchedPico: row.matched_usd,
+    ratePico: row.rate_usd,
+  }));
 }
 
 /** The latest month before `beforeDay`'s that has billed usage, as its first day; undefined when none has. */

@@ -1,0 +1,158 @@
+import { DomainError } from '../domain/errors.js';
+import { dayOf, MICROS_PER_DAY, microsOfDay } from '../domain/period.js';
+import type { Provider } from '../domain/providers.js';
+import { type AuditResult, BillAudit } from '../domain/reconciliation/audit.js';
+import { type ChargePrices, chargesOfDay, type DayCharge } from '../domain/reconciliation/charges.js';
+import { type DayRange, rangesOf } from '../domain/reconciliation/statement.js';
+import type { OrgDb } from './orgDb.js';
+import { findBilledSpan } from './queries/billCoverage.js';
+import {
+  listBilledAccounts,
+  listBilledCells,
+  listBilledProviderDays,
+  listUsageCells,
+} from './queries/billedDays.js';
+
+/** The longest range of one audit, in days. */
+export const AUDIT_DAYS_MAX = 366;
+
+export interface AuditRequest {
+  provider: Provider;
+  /** First and last UTC day, `YYYY-MM-DD`, both included; null: as far as there are bills, at most 366 days. */
+  fromDay: string | null;
+  toDay: string | null;
+  nowMicros: bigint;
+}
+
+export interface AuditReport extends AuditResult {
+  provider: Provider;
+  /** First and last day that were looked at; null without any bill. */
+  fromDay: string | null;
+  toDay: string | null;
+  /** Days of the range without a bill, by account. */
+  missing: DayRange[];
+  /** Days that the provider may still restate. */
+  provisional: DayRange[];
+  /** The days for which there are bills of this provider at all; null: none. */
+  billed: { firstDay: string; lastDay: string } | null;
+}
+
+/**
+ * Audits a provider's bills day by day: each day is read in a short transaction of its own, so a long range holds
+ * nothing back. Error invalid_range for a range that is turned round or longer than 366 days.
+ */
+export async function auditBills(
+  orgDb: OrgDb,
+  request: AuditRequest,
+  prices: ChargePrices,
+  signal?: AbortSignal,
+): Promise<AuditReport> {
+  const { provider } = request;
+  const span = await findBilledSpan(orgDb, provider);
+  const range = rangeOf(request, span);
+  const audit = new BillAudit();
+  const days: AccountDay[] = [];
+  const units = range
+    ? await listBilledProviderDays(orgDb, { provider, fromDay: range.fromDay, toDay: dayAfter(range.toDay) })
+    : [];
+  for (const { day } of units) {
+    signal?.throwIfAborted();
+    const read = await orgDb.transaction(
+      (inside) => readBilledDay(inside, provider, day, prices),
+      'repeatable read',
+    );
+    audit.addDay(day, read.charges);
+    for (const account of read.accounts) {
+      const closedFrom = microsOfDay(day) + BigInt(account.provisionalDays) * MICROS_PER_DAY;
+      const isProvisional = request.nowMicros < closedFrom || account.fetchedAtMicros < closedFrom;
+      days.push({ provider, accountId: account.accountId, day, isProvisional });
+    }
+  }
+  return {
+    ...audit.result(),
+    provider,
+    fromDay: range?.fromDay ?? null,
+    toDay: range?.toDay ?? null,
+    missing: range ? missingOf(days, range, request.nowMicros) : [],
+    provisional: rangesOf(days.filter((day) => day.isProvisional)),
+    billed: span ?? null,
+  };
+}
+
+/** A provider-day's usage charges, judged, and the accounts whose bill covers it. */
+export async function readBilledDay(
+  orgDb: OrgDb,
+  provider: Provider,
+  day: string,
+  prices: ChargePrices,
+): Promise<{ charges: DayCharge[]; accounts: Awaited<ReturnType<typeof listBilledAccounts>> }> {
+  const scope = { provider, day };
+  const billed = await listBilledCells(orgDb, scope);
+  const usage = await listUsageCells(orgDb, scope);
+  const accounts = await listBilledAccounts(orgDb, scope);
+  return { charges: chargesOfDay(provider, day, billed, usage, prices), accounts };
+}
+
+interface AccountDay {
+  provider: string;
+  accountId: string;
+  day: string;
+  isProvisional: boolean;
+}
+
+interface Days {
+  fromDay: string;
+  toDay: string;
+}
+
+const dayAfter = (day: string): string => dayOf(microsOfDay(day) + MICROS_PER_DAY);
+
+function rangeOf(
+  request: AuditRequest,
+  span: { firstDay: string; lastDay: string } | undefined,
+): Days | undefined {
+  const toDay = request.toDay ?? latest(span?.lastDay, request.fromDay);
+  const fromDay = request.fromDay ?? earliest(toDay, span?.firstDay);
+  if (toDay === undefined || fromDay === undefined) return undefined;
+  if (fromDay > toDay) throw refuse('from', `${fromDay} lies after ${toDay}`);
+  if (daysBetween(fromDay, toDay) > AUDIT_DAYS_MAX)
+    throw refuse('from', `an audit spans at most ${AUDIT_DAYS_MAX} days`);
+  return { fromDay, toDay };
+}
+
+/** The last billed day, or the day that was asked for where it lies later. */
+function latest(lastDay: string | undefined, fromDay: string | null): string | undefined {
+  return lastDay !== undefined && fromDay !== null && fromDay > lastDay ? fromDay : lastDay;
+}
+
+/** The first billed day, but no more than a whole range before the end. */
+function earliest(toDay: string | undefined, firstDay: string | undefined): string | undefined {
+  if (toDay === undefined || firstDay === undefined) return undefined;
+  if (firstDay > toDay) return toDay;
+  const reach = dayOf(microsOfDay(toDay) - BigInt(AUDIT_DAYS_MAX - 1) * MICROS_PER_DAY);
+  return firstDay < reach ? reach : firstDay;
+}
+
+function daysBetween(fromDay: string, toDay: string): number {
+  return Number((microsOfDay(toDay) - microsOfDay(fromDay)) / MICROS_PER_DAY) + 1;
+}
+
+function refuse(field: string, sentence: string): DomainError {
+  return new DomainError('invalid_range', `${field}: ${sentence}`, {
+    issues: [{ in: 'query', field, message: sentence }],
+  });
+}
+
+/** Days of the range, up to yesterday, that no bill of an account covers. */
+function missingOf(days: readonly AccountDay[], range: Days, nowMicros: bigint): DayRange[] {
+  const covered = new Set(days.map(({ accountId, day }) => `${accountId}\n${day}`));
+  const accounts = new Set(days.map(({ accountId }) => accountId));
+  const provider = days[0]?.provider ?? '';
+  const missing: { provider: string; accountId: string; day: string }[] = [];
+  for (let day = range.fromDay; day <= range.toDay && microsOfDay(day) + MICROS_PER_DAY <= nowMicros; ) {
+    for (const accountId of accounts)
+      if (!covered.has(`${accountId}\n${day}`)) missing.push({ provider, accountId, day });
+    day = dayAfter(day);
+  }
+  return rangesOf(missing);
+}

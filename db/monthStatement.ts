@@ -1,0 +1,57 @@
+import { dayOf, MICROS_PER_DAY, microsOfDay } from '../domain/period.js';
+import type { ChargePrices } from '../domain/reconciliation/charges.js';
+import { buildStatement, type Statement } from '../domain/reconciliation/statement.js';
+import { nextMonth } from '../domain/reconciliation/summary.js';
+import { readBilledDay } from './billAudit.js';
+import type { OrgDb } from './orgDb.js';
+import { listBilledAccountNames, listCountedCopies } from './queries/billCoverage.js';
+import {
+  listBilledProviderDays,
+  listBilledTotals,
+  listSourceDifferences,
+  type SourceDifference,
+} from './queries/billedDays.js';
+import { listComparedBuckets } from './queries/gapExplorer.js';
+
+/** Copies of a bill that do not say the same: so many are listed. */
+export const DIFFERENCES_MAX = 200;
+/** An account with a bill so many days before or after the month is expected to have one for it. */
+const NEIGHBOUR_DAYS = 31n;
+
+export interface MonthStatement extends Statement {
+  /** Days on which a copy that does not count says another amount, the latest first; at most DIFFERENCES_MAX. */
+  sourceDifferences: SourceDifference[];
+}
+
+/** The statement of the month that begins on `firstDay`, from one snapshot, so that its parts foot. */
+export async function readMonthStatement(
+  orgDb: OrgDb,
+  firstDay: string,
+  nowMicros: bigint,
+  prices: ChargePrices,
+): Promise<MonthStatement> {
+  const window = { provider: null, fromDay: firstDay, toDay: nextMonth(firstDay) };
+  return orgDb.transaction(async (inside) => {
+    const charges = [];
+    for (const { provider, day } of await listBilledProviderDays(inside, window)) {
+      const read = await readBilledDay(inside, provider, day, prices);
+      charges.push({ provider, charges: read.charges });
+    }
+    const statement = buildStatement({
+      firstDay,
+      nowMicros,
+      totals: await listBilledTotals(inside, window),
+      charges,
+      compared: await listComparedBuckets(inside, window),
+      copies: await listCountedCopies(inside, window),
+      accounts: await listBilledAccountNames(inside, {
+        fromDay: dayOf(microsOfDay(window.fromDay) - NEIGHBOUR_DAYS * MICROS_PER_DAY),
+        toDay: dayOf(microsOfDay(window.toDay) + NEIGHBOUR_DAYS * MICROS_PER_DAY),
+      }),
+    });
+    return {
+      ...statement,
+      sourceDifferences: await listSourceDifferences(inside, { ...window, limit: DIFFERENCES_MAX }),
+    };
+  }, 'repeatable read');
+}
