@@ -7,6 +7,7 @@ import { outbox } from './0006_outbox.js';
 import { billingConnections } from './0007_billing_connections.js';
 import { ownPrices } from './0008_own_prices.js';
 import { repricingAndClosing } from './0009_repricing_and_closing.js';
+import { demo } from './0011_demo.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -23,4 +24,5 @@ export const MIGRATIONS: readonly Migration[] = [
   billingConnections,
   ownPrices,
   repricingAndClosing,
+  demo,
 ];
