@@ -7,6 +7,8 @@ export const OUTBOX_KINDS = [
   'billing_import.start',
   'billing_sync.start',
   'connection.schedule',
+  'reprice.start',
+  'reprice.cancel',
 ] as const;
 export type OutboxKind = (typeof OUTBOX_KINDS)[number];
 

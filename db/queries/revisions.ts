@@ -7,10 +7,17 @@ import { LOG_COLUMN_LIST } from './usageLog.js';
  * one. What was counted is never edited; the change goes into event_adjustments as signed copies.
  */
 
-const COPY = (xid: string, sign: number) => `
-insert into event_adjustments (org_id, ingest_xid, sign, event_id, ${LOG_COLUMN_LIST})
-select org_id, ${xid}, ${sign}, id, ${LOG_COLUMN_LIST} from events
-where org_id = $1 and timestamp = $2::timestamptz and id = $3::uuid`;
+const ONE = 'timestamp = $2::timestamptz and id = $3::uuid';
+
+/** A copy of the form that was counted first, where and when it was counted. */
+const FIRST_FORM = (which: string) => `
+insert into event_adjustments (org_id, ingest_xid, ingested_at, sign, event_id, ${LOG_COLUMN_LIST})
+select org_id, ingest_xid, ingested_at, 1, id, ${LOG_COLUMN_LIST} from events where org_id = $1 and ${which}`;
+
+/** A copy of what an event counts for now, taken out or put in by this transaction. */
+const COPY = (sign: -1 | 1, which: string) => `
+insert into event_adjustments (org_id, sign, event_id, ${LOG_COLUMN_LIST})
+select org_id, ${sign}, id, ${LOG_COLUMN_LIST} from events where org_id = $1 and ${which}`;
 
 interface EventPlace {
   id: string;
@@ -39,8 +46,8 @@ async function withdraw(orgDb: OrgDb, place: EventPlace): Promise<{ counted: boo
   if (!row || row.superseded_by !== null) return { counted: false, isNew: false };
   // A row of this very transaction is in no total yet: its final form will be.
   if (row.is_new) return { counted: true, isNew: true };
-  if (!row.is_revised) await orgDb.run(COPY('ingest_xid', 1), key);
-  await orgDb.run(COPY('current_xid()', -1), key);
+  if (!row.is_revised) await orgDb.run(FIRST_FORM(ONE), key);
+  await orgDb.run(COPY(-1, ONE), key);
   return { counted: true, isNew: false };
 }
 
@@ -71,5 +78,5 @@ export async function completeEvent(
      where org_id = $1 and timestamp = $2::timestamptz and id = $3::uuid`,
     [orgDb.orgId, place.timestamp, place.id, ...updateValues(completed)],
   );
-  if (!isNew) await orgDb.run(COPY('current_xid()', 1), [orgDb.orgId, place.timestamp, place.id]);
+  if (!isNew) await orgDb.run(COPY(1, ONE), [orgDb.orgId, place.timestamp, place.id]);
 }

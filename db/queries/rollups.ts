@@ -1,6 +1,8 @@
+import { isoFromMicros } from '../../domain/period.js';
 import type { Database } from '../client.js';
-import { type SystemDb, unscoped } from '../orgDb.js';
+import { type SqlValue, type SystemDb, unscoped } from '../orgDb.js';
 import {
+  bookedOnSql,
   DAILY_DIMENSIONS,
   DIMENSION_KEYS,
   HEALTH_MEASURE_NAMES,
@@ -25,32 +27,58 @@ const DIMENSIONS = Object.keys(DIMENSION_KEYS) as RollupDimension[];
 const DIMENSION_NAMES = DIMENSIONS.map((name) => `when grouping(${name}_key) = 0 then '${name}'`).join(' ');
 const KEY_COLUMNS = DIMENSIONS.map((name) => `${DIMENSION_KEYS[name]} as ${name}_key`).join(', ');
 const KEYS = DIMENSIONS.map((name) => `${name}_key`).join(', ');
-const SETS = DIMENSIONS.map((name) => `(${DAILY_DIMENSIONS.has(name) ? 'day' : 'hour'}, ${name}_key)`).join(
-  ', ',
-);
+const SETS = (first: string) =>
+  DIMENSIONS.map((name) => `(${first}${DAILY_DIMENSIONS.has(name) ? 'day' : 'hour'}, ${name}_key)`).join(
+    ', ',
+  );
 
 const ROLLUP_NAMES = [...MEASURE_NAMES, ...HEALTH_MEASURE_NAMES];
+
+const SEEN = `
+  coalesce(min(timestamp) filter (where sign > 0), min(timestamp)), coalesce(max(timestamp) filter (where sign > 0), max(timestamp))`;
+
+// $2 and $3 bound the transactions, $4 is the end of the last closed month. What came after its month was closed goes
+// to tables of its own, so that totals of a closed month are never added to.
+const LOG = `select *, ${bookedOnSql('$4')} as booked_on from (${usageLogSql('$2', '$3')}) entries where status <> 'blocked'`;
+const OWN_TIME = `select * from (${LOG}) booked where booked_on is null`;
+const LATE = `select * from (${LOG} and timestamp < $4::timestamptz) booked where booked_on is not null`;
+
+const KEYED = (log: string) => `
+  select *, date_trunc('hour', timestamp, 'UTC') as hour, date_trunc('day', timestamp, 'UTC') as day, ${KEY_COLUMNS} from (${log}) log`;
 
 // One pass over the log for all dimensions; a row of it is in one grouping set each, and no key is ever null.
 const FOLD_ROLLUPS = `
 insert into usage_rollups (org_id, dimension, bucket, key, ${ROLLUP_NAMES.join(', ')}, first_seen, last_seen)
-select $1, case ${DIMENSION_NAMES} end, coalesce(hour, day), coalesce(${KEYS}), ${MEASURES}, ${HEALTH_MEASURES},
-  coalesce(min(timestamp) filter (where sign > 0), min(timestamp)), coalesce(max(timestamp) filter (where sign > 0), max(timestamp))
-from (
-  select *, date_trunc('hour', timestamp, 'UTC') as hour, date_trunc('day', timestamp, 'UTC') as day, ${KEY_COLUMNS}
-  from (${usageLogSql('$2', '$3')}) log where status <> 'blocked'
-) keyed
-group by grouping sets (${SETS})
+select $1, case ${DIMENSION_NAMES} end, coalesce(hour, day), coalesce(${KEYS}), ${MEASURES}, ${HEALTH_MEASURES}, ${SEEN}
+from (${KEYED(OWN_TIME)}) keyed
+group by grouping sets (${SETS('')})
 on conflict (org_id, dimension, bucket, key) do update set ${add('usage_rollups', ROLLUP_NAMES)}, ${mergeSeen('usage_rollups')}`;
+
+const FOLD_LATE_ROLLUPS = `
+insert into adjustment_rollups (org_id, dimension, booked_on, bucket, key, ${ROLLUP_NAMES.join(', ')}, first_seen, last_seen)
+select $1, case ${DIMENSION_NAMES} end, booked_on, coalesce(hour, day), coalesce(${KEYS}), ${MEASURES}, ${HEALTH_MEASURES}, ${SEEN}
+from (${KEYED(LATE)}) keyed
+group by grouping sets (${SETS('booked_on, ')})
+on conflict (org_id, dimension, booked_on, bucket, key) do update set ${add('adjustment_rollups', ROLLUP_NAMES)}, ${mergeSeen('adjustment_rollups')}`;
+
+const LABELS = `(timestamp at time zone 'UTC')::date, provider, model, coalesce(team_id, ''), coalesce(feature, '')`;
 
 const FOLD_LABELS = `
 insert into label_cells (org_id, day, provider, model, team_id, feature, ${MEASURE_NAMES.join(', ')}, first_seen, last_seen)
-select $1, (timestamp at time zone 'UTC')::date, provider, model, coalesce(team_id, ''), coalesce(feature, ''), ${MEASURES},
-  coalesce(min(timestamp) filter (where sign > 0), min(timestamp)), coalesce(max(timestamp) filter (where sign > 0), max(timestamp))
-from (${usageLogSql('$2', '$3')}) log
-where status <> 'blocked'
+select $1, ${LABELS}, ${MEASURES}, ${SEEN}
+from (${OWN_TIME}) log
 group by 2, 3, 4, 5, 6
 on conflict (org_id, day, provider, model, team_id, feature) do update set ${add('label_cells', MEASURE_NAMES)}, ${mergeSeen('label_cells')}`;
+
+const FOLD_LATE_LABELS = `
+insert into adjustment_labels (org_id, booked_on, day, provider, model, team_id, feature, session_id, ${MEASURE_NAMES.join(', ')}, first_seen, last_seen)
+select $1, booked_on, ${LABELS}, session_id, ${MEASURES}, ${SEEN}
+from (${LATE}) log
+group by 2, 3, 4, 5, 6, 7, 8
+on conflict (org_id, booked_on, day, provider, model, team_id, feature, session_id)
+do update set ${add('adjustment_labels', MEASURE_NAMES)}, ${mergeSeen('adjustment_labels')}`;
+
+const HAS_LATE = `select exists (${LATE}) as has_late`;
 
 /** Class quantities of a call as a bill counts them: disjoint, audio apart, a write of unknown lifetime as 5 minutes. */
 export const BILLING_QUANTITIES = `
@@ -125,6 +153,8 @@ export async function listUnfoldedOrganizations(database: Database): Promise<str
 interface HorizonRow {
   from_xid: number;
   below_xid: number;
+  /** End of the last closed month. */
+  closed_until: bigint | null;
 }
 
 /**
@@ -145,8 +175,7 @@ export async function foldUsage(database: Database, orgId: string): Promise<{ mo
       if (horizon.below_xid <= horizon.from_xid) return { more: false };
       const cut = await findCut(system, orgId, horizon);
       const range = [orgId, horizon.from_xid, cut];
-      await system.run(FOLD_ROLLUPS, range, 'fold_rollups');
-      await system.run(FOLD_LABELS, range, 'fold_labels');
+      await foldTotals(system, range, horizon.closed_until);
       await system.run(FOLD_BILLING, range, 'fold_billing');
       await system.run('update rollup_state set folded_xid = $2, folded_at = now() where org_id = $1', [
         orgId,
@@ -158,9 +187,24 @@ export async function foldUsage(database: Database, orgId: string): Promise<{ mo
   );
 }
 
+async function foldTotals(
+  system: SystemDb,
+  range: readonly SqlValue[],
+  closedUntil: bigint | null,
+): Promise<void> {
+  const booked = [...range, closedUntil === null ? null : isoFromMicros(closedUntil)];
+  await system.run(FOLD_ROLLUPS, booked, 'fold_rollups');
+  await system.run(FOLD_LABELS, booked, 'fold_labels');
+  if (closedUntil === null) return;
+  const [late] = await system.rows<{ has_late: boolean }>(HAS_LATE, booked, 'fold_has_late');
+  if (!late?.has_late) return;
+  await system.run(FOLD_LATE_ROLLUPS, booked, 'fold_late_rollups');
+  await system.run(FOLD_LATE_LABELS, booked, 'fold_late_labels');
+}
+
 async function readHorizon(system: SystemDb, orgId: string): Promise<HorizonRow> {
   const rows = await system.rows<HorizonRow>(
-    `select folded_xid as from_xid, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as below_xid
+    `select folded_xid as from_xid, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as below_xid, closed_until
      from rollup_state where org_id = $1 for update`,
     [orgId],
   );

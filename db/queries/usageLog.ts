@@ -46,14 +46,38 @@ const LOG_COLUMNS = [
 
 export const LOG_COLUMN_LIST = LOG_COLUMNS.join(', ');
 
+/** What a row of the log says besides: which transaction wrote it, and when that began. */
+const ORIGIN = 'ingest_xid, ingested_at';
+
 /** Rows of the log of organization $1 from transaction `from` on, below `below` where it is given. */
 export function usageLogSql(from: string, below?: string): string {
-  const range = `ingest_xid >= ${from}${below === undefined ? '' : ` and ingest_xid < ${below}`}`;
+  return logSql(`ingest_xid >= ${from}${below === undefined ? '' : ` and ingest_xid < ${below}`}`);
+}
+
+/** Rows of the log of organization $1 about calls of a time, by whichever transaction. Half-open. */
+export function usageLogOfTimeSql(from: string, to: string): string {
+  return logSql(`timestamp >= ${from}::timestamptz and timestamp < ${to}::timestamptz`);
+}
+
+function logSql(range: string): string {
   return `
-    select 1::smallint as sign, ${LOG_COLUMN_LIST} from events
+    select 1::smallint as sign, ${ORIGIN}, ${LOG_COLUMN_LIST} from events
     where org_id = $1 and ${range} and revised_xid is null
     union all
-    select sign, ${LOG_COLUMN_LIST} from event_adjustments where org_id = $1 and ${range}`;
+    select sign, ${ORIGIN}, ${LOG_COLUMN_LIST} from event_adjustments where org_id = $1 and ${range}`;
+}
+
+/**
+ * The UTC day on which a row of the log is booked because it came after its month was closed; null: it counts at its
+ * own time. `closedUntil` is the end of the last closed month, or null. What came later is what a closing's snapshot
+ * does not show (docs/decisions/0091); the rule is domain/periods/closing.ts, bookedMicros.
+ */
+export function bookedOnSql(closedUntil: string): string {
+  return `case when timestamp < ${closedUntil}::timestamptz then (
+    select greatest((ingested_at at time zone 'UTC')::date, (max(c.ends_at) at time zone 'UTC')::date)
+    from period_closings c
+    where c.org_id = $1 and c.ends_at > timestamp and not pg_visible_in_snapshot(ingest_xid::text::xid8, c.snapshot)
+    having max(c.ends_at) is not null) end`;
 }
 
 /** An amount with the sign of its row: to multiply a numeric costs more than all else about a row. */

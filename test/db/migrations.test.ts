@@ -164,12 +164,14 @@ function members<U extends string>(all: Record<U, true>): string[] {
 
 const EVENT_STATUSES = members<EventStatus>({ ok: true, error: true, cancelled: true, blocked: true });
 
+const COST_SOURCES = members<CostSource>({ reported: true, computed: true, unpriced: true });
+
 /** Which list of the domain each check constraint of the schema repeats. */
 const LISTS: Record<string, readonly string[]> = {
   'api_keys.role': ROLES,
   'events.kind': members<EventKind>({ otel_span: true, observability_generation: true, sdk_event: true }),
   'events.status': EVENT_STATUSES,
-  'events.cost_source': members<CostSource>({ reported: true, computed: true, unpriced: true }),
+  'events.cost_source': COST_SOURCES,
   'events.input_semantics': members<InputSemantics>({ inclusive: true, exclusive: true, disjoint: true }),
   'price_models.mode': PRICE_MODES,
   'price_models.agreement': AGREEMENTS,
@@ -188,6 +190,11 @@ const LISTS: Record<string, readonly string[]> = {
   'sync_chunks.status': ['pending', 'done', 'failed'],
   'gap_runs.period': GAP_PERIODS,
   'gap_runs.status': RUN_STATUSES,
+  'reprice_runs.status': RUN_STATUSES,
+  'event_price_changes.old_cost_source': COST_SOURCES,
+  'event_price_changes.new_cost_source': COST_SOURCES,
+  'period_totals.part': ['own', 'booked'],
+  'adjustment_rollups.dimension': Object.keys(DIMENSION_KEYS),
   'gap_run_units.status': ['pending', 'done', 'failed'],
   'gap_buckets.width': members<GapBucket['width']>({ day: true, hour: true }),
   'gap_buckets.match_status': members<MatchStatus>({ matched: true, partial: true, unmatched: true }),

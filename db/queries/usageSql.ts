@@ -1,0 +1,340 @@
+import { isoFromMicros, LATEST_MICROS, MICROS_PER_DAY } from '../../domain/period.js';
+import type { UsageView } from '../../domain/periods/asOf.js';
+import type { SqlValue } from '../orgDb.js';
+import {
+  bookedOnSql,
+  DAILY_DIMENSIONS,
+  DIMENSION_KEYS,
+  MEASURE_NAMES,
+  MEASURES,
+  type RollupDimension,
+  usageLogOfTimeSql,
+  usageLogSql,
+} from './usageLog.js';
+
+/** The statement behind a sum of usage: which stored totals answer it, what is not in them yet, and the edges. */
+
+export type UsageDimension = Exclude<RollupDimension, 'source'> | 'day';
+
+export interface UsageFilter {
+  provider?: string | undefined;
+  model?: string | undefined;
+  teamId?: string | undefined;
+  feature?: string | undefined;
+  sessionId?: string | undefined;
+  kind?: string | undefined;
+}
+
+export interface UsageQuery {
+  /** `month`: the calls' own months, whichever time they are booked at. */
+  dimension: UsageDimension | 'month';
+  filter: UsageFilter;
+  /** Half-open; an absent side is open. */
+  fromMicros: bigint | undefined;
+  toMicros: bigint | undefined;
+  limit: number;
+  offset: number;
+  /** Absent: every call at its own time, all that is known now. */
+  view?: UsageView;
+  /** Only what came after its month was closed. */
+  only?: 'adjustments';
+}
+
+/** How far an organization's totals are. */
+export interface Books {
+  /** Everything below this transaction is in them. */
+  foldedXid: number;
+  /** End of the last closed month; null: none is. */
+  closedUntilMicros: bigint | null;
+}
+
+const MICROS = { hour: 3_600_000_000n, day: MICROS_PER_DAY } as const;
+const FAR_PAST = '-infinity';
+const FAR_FUTURE = 'infinity';
+
+type Filters = readonly [keyof UsageFilter, string][];
+const LABEL_FILTERS: Filters = [
+  ['provider', 'provider'],
+  ['model', 'model'],
+  ['teamId', 'team_id'],
+  ['feature', 'feature'],
+];
+const LOG_FILTERS: Filters = [...LABEL_FILTERS, ['sessionId', 'session_id']];
+const EVENT_FILTERS: Filters = [...LOG_FILTERS, ['kind', 'kind']];
+
+const LABEL_KEYS: Partial<Record<UsageDimension | 'month', string>> = {
+  model: 'model',
+  provider: 'provider',
+  team: 'team_id',
+  feature: 'feature',
+  day: `to_char(day, 'YYYY-MM-DD')`,
+  month: `to_char(day, 'YYYY-MM')`,
+};
+
+const TIME_FORMATS = { day: 'YYYY-MM-DD', month: 'YYYY-MM' } as const;
+
+function isTime(dimension: UsageDimension | 'month'): dimension is 'day' | 'month' {
+  return dimension === 'day' || dimension === 'month';
+}
+
+function rowKey(dimension: UsageDimension | 'month'): string {
+  if (!isTime(dimension)) return DIMENSION_KEYS[dimension];
+  return `to_char(timestamp at time zone 'UTC', '${TIME_FORMATS[dimension]}')`;
+}
+
+/** Stored totals that answer a question, and their twin of what came late. */
+interface Source {
+  table: 'usage_rollups' | 'label_cells' | undefined;
+  late: 'adjustment_rollups' | 'adjustment_labels';
+  grain: 'hour' | 'day';
+  key: string;
+  bucket: string;
+  where: string;
+  filters: Filters;
+}
+
+function sourceOf(query: UsageQuery): Source {
+  const named = EVENT_FILTERS.filter(([name]) => query.filter[name] !== undefined);
+  if (named.length === 0) {
+    const { dimension } = query;
+    const stored: RollupDimension = isTime(dimension) ? 'provider' : dimension;
+    const key = isTime(dimension)
+      ? `to_char(bucket at time zone 'UTC', '${TIME_FORMATS[dimension]}')`
+      : 'key';
+    const grain = DAILY_DIMENSIONS.has(stored) ? 'day' : 'hour';
+    const where = `dimension = '${stored}'`;
+    return {
+      table: 'usage_rollups',
+      late: 'adjustment_rollups',
+      grain,
+      key,
+      bucket: 'bucket',
+      where,
+      filters: [],
+    };
+  }
+  const key = LABEL_KEYS[query.dimension];
+  const labelsOnly = named.every(([name]) => LABEL_FILTERS.some(([label]) => label === name));
+  return {
+    // Without a total for it only the events themselves answer.
+    table: key === undefined || !labelsOnly ? undefined : 'label_cells',
+    late: 'adjustment_labels',
+    grain: 'day',
+    key: key ?? (query.dimension === 'session' ? 'session_id' : ''),
+    bucket: `(day::timestamp at time zone 'UTC')`,
+    where: 'true',
+    filters: LOG_FILTERS,
+  };
+}
+
+/** Up-rounded lower and down-rounded upper bound of the whole buckets in a window. */
+function wholeBuckets(query: UsageQuery, grain: 'hour' | 'day'): { from: string; to: string } | undefined {
+  const size = MICROS[grain];
+  const from = query.fromMicros === undefined ? undefined : ceilTo(query.fromMicros, size);
+  const to = query.toMicros === undefined ? undefined : (query.toMicros / size) * size;
+  if (from !== undefined && (from > LATEST_MICROS || (to !== undefined && from >= to))) return undefined;
+  return {
+    from: from === undefined ? FAR_PAST : isoFromMicros(from),
+    to: to === undefined ? FAR_FUTURE : isoFromMicros(to),
+  };
+}
+
+function ceilTo(micros: bigint, size: bigint): bigint {
+  return ((micros + size - 1n) / size) * size;
+}
+
+const dateOf = (micros: bigint) => isoFromMicros(micros).slice(0, 10);
+
+/** Writes one statement: parts of a sum, each with its own rows, and the values that they name. */
+class UsageStatement {
+  readonly values: SqlValue[];
+  readonly #query: UsageQuery;
+  readonly #books: Books;
+  readonly #view: UsageView;
+  readonly #source: Source;
+  readonly #whole: { from: string; to: string } | undefined;
+  readonly #parts: string[] = [];
+
+  constructor(orgId: string, query: UsageQuery, books: Books) {
+    this.values = [orgId];
+    this.#query = query;
+    this.#books = books;
+    // Without a closed month nothing is late, and every view is the same.
+    this.#view = books.closedUntilMicros === null ? { kind: 'now' } : (query.view ?? { kind: 'now' });
+    this.#source = sourceOf(query);
+    const bucketed = this.#source.table !== undefined || query.only === 'adjustments';
+    this.#whole = bucketed ? wholeBuckets(query, this.#source.grain) : undefined;
+    const { filter } = query;
+    const isNow = this.#view.kind === 'now' && query.only === undefined;
+    if (
+      !isNow &&
+      (filter.kind !== undefined || (this.#source.table === undefined && this.#source.key === ''))
+    )
+      throw new RangeError('what came late is not kept by this dimension and filter');
+  }
+
+  write(): { sql: string; values: SqlValue[] } {
+    const { only, limit, offset } = this.#query;
+    if (only === undefined) this.#addStored();
+    if (this.#books.closedUntilMicros !== null) this.#addStoredLate();
+    this.#addUnfolded();
+    this.#addEdges();
+    const sums = MEASURE_NAMES.map((name) => {
+      const exact = name.endsWith('_usd') ? `coalesce(sum(${name}), 0)` : `coalesce(sum(${name}), 0)::bigint`;
+      return `${exact} as ${name}`;
+    }).join(', ');
+    // A change of price alone is no call, yet has to be seen where it is booked.
+    const shown = this.#view.kind === 'now' && only === undefined ? ['calls'] : MEASURE_NAMES;
+    const sql = `
+    with parts as (${this.#parts.join(' union all ')})
+    select grouping(key) = 1 as is_total, key, ${sums}, min(first_seen) as first_seen, max(last_seen) as last_seen
+    from parts group by grouping sets ((key), ())
+    having grouping(key) = 1 or ${shown.map((name) => `sum(${name}) <> 0`).join(' or ')}
+    order by is_total desc, cost_usd desc, key
+    limit ${this.#bind(limit + offset + 1)}`;
+    return { sql, values: this.values };
+  }
+
+  #bind(value: SqlValue): string {
+    return `$${this.values.push(value)}`;
+  }
+
+  #bindTime(micros: bigint | null | undefined, absent: string | null): string {
+    return this.#bind(micros === undefined || micros === null ? absent : isoFromMicros(micros));
+  }
+
+  #filters(filters: Filters): string {
+    return filters
+      .flatMap(([name, column]) =>
+        this.#query.filter[name] === undefined
+          ? []
+          : [` and ${column} = ${this.#bind(this.#query.filter[name] as string)}`],
+      )
+      .join('');
+  }
+
+  /** Whole buckets of the stored totals: everything that is booked at its own time. */
+  #addStored(): void {
+    const { table, key, bucket, where, filters } = this.#source;
+    if (table === undefined || !this.#whole) return;
+    const between = this.#between(bucket, this.#whole.from, this.#whole.to);
+    this.#parts.push(`
+      select ${key} as key, ${MEASURE_NAMES.join(', ')}, first_seen, last_seen from ${table}
+      where org_id = $1 and ${where} and ${between}${this.#filters(filters)}`);
+  }
+
+  /** Stored totals of what came late: by the day on which it is booked, or, where it counts there, by its own bucket. */
+  #addStoredLate(): void {
+    const { late, key, bucket, where, filters } = this.#source;
+    const isBooked = this.#view.kind === 'books';
+    if (!isBooked && !this.#whole) return;
+    const own = () => this.#between(bucket, this.#whole?.from ?? '', this.#whole?.to ?? '');
+    const range = isBooked ? this.#bookedWithin() : `${own()}${this.#knownCondition()}`;
+    const seen = isBooked ? 'null::timestamptz, null::timestamptz' : 'first_seen, last_seen';
+    const shownKey = isBooked && this.#query.dimension === 'day' ? `to_char(booked_on, 'YYYY-MM-DD')` : key;
+    this.#parts.push(`
+      select ${shownKey} as key, ${MEASURE_NAMES.join(', ')}, ${seen} from ${late}
+      where org_id = $1 and ${where} and ${range}${this.#filters(filters)}`);
+  }
+
+  /** Rows that no total has yet. */
+  #addUnfolded(): void {
+    const view = this.#view.kind;
+    if (this.#source.table === undefined && this.#query.only === undefined && view !== 'books') return;
+    const log = () => usageLogSql(this.#bind(this.#books.foldedXid));
+    const within =
+      this.#whole && (() => this.#between('timestamp', this.#whole?.from ?? '', this.#whole?.to ?? ''));
+    if (view === 'now' && this.#query.only === undefined) {
+      if (within) this.#addRows(log(), within(), LOG_FILTERS, undefined);
+      return;
+    }
+    if (view === 'books') {
+      const own = within && this.#query.only === undefined ? `(booked_on is null and ${within()}) or ` : '';
+      this.#addRows(log(), 'true', LOG_FILTERS, `${own}(booked_on is not null and ${this.#bookedWithin()})`);
+      return;
+    }
+    if (within) this.#addRows(log(), within(), LOG_FILTERS, this.#rowCondition());
+  }
+
+  /** The time between the window's ends and its whole buckets, from the rows themselves. */
+  #addEdges(): void {
+    const { fromMicros, toMicros } = this.#query;
+    // Bound only where they are used: Postgres cannot tell the type of a parameter that stands nowhere.
+    const from = () => this.#bindTime(fromMicros, FAR_PAST);
+    const to = () => this.#bindTime(toMicros, FAR_FUTURE);
+    const whole = this.#whole;
+    if (!whole) {
+      this.#addEdge(from, to, fromMicros);
+      return;
+    }
+    if (fromMicros !== undefined) this.#addEdge(from, () => this.#bind(whole.from), fromMicros);
+    if (toMicros === undefined) return;
+    const size = MICROS[this.#source.grain];
+    this.#addEdge(() => this.#bind(whole.to), to, (toMicros / size) * size);
+  }
+
+  #addEdge(low: () => string, high: () => string, lowMicros: bigint | undefined): void {
+    const closed = this.#books.closedUntilMicros;
+    const isOpen = closed === null || (lowMicros !== undefined && lowMicros >= closed);
+    if (this.#query.only === undefined && (this.#view.kind === 'now' || isOpen)) {
+      const live = `select 1::smallint as sign, * from events where org_id = $1 and superseded_by is null
+        and timestamp >= ${low()}::timestamptz and timestamp < ${high()}::timestamptz`;
+      this.#addRows(live, 'true', EVENT_FILTERS, undefined);
+    } else if (this.#query.only === undefined || (!isOpen && this.#view.kind !== 'books')) {
+      this.#addRows(usageLogOfTimeSql(low(), high()), 'true', LOG_FILTERS, this.#rowCondition());
+    }
+  }
+
+  /** Which rows count at their own time. */
+  #rowCondition(): string {
+    const late = `booked_on is not null${this.#knownCondition()}`;
+    if (this.#query.only !== undefined) return late;
+    return this.#view.kind === 'books' ? 'booked_on is null' : `booked_on is null or (${late})`;
+  }
+
+  #knownCondition(): string {
+    return this.#view.kind === 'known' ? ` and booked_on < ${this.#bind(this.#view.beforeDay)}::date` : '';
+  }
+
+  /** Days whose beginning lies in the window. */
+  #bookedWithin(): string {
+    const { fromMicros, toMicros } = this.#query;
+    const day = (micros: bigint | undefined, absent: string) =>
+      this.#bind(
+        micros === undefined || micros > LATEST_MICROS - MICROS_PER_DAY
+          ? absent
+          : dateOf(ceilTo(micros, MICROS_PER_DAY)),
+      );
+    return `booked_on >= ${day(fromMicros, FAR_PAST)}::date and booked_on < ${day(toMicros, FAR_FUTURE)}::date`;
+  }
+
+  #between(column: string, from: string, to: string): string {
+    return `${column} >= ${this.#bind(from)}::timestamptz and ${column} < ${this.#bind(to)}::timestamptz`;
+  }
+
+  /** Sums rows of the log, or of events with a sign; `booked` is a condition on the day on which a row is booked. */
+  #addRows(rows: string, where: string, filters: Filters, booked: string | undefined): void {
+    const { dimension } = this.#query;
+    const own = rowKey(dimension);
+    const isBooked = this.#view.kind === 'books' && booked !== undefined;
+    const key = isBooked && dimension === 'day' ? `coalesce(to_char(booked_on, 'YYYY-MM-DD'), ${own})` : own;
+    const seen = isBooked ? ' filter (where booked_on is null)' : '';
+    const bookedOn =
+      booked === undefined
+        ? ''
+        : `, ${bookedOnSql(this.#bindTime(this.#books.closedUntilMicros, null))} as booked_on`;
+    this.#parts.push(`
+      select ${key} as key, ${MEASURES}, min(timestamp)${seen} as first_seen, max(timestamp)${seen} as last_seen
+      from (select *${bookedOn} from (${rows}) entries where status <> 'blocked' and ${where}${this.#filters(filters)}) log
+      ${booked === undefined ? '' : `where ${booked}`} group by 1`);
+  }
+}
+
+/** The statement that sums usage, and its values. Its rows are one of the grand total, then one for each key. */
+export function usageSql(
+  orgId: string,
+  query: UsageQuery,
+  books: Books,
+): { sql: string; values: SqlValue[] } {
+  return new UsageStatement(orgId, query, books).write();
+}
