@@ -26,7 +26,7 @@ export interface Refusal {
   words: ProviderWords;
 }
 
-const MISSING_SCOPES = /missing scopes?:\s*([a-z][a-z0-9_.]*(?:,\s*[a-z][a-z0-9_.]*)*)/i;
+const MISSING_SCOPES = /missing scopes?:\s*([a-z]\w*(?:\.\w+)*(?:,\s*[a-z]\w*(?:\.\w+)*)*)/i;
 const PARAMETER = /^[a-z_]{1,40}(?:\[\d{0,4}\])?$/;
 
 /** An answer with another status than 200 as the failure that it means (adapters/billing/connector.ts). */
