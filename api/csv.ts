@@ -1,0 +1,50 @@
+import { decimalFromPico, decimalFromScaled, divideHalfEven, type Pico } from '../domain/money.js';
+
+/** A cell of a CSV answer: a text, or a number that is already written out. */
+export type CsvCell = string | { number: string } | null;
+
+/** Exact dollars, as a number. */
+export function csvUsd(pico: Pico | null): CsvCell {
+  return pico === null ? null : { number: decimalFromPico(pico) };
+}
+
+export function csvInteger(value: number): CsvCell {
+  return { number: String(value) };
+}
+
+const SHARE_DIGITS = 6;
+
+/** part ÷ whole to six digits; empty where the whole is zero. */
+export function csvShare(part: Pico, whole: Pico): CsvCell {
+  if (whole === 0n) return null;
+  const scaled = part * 10n ** BigInt(SHARE_DIGITS);
+  const value = whole < 0n ? divideHalfEven(-scaled, -whole) : divideHalfEven(scaled, whole);
+  return { number: decimalFromScaled(value, SHARE_DIGITS) };
+}
+
+/** What a spreadsheet takes for the beginning of a formula. */
+const FORMULA = /^[=+\-@\t\r]/;
+
+function textOf(cell: CsvCell): string {
+  if (cell === null) return '';
+  if (typeof cell !== 'string') return cell.number;
+  const safe = FORMULA.test(cell) ? `'${cell}` : cell;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}
+
+/**
+ * RFC 4180: a header, then the rows, each ended by CRLF. A text that a spreadsheet would run as a formula gets an
+ * apostrophe in front; numbers are written as they are.
+ */
+export function writeCsv(header: readonly string[], rows: readonly (readonly CsvCell[])[]): string {
+  return [header, ...rows].map((row) => `${row.map(textOf).join(',')}\r\n`).join('');
+}
+
+/** A CSV answer that browsers save under a name. */
+export function csvAnswer(filename: string, text: string) {
+  return {
+    status: 200,
+    headers: { 'Content-Disposition': `attachment; filename="${filename}"` },
+    content: { type: 'text/csv; charset=utf-8; header=present', data: text },
+  };
+}

@@ -1,0 +1,39 @@
+import { readMonthStatement } from '../../db/monthStatement.js';
+import { DomainError } from '../../domain/errors.js';
+import { microsOfDay } from '../../domain/period.js';
+import { csvAnswer } from '../csv.js';
+import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { presentStatement, statementQuery, statementResponse, writeStatementCsv } from './wire.js';
+
+const getStatement = defineEndpoint({
+  operationId: 'getStatement',
+  method: 'get',
+  path: '/api/v1/reconciliation/statement',
+  tag: 'Reconciliation',
+  summary: 'What a month cost, what it is made of, and how surely',
+  description:
+    'By account, by provider and in total: list price, discounts, billed usage, credits and tax up to the invoice; of the billed usage what calls verify, by grade, and what the rest is. Every part sums to its whole. format=csv has the same lines with exact decimals, one amount a row.',
+  access: { scope: 'reconciliation:read' },
+  query: statementQuery,
+  responses: { 200: { description: 'The statement', schema: statementResponse } },
+  problems: ['invalid_parameter', 'missing_parameter'],
+  async handle({ query, orgDb }, deps) {
+    const nowMicros = deps.nowMicros();
+    if (microsOfDay(query.period) > nowMicros) throw notYet(query.period.slice(0, 7));
+    const agreed = await deps.prices.of(orgDb.orgId);
+    const prices = { agreed, list: agreed.list };
+    const statement = await readMonthStatement(orgDb, query.period, nowMicros, prices);
+    if (query.format === 'csv')
+      return csvAnswer(`statement-${statement.period}.csv`, writeStatementCsv(statement));
+    return { status: 200, body: presentStatement(statement, nowMicros) };
+  },
+});
+
+function notYet(month: string): DomainError {
+  const message = `${month} has not begun; ask for a month up to the current one`;
+  return new DomainError('invalid_parameter', `period: ${message}`, {
+    issues: [{ in: 'query', field: 'period', message }],
+  });
+}
+
+export const statementEndpoints: readonly Endpoint[] = [getStatement];

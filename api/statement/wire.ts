@@ -1,0 +1,298 @@
+import { z } from 'zod';
+import { DIFFERENCES_MAX, type MonthStatement } from '../../db/monthStatement.js';
+import { BILLED_CLASSES } from '../../domain/billing/billedRow.js';
+import { publicId } from '../../domain/ids.js';
+import { usdNumberFromPico } from '../../domain/money.js';
+import { isoFromMicros } from '../../domain/period.js';
+import { UNJUDGED_REASONS } from '../../domain/reconciliation/judgeMeter.js';
+import type { DayRange } from '../../domain/reconciliation/statement.js';
+import {
+  discountsOf,
+  invoiceTotalOf,
+  type StatementFigures,
+} from '../../domain/reconciliation/statementFigures.js';
+import { STATEMENT_LINES } from '../../domain/reconciliation/statementLines.js';
+import { type CsvCell, csvShare, csvUsd, writeCsv } from '../csv.js';
+
+export const formatParameter = z
+  .enum(['json', 'csv'], { error: 'must be json or csv' })
+  .default('json')
+  .meta({ description: 'csv: exact decimals, as an attachment' });
+
+/** A UTC month as its first day. */
+const monthParameter = z
+  .string({ error: 'is required: a month such as 2026-10' })
+  .regex(/^(?!0000)\d{4}-(?:0[1-9]|1[0-2])$/, { error: 'must be a month such as 2026-10' })
+  .transform((month) => `${month}-01`)
+  .meta({ type: 'string', description: 'UTC month, YYYY-MM', example: '2026-10' });
+
+export const statementQuery = z.object({ period: monthParameter, format: formatParameter });
+
+const usd = z.number();
+
+const figures = {
+  list_usd: usd.meta({ description: 'Usage at list, as far as it can be priced' }),
+  discounts_usd: usd.meta({
+    description:
+      'List − billed of what can be priced, signed: contract_discount_usd + other_discount_usd − rate_difference_usd',
+  }),
+  contract_discount_usd: usd.meta({ description: 'List − agreed, by the contract' }),
+  other_discount_usd: usd.meta({
+    description: 'The list price that the bill itself names − billed, where the quantity cannot be priced',
+  }),
+  rate_difference_usd: usd.meta({
+    description: 'Charged above (positive) or below the agreed rate; GET /reconciliation/audit has the lines',
+  }),
+  not_priced_usd: usd.meta({ description: 'Billed usage without a list price; not_priced names it' }),
+  billed_usage_usd: usd.meta({ description: 'list_usd − discounts_usd + not_priced_usd' }),
+  purchases_usd: usd,
+  adjustments_usd: usd,
+  credits_usd: usd,
+  refunds_usd: usd,
+  tax_usd: usd,
+  invoice_total_usd: usd.meta({ description: 'The sum of the six amounts before it' }),
+  verified_usd: z
+    .strictObject({ HIGH: usd, MEDIUM: usd, LOW: usd, UNVERIFIED: usd })
+    .meta({ description: 'Billed usage that observed calls explain, by grade' }),
+  not_observable_usd: usd.meta({ description: 'Charges that no call can show' }),
+  not_yet_observed_usd: usd.meta({ description: 'Of days before the first event of the account' }),
+  not_compared_usd: usd.meta({ description: 'Of days that no run has compared since their bill changed' }),
+  across_accounts_usd: usd.meta({
+    description: 'Compared only as a sum over the provider’s accounts; zero for a provider and the total',
+  }),
+  unexplained_usd: usd.meta({
+    description: 'The rest. verified_usd and these five sum to billed_usage_usd',
+  }),
+  unexplained_rate_usd: usd.meta({ description: 'Of unexplained_usd: charged above the agreed rate' }),
+  free_allowance_list_usd: usd.meta({
+    description: 'What usage at amount zero would cost at list; part of no sum',
+  }),
+};
+
+const figuresSchema = z.strictObject(figures).meta({ id: 'StatementFigures' });
+const place = { provider: z.string(), provider_account_id: z.string() };
+export const rangeSchema = z
+  .strictObject({ ...place, first_day: z.string(), last_day: z.string(), days: z.int() })
+  .meta({ id: 'DayRange' });
+
+export const statementResponse = z
+  .strictObject({
+    period: z.string().meta({ example: '2026-10' }),
+    status: z.enum(['final', 'provisional', 'no_billing_data']),
+    final_from: z
+      .string()
+      .meta({ description: 'The first day on which no day of the month can be restated any more' }),
+    currency: z.literal('USD'),
+    generated_at: z.string(),
+    total: figuresSchema,
+    providers: z.array(z.strictObject({ provider: z.string(), ...figures })),
+    accounts: z.array(z.strictObject({ ...place, ...figures })),
+    not_priced: z
+      .array(
+        z.strictObject({
+          ...place,
+          label: z.string(),
+          token_class: z.enum(BILLED_CLASSES),
+          reason: z.enum([...UNJUDGED_REASONS, 'no_list_price']),
+          billed_usd: usd,
+        }),
+      )
+      .meta({ description: 'Billed usage without a list price, largest amount first' }),
+    coverage: z.strictObject({
+      complete: z.boolean().meta({ description: 'Every day that is over has a bill, of every account' }),
+      missing: z
+        .array(rangeSchema)
+        .meta({ description: 'Days without any bill: not free, nobody knows what they cost' }),
+      provisional: z.array(rangeSchema).meta({
+        description: 'Days that may still be restated, or whose copy was read while they could',
+      }),
+      stale_copies: z
+        .array(rangeSchema)
+        .meta({ description: 'Of these: days that only a newer copy of the bill makes final' }),
+    }),
+    sources: z.array(
+      z.strictObject({
+        ...place,
+        import_id: z.string(),
+        filename: z.string(),
+        fetched_at: z.string(),
+        first_day: z.string(),
+        last_day: z.string(),
+        days: z.int(),
+      }),
+    ),
+    source_differences: z
+      .array(
+        z.strictObject({
+          ...place,
+          day: z.string(),
+          charge_category: z.string(),
+          counted_import_id: z.string(),
+          counted_usd: usd,
+          other_import_id: z.string(),
+          other_usd: usd,
+        }),
+      )
+      .meta({ description: `Copies of a day’s bill that do not say the same; at most ${DIFFERENCES_MAX}` }),
+  })
+  .meta({ id: 'Statement' });
+
+const number = usdNumberFromPico;
+
+function presentFigures(figures: StatementFigures): z.output<typeof figuresSchema> {
+  const { billed, verified } = figures;
+  return {
+    list_usd: number(figures.listPico),
+    discounts_usd: number(discountsOf(figures)),
+    contract_discount_usd: number(figures.contractDiscountPico),
+    other_discount_usd: number(figures.otherDiscountPico),
+    rate_difference_usd: number(figures.rateDifferencePico),
+    not_priced_usd: number(figures.notPricedPico),
+    billed_usage_usd: number(billed.usage),
+    purchases_usd: number(billed.purchase),
+    adjustments_usd: number(billed.adjustment),
+    credits_usd: number(billed.credit),
+    refunds_usd: number(billed.refund),
+    tax_usd: number(billed.tax),
+    invoice_total_usd: number(invoiceTotalOf(figures)),
+    verified_usd: {
+      HIGH: number(verified.HIGH),
+      MEDIUM: number(verified.MEDIUM),
+      LOW: number(verified.LOW),
+      UNVERIFIED: number(verified.UNVERIFIED),
+    },
+    not_observable_usd: number(figures.notObservablePico),
+    not_yet_observed_usd: number(figures.notYetObservedPico),
+    not_compared_usd: number(figures.notComparedPico),
+    across_accounts_usd: number(figures.acrossAccountsPico),
+    unexplained_usd: number(figures.unexplainedPico),
+    unexplained_rate_usd: number(figures.unexplainedRatePico),
+    free_allowance_list_usd: number(figures.freeAllowancePico),
+  };
+}
+
+export function presentRange(range: DayRange): z.output<typeof rangeSchema> {
+  return {
+    provider: range.provider,
+    provider_account_id: range.accountId,
+    first_day: range.firstDay,
+    last_day: range.lastDay,
+    days: range.days,
+  };
+}
+
+export function presentStatement(
+  statement: MonthStatement,
+  nowMicros: bigint,
+): z.output<typeof statementResponse> {
+  return {
+    period: statement.period,
+    status: statement.status,
+    final_from: statement.finalFrom,
+    currency: 'USD',
+    generated_at: isoFromMicros(nowMicros),
+    total: presentFigures(statement.total),
+    providers: statement.providers.map((one) => ({ provider: one.provider, ...presentFigures(one) })),
+    accounts: statement.accounts.map((one) => ({
+      provider: one.provider,
+      provider_account_id: one.accountId,
+      ...presentFigures(one),
+    })),
+    not_priced: statement.notPriced.map((one) => ({
+      provider: one.provider,
+      provider_account_id: one.accountId,
+      label: one.label,
+      token_class: one.tokenClass,
+      reason: one.reason,
+      billed_usd: number(one.billedPico),
+    })),
+    coverage: {
+      complete: statement.missing.length === 0,
+      missing: statement.missing.map(presentRange),
+      provisional: statement.provisional.map(presentRange),
+      stale_copies: statement.staleCopies.map(presentRange),
+    },
+    sources: statement.sources.map((source) => ({
+      provider: source.provider,
+      provider_account_id: source.accountId,
+      import_id: publicId('imp', source.sourceId),
+      filename: source.filename,
+      fetched_at: isoFromMicros(source.fetchedAtMicros),
+      first_day: source.firstDay,
+      last_day: source.lastDay,
+      days: source.days,
+    })),
+    source_differences: statement.sourceDifferences.map((difference) => ({
+      provider: difference.provider,
+      provider_account_id: difference.accountId,
+      day: difference.day,
+      charge_category: difference.chargeCategory,
+      counted_import_id: publicId('imp', difference.countedSourceId),
+      counted_usd: number(difference.countedPico),
+      other_import_id: publicId('imp', difference.otherSourceId),
+      other_usd: number(difference.otherPico),
+    })),
+  };
+}
+
+const CSV_HEADER = [
+  'period',
+  'status',
+  'provider',
+  'account',
+  'section',
+  'line',
+  'kind',
+  'amount_usd',
+  'share',
+];
+/** In the columns provider and account of a sum over them. */
+const ALL = '(all)';
+
+/**
+ * One row for each line of each account, then of each provider, then of everything; then what could not be priced, by
+ * label, and the days without a bill. The items of a section sum to its footing; a share is of that footing.
+ */
+export function writeStatementCsv(statement: MonthStatement): string {
+  const row = (provider: string, account: string, ...cells: CsvCell[]): CsvCell[] => [
+    statement.period,
+    statement.status,
+    provider,
+    account,
+    ...cells,
+  ];
+  const rowsOf = (provider: string, account: string, figures: StatementFigures): CsvCell[][] =>
+    STATEMENT_LINES.map((line) => {
+      const amount = line.amount(figures);
+      const whole = line.section === 'invoice' ? invoiceTotalOf(figures) : figures.billed.usage;
+      const share = csvShare(amount, whole);
+      return row(provider, account, line.section, line.name, line.kind, csvUsd(amount), share);
+    });
+  return writeCsv(CSV_HEADER, [
+    ...statement.accounts.flatMap((one) => rowsOf(one.provider, one.accountId, one)),
+    ...statement.providers.flatMap((one) => rowsOf(one.provider, ALL, one)),
+    ...(statement.accounts.length === 0 ? [] : rowsOf(ALL, ALL, statement.total)),
+    ...statement.notPriced.map((one) =>
+      row(
+        one.provider,
+        one.accountId,
+        'not_priced',
+        `${one.label} (${one.reason})`,
+        'memo',
+        csvUsd(one.billedPico),
+        csvShare(one.billedPico, statement.total.billed.usage),
+      ),
+    ),
+    ...statement.missing.map((one) =>
+      row(
+        one.provider,
+        one.accountId,
+        'coverage',
+        `no bill from ${one.firstDay} to ${one.lastDay}`,
+        'memo',
+        null,
+        null,
+      ),
+    ),
+  ]);
+}
