@@ -3,6 +3,7 @@ import Koa, { type Context } from 'koa';
 import type { Logger } from 'pino';
 import { OrgDb } from '../db/orgDb.js';
 import { DomainError } from '../domain/errors.js';
+import { auditEndpoints } from './audit/endpoints.js';
 import { Authenticator, assertAllowed } from './auth.js';
 import { billingEndpoints } from './billing/endpoints.js';
 import { IncomingBody, JSON_BODY_BYTES_MAX, parseJson } from './body.js';
@@ -21,6 +22,7 @@ import { presentProblem, statusOf } from './problem.js';
 import { readQuery, validate } from './query.js';
 import { reconciliationEndpoints } from './reconciliation/endpoints.js';
 import { requestContext, requestIdFrom } from './requestContext.js';
+import { statementEndpoints } from './statement/endpoints.js';
 import { usageEndpoints } from './usage/endpoints.js';
 
 /** Longest address that is read (decisions.md 108). */
@@ -36,6 +38,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...pricingEndpoints,
   ...billingEndpoints,
   ...reconciliationEndpoints,
+  ...statementEndpoints,
+  ...auditEndpoints,
 ];
 
 /** The application: every endpoint behind one error writer, one authentication and one log line a request. */
