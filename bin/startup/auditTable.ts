@@ -1,0 +1,175 @@
+import { perMtok } from '../../api/audit/wire.js';
+import type { AuditReport } from '../../db/billAudit.js';
+import type { UnjudgedLine } from '../../domain/reconciliation/audit.js';
+import { type AuditLine, differenceOf } from '../../domain/reconciliation/auditLine.js';
+import type { DayRange } from '../../domain/reconciliation/statement.js';
+import { dollars, figure, fitText, type TextColumn, textTable } from './textTable.js';
+
+/** Lines of each part that fit a screen; --format csv has all of them. */
+const LINES_MAX = 40;
+const RANGES_MAX = 10;
+const NAME_CHARS = 26;
+const LABEL_CHARS = 52;
+const TOKENS_PER_MTOK = 1_000_000n;
+const RATE_DIGITS = 4;
+
+const left = (heading: string): TextColumn => ({ heading, align: 'left' });
+const right = (heading: string): TextColumn => ({ heading, align: 'right' });
+
+/** The audit for a terminal: at most 120 columns, plain text. */
+export function auditTable(report: AuditReport): string {
+  if (report.billed === null) return `${withoutBills(report.provider)}\n`;
+  const { totals } = report;
+  const parts = [
+    [
+      `Bills of ${report.provider}, ${report.fromDay} to ${report.toDay}: ${count(report.days, 'day')} with a bill.`,
+    ],
+    report.days === 0
+      ? [
+          `There is none in these days; the bills go from ${report.billed.firstDay} to ${report.billed.lastDay}.`,
+        ]
+      : differences(report),
+    asAgreed(report.asAgreed),
+    notJudged(report.notJudged),
+    [
+      'In US dollars',
+      ...textTable(
+        [left(''), right('')],
+        [
+          ['billed for usage', dollars(totals.billedPico)],
+          ['  not judged', dollars(totals.notJudgedPico)],
+          ['  judged', dollars(totals.judgedPico)],
+          ['at the agreed rates', dollars(totals.agreedPico)],
+          ['difference', dollars(totals.judgedPico - totals.agreedPico)],
+          ['  charged too much', dollars(totals.abovePico)],
+          ['  charged too little', dollars(totals.belowPico)],
+          ['  rounding', dollars(totals.roundingPico)],
+        ],
+      ).slice(2),
+    ],
+    ranges('Days without a bill (not free: nobody knows what they cost)', report.missing),
+    ranges('Days that the provider may still restate', report.provisional),
+  ];
+  return `${parts
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join('\n'))
+    .join('\n\n')}\n`;
+}
+
+function withoutBills(provider: string): string {
+  return `There is no bill of ${provider} yet. Import one:
+  npm run billing:import -- --provider ${provider} FILE
+or connect the account, so that its bills are fetched: POST /api/v1/billing-connections (docs/reconciliation.md).`;
+}
+
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
+
+function rate(amountPico: bigint | null, quantity: bigint): string {
+  const pico = perMtok(amountPico, quantity);
+  return pico === null ? '?' : figure(pico, RATE_DIGITS);
+}
+
+const mtok = (quantity: bigint): string => figure(quantity / TOKENS_PER_MTOK, 3);
+
+function differences({ differences: lines, omitted }: AuditReport): string[] {
+  if (lines.length === 0) return ['Every charge that the bill lets one judge is at the agreed rate.'];
+  const columns = [
+    ...[left('model'), left('class'), left('from'), left('to'), right('days'), right('Mtok')],
+    ...[right('charged/M'), right('agreed/M'), right('list/M'), right('difference')],
+  ];
+  const shown = lines.slice(0, LINES_MAX);
+  const table = textTable(
+    columns,
+    shown.map((line) => [
+      ...[fitText(line.label, NAME_CHARS), line.tokenClass, line.firstDay, line.lastDay, String(line.days)],
+      ...[mtok(line.quantity), rate(line.billedPico, line.quantity), rate(line.agreedPico, line.quantity)],
+      ...[rate(line.listPico, line.quantity), dollars(differenceOf(line))],
+    ]),
+  );
+  const [headings = '', rule = '', ...rows] = table;
+  const hasAccounts = new Set(lines.map((line) => line.accountId)).size > 1;
+  return [
+    'Charged at another than the agreed rate, dollars per million tokens',
+    headings,
+    rule,
+    ...rows.flatMap((row, at) => [row, ...remarks(shown[at], hasAccounts)]),
+    ...more(lines.length + omitted.lines - shown.length),
+  ];
+}
+
+/** What the figures leave out, under its line: which charge it is, and what it looks like. */
+function remarks(line: AuditLine | undefined, hasAccounts: boolean): string[] {
+  if (!line) return [];
+  const place = placeWords(line, hasAccounts);
+  const hint = line.looksLike.length === 0 ? [] : [`looks like ${line.looksLike.join(' or ')}`];
+  const doubt = line.disputed ? ['price sources disagree'] : [];
+  const words = [...place, ...hint, ...doubt];
+  return words.length === 0 ? [] : [`    ${words.join('; ')}`];
+}
+
+function placeWords(line: AuditLine, hasAccounts: boolean): string[] {
+  return [
+    ...(hasAccounts ? [`account ${line.accountId}`] : []),
+    ...(line.serviceTier === 'standard' ? [] : [`${line.serviceTier} tier`]),
+    ...(line.isBatch ? ['batch'] : []),
+    ...(line.longContext ? ['long context'] : []),
+    ...(line.region === null ? [] : [`region ${line.region}`]),
+  ];
+}
+
+function asAgreed(lines: readonly AuditLine[]): string[] {
+  if (lines.length === 0) return [];
+  const columns = [
+    left('model'),
+    left('class'),
+    left('kind'),
+    right('days'),
+    right('Mtok'),
+    right('charged/M'),
+    right('billed'),
+  ];
+  const shown = lines.slice(0, LINES_MAX);
+  return [
+    'Charged at the agreed rate',
+    ...textTable(
+      columns,
+      shown.map((line) => [
+        ...[fitText(line.label, NAME_CHARS), line.tokenClass, placeWords(line, false).join(', ')],
+        ...[String(line.days), mtok(line.quantity), rate(line.billedPico, line.quantity)],
+        dollars(line.billedPico),
+      ]),
+    ),
+    ...more(lines.length - shown.length),
+  ];
+}
+
+function notJudged(lines: readonly UnjudgedLine[]): string[] {
+  if (lines.length === 0) return [];
+  const shown = lines.slice(0, LINES_MAX);
+  return [
+    'Not judged: the bill alone does not tell',
+    ...textTable(
+      [left('line of the bill'), left('class'), left('why'), right('days'), right('billed')],
+      shown.map((line) => [
+        ...[fitText(line.label, LABEL_CHARS), line.tokenClass, line.reason.replaceAll('_', ' ')],
+        ...[String(line.days), dollars(line.billedPico)],
+      ]),
+    ),
+    ...more(lines.length - shown.length),
+  ];
+}
+
+function more(lines: number): string[] {
+  return lines > 0 ? [`and ${count(lines, 'more line')}: --format csv has them all`] : [];
+}
+
+function ranges(heading: string, list: readonly DayRange[]): string[] {
+  if (list.length === 0) return [];
+  const words = list
+    .slice(0, RANGES_MAX)
+    .map(
+      ({ accountId, firstDay, lastDay, days }) =>
+        `  ${firstDay}${firstDay === lastDay ? '' : ` to ${lastDay}`} (${count(days, 'day')}, account ${accountId})`,
+    );
+  return [heading, ...words, ...(list.length > RANGES_MAX ? [`  and ${list.length - RANGES_MAX} more`] : [])];
+}

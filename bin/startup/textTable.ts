@@ -1,0 +1,51 @@
+import { decimalFromScaled, divideHalfEven, type Pico } from '../../domain/money.js';
+
+/** A column of a table on a terminal: its heading, and on which side its cells stand. */
+export interface TextColumn {
+  heading: string;
+  align: 'left' | 'right';
+}
+
+const GAP = '  ';
+
+/** Columns as wide as their widest cell, headings underlined; without escape codes, so it reads the same in a file. */
+export function textTable(columns: readonly TextColumn[], rows: readonly (readonly string[])[]): string[] {
+  const widths = columns.map(({ heading }, at) =>
+    Math.max(heading.length, ...rows.map((row) => (row[at] ?? '').length)),
+  );
+  const write = (cells: readonly string[]) =>
+    cells
+      .map((cell, at) => {
+        const width = widths[at] ?? 0;
+        return columns[at]?.align === 'right' ? cell.padStart(width) : cell.padEnd(width);
+      })
+      .join(GAP)
+      .trimEnd();
+  return [
+    write(columns.map(({ heading }) => heading)),
+    widths.map((width) => '-'.repeat(width)).join(GAP),
+    ...rows.map(write),
+  ];
+}
+
+/** A text of at most `width` characters; what is cut off shows as "…". */
+export function fitText(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
+}
+
+/** A decimal with so many digits after the point, rounded half to even, thousands set apart by commas. */
+export function figure(value: bigint, digits: number): string {
+  const scale = 12;
+  const rounded = divideHalfEven(value, 10n ** BigInt(scale - digits));
+  const [whole = '0', fraction = ''] = decimalFromScaled(rounded, digits).split('.');
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  return digits === 0 ? grouped : `${grouped}.${fraction.padEnd(digits, '0')}`;
+}
+
+const CENT_PICO = 10_000_000_000n;
+
+/** Dollars to the cent; what is less than half a cent and not nothing is not shown as nothing. */
+export function dollars(pico: Pico): string {
+  const isTiny = pico !== 0n && pico * 2n < CENT_PICO && pico * 2n > -CENT_PICO;
+  return isTiny ? (pico > 0n ? '<0.01' : '>-0.01') : figure(pico, 2);
+}
