@@ -104,6 +104,16 @@ export const SETTINGS = {
     remedy: 'give a key as `npm run key:create` prints it (tu_live_…), or leave it out',
     secret: true,
   }),
+  DEMO: setting({
+    schema: z
+      .string()
+      .toLowerCase()
+      .pipe(z.stringbool({ truthy: ['1', 'true', 'on'], falsy: ['0', 'false', 'off'] }))
+      .default(false),
+    shownDefault: '0',
+    meaning: '1: npm start loads the demo, an organization of its own, where there is none.',
+    remedy: 'give 1 or 0',
+  }),
   INGEST_MAX_BODY_BYTES: setting({
     schema: wholeNumber(INGEST_BODY_BYTES_MIN, INGEST_BODY_BYTES_MAX).default(16 * MEBIBYTE),
     shownDefault: '16777216',
@@ -179,6 +189,8 @@ export interface Config {
   readonly temporalCliPath: string | undefined;
   readonly initOrgName: string;
   readonly initAdminKey: string | undefined;
+  /** Load the demo where there is none. */
+  readonly demo: boolean;
   readonly ingestMaxBodyBytes: number;
   readonly metricsToken: string | undefined;
   /** undefined: the process chooses (info; warn where a person watches). */
@@ -224,6 +236,7 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     temporalCliPath: values.TEMPORAL_CLI_PATH,
     initOrgName: values.INIT_ORG_NAME,
     initAdminKey: values.INIT_ADMIN_KEY,
+    demo: values.DEMO,
     ingestMaxBodyBytes: values.INGEST_MAX_BODY_BYTES,
     metricsToken: values.METRICS_TOKEN,
     logLevel: values.LOG_LEVEL,

@@ -31,6 +31,7 @@ describe('settings', () => {
       ingestMaxBodyBytes: 16 * 1024 * 1024,
       logLevel: undefined,
       rateLimits: true,
+      demo: false,
       eventRetentionDays: undefined,
     });
   });
