@@ -82,6 +82,9 @@ const OTHER_QUANTITIES: Record<string, { field: string; unit: string }> = {
   web_search_calls: { field: 'num_requests', unit: 'calls' },
 };
 
+/** Tools are called inside requests that the report of completions counts already. */
+const TOOL_REPORTS: ReadonlySet<string> = new Set(['file_search_calls', 'web_search_calls']);
+
 /**
  * One result of GET /v1/organization/usage/<report>: one row for each disjoint class and one that counts requests.
  * `input_tokens` includes cached, cache-write and audio tokens. Error invalid_billing_file when the parts exceed it.
@@ -102,8 +105,7 @@ export function openaiUsageRows(kind: PageKind, bucket: PageBucket, result: Page
     ([tokenClass, quantity, unit]): BilledRow => ({ ...base, tokenClass, quantity, quantityUnit: unit }),
   );
   const requests = countOf(result.num_model_requests, 'num_model_requests');
-  // Searches happen inside requests that the report of completions counts.
-  if (requests > 0n && kind.report !== 'web_search_calls')
+  if (requests > 0n && !TOOL_REPORTS.has(kind.report))
     rows.push({ ...base, tokenClass: 'requests', quantity: requests, quantityUnit: 'requests' });
   return rows;
 }
