@@ -90,37 +90,41 @@ export function answerKeyOf(calls: readonly DemoCall[], calendar: Calendar): Ans
   };
 }
 
-const DAYS_OF: Record<RateFault, Days> = {
-  stale_price: SCHEDULE.stalePrice,
-  cache_at_full_rate: SCHEDULE.cacheAtFullRate,
-  contract_discount_not_applied: SCHEDULE.contractForgotten,
-  batch_discount_not_applied: SCHEDULE.batchForgotten,
-};
-
+/** A day on which a class was not used ends a run of days: nothing was charged wrongly on it. */
 function ratesOf(lines: readonly BilledLine[]): PlantedRate[] {
-  const rates = new Map<string, PlantedRate>();
-  for (const line of lines) {
+  const open = new Map<string, PlantedRate>();
+  const rates: PlantedRate[] = [];
+  for (const line of [...lines].sort((a, b) => a.offset - b.offset)) {
     if (line.fault === undefined) continue;
     const isBatch = line.provider === 'openai' ? null : line.isBatch;
     const id = [line.fault, line.model, line.tokenClass, isBatch, line.isLong].join('|');
-    const rate = rates.get(id) ?? {
-      kind: line.fault,
-      provider: line.provider,
-      model: priceOf(line.model).alias,
-      tokenClass: line.tokenClass,
-      isBatch,
-      isLong: line.isLong,
-      days: DAYS_OF[line.fault],
-      billedPico: 0n,
-      rightPico: 0n,
-      excessPico: 0n,
-    };
+    let rate = open.get(id);
+    if (!rate || line.offset > rate.days.last + 1) {
+      rate = newRate(line.fault, line, isBatch);
+      open.set(id, rate);
+      rates.push(rate);
+    }
+    rate.days.last = line.offset;
     rate.billedPico += line.billedPico;
     rate.rightPico += line.rightPico;
     rate.excessPico = rate.billedPico - rate.rightPico;
-    rates.set(id, rate);
   }
-  return [...rates.values()];
+  return rates;
+}
+
+function newRate(kind: RateFault, line: BilledLine, isBatch: boolean | null): PlantedRate {
+  return {
+    kind,
+    provider: line.provider,
+    model: priceOf(line.model).alias,
+    tokenClass: line.tokenClass,
+    isBatch,
+    isLong: line.isLong,
+    days: { first: line.offset, last: line.offset },
+    billedPico: 0n,
+    rightPico: 0n,
+    excessPico: 0n,
+  };
 }
 
 function gapsOf(calls: readonly DemoCall[], lines: readonly BilledLine[]): PlantedGap[] {

@@ -9,6 +9,7 @@ import type { Shutdown } from '../../platform/shutdown.js';
 import { StartError } from '../../platform/startError.js';
 import type { SupervisedProcess } from '../../platform/supervision.js';
 import { createChildren } from './children.js';
+import { bringDemo, demoLine, isDemoWanted } from './demoRun.js';
 import { checkAdminKey, type FirstStart, prepareDatabase } from './firstStart.js';
 import { type Screen, seconds } from './screen.js';
 import { type Engine, openEngine, openPostgres } from './servers.js';
@@ -31,10 +32,10 @@ export interface ServiceOptions {
 
 /**
  * Brings everything up in order and registers how to end it. Returns when the API is open and, where the workflow
- * engine is at hand, the worker runs.
+ * engine is at hand, the worker runs; with the address of the API, or undefined when it was told to end meanwhile.
  * @throws StartError with one sentence when something is in the way.
  */
-export async function startService(options: ServiceOptions): Promise<void> {
+export async function startService(options: ServiceOptions): Promise<string | undefined> {
   const { config, logger, screen, shutdown, hurry } = options;
   checkAdminKey(config);
   await refuseTakenPort(config);
@@ -55,7 +56,7 @@ export async function startService(options: ServiceOptions): Promise<void> {
   );
   const engine = await engineOpening;
   const first = await screen.step('database schema', prepareDatabase(config, url, directUrl));
-  if (shutdown.isRunning) return;
+  if (shutdown.isRunning) return undefined;
 
   let port = config.port;
   const environment = (): Environment =>
@@ -74,9 +75,27 @@ export async function startService(options: ServiceOptions): Promise<void> {
   worker.start();
   const workerUp = followEngine(engine, worker, options);
   port = (await screen.step('API', api.firstReady)).port ?? port;
-  runtime.set('api', { address: `http://${shownHost(config.host)}:${port}` });
+  const base = `http://${shownHost(config.host)}:${port}`;
+  runtime.set('api', { address: base });
   if (engine.isAtHand) await within(workerUp, WORKER_WAIT_MS);
-  showReady(options, runtime, port, first);
+  if (engine.isAtHand) await bringWantedDemo(options, base);
+  showReady(options, runtime, base, first);
+  return base;
+}
+
+/** DEMO=1: a service without a demo is given one before its first screen. Without it the service is as good. */
+async function bringWantedDemo(
+  { config, screen, logger, shutdown }: ServiceOptions,
+  base: string,
+): Promise<void> {
+  if (!isDemoWanted(config)) return;
+  try {
+    await bringDemo(config, base, screen);
+  } catch (error) {
+    if (shutdown.isRunning) return;
+    logger.warn({ err: error }, 'the demo could not be loaded');
+    screen.note(`no demo: ${error instanceof Error ? error.message : String(error)} Try npm run demo.`);
+  }
 }
 
 async function refuseTakenPort(config: Config): Promise<void> {
@@ -142,11 +161,10 @@ function shownHost(host: string): string {
 function showReady(
   options: ServiceOptions,
   runtime: RuntimeFile,
-  port: number,
+  base: string,
   first: FirstStart | undefined,
 ): void {
   const { config, screen } = options;
-  const base = `http://${shownHost(config.host)}:${port}`;
   const folder = relative(process.cwd(), config.dataDir);
   const dataDir = folder.startsWith('..') || folder === '' ? config.dataDir : folder;
   const { postgres, temporal } = runtime.state.parts;
@@ -161,12 +179,14 @@ function showReady(
   const keyText = first
     ? `${first.adminKey}  (shown once; saved to ${dataDir}/admin-key, mode 600)`
     : `in ${dataDir}/admin-key`;
+  const demo = demoLine(config);
   screen.ready(
     `Trueup ${TRUEUP_VERSION} — ready in ${seconds(ms)} s`,
     [
       ['API', `${base}/api/v1        Docs  ${base}/docs`],
       ['Admin key', keyText],
       ['Postgres', `${postgres.address} (${where})   Temporal  ${engine}`],
+      ...(demo === undefined ? [] : [['Demo', demo] as const]),
       ['Try', `curl -H "Authorization: Bearer $(cat ${dataDir}/admin-key)" ${base}/api/v1/usage/summary`],
     ],
     {

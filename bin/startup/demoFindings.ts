@@ -1,0 +1,131 @@
+import { ask, bodyOf, type ServiceClient } from './demoClient.js';
+import type { LoadedDemo } from './demoLoad.js';
+
+// biome-ignore lint/suspicious/noExplicitAny: answers are the API's own, whose schemas its tests hold
+type Json = any;
+
+/** What the product found in the demo, as its own answers say. */
+export interface DemoFindings {
+  /** Buckets of the last 90 days. */
+  gaps: Json[];
+  /** Rates that do not fit, from the run. */
+  rates: Json[];
+  differences: Json[];
+  statement: Json;
+  summary: Json;
+  /** Keys on the bill that nobody registered. */
+  unknownKeys: Json[];
+}
+
+export async function readFindings(client: ServiceClient, loaded: LoadedDemo): Promise<DemoFindings> {
+  const get = async (path: string) => bodyOf(await ask(client, 'GET', path), `GET ${path}`, [200]);
+  const { gaps } = await get('/api/v1/reconciliation/gap-explorer?period=90d');
+  const summary = await get('/api/v1/reconciliation/summary');
+  const statement = await get(`/api/v1/reconciliation/statement?period=${summary.period}`);
+  const keys = await ask(client, 'GET', '/api/v1/provider-keys'); // TODO until it lands
+  const unknown = keys.status === 200 ? (keys.body.unknown ?? []) : [];
+  const { rate_mismatches: rates, source_differences: differences } = loaded.run.result;
+  return { gaps, rates, differences, statement, summary, unknownKeys: unknown };
+}
+
+/** Findings of consecutive days of one model and cause, as one line. */
+export interface FlaggedRun {
+  provider: string;
+  model: string;
+  firstDay: string;
+  lastDay: string;
+  days: number;
+  billedUsd: number;
+  oursUsd: number;
+  cause: string;
+}
+
+const DAY_MS = 86_400_000;
+const dayOf = (gap: Json): string => gap.bucket.slice(0, 10);
+const isNextDay = (day: string, next: string): boolean => Date.parse(next) - Date.parse(day) === DAY_MS;
+
+/** What a flagged bucket says of itself, in words. */
+function causeOf(gap: Json): string {
+  if (gap.match_status === 'unmatched') return 'no call of ours';
+  if (gap.unobserved_minutes) return `${gap.unobserved_minutes / 60} h without our calls`;
+  const parts = gap.gap_parts;
+  if (parts === null) return 'amount alone';
+  return Math.abs(parts.rate_usd) >= Math.abs(parts.volume_usd) ? 'rate' : 'quantity';
+}
+
+/** Flagged buckets, oldest first, with days that follow each other joined. */
+export function flaggedRuns(gaps: readonly Json[]): FlaggedRun[] {
+  const runs: FlaggedRun[] = [];
+  const flagged = gaps.filter((gap) => gap.flagged_gap).sort((a, b) => (dayOf(a) < dayOf(b) ? -1 : 1));
+  for (const gap of flagged) {
+    const cause = causeOf(gap);
+    const open = runs.find(
+      (run) =>
+        run.provider === gap.provider &&
+        run.model === gap.model &&
+        run.cause === cause &&
+        isNextDay(run.lastDay, dayOf(gap)),
+    );
+    if (open) {
+      open.lastDay = dayOf(gap);
+      open.days += 1;
+      open.billedUsd += gap.provider_cost_usd;
+      open.oursUsd += gap.our_cost_usd;
+    } else
+      runs.push({
+        provider: gap.provider,
+        model: gap.model,
+        firstDay: dayOf(gap),
+        lastDay: dayOf(gap),
+        days: 1,
+        billedUsd: gap.provider_cost_usd,
+        oursUsd: gap.our_cost_usd,
+        cause,
+      });
+  }
+  return runs;
+}
+
+/** Wrong rates of one model over the same days, as one line. */
+export interface RateRun {
+  provider: string;
+  model: string;
+  firstDay: string;
+  lastDay: string;
+  classes: string[];
+  billedUsd: number;
+  expectedUsd: number;
+}
+
+/** Rates that do not fit, classes of one model and days together; dearest first. */
+export function rateRuns(rates: readonly Json[]): RateRun[] {
+  const runs: RateRun[] = [];
+  for (const rate of rates) {
+    const open = runs.find(
+      (run) =>
+        run.provider === rate.provider &&
+        run.model === rate.model &&
+        run.firstDay <= rate.last_day &&
+        run.lastDay >= rate.first_day,
+    );
+    const name = `${rate.token_class}${rate.is_batch ? ' (batch)' : ''}`;
+    if (!open) {
+      runs.push({
+        provider: rate.provider,
+        model: rate.model,
+        firstDay: rate.first_day,
+        lastDay: rate.last_day,
+        classes: [name],
+        billedUsd: rate.billed_usd,
+        expectedUsd: rate.expected_usd,
+      });
+      continue;
+    }
+    if (rate.first_day < open.firstDay) open.firstDay = rate.first_day;
+    if (rate.last_day > open.lastDay) open.lastDay = rate.last_day;
+    if (!open.classes.includes(name)) open.classes.push(name);
+    open.billedUsd += rate.billed_usd;
+    open.expectedUsd += rate.expected_usd;
+  }
+  return runs.sort((a, b) => b.billedUsd - b.expectedUsd - (a.billedUsd - a.expectedUsd));
+}

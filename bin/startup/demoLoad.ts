@@ -1,0 +1,100 @@
+import type { Demo, DemoContractRate } from '../../demo/generateDemo.js';
+import { ask, bodyOf, type ServiceClient, waitForRun } from './demoClient.js';
+import type { Screen } from './screen.js';
+
+/** Calls of one request, and requests under way at once. */
+const EVENTS_PER_REQUEST = 1_500;
+const REQUESTS_AT_ONCE = 3;
+
+/** What a load did, and the gap run that looked at it. */
+export interface LoadedDemo {
+  events: number;
+  /** Calls that were there already. */
+  duplicates: number;
+  // biome-ignore lint/suspicious/noExplicitAny: a run as the API presents it
+  run: any;
+}
+
+/**
+ * Brings a demo in by the public ways, as a customer's data comes: contract and keys, calls, bills; then one gap run over
+ * all of it. Repeating it changes nothing. Calls and bills come in side by side.
+ * @throws StartError with the API's own sentence when something is refused.
+ */
+export async function loadDemo(client: ServiceClient, demo: Demo, screen: Screen): Promise<LoadedDemo> {
+  await screen.step('contract and keys', addAgreements(client, demo));
+  const count = demo.events.length.toLocaleString('en-US');
+  const [calls] = await Promise.all([
+    screen.step(`${count} calls`, addEvents(client, demo, screen)),
+    screen.step(`${demo.files.length} bills of 2 providers`, addBills(client, demo)),
+  ]);
+  const run = await screen.step('90 days compared', runGaps(client));
+  return { ...calls, run };
+}
+
+async function addAgreements(client: ServiceClient, demo: Demo): Promise<void> {
+  if ((await ask(client, 'GET', '/api/v1/provider-keys')).status === 404) return; // TODO until it lands
+  for (const rate of demo.contractRates) await addContractRate(client, rate);
+  const items = demo.providerKeys;
+  bodyOf(await ask(client, 'PUT', '/api/v1/provider-keys', { items }), 'PUT /provider-keys', [200]);
+}
+
+/** Entries are never changed, only added: one that stands already is not told again. */
+async function addContractRate(client: ServiceClient, rate: DemoContractRate): Promise<void> {
+  const path = '/api/v1/pricing/contract-rates';
+  const { contract_rates: known } = bodyOf(await ask(client, 'GET', path), `GET ${path}`, [200]);
+  const isKnown = (known as Record<string, unknown>[]).some(
+    (entry) =>
+      entry.provider === rate.provider &&
+      entry.model === rate.model &&
+      entry.discount_percent === rate.discount_percent &&
+      entry.effective_from === rate.effective_from,
+  );
+  if (!isKnown) bodyOf(await ask(client, 'POST', path, rate), `POST ${path}`, [201]);
+}
+
+async function addEvents(
+  client: ServiceClient,
+  { events }: Demo,
+  screen: Screen,
+): Promise<{ events: number; duplicates: number }> {
+  const parts: object[][] = [];
+  for (let at = 0; at < events.length; at += EVENTS_PER_REQUEST)
+    parts.push(events.slice(at, at + EVENTS_PER_REQUEST));
+  let [done, duplicates] = [0, 0];
+  const send = async () => {
+    for (let part = parts.shift(); part !== undefined; part = parts.shift()) {
+      const path = '/api/v1/ingest/events';
+      const body = bodyOf(await ask(client, 'POST', path, { events: part }), `POST ${path}`, [202]);
+      done += body.accepted;
+      duplicates += body.duplicates;
+      if (Math.floor(done / 15_000) > Math.floor((done - part.length) / 15_000) && done < events.length)
+        screen.note(`${done.toLocaleString('en-US')} of ${events.length.toLocaleString('en-US')} calls`);
+    }
+  };
+  await Promise.all(Array.from({ length: REQUESTS_AT_ONCE }, send));
+  return { events: done, duplicates };
+}
+
+/** Files go up one after the other, so that the later copy of a day is the later one; they are read side by side. */
+async function addBills(client: ServiceClient, { files }: Demo): Promise<void> {
+  const imports: Promise<unknown>[] = [];
+  for (const { provider, account, name, text } of files) {
+    const form = new FormData();
+    form.append('provider', provider);
+    form.append('account', account);
+    form.append('file', new Blob([text]), name);
+    const path = '/api/v1/billing-imports';
+    const { status_url } = bodyOf(await ask(client, 'POST', path, form), `the bill ${name}`, [202]);
+    const read = waitForRun(client, status_url, `reading ${name}`);
+    // A failure is thrown below, when all have been uploaded.
+    read.catch(() => undefined);
+    imports.push(read);
+  }
+  await Promise.all(imports);
+}
+
+async function runGaps(client: ServiceClient): Promise<unknown> {
+  const path = '/api/v1/reconciliation/gap-explorer/run?period=90d';
+  const { status_url } = bodyOf(await ask(client, 'POST', path), 'the gap run', [202]);
+  return waitForRun(client, status_url, 'the gap run');
+}

@@ -1,0 +1,145 @@
+import { type DemoFindings, flaggedRuns, rateRuns } from './demoFindings.js';
+import { type TextColumn, textTable } from './textTable.js';
+
+const money = new Intl.NumberFormat('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+const signed = (usd: number) => `${usd < 0 ? '−' : '+'}${money.format(Math.abs(usd))}`;
+const daysText = (first: string, last: string) => (first === last ? first : `${first} – ${last.slice(5)}`);
+
+/** Where to go on from the findings. */
+export interface Place {
+  base: string;
+  /** As it is shown: relative where it can be. */
+  keyFile: string;
+}
+
+/** The findings as a person reads them on a terminal. */
+export function renderFindings(findings: DemoFindings, place: Place): string {
+  const sections = [
+    gapSection(findings),
+    rateSection(findings),
+    unobservedSection(findings),
+    statementSection(findings),
+    goOnSection(findings, place),
+  ];
+  return `\n${sections.map((lines) => lines.join('\n')).join('\n\n')}\n`;
+}
+
+function section(title: string, lines: readonly string[]): string[] {
+  return [`  ${title}`, ...lines.map((line) => `    ${line}`)];
+}
+
+const left = (heading: string): TextColumn => ({ heading, align: 'left' });
+const right = (heading: string): TextColumn => ({ heading, align: 'right' });
+
+function columnsOf(against: string, difference: string, what: string): TextColumn[] {
+  return [
+    left('days'),
+    left('provider'),
+    left('model'),
+    right('billed $'),
+    right(against),
+    right(difference),
+    left(what),
+  ];
+}
+
+function gapSection({ gaps }: DemoFindings): string[] {
+  const runs = flaggedRuns(gaps);
+  const flagged = runs.reduce((sum, run) => sum + run.days, 0);
+  const rows = runs.map((run) => [
+    daysText(run.firstDay, run.lastDay),
+    run.provider,
+    run.model,
+    money.format(run.billedUsd),
+    money.format(run.oursUsd),
+    signed(run.billedUsd - run.oursUsd),
+    run.cause,
+  ]);
+  return section(
+    `Flagged: ${flagged} of ${gaps.length} model-days, where the bill is not what was used`,
+    textTable(columnsOf('ours $', 'gap $', 'what differs'), rows),
+  );
+}
+
+function rateSection({ rates }: DemoFindings): string[] {
+  const runs = rateRuns(rates);
+  const excess = runs.reduce((sum, run) => sum + run.billedUsd - run.expectedUsd, 0);
+  const rows = runs.map((run) => [
+    daysText(run.firstDay, run.lastDay),
+    run.provider,
+    run.model,
+    money.format(run.billedUsd),
+    money.format(run.expectedUsd),
+    signed(run.billedUsd - run.expectedUsd),
+    classesText(run.classes),
+  ]);
+  return section(
+    `Rates that do not fit, from the bill alone: ${signed(excess)} $ against list and contract`,
+    textTable(columnsOf('agreed $', 'too much $', 'of'), rows),
+  );
+}
+
+const CLASSES_NAMED = 2;
+
+function classesText(classes: readonly string[]): string {
+  return classes.length <= CLASSES_NAMED ? classes.join(', ') : `${classes.length} kinds of tokens`;
+}
+
+function unobservedSection({ gaps, differences, unknownKeys }: DemoFindings): string[] {
+  const lines: string[] = [];
+  for (const key of unknownKeys)
+    lines.push(
+      `key ${key.provider_key_id} of ${key.provider}: billed, and neither registered nor seen in any call`,
+    );
+  const hours = gaps.filter(
+    (gap) => gap.flagged_gap && gap.unobserved_minutes && gap.match_status === 'partial',
+  );
+  const [first] = hours;
+  if (first) {
+    const usd = hours.reduce((sum, gap) => sum + gap.gap_parts.volume_usd, 0);
+    lines.push(
+      `${first.provider} on ${first.bucket.slice(0, 10)}: ${first.unobserved_minutes / 60} hours without a call of ours, ${money.format(usd)} $ billed meanwhile`,
+    );
+  }
+  const fees = new Map<string, number>();
+  for (const gap of gaps.filter(({ reason }) => reason === 'not_observable'))
+    fees.set(gap.model, (fees.get(gap.model) ?? 0) + gap.provider_cost_usd);
+  for (const [label, usd] of fees)
+    lines.push(`${label}: ${money.format(usd)} $; no call can show such a fee`);
+  for (const difference of differences)
+    lines.push(
+      `${difference.provider} stated ${difference.day} anew: ${money.format(difference.counted_usd)} $ instead of ${money.format(difference.other_usd)} $; the later copy counts`,
+    );
+  return section('Not observed', lines);
+}
+
+function statementSection({ statement }: DemoFindings): string[] {
+  const { total } = statement;
+  const { HIGH, MEDIUM, LOW, UNVERIFIED } = total.verified_usd;
+  const rows: [string, number][] = [
+    ['usage at list', total.list_usd],
+    ['discounts of the contract', -total.contract_discount_usd],
+    ['charged above the agreed rates', total.rate_difference_usd],
+    ['usage without a list price', total.not_priced_usd],
+    ['credits', total.credits_usd],
+    ['invoice total', total.invoice_total_usd],
+  ];
+  const verified = HIGH + MEDIUM + LOW + UNVERIFIED;
+  return section(`Statement of ${statement.period} (${statement.status})`, [
+    ...textTable(
+      [left(''), right('$')],
+      rows.filter(([, usd]) => usd !== 0).map(([label, usd]) => [label, money.format(usd)]),
+    ),
+    `of the usage, ${money.format(verified)} $ is explained by calls (${money.format(HIGH)} $ at HIGH), ${money.format(total.unexplained_usd)} $ is not`,
+  ]);
+}
+
+function goOnSection({ statement }: DemoFindings, { base, keyFile }: Place): string[] {
+  const curl = (path: string) => `curl -H "Authorization: Bearer $(cat ${keyFile})" '${base}/api/v1${path}'`;
+  return section('Go on', [
+    curl('/reconciliation/gap-explorer?period=90d&flagged=true'),
+    curl(`/reconciliation/statement?period=${statement.period}`),
+    curl('/dashboard/breakdown/session'),
+    'docs/demo.md names every planted fault. Remove it all: npm run demo:reset',
+  ]);
+}
