@@ -17,8 +17,10 @@ import { eventEndpoints } from './events/endpoints.js';
 import { healthRoutes } from './health.js';
 import { ingestEndpoints } from './ingest/endpoints.js';
 import { buildOpenApi } from './openapi.js';
+import { ownPriceEndpoints } from './ownPrices/endpoints.js';
 import { pricingEndpoints } from './pricing/endpoints.js';
 import { presentProblem, statusOf } from './problem.js';
+import { providerKeyEndpoints } from './providerKeys/endpoints.js';
 import { readQuery, validate } from './query.js';
 import { reconciliationEndpoints } from './reconciliation/endpoints.js';
 import { requestContext, requestIdFrom } from './requestContext.js';
@@ -36,7 +38,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...usageEndpoints,
   ...dashboardEndpoints,
   ...pricingEndpoints,
+  ...ownPriceEndpoints,
   ...billingEndpoints,
+  ...providerKeyEndpoints,
   ...reconciliationEndpoints,
   ...statementEndpoints,
   ...auditEndpoints,

@@ -9,9 +9,12 @@ import {
   type CostLine,
   type CostSum,
   explainCall,
+  type OwnPriceStep,
 } from '../../domain/pricing/explainCall.js';
+import { OWN_PRICE_KINDS } from '../../domain/pricing/ownPrices.js';
 import type { PriceBook, PricedModel } from '../../domain/pricing/priceBook.js';
-import { AGREEMENTS } from '../../domain/pricing/prices.js';
+import type { PriceStatement } from '../../domain/pricing/priceStatement.js';
+import { AGREEMENTS, OWN_AGREEMENTS } from '../../domain/pricing/prices.js';
 import type { Biller } from '../../domain/providers.js';
 
 const usd = z.number();
@@ -50,11 +53,32 @@ const priceSchema = z.strictObject({
   effective_from: z.string().nullable(),
   effective_to: z.string().nullable(),
   source: z.string(),
-  agreement: z.enum(AGREEMENTS),
+  agreement: z.enum([...AGREEMENTS, ...OWN_AGREEMENTS]).meta({
+    description: 'How far the sources agree; override and contract: the organization’s own price',
+  }),
   disputed: z.boolean(),
   dissent: z.array(z.string()).meta({ description: 'Sources that contradict the price' }),
   notes: z.array(z.string()),
   recorded_at: z.string(),
+});
+
+const ownPriceSchema = z.strictObject({
+  kind: z.enum(OWN_PRICE_KINDS),
+  id: z.string(),
+  model: z.string(),
+  discount_percent: z.number().nullable(),
+  effective_from: z.string(),
+  effective_to: z.string().nullable(),
+  source: z
+    .strictObject({ document: z.string(), clause: z.string().nullable(), url: z.string().nullable() })
+    .nullable(),
+  rates: z.array(
+    z.strictObject({
+      token_class: z.string(),
+      before_usd_per_mtok: z.number().nullable(),
+      usd_per_mtok: z.number(),
+    }),
+  ),
 });
 
 /** The sum behind an event's cost. */
@@ -78,9 +102,14 @@ export const callCostResponse = z
       .enum(['unknown_model', 'several_prices', 'no_price_then', 'unknown_biller', 'unmetered'])
       .nullable(),
     price_gaps: z.array(z.string()).meta({ description: 'What is assumed in the sum' }),
+    own_prices: z.array(ownPriceSchema).meta({
+      description:
+        'The organization’s own prices in the sum, override before contract, with each rate before and after',
+    }),
+    list: sumSchema.nullable().meta({ description: 'The sum without the contract, where one is in force' }),
     computed: sumSchema
       .nullable()
-      .meta({ description: 'cost_usd by list prices; batch at half of every class' }),
+      .meta({ description: 'cost_usd by the prices in force; batch at half of every class' }),
     expected: sumSchema
       .nullable()
       .meta({ description: 'What the provider should charge, by its own batch rates' }),
@@ -138,16 +167,51 @@ export function presentCallCost(event: StoredEvent, book: PriceBook, nowMicros: 
     price: explanation ? presentPrice(explanation) : null,
     unpriced_reason: 'reason' in outcome ? outcome.reason : null,
     price_gaps: explanation ? [...explanation.priceGaps] : [],
+    own_prices: explanation ? explanation.ownPrices.map(presentOwnPrice) : [],
+    list: explanation && isUnderContract(explanation) ? listSum(event, book) : null,
     computed: explanation ? presentSum(explanation.computed) : null,
     expected: explanation ? presentSum(explanation.expected) : null,
     repriced: computed !== event.computedCostPico,
   };
 }
 
+function isUnderContract({ priced }: CallExplanation): boolean {
+  return priced.laid?.statement.kind === 'contract';
+}
+
+function listSum(event: StoredEvent, book: PriceBook) {
+  const outcome = explainCall(book.list, callOfEvent(event));
+  return 'reason' in outcome ? null : presentSum(outcome.computed);
+}
+
+function presentOwnPrice({ statement, rates }: OwnPriceStep): z.output<typeof ownPriceSchema> {
+  const { terms, proof } = statement;
+  return {
+    kind: statement.kind === 'contract' ? 'contract' : 'override',
+    id: idOfStatement(statement),
+    model: statement.model,
+    discount_percent: 'discountPercent' in terms ? usdNumberFromPico(terms.discountPercent) : null,
+    effective_from: statement.fromDay,
+    effective_to: statement.toDay,
+    source: proof && { document: proof.document, clause: proof.clause, url: proof.url },
+    rates: rates.map(({ tokenClass, before, after }) => ({
+      token_class: tokenClass,
+      before_usd_per_mtok: nullableUsd(before),
+      usd_per_mtok: usdNumberFromPico(after),
+    })),
+  };
+}
+
+const ID_KINDS = { contract: 'ctr', override: 'ovr', import: 'prc' } as const;
+
+function idOfStatement({ kind, id }: PriceStatement): string {
+  return publicId(ID_KINDS[kind], id);
+}
+
 function presentPrice({ priced, pricedModel, disputed }: CallExplanation) {
   const { entry, version }: PricedModel = priced;
   return {
-    id: publicId('prc', version.id),
+    id: priced.laid ? idOfStatement(priced.laid.statement) : publicId('prc', version.id),
     provider: entry.provider,
     model: entry.model,
     canonical_family: entry.canonicalFamily,

@@ -4,7 +4,7 @@ import { publicId } from '../../domain/ids.js';
 import { type Pico, usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { MissingPrice, PriceBook, PricedModel } from '../../domain/pricing/priceBook.js';
-import { AGREEMENTS, isDisputed, PRICE_MODES, type PriceTier } from '../../domain/pricing/prices.js';
+import { AGREEMENTS, PRICE_MODES, type PriceTier } from '../../domain/pricing/prices.js';
 import type { TableRow } from '../../domain/pricing/priceTable.js';
 import { filterParameter, instantParameter } from '../query.js';
 
@@ -112,7 +112,7 @@ export const listPricesResponse = z.strictObject({
   records: z.array(priceRecordSchema),
 });
 
-export function presentPriceRecord({ entry, version }: PricedModel) {
+export function presentPriceRecord({ entry, version, agreement, disputed }: PricedModel) {
   // The later of the two: Math.max knows no bigint.
   let changedMicros = version.recordedAtMicros;
   if (entry.updatedAtMicros > changedMicros) changedMicros = entry.updatedAtMicros;
@@ -127,12 +127,12 @@ export function presentPriceRecord({ entry, version }: PricedModel) {
     effective_from: version.effectiveFrom,
     effective_to: version.effectiveTo,
     source: version.source,
-    agreement: entry.agreement,
+    agreement,
     updated_at: isoFromMicros(changedMicros),
     aliases: [...entry.aliases],
     mode: entry.mode,
     first_party: entry.firstParty,
-    disputed: isDisputed(entry),
+    disputed,
   };
 }
 

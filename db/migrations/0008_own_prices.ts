@@ -122,6 +122,7 @@ create table price_imports (
 -- What an import says of a model: only what differed from the prices in force. A class that it does not give is null
 -- and stays as listed.
 create table imported_prices (
+  id uuid primary key,
   import_id uuid not null references price_imports (id),
   provider text not null,
   model text not null,
@@ -138,7 +139,7 @@ create table imported_prices (
   tiers jsonb not null,
   -- the entry to make where the list has none: family, mode, maker, context window
   entry jsonb,
-  primary key (import_id, provider, model)
+  unique (import_id, provider, model)
 );
 grant select on price_imports, imported_prices to app_rw, app_system;
 grant insert on price_imports, imported_prices to app_system;

@@ -1,6 +1,7 @@
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros, MICROS_PER_DAY, microsOfDay } from '../../domain/period.js';
 import type { OrgDb } from '../orgDb.js';
+import { joinKeyAccount, keyAccount } from './keyAccounts.js';
 import { BILLING_KEYS, BILLING_MEASURE_NAMES, BILLING_QUANTITIES } from './rollups.js';
 import { readFoldedXid } from './usage.js';
 import { usageLogSql } from './usageLog.js';
@@ -10,7 +11,7 @@ export interface ObservedCell {
   /** Start of the UTC hour. */
   hourMicros: bigint;
   billedBy: string;
-  /** '' where the calls name none. */
+  /** The one that the calls name, else their provider key's; '' without one. */
   providerAccountId: string;
   providerKeyId: string;
   model: string;
@@ -97,6 +98,11 @@ const SUMS = BILLING_MEASURE_NAMES.map((name) =>
   name.endsWith('_usd') ? `sum(${name}) as ${name}` : `sum(${name})::bigint as ${name}`,
 ).join(', ');
 
+/** The columns of a part, under the account that it is compared under. */
+const PART_COLUMNS = [...Object.keys(BILLING_KEYS), ...BILLING_MEASURE_NAMES, 'first_seen', 'last_seen']
+  .map((name) => (name === 'provider_account_id' ? `${keyAccount('p')} as ${name}` : `p.${name}`))
+  .join(', ');
+
 /**
  * Observed cells of one biller and one UTC day (`YYYY-MM-DD`, by the calls' end), what is folded and what is not in
  * one snapshot. Work grows with the day's cells and the events that are not folded.
@@ -118,7 +124,8 @@ export async function listObservedCells(
          group by 1, 2, 3, 4, 5, 6, 7, 8, 9
        )
        select ${KEYS}, ${SUMS}, min(first_seen) as first_seen, max(last_seen) as last_seen
-       from parts group by ${KEYS} having sum(calls) <> 0 order by ${KEYS}`,
+       from (select ${PART_COLUMNS} from parts p ${joinKeyAccount('p', '$4')}) cells
+       group by ${KEYS} having sum(calls) <> 0 order by ${KEYS}`,
       [
         inside.orgId,
         isoFromMicros(start),

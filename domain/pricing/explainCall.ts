@@ -14,10 +14,10 @@ import {
   wholeInput,
 } from './cost.js';
 import type { MissingPrice, PriceBook, PricedModel } from './priceBook.js';
-import { givesRate } from './priceStatement.js';
-import { cardFor, type RateBasis, type RateCard } from './rateCards.js';
+import { givesRate, type PriceStatement } from './priceStatement.js';
+import { cardFor, cardOfBand, type RateBasis, type RateCard } from './rateCards.js';
 import { sourcesOfRate } from './rateSources.js';
-import { BATCH_TIER } from './serviceTiers.js';
+import { BATCH_TIER, STANDARD_TIER } from './serviceTiers.js';
 
 /** One class of the sum. */
 export interface CostLine {
@@ -46,8 +46,20 @@ export interface CostSum {
   readonly total: Pico;
 }
 
+/** An own price in force, class by class: what it made of the rate before it. */
+export interface OwnPriceStep {
+  readonly statement: PriceStatement;
+  readonly rates: readonly {
+    readonly tokenClass: TokenClass;
+    readonly before: Pico | null;
+    readonly after: Pico;
+  }[];
+}
+
 export interface CallExplanation {
   readonly priced: PricedModel;
+  /** The organization's own prices in it, the override before the contract; empty for a list price. */
+  readonly ownPrices: readonly OwnPriceStep[];
   /** Which of the call's models the price was found by. */
   readonly pricedModel: string;
   /** `cost_usd` by list prices: half of every class for batch. */
@@ -80,6 +92,7 @@ export function explainCall(book: PriceBook, call: CallToPrice): CallExplanation
   const expectedLines = linesOf(priced, expectedCard, tokens);
   return {
     priced,
+    ownPrices: ownPricesOf(priced, lines, card),
     pricedModel: gap === GAP_MODEL ? (call.requestedModel ?? call.model) : call.model,
     computed: sumOf(lines, card, divisor),
     expected: sumOf(expectedLines, expectedCard, 1),
@@ -91,6 +104,28 @@ export function explainCall(book: PriceBook, call: CallToPrice): CallExplanation
 function reasonOf(book: PriceBook, call: CallToPrice): UnpricedExplanation['reason'] {
   if (call.biller === 'unknown') return 'unknown_biller';
   return book.whyMissing(call.biller, call.model, call.atMicros) ?? 'unknown_model';
+}
+
+function ownPricesOf(
+  priced: PricedModel,
+  lines: readonly CostLine[],
+  card: Pick<RateCard, 'tier' | 'band'>,
+): OwnPriceStep[] {
+  const { laid } = priced;
+  if (!laid) return [];
+  const { tier, band } = card;
+  const earlier = laid.base ? ownPricesOf(laid.base, lines, card) : [];
+  if (laid.statement.kind === 'import') return earlier;
+  const rateIn = (one: PricedModel | null, tokenClass: TokenClass): Pico | null => {
+    const cards = one?.cards.get(tier) ?? one?.cards.get(STANDARD_TIER);
+    return cards ? cardOfBand(cards, band).classes[tokenClass].rate : null;
+  };
+  const rates = lines.map(({ tokenClass }) => ({
+    tokenClass,
+    before: rateIn(laid.base, tokenClass),
+    after: rateIn(priced, tokenClass) ?? 0n,
+  }));
+  return [...earlier, { statement: laid.statement, rates }];
 }
 
 function batchCardOf(priced: PricedModel, wholeInputTokens: number): RateCard {

@@ -103,5 +103,6 @@ function statementOf(price: OwnPrice): PriceStatement {
     order: price.revision,
     sourceName: price.kind,
     recordedAtMicros: price.createdAtMicros,
+    proof: price.source,
   };
 }

@@ -46,6 +46,12 @@ export interface PriceStatement {
   /** Who says so: `contract`, `override`, or the key of a price collection. */
   readonly sourceName: string;
   readonly recordedAtMicros: bigint;
+  /** Where it can be read; null where nobody said. */
+  readonly proof: {
+    readonly document: string;
+    readonly clause: string | null;
+    readonly url: string | null;
+  } | null;
   /** The entry to make where the book has none for the model; by default one that knows its id alone. */
   readonly newEntry?: RecordedPriceModel;
 }

@@ -9,8 +9,11 @@ import { DIMENSION_KEYS } from '../../db/queries/usageLog.js';
 import { ROLES } from '../../domain/access/scopes.js';
 import { BILLED_CLASSES, CHARGE_CATEGORIES, FEEDS } from '../../domain/billing/billedRow.js';
 import { CONNECTION_STATUSES, SYNC_TRIGGERS } from '../../domain/billing/connections.js';
+import { PROVIDER_KEY_STATUSES } from '../../domain/billing/providerKeys.js';
 import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
 import { GAP_PERIODS } from '../../domain/period.js';
+import { PRICE_COLLECTIONS } from '../../domain/pricing/importedPrices.js';
+import { OWN_PRICE_KINDS } from '../../domain/pricing/ownPrices.js';
 import { AGREEMENTS, PRICE_MODES } from '../../domain/pricing/prices.js';
 import { type GapBucket, GRADES, type MatchStatus, VISIBILITIES } from '../../domain/reconciliation/cells.js';
 import { RUN_STATUSES } from '../../domain/runs.js';
@@ -173,6 +176,9 @@ const LISTS: Record<string, readonly string[]> = {
   'events.status': EVENT_STATUSES,
   'events.cost_source': COST_SOURCES,
   'events.input_semantics': members<InputSemantics>({ inclusive: true, exclusive: true, disjoint: true }),
+  'own_prices.kind': OWN_PRICE_KINDS,
+  'provider_keys.status': PROVIDER_KEY_STATUSES,
+  'price_imports.source': PRICE_COLLECTIONS,
   'price_models.mode': PRICE_MODES,
   'price_models.agreement': AGREEMENTS,
   'usage_rollups.dimension': Object.keys(DIMENSION_KEYS),

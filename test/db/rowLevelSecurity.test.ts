@@ -10,7 +10,15 @@ import {
 } from './support/tenantRows.js';
 
 /** Tables that hold nothing of any organization. */
-const SHARED_TABLES = ['price_models', 'price_state', 'price_versions', 'schema_migrations', 'sweep_state'];
+const SHARED_TABLES = [
+  'imported_prices',
+  'price_imports',
+  'price_models',
+  'price_state',
+  'price_versions',
+  'schema_migrations',
+  'sweep_state',
+];
 /** Tables whose key does not begin with org_id: the organization itself, and the keys that tell it. */
 const KEYED_OTHERWISE = ['organizations', 'api_keys'];
 const ROLES = ['app_rw', 'app_system'] as const;

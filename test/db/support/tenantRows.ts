@@ -92,6 +92,7 @@ function namedValue(table: string, column: string, tenant: Tenant): unknown {
 /** Optional columns that a check asks for. */
 const ALSO: Record<string, Record<string, unknown>> = {
   billing_rows: { amount_usd: '1.25' },
+  own_prices: { discount_percent: '10', source: '{}' },
   call_spans: { biller: 'openai', trace_id: '00000000000000000000000000000001', span_id: 1 },
 };
 

@@ -1,0 +1,243 @@
+import { randomBytes } from 'node:crypto';
+import { endOwnPrice, insertOwnPrice, listOwnPrices, type NewOwnPrice } from '../../db/queries/ownPrices.js';
+import { DomainError, invalidField } from '../../domain/errors.js';
+import { findUuid, uuidFromMicros } from '../../domain/ids.js';
+import { dayOf } from '../../domain/period.js';
+import { coveredBy } from '../../domain/pricing/layBook.js';
+import type { OwnPrice, OwnPriceKind } from '../../domain/pricing/ownPrices.js';
+import type { PriceBook } from '../../domain/pricing/priceBook.js';
+import { findProvider } from '../../domain/providers.js';
+import type { ApiDeps } from '../deps.js';
+import { defineEndpoint, type Endpoint, type EndpointRequest, type EndpointResponse } from '../endpoint.js';
+import {
+  CONTRACT_RATES_PATH,
+  contractRateSchema,
+  createContractRateBody,
+  createOverrideBody,
+  endOwnPriceQuery,
+  listContractRatesResponse,
+  listOverridesResponse,
+  listOwnPricesQuery,
+  OVERRIDES_PATH,
+  OWN_ID_KINDS,
+  overrideSchema,
+  ownPriceParams,
+  presentOwnPrice,
+  termsOfBody,
+} from './wire.js';
+
+/** Entries of one kind that an organization can have, ended ones counted: bounds the book that is made of them. */
+const ENTRIES_MAX = 10_000;
+
+type Request<Q = unknown, P = unknown> = Pick<EndpointRequest<Q, P, unknown>, 'orgDb' | 'caller'>;
+
+async function create(
+  { orgDb, caller }: Request,
+  deps: ApiDeps,
+  price: Omit<NewOwnPrice, 'id' | 'createdBy'>,
+): Promise<EndpointResponse> {
+  refuseWithoutPrice(await bookUnder(price.kind, orgDb.orgId, deps), price);
+  const id = uuidFromMicros(deps.nowMicros(), randomBytes(8).readBigUInt64BE());
+  const stored = await insertOwnPrice(orgDb, { ...price, id, createdBy: caller.keyId }, ENTRIES_MAX);
+  if (!stored) {
+    throw new DomainError(
+      'too_many_items',
+      `there are ${ENTRIES_MAX} entries already, ended ones counted; one for * or for a family covers many models`,
+    );
+  }
+  await deps.prices.reload(orgDb.orgId);
+  return { status: 201, body: present(await bookUnder(price.kind, orgDb.orgId, deps), stored) };
+}
+
+/** What an entry is laid over: a contract over the organization's list prices, an override over everybody's. */
+async function bookUnder(kind: OwnPriceKind, orgId: string, deps: ApiDeps): Promise<PriceBook> {
+  return kind === 'contract' ? (await deps.prices.of(orgId)).list : deps.prices.current();
+}
+
+/** An entry that could never price anything is most likely a slip in the model's name. */
+function refuseWithoutPrice(book: PriceBook, price: Omit<NewOwnPrice, 'id' | 'createdBy'>): void {
+  if (coveredBy(book, price).coverage !== 'new') return;
+  const gives = price.rates ?? {};
+  if (gives.input !== undefined && gives.output !== undefined) return;
+  const known = `no price of ${price.provider} has the id or the family ${price.model}`;
+  throw price.discountPercent === null
+    ? invalidField(
+        'body',
+        'rates',
+        `${known}: give both input and output for it, or correct model`,
+        'invalid_body',
+      )
+    : invalidField('body', 'model', `${known}, so there is nothing to discount`, 'invalid_body');
+}
+
+function present(book: PriceBook, price: OwnPrice) {
+  return presentOwnPrice(price, coveredBy(book, price).coverage);
+}
+
+async function list(
+  kind: OwnPriceKind,
+  query: {
+    provider?: string | undefined;
+    model?: string | undefined;
+    at?: string | undefined;
+    limit: number;
+    offset: number;
+  },
+  { orgDb }: Request,
+  deps: ApiDeps,
+) {
+  const provider =
+    query.provider === undefined ? undefined : (findProvider(query.provider) ?? query.provider);
+  const found = await listOwnPrices(
+    orgDb,
+    { kind, provider, model: query.model, day: query.at },
+    { limit: query.limit + 1, offset: query.offset },
+  );
+  const book = await bookUnder(kind, orgDb.orgId, deps);
+  const items = found.slice(0, query.limit).map((price) => present(book, price));
+  return { items, page: { count: items.length, offset: query.offset, has_more: found.length > query.limit } };
+}
+
+async function end(
+  kind: OwnPriceKind,
+  publicOwnId: string,
+  from: string | undefined,
+  { orgDb, caller }: Request,
+  deps: ApiDeps,
+): Promise<EndpointResponse> {
+  const id = findUuid(OWN_ID_KINDS[kind], publicOwnId);
+  const endsOn = from ?? dayOf(deps.nowMicros());
+  const ended =
+    id === undefined ? undefined : await endOwnPrice(orgDb, { kind, id, endsOn, endedBy: caller.keyId });
+  if (!ended) throw new DomainError('not_found', 'there is no such entry');
+  await deps.prices.reload(orgDb.orgId);
+  return { status: 200, body: present(await bookUnder(kind, orgDb.orgId, deps), ended) };
+}
+
+const LIST_DESCRIPTION =
+  'The latest entry first, ended ones too; it stands over earlier ones for the days and models that it covers.';
+const END_DESCRIPTION =
+  'From a day on, by default today: calls and bills before it keep the price. The entry stays in the list with its history.';
+
+const createContractRate = defineEndpoint({
+  operationId: 'createContractRate',
+  method: 'post',
+  path: CONTRACT_RATES_PATH,
+  tag: 'Pricing',
+  summary: 'Enter what was agreed with a provider',
+  description:
+    'A discount on every listed rate, or rates in place of listed ones, with the document that proves it. Nothing that is entered changes; a later entry stands over it.',
+  access: { scope: 'pricing:write' },
+  body: createContractRateBody,
+  responses: { 201: { description: 'The entry, in force for the next call', schema: contractRateSchema } },
+  problems: ['invalid_body', 'too_many_items'],
+  handle: ({ body, orgDb, caller }, deps) =>
+    create({ orgDb, caller }, deps, {
+      kind: 'contract',
+      provider: body.provider,
+      model: body.model,
+      ...termsOfBody(body),
+      effectiveFrom: body.effective_from,
+      effectiveTo: body.effective_to,
+      source: body.source,
+    }),
+});
+
+const createOverride = defineEndpoint({
+  operationId: 'createPriceOverride',
+  method: 'post',
+  path: OVERRIDES_PATH,
+  tag: 'Pricing',
+  summary: 'Correct a list price, or enter one that is missing',
+  description:
+    'Rates in USD per million tokens in place of listed ones; a class that is not named stays as listed. For a model that no list knows both input and output are needed.',
+  access: { scope: 'pricing:write' },
+  body: createOverrideBody,
+  responses: { 201: { description: 'The entry, in force for the next call', schema: overrideSchema } },
+  problems: ['invalid_body', 'too_many_items'],
+  handle: ({ body, orgDb, caller }, deps) =>
+    create({ orgDb, caller }, deps, {
+      kind: 'override',
+      provider: body.provider,
+      model: body.model,
+      ...termsOfBody(body),
+      effectiveFrom: body.effective_from,
+      effectiveTo: body.effective_to,
+      source: body.source,
+    }),
+});
+
+const listContractRates = defineEndpoint({
+  operationId: 'listContractRates',
+  method: 'get',
+  path: CONTRACT_RATES_PATH,
+  tag: 'Pricing',
+  summary: 'What was agreed with the providers',
+  description: LIST_DESCRIPTION,
+  access: { scope: 'pricing:read' },
+  query: listOwnPricesQuery,
+  responses: { 200: { description: 'A page of entries', schema: listContractRatesResponse } },
+  problems: [],
+  async handle({ query, orgDb, caller }, deps) {
+    const { items, page } = await list('contract', query, { orgDb, caller }, deps);
+    return { status: 200, body: { contract_rates: items, ...page } };
+  },
+});
+
+const listOverrides = defineEndpoint({
+  operationId: 'listPriceOverrides',
+  method: 'get',
+  path: OVERRIDES_PATH,
+  tag: 'Pricing',
+  summary: 'List prices that the organization knows better',
+  description: LIST_DESCRIPTION,
+  access: { scope: 'pricing:read' },
+  query: listOwnPricesQuery,
+  responses: { 200: { description: 'A page of entries', schema: listOverridesResponse } },
+  problems: [],
+  async handle({ query, orgDb, caller }, deps) {
+    const { items, page } = await list('override', query, { orgDb, caller }, deps);
+    return { status: 200, body: { overrides: items, ...page } };
+  },
+});
+
+const endContractRate = defineEndpoint({
+  operationId: 'endContractRate',
+  method: 'delete',
+  path: `${CONTRACT_RATES_PATH}/{id}`,
+  tag: 'Pricing',
+  summary: 'End an agreed price',
+  description: END_DESCRIPTION,
+  access: { scope: 'pricing:write' },
+  params: ownPriceParams,
+  query: endOwnPriceQuery,
+  responses: { 200: { description: 'The entry with its end', schema: contractRateSchema } },
+  problems: ['not_found'],
+  handle: ({ params, query, orgDb, caller }, deps) =>
+    end('contract', params.id, query.from, { orgDb, caller }, deps),
+});
+
+const endOverride = defineEndpoint({
+  operationId: 'endPriceOverride',
+  method: 'delete',
+  path: `${OVERRIDES_PATH}/{id}`,
+  tag: 'Pricing',
+  summary: 'End an override',
+  description: END_DESCRIPTION,
+  access: { scope: 'pricing:write' },
+  params: ownPriceParams,
+  query: endOwnPriceQuery,
+  responses: { 200: { description: 'The entry with its end', schema: overrideSchema } },
+  problems: ['not_found'],
+  handle: ({ params, query, orgDb, caller }, deps) =>
+    end('override', params.id, query.from, { orgDb, caller }, deps),
+});
+
+export const ownPriceEndpoints: readonly Endpoint[] = [
+  createContractRate,
+  listContractRates,
+  endContractRate,
+  createOverride,
+  listOverrides,
+  endOverride,
+];

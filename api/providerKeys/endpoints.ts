@@ -1,0 +1,99 @@
+import {
+  findProviderKeys,
+  listProviderKeys,
+  listSuspectKeys,
+  upsertProviderKeys,
+} from '../../db/queries/providerKeys.js';
+import { DomainError } from '../../domain/errors.js';
+import { dayOf, exclusiveEnd, MICROS_PER_DAY } from '../../domain/period.js';
+import { findProvider } from '../../domain/providers.js';
+import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { windowOf } from '../query.js';
+import {
+  keysOfBody,
+  listProviderKeysQuery,
+  listProviderKeysResponse,
+  presentProviderKey,
+  putProviderKeysBody,
+  putProviderKeysResponse,
+  wireOfSuspect,
+} from './wire.js';
+
+const PROVIDER_KEYS_PATH = '/api/v1/provider-keys';
+/** Keys of one organization. */
+const KEYS_MAX = 10_000;
+const SUSPECTS_MAX = 200;
+/** Days of bills that are looked through unless the caller says otherwise. */
+const SUSPECT_DAYS = 90n;
+
+const listKeys = defineEndpoint({
+  operationId: 'listProviderKeys',
+  method: 'get',
+  path: PROVIDER_KEYS_PATH,
+  tag: 'Billing',
+  summary: 'The organization’s keys at the providers, and billed keys that nobody knows',
+  access: { scope: 'billing:read' },
+  query: listProviderKeysQuery,
+  responses: { 200: { description: 'The keys by provider and id', schema: listProviderKeysResponse } },
+  problems: ['invalid_range'],
+  async handle({ query, orgDb }, deps) {
+    windowOf(query.since, query.until, ['since', 'until']);
+    const toMicros = query.until ? exclusiveEnd(query.until) : deps.nowMicros();
+    const fromMicros = query.since?.micros ?? toMicros - SUSPECT_DAYS * MICROS_PER_DAY;
+    const provider =
+      query.provider === undefined ? undefined : (findProvider(query.provider) ?? query.provider);
+    const found = await listProviderKeys(
+      orgDb,
+      { provider },
+      { limit: query.limit + 1, offset: query.offset },
+    );
+    const suspects = await listSuspectKeys(orgDb, {
+      provider: provider ?? null,
+      fromDay: dayOf(fromMicros),
+      // The day that holds the last microsecond of the window is inside it.
+      toDay: dayOf(toMicros - 1n + MICROS_PER_DAY),
+      limit: SUSPECTS_MAX,
+    });
+    const items = found.slice(0, query.limit).map(presentProviderKey);
+    return {
+      status: 200,
+      body: {
+        items,
+        count: items.length,
+        offset: query.offset,
+        has_more: found.length > query.limit,
+        unknown: suspects.keys.map(wireOfSuspect),
+        unknown_count: suspects.count,
+      },
+    };
+  },
+});
+
+const putKeys = defineEndpoint({
+  operationId: 'putProviderKeys',
+  method: 'put',
+  path: PROVIDER_KEYS_PATH,
+  tag: 'Billing',
+  summary: 'Enter or change keys',
+  description:
+    'Each item takes the place of the entry with its provider and provider_key_id, or is a new one; entries that are not named stay, so a key that is no longer used is sent with status revoked. The same request again changes nothing. Never send the key itself, only the provider’s id of it.',
+  access: { scope: 'billing:write' },
+  body: putProviderKeysBody,
+  responses: {
+    200: { description: 'The entries of the request as stored', schema: putProviderKeysResponse },
+  },
+  problems: ['invalid_body', 'too_many_items'],
+  async handle({ body, orgDb, caller }) {
+    const keys = keysOfBody(body);
+    const isStored = await upsertProviderKeys(orgDb, keys, { changedBy: caller.keyId, keysMax: KEYS_MAX });
+    if (!isStored)
+      throw new DomainError(
+        'too_many_items',
+        `an organization can have ${KEYS_MAX} provider keys; nothing was stored`,
+      );
+    const items = (await findProviderKeys(orgDb, keys)).map(presentProviderKey);
+    return { status: 200, body: { items, count: items.length } };
+  },
+});
+
+export const providerKeyEndpoints: readonly Endpoint[] = [listKeys, putKeys];

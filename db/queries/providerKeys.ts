@@ -1,0 +1,210 @@
+import type {
+  ProviderKey,
+  ProviderKeyStatus,
+  SuspectKey,
+  SuspectKeyReason,
+} from '../../domain/billing/providerKeys.js';
+import type { Pico } from '../../domain/money.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { Provider } from '../../domain/providers.js';
+import type { OrgDb } from '../orgDb.js';
+import { textArray } from '../pgArray.js';
+import { countedSourcesSql } from './billingRows.js';
+import { readFoldedXid } from './usage.js';
+import { usageLogSql } from './usageLog.js';
+
+export interface StoredProviderKey extends ProviderKey {
+  readonly createdAtMicros: bigint;
+  readonly updatedAtMicros: bigint;
+}
+
+interface ProviderKeyRow {
+  provider: Provider;
+  provider_key_id: string;
+  provider_account_id: string | null;
+  name: string;
+  project: string | null;
+  team_id: string | null;
+  status: ProviderKeyStatus;
+  active_from: bigint | null;
+  revoked_at: bigint | null;
+  created_at: bigint;
+  updated_at: bigint;
+}
+
+const ITEM_COLUMNS =
+  'provider, provider_key_id, provider_account_id, name, project, team_id, status, active_from, revoked_at';
+
+function fromProviderKeyRow(row: ProviderKeyRow): StoredProviderKey {
+  return {
+    provider: row.provider,
+    providerKeyId: row.provider_key_id,
+    providerAccountId: row.provider_account_id,
+    name: row.name,
+    project: row.project,
+    teamId: row.team_id,
+    status: row.status,
+    activeFromMicros: row.active_from,
+    revokedAtMicros: row.revoked_at,
+    createdAtMicros: row.created_at,
+    updatedAtMicros: row.updated_at,
+  };
+}
+
+/** The keys of an organization by provider and id. */
+export async function listProviderKeys(
+  orgDb: OrgDb,
+  filter: { provider: string | undefined },
+  page: { limit: number; offset: number },
+): Promise<StoredProviderKey[]> {
+  const rows = await orgDb.rows<ProviderKeyRow>(
+    `select ${ITEM_COLUMNS}, created_at, updated_at from provider_keys
+     where org_id = $1 and ($2::text is null or provider = $2)
+     order by provider, provider_key_id limit $3 offset $4`,
+    [orgDb.orgId, filter.provider ?? null, page.limit, page.offset],
+  );
+  return rows.map(fromProviderKeyRow);
+}
+
+/** The stored entries of these keys, by provider and id. */
+export async function findProviderKeys(
+  orgDb: OrgDb,
+  keys: readonly { provider: Provider; providerKeyId: string }[],
+): Promise<StoredProviderKey[]> {
+  const rows = await orgDb.rows<ProviderKeyRow>(
+    `select ${ITEM_COLUMNS}, created_at, updated_at from provider_keys
+     where org_id = $1 and (provider, provider_key_id) in (select * from unnest($2::text[], $3::text[]))
+     order by provider, provider_key_id`,
+    [
+      orgDb.orgId,
+      textArray(keys.map((key) => key.provider)),
+      textArray(keys.map((key) => key.providerKeyId)),
+    ],
+  );
+  return rows.map(fromProviderKeyRow);
+}
+
+/**
+ * Enters keys, or changes those that are there; the others stay. Every change is kept beside. The keys must be
+ * different ones. False, and nothing stored, when the organization would have more than `keysMax`.
+ */
+export async function upsertProviderKeys(
+  orgDb: OrgDb,
+  keys: readonly ProviderKey[],
+  change: { changedBy: string; keysMax: number },
+): Promise<boolean> {
+  if (keys.length === 0) return true;
+  const items = keys.map((key) => ({
+    provider: key.provider,
+    provider_key_id: key.providerKeyId,
+    provider_account_id: key.providerAccountId,
+    name: key.name,
+    project: key.project,
+    team_id: key.teamId,
+    status: key.status,
+    active_from: key.activeFromMicros === null ? null : isoFromMicros(key.activeFromMicros),
+    revoked_at: key.revokedAtMicros === null ? null : isoFromMicros(key.revokedAtMicros),
+  }));
+  return orgDb
+    .transaction(async (inside) => {
+      // Two requests at once must not both count before the other has stored.
+      await inside.run('select pg_advisory_xact_lock(hashtextextended($1, 8))', [inside.orgId]);
+      await inside.run(
+        `with items as (select * from jsonb_to_recordset($2::jsonb) as t (provider text, provider_key_id text, provider_account_id text,
+         name text, project text, team_id text, status text, active_from timestamptz, revoked_at timestamptz)),
+       stored as (
+         insert into provider_keys as k (org_id, ${ITEM_COLUMNS}) select $1::uuid, ${ITEM_COLUMNS} from items
+         on conflict (org_id, provider, provider_key_id) do update set provider_account_id = excluded.provider_account_id,
+           name = excluded.name, project = excluded.project, team_id = excluded.team_id, status = excluded.status,
+           active_from = excluded.active_from, revoked_at = excluded.revoked_at, updated_at = now()
+         where (k.provider_account_id, k.name, k.project, k.team_id, k.status, k.active_from, k.revoked_at) is distinct from
+           (excluded.provider_account_id, excluded.name, excluded.project, excluded.team_id, excluded.status, excluded.active_from, excluded.revoked_at)
+         returning ${ITEM_COLUMNS})
+       insert into provider_key_changes (org_id, provider, provider_key_id, item, changed_by)
+       select $1::uuid, provider, provider_key_id, to_jsonb(stored), $3 from stored`,
+        [inside.orgId, JSON.stringify(items), change.changedBy],
+      );
+      const [row] = await inside.rows<{ keys: number }>(
+        'select count(*)::bigint as keys from provider_keys where org_id = $1',
+        [inside.orgId],
+      );
+      if ((row?.keys ?? 0) <= change.keysMax) return true;
+      throw new TooManyKeys();
+    })
+    .catch((error: unknown) => {
+      if (error instanceof TooManyKeys) return false;
+      throw error;
+    });
+}
+
+/** Rolls the transaction back. */
+class TooManyKeys extends Error {}
+
+interface BilledKeyRow {
+  provider: Provider;
+  account: string;
+  api_key: string;
+  reason: SuspectKeyReason;
+  first_day: string;
+  last_day: string;
+  billed_usd: Pico | null;
+}
+
+/**
+ * Keys that the counted bills of a half-open window of days name and that neither an entry nor a call knows, and keys
+ * that were billed for time after they were revoked; the most dollars first. Work grows with the window's billed rows
+ * and, where it finds such keys, with the organization's observed cells.
+ */
+export async function listSuspectKeys(
+  orgDb: OrgDb,
+  window: { provider: string | null; fromDay: string; toDay: string; limit: number },
+): Promise<{ keys: SuspectKey[]; count: number }> {
+  const rows = await orgDb.transaction(async (inside) => {
+    const billed = await inside.rows<BilledKeyRow>(
+      `with counted as (${countedSourcesSql('d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4')}),
+         billed as (
+           select r.provider, r.provider_account_id as account, r.api_key, r.day, r.feed, r.amount_usd,
+             case when k.provider is null then 'unknown' when r.period_start >= k.revoked_at then 'billed_after_revocation' end as reason
+           from counted c
+           join billing_rows r on r.org_id = $1 and r.provider = c.provider and r.day = c.day and r.source_id = c.source_id
+             and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
+           left join provider_keys k on k.org_id = $1 and k.provider = r.provider and k.provider_key_id = r.api_key
+           where r.api_key is not null and r.api_key <> '')
+         select provider, account, api_key, reason, min(day) as first_day, max(day) as last_day,
+           sum(amount_usd) filter (where feed = 'cost') as billed_usd
+         from billed where reason is not null group by 1, 2, 3, 4
+         order by billed_usd desc nulls last, provider, account, api_key, reason`,
+      [inside.orgId, window.provider, window.fromDay, window.toDay],
+    );
+    const observed = await listObservedKeys(
+      inside,
+      billed.filter((row) => row.reason === 'unknown').map((row) => row.api_key),
+    );
+    return billed.filter(
+      (row) => row.reason !== 'unknown' || !observed.has(`${row.provider}\n${row.api_key}`),
+    );
+  }, 'repeatable read');
+  const keys = rows.slice(0, window.limit).map((row) => ({
+    provider: row.provider,
+    providerAccountId: row.account,
+    providerKeyId: row.api_key,
+    reason: row.reason,
+    firstDay: row.first_day,
+    lastDay: row.last_day,
+    billedPico: row.billed_usd,
+  }));
+  return { keys, count: rows.length };
+}
+
+/** Which of these keys some call has named, as `biller\nkey`. */
+async function listObservedKeys(inside: OrgDb, keyIds: readonly string[]): Promise<Set<string>> {
+  if (keyIds.length === 0) return new Set();
+  const rows = await inside.rows<{ billed_by: string; provider_key_id: string }>(
+    `select billed_by, provider_key_id from billing_cells where org_id = $1 and provider_key_id = any($2::text[]) and calls > 0
+     union
+     select billed_by, provider_key_id from (${usageLogSql('$3')}) log
+     where provider_key_id = any($2::text[]) group by 1, 2 having sum(sign) > 0`,
+    [inside.orgId, textArray(keyIds), await readFoldedXid(inside)],
+  );
+  return new Set(rows.map((row) => `${row.billed_by}\n${row.provider_key_id}`));
+}

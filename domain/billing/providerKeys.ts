@@ -1,0 +1,38 @@
+import type { Pico } from '../money.js';
+import type { Provider } from '../providers.js';
+
+/** A key may be used, or it was taken out of use at the provider. */
+export const PROVIDER_KEY_STATUSES = ['active', 'revoked'] as const;
+export type ProviderKeyStatus = (typeof PROVIDER_KEY_STATUSES)[number];
+
+/** One of the organization's keys at a provider, by the provider's own id of it; never the key itself. */
+export interface ProviderKey {
+  readonly provider: Provider;
+  readonly providerKeyId: string;
+  /** The account that the provider bills for its use; null where nobody said. */
+  readonly providerAccountId: string | null;
+  readonly name: string;
+  readonly project: string | null;
+  readonly teamId: string | null;
+  readonly status: ProviderKeyStatus;
+  readonly activeFromMicros: bigint | null;
+  /** Set exactly when the key is revoked. */
+  readonly revokedAtMicros: bigint | null;
+}
+
+/** Why a billed key is shown: nobody knows it, or it was billed when it should have been out of use. */
+export const SUSPECT_KEY_REASONS = ['unknown', 'billed_after_revocation'] as const;
+export type SuspectKeyReason = (typeof SUSPECT_KEY_REASONS)[number];
+
+/** A key on a bill that no entry and no call explains. */
+export interface SuspectKey {
+  readonly provider: Provider;
+  readonly providerAccountId: string;
+  readonly providerKeyId: string;
+  readonly reason: SuspectKeyReason;
+  /** UTC days, inclusive. */
+  readonly firstDay: string;
+  readonly lastDay: string;
+  /** Null where only a usage report names the key: what it cost is then not said. */
+  readonly billedPico: Pico | null;
+}
