@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { DomainError } from '../../domain/errors.js';
 import type { ProviderAccess } from './connector.js';
 import { Pacer } from './pacer.js';
-import { type ProviderWords, refusalOf } from './refusals.js';
+import { OUTAGE_SECONDS, type ProviderWords, refusalOf } from './refusals.js';
 import { retryAfterOf, spentWindowOf } from './retryAfter.js';
 
 /** Longest wait for one whole answer. */
@@ -176,5 +176,6 @@ function unreachable(error: unknown, isLate: boolean, name: string): DomainError
   return new DomainError(
     'provider_unavailable',
     isLate ? `${name} did not answer in time` : `the connection to ${name} failed${code}`,
+    { retryAfterSeconds: OUTAGE_SECONDS },
   );
 }

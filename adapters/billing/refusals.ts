@@ -26,6 +26,9 @@ export interface Refusal {
   words: ProviderWords;
 }
 
+/** After an outage that does not say how long it lasts. */
+export const OUTAGE_SECONDS = 30;
+
 const MISSING_SCOPES = /missing scopes?:\s*([a-z]\w*(?:\.\w+)*(?:,\s*[a-z]\w*(?:\.\w+)*)*)/i;
 const PARAMETER = /^[a-z_]{1,40}(?:\[\d{0,4}\])?$/;
 
@@ -44,11 +47,9 @@ export function refusalOf(refusal: Refusal): DomainError {
   }
   // A report that is documented and gone has been an outage before (2025-11-08), not an end.
   if (status >= 500 || status === 404 || status === 408 || status === 409 || status === 425) {
-    return new DomainError(
-      'provider_unavailable',
-      `${words.name} answered ${status} for ${report}`,
-      refusal.saysRetryAfter ? { retryAfterSeconds: refusal.retryAfterSeconds } : {},
-    );
+    return new DomainError('provider_unavailable', `${words.name} answered ${status} for ${report}`, {
+      retryAfterSeconds: refusal.saysRetryAfter ? refusal.retryAfterSeconds : OUTAGE_SECONDS,
+    });
   }
   if (status >= 300 && status < 400) {
     return new DomainError(

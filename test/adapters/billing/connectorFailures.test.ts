@@ -92,6 +92,7 @@ describe.each(PROVIDER_NAMES)('a failure of %s', (provider) => {
     const failure = await failing(provider, fault, { pageBytesMax: 1_000_000 });
     expect(failure.code).toBe(code);
     expect(failure.message).toMatch(sentence);
+    if (code === 'provider_unavailable') expect(failure.retryAfterSeconds).toBeGreaterThan(0);
   });
 
   it('that is silence ends at the deadline', async () => {
