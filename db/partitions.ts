@@ -15,14 +15,20 @@ function monthName(date: Date): string {
   return `${date.getUTCFullYear()}_${String(date.getUTCMonth() + 1).padStart(2, '0')}`;
 }
 
+/** The offset from the current month of a partition that was named by `monthName`. */
+function monthsSince(now: Date, partition: string): number {
+  const [, year = '', month = ''] = /_(\d{4})_(\d{2})$/.exec(partition) ?? [];
+  return (Number(year) - now.getUTCFullYear()) * 12 + Number(month) - 1 - now.getUTCMonth();
+}
+
 function sqlDate(date: Date): string {
   return date.toISOString().slice(0, 10);
 }
 
 /**
  * Makes the monthly partitions that are missing, up to three months ahead, as the tables' owner. The first call
- * also makes the one that holds everything older than 13 months. Each is made aside and then attached, so that
- * ingest is never locked out.
+ * also makes the one that holds everything older than 13 months; a later one fills the months in which nobody called,
+ * as after the restore of an old backup. Each is made aside and then attached, so that ingest is never locked out.
  */
 export async function ensurePartitions(client: pg.ClientBase): Promise<void> {
   const now = (await client.query<{ now: Date }>('select now() as now')).rows[0]?.now;
@@ -38,12 +44,44 @@ export async function ensurePartitions(client: pg.ClientBase): Promise<void> {
         `'${sqlDate(monthStart(now, -MONTHS_BACK))}'`,
       );
     }
-    for (let offset = -MONTHS_BACK; offset <= MONTHS_AHEAD; offset += 1) {
+    const newest =
+      [...present]
+        .filter((name) => name !== `${table}_older`)
+        .sort()
+        .at(-1) ?? '';
+    const first = newest === '' ? -MONTHS_BACK : Math.min(0, monthsSince(now, newest) + 1);
+    for (let offset = first; offset <= MONTHS_AHEAD; offset += 1) {
       const start = monthStart(now, offset);
       const name = `${table}_${monthName(start)}`;
-      if (present.has(name) || (present.size > 0 && offset < 0)) continue;
+      if (present.has(name)) continue;
       await attach(client, table, name, `'${sqlDate(start)}'`, `'${sqlDate(monthStart(now, offset + 1))}'`);
     }
+  }
+}
+
+/** A partition with its bound as Postgres's catalogue writes it: `FOR VALUES FROM (…) TO (…)`. */
+export interface PartitionBound {
+  name: string;
+  bound: string;
+}
+
+const PARTITION_NAME = /^[a-z][a-z0-9_]{0,62}$/;
+const PARTITION_BOUND = /^FOR VALUES FROM \((MINVALUE|'[0-9 :+-]+')\) TO \('[0-9 :+-]+'\)$/;
+
+/**
+ * Gives an empty table the partitions of another cluster, so that its old events find theirs. The caller has opened a
+ * transaction. Throws for names and bounds that are not of the kind that we make.
+ */
+export async function replacePartitions(
+  client: pg.ClientBase,
+  table: string,
+  partitions: readonly PartitionBound[],
+): Promise<void> {
+  for (const name of await listPartitions(client, table)) await client.query(`drop table ${name}`);
+  for (const { name, bound } of partitions) {
+    if (!PARTITION_NAME.test(name) || !PARTITION_BOUND.test(bound))
+      throw new TypeError(`${name} ${bound} is no partition of ours`);
+    await client.query(attachSql(table, name, bound));
   }
 }
 
@@ -62,9 +100,13 @@ async function attach(
   from: string,
   to: string,
 ): Promise<void> {
-  await client.query(
-    `begin; create table ${name} (like ${table} including all); alter table ${name} enable row level security;` +
-      ` alter table ${name} force row level security;` +
-      ` alter table ${table} attach partition ${name} for values from (${from}) to (${to}); commit;`,
+  await client.query(`begin; ${attachSql(table, name, `for values from (${from}) to (${to})`)}; commit;`);
+}
+
+function attachSql(table: string, name: string, bound: string): string {
+  return (
+    `create table ${name} (like ${table} including all); alter table ${name} enable row level security;` +
+    ` alter table ${name} force row level security;` +
+    ` alter table ${table} attach partition ${name} ${bound}`
   );
 }

@@ -30,6 +30,8 @@ export interface PostgresOptions {
   cacheDir: string;
   /** Server settings over ours, for tests. */
   settings?: Readonly<Record<string, string>>;
+  /** Where the cluster lies when that is not yet where the data directory's cluster belongs: a restore tries it first. */
+  place?: ClusterPlace;
 }
 
 const USER = 'app';
@@ -71,7 +73,7 @@ const STOP_SIGNALS: readonly [NodeJS.Signals, number][] = [
  * @throws StartError with one sentence for what the user can mend.
  */
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedPostgres> {
-  const place = placeCluster(options.dataDir);
+  const place = options.place ?? placeCluster(options.dataDir);
   const binaries = preparePostgresBinaries(options.cacheDir, place.runAs?.uid);
   const password = readOrMakePassword(options.dataDir);
   if (!existsSync(join(place.directory, 'PG_VERSION'))) await initCluster(options, place, binaries, password);

@@ -1,0 +1,122 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+import { type RestoredBooks, readRestoredBooks } from '../../../db/backup/restoredBooks.js';
+import { countSealedByKey } from '../../../db/queries/sealedSecrets.js';
+import type { Config } from '../../../platform/config.js';
+import { openDataDir } from '../../../platform/embedded/dataDir.js';
+import { startPostgres } from '../../../platform/embedded/postgres.js';
+import { preparePostgresBinaries } from '../../../platform/embedded/postgresBinaries.js';
+import { type ClusterPlace, placeCluster } from '../../../platform/embedded/postgresPlace.js';
+import { missingKeySentence, SecretKeys } from '../../../platform/secretKeys.js';
+import { StartError } from '../../../platform/startError.js';
+import { openToolDatabase } from '../firstStart.js';
+import { type ArchiveHeader, hasOurSchema, majorOf, readHeader } from './archiveHeader.js';
+import { refuseOwnDatabase } from './embeddedCluster.js';
+import { moveAside, putInPlace, refuseData, removeStaging, stagingOf } from './putInPlace.js';
+import type { BackupManifest } from './takeBackup.js';
+import { type UnpackTarget, unpackBackup } from './unpackBackup.js';
+
+export interface RestoreOptions {
+  file: string;
+  /** Absolute; the data directory that it goes into. */
+  dataDir: string;
+  /** Move aside what is there. */
+  replace: boolean;
+}
+
+export interface RestoredInstallation {
+  header: ArchiveHeader;
+  manifest: BackupManifest;
+  books: RestoredBooks;
+  /** What is wrong about the secret key, as a sentence; undefined when nothing is. */
+  keyProblem: string | undefined;
+  /** Where what was there went. */
+  aside: string | undefined;
+  tookMs: number;
+}
+
+/**
+ * Brings a backup back into a data directory that nobody uses. It is unpacked beside its place and compared file by
+ * file, Postgres replays the log of it there, the books are read; only then does it get its place.
+ * @throws StartError with one sentence for what the user can mend; the data directory is then as it was.
+ */
+export async function restoreBackup(config: Config, options: RestoreOptions): Promise<RestoredInstallation> {
+  refuseOwnDatabase(config, 'npm run restore');
+  const began = performance.now();
+  const header = await readHeader(options.file, 'backup');
+  refuseOtherServer(header, config);
+  const dataDir = openDataDir(options.dataDir);
+  try {
+    const place = placeCluster(options.dataDir);
+    refuseData(options.dataDir, place, options.replace);
+    const staging = stagingOf(options.dataDir, place);
+    removeStaging(staging);
+    try {
+      const manifest = await unpackBackup(options.file, staging);
+      const found = await tryCluster(config, staging, header, manifest);
+      const aside = options.replace ? moveAside(options.dataDir, place, new Date()) : undefined;
+      putInPlace(staging, options.dataDir, place, namesOf(manifest));
+      return { header, manifest, ...found, aside, tookMs: Math.round(performance.now() - began) };
+    } finally {
+      removeStaging(staging);
+    }
+  } finally {
+    dataDir.release();
+  }
+}
+
+/** @throws StartError for a cluster that this Postgres, or one on such a machine, cannot read. */
+function refuseOtherServer(header: ArchiveHeader, config: Config): void {
+  const { version } = preparePostgresBinaries(config.cacheDir, undefined);
+  const [theirs, ours] = [majorOf(header.postgres_version), majorOf(version)];
+  if (theirs !== ours)
+    throw new StartError(
+      `The backup is of Postgres ${theirs} and this version brings Postgres ${ours}: restore it with Trueup ${header.trueup_version}, then move the data by npm run data:export and npm run data:import.`,
+    );
+  if (header.architecture !== process.arch || header.platform !== process.platform)
+    throw new StartError(
+      `The backup is of a ${header.platform} ${header.architecture} machine and this is ${process.platform} ${process.arch}, which may not read its files: restore it on such a machine, then move the data by npm run data:export and npm run data:import.`,
+    );
+}
+
+/** Entries of the data directory that the backup brings. */
+function namesOf(manifest: BackupManifest): string[] {
+  const names = manifest.files.flatMap(({ path }) => /^data\/([^/]+)/.exec(path)?.[1] ?? []);
+  return [...new Set(names)];
+}
+
+/** Starts Postgres on what was unpacked: it replays the log up to its end; then reads what the books say. */
+async function tryCluster(
+  config: Config,
+  staging: UnpackTarget,
+  header: ArchiveHeader,
+  manifest: BackupManifest,
+): Promise<Pick<RestoredInstallation, 'books' | 'keyProblem'>> {
+  if (!existsSync(join(staging.filesFolder, 'postgres-password')))
+    throw new StartError(
+      'The backup holds no postgres-password, so nobody can open its database: it is damaged.',
+    );
+  const place: ClusterPlace = { directory: staging.clusterFolder, runAs: staging.runAs };
+  const server = await startPostgres({ dataDir: staging.filesFolder, cacheDir: config.cacheDir, place });
+  try {
+    const isOurs = hasOurSchema(header);
+    const books = await readRestoredBooks(server.url, manifest, { billed: isOurs });
+    return { books, keyProblem: isOurs ? await findKeyProblem(server.url, staging.filesFolder) : undefined };
+  } finally {
+    await server.stop();
+  }
+}
+
+/** What the next start would say of the provider credentials in the backup. */
+async function findKeyProblem(url: string, filesFolder: string): Promise<string | undefined> {
+  const database = openToolDatabase(url);
+  try {
+    const sealed = await countSealedByKey(database);
+    const file = join(filesFolder, 'secret-key');
+    if (existsSync(file)) return missingKeySentence(sealed, SecretKeys.fromFile(file));
+    if (sealed.size === 0) return undefined;
+    return `the backup holds no secret-key: provider credentials in it were sealed with ${[...sealed.keys()].join(', ')}; start with the TRUEUP_SECRET_KEY that the installation had.`;
+  } finally {
+    await database.close();
+  }
+}
