@@ -1,65 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BILLED_CLASSES } from '../../../domain/billing/billedRow.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../../domain/events/event.js';
-import type {
-  BilledCell,
-  DayInput,
-  GapBucket,
-  ObservedCell,
-  UsageCell,
-} from '../../../domain/reconciliation/cells.js';
+import type { DayInput, GapBucket, ObservedCell } from '../../../domain/reconciliation/cells.js';
 import { apportion } from '../../../domain/reconciliation/charge.js';
 import { matchDay } from '../../../domain/reconciliation/matchDay.js';
+import { amounts, billedCells, models, usageCells } from './arbitraries.js';
 import { aCoveredAccount, BOOK, DAY, DAY_MICROS, HOUR, NOW } from './support.js';
 
 const RUNS = 400;
-const models = fc.constantFrom(
-  'gpt-6-sol',
-  'gpt-5',
-  'gpt-5-2025-08-07',
-  'gpt-4o',
-  'gpt-4o-2024-05-13',
-  'ft:gpt-4o-2024-08-06:o::x',
-  'unheard-of',
-);
-const accounts = fc.constantFrom('a', 'b');
-const amounts = fc.bigInt({ min: 0n, max: 10n ** 18n });
-const quantities = fc.bigInt({ min: 0n, max: 10n ** 24n });
-const flags = fc.constantFrom(true, false, null);
-
-const billedCells: fc.Arbitrary<BilledCell> = fc.record({
-  accountId: accounts,
-  lineItem: fc.constantFrom('', 'gpt-6-sol', 'web search tool calls'),
-  model: fc.option(models, { nil: null, freq: 8 }),
-  tokenClass: fc.constantFrom(...BILLED_CLASSES),
-  serviceTier: fc.constantFrom('standard', 'priority', 'flex', 'unheard-of'),
-  isBatch: flags,
-  longContext: flags,
-  region: fc.constantFrom(null, 'us', 'mars'),
-  observable: fc.boolean(),
-  rowCount: fc.integer({ min: 1, max: 50 }),
-  quantity: fc.option(quantities, { nil: null }),
-  amountPico: amounts,
-  listAmountPico: fc.option(amounts, { nil: null }),
-  roundingPico: fc.bigInt({ min: 0n, max: 10n ** 10n }),
-});
-
-const usageCells: fc.Arbitrary<UsageCell> = fc.record({
-  accountId: accounts,
-  model: fc.option(models, { nil: null, freq: 8 }),
-  tokenClass: fc.constantFrom(...BILLED_CLASSES),
-  serviceTier: fc.constantFrom('default', 'standard', 'priority', 'flex'),
-  isBatch: flags,
-  longContext: flags,
-  region: fc.constantFrom(null, 'us'),
-  quantity: quantities,
-  hourMicros: fc.option(
-    fc.integer({ min: 0, max: 23 }).map((hour) => DAY_MICROS + BigInt(hour) * HOUR),
-    { nil: null, freq: 8 },
-  ),
-});
-
 const observedCells: fc.Arbitrary<ObservedCell> = fc.record({
   accountId: fc.constantFrom('a', 'b', '', 'elsewhere'),
   model: models,

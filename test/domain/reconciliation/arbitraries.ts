@@ -1,0 +1,51 @@
+import fc from 'fast-check';
+import { BILLED_CLASSES } from '../../../domain/billing/billedRow.js';
+import type { BilledCell, UsageCell } from '../../../domain/reconciliation/cells.js';
+import { DAY_MICROS, HOUR } from './support.js';
+
+/** Cells of OpenAI's bill and usage report, whatever they hold, also what contradicts itself. */
+export const models = fc.constantFrom(
+  'gpt-6-sol',
+  'gpt-5',
+  'gpt-5-2025-08-07',
+  'gpt-4o',
+  'gpt-4o-2024-05-13',
+  'ft:gpt-4o-2024-08-06:o::x',
+  'unheard-of',
+);
+const accounts = fc.constantFrom('a', 'b');
+export const amounts = fc.bigInt({ min: 0n, max: 10n ** 18n });
+const quantities = fc.bigInt({ min: 0n, max: 10n ** 24n });
+const flags = fc.constantFrom(true, false, null);
+
+export const billedCells: fc.Arbitrary<BilledCell> = fc.record({
+  accountId: accounts,
+  lineItem: fc.constantFrom('', 'gpt-6-sol', 'web search tool calls'),
+  model: fc.option(models, { nil: null, freq: 8 }),
+  tokenClass: fc.constantFrom(...BILLED_CLASSES),
+  serviceTier: fc.constantFrom('standard', 'priority', 'flex', 'unheard-of'),
+  isBatch: flags,
+  longContext: flags,
+  region: fc.constantFrom(null, 'us', 'mars'),
+  observable: fc.boolean(),
+  rowCount: fc.integer({ min: 1, max: 50 }),
+  quantity: fc.option(quantities, { nil: null }),
+  amountPico: amounts,
+  listAmountPico: fc.option(amounts, { nil: null }),
+  roundingPico: fc.bigInt({ min: 0n, max: 10n ** 10n }),
+});
+
+export const usageCells: fc.Arbitrary<UsageCell> = fc.record({
+  accountId: accounts,
+  model: fc.option(models, { nil: null, freq: 8 }),
+  tokenClass: fc.constantFrom(...BILLED_CLASSES),
+  serviceTier: fc.constantFrom('default', 'standard', 'priority', 'flex'),
+  isBatch: flags,
+  longContext: flags,
+  region: fc.constantFrom(null, 'us'),
+  quantity: quantities,
+  hourMicros: fc.option(
+    fc.integer({ min: 0, max: 23 }).map((hour) => DAY_MICROS + BigInt(hour) * HOUR),
+    { nil: null, freq: 8 },
+  ),
+});
