@@ -52,6 +52,15 @@ describe('the coverage of a chunk', () => {
     expect(checkCoverage(span(0n, 2n), buckets, LATER).outcome).toBe('duplicate');
   });
 
+  it('does not take two buckets that share a microsecond', () => {
+    const [first, second] = bucketsOf(2, MICROS_PER_DAY) as [Span, Span];
+    const early = { ...second, startMicros: second.startMicros - 1n };
+    expect(checkCoverage(span(0n, 2n), [first, early], LATER)).toEqual({
+      outcome: 'duplicate',
+      spans: [early],
+    });
+  });
+
   it('does not take what was not asked for', () => {
     const buckets = bucketsOf(3, MICROS_PER_DAY);
     expect(checkCoverage(span(0n, 2n), buckets, LATER)).toEqual({ outcome: 'outside', spans: [buckets[2]] });
