@@ -1,10 +1,14 @@
+import type { CostSource } from '../../domain/events/event.js';
+import { decimalFromPico, type Pico } from '../../domain/money.js';
+import type { CallPrice } from '../../domain/pricing/cost.js';
 import type { OrgDb } from '../orgDb.js';
+import { plainArray, textArray } from '../pgArray.js';
 import { assignments, type StorableEvent, updateValues } from './eventColumns.js';
 import { LOG_COLUMN_LIST } from './usageLog.js';
 
 /**
- * Changes to events that are stored: one is superseded by a richer telling of its call, or completed by a poorer
- * one. What was counted is never edited; the change goes into event_adjustments as signed copies.
+ * Changes to events that are stored: one is superseded by a richer telling of its call, completed by a poorer one, or
+ * priced anew. What was counted is never edited; the change goes into event_adjustments as signed copies.
  */
 
 const ONE = 'timestamp = $2::timestamptz and id = $3::uuid';
@@ -49,6 +53,53 @@ async function withdraw(orgDb: OrgDb, place: EventPlace): Promise<{ counted: boo
   if (!row.is_revised) await orgDb.run(FIRST_FORM(ONE), key);
   await orgDb.run(COPY(-1, ONE), key);
   return { counted: true, isNew: false };
+}
+
+/** What an event costs by other prices than before. */
+export interface PriceChange extends EventPlace {
+  costPico: Pico;
+  costSource: CostSource;
+  price: CallPrice;
+}
+
+const MANY = `timestamp between $4::timestamptz and $5::timestamptz
+  and (timestamp, id) in (select * from unnest($2::timestamptz[], $3::uuid[]))`;
+
+/**
+ * Writes other prices on events of earlier transactions, which the caller has locked in this one and of which none is
+ * superseded. `changes` must be in order of time.
+ */
+export async function changePrices(orgDb: OrgDb, changes: readonly PriceChange[]): Promise<void> {
+  const [first, last] = [changes[0], changes.at(-1)];
+  if (!first || !last) return;
+  const which = [
+    orgDb.orgId,
+    textArray(changes.map(({ timestamp }) => timestamp)),
+    plainArray(changes.map(({ id }) => id)),
+    first.timestamp,
+    last.timestamp,
+  ];
+  await orgDb.run(FIRST_FORM(`${MANY} and revised_xid is null`), which);
+  await orgDb.run(COPY(-1, MANY), which);
+  const decimal = (pico: Pico | null) => (pico === null ? null : decimalFromPico(pico));
+  await orgDb.run(
+    `update events e set cost_usd = c.cost, computed_cost_usd = c.computed, cost_source = c.source,
+       price_gaps = string_to_array(c.gaps, ','), context_band = c.band, revised_xid = coalesce(e.revised_xid, current_xid())
+     from unnest($2::timestamptz[], $3::uuid[], $6::numeric[], $7::numeric[], $8::text[], $9::text[], $10::int4[])
+       as c (timestamp, id, cost, computed, source, gaps, band)
+     where e.org_id = $1 and e.timestamp = c.timestamp and e.id = c.id and e.timestamp between $4::timestamptz and $5::timestamptz`,
+    [
+      ...which,
+      plainArray(changes.map(({ costPico }) => decimal(costPico))),
+      plainArray(changes.map(({ price }) => decimal(price.computedPico))),
+      textArray(changes.map(({ costSource }) => costSource)),
+      textArray(
+        changes.map(({ price }) => (price.priceGaps.length === 0 ? null : price.priceGaps.join(','))),
+      ),
+      plainArray(changes.map(({ price }) => price.contextBand)),
+    ],
+  );
+  await orgDb.run(COPY(1, MANY), which);
 }
 
 /** Lets another event stand for this one. Done already: nothing changes. */

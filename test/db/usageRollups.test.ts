@@ -11,21 +11,27 @@ import { sumUsage } from '../../db/queries/usage.js';
 import { DomainError } from '../../domain/errors.js';
 import type { CallRecord } from '../../domain/events/event.js';
 import { MICROS_PER_DAY } from '../../domain/period.js';
+import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { testSeed } from '../fakes/seededRandom.js';
 import { aBatch, aCall, aUsage } from '../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { compareCells, compareRead, compareStored, foldAll } from './support/compareTotals.js';
-import { DIMENSIONS, FIRST, HOUR, step } from './support/drawSteps.js';
+import { DAYS, DIMENSIONS, FIRST, HOUR, step } from './support/drawSteps.js';
+import { otherPrices, repriceAll } from './support/repriceAll.js';
 
 const SEED = testSeed();
 const RUNS = Number(process.env.TEST_RUNS ?? 12);
 
 let test: TestDatabase;
 let prices: PriceBookHolder;
+/** The prices, others, and some without a model. */
+let books: PriceBook[];
 
 beforeAll(async () => {
   test = await createTestDatabase({ poolMax: 10 });
   prices = await PriceBookHolder.open(test.database, { nowMs: () => 0, onFailure: () => undefined });
+  const list = prices.current();
+  books = [list, otherPrices(list, 3n), otherPrices(list, 2n, ['gpt-4o', 'gpt-4o-mini'])];
 });
 afterAll(() => test.close());
 
@@ -61,7 +67,7 @@ async function foldBesideOthers(orgDb: OrgDb): Promise<void> {
 
 describe(`totals (TEST_SEED=${SEED})`, () => {
   it(
-    'equal the live events, for any window, dimension and filter, after any order of ingests, repeats, tellings, sweeps and folds',
+    'equal the live events, for any window, dimension and filter, after any order of ingests, repeats, tellings, sweeps, re-pricings and folds',
     async () => {
       const run = await fc.check(
         fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 14 }), async (steps) => {
@@ -77,7 +83,11 @@ describe(`totals (TEST_SEED=${SEED})`, () => {
               await Promise.all([...action.batches.map(send), ...(action.withFold ? [fold(), fold()] : [])]);
             else if (action.do === 'repeat') await Promise.all(sent.slice(-3).map(send));
             else if (action.do === 'fold') await fold();
-            else if (action.do === 'sweep') await sweepTraces(test.database, prices);
+            else if (action.do === 'reprice') {
+              const window = { fromMicros: FIRST, toMicros: FIRST + DAYS * MICROS_PER_DAY };
+              const beside = action.beside.length > 0 ? [send(action.beside), fold()] : [];
+              await Promise.all([repriceAll(orgDb, books[action.book] as PriceBook, window), ...beside]);
+            } else if (action.do === 'sweep') await sweepTraces(test.database, prices);
             else for (const asked of action.questions) await compareRead(test.superuser, orgDb, asked);
           }
           await Promise.all([

@@ -89,7 +89,7 @@ const call: fc.Arbitrary<CallRecord> = fc
     }),
   );
 
-const filter: fc.Arbitrary<UsageFilter> = oneOf<UsageFilter>(
+export const filter: fc.Arbitrary<UsageFilter> = oneOf<UsageFilter>(
   {},
   {},
   { provider: 'openai' },
@@ -111,7 +111,7 @@ export const DIMENSIONS = [
   'session',
   'day',
 ] as const;
-const question = fc.record({
+export const question = fc.record({
   dimension: oneOf<UsageDimension>(...DIMENSIONS),
   filter,
   fromMicros: fc.option(time, { nil: undefined }),
@@ -124,6 +124,8 @@ export type Step =
   | { do: 'repeat' }
   | { do: 'fold' }
   | { do: 'sweep' }
+  /** By one of the books of the test, alone or while others write. */
+  | { do: 'reprice'; book: number; beside: CallRecord[] }
   | { do: 'read'; questions: Question[] };
 
 export const step: fc.Arbitrary<Step> = fc.oneof(
@@ -138,6 +140,14 @@ export const step: fc.Arbitrary<Step> = fc.oneof(
   { weight: 1, arbitrary: fc.constant<Step>({ do: 'repeat' }) },
   { weight: 2, arbitrary: fc.constant<Step>({ do: 'fold' }) },
   { weight: 1, arbitrary: fc.constant<Step>({ do: 'sweep' }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('reprice' as const),
+      book: fc.integer({ min: 0, max: 2 }),
+      beside: fc.array(call, { maxLength: 3 }),
+    }),
+  },
   {
     weight: 3,
     arbitrary: fc.record({

@@ -1,0 +1,306 @@
+import type { Pico } from '../../domain/money.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { RunStatus } from '../../domain/runs.js';
+import type { OrgDb } from '../orgDb.js';
+
+/** A re-pricing as it is stored. */
+export interface RepriceRun {
+  id: string;
+  /** Half-open, by the calls' times. */
+  windowStartMicros: bigint;
+  windowEndMicros: bigint;
+  /** Null: all. */
+  provider: string | null;
+  model: string | null;
+  status: RunStatus;
+  stage: string;
+  /** The last event that was looked at; null before the first. */
+  cursor: { micros: bigint; id: string } | null;
+  priceVersion: string | null;
+  errorCode: string | null;
+  errorMessage: string | null;
+  createdAtMicros: bigint;
+  startedAtMicros: bigint | null;
+  finishedAtMicros: bigint | null;
+}
+
+interface RepriceRunRow {
+  id: string;
+  window_start: bigint;
+  window_end: bigint;
+  provider: string | null;
+  model: string | null;
+  status: RunStatus;
+  stage: string;
+  cursor_at: bigint | null;
+  cursor_id: string | null;
+  price_version: string | null;
+  error_code: string | null;
+  error_message: string | null;
+  created_at: bigint;
+  started_at: bigint | null;
+  finished_at: bigint | null;
+}
+
+const COLUMNS =
+  'id, window_start, window_end, provider, model, status, stage, cursor_at, cursor_id, price_version, error_code, error_message, created_at, started_at, finished_at';
+
+function fromRepriceRunRow(row: RepriceRunRow): RepriceRun {
+  return {
+    id: row.id,
+    windowStartMicros: row.window_start,
+    windowEndMicros: row.window_end,
+    provider: row.provider,
+    model: row.model,
+    status: row.status,
+    stage: row.stage,
+    cursor:
+      row.cursor_at === null || row.cursor_id === null ? null : { micros: row.cursor_at, id: row.cursor_id },
+    priceVersion: row.price_version,
+    errorCode: row.error_code,
+    errorMessage: row.error_message,
+    createdAtMicros: row.created_at,
+    startedAtMicros: row.started_at,
+    finishedAtMicros: row.finished_at,
+  };
+}
+
+export interface NewRepriceRun {
+  id: string;
+  windowStartMicros: bigint;
+  windowEndMicros: bigint;
+  provider: string | null;
+  model: string | null;
+  requestedBy: string | null;
+}
+
+/** Stores a queued run; undefined when one of the organization is open, which the unique index decides. */
+export async function insertRepriceRun(orgDb: OrgDb, run: NewRepriceRun): Promise<RepriceRun | undefined> {
+  const rows = await orgDb.rows<RepriceRunRow>(
+    `insert into reprice_runs (org_id, id, window_start, window_end, provider, model, requested_by, status)
+     values ($1, $2, $3, $4, $5, $6, $7, 'queued')
+     on conflict (org_id) where status in ('queued', 'running') do nothing returning ${COLUMNS}`,
+    [
+      orgDb.orgId,
+      run.id,
+      isoFromMicros(run.windowStartMicros),
+      isoFromMicros(run.windowEndMicros),
+      run.provider,
+      run.model,
+      run.requestedBy,
+    ],
+  );
+  return rows[0] && fromRepriceRunRow(rows[0]);
+}
+
+export async function findOpenRepriceRun(orgDb: OrgDb): Promise<RepriceRun | undefined> {
+  const rows = await orgDb.rows<RepriceRunRow>(
+    `select ${COLUMNS} from reprice_runs where org_id = $1 and status in ('queued', 'running')`,
+    [orgDb.orgId],
+  );
+  return rows[0] && fromRepriceRunRow(rows[0]);
+}
+
+export async function findRepriceRun(orgDb: OrgDb, id: string): Promise<RepriceRun | undefined> {
+  const rows = await orgDb.rows<RepriceRunRow>(
+    `select ${COLUMNS} from reprice_runs where org_id = $1 and id = $2`,
+    [orgDb.orgId, id],
+  );
+  return rows[0] && fromRepriceRunRow(rows[0]);
+}
+
+/** A run, locked until the transaction ends: its batches follow one another. */
+export async function lockRepriceRun(orgDb: OrgDb, id: string): Promise<RepriceRun | undefined> {
+  const rows = await orgDb.rows<RepriceRunRow>(
+    `select ${COLUMNS} from reprice_runs where org_id = $1 and id = $2 for no key update`,
+    [orgDb.orgId, id],
+  );
+  return rows[0] && fromRepriceRunRow(rows[0]);
+}
+
+/** Runs, newest first. */
+export async function listRepriceRuns(
+  orgDb: OrgDb,
+  page: { status: RunStatus | undefined; limit: number; offset: number },
+): Promise<RepriceRun[]> {
+  const rows = await orgDb.rows<RepriceRunRow>(
+    `select ${COLUMNS} from reprice_runs
+     where org_id = $1 and ($2::text is null or status = $2)
+     order by created_at desc, id desc limit $3 offset $4`,
+    [orgDb.orgId, page.status ?? null, page.limit, page.offset],
+  );
+  return rows.map(fromRepriceRunRow);
+}
+
+/** What a run has found of one provider's model, in calls that totals count. */
+export interface RepriceTotals {
+  provider: string;
+  model: string;
+  events: number;
+  changed: number;
+  oldCostPico: Pico;
+  newCostPico: Pico;
+  oldComputedPico: Pico;
+  newComputedPico: Pico;
+  oldUnpriced: number;
+  newUnpriced: number;
+}
+
+/** Models of one run's answer at most. */
+export const REPRICE_MODELS_MAX = 1_000;
+
+interface TotalsRow {
+  provider: string;
+  model: string;
+  events: number;
+  changed: number;
+  old_cost_usd: Pico;
+  new_cost_usd: Pico;
+  old_computed_cost_usd: Pico;
+  new_computed_cost_usd: Pico;
+  old_unpriced: number;
+  new_unpriced: number;
+}
+
+/** What a run has found so far: its whole, and by provider and model, the largest changes first. */
+export async function sumRepriceRun(
+  orgDb: OrgDb,
+  id: string,
+): Promise<{ whole: RepriceTotals; models: RepriceTotals[] }> {
+  const rows = await orgDb.rows<TotalsRow & { is_whole: boolean }>(
+    `select grouping(provider) = 1 as is_whole, coalesce(provider, '') as provider, coalesce(model, '') as model,
+       coalesce(sum(events), 0)::bigint as events, coalesce(sum(changed), 0)::bigint as changed,
+       coalesce(sum(old_cost_usd), 0) as old_cost_usd, coalesce(sum(new_cost_usd), 0) as new_cost_usd,
+       coalesce(sum(old_computed_cost_usd), 0) as old_computed_cost_usd, coalesce(sum(new_computed_cost_usd), 0) as new_computed_cost_usd,
+       coalesce(sum(old_unpriced), 0)::bigint as old_unpriced, coalesce(sum(new_unpriced), 0)::bigint as new_unpriced
+     from reprice_totals where org_id = $1 and run_id = $2 group by grouping sets ((provider, model), ())
+     order by is_whole desc, abs(coalesce(sum(new_cost_usd), 0) - coalesce(sum(old_cost_usd), 0)) desc, provider, model
+     limit ${REPRICE_MODELS_MAX + 1}`,
+    [orgDb.orgId, id],
+  );
+  const totals = rows.map((row) => ({
+    provider: row.provider,
+    model: row.model,
+    events: row.events,
+    changed: row.changed,
+    oldCostPico: row.old_cost_usd,
+    newCostPico: row.new_cost_usd,
+    oldComputedPico: row.old_computed_cost_usd,
+    newComputedPico: row.new_computed_cost_usd,
+    oldUnpriced: row.old_unpriced,
+    newUnpriced: row.new_unpriced,
+  }));
+  const [whole, ...models] = totals;
+  if (!whole) throw new Error('the grand total is always one row');
+  return { whole, models };
+}
+
+/** Marks a run as taken up and by which prices it works, the first time it is. Undefined when it is over. */
+export async function startRepriceRun(
+  orgDb: OrgDb,
+  id: string,
+  priceVersion: string,
+): Promise<RepriceRun | undefined> {
+  const rows = await orgDb.rows<RepriceRunRow>(
+    `update reprice_runs set status = 'running', stage = 'pricing', started_at = coalesce(started_at, now()), heartbeat_at = now(),
+       price_version = coalesce(price_version, $3)
+     where org_id = $1 and id = $2 and status in ('queued', 'running') returning ${COLUMNS}`,
+    [orgDb.orgId, id, priceVersion],
+  );
+  return rows[0] && fromRepriceRunRow(rows[0]);
+}
+
+/** Notes how far a run has come, in the transaction of what it did. */
+export async function moveRepriceCursor(
+  orgDb: OrgDb,
+  id: string,
+  cursor: { micros: bigint; id: string },
+): Promise<void> {
+  await orgDb.run(
+    'update reprice_runs set cursor_at = $3, cursor_id = $4, heartbeat_at = now() where org_id = $1 and id = $2',
+    [orgDb.orgId, id, isoFromMicros(cursor.micros), cursor.id],
+  );
+}
+
+/**
+ * Asks a run to stop: a queued one ends at once, a running one when its workflow hears of it. Undefined when it has
+ * ended already.
+ */
+export async function requestRepriceCancel(orgDb: OrgDb, id: string): Promise<RepriceRun | undefined> {
+  const rows = await orgDb.rows<RepriceRunRow>(
+    `update reprice_runs set cancel_requested_at = coalesce(cancel_requested_at, now()),
+       status = case when status = 'queued' then 'cancelled' else status end,
+       stage = case when status = 'queued' then 'cancelled' else 'cancelling' end,
+       finished_at = case when status = 'queued' then now() end
+     where org_id = $1 and id = $2 and status in ('queued', 'running') returning ${COLUMNS}`,
+    [orgDb.orgId, id],
+  );
+  return rows[0] && fromRepriceRunRow(rows[0]);
+}
+
+export interface RepriceRunEnd {
+  status: 'succeeded' | 'partial' | 'failed' | 'cancelled';
+  error?: { code: string; message: string };
+}
+
+/** Ends a run, once. What it has priced stays priced. False when it had ended before. */
+export async function endRepriceRun(orgDb: OrgDb, id: string, end: RepriceRunEnd): Promise<boolean> {
+  const changed = await orgDb.run(
+    `update reprice_runs set status = $3, stage = $3, error_code = $4, error_message = $5, finished_at = now()
+     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
+    [orgDb.orgId, id, end.status, end.error?.code ?? null, end.error?.message.slice(0, 2_000) ?? null],
+  );
+  return changed === 1;
+}
+
+/** Says on a queued run that the workflow engine is being waited for. */
+export async function noteRepriceWaiting(orgDb: OrgDb, id: string): Promise<void> {
+  await orgDb.run(
+    `update reprice_runs set stage = 'waiting_for_engine' where org_id = $1 and id = $2 and status = 'queued'`,
+    [orgDb.orgId, id],
+  );
+}
+
+/** Puts a run that the engine has lost back into the queue. False when it has ended. */
+export async function requeueRepriceRun(orgDb: OrgDb, id: string): Promise<boolean> {
+  const changed = await orgDb.run(
+    `update reprice_runs set status = 'queued', stage = 'queued', heartbeat_at = now() where org_id = $1 and id = $2 and status in ('queued', 'running')`,
+    [orgDb.orgId, id],
+  );
+  return changed === 1;
+}
+
+/** A former price of an event. */
+export interface FormerPrice {
+  costPico: Pico;
+  computedCostPico: Pico | null;
+  costSource: 'reported' | 'computed' | 'unpriced';
+  priceGaps: string[];
+  /** When another price took its place, and by which run. */
+  untilMicros: bigint;
+  runId: string;
+}
+
+/** What an event cost before, the oldest price first. */
+export async function listFormerPrices(orgDb: OrgDb, eventId: string): Promise<FormerPrice[]> {
+  const rows = await orgDb.rows<{
+    old_cost_usd: Pico;
+    old_computed_cost_usd: Pico | null;
+    old_cost_source: FormerPrice['costSource'];
+    old_price_gaps: string[] | null;
+    changed_at: bigint;
+    run_id: string;
+  }>(
+    `select old_cost_usd, old_computed_cost_usd, old_cost_source, old_price_gaps, changed_at, run_id
+     from event_price_changes where org_id = $1 and event_id = $2 order by changed_at, run_id`,
+    [orgDb.orgId, eventId],
+  );
+  return rows.map((row) => ({
+    costPico: row.old_cost_usd,
+    computedCostPico: row.old_computed_cost_usd,
+    costSource: row.old_cost_source,
+    priceGaps: row.old_price_gaps ?? [],
+    untilMicros: row.changed_at,
+    runId: row.run_id,
+  }));
+}
