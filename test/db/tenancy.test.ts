@@ -21,8 +21,8 @@ import { anEvent, aSpan, ingest } from '../api/support/requests.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { readTenantRows } from './support/tenantRows.js';
 
-/** Files whose functions test/db/queries/billingTenancy.test.ts holds to the same rule. */
-const BILLING_FILES = new Set([
+/** Files whose functions the tenancy tests in test/db/queries hold to the same rule. */
+const FILES_ELSEWHERE = new Set([
   'billedDays.ts',
   'billingRows.ts',
   'billingSources.ts',
@@ -31,6 +31,8 @@ const BILLING_FILES = new Set([
   'gapRuns.ts',
   'observedSince.ts',
   'outbox.ts',
+  'ownPrices.ts',
+  'providerKeys.ts',
 ]);
 /** Take a handle and read nothing of any organization. */
 const NEUTRAL = ['readFoldedXid', 'readSnapshotTime'];
@@ -175,12 +177,12 @@ function textOf(value: unknown): string {
 }
 
 describe('a query function of one organization', () => {
-  it('has a case, here or with the billing tables', () => {
+  it('has a case, here or in test/db/queries', () => {
     const found = tenantFunctions();
-    const own = found.filter(({ file }) => !BILLING_FILES.has(file)).map(({ name }) => name);
+    const own = found.filter(({ file }) => !FILES_ELSEWHERE.has(file)).map(({ name }) => name);
     expect([...own].sort()).toEqual([...Object.keys(CASES), ...NEUTRAL].sort());
-    expect(new Set(found.map(({ file }) => file).filter((file) => BILLING_FILES.has(file)))).toEqual(
-      BILLING_FILES,
+    expect(new Set(found.map(({ file }) => file).filter((file) => FILES_ELSEWHERE.has(file)))).toEqual(
+      FILES_ELSEWHERE,
     );
   });
 
