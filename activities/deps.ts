@@ -1,7 +1,10 @@
 import type { Logger } from 'pino';
+import type { BillingConnectors } from '../adapters/billing/connectors.js';
 import type { BillingFileReader } from '../adapters/billing/file.js';
 import type { Database } from '../db/client.js';
 import type { Prices } from '../db/priceBookHolder.js';
+import type { SecretKeys } from '../platform/secretKeys.js';
+import type { SyncPace } from './syncPace.js';
 
 /** What the effects need of the process; made in bin/. */
 export interface ActivityDeps {
@@ -9,6 +12,12 @@ export interface ActivityDeps {
   prices: Prices;
   /** Reads bills: adapters/billing/file.ts. */
   readBillingFile: BillingFileReader;
+  /** How the providers' bills are fetched. */
+  connectors: BillingConnectors;
+  /** Open stored credentials. */
+  secretKeys: SecretKeys;
+  /** How long a sync waits for a provider; the product's own where absent. */
+  syncPace?: SyncPace;
   /** The time now, microseconds since 1970. */
   nowMicros(): bigint;
   logger: Logger;

@@ -5,6 +5,11 @@ import { DomainError, type ErrorCode } from '../domain/errors.js';
 const LASTING: ReadonlySet<ErrorCode> = new Set([
   'invalid_billing_file',
   'account_required',
+  'account_mismatch',
+  'credentials_missing',
+  'credentials_refused',
+  'provider_answer_unreadable',
+  'secret_key_missing',
   'not_found',
   'invalid_parameter',
 ]);

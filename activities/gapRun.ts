@@ -27,7 +27,9 @@ import {
   takeGapRunTurn,
 } from '../db/queries/gapRuns.js';
 import { listObservedSince } from '../db/queries/observedSince.js';
+import { listSuspectKeys } from '../db/queries/providerKeys.js';
 import { foldUsage } from '../db/queries/rollups.js';
+import type { SuspectKey } from '../domain/billing/providerKeys.js';
 import { DomainError } from '../domain/errors.js';
 import { decimalFromPico } from '../domain/money.js';
 import { dayOf, isoFromMicros, MICROS_PER_DAY, microsOfDay, parseInstant } from '../domain/period.js';
@@ -204,12 +206,15 @@ async function publish(orgDb: OrgDb, runId: string): Promise<void> {
     const failed = units.filter((unit) => unit.status !== 'done');
     const mismatches = mergeMismatches(units);
     const differences = await listSourceDifferences(inside, { ...window, limit: LISTED_MAX });
+    const suspects = await listSuspectKeys(inside, { ...window, limit: LISTED_MAX });
     const result: GapRunResult = {
       ...(await countRunBuckets(inside, runId)),
       ...(units.length === 0 ? { reason: 'no_billing_data' as const } : {}),
       rate_mismatches: mismatches.slice(0, LISTED_MAX),
       rate_mismatch_count: mismatches.length,
       source_differences: differences.map(presentDifference),
+      suspect_keys: suspects.keys.map(presentSuspect),
+      suspect_key_count: suspects.count,
       failed_units: failed.slice(0, LISTED_MAX).map((unit) => ({
         provider: unit.provider,
         day: unit.day,
@@ -232,6 +237,18 @@ async function publish(orgDb: OrgDb, runId: string): Promise<void> {
   });
 }
 
+function presentSuspect(key: SuspectKey): NonNullable<GapRunResult['suspect_keys']>[number] {
+  return {
+    provider: key.provider,
+    provider_account_id: key.providerAccountId,
+    provider_key_id: key.providerKeyId,
+    reason: key.reason,
+    first_day: key.firstDay,
+    last_day: key.lastDay,
+    billed_usd: key.billedPico === null ? null : decimalFromPico(key.billedPico),
+  };
+}
+
 function presentDifference(difference: SourceDifference): GapRunResult['source_differences'][number] {
   return {
     provider: difference.provider,
@@ -239,8 +256,10 @@ function presentDifference(difference: SourceDifference): GapRunResult['source_d
     day: difference.day,
     charge_category: difference.chargeCategory,
     counted_import_id: difference.countedSourceId,
+    counted_kind: difference.countedKind,
     counted_usd: decimalFromPico(difference.countedPico),
     other_import_id: difference.otherSourceId,
+    other_kind: difference.otherKind,
     other_usd: decimalFromPico(difference.otherPico),
   };
 }

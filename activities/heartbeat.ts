@@ -5,12 +5,15 @@ const HEARTBEAT_MS = 3_000;
 
 /**
  * Runs an activity that may take longer than its heartbeat timeout, so that a dead process is noticed soon and a live
- * one is never taken for dead. It is also how word of a cancellation arrives.
+ * one is never taken for dead; `details` say where it stands. It is also how word of a cancellation arrives.
  */
-export async function withHeartbeat<T>(work: () => Promise<T>): Promise<T> {
+export async function withHeartbeat<T>(
+  work: () => Promise<T>,
+  details: () => unknown = () => undefined,
+): Promise<T> {
   const context = Context.current();
-  context.heartbeat();
-  const timer = setInterval(() => context.heartbeat(), HEARTBEAT_MS);
+  context.heartbeat(details());
+  const timer = setInterval(() => context.heartbeat(details()), HEARTBEAT_MS);
   try {
     return await work();
   } finally {

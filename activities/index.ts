@@ -1,4 +1,5 @@
 import { createBillingImportActivities } from './billingImport.js';
+import { createBillingSyncActivities } from './billingSync.js';
 import type { ActivityDeps } from './deps.js';
 import { createGapRunActivities } from './gapRun.js';
 
@@ -6,7 +7,11 @@ export type { ActivityDeps } from './deps.js';
 
 /** Every effect that a workflow can ask for, bound to what it needs. */
 export function createActivities(deps: ActivityDeps) {
-  return { ...createGapRunActivities(deps), ...createBillingImportActivities(deps) };
+  return {
+    ...createGapRunActivities(deps),
+    ...createBillingImportActivities(deps),
+    ...createBillingSyncActivities(deps),
+  };
 }
 
 export type Activities = ReturnType<typeof createActivities>;

@@ -4,6 +4,9 @@ import {
   defaultGrpcRetryOptions,
   isGrpcServiceError,
   makeGrpcRetryInterceptor,
+  ScheduleAlreadyRunning,
+  ScheduleNotFoundError,
+  type ScheduleOptions,
   ServiceError,
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
@@ -11,10 +14,15 @@ import {
 import { DomainError } from '../domain/errors.js';
 import {
   type BillingImportInput,
+  type BillingSyncInput,
   billingImportWorkflowId,
+  billingSyncWorkflowId,
   type GapRunInput,
   gapRunWorkflowId,
   ONE_SHOT_TIMEOUT,
+  type ScheduledSyncInput,
+  SYNC_SCHEDULE_PREFIX,
+  syncScheduleId,
   TASK_QUEUE_CORE,
   WORKFLOW_NAMES,
 } from '../workflows/contract.js';
@@ -42,6 +50,18 @@ const TRANSIENT_GRPC: ReadonlySet<number> = new Set([1, 4, 8, 10, 13, 14]);
 
 export type WorkflowState = 'running' | 'closed' | 'unknown';
 
+/** When the bill of a connection is asked for. */
+export interface SyncSchedule extends ScheduledSyncInput {
+  everySeconds: number;
+  paused: boolean;
+}
+
+/** Syncs of many connections are not to begin in the same second. */
+const SCHEDULE_JITTER = '10 minutes';
+/** A sync that was missed for longer is left to the next one, which asks for the same days. */
+const SCHEDULE_CATCHUP = '1 hour';
+const SCHEDULED_SYNC_TIMEOUT = '1 hour';
+
 /** What the rest of the product asks of the workflow engine. */
 export interface Orchestrator {
   /** Starts a run's workflow; a second start is the same start. Error workflow_engine_unavailable. */
@@ -49,6 +69,13 @@ export interface Orchestrator {
   /** Asks a run's workflow to stop; one that is over or unknown needs nothing. Error workflow_engine_unavailable. */
   cancelGapRun(input: GapRunInput): Promise<void>;
   startBillingImport(input: BillingImportInput): Promise<void>;
+  startBillingSync(input: BillingSyncInput): Promise<void>;
+  /** Makes the schedule of a connection, or changes it to this. Error workflow_engine_unavailable. */
+  putSyncSchedule(schedule: SyncSchedule): Promise<void>;
+  /** Removes the schedule with this id; one that is unknown needs nothing. Error workflow_engine_unavailable. */
+  deleteSchedule(scheduleId: string): Promise<void>;
+  /** Every schedule of connections that there is, by id. Error workflow_engine_unavailable. */
+  listSyncSchedules(): Promise<Map<string, { paused: boolean }>>;
   /** Whether a workflow is at work. Error workflow_engine_unavailable. */
   describe(workflowId: string): Promise<WorkflowState>;
   status(): Promise<'up' | 'degraded'>;
@@ -83,6 +110,72 @@ export class TemporalOrchestrator implements Orchestrator {
 
   async startBillingImport(input: BillingImportInput): Promise<void> {
     await this.#start(WORKFLOW_NAMES.billingImport, billingImportWorkflowId(input), input);
+  }
+
+  async startBillingSync(input: BillingSyncInput): Promise<void> {
+    await this.#start(WORKFLOW_NAMES.billingSync, billingSyncWorkflowId(input), input);
+  }
+
+  async putSyncSchedule(schedule: SyncSchedule): Promise<void> {
+    const options = this.#scheduleOptions(schedule);
+    await this.#call(async () => {
+      try {
+        await this.#client.schedule.create(options);
+      } catch (error) {
+        if (!(error instanceof ScheduleAlreadyRunning)) throw error;
+        const { spec, policies, action, state } = options;
+        await this.#client.schedule
+          .getHandle(options.scheduleId)
+          .update((current) => ({
+            ...current,
+            spec,
+            policies: { ...policies },
+            action,
+            state: { ...current.state, ...state },
+          }));
+      }
+    });
+  }
+
+  async deleteSchedule(scheduleId: string): Promise<void> {
+    await this.#call(async () => {
+      try {
+        await this.#client.schedule.getHandle(scheduleId).delete();
+      } catch (error) {
+        if (!(error instanceof ScheduleNotFoundError)) throw error;
+      }
+    });
+  }
+
+  async listSyncSchedules(): Promise<Map<string, { paused: boolean }>> {
+    return this.#call(async () => {
+      const found = new Map<string, { paused: boolean }>();
+      for await (const { scheduleId, memo, state } of this.#client.schedule.list()) {
+        // Whoever shares the server, with a task queue of his own, keeps his schedules.
+        if (!scheduleId.startsWith(SYNC_SCHEDULE_PREFIX) || memo?.taskQueue !== this.#taskQueue) continue;
+        found.set(scheduleId, { paused: state.paused });
+      }
+      return found;
+    });
+  }
+
+  #scheduleOptions({ orgId, connectionId, everySeconds, paused }: SyncSchedule) {
+    const scheduleId = syncScheduleId({ orgId, connectionId });
+    return {
+      scheduleId,
+      spec: { intervals: [{ every: everySeconds * 1_000 }], jitter: SCHEDULE_JITTER },
+      policies: { overlap: 'SKIP', catchupWindow: SCHEDULE_CATCHUP, pauseOnFailure: false },
+      action: {
+        type: 'startWorkflow',
+        workflowType: WORKFLOW_NAMES.scheduledSync,
+        workflowId: scheduleId,
+        taskQueue: this.#taskQueue,
+        args: [{ orgId, connectionId }],
+        workflowExecutionTimeout: SCHEDULED_SYNC_TIMEOUT,
+      },
+      state: { paused },
+      memo: { taskQueue: this.#taskQueue },
+    } satisfies ScheduleOptions;
   }
 
   async cancelGapRun(input: GapRunInput): Promise<void> {

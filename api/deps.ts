@@ -1,18 +1,27 @@
 import type { Logger } from 'pino';
+import type { BillingConnectors } from '../adapters/billing/connectors.js';
 import type * as otlp from '../adapters/otlp/protobuf.js';
 import type { Database } from '../db/client.js';
 import type { IngestWriter } from '../db/ingestWriter.js';
 import type { Prices } from '../db/priceBookHolder.js';
 import type { Metrics } from '../platform/metrics.js';
+import type { SecretKeys } from '../platform/secretKeys.js';
 
 /** What the handlers are given; made in bin/, where everything is wired. */
 export interface ApiDeps {
   database: Database;
   /** The prices in force, refreshed behind the scenes. */
-  prices: Prices;
+  prices: Prices & {
+    /** Takes up a change of an organization's own prices that has just been stored. */
+    reload(orgId: string): Promise<void>;
+  };
   ingest: IngestWriter;
   /** The OTLP protobuf codec. */
   otlp: Pick<typeof otlp, 'decodeTraceRequest' | 'encodeTraceResponse'>;
+  /** How the providers' bills are fetched. */
+  connectors: BillingConnectors;
+  /** Seal and open stored credentials. */
+  secretKeys: SecretKeys;
   /** The time now, microseconds since 1970. */
   nowMicros(): bigint;
   logger: Logger;

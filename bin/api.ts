@@ -8,8 +8,10 @@ import { runMain, tellSupervisor } from '../platform/processMain.js';
 import { closeHttpServer, Shutdown } from '../platform/shutdown.js';
 import { StartError } from '../platform/startError.js';
 import { createApiServer } from './apiServer.js';
+import { connectorsOf } from './startup/connectors.js';
 import { engineStatus } from './startup/engineStatus.js';
 import { requireCurrentSchema } from './startup/schema.js';
+import { requireSecretKeys, warnOfMissingKeys } from './startup/secretKeys.js';
 import { requireDatabase } from './startup/settings.js';
 
 /** Ingest has 4 of them; the rest serve reads. */
@@ -26,6 +28,7 @@ await runMain(async () => {
   const shutdown = new Shutdown(logger);
   shutdown.listen();
   const { url, directUrl } = requireDatabase(config);
+  const secretKeys = requireSecretKeys(config);
   await requireCurrentSchema(directUrl);
   const database = openDatabase({
     url,
@@ -34,8 +37,11 @@ await runMain(async () => {
     statementTimeoutMs: STATEMENT_TIMEOUT_MS,
   });
   shutdown.add('database', () => database.close());
+  await warnOfMissingKeys(database, secretKeys, logger);
   const api = await createApiServer({
     database,
+    connectors: connectorsOf(config),
+    secretKeys,
     logger,
     checkResponses: false,
     baseUrl: `http://${config.host}:${config.port}`,

@@ -11,7 +11,8 @@ import { createMetrics } from '../platform/metrics.js';
 import { HTTP_LIMITS, TRUEUP_VERSION } from '../platform/serverLimits.js';
 import { closeHttpServer } from '../platform/shutdown.js';
 
-export interface ApiServerOptions extends Pick<ApiDeps, 'kickDispatcher' | 'engineStatus'> {
+export interface ApiServerOptions
+  extends Pick<ApiDeps, 'kickDispatcher' | 'engineStatus' | 'connectors' | 'secretKeys'> {
   database: Database;
   logger: Logger;
   checkResponses: boolean;

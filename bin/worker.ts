@@ -5,8 +5,10 @@ import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
 import { runMain, tellSupervisor } from '../platform/processMain.js';
 import { Shutdown } from '../platform/shutdown.js';
+import { connectorsOf } from './startup/connectors.js';
 import { startEngineWork } from './startup/engineWork.js';
 import { requireCurrentSchema } from './startup/schema.js';
+import { requireSecretKeys } from './startup/secretKeys.js';
 import { requireDatabase, requireEngine } from './startup/settings.js';
 import { waitForEngine } from './startup/workerEngine.js';
 
@@ -22,6 +24,7 @@ await runMain(async () => {
   shutdown.listen();
   const { url, directUrl } = requireDatabase(config);
   const address = requireEngine(config);
+  const secretKeys = requireSecretKeys(config);
   await requireCurrentSchema(directUrl);
   const database = openDatabase({
     url,
@@ -41,7 +44,16 @@ await runMain(async () => {
   shutdown.add('engine wait', () => stopping.abort());
   tellSupervisor({ type: 'waiting', detail: 'waits for the workflow engine' });
   if (!(await waitForEngine(address, stopping.signal))) return;
-  await startEngineWork({ address, namespace: config.temporalNamespace, database, prices, logger, shutdown });
+  await startEngineWork({
+    address,
+    namespace: config.temporalNamespace,
+    database,
+    prices,
+    connectors: connectorsOf(config),
+    secretKeys,
+    logger,
+    shutdown,
+  });
   logger.info({ address, namespace: config.temporalNamespace }, 'taking workflows');
   tellSupervisor({ type: 'ready' });
 });

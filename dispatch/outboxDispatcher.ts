@@ -11,12 +11,16 @@ import {
   type OutboxMessage,
   retryOutboxMessage,
 } from '../db/queries/outbox.js';
+import { endSyncRun, noteSyncWaitingForEngine } from '../db/queries/syncRuns.js';
 import { DomainError } from '../domain/errors.js';
+import type { SyncSchedules } from './syncSchedules.js';
 
 export interface OutboxDispatcherOptions {
   database: Database;
   orchestrator: Orchestrator;
   logger: Logger;
+  /** Makes the schedules of connections what their rows say. */
+  schedules: SyncSchedules;
   /** Told how many messages a look took up; for metrics. */
   onTick?(taken: number): void;
   /** Refusals after which a message is given up. */
@@ -113,6 +117,8 @@ export class OutboxDispatcher {
         await retryOutboxMessage(database, message, reason, Math.min(RETRY_SECONDS_MAX, message.attempts));
         if (message.kind === 'gap_run.start')
           await noteGapRunWaiting(this.#orgDb(message), message.subjectId);
+        if (message.kind === 'billing_sync.start')
+          await noteSyncWaitingForEngine(this.#orgDb(message), message.subjectId);
         return;
       }
       logger.error({ err: error, kind: message.kind, attempts: message.attempts }, 'outbox message given up');
@@ -129,6 +135,8 @@ export class OutboxDispatcher {
     const { orchestrator } = this.#options;
     if (kind === 'gap_run.start') return orchestrator.startGapRun({ orgId, runId: subjectId });
     if (kind === 'gap_run.cancel') return orchestrator.cancelGapRun({ orgId, runId: subjectId });
+    if (kind === 'billing_sync.start') return orchestrator.startBillingSync({ orgId, runId: subjectId });
+    if (kind === 'connection.schedule') return this.#options.schedules.tend(orgId, subjectId);
     return orchestrator.startBillingImport({ orgId, importId: subjectId });
   }
 
@@ -140,6 +148,8 @@ export class OutboxDispatcher {
     };
     if (message.kind === 'gap_run.start')
       await endGapRun(this.#orgDb(message), message.subjectId, { status: 'failed', error });
+    if (message.kind === 'billing_sync.start')
+      await endSyncRun(this.#orgDb(message), message.subjectId, { status: 'failed', error });
     if (message.kind === 'billing_import.start')
       await failBillingSource(this.#orgDb(message), message.subjectId, error);
   }

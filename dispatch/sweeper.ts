@@ -8,11 +8,13 @@ import {
   deleteOrphanedPages,
   insertOutboxMessage,
   listStalledRuns,
+  type OutboxKind,
   pruneOutbox,
   type StalledRun,
 } from '../db/queries/outbox.js';
+import { endSyncRun, requeueSyncRun } from '../db/queries/syncRuns.js';
 import { DomainError } from '../domain/errors.js';
-import { billingImportWorkflowId, gapRunWorkflowId } from '../workflows/contract.js';
+import { billingImportWorkflowId, billingSyncWorkflowId, gapRunWorkflowId } from '../workflows/contract.js';
 
 export interface SweeperOptions {
   database: Database;
@@ -29,6 +31,37 @@ const LIMITS = { queuedSeconds: 120, silentSeconds: 180 };
 const DELIVERED_DAYS = 7;
 /** No upload takes this long: chunks of one that is older belong to nobody. */
 const UPLOAD_HOURS_MAX = 2;
+
+/** What differs between the kinds of runs. */
+interface RunKind {
+  /** What starts it. */
+  message: OutboxKind;
+  workflowId(run: StalledRun): string;
+  /** False when it has ended. */
+  requeue(orgDb: OrgDb, id: string): Promise<boolean>;
+  fail(orgDb: OrgDb, id: string, error: { code: string; message: string }): Promise<unknown>;
+}
+
+const KINDS: Record<StalledRun['kind'], RunKind> = {
+  gap_run: {
+    message: 'gap_run.start',
+    workflowId: ({ orgId, id }) => gapRunWorkflowId({ orgId, runId: id }),
+    requeue: requeueGapRun,
+    fail: (orgDb, id, error) => endGapRun(orgDb, id, { status: 'failed', error }),
+  },
+  billing_import: {
+    message: 'billing_import.start',
+    workflowId: ({ orgId, id }) => billingImportWorkflowId({ orgId, importId: id }),
+    requeue: requeueBillingSource,
+    fail: failBillingSource,
+  },
+  billing_sync: {
+    message: 'billing_sync.start',
+    workflowId: ({ orgId, id }) => billingSyncWorkflowId({ orgId, runId: id }),
+    requeue: requeueSyncRun,
+    fail: (orgDb, id, error) => endSyncRun(orgDb, id, { status: 'failed', error }),
+  },
+};
 
 /**
  * Every accepted run reaches an end: what was queued and never started is started, what is running without a sign of
@@ -74,35 +107,22 @@ export class Sweeper {
     // While the engine is away nothing is known of a run, and nothing is decided about it.
     if (state === undefined || state === 'running') return;
     const orgDb = new OrgDb(this.#options.database, run.orgId);
+    const kind = KINDS[run.kind];
     if (state === 'unknown') {
       logger.warn({ run }, 'a run that the engine does not know is started again');
       await orgDb.transaction(async (inside) => {
-        const requeued =
-          run.kind === 'gap_run'
-            ? await requeueGapRun(inside, run.id)
-            : await requeueBillingSource(inside, run.id);
-        if (requeued)
-          await insertOutboxMessage(
-            inside,
-            run.kind === 'gap_run' ? 'gap_run.start' : 'billing_import.start',
-            run.id,
-          );
+        if (await kind.requeue(inside, run.id)) await insertOutboxMessage(inside, kind.message, run.id);
       });
       return;
     }
     logger.error({ run }, 'a run whose workflow is over had not ended');
     const error = { code: 'run_lost', message: 'the workflow ended without a result; start the work again' };
-    if (run.kind === 'gap_run') await endGapRun(orgDb, run.id, { status: 'failed', error });
-    else await failBillingSource(orgDb, run.id, error);
+    await kind.fail(orgDb, run.id, error);
   }
 
   async #ask(run: StalledRun): Promise<WorkflowState | undefined> {
-    const workflowId =
-      run.kind === 'gap_run'
-        ? gapRunWorkflowId({ orgId: run.orgId, runId: run.id })
-        : billingImportWorkflowId({ orgId: run.orgId, importId: run.id });
     try {
-      return await this.#options.orchestrator.describe(workflowId);
+      return await this.#options.orchestrator.describe(KINDS[run.kind].workflowId(run));
     } catch (error) {
       if (error instanceof DomainError && error.code === 'workflow_engine_unavailable') return undefined;
       throw error;

@@ -4,6 +4,7 @@ import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
 import { PROJECT_ROOT } from './projectRoot.js';
+import { parseSecretKeys } from './secretKeys.js';
 import { StartError } from './startError.js';
 
 /** One setting: how its text is read, what is said when it is wrong, and what the table in docs says of it. */
@@ -104,6 +105,17 @@ export const SETTINGS = {
     remedy: 'give a key as `npm run key:create` prints it (tu_live_…), or leave it out',
     secret: true,
   }),
+  TRUEUP_SECRET_KEY: setting({
+    schema: z
+      .string()
+      .refine((text) => parseSecretKeys(text) !== undefined)
+      .optional(),
+    shownDefault: '(embedded Postgres: made at the first start)',
+    meaning:
+      'Key that seals the providers’ credentials; required with DATABASE_URL. Several, with commas between: the first seals, the others open what they sealed before.',
+    remedy: 'give 32 bytes in base64, as `openssl rand -base64 32` prints them',
+    secret: true,
+  }),
   DEMO: setting({
     schema: z
       .string()
@@ -189,6 +201,10 @@ export interface Config {
   readonly temporalCliPath: string | undefined;
   readonly initOrgName: string;
   readonly initAdminKey: string | undefined;
+  /** The secret key or keys as given; undefined when none is, or when a file holds them. */
+  readonly secretKey: string | undefined;
+  /** The file of the secret keys: read again when it changes. */
+  readonly secretKeyFile: string | undefined;
   /** Load the demo where there is none. */
   readonly demo: boolean;
   readonly ingestMaxBodyBytes: number;
@@ -236,6 +252,10 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     temporalCliPath: values.TEMPORAL_CLI_PATH,
     initOrgName: values.INIT_ORG_NAME,
     initAdminKey: values.INIT_ADMIN_KEY,
+    secretKey: environment.TRUEUP_SECRET_KEY ? values.TRUEUP_SECRET_KEY : undefined,
+    secretKeyFile: environment.TRUEUP_SECRET_KEY
+      ? undefined
+      : pathOrNothing(workingFolder, environment.TRUEUP_SECRET_KEY_FILE),
     demo: values.DEMO,
     ingestMaxBodyBytes: values.INGEST_MAX_BODY_BYTES,
     metricsToken: values.METRICS_TOKEN,
@@ -288,6 +308,10 @@ function readSecretFile(name: SettingName, environment: Environment): string | u
       `${name}_FILE names ${path}, which cannot be read: give the path of a readable file.`,
     );
   }
+}
+
+function pathOrNothing(workingFolder: string, path: string | undefined): string | undefined {
+  return path ? resolve(workingFolder, path) : undefined;
 }
 
 function shownValue(name: SettingName, value: string | undefined): string {

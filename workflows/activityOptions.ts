@@ -1,6 +1,15 @@
 import type { ActivityOptions } from '@temporalio/workflow';
 
-const NEVER_RETRIED = ['invalid_billing_file', 'account_required', 'not_found'];
+const NEVER_RETRIED = [
+  'invalid_billing_file',
+  'account_required',
+  'not_found',
+  'account_mismatch',
+  'credentials_missing',
+  'credentials_refused',
+  'provider_answer_unreadable',
+  'secret_key_missing',
+];
 const RETRY = {
   initialInterval: '500 milliseconds',
   backoffCoefficient: 2,
@@ -21,6 +30,16 @@ export const PROFILES = {
     startToCloseTimeout: '5 minutes',
     scheduleToCloseTimeout: '1 hour',
     heartbeatTimeout: '10 seconds',
+    retry: RETRY,
+  },
+  /**
+   * One chunk of a provider's report, page by page; it heartbeats. The activity itself says when to repeat it and gives
+   * a provider up (activities/syncPace.ts); the time limit is the fence behind that.
+   */
+  provider: {
+    startToCloseTimeout: '2 hours',
+    scheduleToCloseTimeout: '8 hours',
+    heartbeatTimeout: '20 seconds',
     retry: RETRY,
   },
   /** A file of up to 1.5 GiB, read in one transaction; it heartbeats. */

@@ -18,7 +18,23 @@ export interface BillingImportInput {
   importId: string;
 }
 
-export const WORKFLOW_NAMES = { gapRun: 'gapRun', billingImport: 'billingImport' } as const;
+export interface BillingSyncInput {
+  orgId: string;
+  runId: string;
+}
+
+/** What a schedule knows: whose bill it is time to ask for. */
+export interface ScheduledSyncInput {
+  orgId: string;
+  connectionId: string;
+}
+
+export const WORKFLOW_NAMES = {
+  gapRun: 'gapRun',
+  billingImport: 'billingImport',
+  billingSync: 'billingSync',
+  scheduledSync: 'scheduledSync',
+} as const;
 
 /** `gap:<organization>:<run>`: a second start is the same start. */
 export function gapRunWorkflowId(input: { orgId: string; runId: string }): string {
@@ -27,6 +43,18 @@ export function gapRunWorkflowId(input: { orgId: string; runId: string }): strin
 
 export function billingImportWorkflowId(input: BillingImportInput): string {
   return `import:${input.orgId}:${input.importId}`;
+}
+
+export function billingSyncWorkflowId(input: BillingSyncInput): string {
+  return `sync-run:${input.orgId}:${input.runId}`;
+}
+
+/** What the ids of schedules of connections begin with. */
+export const SYNC_SCHEDULE_PREFIX = 'sync:';
+
+/** `sync:<organization>:<connection>`: the schedule, and what the ids of its workflows begin with. */
+export function syncScheduleId(input: ScheduledSyncInput): string {
+  return `${SYNC_SCHEDULE_PREFIX}${input.orgId}:${input.connectionId}`;
 }
 
 /** Longest life of a one-shot workflow. */

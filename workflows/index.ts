@@ -1,3 +1,5 @@
 /** The entry of the workflow bundle: every workflow, by the name under which it is started. */
 export { billingImport } from './billingImport.js';
+export { billingSync } from './billingSync.js';
 export { gapRun } from './gapRun.js';
+export { scheduledSync } from './scheduledSync.js';

@@ -38,6 +38,8 @@ export interface BillingFileOptions {
   expected?: PageKind;
   /** BucketCopies that an earlier reading of the same file found to be replaced: their rows are left out. */
   skip: ReadonlySet<number>;
+  /** A report without a single result is in order: it was asked for, and `format` says whose it is. */
+  mayBeEmpty?: boolean;
 }
 
 /** What is known once the whole file has been read. */
@@ -235,6 +237,8 @@ async function* readPages(
     if (ready.length > 0) yield ready;
   }
   events.end();
+  if (!rows.format && options.mayBeEmpty && options.format)
+    return notes.summary(options.format, rows.superseded);
   if (!rows.format) {
     throw new DomainError(
       'invalid_billing_file',

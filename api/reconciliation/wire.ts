@@ -8,6 +8,7 @@ import { GAP_PROVIDERS, PROVIDER_FACTS } from '../../domain/providers.js';
 import { BUCKET_REASONS, GRADES } from '../../domain/reconciliation/cells.js';
 import type { MergedMismatch } from '../../domain/reconciliation/mergeMismatches.js';
 import type { MonthSummary } from '../../domain/reconciliation/summary.js';
+import { presentSuspectKey, suspectKeySchema } from '../providerKeys/wire.js';
 import { booleanParameter, integerParameter } from '../query.js';
 import {
   isoOrNull,
@@ -93,8 +94,12 @@ const differenceSchema = z.strictObject({
   provider_account_id: z.string(),
   day: z.string(),
   charge_category: z.string(),
-  counted_import_id: z.string(),
+  counted_kind: z.enum(['file', 'api']),
+  counted_import_id: z
+    .string()
+    .meta({ description: 'imp_… of an imported file, src_… of what a connection fetched' }),
   counted_usd: usd,
+  other_kind: z.enum(['file', 'api']),
   other_import_id: z.string(),
   other_usd: usd,
 });
@@ -120,6 +125,11 @@ export const runSchema = z
         source_differences: z
           .array(differenceSchema)
           .meta({ description: 'Copies of a day’s bill that do not say the same' }),
+        suspect_keys: z.array(suspectKeySchema).meta({
+          description:
+            'Billed keys that no entry of provider-keys and no call knows, or that were billed after they were revoked; at most 200',
+        }),
+        suspect_key_count: z.int(),
         failed_units: z.array(z.strictObject({ provider: z.string(), day: z.string(), message: z.string() })),
       })
       .nullable(),
@@ -176,11 +186,17 @@ function presentResult(result: GapRunResult): NonNullable<RunWire['result']> {
       provider_account_id: difference.provider_account_id,
       day: difference.day,
       charge_category: difference.charge_category,
-      counted_import_id: publicId('imp', difference.counted_import_id),
+      counted_kind: difference.counted_kind ?? 'file',
+      counted_import_id: sourceIdOf(difference.counted_kind, difference.counted_import_id),
       counted_usd: number(difference.counted_usd),
-      other_import_id: publicId('imp', difference.other_import_id),
+      other_kind: difference.other_kind ?? 'file',
+      other_import_id: sourceIdOf(difference.other_kind, difference.other_import_id),
       other_usd: number(difference.other_usd),
     })),
+    suspect_keys: (result.suspect_keys ?? []).map(({ billed_usd, ...key }) =>
+      presentSuspectKey({ ...key, billed_usd: billed_usd === null ? null : number(billed_usd) }),
+    ),
+    suspect_key_count: result.suspect_key_count ?? 0,
     failed_units: result.failed_units.map(({ provider, day, message }) => ({ provider, day, message })),
   };
 }
@@ -305,4 +321,8 @@ export function presentSummary(summary: MonthSummary): z.output<typeof summaryRe
       UNVERIFIED: usdNumberFromPico(UNVERIFIED),
     },
   };
+}
+
+function sourceIdOf(kind: 'file' | 'api' | undefined, uuid: string): string {
+  return publicId(kind === 'api' ? 'src' : 'imp', uuid);
 }

@@ -1,19 +1,21 @@
 import { join } from 'node:path';
 import type { Logger } from 'pino';
-import { createActivities } from '../../activities/index.js';
+import { type ActivityDeps, createActivities } from '../../activities/index.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
 import type { Database } from '../../db/client.js';
 import type { Prices } from '../../db/priceBookHolder.js';
 import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
 import { Sweeper } from '../../dispatch/sweeper.js';
+import { SyncSchedules } from '../../dispatch/syncSchedules.js';
 import { microsFromDate } from '../../domain/period.js';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import type { Shutdown } from '../../platform/shutdown.js';
 import { OUTBOX_MESSAGE } from './children.js';
+import { pollSecondsOf } from './connectors.js';
 import { startEngineWorkers } from './workerEngine.js';
 
-export interface EngineWorkOptions {
+export interface EngineWorkOptions extends Pick<ActivityDeps, 'connectors' | 'secretKeys'> {
   address: string;
   namespace: string;
   database: Database;
@@ -27,7 +29,7 @@ export interface EngineWorkOptions {
  * outbox, the sweeper that finds what was lost. Ends the process when a worker cannot go on.
  */
 export async function startEngineWork(options: EngineWorkOptions): Promise<void> {
-  const { address, namespace, database, prices, logger, shutdown } = options;
+  const { address, namespace, database, prices, connectors, secretKeys, logger, shutdown } = options;
   const workers = await startEngineWorkers({
     address,
     namespace,
@@ -36,6 +38,8 @@ export async function startEngineWork(options: EngineWorkOptions): Promise<void>
       database,
       prices,
       readBillingFile,
+      connectors,
+      secretKeys,
       nowMicros: () => microsFromDate(new Date()),
       logger,
     }),
@@ -51,7 +55,16 @@ export async function startEngineWork(options: EngineWorkOptions): Promise<void>
   });
   const orchestrator = new TemporalOrchestrator({ address, namespace, nowMs: () => performance.now() });
   shutdown.add('orchestrator', () => orchestrator.close());
-  const dispatcher = new OutboxDispatcher({ database, orchestrator, logger });
+  const schedules = new SyncSchedules({
+    database,
+    orchestrator,
+    logger,
+    pollSeconds: pollSecondsOf(connectors),
+    nowMicros: () => microsFromDate(new Date()),
+  });
+  schedules.start();
+  shutdown.add('schedules', () => schedules.stop());
+  const dispatcher = new OutboxDispatcher({ database, orchestrator, schedules, logger });
   dispatcher.start();
   shutdown.add('dispatcher', () => dispatcher.stop());
   const sweeper = new Sweeper({ database, orchestrator, logger, kick: () => dispatcher.kick() });

@@ -10,8 +10,14 @@ import { StartError } from '../../platform/startError.js';
 import type { SupervisedProcess } from '../../platform/supervision.js';
 import { createChildren } from './children.js';
 import { bringDemo, demoLine, isDemoWanted } from './demoRun.js';
-import { checkAdminKey, type FirstStart, prepareDatabase } from './firstStart.js';
+import { checkAdminKey, type FirstStart, openToolDatabase, prepareDatabase } from './firstStart.js';
 import { type Screen, seconds } from './screen.js';
+import {
+  checkSecretKey,
+  findMissingKeySentence,
+  requireSecretKeys,
+  secretKeyEnvironment,
+} from './secretKeys.js';
 import { type Engine, openEngine, openPostgres } from './servers.js';
 
 /** The API and the worker are killed when they take longer to end; the servers have the rest of the 30 seconds. */
@@ -38,6 +44,7 @@ export interface ServiceOptions {
 export async function startService(options: ServiceOptions): Promise<string | undefined> {
   const { config, logger, screen, shutdown, hurry } = options;
   checkAdminKey(config);
+  checkSecretKey(config);
   await refuseTakenPort(config);
   const dataDir = openDataDir(config.dataDir);
   shutdown.add('data directory', dataDir.release);
@@ -58,12 +65,15 @@ export async function startService(options: ServiceOptions): Promise<string | un
   const first = await screen.step('database schema', prepareDatabase(config, url, directUrl));
   if (shutdown.isRunning) return undefined;
 
+  const keyEnvironment = secretKeyEnvironment(config);
+  await tellMissingKeys(options, url, keyEnvironment.TRUEUP_SECRET_KEY_FILE);
   let port = config.port;
   const environment = (): Environment =>
     processEnvironment({
       DATABASE_URL: url,
       DATABASE_DIRECT_URL: directUrl,
       TEMPORAL_ADDRESS: engine.address,
+      ...keyEnvironment,
       PORT: String(port),
       LOG_LEVEL: config.logLevel ?? options.childLogLevel,
     });
@@ -95,6 +105,24 @@ async function bringWantedDemo(
     if (shutdown.isRunning) return;
     logger.warn({ err: error }, 'the demo could not be loaded');
     screen.note(`no demo: ${error instanceof Error ? error.message : String(error)} Try npm run demo.`);
+  }
+}
+
+/** Credentials that no key at hand opens: told once, at each start; everything else of the service goes on. */
+async function tellMissingKeys(
+  { config, screen, logger }: ServiceOptions,
+  url: string,
+  keyFile: string | undefined,
+): Promise<void> {
+  const keys = requireSecretKeys(keyFile === undefined ? config : { ...config, secretKeyFile: keyFile });
+  const database = openToolDatabase(url);
+  try {
+    const sentence = await findMissingKeySentence(database, keys);
+    if (sentence === undefined) return;
+    screen.note(sentence);
+    logger.error(sentence);
+  } finally {
+    await database.close();
   }
 }
 

@@ -57,6 +57,8 @@ create table sync_runs (
   waiting_until timestamptz,
   done_chunks integer not null default 0,
   total_chunks integer not null default 0,
+  -- the UTC day on which it asks again for all days that may still be restated; null when it does not
+  revises_on date,
   result jsonb,
   error_code text,
   error_message text,
@@ -83,8 +85,8 @@ create table sync_chunks (
   starts_at timestamptz not null,
   ends_at timestamptz not null,
   status text not null default 'pending' check (status in ('pending', 'done', 'failed')),
-  -- the source under which rows of changed days are stored: settled when planned, so that a repeat stores the same
-  source_id uuid not null,
+  -- the source under which the attempt at work stores rows of changed days: one that was overtaken changes nothing
+  source_id uuid,
   restarts integer not null default 0,
   result jsonb,
   error_code text,

@@ -111,28 +111,29 @@ export interface BilledAccount extends CoveredAccount {
 
 interface BilledAccountRow {
   account: string;
-  format: BillingFormat;
-  fetched_at: bigint;
+  formats: BillingFormat[];
+  told_at: bigint;
   counted_sources: string;
 }
 
 /** Text that names the sources in force of one account's day, over rows of `counted`. */
-export const COUNTED_SOURCES_TEXT = `md5(string_agg(feed || '/' || report || '/' || charge_category || '=' || source_id, ',' order by feed, report, charge_category))`;
+export const COUNTED_SOURCES_TEXT = `md5(string_agg(feed || '/' || report || '/' || charge_category || '=' || source_id, ',' order by feed, report, charge_category, source_id))`;
 
 /** The accounts whose cost feed covers the day. */
 export async function listBilledAccounts(orgDb: OrgDb, scope: DayScope): Promise<BilledAccount[]> {
   const rows = await orgDb.rows<BilledAccountRow>(
     `with counted as (${countedSourcesSql(ONE_DAY)}),
      keys as (select provider_account_id, ${COUNTED_SOURCES_TEXT} as counted_sources from counted group by 1)
-     select c.provider_account_id as account, s.format, c.source_fetched_at as fetched_at, k.counted_sources
+     select c.provider_account_id as account, array_agg(s.format) as formats, min(c.told_at) as told_at, k.counted_sources
      from counted c join keys k using (provider_account_id) join billing_sources s on s.org_id = $1 and s.id = c.source_id
-     where c.feed = 'cost' and c.charge_category = 'usage' order by 1`,
+     where c.feed = 'cost' and c.charge_category = 'usage' group by 1, 4 order by 1`,
     [orgDb.orgId, scope.provider, scope.day],
   );
   return rows.map((row) => ({
     accountId: row.account,
-    fetchedAtMicros: row.fetched_at,
-    provisionalDays: factsOfFormat(row.format).provisionalDays,
+    // When the provider last said so, of the copy that was told longest ago: that is what can still be restated.
+    fetchedAtMicros: row.told_at,
+    provisionalDays: Math.max(...row.formats.map((format) => factsOfFormat(format).provisionalDays)),
     countedSources: row.counted_sources,
   }));
 }
@@ -150,6 +151,9 @@ export async function listBilledProviderDays(
   );
 }
 
+/** Where a copy of a bill came from. */
+export type SourceKind = 'file' | 'api';
+
 /** Two copies of a day's bill that do not say the same. */
 export interface SourceDifference {
   provider: string;
@@ -157,8 +161,10 @@ export interface SourceDifference {
   day: string;
   chargeCategory: string;
   countedSourceId: string;
+  countedKind: SourceKind;
   countedPico: Pico;
   otherSourceId: string;
+  otherKind: SourceKind;
   otherPico: Pico;
 }
 
@@ -168,12 +174,17 @@ interface SourceDifferenceRow {
   day: string;
   charge_category: string;
   counted_source: string;
+  counted_kind: SourceKind;
   counted_usd: Pico;
   other_source: string;
+  other_kind: SourceKind;
   other_usd: Pico;
 }
 
-/** Days on which a copy that does not count says another amount than the one that counts. */
+/**
+ * Days on which a copy that does not count says another amount than the one of the same part of the account that
+ * counts. What a connection said before it said otherwise is a restatement, not a difference.
+ */
 export async function listSourceDifferences(
   orgDb: OrgDb,
   window: { provider: string | null; fromDay: string; toDay: string; limit: number },
@@ -183,11 +194,12 @@ export async function listSourceDifferences(
       `d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4 and d.feed = 'cost'`,
     )})
      select o.provider, o.provider_account_id as account, o.day, o.charge_category, c.source_id as counted_source,
-       c.amount_usd as counted_usd, o.source_id as other_source, o.amount_usd as other_usd
+       cs.kind as counted_kind, c.amount_usd as counted_usd, o.source_id as other_source, os.kind as other_kind, o.amount_usd as other_usd
      from billing_days o
      join counted c on c.provider = o.provider and c.day = o.day and c.provider_account_id = o.provider_account_id
-       and c.feed = o.feed and c.report = o.report and c.charge_category = o.charge_category
-     where o.org_id = $1 and o.source_id <> c.source_id and o.amount_usd <> c.amount_usd and o.day >= $3 and o.day < $4
+       and c.feed = o.feed and c.report = o.report and c.charge_category = o.charge_category and c.scope = o.scope
+     join billing_sources cs on cs.org_id = $1 and cs.id = c.source_id join billing_sources os on os.org_id = $1 and os.id = o.source_id
+     where o.org_id = $1 and o.source_id <> c.source_id and o.amount_usd <> c.amount_usd and o.superseded_at is null and o.day >= $3 and o.day < $4
      order by o.day desc, o.provider, o.provider_account_id, o.charge_category, o.source_id limit $5`,
     [orgDb.orgId, window.provider, window.fromDay, window.toDay, window.limit],
   );
@@ -197,8 +209,10 @@ export async function listSourceDifferences(
     day: row.day,
     chargeCategory: row.charge_category,
     countedSourceId: row.counted_source,
+    countedKind: row.counted_kind,
     countedPico: row.counted_usd,
     otherSourceId: row.other_source,
+    otherKind: row.other_kind,
     otherPico: row.other_usd,
   }));
 }

@@ -108,12 +108,17 @@ export async function insertBillingDays(
 }
 
 /**
- * SQL of the sources that count: for each (account, day, feed, report, category) the one of the highest rank, then the
- * newest (decisions.md 124). `where` narrows billing_days, which is named d.
+ * SQL of the sources that count: for each (account, day, feed, report, category) the copy of the highest rank, then the
+ * one that was last told (decisions.md 124). Where that is a copy of a part of the account, every part counts by its own
+ * best copy, and copies of the whole account are cross-checks. Copies that a newer fetch replaced count nowhere.
+ * `where` narrows billing_days, which is named d.
  */
 export function countedSourcesSql(where: string): string {
-  return `select distinct on (d.provider, d.day, d.provider_account_id, d.feed, d.report, d.charge_category)
-    d.provider, d.day, d.provider_account_id, d.feed, d.report, d.charge_category, d.source_id, d.source_fetched_at, d.amount_usd
-  from billing_days d where ${where}
-  order by d.provider, d.day, d.provider_account_id, d.feed, d.report, d.charge_category, d.source_rank desc, d.source_fetched_at desc, d.source_id desc`;
+  return `select provider, day, provider_account_id, feed, report, charge_category, source_id, source_fetched_at, told_at, scope, amount_usd
+  from (select d.*, coalesce(d.confirmed_at, d.source_fetched_at) as told_at, row_number() over copies as place,
+      array_agg(d.scope) over (copies rows between unbounded preceding and unbounded following) as scopes
+    from billing_days d where ${where} and d.superseded_at is null
+    window copies as (partition by d.provider, d.day, d.provider_account_id, d.feed, d.report, d.charge_category
+      order by d.source_rank desc, coalesce(d.confirmed_at, d.source_fetched_at) desc, d.source_id desc)) ranked
+  where case when scopes[1] = '' then place = 1 else place = any(disjoint_scopes(scopes)) end`;
 }

@@ -1,3 +1,4 @@
+import { DEFAULT_ACCOUNT } from '../../domain/billing/account.js';
 import type { BillingFormat } from '../../domain/billing/sources.js';
 import type { Pico } from '../../domain/money.js';
 import { decimalFromPico } from '../../domain/money.js';
@@ -199,7 +200,7 @@ export async function findSameBillingSource(
 
 export async function findBillingSource(orgDb: OrgDb, id: string): Promise<BillingSource | undefined> {
   const rows = await orgDb.rows<SourceRow>(
-    `select ${COLUMNS} from billing_sources where org_id = $1 and id = $2`,
+    `select ${COLUMNS} from billing_sources where org_id = $1 and id = $2 and kind = 'file'`,
     [orgDb.orgId, id],
   );
   return rows[0] && fromSourceRow(rows[0]);
@@ -211,7 +212,7 @@ export async function listBillingSources(
   page: { provider: Provider | undefined; limit: number; offset: number },
 ): Promise<BillingSource[]> {
   const rows = await orgDb.rows<SourceRow>(
-    `select ${COLUMNS} from billing_sources where org_id = $1 and ($2::text is null or provider = $2)
+    `select ${COLUMNS} from billing_sources where org_id = $1 and kind = 'file' and ($2::text is null or provider = $2)
      order by created_at desc, id desc limit $3 offset $4`,
     [orgDb.orgId, page.provider ?? null, page.limit, page.offset],
   );
@@ -291,7 +292,10 @@ export async function failBillingSource(
   return changed === 1;
 }
 
-/** Accounts of a provider that some bill has named, in the order of their names. */
+/**
+ * Accounts of a provider that some bill or connection has named, in the order of their names. Where there is a
+ * connection, `default` is none of them: it is only waiting to be taken over.
+ */
 export async function listKnownAccounts(orgDb: OrgDb, provider: Provider): Promise<string[]> {
   const rows = await orgDb.rows<{ account: string }>(
     `select distinct account from (
@@ -299,7 +303,11 @@ export async function listKnownAccounts(orgDb: OrgDb, provider: Provider): Promi
        union all
        select declared_account from billing_sources
        where org_id = $1 and provider = $2 and declared_account is not null and status not in ('failed', 'cancelled')
-     ) known where account <> '' order by account limit 100`,
+       union all
+       select provider_account_id from billing_connections where org_id = $1 and provider = $2
+     ) known where account <> '' and not (account = '${DEFAULT_ACCOUNT}'
+       and exists (select from billing_connections where org_id = $1 and provider = $2))
+     order by account limit 100`,
     [orgDb.orgId, provider],
   );
   return rows.map((row) => row.account);

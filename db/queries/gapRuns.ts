@@ -1,3 +1,4 @@
+import type { SuspectKeyReason } from '../../domain/billing/providerKeys.js';
 import type { GapPeriod } from '../../domain/period.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { MergedMismatch } from '../../domain/reconciliation/mergeMismatches.js';
@@ -40,10 +41,25 @@ export interface GapRunResult {
     day: string;
     charge_category: string;
     counted_import_id: string;
+    /** Absent in runs from before bills were fetched: a file. */
+    counted_kind?: 'file' | 'api';
     counted_usd: string;
     other_import_id: string;
+    other_kind?: 'file' | 'api';
     other_usd: string;
   }[];
+  /** Absent in results from before they were looked for. */
+  suspect_keys?: {
+    provider: string;
+    provider_account_id: string;
+    provider_key_id: string;
+    reason: SuspectKeyReason;
+    first_day: string;
+    last_day: string;
+    billed_usd: string | null;
+  }[];
+  /** All of them; the list is cut. */
+  suspect_key_count?: number;
   failed_units: { provider: string; day: string; message: string }[];
 }
 

@@ -33,7 +33,7 @@ export async function readBacklog(database: Database): Promise<Backlog | undefin
         `select (select count(*) from outbox where dispatched_at is null and dead_at is null)::bigint as messages,
            coalesce((select extract(epoch from now() - min(created_at)) from outbox where dispatched_at is null and dead_at is null), 0)::float8 as age,
            ((select count(*) from gap_runs where status in ('queued', 'running'))
-             + (select count(*) from billing_sources where status in ('queued', 'running'))
+             + (select count(*) from billing_sources where kind = 'file' and status in ('queued', 'running'))
              + (select count(*) from sync_runs where status in ('queued', 'running')))::bigint as runs`,
       ),
     );

@@ -117,17 +117,17 @@ export async function listStalledRuns(
   database: Database,
   limits: { queuedSeconds: number; silentSeconds: number },
 ): Promise<StalledRun[]> {
-  const of = (table: string, kind: string) => `
+  const of = (table: string, kind: string, which = 'true') => `
     select t.org_id, t.id, '${kind}' as kind, t.status from ${table} t
-    where (t.status = 'queued' and t.created_at < now() - make_interval(secs => $1)
+    where ${which} and ((t.status = 'queued' and t.created_at < now() - make_interval(secs => $1)
         and not exists (select from outbox o where o.org_id = t.org_id and o.subject_id = t.id and o.dispatched_at is null and o.dead_at is null))
-       or (t.status = 'running' and coalesce(t.heartbeat_at, t.created_at) < now() - make_interval(secs => $2))`;
+       or (t.status = 'running' and coalesce(t.heartbeat_at, t.created_at) < now() - make_interval(secs => $2)))`;
   const rows = await unscoped(
     database,
     'the sweeper looks for stalled runs of every organization',
     (system) =>
       system.rows<{ org_id: string; id: string; kind: StalledRun['kind']; status: StalledRun['status'] }>(
-        `${of('gap_runs', 'gap_run')} union all ${of('billing_sources', 'billing_import')} union all ${of('sync_runs', 'billing_sync')} limit 1000`,
+        `${of('gap_runs', 'gap_run')} union all ${of('billing_sources', 'billing_import', "t.kind = 'file'")} union all ${of('sync_runs', 'billing_sync')} limit 1000`,
         [limits.queuedSeconds, limits.silentSeconds],
       ),
   );

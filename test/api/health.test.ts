@@ -3,6 +3,7 @@ import { createApiServer } from '../../bin/apiServer.js';
 import { MIGRATIONS } from '../../db/migrations/index.js';
 import { createLogger } from '../../platform/logger.js';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { testConnectors, testSecretKeys } from '../support/connectors.js';
 import { anEvent, ingest, send } from './support/requests.js';
 
 let api: TestApi;
@@ -82,6 +83,8 @@ describe('/metrics', () => {
         ...settings,
         database: api.database.database,
         logger: createLogger({ name: 'api', level: 'silent' }),
+        connectors: testConnectors(),
+        secretKeys: testSecretKeys(),
         checkResponses: true,
         baseUrl: 'http://127.0.0.1',
         ingestMaxBodyBytes: 1_000,

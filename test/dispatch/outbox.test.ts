@@ -3,6 +3,8 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
 import { claimOutboxMessages, insertOutboxMessage, markOutboxDispatched } from '../../db/queries/outbox.js';
 import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
+import { SyncSchedules } from '../../dispatch/syncSchedules.js';
+import { microsFromDate } from '../../domain/period.js';
 import { chooseTemporalPort, startTemporal } from '../../platform/embedded/temporal.js';
 import type { TemporalProgram } from '../../platform/embedded/temporalProgram.js';
 import { createLogger } from '../../platform/logger.js';
@@ -34,6 +36,15 @@ const messages = async (orgId: string) => {
 
 const orchestratorAt = (address: string, namespace = TEST_NAMESPACE) =>
   new TemporalOrchestrator({ address, namespace, taskQueue: 'nobody', nowMs: () => performance.now() });
+
+const schedulesOf = (orchestrator: TemporalOrchestrator) =>
+  new SyncSchedules({
+    database: api.database.database,
+    orchestrator,
+    logger,
+    pollSeconds: () => 3_600,
+    nowMicros: () => microsFromDate(new Date()),
+  });
 
 describe('a message', () => {
   it('is delivered once by two dispatchers that look at the same time', async () => {
@@ -71,6 +82,7 @@ describe('a message', () => {
     const dispatcher = new OutboxDispatcher({
       database: api.database.database,
       orchestrator,
+      schedules: schedulesOf(orchestrator),
       logger,
       attemptsMax: 2,
     });
@@ -94,7 +106,12 @@ describe('while the engine is away', () => {
     const dataDir = makeTestFolder('engine-away');
     const port = await chooseTemporalPort(dataDir);
     const orchestrator = orchestratorAt(`127.0.0.1:${port}`);
-    const dispatcher = new OutboxDispatcher({ database: own.database.database, orchestrator, logger });
+    const dispatcher = new OutboxDispatcher({
+      database: own.database.database,
+      orchestrator,
+      schedules: schedulesOf(orchestrator),
+      logger,
+    });
     dispatcher.start();
     const { status, body } = await own.post(RUN, {});
     expect([status, body.status]).toEqual([202, 'queued']);

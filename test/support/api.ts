@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { ApiDeps } from '../../api/deps.js';
 import { createApiServer } from '../../bin/apiServer.js';
 import type { Database } from '../../db/client.js';
 import { OrgDb } from '../../db/orgDb.js';
@@ -15,6 +16,7 @@ import {
 import type { Role } from '../../domain/access/scopes.js';
 import { hashSecret, spareRandomBytes } from '../../platform/keyMaterial.js';
 import { createLogger } from '../../platform/logger.js';
+import { testConnectors, testSecretKeys } from './connectors.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 
 export interface TestOrganization {
@@ -74,12 +76,16 @@ export async function createTestOrganization(database: Database, name = 'Test'):
 
 /** The API over HTTP on a free port, on a database of its own, with one organization. Responses are checked. */
 export async function startTestApi(
-  options: { database?: TestDatabase; ingestMaxBodyBytes?: number } = {},
+  options: { database?: TestDatabase; ingestMaxBodyBytes?: number } & Partial<
+    Pick<ApiDeps, 'connectors' | 'secretKeys' | 'logger'>
+  > = {},
 ): Promise<TestApi> {
   const database = options.database ?? (await createTestDatabase());
   const api = await createApiServer({
     database: database.database,
-    logger: createLogger({ name: 'api', level: process.env.TEST_LOG_LEVEL ?? 'silent' }),
+    logger: options.logger ?? createLogger({ name: 'api', level: process.env.TEST_LOG_LEVEL ?? 'silent' }),
+    connectors: options.connectors ?? testConnectors(),
+    secretKeys: options.secretKeys ?? testSecretKeys(),
     checkResponses: true,
     baseUrl: 'http://127.0.0.1',
     loopback: true,

@@ -8,15 +8,18 @@ import {
   Worker,
 } from '@temporalio/worker';
 import { inject } from 'vitest';
-import { type Activities, createActivities } from '../../activities/index.js';
+import { type Activities, type ActivityDeps, createActivities } from '../../activities/index.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
+import { pollSecondsOf } from '../../bin/startup/connectors.js';
 import type { Database } from '../../db/client.js';
 import { PriceBookHolder } from '../../db/priceBookHolder.js';
 import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
 import { Sweeper } from '../../dispatch/sweeper.js';
+import { SyncSchedules } from '../../dispatch/syncSchedules.js';
 import { microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';
+import { testConnectors, testSecretKeys } from './connectors.js';
 import { TEST_NAMESPACE } from './temporal.js';
 
 const SILENT = {
@@ -57,13 +60,15 @@ export interface TestEngine {
   orchestrator: TemporalOrchestrator;
   dispatcher: OutboxDispatcher;
   sweeper: Sweeper;
+  schedules: SyncSchedules;
   connection: NativeConnection;
   /** A worker with the product's activities, or with some of them replaced. */
   startWorker(replace?: (activities: Activities) => Partial<Activities>): Promise<RunningWorker>;
   close(): Promise<void>;
 }
 
-export interface TestEngineOptions {
+export interface TestEngineOptions
+  extends Partial<Pick<ActivityDeps, 'connectors' | 'secretKeys' | 'syncPace' | 'logger'>> {
   address?: string;
   nowMicros?: () => bigint;
   sweep?: { queuedSeconds: number; silentSeconds: number };
@@ -76,7 +81,8 @@ export async function startTestEngine(
 ): Promise<TestEngine> {
   const address = options.address ?? inject('temporalAddress');
   const taskQueue = `test-${randomBytes(6).toString('hex')}`;
-  const logger = createLogger({ name: 'worker', level: process.env.TEST_LOG_LEVEL ?? 'silent' });
+  const logger =
+    options.logger ?? createLogger({ name: 'worker', level: process.env.TEST_LOG_LEVEL ?? 'silent' });
   const connection = await Connections.connect({ address });
   const orchestrator = new TemporalOrchestrator({
     address,
@@ -84,7 +90,15 @@ export async function startTestEngine(
     taskQueue,
     nowMs: () => performance.now(),
   });
-  const dispatcher = new OutboxDispatcher({ database, orchestrator, logger });
+  const connectors = options.connectors ?? testConnectors();
+  const schedules = new SyncSchedules({
+    database,
+    orchestrator,
+    logger,
+    pollSeconds: pollSecondsOf(connectors),
+    nowMicros: options.nowMicros ?? (() => microsFromDate(new Date())),
+  });
+  const dispatcher = new OutboxDispatcher({ database, orchestrator, schedules, logger });
   const sweeper = new Sweeper({
     database,
     orchestrator,
@@ -100,6 +114,9 @@ export async function startTestEngine(
     database,
     prices,
     readBillingFile,
+    connectors,
+    secretKeys: options.secretKeys ?? testSecretKeys(),
+    ...(options.syncPace ? { syncPace: options.syncPace } : {}),
     nowMicros: options.nowMicros ?? (() => microsFromDate(new Date())),
     logger,
   });
@@ -111,6 +128,7 @@ export async function startTestEngine(
     orchestrator,
     dispatcher,
     sweeper,
+    schedules,
     connection,
     async startWorker(replace) {
       const worker = await Worker.create({
@@ -139,6 +157,7 @@ export async function startTestEngine(
     async close() {
       await dispatcher.stop();
       await sweeper.stop();
+      await schedules.stop();
       for (const worker of [...running]) await worker.stop();
       await prices.settle();
       await orchestrator.close();

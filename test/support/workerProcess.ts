@@ -4,11 +4,13 @@
  */
 import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { createActivities } from '../../activities/index.js';
+import type { SyncPace } from '../../activities/syncPace.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { openDatabase } from '../../db/client.js';
 import { PriceBookHolder } from '../../db/priceBookHolder.js';
 import { microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';
+import { testConnectors, testSecretKeys } from './connectors.js';
 
 export interface WorkerProcessSettings {
   databaseUrl: string;
@@ -18,6 +20,9 @@ export interface WorkerProcessSettings {
   bundlePath: string;
   /** Each provider-day takes at least this long, so that a kill meets one at work. */
   unitMs: number;
+  /** Where the providers are; nowhere when absent. */
+  providers?: { openai?: string; anthropic?: string };
+  syncPace?: SyncPace;
 }
 
 const settings = JSON.parse(process.env.TEST_WORKER ?? '') as WorkerProcessSettings;
@@ -39,6 +44,9 @@ const activities = createActivities({
   database,
   prices,
   readBillingFile,
+  connectors: testConnectors(settings.providers),
+  secretKeys: testSecretKeys(),
+  ...(settings.syncPace ? { syncPace: settings.syncPace } : {}),
   nowMicros: () => microsFromDate(new Date()),
   logger: createLogger({ name: 'worker', level: 'silent' }),
 });

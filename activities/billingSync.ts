@@ -1,0 +1,278 @@
+import { randomBytes } from 'node:crypto';
+import type { BillingConnector } from '../adapters/billing/connector.js';
+import { OrgDb } from '../db/orgDb.js';
+import { adoptDefaultAccount } from '../db/queries/adoptAccount.js';
+import { pruneSupersededCopies } from '../db/queries/apiCopies.js';
+import {
+  type BillingConnection,
+  findBillingConnection,
+  findFirstAccount,
+  recordNextSync,
+  recordSyncOutcome,
+} from '../db/queries/billingConnections.js';
+import { findOpenGapRun, insertGapRun } from '../db/queries/gapRuns.js';
+import { insertOutboxMessage } from '../db/queries/outbox.js';
+import {
+  endSyncRun,
+  failSyncChunk,
+  findSyncRun,
+  insertSyncChunks,
+  insertSyncRun,
+  listSyncChunks,
+  markSyncRunning,
+  recordGapRunOfSync,
+  type SyncChunk,
+  type SyncRun,
+  type SyncRunResult,
+} from '../db/queries/syncRuns.js';
+import { DomainError } from '../domain/errors.js';
+import { uuidFromMicros } from '../domain/ids.js';
+import { dayOf, GAP_PERIODS, gapWindow, isoFromMicros, microsOfDay } from '../domain/period.js';
+import { RUN_TERMINAL_STATUSES } from '../domain/runs.js';
+import type { ActivityDeps } from './deps.js';
+import { withFailures } from './failures.js';
+import { withHeartbeat } from './heartbeat.js';
+import { type ChunkWork, fetchChunk, loadChunk } from './syncFetch.js';
+import { planSync } from './syncPlan.js';
+import { readChunk } from './syncRead.js';
+
+interface RunRef {
+  orgId: string;
+  runId: string;
+}
+
+/** Restatements and gaps that a run's result lists; restatements are counted whole. */
+const LISTED_MAX = 200;
+/** Copies of open days that were replaced are kept this long for whoever looks into them. */
+const REPLACED_DAYS = 7;
+
+/** The effects of a sync. Each may be repeated: see the first comment of each. */
+export function createBillingSyncActivities(deps: ActivityDeps) {
+  const orgDbOf = (orgId: string) => new OrgDb(deps.database, orgId);
+  return {
+    /** Begins a sync of a connection whose time has come, unless one is open. */
+    requestScheduledSync: ({ orgId, connectionId }: { orgId: string; connectionId: string }): Promise<void> =>
+      // While the run that it made is open a repeat finds that one.
+      withFailures(() => requestSync(deps, orgDbOf(orgId), connectionId)),
+
+    /** Numbers what the sync asks for; null when it is over. */
+    planBillingSync: ({ orgId, runId }: RunRef): Promise<{ chunks: number } | null> =>
+      // The chunks are stored once: a repeat finds them and counts them.
+      withFailures(() => withHeartbeat(() => plan(deps, orgDbOf(orgId), runId))),
+
+    /** Fetches one chunk, page by page; false when the sync is over. */
+    fetchSyncChunk: ({ orgId, runId, ordinal }: RunRef & { ordinal: number }): Promise<boolean> =>
+      // Pages are stored as they come: a repeat goes on behind the last one, or finds all of them.
+      withFailures(() => onChunk(deps, orgDbOf(orgId), runId, ordinal, fetchChunk)),
+
+    /** Reads a fetched chunk and makes it count; false when the sync is over. */
+    readSyncChunk: ({ orgId, runId, ordinal }: RunRef & { ordinal: number }): Promise<boolean> =>
+      // Rows belong to the attempt that stored them, and count with the chunk's end, once.
+      withFailures(() => onChunk(deps, orgDbOf(orgId), runId, ordinal, readChunk)),
+
+    failSyncChunk: ({
+      orgId,
+      runId,
+      ordinal,
+      code,
+      message,
+    }: RunRef & { ordinal: number; code: string; message: string }): Promise<void> =>
+      // A repeat writes the same failure again; a chunk that is done stays done.
+      withFailures(() => failSyncChunk(orgDbOf(orgId), runId, ordinal, { code, message })),
+
+    /** Ends the sync with what it found; whether what counts has changed. */
+    finishBillingSync: ({ orgId, runId }: RunRef): Promise<{ changed: boolean }> =>
+      // It ends once; a repeat tells what the chunks say.
+      withFailures(() => finish(deps, orgDbOf(orgId), runId)),
+
+    /** Starts the gap run that shows what has changed; `wait` while an older one is at work that may have missed it. */
+    startGapRunOfSync: ({ orgId, runId }: RunRef): Promise<'started' | 'wait'> =>
+      // The unique index lets one run of a period be open: a repeat finds it waiting.
+      withFailures(() => startGapRun(deps, orgDbOf(orgId), runId)),
+
+    endBillingSyncFailed: ({ orgId, runId, message }: RunRef & { message: string }): Promise<void> =>
+      // Only an open sync is ended.
+      withFailures(() => fail(deps, orgDbOf(orgId), runId, message)),
+  };
+}
+
+function newId(deps: ActivityDeps): string {
+  return uuidFromMicros(deps.nowMicros(), randomBytes(8).readBigUInt64BE());
+}
+
+function connectorOf(deps: ActivityDeps, connection: BillingConnection): BillingConnector {
+  const byName: Readonly<Record<string, BillingConnector | undefined>> = deps.connectors;
+  const connector = byName[connection.provider];
+  if (!connector)
+    throw new DomainError('not_found', `no connector fetches the bills of ${connection.provider}`);
+  return connector;
+}
+
+async function requestSync(deps: ActivityDeps, orgDb: OrgDb, connectionId: string): Promise<void> {
+  const connection = await findBillingConnection(orgDb, connectionId);
+  if (!connection || connection.status === 'paused') return;
+  const everySeconds = connectorOf(deps, connection).facts.pollIntervalSeconds;
+  await orgDb.transaction(async (inside) => {
+    const run = await insertSyncRun(inside, { id: newId(deps), connectionId, trigger: 'schedule' });
+    if (run) await insertOutboxMessage(inside, 'billing_sync.start', run.id);
+    await recordNextSync(inside, connectionId, deps.nowMicros() + BigInt(everySeconds) * 1_000_000n);
+  });
+}
+
+/** The run and its connection, while both are open. */
+async function openWork(
+  orgDb: OrgDb,
+  runId: string,
+): Promise<{ run: SyncRun; connection: BillingConnection } | undefined> {
+  const run = await findSyncRun(orgDb, runId);
+  if (!run) throw new DomainError('not_found', `there is no sync ${runId}`);
+  if (RUN_TERMINAL_STATUSES.has(run.status)) return undefined;
+  const connection = await findBillingConnection(orgDb, run.connectionId);
+  return connection && { run, connection };
+}
+
+async function plan(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<{ chunks: number } | null> {
+  await markSyncRunning(orgDb, runId);
+  const work = await openWork(orgDb, runId);
+  if (!work) return null;
+  const { run, connection } = work;
+  // Bills of nobody in particular become those of the first connection before the same days come from the provider.
+  const first = await findFirstAccount(orgDb, connection.provider);
+  if (first !== undefined) await adoptDefaultAccount(deps.database, orgDb.orgId, connection.provider, first);
+  const { chunks, revisesOn } = await planSync(
+    orgDb,
+    connectorOf(deps, connection),
+    connection,
+    run,
+    deps.nowMicros(),
+  );
+  return { chunks: await insertSyncChunks(orgDb, runId, chunks, revisesOn) };
+}
+
+async function onChunk(
+  deps: ActivityDeps,
+  orgDb: OrgDb,
+  runId: string,
+  ordinal: number,
+  work: (chunk: ChunkWork) => Promise<void>,
+): Promise<boolean> {
+  return withHeartbeat(
+    async () => {
+      const open = await openWork(orgDb, runId);
+      if (!open) return false;
+      const connector = connectorOf(deps, open.connection);
+      const chunk = await loadChunk(orgDb, runId, ordinal);
+      await work({ deps, orgDb, ...open, connector, chunk });
+      return true;
+    },
+    () => ({ ordinal }),
+  );
+}
+
+async function finish(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<{ changed: boolean }> {
+  const run = await findSyncRun(orgDb, runId);
+  if (!run) throw new DomainError('not_found', `there is no sync ${runId}`);
+  const chunks = await listSyncChunks(orgDb, runId);
+  const failed = chunks.filter(({ status }) => status !== 'done');
+  const changed = changedDays(chunks).length > 0;
+  const error = failed.length === 0 ? undefined : errorOf(failed, chunks.length);
+  const status = !error ? 'succeeded' : failed.length === chunks.length ? 'failed' : 'partial';
+  await orgDb.transaction(async (inside) => {
+    const result = resultOf(chunks);
+    if (!(await endSyncRun(inside, runId, { status, result, ...(error ? { error } : {}) }))) return;
+    await recordSyncOutcome(inside, run.connectionId, {
+      error: error ?? null,
+      revisedOn: error ? null : run.revisesOn,
+    });
+  });
+  if (error) deps.logger.warn({ runId, code: error.code }, 'a sync ended without all of its days');
+  const connection = await findBillingConnection(orgDb, run.connectionId);
+  if (connection) {
+    const { provisionalDays } = connectorOf(deps, connection).facts;
+    await pruneSupersededCopies(orgDb, connection.id, { provisionalDays, keptDays: REPLACED_DAYS });
+  }
+  return { changed };
+}
+
+/** The first failure tells; with several kinds of failures the rest are in the result. */
+function errorOf(failed: readonly SyncChunk[], total: number): { code: string; message: string } {
+  const first = failed.find(({ errorCode }) => errorCode !== null);
+  const why = first?.errorMessage ?? 'not fetched';
+  return {
+    code: first?.errorCode ?? 'chunks_failed',
+    message:
+      failed.length === total
+        ? why
+        : `${failed.length} of ${total} parts could not be fetched; the next sync takes them up. The first: ${why}`,
+  };
+}
+
+function resultOf(chunks: readonly SyncChunk[]): SyncRunResult {
+  const results = chunks.flatMap(({ result }) => result ?? []);
+  const changed = changedDays(chunks);
+  const restated = results.flatMap((result) => result.restated);
+  return {
+    pages: results.reduce((sum, { pages }) => sum + pages, 0),
+    rows: results.reduce((sum, { rows }) => sum + rows, 0),
+    changed_days: new Set(results.flatMap(({ changed_days: days }) => days)).size,
+    period_start: changed[0] ?? null,
+    period_end: changed.at(-1) ?? null,
+    restated: restated.slice(0, LISTED_MAX),
+    restated_count: restated.length,
+    missing: chunks
+      .filter(({ status }) => status !== 'done')
+      .slice(0, LISTED_MAX)
+      .map((chunk) => ({
+        report: chunk.report,
+        period_start: dayOf(chunk.startMicros),
+        period_end: dayOf(chunk.endMicros - 1n),
+        code: chunk.errorCode ?? 'not_fetched',
+        message: chunk.errorMessage ?? 'not fetched',
+      })),
+    gap_run_id: null,
+  };
+}
+
+/** Days whose buckets have to be made anew: their content changed, or they are provisional no more. In order. */
+function changedDays(chunks: readonly SyncChunk[]): string[] {
+  const days = chunks.flatMap(({ result }) => [
+    ...(result?.changed_days ?? []),
+    ...(result?.settled_days ?? []),
+  ]);
+  return [...new Set(days)].sort();
+}
+
+async function startGapRun(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<'started' | 'wait'> {
+  const run = await findSyncRun(orgDb, runId);
+  const connection = run && (await findBillingConnection(orgDb, run.connectionId));
+  const [first] = changedDays(await listSyncChunks(orgDb, runId));
+  if (!run || !connection || first === undefined) return 'started';
+  const now = deps.nowMicros();
+  const period =
+    GAP_PERIODS.find((one) => gapWindow(one, now).start <= microsOfDay(first)) ?? GAP_PERIODS.at(-1);
+  if (period === undefined) return 'started';
+  const window = gapWindow(period, now);
+  return orgDb.transaction(async (inside) => {
+    const made = await insertGapRun(inside, {
+      id: newId(deps),
+      period,
+      provider: connection.provider,
+      windowStartMicros: window.start,
+      windowEndMicros: window.end,
+    });
+    // One that has not begun reads what has just been stored; one at work may have read the days before.
+    const gapRun = made ?? (await findOpenGapRun(inside, period, connection.provider));
+    if (!gapRun || (!made && gapRun.status !== 'queued')) return 'wait';
+    if (made) await insertOutboxMessage(inside, 'gap_run.start', made.id);
+    await recordGapRunOfSync(inside, runId, gapRun.id);
+    return 'started';
+  });
+}
+
+async function fail(deps: ActivityDeps, orgDb: OrgDb, runId: string, message: string): Promise<void> {
+  const error = { code: 'internal_error', message };
+  const run = await findSyncRun(orgDb, runId);
+  if (!(await endSyncRun(orgDb, runId, { status: 'failed', error })) || !run) return;
+  deps.logger.error({ runId, message, at: isoFromMicros(deps.nowMicros()) }, 'a sync failed');
+  await recordSyncOutcome(orgDb, run.connectionId, { error, revisedOn: null });
+}

@@ -1,0 +1,248 @@
+import { createHash, randomBytes } from 'node:crypto';
+import type { TaggedRow } from '../adapters/billing/file.js';
+import {
+  type ApiDay,
+  beginApiSource,
+  type CurrentCopy,
+  confirmApiDays,
+  listCurrentCopies,
+  type ReportOf,
+  replaceApiDays,
+} from '../db/queries/apiCopies.js';
+import { insertBillingRows } from '../db/queries/billingRows.js';
+import { findFetchedPage, listSyncPages, type SyncPage } from '../db/queries/fetchedPages.js';
+import { type ChunkResult, finishSyncChunk, type RestatedDay } from '../db/queries/syncRuns.js';
+import { type BilledRow, CHARGE_CATEGORIES } from '../domain/billing/billedRow.js';
+import { isInScope } from '../domain/billing/connectionScope.js';
+import type { BillingFormat } from '../domain/billing/sources.js';
+import { DomainError } from '../domain/errors.js';
+import { uuidFromMicros } from '../domain/ids.js';
+import { decimalFromPico, type Pico } from '../domain/money.js';
+import { dayOf, MICROS_PER_DAY, microsOfDay } from '../domain/period.js';
+import { DayContents } from './dayContents.js';
+import type { ChunkWork } from './syncFetch.js';
+import { storedReport } from './syncPlan.js';
+
+/** Rows of one INSERT. */
+const BATCH_ROWS = 1_000;
+
+const FORMATS: Readonly<Record<string, BillingFormat>> = {
+  openai: 'openai_pages',
+  anthropic: 'anthropic_pages',
+};
+
+/**
+ * Reads the stored pages of a chunk by the reader of saved files. Days whose content is new or other become new copies,
+ * under a source of this attempt; the others are confirmed. What counts changes with the chunk's end, in one
+ * transaction.
+ */
+export async function readChunk(work: ChunkWork): Promise<void> {
+  const { deps, orgDb, run, chunk, connection } = work;
+  if (chunk.status === 'done') return;
+  const pages = await listSyncPages(orgDb, run.id, chunk.ordinal);
+  const of: ReportOf = {
+    connectionId: connection.id,
+    provider: connection.provider,
+    accountId: connection.accountId,
+    feed: chunk.feed,
+    report: storedReport(chunk),
+  };
+  const window = { fromDay: dayOf(chunk.startMicros), toDay: dayOf(chunk.endMicros + MICROS_PER_DAY - 1n) };
+  const told = await surveyPages(work, pages);
+  const known = new Map((await listCurrentCopies(orgDb, of, window)).map((copy) => [copy.day, copy]));
+  const changed = new Set(
+    told.days.filter((day) => {
+      const copy = known.get(day);
+      return copy?.contentHash !== told.hashOf(day) || copy.scope !== connection.scope;
+    }),
+  );
+  const fetchedAtMicros = pages.reduce(
+    (first, page) => (page.fetchedAtMicros < first ? page.fetchedAtMicros : first),
+    pages[0]?.fetchedAtMicros ?? deps.nowMicros(),
+  );
+  const stored = changed.size === 0 ? undefined : await storeDays(work, pages, changed, fetchedAtMicros);
+  if (stored === null) return;
+  const same = told.days.filter((day) => !changed.has(day));
+  const result = describe(work, {
+    told,
+    known,
+    changed,
+    same,
+    pages,
+    fetchedAtMicros,
+    rows: stored?.rows ?? 0,
+  });
+  await orgDb.transaction(async (inside) => {
+    if (!(await finishSyncChunk(inside, run.id, chunk.ordinal, stored?.sourceId ?? null, result))) return;
+    await confirmApiDays(inside, of, same, fetchedAtMicros);
+    if (!stored) return;
+    const days = apiDays(work, told, changed);
+    await replaceApiDays(
+      inside,
+      of,
+      {
+        id: stored.sourceId,
+        scope: connection.scope,
+        fetchedAtMicros,
+        rowCount: stored.rows,
+        amountPico: days.reduce((sum, day) => sum + day.amountPico, 0n),
+      },
+      days,
+    );
+  });
+}
+
+/** The first reading: what each day says, and every fault before anything is stored. */
+async function surveyPages(work: ChunkWork, pages: readonly SyncPage[]): Promise<DayContents> {
+  const contents = new DayContents();
+  for (const page of pages)
+    for (const bucket of page.buckets)
+      for (let at = bucket.startMicros; at < bucket.endMicros; at += MICROS_PER_DAY)
+        contents.cover(dayOf(at));
+  for await (const row of ownRows(work, pages)) contents.add(row);
+  return contents;
+}
+
+/** Rows of the chunk that belong to what the connection reads. Error account_mismatch when they name another account. */
+async function* ownRows(work: ChunkWork, pages: readonly SyncPage[]): AsyncGenerator<BilledRow> {
+  const { deps, orgDb, connection, chunk } = work;
+  const reader = deps.readBillingFile(bytesOf(orgDb, pages), {
+    provider: connection.provider,
+    format: FORMATS[connection.provider],
+    fxRate: undefined,
+    skip: new Set(),
+    mayBeEmpty: true,
+  });
+  for await (const batch of reader as AsyncIterable<TaggedRow[]>) {
+    for (const { row } of batch) {
+      if (row.account !== null && row.account !== connection.accountId) {
+        throw new DomainError(
+          'account_mismatch',
+          `the bill names the account ${row.account}, the connection ${connection.accountId}: end it and connect again with settings.account ${row.account}`,
+        );
+      }
+      if (row.feed !== chunk.feed || row.report !== storedReport(chunk)) {
+        throw new DomainError(
+          'provider_answer_unreadable',
+          `the report ${chunk.report} was asked for and another one was answered`,
+        );
+      }
+      if (isInScope(row, connection.settings)) yield { ...row, account: connection.accountId };
+    }
+  }
+}
+
+/** The stored pages one after the other, each checked against its sha256. */
+async function* bytesOf(orgDb: ChunkWork['orgDb'], pages: readonly SyncPage[]): AsyncGenerator<Buffer> {
+  for (const { pageId } of pages) {
+    const page = await findFetchedPage(orgDb, pageId);
+    if (!page || createHash('sha256').update(page.body).digest('hex') !== page.sha256)
+      throw new Error(`the stored page ${pageId} is missing or damaged`);
+    yield page.body;
+    yield Buffer.from('\n');
+  }
+}
+
+/** The second reading: stores the rows of changed days. Null when another attempt has read the chunk meanwhile. */
+async function storeDays(
+  work: ChunkWork,
+  pages: readonly SyncPage[],
+  changed: ReadonlySet<string>,
+  fetchedAtMicros: bigint,
+): Promise<{ sourceId: string; rows: number } | null> {
+  const { deps, orgDb, run, chunk, connection } = work;
+  const sourceId = uuidFromMicros(deps.nowMicros(), randomBytes(8).readBigUInt64BE());
+  const digest = createHash('sha256').update(sourceId);
+  for (const { pageId } of pages) digest.update(pageId);
+  const isMine = await beginApiSource(
+    orgDb,
+    { runId: run.id, ordinal: chunk.ordinal },
+    {
+      id: sourceId,
+      connectionId: connection.id,
+      provider: connection.provider,
+      accountId: connection.accountId,
+      name: `${connection.provider} ${chunk.report} ${dayOf(chunk.startMicros)} to ${dayOf(chunk.endMicros - 1n)}`,
+      sha256: digest.digest('hex'),
+      sizeBytes: 0,
+      format: FORMATS[connection.provider] ?? 'openai_pages',
+      fetchedAtMicros,
+    },
+  );
+  if (!isMine) return null;
+  let rows = 0;
+  let batch: BilledRow[] = [];
+  const flush = async () => {
+    const place = { id: sourceId, provider: connection.provider, firstRowNo: rows + 1 };
+    await insertBillingRows(orgDb, place, batch);
+    rows += batch.length;
+    batch = [];
+  };
+  for await (const row of ownRows(work, pages)) {
+    if (!changed.has(row.day)) continue;
+    batch.push(row);
+    if (batch.length >= BATCH_ROWS) await flush();
+  }
+  await flush();
+  return { sourceId, rows };
+}
+
+/** A whole report lists every kind of charge: a day is told in each, also with zero. */
+function apiDays(
+  { chunk, connection }: ChunkWork,
+  told: DayContents,
+  changed: ReadonlySet<string>,
+): ApiDay[] {
+  const categories = chunk.feed === 'cost' ? CHARGE_CATEGORIES : (['usage'] as const);
+  return [...changed].sort().flatMap((day) =>
+    categories.map((chargeCategory) => ({
+      accountId: connection.accountId,
+      day,
+      feed: chunk.feed,
+      report: storedReport(chunk),
+      chargeCategory,
+      ...told.sumOf(day, chargeCategory),
+      contentHash: told.hashOf(day),
+    })),
+  );
+}
+
+interface Reading {
+  told: DayContents;
+  known: ReadonlyMap<string, CurrentCopy>;
+  changed: ReadonlySet<string>;
+  same: readonly string[];
+  pages: readonly SyncPage[];
+  fetchedAtMicros: bigint;
+  rows: number;
+}
+
+/** What the chunk brought. A day that the provider had closed and tells otherwise now is a restatement. */
+function describe({ chunk, connector }: ChunkWork, reading: Reading): ChunkResult {
+  const { told, known, changed, same, pages, fetchedAtMicros, rows } = reading;
+  const closedFrom = (day: string) =>
+    microsOfDay(day) + BigInt(connector.facts.provisionalDays) * MICROS_PER_DAY;
+  const usd = (pico: Pico) => (chunk.feed === 'cost' ? decimalFromPico(pico) : null);
+  const restated = [...changed].sort().flatMap((day): RestatedDay[] => {
+    const copy = known.get(day);
+    if (!copy || copy.confirmedAtMicros < closedFrom(day)) return [];
+    const place = { day, feed: chunk.feed, report: storedReport(chunk) };
+    return [{ ...place, old_usd: usd(copy.amountPico), new_usd: usd(told.totalOf(day)) }];
+  });
+  const settled = same.filter((day) => {
+    const confirmed = known.get(day)?.confirmedAtMicros;
+    return (
+      chunk.feed === 'cost' &&
+      confirmed !== undefined &&
+      confirmed < closedFrom(day) &&
+      fetchedAtMicros >= closedFrom(day)
+    );
+  });
+  return {
+    pages: pages.length,
+    rows,
+    changed_days: [...changed].sort(),
+    settled_days: settled,
+    restated,
+  };
+}

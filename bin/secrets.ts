@@ -1,0 +1,34 @@
+import { parseArgs } from 'node:util';
+import { loadConfig } from '../platform/config.js';
+import { runMain } from '../platform/processMain.js';
+import { StartError } from '../platform/startError.js';
+import { rotateSecrets } from './startup/rotateSecrets.js';
+import { withToolDatabase } from './startup/toolDatabase.js';
+
+const USAGE = `Usage: npm run secrets:rotate                            seals all credentials under a new key
+       npm run secrets:rotate -- --forget-unreadable     and gives up those that no key opens`;
+
+/** Changes the key that seals the providers' credentials. Prints no key. */
+await runMain(async () => {
+  const forgetUnreadable = readArguments();
+  const config = loadConfig();
+  const outcome = await withToolDatabase(config, (database) =>
+    rotateSecrets(config, database, forgetUnreadable),
+  );
+  process.stdout.write(`${outcome.sentences.join('\n')}\n`);
+  if (!outcome.isWhole) process.exitCode = 1;
+});
+
+function readArguments(): boolean {
+  try {
+    const { values, positionals } = parseArgs({
+      options: { 'forget-unreadable': { type: 'boolean', default: false } },
+      args: process.argv.slice(2),
+      allowPositionals: true,
+    });
+    if (positionals.length !== 1 || positionals[0] !== 'rotate') throw new Error('what is to be done?');
+    return values['forget-unreadable'];
+  } catch (error) {
+    throw new StartError(`${(error as Error).message}\n${USAGE}`);
+  }
+}

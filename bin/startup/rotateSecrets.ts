@@ -1,0 +1,108 @@
+import type { Database } from '../../db/client.js';
+import {
+  dropOldKeysWhenUnused,
+  forgetSealed,
+  listSealedOtherwise,
+  replaceSealed,
+} from '../../db/queries/sealedSecrets.js';
+import { findSealedText, resealText } from '../../domain/billing/credentials.js';
+import type { Config } from '../../platform/config.js';
+import {
+  ensureSecretKeyFile,
+  readSecretKeyFile,
+  replaceSecretKeys,
+} from '../../platform/embedded/secretKeyFile.js';
+import { makeSecretKey } from '../../platform/secretBox.js';
+import { SecretKeys } from '../../platform/secretKeys.js';
+import { requireSecretKeys } from './secretKeys.js';
+
+/** What a rotation did, and whether anything is left that no key opens. */
+export interface RotationOutcome {
+  sentences: string[];
+  isWhole: boolean;
+}
+
+/** Rounds until nothing is left that somebody sealed with the old key meanwhile. */
+const ROUNDS_MAX = 20;
+
+/**
+ * Seals every stored credential under a new key. With an embedded Postgres the new key is made here, stands before the
+ * old one in the key's file until nothing needs the old one, and running processes take it from there; killed at any
+ * moment, the next call goes on. With a database of one's own everything is sealed under the first key that is set.
+ */
+export async function rotateSecrets(
+  config: Config,
+  database: Database,
+  forgetUnreadable: boolean,
+): Promise<RotationOutcome> {
+  const isOurs =
+    config.databaseUrl === undefined && config.secretKey === undefined && config.secretKeyFile === undefined;
+  if (!isOurs) return resealUnderSetting(requireSecretKeys(config), database, forgetUnreadable);
+  const file = ensureSecretKeyFile(config.dataDir);
+  const before = readSecretKeyFile(file);
+  // More than one key: an earlier rotation did not come to its end, and is continued.
+  if (before.length === 1) replaceSecretKeys(file, [makeSecretKey(), ...before]);
+  const keys = SecretKeys.fromFile(file);
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    const { done, unreadable } = await resealAll(keys, database, forgetUnreadable);
+    if (unreadable > 0) return unfinished(unreadable);
+    const [current] = readSecretKeyFile(file);
+    const dropped = await dropOldKeysWhenUnused(database, keys.currentId, () =>
+      replaceSecretKeys(file, current === undefined ? [] : [current]),
+    );
+    if (dropped)
+      return { sentences: [resealed(done, keys), 'The old key is gone from the file.'], isWhole: true };
+  }
+  return {
+    sentences: [
+      'Credentials keep being sealed with the old key: is a process running that uses another key file? Call this again.',
+    ],
+    isWhole: false,
+  };
+}
+
+async function resealUnderSetting(
+  keys: SecretKeys,
+  database: Database,
+  forgetUnreadable: boolean,
+): Promise<RotationOutcome> {
+  const { done, unreadable } = await resealAll(keys, database, forgetUnreadable);
+  if (unreadable > 0) return unfinished(unreadable);
+  const older = [...keys.ids].filter((id) => id !== keys.currentId);
+  const next =
+    older.length > 0
+      ? `Once every process has been started with this TRUEUP_SECRET_KEY, and this command finds nothing left to do, ${older.join(', ')} may be taken out of it.`
+      : 'To change the key, put a new one before this one in TRUEUP_SECRET_KEY, start every process with both, and call this again.';
+  return { sentences: [resealed(done, keys), next], isWhole: true };
+}
+
+function resealed(done: number, keys: SecretKeys): string {
+  return `${done} credentials were sealed anew; all are sealed with ${keys.currentId} now.`;
+}
+
+function unfinished(unreadable: number): RotationOutcome {
+  return {
+    sentences: [
+      `The credentials of ${unreadable} billing connections open with no key at hand: put the key that sealed them behind the current one, or give them up with npm run secrets:rotate -- --forget-unreadable. No key was removed.`,
+    ],
+    isWhole: false,
+  };
+}
+
+async function resealAll(
+  keys: SecretKeys,
+  database: Database,
+  forgetUnreadable: boolean,
+): Promise<{ done: number; unreadable: number }> {
+  let done = 0;
+  let unreadable = 0;
+  for (const sealed of await listSealedOtherwise(database, keys.currentId)) {
+    const text = findSealedText(keys, sealed.orgId, sealed.connectionId, sealed.ciphertext);
+    if (text !== undefined) {
+      const again = resealText(keys, sealed.orgId, sealed.connectionId, text);
+      if (await replaceSealed(database, sealed, again)) done += 1;
+    } else if (forgetUnreadable) await forgetSealed(database, sealed);
+    else unreadable += 1;
+  }
+  return { done, unreadable };
+}

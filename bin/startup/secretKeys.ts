@@ -1,0 +1,44 @@
+import type { Logger } from 'pino';
+import type { Database } from '../../db/client.js';
+import { countSealedByKey } from '../../db/queries/sealedSecrets.js';
+import type { Config } from '../../platform/config.js';
+import { ensureSecretKeyFile } from '../../platform/embedded/secretKeyFile.js';
+import { missingKeySentence, refuseMissingSecretKey, SecretKeys } from '../../platform/secretKeys.js';
+
+/**
+ * The keys of a process that uses a database that was named to it.
+ * @throws StartError when none is set.
+ */
+export function requireSecretKeys(config: Config): SecretKeys {
+  if (config.secretKeyFile !== undefined) return SecretKeys.fromFile(config.secretKeyFile);
+  return config.secretKey === undefined ? refuseMissingSecretKey() : SecretKeys.of(config.secretKey);
+}
+
+/** @throws StartError when a database is named and no key is: a key of this machine alone would not be with it. */
+export function checkSecretKey(config: Config): void {
+  if (config.databaseUrl !== undefined) requireSecretKeys(config);
+}
+
+/**
+ * What a start hands its children so that they find the keys: nothing where they are set, else the file of the data
+ * directory, made at the first start.
+ */
+export function secretKeyEnvironment(config: Config): { TRUEUP_SECRET_KEY_FILE?: string } {
+  if (config.secretKey !== undefined || config.secretKeyFile !== undefined) return {};
+  return { TRUEUP_SECRET_KEY_FILE: ensureSecretKeyFile(config.dataDir) };
+}
+
+/** The sentence about credentials that no key at hand opens; undefined when all can be opened. */
+export async function findMissingKeySentence(
+  database: Database,
+  keys: SecretKeys,
+): Promise<string | undefined> {
+  return missingKeySentence(await countSealedByKey(database), keys);
+}
+
+/** Logs that sentence where no start shows it: processes of a cluster. Never stands in the way. */
+export async function warnOfMissingKeys(database: Database, keys: SecretKeys, logger: Logger): Promise<void> {
+  if (process.connected) return;
+  const sentence = await findMissingKeySentence(database, keys).catch(() => undefined);
+  if (sentence !== undefined) logger.error(sentence);
+}

@@ -1,0 +1,79 @@
+import { DEFAULT_ACCOUNT } from '../../domain/billing/account.js';
+import type { Provider } from '../../domain/providers.js';
+import type { Database } from '../client.js';
+import { type SystemDb, unscoped } from '../orgDb.js';
+
+const WHY =
+  'bills of the account default become those of the first connection: only maintenance rewrites bills';
+
+/**
+ * Gives the bills of a provider whose account nobody named to the account of its first connection (decisions.md 116):
+ * rows, days, imports, and what gap runs have published of them. One import at a time, each in one transaction, so that
+ * its rows and its days never name two accounts. A repeat finds nothing left. Returns how many imports it changed.
+ */
+export async function adoptDefaultAccount(
+  database: Database,
+  orgId: string,
+  provider: Provider,
+  account: string,
+): Promise<number> {
+  if (account === DEFAULT_ACCOUNT) return 0;
+  const sources = await unscoped(database, WHY, (system) =>
+    system.rows<{ source_id: string }>(
+      'select distinct source_id from billing_days where org_id = $1 and provider = $2 and provider_account_id = $3 order by 1',
+      [orgId, provider, DEFAULT_ACCOUNT],
+    ),
+  );
+  for (const { source_id: sourceId } of sources) {
+    await unscoped(database, WHY, (system) => adoptSource(system, [orgId, provider, account, sourceId]));
+  }
+  await unscoped(database, WHY, (system) => adoptPublished(system, [orgId, provider, account]));
+  return sources.length;
+}
+
+async function adoptSource(system: SystemDb, values: [string, string, string, string]): Promise<void> {
+  await system.run(
+    `update billing_rows set provider_account_id = $3
+     where org_id = $1 and provider = $2 and source_id = $4 and provider_account_id = '${DEFAULT_ACCOUNT}'`,
+    values,
+  );
+  // An import whose rows named the account beside rows that named none has both: their days become one.
+  await system.run(
+    `with moved as (delete from billing_days
+       where org_id = $1 and provider = $2 and source_id = $4 and provider_account_id = '${DEFAULT_ACCOUNT}' returning *)
+     insert into billing_days (org_id, provider, provider_account_id, day, feed, report, charge_category, source_id, source_rank,
+       source_fetched_at, row_count, amount_usd, scope, connection_id, confirmed_at, superseded_at, content_hash)
+     select org_id, provider, $3, day, feed, report, charge_category, source_id, source_rank,
+       source_fetched_at, row_count, amount_usd, scope, connection_id, confirmed_at, superseded_at, content_hash from moved
+     on conflict (org_id, provider, day, provider_account_id, feed, report, charge_category, source_id) do update
+       set row_count = billing_days.row_count + excluded.row_count, amount_usd = billing_days.amount_usd + excluded.amount_usd`,
+    values,
+  );
+  await system.run(
+    `update billing_sources set provider_account_id = case when provider_account_id = '${DEFAULT_ACCOUNT}' then $3 else provider_account_id end
+     where org_id = $1 and provider = $2 and id = $4`,
+    values,
+  );
+}
+
+/** What gap runs have found and published of the account; the day that is published under both names keeps the real one. */
+async function adoptPublished(system: SystemDb, values: [string, string, string]): Promise<void> {
+  const isDefault = `org_id = $1 and provider = $2 and provider_account_id = '${DEFAULT_ACCOUNT}'`;
+  await system.run(
+    `delete from gap_buckets b where ${isDefault} and exists (select from gap_buckets o where o.org_id = b.org_id and o.run_id = b.run_id
+       and o.provider = b.provider and o.provider_account_id = $3 and o.width = b.width and o.bucket = b.bucket and o.model = b.model)`,
+    values,
+  );
+  await system.run(`update gap_buckets set provider_account_id = $3 where ${isDefault}`, values);
+  await system.run(
+    `update gap_run_units set counted_sources = counted_sources - '${DEFAULT_ACCOUNT}' || jsonb_build_object($3::text, counted_sources -> '${DEFAULT_ACCOUNT}')
+     where org_id = $1 and provider = $2 and counted_sources ? '${DEFAULT_ACCOUNT}'`,
+    values,
+  );
+  await system.run(
+    `delete from gap_published p where ${isDefault} and exists (select from gap_published o where o.org_id = p.org_id
+       and o.provider = p.provider and o.day = p.day and o.provider_account_id = $3)`,
+    values,
+  );
+  await system.run(`update gap_published set provider_account_id = $3 where ${isDefault}`, values);
+}

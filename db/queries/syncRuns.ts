@@ -1,0 +1,403 @@
+import type { Feed } from '../../domain/billing/billedRow.js';
+import type { SyncTrigger } from '../../domain/billing/connections.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { RunStatus } from '../../domain/runs.js';
+import type { OrgDb } from '../orgDb.js';
+
+/** A day of a bill that the provider had closed and told otherwise later. */
+export interface RestatedDay {
+  day: string;
+  feed: Feed;
+  report: string;
+  /** Of cost days: what was billed before, and now. */
+  old_usd: string | null;
+  new_usd: string | null;
+}
+
+/** What one chunk brought. */
+export interface ChunkResult {
+  pages: number;
+  rows: number;
+  /** Days whose content is new or other than before. */
+  changed_days: string[];
+  /** Days that said the same and can no longer change without being a restatement. */
+  settled_days: string[];
+  restated: RestatedDay[];
+}
+
+/** What a sync found, over all of its chunks. */
+export interface SyncRunResult {
+  pages: number;
+  rows: number;
+  changed_days: number;
+  period_start: string | null;
+  period_end: string | null;
+  restated: RestatedDay[];
+  /** All of them; the list is cut. */
+  restated_count: number;
+  /** What could not be fetched, taken up by the next sync. */
+  missing: { report: string; period_start: string; period_end: string; code: string; message: string }[];
+  gap_run_id: string | null;
+}
+
+/** A sync of a connection as it is stored. */
+export interface SyncRun {
+  id: string;
+  connectionId: string;
+  trigger: SyncTrigger;
+  status: RunStatus;
+  stage: string;
+  waitingCode: string | null;
+  waitingMessage: string | null;
+  waitingUntilMicros: bigint | null;
+  doneChunks: number;
+  totalChunks: number;
+  /** The UTC day on which it asks again for all days that may still be restated. */
+  revisesOn: string | null;
+  result: SyncRunResult | null;
+  errorCode: string | null;
+  errorMessage: string | null;
+  createdAtMicros: bigint;
+  startedAtMicros: bigint | null;
+  finishedAtMicros: bigint | null;
+}
+
+interface SyncRunRow {
+  id: string;
+  connection_id: string;
+  trigger: SyncTrigger;
+  status: RunStatus;
+  stage: string;
+  waiting_code: string | null;
+  waiting_message: string | null;
+  waiting_until: bigint | null;
+  done_chunks: number;
+  total_chunks: number;
+  revises_on: string | null;
+  result: SyncRunResult | null;
+  error_code: string | null;
+  error_message: string | null;
+  created_at: bigint;
+  started_at: bigint | null;
+  finished_at: bigint | null;
+}
+
+const COLUMNS = `id, connection_id, trigger, status, stage, waiting_code, waiting_message, waiting_until, done_chunks, total_chunks, revises_on, result,
+  error_code, error_message, created_at, started_at, finished_at`;
+
+function fromSyncRunRow(row: SyncRunRow): SyncRun {
+  return {
+    id: row.id,
+    connectionId: row.connection_id,
+    trigger: row.trigger,
+    status: row.status,
+    stage: row.stage,
+    waitingCode: row.waiting_code,
+    waitingMessage: row.waiting_message,
+    waitingUntilMicros: row.waiting_until,
+    doneChunks: row.done_chunks,
+    totalChunks: row.total_chunks,
+    revisesOn: row.revises_on,
+    result: row.result,
+    errorCode: row.error_code,
+    errorMessage: row.error_message,
+    createdAtMicros: row.created_at,
+    startedAtMicros: row.started_at,
+    finishedAtMicros: row.finished_at,
+  };
+}
+
+/** Stores a queued sync; undefined while another of the connection is open, which the unique index decides. */
+export async function insertSyncRun(
+  orgDb: OrgDb,
+  run: { id: string; connectionId: string; trigger: SyncTrigger },
+): Promise<SyncRun | undefined> {
+  const rows = await orgDb.rows<SyncRunRow>(
+    `insert into sync_runs (org_id, id, connection_id, trigger, status)
+     select $1, $2, $3, $4, 'queued' where exists (select from billing_connections where org_id = $1 and id = $3 and removed_at is null)
+     on conflict (org_id, connection_id) where status in ('queued', 'running') do nothing returning ${COLUMNS}`,
+    [orgDb.orgId, run.id, run.connectionId, run.trigger],
+  );
+  return rows[0] && fromSyncRunRow(rows[0]);
+}
+
+export async function findOpenSyncRun(orgDb: OrgDb, connectionId: string): Promise<SyncRun | undefined> {
+  const rows = await orgDb.rows<SyncRunRow>(
+    `select ${COLUMNS} from sync_runs where org_id = $1 and connection_id = $2 and status in ('queued', 'running')`,
+    [orgDb.orgId, connectionId],
+  );
+  return rows[0] && fromSyncRunRow(rows[0]);
+}
+
+export async function findSyncRun(orgDb: OrgDb, id: string): Promise<SyncRun | undefined> {
+  const rows = await orgDb.rows<SyncRunRow>(
+    `select ${COLUMNS} from sync_runs where org_id = $1 and id = $2`,
+    [orgDb.orgId, id],
+  );
+  return rows[0] && fromSyncRunRow(rows[0]);
+}
+
+/** Syncs of a connection, newest first. */
+export async function listSyncRuns(
+  orgDb: OrgDb,
+  connectionId: string,
+  page: { limit: number; offset: number },
+): Promise<SyncRun[]> {
+  const rows = await orgDb.rows<SyncRunRow>(
+    `select ${COLUMNS} from sync_runs where org_id = $1 and connection_id = $2 order by created_at desc, id desc limit $3 offset $4`,
+    [orgDb.orgId, connectionId, page.limit, page.offset],
+  );
+  return rows.map(fromSyncRunRow);
+}
+
+/** Marks a sync as taken up by its workflow; false when it has ended. */
+export async function markSyncRunning(orgDb: OrgDb, id: string): Promise<boolean> {
+  const changed = await orgDb.run(
+    `update sync_runs set status = 'running', stage = 'planning', started_at = coalesce(started_at, now()), heartbeat_at = now()
+     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
+    [orgDb.orgId, id],
+  );
+  return changed === 1;
+}
+
+/** A request series of a sync. */
+export interface SyncChunk {
+  ordinal: number;
+  report: string;
+  feed: Feed;
+  bucketWidth: '1d' | '1h';
+  startMicros: bigint;
+  endMicros: bigint;
+  status: 'pending' | 'done' | 'failed';
+  restarts: number;
+  result: ChunkResult | null;
+  errorCode: string | null;
+  errorMessage: string | null;
+}
+
+interface SyncChunkRow {
+  ordinal: number;
+  report: string;
+  feed: Feed;
+  bucket_width: '1d' | '1h';
+  starts_at: bigint;
+  ends_at: bigint;
+  status: SyncChunk['status'];
+  restarts: number;
+  result: ChunkResult | null;
+  error_code: string | null;
+  error_message: string | null;
+}
+
+const CHUNK_COLUMNS =
+  'ordinal, report, feed, bucket_width, starts_at, ends_at, status, restarts, result, error_code, error_message';
+
+function fromSyncChunkRow(row: SyncChunkRow): SyncChunk {
+  return {
+    ordinal: row.ordinal,
+    report: row.report,
+    feed: row.feed,
+    bucketWidth: row.bucket_width,
+    startMicros: row.starts_at,
+    endMicros: row.ends_at,
+    status: row.status,
+    restarts: row.restarts,
+    result: row.result,
+    errorCode: row.error_code,
+    errorMessage: row.error_message,
+  };
+}
+
+export type NewSyncChunk = Pick<SyncChunk, 'report' | 'feed' | 'bucketWidth' | 'startMicros' | 'endMicros'>;
+
+/**
+ * Stores what a sync asks for, in its order; a repeat changes nothing. `revisesOn` is the day on which it asks for all
+ * days that may still be restated. Returns how many chunks it has.
+ */
+export async function insertSyncChunks(
+  orgDb: OrgDb,
+  runId: string,
+  chunks: readonly NewSyncChunk[],
+  revisesOn: string | null,
+): Promise<number> {
+  return orgDb.transaction(async (inside) => {
+    await inside.run(
+      `insert into sync_chunks (org_id, run_id, ordinal, report, feed, bucket_width, starts_at, ends_at)
+       select $1::uuid, $2::uuid, ordinality - 1, report, feed, width, starts_at, ends_at
+       from unnest($3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::timestamptz[])
+         with ordinality as c(report, feed, width, starts_at, ends_at, ordinality)
+       where not exists (select from sync_chunks where org_id = $1::uuid and run_id = $2::uuid)`,
+      [
+        inside.orgId,
+        runId,
+        chunks.map((chunk) => chunk.report),
+        chunks.map((chunk) => chunk.feed),
+        chunks.map((chunk) => chunk.bucketWidth),
+        chunks.map((chunk) => isoFromMicros(chunk.startMicros)),
+        chunks.map((chunk) => isoFromMicros(chunk.endMicros)),
+      ],
+    );
+    const rows = await inside.rows<{ total_chunks: number }>(
+      `update sync_runs set stage = 'fetching', heartbeat_at = now(), revises_on = coalesce(revises_on, $3),
+         total_chunks = (select count(*) from sync_chunks c where c.org_id = $1 and c.run_id = $2)
+       where org_id = $1 and id = $2 returning total_chunks`,
+      [inside.orgId, runId, revisesOn],
+    );
+    return rows[0]?.total_chunks ?? 0;
+  });
+}
+
+export async function findSyncChunk(
+  orgDb: OrgDb,
+  runId: string,
+  ordinal: number,
+): Promise<SyncChunk | undefined> {
+  const rows = await orgDb.rows<SyncChunkRow>(
+    `select ${CHUNK_COLUMNS} from sync_chunks where org_id = $1 and run_id = $2 and ordinal = $3`,
+    [orgDb.orgId, runId, ordinal],
+  );
+  return rows[0] && fromSyncChunkRow(rows[0]);
+}
+
+export async function listSyncChunks(orgDb: OrgDb, runId: string): Promise<SyncChunk[]> {
+  const rows = await orgDb.rows<SyncChunkRow>(
+    `select ${CHUNK_COLUMNS} from sync_chunks where org_id = $1 and run_id = $2 order by ordinal`,
+    [orgDb.orgId, runId],
+  );
+  return rows.map(fromSyncChunkRow);
+}
+
+/**
+ * Notes that a chunk is read, and on the run how many are; call it in the transaction that makes it count. False when
+ * another attempt has read it or is at work on it: `sourceId` is that of this attempt, null where it stored nothing.
+ */
+export async function finishSyncChunk(
+  orgDb: OrgDb,
+  runId: string,
+  ordinal: number,
+  sourceId: string | null,
+  result: ChunkResult,
+): Promise<boolean> {
+  return orgDb.transaction(async (inside) => {
+    const changed = await inside.run(
+      `update sync_chunks set status = 'done', result = $4::jsonb, error_code = null, error_message = null
+       where org_id = $1 and run_id = $2 and ordinal = $3 and status <> 'done' and ($5::uuid is null or source_id = $5)`,
+      [inside.orgId, runId, ordinal, JSON.stringify(result), sourceId],
+    );
+    if (changed === 1) await countSyncChunks(inside, runId);
+    return changed === 1;
+  });
+}
+
+/** Notes that a chunk is left to the next sync. */
+export async function failSyncChunk(
+  orgDb: OrgDb,
+  runId: string,
+  ordinal: number,
+  error: { code: string; message: string },
+): Promise<void> {
+  await orgDb.transaction(async (inside) => {
+    await inside.run(
+      `update sync_chunks set status = 'failed', error_code = $4, error_message = $5
+       where org_id = $1 and run_id = $2 and ordinal = $3 and status <> 'done'`,
+      [inside.orgId, runId, ordinal, error.code, error.message.slice(0, 1_000)],
+    );
+    await countSyncChunks(inside, runId);
+  });
+}
+
+/** The run's progress from its chunks, so that it is right however often one was repeated. */
+async function countSyncChunks(orgDb: OrgDb, runId: string): Promise<void> {
+  await orgDb.run(
+    `update sync_runs set heartbeat_at = now(), stage = case when status = 'running' then 'fetching' else stage end,
+       waiting_code = null, waiting_message = null, waiting_until = null,
+       done_chunks = (select count(*) from sync_chunks c where c.org_id = $1 and c.run_id = $2 and c.status <> 'pending')
+     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
+    [orgDb.orgId, runId],
+  );
+}
+
+/** A chunk begins anew: its paging changed under way. Returns how often it has. */
+export async function restartSyncChunk(orgDb: OrgDb, runId: string, ordinal: number): Promise<number> {
+  return orgDb.transaction(async (inside) => {
+    await inside.run('delete from sync_pages where org_id = $1 and run_id = $2 and ordinal = $3', [
+      inside.orgId,
+      runId,
+      ordinal,
+    ]);
+    const rows = await inside.rows<{ restarts: number }>(
+      'update sync_chunks set restarts = restarts + 1 where org_id = $1 and run_id = $2 and ordinal = $3 returning restarts',
+      [inside.orgId, runId, ordinal],
+    );
+    return rows[0]?.restarts ?? 0;
+  });
+}
+
+/** Says what a run waits for and until when; null: it goes on. It is a sign of life too. */
+export async function noteSyncWaiting(
+  orgDb: OrgDb,
+  runId: string,
+  waiting: { code: string; message: string; untilMicros: bigint } | null,
+): Promise<void> {
+  await orgDb.run(
+    `update sync_runs set heartbeat_at = now(), stage = $3, waiting_code = $4, waiting_message = $5, waiting_until = $6
+     where org_id = $1 and id = $2 and status = 'running'`,
+    [
+      orgDb.orgId,
+      runId,
+      waiting ? 'waiting_for_provider' : 'fetching',
+      waiting?.code ?? null,
+      waiting?.message.slice(0, 1_000) ?? null,
+      waiting ? isoFromMicros(waiting.untilMicros) : null,
+    ],
+  );
+}
+
+export interface SyncRunEnd {
+  status: 'succeeded' | 'partial' | 'failed' | 'cancelled';
+  result?: SyncRunResult;
+  error?: { code: string; message: string };
+}
+
+/** Ends a sync, once. False when it had ended before. */
+export async function endSyncRun(orgDb: OrgDb, id: string, end: SyncRunEnd): Promise<boolean> {
+  const changed = await orgDb.run(
+    `update sync_runs set status = $3, stage = $3, result = coalesce($4::jsonb, result), error_code = $5, error_message = $6, finished_at = now(),
+       waiting_code = null, waiting_message = null, waiting_until = null
+     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
+    [
+      orgDb.orgId,
+      id,
+      end.status,
+      end.result === undefined ? null : JSON.stringify(end.result),
+      end.error?.code ?? null,
+      end.error?.message.slice(0, 2_000) ?? null,
+    ],
+  );
+  return changed === 1;
+}
+
+/** Says on a queued sync that the workflow engine is being waited for. */
+export async function noteSyncWaitingForEngine(orgDb: OrgDb, id: string): Promise<void> {
+  await orgDb.run(
+    `update sync_runs set stage = 'waiting_for_engine' where org_id = $1 and id = $2 and status = 'queued'`,
+    [orgDb.orgId, id],
+  );
+}
+
+/** Puts a sync that the engine has lost back into the queue. False when it has ended. */
+export async function requeueSyncRun(orgDb: OrgDb, id: string): Promise<boolean> {
+  const changed = await orgDb.run(
+    `update sync_runs set status = 'queued', stage = 'queued', heartbeat_at = now() where org_id = $1 and id = $2 and status in ('queued', 'running')`,
+    [orgDb.orgId, id],
+  );
+  return changed === 1;
+}
+
+/** Notes on a sync that has ended which gap run follows what it changed. */
+export async function recordGapRunOfSync(orgDb: OrgDb, id: string, gapRunId: string): Promise<void> {
+  await orgDb.run(
+    `update sync_runs set result = result || jsonb_build_object('gap_run_id', $3::text) where org_id = $1 and id = $2 and result is not null`,
+    [orgDb.orgId, id, gapRunId],
+  );
+}

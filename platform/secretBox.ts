@@ -1,0 +1,80 @@
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+
+/** Form of the sealed bytes: version, key id, nonce, ciphertext, tag. */
+const VERSION = 1;
+const KEY_ID_BYTES = 8;
+const NONCE_BYTES = 12;
+const TAG_BYTES = 16;
+const HEADER_BYTES = 1 + KEY_ID_BYTES;
+export const SECRET_KEY_BYTES = 32;
+
+/** What sealed bytes are for: they open for nothing else, so that a row copied elsewhere tells nothing. */
+export interface SecretBinding {
+  orgId: string;
+  connectionId: string;
+  /** What the bytes are, e.g. `billing-credentials`. */
+  purpose: string;
+}
+
+/** A key and the name under which ciphertexts remember it. */
+export interface SecretKey {
+  /** 16 hex digits of the key's digest: tells keys apart and nothing about them. */
+  id: string;
+  bytes: Buffer;
+}
+
+/** A key from its base64 or base64url text; undefined when that is not 32 bytes. */
+export function parseSecretKey(text: string): SecretKey | undefined {
+  if (!/^[A-Za-z0-9+/_-]{43}=?$/.test(text)) return undefined;
+  const bytes = Buffer.from(text, 'base64url');
+  return bytes.length === SECRET_KEY_BYTES ? { id: keyIdOf(bytes), bytes } : undefined;
+}
+
+/** A new key, as its base64 text. */
+export function makeSecretKey(): string {
+  return randomBytes(SECRET_KEY_BYTES).toString('base64');
+}
+
+function keyIdOf(bytes: Buffer): string {
+  return createHash('sha256')
+    .update('trueup secret key id\0')
+    .update(bytes)
+    .digest('hex')
+    .slice(0, KEY_ID_BYTES * 2);
+}
+
+/** The id of the key that sealed these bytes; undefined when they are not of our making. */
+export function findSealingKeyId(sealed: Buffer): string | undefined {
+  if (sealed[0] !== VERSION || sealed.length < HEADER_BYTES + NONCE_BYTES + TAG_BYTES) return undefined;
+  return sealed.subarray(1, HEADER_BYTES).toString('hex');
+}
+
+/** AES-256-GCM under a random nonce; what the bytes are for is authenticated with them. */
+export function seal(key: SecretKey, text: string, binding: SecretBinding): Buffer {
+  const header = Buffer.concat([Buffer.from([VERSION]), Buffer.from(key.id, 'hex')]);
+  const nonce = randomBytes(NONCE_BYTES);
+  const cipher = createCipheriv('aes-256-gcm', key.bytes, nonce, { authTagLength: TAG_BYTES });
+  cipher.setAAD(additionalData(header, binding));
+  const body = Buffer.concat([cipher.update(text, 'utf8'), cipher.final()]);
+  return Buffer.concat([header, nonce, body, cipher.getAuthTag()]);
+}
+
+/** The text that was sealed; undefined when the key is another, the bytes were changed, or they are for something else. */
+export function open(key: SecretKey, sealed: Buffer, binding: SecretBinding): string | undefined {
+  if (findSealingKeyId(sealed) !== key.id) return undefined;
+  const header = sealed.subarray(0, HEADER_BYTES);
+  const nonce = sealed.subarray(HEADER_BYTES, HEADER_BYTES + NONCE_BYTES);
+  const decipher = createDecipheriv('aes-256-gcm', key.bytes, nonce, { authTagLength: TAG_BYTES });
+  decipher.setAAD(additionalData(header, binding));
+  decipher.setAuthTag(sealed.subarray(-TAG_BYTES));
+  try {
+    const body = sealed.subarray(HEADER_BYTES + NONCE_BYTES, -TAG_BYTES);
+    return Buffer.concat([decipher.update(body), decipher.final()]).toString('utf8');
+  } catch {
+    return undefined;
+  }
+}
+
+function additionalData(header: Buffer, { orgId, connectionId, purpose }: SecretBinding): Buffer {
+  return Buffer.concat([header, Buffer.from(JSON.stringify([purpose, orgId, connectionId]), 'utf8')]);
+}

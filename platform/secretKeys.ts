@@ -1,0 +1,146 @@
+import { readFileSync, statSync } from 'node:fs';
+import {
+  findSealingKeyId,
+  open,
+  parseSecretKey,
+  type SecretBinding,
+  type SecretKey,
+  seal,
+} from './secretBox.js';
+import { StartError } from './startError.js';
+
+/** How keys stand beside each other in the setting and in the file: the current one first. */
+const BETWEEN_KEYS = /[\s,]+/;
+/** Keys that one setting may hold. */
+const KEYS_MAX = 10;
+
+const HOW_TO_MAKE_ONE = 'make one with `openssl rand -base64 32`';
+
+/**
+ * The keys in a text, the current one first; undefined when one of them is no key. The setting's own words for it are
+ * the caller's.
+ */
+export function parseSecretKeys(text: string): SecretKey[] | undefined {
+  const parts = text.split(BETWEEN_KEYS).filter((part) => part !== '');
+  const keys = parts.flatMap((part) => parseSecretKey(part) ?? []);
+  return keys.length === parts.length && keys.length > 0 && keys.length <= KEYS_MAX ? keys : undefined;
+}
+
+/** @throws StartError with the sentence that ends a start without a key. */
+export function refuseMissingSecretKey(): never {
+  throw new StartError(
+    `TRUEUP_SECRET_KEY is missing: the providers' credentials are sealed with it; ${HOW_TO_MAKE_ONE}, give every process the same, and keep a copy of it apart from the database's backup.`,
+  );
+}
+
+/**
+ * The keys that seal and open stored credentials. Where they come from a file, the file is looked at again whenever
+ * something is sealed and whenever a ciphertext names a key that is not known: a rotation needs no restart.
+ */
+export class SecretKeys {
+  #keys: SecretKey[];
+  readonly #file: string | undefined;
+  #seen = '';
+
+  private constructor(keys: SecretKey[], file: string | undefined) {
+    this.#keys = keys;
+    this.#file = file;
+  }
+
+  static of(text: string): SecretKeys {
+    const keys = parseSecretKeys(text);
+    if (!keys)
+      throw new StartError(
+        `TRUEUP_SECRET_KEY is not a list of keys of 32 bytes in base64: ${HOW_TO_MAKE_ONE}.`,
+      );
+    return new SecretKeys(keys, undefined);
+  }
+
+  /** @throws StartError when the file cannot be read or holds no key. */
+  static fromFile(file: string): SecretKeys {
+    const keys = new SecretKeys([], file);
+    keys.#read();
+    return keys;
+  }
+
+  /** Seals under the current key. */
+  seal(text: string, binding: SecretBinding): { ciphertext: Buffer; keyId: string } {
+    this.#readIfChanged();
+    const [current] = this.#keys;
+    if (!current) throw new Error('there is no secret key');
+    return { ciphertext: seal(current, text, binding), keyId: current.id };
+  }
+
+  /** The text that was sealed; undefined when its key is not at hand, or the bytes are not for this. */
+  open(sealed: Buffer, binding: SecretBinding): string | undefined {
+    const key = this.#keyOf(sealed);
+    return key && open(key, sealed, binding);
+  }
+
+  get currentId(): string {
+    this.#readIfChanged();
+    return this.#keys[0]?.id ?? '';
+  }
+
+  /** Ids of all keys at hand. */
+  get ids(): ReadonlySet<string> {
+    this.#readIfChanged();
+    return new Set(this.#keys.map(({ id }) => id));
+  }
+
+  #keyOf(sealed: Buffer): SecretKey | undefined {
+    const id = findSealingKeyId(sealed);
+    const known = this.#keys.find((key) => key.id === id);
+    if (known || this.#file === undefined) return known;
+    this.#readIfChanged();
+    return this.#keys.find((key) => key.id === id);
+  }
+
+  /** A file that is away for a moment changes nothing: the keys at hand stay. */
+  #readIfChanged(): void {
+    if (this.#file === undefined) return;
+    try {
+      if (stampOf(this.#file) !== this.#seen) this.#read();
+    } catch {
+      return;
+    }
+  }
+
+  #read(): void {
+    const file = this.#file as string;
+    let text: string;
+    let stamp: string;
+    try {
+      stamp = stampOf(file);
+      text = readFileSync(file, 'utf8');
+    } catch (error) {
+      throw new StartError(
+        `The secret key's file ${file} cannot be read (${(error as NodeJS.ErrnoException).code}): give it back, or name another by TRUEUP_SECRET_KEY_FILE.`,
+      );
+    }
+    const keys = parseSecretKeys(text);
+    if (!keys)
+      throw new StartError(
+        `The secret key's file ${file} does not hold a key of 32 bytes in base64: give back the one that was there, or ${HOW_TO_MAKE_ONE}.`,
+      );
+    this.#keys = keys;
+    this.#seen = stamp;
+  }
+}
+
+/** Changes with each replacement of the file. */
+function stampOf(file: string): string {
+  const { ino, mtimeMs, size } = statSync(file);
+  return `${ino} ${mtimeMs} ${size}`;
+}
+
+/** What is said at start when stored credentials were sealed with keys that are not at hand; undefined when none is missing. */
+export function missingKeySentence(
+  sealedByKey: ReadonlyMap<string, number>,
+  keys: SecretKeys,
+): string | undefined {
+  const missing = [...sealedByKey].filter(([id]) => !keys.ids.has(id));
+  if (missing.length === 0) return undefined;
+  const count = missing.reduce((sum, [, sealed]) => sum + sealed, 0);
+  return `wrong or missing secret key: the credentials of ${count} billing connection${count === 1 ? '' : 's'} were sealed with ${missing.map(([id]) => id).join(', ')}, and at hand is ${[...keys.ids].join(', ')}: set TRUEUP_SECRET_KEY to that key (or put it behind the current one), or give the credentials up with npm run secrets:rotate -- --forget-unreadable.`;
+}

@@ -1,0 +1,24 @@
+import { type BillingConnectors, createBillingConnectors } from '../../adapters/billing/connectors.js';
+import { microsFromDate } from '../../domain/period.js';
+import { SecretKeys } from '../../platform/secretKeys.js';
+
+/** Nobody listens there. */
+const NOWHERE = 'http://127.0.0.1:1';
+
+/** A key for tests; the same in every process of a test. */
+export const TEST_SECRET_KEY = Buffer.alloc(32, 'test secret key ').toString('base64');
+
+export function testSecretKeys(): SecretKeys {
+  return SecretKeys.of(TEST_SECRET_KEY);
+}
+
+/** The connectors of the product, pointed at loopback providers and without the pauses that a real one asks for. */
+export function testConnectors(
+  baseUrls: { openai?: string; anthropic?: string } = {},
+  nowMicros = () => microsFromDate(new Date()),
+): BillingConnectors {
+  return createBillingConnectors(
+    { openai: baseUrls.openai ?? NOWHERE, anthropic: baseUrls.anthropic ?? NOWHERE },
+    { nowMicros, nowMs: () => performance.now(), requestGapMs: 0, deadlineMs: 5_000 },
+  );
+}

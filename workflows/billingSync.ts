@@ -1,0 +1,73 @@
+import {
+  ActivityFailure,
+  ApplicationFailure,
+  CancellationScope,
+  isCancellation,
+  proxyActivities,
+  setCurrentDetails,
+  sleep,
+} from '@temporalio/workflow';
+import type { Activities } from '../activities/index.js';
+import { PROFILES } from './activityOptions.js';
+import type { BillingSyncInput } from './contract.js';
+
+/** Between two looks whether an older gap run has ended. */
+const GAP_RUN_POLL = '10 seconds';
+/** After that the next sync, or a person, starts the gap run. */
+const GAP_RUN_LOOKS = 180;
+
+const { failSyncChunk, finishBillingSync, startGapRunOfSync, endBillingSyncFailed } =
+  proxyActivities<Activities>(PROFILES.database);
+const { planBillingSync } = proxyActivities<Activities>(PROFILES.matching);
+const { fetchSyncChunk } = proxyActivities<Activities>(PROFILES.provider);
+const { readSyncChunk } = proxyActivities<Activities>(PROFILES.reading);
+
+/**
+ * One sync of a connection: plan what to ask for, fetch and read it chunk by chunk, tell what came of it, and have the
+ * gaps of the changed days looked at anew. A chunk that cannot be had leaves the others alone and makes the sync
+ * partial; the next sync takes it up. One after the other: a provider counts requests, not our hurry.
+ */
+export async function billingSync(input: BillingSyncInput): Promise<void> {
+  try {
+    const plan = await planBillingSync(input);
+    if (!plan) return;
+    for (let ordinal = 0; ordinal < plan.chunks; ordinal += 1) {
+      setCurrentDetails(`part ${ordinal + 1} of ${plan.chunks}`);
+      if (!(await takeChunk(input, ordinal))) return;
+    }
+    const { changed } = await finishBillingSync(input);
+    if (changed) await showGaps(input);
+  } catch (error) {
+    if (!isCancellation(error) && !(error instanceof ActivityFailure)) throw error;
+    const message = isCancellation(error) ? 'the sync was cancelled' : failureOf(error).message;
+    await CancellationScope.nonCancellable(() => endBillingSyncFailed({ ...input, message }));
+    if (isCancellation(error)) throw error;
+  }
+}
+
+/** False when the sync is over: its connection has ended. */
+async function takeChunk(input: BillingSyncInput, ordinal: number): Promise<boolean> {
+  try {
+    return (await fetchSyncChunk({ ...input, ordinal })) && (await readSyncChunk({ ...input, ordinal }));
+  } catch (error) {
+    if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
+    await failSyncChunk({ ...input, ordinal, ...failureOf(error) });
+    return true;
+  }
+}
+
+/** An older gap run of the same days may have read them before they changed: then its end is waited for. */
+async function showGaps(input: BillingSyncInput): Promise<void> {
+  for (let look = 0; look < GAP_RUN_LOOKS; look += 1) {
+    if ((await startGapRunOfSync(input)) === 'started') return;
+    await sleep(GAP_RUN_POLL);
+  }
+}
+
+function failureOf(error: unknown): { code: string; message: string } {
+  const cause = error instanceof ActivityFailure ? error.cause : error;
+  return {
+    code: cause instanceof ApplicationFailure && cause.type ? cause.type : 'internal_error',
+    message: cause instanceof Error ? cause.message : 'the activity failed',
+  };
+}
