@@ -47,6 +47,9 @@ const lineSchema = z
     is_batch: z.boolean().nullable().meta({ description: 'Null where the bill does not tell batch apart' }),
     long_context: z.boolean().nullable(),
     region: z.string().nullable(),
+    mixture: z.boolean().meta({
+      description: 'Batch and standard, or long and ordinary requests, on one line: its rates are averages',
+    }),
     first_day: z.string(),
     last_day: z.string(),
     days: z.int().meta({ description: 'Days with such a charge' }),
@@ -143,6 +146,7 @@ function presentLine(line: AuditLine): z.output<typeof lineSchema> {
     is_batch: line.isBatch,
     long_context: line.longContext,
     region: line.region,
+    mixture: line.isMixture,
     first_day: line.firstDay,
     last_day: line.lastDay,
     days: line.days,

@@ -8,7 +8,7 @@ import { dollars, figure, fitText, type TextColumn, textTable } from './textTabl
 /** Lines of each part that fit a screen; --format csv has all of them. */
 const LINES_MAX = 40;
 const RANGES_MAX = 10;
-const NAME_CHARS = 26;
+const NAME_CHARS = 24;
 const LABEL_CHARS = 52;
 const TOKENS_PER_MTOK = 1_000_000n;
 const RATE_DIGITS = 4;
@@ -85,6 +85,7 @@ function differences({ differences: lines, omitted }: AuditReport): string[] {
       ...[mtok(line.quantity), rate(line.billedPico, line.quantity), rate(line.agreedPico, line.quantity)],
       ...[rate(line.listPico, line.quantity), dollars(differenceOf(line))],
     ]),
+    ' ',
   );
   const [headings = '', rule = '', ...rows] = table;
   const hasAccounts = new Set(lines.map((line) => line.accountId)).size > 1;
@@ -114,6 +115,7 @@ function placeWords(line: AuditLine, hasAccounts: boolean): string[] {
     ...(line.isBatch ? ['batch'] : []),
     ...(line.longContext ? ['long context'] : []),
     ...(line.region === null ? [] : [`region ${line.region}`]),
+    ...(line.isMixture ? ['mixture'] : []),
   ];
 }
 

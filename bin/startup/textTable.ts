@@ -6,10 +6,12 @@ export interface TextColumn {
   align: 'left' | 'right';
 }
 
-const GAP = '  ';
-
 /** Columns as wide as their widest cell, headings underlined; without escape codes, so it reads the same in a file. */
-export function textTable(columns: readonly TextColumn[], rows: readonly (readonly string[])[]): string[] {
+export function textTable(
+  columns: readonly TextColumn[],
+  rows: readonly (readonly string[])[],
+  gap = '  ',
+): string[] {
   const widths = columns.map(({ heading }, at) =>
     Math.max(heading.length, ...rows.map((row) => (row[at] ?? '').length)),
   );
@@ -19,11 +21,11 @@ export function textTable(columns: readonly TextColumn[], rows: readonly (readon
         const width = widths[at] ?? 0;
         return columns[at]?.align === 'right' ? cell.padStart(width) : cell.padEnd(width);
       })
-      .join(GAP)
+      .join(gap)
       .trimEnd();
   return [
     write(columns.map(({ heading }) => heading)),
-    widths.map((width) => '-'.repeat(width)).join(GAP),
+    widths.map((width) => '-'.repeat(width)).join(gap),
     ...rows.map(write),
   ];
 }

@@ -206,13 +206,19 @@ const CLASS_ORDER: readonly BilledClass[] = [
   'other',
 ];
 
-function byPlace(
-  a: Pick<AuditPlace, 'accountId' | 'label' | 'tokenClass'>,
-  b: Pick<AuditPlace, 'accountId' | 'label' | 'tokenClass'>,
-): number {
+function byPlace(a: SortedPlace, b: SortedPlace): number {
   return (
     compare(a.accountId, b.accountId) ||
     compare(a.label, b.label) ||
-    CLASS_ORDER.indexOf(a.tokenClass) - CLASS_ORDER.indexOf(b.tokenClass)
+    CLASS_ORDER.indexOf(a.tokenClass) - CLASS_ORDER.indexOf(b.tokenClass) ||
+    compare(kindOf(a), kindOf(b))
   );
+}
+
+type SortedPlace = Pick<AuditPlace, 'accountId' | 'label' | 'tokenClass'> & Partial<AuditPlace>;
+
+/** The ordinary service first, then its variants. */
+function kindOf({ serviceTier = '', isBatch, longContext, region }: SortedPlace): string {
+  const tier = serviceTier === 'standard' ? '' : serviceTier;
+  return [tier, isBatch ? 'batch' : '', longContext ? 'long' : '', region ?? ''].join('\n');
 }

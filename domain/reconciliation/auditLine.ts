@@ -26,6 +26,8 @@ export interface AuditLine extends AuditPlace {
   agreedPico: Pico;
   /** Null where the list is not sure of a rate. */
   listPico: Pico | null;
+  /** Its quantity is a mixture, e.g. of batch and standard, that the bill puts on one line: its rates are averages. */
+  isMixture: boolean;
   /** Known mistakes that give exactly this amount on every day of the line. */
   looksLike: readonly RateHint[];
   /** Who gives the agreed rate, how far the price sources agree on it, and whether one contradicts. */
@@ -68,7 +70,8 @@ export function lineOf(day: string, charge: JudgedCharge): AuditLine {
   return {
     ...{ accountId, label, tokenClass, serviceTier, isBatch, longContext, region },
     ...{ firstDay: day, lastDay: day, days: 1, quantity: charge.quantity ?? 0n },
-    ...{ billedPico, agreedPico, listPico, looksLike, priceSource, agreement, disputed },
+    ...{ billedPico, agreedPico, listPico, isMixture: charge.agreedRate === null },
+    ...{ looksLike, priceSource, agreement, disputed },
   };
 }
 
@@ -80,6 +83,7 @@ export function extendLine(line: AuditLine, day: string, charge: JudgedCharge): 
   line.billedPico += charge.billedPico;
   line.agreedPico += charge.agreedPico;
   line.listPico = line.listPico === null || charge.listPico === null ? null : line.listPico + charge.listPico;
+  line.isMixture ||= charge.agreedRate === null;
   line.priceSource = charge.priceSource;
   line.agreement = charge.agreement;
   line.disputed ||= charge.disputed;
