@@ -20,7 +20,7 @@ const REQUEST_LIMIT_MS = 120_000;
 const PASSING: ReadonlySet<number> = new Set([429, 502, 503]);
 const TRIES_MAX = 20;
 const RETRY_MS = 500;
-const POLL_MS = 150;
+const POLL_MS = 300;
 const OVER: ReadonlySet<string> = new Set(['succeeded', 'partial', 'failed', 'cancelled']);
 
 /** One request; what is refused for a moment is asked again. */

@@ -11,10 +11,10 @@ export interface DemoFindings {
   /** Rates that do not fit, from the run. */
   rates: Json[];
   differences: Json[];
+  /** Keys on the bill that nobody knows, or that were revoked. */
+  suspectKeys: Json[];
+  /** Of the last complete month. */
   statement: Json;
-  summary: Json;
-  /** Keys on the bill that nobody registered. */
-  unknownKeys: Json[];
 }
 
 export async function readFindings(client: ServiceClient, loaded: LoadedDemo): Promise<DemoFindings> {
@@ -22,10 +22,14 @@ export async function readFindings(client: ServiceClient, loaded: LoadedDemo): P
   const { gaps } = await get('/api/v1/reconciliation/gap-explorer?period=90d');
   const summary = await get('/api/v1/reconciliation/summary');
   const statement = await get(`/api/v1/reconciliation/statement?period=${summary.period}`);
-  const keys = await ask(client, 'GET', '/api/v1/provider-keys'); // TODO until it lands
-  const unknown = keys.status === 200 ? (keys.body.unknown ?? []) : [];
-  const { rate_mismatches: rates, source_differences: differences } = loaded.run.result;
-  return { gaps, rates, differences, statement, summary, unknownKeys: unknown };
+  const { result } = loaded.run;
+  return {
+    gaps,
+    rates: result.rate_mismatches,
+    differences: result.source_differences,
+    suspectKeys: result.suspect_keys,
+    statement,
+  };
 }
 
 /** Findings of consecutive days of one model and cause, as one line. */

@@ -32,7 +32,6 @@ export async function loadDemo(client: ServiceClient, demo: Demo, screen: Screen
 }
 
 async function addAgreements(client: ServiceClient, demo: Demo): Promise<void> {
-  if ((await ask(client, 'GET', '/api/v1/provider-keys')).status === 404) return; // TODO until it lands
   for (const rate of demo.contractRates) await addContractRate(client, rate);
   const items = demo.providerKeys;
   bodyOf(await ask(client, 'PUT', '/api/v1/provider-keys', { items }), 'PUT /provider-keys', [200]);

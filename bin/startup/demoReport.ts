@@ -85,11 +85,11 @@ function classesText(classes: readonly string[]): string {
   return classes.length <= CLASSES_NAMED ? classes.join(', ') : `${classes.length} kinds of tokens`;
 }
 
-function unobservedSection({ gaps, differences, unknownKeys }: DemoFindings): string[] {
+function unobservedSection({ gaps, differences, suspectKeys }: DemoFindings): string[] {
   const lines: string[] = [];
-  for (const key of unknownKeys)
+  for (const key of suspectKeys)
     lines.push(
-      `key ${key.provider_key_id} of ${key.provider}: billed, and neither registered nor seen in any call`,
+      `${key.provider} bills ${money.format(key.billed_usd ?? 0)} $ for key ${key.provider_key_id}, which no entry and no call knows`,
     );
   const hours = gaps.filter(
     (gap) => gap.flagged_gap && gap.unobserved_minutes && gap.match_status === 'partial',

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { DEMO_SEED, generateDemo } from '../../demo/generateDemo.js';
+import { publicId } from '../../domain/ids.js';
 import type { Config } from '../../platform/config.js';
 import { writePrivateFile } from '../../platform/embedded/dataDir.js';
 import { readRunningState } from '../../platform/runtimeFile.js';
@@ -18,6 +19,8 @@ const READY_POLL_MS = 250;
 
 /** What the first screen says of a demo that was loaded. */
 interface DemoRecord {
+  /** Public id, for commands that ask for --org. */
+  organization: string;
   endDay: string;
   events: number;
   flagged: number;
@@ -47,6 +50,7 @@ export async function bringDemo(
   const demo = generateDemo({ seed: DEMO_SEED, endDay: organization.endDay });
   const loaded = await loadDemo(client, demo, screen);
   const record: DemoRecord = {
+    organization: publicId('org', organization.id),
     endDay: organization.endDay,
     events: loaded.events,
     flagged: loaded.run.result.flagged,

@@ -1,0 +1,217 @@
+/** docs/demo.md: every planted fault with its dollars and where to see it. Days are offsets, so it holds on any day. */
+import type { AnswerKey, PlantedGap, PlantedRate } from './answerKey.js';
+import { CONTRACT, TRAFFIC } from './company.js';
+import { DEMO_SEED, type Demo } from './generateDemo.js';
+import { MISSING_HOURS, SCHEDULE } from './schedule.js';
+
+/** What the document is made of. Its text is the same for every last day; a test holds it to that. */
+export const DOCUMENTED = { seed: DEMO_SEED, endDay: '2026-11-20' };
+
+const PICO_DIGITS = 12;
+
+/** Pico-dollars as an exact decimal with at least two digits after the point. */
+function exact(pico: bigint): string {
+  const text = (pico < 0n ? -pico : pico).toString().padStart(PICO_DIGITS + 1, '0');
+  const fraction = text.slice(-PICO_DIGITS).replace(/0+$/, '').padEnd(2, '0');
+  const whole = text.slice(0, -PICO_DIGITS).replace(/\B(?=(\d{3})+$)/g, ',');
+  return `${pico < 0n ? '−' : ''}$${whole}.${fraction}`;
+}
+
+const dayText = (offset: number): string => (offset === 0 ? 'day 0' : `day −${-offset}`);
+
+function daysText({ first, last }: { first: number; last: number }): string {
+  return first === last ? dayText(first) : `${dayText(first)} to ${last === 0 ? '0' : `−${-last}`}`;
+}
+
+const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
+
+interface Fault {
+  title: string;
+  days: { first: number; last: number };
+  amount: bigint;
+  what: string;
+  shows: string;
+  curl: string;
+}
+
+const rateTotal = (key: AnswerKey, kind: PlantedRate['kind']) =>
+  sum(key.rates.filter((rate) => rate.kind === kind).map((rate) => rate.excessPico));
+const flaggedDays = (key: AnswerKey, kind: PlantedGap['kind']) =>
+  countText(key.gaps.filter((gap) => gap.kind === kind).length, 'flagged model-day');
+const rateLines = (key: AnswerKey, kind: PlantedRate['kind']) =>
+  countText(key.rates.filter((rate) => rate.kind === kind).length, 'rate');
+const countText = (count: number, of: string) => `${count} ${of}${count === 1 ? '' : 's'}`;
+const thousands = (count: number) => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
+const gapTotal = (key: AnswerKey, kind: PlantedGap['kind']) =>
+  sum(key.gaps.filter((gap) => gap.kind === kind).map((gap) => gap.gapPico));
+
+const FLAGGED = '/reconciliation/gap-explorer?period=90d&flagged=true';
+const flaggedOf = (select: string) => `get '${FLAGGED}' | jq '.gaps[] | select(${select})'`;
+const RUN = `get '/reconciliation/gap-explorer/runs?limit=1' | jq '.runs[0].result.rate_mismatches[]`;
+
+function billingFaults(key: AnswerKey): Fault[] {
+  return [
+    {
+      title: 'A stale price',
+      days: SCHEDULE.stalePrice,
+      amount: rateTotal(key, 'stale_price'),
+      what: 'OpenAI charges gpt-5.6-terra at the price of before 2026-07-30 (2.50 and 15 instead of 2 and 12 dollars per million tokens), in every class.',
+      shows: `${flaggedDays(key, 'stale_price')} whose gap is all rate, and ${rateLines(key, 'stale_price')} that do not fit`,
+      curl: `${RUN} | select(.model == "gpt-5.6-terra")'`,
+    },
+    {
+      title: 'A day billed twice',
+      days: SCHEDULE.doubled,
+      amount: gapTotal(key, 'doubled_day'),
+      what: 'OpenAI’s whole bill of the day stands in its cost report twice; its usage report counts the calls once.',
+      shows: `${flaggedDays(key, 'doubled_day')}, billed exactly twice what our calls cost; the gap is all quantity`,
+      curl: flaggedOf('.provider == "openai" and .gap_parts.volume_usd > 0 and .unobserved_minutes == null'),
+    },
+    {
+      title: 'Cached tokens at the full rate',
+      days: SCHEDULE.cacheAtFullRate,
+      amount: rateTotal(key, 'cache_at_full_rate'),
+      what: 'OpenAI charges cached input of gpt-6-sol like fresh input: ten times its rate.',
+      shows: `${flaggedDays(key, 'cache_at_full_rate')}, and \`cache_read\` at 2 (long requests: 4) instead of 0.20 (0.40) dollars per million`,
+      curl: `${RUN} | select(.token_class == "cache_read" and .model == "gpt-6-sol")'`,
+    },
+    {
+      title: 'The contract’s discount forgotten',
+      days: SCHEDULE.contractForgotten,
+      amount: rateTotal(key, 'contract_discount_not_applied'),
+      what: `Anthropic charges list prices, though ${CONTRACT.source.document}, clause ${CONTRACT.source.clause}, gives ${CONTRACT.discountPercent} % on everything since ${dayText(CONTRACT.fromOffset)}.`,
+      shows: `${flaggedDays(key, 'contract_discount_not_applied')}, and ${rateLines(key, 'contract_discount_not_applied')} that do not fit: every model, class and batch`,
+      curl: `${RUN} | select(.provider == "anthropic")'`,
+    },
+    {
+      title: 'The batch discount forgotten',
+      days: SCHEDULE.batchForgotten,
+      amount: rateTotal(key, 'batch_discount_not_applied'),
+      what: 'Anthropic charges batches of claude-haiku-4-5 like ordinary requests: twice their rate.',
+      shows: `${flaggedDays(key, 'batch_discount_not_applied')}, and ${rateLines(key, 'batch_discount_not_applied')} of batch lines that are twice the agreed ones`,
+      curl: `${RUN} | select(.is_batch and (.billed_rate_per_mtok / .list_rate_per_mtok | round) == 2)'`,
+    },
+    {
+      title: 'A key that nobody knows',
+      days: SCHEDULE.strayKey,
+      amount: gapTotal(key, 'unknown_key'),
+      what: `Key \`${key.strayKey.keyId}\` uses gpt-4o. No client of Demo Labs calls that model, and no entry of its key registry has that key.`,
+      shows: `${flaggedDays(key, 'unknown_key')} that are unmatched, and the key under \`unknown\` of the key registry`,
+      curl: `get '/reconciliation/gap-explorer?period=90d&flagged_only=true'; get '/provider-keys'`,
+    },
+  ];
+}
+
+function ownFaults(key: AnswerKey): Fault[] {
+  return [
+    {
+      title: 'Five hours without our SDK',
+      days: SCHEDULE.missingWindow,
+      amount: gapTotal(key, 'missing_window'),
+      what: `From ${MISSING_HOURS.from}:00 to ${MISSING_HOURS.to}:00 UTC no call of OpenAI’s was reported. The bill is right; our record is not.`,
+      shows: `${flaggedDays(key, 'missing_window')} with \`unobserved_minutes\` 300; the gap is all quantity`,
+      curl: flaggedOf('.unobserved_minutes == 300'),
+    },
+    {
+      title: 'A runaway loop',
+      days: SCHEDULE.runawayLoop,
+      amount: key.runawayLoop.pico,
+      what: `An agent reviews one change ${key.runawayLoop.events} times in one night. Billed rightly, and dear.`,
+      shows: `session \`${key.runawayLoop.sessionId}\` above all others of its day`,
+      curl: `get "/dashboard/breakdown/session?since=$(day ${SCHEDULE.runawayLoop.first})&until=$(day ${SCHEDULE.runawayLoop.first})" | jq '.items[0]'`,
+    },
+    {
+      title: 'Calls without a team',
+      days: SCHEDULE.unlabelled,
+      amount: key.unlabelled.pico,
+      what: `Nightly jobs send no team_id: ${thousands(key.unlabelled.events)} calls that nobody can be charged for.`,
+      shows: 'the key `<unset>` of the breakdown by team',
+      curl: `get "/dashboard/breakdown/team?since=$(day -89)" | jq '.items[] | select(.key == "<unset>")'`,
+    },
+    {
+      title: 'A production key in staging',
+      days: SCHEDULE.staging,
+      amount: key.staging.pico,
+      what: `For an afternoon ${key.staging.events} calls with key \`${key.staging.keyId}\` come from the environment staging.`,
+      shows: 'events with `environment` staging',
+      curl: `get "/events?feature=semantic-search&since=$(day ${SCHEDULE.staging.first})&until=$(day ${SCHEDULE.staging.first})&limit=1000" | jq '.events[] | select(.environment == "staging")'`,
+    },
+  ];
+}
+
+function otherThings(key: AnswerKey, demo: Demo): string[] {
+  return [
+    `| A credit | ${dayText(key.credit.offset)} | ${exact(key.credit.pico)} | OpenAI’s “Promotional credit”: in the statement as a credit, never netted into usage |`,
+    `| Tool fees | every day | ${exact(key.toolFees.openai)} at OpenAI, ${exact(key.toolFees.anthropic)} at Anthropic | web searches, which no call shows: lines of their own, unmatched and never flagged |`,
+    `| A restated day | ${dayText(key.restated.offset)} | ${exact(key.restated.addedPico)} more | OpenAI states the day a second time; the later copy counts, \`source_differences\` of the run names both |`,
+    `| Two prompts with secrets | ${daysText(SCHEDULE.secrets)} | | events ${key.secrets.requestIds.map((id) => `\`${id}\``).join(' and ')} (request_id); the secrets are invented |`,
+    `| A contract | from ${dayText(CONTRACT.fromOffset)} | ${CONTRACT.discountPercent} % | \`get /pricing/contract-rates\`: what is agreed with Anthropic, with its document |`,
+    `| A key registry | | ${demo.providerKeys.length} keys | \`get /provider-keys\` |`,
+  ];
+}
+
+/** The document; the same for every last day. */
+export function describeDemo(demo: Demo): string {
+  const { answerKey: key } = demo;
+  const faults = [...billingFaults(key), ...ownFaults(key)];
+  const excess = sum(key.rates.map((rate) => rate.excessPico));
+  const models = new Set(TRAFFIC.map(({ model }) => model)).size;
+  const teams = new Set(TRAFFIC.flatMap(({ team }) => (team === null ? [] : [team]))).size;
+  const features = new Set(TRAFFIC.map(({ feature }) => feature)).size;
+  return `# The demo: Demo Labs
+
+\`npm run demo\` loads an invented company into an organization of its own: 90 days, ${teams} teams, ${features} features, ${models} models of
+OpenAI and Anthropic, about 45,000 calls and the bills for them. It comes in by the public ways, like a customer's data, and the
+terminal shows what is found. \`DEMO=1 npm start\` does the same at the start. \`npm run demo:reset\` removes the organization with
+every row that it has, and no other.
+
+The bills hold faults. This page names each of them, so that what Trueup finds can be held against what there is. It is written by
+\`npm run demo:docs\` from the generator's answer key, which rests on a price table of its own.
+
+Day 0 is the demo's last day: the day before it was loaded, in UTC. Day −37 is 37 days before it. Whatever day that is, the faults
+are the same to the last digit: only the weekends, which lie where the calendar has them, change the traffic between them.
+
+## What was planted
+
+| fault | days | dollars | shows as |
+|---|---|---|---|
+${faults.map((fault) => `| ${fault.title} | ${daysText(fault.days)} | ${exact(fault.amount)} | ${fault.shows} |`).join('\n')}
+
+Overcharged by rate in all: ${exact(excess)}. Nothing else is flagged, and no other rate differs.
+
+## What else is in it
+
+| what | days | dollars | where |
+|---|---|---|---|
+${otherThings(key, demo).join('\n')}
+
+## See it
+
+The commands need \`curl\` and \`jq\`.
+
+\`\`\`sh
+get() { curl -s -H "Authorization: Bearer $(cat .data/demo-key)" "http://localhost:3000/api/v1$1"; }
+day() { node -p "new Date(Date.parse(require('./.data/demo.json').endDay) + $1 * 864e5).toISOString().slice(0, 10)"; }
+\`\`\`
+
+${faults.map(section).join('\n')}
+### The month and the rates in whole
+
+\`\`\`sh
+get "/reconciliation/statement?period=$(get /reconciliation/summary | jq -r .period)" | jq .total
+get '/reconciliation/audit?provider=openai'; get '/reconciliation/audit?provider=anthropic'
+npm run audit -- --provider anthropic --org $(node -p "require('./.data/demo.json').organization")
+\`\`\`
+`;
+}
+
+function section(fault: Fault): string {
+  return `### ${fault.title}: ${daysText(fault.days)}, ${exact(fault.amount)}
+
+${fault.what} Shows as ${fault.shows}.
+
+\`\`\`sh
+${fault.curl}
+\`\`\`
+`;
+}
