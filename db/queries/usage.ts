@@ -106,10 +106,8 @@ async function foldWhenBehind(orgDb: OrgDb): Promise<void> {
   }
 }
 
-/** A row of `usageSql`'s statement. */
-export interface UsageRow {
-  is_total: boolean;
-  key: string | null;
+/** The measures as columns. */
+export interface MeasureColumns {
   calls: number;
   input_tokens: number;
   output_tokens: number;
@@ -120,11 +118,16 @@ export interface UsageRow {
   computed_cost_usd: Pico;
   reported_cost_usd: Pico;
   unpriced: number;
+}
+
+interface UsageRow extends MeasureColumns {
+  is_total: boolean;
+  key: string | null;
   first_seen: bigint | null;
   last_seen: bigint | null;
 }
 
-function fromMeasures(row: UsageRow): UsageMeasures {
+export function fromMeasures(row: MeasureColumns): UsageMeasures {
   return {
     calls: row.calls,
     inputTokens: row.input_tokens,
@@ -139,7 +142,7 @@ function fromMeasures(row: UsageRow): UsageMeasures {
   };
 }
 
-export function fromUsageRows(rows: readonly UsageRow[]): UsageResult {
+function fromUsageRows(rows: readonly UsageRow[]): UsageResult {
   const total = rows.find((row) => row.is_total);
   if (!total) throw new Error('the grand total is always one row');
   return {

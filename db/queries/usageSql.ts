@@ -145,6 +145,9 @@ function ceilTo(micros: bigint, size: bigint): bigint {
 
 const dateOf = (micros: bigint) => isoFromMicros(micros).slice(0, 10);
 
+/** No rows, in the columns of a part. */
+const NOTHING = `select '', ${MEASURE_NAMES.map(() => '0').join(', ')}, now(), now() where $1::uuid is null`;
+
 /** Writes one statement: parts of a sum, each with its own rows, and the values that they name. */
 class UsageStatement {
   readonly values: SqlValue[];
@@ -176,8 +179,9 @@ class UsageStatement {
   write(): { sql: string; values: SqlValue[] } {
     const { only, limit, offset } = this.#query;
     if (only === undefined) this.#addStored();
-    if (this.#books.closedUntilMicros !== null) this.#addStoredLate();
-    this.#addUnfolded();
+    const isClosed = this.#books.closedUntilMicros !== null;
+    if (isClosed) this.#addStoredLate();
+    if (isClosed || only === undefined) this.#addUnfolded();
     this.#addEdges();
     const sums = MEASURE_NAMES.map((name) => {
       const exact = name.endsWith('_usd') ? `coalesce(sum(${name}), 0)` : `coalesce(sum(${name}), 0)::bigint`;
@@ -186,7 +190,7 @@ class UsageStatement {
     // A change of price alone is no call, yet has to be seen where it is booked.
     const shown = this.#view.kind === 'now' && only === undefined ? ['calls'] : MEASURE_NAMES;
     const sql = `
-    with parts as (${this.#parts.join(' union all ')})
+    with parts (key, ${MEASURE_NAMES.join(', ')}, first_seen, last_seen) as (${this.#parts.join(' union all ') || NOTHING})
     select grouping(key) = 1 as is_total, key, ${sums}, min(first_seen) as first_seen, max(last_seen) as last_seen
     from parts group by grouping sets ((key), ())
     having grouping(key) = 1 or ${shown.map((name) => `sum(${name}) <> 0`).join(' or ')}

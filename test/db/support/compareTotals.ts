@@ -4,12 +4,12 @@ import type { OrgDb } from '../../../db/orgDb.js';
 import { listObservedCells, type ObservedCell } from '../../../db/queries/billingCells.js';
 import { foldUsage } from '../../../db/queries/rollups.js';
 import { sumUsage } from '../../../db/queries/usage.js';
-import type { UsageDimension } from '../../../db/queries/usageSql.js';
+import type { UsageDimension, UsageQuery } from '../../../db/queries/usageSql.js';
 import { dayOf, MICROS_PER_DAY } from '../../../domain/period.js';
 import { DAYS, DIMENSIONS, FIRST, HOUR, type Question } from './drawSteps.js';
 import { type LiveEvent, picoOfNumeric, readLiveEvents, sumBy } from './liveEvents.js';
 
-const KEY_OF: Record<UsageDimension, (event: LiveEvent) => string> = {
+export const KEY_OF: Record<UsageDimension, (event: LiveEvent) => string> = {
   model: (event) => event.model,
   provider: (event) => event.provider,
   team: (event) => event.team,
@@ -21,7 +21,7 @@ const KEY_OF: Record<UsageDimension, (event: LiveEvent) => string> = {
   day: (event) => dayOf(event.micros),
 };
 
-function measuresOf(event: LiveEvent) {
+export function measuresOf(event: LiveEvent) {
   const isUnpriced = event.costSource === 'unpriced' && !event.unmetered && event.status !== 'error';
   return {
     calls: 1n,
@@ -37,7 +37,7 @@ function measuresOf(event: LiveEvent) {
   };
 }
 
-function isAsked(event: LiveEvent, asked: Omit<Question, 'dimension'>): boolean {
+export function isAsked(event: LiveEvent, asked: Omit<Question, 'dimension'>): boolean {
   const { filter } = asked;
   return (
     event.status !== 'blocked' &&
@@ -53,7 +53,7 @@ function isAsked(event: LiveEvent, asked: Omit<Question, 'dimension'>): boolean 
 }
 
 /** What the product answers, with every count as a bigint, by key. */
-async function askProduct(orgDb: OrgDb, asked: Question) {
+export async function askProduct(orgDb: OrgDb, asked: Omit<UsageQuery, 'limit' | 'offset'>) {
   const { totals, groups } = await sumUsage(orgDb, { ...asked, limit: 1_000, offset: 0 });
   const exact = (row: Record<string, unknown>) =>
     Object.fromEntries(
@@ -157,12 +157,15 @@ function presentCell(cell: ObservedCell): [string, Record<string, bigint>] {
 }
 
 /** The cells that a bill is compared with, against the events themselves. */
-export async function compareCells(superuser: pg.Pool, orgDb: OrgDb): Promise<void> {
+export async function compareCells(
+  superuser: pg.Pool,
+  orgDb: OrgDb,
+  days = Array.from({ length: Number(DAYS) + 1 }, (_, index) =>
+    dayOf(FIRST + BigInt(index) * MICROS_PER_DAY),
+  ),
+): Promise<void> {
   const events = await readLiveEvents(superuser, orgDb.orgId);
   const answered = new Map<string, Record<string, bigint>>();
-  const days = Array.from({ length: Number(DAYS) + 1 }, (_, index) =>
-    dayOf(FIRST + BigInt(index) * MICROS_PER_DAY),
-  );
   const scopes = ['openai', 'anthropic', 'unknown'].flatMap((provider) =>
     days.map((day) => ({ provider, day })),
   );
