@@ -13,10 +13,16 @@ await runMain(async () => {
   const config = loadConfig();
   const base = await findRunningApi(config);
   if (base === undefined) {
-    await runInForeground({ ...config, demo: false }, async ({ base: started, screen }) => {
-      await showDemo(config, started, screen);
-      screen.note('the service runs on; Ctrl-C ends it');
-    });
+    await runInForeground(
+      { ...config, demo: false },
+      {
+        isQuiet: true,
+        async work({ base: started, screen }) {
+          await showDemo(config, started, screen);
+          screen.note('the service runs on; Ctrl-C ends it');
+        },
+      },
+    );
     return;
   }
   const logger = createLogger({ name: 'demo', level: config.logLevel ?? 'info' });

@@ -13,13 +13,17 @@ export interface ForegroundService {
   logger: Logger;
 }
 
-/**
- * Runs everything in one process group until it is told to end, then ends it in order. `work` is done once the service
- * is up; when it fails, so does the start.
- */
+export interface ForegroundOptions {
+  /** Something else than the log is to be read here: the processes log warnings only, when no level is set. */
+  isQuiet?: boolean;
+  /** Done once the service is up; when it fails, so does the start. */
+  work?: (service: ForegroundService) => Promise<void>;
+}
+
+/** Runs everything in one process group until it is told to end, then ends it in order. */
 export async function runInForeground(
   config: Config,
-  work?: (service: ForegroundService) => Promise<void>,
+  { isQuiet = false, work }: ForegroundOptions = {},
 ): Promise<void> {
   const isTerminal = process.stdout.isTTY === true;
   const quietLevel = isTerminal ? 'warn' : 'info';
@@ -44,7 +48,7 @@ export async function runInForeground(
       screen,
       shutdown,
       hurry: hurry.signal,
-      childLogLevel: quietLevel,
+      childLogLevel: isQuiet ? 'warn' : quietLevel,
     });
     if (base !== undefined) await work?.({ base, screen, logger });
   } catch (error) {
