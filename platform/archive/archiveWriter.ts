@@ -200,6 +200,11 @@ function explainWriteError(error: unknown, path: string): unknown {
       `The disk of ${dirname(path)} is full: free some space, or write ${basename(path)} to another disk with --to.`,
       { cause: error },
     );
+  if (code === 'EFBIG')
+    return new StartError(
+      `${basename(path)} grows larger than files may be here (ulimit -f, or the file system): write it elsewhere with --to.`,
+      { cause: error },
+    );
   if (code === 'EACCES' || code === 'EPERM' || code === 'EROFS' || code === 'ENOENT' || code === 'ENOTDIR')
     return new StartError(
       `${path} cannot be written (${code}): give the path of a file in a folder that is yours with --to.`,

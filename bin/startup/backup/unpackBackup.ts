@@ -37,8 +37,9 @@ export async function unpackBackup(path: string, target: UnpackTarget): Promise<
         for await (const _ of entry.body);
         return;
       }
-      if (folder === 'pg') await unpackEntry(entry, join(clusterFolder, rest), runAs);
-      else await unpackEntry(entry, join(filesFolder, rest), undefined);
+      // Postgres itself brings a cluster to disk before it replays a log into it; the keys are ours to bring there.
+      if (folder === 'pg') await unpackEntry(entry, join(clusterFolder, rest), { runAs, sync: false });
+      else await unpackEntry(entry, join(filesFolder, rest), { runAs: undefined, sync: true });
       bytes += entry.sizeBytes;
       progress.show(`${inBytes(bytes)} unpacked`);
     });
@@ -57,7 +58,11 @@ export async function unpackBackup(path: string, target: UnpackTarget): Promise<
   }
 }
 
-async function unpackEntry(entry: OpenTarEntry, path: string, runAs: RunAs | undefined): Promise<void> {
+async function unpackEntry(
+  entry: OpenTarEntry,
+  path: string,
+  { runAs, sync }: { runAs: RunAs | undefined; sync: boolean },
+): Promise<void> {
   if (entry.type === 'directory') {
     mkdirSync(path, { recursive: true });
   } else {
@@ -65,7 +70,7 @@ async function unpackEntry(entry: OpenTarEntry, path: string, runAs: RunAs | und
     try {
       for await (const piece of entry.body)
         for (let at = 0; at < piece.length; ) at += writeSync(file, piece, at);
-      fsyncSync(file);
+      if (sync) fsyncSync(file);
     } finally {
       closeSync(file);
     }
