@@ -18,6 +18,8 @@ export interface ActivityDeps {
   secretKeys: SecretKeys;
   /** How long a sync waits for a provider; the product's own where absent. */
   syncPace?: SyncPace;
+  /** How long one effect of a re-pricing goes on; the product's own where absent. */
+  repricePassMs?: number;
   /** The time now, microseconds since 1970. */
   nowMicros(): bigint;
   logger: Logger;

@@ -2,6 +2,7 @@ import { createBillingImportActivities } from './billingImport.js';
 import { createBillingSyncActivities } from './billingSync.js';
 import type { ActivityDeps } from './deps.js';
 import { createGapRunActivities } from './gapRun.js';
+import { createRepricingActivities } from './repricing.js';
 
 export type { ActivityDeps } from './deps.js';
 
@@ -11,6 +12,7 @@ export function createActivities(deps: ActivityDeps) {
     ...createGapRunActivities(deps),
     ...createBillingImportActivities(deps),
     ...createBillingSyncActivities(deps),
+    ...createRepricingActivities(deps),
   };
 }
 

@@ -20,6 +20,8 @@ import {
   type GapRunInput,
   gapRunWorkflowId,
   ONE_SHOT_TIMEOUT,
+  type RepricingInput,
+  repricingWorkflowId,
   type ScheduledSyncInput,
   SYNC_SCHEDULE_PREFIX,
   syncScheduleId,
@@ -70,6 +72,9 @@ export interface Orchestrator {
   cancelGapRun(input: GapRunInput): Promise<void>;
   startBillingImport(input: BillingImportInput): Promise<void>;
   startBillingSync(input: BillingSyncInput): Promise<void>;
+  startRepricing(input: RepricingInput): Promise<void>;
+  /** As cancelGapRun. */
+  cancelRepricing(input: RepricingInput): Promise<void>;
   /** Makes the schedule of a connection, or changes it to this. Error workflow_engine_unavailable. */
   putSyncSchedule(schedule: SyncSchedule): Promise<void>;
   /** Removes the schedule with this id; one that is unknown needs nothing. Error workflow_engine_unavailable. */
@@ -124,15 +129,13 @@ export class TemporalOrchestrator implements Orchestrator {
       } catch (error) {
         if (!(error instanceof ScheduleAlreadyRunning)) throw error;
         const { spec, policies, action, state } = options;
-        await this.#client.schedule
-          .getHandle(options.scheduleId)
-          .update((current) => ({
-            ...current,
-            spec,
-            policies: { ...policies },
-            action,
-            state: { ...current.state, ...state },
-          }));
+        await this.#client.schedule.getHandle(options.scheduleId).update((current) => ({
+          ...current,
+          spec,
+          policies: { ...policies },
+          action,
+          state: { ...current.state, ...state },
+        }));
       }
     });
   }
@@ -178,10 +181,22 @@ export class TemporalOrchestrator implements Orchestrator {
     } satisfies ScheduleOptions;
   }
 
+  async startRepricing(input: RepricingInput): Promise<void> {
+    await this.#start(WORKFLOW_NAMES.repricing, repricingWorkflowId(input), input);
+  }
+
   async cancelGapRun(input: GapRunInput): Promise<void> {
+    await this.#cancel(gapRunWorkflowId(input));
+  }
+
+  async cancelRepricing(input: RepricingInput): Promise<void> {
+    await this.#cancel(repricingWorkflowId(input));
+  }
+
+  async #cancel(workflowId: string): Promise<void> {
     await this.#call(async () => {
       try {
-        await this.#client.workflow.getHandle(gapRunWorkflowId(input)).cancel();
+        await this.#client.workflow.getHandle(workflowId).cancel();
       } catch (error) {
         if (!(error instanceof WorkflowNotFoundError)) throw error;
       }

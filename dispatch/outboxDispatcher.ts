@@ -11,6 +11,7 @@ import {
   type OutboxMessage,
   retryOutboxMessage,
 } from '../db/queries/outbox.js';
+import { endRepriceRun, noteRepriceWaiting } from '../db/queries/repriceRuns.js';
 import { endSyncRun, noteSyncWaitingForEngine } from '../db/queries/syncRuns.js';
 import { DomainError } from '../domain/errors.js';
 import type { SyncSchedules } from './syncSchedules.js';
@@ -119,6 +120,8 @@ export class OutboxDispatcher {
           await noteGapRunWaiting(this.#orgDb(message), message.subjectId);
         if (message.kind === 'billing_sync.start')
           await noteSyncWaitingForEngine(this.#orgDb(message), message.subjectId);
+        if (message.kind === 'reprice.start')
+          await noteRepriceWaiting(this.#orgDb(message), message.subjectId);
         return;
       }
       logger.error({ err: error, kind: message.kind, attempts: message.attempts }, 'outbox message given up');
@@ -136,6 +139,8 @@ export class OutboxDispatcher {
     if (kind === 'gap_run.start') return orchestrator.startGapRun({ orgId, runId: subjectId });
     if (kind === 'gap_run.cancel') return orchestrator.cancelGapRun({ orgId, runId: subjectId });
     if (kind === 'billing_sync.start') return orchestrator.startBillingSync({ orgId, runId: subjectId });
+    if (kind === 'reprice.start') return orchestrator.startRepricing({ orgId, runId: subjectId });
+    if (kind === 'reprice.cancel') return orchestrator.cancelRepricing({ orgId, runId: subjectId });
     if (kind === 'connection.schedule') return this.#options.schedules.tend(orgId, subjectId);
     return orchestrator.startBillingImport({ orgId, importId: subjectId });
   }
@@ -150,6 +155,8 @@ export class OutboxDispatcher {
       await endGapRun(this.#orgDb(message), message.subjectId, { status: 'failed', error });
     if (message.kind === 'billing_sync.start')
       await endSyncRun(this.#orgDb(message), message.subjectId, { status: 'failed', error });
+    if (message.kind === 'reprice.start')
+      await endRepriceRun(this.#orgDb(message), message.subjectId, { status: 'failed', error });
     if (message.kind === 'billing_import.start')
       await failBillingSource(this.#orgDb(message), message.subjectId, error);
   }

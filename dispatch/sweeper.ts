@@ -12,9 +12,15 @@ import {
   pruneOutbox,
   type StalledRun,
 } from '../db/queries/outbox.js';
+import { endRepriceRun, requeueRepriceRun } from '../db/queries/repriceRuns.js';
 import { endSyncRun, requeueSyncRun } from '../db/queries/syncRuns.js';
 import { DomainError } from '../domain/errors.js';
-import { billingImportWorkflowId, billingSyncWorkflowId, gapRunWorkflowId } from '../workflows/contract.js';
+import {
+  billingImportWorkflowId,
+  billingSyncWorkflowId,
+  gapRunWorkflowId,
+  repricingWorkflowId,
+} from '../workflows/contract.js';
 
 export interface SweeperOptions {
   database: Database;
@@ -60,6 +66,12 @@ const KINDS: Record<StalledRun['kind'], RunKind> = {
     workflowId: ({ orgId, id }) => billingSyncWorkflowId({ orgId, runId: id }),
     requeue: requeueSyncRun,
     fail: (orgDb, id, error) => endSyncRun(orgDb, id, { status: 'failed', error }),
+  },
+  reprice: {
+    message: 'reprice.start',
+    workflowId: ({ orgId, id }) => repricingWorkflowId({ orgId, runId: id }),
+    requeue: requeueRepriceRun,
+    fail: (orgDb, id, error) => endRepriceRun(orgDb, id, { status: 'failed', error }),
   },
 };
 

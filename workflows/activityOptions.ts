@@ -42,6 +42,14 @@ export const PROFILES = {
     heartbeatTimeout: '20 seconds',
     retry: RETRY,
   },
+  /** Batches of events priced anew; it heartbeats. A cancelled run does not wait for the batch under way. */
+  pricing: {
+    cancellationType: 'TRY_CANCEL',
+    startToCloseTimeout: '5 minutes',
+    scheduleToCloseTimeout: '1 hour',
+    heartbeatTimeout: '10 seconds',
+    retry: RETRY,
+  },
   /** A file of up to 1.5 GiB, read in one transaction; it heartbeats. */
   reading: {
     startToCloseTimeout: '2 hours',

@@ -23,6 +23,11 @@ export interface BillingSyncInput {
   runId: string;
 }
 
+export interface RepricingInput {
+  orgId: string;
+  runId: string;
+}
+
 /** What a schedule knows: whose bill it is time to ask for. */
 export interface ScheduledSyncInput {
   orgId: string;
@@ -34,6 +39,7 @@ export const WORKFLOW_NAMES = {
   billingImport: 'billingImport',
   billingSync: 'billingSync',
   scheduledSync: 'scheduledSync',
+  repricing: 'repricing',
 } as const;
 
 /** `gap:<organization>:<run>`: a second start is the same start. */
@@ -47,6 +53,10 @@ export function billingImportWorkflowId(input: BillingImportInput): string {
 
 export function billingSyncWorkflowId(input: BillingSyncInput): string {
   return `sync-run:${input.orgId}:${input.runId}`;
+}
+
+export function repricingWorkflowId(input: RepricingInput): string {
+  return `reprice:${input.orgId}:${input.runId}`;
 }
 
 /** What the ids of schedules of connections begin with. */

@@ -2,4 +2,5 @@
 export { billingImport } from './billingImport.js';
 export { billingSync } from './billingSync.js';
 export { gapRun } from './gapRun.js';
+export { repricing } from './repricing.js';
 export { scheduledSync } from './scheduledSync.js';

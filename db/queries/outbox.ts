@@ -105,7 +105,7 @@ export async function killOutboxMessage(
 export interface StalledRun {
   orgId: string;
   id: string;
-  kind: 'gap_run' | 'billing_import' | 'billing_sync';
+  kind: 'gap_run' | 'billing_import' | 'billing_sync' | 'reprice';
   status: 'queued' | 'running';
 }
 
@@ -127,7 +127,7 @@ export async function listStalledRuns(
     'the sweeper looks for stalled runs of every organization',
     (system) =>
       system.rows<{ org_id: string; id: string; kind: StalledRun['kind']; status: StalledRun['status'] }>(
-        `${of('gap_runs', 'gap_run')} union all ${of('billing_sources', 'billing_import', "t.kind = 'file'")} union all ${of('sync_runs', 'billing_sync')} limit 1000`,
+        `${of('gap_runs', 'gap_run')} union all ${of('billing_sources', 'billing_import', "t.kind = 'file'")} union all ${of('sync_runs', 'billing_sync')} union all ${of('reprice_runs', 'reprice')} limit 1000`,
         [limits.queuedSeconds, limits.silentSeconds],
       ),
   );

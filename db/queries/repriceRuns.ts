@@ -146,10 +146,8 @@ export interface RepriceTotals {
   newUnpriced: number;
 }
 
-/** Models of one run's answer at most. */
-export const REPRICE_MODELS_MAX = 1_000;
-
 interface TotalsRow {
+  run_id: string;
   provider: string;
   model: string;
   events: number;
@@ -162,37 +160,34 @@ interface TotalsRow {
   new_unpriced: number;
 }
 
-/** What a run has found so far: its whole, and by provider and model, the largest changes first. */
-export async function sumRepriceRun(
+/** What each of some runs has found so far, by provider and model. A run that found nothing is not among them. */
+export async function listRepriceTotals(
   orgDb: OrgDb,
-  id: string,
-): Promise<{ whole: RepriceTotals; models: RepriceTotals[] }> {
-  const rows = await orgDb.rows<TotalsRow & { is_whole: boolean }>(
-    `select grouping(provider) = 1 as is_whole, coalesce(provider, '') as provider, coalesce(model, '') as model,
-       coalesce(sum(events), 0)::bigint as events, coalesce(sum(changed), 0)::bigint as changed,
-       coalesce(sum(old_cost_usd), 0) as old_cost_usd, coalesce(sum(new_cost_usd), 0) as new_cost_usd,
-       coalesce(sum(old_computed_cost_usd), 0) as old_computed_cost_usd, coalesce(sum(new_computed_cost_usd), 0) as new_computed_cost_usd,
-       coalesce(sum(old_unpriced), 0)::bigint as old_unpriced, coalesce(sum(new_unpriced), 0)::bigint as new_unpriced
-     from reprice_totals where org_id = $1 and run_id = $2 group by grouping sets ((provider, model), ())
-     order by is_whole desc, abs(coalesce(sum(new_cost_usd), 0) - coalesce(sum(old_cost_usd), 0)) desc, provider, model
-     limit ${REPRICE_MODELS_MAX + 1}`,
-    [orgDb.orgId, id],
+  runIds: readonly string[],
+): Promise<Map<string, RepriceTotals[]>> {
+  const rows = await orgDb.rows<TotalsRow>(
+    'select * from reprice_totals where org_id = $1 and run_id = any($2::uuid[]) order by run_id, provider, model',
+    [orgDb.orgId, runIds],
   );
-  const totals = rows.map((row) => ({
-    provider: row.provider,
-    model: row.model,
-    events: row.events,
-    changed: row.changed,
-    oldCostPico: row.old_cost_usd,
-    newCostPico: row.new_cost_usd,
-    oldComputedPico: row.old_computed_cost_usd,
-    newComputedPico: row.new_computed_cost_usd,
-    oldUnpriced: row.old_unpriced,
-    newUnpriced: row.new_unpriced,
-  }));
-  const [whole, ...models] = totals;
-  if (!whole) throw new Error('the grand total is always one row');
-  return { whole, models };
+  const found = new Map<string, RepriceTotals[]>();
+  for (const row of rows) {
+    const totals = {
+      provider: row.provider,
+      model: row.model,
+      events: row.events,
+      changed: row.changed,
+      oldCostPico: row.old_cost_usd,
+      newCostPico: row.new_cost_usd,
+      oldComputedPico: row.old_computed_cost_usd,
+      newComputedPico: row.new_computed_cost_usd,
+      oldUnpriced: row.old_unpriced,
+      newUnpriced: row.new_unpriced,
+    };
+    const known = found.get(row.run_id);
+    if (known) known.push(totals);
+    else found.set(row.run_id, [totals]);
+  }
+  return found;
 }
 
 /** Marks a run as taken up and by which prices it works, the first time it is. Undefined when it is over. */

@@ -1,0 +1,78 @@
+import { CancelledFailure, Context } from '@temporalio/activity';
+import { OrgDb } from '../db/orgDb.js';
+import { repriceBatch } from '../db/queries/repriceBatch.js';
+import { endRepriceRun, findRepriceRun, startRepriceRun } from '../db/queries/repriceRuns.js';
+import { RUN_TERMINAL_STATUSES } from '../domain/runs.js';
+import type { ActivityDeps } from './deps.js';
+import { withFailures } from './failures.js';
+import { withHeartbeat } from './heartbeat.js';
+
+interface RunRef {
+  orgId: string;
+  runId: string;
+}
+
+/** How long one effect goes on with batch after batch: few entries in the history, and a cancellation is soon heard. */
+const PASS_MS = 10_000;
+
+const PRICES_CHANGED = {
+  code: 'prices_changed',
+  message:
+    'the prices changed while the run was at work; start it again, so that one state of them holds for all calls',
+};
+
+/** The effects of a re-pricing. */
+export function createRepricingActivities(deps: ActivityDeps) {
+  const orgDbOf = (orgId: string) => new OrgDb(deps.database, orgId);
+  return {
+    /** Prices the next events of a run; says whether that was all. */
+    repriceEvents: ({ orgId, runId }: RunRef): Promise<{ done: boolean }> =>
+      // Each batch commits with the run's place: a repeat goes on behind what was done.
+      withFailures(() => withHeartbeat(() => repricePass(deps, orgDbOf(orgId), runId))),
+
+    endRepricingCancelled: ({ orgId, runId }: RunRef): Promise<void> =>
+      // Only an open run is ended.
+      withFailures(async () => void (await endRepriceRun(orgDbOf(orgId), runId, { status: 'cancelled' }))),
+
+    endRepricingFailed: ({ orgId, runId, message }: RunRef & { message: string }): Promise<void> =>
+      // Only an open run is ended.
+      withFailures(async () => {
+        deps.logger.error({ orgId, runId, message }, 'a re-pricing failed');
+        const error = { code: 'internal_error', message };
+        await endRepriceRun(orgDbOf(orgId), runId, { status: 'failed', error });
+      }),
+  };
+}
+
+/**
+ * Batch after batch for a while. The prices are those stored now, and the same for all of the run: a run that meets
+ * others ends, and says so.
+ */
+async function repricePass(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<{ done: boolean }> {
+  const found = await findRepriceRun(orgDb, runId);
+  if (!found || RUN_TERMINAL_STATUSES.has(found.status)) return { done: true };
+  const book = await deps.prices.freshOf(orgDb.orgId);
+  const run = await startRepriceRun(orgDb, runId, book.version);
+  if (!run) return { done: true };
+  if (run.priceVersion !== book.version) {
+    await endRepriceRun(orgDb, runId, { status: 'partial', error: PRICES_CHANGED });
+    return { done: true };
+  }
+  const { cancellationSignal } = Context.current();
+  const untilMs = performance.now() + (deps.repricePassMs ?? PASS_MS);
+  for (;;) {
+    const step = await repriceBatch(orgDb, runId, book);
+    if (step === 'over') return { done: true };
+    if (step === 'done') break;
+    if (cancellationSignal.aborted) throw new CancelledFailure('the run was cancelled');
+    if (performance.now() >= untilMs) return { done: false };
+  }
+  const after = await deps.prices.freshOf(orgDb.orgId);
+  const same = after.version === book.version;
+  await endRepriceRun(
+    orgDb,
+    runId,
+    same ? { status: 'succeeded' } : { status: 'partial', error: PRICES_CHANGED },
+  );
+  return { done: true };
+}
