@@ -8,7 +8,7 @@ import {
   webSearchPico,
 } from './billed.js';
 import type { Calendar } from './calendar.js';
-import type { DemoCall } from './calls.js';
+import { type DemoCall, listCost } from './calls.js';
 import { STRAY_KEY } from './company.js';
 import { isReported } from './events.js';
 import { type DemoProvider, priceOf, type TokenClass } from './prices.js';
@@ -55,6 +55,8 @@ export interface AnswerKey {
   credit: { offset: number; pico: bigint };
   toolFees: Record<DemoProvider, bigint>;
   restated: { offset: number; addedPico: bigint };
+  /** What the contract takes off the list prices of everything billed. */
+  contract: { discountPico: bigint };
 }
 
 const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
@@ -87,6 +89,7 @@ export function answerKeyOf(calls: readonly DemoCall[], calendar: Calendar): Ans
       offset: SCHEDULE.restated.first,
       addedPico: costOf(openai) - costOf(firstTelling(openai)),
     },
+    contract: { discountPico: sum(calls.map((call) => listCost(call) - call.pico)) },
   };
 }
 

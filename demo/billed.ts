@@ -1,5 +1,5 @@
 /** What the providers' bills say of the calls: right, but for the planted faults. */
-import { type DemoCall, rightRate } from './calls.js';
+import { type DemoCall, listRate, rightRate } from './calls.js';
 import type { DemoKey } from './company.js';
 import {
   BATCH_DIVISOR,
@@ -43,10 +43,8 @@ export function billedRate(call: DemoCall, name: TokenClass): bigint {
       return rightRate(call, 'input');
     case 'batch_discount_not_applied':
       return right * BATCH_DIVISOR;
-    case 'contract_discount_not_applied': {
-      const listed = priceOf(call.model).standard[name] ?? 0n;
-      return call.batchId === null ? listed : listed / BATCH_DIVISOR;
-    }
+    case 'contract_discount_not_applied':
+      return listRate(call, name);
   }
 }
 

@@ -33,22 +33,26 @@ export interface DemoCall {
   isStray: boolean;
 }
 
-/** The rate that is right for a class of a call, pico-dollars per token. */
-export function rightRate(
-  call: Pick<DemoCall, 'model' | 'isLong' | 'batchId' | 'offset'>,
-  name: TokenClass,
-): bigint {
+type Charged = Pick<DemoCall, 'model' | 'isLong' | 'batchId' | 'offset'>;
+
+/** The provider's list rate for a class of a call, pico-dollars per token. */
+export function listRate(call: Charged, name: TokenClass): bigint {
   const price = priceOf(call.model);
   const listed = (call.isLong ? price.long?.rates : price.standard)?.[name] ?? 0n;
-  const used = call.batchId === null ? listed : listed / BATCH_DIVISOR;
-  return isUnderContract(price.provider, call.offset) ? discounted(used) : used;
+  return call.batchId === null ? listed : listed / BATCH_DIVISOR;
 }
 
-export function isUnderContract(provider: DemoProvider, offset: number): boolean {
+/** The rate that is right for it: the list's, less what the contract takes off. */
+export function rightRate(call: Charged, name: TokenClass): bigint {
+  const listed = listRate(call, name);
+  return isUnderContract(priceOf(call.model).provider, call.offset) ? discounted(listed) : listed;
+}
+
+function isUnderContract(provider: DemoProvider, offset: number): boolean {
   return provider === CONTRACT.provider && offset >= CONTRACT.fromOffset;
 }
 
-export function discounted(rate: bigint): bigint {
+function discounted(rate: bigint): bigint {
   return (rate * BigInt(100 - CONTRACT.discountPercent)) / 100n;
 }
 
@@ -154,8 +158,13 @@ function timesOf(calendar: Calendar, offset: number, hour: number, random: () =>
   return { startSeconds, endSeconds };
 }
 
-export function rightCost(call: DemoCall): bigint {
+function rightCost(call: DemoCall): bigint {
   return CLASSES.reduce((sum, name) => sum + BigInt(call.tokens[name]) * rightRate(call, name), 0n);
+}
+
+/** What a call costs at list prices. */
+export function listCost(call: DemoCall): bigint {
+  return CLASSES.reduce((sum, name) => sum + BigInt(call.tokens[name]) * listRate(call, name), 0n);
 }
 
 const STAGING_HOURS = [13, 14, 15];
