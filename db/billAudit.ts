@@ -3,7 +3,7 @@ import { dayOf, MICROS_PER_DAY, microsOfDay } from '../domain/period.js';
 import type { Provider } from '../domain/providers.js';
 import { type AuditResult, BillAudit } from '../domain/reconciliation/audit.js';
 import { type ChargePrices, chargesOfDay, type DayCharge } from '../domain/reconciliation/charges.js';
-import { type DayRange, rangesOf } from '../domain/reconciliation/statement.js';
+import { type DayRange, rangesOf } from '../domain/reconciliation/statementCoverage.js';
 import type { OrgDb } from './orgDb.js';
 import { findBilledSpan } from './queries/billCoverage.js';
 import {

@@ -12,6 +12,8 @@ import {
   type SourceDifference,
 } from './queries/billedDays.js';
 import { listComparedBuckets } from './queries/gapExplorer.js';
+import { type BilledAdjustment, listBilledAdjustments, listFrozenBills } from './queries/periodBills.js';
+import { findPeriodClosing } from './queries/periods.js';
 
 /** Copies of a bill that do not say the same: so many are listed. */
 export const DIFFERENCES_MAX = 200;
@@ -19,8 +21,19 @@ export const DIFFERENCES_MAX = 200;
 const NEIGHBOUR_DAYS = 31n;
 
 export interface MonthStatement extends Statement {
+  /** Null: the month is open. */
+  closing: MonthClosing | null;
+  /** How the bills of earlier, closed months were restated, as far as it is booked in this one. */
+  bookedAdjustments: BilledAdjustment[];
   /** Days on which a copy that does not count says another amount, the latest first; at most DIFFERENCES_MAX. */
   sourceDifferences: SourceDifference[];
+}
+
+export interface MonthClosing {
+  closedAtMicros: bigint;
+  closedBy: string | null;
+  /** What the bills of the month say beyond what it was closed with. */
+  adjustments: BilledAdjustment[];
 }
 
 /** The statement of the month that begins on `firstDay`, from one snapshot, so that its parts foot. */
@@ -37,10 +50,13 @@ export async function readMonthStatement(
       const read = await readBilledDay(inside, provider, day, prices);
       charges.push({ provider, charges: read.charges });
     }
+    const month = firstDay.slice(0, 7);
+    const closing = await findPeriodClosing(inside, month);
     const statement = buildStatement({
       firstDay,
       nowMicros,
       totals: await listBilledTotals(inside, window),
+      frozen: closing ? await listFrozenBills(inside, month) : null,
       charges,
       compared: await listComparedBuckets(inside, window),
       copies: await listCountedCopies(inside, window),
@@ -51,6 +67,14 @@ export async function readMonthStatement(
     });
     return {
       ...statement,
+      closing: closing
+        ? {
+            closedAtMicros: closing.closedAtMicros,
+            closedBy: closing.closedBy,
+            adjustments: await listBilledAdjustments(inside, { month }),
+          }
+        : null,
+      bookedAdjustments: await listBilledAdjustments(inside, { bookedIn: month }),
       sourceDifferences: await listSourceDifferences(inside, { ...window, limit: DIFFERENCES_MAX }),
     };
   }, 'repeatable read');

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { closePeriod } from '../db/queries/closePeriod.js';
 import { decimalFromPico, picoFromDecimal } from '../domain/money.js';
 import { startTestApi, type TestApi, type TestOrganization } from './support/api.js';
 import { eventsOf, type GeneratedBills, generateBills } from './support/billGenerator.js';
@@ -339,6 +340,45 @@ describe('the statement of a month', () => {
     expect(await figures()).toMatchObject({ not_compared_usd: 3, not_yet_observed_usd: 0 });
   });
 
+  it('once closed keeps its figures; a restatement is an adjustment, listed there and in the month in which it came', async () => {
+    const { adminKey, orgId } = await api.addOrganization();
+    const csv = (amount: string) =>
+      `date,model,token_class,quantity,amount_usd\n${MONTH}-05,gpt-4o-2024-11-20,input,1000000,${amount}\n`;
+    await importBill(api, csv('2.5'), { provider: 'openai' }, adminKey);
+    const nowMicros = BigInt(Date.now()) * 1_000n;
+    await closePeriod(api.database.database, orgId, { month: MONTH, closedBy: 'key_x', nowMicros });
+    await importBill(api, csv('4'), { provider: 'openai' }, adminKey);
+    const { body } = await api.get(`${STATEMENT}?period=${MONTH}`, adminKey);
+    const thisMonth = new Date().toISOString().slice(0, 7);
+    expect(body).toMatchObject({
+      total: {
+        list_usd: 2.5,
+        rate_difference_usd: 1.5,
+        restated_since_closing_usd: -1.5,
+        billed_usage_usd: 2.5,
+      },
+      closing: {
+        closed_by: 'key_x',
+        adjustments: [{ day: `${MONTH}-05`, charge_category: 'usage', amount_usd: 1.5, settled: false }],
+        adjustments_usd: 1.5,
+      },
+      booked_adjustments: [],
+    });
+    const open = await api.get(`${STATEMENT}?period=${thisMonth}`, adminKey);
+    expect(open.body).toMatchObject({
+      closing: null,
+      booked_adjustments: [{ day: `${MONTH}-05`, amount_usd: 1.5 }],
+      booked_adjustments_usd: 1.5,
+      total: { billed_usage_usd: 0 },
+    });
+    const rows = readCsv((await api.get(`${STATEMENT}?period=${MONTH}&format=csv`, adminKey)).body);
+    expect(rows.find((row) => row.section === 'adjustments_since_closing')).toMatchObject({
+      amount_usd: '1.5',
+      kind: 'memo',
+    });
+    expectFooted(rows, 9);
+  });
+
   it('names missing days, sources, and copies that do not say the same', async () => {
     const { body } = await api.get(`${STATEMENT}?period=${bills.days[0]?.slice(0, 7)}`);
     expect(body.coverage.complete).toBe(false);
@@ -392,7 +432,7 @@ describe('the statement of a month', () => {
 });
 
 /** Every section's items sum to its footing, for each account, provider and the total. */
-function expectFooted(rows: readonly Record<string, string>[]): void {
+function expectFooted(rows: readonly Record<string, string>[], sections = 15): void {
   const sums = new Map<string, bigint>();
   const footings = new Map<string, bigint>();
   for (const row of rows) {
@@ -400,6 +440,6 @@ function expectFooted(rows: readonly Record<string, string>[]): void {
     if (row.kind === 'item') sums.set(key, (sums.get(key) ?? 0n) + pico(row.amount_usd));
     if (row.kind === 'footing') footings.set(key, pico(row.amount_usd));
   }
-  expect(footings.size).toBe(15);
+  expect(footings.size).toBe(sections);
   expect([...sums].sort()).toEqual([...footings].sort());
 }

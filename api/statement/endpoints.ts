@@ -3,7 +3,8 @@ import { DomainError } from '../../domain/errors.js';
 import { microsOfDay } from '../../domain/period.js';
 import { csvAnswer } from '../csv.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
-import { presentStatement, statementQuery, statementResponse, writeStatementCsv } from './wire.js';
+import { writeStatementCsv } from '../statementCsv.js';
+import { presentStatement, statementQuery, statementResponse } from './wire.js';
 
 const getStatement = defineEndpoint({
   operationId: 'getStatement',

@@ -1,18 +1,17 @@
 import { z } from 'zod';
 import { DIFFERENCES_MAX, type MonthStatement } from '../../db/monthStatement.js';
+import type { BilledAdjustment } from '../../db/queries/periodBills.js';
 import { BILLED_CLASSES } from '../../domain/billing/billedRow.js';
 import { publicId } from '../../domain/ids.js';
-import { usdNumberFromPico } from '../../domain/money.js';
+import { type Pico, usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { UNJUDGED_REASONS } from '../../domain/reconciliation/judgeMeter.js';
-import type { DayRange } from '../../domain/reconciliation/statement.js';
+import type { DayRange } from '../../domain/reconciliation/statementCoverage.js';
 import {
   discountsOf,
   invoiceTotalOf,
   type StatementFigures,
 } from '../../domain/reconciliation/statementFigures.js';
-import { STATEMENT_LINES } from '../../domain/reconciliation/statementLines.js';
-import { type CsvCell, csvShare, csvUsd, writeCsv } from '../csv.js';
 
 export const formatParameter = z
   .enum(['json', 'csv'], { error: 'must be json or csv' })
@@ -44,7 +43,12 @@ const figures = {
     description: 'Charged above (positive) or below the agreed rate; GET /reconciliation/audit has the lines',
   }),
   not_priced_usd: usd.meta({ description: 'Billed usage without a list price; not_priced names it' }),
-  billed_usage_usd: usd.meta({ description: 'list_usd − discounts_usd + not_priced_usd' }),
+  restated_since_closing_usd: usd.meta({
+    description: 'Of a closed month: billed usage as it was closed − as its bills say now; else 0',
+  }),
+  billed_usage_usd: usd.meta({
+    description: 'list_usd − discounts_usd + not_priced_usd + restated_since_closing_usd',
+  }),
   purchases_usd: usd,
   adjustments_usd: usd,
   credits_usd: usd,
@@ -61,7 +65,7 @@ const figures = {
     description: 'Compared only as a sum over the provider’s accounts; zero for a provider and the total',
   }),
   unexplained_usd: usd.meta({
-    description: 'The rest. verified_usd and these five sum to billed_usage_usd',
+    description: 'The rest. verified_usd, these five and restated_since_closing_usd sum to billed_usage_usd',
   }),
   unexplained_rate_usd: usd.meta({ description: 'Of unexplained_usd: charged above the agreed rate' }),
   free_allowance_list_usd: usd.meta({
@@ -74,6 +78,17 @@ const place = { provider: z.string(), provider_account_id: z.string() };
 export const rangeSchema = z
   .strictObject({ ...place, first_day: z.string(), last_day: z.string(), days: z.int() })
   .meta({ id: 'DayRange' });
+
+const adjustmentSchema = z
+  .strictObject({
+    ...place,
+    day: z.string(),
+    charge_category: z.string(),
+    amount_usd: usd,
+    booked_on: z.string().meta({ description: 'UTC day on which the newer copy came' }),
+    settled: z.boolean().meta({ description: 'False while the month in which it is booked is open' }),
+  })
+  .meta({ id: 'BilledAdjustment' });
 
 export const statementResponse = z
   .strictObject({
@@ -110,12 +125,33 @@ export const statementResponse = z
         .array(rangeSchema)
         .meta({ description: 'Of these: days that only a newer copy of the bill makes final' }),
     }),
+    closing: z
+      .strictObject({
+        closed_at: z.string(),
+        closed_by: z.string().nullable(),
+        adjustments: z
+          .array(adjustmentSchema)
+          .meta({ description: 'What its bills say now beyond what was closed' }),
+        adjustments_usd: usd,
+      })
+      .nullable()
+      .meta({
+        description: 'Null while the month is open; a closed one shows what was billed at its closing',
+      }),
+    booked_adjustments: z.array(adjustmentSchema).meta({
+      description:
+        'How bills of earlier, closed months were restated, booked in this one; part of no sum above',
+    }),
+    booked_adjustments_usd: usd,
     sources: z.array(
       z.strictObject({
         ...place,
-        import_id: z.string(),
-        filename: z.string(),
-        fetched_at: z.string(),
+        kind: z.enum(['file', 'api']),
+        source_id: z.string().meta({ description: 'imp_… of an imported file, con_… of a connection' }),
+        name: z.string(),
+        told_at: z
+          .string()
+          .meta({ description: 'When it was last read, or the provider last said the same' }),
         first_day: z.string(),
         last_day: z.string(),
         days: z.int(),
@@ -127,8 +163,10 @@ export const statementResponse = z
           ...place,
           day: z.string(),
           charge_category: z.string(),
+          counted_kind: z.enum(['file', 'api']),
           counted_import_id: z.string(),
           counted_usd: usd,
+          other_kind: z.enum(['file', 'api']),
           other_import_id: z.string(),
           other_usd: usd,
         }),
@@ -148,6 +186,7 @@ function presentFigures(figures: StatementFigures): z.output<typeof figuresSchem
     other_discount_usd: number(figures.otherDiscountPico),
     rate_difference_usd: number(figures.rateDifferencePico),
     not_priced_usd: number(figures.notPricedPico),
+    restated_since_closing_usd: number(figures.restatedPico),
     billed_usage_usd: number(billed.usage),
     purchases_usd: number(billed.purchase),
     adjustments_usd: number(billed.adjustment),
@@ -212,12 +251,21 @@ export function presentStatement(
       provisional: statement.provisional.map(presentRange),
       stale_copies: statement.staleCopies.map(presentRange),
     },
+    closing: statement.closing && {
+      closed_at: isoFromMicros(statement.closing.closedAtMicros),
+      closed_by: statement.closing.closedBy,
+      adjustments: statement.closing.adjustments.map(presentAdjustment),
+      adjustments_usd: number(sumOf(statement.closing.adjustments)),
+    },
+    booked_adjustments: statement.bookedAdjustments.map(presentAdjustment),
+    booked_adjustments_usd: number(sumOf(statement.bookedAdjustments)),
     sources: statement.sources.map((source) => ({
       provider: source.provider,
       provider_account_id: source.accountId,
-      import_id: publicId('imp', source.sourceId),
-      filename: source.filename,
-      fetched_at: isoFromMicros(source.fetchedAtMicros),
+      kind: source.kind,
+      source_id: publicId(source.kind === 'api' ? 'con' : 'imp', source.sourceId),
+      name: source.name,
+      told_at: isoFromMicros(source.toldAtMicros),
       first_day: source.firstDay,
       last_day: source.lastDay,
       days: source.days,
@@ -227,72 +275,31 @@ export function presentStatement(
       provider_account_id: difference.accountId,
       day: difference.day,
       charge_category: difference.chargeCategory,
-      counted_import_id: publicId('imp', difference.countedSourceId),
+      counted_kind: difference.countedKind,
+      counted_import_id: publicId(
+        difference.countedKind === 'api' ? 'src' : 'imp',
+        difference.countedSourceId,
+      ),
       counted_usd: number(difference.countedPico),
-      other_import_id: publicId('imp', difference.otherSourceId),
+      other_kind: difference.otherKind,
+      other_import_id: publicId(difference.otherKind === 'api' ? 'src' : 'imp', difference.otherSourceId),
       other_usd: number(difference.otherPico),
     })),
   };
 }
 
-const CSV_HEADER = [
-  'period',
-  'status',
-  'provider',
-  'account',
-  'section',
-  'line',
-  'kind',
-  'amount_usd',
-  'share',
-];
-/** In the columns provider and account of a sum over them. */
-const ALL = '(all)';
+function presentAdjustment(adjustment: BilledAdjustment): z.output<typeof adjustmentSchema> {
+  return {
+    provider: adjustment.provider,
+    provider_account_id: adjustment.accountId,
+    day: adjustment.day,
+    charge_category: adjustment.chargeCategory,
+    amount_usd: number(adjustment.amountPico),
+    booked_on: adjustment.bookedOn,
+    settled: adjustment.isSettled,
+  };
+}
 
-/**
- * One row for each line of each account, then of each provider, then of everything; then what could not be priced, by
- * label, and the days without a bill. The items of a section sum to its footing; a share is of that footing.
- */
-export function writeStatementCsv(statement: MonthStatement): string {
-  const row = (provider: string, account: string, ...cells: CsvCell[]): CsvCell[] => [
-    statement.period,
-    statement.status,
-    provider,
-    account,
-    ...cells,
-  ];
-  const rowsOf = (provider: string, account: string, figures: StatementFigures): CsvCell[][] =>
-    STATEMENT_LINES.map((line) => {
-      const amount = line.amount(figures);
-      const whole = line.section === 'invoice' ? invoiceTotalOf(figures) : figures.billed.usage;
-      const share = csvShare(amount, whole);
-      return row(provider, account, line.section, line.name, line.kind, csvUsd(amount), share);
-    });
-  return writeCsv(CSV_HEADER, [
-    ...statement.accounts.flatMap((one) => rowsOf(one.provider, one.accountId, one)),
-    ...statement.providers.flatMap((one) => rowsOf(one.provider, ALL, one)),
-    ...(statement.accounts.length === 0 ? [] : rowsOf(ALL, ALL, statement.total)),
-    ...statement.notPriced.map((one) =>
-      row(
-        one.provider,
-        one.accountId,
-        'not_priced',
-        `${one.label} (${one.reason})`,
-        'memo',
-        csvUsd(one.billedPico),
-        csvShare(one.billedPico, statement.total.billed.usage),
-      ),
-    ),
-    ...statement.missing.map((one) =>
-      row(
-        one.provider,
-        one.accountId,
-        'coverage',
-        `no bill from ${one.firstDay} to ${one.lastDay}`,
-        'memo',
-        null,
-        null,
-      ),
-    ),
-  ]);
+function sumOf(adjustments: readonly BilledAdjustment[]): Pico {
+  return adjustments.reduce((sum, { amountPico }) => sum + amountPico, 0n);
 }

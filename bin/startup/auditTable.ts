@@ -2,7 +2,7 @@ import { perMtok } from '../../api/audit/wire.js';
 import type { AuditReport } from '../../db/billAudit.js';
 import type { UnjudgedLine } from '../../domain/reconciliation/audit.js';
 import { type AuditLine, differenceOf } from '../../domain/reconciliation/auditLine.js';
-import type { DayRange } from '../../domain/reconciliation/statement.js';
+import type { DayRange } from '../../domain/reconciliation/statementCoverage.js';
 import { dollars, figure, fitText, type TextColumn, textTable } from './textTable.js';
 
 /** Lines of each part that fit a screen; --format csv has all of them. */

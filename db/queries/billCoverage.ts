@@ -1,5 +1,5 @@
 import { type BillingFormat, factsOfFormat } from '../../domain/billing/sources.js';
-import type { CountedCopy } from '../../domain/reconciliation/statement.js';
+import type { CountedCopy } from '../../domain/reconciliation/statementCoverage.js';
 import type { OrgDb } from '../orgDb.js';
 import { countedSourcesSql } from './billingRows.js';
 
@@ -7,33 +7,40 @@ interface CountedCopyRow {
   provider: string;
   account: string;
   day: string;
+  kind: 'file' | 'api';
   source_id: string;
-  filename: string;
+  name: string;
   format: BillingFormat;
-  fetched_at: bigint;
+  told_at: bigint;
 }
 
-/** Which sources count for the costs of each account's day, in a half-open window of days. */
+/**
+ * Which sources count for the costs of each account's day, in a half-open window of days: a file by itself, everything
+ * that a connection fetched as that connection.
+ */
 export async function listCountedCopies(
   orgDb: OrgDb,
   window: { provider: string | null; fromDay: string; toDay: string },
 ): Promise<CountedCopy[]> {
   const rows = await orgDb.rows<CountedCopyRow>(
-    `select distinct c.provider, c.provider_account_id as account, c.day, c.source_id, s.filename, s.format, c.source_fetched_at as fetched_at
+    `select c.provider, c.provider_account_id as account, c.day, s.kind, coalesce(s.connection_id, s.id) as source_id,
+       coalesce(n.name, s.filename) as name, s.format, min(c.told_at) as told_at
      from (${countedSourcesSql(
        `d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4 and d.feed = 'cost'`,
      )}) c
      join billing_sources s on s.org_id = $1 and s.id = c.source_id
-     order by c.provider, account, c.day, c.source_id`,
+     left join billing_connections n on n.org_id = $1 and n.id = s.connection_id
+     group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 5`,
     [orgDb.orgId, window.provider, window.fromDay, window.toDay],
   );
   return rows.map((row) => ({
     provider: row.provider,
     accountId: row.account,
     day: row.day,
+    kind: row.kind,
     sourceId: row.source_id,
-    filename: row.filename,
-    fetchedAtMicros: row.fetched_at,
+    name: row.name,
+    toldAtMicros: row.told_at,
     provisionalDays: factsOfFormat(row.format).provisionalDays,
   }));
 }

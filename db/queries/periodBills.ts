@@ -1,3 +1,4 @@
+import type { ChargeCategory } from '../../domain/billing/billedRow.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { firstDayOf, followingMonth, type Month } from '../../domain/periods/month.js';
@@ -11,7 +12,7 @@ import { readBooks } from './usage.js';
 export interface FrozenBill {
   provider: string;
   accountId: string;
-  chargeCategory: string;
+  chargeCategory: ChargeCategory;
   /** `YYYY-MM-DD` */
   day: string;
   amountPico: Pico;
@@ -72,7 +73,7 @@ export async function freezeBills(
 interface BillRow {
   provider: string;
   provider_account_id: string;
-  charge_category: string;
+  charge_category: ChargeCategory;
   day: string;
   amount_usd: Pico;
 }

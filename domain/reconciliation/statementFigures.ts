@@ -18,6 +18,8 @@ export interface StatementFigures {
   rateDifferencePico: Pico;
   /** Billed usage for which no list price is known. list − discounts + rate difference + this = usage. */
   notPricedPico: Pico;
+  /** Of a closed month: billed usage as it was closed − as the bills say now. Items of both sums of usage. */
+  restatedPico: Pico;
   /** What usage at amount zero would cost at list: part of no other figure. */
   freeAllowancePico: Pico;
   /** What was billed, by category; they sum to the invoice. */
@@ -43,6 +45,7 @@ export function noFigures(): StatementFigures {
     otherDiscountPico: 0n,
     rateDifferencePico: 0n,
     notPricedPico: 0n,
+    restatedPico: 0n,
     freeAllowancePico: 0n,
     billed: { usage: 0n, tax: 0n, credit: 0n, refund: 0n, purchase: 0n, adjustment: 0n },
     verified: { HIGH: 0n, MEDIUM: 0n, LOW: 0n, UNVERIFIED: 0n },

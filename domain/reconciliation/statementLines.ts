@@ -33,6 +33,7 @@ export const STATEMENT_LINES: readonly StatementLine[] = [
   line('usage', 'other_discount_usd', (f) => -f.otherDiscountPico),
   line('usage', 'rate_difference_usd', (f) => f.rateDifferencePico),
   line('usage', 'not_priced_usd', (f) => f.notPricedPico),
+  line('usage', 'restated_since_closing_usd', (f) => f.restatedPico),
   line('usage', 'billed_usage_usd', (f) => f.billed.usage, 'footing'),
   line('usage', 'free_allowance_list_usd', (f) => f.freeAllowancePico, 'memo'),
   line('invoice', 'billed_usage_usd', (f) => f.billed.usage),
@@ -51,6 +52,7 @@ export const STATEMENT_LINES: readonly StatementLine[] = [
   line('verification', 'not_compared_usd', (f) => f.notComparedPico),
   line('verification', 'across_accounts_usd', (f) => f.acrossAccountsPico),
   line('verification', 'unexplained_usd', (f) => f.unexplainedPico),
+  line('verification', 'restated_since_closing_usd', (f) => f.restatedPico),
   line('verification', 'billed_usage_usd', (f) => f.billed.usage, 'footing'),
   line('verification', 'unexplained_rate_usd', (f) => f.unexplainedRatePico, 'memo'),
 ];

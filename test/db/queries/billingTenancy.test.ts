@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OrgDb } from '../../../db/orgDb.js';
+import * as billCoverage from '../../../db/queries/billCoverage.js';
 import * as billedDays from '../../../db/queries/billedDays.js';
 import * as billingRows from '../../../db/queries/billingRows.js';
 import * as billingSources from '../../../db/queries/billingSources.js';
@@ -15,6 +16,7 @@ import { importBill, runGaps } from '../../support/bills.js';
 import { startTestEngine, type TestEngine } from '../../support/engine.js';
 
 const MODULES = {
+  billCoverage,
   billedDays,
   billingRows,
   billingSources,
@@ -57,6 +59,9 @@ const SOURCE = {
 
 /** What each function gives an organization about the owner's rows: nothing, or no change. */
 const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
+  listCountedCopies: (db) => billCoverage.listCountedCopies(db, ALL),
+  listBilledAccountNames: (db) => billCoverage.listBilledAccountNames(db, ALL),
+  findBilledSpan: (db) => billCoverage.findBilledSpan(db, 'openai'),
   listBilledCells: (db) => billedDays.listBilledCells(db, { provider: 'openai', day }),
   listUsageCells: (db) => billedDays.listUsageCells(db, { provider: 'openai', day }),
   listBilledAccounts: (db) => billedDays.listBilledAccounts(db, { provider: 'openai', day }),
@@ -126,6 +131,7 @@ const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
     gapExplorer
       .sumMonth(db, '2020-01-01', '2100-01-01')
       .then(({ billedPico }) => (billedPico === 0n ? undefined : billedPico)),
+  listComparedBuckets: (db) => gapExplorer.listComparedBuckets(db, ALL),
   findLastBilledMonth: (db) => gapExplorer.findLastBilledMonth(db, '2100-01-01'),
   insertGapRun: async () => undefined,
   findOpenGapRun: (db) => gapRuns.findOpenGapRun(db, '90d', null),
@@ -223,6 +229,10 @@ describe('another organization', () => {
       'findGapRun',
       'findBillingSource',
       'sumMonth',
+      'listCountedCopies',
+      'listBilledAccountNames',
+      'findBilledSpan',
+      'listComparedBuckets',
     ]) {
       const outcome = await CASES[name]?.(owner.orgDb);
       expect([undefined, false, 0, []], name).not.toContainEqual(outcome);

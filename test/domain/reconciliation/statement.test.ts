@@ -6,10 +6,10 @@ import { BUCKET_REASONS, GRADES } from '../../../domain/reconciliation/cells.js'
 import { chargesOfDay } from '../../../domain/reconciliation/charges.js';
 import {
   buildStatement,
-  type CountedCopy,
   type StatementInput,
   type StatementTotal,
 } from '../../../domain/reconciliation/statement.js';
+import type { CountedCopy } from '../../../domain/reconciliation/statementCoverage.js';
 import type { ComparedBucket, StatementFigures } from '../../../domain/reconciliation/statementFigures.js';
 import {
   STATEMENT_LINES,
@@ -53,8 +53,9 @@ function aCopy(over: Partial<CountedCopy> = {}): CountedCopy {
     accountId: 'acct',
     day: '2026-10-05',
     sourceId: '00000000-0000-7000-8000-000000000001',
-    filename: 'costs.json',
-    fetchedAtMicros: AFTER,
+    kind: 'file',
+    name: 'costs.json',
+    toldAtMicros: AFTER,
     provisionalDays: 2,
     ...over,
   };
@@ -71,6 +72,7 @@ function statement(over: Partial<StatementInput> = {}) {
     firstDay: FIRST_DAY,
     nowMicros: AFTER,
     totals: [aTotal()],
+    frozen: null,
     charges: [],
     compared: [],
     copies: [aCopy()],
@@ -227,11 +229,28 @@ describe('a month', () => {
   });
 
   it('whose copy was read while a day could be restated stays provisional until a newer copy is there', () => {
-    const copies = wholeMonth({ fetchedAtMicros: microsOfDay('2026-10-31') });
+    const copies = wholeMonth({ toldAtMicros: microsOfDay('2026-10-31') });
     const stale = [
       { provider: 'openai', accountId: 'acct', firstDay: '2026-10-30', lastDay: '2026-10-31', days: 2 },
     ];
     expect(statement({ copies })).toMatchObject({ status: 'provisional', staleCopies: stale });
+  });
+
+  it('that was closed shows what was billed then, and what moved since as an item of both sums', () => {
+    const billed = [aBilledCell({ isBatch: false, amountPico: usd('3') })];
+    const { total } = statement({
+      totals: [aTotal({ amountPico: usd('3') })],
+      frozen: [aTotal({ amountPico: usd('2.5') }), aTotal({ chargeCategory: 'tax', amountPico: usd('1') })],
+      charges: chargesOf(billed),
+      compared: [aBucket({ providerCostPico: usd('3'), matchedPico: usd('2') })],
+    });
+    expect(total).toMatchObject({
+      billed: { usage: usd('2.5'), tax: usd('1') },
+      listPico: usd('2'),
+      rateDifferencePico: usd('1'),
+      restatedPico: usd('-0.5'),
+    });
+    expect(unfooted(total)).toEqual([]);
   });
 
   it('that is not over is provisional, and names no day to come as missing', () => {
@@ -263,7 +282,7 @@ describe('a month', () => {
         .map((copy) => ({ ...copy, sourceId: 'newer' })),
     ];
     expect(statement({ copies }).sources).toMatchObject([
-      { filename: 'costs.json', firstDay: '2026-10-01', lastDay: '2026-10-31', days: 31 },
+      { name: 'costs.json', firstDay: '2026-10-01', lastDay: '2026-10-31', days: 31 },
       { sourceId: 'newer', firstDay: '2026-10-04', lastDay: '2026-10-05', days: 2 },
     ]);
   });
@@ -285,6 +304,7 @@ describe('whatever was charged', () => {
     chargeCategory: fc.constantFrom(...CHARGE_CATEGORIES.filter((category) => category !== 'usage')),
     amountPico: amounts,
   });
+  const closedUsage = others.map((total) => ({ ...total, chargeCategory: 'usage' as const }));
   const buckets = fc.record({
     provider: fc.constantFrom('openai', 'anthropic'),
     accountId: fc.constantFrom('a', 'b', ''),
@@ -302,7 +322,8 @@ describe('whatever was charged', () => {
         fc.array(bill, { maxLength: 4 }),
         fc.array(others, { maxLength: 6 }),
         fc.array(buckets, { maxLength: 8 }),
-        (bills, rest, compared) => {
+        fc.array(fc.oneof(others, closedUsage), { maxLength: 6 }),
+        (bills, rest, compared, frozen) => {
           const usage = bills.flatMap((one) =>
             one.billed.map((cell) =>
               aTotal({ accountId: cell.accountId, day: one.day, amountPico: cell.amountPico }),
@@ -311,6 +332,7 @@ describe('whatever was charged', () => {
           const totals = [...usage, ...rest];
           const found = statement({
             totals,
+            frozen: frozen.length > 3 ? null : frozen,
             compared,
             charges: bills.map((one) => ({
               provider: 'openai',
@@ -328,7 +350,8 @@ describe('whatever was charged', () => {
             if (line.section !== 'verification') expect(sum(found.accounts)).toBe(line.amount(found.total));
           }
           const invoice = Object.values(found.total.billed).reduce((sum, amount) => sum + amount, 0n);
-          expect(invoice).toBe(totals.reduce((sum, { amountPico }) => sum + amountPico, 0n));
+          const billed = frozen.length > 3 ? totals : frozen;
+          expect(invoice).toBe(billed.reduce((sum, { amountPico }) => sum + amountPico, 0n));
         },
       ),
       { numRuns: 300 },
