@@ -9,6 +9,7 @@ import { billingEndpoints } from './billing/endpoints.js';
 import { IncomingBody, JSON_BODY_BYTES_MAX, parseJson } from './body.js';
 import { callCostEndpoints } from './callCost/endpoints.js';
 import { compressAnswer } from './compression.js';
+import { connectionEndpoints } from './connections/endpoints.js';
 import { dashboardEndpoints } from './dashboard/endpoints.js';
 import type { ApiDeps } from './deps.js';
 import { docsRoutes } from './docs.js';
@@ -40,6 +41,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...pricingEndpoints,
   ...ownPriceEndpoints,
   ...billingEndpoints,
+  ...connectionEndpoints,
   ...providerKeyEndpoints,
   ...reconciliationEndpoints,
   ...statementEndpoints,
