@@ -1,14 +1,7 @@
 /** What the providers' bills say of the calls: right, but for the planted faults. */
 import { type DemoCall, listRate, rightRate } from './calls.js';
 import type { DemoKey } from './company.js';
-import {
-  BATCH_DIVISOR,
-  CLASSES,
-  type DemoProvider,
-  priceOf,
-  TERRA_BEFORE,
-  type TokenClass,
-} from './prices.js';
+import { BATCH_DIVISOR, CLASSES, type DemoProvider, TERRA_BEFORE, type TokenClass } from './prices.js';
 import { covers, SCHEDULE } from './schedule.js';
 
 /** A fault that shows in the rate at which tokens were charged. */

@@ -225,6 +225,7 @@ function showReady(
       temporal: temporal.address,
       temporalStatus: temporal.status,
       adminKeyFile: `${config.dataDir}/admin-key`,
+      ...(demo === undefined ? {} : { demo }),
       ...(first ? { adminKey: first.adminKey } : {}),
     },
   );

@@ -1,0 +1,128 @@
+import { existsSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { findFreePort } from '../../platform/embedded/freePort.js';
+import { isAlive } from '../../platform/embedded/processTable.js';
+import { embeddedDatabaseUrl, readRunningState } from '../../platform/runtimeFile.js';
+import { type ChildProgram, startBootstrap } from '../support/childProgram.js';
+import { removeCluster } from '../support/postgres.js';
+import { makeTestFolder } from '../support/testFolder.js';
+
+/** The promise is 60 s on two cores that do nothing else; here other tests run beside. */
+const FINDINGS_LIMIT_MS = 180_000;
+
+let dataDir: string;
+let environment: Record<string, string>;
+let service: ChildProgram;
+
+beforeAll(async () => {
+  dataDir = makeTestFolder('demo');
+  const port = String(await findFreePort());
+  environment = { DATA_DIR: dataDir, PORT: port, TEMPORAL_CLI_PATH: inject('temporalProgram') };
+  service = startBootstrap(['demo'], environment);
+});
+
+afterAll(async () => {
+  if (isAlive(service.pid)) service.child.kill('SIGTERM');
+  await service.ended();
+  const location = join(dataDir, 'pg-location');
+  removeCluster(dataDir, existsSync(location) ? readFileSync(location, 'utf8').trim() : join(dataDir, 'pg'));
+}, 60_000);
+
+async function run(name: string): Promise<{ exit: number | string; stdout: string }> {
+  const program = startBootstrap([name], environment);
+  return { exit: await program.ended(), stdout: program.stdout() };
+}
+
+/** The lines of the findings, without what is logged around them. */
+const findingsOf = (stdout: string) => stdout.split('\n').filter((line) => line.startsWith('    '));
+
+async function organizations(): Promise<{ name: string; demo: boolean }[]> {
+  const address = readRunningState(dataDir)?.parts.postgres.address ?? '';
+  const client = new pg.Client({ connectionString: embeddedDatabaseUrl(dataDir, address) });
+  await client.connect();
+  await client.query('set role app_system');
+  const { rows } = await client.query(
+    'select name, demo_end_day is not null as demo from organizations order by created_at',
+  );
+  await client.end();
+  return rows;
+}
+
+describe('npm run demo', () => {
+  let first: string[];
+
+  it(
+    'starts the service where none runs, loads the demo and prints what is found',
+    async () => {
+      const began = performance.now();
+      await service.sees(/npm run demo:reset/, FINDINGS_LIMIT_MS);
+      console.info(
+        `from npm run demo to the findings: ${((performance.now() - began) / 1_000).toFixed(1)} s`,
+      );
+      const output = service.stdout();
+      expect(output).toMatch(/Flagged: 46 of \d+ model-days/);
+      expect(output).toMatch(/Rates that do not fit, from the bill alone: \+332\.52 \$/);
+      expect(output).toMatch(/key_Stray7f3a91, which no entry and no call knows/);
+      expect(output).toMatch(/Statement of \d{4}-\d{2}/);
+      first = findingsOf(output);
+      expect(statSync(join(dataDir, 'demo-key')).mode & 0o777).toBe(0o600);
+      expect(await organizations()).toEqual([
+        { name: 'My organization', demo: false },
+        { name: 'Demo Labs', demo: true },
+      ]);
+    },
+    FINDINGS_LIMIT_MS,
+  );
+
+  it(
+    'finds the same again beside the service that runs, and adds nothing',
+    async () => {
+      const { exit, stdout } = await run('demo');
+      expect(exit).toBe(0);
+      expect(findingsOf(stdout)).toEqual(first);
+      expect(await organizations()).toHaveLength(2);
+    },
+    FINDINGS_LIMIT_MS,
+  );
+
+  it(
+    'is taken out by npm run demo:reset, with its key, and nothing else',
+    async () => {
+      const { exit, stdout } = await run('demoReset');
+      expect(exit).toBe(0);
+      expect(stdout).toMatch(/^Demo Labs is gone, with [\d,]+ rows and its key\./m);
+      expect(existsSync(join(dataDir, 'demo-key'))).toBe(false);
+      expect(existsSync(join(dataDir, 'demo.json'))).toBe(false);
+      expect(await organizations()).toEqual([{ name: 'My organization', demo: false }]);
+      expect((await run('demoReset')).stdout).toMatch(/^There is no demo here\.$/m);
+    },
+    FINDINGS_LIMIT_MS,
+  );
+});
+
+describe('DEMO=1 npm start', () => {
+  it(
+    'loads the demo before its first screen, which names it; the next start only names it',
+    async () => {
+      service.child.kill('SIGTERM');
+      expect(await service.ended()).toBe(0);
+      for (const isFirst of [true, false]) {
+        service = startBootstrap(['start'], { ...environment, DEMO: '1' });
+        await service.sees(/— ready in/, FINDINGS_LIMIT_MS);
+        const ready = JSON.parse(
+          service
+            .stdout()
+            .split('\n')
+            .find((line) => line.includes('— ready in')) ?? '{}',
+        );
+        expect(ready.demo).toMatch(/^90 days to \d{4}-\d{2}-\d{2} · 45,\d{3} events · 46 flagged gaps/);
+        expect(service.stdout().includes('90 days compared')).toBe(isFirst);
+        service.child.kill('SIGTERM');
+        expect(await service.ended()).toBe(0);
+      }
+    },
+    FINDINGS_LIMIT_MS,
+  );
+});
