@@ -19,11 +19,13 @@ import { healthRoutes } from './health.js';
 import { ingestEndpoints } from './ingest/endpoints.js';
 import { buildOpenApi } from './openapi.js';
 import { ownPriceEndpoints } from './ownPrices/endpoints.js';
+import { periodEndpoints } from './periods/endpoints.js';
 import { pricingEndpoints } from './pricing/endpoints.js';
 import { presentProblem, statusOf } from './problem.js';
 import { providerKeyEndpoints } from './providerKeys/endpoints.js';
 import { readQuery, validate } from './query.js';
 import { reconciliationEndpoints } from './reconciliation/endpoints.js';
+import { repricingEndpoints } from './repricing/endpoints.js';
 import { requestContext, requestIdFrom } from './requestContext.js';
 import { statementEndpoints } from './statement/endpoints.js';
 import { usageEndpoints } from './usage/endpoints.js';
@@ -39,6 +41,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...usageEndpoints,
   ...dashboardEndpoints,
   ...pricingEndpoints,
+  ...repricingEndpoints,
+  ...periodEndpoints,
   ...ownPriceEndpoints,
   ...billingEndpoints,
   ...connectionEndpoints,

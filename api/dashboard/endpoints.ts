@@ -1,6 +1,7 @@
-import { sumUsage } from '../../db/queries/usage.js';
+import { sumUsageBooks } from '../../db/queries/usage.js';
 import { usdNumberFromPico } from '../../domain/money.js';
 import { MICROS_PER_DAY } from '../../domain/period.js';
+import { presentAsOf, resolveView } from '../asOf.js';
 import { defineEndpoint } from '../endpoint.js';
 import { providerFilter } from '../events/endpoints.js';
 import { windowOf } from '../query.js';
@@ -16,22 +17,31 @@ const breakdown = defineEndpoint({
   path: '/api/v1/dashboard/breakdown/{dimension}',
   tag: 'Usage',
   summary: 'Cost and tokens by one dimension, filtered by labels',
-  description: 'By default the last 30 days. Items are ordered by cost; those of `day` by day.',
+  description:
+    'By default the last 30 days. Items are ordered by cost; those of `day` by day. Closed months stand as they were closed; `as_of` asks otherwise.',
   access: { scope: 'usage:read' },
   params: breakdownParams,
   query: breakdownQuery,
   responses: { 200: { description: 'The breakdown and its total', schema: breakdownResponse } },
-  problems: ['invalid_range'],
+  problems: ['invalid_range', 'as_of_unanswerable'],
   async handle({ params, query, orgDb }, deps) {
     const window = windowOf(query.since, query.until, ['since', 'until']);
     const toMicros = window.toMicros ?? deps.nowMicros() + 1n;
     const fromMicros = window.fromMicros ?? toMicros - DEFAULT_DAYS * MICROS_PER_DAY;
-    const { totals, groups } = await sumUsage(orgDb, {
+    // Without `until` everything that has come in counts, also a call of a client whose clock is ahead of ours.
+    const asked = { fromMicros, toMicros: window.toMicros };
+    const nowMicros = deps.nowMicros();
+    const view = await resolveView(orgDb, {
+      asOf: query.as_of,
+      ...asked,
+      names: ['since', 'until'],
+      nowMicros,
+    });
+    const { totals, groups, adjustments } = await sumUsageBooks(orgDb, {
       dimension: params.dimension,
       filter: { teamId: query.team_id, feature: query.feature, provider: providerFilter(query.provider) },
-      fromMicros,
-      // Without `until` everything that has come in counts, also a call of a client whose clock is ahead of ours.
-      toMicros: window.toMicros,
+      ...asked,
+      view,
       limit: USAGE_GROUPS_MAX + 1,
       offset: 0,
     });
@@ -39,7 +49,12 @@ const breakdown = defineEndpoint({
     if (params.dimension === 'day') items.sort((a, b) => (a.key < b.key ? -1 : 1));
     return {
       status: 200,
-      body: { dimension: params.dimension, items, total_cost_usd: usdNumberFromPico(totals.costPico) },
+      body: {
+        dimension: params.dimension,
+        items,
+        total_cost_usd: usdNumberFromPico(totals.costPico),
+        ...presentAsOf(view, nowMicros, adjustments),
+      },
     };
   },
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { asOfFields, asOfParameter } from '../asOf.js';
 import { filterParameter, instantParameter } from '../query.js';
 import { usageItemSchema } from '../usage/wire.js';
 
@@ -16,10 +17,12 @@ export const breakdownQuery = z.object({
   provider: filterParameter.optional(),
   since: instantParameter.optional(),
   until: instantParameter.optional(),
+  as_of: asOfParameter,
 });
 
 export const breakdownResponse = z.strictObject({
   dimension: z.enum(BREAKDOWN_DIMENSIONS),
   items: z.array(usageItemSchema),
   total_cost_usd: z.number(),
+  ...asOfFields,
 });

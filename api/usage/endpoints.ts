@@ -1,6 +1,7 @@
 import { listEvents } from '../../db/queries/events.js';
-import { sumUsage } from '../../db/queries/usage.js';
+import { sumUsage, sumUsageBooks } from '../../db/queries/usage.js';
 import { exclusiveEnd, MICROS_PER_DAY } from '../../domain/period.js';
+import { presentAsOf, resolveView } from '../asOf.js';
 import { defineEndpoint } from '../endpoint.js';
 import { providerFilter } from '../events/endpoints.js';
 import {
@@ -30,29 +31,37 @@ const usageSummary = defineEndpoint({
   path: '/api/v1/usage/summary',
   tag: 'Usage',
   summary: 'Cost and tokens of a window, by one dimension',
-  description: 'By default the last 30 days by model. A call that was just acknowledged is in it.',
+  description:
+    'By default the last 30 days by model. A call that was just acknowledged is in it. Closed months stand as they were closed, and what changed later is in the day on which it came; `as_of` asks otherwise.',
   access: { scope: 'usage:read' },
   query: usageSummaryQuery,
   responses: {
     200: { description: 'Totals and their breakdown, cost descending', schema: usageSummaryResponse },
   },
-  problems: ['invalid_range'],
+  problems: ['invalid_range', 'as_of_unanswerable'],
   async handle({ query, orgDb }, deps) {
     windowOf(query.from, query.to, ['from', 'to']);
     const toMicros = query.to ? exclusiveEnd(query.to) : deps.nowMicros() + 1n;
     const fromMicros = query.from?.micros ?? toMicros - 1n - DEFAULT_DAYS * MICROS_PER_DAY;
-    const { totals, groups } = await sumUsage(orgDb, {
+    // Without `to` everything that has come in counts, also a call of a client whose clock is ahead of ours.
+    const asked = { fromMicros, toMicros: query.to && toMicros };
+    const nowMicros = deps.nowMicros();
+    const view = await resolveView(orgDb, { asOf: query.as_of, ...asked, names: ['from', 'to'], nowMicros });
+    const { totals, groups, adjustments } = await sumUsageBooks(orgDb, {
       dimension: query.group_by,
       filter: {},
-      fromMicros,
-      // Without `to` everything that has come in counts, also a call of a client whose clock is ahead of ours.
-      toMicros: query.to && toMicros,
+      ...asked,
+      view,
       limit: USAGE_GROUPS_MAX + 1,
       offset: 0,
     });
+    const window = { fromMicros, toMicros };
     return {
       status: 200,
-      body: presentUsageSummary(totals, groups, { fromMicros, toMicros }, query.group_by, USAGE_GROUPS_MAX),
+      body: {
+        ...presentUsageSummary(totals, groups, window, query.group_by, USAGE_GROUPS_MAX),
+        ...presentAsOf(view, nowMicros, adjustments),
+      },
     };
   },
 });
@@ -63,6 +72,7 @@ const usageRecords = defineEndpoint({
   path: '/api/v1/usage/records',
   tag: 'Usage',
   summary: 'Usage call by call, or by group',
+  description: 'Calls as they are known now, each at its own time, also in closed months.',
   access: { scope: 'usage:read' },
   query: usageRecordsQuery,
   responses: { 200: { description: 'A page of records', schema: usageRecordsResponse } },

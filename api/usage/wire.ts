@@ -4,6 +4,7 @@ import type { UsageGroup, UsageMeasures } from '../../db/queries/usage.js';
 import { publicId } from '../../domain/ids.js';
 import { usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
+import { asOfFields, asOfParameter } from '../asOf.js';
 import { eventFiltersQuery } from '../events/wire.js';
 import { booleanParameter, instantParameter, pageParameters } from '../query.js';
 
@@ -80,6 +81,7 @@ export const usageSummaryQuery = z.object({
   from: instantParameter.optional(),
   to: instantParameter.optional(),
   group_by: groupBy.default('model'),
+  as_of: asOfParameter,
 });
 
 export const usageSummaryResponse = z.strictObject({
@@ -96,6 +98,7 @@ export const usageSummaryResponse = z.strictObject({
   call_count: z.int(),
   unpriced_calls: z.int(),
   breakdown: z.array(usageItemSchema),
+  ...asOfFields,
 });
 
 export function presentUsageSummary(
@@ -104,7 +107,7 @@ export function presentUsageSummary(
   window: { fromMicros: bigint; toMicros: bigint },
   group: (typeof GROUP_BY)[number],
   max: number,
-): z.output<typeof usageSummaryResponse> {
+): Omit<z.output<typeof usageSummaryResponse>, keyof typeof asOfFields> {
   return {
     from: isoFromMicros(window.fromMicros),
     to: isoFromMicros(window.toMicros - 1n),

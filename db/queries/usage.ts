@@ -58,6 +58,33 @@ export async function sumUsage(orgDb: OrgDb, query: UsageQuery): Promise<UsageRe
   }, 'repeatable read');
 }
 
+/** Sums, and what of them came after its month was closed. */
+export interface UsageBooks extends UsageResult {
+  /** By the calls' own month; null where the window touches no closed month and holds nothing of one. */
+  adjustments: UsageGroup[] | null;
+}
+
+/** Months of one answer at most: more than any organization has. */
+const MONTHS_MAX = 10_000;
+
+/** As sumUsage, and in the same snapshot what of it came late. */
+export async function sumUsageBooks(orgDb: OrgDb, query: UsageQuery): Promise<UsageBooks> {
+  await foldWhenBehind(orgDb);
+  return orgDb.transaction(async (inside) => {
+    const books = await readBooks(inside);
+    const ask = async (asked: UsageQuery) => {
+      const { sql, values } = usageSql(inside.orgId, asked, books);
+      return fromUsageRows(await inside.rows<UsageRow>(sql, values));
+    };
+    const result = await ask(query);
+    if (books.closedUntilMicros === null) return { ...result, adjustments: null };
+    const page = { limit: MONTHS_MAX, offset: 0 };
+    const { groups } = await ask({ ...query, ...page, dimension: 'month', only: 'adjustments' });
+    const touches = query.fromMicros === undefined || query.fromMicros < books.closedUntilMicros;
+    return { ...result, adjustments: touches || groups.length > 0 ? groups : null };
+  }, 'repeatable read');
+}
+
 /** The transaction up to which the organization's events are in its totals. */
 export async function readFoldedXid(orgDb: OrgDb): Promise<number> {
   return (await readBooks(orgDb)).foldedXid;

@@ -1,0 +1,210 @@
+import { randomBytes } from 'node:crypto';
+import type { OrgDb } from '../../db/orgDb.js';
+import { insertOutboxMessage } from '../../db/queries/outbox.js';
+import {
+  findOpenRepriceRun,
+  findRepriceRun,
+  insertRepriceRun,
+  listRepriceRuns,
+  listRepriceTotals,
+  type NewRepriceRun,
+  type RepriceRun,
+  requestRepriceCancel,
+} from '../../db/queries/repriceRuns.js';
+import { DomainError, invalidField } from '../../domain/errors.js';
+import { findUuid, publicId, uuidFromMicros } from '../../domain/ids.js';
+import { exclusiveEnd, type Instant, MICROS_PER_DAY } from '../../domain/period.js';
+import { defineEndpoint, type Endpoint, type EndpointResponse } from '../endpoint.js';
+import { providerFilter } from '../events/endpoints.js';
+import { RUN_RETRY_AFTER_SECONDS } from '../runWire.js';
+import {
+  listRepriceRunsQuery,
+  listRepriceRunsResponse,
+  presentRepriceRun,
+  REPRICE_PATH,
+  REPRICE_RUNS_PATH,
+  repriceBody,
+  repriceRunParams,
+  repriceRunSchema,
+  repriceRunUrlOf,
+} from './wire.js';
+
+/** Longest window of one run. */
+const REPRICE_DAYS_MAX = 3_660n;
+/** Looks of one request for a run that ends between finding it open and reading it. */
+const OPEN_ATTEMPTS = 5;
+
+const accepted = {
+  202: {
+    description: 'Taken; poll status_url',
+    schema: repriceRunSchema,
+    headers: { Location: 'Where to ask for its state', 'Retry-After': 'Seconds' },
+  },
+};
+
+async function present(orgDb: OrgDb, run: RepriceRun) {
+  const totals = await listRepriceTotals(orgDb, [run.id]);
+  return presentRepriceRun(run, totals.get(run.id) ?? []);
+}
+
+async function acceptedRun(orgDb: OrgDb, run: RepriceRun, existing: boolean): Promise<EndpointResponse> {
+  return {
+    status: 202,
+    headers: { Location: repriceRunUrlOf(run), 'Retry-After': String(RUN_RETRY_AFTER_SECONDS) },
+    body: { ...(await present(orgDb, run)), ...(existing ? { existing } : {}) },
+  };
+}
+
+function windowOfBody(from: Instant, to: Instant): { windowStartMicros: bigint; windowEndMicros: bigint } {
+  const windowStartMicros = from.micros;
+  const windowEndMicros = exclusiveEnd(to);
+  if (windowStartMicros >= windowEndMicros)
+    throw invalidField('body', 'from', 'must not lie after to; swap them', 'invalid_range');
+  if (windowEndMicros - windowStartMicros > REPRICE_DAYS_MAX * MICROS_PER_DAY)
+    throw invalidField(
+      'body',
+      'from',
+      `must lie at most ${REPRICE_DAYS_MAX} days before to`,
+      'invalid_range',
+    );
+  return { windowStartMicros, windowEndMicros };
+}
+
+const startRepricing = defineEndpoint({
+  operationId: 'startRepricing',
+  method: 'post',
+  path: REPRICE_PATH,
+  tag: 'Pricing',
+  summary: 'Price stored calls anew by the prices of now',
+  description:
+    'Asynchronous. Each call’s computed cost is worked out from its stored tokens as when it came in; a reported cost stays. Both prices are kept. One run at a time: while one of the same window and filter is open, it is the answer (existing: true).',
+  access: { scope: 'pricing:write' },
+  body: repriceBody,
+  responses: accepted,
+  problems: ['invalid_range', 'reprice_in_progress'],
+  async handle({ body, orgDb, caller }, deps) {
+    const wanted: NewRepriceRun = {
+      id: uuidFromMicros(deps.nowMicros(), randomBytes(8).readBigUInt64BE()),
+      ...windowOfBody(body.from, body.to),
+      provider: providerFilter(body.provider) ?? null,
+      model: body.model ?? null,
+      requestedBy: caller.keyId,
+    };
+    const { run, existing } = await openRun(orgDb, wanted);
+    if (!existing) deps.kickDispatcher();
+    return acceptedRun(orgDb, run, existing);
+  },
+});
+
+/** The new run, with the message that starts it, or the open one where it does the same. Error reprice_in_progress. */
+async function openRun(orgDb: OrgDb, wanted: NewRepriceRun): Promise<{ run: RepriceRun; existing: boolean }> {
+  for (let attempt = 0; attempt < OPEN_ATTEMPTS; attempt += 1) {
+    const run = await orgDb.transaction(async (inside) => {
+      const inserted = await insertRepriceRun(inside, wanted);
+      if (inserted) await insertOutboxMessage(inside, 'reprice.start', inserted.id);
+      return inserted;
+    });
+    if (run) return { run, existing: false };
+    const open = await findOpenRepriceRun(orgDb);
+    if (!open) continue;
+    if (isSameWork(open, wanted)) return { run: open, existing: true };
+    throw new DomainError(
+      'reprice_in_progress',
+      `${publicId('run', open.id)} prices calls of another window or filter; wait for its end, or cancel it`,
+    );
+  }
+  throw new DomainError(
+    'service_unavailable',
+    'runs begin and end faster than one can be opened; try again',
+    {
+      retryAfterSeconds: RUN_RETRY_AFTER_SECONDS,
+    },
+  );
+}
+
+function isSameWork(open: RepriceRun, wanted: NewRepriceRun): boolean {
+  return (
+    open.windowStartMicros === wanted.windowStartMicros &&
+    open.windowEndMicros === wanted.windowEndMicros &&
+    open.provider === wanted.provider &&
+    open.model === wanted.model
+  );
+}
+
+async function getRun(orgDb: OrgDb, id: string): Promise<RepriceRun> {
+  const uuid = findUuid('run', id);
+  const run = uuid === undefined ? undefined : await findRepriceRun(orgDb, uuid);
+  if (!run) throw new DomainError('not_found', 'there is no re-pricing with this id');
+  return run;
+}
+
+const readRun = defineEndpoint({
+  operationId: 'getRepricing',
+  method: 'get',
+  path: `${REPRICE_RUNS_PATH}/{id}`,
+  tag: 'Pricing',
+  summary: 'One re-pricing: how far it is, and what it changed',
+  access: { scope: 'pricing:read' },
+  params: repriceRunParams,
+  responses: { 200: { description: 'The run', schema: repriceRunSchema } },
+  problems: ['not_found'],
+  async handle({ params, orgDb }) {
+    return { status: 200, body: await present(orgDb, await getRun(orgDb, params.id)) };
+  },
+});
+
+const listRuns = defineEndpoint({
+  operationId: 'listRepricings',
+  method: 'get',
+  path: REPRICE_RUNS_PATH,
+  tag: 'Pricing',
+  summary: 'Re-pricings, newest first',
+  access: { scope: 'pricing:read' },
+  query: listRepriceRunsQuery,
+  responses: { 200: { description: 'A page of runs', schema: listRepriceRunsResponse } },
+  problems: [],
+  async handle({ query, orgDb }) {
+    const { status, limit, offset } = query;
+    const found = await listRepriceRuns(orgDb, { status, limit: limit + 1, offset });
+    const shown = found.slice(0, limit);
+    const totals = await listRepriceTotals(
+      orgDb,
+      shown.map((run) => run.id),
+    );
+    return {
+      status: 200,
+      body: {
+        runs: shown.map((run) => presentRepriceRun(run, totals.get(run.id) ?? [])),
+        count: shown.length,
+        offset,
+        has_more: found.length > limit,
+      },
+    };
+  },
+});
+
+const cancelRun = defineEndpoint({
+  operationId: 'cancelRepricing',
+  method: 'post',
+  path: `${REPRICE_RUNS_PATH}/{id}/cancel`,
+  tag: 'Pricing',
+  summary: 'Stop a re-pricing; what it has priced stays priced',
+  access: { scope: 'pricing:write' },
+  params: repriceRunParams,
+  responses: accepted,
+  problems: ['not_found', 'run_not_cancellable'],
+  async handle({ params, orgDb }, deps) {
+    const { id, status } = await getRun(orgDb, params.id);
+    const run = await orgDb.transaction(async (inside) => {
+      const asked = await requestRepriceCancel(inside, id);
+      if (asked) await insertOutboxMessage(inside, 'reprice.cancel', id);
+      return asked;
+    });
+    if (!run)
+      throw new DomainError('run_not_cancellable', `the run has ended (${status}); there is nothing to stop`);
+    deps.kickDispatcher();
+    return acceptedRun(orgDb, run, false);
+  },
+});
+
+export const repricingEndpoints: readonly Endpoint[] = [startRepricing, listRuns, readRun, cancelRun];

@@ -1,0 +1,186 @@
+import { z } from 'zod';
+import type { RepriceRun, RepriceTotals } from '../../db/queries/repriceRuns.js';
+import { publicId } from '../../domain/ids.js';
+import { decimalFromPico, type Pico, usdNumberFromPico } from '../../domain/money.js';
+import { isoFromMicros, MICROS_PER_DAY, startOfDay } from '../../domain/period.js';
+import { RUN_TERMINAL_STATUSES } from '../../domain/runs.js';
+import { filterParameter, instantParameter, integerParameter } from '../query.js';
+import {
+  isoOrNull,
+  presentProgress,
+  presentRunError,
+  progressSchema,
+  runErrorSchema,
+  runStatusSchema,
+} from '../runWire.js';
+
+export const REPRICE_PATH = '/api/v1/pricing/reprice';
+export const REPRICE_RUNS_PATH = '/api/v1/pricing/reprice-runs';
+
+/** Models that one answer lists, those with the largest changes; the sums take all. */
+const MODELS_MAX = 1_000;
+
+export const repriceBody = z
+  .strictObject({
+    from: instantParameter.meta({
+      type: 'string',
+      description: 'First time of the calls; a date means its beginning',
+    }),
+    to: instantParameter.meta({ type: 'string', description: 'Last time, included; a date means its end' }),
+    provider: filterParameter.optional().meta({ description: 'Calls of it, or billed by it' }),
+    model: filterParameter
+      .optional()
+      .meta({ description: 'Calls that asked for it, or were answered by it' }),
+  })
+  .meta({ id: 'RepriceRequest' });
+
+export const repriceRunParams = z.object({ id: z.string() });
+
+export const listRepriceRunsQuery = z.object({
+  status: runStatusSchema.optional(),
+  limit: integerParameter(1, 100).default(20),
+  offset: integerParameter(0, 100_000).default(0),
+});
+
+const sumsSchema = z.strictObject({
+  events: z.int().meta({ description: 'Calls that were looked at; blocked ones are not counted' }),
+  changed: z.int(),
+  old_cost_usd: z.number(),
+  old_cost_usd_exact: z.string(),
+  new_cost_usd: z.number(),
+  new_cost_usd_exact: z.string(),
+  old_computed_cost_usd: z.number(),
+  old_computed_cost_usd_exact: z.string(),
+  new_computed_cost_usd: z.number(),
+  new_computed_cost_usd_exact: z.string(),
+  old_unpriced_calls: z.int(),
+  new_unpriced_calls: z.int(),
+});
+
+export const repriceRunSchema = z
+  .strictObject({
+    id: z.string().meta({ example: 'run_0199f3a2c4d57e3a8f00112233445566' }),
+    run_id: z.string(),
+    kind: z.literal('reprice'),
+    status: runStatusSchema,
+    from: z.string(),
+    to: z.string(),
+    provider: z.string().nullable(),
+    model: z.string().nullable(),
+    progress: progressSchema.meta({ description: 'In UTC days of the window' }),
+    result: sumsSchema
+      .extend({
+        price_version: z.string().nullable(),
+        models: z
+          .array(sumsSchema.extend({ provider: z.string(), model: z.string() }))
+          .meta({ description: 'By provider and model, the largest change first; at most 1,000' }),
+        model_count: z.int(),
+      })
+      .nullable()
+      .meta({ description: 'Null until the run has ended; of a cancelled or failed one, what it had done' }),
+    error: runErrorSchema,
+    existing: z
+      .boolean()
+      .optional()
+      .meta({ description: 'The same was asked for before and is under way: this is that run' }),
+    created_at: z.string(),
+    started_at: z.string().nullable(),
+    finished_at: z.string().nullable(),
+    status_url: z.string(),
+  })
+  .meta({ id: 'RepriceRun' });
+
+export const listRepriceRunsResponse = z.strictObject({
+  runs: z.array(repriceRunSchema),
+  count: z.int(),
+  offset: z.int(),
+  has_more: z.boolean(),
+});
+
+export function repriceRunUrlOf(run: RepriceRun): string {
+  return `${REPRICE_RUNS_PATH}/${publicId('run', run.id)}`;
+}
+
+/** UTC days that a window touches, and how many of them a run has behind it. */
+function daysOf(run: RepriceRun): { done: number; total: number } {
+  const first = startOfDay(run.windowStartMicros);
+  const between = (micros: bigint) => Number((micros - first) / MICROS_PER_DAY);
+  const total = between(run.windowEndMicros - 1n) + 1;
+  const isThrough = run.cursor !== null && run.cursor.micros >= run.windowEndMicros;
+  return { done: isThrough ? total : run.cursor === null ? 0 : between(run.cursor.micros), total };
+}
+
+type Sums = Omit<RepriceTotals, 'provider' | 'model'>;
+
+function addSums(all: readonly Sums[]): Sums {
+  const pico = (of: (one: Sums) => Pico) => all.reduce((sum, one) => sum + of(one), 0n);
+  const count = (of: (one: Sums) => number) => all.reduce((sum, one) => sum + of(one), 0);
+  return {
+    events: count((one) => one.events),
+    changed: count((one) => one.changed),
+    oldCostPico: pico((one) => one.oldCostPico),
+    newCostPico: pico((one) => one.newCostPico),
+    oldComputedPico: pico((one) => one.oldComputedPico),
+    newComputedPico: pico((one) => one.newComputedPico),
+    oldUnpriced: count((one) => one.oldUnpriced),
+    newUnpriced: count((one) => one.newUnpriced),
+  };
+}
+
+function presentSums(sums: Sums): z.output<typeof sumsSchema> {
+  return {
+    events: sums.events,
+    changed: sums.changed,
+    old_cost_usd: usdNumberFromPico(sums.oldCostPico),
+    old_cost_usd_exact: decimalFromPico(sums.oldCostPico),
+    new_cost_usd: usdNumberFromPico(sums.newCostPico),
+    new_cost_usd_exact: decimalFromPico(sums.newCostPico),
+    old_computed_cost_usd: usdNumberFromPico(sums.oldComputedPico),
+    old_computed_cost_usd_exact: decimalFromPico(sums.oldComputedPico),
+    new_computed_cost_usd: usdNumberFromPico(sums.newComputedPico),
+    new_computed_cost_usd_exact: decimalFromPico(sums.newComputedPico),
+    old_unpriced_calls: sums.oldUnpriced,
+    new_unpriced_calls: sums.newUnpriced,
+  };
+}
+
+function byLargestChange(a: RepriceTotals, b: RepriceTotals): number {
+  const change = ({ oldCostPico, newCostPico }: RepriceTotals) =>
+    newCostPico > oldCostPico ? newCostPico - oldCostPico : oldCostPico - newCostPico;
+  const [one, other] = [change(a), change(b)];
+  return one === other ? 0 : one > other ? -1 : 1;
+}
+
+export function presentRepriceRun(
+  run: RepriceRun,
+  totals: readonly RepriceTotals[],
+): z.output<typeof repriceRunSchema> {
+  const id = publicId('run', run.id);
+  return {
+    id,
+    run_id: id,
+    kind: 'reprice',
+    status: run.status,
+    from: isoFromMicros(run.windowStartMicros),
+    to: isoFromMicros(run.windowEndMicros - 1n),
+    provider: run.provider,
+    model: run.model,
+    progress: presentProgress({ ...run, ...daysOf(run) }),
+    result: RUN_TERMINAL_STATUSES.has(run.status)
+      ? {
+          ...presentSums(addSums(totals)),
+          price_version: run.priceVersion,
+          models: [...totals]
+            .sort(byLargestChange)
+            .slice(0, MODELS_MAX)
+            .map((one) => ({ provider: one.provider, model: one.model, ...presentSums(one) })),
+          model_count: totals.length,
+        }
+      : null,
+    error: presentRunError(run.errorCode, run.errorMessage),
+    created_at: isoFromMicros(run.createdAtMicros),
+    started_at: isoOrNull(run.startedAtMicros),
+    finished_at: isoOrNull(run.finishedAtMicros),
+    status_url: repriceRunUrlOf(run),
+  };
+}
