@@ -17,7 +17,7 @@ const SOCKET_CODES = new Set([
   'EHOSTUNREACH',
 ]);
 const DRIVER_TEXTS =
-  /Connection terminated|connection timeout|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable/i;
+  /^timeout expired$|Connection terminated|connection timeout|timeout exceeded when trying to connect|Client has encountered a connection error|not queryable/i;
 
 function codeOf(error: unknown): string {
   return typeof error === 'object' && error !== null && 'code' in error ? String(error.code) : '';
