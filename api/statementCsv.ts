@@ -51,7 +51,7 @@ export function writeStatementCsv(statement: MonthStatement): string {
         one.provider,
         one.accountId,
         'not_priced',
-        `${one.label} (${one.reason})`,
+        `${one.label} / ${one.tokenClass} (${one.reason})`,
         'memo',
         csvUsd(one.billedPico),
         csvShare(one.billedPico, statement.total.billed.usage),

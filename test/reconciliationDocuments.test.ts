@@ -293,8 +293,8 @@ describe('the statement of a month', () => {
     expect(amountOf(rows, 'openai', 'usage', 'list_usd')).toBe(total(calls.map((call) => call.pico)));
     const named = rows.filter((row) => row.section === 'not_priced');
     expect(named.map((row) => [row.provider, row.line]).sort()).toEqual([
-      ['anthropic', 'Web Search Usage (not_observable)'],
-      ['openai', 'web search tool calls (not_observable)'],
+      ['anthropic', 'Web Search Usage / other (not_observable)'],
+      ['openai', 'web search tool calls / other (not_observable)'],
     ]);
     expect(total(named.map((row) => pico(row.amount_usd)))).toBe(
       amountOf(rows, '(all)', 'usage', 'not_priced_usd'),

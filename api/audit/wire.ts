@@ -115,7 +115,7 @@ export const auditResponse = z
     omitted: z.strictObject({ lines: z.int(), billed_usd: usd, difference_usd: usd }),
     as_agreed: z
       .array(lineSchema)
-      .meta({ description: 'Charged at the agreed rate, one line a model and class' }),
+      .meta({ description: 'Charged at the agreed rate, one line a model, class and rate' }),
     not_judged: z
       .array(unjudgedSchema)
       .meta({ description: 'What the bill alone does not let one judge, and why' }),

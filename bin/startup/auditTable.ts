@@ -29,6 +29,7 @@ export function auditTable(report: AuditReport): string {
           `There is none in these days; the bills go from ${report.billed.firstDay} to ${report.billed.lastDay}.`,
         ]
       : differences(report),
+    causes(report.differences),
     asAgreed(report.asAgreed),
     notJudged(report.notJudged),
     [
@@ -98,6 +99,28 @@ function differences({ differences: lines, omitted }: AuditReport): string[] {
   ];
 }
 
+/** The differences by what they look like: most errors touch many classes at once. */
+function causes(lines: readonly AuditLine[]): string[] {
+  const byCause = new Map<string, { from: string; to: string; lines: number; pico: bigint }>();
+  for (const line of lines) {
+    const cause = line.looksLike.join(' or ') || 'no known mistake';
+    const known = byCause.get(cause) ?? { from: line.firstDay, to: line.lastDay, lines: 0, pico: 0n };
+    byCause.set(cause, {
+      from: line.firstDay < known.from ? line.firstDay : known.from,
+      to: line.lastDay > known.to ? line.lastDay : known.to,
+      lines: known.lines + 1,
+      pico: known.pico + differenceOf(line),
+    });
+  }
+  if (lines.length < 2) return [];
+  return textTable(
+    [left('what it looks like'), left('from'), left('to'), right('lines'), right('difference')],
+    [...byCause].map(([cause, { from, to, lines: count, pico }]) => [
+      ...[fitText(cause, LABEL_CHARS), from, to, String(count), dollars(pico)],
+    ]),
+  );
+}
+
 /** What the figures leave out, under its line: which charge it is, and what it looks like. */
 function remarks(line: AuditLine | undefined, hasAccounts: boolean): string[] {
   if (!line) return [];
@@ -122,24 +145,20 @@ function placeWords(line: AuditLine, hasAccounts: boolean): string[] {
 function asAgreed(lines: readonly AuditLine[]): string[] {
   if (lines.length === 0) return [];
   const columns = [
-    left('model'),
-    left('class'),
-    left('kind'),
-    right('days'),
-    right('Mtok'),
-    right('charged/M'),
-    right('billed'),
+    ...[left('model'), left('class'), left('kind'), left('from'), left('to'), right('days'), right('Mtok')],
+    ...[right('charged/M'), right('billed')],
   ];
   const shown = lines.slice(0, LINES_MAX);
   return [
-    'Charged at the agreed rate',
+    'Charged at the agreed rate, dollars per million tokens',
     ...textTable(
       columns,
       shown.map((line) => [
         ...[fitText(line.label, NAME_CHARS), line.tokenClass, placeWords(line, false).join(', ')],
-        ...[String(line.days), mtok(line.quantity), rate(line.billedPico, line.quantity)],
-        dollars(line.billedPico),
+        ...[line.firstDay, line.lastDay, String(line.days), mtok(line.quantity)],
+        ...[rate(line.billedPico, line.quantity), dollars(line.billedPico)],
       ]),
+      ' ',
     ),
     ...more(lines.length - shown.length),
   ];

@@ -48,7 +48,7 @@ export interface AuditResult {
   differences: AuditLine[];
   /** What the limit cut off: their number and sums, so that the totals foot. */
   omitted: { lines: number; billedPico: Pico; agreedPico: Pico };
-  /** Charged as agreed: one line for each place, by account, label and class. */
+  /** Charged as agreed: one line for each place and rate, by account, label and class. */
   asAgreed: AuditLine[];
   notJudged: UnjudgedLine[];
   totals: AuditTotals;
@@ -107,7 +107,7 @@ export class BillAudit {
       days: this.#days,
       differences: shown,
       omitted,
-      asAgreed: [...this.#asAgreed.values()].sort(byPlace),
+      asAgreed: [...this.#asAgreed.values()].sort((a, b) => byPlace(a, b) || compare(a.firstDay, b.firstDay)),
       notJudged: [...this.#notJudged.values()].sort(
         (a, b) => compare(absPico(b.billedPico), absPico(a.billedPico)) || byPlace(a, b),
       ),
@@ -137,9 +137,11 @@ export class BillAudit {
       this.#close(open.line);
       this.#open.delete(key);
     }
-    const known = this.#asAgreed.get(key);
+    // A changed price begins a line of its own, so that a line has one rate.
+    const priced = [key, charge.agreedRate, charge.listRate].join('\n');
+    const known = this.#asAgreed.get(priced);
     if (known) extendLine(known, day, charge);
-    else this.#asAgreed.set(key, lineOf(day, charge));
+    else this.#asAgreed.set(priced, lineOf(day, charge));
   }
 
   #addJudged(charge: JudgedCharge): void {

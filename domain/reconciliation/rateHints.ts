@@ -64,7 +64,9 @@ export function findRateHints(meter: Meter, pricedAs: string, { agreed, list }: 
   for (const [hint, tokenClass] of OTHER_CLASSES[meter.tokenClass] ?? [])
     test(hint, { ...meter, tokenClass }, agreed);
   for (const region of [null, ...agreed.regionsOf(pricedAs)]) change('region_uplift_misapplied', { region });
-  for (const rates of agreed.otherPeriodsOf(pricedAs)) test('price_effective_date_mismatch', meter, rates);
+  // Before a contract its list price held: that it was not applied says as much.
+  if (!found.has('contract_rate_not_applied'))
+    for (const rates of agreed.otherPeriodsOf(pricedAs)) test('price_effective_date_mismatch', meter, rates);
   return RATE_HINTS.filter((hint) => found.has(hint));
 }
 
