@@ -4,6 +4,7 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { uuidFromMicros } from '../domain/ids.js';
+import type { PriceImport } from '../domain/pricing/importedPrices.js';
 import { type PriceEntry, type PriceFile, readPriceFile } from '../domain/pricing/priceFile.js';
 import { priceVersionName } from '../domain/pricing/version.js';
 import type { Database } from './client.js';
@@ -15,17 +16,21 @@ import {
   listRecordedModels,
   type NewPeriod,
   type PriceChange,
+  type PriceStateRow,
   type RecordedModel,
   recordPriceState,
   upsertPriceModels,
   withdrawPriceModels,
 } from './queries/priceChanges.js';
+import { listPriceImports } from './queries/priceImports.js';
 
 export interface SeedResult {
   /** Entries that were new, changed or withdrawn; 0 when the list was read before. */
   changed: number;
   /** The name of the prices that hold now. */
   version: string;
+  /** `provider model` of entries whose imports the list now overtakes: it changed them later. */
+  overtaken: string[];
 }
 
 /** data/prices.json beside the sources, or above the folder of the built product. */
@@ -50,21 +55,25 @@ export async function seedPrices(database: Database, listPath = shippedList()): 
   const why = 'list prices belong to no organization';
   const before = await unscoped(database, why, findPriceState);
   if (before?.listSha256 === listSha256) {
-    return { changed: 0, version: priceVersionName(before.updatedAtMicros, before.contentHash) };
+    return unchanged(before);
   }
   const list = readPriceFile(JSON.parse(bytes.toString('utf8')));
   return unscoped(database, why, (system) => applyList(system, list, listSha256));
+}
+
+function unchanged(state: PriceStateRow): SeedResult {
+  return { changed: 0, version: priceVersionName(state.updatedAtMicros, state.contentHash), overtaken: [] };
 }
 
 async function applyList(system: SystemDb, list: PriceFile, listSha256: string): Promise<SeedResult> {
   const change = await beginPriceChange(system);
   const { state } = change;
   if (state && (state.listSha256 === listSha256 || state.listAsOf > list.asOf)) {
-    return { changed: 0, version: priceVersionName(state.updatedAtMicros, state.contentHash) };
+    return unchanged(state);
   }
   const recorded = new Map((await listRecordedModels(system)).map((model) => [keyOf(model), model]));
   const changed = list.entries
-    .map((entry) => compareEntry(entry, recorded.get(keyOf(entry.model))))
+    .map((entry) => compareEntry(entry, recorded.get(keyOf(entry.model)), list.asOf))
     .filter((entry) => entry.modelChanged || entry.periodsChanged);
   const listed = new Set(list.entries.map((entry) => keyOf(entry.model)));
   const withdrawn = [...recorded.values()].filter((model) => !model.withdrawn && !listed.has(keyOf(model)));
@@ -75,18 +84,51 @@ async function applyList(system: SystemDb, list: PriceFile, listSha256: string):
     changed.flatMap((entry) => newPeriods(entry, change)),
   );
   await withdrawPriceModels(system, change, withdrawn);
-  const contentHash = sha256(
+  const imports = await listPriceImports(system);
+  const listContentHash = sha256(
     list.entries
-      .map((entry) => compareEntry(entry, undefined))
+      .map((entry) => compareEntry(entry, undefined, list.asOf))
       .map((one) => `${one.modelHash} ${one.periodsHash}`),
   );
   const nothing = changed.length === 0 && withdrawn.length === 0;
   const updatedAtMicros = nothing && state ? state.updatedAtMicros : change.atMicros;
-  await recordPriceState(system, { listSha256, listAsOf: list.asOf, contentHash, updatedAtMicros });
+  const contentHash = priceContentHash(
+    listContentHash,
+    imports.map((one) => one.id),
+  );
+  await recordPriceState(system, {
+    listSha256,
+    listAsOf: list.asOf,
+    contentHash,
+    listContentHash,
+    updatedAtMicros,
+  });
   return {
     changed: changed.length + withdrawn.length,
     version: priceVersionName(updatedAtMicros, contentHash),
+    overtaken: overtakenBy(changed, imports),
   };
+}
+
+/** What names the prices that hold: the list alone where nothing was imported. */
+export function priceContentHash(listContentHash: string, importIds: readonly string[]): string {
+  return importIds.length === 0 ? listContentHash : sha256([listContentHash, ...importIds]);
+}
+
+/** Entries that the list has just changed, by later knowledge than an import that stood over them. */
+function overtakenBy(changed: readonly ComparedEntry[], imports: readonly PriceImport[]): string[] {
+  const idsOf = ({ entry: { model } }: ComparedEntry) =>
+    [model.model, ...model.aliases].map((id) => keyOf({ provider: model.provider, model: id }));
+  return changed
+    .filter(
+      (one) =>
+        one.periodsChanged &&
+        imports.some(
+          ({ retrievedOn, prices }) =>
+            retrievedOn < one.periodsAsOf && prices.some((price) => idsOf(one).includes(keyOf(price))),
+        ),
+    )
+    .map(({ entry: { model } }) => `${model.provider} ${model.model}`);
 }
 
 /** An entry of the list beside what is recorded of it. */
@@ -94,19 +136,26 @@ export interface ComparedEntry {
   readonly entry: PriceEntry;
   readonly modelHash: string;
   readonly periodsHash: string;
+  /** The day of the list that gave it its periods. */
+  readonly periodsAsOf: string;
   readonly modelChanged: boolean;
   readonly periodsChanged: boolean;
   /** The revision under which its periods stand, or will stand. */
   readonly revision: number;
 }
 
-function compareEntry(entry: PriceEntry, recorded: RecordedModel | undefined): ComparedEntry {
+function compareEntry(
+  entry: PriceEntry,
+  recorded: RecordedModel | undefined,
+  listAsOf: string,
+): ComparedEntry {
   const modelHash = sha256(entry.model);
   const periodsHash = sha256(entry.periods);
   const periodsChanged = recorded?.periodsHash !== periodsHash;
   const modelChanged = !recorded || recorded.withdrawn || recorded.modelHash !== modelHash;
   const revision = (recorded?.revision ?? 0) + (periodsChanged ? 1 : 0);
-  return { entry, modelHash, periodsHash, modelChanged, periodsChanged, revision };
+  const periodsAsOf = periodsChanged ? listAsOf : recorded.periodsAsOf;
+  return { entry, modelHash, periodsHash, periodsAsOf, modelChanged, periodsChanged, revision };
 }
 
 function newPeriods(compared: ComparedEntry, change: PriceChange): NewPeriod[] {

@@ -3,7 +3,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, openDatabase } from '../../db/client.js';
 import { migrate } from '../../db/migrate.js';
-import { seedPrices } from '../../db/priceSeed.js';
+import { type SeedResult, seedPrices } from '../../db/priceSeed.js';
 import { insertFirstOrganization } from '../../db/queries/firstOrganization.js';
 import { listOrganizations } from '../../db/queries/organizations.js';
 import { parseKey } from '../../domain/access/keyFormat.js';
@@ -47,11 +47,19 @@ export async function prepareDatabase(
   await migrateWithin(directUrl);
   const database = openToolDatabase(url);
   try {
-    await seedPrices(database);
+    tellOvertaken(await seedPrices(database));
     return await createFirstOrganization(config, database);
   } finally {
     await database.close();
   }
+}
+
+/** A shipped list that knows more than an import takes its place; that must not go unseen. */
+function tellOvertaken({ overtaken }: SeedResult): void {
+  if (overtaken.length === 0) return;
+  process.stderr.write(
+    `The shipped price list has changed ${overtaken.length} prices that were imported from older files; the list holds now: ${overtaken.join(', ')}\n`,
+  );
 }
 
 async function migrateWithin(directUrl: string): Promise<void> {

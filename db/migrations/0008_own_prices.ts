@@ -138,7 +138,7 @@ create table imported_prices (
   batch_multiplier numeric(24,12),
   tiers jsonb not null,
   -- the entry to make where the list has none: family, mode, maker, context window
-  entry jsonb,
+  entry jsonb not null,
   unique (import_id, provider, model)
 );
 grant select on price_imports, imported_prices to app_rw, app_system;

@@ -1,8 +1,8 @@
-/** Writing of list prices; only the seed does this (db/priceSeed.ts). */
-import { decimalFromPico } from '../../domain/money.js';
+/** Writing of list prices: by the seed (db/priceSeed.ts), and the state also by imports (db/priceImport.ts). */
+import { decimalFromPico, picoFromDecimal } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { PriceModel, PricePeriod, PriceTier } from '../../domain/pricing/prices.js';
-import { RATE_CLASSES, type Rates } from '../../domain/pricing/prices.js';
+import { RATE_CLASSES, type RateClass, type Rates } from '../../domain/pricing/prices.js';
 import type { SystemDb } from '../orgDb.js';
 
 /** What names the prices that hold, and the list that they came from. */
@@ -10,7 +10,10 @@ export interface PriceStateRow {
   listSha256: string;
   /** `YYYY-MM-DD` */
   listAsOf: string;
+  /** Digest over the list and the imports. */
   contentHash: string;
+  /** Digest over the list alone. */
+  listContentHash: string;
   updatedAtMicros: bigint;
 }
 
@@ -27,6 +30,8 @@ export interface RecordedModel {
   withdrawn: boolean;
   modelHash: string;
   periodsHash: string;
+  /** The day that the list described when it last changed the periods. */
+  periodsAsOf: string;
 }
 
 /** What is written of an entry itself. */
@@ -35,6 +40,7 @@ export interface ChangedModel {
   readonly revision: number;
   readonly modelHash: string;
   readonly periodsHash: string;
+  readonly periodsAsOf: string;
 }
 
 export interface NewPeriod {
@@ -56,13 +62,17 @@ export async function findPriceState(system: SystemDb): Promise<PriceStateRow | 
     list_sha256: string;
     list_as_of: string;
     content_hash: string;
+    list_content_hash: string;
     updated_at: bigint;
-  }>('select list_sha256, list_as_of, content_hash, updated_at from price_state');
+  }>(
+    'select list_sha256, list_as_of, content_hash, coalesce(list_content_hash, content_hash) as list_content_hash, updated_at from price_state',
+  );
   return (
     row && {
       listSha256: row.list_sha256,
       listAsOf: row.list_as_of,
       contentHash: row.content_hash,
+      listContentHash: row.list_content_hash,
       updatedAtMicros: row.updated_at,
     }
   );
@@ -85,7 +95,8 @@ export async function beginPriceChange(system: SystemDb): Promise<PriceChange> {
 /** All entries ever listed, withdrawn ones too. */
 export async function listRecordedModels(system: SystemDb): Promise<RecordedModel[]> {
   return system.rows<RecordedModel>(
-    `select provider, model, revision, withdrawn, model_hash as "modelHash", periods_hash as "periodsHash" from price_models`,
+    `select provider, model, revision, withdrawn, model_hash as "modelHash", periods_hash as "periodsHash",
+       coalesce(periods_as_of, (facts ->> 'asOf')::date) as "periodsAsOf" from price_models`,
   );
 }
 
@@ -94,7 +105,7 @@ export async function upsertPriceModels(
   change: PriceChange,
   changed: readonly ChangedModel[],
 ): Promise<void> {
-  const rows = changed.map(({ entry: { model }, revision, modelHash, periodsHash }) => ({
+  const rows = changed.map(({ entry: { model }, revision, modelHash, periodsHash, periodsAsOf }) => ({
     provider: model.provider,
     model: model.model,
     canonical_family: model.canonicalFamily,
@@ -107,20 +118,21 @@ export async function upsertPriceModels(
     revision,
     model_hash: modelHash,
     periods_hash: periodsHash,
+    periods_as_of: periodsAsOf,
   }));
   await system.run(
     `insert into price_models (provider, model, canonical_family, aliases, mode, first_party, context_window, agreement,
-       facts, revision, withdrawn, model_hash, periods_hash, updated_at)
+       facts, revision, withdrawn, model_hash, periods_hash, periods_as_of, updated_at)
      select provider, model, canonical_family, aliases, mode, first_party, context_window, agreement, facts, revision,
-       false, model_hash, periods_hash, $2::timestamptz
+       false, model_hash, periods_hash, periods_as_of, $2::timestamptz
      from jsonb_to_recordset($1::jsonb) as t (provider text, model text, canonical_family text, aliases text[], mode text,
        first_party boolean, context_window bigint, agreement text, facts jsonb, revision integer, model_hash text,
-       periods_hash text)
+       periods_hash text, periods_as_of date)
      on conflict (provider, model) do update set canonical_family = excluded.canonical_family,
        aliases = excluded.aliases, mode = excluded.mode, first_party = excluded.first_party,
        context_window = excluded.context_window, agreement = excluded.agreement, facts = excluded.facts,
        revision = excluded.revision, withdrawn = false, model_hash = excluded.model_hash,
-       periods_hash = excluded.periods_hash, updated_at = excluded.updated_at`,
+       periods_hash = excluded.periods_hash, periods_as_of = excluded.periods_as_of, updated_at = excluded.updated_at`,
     [JSON.stringify(rows), isoFromMicros(change.atMicros)],
   );
 }
@@ -173,10 +185,16 @@ export async function withdrawPriceModels(
 
 export async function recordPriceState(system: SystemDb, state: PriceStateRow): Promise<void> {
   await system.run(
-    `insert into price_state (list_sha256, list_as_of, content_hash, updated_at) values ($1, $2, $3, $4)
+    `insert into price_state (list_sha256, list_as_of, content_hash, list_content_hash, updated_at) values ($1, $2, $3, $4, $5)
      on conflict (singleton) do update set list_sha256 = excluded.list_sha256, list_as_of = excluded.list_as_of,
-       content_hash = excluded.content_hash, updated_at = excluded.updated_at`,
-    [state.listSha256, state.listAsOf, state.contentHash, isoFromMicros(state.updatedAtMicros)],
+       content_hash = excluded.content_hash, list_content_hash = excluded.list_content_hash, updated_at = excluded.updated_at`,
+    [
+      state.listSha256,
+      state.listAsOf,
+      state.contentHash,
+      state.listContentHash,
+      isoFromMicros(state.updatedAtMicros),
+    ],
   );
 }
 
@@ -188,7 +206,22 @@ export interface StoredTier {
   rates: Record<string, string | null>;
 }
 
-function tierJson(tier: PriceTier): StoredTier {
+/** A stored tier as the rules take it. */
+export function fromStoredTier(tier: StoredTier): PriceTier {
+  return {
+    serviceTier: tier.service_tier,
+    aboveInputTokens: tier.above_input_tokens,
+    checkedOn: tier.checked_on,
+    rates: Object.fromEntries(
+      RATE_CLASSES.map((name) => {
+        const text = tier.rates[name] ?? null;
+        return [name, text === null ? null : (picoFromDecimal(text) ?? null)];
+      }),
+    ) as Record<RateClass, bigint | null>,
+  };
+}
+
+export function tierJson(tier: PriceTier): StoredTier {
   return {
     service_tier: tier.serviceTier,
     above_input_tokens: tier.aboveInputTokens,
@@ -201,6 +234,6 @@ function decimalRates(rates: Rates): Record<string, string | null> {
   return Object.fromEntries(RATE_CLASSES.map((name) => [name, decimalOf(rates[name])]));
 }
 
-function decimalOf(scaled: bigint | null): string | null {
+export function decimalOf(scaled: bigint | null): string | null {
   return scaled === null ? null : decimalFromPico(scaled);
 }

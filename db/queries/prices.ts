@@ -1,11 +1,9 @@
-/** Reading of list prices. They are public facts and belong to no organization. */
-import { picoFromDecimal } from '../../domain/money.js';
+import { bookWithImports } from '../../domain/pricing/importedPrices.js';
 import { PriceBook, type PriceState } from '../../domain/pricing/priceBook.js';
 import {
   type Agreement,
   type PriceFacts,
   type PriceMode,
-  type PriceTier,
   type PriceVersion,
   RATE_CLASSES,
   type RateClass,
@@ -15,7 +13,8 @@ import {
 import type { Provider } from '../../domain/providers.js';
 import type { Database } from '../client.js';
 import { type SystemDb, unscoped } from '../orgDb.js';
-import { findPriceState, type StoredTier } from './priceChanges.js';
+import { findPriceState, fromStoredTier, type StoredTier } from './priceChanges.js';
+import { listPriceImports } from './priceImports.js';
 
 const WHY = 'list prices belong to no organization';
 
@@ -34,7 +33,14 @@ export async function loadPriceBook(database: Database): Promise<PriceBook> {
     async (system) => {
       const state = await findPriceState(system);
       if (!state) throw new Error('no prices are recorded: run the migrations first');
-      return PriceBook.from(await listModels(system), await listVersions(system), state);
+      const models = await listModels(system);
+      const list = PriceBook.from(
+        models.map(({ model }) => model),
+        await listVersions(system),
+        state,
+      );
+      const asOf = new Map(models.map(({ model, periodsAsOf }) => [keyOf(model), periodsAsOf]));
+      return bookWithImports(list, await listPriceImports(system), (entry) => asOf.get(keyOf(entry)) ?? '');
     },
     'repeatable read',
   );
@@ -51,24 +57,33 @@ interface ModelRow {
   agreement: Agreement;
   facts: PriceFacts;
   updated_at: bigint;
+  periods_as_of: string;
 }
 
-async function listModels(system: SystemDb): Promise<RecordedPriceModel[]> {
+function keyOf({ provider, model }: { provider: string; model: string }): string {
+  return `${provider}\n${model}`;
+}
+
+async function listModels(system: SystemDb): Promise<{ model: RecordedPriceModel; periodsAsOf: string }[]> {
   const rows = await system.rows<ModelRow>(
-    `select provider, model, canonical_family, aliases, mode, first_party, context_window, agreement, facts, updated_at
+    `select provider, model, canonical_family, aliases, mode, first_party, context_window, agreement, facts, updated_at,
+       coalesce(periods_as_of, (facts ->> 'asOf')::date) as periods_as_of
      from price_models where not withdrawn`,
   );
   return rows.map((row) => ({
-    provider: row.provider,
-    model: row.model,
-    canonicalFamily: row.canonical_family,
-    aliases: row.aliases,
-    mode: row.mode,
-    firstParty: row.first_party,
-    contextWindow: row.context_window,
-    agreement: row.agreement,
-    facts: row.facts,
-    updatedAtMicros: row.updated_at,
+    model: {
+      provider: row.provider,
+      model: row.model,
+      canonicalFamily: row.canonical_family,
+      aliases: row.aliases,
+      mode: row.mode,
+      firstParty: row.first_party,
+      contextWindow: row.context_window,
+      agreement: row.agreement,
+      facts: row.facts,
+      updatedAtMicros: row.updated_at,
+    },
+    periodsAsOf: row.periods_as_of,
   }));
 }
 
@@ -104,18 +119,6 @@ async function listVersions(system: SystemDb): Promise<PriceVersion[]> {
     source: row.source,
     recordedAtMicros: row.recorded_at,
   }));
-}
-
-function fromStoredTier(tier: StoredTier): PriceTier {
-  return {
-    serviceTier: tier.service_tier,
-    aboveInputTokens: tier.above_input_tokens,
-    checkedOn: tier.checked_on,
-    rates: ratesOf((name) => {
-      const text = tier.rates[name] ?? null;
-      return text === null ? null : (picoFromDecimal(text) ?? null);
-    }),
-  };
 }
 
 function ratesOf(rateOf: (name: RateClass) => bigint | null): Rates {

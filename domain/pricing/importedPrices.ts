@@ -1,3 +1,117 @@
-/** The public price collections that can be imported. */
-export const PRICE_COLLECTIONS = ['litellm', 'models_dev'] as const;
-export type PriceCollection = (typeof PRICE_COLLECTIONS)[number];
+/**
+ * Prices imported from public collections, laid over the shipped list: import by import, each over what held when it
+ * was made (docs/decisions/0088).
+ */
+import type { Pico } from '../money.js';
+import type { Provider } from '../providers.js';
+import type { PriceCollection } from './imports/collection.js';
+import { layBook } from './layBook.js';
+import type { EnteredModel, PriceBook } from './priceBook.js';
+import type { PriceStatement } from './priceStatement.js';
+import type { PriceMode, PriceTier, RateClass, RecordedPriceModel } from './prices.js';
+
+/** What is known of a model that only an import knows. */
+export interface ImportedEntry {
+  readonly canonicalFamily: string;
+  readonly mode: PriceMode;
+  readonly firstParty: boolean;
+  readonly contextWindow: number | null;
+}
+
+/** What an import says of a model: only what differed from the prices in force. */
+export interface ImportedPrice {
+  /** uuid */
+  readonly id: string;
+  readonly provider: Provider;
+  readonly model: string;
+  readonly rates: Readonly<Partial<Record<RateClass, Pico>>>;
+  readonly batchMultiplier: bigint | null;
+  readonly tiers: readonly PriceTier[];
+  readonly entry: ImportedEntry;
+}
+
+export interface PriceImport {
+  /** uuid */
+  readonly id: string;
+  readonly source: PriceCollection;
+  readonly filename: string;
+  readonly fileSha256: string;
+  /** The day on which the file was fetched, `YYYY-MM-DD`: what it knows is as of then. */
+  readonly retrievedOn: string;
+  /** First UTC day of its prices. */
+  readonly effectiveFrom: string;
+  readonly importedAtMicros: bigint;
+  readonly prices: readonly ImportedPrice[];
+}
+
+/**
+ * The list with imports over it, in the order in which they were made. `periodsAsOf` tells the day that the shipped
+ * list described when it last changed a model's periods: where that is later than an import, the list knows better
+ * and the import is passed over.
+ */
+export function bookWithImports(
+  list: PriceBook,
+  imports: readonly PriceImport[],
+  periodsAsOf: (entry: RecordedPriceModel) => string,
+): PriceBook {
+  return imports.reduce((book, one) => {
+    const statements = one.prices.flatMap((price) => statementOf(list, one, price, periodsAsOf) ?? []);
+    return statements.length === 0 ? book : layBook(book, statements, list.state);
+  }, list);
+}
+
+function statementOf(
+  list: PriceBook,
+  one: PriceImport,
+  price: ImportedPrice,
+  periodsAsOf: (entry: RecordedPriceModel) => string,
+): PriceStatement | undefined {
+  const listed = list.entryNamed(price.provider, price.model);
+  if (listed && periodsAsOf(listed.entry) > one.retrievedOn) return undefined;
+  return {
+    id: price.id,
+    kind: 'import',
+    provider: price.provider,
+    model: price.model,
+    terms: {
+      rates: price.rates,
+      tiers: price.tiers,
+      ...(price.batchMultiplier === null ? {} : { batchMultiplier: price.batchMultiplier }),
+    },
+    fromDay: one.effectiveFrom,
+    toDay: listed ? nextChange(listed, one.effectiveFrom) : null,
+    order: 0,
+    sourceName: one.source,
+    recordedAtMicros: one.importedAtMicros,
+    proof: null,
+    newEntry: entryOf(one, price),
+  };
+}
+
+/** A change that the list announces for later stands: a collection tells what holds on its day. */
+function nextChange({ periods }: EnteredModel, day: string): string | null {
+  const later = periods.flatMap(({ version }) =>
+    version.effectiveFrom !== null && version.effectiveFrom > day ? [version.effectiveFrom] : [],
+  );
+  return later.sort()[0] ?? null;
+}
+
+function entryOf(one: PriceImport, { provider, model, entry }: ImportedPrice): RecordedPriceModel {
+  return {
+    provider,
+    model,
+    ...entry,
+    aliases: [],
+    agreement: 'single_source',
+    facts: {
+      asOf: one.retrievedOn,
+      dissent: [],
+      conflicts: [],
+      notes: [`only ${one.source} lists it, in a file of ${one.retrievedOn}`],
+      regionalMultipliers: {},
+      variants: {},
+      sources: {},
+    },
+    updatedAtMicros: one.importedAtMicros,
+  };
+}

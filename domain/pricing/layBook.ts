@@ -2,7 +2,13 @@ import { microsOfDay } from '../period.js';
 import type { Provider } from '../providers.js';
 import type { EnteredModel, PriceBook, PricedModel, PriceState } from './priceBook.js';
 import { priceWith } from './priceBook.js';
-import { ALL_MODELS, applyTerms, givesRate, type PriceStatement } from './priceStatement.js';
+import {
+  ALL_MODELS,
+  applyTerms,
+  givesRate,
+  type PriceStatement,
+  type StatementKind,
+} from './priceStatement.js';
 import type { PriceAgreement, RecordedPriceModel } from './prices.js';
 
 /** How a statement's model is understood: the less it covers, the more it counts. */
@@ -58,12 +64,14 @@ export function layBook(
 /** What a statement means by its model, in the book that it is laid over. */
 export function coveredBy(
   base: PriceBook,
-  statement: { provider: Provider; model: string },
+  statement: { provider: Provider; model: string; kind: StatementKind },
 ): { coverage: Coverage; models: readonly EnteredModel[] } {
   const { provider, model } = statement;
   if (model === ALL_MODELS) return { coverage: 'all', models: base.entriesOf(provider) };
   const named = base.entryNamed(provider, model);
   if (named) return { coverage: 'model', models: [named] };
+  // A collection names ids; people name families too.
+  if (statement.kind === 'import') return { coverage: 'new', models: [] };
   const family = base.entriesOf(provider).filter(({ entry }) => entry.canonicalFamily === model);
   return family.length > 0 ? { coverage: 'family', models: family } : { coverage: 'new', models: [] };
 }

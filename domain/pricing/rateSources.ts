@@ -2,6 +2,7 @@ import type { TokenClass } from '../events/event.js';
 import { type Pico, picoFromNumber } from '../money.js';
 import type { LaidPrice, PricedModel } from './priceBook.js';
 import { givesRate } from './priceStatement.js';
+import type { RateClass } from './prices.js';
 import { type ClassRate, cardOfBand, type RateCard } from './rateCards.js';
 import { STANDARD_TIER } from './serviceTiers.js';
 
@@ -45,7 +46,7 @@ function sourcesUnder(
 }
 
 /** Where a source's object keeps a tier; '' is the object itself. */
-function sourceKey(tier: string, band: number): string {
+export function sourceKey(tier: string, band: number): string {
   const above = band === 0 ? [] : [`above_${band}`];
   return [...(tier === STANDARD_TIER ? [] : [tier]), ...above].join('_');
 }
@@ -54,10 +55,11 @@ function standardKeys(band: number): string[] {
   return band === 0 ? [''] : [sourceKey(STANDARD_TIER, band), ''];
 }
 
-function listedRate(
+/** What a source's object lists for a class; `key` as `sourceKey` makes it. */
+export function listedRate(
   source: Readonly<Record<string, unknown>>,
   key: string,
-  kind: TokenClass,
+  kind: RateClass,
 ): Pico | undefined {
   const rates = key === '' ? source : source[key];
   if (typeof rates !== 'object' || rates === null) return undefined;

@@ -12,7 +12,7 @@ import { CONNECTION_STATUSES, SYNC_TRIGGERS } from '../../domain/billing/connect
 import { PROVIDER_KEY_STATUSES } from '../../domain/billing/providerKeys.js';
 import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
 import { GAP_PERIODS } from '../../domain/period.js';
-import { PRICE_COLLECTIONS } from '../../domain/pricing/importedPrices.js';
+import { PRICE_COLLECTIONS } from '../../domain/pricing/imports/collection.js';
 import { OWN_PRICE_KINDS } from '../../domain/pricing/ownPrices.js';
 import { AGREEMENTS, PRICE_MODES } from '../../domain/pricing/prices.js';
 import { type GapBucket, GRADES, type MatchStatus, VISIBILITIES } from '../../domain/reconciliation/cells.js';

@@ -76,7 +76,7 @@ describe('seeding list prices', () => {
     const started = performance.now();
     const again = await seedPrices(db.database);
     expect(performance.now() - started).toBeLessThan(500);
-    expect(again).toEqual({ changed: 0, version: before.version });
+    expect(again).toEqual({ changed: 0, version: before.version, overtaken: [] });
     const { rows } = await db.superuser.query('select max(revision) as revision from price_versions');
     expect(rows[0]?.revision).toBe(1);
   });
@@ -135,7 +135,7 @@ describe('seeding list prices', () => {
   it('leaves newer prices alone when an older list comes late', async () => {
     const before = await loadPriceBook(db.database);
     const late = await seedPrices(db.database, listFile(twoModels(99, {}, '2026-12-31')));
-    expect(late).toEqual({ changed: 0, version: before.version });
+    expect(late).toEqual({ changed: 0, version: before.version, overtaken: [] });
     expect(await input()).toBe(1_000_000_000_000n);
   });
 
