@@ -68,7 +68,7 @@ export interface TestEngine {
 }
 
 export interface TestEngineOptions
-  extends Partial<Pick<ActivityDeps, 'connectors' | 'secretKeys' | 'syncPace' | 'logger'>> {
+  extends Partial<Pick<ActivityDeps, 'connectors' | 'secretKeys' | 'syncPace' | 'repricePassMs' | 'logger'>> {
   address?: string;
   nowMicros?: () => bigint;
   sweep?: { queuedSeconds: number; silentSeconds: number };
@@ -117,6 +117,7 @@ export async function startTestEngine(
     connectors,
     secretKeys: options.secretKeys ?? testSecretKeys(),
     ...(options.syncPace ? { syncPace: options.syncPace } : {}),
+    ...(options.repricePassMs === undefined ? {} : { repricePassMs: options.repricePassMs }),
     nowMicros: options.nowMicros ?? (() => microsFromDate(new Date())),
     logger,
   });

@@ -18,7 +18,7 @@ export interface WorkerProcessSettings {
   namespace: string;
   taskQueue: string;
   bundlePath: string;
-  /** Each provider-day takes at least this long, so that a kill meets one at work. */
+  /** Each provider-day, and each batch of a re-pricing, takes at least this long, so that a kill meets one at work. */
   unitMs: number;
   /** Where the providers are; nowhere when absent. */
   providers?: { openai?: string; anthropic?: string };
@@ -47,6 +47,7 @@ const activities = createActivities({
   connectors: testConnectors(settings.providers),
   secretKeys: testSecretKeys(),
   ...(settings.syncPace ? { syncPace: settings.syncPace } : {}),
+  repricePassMs: 0,
   nowMicros: () => microsFromDate(new Date()),
   logger: createLogger({ name: 'worker', level: 'silent' }),
 });
@@ -60,6 +61,10 @@ const worker = await Worker.create({
     matchProviderDay: async (unit: Parameters<typeof activities.matchProviderDay>[0]) => {
       await new Promise((resolve) => setTimeout(resolve, settings.unitMs));
       await activities.matchProviderDay(unit);
+    },
+    repriceEvents: async (run: Parameters<typeof activities.repriceEvents>[0]) => {
+      await new Promise((resolve) => setTimeout(resolve, settings.unitMs));
+      return activities.repriceEvents(run);
     },
   },
 });
