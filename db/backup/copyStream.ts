@@ -6,9 +6,8 @@ import type pg from 'pg';
 interface Wire {
   stream: Writable & { pause(): void; resume(): void };
   query(sql: string): void;
-  sendCopyFromChunk(bytes: Buffer): boolean;
+  sendCopyFromChunk(bytes: Buffer): void;
   endCopyFrom(): void;
-  sendCopyFail(why: string): void;
 }
 
 type Row = (string | null)[];
@@ -118,7 +117,8 @@ export class CopyIn {
   async write(piece: Buffer): Promise<void> {
     const wire = await this.#opened;
     if (this.#failure) throw this.#failure;
-    if (!wire.sendCopyFromChunk(piece)) await Promise.race([once(wire.stream, 'drain'), this.#ended]);
+    wire.sendCopyFromChunk(piece);
+    if (wire.stream.writableNeedDrain) await Promise.race([once(wire.stream, 'drain'), this.#ended]);
   }
 
   /** That was all: the number of rows that were stored. */

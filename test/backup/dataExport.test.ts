@@ -1,0 +1,366 @@
+import { createHash, randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import fc from 'fast-check';
+import pg from 'pg';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import type { ExportManifest } from '../../bin/startup/backup/exportFile.js';
+import { exportToFile } from '../../bin/startup/backup/exportFile.js';
+import { importFromFile } from '../../bin/startup/backup/importFile.js';
+import { isTransactionColumn, readCatalogue } from '../../db/backup/catalogue.js';
+import { RENUMBERINGS } from '../../db/backup/transactionNumbers.js';
+import { type Database, openDatabase } from '../../db/client.js';
+import { IngestWriter } from '../../db/ingestWriter.js';
+import { migrate } from '../../db/migrate.js';
+import { OrgDb } from '../../db/orgDb.js';
+import { PriceBookHolder } from '../../db/priceBookHolder.js';
+import { seedPrices } from '../../db/priceSeed.js';
+import { closePeriod } from '../../db/queries/closePeriod.js';
+import { insertOrganization } from '../../db/queries/organizations.js';
+import { foldUsage } from '../../db/queries/rollups.js';
+import { sweepTraces } from '../../db/queries/traceSweep.js';
+import { DomainError } from '../../domain/errors.js';
+import type { CallRecord } from '../../domain/events/event.js';
+import { MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
+import { readArchive } from '../../platform/archive/archiveReader.js';
+import { parseConfig } from '../../platform/config.js';
+import { compareCells, compareRead, foldAll } from '../db/support/compareTotals.js';
+import { DAYS, DIMENSIONS, FIRST, step } from '../db/support/drawSteps.js';
+import { otherPrices, repriceAll } from '../db/support/repriceAll.js';
+import { testSeed } from '../fakes/seededRandom.js';
+import { aBatch, aCall } from '../support/aCall.js';
+import { createTestOrganization } from '../support/api.js';
+import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { makeTestFolder } from '../support/testFolder.js';
+import {
+  removeDataDir,
+  runCommand,
+  startInstallation,
+  type TestInstallation,
+} from './support/installation.js';
+
+const SEED = testSeed();
+const ORGANIZATIONS = 4;
+const STEPS = 8;
+const MONTHS = ['2026-02', '2026-03', '2026-04'];
+
+let source: TestDatabase;
+const folders: string[] = [];
+
+function aFolder(): string {
+  const folder = makeTestFolder('export');
+  folders.push(folder);
+  return folder;
+}
+
+beforeAll(async () => {
+  source = await createTestDatabase({ poolMax: 10 });
+});
+afterAll(async () => {
+  await source?.close();
+  for (const folder of folders) removeDataDir(folder);
+});
+
+const embedded = (dataDir: string) => parseConfig({ DATA_DIR: dataDir });
+const owned = (url: string) => parseConfig({ DATABASE_URL: url, DATA_DIR: folders[0] });
+const refusal = (work: Promise<unknown>) =>
+  work.then(
+    () => 'done',
+    (error: Error) => error.message,
+  );
+
+async function exported(url: string): Promise<{ file: string; manifest: ExportManifest }> {
+  const file = join(aFolder(), 'e.tar.gz');
+  await exportToFile(owned(url), file);
+  const manifest = await readArchive<ExportManifest>(file, async (entry) => {
+    for await (const _ of entry.body);
+  });
+  return { file, manifest };
+}
+
+const holders = new Map<Database, Promise<PriceBookHolder>>();
+
+function pricesOf(database: Database): Promise<PriceBookHolder> {
+  const opened =
+    holders.get(database) ?? PriceBookHolder.open(database, { nowMs: () => 0, onFailure: () => undefined });
+  holders.set(database, opened);
+  return opened;
+}
+
+/** Sends calls as a client does, told to come back now and then. */
+async function send(database: Database, orgId: string, calls: CallRecord[]) {
+  const prices = await pricesOf(database);
+  const observer = { queueRows: () => undefined, batchRows: () => undefined };
+  const writer = new IngestWriter(database, prices, 4, observer);
+  const request = { orgId, keyId: `key_${'0'.repeat(10)}`, defaultProjectId: null, batch: aBatch(calls) };
+  let why: unknown;
+  for (let attempt = 0; attempt < 20; attempt += 1) {
+    const outcome = await writer.submit(request).catch((error: unknown) => {
+      if (!(error instanceof DomainError) || error.code !== 'service_unavailable') throw error;
+      why = error;
+    });
+    if (outcome) return outcome;
+  }
+  throw why;
+}
+
+/** A transaction that writes a call of February and stays open: closings and folds meanwhile do not see it. */
+async function openTransaction(orgId: string): Promise<() => Promise<void>> {
+  const client = new pg.Client({ connectionString: source.url });
+  await client.connect();
+  await client.query('begin');
+  await client.query(
+    `create temp table t on commit drop as select * from events where org_id = '${orgId}' and revised_xid is null limit 1`,
+  );
+  await client.query(
+    `update t set id = gen_random_uuid(), ingest_xid = current_xid(), api_key_hash = '${randomUUID()}', ingested_at = now()`,
+  );
+  await client.query('insert into events select * from t');
+  return async () => {
+    await client.query('commit');
+    await client.end();
+  };
+}
+
+/** An organization to which everything has happened that moves totals, in a drawn order, and closings between. */
+async function aHistory(index: number): Promise<OrgDb> {
+  const { orgDb, orgId } = await createTestOrganization(source.database, `history ${index}`);
+  const prices = await pricesOf(source.database);
+  const steps = fc.sample(step, { seed: SEED + index, numRuns: STEPS });
+  const months = [...MONTHS];
+  const fold = () => foldUsage(source.database, orgId).catch(() => undefined);
+  await send(source.database, orgId, [aCall({ requestId: 'first' })]);
+  let commit: (() => Promise<void>) | undefined;
+  for (const [at, action] of steps.entries()) {
+    if (action.do === 'ingest')
+      await Promise.all(action.batches.map((calls) => send(source.database, orgId, calls)));
+    if (action.do === 'fold') await fold();
+    if (action.do === 'sweep') await sweepTraces(source.database, prices);
+    if (action.do === 'reprice' && !commit)
+      await repriceAll(orgDb, otherPrices(prices.current(), BigInt(at + 2)), {
+        fromMicros: FIRST,
+        toMicros: FIRST + DAYS * MICROS_PER_DAY,
+      });
+    if (index > 0 && at % 3 === 0 && !commit) commit = await openTransaction(orgId);
+    if (index > 0 && at % 3 === 1) {
+      await fold();
+      const month = months.shift();
+      if (month)
+        await closePeriod(source.database, orgId, {
+          month,
+          closedBy: null,
+          nowMicros: microsFromDate(new Date()),
+        });
+    }
+    if (at % 3 === 2) {
+      await commit?.();
+      commit = undefined;
+    }
+  }
+  await commit?.();
+  if (index % 2 === 0) await foldAll(source.superuser, orgDb);
+  await send(source.database, orgId, [aCall({ requestId: 'last' })]);
+  return orgDb;
+}
+
+/** What the numbers decide: is a row folded, and which closings saw it. */
+async function decisions(superuser: pg.Pool) {
+  const { rows } = await superuser.query(
+    `select l.org_id, l.kind, l.id, l.ingest_xid < coalesce(r.folded_xid, 0) as folded, l.revised,
+       (select array_agg(pg_visible_in_snapshot(l.ingest_xid::text::xid8, c.snapshot) order by c.month) from period_closings c where c.org_id = l.org_id) as seen
+     from (select org_id, 'event' as kind, id::text, ingest_xid, revised_xid is not null as revised from events
+           union all select org_id, 'adjustment', id::text, ingest_xid, false from event_adjustments) l
+     left join rollup_state r on r.org_id = l.org_id order by 1, 2, 3`,
+  );
+  return rows;
+}
+
+describe(`npm run data:export and data:import (TEST_SEED=${SEED})`, () => {
+  it('carry every row, total and decision into a younger cluster, where work goes on and nothing counts twice', async () => {
+    const histories: OrgDb[] = [];
+    for (let index = 0; index < ORGANIZATIONS; index += 1) histories.push(await aHistory(index));
+    const before = await decisions(source.superuser);
+    expect(new Set(before.map((row) => row.folded)).size).toBe(2);
+    expect(new Set(before.flatMap((row) => row.seen ?? [])).size).toBe(2);
+    const first = await exported(source.url);
+    expect(
+      first.manifest.books.organizations.map((books) => books.calls).reduce((a, b) => a + b),
+    ).toBeGreaterThan(10);
+
+    const dataDir = aFolder();
+    await importFromFile(embedded(dataDir), first.file);
+    const target: TestInstallation = await startInstallation(dataDir);
+    try {
+      expect(await decisions(target.superuser)).toEqual(before);
+      // Exported again, every table is the same to the byte.
+      const again = await exported(target.url);
+      expect(again.manifest.tables).toEqual(first.manifest.tables);
+      expect(again.manifest.books.organizations).toEqual(first.manifest.books.organizations);
+      for (const { orgId } of histories) {
+        const here = new OrgDb(target.database, orgId);
+        await send(target.database, orgId, [
+          aCall({ requestId: 'last' }),
+          aCall({ requestId: 'new', startMicros: FIRST + 5n }),
+        ]);
+        for (const isFolded of [false, true]) {
+          if (isFolded) await foldAll(target.superuser, here);
+          for (const dimension of isFolded ? DIMENSIONS : (['provider', 'session'] as const))
+            await compareRead(target.superuser, here, {
+              dimension,
+              filter: {},
+              fromMicros: undefined,
+              toMicros: undefined,
+            });
+          await compareCells(target.superuser, here);
+        }
+        const calls = await target.superuser.query(
+          `select count(*)::int as n from events where org_id = $1 and request_id in ('last', 'new')`,
+          [orgId],
+        );
+        expect(calls.rows[0].n).toBe(2);
+      }
+      await closePeriod(target.database, histories[1]?.orgId ?? '', {
+        month: '2026-05',
+        closedBy: null,
+        nowMicros: microsFromDate(new Date()),
+      });
+      const { rows } = await target.superuser.query(
+        `select nextval('event_adjustments_id_seq') > coalesce(max(id), 0) as ahead from event_adjustments`,
+      );
+      expect(rows[0].ahead).toBe(true);
+    } finally {
+      await target.close();
+    }
+  }, 60_000);
+
+  it('say by name which columns hold transactions: each has its rule, and no rule is without its column', async () => {
+    const client = await source.superuser.connect();
+    const { tables } = await readCatalogue(client);
+    const found = tables.flatMap(({ name, columns }) =>
+      columns.filter(isTransactionColumn).map((column) => `${name}.${column.name}`),
+    );
+    const ruled = Object.entries(RENUMBERINGS).flatMap(([table, { columns }]) =>
+      Object.keys(columns).map((name) => `${table}.${name}`),
+    );
+    expect(found.sort()).toEqual(ruled.sort());
+    // Whatever a column is called: one that is filled by the transaction's number is among them.
+    const { rows } = await client.query<{ column: string }>(
+      `select c.relname || '.' || a.attname as "column" from pg_attrdef d join pg_class c on c.oid = d.adrelid
+       join pg_attribute a on a.attrelid = c.oid and a.attnum = d.adnum
+       where not c.relispartition and pg_get_expr(d.adbin, d.adrelid) ~ 'xid|xact|snapshot|txid'`,
+    );
+    expect(rows.length).toBeGreaterThan(0);
+    expect(rows.map((row) => row.column).filter((column) => !ruled.includes(column))).toEqual([]);
+    client.release();
+  });
+
+  it('refuse a column of transactions that has no rule, rather than carry it along', async () => {
+    const other = await createTestDatabase();
+    await other.superuser.query('create table later (org_id uuid, seen_xid bigint)');
+    expect(await refusal(exportToFile(owned(other.url), join(aFolder(), 'e.tar.gz')))).toMatch(
+      /later\.seen_xid holds transactions/,
+    );
+    await other.close();
+  });
+
+  it('bring old partitions along, and keep row-level security as it was', async () => {
+    const from = await createTestDatabase();
+    const { orgId } = await createTestOrganization(from.database);
+    await from.superuser.query(`alter table events detach partition events_older; drop table events_older`);
+    for (const [name, bound] of [
+      ['events_older', `from (minvalue) to ('2019-05-01')`],
+      ['events_2019_05', `from ('2019-05-01') to ('2019-06-01')`],
+    ])
+      await from.superuser.query(
+        `create table ${name} (like events including all); alter table ${name} enable row level security; alter table ${name} force row level security; alter table events attach partition ${name} for values ${bound}`,
+      );
+    await send(from.database, orgId, [
+      aCall({ requestId: 'old', startMicros: microsFromDate(new Date('2019-05-03T00:00:00Z')) }),
+    ]);
+    const { file } = await exported(from.url);
+    const dataDir = aFolder();
+    await importFromFile(embedded(dataDir), file);
+    const target = await startInstallation(dataDir);
+    const { rows } = await target.superuser.query('select tableoid::regclass::text as partition from events');
+    expect(rows).toEqual([{ partition: 'events_2019_05' }]);
+    const open = await target.superuser.query(
+      `select c.relname from pg_class c join pg_class o on o.relname = 'organizations' where c.relkind in ('r', 'p') and c.relnamespace = 'public'::regnamespace
+         and c.relrowsecurity and not c.relforcerowsecurity group by 1`,
+    );
+    expect(open.rows).toEqual([]);
+    await target.close();
+    await from.close();
+  }, 40_000);
+
+  it('need no superuser: the owner of the tables may do both', async () => {
+    const owner = `owner_${createHash('sha256').update(randomUUID()).digest('hex').slice(0, 8)}`;
+    const admin = source.superuser;
+    await admin.query(`create role ${owner} login password 'x'; grant app_rw, app_system to ${owner}`);
+    const urls: string[] = [];
+    for (const name of [`${owner}_a`, `${owner}_b`]) {
+      await admin.query(`create database ${name} owner ${owner}`);
+      const url = new URL(source.url);
+      Object.assign(url, { username: owner, password: 'x', pathname: `/${name}` });
+      urls.push(url.href);
+    }
+    const [from = '', to = ''] = urls;
+    await migrate(from);
+    const database = openDatabase({
+      url: from,
+      poolMax: 2,
+      applicationName: 'test',
+      statementTimeoutMs: 20_000,
+    });
+    await seedPrices(database);
+    const orgId = randomUUID();
+    await insertOrganization(database, { id: orgId, name: 'plain owner' });
+    await send(database, orgId, [
+      aCall({ requestId: 'a' }),
+      aCall({ requestId: 'b', startMicros: 1_770_000_000_000_000n }),
+    ]);
+    await database.close();
+    const { file, manifest } = await exported(from);
+    expect(manifest.books.organizations).toMatchObject([{ organization_id: orgId, calls: 2 }]);
+    const { books } = await importFromFile(owned(to), file);
+    expect(books.organizations).toEqual(manifest.books.organizations);
+    for (const name of [`${owner}_a`, `${owner}_b`]) await admin.query(`drop database ${name}`);
+    await admin.query(`drop role ${owner}`);
+  }, 40_000);
+
+  it('go into an empty database only, whole or not at all', async () => {
+    const { file } = await exported(source.url);
+    expect(await refusal(importFromFile(owned(source.url), file))).toMatch(
+      /^Nothing was imported: the database holds data already \(in \w+\): import into an empty one/,
+    );
+    const fresh = await createTestDatabase();
+    const other = await createTestDatabase();
+    await other.superuser.query(`insert into organizations (id, name) values ($1, 'x')`, [randomUUID()]);
+    const lacking = await exported(other.url);
+    // A row that the target's constraints refuse: nothing of the rest stays.
+    await fresh.superuser.query(`alter table organizations add constraint not_x check (name <> 'x')`);
+    expect(await refusal(importFromFile(owned(fresh.url), lacking.file))).toMatch(
+      /^Nothing was imported: a row of the export breaks a rule of the database \(.*not_x/,
+    );
+    const { rows } = await fresh.superuser.query(
+      'select (select count(*)::int from organizations) as organizations, (select count(*)::int from price_models) > 0 as has_prices',
+    );
+    expect(rows).toEqual([{ organizations: 0, has_prices: true }]);
+    await fresh.superuser.query('alter table organizations drop constraint not_x');
+    await importFromFile(owned(fresh.url), lacking.file);
+    await fresh.close();
+    await other.close();
+  }, 40_000);
+
+  it('tell of themselves in plain words, as commands', async () => {
+    const dataDir = aFolder();
+    const file = join(aFolder(), 'e.tar.gz');
+    const out = await runCommand('dataExport', ['--to', file], {
+      DATABASE_URL: source.url,
+      DATA_DIR: dataDir,
+    });
+    expect(out, out.output).toMatchObject({ exit: 0 });
+    expect(out.output).toMatch(/rows of \d+ tables in .*\n {2}books at .* calls, cost .* USD/);
+    const backIn = await runCommand('dataImport', [file], { DATA_DIR: dataDir });
+    expect(backIn, backIn.output).toMatchObject({ exit: 0 });
+    expect(backIn.output).toMatch(/^Imported [\d,]+ rows .*\n.*\n {2}Next: copy admin-key and secret-key/);
+  }, 40_000);
+});
