@@ -6,7 +6,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { expect, inject, it } from 'vitest';
 import { findUuid } from '../../domain/ids.js';
-import { billingImportWorkflowId, gapRunWorkflowId } from '../../workflows/contract.js';
+import { billingImportWorkflowId, gapRunWorkflowId, repricingWorkflowId } from '../../workflows/contract.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { generateBills } from '../support/billGenerator.js';
 import { importBill, pollToEnd } from '../support/bills.js';
@@ -23,6 +23,7 @@ const RUN = '/api/v1/reconciliation/gap-explorer/run';
 /** The machine that recorded is nobody's business and no part of a replay. */
 const anonymous = (key: string, value: unknown) => {
   if (key === 'identity') return 'recorder';
+  if (key === 'stackTrace') return '';
   return typeof value === 'string' ? value.replaceAll(hostname(), 'recorder') : value;
 };
 
@@ -110,6 +111,53 @@ it('records one history of each way that a workflow can go', { timeout: 120_000 
   await save(client, runId(cancelled, api), 'gap-run-cancelled');
   release();
   await held.stop();
+
+  await connection.close();
+  await engine.close();
+  await api.close();
+});
+
+it('records one history of each way that a re-pricing can go', { timeout: 120_000 }, async () => {
+  const api: TestApi = await startTestApi();
+  const engine: TestEngine = await startTestEngine(api.database.database, { repricePassMs: 0 });
+  const connection = await Connection.connect({ address: inject('temporalAddress') });
+  const client = new Client({ connection, namespace: TEST_NAMESPACE });
+  const workflowId = ({ run_id }: { run_id: string }) =>
+    repricingWorkflowId({ orgId: api.orgId, runId: findUuid('run', run_id) ?? '' });
+  const window = { from: '2026-02-01', to: '2026-02-03' };
+
+  const plain = await engine.startWorker();
+  const succeeded = (await api.post('/api/v1/pricing/reprice', window)).body;
+  expect((await pollToEnd(api, succeeded.status_url)).status).toBe('succeeded');
+  await save(client, workflowId(succeeded), 'repricing-succeeded');
+  await plain.stop();
+
+  const failing = await engine.startWorker(() => ({
+    repriceEvents: async () => {
+      throw ApplicationFailure.nonRetryable('this is broken', 'not_found');
+    },
+  }));
+  const failed = (await api.post('/api/v1/pricing/reprice', window)).body;
+  expect((await pollToEnd(api, failed.status_url)).status).toBe('failed');
+  await save(client, workflowId(failed), 'repricing-failed');
+  await failing.stop();
+
+  const slow = await engine.startWorker((activities) => ({
+    repriceEvents: async (run) => {
+      await new Promise((resolve) => setTimeout(resolve, 500));
+      return activities.repriceEvents(run);
+    },
+  }));
+  const cancelled = (await api.post('/api/v1/pricing/reprice', { ...window, to: '2026-12-01' })).body;
+  await until(
+    'a first day',
+    () => api.get(cancelled.status_url),
+    ({ body }) => body.progress.done > 0,
+  );
+  await api.post(`${cancelled.status_url}/cancel`, {});
+  expect((await pollToEnd(api, cancelled.status_url)).status).toBe('cancelled');
+  await save(client, workflowId(cancelled), 'repricing-cancelled');
+  await slow.stop();
 
   await connection.close();
   await engine.close();
