@@ -20,7 +20,7 @@ export interface Prices {
 /** How long a book is used before the database is asked whether it still holds. */
 const FRESH_MS = 5_000;
 /** Books of organizations that are kept; one that is built anew costs a query and some milliseconds. */
-const OWN_BOOKS_MAX = 200;
+const OWN_BOOKS_MAX = 100;
 
 export interface PriceBookHolderOptions {
   /** Milliseconds of a clock that never goes back. */

@@ -26,8 +26,7 @@ import {
   termsOfBody,
 } from './wire.js';
 
-/** Entries of one kind that an organization can have, ended ones counted: bounds the book that is made of them. */
-const ENTRIES_MAX = 10_000;
+const LIMITS = { entriesMax: 2_000, allModelsMax: 100 };
 
 type Request<Q = unknown, P = unknown> = Pick<EndpointRequest<Q, P, unknown>, 'orgDb' | 'caller'>;
 
@@ -38,11 +37,11 @@ async function create(
 ): Promise<EndpointResponse> {
   refuseWithoutPrice(await bookUnder(price.kind, orgDb.orgId, deps), price);
   const id = uuidFromMicros(deps.nowMicros(), randomBytes(8).readBigUInt64BE());
-  const stored = await insertOwnPrice(orgDb, { ...price, id, createdBy: caller.keyId }, ENTRIES_MAX);
+  const stored = await insertOwnPrice(orgDb, { ...price, id, createdBy: caller.keyId }, LIMITS);
   if (!stored) {
     throw new DomainError(
       'too_many_items',
-      `there are ${ENTRIES_MAX} entries already, ended ones counted; one for * or for a family covers many models`,
+      `there are ${LIMITS.entriesMax} entries, or ${LIMITS.allModelsMax} for all models, already, ended ones counted; one for a family covers many models`,
     );
   }
   await deps.prices.reload(orgDb.orgId);

@@ -74,11 +74,18 @@ async function nextRevision(inside: OrgDb): Promise<number> {
   return row?.revision ?? 1;
 }
 
-/** Stores an own price; undefined when the organization has `entriesMax` of its kind already. */
+/** How many entries of one kind an organization can have, ended ones counted: bounds the book that is made of them. */
+export interface OwnPriceLimits {
+  entriesMax: number;
+  /** Of them for all models of a provider. */
+  allModelsMax: number;
+}
+
+/** Stores an own price; undefined when the organization has as many already as it can have. */
 export async function insertOwnPrice(
   orgDb: OrgDb,
   price: NewOwnPrice,
-  entriesMax: number,
+  limits: OwnPriceLimits,
 ): Promise<OwnPrice | undefined> {
   return orgDb.transaction(async (inside) => {
     const revision = await nextRevision(inside);
@@ -89,7 +96,8 @@ export async function insertOwnPrice(
          batch_multiplier, effective_from, effective_to, source, created_by)
        select $1::uuid, $2::uuid, $3::text, $4::bigint, $5::text, $6::text, $7::numeric, $8::numeric, $9::numeric, $10::numeric,
          $11::numeric, $12::numeric, $13::numeric, $14::date, $15::date, $16::jsonb, $17::text
-       where (select count(*) from own_prices where org_id = $1::uuid and kind = $3::text) < $18`,
+       where (select count(*) from own_prices where org_id = $1::uuid and kind = $3::text) < $18
+         and ($6 <> '*' or (select count(*) from own_prices where org_id = $1::uuid and kind = $3::text and model = '*') < $19)`,
       [
         inside.orgId,
         price.id,
@@ -104,7 +112,8 @@ export async function insertOwnPrice(
         price.effectiveTo,
         price.source === null ? null : JSON.stringify(price.source),
         price.createdBy,
-        entriesMax,
+        limits.entriesMax,
+        limits.allModelsMax,
       ],
     );
     return stored === 0 ? undefined : findOwnPrice(inside, price.kind, price.id);

@@ -1,7 +1,6 @@
 import { microsOfDay } from '../period.js';
 import type { Provider } from '../providers.js';
 import type { EnteredModel, PriceBook, PricedModel, PriceState } from './priceBook.js';
-import { priceWith } from './priceBook.js';
 import {
   ALL_MODELS,
   applyTerms,
@@ -9,7 +8,8 @@ import {
   type PriceStatement,
   type StatementKind,
 } from './priceStatement.js';
-import type { PriceAgreement, RecordedPriceModel } from './prices.js';
+import type { PriceAgreement, PriceVersion, RecordedPriceModel } from './prices.js';
+import { cardsOf, type PeriodCards } from './rateCards.js';
 
 /** How a statement's model is understood: the less it covers, the more it counts. */
 export type Coverage = 'all' | 'family' | 'model' | 'new';
@@ -125,35 +125,74 @@ interface Piece {
 
 /** An entry's periods under the statements that cover it, split exactly where something begins or ends. */
 function layPeriods({ entry, periods }: EnteredModel, by: readonly Covering[]): PricedModel[] {
-  const ranked = [...by].sort(
-    (a, b) => b.specificity - a.specificity || b.statement.order - a.statement.order,
-  );
   const days = new Set([BEGINNING, END]);
   for (const { version } of periods) {
     days.add(version.effectiveFrom ?? BEGINNING);
     days.add(version.effectiveTo ?? END);
   }
-  for (const { statement } of ranked) {
+  for (const { statement } of by) {
     days.add(statement.fromDay);
     days.add(statement.toDay ?? END);
   }
   const cuts = [...days].sort();
+  const placeOf = new Map(cuts.map((day, index) => [day, index]));
+  const bases = new Stretch<PricedModel>(cuts.length);
+  for (const period of periods) {
+    const { effectiveFrom, effectiveTo } = period.version;
+    bases.fill(placeOf.get(effectiveFrom ?? BEGINNING), placeOf.get(effectiveTo ?? END), period);
+  }
+  const statements = new Stretch<PriceStatement>(cuts.length);
+  const ranked = [...by].sort(
+    (a, b) => b.specificity - a.specificity || b.statement.order - a.statement.order,
+  );
+  for (const { statement } of ranked)
+    statements.fill(placeOf.get(statement.fromDay), placeOf.get(statement.toDay ?? END), statement);
   const pieces: Piece[] = [];
-  cuts.forEach((from, index) => {
-    const to = cuts[index + 1];
-    if (to === undefined) return;
-    const base =
-      periods.find(
-        ({ version }) => (version.effectiveFrom ?? BEGINNING) <= from && from < (version.effectiveTo ?? END),
-      ) ?? null;
-    const statement =
-      ranked.find(({ statement: one }) => one.fromDay <= from && from < (one.toDay ?? END))?.statement ??
-      null;
+  for (let index = 0; index + 1 < cuts.length; index += 1) {
+    const [from = BEGINNING, to = END] = cuts.slice(index, index + 2);
+    const [base, statement] = [bases.at(index), statements.at(index)];
     const before = pieces.at(-1);
     if (before && before.base === base && before.statement === statement) before.to = to;
     else pieces.push({ from, to, base, statement });
-  });
+  }
   return pieces.flatMap((piece) => pricePiece(entry, piece) ?? []);
+}
+
+/** A row of places, each filled once: whoever comes first keeps it. Filling costs what is left to fill. */
+class Stretch<T> {
+  readonly #values: (T | null)[];
+  /** For each place the next one that may be free. */
+  readonly #next: number[];
+
+  constructor(length: number) {
+    this.#values = new Array<T | null>(length).fill(null);
+    this.#next = Array.from({ length: length + 1 }, (_, index) => index);
+  }
+
+  /** Fills the free places from `from` to before `to`. */
+  fill(from: number | undefined, to: number | undefined, value: T): void {
+    if (from === undefined || to === undefined) return;
+    for (let place = this.#freeFrom(from); place < to; place = this.#freeFrom(place)) {
+      this.#values[place] = value;
+      this.#next[place] = place + 1;
+    }
+  }
+
+  at(place: number): T | null {
+    return this.#values[place] ?? null;
+  }
+
+  #freeFrom(place: number): number {
+    let free = place;
+    while (this.#next[free] !== free) free = this.#next[free] as number;
+    // Shortens the way for the next who asks.
+    for (let step = place; step !== free; ) {
+      const after = this.#next[step] as number;
+      this.#next[step] = free;
+      step = after;
+    }
+    return free;
+  }
 }
 
 function pricePiece(
@@ -165,7 +204,7 @@ function pricePiece(
   if (!statement) return base ? cutTo(base, effectiveFrom, effectiveTo) : undefined;
   const prices = applyTerms(statement.terms, base?.version ?? null);
   if (!prices) return undefined;
-  const priced = priceWith(entry, {
+  const version = {
     ...prices,
     id: statement.id,
     provider: entry.provider,
@@ -174,9 +213,28 @@ function pricePiece(
     effectiveTo,
     source: statement.sourceName,
     recordedAtMicros: statement.recordedAtMicros,
-  });
+  };
+  return priceUnder(entry, version, statement, base);
+}
+
+/** A price under a statement. Its rates are worked out when they are asked for: most of a book's never are. */
+function priceUnder(
+  entry: RecordedPriceModel,
+  version: PriceVersion,
+  statement: PriceStatement,
+  base: PricedModel | null,
+): PricedModel {
+  let cards: PeriodCards | undefined;
   return {
-    ...priced,
+    entry,
+    version,
+    matchedBy: 'exact',
+    get cards() {
+      cards ??= cardsOf(entry.provider, version);
+      return cards;
+    },
+    fromMicros: version.effectiveFrom === null ? null : microsOfDay(version.effectiveFrom),
+    toMicros: version.effectiveTo === null ? null : microsOfDay(version.effectiveTo),
     agreement: agreementOf(statement),
     disputed: isDisputedUnder(statement, base),
     laid: { statement, base },

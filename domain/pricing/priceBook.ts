@@ -293,8 +293,7 @@ export class PriceBook {
   }
 }
 
-/** A period of an entry with its rates worked out. */
-export function priceWith(entry: RecordedPriceModel, version: PriceVersion): PricedModel {
+function priceWith(entry: RecordedPriceModel, version: PriceVersion): PricedModel {
   return {
     entry,
     version,

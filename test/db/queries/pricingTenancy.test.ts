@@ -36,7 +36,7 @@ beforeAll(async () => {
     source: { document: 'owned-by-a', clause: null, url: null },
     createdBy: 'key_test',
   };
-  await ownPrices.insertOwnPrice(owner.orgDb, entry, 10);
+  await ownPrices.insertOwnPrice(owner.orgDb, entry, LIMITS);
   await providerKeys.upsertProviderKeys(owner.orgDb, [KEY], { changedBy: 'key_test', keysMax: 10 });
   await importBill(api, BILL, { provider: 'openai' }, owner.adminKey);
 });
@@ -56,11 +56,13 @@ const KEY = {
   activeFromMicros: null,
   revokedAtMicros: null,
 };
+const LIMITS = { entriesMax: 10, allModelsMax: 10 };
 const PAGE = { limit: 10, offset: 0 };
 
 /** What each function tells an organization of the owner's rows; the writing ones write the organization's own. */
 const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
-  insertOwnPrice: (db) => ownPrices.insertOwnPrice(db, { ...entry, id: randomUUID(), source: SOURCE }, 10),
+  insertOwnPrice: (db) =>
+    ownPrices.insertOwnPrice(db, { ...entry, id: randomUUID(), source: SOURCE }, LIMITS),
   findOwnPrice: (db) => ownPrices.findOwnPrice(db, 'contract', entry.id),
   endOwnPrice: (db) =>
     ownPrices.endOwnPrice(db, { kind: 'contract', id: entry.id, endsOn: '2026-06-01', endedBy: 'key_b' }),
@@ -113,8 +115,11 @@ describe('a query about own prices and provider keys', () => {
 
   it('refuses an entry beyond the number that an organization can have, and stores nothing of it', async () => {
     const { orgDb } = await api.addOrganization();
-    expect(await ownPrices.insertOwnPrice(orgDb, { ...entry, id: randomUUID() }, 1)).toBeDefined();
-    expect(await ownPrices.insertOwnPrice(orgDb, { ...entry, id: randomUUID() }, 1)).toBeUndefined();
+    const insert = (model: string, limits: ownPrices.OwnPriceLimits) =>
+      ownPrices.insertOwnPrice(orgDb, { ...entry, model, id: randomUUID() }, limits);
+    expect(await insert('*', { entriesMax: 1, allModelsMax: 1 })).toBeDefined();
+    expect(await insert('m', { entriesMax: 1, allModelsMax: 1 })).toBeUndefined();
+    expect(await insert('*', { entriesMax: 2, allModelsMax: 1 })).toBeUndefined();
     expect((await ownPrices.loadOwnPrices(orgDb)).prices).toHaveLength(1);
     const keys = [KEY, { ...KEY, providerKeyId: 'key_2' }];
     expect(await providerKeys.upsertProviderKeys(orgDb, keys, { changedBy: 'x', keysMax: 1 })).toBe(false);
