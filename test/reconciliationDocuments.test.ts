@@ -379,6 +379,47 @@ describe('the statement of a month', () => {
     expectFooted(rows, 9);
   });
 
+  it('takes the list price that the bill names, and names a connection as the source of what it fetched', async () => {
+    const { adminKey, orgId } = await api.addOrganization();
+    const csv = `date,model,token_class,quantity,amount_usd,line_item\n${MONTH}-05,,other,,8,provisioned units\n`;
+    const { import_id: id } = await importBill(api, csv, { provider: 'azure_openai' }, adminKey);
+    const statement = async () => (await api.get(`${STATEMENT}?period=${MONTH}`, adminKey)).body;
+    expect(await statement()).toMatchObject({
+      total: { list_usd: 0, not_priced_usd: 8 },
+      sources: [{ kind: 'file', source_id: id, name: 'bill.json', first_day: `${MONTH}-05`, days: 1 }],
+    });
+    const connection = '01990000-0000-7000-8000-000000000001';
+    const { superuser } = api.database;
+    await superuser.query('update billing_rows set list_amount_usd = 10 where org_id = $1', [orgId]);
+    await superuser.query(
+      `insert into billing_connections (org_id, id, provider, name, status, provider_account_id, backfill_from)
+       values ($1, $2, 'azure_openai', 'Azure of finance', 'active', 'default', '2026-01-01')`,
+      [orgId, connection],
+    );
+    await superuser.query(`update billing_sources set kind = 'api', connection_id = $2 where org_id = $1`, [
+      orgId,
+      connection,
+    ]);
+    await superuser.query(`update billing_days set confirmed_at = '2999-01-01' where org_id = $1`, [orgId]);
+    expect(await statement()).toMatchObject({
+      total: {
+        list_usd: 10,
+        other_discount_usd: 2,
+        discounts_usd: 2,
+        not_priced_usd: 0,
+        billed_usage_usd: 8,
+      },
+      sources: [
+        {
+          kind: 'api',
+          source_id: `con_${connection.replaceAll('-', '')}`,
+          name: 'Azure of finance',
+          told_at: '2999-01-01T00:00:00Z',
+        },
+      ],
+    });
+  });
+
   it('names missing days, sources, and copies that do not say the same', async () => {
     const { body } = await api.get(`${STATEMENT}?period=${bills.days[0]?.slice(0, 7)}`);
     expect(body.coverage.complete).toBe(false);
