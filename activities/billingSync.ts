@@ -60,15 +60,11 @@ export function createBillingSyncActivities(deps: ActivityDeps) {
       // The chunks are stored once: a repeat finds them and counts them.
       withFailures(() => withHeartbeat(() => plan(deps, orgDbOf(orgId), runId))),
 
-    /** Fetches one chunk, page by page; false when the sync is over. */
-    fetchSyncChunk: ({ orgId, runId, ordinal }: RunRef & { ordinal: number }): Promise<boolean> =>
-      // Pages are stored as they come: a repeat goes on behind the last one, or finds all of them.
-      withFailures(() => onChunk(deps, orgDbOf(orgId), runId, ordinal, fetchChunk)),
-
-    /** Reads a fetched chunk and makes it count; false when the sync is over. */
-    readSyncChunk: ({ orgId, runId, ordinal }: RunRef & { ordinal: number }): Promise<boolean> =>
-      // Rows belong to the attempt that stored them, and count with the chunk's end, once.
-      withFailures(() => onChunk(deps, orgDbOf(orgId), runId, ordinal, readChunk)),
+    /** Fetches one chunk, page by page, reads it and makes it count; false when the sync is over. */
+    takeSyncChunk: ({ orgId, runId, ordinal }: RunRef & { ordinal: number }): Promise<boolean> =>
+      // Pages are stored as they come: a repeat goes on behind the last one, or finds all of them. Rows belong to the
+      // attempt that stored them, and count with the chunk's end, once.
+      withFailures(() => takeChunk(deps, orgDbOf(orgId), runId, ordinal)),
 
     failSyncChunk: ({
       orgId,
@@ -149,20 +145,16 @@ async function plan(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<{ 
   return { chunks: await insertSyncChunks(orgDb, runId, chunks, revisesOn) };
 }
 
-async function onChunk(
-  deps: ActivityDeps,
-  orgDb: OrgDb,
-  runId: string,
-  ordinal: number,
-  work: (chunk: ChunkWork) => Promise<void>,
-): Promise<boolean> {
+async function takeChunk(deps: ActivityDeps, orgDb: OrgDb, runId: string, ordinal: number): Promise<boolean> {
   return withHeartbeat(
     async () => {
       const open = await openWork(orgDb, runId);
       if (!open) return false;
       const connector = connectorOf(deps, open.connection);
       const chunk = await loadChunk(orgDb, runId, ordinal);
-      await work({ deps, orgDb, ...open, connector, chunk });
+      const work: ChunkWork = { deps, orgDb, ...open, connector, chunk };
+      await fetchChunk(work);
+      await readChunk(work);
       return true;
     },
     () => ({ ordinal }),

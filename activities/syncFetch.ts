@@ -150,7 +150,10 @@ function storable(work: ChunkWork, page: FetchedPage, pageNo: number) {
 async function waitLater({ deps, orgDb, run, chunk }: ChunkWork, error: DomainError): Promise<Error> {
   const pace = deps.syncPace ?? SYNC_PACE;
   const now = deps.nowMicros();
-  const waitMs = waitBeforeMs(pace, Context.current().info.attempt, error.retryAfterSeconds);
+  const waitMs = waitBeforeMs(pace, Context.current().info.attempt, {
+    isLimit: error.code === 'provider_rate_limited',
+    retryAfterSeconds: error.retryAfterSeconds,
+  });
   const untilMicros = now + BigInt(waitMs) * 1_000n;
   const patienceEnds = (run.startedAtMicros ?? run.createdAtMicros) + BigInt(pace.giveUpAfterMs) * 1_000n;
   if (untilMicros > patienceEnds) return ApplicationFailure.nonRetryable(error.message, error.code);

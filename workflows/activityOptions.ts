@@ -33,7 +33,7 @@ export const PROFILES = {
     retry: RETRY,
   },
   /**
-   * One chunk of a provider's report, page by page; it heartbeats. The activity itself says when to repeat it and gives
+   * One chunk of a provider's report, fetched page by page and read; it heartbeats. The activity itself says when to repeat it and gives
    * a provider up (activities/syncPace.ts); the time limit is the fence behind that.
    */
   provider: {

@@ -19,8 +19,7 @@ const GAP_RUN_LOOKS = 180;
 const { failSyncChunk, finishBillingSync, startGapRunOfSync, endBillingSyncFailed } =
   proxyActivities<Activities>(PROFILES.database);
 const { planBillingSync } = proxyActivities<Activities>(PROFILES.matching);
-const { fetchSyncChunk } = proxyActivities<Activities>(PROFILES.provider);
-const { readSyncChunk } = proxyActivities<Activities>(PROFILES.reading);
+const { takeSyncChunk } = proxyActivities<Activities>(PROFILES.provider);
 
 /**
  * One sync of a connection: plan what to ask for, fetch and read it chunk by chunk, tell what came of it, and have the
@@ -48,7 +47,7 @@ export async function billingSync(input: BillingSyncInput): Promise<void> {
 /** False when the sync is over: its connection has ended. */
 async function takeChunk(input: BillingSyncInput, ordinal: number): Promise<boolean> {
   try {
-    return (await fetchSyncChunk({ ...input, ordinal })) && (await readSyncChunk({ ...input, ordinal }));
+    return await takeSyncChunk({ ...input, ordinal });
   } catch (error) {
     if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
     await failSyncChunk({ ...input, ordinal, ...failureOf(error) });
