@@ -8,6 +8,7 @@ import { exactIds, familyNames, fineTunedBase, prefixProvider } from './modelIds
 import type { PriceStatement } from './priceStatement.js';
 import { isDisputed, type PriceAgreement, type PriceVersion, type RecordedPriceModel } from './prices.js';
 import { cardsOf, type PeriodCards } from './rateCards.js';
+import { samePrice } from './samePrice.js';
 import { priceVersionName } from './version.js';
 
 /** How an id led to its entry: as listed, by the base of a fine-tuned model, or by its family having one price. */
@@ -315,26 +316,6 @@ export function holdsAt(priced: PricedModel, atMicros: bigint): boolean {
     (priced.fromMicros === null || atMicros >= priced.fromMicros) &&
     (priced.toMicros === null || atMicros < priced.toMicros)
   );
-}
-
-/** Two entries have one price when every rate of every period is the same. */
-function samePrice(left: readonly PricedModel[], right: readonly PricedModel[]): boolean {
-  return (
-    left.length === right.length && left.every((one, index) => priceText(one) === priceText(right[index]))
-  );
-}
-
-function priceText(priced: PricedModel | undefined): string {
-  if (!priced) return '';
-  const { effectiveFrom, effectiveTo, rates, batchMultiplier, tiers } = priced.version;
-  const plain = [
-    effectiveFrom,
-    effectiveTo,
-    rates,
-    batchMultiplier,
-    tiers.map(({ checkedOn: _, ...tier }) => tier),
-  ];
-  return JSON.stringify(plain, (_, value: unknown) => (typeof value === 'bigint' ? value.toString() : value));
 }
 
 function boundariesOf(periods: readonly PricedModel[]): bigint[] {
