@@ -78,6 +78,8 @@ function namedValue(table: string, column: string, tenant: Tenant): unknown {
     last4: digits.slice(0, 4),
     secret_hash: Buffer.alloc(32, 7),
     sign: 1,
+    month: '2026-02-01',
+    window_end: '2026-02-04T00:00:00Z',
   };
   const byPlace: Record<string, unknown> = {
     'organizations.id': tenant.orgId,
@@ -85,6 +87,7 @@ function namedValue(table: string, column: string, tenant: Tenant): unknown {
     'events.id': tenant.eventId,
     'billing_sources.id': tenant.sourceId,
     'gap_runs.id': tenant.runId,
+    'reprice_runs.id': tenant.runId,
   };
   return byPlace[`${table}.${column}`] ?? byName[column];
 }
@@ -107,6 +110,7 @@ const BY_TYPE: Record<string, (tenant: Tenant) => unknown> = {
   smallint: () => 1,
   numeric: () => '0.5',
   jsonb: (tenant) => JSON.stringify({ text: tenant.marker }),
+  pg_snapshot: () => '10:20:10',
   bytea: (tenant) => Buffer.from(tenant.marker),
 };
 
