@@ -31,7 +31,8 @@ export async function loadDemo(client: ServiceClient, demo: Demo, screen: Screen
   return { ...calls, run };
 }
 
-async function addAgreements(client: ServiceClient, demo: Demo): Promise<void> {
+/** Contract and key registry. */
+export async function addAgreements(client: ServiceClient, demo: Demo): Promise<void> {
   for (const rate of demo.contractRates) await addContractRate(client, rate);
   const items = demo.providerKeys;
   bodyOf(await ask(client, 'PUT', '/api/v1/provider-keys', { items }), 'PUT /provider-keys', [200]);
@@ -51,7 +52,8 @@ async function addContractRate(client: ServiceClient, rate: DemoContractRate): P
   if (!isKnown) bodyOf(await ask(client, 'POST', path, rate), `POST ${path}`, [201]);
 }
 
-async function addEvents(
+/** Every call that was reported. */
+export async function addEvents(
   client: ServiceClient,
   { events }: Demo,
   screen: Screen,
