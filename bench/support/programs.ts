@@ -9,6 +9,8 @@ import type { LoadPlan, LoadResult } from './loadClient.js';
 const STOP_LIMIT_MS = 20_000;
 /** Nothing listens there: the worker looks after totals and waits for its engine, which no bench needs. */
 const NO_ENGINE = '127.0.0.1:9';
+/** Nothing is sealed in a benchmark, but every process that is given a database asks for a key. */
+const BENCH_SECRET_KEY = Buffer.alloc(32, 'bench').toString('base64');
 const EXTENSION = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 
 /** A program of the product, run as `npm start` runs it, with its log in a file. */
@@ -38,6 +40,7 @@ export async function startProgram(options: ProgramOptions): Promise<BenchProgra
     env: processEnvironment({
       DATABASE_URL: options.url,
       DATABASE_DIRECT_URL: options.url,
+      TRUEUP_SECRET_KEY: BENCH_SECRET_KEY,
       DATA_DIR: options.folder,
       HOST: '127.0.0.1',
       PORT: '0',

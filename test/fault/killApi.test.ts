@@ -5,6 +5,7 @@ import { findFreePort } from '../../platform/embedded/freePort.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
 import { createTestOrganization, type TestOrganization } from '../support/api.js';
 import { type ChildProgram, startTypeScript } from '../support/childProgram.js';
+import { TEST_SECRET_KEY } from '../support/connectors.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { auditBook, LoadClient, pause } from './support/loadClient.js';
 
@@ -28,6 +29,7 @@ afterAll(async () => {
 async function startApi(port: number): Promise<{ program: ChildProgram; baseUrl: string }> {
   const program = startTypeScript('bin/api.ts', [], {
     DATABASE_URL: database.url,
+    TRUEUP_SECRET_KEY: TEST_SECRET_KEY,
     PORT: String(port),
     TEMPORAL_ADDRESS: '127.0.0.1:1',
     LOG_LEVEL: 'warn',

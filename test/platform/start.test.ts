@@ -9,6 +9,7 @@ import { findFreePort } from '../../platform/embedded/freePort.js';
 import { isAlive, waitUntilGone } from '../../platform/embedded/processTable.js';
 import { type RuntimeState, readRunningState } from '../../platform/runtimeFile.js';
 import { type ChildProgram, startBootstrap } from '../support/childProgram.js';
+import { TEST_SECRET_KEY } from '../support/connectors.js';
 import { removeCluster } from '../support/postgres.js';
 import { makeTestFolder } from '../support/testFolder.js';
 
@@ -138,6 +139,22 @@ describe('npm start', () => {
     expect(statSync(join(place.dataDir, 'admin-key')).mode & 0o777).toBe(0o600);
     expect((await ask(place, '/api/v1/events?limit=1', adminKey)).status).toBe(200);
     expect((await ask(place, '/api/v1/events?limit=1')).status).toBe(401);
+  });
+
+  it('makes a secret key for its owner alone, and shows it nowhere', async () => {
+    const file = join(place.dataDir, 'secret-key');
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const [key = ''] = readFileSync(file, 'utf8').split('\n');
+    expect(Buffer.from(key, 'base64')).toHaveLength(32);
+    expect(service.output()).not.toContain(key);
+    const rotated = await runToEnd(['secrets', 'rotate'], place.environment);
+    expect([rotated.exit, rotated.stdout]).toEqual([
+      0,
+      expect.stringMatching(/^0 credentials were sealed anew/),
+    ]);
+    const [next = ''] = readFileSync(file, 'utf8').split('\n');
+    expect(next).not.toBe(key);
+    expect(rotated.output).not.toContain(next);
   });
 
   it('is healthy and ready when it says so', async () => {
@@ -274,9 +291,19 @@ describe('a start that cannot be', () => {
   it('for a database that does not answer says so in one sentence', async () => {
     const environment = {
       DATABASE_URL: 'postgres://u:p@127.0.0.1:1/x',
+      TRUEUP_SECRET_KEY: TEST_SECRET_KEY,
       TEMPORAL_ADDRESS: inject('temporalAddress'),
     };
     await expectSentence(environment, /^No Postgres answers at 127\.0\.0\.1:1\/x \(ECONNREFUSED\): start it/);
+  });
+
+  it('for a database of one’s own without a secret key says so in one sentence, with how to make one', async () => {
+    const environment = { DATABASE_URL: 'postgres://u:p@127.0.0.1:1/x', TEMPORAL_ADDRESS: '127.0.0.1:1' };
+    await expectSentence(environment, /^TRUEUP_SECRET_KEY is missing: .*`openssl rand -base64 32`/);
+    for (const program of ['api', 'worker']) {
+      const { exit, output } = await runToEnd([program], environment);
+      expect([exit, spoken(output)]).toEqual([1, [expect.stringMatching(/^TRUEUP_SECRET_KEY is missing: /)]]);
+    }
   });
 });
 
@@ -294,6 +321,7 @@ describe('other ways to start', () => {
       DATABASE_URL: inject('postgresUrl').replace(/\/[^/]*$/, `/${name}`),
       TEMPORAL_ADDRESS: inject('temporalAddress'),
       INIT_ORG_NAME: 'Ours, Inc.',
+      TRUEUP_SECRET_KEY: TEST_SECRET_KEY,
     });
     cleanUp.push(() => removePlace(place));
     const service = await startAlone(place);
