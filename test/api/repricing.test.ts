@@ -1,0 +1,102 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApi, type TestApi } from '../support/api.js';
+
+const REPRICE = '/api/v1/pricing/reprice';
+const RUNS = '/api/v1/pricing/reprice-runs';
+const WINDOW = { from: '2026-02-01', to: '2026-02-28' };
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(() => api.close());
+
+describe('POST /api/v1/pricing/reprice', () => {
+  it('is taken at once, with where to ask for its state and when', async () => {
+    const org = await api.addOrganization();
+    const { status, headers, body } = await api.post(
+      REPRICE,
+      { ...WINDOW, provider: 'OpenAI' },
+      org.adminKey,
+    );
+    expect(status).toBe(202);
+    expect(body).toMatchObject({
+      kind: 'reprice',
+      status: 'queued',
+      from: '2026-02-01T00:00:00Z',
+      to: '2026-02-28T23:59:59.999999Z',
+      provider: 'openai',
+      model: null,
+      progress: { done: 0, total: 28, percent: 0 },
+      result: null,
+      error: null,
+      finished_at: null,
+      status_url: `${RUNS}/${body.id}`,
+    });
+    expect(headers.get('location')).toBe(body.status_url);
+    expect(headers.get('retry-after')).toBe('2');
+    expect((await api.get(body.status_url, org.adminKey)).body).toEqual(body);
+  });
+
+  it('of one organization works alone: the same again is the open run, another one waits for it', async () => {
+    const org = await api.addOrganization();
+    const first = await api.post(REPRICE, WINDOW, org.adminKey);
+    const again = await api.post(REPRICE, WINDOW, org.adminKey);
+    expect([again.status, again.body]).toEqual([202, { ...first.body, existing: true }]);
+    for (const body of [
+      { ...WINDOW, to: '2026-03-01' },
+      { ...WINDOW, model: 'gpt-4o' },
+      { ...WINDOW, provider: 'openai' },
+    ]) {
+      const refused = await api.post(REPRICE, body, org.adminKey);
+      expect([refused.status, refused.body.code]).toEqual([409, 'reprice_in_progress']);
+      expect(refused.body.message).toContain(first.body.id);
+    }
+    const other = await api.addOrganization();
+    expect((await api.post(REPRICE, WINDOW, other.adminKey)).body.existing).toBeUndefined();
+    const cancelled = await api.post(`${first.body.status_url}/cancel`, {}, org.adminKey);
+    expect([cancelled.status, cancelled.body.status]).toEqual([202, 'cancelled']);
+    expect(cancelled.body.result).toMatchObject({ events: 0, changed: 0, models: [], model_count: 0 });
+    const twice = await api.post(`${first.body.status_url}/cancel`, {}, org.adminKey);
+    expect([twice.status, twice.body.code]).toEqual([409, 'run_not_cancellable']);
+    expect((await api.post(REPRICE, { ...WINDOW, model: 'gpt-4o' }, org.adminKey)).status).toBe(202);
+    const { body } = await api.get(`${RUNS}?limit=1`, org.adminKey);
+    expect(body).toMatchObject({ count: 1, has_more: true, runs: [{ model: 'gpt-4o', status: 'queued' }] });
+    const over = await api.get(`${RUNS}?status=cancelled`, org.adminKey);
+    expect(over.body.runs.map(({ id }: { id: string }) => id)).toEqual([first.body.id]);
+  });
+
+  it('names what is wrong with a request: a missing or inverted window, one too long, a name that nobody knows', async () => {
+    const org = await api.addOrganization();
+    const ask = async (body: object) => {
+      const answer = await api.post(REPRICE, body, org.adminKey);
+      return [answer.status, answer.body.code, answer.body.errors?.[0]?.field];
+    };
+    expect(await ask({ to: '2026-02-28' })).toEqual([400, 'invalid_body', 'from']);
+    expect(await ask({ from: '2026-02-28', to: '2026-02-01' })).toEqual([400, 'invalid_range', 'from']);
+    expect(await ask({ from: '2010-01-01', to: '2026-02-01' })).toEqual([400, 'invalid_range', 'from']);
+    expect(await ask({ from: 'yesterday', to: '2026-02-01' })).toEqual([400, 'invalid_body', 'from']);
+    // A slip in a filter's name would price everything anew.
+    expect((await ask({ ...WINDOW, modell: 'gpt-4o' })).slice(0, 2)).toEqual([400, 'invalid_body']);
+    expect(await ask({ from: '2026-02-01', to: '2026-02-01' })).toEqual([202, undefined, undefined]);
+  });
+
+  it('needs pricing:write, its runs pricing:read, and another organization’s are not found', async () => {
+    const org = await api.addOrganization();
+    const other = await api.addOrganization();
+    const member = await api.addKey(org.orgId, 'member');
+    const refused = await api.post(REPRICE, WINDOW, member);
+    expect([refused.status, refused.body.message]).toEqual([
+      403,
+      expect.stringContaining('admin role required'),
+    ]);
+    const { body: run } = await api.post(REPRICE, WINDOW, org.adminKey);
+    expect((await api.get(run.status_url, member)).status).toBe(200);
+    expect((await api.get(run.status_url, other.adminKey)).status).toBe(404);
+    expect((await api.post(`${run.status_url}/cancel`, {}, other.adminKey)).status).toBe(404);
+    expect((await api.post(`${run.status_url}/cancel`, {}, member)).status).toBe(403);
+    expect((await api.get(RUNS, other.adminKey)).body.runs).toEqual([]);
+    for (const id of ['x', run.id.replace('run_', 'imp_'), `run_${'0'.repeat(32)}`])
+      expect((await api.get(`${RUNS}/${id}`, org.adminKey)).status).toBe(404);
+  });
+});
