@@ -83,15 +83,17 @@ export async function openBaseBackup(url: string): Promise<BaseBackup> {
 }
 
 async function* tarOf(
-  first: Buffer,
-  rest: AsyncGenerator<Buffer, void, undefined>,
+  first: Buffer[],
+  rest: AsyncGenerator<Buffer[], void, undefined>,
 ): AsyncGenerator<Buffer, void, undefined> {
   let archives = 0;
-  for (let message: Buffer | undefined = first; message !== undefined; ) {
-    if (message[0] === NEW_ARCHIVE) archives += 1;
-    if (archives > 1) throw new BaseBackupError('Postgres sent more than one archive');
-    if (message[0] === DATA) yield message.subarray(1);
+  for (let messages: Buffer[] | undefined = first; messages !== undefined; ) {
+    for (const message of messages) {
+      if (message[0] === NEW_ARCHIVE) archives += 1;
+      if (archives > 1) throw new BaseBackupError('Postgres sent more than one archive');
+      if (message[0] === DATA) yield message.subarray(1);
+    }
     const next = await rest.next();
-    message = next.done ? undefined : next.value;
+    messages = next.done ? undefined : next.value;
   }
 }

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Writable } from 'node:stream';
 import type pg from 'pg';
 
@@ -16,16 +15,17 @@ type Row = (string | null)[];
 const WAITING_BYTES_MAX = 4 * 1_048_576;
 
 /**
- * A statement that answers by a copy (COPY … TO STDOUT, BASE_BACKUP): the pieces in their order, as slowly as they are
- * read. Result sets before and after the copy are kept. Iterating ends when the server is ready for the next statement.
+ * A statement that answers by a copy (COPY … TO STDOUT, BASE_BACKUP): its messages in their order, as many at once as
+ * have come, as slowly as they are read. Result sets before and after the copy are kept. Iterating ends when the server
+ * is ready for the next statement.
  */
-export class CopyOut implements AsyncIterable<Buffer> {
+export class CopyOut implements AsyncIterable<Buffer[]> {
   /** Rows of each result set, as texts. */
   readonly results: Row[][] = [];
   /** The tags of the statements that are complete, e.g. `COPY 12`. */
   readonly tags: string[] = [];
   readonly #sql: string;
-  readonly #waiting: Buffer[] = [];
+  #waiting: Buffer[] = [];
   #waitingBytes = 0;
   #wire: Wire | undefined;
   #isOver = false;
@@ -37,13 +37,13 @@ export class CopyOut implements AsyncIterable<Buffer> {
     client.query(this as unknown as pg.Submittable);
   }
 
-  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer, void, undefined> {
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer[], void, undefined> {
     for (;;) {
-      const piece = this.#waiting.shift();
-      if (piece !== undefined) {
-        this.#waitingBytes -= piece.length;
-        if (this.#waitingBytes < WAITING_BYTES_MAX / 2) this.#wire?.stream.resume();
-        yield piece;
+      if (this.#waiting.length > 0) {
+        const messages = this.#waiting;
+        [this.#waiting, this.#waitingBytes] = [[], 0];
+        this.#wire?.stream.resume();
+        yield messages;
       } else if (this.#failure) throw this.#failure;
       else if (this.#isOver) return;
       else
@@ -89,6 +89,17 @@ export class CopyOut implements AsyncIterable<Buffer> {
   }
 }
 
+/** Resolves when the stream takes more, or never will. */
+function drained(stream: Writable): Promise<void> {
+  return new Promise((resolve) => {
+    const settle = () => {
+      stream.off('drain', settle).off('close', settle);
+      resolve();
+    };
+    stream.once('drain', settle).once('close', settle);
+  });
+}
+
 /** A `COPY … FROM STDIN` under way. */
 export class CopyIn {
   readonly #opened: Promise<Wire>;
@@ -118,7 +129,7 @@ export class CopyIn {
     const wire = await this.#opened;
     if (this.#failure) throw this.#failure;
     wire.sendCopyFromChunk(piece);
-    if (wire.stream.writableNeedDrain) await Promise.race([once(wire.stream, 'drain'), this.#ended]);
+    if (wire.stream.writableNeedDrain) await drained(wire.stream);
   }
 
   /** That was all: the number of rows that were stored. */

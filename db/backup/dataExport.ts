@@ -119,11 +119,13 @@ async function exportTable(
     await sink.part(table.name, ordinal, part);
   };
   // Postgres sends one row a message.
-  for await (const row of copy) {
-    if (pendingBytes + row.length > PART_BYTES) await flush();
-    pending.push(row);
-    pendingBytes += row.length;
-    rows += 1;
+  for await (const messages of copy) {
+    for (const row of messages) {
+      if (pendingBytes + row.length > PART_BYTES) await flush();
+      pending.push(row);
+      pendingBytes += row.length;
+      rows += 1;
+    }
   }
   await flush();
   if (copy.tags.at(-1) !== `COPY ${rows}`)
