@@ -1,6 +1,7 @@
 import { Readable } from 'node:stream';
 import { readSnapshotTime, streamEventTexts } from '../../db/queries/eventExport.js';
 import { getEvent, listEvents } from '../../db/queries/events.js';
+import { listFormerPrices } from '../../db/queries/repriceRuns.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
 import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
@@ -10,12 +11,13 @@ import { type Caller, defineEndpoint } from '../endpoint.js';
 import { decodeEventCursor, encodeEventCursor, windowOf } from '../query.js';
 import {
   eventParams,
-  eventSchema,
   exportEventsQuery,
   getEventQuery,
   listEventsQuery,
   listEventsResponse,
+  oneEventSchema,
   presentEvent,
+  presentFormerPrice,
   writeEventLine,
 } from './wire.js';
 
@@ -175,13 +177,18 @@ const getEventEndpoint = defineEndpoint({
   access: { scope: 'events:read' },
   params: eventParams,
   query: getEventQuery,
-  responses: { 200: { description: 'The event', schema: eventSchema } },
+  responses: { 200: { description: 'The event', schema: oneEventSchema } },
   problems: ['not_found', 'forbidden'],
   async handle({ params, query, caller, orgDb }) {
     assertPayloads(caller, query.include_payload);
+    const event = await getEvent(orgDb, uuidOfEvent(params.id), query.include_payload);
+    const former = await listFormerPrices(orgDb, event.id);
     return {
       status: 200,
-      body: presentEvent(await getEvent(orgDb, uuidOfEvent(params.id), query.include_payload)),
+      body: {
+        ...presentEvent(event),
+        ...(former.length > 0 ? { former_prices: former.map(presentFormerPrice) } : {}),
+      },
     };
   },
 });

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { FormerPrice } from '../../db/queries/repriceRuns.js';
 import { EVENT_COLUMNS, type StoredEvent } from '../../db/queries/storedEvents.js';
 import type { Json } from '../../domain/events/event.js';
 import { publicId } from '../../domain/ids.js';
@@ -73,6 +74,38 @@ function presentPayload(payload: Json | null, service: Json | null): Json | null
   if (payload !== null && typeof payload === 'object' && !Array.isArray(payload))
     return { ...payload, _service: service };
   return payload === null ? { _service: service } : { body: payload, _service: service };
+}
+
+/** One event asked for by its id also tells what it cost before it was priced anew. */
+export const oneEventSchema = eventSchema
+  .extend({
+    former_prices: z
+      .array(
+        z.strictObject({
+          cost_usd: z.number(),
+          computed_cost_usd: z.number().nullable(),
+          cost_source: z.enum(['reported', 'computed', 'unpriced']),
+          price_gaps: z.array(z.string()),
+          until: z.string(),
+          run_id: z.string().meta({ description: 'The re-pricing that changed it' }),
+        }),
+      )
+      .optional()
+      .meta({ description: 'Oldest first; only where the event was priced anew' }),
+  })
+  .meta({ id: 'EventDetail' });
+
+export function presentFormerPrice(
+  former: FormerPrice,
+): NonNullable<z.output<typeof oneEventSchema>['former_prices']>[number] {
+  return {
+    cost_usd: usdNumberFromPico(former.costPico),
+    computed_cost_usd: former.computedCostPico === null ? null : usdNumberFromPico(former.computedCostPico),
+    cost_source: former.costSource,
+    price_gaps: former.priceGaps,
+    until: isoFromMicros(former.untilMicros),
+    run_id: publicId('run', former.runId),
+  };
 }
 
 export function presentEvent(event: StoredEvent): EventWire {

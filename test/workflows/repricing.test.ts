@@ -107,6 +107,17 @@ async function storedPrices(organization: TestOrganization): Promise<unknown[]> 
   return rows;
 }
 
+/** A call tells what it cost before the run, in its own answer and to no other organization. */
+async function expectFormerPrice(organization: TestOrganization, runId: string): Promise<void> {
+  const query = `/api/v1/events?model=in-house-7b&since=${WINDOW.from}&limit=1`;
+  const { body } = await api.get(query, organization.adminKey);
+  const { body: event } = await api.get(`/api/v1/events/${body.events[0].id}`, organization.adminKey);
+  expect(event).toMatchObject({
+    cost_source: 'computed',
+    former_prices: [{ cost_usd: 0, computed_cost_usd: null, cost_source: 'unpriced', run_id: runId }],
+  });
+}
+
 describe('a re-pricing', () => {
   it('prices the calls of its window by the organization’s prices of now, keeps both prices, and tells what it changed', async () => {
     const organization = await aBusyOrganization();
