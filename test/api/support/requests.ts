@@ -31,7 +31,11 @@ export function send(api: Pick<TestApi, 'baseUrl' | 'adminKey'>, options: RawReq
     const request = httpRequest(api.baseUrl + options.path, {
       method: options.method ?? (options.body === undefined ? 'GET' : 'POST'),
       agent: false,
-      headers: { ...(key === null ? {} : { authorization: `Bearer ${key}` }), ...options.headers },
+      headers: {
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        ...lengthOfDelete(options),
+        ...options.headers,
+      },
     });
     request.on('error', reject);
     request.on('response', (response) => resolve(readAnswer(response)));
@@ -42,6 +46,12 @@ export function send(api: Pick<TestApi, 'baseUrl' | 'adminKey'>, options: RawReq
       request.end();
     }
   });
+}
+
+/** Node's client frames no body of a DELETE by itself. */
+function lengthOfDelete({ method, body }: RawRequest): Record<string, string> {
+  const isWhole = typeof body === 'string' || Buffer.isBuffer(body);
+  return method === 'DELETE' && isWhole ? { 'content-length': String(Buffer.byteLength(body)) } : {};
 }
 
 function readAnswer(response: IncomingMessage): Promise<RawAnswer> {
