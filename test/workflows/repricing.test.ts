@@ -156,6 +156,7 @@ describe('a re-pricing', () => {
     );
     expect(sum).toBe(picoFromDecimal(done.result.new_cost_usd_exact));
     expect(await storedPrices(other)).toEqual(untouched);
+    await expectFormerPrice(organization, done.run_id);
     const again = await pollToEnd(
       api,
       (await start(organization)).status_url,
