@@ -50,13 +50,10 @@ const itemBody = z
     provider_key_id: text(256).meta({
       description: 'The provider’s own id of the key; never the key itself',
     }),
-    provider_account_id: text(256)
-      .nullable()
-      .default(null)
-      .meta({
-        description:
-          'The account that is billed for its use: calls that name the key and no account are compared under it',
-      }),
+    provider_account_id: text(256).nullable().default(null).meta({
+      description:
+        'The account that is billed for its use: calls that name the key and no account are compared under it',
+    }),
     name: text(256),
     project: text(256).nullable().default(null),
     team_id: text(256).nullable().default(null),
