@@ -1,30 +1,45 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OrgDb } from '../../../db/orgDb.js';
+import * as apiCopies from '../../../db/queries/apiCopies.js';
 import * as billCoverage from '../../../db/queries/billCoverage.js';
 import * as billedDays from '../../../db/queries/billedDays.js';
+import * as billingConnections from '../../../db/queries/billingConnections.js';
 import * as billingRows from '../../../db/queries/billingRows.js';
 import * as billingSources from '../../../db/queries/billingSources.js';
+import * as fetchedPages from '../../../db/queries/fetchedPages.js';
 import * as gapBuckets from '../../../db/queries/gapBuckets.js';
 import * as gapExplorer from '../../../db/queries/gapExplorer.js';
 import * as gapRuns from '../../../db/queries/gapRuns.js';
 import * as observedSince from '../../../db/queries/observedSince.js';
 import * as outbox from '../../../db/queries/outbox.js';
+import * as syncRuns from '../../../db/queries/syncRuns.js';
 import { findUuid } from '../../../domain/ids.js';
-import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
+import type { TestApi, TestOrganization } from '../../support/api.js';
 import { generateBills } from '../../support/billGenerator.js';
-import { importBill, runGaps } from '../../support/bills.js';
-import { startTestEngine, type TestEngine } from '../../support/engine.js';
+import { importBill, pollToEnd, runGaps } from '../../support/bills.js';
+import { type TestEngine, until } from '../../support/engine.js';
+import {
+  aConnection,
+  CONNECTIONS,
+  type FetchingPlace,
+  startFetchingPlace,
+} from '../../support/fetchedBills.js';
 
 const MODULES = {
   billCoverage,
+  apiCopies,
   billedDays,
+  billingConnections,
   billingRows,
   billingSources,
+  fetchedPages,
   gapBuckets,
   gapExplorer,
   gapRuns,
   observedSince,
   outbox,
+  syncRuns,
 };
 /** Pure, or maintenance across organizations: they take no organization's handle. */
 const NOT_TENANT = [
@@ -36,14 +51,21 @@ const NOT_TENANT = [
   'listStalledRuns',
   'pruneOutbox',
   'deleteOrphanedPages',
+  'insertBillingConnection',
+  'updateBillingConnection',
+  'listScheduledConnections',
 ];
 
 let api: TestApi;
 let engine: TestEngine;
+let place: FetchingPlace;
 let owner: TestOrganization;
 let stranger: TestOrganization;
 let runId: string;
 let importId: string;
+let connectionId: string;
+let syncRunId: string;
+let pageId: string;
 let day: string;
 
 const ALL = { provider: null, fromDay: '2020-01-01', toDay: '2100-01-01' };
@@ -56,6 +78,14 @@ const SOURCE = {
   sha256: '',
   sizeBytes: 1,
 };
+
+const reportOf = () => ({
+  connectionId,
+  provider: 'openai' as const,
+  accountId: 'org-loop',
+  feed: 'cost' as const,
+  report: '',
+});
 
 /** What each function gives an organization about the owner's rows: nothing, or no change. */
 const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
@@ -151,12 +181,68 @@ const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
   listObservedSince: (db) =>
     observedSince.listObservedSince(db, 'openai').then(({ size }) => (size === 0 ? undefined : size)),
   insertOutboxMessage: async () => undefined,
+  listCurrentCopies: (db) => apiCopies.listCurrentCopies(db, reportOf(), ALL),
+  listFetchedDays: (db) => apiCopies.listFetchedDays(db, { id: connectionId, scope: '' }, ALL),
+  beginApiSource: (db) =>
+    apiCopies.beginApiSource(
+      db,
+      { runId: syncRunId, ordinal: 0 },
+      { ...SOURCE, ...reportOf(), id: randomUUID(), name: 'a', format: 'openai_pages', fetchedAtMicros: 0n },
+    ),
+  replaceApiDays: (db) =>
+    apiCopies.replaceApiDays(
+      db,
+      reportOf(),
+      { id: importId, scope: '', fetchedAtMicros: 0n, rowCount: 0, amountPico: 0n },
+      [],
+    ),
+  confirmApiDays: (db) => apiCopies.confirmApiDays(db, reportOf(), [day], 4_000_000_000_000_000n),
+  pruneSupersededCopies: (db) =>
+    apiCopies.pruneSupersededCopies(db, connectionId, { provisionalDays: 9_999, keptDays: 0 }),
+  findBillingConnection: (db) => billingConnections.findBillingConnection(db, connectionId),
+  listBillingConnections: (db) => billingConnections.listBillingConnections(db, { limit: 10, offset: 0 }),
+  endBillingConnection: (db) => billingConnections.endBillingConnection(db, connectionId),
+  recordSyncOutcome: (db) =>
+    billingConnections.recordSyncOutcome(db, connectionId, { error: null, revisedOn: null }),
+  recordNextSync: (db) => billingConnections.recordNextSync(db, connectionId, 0n),
+  findFirstAccount: (db) => billingConnections.findFirstAccount(db, 'openai'),
+  recordFetchedPage: async () => undefined,
+  listSyncPages: (db) => fetchedPages.listSyncPages(db, syncRunId, 0),
+  findFetchedPage: (db) => fetchedPages.findFetchedPage(db, pageId),
+  insertSyncRun: (db) => syncRuns.insertSyncRun(db, { id: randomUUID(), connectionId, trigger: 'request' }),
+  findOpenSyncRun: (db) => syncRuns.findOpenSyncRun(db, connectionId),
+  findSyncRun: (db) => syncRuns.findSyncRun(db, syncRunId),
+  listSyncRuns: (db) => syncRuns.listSyncRuns(db, connectionId, { limit: 10, offset: 0 }),
+  markSyncRunning: (db) => syncRuns.markSyncRunning(db, syncRunId),
+  insertSyncChunks: (db) => syncRuns.insertSyncChunks(db, syncRunId, [], null),
+  findSyncChunk: (db) => syncRuns.findSyncChunk(db, syncRunId, 0),
+  listSyncChunks: (db) => syncRuns.listSyncChunks(db, syncRunId),
+  finishSyncChunk: (db) =>
+    syncRuns.finishSyncChunk(db, syncRunId, 0, null, {
+      pages: 0,
+      rows: 0,
+      changed_days: [],
+      settled_days: [],
+      restated: [],
+    }),
+  failSyncChunk: (db) => syncRuns.failSyncChunk(db, syncRunId, 0, { code: 'x', message: 'x' }),
+  restartSyncChunk: (db) => syncRuns.restartSyncChunk(db, syncRunId, 0),
+  noteSyncWaiting: (db) => syncRuns.noteSyncWaiting(db, syncRunId, null),
+  endSyncRun: (db) => syncRuns.endSyncRun(db, syncRunId, { status: 'failed' }),
+  noteSyncWaitingForEngine: (db) => syncRuns.noteSyncWaitingForEngine(db, syncRunId),
+  requeueSyncRun: (db) => syncRuns.requeueSyncRun(db, syncRunId),
+  recordGapRunOfSync: (db) => syncRuns.recordGapRunOfSync(db, syncRunId, randomUUID()),
 };
 
 /** Everything that the owner has, as text. */
 async function ownersRows(): Promise<string> {
   const texts = [];
   for (const table of [
+    'billing_connections',
+    'sync_runs',
+    'sync_chunks',
+    'sync_pages',
+    'billing_fetched_pages',
     'billing_sources',
     'billing_pages',
     'billing_rows',
@@ -177,8 +263,8 @@ async function ownersRows(): Promise<string> {
 }
 
 beforeAll(async () => {
-  api = await startTestApi();
-  engine = await startTestEngine(api.database.database);
+  place = await startFetchingPlace();
+  ({ api, engine } = place);
   await engine.startWorker();
   [owner, stranger] = [await api.addOrganization(), await api.addOrganization()];
   const bills = generateBills({
@@ -194,13 +280,22 @@ beforeAll(async () => {
       (await importBill(api, bills.files.openaiCosts, { provider: 'openai' }, owner.adminKey)).import_id,
     ) ?? '';
   await importBill(api, bills.files.openaiUsage, { provider: 'openai' }, owner.adminKey);
+  const { body: connection } = await api.post(CONNECTIONS, aConnection('openai'), owner.adminKey);
+  const synced = await until(
+    'the sync and the gap run that follows it',
+    () => api.get(connection.sync.status_url, owner.adminKey),
+    ({ body }) => Boolean(body.result?.gap_run_id),
+    60_000,
+  );
+  const runs = '/api/v1/reconciliation/gap-explorer/runs';
+  await pollToEnd(api, `${runs}/${synced.body.result.gap_run_id}`, 60_000, owner.adminKey);
+  connectionId = findUuid('con', connection.id) ?? '';
+  syncRunId = findUuid('run', connection.sync.id) ?? '';
+  pageId = (await fetchedPages.listSyncPages(owner.orgDb, syncRunId, 0))[0]?.pageId ?? '';
   runId = findUuid('run', (await runGaps(api, '?period=90d', undefined, owner.adminKey)).run_id) ?? '';
 });
 
-afterAll(async () => {
-  await engine?.close();
-  await api?.close();
-});
+afterAll(() => place?.close());
 
 describe('another organization', () => {
   it('has a case for every query about bills and runs', () => {
@@ -233,6 +328,13 @@ describe('another organization', () => {
       'listBilledAccountNames',
       'findBilledSpan',
       'listComparedBuckets',
+      'findBillingConnection',
+      'listCurrentCopies',
+      'listFetchedDays',
+      'findSyncChunk',
+      'listSyncPages',
+      'findFetchedPage',
+      'findFirstAccount',
     ]) {
       const outcome = await CASES[name]?.(owner.orgDb);
       expect([undefined, false, 0, []], name).not.toContainEqual(outcome);
