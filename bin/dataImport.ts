@@ -21,7 +21,7 @@ await runMain(async () => {
       : 'set TRUEUP_SECRET_KEY to what the old installation had (the text of its secret-key), then start';
   const lines = [
     `Imported ${rows.toLocaleString('en-US')} rows in ${inSeconds(performance.now() - began)}, written ${header.created_at} from Postgres ${header.postgres_version}.`,
-    `  books: ${inWords(books.organizations)}, as where they came from`,
+    `  books: ${inWords(books)}, as where they came from`,
     `  Next: ${keys}.`,
   ];
   process.stdout.write(`${lines.join('\n')}\n`);

@@ -8,9 +8,10 @@ const MIGRATION_LOCK_TIMEOUT = '120s';
 
 /**
  * Brings the schema up to date and makes the coming partitions, over a direct connection (not through a
- * transaction pooler, which cannot hold the lock). Returns the names of the migrations that it applied.
+ * transaction pooler, which cannot hold the lock). Returns the names of the migrations that it applied. `last` stops
+ * behind that one: an import wants the schema that its rows were written under.
  */
-export async function migrate(directUrl: string): Promise<{ applied: string[] }> {
+export async function migrate(directUrl: string, last?: string): Promise<{ applied: string[] }> {
   const client = new pg.Client({
     connectionString: directUrl,
     application_name: 'trueup-migrate',
@@ -29,7 +30,8 @@ export async function migrate(directUrl: string): Promise<{ applied: string[] }>
       ),
     );
     const applied: string[] = [];
-    for (const migration of MIGRATIONS) {
+    const wanted = MIGRATIONS.slice(0, MIGRATIONS.findIndex(({ name }) => name === last) + 1 || undefined);
+    for (const migration of wanted) {
       if (done.has(migration.name)) continue;
       await applyOne(client, migration.name, migration.up);
       applied.push(migration.name);

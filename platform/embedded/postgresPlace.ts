@@ -93,6 +93,6 @@ export function checkDataVersion(directory: string, serverVersion: string): void
   const major = serverVersion.split('.')[0] ?? '';
   if (found === major) return;
   throw new StartError(
-    `The database in ${directory} was written by Postgres ${found} and this version brings Postgres ${major}: keep the older Trueup, or set DATA_DIR to another folder and import again.`,
+    `The database in ${directory} was written by Postgres ${found} and this version brings Postgres ${major}: run npm run data:export with the older Trueup, then npm run data:import with this one and DATA_DIR set to a new folder.`,
   );
 }

@@ -202,7 +202,7 @@ describe(`npm run backup (TEST_SEED=${SEED})`, () => {
     expect((await api.get('/api/v1/usage/summary')).status).toBe(200);
     await backUp(`${folder}/`);
     expect(readdirSync(folder)).toEqual([expect.stringMatching(/^trueup-\d{8}T\d{6}Z\.tar\.gz$/)]);
-  }, 30_000);
+  }, 60_000);
 
   it('asked to stop in the middle removes what it has written', async () => {
     const folder = aFolder();
@@ -211,7 +211,7 @@ describe(`npm run backup (TEST_SEED=${SEED})`, () => {
     program.child.kill('SIGTERM');
     expect(await program.ended()).toBe(143);
     expect(readdirSync(folder)).toEqual([]);
-  }, 30_000);
+  }, 60_000);
 
   it('that cannot write on leaves nothing and says why; Postgres is out of backup mode', async () => {
     const folder = aFolder();
@@ -227,7 +227,7 @@ describe(`npm run backup (TEST_SEED=${SEED})`, () => {
       traces,
       ({ slots, backups, sessions }) => slots + backups + sessions === 0,
     );
-  }, 30_000);
+  }, 60_000);
 
   it('is one at a time, never over another file, and not for a database of one’s own', async () => {
     const lock = takeFileLock(join(installation.dataDir, 'backup.lock'));
@@ -247,7 +247,7 @@ describe(`npm run backup (TEST_SEED=${SEED})`, () => {
         /^DATABASE_URL names a database of your own, .* npm run backup is for the embedded Postgres\.\n$/,
       ),
     });
-  }, 30_000);
+  }, 60_000);
 
   it('reads the books at instants of which the last before its end is in it', async () => {
     const sampler = await BookSampler.start(installation.url, { billed: true });
@@ -272,7 +272,7 @@ describe('npm run restore', () => {
   beforeAll(async () => {
     file = join(aFolder(), 'b.tar.gz');
     await backUp(file);
-  }, 30_000);
+  }, 60_000);
 
   it.each([
     ['a flipped byte', (bytes: Buffer) => flip(bytes)],
@@ -331,7 +331,7 @@ describe('npm run restore', () => {
     expect(readFileSync(join(into, 'secret-key'), 'utf8')).not.toBe('older');
     expect(existsSync(join(into, 'backups'))).toBe(true);
     expect(readdirSync(into).filter((name) => name.includes('restoring'))).toEqual([]);
-  }, 30_000);
+  }, 60_000);
 
   it('says what is missing when the backup’s key is not the one that sealed its credentials', async () => {
     const { orgId } = await api.addOrganization();
@@ -345,7 +345,7 @@ describe('npm run restore', () => {
     const end = await restore(sealed, '--into', aFolder());
     expect(end, end.output).toMatchObject({ exit: 0 });
     expect(end.output).toMatch(/Secret key: .*key-of-yore/);
-  }, 30_000);
+  }, 60_000);
 });
 
 /** A process that may write no file larger than a megabyte: the next best thing to a full disk. */

@@ -1,5 +1,10 @@
-import type { BookReading } from '../../../db/backup/bookTotals.js';
-import { type DataImport, ImportRefused, openImport } from '../../../db/backup/dataImport.js';
+import type { BookTotals } from '../../../db/backup/bookTotals.js';
+import {
+  checkImportedBooks,
+  type DataImport,
+  ImportRefused,
+  openImport,
+} from '../../../db/backup/dataImport.js';
 import { migrate } from '../../../db/migrate.js';
 import { readArchive } from '../../../platform/archive/archiveReader.js';
 import type { Config } from '../../../platform/config.js';
@@ -13,21 +18,18 @@ import { inBytes, ProgressLine } from './words.js';
 
 export interface ImportedData {
   header: ExportHeader;
-  books: BookReading;
+  books: BookTotals[];
   rows: number;
 }
 
 /**
  * Brings an export into an empty database: the one that DATABASE_URL names, else a new embedded one. The schema is made
- * first where it is missing; the rows come in one transaction, which commits when the books are those of the export.
+ * first, as far as the export's was, and brought up to date afterwards; the rows come in one transaction. The books are
+ * compared before it commits, or at the end where migrations lie between.
  * @throws StartError with one sentence for what the user can mend; the database then holds none of the rows.
  */
 export async function importFromFile(config: Config, file: string): Promise<ImportedData> {
   const header = await readHeader<ExportHeader>(file, 'export');
-  if (!hasOurSchema(header))
-    throw new StartError(
-      `${file} was written by Trueup ${header.trueup_version}, whose tables are not those of this version: import it with that version, then upgrade.`,
-    );
   if (config.databaseUrl !== undefined)
     return readInto(config.databaseDirectUrl ?? config.databaseUrl, file, header);
   const dataDir = openDataDir(config.dataDir);
@@ -47,10 +49,12 @@ async function readInto(url: string, file: string, header: ExportHeader): Promis
   let opened: DataImport | undefined;
   const progress = new ProgressLine();
   try {
-    await migrate(url);
+    await migrate(url, header.migrations.at(-1));
     opened = await openImport(url, header.schema);
     const manifest = await readParts(file, opened, progress);
-    const books = await opened.finish(manifest);
+    await opened.finish(manifest, hasOurSchema(header));
+    await migrate(url);
+    const books = await checkImportedBooks(url, manifest.books);
     return { header, books, rows: manifest.tables.reduce((sum, table) => sum + table.rows, 0) };
   } catch (error) {
     if (error instanceof ImportRefused) throw new StartError(`Nothing was imported: ${error.message}.`);
