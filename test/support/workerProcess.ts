@@ -62,6 +62,10 @@ const worker = await Worker.create({
       await new Promise((resolve) => setTimeout(resolve, settings.unitMs));
       await activities.matchProviderDay(unit);
     },
+    takeSyncChunk: async (chunk: Parameters<typeof activities.takeSyncChunk>[0]) => {
+      await new Promise((resolve) => setTimeout(resolve, settings.unitMs));
+      return activities.takeSyncChunk(chunk);
+    },
     repriceEvents: async (run: Parameters<typeof activities.repriceEvents>[0]) => {
       await new Promise((resolve) => setTimeout(resolve, settings.unitMs));
       return activities.repriceEvents(run);

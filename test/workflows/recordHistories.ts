@@ -6,11 +6,18 @@ import { ApplicationFailure } from '@temporalio/common';
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { expect, inject, it } from 'vitest';
 import { findUuid } from '../../domain/ids.js';
-import { billingImportWorkflowId, gapRunWorkflowId, repricingWorkflowId } from '../../workflows/contract.js';
+import {
+  billingImportWorkflowId,
+  billingSyncWorkflowId,
+  gapRunWorkflowId,
+  repricingWorkflowId,
+  syncScheduleId,
+} from '../../workflows/contract.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { generateBills } from '../support/billGenerator.js';
 import { importBill, pollToEnd } from '../support/bills.js';
 import { startTestEngine, type TestEngine, until } from '../support/engine.js';
+import { aConnection, CONNECTIONS, FAST, startFetchingPlace } from '../support/fetchedBills.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 
 /**
@@ -162,4 +169,34 @@ it('records one history of each way that a re-pricing can go', { timeout: 120_00
   await connection.close();
   await engine.close();
   await api.close();
+});
+
+it('records one history of each way that a sync can go', { timeout: 120_000 }, async () => {
+  const place = await startFetchingPlace({ syncPace: { ...FAST, giveUpAfterMs: 300 } });
+  const { api, engine, anthropic } = place;
+  const connection = await Connection.connect({ address: inject('temporalAddress') });
+  const client = new Client({ connection, namespace: TEST_NAMESPACE });
+  const worker = await engine.startWorker();
+  const idOf = ({ id }: { id: string }) =>
+    billingSyncWorkflowId({ orgId: api.orgId, runId: findUuid('run', id) ?? '' });
+  const { body: connected } = await api.post(CONNECTIONS, aConnection('anthropic'));
+  expect(await pollToEnd(api, connected.sync.status_url)).toMatchObject({ status: 'succeeded' });
+  await save(client, idOf(connected.sync), 'billing-sync-succeeded');
+  anthropic.faults.inject({ kind: 'outage', status: 503, report: 'messages' });
+  const { body: partial } = await api.post(`${CONNECTIONS}/${connected.id}/sync`, {});
+  expect(await pollToEnd(api, partial.status_url)).toMatchObject({ status: 'partial' });
+  await save(client, idOf(partial), 'billing-sync-partial');
+  const schedule = client.schedule.getHandle(
+    syncScheduleId({ orgId: api.orgId, connectionId: findUuid('con', connected.id) ?? '' }),
+  );
+  await schedule.trigger();
+  const { info } = await until(
+    'the scheduled workflow',
+    () => schedule.describe(),
+    (found) => found.info.recentActions.length > 0,
+  );
+  await save(client, info.recentActions[0]?.action.workflow.workflowId ?? '', 'scheduled-sync');
+  await worker.stop();
+  await connection.close();
+  await place.close();
 });

@@ -35,6 +35,8 @@ describe('a workflow that was under way when the code changed', () => {
   it('has a recorded history for every workflow', () => {
     expect(HISTORIES.some((name) => name.startsWith('gap-run-'))).toBe(true);
     expect(HISTORIES.some((name) => name.startsWith('billing-import-'))).toBe(true);
+    expect(HISTORIES.some((name) => name.startsWith('billing-sync-'))).toBe(true);
+    expect(HISTORIES.some((name) => name.startsWith('scheduled-sync'))).toBe(true);
     expect(HISTORIES.some((name) => name.startsWith('repricing-'))).toBe(true);
   });
 });

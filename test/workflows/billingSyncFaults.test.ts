@@ -1,0 +1,195 @@
+import { randomUUID } from 'node:crypto';
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Client, Connection } from '@temporalio/client';
+import { afterEach, describe, expect, inject, it } from 'vitest';
+import { listBilledTotals } from '../../db/queries/billedDays.js';
+import { findUuid } from '../../domain/ids.js';
+import { syncScheduleId } from '../../workflows/contract.js';
+import { pollToEnd } from '../support/bills.js';
+import { until, workflowBundle } from '../support/engine.js';
+import {
+  aConnection,
+  CONNECTIONS,
+  daysAgo,
+  expectedDays,
+  FAST,
+  type FetchedProvider,
+  type FetchingPlace,
+  startFetchingPlace,
+} from '../support/fetchedBills.js';
+import { TEST_NAMESPACE } from '../support/temporal.js';
+import { makeTestFolder } from '../support/testFolder.js';
+import { killHard, spawnWorker } from '../support/workerSpawn.js';
+
+let place: FetchingPlace;
+afterEach(() => place?.close());
+
+async function countedDays(provider: FetchedProvider): Promise<Record<string, bigint>> {
+  const window = { provider, fromDay: '2000-01-01', toDay: '2100-01-01' };
+  const days: Record<string, bigint> = {};
+  for (const { day, amountPico } of await listBilledTotals(place.api.orgDb, window))
+    days[day] = (days[day] ?? 0n) + amountPico;
+  return days;
+}
+
+const connect = async (provider: FetchedProvider) => {
+  const { status, body } = await place.api.post(CONNECTIONS, aConnection(provider));
+  expect(status).toBe(201);
+  return body;
+};
+
+const patch = (id: string, body: object) =>
+  fetch(`${place.api.baseUrl}${CONNECTIONS}/${id}`, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${place.api.adminKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+
+const rows = async (sql: string) => (await place.api.database.superuser.query(sql)).rows;
+
+describe('a worker that is killed in the middle of a backfill', () => {
+  it('leaves no day missing and none twice: another one goes on behind the last stored page', {
+    timeout: 180_000,
+  }, async () => {
+    const folder = makeTestFolder('billing-sync');
+    place = await startFetchingPlace();
+    place.openai.limitPages(7);
+    const bundlePath = join(folder, 'workflows.js');
+    writeFileSync(bundlePath, (await workflowBundle()).code);
+    const { sync } = await connect('openai');
+    const pages = async () => (await rows('select count(*)::int as n from sync_pages'))[0].n as number;
+    for (let round = 1; round <= 3; round += 1) {
+      const victim = await spawnWorker({
+        databaseUrl: place.api.database.url,
+        address: inject('temporalAddress'),
+        namespace: TEST_NAMESPACE,
+        taskQueue: place.engine.taskQueue,
+        bundlePath,
+        unitMs: 50,
+        providers: { openai: place.openai.origin },
+        syncPace: FAST,
+      });
+      const before = await pages();
+      await until('pages of the killed worker', pages, (count) => count >= before + 3, 60_000);
+      await killHard(victim);
+    }
+    const worker = await place.engine.startWorker();
+    const run = await pollToEnd(place.api, sync.status_url, 120_000);
+    expect(run).toMatchObject({ status: 'succeeded', result: { changed_days: 91, missing: [] } });
+    expect(await countedDays('openai')).toEqual(expectedDays('openai', daysAgo(90)));
+    expect(
+      await rows(
+        `select report, count(*)::int as days, count(distinct day)::int as places from billing_days
+         where superseded_at is null and charge_category = 'usage' group by 1 having count(*) <> 91 or count(distinct day) <> 91`,
+      ),
+    ).toEqual([]);
+    // Every row that is stored belongs to a day that counts, once.
+    expect(
+      await rows(
+        `select d.day, d.report from billing_days d where d.row_count <> (select count(*) from billing_rows r
+           where r.org_id = d.org_id and r.source_id = d.source_id and r.day = d.day and r.feed = d.feed and r.report = d.report
+             and r.charge_category = d.charge_category)`,
+      ),
+    ).toEqual([]);
+    await worker.stop();
+    rmSync(folder, { recursive: true, force: true });
+  });
+});
+
+describe('the schedule of a connection', () => {
+  const idOf = (connection: { id: string }) =>
+    syncScheduleId({ orgId: place.api.orgId, connectionId: findUuid('con', connection.id) ?? '' });
+  const schedules = () => place.engine.orchestrator.listSyncSchedules();
+
+  it('follows its row: made, paused, resumed and removed with it', { timeout: 60_000 }, async () => {
+    place = await startFetchingPlace();
+    const connection = await connect('openai');
+    const id = idOf(connection);
+    await until('the schedule', schedules, (found) => found.get(id)?.paused === false);
+    expect((await place.api.get(`${CONNECTIONS}/${connection.id}`)).body.next_sync_at).not.toBeNull();
+    await patch(connection.id, { paused: true });
+    await until('the pause', schedules, (found) => found.get(id)?.paused === true);
+    await patch(connection.id, { paused: false });
+    await until('the end of the pause', schedules, (found) => found.get(id)?.paused === false);
+    await fetch(`${place.api.baseUrl}${CONNECTIONS}/${connection.id}`, {
+      method: 'DELETE',
+      headers: { authorization: `Bearer ${place.api.adminKey}` },
+    });
+    await until('the end of the schedule', schedules, (found) => !found.has(id));
+  });
+
+  it('that the engine has lost comes back, and one that nobody knows goes', { timeout: 60_000 }, async () => {
+    place = await startFetchingPlace();
+    const connection = await connect('anthropic');
+    const id = idOf(connection);
+    await until('the schedule', schedules, (found) => found.has(id));
+    const stray = { orgId: randomUUID(), connectionId: randomUUID() };
+    await place.engine.orchestrator.putSyncSchedule({ ...stray, everySeconds: 3_600, paused: false });
+    await place.engine.orchestrator.deleteSchedule(id);
+    await until('the loss', schedules, (found) => !found.has(id) && found.has(syncScheduleId(stray)));
+    await place.engine.schedules.reconcile();
+    await until(
+      'the healed schedules',
+      schedules,
+      (found) => found.has(id) && !found.has(syncScheduleId(stray)),
+    );
+  });
+
+  it('asks for a sync that goes the way of every other, and for none while one is open', {
+    timeout: 120_000,
+  }, async () => {
+    place = await startFetchingPlace();
+    const connection = await connect('anthropic');
+    await until('the schedule', schedules, (found) => found.has(idOf(connection)));
+    const worker = await place.engine.startWorker();
+    await pollToEnd(place.api, connection.sync.status_url, 60_000);
+    const temporal = await Connection.connect({ address: inject('temporalAddress') });
+    const handle = new Client({ connection: temporal, namespace: TEST_NAMESPACE }).schedule.getHandle(
+      idOf(connection),
+    );
+    await handle.trigger();
+    const list = await until(
+      'the scheduled sync',
+      () => place.api.get(`${CONNECTIONS}/${connection.id}/runs`),
+      ({ body }) => body.runs[0].trigger === 'schedule' && body.runs[0].status === 'succeeded',
+      60_000,
+    );
+    expect(list.body.count).toBe(2);
+    expect(list.body.runs[0].result).toMatchObject({ changed_days: 0, missing: [] });
+    await worker.stop();
+    await temporal.close();
+  });
+});
+
+describe('a sync that the engine has lost', () => {
+  it('is started again, and ends as if nothing had happened', { timeout: 120_000 }, async () => {
+    place = await startFetchingPlace({ sweep: { queuedSeconds: 0, silentSeconds: 0 } });
+    const connection = await connect('anthropic');
+    await until(
+      'the start',
+      () => rows(`select from outbox where kind = 'billing_sync.start' and dispatched_at is not null`),
+      (found) => found.length === 1,
+    );
+    const temporal = await Connection.connect({ address: inject('temporalAddress') });
+    const runId = findUuid('run', connection.sync.id);
+    const lost = `sync-run:${place.api.orgId}:${runId}`;
+    await temporal.workflowService.deleteWorkflowExecution({
+      namespace: TEST_NAMESPACE,
+      workflowExecution: { workflowId: lost },
+    });
+    await until(
+      'the loss',
+      () => place.engine.orchestrator.describe(lost),
+      (state) => state === 'unknown',
+    );
+    await place.engine.sweeper.sweep();
+    const worker = await place.engine.startWorker();
+    expect(await pollToEnd(place.api, connection.sync.status_url, 60_000)).toMatchObject({
+      status: 'succeeded',
+    });
+    expect(await countedDays('anthropic')).toEqual(expectedDays('anthropic', daysAgo(90)));
+    await worker.stop();
+    await temporal.close();
+  });
+});
