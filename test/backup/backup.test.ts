@@ -1,26 +1,22 @@
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { makeHeader } from '../../bin/startup/backup/archiveHeader.js';
 import { restoreBackup } from '../../bin/startup/backup/restoreBackup.js';
 import { BookSampler } from '../../db/backup/bookSampler.js';
 import { inOneSnapshot, readBooks, recountBooks } from '../../db/backup/bookTotals.js';
 import { foldUsage } from '../../db/queries/rollups.js';
 import { readArchive } from '../../platform/archive/archiveReader.js';
-import { ArchiveWriter } from '../../platform/archive/archiveWriter.js';
 import { parseConfig } from '../../platform/config.js';
 import { takeFileLock } from '../../platform/embedded/fileLock.js';
-import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
 import { LoadClient, pause } from '../fault/support/loadClient.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { startTypeScript } from '../support/childProgram.js';
 import { startTestEngine, until } from '../support/engine.js';
 import { makeTestFolder } from '../support/testFolder.js';
+import { anArchive, flip, flipEvent, runLimited } from './support/damage.js';
 import {
   removeDataDir,
   runCommand,
@@ -308,7 +304,7 @@ describe('npm run restore', () => {
     ['something else', { format: 'zip' }, /is no archive of Trueup/],
   ])('refuses what this installation cannot read: %s', async (_what, header, sentence) => {
     const into = aFolder();
-    expect(await refusal(await anArchive(header), into)).toMatch(sentence);
+    expect(await refusal(await anArchive(aFolder(), header), into)).toMatch(sentence);
     expect(readdirSync(into)).toEqual([]);
   });
 
@@ -347,44 +343,3 @@ describe('npm run restore', () => {
     expect(end.output).toMatch(/Secret key: .*key-of-yore/);
   }, 60_000);
 });
-
-/** A process that may write no file larger than a megabyte: the next best thing to a full disk. */
-async function runLimited(args: readonly string[], environment: Record<string, string>) {
-  const { PATH = '', HOME = '' } = process.env;
-  const child = spawn('sh', ['-c', 'ulimit -f 2000; exec "$@"', 'sh', process.execPath, ...args], {
-    cwd: PROJECT_ROOT,
-    env: { PATH, HOME, ...environment },
-  });
-  let output = '';
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (text: Buffer) => (output += text));
-  const [exit] = await once(child, 'close');
-  return { exit, output };
-}
-
-/** Another byte in the middle of the compressed file. */
-function flip(bytes: Buffer): Buffer {
-  const at = bytes.length >> 1;
-  bytes.writeUInt8(bytes.readUInt8(at) ^ 0x55, at);
-  return bytes;
-}
-
-/** Another model in a stored event: every check sum of the formats is right, only the manifest's is not. */
-function flipEvent(tar: Buffer): Buffer {
-  const at = tar.indexOf('gpt-4o', tar.length >> 2);
-  tar.write('gpt-5o', at);
-  return tar;
-}
-
-/** An archive with another header and nothing in it. */
-async function anArchive(header: object): Promise<string> {
-  const path = join(aFolder(), 'a.tar.gz');
-  const writer = new ArchiveWriter(path, 0);
-  const usual = {
-    ...makeHeader('backup', { postgresVersion: '18.4', migrations: ['0001_roles_and_tenancy'] }, new Date()),
-    trueup_version: '9.9.9',
-  };
-  await writer.addBytes('header.json', Buffer.from(JSON.stringify({ ...usual, ...header })));
-  await writer.finish({});
-  writer.discard();
-  return path;
-}

@@ -1,38 +1,30 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
-import fc from 'fast-check';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ExportManifest } from '../../bin/startup/backup/exportFile.js';
 import { exportToFile } from '../../bin/startup/backup/exportFile.js';
 import { importFromFile } from '../../bin/startup/backup/importFile.js';
 import { isTransactionColumn, readCatalogue } from '../../db/backup/catalogue.js';
 import { RENUMBERINGS } from '../../db/backup/transactionNumbers.js';
-import { type Database, openDatabase } from '../../db/client.js';
-import { IngestWriter } from '../../db/ingestWriter.js';
+import { openDatabase } from '../../db/client.js';
 import { migrate } from '../../db/migrate.js';
 import { MIGRATIONS } from '../../db/migrations/index.js';
 import type { Migration } from '../../db/migrations/migration.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { PriceBookHolder } from '../../db/priceBookHolder.js';
 import { seedPrices } from '../../db/priceSeed.js';
 import { closePeriod } from '../../db/queries/closePeriod.js';
 import { insertOrganization } from '../../db/queries/organizations.js';
-import { foldUsage } from '../../db/queries/rollups.js';
-import { sweepTraces } from '../../db/queries/traceSweep.js';
-import { DomainError } from '../../domain/errors.js';
-import type { CallRecord } from '../../domain/events/event.js';
-import { MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
+import { microsFromDate } from '../../domain/period.js';
 import { readArchive } from '../../platform/archive/archiveReader.js';
 import { parseConfig } from '../../platform/config.js';
 import { compareCells, compareRead, foldAll } from '../db/support/compareTotals.js';
-import { DAYS, DIMENSIONS, FIRST, step } from '../db/support/drawSteps.js';
-import { otherPrices, repriceAll } from '../db/support/repriceAll.js';
+import { DIMENSIONS, FIRST } from '../db/support/drawSteps.js';
 import { testSeed } from '../fakes/seededRandom.js';
-import { aBatch, aCall } from '../support/aCall.js';
+import { aCall } from '../support/aCall.js';
 import { createTestOrganization } from '../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { makeTestFolder } from '../support/testFolder.js';
+import { aHistory, decisions, send } from './support/histories.js';
 import {
   removeDataDir,
   runCommand,
@@ -42,8 +34,6 @@ import {
 
 const SEED = testSeed();
 const ORGANIZATIONS = 4;
-const STEPS = 8;
-const MONTHS = ['2026-02', '2026-03', '2026-04'];
 
 let source: TestDatabase;
 const folders: string[] = [];
@@ -79,107 +69,11 @@ async function exported(url: string): Promise<{ file: string; manifest: ExportMa
   return { file, manifest };
 }
 
-const holders = new Map<Database, Promise<PriceBookHolder>>();
-
-function pricesOf(database: Database): Promise<PriceBookHolder> {
-  const opened =
-    holders.get(database) ?? PriceBookHolder.open(database, { nowMs: () => 0, onFailure: () => undefined });
-  holders.set(database, opened);
-  return opened;
-}
-
-/** Sends calls as a client does, told to come back now and then. */
-async function send(database: Database, orgId: string, calls: CallRecord[]) {
-  const prices = await pricesOf(database);
-  const observer = { queueRows: () => undefined, batchRows: () => undefined };
-  const writer = new IngestWriter(database, prices, 4, observer);
-  const request = { orgId, keyId: `key_${'0'.repeat(10)}`, defaultProjectId: null, batch: aBatch(calls) };
-  let why: unknown;
-  for (let attempt = 0; attempt < 20; attempt += 1) {
-    const outcome = await writer.submit(request).catch((error: unknown) => {
-      if (!(error instanceof DomainError) || error.code !== 'service_unavailable') throw error;
-      why = error;
-    });
-    if (outcome) return outcome;
-  }
-  throw why;
-}
-
-/** A transaction that writes a call of February and stays open: closings and folds meanwhile do not see it. */
-async function openTransaction(orgId: string): Promise<() => Promise<void>> {
-  const client = new pg.Client({ connectionString: source.url });
-  await client.connect();
-  await client.query('begin');
-  await client.query(
-    `create temp table t on commit drop as select * from events where org_id = '${orgId}' and revised_xid is null limit 1`,
-  );
-  await client.query(
-    `update t set id = gen_random_uuid(), ingest_xid = current_xid(), api_key_hash = '${randomUUID()}', ingested_at = now()`,
-  );
-  await client.query('insert into events select * from t');
-  return async () => {
-    await client.query('commit');
-    await client.end();
-  };
-}
-
-/** An organization to which everything has happened that moves totals, in a drawn order, and closings between. */
-async function aHistory(index: number): Promise<OrgDb> {
-  const { orgDb, orgId } = await createTestOrganization(source.database, `history ${index}`);
-  const prices = await pricesOf(source.database);
-  const steps = fc.sample(step, { seed: SEED + index, numRuns: STEPS });
-  const months = [...MONTHS];
-  const fold = () => foldUsage(source.database, orgId).catch(() => undefined);
-  await send(source.database, orgId, [aCall({ requestId: 'first' })]);
-  let commit: (() => Promise<void>) | undefined;
-  for (const [at, action] of steps.entries()) {
-    if (action.do === 'ingest')
-      await Promise.all(action.batches.map((calls) => send(source.database, orgId, calls)));
-    if (action.do === 'fold') await fold();
-    if (action.do === 'sweep') await sweepTraces(source.database, prices);
-    if (action.do === 'reprice' && !commit)
-      await repriceAll(orgDb, otherPrices(prices.current(), BigInt(at + 2)), {
-        fromMicros: FIRST,
-        toMicros: FIRST + DAYS * MICROS_PER_DAY,
-      });
-    if (index > 0 && at % 3 === 0 && !commit) commit = await openTransaction(orgId);
-    if (index > 0 && at % 3 === 1) {
-      await fold();
-      const month = months.shift();
-      if (month)
-        await closePeriod(source.database, orgId, {
-          month,
-          closedBy: null,
-          nowMicros: microsFromDate(new Date()),
-        });
-    }
-    if (at % 3 === 2) {
-      await commit?.();
-      commit = undefined;
-    }
-  }
-  await commit?.();
-  if (index % 2 === 0) await foldAll(source.superuser, orgDb);
-  await send(source.database, orgId, [aCall({ requestId: 'last' })]);
-  return orgDb;
-}
-
-/** What the numbers decide: is a row folded, and which closings saw it. */
-async function decisions(superuser: pg.Pool) {
-  const { rows } = await superuser.query(
-    `select l.org_id, l.kind, l.id, l.ingest_xid < coalesce(r.folded_xid, 0) as folded, l.revised,
-       (select array_agg(pg_visible_in_snapshot(l.ingest_xid::text::xid8, c.snapshot) order by c.month) from period_closings c where c.org_id = l.org_id) as seen
-     from (select org_id, 'event' as kind, id::text, ingest_xid, revised_xid is not null as revised from events
-           union all select org_id, 'adjustment', id::text, ingest_xid, false from event_adjustments) l
-     left join rollup_state r on r.org_id = l.org_id order by 1, 2, 3`,
-  );
-  return rows;
-}
-
 describe(`npm run data:export and data:import (TEST_SEED=${SEED})`, () => {
   it('carry every row, total and decision into a younger cluster, where work goes on and nothing counts twice', async () => {
     const histories: OrgDb[] = [];
-    for (let index = 0; index < ORGANIZATIONS; index += 1) histories.push(await aHistory(index));
+    for (let index = 0; index < ORGANIZATIONS; index += 1)
+      histories.push(await aHistory(source, SEED, index));
     const before = await decisions(source.superuser);
     expect(new Set(before.map((row) => row.folded)).size).toBe(2);
     expect(new Set(before.flatMap((row) => row.seen ?? [])).size).toBe(2);
