@@ -10,7 +10,7 @@ import {
   listPeriodClosings,
 } from '../../db/queries/periods.js';
 import { sumUsage } from '../../db/queries/usage.js';
-import type { UsageQuery } from '../../db/queries/usageSql.js';
+import type { UsageQuery } from '../../db/queries/usageQuery.js';
 import { endOfMonth, type Month, monthOf, monthsBetween, startOfMonth } from '../../domain/periods/month.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import {

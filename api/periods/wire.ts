@@ -31,12 +31,9 @@ const closingFields = {
   status: z.enum(PERIOD_STATUSES),
   closed_at: z.string().nullable(),
   closed_by: z.string().nullable().meta({ description: 'The key that closed it' }),
-  closed_with: z
-    .string()
-    .nullable()
-    .meta({
-      description: 'The month whose closing closed it: the first closing takes all earlier months along',
-    }),
+  closed_with: z.string().nullable().meta({
+    description: 'The month whose closing closed it: the first closing takes all earlier months along',
+  }),
 };
 
 const listedPeriodSchema = z.strictObject({

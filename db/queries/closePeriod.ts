@@ -13,7 +13,8 @@ import { type SystemDb, unscoped } from '../orgDb.js';
 import { freezeBills } from './periodBills.js';
 import { FIRST_TIME } from './periods.js';
 import { MEASURE_NAMES } from './usageLog.js';
-import { type Books, type UsageQuery, usageSql } from './usageSql.js';
+import type { Books, UsageQuery } from './usageQuery.js';
+import { usageSql } from './usageSql.js';
 
 export interface ClosingRequest {
   month: Month;

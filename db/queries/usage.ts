@@ -12,7 +12,8 @@ import {
   SOURCE_SEPARATOR,
   usageLogSql,
 } from './usageLog.js';
-import { type Books, type UsageQuery, usageSql } from './usageSql.js';
+import type { Books, UsageQuery } from './usageQuery.js';
+import { usageSql } from './usageSql.js';
 
 /** Sums over a set of calls. */
 export interface UsageMeasures {

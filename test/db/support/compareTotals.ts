@@ -4,7 +4,7 @@ import type { OrgDb } from '../../../db/orgDb.js';
 import { listObservedCells, type ObservedCell } from '../../../db/queries/billingCells.js';
 import { foldUsage } from '../../../db/queries/rollups.js';
 import { sumUsage } from '../../../db/queries/usage.js';
-import type { UsageDimension, UsageQuery } from '../../../db/queries/usageSql.js';
+import type { UsageDimension, UsageQuery } from '../../../db/queries/usageQuery.js';
 import { dayOf, MICROS_PER_DAY } from '../../../domain/period.js';
 import { DAYS, DIMENSIONS, FIRST, HOUR, type Question } from './drawSteps.js';
 import { type LiveEvent, picoOfNumeric, readLiveEvents, sumBy } from './liveEvents.js';

@@ -1,0 +1,140 @@
+import { isoFromMicros, LATEST_MICROS, MICROS_PER_DAY } from '../../domain/period.js';
+import type { UsageView } from '../../domain/periods/asOf.js';
+import { DAILY_DIMENSIONS, DIMENSION_KEYS, type RollupDimension } from './usageLog.js';
+
+/** What can be asked of usage, and which stored totals answer it. */
+
+export type UsageDimension = Exclude<RollupDimension, 'source'> | 'day';
+
+export interface UsageFilter {
+  provider?: string | undefined;
+  model?: string | undefined;
+  teamId?: string | undefined;
+  feature?: string | undefined;
+  sessionId?: string | undefined;
+  kind?: string | undefined;
+}
+
+export interface UsageQuery {
+  /** `month`: the calls' own months, whichever time they are booked at. */
+  dimension: UsageDimension | 'month';
+  filter: UsageFilter;
+  /** Half-open; an absent side is open. */
+  fromMicros: bigint | undefined;
+  toMicros: bigint | undefined;
+  limit: number;
+  offset: number;
+  /** Absent: every call at its own time, all that is known now. */
+  view?: UsageView;
+  /** Only what came after its month was closed. */
+  only?: 'adjustments';
+}
+
+/** How far an organization's totals are. */
+export interface Books {
+  /** Everything below this transaction is in them. */
+  foldedXid: number;
+  /** End of the last closed month; null: none is. */
+  closedUntilMicros: bigint | null;
+}
+
+export const GRAIN_MICROS = { hour: 3_600_000_000n, day: MICROS_PER_DAY } as const;
+export const FAR_PAST = '-infinity';
+export const FAR_FUTURE = 'infinity';
+
+export type Filters = readonly [keyof UsageFilter, string][];
+const LABEL_FILTERS: Filters = [
+  ['provider', 'provider'],
+  ['model', 'model'],
+  ['teamId', 'team_id'],
+  ['feature', 'feature'],
+];
+export const LOG_FILTERS: Filters = [...LABEL_FILTERS, ['sessionId', 'session_id']];
+export const EVENT_FILTERS: Filters = [...LOG_FILTERS, ['kind', 'kind']];
+
+const LABEL_KEYS: Partial<Record<UsageDimension | 'month', string>> = {
+  model: 'model',
+  provider: 'provider',
+  team: 'team_id',
+  feature: 'feature',
+  day: `to_char(day, 'YYYY-MM-DD')`,
+  month: `to_char(day, 'YYYY-MM')`,
+};
+
+const TIME_FORMATS = { day: 'YYYY-MM-DD', month: 'YYYY-MM' } as const;
+
+function isTime(dimension: UsageDimension | 'month'): dimension is 'day' | 'month' {
+  return dimension === 'day' || dimension === 'month';
+}
+
+/** Key of a row of the log, or of an event. */
+export function rowKey(dimension: UsageDimension | 'month'): string {
+  if (!isTime(dimension)) return DIMENSION_KEYS[dimension];
+  return `to_char(timestamp at time zone 'UTC', '${TIME_FORMATS[dimension]}')`;
+}
+
+/** Stored totals that answer a question, and their twin of what came late. */
+export interface Source {
+  table: 'usage_rollups' | 'label_cells' | undefined;
+  late: 'adjustment_rollups' | 'adjustment_labels';
+  grain: 'hour' | 'day';
+  key: string;
+  bucket: string;
+  where: string;
+  filters: Filters;
+}
+
+/** The stored totals that answer a question. */
+export function sourceOf(query: UsageQuery): Source {
+  const named = EVENT_FILTERS.filter(([name]) => query.filter[name] !== undefined);
+  if (named.length === 0) {
+    const { dimension } = query;
+    const stored: RollupDimension = isTime(dimension) ? 'provider' : dimension;
+    const key = isTime(dimension)
+      ? `to_char(bucket at time zone 'UTC', '${TIME_FORMATS[dimension]}')`
+      : 'key';
+    const grain = DAILY_DIMENSIONS.has(stored) ? 'day' : 'hour';
+    const where = `dimension = '${stored}'`;
+    return {
+      table: 'usage_rollups',
+      late: 'adjustment_rollups',
+      grain,
+      key,
+      bucket: 'bucket',
+      where,
+      filters: [],
+    };
+  }
+  const key = LABEL_KEYS[query.dimension];
+  const labelsOnly = named.every(([name]) => LABEL_FILTERS.some(([label]) => label === name));
+  return {
+    // Without a total for it only the events themselves answer.
+    table: key === undefined || !labelsOnly ? undefined : 'label_cells',
+    late: 'adjustment_labels',
+    grain: 'day',
+    key: key ?? (query.dimension === 'session' ? 'session_id' : ''),
+    bucket: `(day::timestamp at time zone 'UTC')`,
+    where: 'true',
+    filters: LOG_FILTERS,
+  };
+}
+
+/** Up-rounded lower and down-rounded upper bound of the whole buckets in a window. */
+export function wholeBuckets(
+  query: UsageQuery,
+  grain: 'hour' | 'day',
+): { from: string; to: string } | undefined {
+  const size = GRAIN_MICROS[grain];
+  const from = query.fromMicros === undefined ? undefined : ceilTo(query.fromMicros, size);
+  const to = query.toMicros === undefined ? undefined : (query.toMicros / size) * size;
+  if (from !== undefined && (from > LATEST_MICROS || (to !== undefined && from >= to))) return undefined;
+  return {
+    from: from === undefined ? FAR_PAST : isoFromMicros(from),
+    to: to === undefined ? FAR_FUTURE : isoFromMicros(to),
+  };
+}
+
+/** The next whole bucket's beginning. */
+export function ceilTo(micros: bigint, size: bigint): bigint {
+  return ((micros + size - 1n) / size) * size;
+}
