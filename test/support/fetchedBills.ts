@@ -3,6 +3,8 @@
  */
 import type { SyncPace } from '../../activities/syncPace.js';
 import type { BillingConnectors } from '../../adapters/billing/connectors.js';
+import { microsFromDate } from '../../domain/period.js';
+import { createLogger } from '../../platform/logger.js';
 import { startAnthropicBilling } from '../fakes/billing/anthropicBilling.js';
 import { startOpenAiBilling } from '../fakes/billing/openAiBilling.js';
 import type { BillingFake } from '../fakes/billing/reportServer.js';
@@ -155,6 +157,10 @@ export interface FetchingPlace {
   openai: BillingFake;
   anthropic: BillingFake;
   connectors: BillingConnectors;
+  /** What the worker's side has logged. */
+  workerLines: string[];
+  /** Lets days go by, for the providers and the worker. */
+  skipDays(days: number): void;
   close(): Promise<void>;
 }
 
@@ -169,7 +175,10 @@ export async function startFetchingPlace(
   const more = options.keys ?? [];
   // The providers' clock stands: what is under way today is told to the same second on every page.
   const started = Math.floor(Date.now() / 1_000);
-  const nowSeconds = () => started;
+  let skippedSeconds = 0;
+  const nowSeconds = () => started + skippedSeconds;
+  const nowMicros = () => microsFromDate(new Date()) + BigInt(skippedSeconds) * 1_000_000n;
+  const lines: string[] = [];
   const openai = await startOpenAiBilling({
     truth: openaiTruth('org-loop'),
     adminKey: [ADMIN_KEYS.openai, ...more],
@@ -180,11 +189,17 @@ export async function startFetchingPlace(
     adminKey: [ADMIN_KEYS.anthropic, ...more],
     nowSeconds,
   });
-  const connectors = testConnectors({ openai: openai.origin, anthropic: anthropic.origin });
+  const connectors = testConnectors({ openai: openai.origin, anthropic: anthropic.origin }, nowMicros);
   const api = await startTestApi({ connectors });
   const engine = await startTestEngine(api.database.database, {
     connectors,
     syncPace: options.syncPace ?? FAST,
+    nowMicros,
+    logger: createLogger({
+      name: 'worker',
+      level: 'trace',
+      destination: { write: (line) => lines.push(line) },
+    }),
     ...(options.sweep ? { sweep: options.sweep } : {}),
   });
   return {
@@ -193,6 +208,10 @@ export async function startFetchingPlace(
     openai,
     anthropic,
     connectors,
+    workerLines: lines,
+    skipDays: (days) => {
+      skippedSeconds += days * DAY_SECONDS;
+    },
     close: async () => {
       await engine.close();
       await api.close();

@@ -5,6 +5,7 @@ import type { TestOrganization } from '../support/api.js';
 import { importBill, pollToEnd } from '../support/bills.js';
 import { until } from '../support/engine.js';
 import {
+  ADMIN_KEYS,
   aConnection,
   CONNECTIONS,
   DAY_SECONDS,
@@ -276,7 +277,68 @@ describe('a provider that', () => {
     const run = await ended(connection.sync);
     expect(run).toMatchObject({ status: 'failed', error: { code: 'credentials_refused' } });
     expect(run.error.message).toContain('api.usage.read');
+    expect(place.workerLines.length).toBeGreaterThan(0);
+    expect(place.workerLines.join('')).not.toContain(ADMIN_KEYS.openai);
+    const asked = place.openai.requests.filter(({ status }) => status === 403).length;
+    // A report that is refused is not asked for again part by part.
+    expect(asked).toBeLessThanOrEqual(11);
     expect(await countedDays(place.api.orgDb, 'openai')).toEqual({});
+  });
+});
+
+describe('a day', () => {
+  it('is provisional until the provider has said the same of it after the time in which it changes', {
+    timeout: 120_000,
+  }, async () => {
+    place = await startFetchingPlace();
+    await place.engine.startWorker();
+    const connection = await connect('anthropic');
+    const provisional = async () => {
+      const { body } = await place.api.get('/api/v1/reconciliation/gap-explorer?period=90d');
+      return body.gaps
+        .filter((gap: { provisional: boolean }) => gap.provisional)
+        .map((gap: { bucket: string }) => gap.bucket.slice(0, 10))
+        .sort();
+    };
+    const gapsOf = async (run: { status_url: string }) => {
+      const { body } = await until(
+        'the gap run',
+        () => place.api.get(run.status_url),
+        (answer) => Boolean(answer.body.result?.gap_run_id),
+        LIMIT_MS,
+      );
+      await pollToEnd(
+        place.api,
+        `/api/v1/reconciliation/gap-explorer/runs/${body.result.gap_run_id}`,
+        LIMIT_MS,
+      );
+    };
+    await gapsOf(connection.sync);
+    expect(new Set(await provisional())).toEqual(new Set([daysAgo(1), daysAgo(0)]));
+    place.skipDays(3);
+    const run = await syncAgain(connection);
+    // The days say the same, so nothing of them is stored anew; three days without a bill are.
+    expect(run.result).toMatchObject({ changed_days: 3, rows: 0, restated: [] });
+    await gapsOf(run);
+    expect(await provisional()).toEqual([]);
+  });
+});
+
+describe('a worker that stops in order', () => {
+  it('while a provider hangs leaves the sync to the next one', { timeout: 120_000 }, async () => {
+    place = await startFetchingPlace();
+    const connection = await connect('anthropic');
+    place.anthropic.faults.inject({ kind: 'hang', requests: 1 });
+    const first = await place.engine.startWorker();
+    await until(
+      'the request that hangs',
+      async () => place.anthropic.requests.filter(({ status }) => status === 0).length,
+      (hanging) => hanging === 1,
+    );
+    await first.stop();
+    await place.engine.startWorker();
+    expect(await ended(connection.sync)).toMatchObject({ status: 'succeeded' });
+    expect(await countedDays(place.api.orgDb, 'anthropic')).toEqual(expectedDays('anthropic', daysAgo(90)));
   });
 });
 
