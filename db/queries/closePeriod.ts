@@ -9,9 +9,10 @@ import {
   startOfMonth,
 } from '../../domain/periods/month.js';
 import type { Database } from '../client.js';
-import { type SystemDb, unscoped } from '../orgDb.js';
+import { OrgDb, type SystemDb, unscoped } from '../orgDb.js';
 import { freezeBills } from './periodBills.js';
 import { FIRST_TIME } from './periods.js';
+import { foldWhenBehind } from './usage.js';
 import { MEASURE_NAMES } from './usageLog.js';
 import type { Books, UsageQuery } from './usageQuery.js';
 import { usageSql } from './usageSql.js';
@@ -37,6 +38,8 @@ export async function closePeriod(
   orgId: string,
   request: ClosingRequest,
 ): Promise<boolean> {
+  // Each month's totals add up what is not folded.
+  await foldWhenBehind(new OrgDb(database, orgId));
   for (let attempt = 1; ; attempt += 1) {
     try {
       return await unscoped(

@@ -14,8 +14,10 @@ import {
   usageLogSql,
 } from './usageLog.js';
 
-/** Events that one fold takes at most: bounds its memory and its time. */
+/** Events, and copies of changed events, that one fold takes at most: bounds its memory and its time. */
 const FOLD_ROWS_MAX = 100_000;
+/** A re-pricing leaves two or three for each event. */
+const FOLD_COPIES_MAX = 50_000;
 
 const add = (table: string, names: readonly string[]) =>
   names.map((name) => `${name} = ${table}.${name} + excluded.${name}`).join(', ');
@@ -213,14 +215,16 @@ async function readHorizon(system: SystemDb, orgId: string): Promise<HorizonRow>
   return row;
 }
 
-/** The transaction to fold up to: the horizon, or earlier where more than a fold's share of events lies before it. */
+/** The transaction to fold up to: the horizon, or earlier where more than a fold's share of rows lies before it. */
 async function findCut(system: SystemDb, orgId: string, horizon: HorizonRow): Promise<number> {
-  const rows = await system.rows<{ ingest_xid: number }>(
-    `select ingest_xid from events where org_id = $1 and ingest_xid >= $2 and ingest_xid < $3
-     order by ingest_xid offset ${FOLD_ROWS_MAX} limit 1`,
+  const behind = (table: string, share: number) => `(
+    select ingest_xid from ${table} where org_id = $1 and ingest_xid >= $2 and ingest_xid < $3
+    order by ingest_xid offset ${share} limit 1)`;
+  const [row] = await system.rows<{ cut: number | null }>(
+    `select least(${behind('events', FOLD_ROWS_MAX)}, ${behind('event_adjustments', FOLD_COPIES_MAX)}) as cut`,
     [orgId, horizon.from_xid, horizon.below_xid],
     'fold_cut',
   );
-  const cut = rows[0]?.ingest_xid;
-  return cut === undefined || cut <= horizon.from_xid ? horizon.below_xid : cut;
+  const cut = row?.cut ?? null;
+  return cut === null || cut <= horizon.from_xid ? horizon.below_xid : cut;
 }

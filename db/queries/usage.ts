@@ -100,7 +100,7 @@ export async function readBooks(orgDb: OrgDb): Promise<Books> {
   return { foldedXid: row?.folded_xid ?? 0, closedUntilMicros: row?.closed_until ?? null };
 }
 
-/** Events that a read adds up itself; with more it folds first. */
+/** Rows of the log that a read adds up itself; with more it folds first. */
 const UNFOLDED_ROWS_MAX = 50_000;
 /** A fold younger than this cannot have left that many. */
 const FOLD_FRESH_SECONDS = 5;
@@ -111,7 +111,7 @@ const FOLDS_A_READ_MAX = 20;
  * Folds before a read where the background fold is far behind, so that a read's work stays bounded. A fold that
  * loses to another one at the same time has had its work done by it.
  */
-async function foldWhenBehind(orgDb: OrgDb): Promise<void> {
+export async function foldWhenBehind(orgDb: OrgDb): Promise<void> {
   const [state] = await orgDb.rows<{ folded_xid: number; is_fresh: boolean }>(
     `select folded_xid, folded_at > now() - make_interval(secs => ${FOLD_FRESH_SECONDS}) as is_fresh
      from rollup_state where org_id = $1`,
@@ -119,9 +119,10 @@ async function foldWhenBehind(orgDb: OrgDb): Promise<void> {
   );
   if (state?.is_fresh) return;
   // The bound is a value and not a column of another table: of a value Postgres knows that few rows lie behind it.
+  const unfolded = (table: string) =>
+    `(select count(*) from (select from ${table} where org_id = $1 and ingest_xid >= $2 limit ${UNFOLDED_ROWS_MAX + 1}) u)`;
   const [rows] = await orgDb.rows<{ unfolded: number }>(
-    `select count(*) as unfolded from (
-       select from events where org_id = $1 and ingest_xid >= $2 limit ${UNFOLDED_ROWS_MAX + 1}) u`,
+    `select ${unfolded('events')} + ${unfolded('event_adjustments')} as unfolded`,
     [orgDb.orgId, state?.folded_xid ?? 0],
   );
   if ((rows?.unfolded ?? 0) <= UNFOLDED_ROWS_MAX) return;

@@ -74,10 +74,10 @@ function logSql(range: string): string {
  */
 export function bookedOnSql(closedUntil: string): string {
   return `case when timestamp < ${closedUntil}::timestamptz then (
-    select greatest((ingested_at at time zone 'UTC')::date, (max(c.ends_at) at time zone 'UTC')::date)
+    select greatest((ingested_at at time zone 'UTC')::date, (c.ends_at at time zone 'UTC')::date)
     from period_closings c
     where c.org_id = $1 and c.ends_at > timestamp and not pg_visible_in_snapshot(ingest_xid::text::xid8, c.snapshot)
-    having max(c.ends_at) is not null) end`;
+    order by c.month desc limit 1) end`;
 }
 
 /** An amount with the sign of its row: to multiply a numeric costs more than all else about a row. */

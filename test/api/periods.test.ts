@@ -1,4 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listBilledAdjustments } from '../../db/queries/periodBills.js';
+import { usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros, MICROS_PER_DAY, microsFromDate, startOfDay } from '../../domain/period.js';
 import {
   endOfMonth,
@@ -208,6 +210,46 @@ describe('closing a month', () => {
       billed: [{ frozen_usd: 12, adjustments_usd: 0.5, current_usd: 12.5 }],
       restated: [{ day: `${LAST}-10`, booked_on: TODAY, settled: false, amount_usd: 0.5 }],
       restated_count: 1,
+    });
+  });
+});
+
+describe('a restated bill of a closed month', () => {
+  it('is settled when the month in which the newer copy came is closed, and a still newer one is dated after it', async () => {
+    const org = await api.addOrganization();
+    const fields = { provider: 'openai', account: 'acme' };
+    const restate = async (amount: number, fetchedOn: string) => {
+      const text = `date,model,token_class,quantity,amount_usd\n${SECOND}-10,gpt-4o,input,1000,${amount}\n`;
+      const { import_id } = await importBill(api, text, fields, org.adminKey);
+      await api.database.superuser.query(
+        `update billing_days set source_fetched_at = $3 where org_id = $1 and replace(source_id::text, '-', '') = $2`,
+        [org.orgId, import_id.slice(4), `${fetchedOn}T12:00:00Z`],
+      );
+    };
+    const adjustments = async (filter: { month?: string; bookedIn?: string }) =>
+      (await listBilledAdjustments(org.orgDb, filter)).map(({ bookedOn, isSettled, amountPico }) => [
+        bookedOn,
+        isSettled,
+        usdNumberFromPico(amountPico),
+      ]);
+    await restate(10, `${SECOND}-12`);
+    await close(org, SECOND);
+    expect(await adjustments({})).toEqual([]);
+    await restate(11, `${THIRD}-05`);
+    expect(await adjustments({ month: SECOND })).toEqual([[`${THIRD}-05`, false, 1]]);
+    await restate(13, `${THIRD}-20`);
+    expect(await adjustments({ month: SECOND })).toEqual([[`${THIRD}-20`, false, 3]]);
+    await close(org, THIRD);
+    expect(await adjustments({ bookedIn: THIRD })).toEqual([[`${THIRD}-20`, true, 3]]);
+    await restate(9, `${LAST}-02`);
+    expect(await adjustments({ month: SECOND })).toEqual([
+      [`${THIRD}-20`, true, 3],
+      [`${LAST}-02`, false, -4],
+    ]);
+    expect(await adjustments({ bookedIn: LAST })).toEqual([[`${LAST}-02`, false, -4]]);
+    expect(await read(org, SECOND)).toMatchObject({
+      billed: [{ frozen_usd: 10, adjustments_usd: -1, current_usd: 9 }],
+      restated_count: 2,
     });
   });
 });

@@ -44,7 +44,7 @@ const FILES_ELSEWHERE = new Set([
   'repriceRuns.ts',
 ]);
 /** Take a handle and read nothing of any organization. */
-const NEUTRAL = ['readBooks', 'readFoldedXid', 'readSnapshotTime'];
+const NEUTRAL = ['foldWhenBehind', 'readBooks', 'readFoldedXid', 'readSnapshotTime'];
 
 const MARKER = 'owned-by-a';
 const WINDOW = { fromMicros: 0n, toMicros: 4_000_000_000_000_000n };
