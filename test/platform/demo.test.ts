@@ -30,8 +30,8 @@ afterAll(async () => {
   removeCluster(dataDir, existsSync(location) ? readFileSync(location, 'utf8').trim() : join(dataDir, 'pg'));
 }, 60_000);
 
-async function run(name: string): Promise<{ exit: number | string; stdout: string }> {
-  const program = startBootstrap([name], environment);
+async function run(...args: string[]): Promise<{ exit: number | string; stdout: string }> {
+  const program = startBootstrap(args, environment);
   return { exit: await program.ended(), stdout: program.stdout() };
 }
 
@@ -86,6 +86,15 @@ describe('npm run demo', () => {
     },
     FINDINGS_LIMIT_MS,
   );
+
+  it('leaves commands without --org to the organization beside it', async () => {
+    const { exit, stdout } = await run('keys', 'create', '--role', 'auditor', '--name', 'x');
+    expect(exit).toBe(0);
+    const answer = await fetch(`http://127.0.0.1:${environment.PORT}/api/v1/billing-imports`, {
+      headers: { authorization: `Bearer ${stdout.trim()}` },
+    });
+    expect(await answer.json()).toMatchObject({ imports: [] });
+  });
 
   it(
     'is taken out by npm run demo:reset, with its key, and nothing else',
