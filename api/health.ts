@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
 import { pingDatabase, readBacklog } from '../db/queries/health.js';
+import { CONNECTION_STATUSES } from '../domain/billing/connections.js';
 import { DomainError } from '../domain/errors.js';
 import type { ApiDeps } from './deps.js';
 
@@ -42,6 +43,9 @@ export function healthRoutes(router: Router, deps: ApiDeps): void {
       deps.metrics.outboxDepth.set(backlog.outboxMessages);
       deps.metrics.outboxAgeSeconds.set(backlog.outboxAgeSeconds);
       deps.metrics.openRuns.set(backlog.openRuns);
+      deps.metrics.syncAgeSeconds.set(backlog.syncAgeSeconds);
+      for (const status of CONNECTION_STATUSES)
+        deps.metrics.connections.set({ status }, backlog.connections[status] ?? 0);
     }
     ctx.set('Content-Type', deps.metrics.registry.contentType);
     ctx.body = await deps.metrics.registry.metrics();

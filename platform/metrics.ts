@@ -48,7 +48,18 @@ export function createMetrics() {
     }),
     openRuns: new Gauge({
       name: 'trueup_open_runs',
-      help: 'Gap runs and billing imports that are queued or at work.',
+      help: 'Gap runs, billing imports and syncs that are queued or at work.',
+      registers: [registry],
+    }),
+    connections: new Gauge({
+      name: 'trueup_billing_connections',
+      help: 'Connections to providers, by status.',
+      labelNames: ['status'],
+      registers: [registry],
+    }),
+    syncAgeSeconds: new Gauge({
+      name: 'trueup_billing_sync_age_seconds',
+      help: 'Time since the connection that has waited longest was fetched whole.',
       registers: [registry],
     }),
   };

@@ -1,3 +1,4 @@
+import type { ConnectionStatus } from '../../domain/billing/connections.js';
 import type { Database } from '../client.js';
 import { MIGRATIONS } from '../migrations/index.js';
 import { unscoped } from '../orgDb.js';
@@ -21,23 +22,44 @@ export interface Backlog {
   outboxMessages: number;
   /** Seconds since the oldest of them was written; 0 when there is none. */
   outboxAgeSeconds: number;
-  /** Runs and imports that are queued or at work. */
+  /** Runs, imports and syncs that are queued or at work. */
   openRuns: number;
+  /** Billing connections by status. */
+  connections: Partial<Record<ConnectionStatus, number>>;
+  /** Seconds since the connection that has waited longest, and is not paused, was fetched whole; 0 without any. */
+  syncAgeSeconds: number;
 }
 
 /** Looks across all organizations; undefined when the database does not answer. */
 export async function readBacklog(database: Database): Promise<Backlog | undefined> {
   try {
     const [row] = await unscoped(database, 'metrics concern no organization', (system) =>
-      system.rows<{ messages: number; age: number; runs: number }>(
+      system.rows<{
+        messages: number;
+        age: number;
+        runs: number;
+        connections: Backlog['connections'];
+        sync_age: number;
+      }>(
         `select (select count(*) from outbox where dispatched_at is null and dead_at is null)::bigint as messages,
            coalesce((select extract(epoch from now() - min(created_at)) from outbox where dispatched_at is null and dead_at is null), 0)::float8 as age,
            ((select count(*) from gap_runs where status in ('queued', 'running'))
              + (select count(*) from billing_sources where kind = 'file' and status in ('queued', 'running'))
-             + (select count(*) from sync_runs where status in ('queued', 'running')))::bigint as runs`,
+             + (select count(*) from sync_runs where status in ('queued', 'running')))::bigint as runs,
+           (select coalesce(jsonb_object_agg(status, n), '{}') from (select status, count(*) as n from billing_connections where removed_at is null group by 1) c) as connections,
+           coalesce((select extract(epoch from now() - min(coalesce(last_synced_at, created_at))) from billing_connections
+             where removed_at is null and status <> 'paused'), 0)::float8 as sync_age`,
       ),
     );
-    return row && { outboxMessages: row.messages, outboxAgeSeconds: row.age, openRuns: row.runs };
+    return (
+      row && {
+        outboxMessages: row.messages,
+        outboxAgeSeconds: row.age,
+        openRuns: row.runs,
+        connections: row.connections,
+        syncAgeSeconds: row.sync_age,
+      }
+    );
   } catch {
     return undefined;
   }

@@ -327,6 +327,17 @@ describe('a connection', () => {
   });
 });
 
+describe('/metrics', () => {
+  it('counts connections by status and tells how long the one that waits longest has not been fetched', async () => {
+    const text = await (await fetch(`${api.baseUrl}/metrics`)).text();
+    expect(Number(/trueup_billing_connections\{status="connecting"\} (\d+)/.exec(text)?.[1])).toBeGreaterThan(
+      3,
+    );
+    expect(text).toMatch(/trueup_billing_connections\{status="ended"\} 0/);
+    expect(Number(/trueup_billing_sync_age_seconds ([\d.]+)/.exec(text)?.[1])).toBeGreaterThan(0);
+  });
+});
+
 describe('credentials', () => {
   const config = () => parseConfig({ DATA_DIR: folder });
   const sealedWith = async (id: string) =>
