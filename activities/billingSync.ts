@@ -124,7 +124,11 @@ async function openWork(
   if (!run) throw new DomainError('not_found', `there is no sync ${runId}`);
   if (RUN_TERMINAL_STATUSES.has(run.status)) return undefined;
   const connection = await findBillingConnection(orgDb, run.connectionId);
-  return connection && { run, connection };
+  if (connection) return { run, connection };
+  // A connection that ended while the sync was being inserted has cancelled the others, and could not see this one.
+  const error = { code: 'connection_ended', message: 'the connection was ended' };
+  await endSyncRun(orgDb, runId, { status: 'cancelled', error });
+  return undefined;
 }
 
 async function plan(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<{ chunks: number } | null> {

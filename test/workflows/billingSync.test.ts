@@ -15,6 +15,7 @@ import {
   type FetchedProvider,
   type FetchingPlace,
   openaiResult,
+  openaiTruth,
   PARTS,
   startFetchingPlace,
   todaySeconds,
@@ -384,6 +385,24 @@ describe('the same account', () => {
     expect(await count('billing_rows', `provider_account_id = 'default'`)).toBe(0);
     const next = await importBill(place.api, csv.replace('7.5', '8.5'), { provider: 'anthropic' });
     expect(next.provider_account_id).toBe('0d5c1f0e-anthropic');
+  });
+
+  it('under another name than its bill gives it is not counted: the sync says what to do', {
+    timeout: 60_000,
+  }, async () => {
+    place = await startFetchingPlace();
+    const named = openaiTruth('org-of-the-bill');
+    const anonymous = openaiTruth('org-of-the-bill');
+    for (const bucket of anonymous.reports.costs ?? [])
+      bucket.results = bucket.results.map((result) => ({ ...result, organization_id: null }));
+    place.openai.setTruth(anonymous);
+    const connection = await connect('openai', { settings: { account: 'by-hand' } });
+    place.openai.setTruth(named);
+    await place.engine.startWorker();
+    const run = await ended(connection.sync);
+    expect(run).toMatchObject({ status: 'partial', error: { code: 'account_mismatch' } });
+    expect(run.error.message).toContain('settings.account org-of-the-bill');
+    expect(await countedDays(place.api.orgDb, 'openai')).toEqual({});
   });
 
   it('in disjoint parts is connected twice, and both count', { timeout: 120_000 }, async () => {
