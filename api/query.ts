@@ -27,13 +27,32 @@ const CODES = {
   header: 'invalid_parameter',
 } as const;
 
+/** What a sender of JSON calls the types of values. */
+const JSON_TYPES: Record<string, string> = {
+  record: 'an object',
+  object: 'an object',
+  array: 'a list',
+  string: 'a text',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: 'true or false',
+};
+
+/** What is wrong in words for whoever wrote the request, where the schema itself says nothing. */
+const plainMessage: z.core.$ZodErrorMap = (issue) => {
+  if (issue.code !== 'invalid_type') return undefined;
+  const wanted = JSON_TYPES[issue.expected];
+  if (issue.input === undefined) return wanted === undefined ? 'is missing' : `is missing: give ${wanted}`;
+  return wanted === undefined ? undefined : `must be ${wanted}`;
+};
+
 /** Parses a part of a request by its schema; every fault is listed at once. An issue may name its own code. */
 export function validate<S extends z.ZodType>(
   schema: S,
   value: unknown,
   where: FieldIssue['in'],
 ): z.output<S> {
-  const result = schema.safeParse(value);
+  const result = schema.safeParse(value, { error: plainMessage });
   if (result.success) return result.data;
   const issues: FieldIssue[] = result.error.issues.map((issue) => ({
     in: where,

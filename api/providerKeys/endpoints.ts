@@ -5,7 +5,7 @@ import {
   upsertProviderKeys,
 } from '../../db/queries/providerKeys.js';
 import { DomainError } from '../../domain/errors.js';
-import { dayOf, exclusiveEnd, MICROS_PER_DAY } from '../../domain/period.js';
+import { dayOf, exclusiveEnd, LATEST_MICROS, MICROS_PER_DAY } from '../../domain/period.js';
 import { findProvider } from '../../domain/providers.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { windowOf } from '../query.js';
@@ -25,6 +25,12 @@ const KEYS_MAX = 10_000;
 const SUSPECTS_MAX = 200;
 /** Days of bills that are looked through unless the caller says otherwise. */
 const SUSPECT_DAYS = 90n;
+
+/** The first day that lies after a window's exclusive end; the last day that there is, where none does. */
+function dayAfter(endMicros: bigint): string {
+  const next = endMicros - 1n + MICROS_PER_DAY;
+  return dayOf(next < LATEST_MICROS ? next : LATEST_MICROS);
+}
 
 const listKeys = defineEndpoint({
   operationId: 'listProviderKeys',
@@ -50,8 +56,7 @@ const listKeys = defineEndpoint({
     const suspects = await listSuspectKeys(orgDb, {
       provider: provider ?? null,
       fromDay: dayOf(fromMicros),
-      // The day that holds the last microsecond of the window is inside it.
-      toDay: dayOf(toMicros - 1n + MICROS_PER_DAY),
+      toDay: dayAfter(toMicros),
       limit: SUSPECTS_MAX,
     });
     const items = found.slice(0, query.limit).map(presentProviderKey);

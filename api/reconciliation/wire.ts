@@ -86,6 +86,10 @@ const mismatchSchema = z
       .string()
       .meta({ description: 'How far the price sources agree: agree, single_source, disagree' }),
     disputed: z.boolean(),
+    looks_like: z.array(z.string()).meta({
+      description:
+        'Which known mistakes give exactly these amounts, by the keys of the violation taxonomy; a hint, not a finding',
+    }),
   })
   .meta({ id: 'RateMismatch' });
 
@@ -171,6 +175,7 @@ function presentMismatch(mismatch: MergedMismatch): z.output<typeof mismatchSche
     expected_usd: number(expected_usd),
     excess_usd: number(excess_usd),
     excess_usd_exact: excess_usd,
+    looks_like: mismatch.looks_like ?? [],
   };
 }
 

@@ -97,6 +97,8 @@ export interface RateRun {
   firstDay: string;
   lastDay: string;
   classes: string[];
+  /** What all of them look like, by the taxonomy's keys. */
+  looksLike: string[];
   billedUsd: number;
   expectedUsd: number;
 }
@@ -120,6 +122,7 @@ export function rateRuns(rates: readonly Json[]): RateRun[] {
         firstDay: rate.first_day,
         lastDay: rate.last_day,
         classes: [name],
+        looksLike: [...rate.looks_like],
         billedUsd: rate.billed_usd,
         expectedUsd: rate.expected_usd,
       });
@@ -128,6 +131,7 @@ export function rateRuns(rates: readonly Json[]): RateRun[] {
     if (rate.first_day < open.firstDay) open.firstDay = rate.first_day;
     if (rate.last_day > open.lastDay) open.lastDay = rate.last_day;
     if (!open.classes.includes(name)) open.classes.push(name);
+    open.looksLike = open.looksLike.filter((hint) => rate.looks_like.includes(hint));
     open.billedUsd += rate.billed_usd;
     open.expectedUsd += rate.expected_usd;
   }

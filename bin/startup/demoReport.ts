@@ -71,18 +71,12 @@ function rateSection({ rates }: DemoFindings): string[] {
     money.format(run.billedUsd),
     money.format(run.expectedUsd),
     signed(run.billedUsd - run.expectedUsd),
-    classesText(run.classes),
+    run.looksLike.join(', ') || `${run.classes.length} kinds of tokens`,
   ]);
   return section(
     `Rates that do not fit, from the bill alone: ${signed(excess)} $ against list and contract`,
-    textTable(columnsOf('agreed $', 'too much $', 'of'), rows),
+    textTable(columnsOf('agreed $', 'too much $', 'looks like'), rows),
   );
-}
-
-const CLASSES_NAMED = 2;
-
-function classesText(classes: readonly string[]): string {
-  return classes.length <= CLASSES_NAMED ? classes.join(', ') : `${classes.length} kinds of tokens`;
 }
 
 function unobservedSection({ gaps, differences, suspectKeys }: DemoFindings): string[] {

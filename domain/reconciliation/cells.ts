@@ -5,6 +5,7 @@
 import type { BilledClass } from '../billing/billedRow.js';
 import type { TokenClass } from '../events/event.js';
 import type { Pico } from '../money.js';
+import type { RateHint } from './rateHints.js';
 
 /** Money: the day's cost rows of one source, of one meter, added up. */
 export interface BilledCell {
@@ -178,6 +179,8 @@ export interface RateMismatch {
   priceSource: string;
   agreement: string;
   disputed: boolean;
+  /** Which known mistakes give exactly this amount; a hint, not a finding. */
+  looksLike: readonly RateHint[];
 }
 
 export interface DayResult {

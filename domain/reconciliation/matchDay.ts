@@ -7,6 +7,7 @@ import type { BilledCell, BucketReason, DayInput, DayResult, ObservedCell, Usage
 import { DayRates } from './dayRates.js';
 import { hoursOf } from './hours.js';
 import { linkModels, type ModelLinks } from './linkModels.js';
+import type { ChargeRates } from './rateHints.js';
 import { findRateMismatches } from './rateMismatch.js';
 
 /** The account of a bucket that compares calls of unknown account with the sum over all accounts. */
@@ -35,6 +36,7 @@ interface Group {
 export function matchDay(book: PriceBook, provider: Provider, input: DayInput): DayResult {
   const dayMicros = microsOfDay(input.day);
   const rates = new DayRates(book, provider, dayMicros);
+  const list = new DayRates(book.list, provider, dayMicros);
   const groups = groupByModel(input, provider, rates);
   const result: DayResult = { buckets: [], rateMismatches: [] };
   for (const group of groups) {
@@ -43,7 +45,7 @@ export function matchDay(book: PriceBook, provider: Provider, input: DayInput): 
     const pricedAs = pricedAsOf(group);
     if (input.withHours)
       result.buckets.push(...hoursOf(built.bucket, group.usage, group.observed, pricedAs, rates));
-    result.rateMismatches.push(...mismatchesOf(group, built, input.day, pricedAs, rates));
+    result.rateMismatches.push(...mismatchesOf(group, built, input.day, pricedAs, { agreed: rates, list }));
   }
   return result;
 }
@@ -53,7 +55,7 @@ function mismatchesOf(
   built: BuiltBucket,
   day: string,
   pricedAs: string | null,
-  rates: DayRates,
+  rates: ChargeRates,
 ) {
   if (group.fixedReason) return [];
   return findRateMismatches(

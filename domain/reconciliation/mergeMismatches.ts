@@ -4,7 +4,10 @@ import type { RateMismatch } from './cells.js';
 
 /** A mismatch of one day as it is kept: exact integers as texts. */
 export type StoredMismatch = {
-  [K in keyof RateMismatch]: RateMismatch[K] extends bigint ? string : RateMismatch[K];
+  [K in Exclude<keyof RateMismatch, 'looksLike'>]: RateMismatch[K] extends bigint ? string : RateMismatch[K];
+} & {
+  /** Absent on units that were stored before hints were. */
+  looksLike?: readonly string[];
 };
 
 /** A mismatch over consecutive days, as a run reports it; numbers are decimal texts. */
@@ -31,6 +34,8 @@ export interface MergedMismatch {
   price_source: string;
   agreement: string;
   disputed: boolean;
+  /** Which known mistakes give exactly these amounts, on each of the days; absent in results older than hints. */
+  looks_like?: string[];
 }
 
 interface Segment {
@@ -41,6 +46,7 @@ interface Segment {
   quantity: bigint;
   billed: bigint;
   expected: bigint;
+  looksLike: readonly string[];
 }
 
 /** Rates of two days are the same error when they differ by less than one part in this many: rounding, not a change. */
@@ -86,6 +92,7 @@ function begin(provider: string, mismatch: StoredMismatch): Segment {
     quantity: BigInt(mismatch.quantity),
     billed: BigInt(mismatch.billedPico),
     expected: BigInt(mismatch.expectedPico),
+    looksLike: mismatch.looksLike ?? [],
   };
 }
 
@@ -110,6 +117,9 @@ function extend(segment: Segment, mismatch: StoredMismatch): void {
   segment.quantity += BigInt(mismatch.quantity);
   segment.billed += BigInt(mismatch.billedPico);
   segment.expected += BigInt(mismatch.expectedPico);
+  segment.looksLike = segment.looksLike.filter((hint) =>
+    (mismatch.looksLike ?? []).some((other) => other === hint),
+  );
 }
 
 function byAmount(a: Segment, b: Segment): number {
@@ -144,5 +154,6 @@ function present(segment: Segment): MergedMismatch {
     price_source: first.priceSource,
     agreement: first.agreement,
     disputed: first.disputed,
+    looks_like: [...segment.looksLike],
   };
 }

@@ -1,8 +1,9 @@
 import type { RateMismatch } from './cells.js';
 import { billedRate } from './charge.js';
-import { type DayRates, isTokenClass } from './dayRates.js';
+import { isTokenClass } from './dayRates.js';
 import { judgeMeter } from './judgeMeter.js';
 import type { Meter } from './meters.js';
+import { type ChargeRates, findRateHints } from './rateHints.js';
 
 /**
  * Meters that the bill alone shows at another than the expected rate: amount against quantity × rate, beyond what the
@@ -13,7 +14,7 @@ export function findRateMismatches(
   place: { day: string; accountId: string; model: string },
   meters: readonly Meter[],
   pricedAs: string | null,
-  rates: DayRates,
+  rates: ChargeRates,
 ): RateMismatch[] {
   if (pricedAs === null) return [];
   return meters.flatMap((meter) => {
@@ -26,11 +27,11 @@ function mismatchOf(
   place: { day: string; accountId: string; model: string },
   meter: Meter,
   pricedAs: string,
-  rates: DayRates,
+  rates: ChargeRates,
 ): RateMismatch | undefined {
   const { tokenClass, quantity } = meter;
   if (!isTokenClass(tokenClass) || quantity === null || meter.split === 'observed_mix') return undefined;
-  const { verdict, expectedPico } = judgeMeter(meter, pricedAs, rates);
+  const { verdict, expectedPico } = judgeMeter(meter, pricedAs, rates.agreed);
   if (verdict !== 'differs' || expectedPico === null) return undefined;
   return {
     ...place,
@@ -44,6 +45,7 @@ function mismatchOf(
     expectedPico,
     billedRate: billedRate(meter.amountPico, quantity),
     listRate: billedRate(expectedPico, quantity),
-    ...rates.provenance(pricedAs),
+    ...rates.agreed.provenance(pricedAs),
+    looksLike: findRateHints(meter, pricedAs, rates),
   };
 }

@@ -51,6 +51,15 @@ describe('rate mismatches of a run', () => {
     ]);
   });
 
+  it('look like what every one of their days looks like, and like nothing where the days differ', () => {
+    const day = (text: string, ...looksLike: string[]) => unit(text, aMismatch(text, { looksLike }));
+    const both = ['batch_discount_not_applied', 'service_tier_rate_misapplied'];
+    const [shared] = mergeMismatches([day('2026-10-01', ...both), day('2026-10-02', ...both.slice(1))]);
+    expect(shared?.looks_like).toEqual(['service_tier_rate_misapplied']);
+    const [none] = mergeMismatches([day('2026-10-01', ...both), unit('2026-10-02', aMismatch('2026-10-02'))]);
+    expect(none?.looks_like).toEqual([]);
+  });
+
   it('are apart where a day lies between, the rate changes, or the meter is another', () => {
     const merged = mergeMismatches([
       unit('2026-10-01', aMismatch('2026-10-01'), aMismatch('2026-10-01', { tokenClass: 'input' })),
