@@ -12,16 +12,13 @@ import {
 } from '../db/queries/billingConnections.js';
 import { findOpenGapRun, insertGapRun } from '../db/queries/gapRuns.js';
 import { insertOutboxMessage } from '../db/queries/outbox.js';
+import { failSyncChunk, insertSyncChunks, listSyncChunks, type SyncChunk } from '../db/queries/syncChunks.js';
 import {
   endSyncRun,
-  failSyncChunk,
   findSyncRun,
-  insertSyncChunks,
   insertSyncRun,
-  listSyncChunks,
   markSyncRunning,
   recordGapRunOfSync,
-  type SyncChunk,
   type SyncRun,
   type SyncRunResult,
 } from '../db/queries/syncRuns.js';

@@ -5,14 +5,8 @@ import type { BillingConnector, FetchedPage, ReportChunk } from '../adapters/bil
 import type { OrgDb } from '../db/orgDb.js';
 import type { BillingConnection } from '../db/queries/billingConnections.js';
 import { listSyncPages, recordFetchedPage, type SyncPage } from '../db/queries/fetchedPages.js';
-import {
-  findSyncChunk,
-  listSyncChunks,
-  noteSyncWaiting,
-  restartSyncChunk,
-  type SyncChunk,
-  type SyncRun,
-} from '../db/queries/syncRuns.js';
+import { findSyncChunk, listSyncChunks, restartSyncChunk, type SyncChunk } from '../db/queries/syncChunks.js';
+import { noteSyncWaiting, type SyncRun } from '../db/queries/syncRuns.js';
 import { checkCoverage } from '../domain/billing/coverage.js';
 import { openCredentials } from '../domain/billing/credentials.js';
 import { DomainError, type ErrorCode } from '../domain/errors.js';

@@ -11,7 +11,8 @@ import {
 } from '../db/queries/apiCopies.js';
 import { insertBillingRows } from '../db/queries/billingRows.js';
 import { findFetchedPage, listSyncPages, type SyncPage } from '../db/queries/fetchedPages.js';
-import { type ChunkResult, finishSyncChunk, type RestatedDay } from '../db/queries/syncRuns.js';
+import { finishSyncChunk } from '../db/queries/syncChunks.js';
+import type { ChunkResult, RestatedDay } from '../db/queries/syncRuns.js';
 import { type BilledRow, CHARGE_CATEGORIES } from '../domain/billing/billedRow.js';
 import { isInScope } from '../domain/billing/connectionScope.js';
 import type { BillingFormat } from '../domain/billing/sources.js';

@@ -30,6 +30,7 @@ const FILES_ELSEWHERE = new Set([
   'apiCopies.ts',
   'billingConnections.ts',
   'fetchedPages.ts',
+  'syncChunks.ts',
   'syncRuns.ts',
   'gapBuckets.ts',
   'gapExplorer.ts',

@@ -13,6 +13,7 @@ import * as gapExplorer from '../../../db/queries/gapExplorer.js';
 import * as gapRuns from '../../../db/queries/gapRuns.js';
 import * as observedSince from '../../../db/queries/observedSince.js';
 import * as outbox from '../../../db/queries/outbox.js';
+import * as syncChunks from '../../../db/queries/syncChunks.js';
 import * as syncRuns from '../../../db/queries/syncRuns.js';
 import { findUuid } from '../../../domain/ids.js';
 import type { TestApi, TestOrganization } from '../../support/api.js';
@@ -39,6 +40,7 @@ const MODULES = {
   gapRuns,
   observedSince,
   outbox,
+  syncChunks,
   syncRuns,
 };
 /** Pure, or maintenance across organizations: they take no organization's handle. */
@@ -214,19 +216,19 @@ const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
   findSyncRun: (db) => syncRuns.findSyncRun(db, syncRunId),
   listSyncRuns: (db) => syncRuns.listSyncRuns(db, connectionId, { limit: 10, offset: 0 }),
   markSyncRunning: (db) => syncRuns.markSyncRunning(db, syncRunId),
-  insertSyncChunks: (db) => syncRuns.insertSyncChunks(db, syncRunId, [], null),
-  findSyncChunk: (db) => syncRuns.findSyncChunk(db, syncRunId, 0),
-  listSyncChunks: (db) => syncRuns.listSyncChunks(db, syncRunId),
+  insertSyncChunks: (db) => syncChunks.insertSyncChunks(db, syncRunId, [], null),
+  findSyncChunk: (db) => syncChunks.findSyncChunk(db, syncRunId, 0),
+  listSyncChunks: (db) => syncChunks.listSyncChunks(db, syncRunId),
   finishSyncChunk: (db) =>
-    syncRuns.finishSyncChunk(db, syncRunId, 0, null, {
+    syncChunks.finishSyncChunk(db, syncRunId, 0, null, {
       pages: 0,
       rows: 0,
       changed_days: [],
       settled_days: [],
       restated: [],
     }),
-  failSyncChunk: (db) => syncRuns.failSyncChunk(db, syncRunId, 0, { code: 'x', message: 'x' }),
-  restartSyncChunk: (db) => syncRuns.restartSyncChunk(db, syncRunId, 0),
+  failSyncChunk: (db) => syncChunks.failSyncChunk(db, syncRunId, 0, { code: 'x', message: 'x' }),
+  restartSyncChunk: (db) => syncChunks.restartSyncChunk(db, syncRunId, 0),
   noteSyncWaiting: (db) => syncRuns.noteSyncWaiting(db, syncRunId, null),
   endSyncRun: (db) => syncRuns.endSyncRun(db, syncRunId, { status: 'failed' }),
   noteSyncWaitingForEngine: (db) => syncRuns.noteSyncWaitingForEngine(db, syncRunId),
