@@ -2,7 +2,12 @@ import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
 
 /** Suites that touch no server, no native module and no process: they share threads, which is several times faster. */
-const PURE = ['test/domain/**/*.test.ts', 'test/architecture.test.ts', 'test/compose/**/*.test.ts'];
+const PURE = [
+  'test/domain/**/*.test.ts',
+  'test/architecture.test.ts',
+  'test/docs.test.ts',
+  'test/compose/**/*.test.ts',
+];
 
 /** Most tests wait for servers: one worker a core uses the machine, Vitest's own one less would leave a core of two idle. */
 const WORKERS = Math.max(2, availableParallelism());

@@ -13,7 +13,7 @@ import { connectionEndpoints } from './connections/endpoints.js';
 import { dashboardEndpoints } from './dashboard/endpoints.js';
 import type { ApiDeps } from './deps.js';
 import { docsRoutes } from './docs.js';
-import type { Caller, Endpoint, EndpointResponse } from './endpoint.js';
+import { type Caller, type Endpoint, type EndpointResponse, problemsOf } from './endpoint.js';
 import { eventEndpoints } from './events/endpoints.js';
 import { healthRoutes } from './health.js';
 import { ingestEndpoints } from './ingest/endpoints.js';
@@ -150,12 +150,28 @@ function mount(
   deps: ApiDeps,
   authenticator: Authenticator,
 ): void {
-  const handler = (ctx: Context) => serve(ctx as RouterContext, endpoint, deps, authenticator);
+  const served = (ctx: Context) => serve(ctx as RouterContext, endpoint, deps, authenticator);
+  const handler = deps.settings.checkResponses ? withDeclaredProblems(endpoint, served) : served;
   for (const path of [endpoint.path, ...(endpoint.aliases ?? [])]) {
     const pattern = path.replace(/\{(\w+)\}/g, ':$1');
     router[endpoint.method](pattern, handler);
     if (pattern === path) fixed.set(`${endpoint.method.toUpperCase()} ${path}`, handler);
   }
+}
+
+/** A problem that the endpoint does not list is a bug: the documents would not tell it. */
+function withDeclaredProblems(endpoint: Endpoint, handler: (ctx: Context) => Promise<void>): typeof handler {
+  const declared = problemsOf(endpoint);
+  return async (ctx) => {
+    try {
+      await handler(ctx);
+    } catch (error) {
+      if (!(error instanceof DomainError) || declared.has(error.code)) throw error;
+      throw new Error(`${endpoint.operationId} answers ${error.code}, which it does not list`, {
+        cause: error,
+      });
+    }
+  };
 }
 
 async function serve(

@@ -92,3 +92,20 @@ export function defineEndpoint<
 >(definition: EndpointDefinition<Q, P, B>): Endpoint {
   return definition;
 }
+
+/** Every code that an endpoint may answer: those that it lists, and those that reading a request and storing may give. */
+export function problemsOf(endpoint: Endpoint): ReadonlySet<ErrorCode> {
+  const codes: ErrorCode[] = [...endpoint.problems, 'internal_error', 'service_unavailable', 'uri_too_long'];
+  if (!('public' in endpoint.access)) codes.push('unauthenticated', 'forbidden');
+  if (endpoint.query || endpoint.params) codes.push('invalid_parameter');
+  if (endpoint.body)
+    codes.push(
+      'invalid_json',
+      'json_too_deep',
+      'invalid_body',
+      'invalid_encoding',
+      'payload_too_large',
+      'unsupported_media_type',
+    );
+  return new Set(codes);
+}

@@ -7,7 +7,7 @@ import {
 } from 'zod-openapi';
 import { ERROR_CODES, type ErrorCode } from '../domain/errors.js';
 import type { ApiSettings } from './deps.js';
-import type { Endpoint } from './endpoint.js';
+import { type Endpoint, problemsOf } from './endpoint.js';
 import { statusOf, titleOf } from './problem.js';
 
 const problemSchema = z
@@ -32,26 +32,9 @@ const problemSchema = z
   })
   .meta({ id: 'Problem', description: 'RFC 9457 problem details; `code` is stable.' });
 
-/** Codes that an endpoint can answer beside those that it lists. */
-function commonProblems(endpoint: Endpoint): ErrorCode[] {
-  const codes: ErrorCode[] = ['internal_error', 'service_unavailable', 'uri_too_long'];
-  if (!('public' in endpoint.access)) codes.push('unauthenticated', 'forbidden');
-  if (endpoint.query || endpoint.params) codes.push('invalid_parameter');
-  if (endpoint.body)
-    codes.push(
-      'invalid_json',
-      'json_too_deep',
-      'invalid_body',
-      'invalid_encoding',
-      'payload_too_large',
-      'unsupported_media_type',
-    );
-  return codes;
-}
-
 function problemResponses(endpoint: Endpoint): Record<string, object> {
   const byStatus = new Map<number, ErrorCode[]>();
-  for (const code of new Set<ErrorCode>([...endpoint.problems, ...commonProblems(endpoint)])) {
+  for (const code of problemsOf(endpoint)) {
     const status = statusOf(code);
     byStatus.set(status, [...(byStatus.get(status) ?? []), code]);
   }
