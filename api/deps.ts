@@ -40,7 +40,7 @@ export interface ApiSettings {
   metricsToken: string | undefined;
   /** /metrics needs no token when the service listens on loopback only. */
   loopback: boolean;
-  /** Check each response against its schema: on in tests. */
+  /** Check each response against its schema, and each problem against the list of its endpoint: on in tests. */
   checkResponses: boolean;
   /** The address that users see, without a trailing slash. */
   baseUrl: string;

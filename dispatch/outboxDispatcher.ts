@@ -2,8 +2,6 @@ import type { Logger } from 'pino';
 import type { Orchestrator } from '../adapters/orchestrator.js';
 import type { Database } from '../db/client.js';
 import { OrgDb } from '../db/orgDb.js';
-import { failBillingSource } from '../db/queries/billingSources.js';
-import { endGapRun, noteGapRunWaiting } from '../db/queries/gapRuns.js';
 import {
   claimOutboxMessages,
   killOutboxMessage,
@@ -11,9 +9,9 @@ import {
   type OutboxMessage,
   retryOutboxMessage,
 } from '../db/queries/outbox.js';
-import { endRepriceRun, noteRepriceWaiting } from '../db/queries/repriceRuns.js';
-import { endSyncRun, noteSyncWaitingForEngine } from '../db/queries/syncRuns.js';
+import { noteRunWaitingForEngine } from '../db/queries/runStates.js';
 import { DomainError } from '../domain/errors.js';
+import { RUN_HANDLING, startedRun } from './runHandling.js';
 import type { SyncSchedules } from './syncSchedules.js';
 
 export interface OutboxDispatcherOptions {
@@ -116,12 +114,8 @@ export class OutboxDispatcher {
           'outbox message not delivered; trying again',
         );
         await retryOutboxMessage(database, message, reason, Math.min(RETRY_SECONDS_MAX, message.attempts));
-        if (message.kind === 'gap_run.start')
-          await noteGapRunWaiting(this.#orgDb(message), message.subjectId);
-        if (message.kind === 'billing_sync.start')
-          await noteSyncWaitingForEngine(this.#orgDb(message), message.subjectId);
-        if (message.kind === 'reprice.start')
-          await noteRepriceWaiting(this.#orgDb(message), message.subjectId);
+        const kind = startedRun(message.kind);
+        if (kind) await noteRunWaitingForEngine(this.#orgDb(message), kind, message.subjectId);
         return;
       }
       logger.error({ err: error, kind: message.kind, attempts: message.attempts }, 'outbox message given up');
@@ -135,29 +129,22 @@ export class OutboxDispatcher {
   }
 
   async #send({ kind, orgId, subjectId }: OutboxMessage): Promise<void> {
-    const { orchestrator } = this.#options;
-    if (kind === 'gap_run.start') return orchestrator.startGapRun({ orgId, runId: subjectId });
+    const { orchestrator, schedules } = this.#options;
+    const started = startedRun(kind);
+    if (started) return RUN_HANDLING[started].start(orchestrator, { orgId, id: subjectId });
     if (kind === 'gap_run.cancel') return orchestrator.cancelGapRun({ orgId, runId: subjectId });
-    if (kind === 'billing_sync.start') return orchestrator.startBillingSync({ orgId, runId: subjectId });
-    if (kind === 'reprice.start') return orchestrator.startRepricing({ orgId, runId: subjectId });
     if (kind === 'reprice.cancel') return orchestrator.cancelRepricing({ orgId, runId: subjectId });
-    if (kind === 'connection.schedule') return this.#options.schedules.tend(orgId, subjectId);
-    return orchestrator.startBillingImport({ orgId, importId: subjectId });
+    return schedules.tend(orgId, subjectId);
   }
 
   /** What can never be started must not wait for ever. */
   async #fail(message: OutboxMessage, reason: string): Promise<void> {
+    const kind = startedRun(message.kind);
+    if (!kind) return;
     const error = {
       code: 'dispatch_failed',
       message: `the workflow engine refused to start the work: ${reason}`,
     };
-    if (message.kind === 'gap_run.start')
-      await endGapRun(this.#orgDb(message), message.subjectId, { status: 'failed', error });
-    if (message.kind === 'billing_sync.start')
-      await endSyncRun(this.#orgDb(message), message.subjectId, { status: 'failed', error });
-    if (message.kind === 'reprice.start')
-      await endRepriceRun(this.#orgDb(message), message.subjectId, { status: 'failed', error });
-    if (message.kind === 'billing_import.start')
-      await failBillingSource(this.#orgDb(message), message.subjectId, error);
+    await RUN_HANDLING[kind].fail(this.#orgDb(message), message.subjectId, error);
   }
 }

@@ -2,25 +2,16 @@ import type { Logger } from 'pino';
 import type { Orchestrator, WorkflowState } from '../adapters/orchestrator.js';
 import type { Database } from '../db/client.js';
 import { OrgDb } from '../db/orgDb.js';
-import { failBillingSource, requeueBillingSource } from '../db/queries/billingSources.js';
-import { endGapRun, requeueGapRun } from '../db/queries/gapRuns.js';
 import {
   deleteOrphanedPages,
   insertOutboxMessage,
   listStalledRuns,
-  type OutboxKind,
   pruneOutbox,
   type StalledRun,
 } from '../db/queries/outbox.js';
-import { endRepriceRun, requeueRepriceRun } from '../db/queries/repriceRuns.js';
-import { endSyncRun, requeueSyncRun } from '../db/queries/syncRuns.js';
+import { requeueRun } from '../db/queries/runStates.js';
 import { DomainError } from '../domain/errors.js';
-import {
-  billingImportWorkflowId,
-  billingSyncWorkflowId,
-  gapRunWorkflowId,
-  repricingWorkflowId,
-} from '../workflows/contract.js';
+import { RUN_HANDLING, startMessage } from './runHandling.js';
 
 export interface SweeperOptions {
   database: Database;
@@ -37,43 +28,6 @@ const LIMITS = { queuedSeconds: 120, silentSeconds: 180 };
 const DELIVERED_DAYS = 7;
 /** No upload takes this long: chunks of one that is older belong to nobody. */
 const UPLOAD_HOURS_MAX = 2;
-
-/** What differs between the kinds of runs. */
-interface RunKind {
-  /** What starts it. */
-  message: OutboxKind;
-  workflowId(run: StalledRun): string;
-  /** False when it has ended. */
-  requeue(orgDb: OrgDb, id: string): Promise<boolean>;
-  fail(orgDb: OrgDb, id: string, error: { code: string; message: string }): Promise<unknown>;
-}
-
-const KINDS: Record<StalledRun['kind'], RunKind> = {
-  gap_run: {
-    message: 'gap_run.start',
-    workflowId: ({ orgId, id }) => gapRunWorkflowId({ orgId, runId: id }),
-    requeue: requeueGapRun,
-    fail: (orgDb, id, error) => endGapRun(orgDb, id, { status: 'failed', error }),
-  },
-  billing_import: {
-    message: 'billing_import.start',
-    workflowId: ({ orgId, id }) => billingImportWorkflowId({ orgId, importId: id }),
-    requeue: requeueBillingSource,
-    fail: failBillingSource,
-  },
-  billing_sync: {
-    message: 'billing_sync.start',
-    workflowId: ({ orgId, id }) => billingSyncWorkflowId({ orgId, runId: id }),
-    requeue: requeueSyncRun,
-    fail: (orgDb, id, error) => endSyncRun(orgDb, id, { status: 'failed', error }),
-  },
-  reprice: {
-    message: 'reprice.start',
-    workflowId: ({ orgId, id }) => repricingWorkflowId({ orgId, runId: id }),
-    requeue: requeueRepriceRun,
-    fail: (orgDb, id, error) => endRepriceRun(orgDb, id, { status: 'failed', error }),
-  },
-};
 
 /**
  * Every accepted run reaches an end: what was queued and never started is started, what is running without a sign of
@@ -119,22 +73,22 @@ export class Sweeper {
     // While the engine is away nothing is known of a run, and nothing is decided about it.
     if (state === undefined || state === 'running') return;
     const orgDb = new OrgDb(this.#options.database, run.orgId);
-    const kind = KINDS[run.kind];
     if (state === 'unknown') {
       logger.warn({ run }, 'a run that the engine does not know is started again');
       await orgDb.transaction(async (inside) => {
-        if (await kind.requeue(inside, run.id)) await insertOutboxMessage(inside, kind.message, run.id);
+        if (await requeueRun(inside, run.kind, run.id))
+          await insertOutboxMessage(inside, startMessage(run.kind), run.id);
       });
       return;
     }
     logger.error({ run }, 'a run whose workflow is over had not ended');
     const error = { code: 'run_lost', message: 'the workflow ended without a result; start the work again' };
-    await kind.fail(orgDb, run.id, error);
+    await RUN_HANDLING[run.kind].fail(orgDb, run.id, error);
   }
 
   async #ask(run: StalledRun): Promise<WorkflowState | undefined> {
     try {
-      return await this.#options.orchestrator.describe(KINDS[run.kind].workflowId(run));
+      return await this.#options.orchestrator.describe(RUN_HANDLING[run.kind].workflowId(run));
     } catch (error) {
       if (error instanceof DomainError && error.code === 'workflow_engine_unavailable') return undefined;
       throw error;

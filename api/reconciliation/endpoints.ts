@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { openRun } from '../../db/openRun.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
   countPublishedBuckets,
@@ -77,33 +78,15 @@ const startRun = defineEndpoint({
       windowStartMicros: window.start,
       windowEndMicros: window.end,
     };
-    const { run, existing } = await openRun(orgDb, wanted);
+    const { run, existing } = await openRun<GapRun>(orgDb, {
+      insert: (inside) => insertGapRun(inside, wanted),
+      message: 'gap_run.start',
+      findOpen: () => findOpenGapRun(orgDb, wanted.period, wanted.provider),
+    });
     if (!existing) deps.kickDispatcher();
     return acceptedRun(run, existing);
   },
 });
-
-/** Looks of one request for a run that ends between finding it open and reading it. */
-const OPEN_ATTEMPTS = 5;
-
-/** The new run, with the message that starts it, or the one that is open: the unique index decides which. */
-async function openRun(orgDb: OrgDb, wanted: NewGapRun): Promise<{ run: GapRun; existing: boolean }> {
-  for (let attempt = 0; attempt < OPEN_ATTEMPTS; attempt += 1) {
-    const run = await orgDb.transaction(async (inside) => {
-      const inserted = await insertGapRun(inside, wanted);
-      if (inserted) await insertOutboxMessage(inside, 'gap_run.start', inserted.id);
-      return inserted;
-    });
-    if (run) return { run, existing: false };
-    const open = await findOpenGapRun(orgDb, wanted.period, wanted.provider);
-    if (open) return { run: open, existing: true };
-  }
-  throw new DomainError(
-    'service_unavailable',
-    'runs of this period begin and end faster than one can be opened; try again',
-    { retryAfterSeconds: RUN_RETRY_AFTER_SECONDS },
-  );
-}
 
 async function getRun(orgDb: OrgDb, id: string): Promise<GapRun> {
   const uuid = findUuid('run', id);

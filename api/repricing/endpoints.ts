@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { openRun } from '../../db/openRun.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { insertOutboxMessage } from '../../db/queries/outbox.js';
 import {
@@ -31,8 +32,6 @@ import {
 
 /** Longest window of one run. */
 const REPRICE_DAYS_MAX = 3_660n;
-/** Looks of one request for a run that ends between finding it open and reading it. */
-const OPEN_ATTEMPTS = 5;
 
 const accepted = {
   202: {
@@ -90,37 +89,16 @@ const startRepricing = defineEndpoint({
       model: body.model ?? null,
       requestedBy: caller.keyId,
     };
-    const { run, existing } = await openRun(orgDb, wanted);
+    const { run, existing } = await openRun<RepriceRun>(orgDb, {
+      insert: (inside) => insertRepriceRun(inside, wanted),
+      message: 'reprice.start',
+      findOpen: () => findOpenRepriceRun(orgDb),
+    });
+    if (existing && !isSameWork(run, wanted)) throw inProgress(run);
     if (!existing) deps.kickDispatcher();
     return acceptedRun(orgDb, run, existing);
   },
 });
-
-/** The new run, with the message that starts it, or the open one where it does the same. Error reprice_in_progress. */
-async function openRun(orgDb: OrgDb, wanted: NewRepriceRun): Promise<{ run: RepriceRun; existing: boolean }> {
-  for (let attempt = 0; attempt < OPEN_ATTEMPTS; attempt += 1) {
-    const run = await orgDb.transaction(async (inside) => {
-      const inserted = await insertRepriceRun(inside, wanted);
-      if (inserted) await insertOutboxMessage(inside, 'reprice.start', inserted.id);
-      return inserted;
-    });
-    if (run) return { run, existing: false };
-    const open = await findOpenRepriceRun(orgDb);
-    if (!open) continue;
-    if (isSameWork(open, wanted)) return { run: open, existing: true };
-    throw new DomainError(
-      'reprice_in_progress',
-      `${publicId('run', open.id)} prices calls of another window or filter; wait for its end, or cancel it`,
-    );
-  }
-  throw new DomainError(
-    'service_unavailable',
-    'runs begin and end faster than one can be opened; try again',
-    {
-      retryAfterSeconds: RUN_RETRY_AFTER_SECONDS,
-    },
-  );
-}
 
 function isSameWork(open: RepriceRun, wanted: NewRepriceRun): boolean {
   return (
@@ -128,6 +106,13 @@ function isSameWork(open: RepriceRun, wanted: NewRepriceRun): boolean {
     open.windowEndMicros === wanted.windowEndMicros &&
     open.provider === wanted.provider &&
     open.model === wanted.model
+  );
+}
+
+function inProgress(open: RepriceRun): DomainError {
+  return new DomainError(
+    'reprice_in_progress',
+    `${publicId('run', open.id)} prices calls of another window or filter; wait for its end, or cancel it`,
   );
 }
 

@@ -5,6 +5,7 @@ import { decimalFromPico } from '../../domain/money.js';
 import type { Provider } from '../../domain/providers.js';
 import type { RunStatus } from '../../domain/runs.js';
 import type { OrgDb } from '../orgDb.js';
+import { errorColumns } from './runStates.js';
 
 /** A file as it was uploaded, before it is read. */
 export interface NewBillingSource {
@@ -287,7 +288,7 @@ export async function failBillingSource(
   const changed = await orgDb.run(
     `update billing_sources set status = 'failed', stage = 'failed', error_code = $3, error_message = $4, finished_at = now()
      where org_id = $1 and id = $2 and status in ('queued', 'running')`,
-    [orgDb.orgId, id, error.code, error.message.slice(0, 2_000)],
+    [orgDb.orgId, id, ...errorColumns(error)],
   );
   return changed === 1;
 }
@@ -311,15 +312,6 @@ export async function listKnownAccounts(orgDb: OrgDb, provider: Provider): Promi
     [orgDb.orgId, provider],
   );
   return rows.map((row) => row.account);
-}
-
-/** Puts an import that the engine has lost back into the queue. False when it has ended. */
-export async function requeueBillingSource(orgDb: OrgDb, id: string): Promise<boolean> {
-  const changed = await orgDb.run(
-    `update billing_sources set status = 'queued', stage = 'queued', heartbeat_at = now() where org_id = $1 and id = $2 and status in ('queued', 'running')`,
-    [orgDb.orgId, id],
-  );
-  return changed === 1;
 }
 
 /** Keeps whose bill it is, where the file does not say; the first decision stays. */

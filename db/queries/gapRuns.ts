@@ -4,6 +4,7 @@ import { isoFromMicros } from '../../domain/period.js';
 import type { MergedMismatch } from '../../domain/reconciliation/mergeMismatches.js';
 import { RUN_TERMINAL_STATUSES, type RunStatus } from '../../domain/runs.js';
 import type { OrgDb } from '../orgDb.js';
+import { errorColumns, type RunEnd } from './runStates.js';
 
 /** A gap run as it is stored. */
 export interface GapRun {
@@ -290,10 +291,8 @@ export async function countGapRunUnits(orgDb: OrgDb, runId: string): Promise<voi
   });
 }
 
-export interface GapRunEnd {
-  status: 'succeeded' | 'partial' | 'failed' | 'cancelled';
+export interface GapRunEnd extends RunEnd {
   result?: GapRunResult;
-  error?: { code: string; message: string };
 }
 
 /** Ends a run, once. False when it had ended before. */
@@ -306,26 +305,8 @@ export async function endGapRun(orgDb: OrgDb, id: string, end: GapRunEnd): Promi
       id,
       end.status,
       end.result === undefined ? null : JSON.stringify(end.result),
-      end.error?.code ?? null,
-      end.error?.message.slice(0, 2_000) ?? null,
+      ...errorColumns(end.error),
     ],
-  );
-  return changed === 1;
-}
-
-/** Says on a queued run that the workflow engine is being waited for. */
-export async function noteGapRunWaiting(orgDb: OrgDb, id: string): Promise<void> {
-  await orgDb.run(
-    `update gap_runs set stage = 'waiting_for_engine' where org_id = $1 and id = $2 and status = 'queued'`,
-    [orgDb.orgId, id],
-  );
-}
-
-/** Puts a run that the engine has lost back into the queue. False when it has ended. */
-export async function requeueGapRun(orgDb: OrgDb, id: string): Promise<boolean> {
-  const changed = await orgDb.run(
-    `update gap_runs set status = 'queued', stage = 'queued', heartbeat_at = now() where org_id = $1 and id = $2 and status in ('queued', 'running')`,
-    [orgDb.orgId, id],
   );
   return changed === 1;
 }

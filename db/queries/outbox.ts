@@ -1,5 +1,6 @@
 import type { Database } from '../client.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
+import { RUN_KINDS, type RunKind, runTable } from './runStates.js';
 
 export const OUTBOX_KINDS = [
   'gap_run.start',
@@ -105,7 +106,7 @@ export async function killOutboxMessage(
 export interface StalledRun {
   orgId: string;
   id: string;
-  kind: 'gap_run' | 'billing_import' | 'billing_sync' | 'reprice';
+  kind: RunKind;
   status: 'queued' | 'running';
 }
 
@@ -117,17 +118,18 @@ export async function listStalledRuns(
   database: Database,
   limits: { queuedSeconds: number; silentSeconds: number },
 ): Promise<StalledRun[]> {
-  const of = (table: string, kind: string, which = 'true') => `
-    select t.org_id, t.id, '${kind}' as kind, t.status from ${table} t
-    where ${which} and ((t.status = 'queued' and t.created_at < now() - make_interval(secs => $1)
+  // A source that a sync made is no run: the sync is.
+  const stalled = (kind: RunKind) => `
+    select t.org_id, t.id, '${kind}' as kind, t.status from ${runTable(kind)} t
+    where ${kind === 'billing_import' ? "t.kind = 'file'" : 'true'} and ((t.status = 'queued' and t.created_at < now() - make_interval(secs => $1)
         and not exists (select from outbox o where o.org_id = t.org_id and o.subject_id = t.id and o.dispatched_at is null and o.dead_at is null))
        or (t.status = 'running' and coalesce(t.heartbeat_at, t.created_at) < now() - make_interval(secs => $2)))`;
   const rows = await unscoped(
     database,
     'the sweeper looks for stalled runs of every organization',
     (system) =>
-      system.rows<{ org_id: string; id: string; kind: StalledRun['kind']; status: StalledRun['status'] }>(
-        `${of('gap_runs', 'gap_run')} union all ${of('billing_sources', 'billing_import', "t.kind = 'file'")} union all ${of('sync_runs', 'billing_sync')} union all ${of('reprice_runs', 'reprice')} limit 1000`,
+      system.rows<{ org_id: string; id: string; kind: RunKind; status: StalledRun['status'] }>(
+        `${RUN_KINDS.map(stalled).join(' union all ')} limit 1000`,
         [limits.queuedSeconds, limits.silentSeconds],
       ),
   );

@@ -2,6 +2,7 @@ import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { RunStatus } from '../../domain/runs.js';
 import type { OrgDb } from '../orgDb.js';
+import { errorColumns, type RunEnd } from './runStates.js';
 
 /** A re-pricing as it is stored. */
 export interface RepriceRun {
@@ -233,34 +234,12 @@ export async function requestRepriceCancel(orgDb: OrgDb, id: string): Promise<Re
   return rows[0] && fromRepriceRunRow(rows[0]);
 }
 
-export interface RepriceRunEnd {
-  status: 'succeeded' | 'partial' | 'failed' | 'cancelled';
-  error?: { code: string; message: string };
-}
-
 /** Ends a run, once. What it has priced stays priced. False when it had ended before. */
-export async function endRepriceRun(orgDb: OrgDb, id: string, end: RepriceRunEnd): Promise<boolean> {
+export async function endRepriceRun(orgDb: OrgDb, id: string, end: RunEnd): Promise<boolean> {
   const changed = await orgDb.run(
     `update reprice_runs set status = $3, stage = $3, error_code = $4, error_message = $5, finished_at = now()
      where org_id = $1 and id = $2 and status in ('queued', 'running')`,
-    [orgDb.orgId, id, end.status, end.error?.code ?? null, end.error?.message.slice(0, 2_000) ?? null],
-  );
-  return changed === 1;
-}
-
-/** Says on a queued run that the workflow engine is being waited for. */
-export async function noteRepriceWaiting(orgDb: OrgDb, id: string): Promise<void> {
-  await orgDb.run(
-    `update reprice_runs set stage = 'waiting_for_engine' where org_id = $1 and id = $2 and status = 'queued'`,
-    [orgDb.orgId, id],
-  );
-}
-
-/** Puts a run that the engine has lost back into the queue. False when it has ended. */
-export async function requeueRepriceRun(orgDb: OrgDb, id: string): Promise<boolean> {
-  const changed = await orgDb.run(
-    `update reprice_runs set status = 'queued', stage = 'queued', heartbeat_at = now() where org_id = $1 and id = $2 and status in ('queued', 'running')`,
-    [orgDb.orgId, id],
+    [orgDb.orgId, id, end.status, ...errorColumns(end.error)],
   );
   return changed === 1;
 }

@@ -3,6 +3,7 @@ import type { SyncTrigger } from '../../domain/billing/connections.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { RunStatus } from '../../domain/runs.js';
 import type { OrgDb } from '../orgDb.js';
+import { errorColumns, type RunEnd } from './runStates.js';
 
 /** A day of a bill that the provider had closed and told otherwise later. */
 export interface RestatedDay {
@@ -180,10 +181,8 @@ export async function noteSyncWaiting(
   );
 }
 
-export interface SyncRunEnd {
-  status: 'succeeded' | 'partial' | 'failed' | 'cancelled';
+export interface SyncRunEnd extends RunEnd {
   result?: SyncRunResult;
-  error?: { code: string; message: string };
 }
 
 /** Ends a sync, once. False when it had ended before. */
@@ -197,26 +196,8 @@ export async function endSyncRun(orgDb: OrgDb, id: string, end: SyncRunEnd): Pro
       id,
       end.status,
       end.result === undefined ? null : JSON.stringify(end.result),
-      end.error?.code ?? null,
-      end.error?.message.slice(0, 2_000) ?? null,
+      ...errorColumns(end.error),
     ],
-  );
-  return changed === 1;
-}
-
-/** Says on a queued sync that the workflow engine is being waited for. */
-export async function noteSyncWaitingForEngine(orgDb: OrgDb, id: string): Promise<void> {
-  await orgDb.run(
-    `update sync_runs set stage = 'waiting_for_engine' where org_id = $1 and id = $2 and status = 'queued'`,
-    [orgDb.orgId, id],
-  );
-}
-
-/** Puts a sync that the engine has lost back into the queue. False when it has ended. */
-export async function requeueSyncRun(orgDb: OrgDb, id: string): Promise<boolean> {
-  const changed = await orgDb.run(
-    `update sync_runs set status = 'queued', stage = 'queued', heartbeat_at = now() where org_id = $1 and id = $2 and status in ('queued', 'running')`,
-    [orgDb.orgId, id],
   );
   return changed === 1;
 }

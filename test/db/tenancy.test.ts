@@ -43,6 +43,7 @@ const FILES_ELSEWHERE = new Set([
   'providerKeys.ts',
   'repriceBatch.ts',
   'repriceRuns.ts',
+  'runStates.ts',
 ]);
 /** Take a handle and read nothing of any organization. */
 const NEUTRAL = ['foldWhenBehind', 'readBooks', 'readFoldedXid', 'readSnapshotTime'];

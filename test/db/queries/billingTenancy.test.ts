@@ -13,6 +13,7 @@ import * as gapExplorer from '../../../db/queries/gapExplorer.js';
 import * as gapRuns from '../../../db/queries/gapRuns.js';
 import * as observedSince from '../../../db/queries/observedSince.js';
 import * as outbox from '../../../db/queries/outbox.js';
+import * as runStates from '../../../db/queries/runStates.js';
 import * as syncChunks from '../../../db/queries/syncChunks.js';
 import * as syncRuns from '../../../db/queries/syncRuns.js';
 import { findUuid } from '../../../domain/ids.js';
@@ -40,12 +41,15 @@ const MODULES = {
   gapRuns,
   observedSince,
   outbox,
+  runStates,
   syncChunks,
   syncRuns,
 };
 /** Pure, or maintenance across organizations: they take no organization's handle. */
 const NOT_TENANT = [
   'countedSourcesSql',
+  'errorColumns',
+  'runTable',
   'claimOutboxMessages',
   'markOutboxDispatched',
   'retryOutboxMessage',
@@ -133,7 +137,6 @@ const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
       restatedBuckets: 0,
     }),
   failBillingSource: (db) => billingSources.failBillingSource(db, importId, { code: 'x', message: 'x' }),
-  requeueBillingSource: (db) => billingSources.requeueBillingSource(db, importId),
   setBillingSourceAccount: (db) => billingSources.setBillingSourceAccount(db, importId, 'stolen'),
   listKnownAccounts: (db) => billingSources.listKnownAccounts(db, 'openai'),
   recordUnitResult: (db) =>
@@ -178,8 +181,6 @@ const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
   failGapRunUnit: (db) => gapRuns.failGapRunUnit(db, runId, 0, 'x'),
   countGapRunUnits: (db) => gapRuns.countGapRunUnits(db, runId),
   endGapRun: (db) => gapRuns.endGapRun(db, runId, { status: 'failed' }),
-  noteGapRunWaiting: (db) => gapRuns.noteGapRunWaiting(db, runId),
-  requeueGapRun: (db) => gapRuns.requeueGapRun(db, runId),
   listObservedSince: (db) =>
     observedSince.listObservedSince(db, 'openai').then(({ size }) => (size === 0 ? undefined : size)),
   insertOutboxMessage: async () => undefined,
@@ -231,8 +232,11 @@ const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
   restartSyncChunk: (db) => syncChunks.restartSyncChunk(db, syncRunId, 0),
   noteSyncWaiting: (db) => syncRuns.noteSyncWaiting(db, syncRunId, null),
   endSyncRun: (db) => syncRuns.endSyncRun(db, syncRunId, { status: 'failed' }),
-  noteSyncWaitingForEngine: (db) => syncRuns.noteSyncWaitingForEngine(db, syncRunId),
-  requeueSyncRun: (db) => syncRuns.requeueSyncRun(db, syncRunId),
+  noteRunWaitingForEngine: (db) => runStates.noteRunWaitingForEngine(db, 'gap_run', runId),
+  requeueRun: async (db) =>
+    (await runStates.requeueRun(db, 'gap_run', runId)) ||
+    (await runStates.requeueRun(db, 'billing_import', importId)) ||
+    runStates.requeueRun(db, 'billing_sync', syncRunId),
   recordGapRunOfSync: (db) => syncRuns.recordGapRunOfSync(db, syncRunId, randomUUID()),
 };
 

@@ -1,0 +1,48 @@
+import type { OrgDb } from '../orgDb.js';
+
+/** The kinds of work that is polled by its id, each with the table of its rows. */
+const RUN_TABLES = {
+  gap_run: 'gap_runs',
+  billing_import: 'billing_sources',
+  billing_sync: 'sync_runs',
+  reprice: 'reprice_runs',
+} as const;
+export type RunKind = keyof typeof RUN_TABLES;
+export const RUN_KINDS = Object.keys(RUN_TABLES) as RunKind[];
+
+/** How a run ends. */
+export interface RunEnd {
+  status: 'succeeded' | 'partial' | 'failed' | 'cancelled';
+  error?: { code: string; message: string };
+}
+
+/** Longest sentence that is kept of why a run has ended. */
+const MESSAGE_CHARS_MAX = 2_000;
+
+/** The error of an end as its two columns. */
+export function errorColumns(error: RunEnd['error']): [code: string | null, message: string | null] {
+  return [error?.code ?? null, error?.message.slice(0, MESSAGE_CHARS_MAX) ?? null];
+}
+
+/** The table of a kind of run; its rows have org_id, id, status, stage, created_at and heartbeat_at. */
+export function runTable(kind: RunKind): string {
+  return RUN_TABLES[kind];
+}
+
+/** Says on a queued run that the workflow engine is being waited for. */
+export async function noteRunWaitingForEngine(orgDb: OrgDb, kind: RunKind, id: string): Promise<void> {
+  await orgDb.run(
+    `update ${RUN_TABLES[kind]} set stage = 'waiting_for_engine' where org_id = $1 and id = $2 and status = 'queued'`,
+    [orgDb.orgId, id],
+  );
+}
+
+/** Puts a run that the engine has lost back into the queue. False when it has ended. */
+export async function requeueRun(orgDb: OrgDb, kind: RunKind, id: string): Promise<boolean> {
+  const changed = await orgDb.run(
+    `update ${RUN_TABLES[kind]} set status = 'queued', stage = 'queued', heartbeat_at = now()
+     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
+    [orgDb.orgId, id],
+  );
+  return changed === 1;
+}

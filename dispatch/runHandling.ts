@@ -1,0 +1,65 @@
+import type { Orchestrator } from '../adapters/orchestrator.js';
+import type { OrgDb } from '../db/orgDb.js';
+import { failBillingSource } from '../db/queries/billingSources.js';
+import { endGapRun } from '../db/queries/gapRuns.js';
+import type { OutboxKind } from '../db/queries/outbox.js';
+import { endRepriceRun } from '../db/queries/repriceRuns.js';
+import { RUN_KINDS, type RunKind } from '../db/queries/runStates.js';
+import { endSyncRun } from '../db/queries/syncRuns.js';
+import {
+  billingImportWorkflowId,
+  billingSyncWorkflowId,
+  gapRunWorkflowId,
+  repricingWorkflowId,
+} from '../workflows/contract.js';
+
+/** A run as the messages and the sweeper name it. */
+export interface RunName {
+  orgId: string;
+  id: string;
+}
+
+/** What differs between the kinds of runs. */
+interface RunHandling {
+  workflowId(run: RunName): string;
+  /** Starts its workflow; a second start is the same start. */
+  start(orchestrator: Orchestrator, run: RunName): Promise<void>;
+  /** Ends it, visibly; one that has ended stays as it is. */
+  fail(orgDb: OrgDb, id: string, error: { code: string; message: string }): Promise<unknown>;
+}
+
+const inputOf = ({ orgId, id }: RunName) => ({ orgId, runId: id });
+const importOf = ({ orgId, id }: RunName) => ({ orgId, importId: id });
+
+export const RUN_HANDLING: Readonly<Record<RunKind, RunHandling>> = {
+  gap_run: {
+    workflowId: (run) => gapRunWorkflowId(inputOf(run)),
+    start: (orchestrator, run) => orchestrator.startGapRun(inputOf(run)),
+    fail: (orgDb, id, error) => endGapRun(orgDb, id, { status: 'failed', error }),
+  },
+  billing_import: {
+    workflowId: (run) => billingImportWorkflowId(importOf(run)),
+    start: (orchestrator, run) => orchestrator.startBillingImport(importOf(run)),
+    fail: failBillingSource,
+  },
+  billing_sync: {
+    workflowId: (run) => billingSyncWorkflowId(inputOf(run)),
+    start: (orchestrator, run) => orchestrator.startBillingSync(inputOf(run)),
+    fail: (orgDb, id, error) => endSyncRun(orgDb, id, { status: 'failed', error }),
+  },
+  reprice: {
+    workflowId: (run) => repricingWorkflowId(inputOf(run)),
+    start: (orchestrator, run) => orchestrator.startRepricing(inputOf(run)),
+    fail: (orgDb, id, error) => endRepriceRun(orgDb, id, { status: 'failed', error }),
+  },
+};
+
+/** The message that starts a run of this kind. */
+export function startMessage(kind: RunKind): OutboxKind {
+  return `${kind}.start`;
+}
+
+/** The kind of run that a message starts; undefined for every other message. */
+export function startedRun(message: OutboxKind): RunKind | undefined {
+  return RUN_KINDS.find((kind) => startMessage(kind) === message);
+}
