@@ -19,6 +19,8 @@ export interface Prices {
 
 /** How long a book is used before the database is asked whether it still holds. */
 const FRESH_MS = 5_000;
+/** After a pause of this length the book at hand may be of any age: who asks for an organization's waits for the look. */
+const STALE_MS = 2 * FRESH_MS;
 /** Books of organizations that are kept; one that is built anew costs a query and some milliseconds. */
 const OWN_BOOKS_MAX = 100;
 
@@ -38,13 +40,16 @@ interface OwnBook {
 
 /**
  * The prices of a process, at hand without a query. Being asked for them is what makes it look, in the background and
- * once at a time, whether others are stored; nobody waits for that, and a process that is not asked does nothing.
+ * once at a time, whether others are stored; a process that is not asked does nothing. Only who asks for an
+ * organization's prices after such a pause waits for the look: what was agreed meanwhile holds for the first call too.
  */
 export class PriceBookHolder implements Prices {
   readonly #database: Database;
   readonly #options: PriceBookHolderOptions;
   #book: PriceBook;
   #checkedMs: number;
+  /** When the last look that has ended began. */
+  #lookedMs: number;
   /** The look under way, and the one that waits for it to end. */
   #looking: Promise<PriceBook> | undefined;
   #waiting: Promise<PriceBook> | undefined;
@@ -64,6 +69,7 @@ export class PriceBookHolder implements Prices {
     this.#book = book;
     this.#revisions = revisions;
     this.#checkedMs = options.nowMs();
+    this.#lookedMs = this.#checkedMs;
   }
 
   /** Loads the stored prices. */
@@ -85,7 +91,10 @@ export class PriceBookHolder implements Prices {
    * Error service_unavailable where its own prices are not at hand and the database is away.
    */
   async of(orgId: string): Promise<PriceBook> {
-    const list = this.current();
+    this.current();
+    // A look that fails leaves the book at hand in use.
+    if (this.#options.nowMs() - this.#lookedMs >= STALE_MS) await this.#looking?.catch(() => undefined);
+    const list = this.#book;
     const revision = this.#revisions.get(orgId);
     if (revision === undefined) return list;
     const held = this.#own.get(orgId);
@@ -134,7 +143,9 @@ export class PriceBookHolder implements Prices {
   }
 
   #start(): Promise<PriceBook> {
+    const beganMs = this.#options.nowMs();
     const looking = this.#look().finally(() => {
+      this.#lookedMs = beganMs;
       if (this.#looking === looking) this.#looking = undefined;
     });
     this.#looking = looking;

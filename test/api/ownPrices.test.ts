@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { openDatabase } from '../../db/client.js';
 import { PriceBookHolder } from '../../db/priceBookHolder.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { anEvent, ingest, send } from './support/requests.js';
@@ -348,5 +349,33 @@ describe('the prices that a process holds', () => {
     expect(own.list).toBe(holder.current());
     expect(own.version).not.toBe(holder.current().version);
     expect(await holder.of(org.orgId)).toBe(own);
+  });
+
+  it('are those of now for the first call after a pause, however the process hears of it', async () => {
+    const org = await api.addOrganization();
+    let now = 0;
+    const [holder, ingesting] = [await open(() => now), await open(() => now)];
+    await enter(org, CONTRACT, discount());
+    now = 3_600_000;
+    expect(await holder.of(org.orgId)).not.toBe(holder.current());
+    // Ingest asks for the list first.
+    const list = ingesting.current();
+    expect(await ingesting.of(org.orgId)).not.toBe(list);
+    expect(ingesting.current()).toBe(list);
+  });
+
+  it('stay in use after a pause when the database is away', async () => {
+    let now = 0;
+    const away = openDatabase({
+      url: api.database.url,
+      poolMax: 1,
+      applicationName: 'test',
+      statementTimeoutMs: 1_000,
+    });
+    const holder = await PriceBookHolder.open(away, { nowMs: () => now, onFailure: () => undefined });
+    const list = holder.current();
+    await away.close();
+    now = 3_600_000;
+    expect(await holder.of(api.orgId)).toBe(list);
   });
 });
