@@ -22,8 +22,8 @@ export function csvShare(part: Pico, whole: Pico): CsvCell {
   return { number: decimalFromScaled(value, SHARE_DIGITS) };
 }
 
-/** What a spreadsheet takes for the beginning of a formula. */
-const FORMULA = /^[=+\-@\t\r]/;
+/** What a spreadsheet takes for the beginning of a formula; some take the full-width signs for the plain ones. */
+const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
 
 function textOf(cell: CsvCell): string {
   if (cell === null) return '';

@@ -6,6 +6,7 @@ import { publicId } from '../../domain/ids.js';
 import { type Pico, usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { UNJUDGED_REASONS } from '../../domain/reconciliation/judgeMeter.js';
+import { NOT_PRICED_LABELS_MAX } from '../../domain/reconciliation/statement.js';
 import type { DayRange } from '../../domain/reconciliation/statementCoverage.js';
 import {
   discountsOf,
@@ -112,7 +113,9 @@ export const statementResponse = z
           billed_usd: usd,
         }),
       )
-      .meta({ description: 'Billed usage without a list price, largest amount first' }),
+      .meta({
+        description: `Billed usage without a list price, largest amount first; beyond ${NOT_PRICED_LABELS_MAX} labels added up`,
+      }),
     coverage: z.strictObject({
       complete: z.boolean().meta({ description: 'Every day that is over has a bill, of every account' }),
       missing: z

@@ -1,5 +1,6 @@
 import type { BilledClass, ChargeCategory } from '../billing/billedRow.js';
 import { absPico, type Pico } from '../money.js';
+import { OTHER_LABELS } from './audit.js';
 import type { DayCharge } from './charges.js';
 import type { UnjudgedReason } from './judgeMeter.js';
 import { type CountedCopy, coverageOf, type MonthCoverage } from './statementCoverage.js';
@@ -62,9 +63,12 @@ export interface Statement extends MonthCoverage {
   accounts: AccountStatement[];
   providers: ProviderStatement[];
   total: StatementFigures;
-  /** Largest amount first. */
+  /** Largest amount first; beyond NOT_PRICED_LABELS_MAX added up under OTHER_LABELS. */
   notPriced: NotPriced[];
 }
+
+/** Labels that a statement names: a bill can have one for each of its rows. */
+export const NOT_PRICED_LABELS_MAX = 1_000;
 
 /** The month's statement: pure, the same for the same input. */
 export function buildStatement(input: StatementInput): Statement {
@@ -129,10 +133,25 @@ function priceCharges(input: StatementInput, accountOf: AccountOf): NotPriced[] 
       else named.set(key, { provider, accountId, label, tokenClass, reason, billedPico });
     }
   }
-  return [...named.values()].sort((a, b) => {
-    const [left, right] = [absPico(a.billedPico), absPico(b.billedPico)];
-    return left === right ? compare(a.label, b.label) : left > right ? -1 : 1;
-  });
+  return withoutMany([...named.values()].sort(byAmount));
+}
+
+function byAmount(a: NotPriced, b: NotPriced): number {
+  const [left, right] = [absPico(a.billedPico), absPico(b.billedPico)];
+  return left === right ? compare(a.label, b.label) : left > right ? -1 : 1;
+}
+
+/** The largest by their labels; the others added up, by all else that is known of them, so that the sum stays. */
+function withoutMany(sorted: readonly NotPriced[]): NotPriced[] {
+  if (sorted.length <= NOT_PRICED_LABELS_MAX) return [...sorted];
+  const others = new Map<string, NotPriced>();
+  for (const one of sorted.slice(NOT_PRICED_LABELS_MAX)) {
+    const key = [one.provider, one.accountId, one.tokenClass, one.reason].join('\n');
+    const known = others.get(key);
+    if (known) known.billedPico += one.billedPico;
+    else others.set(key, { ...one, label: OTHER_LABELS });
+  }
+  return [...sorted.slice(0, NOT_PRICED_LABELS_MAX), ...[...others.values()].sort(byAmount)];
 }
 
 /**

@@ -125,6 +125,7 @@ export function addBucket(figures: StatementFigures, bucket: ComparedBucket): vo
   else if (reason === 'not_yet_observed') figures.notYetObservedPico += rest;
   else {
     figures.unexplainedPico += rest;
-    if (ratePico !== null && ratePico > 0n) figures.unexplainedRatePico += ratePico < rest ? ratePico : rest;
+    if (ratePico !== null && ratePico > 0n && rest > 0n)
+      figures.unexplainedRatePico += ratePico < rest ? ratePico : rest;
   }
 }

@@ -10,20 +10,23 @@ describe('a CSV answer', () => {
   });
 
   it('runs nothing in a spreadsheet, and leaves negative numbers numbers', () => {
-    const texts = ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', 'plain'];
+    const texts = ['=1+1', '+1', '-1', '@SUM(A1)', '\tx', '＝1+1', 'plain'];
     expect(
       writeCsv(
         ['t'],
         texts.map((text) => [text]),
       ),
-    ).toBe(`t\r\n'=1+1\r\n'+1\r\n'-1\r\n'@SUM(A1)\r\n'\tx\r\nplain\r\n`);
+    ).toBe(`t\r\n'=1+1\r\n'+1\r\n'-1\r\n'@SUM(A1)\r\n'\tx\r\n'＝1+1\r\nplain\r\n`);
+    expect(writeCsv(['t'], [['\n=1+1']])).toBe(`t\r\n"'\n=1+1"\r\n`);
     expect(writeCsv(['n'], [[csvUsd(-25_000_000_000_001n)], [csvUsd(null)], [csvInteger(3)]])).toBe(
       'n\r\n-25.000000000001\r\n\r\n3\r\n',
     );
   });
 
   it('comes back from another reader as it was written, whatever a label holds', () => {
-    const cell = fc.string({ unit: 'grapheme', maxLength: 12 }).filter((text) => !/^[=+\-@\t\r]/.test(text));
+    const cell = fc
+      .string({ unit: 'grapheme', maxLength: 12 })
+      .filter((text) => !/^[=+\-@\t\r\n＝＋－＠]/.test(text));
     fc.assert(
       fc.property(fc.array(fc.tuple(cell, cell), { minLength: 1, maxLength: 6 }), (rows) => {
         const read = parse(writeCsv(['a', 'b'], rows), { record_delimiter: '\r\n' });

@@ -2,10 +2,12 @@ import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CHARGE_CATEGORIES } from '../../../domain/billing/billedRow.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';
+import { OTHER_LABELS } from '../../../domain/reconciliation/audit.js';
 import { BUCKET_REASONS, GRADES } from '../../../domain/reconciliation/cells.js';
 import { chargesOfDay } from '../../../domain/reconciliation/charges.js';
 import {
   buildStatement,
+  NOT_PRICED_LABELS_MAX,
   type StatementInput,
   type StatementTotal,
 } from '../../../domain/reconciliation/statement.js';
@@ -133,6 +135,17 @@ describe('the price of a month', () => {
     ]);
   });
 
+  it('names so many labels, the largest, and adds up the others', () => {
+    const billed = Array.from({ length: NOT_PRICED_LABELS_MAX + 3 }, (_, at) =>
+      aBilledCell({ model: null, observable: false, lineItem: `fee ${at}`, amountPico: BigInt(at + 1) }),
+    );
+    const { total, notPriced } = statement({ charges: chargesOf(billed) });
+    expect(notPriced).toHaveLength(NOT_PRICED_LABELS_MAX + 1);
+    expect(notPriced[0]).toMatchObject({ label: `fee ${NOT_PRICED_LABELS_MAX + 2}` });
+    expect(notPriced.at(-1)).toMatchObject({ label: OTHER_LABELS, billedPico: 6n, reason: 'not_observable' });
+    expect(notPriced.reduce((sum, { billedPico }) => sum + billedPico, 0n)).toBe(total.notPricedPico);
+  });
+
   it('keeps free usage beside the sums: it is no discount', () => {
     const billed = [aBilledCell({ isBatch: false, amountPico: 0n })];
     expect(
@@ -187,6 +200,11 @@ describe('what is known of a month', () => {
       unexplainedRatePico: usd('1.5'),
     });
     expect(unfooted(total)).not.toContain('verification');
+  });
+
+  it('is not charged too much where a correction leaves less than nothing unexplained', () => {
+    const bucket = aBucket({ providerCostPico: usd('-3'), matchedPico: 0n, ratePico: usd('1') });
+    expect(statement({ compared: [bucket] }).total.unexplainedRatePico).toBe(0n);
   });
 
   it('of calls without an account is told of the provider, and of its accounts as compared together', () => {
