@@ -34,14 +34,17 @@ const BILLED = (where: string) => `
   select ${KEYS}, sum(amount_usd) as amount_usd, max(source_fetched_at) as came_at
   from (${countedSourcesSql(`d.org_id = $1 and d.feed = 'cost' and ${where}`)}) counted group by ${KEYS}`;
 
-/** What the bills of closed days, those before $2, say now beyond what was closed and settled. */
-const OPEN_DIFFERENCES = `
+/**
+ * What the bills of closed days, those before $2, say now beyond what was closed and settled. `days` narrows them by
+ * their column `day`, on both sides of the comparison: Postgres does not carry a condition through it.
+ */
+const openDifferences = (days: string) => `
   select ${KEYS}, coalesce(b.amount_usd, 0) - coalesce(k.amount_usd, 0) as amount_usd,
     greatest(coalesce((b.came_at at time zone 'UTC')::date, (now() at time zone 'UTC')::date), $2::date) as booked_on
-  from (${BILLED('d.day < $2::date')}) b full join (
+  from (${BILLED(`d.day < $2::date and ${days}`)}) b full join (
     select ${KEYS}, sum(amount_usd) as amount_usd from (
-      select ${KEYS}, amount_usd from period_billed where org_id = $1
-      union all select ${KEYS}, amount_usd from billed_adjustments where org_id = $1) settled group by ${KEYS}) k using (${KEYS})
+      select ${KEYS}, amount_usd from period_billed where org_id = $1 and ${days}
+      union all select ${KEYS}, amount_usd from billed_adjustments where org_id = $1 and ${days}) settled group by ${KEYS}) k using (${KEYS})
   where coalesce(b.amount_usd, 0) <> coalesce(k.amount_usd, 0)`;
 
 /**
@@ -65,7 +68,7 @@ export async function freezeBills(
   if (closedUntil === null) return;
   await system.run(
     `insert into billed_adjustments (org_id, settled_with, ${KEYS}, booked_on, amount_usd)
-     select $1, $3::date, ${KEYS}, booked_on, amount_usd from (${OPEN_DIFFERENCES}) open where booked_on < $4::date`,
+     select $1, $3::date, ${KEYS}, booked_on, amount_usd from (${openDifferences('true')}) open where booked_on < $4::date`,
     [orgId, isoFromMicros(closedUntil).slice(0, 10), firstDayOf(months.last), toDay],
   );
 }
@@ -117,12 +120,13 @@ export async function listBilledAdjustments(
       month === undefined
         ? 'true'
         : `${column} >= $${values.push(firstDayOf(month))}::date and ${column} < $${values.push(firstDayOf(followingMonth(month)))}::date`;
+    const days = within('day', filter.month);
     const rows = await inside.rows<BillRow & { booked_on: string; is_settled: boolean }>(
       `select * from (
-         select ${KEYS}, amount_usd, booked_on, true as is_settled from billed_adjustments where org_id = $1
+         select ${KEYS}, amount_usd, booked_on, true as is_settled from billed_adjustments where org_id = $1 and ${days}
          union all
-         select ${KEYS}, amount_usd, booked_on, false from (${OPEN_DIFFERENCES}) open
-       ) found where ${within('day', filter.month)} and ${within('booked_on', filter.bookedIn)}
+         select ${KEYS}, amount_usd, booked_on, false from (${openDifferences(days)}) open
+       ) found where ${within('booked_on', filter.bookedIn)}
        order by day, provider, provider_account_id, charge_category, booked_on`,
       values,
     );
