@@ -154,9 +154,10 @@ async function takeChunk(deps: ActivityDeps, orgDb: OrgDb, runId: string, ordina
       const connector = connectorOf(deps, open.connection);
       const chunk = await loadChunk(orgDb, runId, ordinal);
       const work: ChunkWork = { deps, orgDb, ...open, connector, chunk };
-      await fetchChunk(work);
-      await readChunk(work);
-      return true;
+      if (chunk.status === 'done') return true;
+      const fetched = await fetchChunk(work);
+      if (fetched) await readChunk(work, fetched);
+      return fetched !== null;
     },
     () => ({ ordinal }),
   );
@@ -168,8 +169,9 @@ async function finish(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<
   const chunks = await listSyncChunks(orgDb, runId);
   const failed = chunks.filter(({ status }) => status !== 'done');
   const changed = changedDays(chunks).length > 0;
-  const error = failed.length === 0 ? undefined : errorOf(failed, chunks.length);
+  const error = failed.length === 0 ? errorOfLeftOut(leftOutOf(chunks)) : errorOf(failed, chunks.length);
   const status = !error ? 'succeeded' : failed.length === chunks.length ? 'failed' : 'partial';
+  const connection = await findBillingConnection(orgDb, run.connectionId);
   await orgDb.transaction(async (inside) => {
     const result = resultOf(chunks);
     if (!(await endSyncRun(inside, runId, { status, result, ...(error ? { error } : {}) }))) return;
@@ -177,9 +179,17 @@ async function finish(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<
       error: error ?? null,
       revisedOn: error ? null : run.revisesOn,
     });
+    // Whoever changed the connection under way was given this run, which had asked by the former settings.
+    if (connection && connection.updatedAtMicros > (run.startedAtMicros ?? run.createdAtMicros)) {
+      const next = await insertSyncRun(inside, {
+        id: newId(deps),
+        connectionId: connection.id,
+        trigger: 'settings',
+      });
+      if (next) await insertOutboxMessage(inside, 'billing_sync.start', next.id);
+    }
   });
   if (error) deps.logger.warn({ runId, code: error.code }, 'a sync ended without all of its days');
-  const connection = await findBillingConnection(orgDb, run.connectionId);
   if (connection) {
     const { provisionalDays } = connectorOf(deps, connection).facts;
     await pruneSupersededCopies(orgDb, connection.id, { provisionalDays, keptDays: REPLACED_DAYS });
@@ -200,6 +210,27 @@ function errorOf(failed: readonly SyncChunk[], total: number): { code: string; m
   };
 }
 
+/** Days that the provider leaves out, by report, each once. */
+function leftOutOf(chunks: readonly SyncChunk[]): { report: string; day: string }[] {
+  return chunks.flatMap(({ report, result }) =>
+    (result?.left_out_days ?? []).map((day) => ({ report, day })),
+  );
+}
+
+const LEFT_OUT = { code: 'days_left_out', message: 'the provider leaves this day out, though it has ended' };
+
+function errorOfLeftOut(
+  leftOut: readonly { report: string; day: string }[],
+): { code: string; message: string } | undefined {
+  const [first] = leftOut;
+  if (!first) return undefined;
+  const others = leftOut.length > 1 ? ` and ${leftOut.length - 1} more` : '';
+  return {
+    code: LEFT_OUT.code,
+    message: `the provider's report ${first.report} leaves out ${first.day}${others}, though it has ended; nothing is counted there until it says so, and the next sync asks again`,
+  };
+}
+
 function resultOf(chunks: readonly SyncChunk[]): SyncRunResult {
   const results = chunks.flatMap(({ result }) => result ?? []);
   const changed = changedDays(chunks);
@@ -212,16 +243,23 @@ function resultOf(chunks: readonly SyncChunk[]): SyncRunResult {
     period_end: changed.at(-1) ?? null,
     restated: restated.slice(0, LISTED_MAX),
     restated_count: restated.length,
-    missing: chunks
-      .filter(({ status }) => status !== 'done')
-      .slice(0, LISTED_MAX)
-      .map((chunk) => ({
-        report: chunk.report,
-        period_start: dayOf(chunk.startMicros),
-        period_end: dayOf(chunk.endMicros - 1n),
-        code: chunk.errorCode ?? 'not_fetched',
-        message: chunk.errorMessage ?? 'not fetched',
+    missing: [
+      ...chunks
+        .filter(({ status }) => status !== 'done')
+        .map((chunk) => ({
+          report: chunk.report,
+          period_start: dayOf(chunk.startMicros),
+          period_end: dayOf(chunk.endMicros - 1n),
+          code: chunk.errorCode ?? 'not_fetched',
+          message: chunk.errorMessage ?? 'not fetched',
+        })),
+      ...leftOutOf(chunks).map(({ report, day }) => ({
+        report,
+        period_start: day,
+        period_end: day,
+        ...LEFT_OUT,
       })),
+    ].slice(0, LISTED_MAX),
     gap_run_id: null,
   };
 }

@@ -7,11 +7,11 @@ import type { BillingConnection } from '../db/queries/billingConnections.js';
 import { listSyncPages, recordFetchedPage, type SyncPage } from '../db/queries/fetchedPages.js';
 import { findSyncChunk, listSyncChunks, restartSyncChunk, type SyncChunk } from '../db/queries/syncChunks.js';
 import { noteSyncWaiting, type SyncRun } from '../db/queries/syncRuns.js';
-import { checkCoverage } from '../domain/billing/coverage.js';
+import { checkCoverage, type Span } from '../domain/billing/coverage.js';
 import { openCredentials } from '../domain/billing/credentials.js';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
 import { uuidFromMicros } from '../domain/ids.js';
-import { dayOf } from '../domain/period.js';
+import { dayOf, MICROS_PER_DAY, startOfDay } from '../domain/period.js';
 import type { ActivityDeps } from './deps.js';
 import { SYNC_PACE, waitBeforeMs } from './syncPace.js';
 
@@ -38,20 +38,26 @@ export interface ChunkWork {
   chunk: SyncChunk;
 }
 
+/** What a chunk's pages say, as it was checked: these pages are read and no others. */
+export interface FetchedChunk {
+  pages: readonly SyncPage[];
+  /** Days that the provider left out, in whole or in part: nothing is said of them. */
+  leftOut: ReadonlySet<string>;
+}
+
 /**
  * Fetches the pages of one chunk, each stored before the next is asked for, until they tell its window once and whole.
  * What passes is waited for: the run says what for and until when, and the engine repeats the activity at that time. A
- * failure that lasts, or outlasts the run's patience, is thrown for good.
+ * failure that lasts, or outlasts the run's patience, is thrown for good. Null when the run ended meanwhile: then
+ * nobody is asked any more.
  */
-export async function fetchChunk(work: ChunkWork): Promise<void> {
+export async function fetchChunk(work: ChunkWork): Promise<FetchedChunk | null> {
   const { orgDb, run, chunk } = work;
-  if (chunk.status === 'done') return;
   await refuseRepeat(work);
   let restarts = chunk.restarts;
   for (;;) {
     try {
-      await fetchPages(work);
-      return;
+      return await fetchPages(work, restarts);
     } catch (error) {
       if (Context.current().cancellationSignal.aborted) throw new CancelledFailure('the sync was cancelled');
       if (!(error instanceof DomainError) || !PASSING.has(error.code)) throw error;
@@ -77,7 +83,7 @@ async function refuseRepeat({ orgDb, run, chunk }: ChunkWork): Promise<void> {
   if (refused) throw new DomainError('credentials_refused', refused.errorMessage ?? 'refused');
 }
 
-async function fetchPages(work: ChunkWork): Promise<void> {
+async function fetchPages(work: ChunkWork, restarts: number): Promise<FetchedChunk | null> {
   const { deps, orgDb, run, chunk, connector, connection } = work;
   const access = {
     credentials: openCredentials(deps.secretKeys, orgDb.orgId, connection),
@@ -91,15 +97,17 @@ async function fetchPages(work: ChunkWork): Promise<void> {
     const cursor = pages.at(-1)?.nextCursor ?? null;
     const page = await connector.fetchPage(access, asked(chunk), cursor);
     const stored = storable(work, page, pages.length);
-    await recordFetchedPage(orgDb, stored);
-    pages = [...pages, { ...stored, pageId: stored.id, buckets: page.buckets }];
-    await noteSyncWaiting(orgDb, run.id, null);
+    pages = [...pages, { ...stored, pageId: await recordFetchedPage(orgDb, stored) }];
+    if (!(await noteSyncWaiting(orgDb, run.id, null))) return null;
   }
   const buckets = pages.flatMap((page) => page.buckets);
   // Days that ended while the pages were fetched need not be whole.
   const coverage = checkCoverage(chunk, buckets, pages[0]?.fetchedAtMicros ?? deps.nowMicros());
-  if (coverage.outcome === 'complete') return;
+  if (coverage.outcome === 'complete') return { pages, leftOut: new Set() };
   const [span] = coverage.spans;
+  // A provider that leaves out a day however often it is asked tells the others all the same: those count.
+  if (coverage.outcome === 'missing' && restarts >= RESTARTS_MAX)
+    return { pages, leftOut: new Set(coverage.spans.flatMap(daysOf)) };
   throw new DomainError(
     'provider_paging_changed',
     `the pages of ${chunk.report} do not fit together (${coverage.outcome}: ${span ? dayOf(span.startMicros) : 'a day'}); the chunk is fetched from its beginning`,
@@ -107,17 +115,31 @@ async function fetchPages(work: ChunkWork): Promise<void> {
 }
 
 /** The pages that an earlier attempt has stored, where the fetch can go on behind them. */
-async function continuedPages({ deps, orgDb, run, chunk }: ChunkWork): Promise<SyncPage[]> {
+async function continuedPages(work: ChunkWork): Promise<SyncPage[]> {
+  const { deps, orgDb, run, chunk } = work;
   const pages = await listSyncPages(orgDb, run.id, chunk.ordinal);
   const [first] = pages;
+  // Another part of the account was asked for before the connection's scope changed.
+  if (pages.some(({ requestKey, pageNo }) => requestKey !== requestKeyOf(work, pageNo))) return [];
   if (!first || deps.nowMicros() - first.fetchedAtMicros <= CONTINUE_MICROS) return pages;
   // Pages stay where they are; those of the new beginning take their places.
   return pages.at(-1)?.nextCursor === null ? pages : [];
 }
 
+function daysOf({ startMicros, endMicros }: Span): string[] {
+  const days: string[] = [];
+  for (let at = startOfDay(startMicros); at < endMicros; at += MICROS_PER_DAY) days.push(dayOf(at));
+  return days;
+}
+
 function asked(chunk: SyncChunk): ReportChunk {
   const { report, feed, bucketWidth, startMicros, endMicros } = chunk;
   return { report, feed, bucketWidth, startMicros, endMicros };
+}
+
+/** Names what was asked, without the page tokens, which differ from one time to the next. */
+function requestKeyOf({ chunk, connection }: ChunkWork, pageNo: number): string {
+  return `${chunk.report} ${chunk.bucketWidth} ${chunk.startMicros}-${chunk.endMicros} ${connection.scope} page ${pageNo}`;
 }
 
 function storable(work: ChunkWork, page: FetchedPage, pageNo: number) {
@@ -129,7 +151,7 @@ function storable(work: ChunkWork, page: FetchedPage, pageNo: number) {
     ordinal: chunk.ordinal,
     pageNo,
     report: chunk.report,
-    requestKey: `${chunk.report} ${chunk.bucketWidth} ${chunk.startMicros}-${chunk.endMicros} ${connection.scope} page ${pageNo}`,
+    requestKey: requestKeyOf(work, pageNo),
     requestPath: page.requestPath.slice(0, 8_192),
     sha256: createHash('sha256').update(page.body).digest('hex'),
     body: page.body,

@@ -10,7 +10,7 @@ import {
   replaceApiDays,
 } from '../db/queries/apiCopies.js';
 import { insertBillingRows } from '../db/queries/billingRows.js';
-import { findFetchedPage, listSyncPages, type SyncPage } from '../db/queries/fetchedPages.js';
+import { findFetchedPage, type SyncPage } from '../db/queries/fetchedPages.js';
 import { finishSyncChunk } from '../db/queries/syncChunks.js';
 import type { ChunkResult, RestatedDay } from '../db/queries/syncRuns.js';
 import { type BilledRow, CHARGE_CATEGORIES } from '../domain/billing/billedRow.js';
@@ -21,7 +21,7 @@ import { uuidFromMicros } from '../domain/ids.js';
 import { decimalFromPico, type Pico } from '../domain/money.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay } from '../domain/period.js';
 import { DayContents } from './dayContents.js';
-import type { ChunkWork } from './syncFetch.js';
+import type { ChunkWork, FetchedChunk } from './syncFetch.js';
 import { storedReport } from './syncPlan.js';
 
 /** Rows of one INSERT. */
@@ -33,14 +33,12 @@ const FORMATS: Readonly<Record<string, BillingFormat>> = {
 };
 
 /**
- * Reads the stored pages of a chunk by the reader of saved files. Days whose content is new or other become new copies,
+ * Reads the pages of a chunk, those that were checked, by the reader of saved files. Days whose content is new or other become new copies,
  * under a source of this attempt; the others are confirmed. What counts changes with the chunk's end, in one
  * transaction.
  */
-export async function readChunk(work: ChunkWork): Promise<void> {
+export async function readChunk(work: ChunkWork, { pages, leftOut }: FetchedChunk): Promise<void> {
   const { deps, orgDb, run, chunk, connection } = work;
-  if (chunk.status === 'done') return;
-  const pages = await listSyncPages(orgDb, run.id, chunk.ordinal);
   const of: ReportOf = {
     connectionId: connection.id,
     provider: connection.provider,
@@ -49,7 +47,7 @@ export async function readChunk(work: ChunkWork): Promise<void> {
     report: storedReport(chunk),
   };
   const window = { fromDay: dayOf(chunk.startMicros), toDay: dayOf(chunk.endMicros + MICROS_PER_DAY - 1n) };
-  const told = await surveyPages(work, pages);
+  const told = await surveyPages(work, pages, leftOut);
   const known = new Map((await listCurrentCopies(orgDb, of, window)).map((copy) => [copy.day, copy]));
   const changed = new Set(
     told.days.filter((day) => {
@@ -72,6 +70,7 @@ export async function readChunk(work: ChunkWork): Promise<void> {
     pages,
     fetchedAtMicros,
     rows: stored?.rows ?? 0,
+    leftOut,
   });
   await orgDb.transaction(async (inside) => {
     if (!(await finishSyncChunk(inside, run.id, chunk.ordinal, stored?.sourceId ?? null, result))) return;
@@ -94,13 +93,17 @@ export async function readChunk(work: ChunkWork): Promise<void> {
 }
 
 /** The first reading: what each day says, and every fault before anything is stored. */
-async function surveyPages(work: ChunkWork, pages: readonly SyncPage[]): Promise<DayContents> {
+async function surveyPages(
+  work: ChunkWork,
+  pages: readonly SyncPage[],
+  leftOut: ReadonlySet<string>,
+): Promise<DayContents> {
   const contents = new DayContents();
   for (const page of pages)
     for (const bucket of page.buckets)
       for (let at = bucket.startMicros; at < bucket.endMicros; at += MICROS_PER_DAY)
-        contents.cover(dayOf(at));
-  for await (const row of ownRows(work, pages)) contents.add(row);
+        if (!leftOut.has(dayOf(at))) contents.cover(dayOf(at));
+  for await (const row of ownRows(work, pages)) if (!leftOut.has(row.day)) contents.add(row);
   return contents;
 }
 
@@ -114,7 +117,7 @@ async function* ownRows(work: ChunkWork, pages: readonly SyncPage[]): AsyncGener
     skip: new Set(),
     mayBeEmpty: true,
   });
-  for await (const batch of reader as AsyncIterable<TaggedRow[]>) {
+  for await (const batch of inWordsOfASync(reader as AsyncIterable<TaggedRow[]>, work)) {
     for (const { row } of batch) {
       if (row.account !== null && row.account !== connection.accountId) {
         throw new DomainError(
@@ -130,6 +133,22 @@ async function* ownRows(work: ChunkWork, pages: readonly SyncPage[]): AsyncGener
       }
       if (isInScope(row, connection.settings)) yield { ...row, account: connection.accountId };
     }
+  }
+}
+
+/** The reader speaks of a file that somebody gave; here it is an answer that was fetched. */
+async function* inWordsOfASync<T>(
+  rows: AsyncIterable<T>,
+  { connection, chunk }: ChunkWork,
+): AsyncGenerator<T> {
+  try {
+    yield* rows;
+  } catch (error) {
+    if (!(error instanceof DomainError) || error.code !== 'invalid_billing_file') throw error;
+    throw new DomainError(
+      'provider_answer_unreadable',
+      `the answer of ${connection.provider} for ${chunk.report} cannot be read: ${error.message.replace(/give fx_rate, .*$/, 'a connection reads US dollars only')}`,
+    );
   }
 }
 
@@ -216,6 +235,7 @@ interface Reading {
   pages: readonly SyncPage[];
   fetchedAtMicros: bigint;
   rows: number;
+  leftOut: ReadonlySet<string>;
 }
 
 /** What the chunk brought. A day that the provider had closed and tells otherwise now is a restatement. */
@@ -245,5 +265,6 @@ function describe({ chunk, connector }: ChunkWork, reading: Reading): ChunkResul
     changed_days: [...changed].sort(),
     settled_days: settled,
     restated,
+    ...(reading.leftOut.size > 0 ? { left_out_days: [...reading.leftOut].sort() } : {}),
   };
 }

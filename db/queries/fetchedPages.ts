@@ -22,10 +22,10 @@ export interface NewFetchedPage {
 
 /**
  * Stores a page and that the run has read it, in one transaction. Bytes that are those of the last version of the same
- * request are not stored again: that version was seen once more.
+ * request are not stored again: that version was seen once more. Returns the id under which the bytes are stored.
  */
-export async function recordFetchedPage(orgDb: OrgDb, page: NewFetchedPage): Promise<void> {
-  await orgDb.transaction(async (inside) => {
+export async function recordFetchedPage(orgDb: OrgDb, page: NewFetchedPage): Promise<string> {
+  return orgDb.transaction(async (inside) => {
     const fetchedAt = isoFromMicros(page.fetchedAtMicros);
     const last = await inside.rows<{ id: string; sha256: string }>(
       `select id, sha256 from billing_fetched_pages where org_id = $1 and connection_id = $2 and request_key = $3
@@ -80,6 +80,7 @@ export async function recordFetchedPage(orgDb: OrgDb, page: NewFetchedPage): Pro
         fetchedAt,
       ],
     );
+    return same ?? page.id;
   });
 }
 
@@ -87,6 +88,8 @@ export async function recordFetchedPage(orgDb: OrgDb, page: NewFetchedPage): Pro
 export interface SyncPage {
   pageNo: number;
   pageId: string;
+  /** What was asked for. */
+  requestKey: string;
   nextCursor: string | null;
   buckets: { startMicros: bigint; endMicros: bigint }[];
   fetchedAtMicros: bigint;
@@ -97,17 +100,20 @@ export async function listSyncPages(orgDb: OrgDb, runId: string, ordinal: number
   const rows = await orgDb.rows<{
     page_no: number;
     page_id: string;
+    request_key: string;
     next_cursor: string | null;
     buckets: [string, string][];
     fetched_at: bigint;
   }>(
-    `select page_no, page_id, next_cursor, buckets, fetched_at from sync_pages
-     where org_id = $1 and run_id = $2 and ordinal = $3 order by page_no`,
+    `select s.page_no, s.page_id, p.request_key, s.next_cursor, s.buckets, s.fetched_at
+     from sync_pages s join billing_fetched_pages p on p.org_id = s.org_id and p.id = s.page_id
+     where s.org_id = $1 and s.run_id = $2 and s.ordinal = $3 order by s.page_no`,
     [orgDb.orgId, runId, ordinal],
   );
   return rows.map((row) => ({
     pageNo: row.page_no,
     pageId: row.page_id,
+    requestKey: row.request_key,
     nextCursor: row.next_cursor,
     buckets: row.buckets.map(([start, end]) => ({ startMicros: BigInt(start), endMicros: BigInt(end) })),
     fetchedAtMicros: row.fetched_at,

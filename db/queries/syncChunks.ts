@@ -112,7 +112,8 @@ export async function listSyncChunks(orgDb: OrgDb, runId: string): Promise<SyncC
 
 /**
  * Notes that a chunk is read, and on the run how many are; call it in the transaction that makes it count. False when
- * another attempt has read it or is at work on it: `sourceId` is that of this attempt, null where it stored nothing.
+ * another attempt has read it or is at work on it (`sourceId` is that of this attempt, null where it stored nothing),
+ * and when the run has ended: a later one may have fetched the same days since, and what it found is newer.
  */
 export async function finishSyncChunk(
   orgDb: OrgDb,
@@ -122,6 +123,7 @@ export async function finishSyncChunk(
   result: ChunkResult,
 ): Promise<boolean> {
   return orgDb.transaction(async (inside) => {
+    if (!(await lockOpenRun(inside, runId))) return false;
     const changed = await inside.run(
       `update sync_chunks set status = 'done', result = $4::jsonb, error_code = null, error_message = null
        where org_id = $1 and run_id = $2 and ordinal = $3 and status <> 'done' and ($5::uuid is null or source_id = $5)`,
@@ -140,6 +142,7 @@ export async function failSyncChunk(
   error: { code: string; message: string },
 ): Promise<void> {
   await orgDb.transaction(async (inside) => {
+    if (!(await lockOpenRun(inside, runId))) return;
     await inside.run(
       `update sync_chunks set status = 'failed', error_code = $4, error_message = $5
        where org_id = $1 and run_id = $2 and ordinal = $3 and status <> 'done'`,
@@ -147,6 +150,15 @@ export async function failSyncChunk(
     );
     await countSyncChunks(inside, runId);
   });
+}
+
+/** Keeps the run from ending until the transaction does; false when it has ended. */
+async function lockOpenRun(inside: OrgDb, runId: string): Promise<boolean> {
+  const rows = await inside.rows(
+    `select from sync_runs where org_id = $1 and id = $2 and status in ('queued', 'running') for update`,
+    [inside.orgId, runId],
+  );
+  return rows.length === 1;
 }
 
 /** The run's progress from its chunks, so that it is right however often one was repeated. */

@@ -23,6 +23,8 @@ export interface ChunkResult {
   changed_days: string[];
   /** Days that said the same and can no longer change without being a restatement. */
   settled_days: string[];
+  /** Days that have ended and that the provider left out; absent: none. */
+  left_out_days?: string[];
   restated: RestatedDay[];
 }
 
@@ -161,13 +163,13 @@ export async function markSyncRunning(orgDb: OrgDb, id: string): Promise<boolean
   return changed === 1;
 }
 
-/** Says what a run waits for and until when; null: it goes on. It is a sign of life too. */
+/** Says what a run waits for and until when; null: it goes on. It is a sign of life too. False when the run has ended. */
 export async function noteSyncWaiting(
   orgDb: OrgDb,
   runId: string,
   waiting: { code: string; message: string; untilMicros: bigint } | null,
-): Promise<void> {
-  await orgDb.run(
+): Promise<boolean> {
+  const changed = await orgDb.run(
     `update sync_runs set heartbeat_at = now(), stage = $3, waiting_code = $4, waiting_message = $5, waiting_until = $6
      where org_id = $1 and id = $2 and status = 'running'`,
     [
@@ -179,6 +181,7 @@ export async function noteSyncWaiting(
       waiting ? isoFromMicros(waiting.untilMicros) : null,
     ],
   );
+  return changed === 1;
 }
 
 export interface SyncRunEnd extends RunEnd {

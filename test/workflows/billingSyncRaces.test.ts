@@ -1,0 +1,309 @@
+import { randomUUID } from 'node:crypto';
+import { afterEach, describe, expect, it } from 'vitest';
+import type { BillingConnector, FetchedPage } from '../../adapters/billing/connector.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { listBilledTotals } from '../../db/queries/billedDays.js';
+import { recordFetchedPage } from '../../db/queries/fetchedPages.js';
+import { findOpenSyncRun } from '../../db/queries/syncRuns.js';
+import { findUuid } from '../../domain/ids.js';
+import { pollToEnd } from '../support/bills.js';
+import { until } from '../support/engine.js';
+import {
+  aConnection,
+  CONNECTIONS,
+  DAY_SECONDS,
+  daysAgo,
+  expectedDays,
+  type FetchingPlace,
+  openaiResult,
+  openaiTruth,
+  PARTS,
+  startFetchingPlace,
+  todaySeconds,
+} from '../support/fetchedBills.js';
+
+/** What happens to a chunk while it is being fetched: others at the same work, other settings, an end. */
+
+const LIMIT_MS = 120_000;
+let place: FetchingPlace;
+afterEach(() => place?.close());
+
+async function countedDays(orgDb: OrgDb): Promise<Record<string, bigint>> {
+  const window = { provider: 'openai', fromDay: '2000-01-01', toDay: '2100-01-01' };
+  const days: Record<string, bigint> = {};
+  for (const { day, amountPico } of await listBilledTotals(orgDb, window))
+    days[day] = (days[day] ?? 0n) + amountPico;
+  return days;
+}
+
+async function connect(more: object = {}) {
+  const { status, body } = await place.api.post(CONNECTIONS, aConnection('openai', more));
+  expect(status, JSON.stringify(body)).toBe(201);
+  return body;
+}
+
+const ended = (run: { status_url: string }) => pollToEnd(place.api, run.status_url, LIMIT_MS);
+
+const change = (id: string, body: object) =>
+  fetch(`${place.api.baseUrl}${CONNECTIONS}/${id}`, {
+    method: 'PATCH',
+    headers: { authorization: `Bearer ${place.api.adminKey}`, 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  });
+
+const erase = (id: string) =>
+  fetch(`${place.api.baseUrl}${CONNECTIONS}/${id}`, {
+    method: 'DELETE',
+    headers: { authorization: `Bearer ${place.api.adminKey}` },
+  });
+
+type FetchPage = BillingConnector['fetchPage'];
+
+/** Puts something before or after requests of the report costs; `ask` is the request itself. */
+function aroundCosts(step: (ask: FetchPage, ...asked: Parameters<FetchPage>) => Promise<FetchedPage>): void {
+  const connector = place.connectors.openai;
+  const ask = connector.fetchPage.bind(connector);
+  connector.fetchPage = (...asked) => (asked[1].report === 'costs' ? step(ask, ...asked) : ask(...asked));
+}
+
+/** The day as the provider tells it from now on: five dollars more. */
+function restate(day: number): void {
+  const startSeconds = todaySeconds() - day * DAY_SECONDS;
+  place.openai.restate('costs', {
+    startSeconds,
+    endSeconds: startSeconds + DAY_SECONDS,
+    results: PARTS.openai.map((part) =>
+      openaiResult('org-loop', startSeconds, part, part === 'proj_a' ? 5_000_000 : 0),
+    ),
+  });
+}
+
+function withFiveDollars(day: number): Record<string, bigint> {
+  const expected = expectedDays('openai', daysAgo(90));
+  expected[daysAgo(day)] = (expected[daysAgo(day)] ?? 0n) + 5_000_000_000_000n;
+  return expected;
+}
+
+describe('a chunk that', () => {
+  it('two workers fetch in pages of other sizes is read from the pages that one of them has checked', {
+    timeout: LIMIT_MS,
+  }, async () => {
+    place = await startFetchingPlace();
+    place.openai.limitPages(30);
+    const connection = await connect();
+    let isDisturbed = false;
+    aroundCosts(async (ask, access, chunk, cursor) => {
+      if (cursor !== null && !isDisturbed) {
+        isDisturbed = true;
+        place.openai.limitPages(10);
+        const first = await ask(access, chunk, null);
+        place.openai.limitPages(30);
+        const run = await findOpenSyncRun(place.api.orgDb, findUuid('con', connection.id) ?? '');
+        await recordFetchedPage(place.api.orgDb, {
+          ...first,
+          id: randomUUID(),
+          connectionId: findUuid('con', connection.id) ?? '',
+          runId: run?.id ?? '',
+          ordinal: 0,
+          pageNo: 0,
+          report: 'costs',
+          requestKey: 'as another worker asked',
+          sha256: 'a'.repeat(64),
+        });
+      }
+      return ask(access, chunk, cursor);
+    });
+    await place.engine.startWorker();
+    expect(await ended(connection.sync)).toMatchObject({ status: 'succeeded', result: { changed_days: 91 } });
+    expect(isDisturbed).toBe(true);
+    expect(await countedDays(place.api.orgDb)).toEqual(expectedDays('openai', daysAgo(90)));
+  });
+
+  it('comes late, after its run was given up and another has fetched the days, changes nothing', {
+    timeout: LIMIT_MS,
+  }, async () => {
+    place = await startFetchingPlace();
+    const connection = await connect();
+    let requests = 0;
+    let isLate = false;
+    let release: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    aroundCosts(async (ask, ...asked) => {
+      requests += 1;
+      if (requests > 1) return ask(...asked);
+      const page = await ask(...asked);
+      await gate;
+      isLate = true;
+      return page;
+    });
+    await place.engine.startWorker();
+    await until(
+      'the first page',
+      async () =>
+        place.openai.requests.filter(({ report, status }) => report === 'costs' && status === 200).length,
+      (pages) => pages > 1,
+    );
+    await place.api.database.superuser.query(
+      `update sync_runs set status = 'failed', stage = 'failed', finished_at = now() where status = 'running'`,
+    );
+    restate(12);
+    const { body } = await place.api.post(`${CONNECTIONS}/${connection.id}/sync`, {});
+    expect(await ended(body)).toMatchObject({ status: 'succeeded' });
+    release();
+    await until(
+      'the end of the late one',
+      () =>
+        place.engine.orchestrator.describe(
+          `sync-run:${place.api.orgId}:${findUuid('run', connection.sync.id)}`,
+        ),
+      (state) => state === 'closed',
+    );
+    expect(isLate).toBe(true);
+    expect(await countedDays(place.api.orgDb)).toEqual(withFiveDollars(12));
+  });
+
+  it('has more pages is asked for no more when its connection ends between two of them', {
+    timeout: LIMIT_MS,
+  }, async () => {
+    place = await startFetchingPlace();
+    place.openai.limitPages(7);
+    const connection = await connect();
+    let pages = 0;
+    aroundCosts(async (ask, ...asked) => {
+      pages += 1;
+      if (pages === 3) await erase(connection.id);
+      return ask(...asked);
+    });
+    await place.engine.startWorker();
+    await until(
+      'the end of the workflow',
+      () =>
+        place.engine.orchestrator.describe(
+          `sync-run:${place.api.orgId}:${findUuid('run', connection.sync.id)}`,
+        ),
+      (state) => state === 'closed',
+    );
+    expect(pages).toBe(3);
+    expect(await countedDays(place.api.orgDb)).toEqual({});
+  });
+
+  it('waits while the connection is widened does not go on behind the pages of the narrow one', {
+    timeout: LIMIT_MS,
+  }, async () => {
+    place = await startFetchingPlace();
+    place.openai.limitPages(60);
+    const connection = await connect({ settings: { scope: { projects: ['proj_a'] } } });
+    let isWidened = false;
+    aroundCosts(async (ask, ...asked) => {
+      const [, , cursor] = asked;
+      if (cursor !== null && !isWidened) {
+        isWidened = true;
+        expect((await change(connection.id, { settings: {} })).status).toBe(200);
+        place.openai.faults.inject({ kind: 'outage', status: 503, report: 'costs', requests: 1 });
+      }
+      return ask(...asked);
+    });
+    await place.engine.startWorker();
+    await ended(connection.sync);
+    expect(isWidened).toBe(true);
+    expect(await countedDays(place.api.orgDb)).toEqual(expectedDays('openai', daysAgo(90)));
+    // The run had planned by the former settings: another one follows at once, and finds every report whole.
+    const { body } = await until(
+      'the sync that follows',
+      () => place.api.get(`${CONNECTIONS}/${connection.id}/runs`),
+      (answer) => answer.body.runs.length === 2 && answer.body.runs[0].status === 'succeeded',
+    );
+    expect(body.runs[0].trigger).toBe('settings');
+    const narrow = await place.api.database.superuser.query(
+      `select count(*)::int as n from billing_days where superseded_at is null and scope <> ''`,
+    );
+    expect(narrow.rows[0].n).toBe(0);
+  });
+});
+
+describe('a day that the provider', () => {
+  it('leaves out is named, not guessed, and holds back no other; once it is told it counts', {
+    timeout: LIMIT_MS,
+  }, async () => {
+    place = await startFetchingPlace();
+    const leftOut = todaySeconds() - 40 * DAY_SECONDS;
+    const whole = aroundBuckets(leftOut);
+    const connection = await connect();
+    await place.engine.startWorker();
+    const run = await ended(connection.sync);
+    expect(run).toMatchObject({ status: 'partial', error: { code: 'days_left_out' } });
+    expect(run.error.message).toContain(daysAgo(40));
+    expect(run.result.missing).toMatchObject([
+      { report: 'costs', period_start: daysAgo(40), period_end: daysAgo(40) },
+    ]);
+    const expected = expectedDays('openai', daysAgo(90));
+    const { [daysAgo(40)]: absent, ...others } = expected;
+    expect(absent).toBeDefined();
+    expect(await countedDays(place.api.orgDb)).toEqual(others);
+    whole();
+    const { body } = await place.api.post(`${CONNECTIONS}/${connection.id}/sync`, {});
+    expect(await ended(body)).toMatchObject({
+      status: 'succeeded',
+      result: { missing: [], changed_days: 1 },
+    });
+    expect(await countedDays(place.api.orgDb)).toEqual(expected);
+  });
+
+  it('had billed and now bills nothing counts nothing: charges and credits are taken back', {
+    timeout: LIMIT_MS,
+  }, async () => {
+    place = await startFetchingPlace();
+    const start = todaySeconds() - 12 * DAY_SECONDS;
+    const bucket = { startSeconds: start, endSeconds: start + DAY_SECONDS };
+    const truth = openaiTruth('org-loop');
+    place.openai.setTruth(truth);
+    place.openai.restate('costs', {
+      ...bucket,
+      results: [
+        openaiResult('org-loop', start, 'proj_a'),
+        {
+          ...openaiResult('org-loop', start, 'proj_a'),
+          line_item: 'Credit grant',
+          amount: { value: { $number: '-0.75' }, currency: 'usd' },
+          quantity: null,
+          quantity_unit: null,
+        },
+      ],
+    });
+    const connection = await connect();
+    await place.engine.startWorker();
+    await ended(connection.sync);
+    const before = (await countedDays(place.api.orgDb))[daysAgo(12)] ?? 0n;
+    expect(before).toBe(
+      (expectedDays('openai', daysAgo(90), ['proj_a'])[daysAgo(12)] ?? 0n) - 750_000_000_000n,
+    );
+    place.openai.restate('costs', { ...bucket, results: [] });
+    const { body } = await place.api.post(`${CONNECTIONS}/${connection.id}/sync`, {});
+    const run = await ended(body);
+    expect(run.result.restated).toMatchObject([{ day: daysAgo(12), new_usd: 0 }]);
+    expect(await countedDays(place.api.orgDb)).toEqual({
+      ...expectedDays('openai', daysAgo(90)),
+      [daysAgo(12)]: 0n,
+    });
+  });
+});
+
+/** The provider tells costs without the bucket that starts then, until the returned function is called. */
+function aroundBuckets(startSeconds: number): () => void {
+  let isOver = false;
+  aroundCosts(async (ask, ...asked) => {
+    const page = await ask(...asked);
+    if (isOver) return page;
+    const json = JSON.parse(page.body.toString('utf8')) as { data: { start_time: number }[] };
+    const data = json.data.filter(({ start_time: start }) => start !== startSeconds);
+    const buckets = page.buckets.filter(
+      ({ startMicros }) => startMicros !== BigInt(startSeconds) * 1_000_000n,
+    );
+    return { ...page, body: Buffer.from(JSON.stringify({ ...json, data })), buckets };
+  });
+  return () => {
+    isOver = true;
+  };
+}
