@@ -6,7 +6,8 @@ import { DomainError } from '../domain/errors.js';
 import { auditEndpoints } from './audit/endpoints.js';
 import { Authenticator, assertAllowed } from './auth.js';
 import { billingEndpoints } from './billing/endpoints.js';
-import { IncomingBody, JSON_BODY_BYTES_MAX, parseJson } from './body.js';
+import { syncEndpoints } from './billingSyncs/endpoints.js';
+import { IncomingBody, JSON_BODY_BYTES_MAX, parseStorableJson } from './body.js';
 import { callCostEndpoints } from './callCost/endpoints.js';
 import { compressAnswer } from './compression.js';
 import { connectionEndpoints } from './connections/endpoints.js';
@@ -15,13 +16,14 @@ import type { ApiDeps } from './deps.js';
 import { docsRoutes } from './docs.js';
 import { type Caller, type Endpoint, type EndpointResponse, problemsOf } from './endpoint.js';
 import { eventEndpoints } from './events/endpoints.js';
+import { gapRunEndpoints } from './gapRuns/endpoints.js';
 import { healthRoutes } from './health.js';
 import { ingestEndpoints } from './ingest/endpoints.js';
 import { buildOpenApi } from './openapi.js';
 import { ownPriceEndpoints } from './ownPrices/endpoints.js';
 import { periodEndpoints } from './periods/endpoints.js';
 import { pricingEndpoints } from './pricing/endpoints.js';
-import { presentProblem, statusOf } from './problem.js';
+import { presentProblem } from './problem.js';
 import { providerKeyEndpoints } from './providerKeys/endpoints.js';
 import { readQuery, validate } from './query.js';
 import { reconciliationEndpoints } from './reconciliation/endpoints.js';
@@ -46,7 +48,9 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...ownPriceEndpoints,
   ...billingEndpoints,
   ...connectionEndpoints,
+  ...syncEndpoints,
   ...providerKeyEndpoints,
+  ...gapRunEndpoints,
   ...reconciliationEndpoints,
   ...statementEndpoints,
   ...auditEndpoints,
@@ -233,7 +237,7 @@ async function readJsonBody(incoming: IncomingBody): Promise<unknown> {
       `content-type: ${type.slice(0, 60)} is not read here; send application/json`,
     );
   }
-  return parseJson(await incoming.bytes(JSON_BODY_BYTES_MAX));
+  return parseStorableJson(await incoming.bytes(JSON_BODY_BYTES_MAX));
 }
 
 function send(ctx: RouterContext, endpoint: Endpoint, response: EndpointResponse, deps: ApiDeps): void {
@@ -277,5 +281,3 @@ function allowedMethods(router: Router, path: string): string[] {
     if (layer.match(path)) for (const method of layer.methods) methods.add(method);
   return [...methods];
 }
-
-export { statusOf };

@@ -1,8 +1,10 @@
 import type { BillingConnector } from '../adapters/billing/connector.js';
-import type { BillingConnection } from '../db/queries/billingConnections.js';
+import type { OrgDb } from '../db/orgDb.js';
+import { type BillingConnection, findBillingConnection } from '../db/queries/billingConnections.js';
 import type { ConnectionSettings } from '../domain/billing/connectionScope.js';
 import type { Credentials } from '../domain/billing/credentials.js';
 import { DomainError, invalidField } from '../domain/errors.js';
+import { findUuid } from '../domain/ids.js';
 import { findProvider } from '../domain/providers.js';
 import type { ApiDeps } from './deps.js';
 
@@ -17,6 +19,14 @@ const SCOPE_FIELDS: Readonly<Record<string, keyof NonNullable<ConnectionSettings
   openai: 'projects',
   anthropic: 'workspaces',
 };
+
+/** The connection behind a public id. Error not_found. */
+export async function getConnection(orgDb: OrgDb, id: string): Promise<BillingConnection> {
+  const uuid = findUuid('con', id);
+  const connection = uuid === undefined ? undefined : await findBillingConnection(orgDb, uuid);
+  if (!connection) throw new DomainError('not_found', 'there is no billing connection with this id');
+  return connection;
+}
 
 /** The connector of a provider by any of its names. Error invalid_body where none fetches its bills. */
 export function connectorOf(deps: ApiDeps, provider: string): BillingConnector {

@@ -43,7 +43,8 @@ export interface EndpointResponse {
   content?: { type: string; data: Readable | Buffer | string };
 }
 
-interface ResponseDoc {
+/** One documented answer. */
+export interface ResponseDoc {
   description: string;
   schema?: z.ZodType;
   contentType?: string;
@@ -95,7 +96,13 @@ export function defineEndpoint<
 
 /** Every code that an endpoint may answer: those that it lists, and those that reading a request and storing may give. */
 export function problemsOf(endpoint: Endpoint): ReadonlySet<ErrorCode> {
-  const codes: ErrorCode[] = [...endpoint.problems, 'internal_error', 'service_unavailable', 'uri_too_long'];
+  const codes: ErrorCode[] = [
+    ...endpoint.problems,
+    'internal_error',
+    'service_unavailable',
+    'storage_full',
+    'uri_too_long',
+  ];
   if (!('public' in endpoint.access)) codes.push('unauthenticated', 'forbidden');
   if (endpoint.query || endpoint.params) codes.push('invalid_parameter');
   if (endpoint.body)

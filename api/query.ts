@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { DomainError, type ErrorCode, type FieldIssue } from '../domain/errors.js';
 import { stripText } from '../domain/events/stripText.js';
 import { exclusiveEnd, type Instant, LATEST_MICROS, parseInstant } from '../domain/period.js';
+import { findProvider } from '../domain/providers.js';
 
 /**
  * A query string as a record. A parameter given twice is refused: which one counts would be a guess
@@ -115,11 +116,36 @@ export const PAGE_LIMIT_DEFAULT = 100;
 export const PAGE_LIMIT_MAX = 1_000;
 export const PAGE_OFFSET_MAX = 100_000;
 
-export const pageParameters = {
-  limit: integerParameter(1, PAGE_LIMIT_MAX).default(PAGE_LIMIT_DEFAULT),
+/** A page of a list that is short enough to go through by offset alone. */
+export const offsetParameters = (limitMax = PAGE_LIMIT_MAX, limitDefault = PAGE_LIMIT_DEFAULT) => ({
+  limit: integerParameter(1, limitMax).default(limitDefault),
   offset: integerParameter(0, PAGE_OFFSET_MAX).default(0),
+});
+
+export const pageParameters = {
+  ...offsetParameters(),
   cursor: z.string().max(1_024, { error: 'is not a cursor of this list' }).optional(),
 };
+
+/** What the answer with a page says of it. */
+export const pageFields = { count: z.int(), offset: z.int(), has_more: z.boolean() };
+
+/** A page from one row more than it holds: the extra row tells whether there are more. */
+export function pageOf<T>(
+  found: readonly T[],
+  query: { limit: number; offset: number },
+): { shown: T[]; page: z.output<z.ZodObject<typeof pageFields>> } {
+  const shown = found.slice(0, query.limit);
+  return {
+    shown,
+    page: { count: shown.length, offset: query.offset, has_more: found.length > query.limit },
+  };
+}
+
+/** A provider filter in any of its names; a word that is no provider stays as it is and finds nothing. */
+export function providerFilter(word: string | undefined): string | undefined {
+  return word === undefined ? undefined : (findProvider(word) ?? word);
+}
 
 /**
  * Half-open window from an inclusive pair; either side may be absent. Error invalid_range when the lower bound lies

@@ -73,6 +73,16 @@ export function usdNumberFromPico(pico: Pico): number {
   return Number(decimalFromPico(pico));
 }
 
+/** As usdNumberFromPico; what is not known stays null. */
+export function usdNumberOrNull(pico: Pico | null): number | null {
+  return pico === null ? null : usdNumberFromPico(pico);
+}
+
+/** A decimal text that the product wrote itself → the nearest double in dollars. For the wire only. */
+export function usdNumberFromDecimal(decimal: string): number {
+  return usdNumberFromPico(picoFromDecimal(decimal) ?? 0n);
+}
+
 /** Pico-dollars → whole cents, rounded half to even. */
 export function centsFromPico(pico: Pico): bigint {
   return divideHalfEven(pico, PICO_PER_USD / 100n);

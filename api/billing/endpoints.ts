@@ -1,18 +1,15 @@
-import { randomBytes } from 'node:crypto';
 import { BILLING_PAGE_BYTES, storeBillingUpload, type UploadedBill } from '../../db/billingUpload.js';
-import {
-  type BillingSource,
-  findBillingSource,
-  listBillingSources,
-} from '../../db/queries/billingSources.js';
+import { newUuid } from '../../db/newUuid.js';
+import { findBillingSource, listBillingSources } from '../../db/queries/billingSources.js';
 import { parseFxRate } from '../../domain/billing/pageRow.js';
 import { BILLING_FORMATS, isBillingFormat } from '../../domain/billing/sources.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
-import { findUuid, uuidFromMicros } from '../../domain/ids.js';
+import { findUuid } from '../../domain/ids.js';
 import { findProvider, PROVIDERS } from '../../domain/providers.js';
-import { defineEndpoint, type Endpoint, type EndpointResponse } from '../endpoint.js';
+import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { type ReceivedFile, receiveFile } from '../multipart.js';
-import { RUN_RETRY_AFTER_SECONDS } from '../runWire.js';
+import { pageOf } from '../query.js';
+import { acceptedResponse, acceptedRun } from '../runWire.js';
 import {
   IMPORTS_PATH,
   importForm,
@@ -21,7 +18,6 @@ import {
   listImportsQuery,
   listImportsResponse,
   presentImport,
-  statusUrlOf,
 } from './wire.js';
 
 /** Largest bill (decisions.md 108). */
@@ -43,13 +39,7 @@ const createImport = defineEndpoint({
     'OpenAI and Anthropic cost and usage pages saved as JSON (one page, an array of pages, or one after the other), or the plain CSV. The file is read behind the scenes, as a whole or not at all. The same file again gives the same import.',
   access: { scope: 'billing:write' },
   streams: { 'multipart/form-data': importForm },
-  responses: {
-    202: {
-      description: 'Taken; poll status_url',
-      schema: importSchema,
-      headers: { Location: 'Where to ask for its state', 'Retry-After': 'Seconds' },
-    },
-  },
+  responses: acceptedResponse(importSchema),
   problems: [
     'invalid_multipart',
     'invalid_body',
@@ -67,27 +57,19 @@ const createImport = defineEndpoint({
     }
     uploads += 1;
     try {
-      const importId = uuidFromMicros(deps.nowMicros(), randomBytes(8).readBigUInt64BE());
+      const importId = newUuid(deps.nowMicros());
       const { source, existing } = await storeBillingUpload(orgDb, importId, async (store) =>
         describeUpload(
           await receiveFile(incoming, { maxBytes: IMPORT_BYTES_MAX, chunkBytes: BILLING_PAGE_BYTES, store }),
         ),
       );
       if (!existing) deps.kickDispatcher();
-      return accepted(source, existing);
+      return acceptedRun(presentImport(source), existing);
     } finally {
       uploads -= 1;
     }
   },
 });
-
-function accepted(source: BillingSource, existing: boolean): EndpointResponse {
-  return {
-    status: 202,
-    headers: { Location: statusUrlOf(source), 'Retry-After': String(RUN_RETRY_AFTER_SECONDS) },
-    body: { ...presentImport(source), ...(existing ? { existing } : {}) },
-  };
-}
 
 /** Checks the form's fields, which may have come after the file. */
 function describeUpload(received: ReceivedFile): UploadedBill {
@@ -145,11 +127,8 @@ const listImports = defineEndpoint({
       query.provider !== undefined && !provider
         ? []
         : await listBillingSources(orgDb, { provider, limit: query.limit + 1, offset: query.offset });
-    const imports = found.slice(0, query.limit).map(presentImport);
-    return {
-      status: 200,
-      body: { imports, count: imports.length, offset: query.offset, has_more: found.length > query.limit },
-    };
+    const { shown, page } = pageOf(found, query);
+    return { status: 200, body: { imports: shown.map(presentImport), ...page } };
   },
 });
 

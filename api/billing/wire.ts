@@ -2,18 +2,10 @@ import { z } from 'zod';
 import type { BillingSource } from '../../db/queries/billingSources.js';
 import { BILLING_FORMATS } from '../../domain/billing/sources.js';
 import { publicId } from '../../domain/ids.js';
-import { picoFromDecimal, usdNumberFromPico } from '../../domain/money.js';
-import { isoFromMicros } from '../../domain/period.js';
+import { usdNumberFromDecimal, usdNumberOrNull } from '../../domain/money.js';
 import { PROVIDERS } from '../../domain/providers.js';
-import { filterParameter, integerParameter } from '../query.js';
-import {
-  isoOrNull,
-  presentProgress,
-  presentRunError,
-  progressSchema,
-  runErrorSchema,
-  runStatusSchema,
-} from '../runWire.js';
+import { filterParameter, offsetParameters, pageFields } from '../query.js';
+import { presentProgress, presentRunEnd, progressSchema, runEndFields, runStatusSchema } from '../runWire.js';
 
 export const IMPORTS_PATH = '/api/v1/billing-imports';
 
@@ -35,8 +27,7 @@ export const importParams = z.object({ id: z.string() });
 
 export const listImportsQuery = z.object({
   provider: filterParameter.optional(),
-  limit: integerParameter(1, 1_000).default(100),
-  offset: integerParameter(0, 100_000).default(0),
+  ...offsetParameters(),
 });
 
 const unparsedSchema = z.strictObject({ label: z.string(), rows: z.int(), amount_usd: z.number() });
@@ -68,36 +59,17 @@ export const importSchema = z
       .meta({ description: 'Buckets that a later page of the same file told again; the later counts' }),
     progress: progressSchema.meta({ description: 'In bytes of the file' }),
     result: z.strictObject({ rows: z.int(), amount_usd: z.number() }).nullable(),
-    error: runErrorSchema,
-    existing: z
-      .boolean()
-      .optional()
-      .meta({ description: 'The same file was imported before: this is that import' }),
-    created_at: z.string(),
-    started_at: z.string().nullable(),
-    finished_at: z.string().nullable(),
-    status_url: z.string(),
+    ...runEndFields('The same file was imported before: this is that import'),
   })
   .meta({ id: 'BillingImport' });
 
 export type ImportWire = z.output<typeof importSchema>;
 
-export const listImportsResponse = z.strictObject({
-  imports: z.array(importSchema),
-  count: z.int(),
-  offset: z.int(),
-  has_more: z.boolean(),
-});
-
-export function statusUrlOf(source: BillingSource): string {
-  return `${IMPORTS_PATH}/${publicId('imp', source.id)}`;
-}
-
-const usdOrNull = (pico: bigint | null) => (pico === null ? null : usdNumberFromPico(pico));
+export const listImportsResponse = z.strictObject({ imports: z.array(importSchema), ...pageFields });
 
 export function presentImport(source: BillingSource): ImportWire {
   const id = publicId('imp', source.id);
-  const amountUsd = usdOrNull(source.amountPico);
+  const amountUsd = usdNumberOrNull(source.amountPico);
   return {
     id,
     import_id: id,
@@ -116,7 +88,7 @@ export function presentImport(source: BillingSource): ImportWire {
     unparsed: source.unparsed.map(({ label, rows, amount_usd }) => ({
       label,
       rows,
-      amount_usd: usdNumberFromPico(picoFromDecimal(amount_usd) ?? 0n),
+      amount_usd: usdNumberFromDecimal(amount_usd),
     })),
     restated_buckets: source.restatedBuckets,
     progress: presentProgress({ ...source, done: source.doneBytes, total: source.sizeBytes }),
@@ -124,10 +96,6 @@ export function presentImport(source: BillingSource): ImportWire {
       source.rowCount === null || amountUsd === null
         ? null
         : { rows: source.rowCount, amount_usd: amountUsd },
-    error: presentRunError(source.errorCode, source.errorMessage),
-    created_at: isoFromMicros(source.createdAtMicros),
-    started_at: isoOrNull(source.startedAtMicros),
-    finished_at: isoOrNull(source.finishedAtMicros),
-    status_url: statusUrlOf(source),
+    ...presentRunEnd(source, `${IMPORTS_PATH}/${id}`),
   };
 }

@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import type { StoredEvent } from '../../db/queries/storedEvents.js';
 import { publicId } from '../../domain/ids.js';
-import { decimalFromPico, decimalFromScaled, type Pico, usdNumberFromPico } from '../../domain/money.js';
+import {
+  decimalFromPico,
+  decimalFromScaled,
+  type Pico,
+  usdNumberFromPico,
+  usdNumberOrNull,
+} from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { CallToPrice } from '../../domain/pricing/cost.js';
 import {
@@ -160,9 +166,9 @@ export function presentCallCost(event: StoredEvent, book: PriceBook, nowMicros: 
     is_batch: event.isBatch,
     cost_usd: usdNumberFromPico(event.costPico),
     cost_source: event.costSource,
-    reported_cost_usd: nullableUsd(event.reportedCostPico),
-    computed_cost_usd: nullableUsd(event.computedCostPico),
-    difference_usd: nullableUsd(difference(event.reportedCostPico, event.computedCostPico)),
+    reported_cost_usd: usdNumberOrNull(event.reportedCostPico),
+    computed_cost_usd: usdNumberOrNull(event.computedCostPico),
+    difference_usd: usdNumberOrNull(difference(event.reportedCostPico, event.computedCostPico)),
     pricing_version: book.versionAt(nowMicros),
     price: explanation ? presentPrice(explanation) : null,
     unpriced_reason: 'reason' in outcome ? outcome.reason : null,
@@ -196,7 +202,7 @@ function presentOwnPrice({ statement, rates }: OwnPriceStep): z.output<typeof ow
     source: proof && { document: proof.document, clause: proof.clause, url: proof.url },
     rates: rates.map(({ tokenClass, before, after }) => ({
       token_class: tokenClass,
-      before_usd_per_mtok: nullableUsd(before),
+      before_usd_per_mtok: usdNumberOrNull(before),
       usd_per_mtok: usdNumberFromPico(after),
     })),
   };
@@ -259,8 +265,4 @@ function presentLine(line: CostLine) {
 
 function difference(reported: Pico | null, computed: Pico | null): Pico | null {
   return reported === null || computed === null ? null : reported - computed;
-}
-
-function nullableUsd(pico: Pico | null): number | null {
-  return pico === null ? null : usdNumberFromPico(pico);
 }

@@ -1,8 +1,6 @@
-import { randomBytes } from 'node:crypto';
+import { newUuid } from '../../db/newUuid.js';
 import { openSync } from '../../db/openSync.js';
-import type { OrgDb } from '../../db/orgDb.js';
 import {
-  type BillingConnection,
   type ConnectionChanges,
   endBillingConnection,
   findBillingConnection,
@@ -10,11 +8,10 @@ import {
   listBillingConnections,
   updateBillingConnection,
 } from '../../db/queries/billingConnections.js';
-import { findSyncRun, listSyncRuns, type SyncRun } from '../../db/queries/syncRuns.js';
+import { findSyncRun } from '../../db/queries/syncRuns.js';
 import { BACKFILL_DAYS, scopeText } from '../../domain/billing/connections.js';
 import { openCredentials, sealCredentials } from '../../domain/billing/credentials.js';
 import { DomainError } from '../../domain/errors.js';
-import { findUuid, uuidFromMicros } from '../../domain/ids.js';
 import { dayOf, MICROS_PER_DAY, startOfDay } from '../../domain/period.js';
 import {
   askProvider,
@@ -23,25 +20,19 @@ import {
   checkSameAccount,
   checkScope,
   connectorOf,
+  getConnection,
   identifyAccount,
 } from '../billingProviders.js';
-import type { ApiDeps } from '../deps.js';
-import { defineEndpoint, type Endpoint, type EndpointResponse } from '../endpoint.js';
-import { RUN_RETRY_AFTER_SECONDS } from '../runWire.js';
+import { CONNECTIONS_PATH, connectionParams } from '../billingSyncs/wire.js';
+import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { pageOf } from '../query.js';
 import {
-  CONNECTIONS_PATH,
-  connectionParams,
   connectionSchema,
   createConnectionBody,
+  listConnectionsQuery,
   listConnectionsResponse,
-  listPageQuery,
-  listSyncRunsResponse,
   presentConnection,
-  presentSyncRun,
-  runUrlOf,
   settingsOf,
-  syncRunParams,
-  syncRunSchema,
   testResponse,
   updateConnectionBody,
 } from './wire.js';
@@ -50,17 +41,9 @@ import {
 const PROVIDER_PROBLEMS = [
   'provider_unavailable',
   'provider_rate_limited',
+  'provider_paging_changed',
   'provider_answer_unreadable',
 ] as const;
-
-const newId = (deps: ApiDeps) => uuidFromMicros(deps.nowMicros(), randomBytes(8).readBigUInt64BE());
-
-async function getConnection(orgDb: OrgDb, id: string): Promise<BillingConnection> {
-  const uuid = findUuid('con', id);
-  const connection = uuid === undefined ? undefined : await findBillingConnection(orgDb, uuid);
-  if (!connection) throw new DomainError('not_found', 'there is no billing connection with this id');
-  return connection;
-}
 
 const createConnection = defineEndpoint({
   operationId: 'createBillingConnection',
@@ -79,15 +62,15 @@ const createConnection = defineEndpoint({
       headers: { Location: 'The connection' },
     },
   },
-  problems: ['invalid_body', 'account_already_connected', ...PROVIDER_PROBLEMS],
+  problems: ['invalid_body', 'account_already_connected', 'not_found', ...PROVIDER_PROBLEMS],
   async handle({ body, orgDb, signal }, deps) {
     const connector = connectorOf(deps, body.provider);
     const given = settingsOf(body.settings);
     checkCredentials(connector, body.credentials);
     checkScope(connector, given);
     const account = await identifyAccount(connector, body.credentials, given, signal);
-    const id = newId(deps);
-    const runId = newId(deps);
+    const id = newUuid(deps.nowMicros());
+    const runId = newUuid(deps.nowMicros());
     const settings = { ...given, account };
     const backfillFrom = dayOf(startOfDay(deps.nowMicros()) - BigInt(BACKFILL_DAYS) * MICROS_PER_DAY);
     const wanted = { id, provider: connector.provider, name: body.name ?? connector.provider, settings };
@@ -113,14 +96,14 @@ const listConnections = defineEndpoint({
   tag: 'Billing',
   summary: 'Connections, newest first',
   access: { scope: 'billing:read' },
-  query: listPageQuery,
+  query: listConnectionsQuery,
   responses: { 200: { description: 'A page of connections', schema: listConnectionsResponse } },
   problems: [],
   async handle({ query, orgDb }) {
     const found = await listBillingConnections(orgDb, { limit: query.limit + 1, offset: query.offset });
-    const connections = found.slice(0, query.limit).map((connection) => presentConnection(connection));
-    const more = { offset: query.offset, has_more: found.length > query.limit };
-    return { status: 200, body: { connections, count: connections.length, ...more } };
+    const { shown, page } = pageOf(found, query);
+    const connections = shown.map((connection) => presentConnection(connection));
+    return { status: 200, body: { connections, ...page } };
   },
 });
 
@@ -177,7 +160,13 @@ const updateConnection = defineEndpoint({
     const isOtherScope = settings !== undefined && scopeText(settings) !== connection.scope;
     const sync =
       (isOtherScope || credentials) && body.paused !== true
-        ? (await openSync(orgDb, { id: newId(deps), connectionId: connection.id, trigger: 'settings' })).run
+        ? (
+            await openSync(orgDb, {
+              id: newUuid(deps.nowMicros()),
+              connectionId: connection.id,
+              trigger: 'settings',
+            })
+          ).run
         : undefined;
     deps.kickDispatcher();
     return { status: 200, body: presentConnection(await getConnection(orgDb, params.id), sync) };
@@ -228,85 +217,6 @@ const testConnection = defineEndpoint({
   },
 });
 
-const startSync = defineEndpoint({
-  operationId: 'startBillingSync',
-  method: 'post',
-  path: `${CONNECTIONS_PATH}/{id}/sync`,
-  tag: 'Billing',
-  summary: 'Fetch the bills now',
-  description:
-    'Asynchronous. While a sync of the connection is open, that one is the answer (existing: true).',
-  access: { scope: 'billing:write' },
-  params: connectionParams,
-  responses: {
-    202: {
-      description: 'Taken; poll status_url',
-      schema: syncRunSchema,
-      headers: { Location: 'Where to ask for its state', 'Retry-After': 'Seconds' },
-    },
-  },
-  problems: ['not_found', 'credentials_missing'],
-  async handle({ params, orgDb }, deps) {
-    const connection = await getConnection(orgDb, params.id);
-    if (connection.ciphertext === null) openCredentials(deps.secretKeys, orgDb.orgId, connection);
-    const { run, existing } = await openSync(orgDb, {
-      id: newId(deps),
-      connectionId: connection.id,
-      trigger: 'request',
-    });
-    if (!existing) deps.kickDispatcher();
-    return accepted(run, existing);
-  },
-});
-
-function accepted(run: SyncRun, existing: boolean): EndpointResponse {
-  return {
-    status: 202,
-    headers: { Location: runUrlOf(run), 'Retry-After': String(RUN_RETRY_AFTER_SECONDS) },
-    body: { ...presentSyncRun(run), ...(existing ? { existing } : {}) },
-  };
-}
-
-const listRuns = defineEndpoint({
-  operationId: 'listBillingSyncs',
-  method: 'get',
-  path: `${CONNECTIONS_PATH}/{id}/runs`,
-  tag: 'Billing',
-  summary: 'Syncs of a connection, newest first',
-  access: { scope: 'billing:read' },
-  params: connectionParams,
-  query: listPageQuery,
-  responses: { 200: { description: 'A page of syncs', schema: listSyncRunsResponse } },
-  problems: ['not_found'],
-  async handle({ params, query, orgDb }) {
-    const { id } = await getConnection(orgDb, params.id);
-    const found = await listSyncRuns(orgDb, id, { limit: query.limit + 1, offset: query.offset });
-    const runs = found.slice(0, query.limit).map(presentSyncRun);
-    const more = { offset: query.offset, has_more: found.length > query.limit };
-    return { status: 200, body: { runs, count: runs.length, ...more } };
-  },
-});
-
-const readRun = defineEndpoint({
-  operationId: 'getBillingSync',
-  method: 'get',
-  path: `${CONNECTIONS_PATH}/{id}/runs/{run_id}`,
-  tag: 'Billing',
-  summary: 'One sync and how far it is',
-  access: { scope: 'billing:read' },
-  params: syncRunParams,
-  responses: { 200: { description: 'The sync', schema: syncRunSchema } },
-  problems: ['not_found'],
-  async handle({ params, orgDb }) {
-    const connection = await getConnection(orgDb, params.id);
-    const uuid = findUuid('run', params.run_id);
-    const run = uuid === undefined ? undefined : await findSyncRun(orgDb, uuid);
-    if (!run || run.connectionId !== connection.id)
-      throw new DomainError('not_found', 'there is no sync with this id');
-    return { status: 200, body: presentSyncRun(run) };
-  },
-});
-
 export const connectionEndpoints: readonly Endpoint[] = [
   createConnection,
   listConnections,
@@ -314,7 +224,4 @@ export const connectionEndpoints: readonly Endpoint[] = [
   updateConnection,
   deleteConnection,
   testConnection,
-  startSync,
-  listRuns,
-  readRun,
 ];

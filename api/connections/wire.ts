@@ -1,23 +1,13 @@
 import { z } from 'zod';
 import type { BillingConnection } from '../../db/queries/billingConnections.js';
-import type { SyncRun, SyncRunResult } from '../../db/queries/syncRuns.js';
-import { FEEDS } from '../../domain/billing/billedRow.js';
+import type { SyncRun } from '../../db/queries/syncRuns.js';
 import type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
-import { CONNECTION_STATUSES, SYNC_TRIGGERS } from '../../domain/billing/connections.js';
+import { CONNECTION_STATUSES } from '../../domain/billing/connections.js';
 import { publicId } from '../../domain/ids.js';
-import { picoFromDecimal, usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { integerParameter } from '../query.js';
-import {
-  isoOrNull,
-  presentProgress,
-  presentRunError,
-  progressSchema,
-  runErrorSchema,
-  runStatusSchema,
-} from '../runWire.js';
-
-export const CONNECTIONS_PATH = '/api/v1/billing-connections';
+import { CONNECTIONS_PATH, presentSyncRun, syncRunSchema } from '../billingSyncs/wire.js';
+import { offsetParameters, pageFields } from '../query.js';
+import { isoOrNull, presentRunError, runErrorSchema } from '../runWire.js';
 
 /** Parts of an account that one connection may name. */
 const PARTS_MAX = 1_000;
@@ -73,69 +63,6 @@ export const updateConnectionBody = z
   })
   .meta({ id: 'BillingConnectionChanges' });
 
-export const connectionParams = z.object({ id: z.string() });
-export const syncRunParams = z.object({ id: z.string(), run_id: z.string() });
-
-export const listPageQuery = z.object({
-  limit: integerParameter(1, 1_000).default(100),
-  offset: integerParameter(0, 100_000).default(0),
-});
-
-const usd = z.number();
-
-const restatedSchema = z.strictObject({
-  day: z.string(),
-  feed: z.enum(FEEDS),
-  report: z.string(),
-  old_usd: usd.nullable(),
-  new_usd: usd.nullable(),
-});
-
-const missingSchema = z.strictObject({
-  report: z.string(),
-  period_start: z.string(),
-  period_end: z.string().meta({ description: 'Inclusive' }),
-  code: z.string(),
-  message: z.string(),
-});
-
-export const syncRunSchema = z
-  .strictObject({
-    id: z.string().meta({ example: 'run_0199f3a2c4d57e3a8f00112233445566' }),
-    run_id: z.string(),
-    kind: z.literal('billing_sync'),
-    connection_id: z.string(),
-    trigger: z.enum(SYNC_TRIGGERS),
-    status: runStatusSchema,
-    progress: progressSchema.meta({ description: 'In parts of reports; stage says what is being done' }),
-    waiting: z
-      .strictObject({ code: z.string(), message: z.string(), until: z.string() })
-      .nullable()
-      .meta({ description: 'What the provider is waited for, and until when; null while it answers' }),
-    result: z
-      .strictObject({
-        pages: z.int(),
-        rows: z.int().meta({ description: 'Rows of days that are new or changed' }),
-        changed_days: z.int(),
-        period_start: z.string().nullable(),
-        period_end: z.string().nullable().meta({ description: 'Inclusive' }),
-        restated: z
-          .array(restatedSchema)
-          .meta({ description: 'Days that the provider had closed and tells otherwise now' }),
-        restated_count: z.int(),
-        missing: z.array(missingSchema).meta({ description: 'What the next sync takes up' }),
-        gap_run_id: z.string().nullable().meta({ description: 'The gap run over what changed' }),
-      })
-      .nullable(),
-    error: runErrorSchema,
-    existing: z.boolean().optional().meta({ description: 'A sync was open already: this is that one' }),
-    created_at: z.string(),
-    started_at: z.string().nullable(),
-    finished_at: z.string().nullable(),
-    status_url: z.string(),
-  })
-  .meta({ id: 'BillingSyncRun' });
-
 export const connectionSchema = z
   .strictObject({
     id: z.string().meta({ example: 'con_0199f3a2c4d57e3a8f00112233445566' }),
@@ -161,18 +88,10 @@ export const connectionSchema = z
   })
   .meta({ id: 'BillingConnection' });
 
+export const listConnectionsQuery = z.object(offsetParameters());
 export const listConnectionsResponse = z.strictObject({
   connections: z.array(connectionSchema),
-  count: z.int(),
-  offset: z.int(),
-  has_more: z.boolean(),
-});
-
-export const listSyncRunsResponse = z.strictObject({
-  runs: z.array(syncRunSchema),
-  count: z.int(),
-  offset: z.int(),
-  has_more: z.boolean(),
+  ...pageFields,
 });
 
 export const testResponse = z
@@ -187,10 +106,6 @@ export const testResponse = z
     ),
   })
   .meta({ id: 'BillingConnectionTest' });
-
-export function runUrlOf(run: SyncRun): string {
-  return `${CONNECTIONS_PATH}/${publicId('con', run.connectionId)}/runs/${publicId('run', run.id)}`;
-}
 
 /** Settings as a connection keeps them: without what was not given. */
 export function settingsOf(given: z.output<typeof settings>): ConnectionSettings {
@@ -224,61 +139,5 @@ export function presentConnection(
     updated_at: isoFromMicros(connection.updatedAtMicros),
     runs_url: `${CONNECTIONS_PATH}/${id}/runs`,
     ...(sync ? { sync: presentSyncRun(sync) } : {}),
-  };
-}
-
-export function presentSyncRun(run: SyncRun): z.output<typeof syncRunSchema> {
-  const id = publicId('run', run.id);
-  return {
-    id,
-    run_id: id,
-    kind: 'billing_sync',
-    connection_id: publicId('con', run.connectionId),
-    trigger: run.trigger,
-    status: run.status,
-    progress: presentProgress({ ...run, done: run.doneChunks, total: run.totalChunks }),
-    waiting:
-      run.waitingCode === null || run.waitingUntilMicros === null
-        ? null
-        : {
-            code: run.waitingCode,
-            message: run.waitingMessage ?? run.waitingCode,
-            until: isoFromMicros(run.waitingUntilMicros),
-          },
-    result: run.result && presentResult(run.result),
-    error: presentRunError(run.errorCode, run.errorMessage),
-    created_at: isoFromMicros(run.createdAtMicros),
-    started_at: isoOrNull(run.startedAtMicros),
-    finished_at: isoOrNull(run.finishedAtMicros),
-    status_url: runUrlOf(run),
-  };
-}
-
-const usdOrNull = (text: string | null) =>
-  text === null ? null : usdNumberFromPico(picoFromDecimal(text) ?? 0n);
-
-function presentResult(result: SyncRunResult): z.output<typeof syncRunSchema>['result'] {
-  return {
-    pages: result.pages,
-    rows: result.rows,
-    changed_days: result.changed_days,
-    period_start: result.period_start,
-    period_end: result.period_end,
-    restated: result.restated.map(({ day, feed, report, old_usd, new_usd }) => ({
-      day,
-      feed,
-      report,
-      old_usd: usdOrNull(old_usd),
-      new_usd: usdOrNull(new_usd),
-    })),
-    restated_count: result.restated_count,
-    missing: result.missing.map(({ report, period_start, period_end, code, message }) => ({
-      report,
-      period_start,
-      period_end,
-      code,
-      message,
-    })),
-    gap_run_id: result.gap_run_id === null ? null : publicId('run', result.gap_run_id),
   };
 }

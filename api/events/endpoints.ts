@@ -5,10 +5,9 @@ import { listFormerPrices } from '../../db/queries/repriceRuns.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
 import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
-import { findProvider } from '../../domain/providers.js';
 import { assertAllowed } from '../auth.js';
 import { type Caller, defineEndpoint } from '../endpoint.js';
-import { decodeEventCursor, encodeEventCursor, windowOf } from '../query.js';
+import { decodeEventCursor, encodeEventCursor, providerFilter, windowOf } from '../query.js';
 import {
   eventParams,
   exportEventsQuery,
@@ -34,11 +33,6 @@ function uuidOfEvent(id: string): string {
   const uuid = findUuid('evt', id);
   if (uuid === undefined) throw new DomainError('not_found', 'there is no event with this id');
   return uuid;
-}
-
-/** A provider filter in any of its names; a word that is no provider stays as it is and finds nothing. */
-export function providerFilter(word: string | undefined): string | undefined {
-  return word === undefined ? undefined : (findProvider(word) ?? word);
 }
 
 const listEventsEndpoint = defineEndpoint({

@@ -3,9 +3,9 @@ import type { FormerPrice } from '../../db/queries/repriceRuns.js';
 import { EVENT_COLUMNS, type StoredEvent } from '../../db/queries/storedEvents.js';
 import type { Json } from '../../domain/events/event.js';
 import { publicId } from '../../domain/ids.js';
-import { usdNumberFromPico } from '../../domain/money.js';
+import { usdNumberFromPico, usdNumberOrNull } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { booleanParameter, filterParameter, instantParameter, pageParameters } from '../query.js';
+import { booleanParameter, filterParameter, instantParameter, pageFields, pageParameters } from '../query.js';
 
 const json = z.unknown();
 const label = z.string().nullable();
@@ -100,7 +100,7 @@ export function presentFormerPrice(
 ): NonNullable<z.output<typeof oneEventSchema>['former_prices']>[number] {
   return {
     cost_usd: usdNumberFromPico(former.costPico),
-    computed_cost_usd: former.computedCostPico === null ? null : usdNumberFromPico(former.computedCostPico),
+    computed_cost_usd: usdNumberOrNull(former.computedCostPico),
     cost_source: former.costSource,
     price_gaps: former.priceGaps,
     until: isoFromMicros(former.untilMicros),
@@ -147,7 +147,7 @@ export function presentEvent(event: StoredEvent): EventWire {
     cache_creation_5m: event.cacheCreation5m,
     cache_creation_1h: event.cacheCreation1h,
     cost_source: event.costSource,
-    computed_cost_usd: event.computedCostPico === null ? null : usdNumberFromPico(event.computedCostPico),
+    computed_cost_usd: usdNumberOrNull(event.computedCostPico),
     price_gaps: event.priceGaps,
     usage_source: event.usageSource,
     input_semantics: event.inputSemantics,
@@ -155,7 +155,7 @@ export function presentEvent(event: StoredEvent): EventWire {
     usage_flags: event.usageFlags,
     superseded_by: event.supersededBy === null ? null : publicId('evt', event.supersededBy),
     blocked_rule_id: event.blockedRuleId,
-    prevented_usd: event.preventedPico === null ? null : usdNumberFromPico(event.preventedPico),
+    prevented_usd: usdNumberOrNull(event.preventedPico),
     ingested_at: isoFromMicros(event.ingestedMicros),
     ...(event.payload ? { tool_input: event.payload.toolInput, tool_output: event.payload.toolOutput } : {}),
   };
@@ -249,9 +249,7 @@ export const listEventsQuery = z.object({
 
 export const listEventsResponse = z.strictObject({
   events: z.array(eventSchema),
-  count: z.int(),
-  offset: z.int(),
-  has_more: z.boolean(),
+  ...pageFields,
   next_cursor: z.string().nullable(),
 });
 

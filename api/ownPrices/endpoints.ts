@@ -1,14 +1,14 @@
-import { randomBytes } from 'node:crypto';
+import { newUuid } from '../../db/newUuid.js';
 import { endOwnPrice, insertOwnPrice, listOwnPrices, type NewOwnPrice } from '../../db/queries/ownPrices.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
-import { findUuid, uuidFromMicros } from '../../domain/ids.js';
+import { findUuid } from '../../domain/ids.js';
 import { dayOf } from '../../domain/period.js';
 import { coveredBy } from '../../domain/pricing/layBook.js';
 import type { OwnPrice, OwnPriceKind } from '../../domain/pricing/ownPrices.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
-import { findProvider } from '../../domain/providers.js';
 import type { ApiDeps } from '../deps.js';
 import { defineEndpoint, type Endpoint, type EndpointRequest, type EndpointResponse } from '../endpoint.js';
+import { pageOf, providerFilter } from '../query.js';
 import {
   CONTRACT_RATES_PATH,
   contractRateSchema,
@@ -36,7 +36,7 @@ async function create(
   price: Omit<NewOwnPrice, 'id' | 'createdBy'>,
 ): Promise<EndpointResponse> {
   refuseWithoutPrice(await bookUnder(price.kind, orgDb.orgId, deps), price);
-  const id = uuidFromMicros(deps.nowMicros(), randomBytes(8).readBigUInt64BE());
+  const id = newUuid(deps.nowMicros());
   const stored = await insertOwnPrice(orgDb, { ...price, id, createdBy: caller.keyId }, LIMITS);
   if (!stored) {
     throw new DomainError(
@@ -85,16 +85,15 @@ async function list(
   { orgDb }: Request,
   deps: ApiDeps,
 ) {
-  const provider =
-    query.provider === undefined ? undefined : (findProvider(query.provider) ?? query.provider);
+  const provider = providerFilter(query.provider);
   const found = await listOwnPrices(
     orgDb,
     { kind, provider, model: query.model, day: query.at },
     { limit: query.limit + 1, offset: query.offset },
   );
   const book = await bookUnder(kind, orgDb.orgId, deps);
-  const items = found.slice(0, query.limit).map((price) => present(book, price));
-  return { items, page: { count: items.length, offset: query.offset, has_more: found.length > query.limit } };
+  const { shown, page } = pageOf(found, query);
+  return { items: shown.map((price) => present(book, price)), page };
 }
 
 async function end(

@@ -12,7 +12,7 @@ import {
 } from '../../domain/pricing/ownPrices.js';
 import { ALL_MODELS } from '../../domain/pricing/priceStatement.js';
 import { findProvider, PROVIDERS } from '../../domain/providers.js';
-import { filterParameter, integerParameter } from '../query.js';
+import { filterParameter, offsetParameters, pageFields } from '../query.js';
 
 export const CONTRACT_RATES_PATH = '/api/v1/pricing/contract-rates';
 export const OVERRIDES_PATH = '/api/v1/pricing/overrides';
@@ -182,8 +182,7 @@ export const listOwnPricesQuery = z.object({
   provider: filterParameter.optional(),
   model: filterParameter.optional(),
   at: dayField.optional().meta({ description: 'Only entries that hold on this UTC day' }),
-  limit: integerParameter(1, 1_000).default(100),
-  offset: integerParameter(0, 100_000).default(0),
+  ...offsetParameters(),
 });
 
 const rate = z.number().nullable();
@@ -224,7 +223,6 @@ const ownPriceFields = {
 export const contractRateSchema = z.strictObject(ownPriceFields).meta({ id: 'ContractRate' });
 export const overrideSchema = z.strictObject(ownPriceFields).meta({ id: 'PriceOverride' });
 
-const pageFields = { count: z.int(), offset: z.int(), has_more: z.boolean() };
 export const listContractRatesResponse = z.strictObject({
   contract_rates: z.array(contractRateSchema),
   ...pageFields,

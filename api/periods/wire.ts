@@ -6,7 +6,7 @@ import type { UsageMeasures, UsageResult } from '../../db/queries/usage.js';
 import { decimalFromPico, type Pico, usdNumberFromPico } from '../../domain/money.js';
 import { PERIOD_STATUSES } from '../../domain/periods/closing.js';
 import { firstDayOf, followingMonth, type Month, parseMonth } from '../../domain/periods/month.js';
-import { integerParameter } from '../query.js';
+import { offsetParameters, pageFields } from '../query.js';
 import { isoOrNull } from '../runWire.js';
 
 export const PERIODS_PATH = '/api/v1/periods';
@@ -22,8 +22,7 @@ export const periodParams = z.object({
 });
 
 export const listPeriodsQuery = z.object({
-  limit: integerParameter(1, 240).default(36),
-  offset: integerParameter(0, 100_000).default(0),
+  ...offsetParameters(240, 36),
 });
 
 const closingFields = {
@@ -44,9 +43,7 @@ const listedPeriodSchema = z.strictObject({
 
 export const listPeriodsResponse = z.strictObject({
   periods: z.array(listedPeriodSchema),
-  count: z.int(),
-  offset: z.int(),
-  has_more: z.boolean(),
+  ...pageFields,
 });
 
 const totalsSchema = z

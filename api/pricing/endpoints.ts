@@ -2,9 +2,8 @@ import { listUnpricedModels } from '../../db/queries/unpriced.js';
 import { exclusiveEnd, MICROS_PER_DAY } from '../../domain/period.js';
 import { holdsAt, type PriceBook, type PricedModel } from '../../domain/pricing/priceBook.js';
 import { priceTable } from '../../domain/pricing/priceTable.js';
-import { findProvider } from '../../domain/providers.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
-import { windowOf } from '../query.js';
+import { providerFilter, windowOf } from '../query.js';
 import {
   listPricesQuery,
   listPricesResponse,
@@ -82,8 +81,7 @@ const listPrices = defineEndpoint({
   problems: [],
   async handle({ query }, deps) {
     const book = deps.prices.current();
-    const provider =
-      query.provider === undefined ? undefined : (findProvider(query.provider) ?? query.provider);
+    const provider = providerFilter(query.provider);
     const wanted = (priced: PricedModel) =>
       (provider === undefined || priced.entry.provider === provider) &&
       (query.model === undefined || carries(priced, query.model)) &&

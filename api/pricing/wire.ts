@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { UnpricedModel } from '../../db/queries/unpriced.js';
 import { publicId } from '../../domain/ids.js';
-import { type Pico, usdNumberFromPico } from '../../domain/money.js';
+import { usdNumberFromPico, usdNumberOrNull } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { MissingPrice, PriceBook, PricedModel } from '../../domain/pricing/priceBook.js';
 import { AGREEMENTS, PRICE_MODES, type PriceTier } from '../../domain/pricing/prices.js';
@@ -122,7 +122,7 @@ export function presentPriceRecord({ entry, version, agreement, disputed }: Pric
     model: entry.model,
     canonical_family: entry.canonicalFamily,
     ...presentRates(version.rates),
-    batch_multiplier: nullable(version.batchMultiplier),
+    batch_multiplier: usdNumberOrNull(version.batchMultiplier),
     tiers: version.tiers.map(presentTier),
     effective_from: version.effectiveFrom,
     effective_to: version.effectiveTo,
@@ -147,18 +147,14 @@ function presentTier(tier: PriceTier) {
 
 function presentRates(rates: PriceTier['rates']) {
   return {
-    in_per_mtok: nullable(rates.input),
-    out_per_mtok: nullable(rates.output),
-    cache_read: nullable(rates.cache_read),
-    cache_creation: nullable(rates.cache_write_5m),
-    cache_creation_1h: nullable(rates.cache_write_1h),
-    input_audio: nullable(rates.input_audio),
-    output_audio: nullable(rates.output_audio),
+    in_per_mtok: usdNumberOrNull(rates.input),
+    out_per_mtok: usdNumberOrNull(rates.output),
+    cache_read: usdNumberOrNull(rates.cache_read),
+    cache_creation: usdNumberOrNull(rates.cache_write_5m),
+    cache_creation_1h: usdNumberOrNull(rates.cache_write_1h),
+    input_audio: usdNumberOrNull(rates.input_audio),
+    output_audio: usdNumberOrNull(rates.output_audio),
   };
-}
-
-function nullable(pico: Pico | null): number | null {
-  return pico === null ? null : usdNumberFromPico(pico);
 }
 
 export const unpricedQuery = z.object({

@@ -6,9 +6,8 @@ import {
 } from '../../db/queries/providerKeys.js';
 import { DomainError } from '../../domain/errors.js';
 import { dayOf, exclusiveEnd, LATEST_MICROS, MICROS_PER_DAY } from '../../domain/period.js';
-import { findProvider } from '../../domain/providers.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
-import { windowOf } from '../query.js';
+import { pageOf, providerFilter, windowOf } from '../query.js';
 import {
   keysOfBody,
   listProviderKeysQuery,
@@ -46,8 +45,7 @@ const listKeys = defineEndpoint({
     windowOf(query.since, query.until, ['since', 'until']);
     const toMicros = query.until ? exclusiveEnd(query.until) : deps.nowMicros();
     const fromMicros = query.since?.micros ?? toMicros - SUSPECT_DAYS * MICROS_PER_DAY;
-    const provider =
-      query.provider === undefined ? undefined : (findProvider(query.provider) ?? query.provider);
+    const provider = providerFilter(query.provider);
     const found = await listProviderKeys(
       orgDb,
       { provider },
@@ -59,14 +57,12 @@ const listKeys = defineEndpoint({
       toDay: dayAfter(toMicros),
       limit: SUSPECTS_MAX,
     });
-    const items = found.slice(0, query.limit).map(presentProviderKey);
+    const { shown, page } = pageOf(found, query);
     return {
       status: 200,
       body: {
-        items,
-        count: items.length,
-        offset: query.offset,
-        has_more: found.length > query.limit,
+        items: shown.map(presentProviderKey),
+        ...page,
         unknown: suspects.keys.map(wireOfSuspect),
         unknown_count: suspects.count,
       },

@@ -6,10 +6,10 @@ import {
   SUSPECT_KEY_REASONS,
   type SuspectKey,
 } from '../../domain/billing/providerKeys.js';
-import { usdNumberFromPico } from '../../domain/money.js';
+import { usdNumberOrNull } from '../../domain/money.js';
 import { isoFromMicros, parseInstant } from '../../domain/period.js';
 import { findProvider, PROVIDERS } from '../../domain/providers.js';
-import { filterParameter, instantParameter, integerParameter } from '../query.js';
+import { filterParameter, instantParameter, offsetParameters, pageFields } from '../query.js';
 import { isoOrNull } from '../runWire.js';
 
 /** Entries of one request. */
@@ -114,8 +114,7 @@ export function keysOfBody(body: z.output<typeof putProviderKeysBody>): Provider
 
 export const listProviderKeysQuery = z.object({
   provider: filterParameter.optional(),
-  limit: integerParameter(1, 10_000).default(1_000),
-  offset: integerParameter(0, 100_000).default(0),
+  ...offsetParameters(10_000, 1_000),
   since: instantParameter
     .optional()
     .meta({ description: 'Bills to look through; by default 90 days before until' }),
@@ -157,9 +156,7 @@ export const suspectKeySchema = z
 
 export const listProviderKeysResponse = z.strictObject({
   items: z.array(providerKeySchema),
-  count: z.int(),
-  offset: z.int(),
-  has_more: z.boolean(),
+  ...pageFields,
   unknown: z.array(suspectKeySchema).meta({
     description:
       'Billed keys that no entry and no call knows, and keys billed after they were revoked; the most dollars first, at most 200',
@@ -205,6 +202,6 @@ export function wireOfSuspect(key: SuspectKey): z.output<typeof suspectKeySchema
     reason: key.reason,
     first_day: key.firstDay,
     last_day: key.lastDay,
-    billed_usd: key.billedPico === null ? null : usdNumberFromPico(key.billedPico),
+    billed_usd: usdNumberOrNull(key.billedPico),
   };
 }

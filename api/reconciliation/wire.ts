@@ -1,45 +1,13 @@
 import { z } from 'zod';
 import type { PublishedBucket } from '../../db/queries/gapExplorer.js';
-import type { GapRun, GapRunResult } from '../../db/queries/gapRuns.js';
 import { publicId } from '../../domain/ids.js';
-import { picoFromDecimal, usdNumberFromPico } from '../../domain/money.js';
-import { GAP_PERIODS, isoFromMicros } from '../../domain/period.js';
-import { GAP_PROVIDERS, PROVIDER_FACTS } from '../../domain/providers.js';
+import { usdNumberFromPico } from '../../domain/money.js';
+import { isoFromMicros } from '../../domain/period.js';
+import { endOfMonth, monthOf, startOfMonth } from '../../domain/periods/month.js';
 import { BUCKET_REASONS, GRADES } from '../../domain/reconciliation/cells.js';
-import type { MergedMismatch } from '../../domain/reconciliation/mergeMismatches.js';
 import type { MonthSummary } from '../../domain/reconciliation/summary.js';
-import { presentSuspectKey, suspectKeySchema } from '../providerKeys/wire.js';
-import { booleanParameter, integerParameter } from '../query.js';
-import {
-  isoOrNull,
-  presentProgress,
-  presentRunError,
-  progressSchema,
-  runErrorSchema,
-  runStatusSchema,
-} from '../runWire.js';
-
-export const EXPLORER_PATH = '/api/v1/reconciliation/gap-explorer';
-export const RUNS_PATH = `${EXPLORER_PATH}/runs`;
-
-const GAP_ALIASES = new Map<string, string>(
-  PROVIDER_FACTS.flatMap((facts) =>
-    [facts.slug, ...facts.aliases].map((name) => [name, facts.slug] as const),
-  ),
-);
-
-const providerParameter = z
-  .string()
-  .transform((word) => GAP_ALIASES.get(word.trim().toLowerCase()) ?? word)
-  .pipe(z.enum(GAP_PROVIDERS, { error: `must be one of ${GAP_PROVIDERS.join(', ')}` }))
-  .meta({ enum: [...GAP_PROVIDERS] });
-
-const periodParameter = z.enum(GAP_PERIODS, { error: `must be one of ${GAP_PERIODS.join(', ')}` });
-
-export const runQuery = z.object({
-  period: periodParameter.default('30d'),
-  provider: providerParameter.optional(),
-});
+import { runQuery } from '../gapRuns/wire.js';
+import { booleanParameter } from '../query.js';
 
 export const explorerQuery = runQuery.extend({
   flagged_only: booleanParameter
@@ -48,182 +16,7 @@ export const explorerQuery = runQuery.extend({
   flagged: booleanParameter.optional().meta({ description: 'All flagged buckets, partial ones too' }),
 });
 
-export const runParams = z.object({ id: z.string() });
-
-export const listRunsQuery = z.object({
-  provider: providerParameter.optional(),
-  status: runStatusSchema.optional(),
-  limit: integerParameter(1, 1_000).default(100),
-  offset: integerParameter(0, 100_000).default(0),
-});
-
 const usd = z.number();
-
-const mismatchSchema = z
-  .strictObject({
-    provider: z.string(),
-    provider_account_id: z.string(),
-    model: z.string(),
-    token_class: z.string(),
-    service_tier: z.string(),
-    is_batch: z.boolean().nullable(),
-    long_context: z.boolean().nullable(),
-    region: z.string().nullable(),
-    first_day: z.string(),
-    last_day: z.string(),
-    days: z.int(),
-    tokens: z.number(),
-    billed_rate_per_mtok: usd,
-    list_rate_per_mtok: usd,
-    billed_usd: usd,
-    expected_usd: usd,
-    excess_usd: usd.meta({
-      description: 'billed_usd − expected_usd; negative where the bill is below the list',
-    }),
-    excess_usd_exact: z.string().meta({ description: 'The same to the pico-dollar' }),
-    price_source: z.string(),
-    agreement: z
-      .string()
-      .meta({ description: 'How far the price sources agree: agree, single_source, disagree' }),
-    disputed: z.boolean(),
-    looks_like: z.array(z.string()).meta({
-      description:
-        'Which known mistakes give exactly these amounts, by the keys of the violation taxonomy; a hint, not a finding',
-    }),
-  })
-  .meta({ id: 'RateMismatch' });
-
-const differenceSchema = z.strictObject({
-  provider: z.string(),
-  provider_account_id: z.string(),
-  day: z.string(),
-  charge_category: z.string(),
-  counted_kind: z.enum(['file', 'api']),
-  counted_import_id: z
-    .string()
-    .meta({ description: 'imp_… of an imported file, src_… of what a connection fetched' }),
-  counted_usd: usd,
-  other_kind: z.enum(['file', 'api']),
-  other_import_id: z.string(),
-  other_usd: usd,
-});
-
-export const runSchema = z
-  .strictObject({
-    id: z.string().meta({ example: 'run_0199f3a2c4d57e3a8f00112233445566' }),
-    run_id: z.string(),
-    kind: z.literal('gap_run'),
-    status: runStatusSchema,
-    period: z.enum(GAP_PERIODS),
-    provider: z.string().nullable().meta({ description: 'Null: every provider that has bills' }),
-    progress: progressSchema.meta({ description: 'In provider-days' }),
-    result: z
-      .strictObject({
-        total: z.int(),
-        flagged: z.int(),
-        reason: z.literal('no_billing_data').optional(),
-        rate_mismatches: z
-          .array(mismatchSchema)
-          .meta({ description: 'What the bill alone shows, largest amount first; at most 200' }),
-        rate_mismatch_count: z.int(),
-        source_differences: z
-          .array(differenceSchema)
-          .meta({ description: 'Copies of a day’s bill that do not say the same' }),
-        suspect_keys: z.array(suspectKeySchema).meta({
-          description:
-            'Billed keys that no entry of provider-keys and no call knows, or that were billed after they were revoked; at most 200',
-        }),
-        suspect_key_count: z.int(),
-        failed_units: z.array(z.strictObject({ provider: z.string(), day: z.string(), message: z.string() })),
-      })
-      .nullable(),
-    error: runErrorSchema,
-    existing: z
-      .boolean()
-      .optional()
-      .meta({ description: 'A run of this period and provider is open: this is that run' }),
-    created_at: z.string(),
-    started_at: z.string().nullable(),
-    finished_at: z.string().nullable(),
-    status_url: z.string(),
-  })
-  .meta({ id: 'GapRun' });
-
-export type RunWire = z.output<typeof runSchema>;
-
-export const listRunsResponse = z.strictObject({
-  runs: z.array(runSchema),
-  count: z.int(),
-  offset: z.int(),
-  has_more: z.boolean(),
-});
-
-export function runUrlOf(run: GapRun): string {
-  return `${RUNS_PATH}/${publicId('run', run.id)}`;
-}
-
-const number = (decimal: string) => usdNumberFromPico(picoFromDecimal(decimal) ?? 0n);
-
-function presentMismatch(mismatch: MergedMismatch): z.output<typeof mismatchSchema> {
-  const { quantity, billed_rate, list_rate, billed_usd, expected_usd, excess_usd, ...same } = mismatch;
-  return {
-    ...same,
-    tokens: number(quantity),
-    billed_rate_per_mtok: number(billed_rate),
-    list_rate_per_mtok: number(list_rate),
-    billed_usd: number(billed_usd),
-    expected_usd: number(expected_usd),
-    excess_usd: number(excess_usd),
-    excess_usd_exact: excess_usd,
-    looks_like: mismatch.looks_like ?? [],
-  };
-}
-
-function presentResult(result: GapRunResult): NonNullable<RunWire['result']> {
-  return {
-    total: result.total,
-    flagged: result.flagged,
-    ...(result.reason ? { reason: result.reason } : {}),
-    rate_mismatches: result.rate_mismatches.map(presentMismatch),
-    rate_mismatch_count: result.rate_mismatch_count,
-    source_differences: result.source_differences.map((difference) => ({
-      provider: difference.provider,
-      provider_account_id: difference.provider_account_id,
-      day: difference.day,
-      charge_category: difference.charge_category,
-      counted_kind: difference.counted_kind ?? 'file',
-      counted_import_id: sourceIdOf(difference.counted_kind, difference.counted_import_id),
-      counted_usd: number(difference.counted_usd),
-      other_kind: difference.other_kind ?? 'file',
-      other_import_id: sourceIdOf(difference.other_kind, difference.other_import_id),
-      other_usd: number(difference.other_usd),
-    })),
-    suspect_keys: (result.suspect_keys ?? []).map(({ billed_usd, ...key }) =>
-      presentSuspectKey({ ...key, billed_usd: billed_usd === null ? null : number(billed_usd) }),
-    ),
-    suspect_key_count: result.suspect_key_count ?? 0,
-    failed_units: result.failed_units.map(({ provider, day, message }) => ({ provider, day, message })),
-  };
-}
-
-export function presentRun(run: GapRun): RunWire {
-  const id = publicId('run', run.id);
-  return {
-    id,
-    run_id: id,
-    kind: 'gap_run',
-    status: run.status,
-    period: run.period,
-    provider: run.provider,
-    progress: presentProgress({ ...run, done: run.doneUnits, total: run.totalUnits }),
-    result: run.result && presentResult(run.result),
-    error: presentRunError(run.errorCode, run.errorMessage),
-    created_at: isoFromMicros(run.createdAtMicros),
-    started_at: isoOrNull(run.startedAtMicros),
-    finished_at: isoOrNull(run.finishedAtMicros),
-    status_url: runUrlOf(run),
-  };
-}
 
 export const gapSchema = z
   .strictObject({
@@ -263,14 +56,8 @@ export const explorerResponse = z.strictObject({
   gaps: z.array(gapSchema),
 });
 
-/** First instants of a time's UTC calendar month and of the next, while no invoice says otherwise. */
-function monthOf(micros: bigint): { start: string; end: string } {
-  const [year = 0, month = 0] = isoFromMicros(micros).slice(0, 7).split('-').map(Number);
-  const first = (y: number, m: number) => isoFromMicros(BigInt(Date.UTC(y, m, 1)) * 1_000n);
-  return { start: first(year, month - 1), end: first(year, month) };
-}
-
 export function presentGap(bucket: PublishedBucket): z.output<typeof gapSchema> {
+  // The UTC calendar month, while no invoice says otherwise.
   const month = monthOf(bucket.bucketMicros);
   const { ratePico, volumePico, ownPricingPico } = bucket;
   return {
@@ -282,8 +69,8 @@ export function presentGap(bucket: PublishedBucket): z.output<typeof gapSchema> 
     gap_minutes: bucket.gapMinutes,
     provider_cost_usd: usdNumberFromPico(bucket.providerCostPico),
     our_cost_usd: usdNumberFromPico(bucket.ourCostPico),
-    invoice_period_start: month.start,
-    invoice_period_end: month.end,
+    invoice_period_start: isoFromMicros(startOfMonth(month)),
+    invoice_period_end: isoFromMicros(endOfMonth(month)),
     invoice_aligned: false,
     flagged_gap: bucket.flagged,
     provisional: bucket.provisional,
@@ -326,8 +113,4 @@ export function presentSummary(summary: MonthSummary): z.output<typeof summaryRe
       UNVERIFIED: usdNumberFromPico(UNVERIFIED),
     },
   };
-}
-
-function sourceIdOf(kind: 'file' | 'api' | undefined, uuid: string): string {
-  return publicId(kind === 'api' ? 'src' : 'imp', uuid);
 }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { newUuid } from '../../db/newUuid.js';
 import { openRun } from '../../db/openRun.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { insertOutboxMessage } from '../../db/queries/outbox.js';
@@ -13,11 +13,11 @@ import {
   requestRepriceCancel,
 } from '../../db/queries/repriceRuns.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
-import { findUuid, publicId, uuidFromMicros } from '../../domain/ids.js';
+import { findUuid, publicId } from '../../domain/ids.js';
 import { exclusiveEnd, type Instant, MICROS_PER_DAY } from '../../domain/period.js';
-import { defineEndpoint, type Endpoint, type EndpointResponse } from '../endpoint.js';
-import { providerFilter } from '../events/endpoints.js';
-import { RUN_RETRY_AFTER_SECONDS } from '../runWire.js';
+import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { pageOf, providerFilter } from '../query.js';
+import { acceptedResponse, acceptedRun } from '../runWire.js';
 import {
   listRepriceRunsQuery,
   listRepriceRunsResponse,
@@ -27,31 +27,14 @@ import {
   repriceBody,
   repriceRunParams,
   repriceRunSchema,
-  repriceRunUrlOf,
 } from './wire.js';
 
 /** Longest window of one run. */
 const REPRICE_DAYS_MAX = 3_660n;
 
-const accepted = {
-  202: {
-    description: 'Taken; poll status_url',
-    schema: repriceRunSchema,
-    headers: { Location: 'Where to ask for its state', 'Retry-After': 'Seconds' },
-  },
-};
-
 async function present(orgDb: OrgDb, run: RepriceRun) {
   const totals = await listRepriceTotals(orgDb, [run.id]);
   return presentRepriceRun(run, totals.get(run.id) ?? []);
-}
-
-async function acceptedRun(orgDb: OrgDb, run: RepriceRun, existing: boolean): Promise<EndpointResponse> {
-  return {
-    status: 202,
-    headers: { Location: repriceRunUrlOf(run), 'Retry-After': String(RUN_RETRY_AFTER_SECONDS) },
-    body: { ...(await present(orgDb, run)), ...(existing ? { existing } : {}) },
-  };
 }
 
 function windowOfBody(from: Instant, to: Instant): { windowStartMicros: bigint; windowEndMicros: bigint } {
@@ -79,11 +62,11 @@ const startRepricing = defineEndpoint({
     'Asynchronous. Each call’s computed cost is worked out from its stored tokens as when it came in; a reported cost stays. Both prices are kept. One run at a time: while one of the same window and filter is open, it is the answer (existing: true).',
   access: { scope: 'pricing:write' },
   body: repriceBody,
-  responses: accepted,
+  responses: acceptedResponse(repriceRunSchema),
   problems: ['invalid_range', 'reprice_in_progress'],
   async handle({ body, orgDb, caller }, deps) {
     const wanted: NewRepriceRun = {
-      id: uuidFromMicros(deps.nowMicros(), randomBytes(8).readBigUInt64BE()),
+      id: newUuid(deps.nowMicros()),
       ...windowOfBody(body.from, body.to),
       provider: providerFilter(body.provider) ?? null,
       model: body.model ?? null,
@@ -96,7 +79,7 @@ const startRepricing = defineEndpoint({
     });
     if (existing && !isSameWork(run, wanted)) throw inProgress(run);
     if (!existing) deps.kickDispatcher();
-    return acceptedRun(orgDb, run, existing);
+    return acceptedRun(await present(orgDb, run), existing);
   },
 });
 
@@ -151,20 +134,13 @@ const listRuns = defineEndpoint({
   async handle({ query, orgDb }) {
     const { status, limit, offset } = query;
     const found = await listRepriceRuns(orgDb, { status, limit: limit + 1, offset });
-    const shown = found.slice(0, limit);
+    const { shown, page } = pageOf(found, query);
     const totals = await listRepriceTotals(
       orgDb,
       shown.map((run) => run.id),
     );
-    return {
-      status: 200,
-      body: {
-        runs: shown.map((run) => presentRepriceRun(run, totals.get(run.id) ?? [])),
-        count: shown.length,
-        offset,
-        has_more: found.length > limit,
-      },
-    };
+    const runs = shown.map((run) => presentRepriceRun(run, totals.get(run.id) ?? []));
+    return { status: 200, body: { runs, ...page } };
   },
 });
 
@@ -176,7 +152,7 @@ const cancelRun = defineEndpoint({
   summary: 'Stop a re-pricing; what it has priced stays priced',
   access: { scope: 'pricing:write' },
   params: repriceRunParams,
-  responses: accepted,
+  responses: acceptedResponse(repriceRunSchema),
   problems: ['not_found', 'run_not_cancellable'],
   async handle({ params, orgDb }, deps) {
     const { id, status } = await getRun(orgDb, params.id);
@@ -188,7 +164,7 @@ const cancelRun = defineEndpoint({
     if (!run)
       throw new DomainError('run_not_cancellable', `the run has ended (${status}); there is nothing to stop`);
     deps.kickDispatcher();
-    return acceptedRun(orgDb, run, false);
+    return acceptedRun(await present(orgDb, run), false);
   },
 });
 

@@ -4,15 +4,8 @@ import { publicId } from '../../domain/ids.js';
 import { decimalFromPico, type Pico, usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros, MICROS_PER_DAY, startOfDay } from '../../domain/period.js';
 import { RUN_TERMINAL_STATUSES } from '../../domain/runs.js';
-import { filterParameter, instantParameter, integerParameter } from '../query.js';
-import {
-  isoOrNull,
-  presentProgress,
-  presentRunError,
-  progressSchema,
-  runErrorSchema,
-  runStatusSchema,
-} from '../runWire.js';
+import { filterParameter, instantParameter, offsetParameters, pageFields } from '../query.js';
+import { presentProgress, presentRunEnd, progressSchema, runEndFields, runStatusSchema } from '../runWire.js';
 
 export const REPRICE_PATH = '/api/v1/pricing/reprice';
 export const REPRICE_RUNS_PATH = '/api/v1/pricing/reprice-runs';
@@ -38,8 +31,7 @@ export const repriceRunParams = z.object({ id: z.string() });
 
 export const listRepriceRunsQuery = z.object({
   status: runStatusSchema.optional(),
-  limit: integerParameter(1, 100).default(20),
-  offset: integerParameter(0, 100_000).default(0),
+  ...offsetParameters(100, 20),
 });
 
 const sumsSchema = z.strictObject({
@@ -78,28 +70,11 @@ export const repriceRunSchema = z
       })
       .nullable()
       .meta({ description: 'Null until the run has ended; of a cancelled or failed one, what it had done' }),
-    error: runErrorSchema,
-    existing: z
-      .boolean()
-      .optional()
-      .meta({ description: 'The same was asked for before and is under way: this is that run' }),
-    created_at: z.string(),
-    started_at: z.string().nullable(),
-    finished_at: z.string().nullable(),
-    status_url: z.string(),
+    ...runEndFields('The same was asked for before and is under way: this is that run'),
   })
   .meta({ id: 'RepriceRun' });
 
-export const listRepriceRunsResponse = z.strictObject({
-  runs: z.array(repriceRunSchema),
-  count: z.int(),
-  offset: z.int(),
-  has_more: z.boolean(),
-});
-
-export function repriceRunUrlOf(run: RepriceRun): string {
-  return `${REPRICE_RUNS_PATH}/${publicId('run', run.id)}`;
-}
+export const listRepriceRunsResponse = z.strictObject({ runs: z.array(repriceRunSchema), ...pageFields });
 
 /** UTC days that a window touches, and how many of them a run has behind it. */
 function daysOf(run: RepriceRun): { done: number; total: number } {
@@ -177,10 +152,6 @@ export function presentRepriceRun(
           model_count: totals.length,
         }
       : null,
-    error: presentRunError(run.errorCode, run.errorMessage),
-    created_at: isoFromMicros(run.createdAtMicros),
-    started_at: isoOrNull(run.startedAtMicros),
-    finished_at: isoOrNull(run.finishedAtMicros),
-    status_url: repriceRunUrlOf(run),
+    ...presentRunEnd(run, `${REPRICE_RUNS_PATH}/${id}`),
   };
 }

@@ -3,12 +3,12 @@ import { sumUsage, sumUsageBooks } from '../../db/queries/usage.js';
 import { exclusiveEnd, MICROS_PER_DAY } from '../../domain/period.js';
 import { presentAsOf, resolveView } from '../asOf.js';
 import { defineEndpoint } from '../endpoint.js';
-import { providerFilter } from '../events/endpoints.js';
 import {
   decodeEventCursor,
   decodeOffsetCursor,
   encodeCursor,
   encodeEventCursor,
+  providerFilter,
   windowOf,
 } from '../query.js';
 import {

@@ -1,0 +1,131 @@
+import { newUuid } from '../../db/newUuid.js';
+import { openRun } from '../../db/openRun.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import {
+  findGapRun,
+  findOpenGapRun,
+  type GapRun,
+  insertGapRun,
+  listGapRuns,
+  type NewGapRun,
+  requestGapRunCancel,
+} from '../../db/queries/gapRuns.js';
+import { insertOutboxMessage } from '../../db/queries/outbox.js';
+import { DomainError } from '../../domain/errors.js';
+import { findUuid } from '../../domain/ids.js';
+import { gapWindow } from '../../domain/period.js';
+import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { pageOf } from '../query.js';
+import { acceptedResponse, acceptedRun } from '../runWire.js';
+import {
+  EXPLORER_PATH,
+  listRunsQuery,
+  listRunsResponse,
+  presentRun,
+  RUNS_PATH,
+  runParams,
+  runQuery,
+  runSchema,
+} from './wire.js';
+
+const startRun = defineEndpoint({
+  operationId: 'startGapRun',
+  method: 'post',
+  path: `${EXPLORER_PATH}/run`,
+  tag: 'Reconciliation',
+  summary: 'Compare bills and calls anew',
+  description:
+    'Asynchronous. While a run of the same period and provider is open, that run is the answer (existing: true).',
+  access: { scope: 'reconciliation:write' },
+  query: runQuery,
+  responses: acceptedResponse(runSchema),
+  problems: ['invalid_parameter'],
+  async handle({ query, orgDb }, deps) {
+    const now = deps.nowMicros();
+    const window = gapWindow(query.period, now);
+    const wanted: NewGapRun = {
+      id: newUuid(now),
+      period: query.period,
+      provider: query.provider ?? null,
+      windowStartMicros: window.start,
+      windowEndMicros: window.end,
+    };
+    const { run, existing } = await openRun<GapRun>(orgDb, {
+      insert: (inside) => insertGapRun(inside, wanted),
+      message: 'gap_run.start',
+      findOpen: () => findOpenGapRun(orgDb, wanted.period, wanted.provider),
+    });
+    if (!existing) deps.kickDispatcher();
+    return acceptedRun(presentRun(run), existing);
+  },
+});
+
+async function getRun(orgDb: OrgDb, id: string): Promise<GapRun> {
+  const uuid = findUuid('run', id);
+  const run = uuid === undefined ? undefined : await findGapRun(orgDb, uuid);
+  if (!run) throw new DomainError('not_found', 'there is no run with this id');
+  return run;
+}
+
+const readRun = defineEndpoint({
+  operationId: 'getGapRun',
+  method: 'get',
+  path: `${RUNS_PATH}/{id}`,
+  tag: 'Reconciliation',
+  summary: 'One run and how far it is',
+  access: { scope: 'reconciliation:read' },
+  params: runParams,
+  responses: { 200: { description: 'The run', schema: runSchema } },
+  problems: ['not_found'],
+  async handle({ params, orgDb }) {
+    return { status: 200, body: presentRun(await getRun(orgDb, params.id)) };
+  },
+});
+
+const listRuns = defineEndpoint({
+  operationId: 'listGapRuns',
+  method: 'get',
+  path: RUNS_PATH,
+  tag: 'Reconciliation',
+  summary: 'Runs, newest first',
+  access: { scope: 'reconciliation:read' },
+  query: listRunsQuery,
+  responses: { 200: { description: 'A page of runs', schema: listRunsResponse } },
+  problems: [],
+  async handle({ query, orgDb }) {
+    const found = await listGapRuns(orgDb, {
+      provider: query.provider,
+      status: query.status,
+      limit: query.limit + 1,
+      offset: query.offset,
+    });
+    const { shown, page } = pageOf(found, query);
+    return { status: 200, body: { runs: shown.map(presentRun), ...page } };
+  },
+});
+
+const cancelRun = defineEndpoint({
+  operationId: 'cancelGapRun',
+  method: 'post',
+  path: `${RUNS_PATH}/{id}/cancel`,
+  tag: 'Reconciliation',
+  summary: 'Stop a run; nothing of it is published',
+  access: { scope: 'reconciliation:write' },
+  params: runParams,
+  responses: acceptedResponse(runSchema),
+  problems: ['not_found', 'run_not_cancellable'],
+  async handle({ params, orgDb }, deps) {
+    const { id, status } = await getRun(orgDb, params.id);
+    const run = await orgDb.transaction(async (inside) => {
+      const asked = await requestGapRunCancel(inside, id);
+      if (asked) await insertOutboxMessage(inside, 'gap_run.cancel', id);
+      return asked;
+    });
+    if (!run)
+      throw new DomainError('run_not_cancellable', `the run has ended (${status}); there is nothing to stop`);
+    deps.kickDispatcher();
+    return acceptedRun(presentRun(run), false);
+  },
+});
+
+export const gapRunEndpoints: readonly Endpoint[] = [startRun, listRuns, readRun, cancelRun];

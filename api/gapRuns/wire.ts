@@ -1,0 +1,192 @@
+import { z } from 'zod';
+import type { GapRun, GapRunResult } from '../../db/queries/gapRuns.js';
+import { publicId } from '../../domain/ids.js';
+import { usdNumberFromDecimal } from '../../domain/money.js';
+import { GAP_PERIODS } from '../../domain/period.js';
+import { GAP_PROVIDERS, PROVIDER_FACTS } from '../../domain/providers.js';
+import type { MergedMismatch } from '../../domain/reconciliation/mergeMismatches.js';
+import { presentSuspectKey, suspectKeySchema } from '../providerKeys/wire.js';
+import { offsetParameters, pageFields } from '../query.js';
+import { presentProgress, presentRunEnd, progressSchema, runEndFields, runStatusSchema } from '../runWire.js';
+
+export const EXPLORER_PATH = '/api/v1/reconciliation/gap-explorer';
+export const RUNS_PATH = `${EXPLORER_PATH}/runs`;
+
+const GAP_ALIASES = new Map<string, string>(
+  PROVIDER_FACTS.flatMap((facts) =>
+    [facts.slug, ...facts.aliases].map((name) => [name, facts.slug] as const),
+  ),
+);
+
+const providerParameter = z
+  .string()
+  .transform((word) => GAP_ALIASES.get(word.trim().toLowerCase()) ?? word)
+  .pipe(z.enum(GAP_PROVIDERS, { error: `must be one of ${GAP_PROVIDERS.join(', ')}` }))
+  .meta({ enum: [...GAP_PROVIDERS] });
+
+const periodParameter = z.enum(GAP_PERIODS, { error: `must be one of ${GAP_PERIODS.join(', ')}` });
+
+export const runQuery = z.object({
+  period: periodParameter.default('30d'),
+  provider: providerParameter.optional(),
+});
+
+export const runParams = z.object({ id: z.string() });
+
+export const listRunsQuery = z.object({
+  provider: providerParameter.optional(),
+  status: runStatusSchema.optional(),
+  ...offsetParameters(),
+});
+
+const usd = z.number();
+
+const mismatchSchema = z
+  .strictObject({
+    provider: z.string(),
+    provider_account_id: z.string(),
+    model: z.string(),
+    token_class: z.string(),
+    service_tier: z.string(),
+    is_batch: z.boolean().nullable(),
+    long_context: z.boolean().nullable(),
+    region: z.string().nullable(),
+    first_day: z.string(),
+    last_day: z.string(),
+    days: z.int(),
+    tokens: z.number(),
+    billed_rate_per_mtok: usd,
+    list_rate_per_mtok: usd,
+    billed_usd: usd,
+    expected_usd: usd,
+    excess_usd: usd.meta({
+      description: 'billed_usd − expected_usd; negative where the bill is below the list',
+    }),
+    excess_usd_exact: z.string().meta({ description: 'The same to the pico-dollar' }),
+    price_source: z.string(),
+    agreement: z
+      .string()
+      .meta({ description: 'How far the price sources agree: agree, single_source, disagree' }),
+    disputed: z.boolean(),
+    looks_like: z.array(z.string()).meta({
+      description:
+        'Which known mistakes give exactly these amounts, by the keys of the violation taxonomy; a hint, not a finding',
+    }),
+  })
+  .meta({ id: 'RateMismatch' });
+
+const differenceSchema = z.strictObject({
+  provider: z.string(),
+  provider_account_id: z.string(),
+  day: z.string(),
+  charge_category: z.string(),
+  counted_kind: z.enum(['file', 'api']),
+  counted_import_id: z
+    .string()
+    .meta({ description: 'imp_… of an imported file, src_… of what a connection fetched' }),
+  counted_usd: usd,
+  other_kind: z.enum(['file', 'api']),
+  other_import_id: z.string(),
+  other_usd: usd,
+});
+
+export const runSchema = z
+  .strictObject({
+    id: z.string().meta({ example: 'run_0199f3a2c4d57e3a8f00112233445566' }),
+    run_id: z.string(),
+    kind: z.literal('gap_run'),
+    status: runStatusSchema,
+    period: z.enum(GAP_PERIODS),
+    provider: z.string().nullable().meta({ description: 'Null: every provider that has bills' }),
+    progress: progressSchema.meta({ description: 'In provider-days' }),
+    result: z
+      .strictObject({
+        total: z.int(),
+        flagged: z.int(),
+        reason: z.literal('no_billing_data').optional(),
+        rate_mismatches: z
+          .array(mismatchSchema)
+          .meta({ description: 'What the bill alone shows, largest amount first; at most 200' }),
+        rate_mismatch_count: z.int(),
+        source_differences: z
+          .array(differenceSchema)
+          .meta({ description: 'Copies of a day’s bill that do not say the same' }),
+        suspect_keys: z.array(suspectKeySchema).meta({
+          description:
+            'Billed keys that no entry of provider-keys and no call knows, or that were billed after they were revoked; at most 200',
+        }),
+        suspect_key_count: z.int(),
+        failed_units: z.array(z.strictObject({ provider: z.string(), day: z.string(), message: z.string() })),
+      })
+      .nullable(),
+    ...runEndFields('A run of this period and provider is open: this is that run'),
+  })
+  .meta({ id: 'GapRun' });
+
+export type RunWire = z.output<typeof runSchema>;
+
+export const listRunsResponse = z.strictObject({ runs: z.array(runSchema), ...pageFields });
+
+function presentMismatch(mismatch: MergedMismatch): z.output<typeof mismatchSchema> {
+  const { quantity, billed_rate, list_rate, billed_usd, expected_usd, excess_usd, ...same } = mismatch;
+  return {
+    ...same,
+    tokens: usdNumberFromDecimal(quantity),
+    billed_rate_per_mtok: usdNumberFromDecimal(billed_rate),
+    list_rate_per_mtok: usdNumberFromDecimal(list_rate),
+    billed_usd: usdNumberFromDecimal(billed_usd),
+    expected_usd: usdNumberFromDecimal(expected_usd),
+    excess_usd: usdNumberFromDecimal(excess_usd),
+    excess_usd_exact: excess_usd,
+    looks_like: mismatch.looks_like ?? [],
+  };
+}
+
+function presentResult(result: GapRunResult): NonNullable<RunWire['result']> {
+  return {
+    total: result.total,
+    flagged: result.flagged,
+    ...(result.reason ? { reason: result.reason } : {}),
+    rate_mismatches: result.rate_mismatches.map(presentMismatch),
+    rate_mismatch_count: result.rate_mismatch_count,
+    source_differences: result.source_differences.map((difference) => ({
+      provider: difference.provider,
+      provider_account_id: difference.provider_account_id,
+      day: difference.day,
+      charge_category: difference.charge_category,
+      counted_kind: difference.counted_kind ?? 'file',
+      counted_import_id: sourceIdOf(difference.counted_kind, difference.counted_import_id),
+      counted_usd: usdNumberFromDecimal(difference.counted_usd),
+      other_kind: difference.other_kind ?? 'file',
+      other_import_id: sourceIdOf(difference.other_kind, difference.other_import_id),
+      other_usd: usdNumberFromDecimal(difference.other_usd),
+    })),
+    suspect_keys: (result.suspect_keys ?? []).map(({ billed_usd, ...key }) =>
+      presentSuspectKey({
+        ...key,
+        billed_usd: billed_usd === null ? null : usdNumberFromDecimal(billed_usd),
+      }),
+    ),
+    suspect_key_count: result.suspect_key_count ?? 0,
+    failed_units: result.failed_units.map(({ provider, day, message }) => ({ provider, day, message })),
+  };
+}
+
+export function presentRun(run: GapRun): RunWire {
+  const id = publicId('run', run.id);
+  return {
+    id,
+    run_id: id,
+    kind: 'gap_run',
+    status: run.status,
+    period: run.period,
+    provider: run.provider,
+    progress: presentProgress({ ...run, done: run.doneUnits, total: run.totalUnits }),
+    result: run.result && presentResult(run.result),
+    ...presentRunEnd(run, `${RUNS_PATH}/${id}`),
+  };
+}
+
+function sourceIdOf(kind: 'file' | 'api' | undefined, uuid: string): string {
+  return publicId(kind === 'api' ? 'src' : 'imp', uuid);
+}
