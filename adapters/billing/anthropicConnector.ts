@@ -12,6 +12,7 @@ import type {
 } from './connector.js';
 import type { ConnectorOptions } from './connectors.js';
 import { readAnthropicEnvelope, readEnvelope } from './pageEnvelope.js';
+import { askInPages } from './pageSize.js';
 import { runChecks } from './permissionChecks.js';
 import { ProviderClient } from './providerClient.js';
 import type { ProviderWords } from './refusals.js';
@@ -122,15 +123,17 @@ export class AnthropicConnector implements BillingConnector {
 
   async fetchPage(access: ProviderAccess, chunk: ReportChunk, cursor: string | null): Promise<FetchedPage> {
     const { bucketsMax } = reportOf(chunk);
-    const answer = await this.#ask(access, chunk, cursor, bucketsMax[chunk.bucketWidth] ?? bucketsMax['1d']);
-    return {
-      requestPath: answer.requestPath,
-      status: answer.status,
-      body: answer.body,
-      fetchedAtMicros: answer.fetchedAtMicros,
-      providerRequestId: answer.headers.get('request-id'),
-      ...readAnthropicEnvelope(answer.body, cursor),
-    };
+    return askInPages(bucketsMax[chunk.bucketWidth] ?? bucketsMax['1d'], cursor, async (limit, token) => {
+      const answer = await this.#ask(access, chunk, token, limit);
+      return {
+        requestPath: answer.requestPath,
+        status: answer.status,
+        body: answer.body,
+        fetchedAtMicros: answer.fetchedAtMicros,
+        providerRequestId: answer.headers.get('request-id'),
+        ...readAnthropicEnvelope(answer.body, token),
+      };
+    });
   }
 
   #ask(access: ProviderAccess, chunk: ReportChunk, cursor: string | null, limit: number) {

@@ -10,6 +10,7 @@ import type {
 } from './connector.js';
 import type { ConnectorOptions } from './connectors.js';
 import { readOpenaiEnvelope } from './pageEnvelope.js';
+import { askInPages } from './pageSize.js';
 import { runChecks } from './permissionChecks.js';
 import { ProviderClient } from './providerClient.js';
 import type { ProviderWords } from './refusals.js';
@@ -100,7 +101,10 @@ export class OpenaiConnector implements BillingConnector {
     const endMicros = startOfDay(this.#nowMicros()) + MICROS_PER_DAY;
     const startMicros = endMicros - IDENTIFY_DAYS * MICROS_PER_DAY;
     const chunk: ReportChunk = { report: 'costs', feed: 'cost', bucketWidth: '1d', startMicros, endMicros };
-    const { headers, body } = await this.#ask(access, chunk, null, Number(IDENTIFY_DAYS));
+    const { headers, body } = await askInPages(Number(IDENTIFY_DAYS), null, async (limit) => ({
+      ...(await this.#ask(access, chunk, null, limit)),
+      nextCursor: null,
+    }));
     readOpenaiEnvelope(body, null);
     const accountId = ORGANIZATION_ID.exec(body.toString('utf8'))?.[1] ?? null;
     return { accountId, name: accountOf(headers.get('openai-organization')) };
@@ -123,15 +127,17 @@ export class OpenaiConnector implements BillingConnector {
 
   async fetchPage(access: ProviderAccess, chunk: ReportChunk, cursor: string | null): Promise<FetchedPage> {
     const { bucketsMax } = reportOf(chunk);
-    const answer = await this.#ask(access, chunk, cursor, bucketsMax[chunk.bucketWidth] ?? bucketsMax['1d']);
-    return {
-      requestPath: answer.requestPath,
-      status: answer.status,
-      body: answer.body,
-      fetchedAtMicros: answer.fetchedAtMicros,
-      providerRequestId: answer.headers.get('x-request-id'),
-      ...readOpenaiEnvelope(answer.body, cursor),
-    };
+    return askInPages(bucketsMax[chunk.bucketWidth] ?? bucketsMax['1d'], cursor, async (limit, token) => {
+      const answer = await this.#ask(access, chunk, token, limit);
+      return {
+        requestPath: answer.requestPath,
+        status: answer.status,
+        body: answer.body,
+        fetchedAtMicros: answer.fetchedAtMicros,
+        providerRequestId: answer.headers.get('x-request-id'),
+        ...readOpenaiEnvelope(answer.body, token),
+      };
+    });
   }
 
   #ask(access: ProviderAccess, chunk: ReportChunk, cursor: string | null, limit: number) {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { DomainError } from '../../domain/errors.js';
 import type { ProviderAccess } from './connector.js';
 import { Pacer } from './pacer.js';
+import { PageTooLarge } from './pageSize.js';
 import { OUTAGE_SECONDS, type ProviderWords, refusalOf } from './refusals.js';
 import { retryAfterOf, spentWindowOf } from './retryAfter.js';
 
@@ -135,7 +136,7 @@ function adminKeyOf(access: ProviderAccess, words: ProviderWords): string {
   throw new DomainError('credentials_refused', `the credential admin_key ${fault}; ${words.remedy}`);
 }
 
-/** The whole body. Error provider_answer_unreadable when it is larger than a page can be. */
+/** The whole body. Error PageTooLarge when it is larger than a page can be. */
 async function readBody(response: Response, bytesMax: number, name: string): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let bytes = 0;
@@ -143,10 +144,7 @@ async function readBody(response: Response, bytesMax: number, name: string): Pro
     bytes += chunk.length;
     if (bytes > bytesMax) {
       // Leaving the loop cancels the stream, so the rest is not read.
-      throw new DomainError(
-        'provider_answer_unreadable',
-        `${name} answered with more than ${bytesMax} bytes for one page`,
-      );
+      throw new PageTooLarge(name, bytesMax);
     }
     chunks.push(chunk);
   }

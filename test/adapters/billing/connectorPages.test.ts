@@ -110,6 +110,39 @@ describe.each(PROVIDER_NAMES)('the pages of %s', (provider) => {
     expect(await readRows(provider, bodiesOf(pages))).toEqual(whole);
   });
 
+  it('that are too large for one answer are asked for in smaller ones, also by another process', async () => {
+    const fake = await startProvider(provider);
+    const [chunk] = connectorAt(provider, fake.origin).plan(WINDOW, NOW_MICROS) as [ReportChunk];
+    const ample = connectorAt(provider, fake.origin);
+    const [whole] = await fetchChunk(ample, accessOf(provider), chunk);
+    const pageBytesMax = Math.floor((whole?.body.length ?? 0) / 4);
+    const pages: FetchedPage[] = [];
+    const before = fake.requests.length;
+    for (let cursor: string | null = null; ; ) {
+      // A connector that remembers nothing: the size that fitted goes along with the cursor.
+      const page: FetchedPage = await connectorAt(provider, fake.origin, { pageBytesMax }).fetchPage(
+        accessOf(provider),
+        chunk,
+        cursor,
+      );
+      pages.push(page);
+      cursor = page.nextCursor;
+      if (cursor === null) break;
+    }
+    expect(pages.length).toBeGreaterThan(4);
+    expect(fake.requests.length - before).toBeLessThan(2 * pages.length);
+    expect(
+      checkCoverage(
+        chunk,
+        pages.flatMap((page) => page.buckets),
+        NOW_MICROS,
+      ),
+    ).toEqual({ outcome: 'complete' });
+    expect(shown(await readRows(provider, bodiesOf(pages)))).toEqual(
+      shown(await readRows(provider, bodiesOf(whole ? [whole] : []))),
+    );
+  });
+
   it('keep their number when the provider makes its pages smaller in the middle', async () => {
     const fake = await startProvider(provider);
     const connector = connectorAt(provider, fake.origin);
