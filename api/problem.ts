@@ -22,7 +22,7 @@ const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
   method_not_allowed: { status: 405, title: 'Method not allowed' },
   not_acceptable: { status: 406, title: 'Not acceptable' },
   as_of_unanswerable: { status: 400, title: 'What was known then is not kept' },
-  reprice_in_progress: { status: 409, title: 'Another repricing is under way' },
+  reprice_in_progress: { status: 409, title: 'Another re-pricing is under way' },
   period_not_over: { status: 409, title: 'Month not over' },
   period_out_of_order: { status: 409, title: 'An earlier month is open' },
   run_not_cancellable: { status: 409, title: 'Run has ended' },

@@ -19,7 +19,7 @@ export interface ConnectorFacts {
   credentialNames: readonly string[];
   /** A day fetched within so many days of its beginning is provisional. */
   provisionalDays: number;
-  /** Days back that the provider may still restate: asked for again at every sync. */
+  /** Days back that the provider may still restate: asked for again once a day. */
   revisableDays: number;
   /** Between two scheduled syncs. */
   pollIntervalSeconds: number;

@@ -38,7 +38,9 @@ export const syncRunSchema = z
     connection_id: z.string(),
     trigger: z.enum(SYNC_TRIGGERS),
     status: runStatusSchema,
-    progress: progressSchema.meta({ description: 'In parts of reports; stage says what is being done' }),
+    progress: progressSchema.meta({
+      description: 'In chunks, each a report over at most one page’s span; stage says what is being done',
+    }),
     waiting: z
       .strictObject({ code: z.string(), message: z.string(), until: z.string() })
       .nullable()

@@ -56,11 +56,13 @@ const mismatchSchema = z
     days: z.int(),
     tokens: z.number(),
     billed_rate_per_mtok: usd,
-    list_rate_per_mtok: usd,
+    list_rate_per_mtok: usd.meta({
+      description: 'What should hold: the organization’s contract, else its override, else the list',
+    }),
     billed_usd: usd,
     expected_usd: usd,
     excess_usd: usd.meta({
-      description: 'billed_usd − expected_usd; negative where the bill is below the list',
+      description: 'billed_usd − expected_usd; negative where the bill is below what should hold',
     }),
     excess_usd_exact: z.string().meta({ description: 'The same to the pico-dollar' }),
     price_source: z.string(),

@@ -4,10 +4,12 @@ import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
 import { claimOutboxMessages, insertOutboxMessage, markOutboxDispatched } from '../../db/queries/outbox.js';
 import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
 import { SyncSchedules } from '../../dispatch/syncSchedules.js';
+import { findUuid } from '../../domain/ids.js';
 import { microsFromDate } from '../../domain/period.js';
 import { chooseTemporalPort, startTemporal } from '../../platform/embedded/temporal.js';
 import type { TemporalProgram } from '../../platform/embedded/temporalProgram.js';
 import { createLogger } from '../../platform/logger.js';
+import { gapRunWorkflowId } from '../../workflows/contract.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { pollToEnd } from '../support/bills.js';
 import { startTestEngine, until } from '../support/engine.js';
@@ -184,6 +186,13 @@ describe('the sweeper', () => {
     const worker = await engine.startWorker();
     const ended = (await api.post(RUN, {}, over.adminKey)).body;
     await pollToEnd(api, ended.status_url, undefined, over.adminKey);
+    // The row says so a moment before the engine does; a worker that stops in between leaves the workflow open.
+    const workflowId = gapRunWorkflowId({ orgId: over.orgId, runId: findUuid('run', ended.run_id) ?? '' });
+    await until(
+      'the end of its workflow',
+      () => engine.orchestrator.describe(workflowId),
+      (state) => state === 'closed',
+    );
     await worker.stop();
     const working = (await api.post(RUN, {}, atWork.adminKey)).body;
     await until(
