@@ -72,7 +72,9 @@ async function migrateWithin(directUrl: string): Promise<void> {
 
 /** What a user can mend about a database that DATABASE_URL names; anything else stays as it is. */
 export function explainDatabaseError(error: unknown, url: string): unknown {
-  const { code, message } = error as { code?: string; message?: string };
+  const { message, cause } = error as { message?: string; cause?: unknown };
+  // A migration that fails tells which one it was; what Postgres said of it is the cause.
+  const code = codeOf(error) ?? codeOf(cause);
   const { host, pathname } = new URL(url);
   const place = `${host}${pathname}`;
   if (code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'ETIMEDOUT' || code === 'EAI_AGAIN') {
@@ -96,11 +98,15 @@ export function explainDatabaseError(error: unknown, url: string): unknown {
   }
   if (code === '42501') {
     return new StartError(
-      `Postgres at ${place} does not allow its user to prepare the schema (${message}): give it CREATEROLE and the database.`,
+      `Postgres at ${place} does not allow its user to prepare the schema (${message}): make it the database's owner and give it CREATEROLE, or grant it app_rw and app_system where these roles exist.`,
       { cause: error },
     );
   }
   return error;
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as { code?: string } | undefined)?.code;
 }
 
 async function createFirstOrganization(config: Config, database: Database): Promise<FirstStart | undefined> {

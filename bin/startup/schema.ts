@@ -3,15 +3,17 @@ import { StartError } from '../../platform/startError.js';
 import { explainDatabaseError } from './firstStart.js';
 
 /**
- * A process of another version than the schema would write what nobody reads.
+ * A process of another version than the schema would write what nobody reads. `remedy` is the advice where the schema is
+ * behind.
  * @throws StartError when the schema is behind, or the database cannot be asked.
  */
-export async function requireCurrentSchema(directUrl: string): Promise<void> {
+export async function requireCurrentSchema(
+  directUrl: string,
+  remedy = 'run npm run db:migrate',
+): Promise<void> {
   const pending = await listPendingMigrations(directUrl).catch((error: unknown) => {
     throw explainDatabaseError(error, directUrl);
   });
   if (pending.length === 0) return;
-  throw new StartError(
-    `The database lacks ${pending.length} migrations (${pending.join(', ')}): run npm run db:migrate.`,
-  );
+  throw new StartError(`The database lacks ${pending.length} migrations (${pending.join(', ')}): ${remedy}.`);
 }

@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
 import type { Database } from '../../db/client.js';
 import { countSealedByKey } from '../../db/queries/sealedSecrets.js';
 import type { Config } from '../../platform/config.js';
-import { ensureSecretKeyFile } from '../../platform/embedded/secretKeyFile.js';
+import { ensureSecretKeyFile, secretKeyFile } from '../../platform/embedded/secretKeyFile.js';
 import { missingKeySentence, refuseMissingSecretKey, SecretKeys } from '../../platform/secretKeys.js';
 
 /**
@@ -12,6 +13,21 @@ import { missingKeySentence, refuseMissingSecretKey, SecretKeys } from '../../pl
 export function requireSecretKeys(config: Config): SecretKeys {
   if (config.secretKeyFile !== undefined) return SecretKeys.fromFile(config.secretKeyFile);
   return config.secretKey === undefined ? refuseMissingSecretKey() : SecretKeys.of(config.secretKey);
+}
+
+/**
+ * The keys that a start would use which finds its files in `folder`; undefined when it would make the first one.
+ * @throws StartError when they are needed and not set, or cannot be read.
+ */
+export function findSecretKeys(config: Config, folder = config.dataDir): SecretKeys | undefined {
+  if (
+    config.databaseUrl !== undefined ||
+    config.secretKey !== undefined ||
+    config.secretKeyFile !== undefined
+  )
+    return requireSecretKeys(config);
+  const file = secretKeyFile(folder);
+  return existsSync(file) ? SecretKeys.fromFile(file) : undefined;
 }
 
 /** @throws StartError when a database is named and no key is: a key of this machine alone would not be with it. */

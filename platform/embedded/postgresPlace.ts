@@ -56,6 +56,11 @@ export function placeCluster(dataDir: string): ClusterPlace {
   return { directory: join(outside, 'pg'), runAs };
 }
 
+/** Whether a cluster was ever made for this data directory, wherever it lies; changes nothing. */
+export function hasCluster(dataDir: string): boolean {
+  return existsSync(join(dataDir, 'pg')) || existsSync(join(dataDir, 'pg-location'));
+}
+
 /**
  * A data directory that was deleted leaves its cluster outside behind. The new one under the same name must not find
  * old data that its new password does not open: what is there is set aside, not deleted.

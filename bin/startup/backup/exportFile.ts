@@ -5,10 +5,10 @@ import type { Manifest } from '../../../platform/archive/archiveReader.js';
 import { ArchiveWriter, type FinishedArchive } from '../../../platform/archive/archiveWriter.js';
 import type { Config } from '../../../platform/config.js';
 import { StartError } from '../../../platform/startError.js';
+import { withEmbeddedCluster } from '../embeddedCluster.js';
 import { explainDatabaseError } from '../firstStart.js';
 import { type ArchiveHeader, HEADER_NAME, hasOurSchema, makeHeader } from './archiveHeader.js';
 import { placeArchive } from './archivePlace.js';
-import { withEmbeddedCluster } from './embeddedCluster.js';
 import { inBytes, ProgressLine } from './words.js';
 
 /** The first entry of an export. */

@@ -7,11 +7,12 @@ import { openDataDir } from '../../../platform/embedded/dataDir.js';
 import { startPostgres } from '../../../platform/embedded/postgres.js';
 import { preparePostgresBinaries } from '../../../platform/embedded/postgresBinaries.js';
 import { type ClusterPlace, placeCluster } from '../../../platform/embedded/postgresPlace.js';
-import { missingKeySentence, SecretKeys } from '../../../platform/secretKeys.js';
+import { missingKeySentence } from '../../../platform/secretKeys.js';
 import { StartError } from '../../../platform/startError.js';
+import { refuseOwnDatabase } from '../embeddedCluster.js';
 import { openToolDatabase } from '../firstStart.js';
+import { findSecretKeys } from '../secretKeys.js';
 import { type ArchiveHeader, hasOurSchema, majorOf, readHeader } from './archiveHeader.js';
-import { refuseOwnDatabase } from './embeddedCluster.js';
 import { moveAside, putInPlace, refuseData, removeStaging, stagingOf } from './putInPlace.js';
 import type { BackupManifest } from './takeBackup.js';
 import { type UnpackTarget, unpackBackup } from './unpackBackup.js';
@@ -101,20 +102,23 @@ async function tryCluster(
   try {
     const isOurs = hasOurSchema(header);
     const books = await readRestoredBooks(server.url, manifest, { billed: isOurs });
-    return { books, keyProblem: isOurs ? await findKeyProblem(server.url, staging.filesFolder) : undefined };
+    return {
+      books,
+      keyProblem: isOurs ? await findKeyProblem(config, server.url, staging.filesFolder) : undefined,
+    };
   } finally {
     await server.stop();
   }
 }
 
-/** What the next start would say of the provider credentials in the backup. */
-async function findKeyProblem(url: string, filesFolder: string): Promise<string | undefined> {
+/** What the next start, with the settings of this command, would say of the provider credentials in the backup. */
+async function findKeyProblem(config: Config, url: string, filesFolder: string): Promise<string | undefined> {
   const database = openToolDatabase(url);
   try {
     const sealed = await countSealedByKey(database);
-    const file = join(filesFolder, 'secret-key');
-    if (existsSync(file)) return missingKeySentence(sealed, SecretKeys.fromFile(file));
     if (sealed.size === 0) return undefined;
+    const keys = findSecretKeys(config, filesFolder);
+    if (keys) return missingKeySentence(sealed, keys);
     return `the backup holds no secret-key: provider credentials in it were sealed with ${[...sealed.keys()].join(', ')}; start with the TRUEUP_SECRET_KEY that the installation had.`;
   } finally {
     await database.close();

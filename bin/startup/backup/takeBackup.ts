@@ -12,9 +12,9 @@ import { readTar } from '../../../platform/archive/tar.js';
 import type { Config } from '../../../platform/config.js';
 import { takeFileLock } from '../../../platform/embedded/fileLock.js';
 import { StartError } from '../../../platform/startError.js';
+import { refuseOwnDatabase, withEmbeddedCluster } from '../embeddedCluster.js';
 import { HEADER_NAME, hasOurSchema, makeHeader } from './archiveHeader.js';
 import { placeArchive } from './archivePlace.js';
-import { refuseOwnDatabase, withEmbeddedCluster } from './embeddedCluster.js';
 import { addFolders, readInstanceFiles, refuseChangedFiles } from './instanceFiles.js';
 import { inBytes, ProgressLine } from './words.js';
 
