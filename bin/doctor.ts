@@ -10,6 +10,7 @@ import {
   checkTemporal,
   checkWorker,
 } from './startup/doctorChecks.js';
+import { checkSecretKey } from './startup/doctorSecretKey.js';
 import { inspectService } from './startup/inspect.js';
 
 /** Looks at what usually stands in the way, a line each with the remedy. Exit code 1 when something does. */
@@ -25,6 +26,7 @@ await runMain(async () => {
     checkWorker(inspection),
     checkClock(inspection),
     checkKey(config, inspection),
+    await checkSecretKey(config, inspection),
   ];
   for (const { what, ok, text } of findings)
     process.stdout.write(`  ${ok ? '✓' : '✗'} ${what.padEnd(10)} ${text}\n`);

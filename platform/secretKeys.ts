@@ -142,5 +142,5 @@ export function missingKeySentence(
   const missing = [...sealedByKey].filter(([id]) => !keys.ids.has(id));
   if (missing.length === 0) return undefined;
   const count = missing.reduce((sum, [, sealed]) => sum + sealed, 0);
-  return `wrong or missing secret key: the credentials of ${count} billing connection${count === 1 ? '' : 's'} were sealed with ${missing.map(([id]) => id).join(', ')}, and at hand is ${[...keys.ids].join(', ')}: set TRUEUP_SECRET_KEY to that key (or put it behind the current one), or give the credentials up with npm run secrets:rotate -- --forget-unreadable.`;
+  return `wrong or missing secret key: the credentials of ${count} billing connection${count === 1 ? '' : 's'} were sealed with ${missing.map(([id]) => id).join(', ')}, and at hand is ${[...keys.ids].join(', ')}: put the missing key behind the current one (in DATA_DIR/secret-key, or in TRUEUP_SECRET_KEY where that is set), or give the credentials up with npm run secrets:rotate -- --forget-unreadable.`;
 }

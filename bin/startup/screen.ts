@@ -6,6 +6,8 @@ export interface Screen {
   step<T>(name: string, work: Promise<T>, since?: number): Promise<T>;
   /** One line that a person should see now. */
   note(text: string): void;
+  /** One line about what does not work and asks for somebody. */
+  warn(text: string): void;
   /** The last block: where to go. `fields` is what a program reads instead of `lines`. */
   ready(title: string, lines: readonly (readonly [label: string, text: string])[], fields: object): void;
 }
@@ -23,6 +25,7 @@ function terminalScreen(): Screen {
       return result;
     },
     note: (text) => write(`  … ${text}`),
+    warn: (text) => write(`  ✗ ${text}`),
     ready(title, lines) {
       const width = Math.max(...lines.map(([label]) => label.length));
       const bar = (index: number) => (index === 0 ? '┌' : index === lines.length - 1 ? '└' : '├');
@@ -42,6 +45,7 @@ function jsonScreen(logger: Logger): Screen {
       return result;
     },
     note: (text) => logger.info(text),
+    warn: (text) => logger.error(text),
     ready: (title, _lines, fields) => logger.info(fields, title),
   };
 }

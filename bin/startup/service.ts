@@ -110,7 +110,7 @@ async function bringWantedDemo(
 
 /** Credentials that no key at hand opens: told once, at each start; everything else of the service goes on. */
 async function tellMissingKeys(
-  { config, screen, logger }: ServiceOptions,
+  { config, screen }: ServiceOptions,
   url: string,
   keyFile: string | undefined,
 ): Promise<void> {
@@ -118,9 +118,7 @@ async function tellMissingKeys(
   const database = openToolDatabase(url);
   try {
     const sentence = await findMissingKeySentence(database, keys);
-    if (sentence === undefined) return;
-    screen.note(sentence);
-    logger.error(sentence);
+    if (sentence !== undefined) screen.warn(sentence);
   } finally {
     await database.close();
   }

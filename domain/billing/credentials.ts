@@ -70,7 +70,7 @@ export function openCredentials(
   if (text === undefined) {
     throw new DomainError(
       'secret_key_missing',
-      'the credentials cannot be opened: wrong or missing secret key; whoever runs the service sets TRUEUP_SECRET_KEY to the key that sealed them, or new credentials are given with PATCH',
+      'the credentials cannot be opened: wrong or missing secret key; whoever runs the service gives back the key that sealed them (DATA_DIR/secret-key, or TRUEUP_SECRET_KEY), or new credentials are given with PATCH',
     );
   }
   return JSON.parse(text) as Credentials;

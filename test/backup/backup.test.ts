@@ -10,6 +10,8 @@ import { foldUsage } from '../../db/queries/rollups.js';
 import { readArchive } from '../../platform/archive/archiveReader.js';
 import { parseConfig } from '../../platform/config.js';
 import { takeFileLock } from '../../platform/embedded/fileLock.js';
+import { makeSecretKey } from '../../platform/secretBox.js';
+import { SecretKeys } from '../../platform/secretKeys.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
 import { LoadClient, pause } from '../fault/support/loadClient.js';
 import { startTestApi, type TestApi } from '../support/api.js';
@@ -329,17 +331,25 @@ describe('npm run restore', () => {
     expect(readdirSync(into).filter((name) => name.includes('restoring'))).toEqual([]);
   }, 60_000);
 
-  it('says what is missing when the backup’s key is not the one that sealed its credentials', async () => {
+  it('says what is missing when the key at hand is not the one that sealed the credentials, and so does npm run doctor', async () => {
     const { orgId } = await api.addOrganization();
+    const lost = makeSecretKey();
     await installation.superuser.query(
       `insert into billing_connections (org_id, id, provider, name, status, provider_account_id, ciphertext, secret_key_id, backfill_from)
-       values ($1, $2, 'openai', 'x', 'active', 'org-1', '\\x00', 'key-of-yore', '2026-01-01')`,
-      [orgId, randomUUID()],
+       values ($1, $2, 'openai', 'x', 'active', 'org-1', '\\x00', $3, '2026-01-01')`,
+      [orgId, randomUUID(), SecretKeys.of(lost).currentId],
     );
+    const missing = new RegExp(`secret key:? .*${SecretKeys.of(lost).currentId}.*\\.\n`, 'i');
+    const doctor = await runCommand('doctor', [], settings());
+    expect(doctor.output).toMatch(new RegExp(`✗ ${missing.source}`));
     const sealed = join(aFolder(), 'b.tar.gz');
     await backUp(sealed);
     const end = await restore(sealed, '--into', aFolder());
-    expect(end, end.output).toMatchObject({ exit: 0 });
-    expect(end.output).toMatch(/Secret key: .*key-of-yore/);
-  }, 60_000);
+    expect(end, end.output).toMatchObject({ exit: 0, output: expect.stringMatching(missing) });
+    // The settings of the next start count, as they do for it.
+    const withKey = { ...settings(), TRUEUP_SECRET_KEY: lost };
+    expect((await runCommand('doctor', [], withKey)).output).toMatch(/✓ secret key in TRUEUP_SECRET_KEY\n/);
+    const right = await runCommand('restore', [sealed, '--into', aFolder()], withKey);
+    expect(right, right.output).toMatchObject({ exit: 0, output: expect.not.stringMatching(missing) });
+  }, 120_000);
 });
