@@ -12,6 +12,7 @@ import {
 } from '../db/queries/billingConnections.js';
 import { findOpenGapRun, insertGapRun } from '../db/queries/gapRuns.js';
 import { insertOutboxMessage } from '../db/queries/outbox.js';
+import { pruneFetchedPages } from '../db/queries/prunePages.js';
 import { failSyncChunk, insertSyncChunks, listSyncChunks, type SyncChunk } from '../db/queries/syncChunks.js';
 import {
   endSyncRun,
@@ -42,6 +43,8 @@ interface RunRef {
 const LISTED_MAX = 200;
 /** Copies of open days that were replaced are kept this long for whoever looks into them. */
 const REPLACED_DAYS = 7;
+/** Pages that nothing rests on are kept this long. */
+const PAGES_DAYS = 30;
 
 /** The effects of a sync. Each may be repeated: see the first comment of each. */
 export function createBillingSyncActivities(deps: ActivityDeps) {
@@ -193,6 +196,11 @@ async function finish(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<
   if (connection) {
     const { provisionalDays } = connectorOf(deps, connection).facts;
     await pruneSupersededCopies(orgDb, connection.id, { provisionalDays, keptDays: REPLACED_DAYS });
+    // Once a day is enough.
+    if (run.revisesOn !== null) {
+      const { orgId } = orgDb;
+      await pruneFetchedPages(deps.database, { orgId, id: connection.id }, PAGES_DAYS);
+    }
   }
   return { changed };
 }

@@ -8,6 +8,7 @@ import { billingConnections } from './0007_billing_connections.js';
 import { ownPrices } from './0008_own_prices.js';
 import { repricingAndClosing } from './0009_repricing_and_closing.js';
 import { demo } from './0011_demo.js';
+import { pageRetention } from './0012_page_retention.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -25,4 +26,5 @@ export const MIGRATIONS: readonly Migration[] = [
   ownPrices,
   repricingAndClosing,
   demo,
+  pageRetention,
 ];
