@@ -1,5 +1,5 @@
 import { isoFromMicros } from '../../domain/period.js';
-import { decideClosing } from '../../domain/periods/closing.js';
+import { assertBegun, decideClosing } from '../../domain/periods/closing.js';
 import {
   endOfMonth,
   firstDayOf,
@@ -89,8 +89,9 @@ async function monthsToClose(
 ): Promise<Month[]> {
   if (lastClosed !== undefined) return [month];
   const [row] = await system.rows<{ first: bigint | null }>(FIRST_TIME, [orgId]);
-  const first = row?.first == null ? month : monthOf(row.first);
-  return monthsBetween(first < month ? first : month, month);
+  const first = row?.first == null ? undefined : monthOf(row.first);
+  assertBegun(month, first);
+  return monthsBetween(first ?? month, month);
 }
 
 async function insertClosings(

@@ -35,6 +35,19 @@ export function decideClosing(
 }
 
 /**
+ * Refuses the first closing of a month before the first call or bill, most likely a slip in the year: every month from it
+ * on would have to be closed by itself. `first` is the month of that call or bill; undefined: there is none yet. Error
+ * period_out_of_order.
+ */
+export function assertBegun(month: Month, first: Month | undefined): void {
+  if (first === undefined || month >= first) return;
+  throw new DomainError(
+    'period_out_of_order',
+    `${month} lies before the first call or bill, which is of ${first}; close ${first} or a later month`,
+  );
+}
+
+/**
  * The time at which a change counts in the totals. `closedUntilMicros` is the end of the last month whose closing did
  * not know the change; null: none. A call of an open time counts when it was made. A change of a closed time counts at
  * the start of the UTC day on which it came, and never in a month that was closed without it.

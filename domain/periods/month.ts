@@ -4,9 +4,10 @@ import { nextMonth } from '../reconciliation/summary.js';
 /** A UTC calendar month, `YYYY-MM`. */
 export type Month = string;
 
-const MONTH = /^(?!0000)\d{4}-(0[1-9]|1[0-2])$/;
+/** Four digits without a leading zero, and not the last month that there is: the one after it has no name. */
+const MONTH = /^(?!0|9999-12)\d{4}-(0[1-9]|1[0-2])$/;
 
-/** The text as a month; undefined for anything else. */
+/** The text as a month from 1000-01 to 9999-11; undefined for anything else. */
 export function parseMonth(text: string): Month | undefined {
   return MONTH.test(text) ? text : undefined;
 }

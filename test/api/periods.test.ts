@@ -174,6 +174,16 @@ describe('closing a month', () => {
     }
   });
 
+  it('is refused before the first call: a slip in the year would leave hundreds of months to close', async () => {
+    const org = await api.addOrganization();
+    await ingest(api, [call(SECOND, 1)], org.ingestKey);
+    const { status, body } = await close(org, FIRST);
+    expect([status, body.code]).toEqual([409, 'period_out_of_order']);
+    expect(body.message).toContain(`close ${SECOND} or a later month`);
+    expect((await close(org, THIRD)).status).toBe(200);
+    expect(await ofMonth(org, SECOND)).toMatchObject({ total_cost_usd: 1 });
+  });
+
   it('is the admin’s, and of one organization only', async () => {
     const org = await api.addOrganization();
     const other = await api.addOrganization();

@@ -6,7 +6,7 @@ import { OrgDb } from '../../db/orgDb.js';
 import { PriceBookHolder } from '../../db/priceBookHolder.js';
 import { closePeriod } from '../../db/queries/closePeriod.js';
 import { insertOrganization } from '../../db/queries/organizations.js';
-import { findFrozenTotals, listPeriodClosings } from '../../db/queries/periods.js';
+import { findFirstMonth, findFrozenTotals, listPeriodClosings } from '../../db/queries/periods.js';
 import { foldUsage } from '../../db/queries/rollups.js';
 import { sweepTraces } from '../../db/queries/traceSweep.js';
 import type { UsageMeasures } from '../../db/queries/usage.js';
@@ -16,7 +16,7 @@ import { dayOf, isoFromMicros, MICROS_PER_DAY, microsOfDay } from '../../domain/
 import { endOfMonth, followingMonth, type Month, startOfMonth } from '../../domain/periods/month.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { testSeed } from '../fakes/seededRandom.js';
-import { aBatch } from '../support/aCall.js';
+import { aBatch, aCall } from '../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { askProduct, compareCells, foldAll } from './support/compareTotals.js';
 import { DIMENSIONS, FIRST, type Question, question, type Step, step } from './support/drawSteps.js';
@@ -156,6 +156,11 @@ class World {
     const month = this.closed.length === 0 ? '2026-01' : followingMonth(this.closed.at(-1)?.month ?? '');
     if (endOfMonth(month) > this.clockMicros || !MONTHS.includes(month)) return;
     const request = { month, closedBy: 'key_test', nowMicros: this.clockMicros };
+    const first = await findFirstMonth(this.orgDb);
+    if (this.closed.length === 0 && first !== undefined && month < first)
+      return expect(closePeriod(test.database, this.orgDb.orgId, request)).rejects.toMatchObject({
+        code: 'period_out_of_order',
+      });
     expect(await closePeriod(test.database, this.orgDb.orgId, request)).toBe(true);
     expect(await closePeriod(test.database, this.orgDb.orgId, request)).toBe(false);
     await test.superuser.query('update period_closings set closed_at = $3 where org_id = $1 and month = $2', [
@@ -310,6 +315,7 @@ describe(`closed months (TEST_SEED=${SEED})`, () => {
           const world = await aNewWorld();
           world.isDated = false;
           world.clockMicros = microsOfDay('2026-04-02');
+          await world.send([aCall({ startMicros: FIRST })]);
           const busy = (action: Step) => take(world, action).catch(tolerate);
           const half = steps.slice(0, steps.length / 2).filter(writes);
           await Promise.all(half.map(busy));

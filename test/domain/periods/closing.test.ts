@@ -23,8 +23,19 @@ const code = (work: () => unknown) => {
 
 describe('a month', () => {
   it('is four digits, a hyphen and a month of the year', () => {
-    for (const text of ['2026-01', '2026-12', '0001-10', '9999-09']) expect(parseMonth(text)).toBe(text);
-    for (const text of ['2026-00', '2026-13', '2026-1', '0000-01', '26-01', '2026-01-01', ' 2026-01', ''])
+    for (const text of ['2026-01', '2026-12', '1000-01', '9999-11']) expect(parseMonth(text)).toBe(text);
+    for (const text of [
+      '2026-00',
+      '2026-13',
+      '2026-1',
+      '0000-01',
+      '0999-12',
+      '9999-12',
+      '26-01',
+      '2026-01-01',
+      ' 2026-01',
+      '',
+    ])
       expect(parseMonth(text)).toBeUndefined();
   });
 
