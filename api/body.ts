@@ -186,3 +186,35 @@ export function parseJson(bytes: Buffer): unknown {
     throw new DomainError('invalid_json', `the body is not JSON: ${reason}`);
   }
 }
+
+/**
+ * A JSON value of which every text can be stored: Postgres has neither NUL nor half of a surrogate pair. Ingest strips
+ * such characters; what people enter by hand is refused instead, so that it is stored as it was sent. Errors as
+ * parseJson, and invalid_body with the place.
+ */
+export function parseStorableJson(bytes: Buffer): unknown {
+  const value = parseJson(bytes);
+  const place = findUnstorable(value, []);
+  if (!place) return value;
+  const field = place.join('.') || 'body';
+  const message = 'holds a character that cannot be stored (NUL, or half of a surrogate pair); take it out';
+  throw new DomainError('invalid_body', `${field}: ${message}`, { issues: [{ in: 'body', field, message }] });
+}
+
+const NUL = '\0';
+
+/** Where the first text lies that cannot be stored. The depth of the value is bounded by assertJsonDepth. */
+function findUnstorable(value: unknown, path: readonly string[]): readonly string[] | undefined {
+  if (typeof value === 'string') return isStorable(value) ? undefined : path;
+  if (typeof value !== 'object' || value === null) return undefined;
+  for (const [key, inner] of Object.entries(value)) {
+    if (!isStorable(key)) return path;
+    const found = findUnstorable(inner, [...path, key]);
+    if (found) return found;
+  }
+  return undefined;
+}
+
+function isStorable(text: string): boolean {
+  return !text.includes(NUL) && text.isWellFormed();
+}

@@ -259,6 +259,32 @@ describe('a body', () => {
 });
 
 describe('no request makes a 500', () => {
+  it('not by a text that cannot be stored, in whichever field of whichever body', async () => {
+    const org = await api.addOrganization();
+    const price = { provider: 'openai', model: 'gpt-4o', effective_from: '2026-01-01' };
+    const key = { provider: 'openai', provider_key_id: 'k', name: 'k', status: 'active' };
+    const put = (path: string, body: unknown) =>
+      send(api, { method: 'PUT', path, key: org.adminKey, body: JSON.stringify(body), headers: JSON_TYPE });
+    for (const odd of ['a\u0000b', '\ud800', '\udc00\ud800']) {
+      const source = { document: odd };
+      const contract = { ...price, discount_percent: 5, source };
+      const refused = [
+        await api.post('/api/v1/pricing/contract-rates', contract, org.adminKey),
+        await api.post(
+          '/api/v1/pricing/overrides',
+          { ...price, model: odd, rates: { input: 1, output: 1 } },
+          org.adminKey,
+        ),
+        await put('/api/v1/provider-keys', { items: [key, { ...key, name: odd }] }),
+      ];
+      expect(refused.map(({ status, body }) => [status, body.errors[0].field])).toEqual([
+        [400, 'source.document'],
+        [400, 'model'],
+        [400, 'items.1.name'],
+      ]);
+    }
+  });
+
   it('not by any odd value in any parameter of any endpoint', async () => {
     const odd = [
       '',
@@ -279,6 +305,10 @@ describe('no request makes a 500', () => {
       '1969-12-31',
       '9999-12-31',
       '9999-12-31T23:59:59.999999Z',
+      '0001-01',
+      '0100-01',
+      '1969-12',
+      '9999-12',
       '2026-02-30',
       '2026-01-01T00:00:00%2B14:00',
       '0001-01-01T00:00:00%2B14:00',
