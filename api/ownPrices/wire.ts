@@ -11,6 +11,7 @@ import {
   type OwnRateClass,
 } from '../../domain/pricing/ownPrices.js';
 import { ALL_MODELS } from '../../domain/pricing/priceStatement.js';
+import { RATE_PER_MTOK_USD_MAX } from '../../domain/pricing/prices.js';
 import { findProvider, PROVIDERS } from '../../domain/providers.js';
 import { filterParameter, offsetParameters, pageFields } from '../query.js';
 
@@ -23,8 +24,8 @@ export const OWN_ID_KINDS = { contract: 'ctr', override: 'ovr' } as const satisf
 
 /** Fraction digits that are kept; more are refused, so that what is stored is what was sent. */
 const DECIMALS = 12;
-/** Highest rate, dollars per million tokens: above it somebody gave a rate by the wrong unit. */
-const RATE_USD_MAX = 1_000_000n;
+/** Above it somebody gave a rate by the wrong unit. */
+const RATE_USD_MAX = BigInt(RATE_PER_MTOK_USD_MAX);
 const ONE = 10n ** BigInt(DECIMALS);
 
 /** A number or a decimal text, scaled by 1e12; a number counts as the shortest decimal that names it. */

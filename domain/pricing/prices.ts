@@ -19,6 +19,12 @@ export const RATE_CLASSES = [
 ] as const;
 export type RateClass = (typeof RATE_CLASSES)[number];
 
+/**
+ * Highest rate that is taken from people and collections, a hundred times the dearest there is: a call of the most tokens
+ * that an event can have then still costs less than can be stored.
+ */
+export const RATE_PER_MTOK_USD_MAX = 100_000;
+
 export type Rates = Readonly<Record<RateClass, Pico | null>>;
 
 /** How far the sources of a price agree (data/README.md). */

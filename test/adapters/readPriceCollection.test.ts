@@ -131,6 +131,11 @@ describe('a file that is none of the two', () => {
       { openai: { models: { m: { cost: { input: -1, output: 1 } } } } },
       /openai\/m\.cost\.input is not a rate/,
     ],
+    [
+      'a rate beyond all reason',
+      { openai: { models: { m: { cost: { input: 100_000.5, output: 1 } } } } },
+      /openai\/m\.cost\.input is not a rate: a number from 0 to 100000 dollars/,
+    ],
     ['an entry that is none', { m: { litellm_provider: 'openai' }, n: 1 }, /"n" is not an object/],
   ])('is refused: %s', (_, json, reason) => {
     expect(() => read(json)).toThrow(reason);

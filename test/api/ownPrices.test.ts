@@ -379,3 +379,17 @@ describe('the prices that a process holds', () => {
     expect(await holder.of(api.orgId)).toBe(list);
   });
 });
+
+describe('the dearest price that is taken', () => {
+  it('still lets a call of the most tokens that there can be be stored', async () => {
+    const org = await api.addOrganization();
+    const dearest = (input: number) => ({ model: 'made-of-gold', rates: { input, output: 100_000 } });
+    const refused = await api.post(OVERRIDES, override(dearest(100_001)), org.adminKey);
+    expect([refused.status, refused.body.errors[0].field]).toEqual([400, 'rates.input']);
+    await enter(org, OVERRIDES, override(dearest(100_000)));
+    const most = 1_000_000_000_000;
+    const counts = { input_tokens: most, output_tokens: most, cache_read: most, cache_creation: most };
+    const { cost_usd } = await costOf(org, { model: 'made-of-gold', ...counts });
+    expect(cost_usd).toBe(400_000_000_000);
+  });
+});

@@ -7,7 +7,7 @@ import { ExactNumber, type PageObject, type PageValue } from '../../billing/exac
 import { type Pico, parseScaled } from '../../money.js';
 import type { Provider } from '../../providers.js';
 import type { PriceMode, PriceTier, RateClass, Rates } from '../prices.js';
-import { RATE_CLASSES } from '../prices.js';
+import { RATE_CLASSES, RATE_PER_MTOK_USD_MAX } from '../prices.js';
 
 /** The public price collections that can be imported. */
 export const PRICE_COLLECTIONS = ['litellm', 'models_dev'] as const;
@@ -37,14 +37,18 @@ export interface ListedCollection {
   readonly otherEntries: number;
 }
 
+const RATE_MAX: Pico = BigInt(RATE_PER_MTOK_USD_MAX) * 10n ** 12n;
+
 /** A rate in dollars per token or per million of them; `digits` shifts its point to pico-dollars per million. */
 export function readRate(value: PageValue | undefined, digits: number, place: string): Pico | null {
   if (value === undefined || value === null) return null;
   const text = value instanceof ExactNumber ? value.text : undefined;
   const fine = text === undefined ? undefined : parseScaled(text, digits + 12);
   const rate = fine === undefined ? undefined : parseScaled(text ?? '', digits);
-  if (fine === undefined || rate === undefined || fine < 0n)
-    throw new RangeError(`${place} is not a rate: a number from 0`);
+  if (fine === undefined || rate === undefined || fine < 0n || rate > RATE_MAX)
+    throw new RangeError(
+      `${place} is not a rate: a number from 0 to ${RATE_PER_MTOK_USD_MAX} dollars per million tokens`,
+    );
   return rate;
 }
 
