@@ -5,6 +5,7 @@ import { defineConfig } from 'vitest/config';
 const PURE = [
   'test/domain/**/*.test.ts',
   'test/architecture.test.ts',
+  'test/demo/**/*.test.ts',
   'test/docs.test.ts',
   'test/compose/**/*.test.ts',
 ];
