@@ -30,6 +30,11 @@ export class OrgDb {
     this.#connection = connection;
   }
 
+  /** Whether its statements share a transaction, which holds a connection and may hold an older snapshot. */
+  get isInTransaction(): boolean {
+    return this.#connection !== undefined;
+  }
+
   /** Runs `work` in one transaction; called inside one, it joins it. */
   async transaction<T>(
     work: (inside: OrgDb) => Promise<T>,

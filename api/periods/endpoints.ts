@@ -9,7 +9,7 @@ import {
   listFrozenSums,
   listPeriodClosings,
 } from '../../db/queries/periods.js';
-import { sumUsage } from '../../db/queries/usage.js';
+import { foldWhenBehind, sumUsage } from '../../db/queries/usage.js';
 import type { UsageQuery } from '../../db/queries/usageQuery.js';
 import { endOfMonth, type Month, monthOf, monthsBetween, startOfMonth } from '../../domain/periods/month.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
@@ -69,6 +69,7 @@ const listPeriods = defineEndpoint({
 
 /** Everything that a month's answer tells, in one snapshot. */
 async function readPeriod(orgDb: OrgDb, period: Month): Promise<PeriodFacts> {
+  await foldWhenBehind(orgDb);
   return orgDb.transaction(async (inside) => {
     const window: UsageQuery = {
       dimension: 'provider',

@@ -109,9 +109,11 @@ const FOLDS_A_READ_MAX = 20;
 
 /**
  * Folds before a read where the background fold is far behind, so that a read's work stays bounded. A fold that
- * loses to another one at the same time has had its work done by it.
+ * loses to another one at the same time has had its work done by it. Inside a transaction it does nothing: the snapshot
+ * would not see the fold, and reads that hold a connection while they wait for another can wait for each other.
  */
 export async function foldWhenBehind(orgDb: OrgDb): Promise<void> {
+  if (orgDb.isInTransaction) return;
   const [state] = await orgDb.rows<{ folded_xid: number; is_fresh: boolean }>(
     `select folded_xid, folded_at > now() - make_interval(secs => ${FOLD_FRESH_SECONDS}) as is_fresh
      from rollup_state where org_id = $1`,

@@ -176,4 +176,27 @@ describe(`totals (TEST_SEED=${SEED})`, () => {
       }
     }
   });
+
+  it('are folded by a read that is far behind, but not by one that holds a connection already', async () => {
+    const { orgDb, send } = await aNewOrganization();
+    await send(aCall({ requestId: 'req_many' }));
+    const { rows } = await test.superuser.query<{ name: string }>(
+      `select column_name as name from information_schema.columns
+       where table_name = 'event_adjustments' and column_name not in ('id', 'event_id', 'sign')`,
+    );
+    const names = rows.map(({ name }) => name).join(', ');
+    await test.superuser.query(
+      `insert into event_adjustments (event_id, sign, ${names})
+       select e.id, case when at % 2 = 0 then 1 else -1 end, ${names} from events e, generate_series(1, 50002) at where e.org_id = $1`,
+      [orgDb.orgId],
+    );
+    const asked = { dimension: 'model' as const, filter: {}, fromMicros: undefined, toMicros: undefined };
+    const folds = async () =>
+      (await test.superuser.query('select from rollup_state where org_id = $1', [orgDb.orgId])).rowCount;
+    const read = (on: OrgDb) => sumUsage(on, { ...asked, limit: 10, offset: 0 });
+    expect((await orgDb.transaction(read, 'repeatable read')).totals.calls).toBe(1);
+    expect(await folds()).toBe(0);
+    expect((await read(orgDb)).totals.calls).toBe(1);
+    expect(await folds()).toBe(1);
+  });
 });
