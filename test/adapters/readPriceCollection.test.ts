@@ -115,6 +115,17 @@ describe('reading models.dev’s file', () => {
   });
 });
 
+describe('a word that every object knows', () => {
+  it('names no provider and no mode', () => {
+    const rates = { input_cost_per_token: 1e-6, output_cost_per_token: 1e-6 };
+    const found = read({
+      a: { litellm_provider: 'constructor', mode: 'chat', ...rates },
+      b: { litellm_provider: 'openai', mode: 'toString', ...rates },
+    });
+    expect(found).toMatchObject({ models: [], otherEntries: 2 });
+  });
+});
+
 describe('a file that is none of the two', () => {
   it.each([
     ['no JSON', 'prices', /./],

@@ -1,4 +1,4 @@
-import type { PageObject } from '../../billing/exactNumber.js';
+import type { PageObject, PageValue } from '../../billing/exactNumber.js';
 import type { Provider } from '../../providers.js';
 import type { PriceMode, RateClass } from '../prices.js';
 import {
@@ -75,9 +75,8 @@ export function readLitellm(file: PageObject): ListedCollection {
 }
 
 function readModel(key: string, entry: PageObject): ListedModel | undefined {
-  const word = entry.litellm_provider;
-  const provider = typeof word === 'string' ? PROVIDERS_OF[word] : undefined;
-  const mode = typeof entry.mode === 'string' ? MODES[entry.mode] : undefined;
+  const provider = named(PROVIDERS_OF, entry.litellm_provider);
+  const mode = named(MODES, entry.mode);
   if (!provider || !mode) return undefined;
   const place = placeOf(provider, key);
   if (!place || (provider === 'azure_openai' && !isOpenAiModel(place.model))) return undefined;
@@ -114,6 +113,11 @@ function readModel(key: string, entry: PageObject): ListedModel | undefined {
   });
   const contextWindow = readTokens(entry.max_input_tokens) ?? readTokens(entry.max_tokens);
   return { ...place, provider, key, rates: standard, tiers, mode, contextWindow };
+}
+
+/** What a table has under a word; words such as `constructor` are in none. */
+function named<T>(table: Readonly<Record<string, T>>, word: PageValue | undefined): T | undefined {
+  return typeof word === 'string' && Object.hasOwn(table, word) ? table[word] : undefined;
 }
 
 /** The provider's own id behind LiteLLM's prefixes, and the region in between. */
