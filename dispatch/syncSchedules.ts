@@ -65,8 +65,13 @@ export class SyncSchedules {
     for (const connection of wanted) {
       const id = syncScheduleId(connection);
       const schedule = found.get(id);
-      if (schedule?.paused !== connection.paused) await this.#put(connection);
       found.delete(id);
+      if (schedule?.paused === connection.paused) continue;
+      await this.#put(connection).catch((error: unknown) => {
+        if (error instanceof DomainError && error.code === 'workflow_engine_unavailable') throw error;
+        // One that cannot be made does not hold back the others.
+        this.#options.logger.error({ err: error, schedule: id }, 'a schedule could not be made');
+      });
     }
     for (const scheduleId of found.keys()) await orchestrator.deleteSchedule(scheduleId);
   }

@@ -1,4 +1,4 @@
-import { randomUUID } from 'node:crypto';
+import { createHash, randomUUID } from 'node:crypto';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { BillingConnector, FetchedPage } from '../../adapters/billing/connector.js';
 import type { OrgDb } from '../../db/orgDb.js';
@@ -6,7 +6,7 @@ import { listBilledTotals } from '../../db/queries/billedDays.js';
 import { recordFetchedPage } from '../../db/queries/fetchedPages.js';
 import { findOpenSyncRun } from '../../db/queries/syncRuns.js';
 import { findUuid } from '../../domain/ids.js';
-import { pollToEnd } from '../support/bills.js';
+import { pollToEnd, uploadBill } from '../support/bills.js';
 import { until } from '../support/engine.js';
 import {
   aConnection,
@@ -107,8 +107,8 @@ describe('a chunk that', () => {
           ordinal: 0,
           pageNo: 0,
           report: 'costs',
-          requestKey: 'as another worker asked',
-          sha256: 'a'.repeat(64),
+          requestKey: `costs 1d ${chunk.startMicros}-${chunk.endMicros}  page 0`,
+          sha256: createHash('sha256').update(first.body).digest('hex'),
         });
       }
       return ask(access, chunk, cursor);
@@ -287,6 +287,42 @@ describe('a day that the provider', () => {
       ...expectedDays('openai', daysAgo(90)),
       [daysAgo(12)]: 0n,
     });
+  });
+});
+
+describe('a file that named nobody', () => {
+  it('and was being read while the first connection was made is counted once all the same', {
+    timeout: LIMIT_MS,
+  }, async () => {
+    place = await startFetchingPlace();
+    let release: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    await place.engine.startWorker((activities) => ({
+      readBillingImport: async (input) => {
+        // The account is settled before the rows are read.
+        await place.api.database.superuser.query(
+          `update billing_sources set provider_account_id = 'default' where kind = 'file'`,
+        );
+        await gate;
+        return activities.readBillingImport(input);
+      },
+    }));
+    const csv = `date,model,token_class,quantity,amount_usd\n${daysAgo(20)},gpt-4o,input,1000,99\n`;
+    const { body: imported } = await uploadBill(
+      place.api,
+      csv,
+      { provider: 'openai' },
+      { filename: 'a.csv' },
+    );
+    const connection = await connect();
+    await ended(connection.sync);
+    release();
+    expect(await ended(imported)).toMatchObject({ status: 'succeeded' });
+    expect(await countedDays(place.api.orgDb)).toEqual(expectedDays('openai', daysAgo(90)));
+    const { body } = await place.api.get(imported.status_url);
+    expect(body.provider_account_id).toBe('org-loop');
   });
 });
 
