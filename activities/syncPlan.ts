@@ -3,7 +3,7 @@ import type { OrgDb } from '../db/orgDb.js';
 import { listFetchedDays } from '../db/queries/apiCopies.js';
 import type { BillingConnection } from '../db/queries/billingConnections.js';
 import type { SyncRun } from '../db/queries/syncRuns.js';
-import { dayOf, MICROS_PER_DAY, microsOfDay, startOfDay } from '../domain/period.js';
+import { dayOf, listDays, shiftDay } from '../domain/period.js';
 
 /** Days that a provider may still restate are asked for again once a day, as far back as this at least. */
 const REVISABLE_DAYS_MIN = 30;
@@ -29,17 +29,17 @@ export async function planSync(
   nowMicros: bigint,
 ): Promise<SyncPlan> {
   const today = dayOf(nowMicros);
-  const toDay = dayOf(startOfDay(nowMicros) + MICROS_PER_DAY);
+  const toDay = shiftDay(today, 1);
   const { provisionalDays, revisableDays } = connector.facts;
   const revises = connection.revisedOn !== today || run.trigger === 'request' || run.trigger === 'settings';
   const days = revises ? Math.max(revisableDays, REVISABLE_DAYS_MIN) : provisionalDays + 1;
-  const oldest = later(connection.backfillFrom, daysBefore(today, MISSING_DAYS_MAX));
-  const askFrom = later(oldest, daysBefore(today, days - 1));
+  const oldest = later(connection.backfillFrom, shiftDay(today, -MISSING_DAYS_MAX));
+  const askFrom = later(oldest, shiftDay(today, 1 - days));
   const fetched = await listFetchedDays(orgDb, connection, { fromDay: oldest, toDay });
   const chunks = reportsOf(connector, { fromDay: today, toDay }, nowMicros).flatMap(({ report, feed }) => {
     const known = fetched.find((one) => one.feed === feed && one.report === storedReport({ report, feed }));
     const wanted = missingDays(oldest, askFrom, new Set(known?.days ?? []));
-    const ranges = rangesOf([...wanted, ...daysBetween(askFrom, toDay)]);
+    const ranges = rangesOf([...wanted, ...listDays(askFrom, toDay)]);
     return ranges
       .reverse()
       .flatMap((range) => connector.plan(range, nowMicros).filter((chunk) => chunk.report === report));
@@ -63,30 +63,19 @@ function reportsOf(
 }
 
 function missingDays(fromDay: string, toDay: string, known: ReadonlySet<string>): string[] {
-  return daysBetween(fromDay, toDay).filter((day) => !known.has(day));
-}
-
-/** Half-open. */
-function daysBetween(fromDay: string, toDay: string): string[] {
-  const days: string[] = [];
-  for (let at = microsOfDay(fromDay); at < microsOfDay(toDay); at += MICROS_PER_DAY) days.push(dayOf(at));
-  return days;
+  return listDays(fromDay, toDay).filter((day) => !known.has(day));
 }
 
 /** Days in their order as half-open ranges without a hole. */
 function rangesOf(days: readonly string[]): { fromDay: string; toDay: string }[] {
   const ranges: { fromDay: string; toDay: string }[] = [];
   for (const day of days) {
-    const next = dayOf(microsOfDay(day) + MICROS_PER_DAY);
+    const next = shiftDay(day, 1);
     const last = ranges.at(-1);
     if (last?.toDay === day) last.toDay = next;
     else ranges.push({ fromDay: day, toDay: next });
   }
   return ranges;
-}
-
-function daysBefore(day: string, days: number): string {
-  return dayOf(microsOfDay(day) - BigInt(days) * MICROS_PER_DAY);
 }
 
 function later(a: string, b: string): string {

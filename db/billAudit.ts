@@ -1,5 +1,5 @@
 import { DomainError } from '../domain/errors.js';
-import { dayOf, MICROS_PER_DAY, microsOfDay } from '../domain/period.js';
+import { dayOf, listDays, MICROS_PER_DAY, microsOfDay, shiftDay } from '../domain/period.js';
 import type { Provider } from '../domain/providers.js';
 import { type AuditResult, BillAudit } from '../domain/reconciliation/audit.js';
 import { type ChargePrices, chargesOfDay, type DayCharge } from '../domain/reconciliation/charges.js';
@@ -53,7 +53,11 @@ export async function auditBills(
   const audit = new BillAudit();
   const days: AccountDay[] = [];
   const units = range
-    ? await listBilledProviderDays(orgDb, { provider, fromDay: range.fromDay, toDay: dayAfter(range.toDay) })
+    ? await listBilledProviderDays(orgDb, {
+        provider,
+        fromDay: range.fromDay,
+        toDay: shiftDay(range.toDay, 1),
+      })
     : [];
   for (const { day } of units) {
     signal?.throwIfAborted();
@@ -105,8 +109,6 @@ interface Days {
   toDay: string;
 }
 
-const dayAfter = (day: string): string => dayOf(microsOfDay(day) + MICROS_PER_DAY);
-
 function rangeOf(
   request: AuditRequest,
   span: { firstDay: string; lastDay: string } | undefined,
@@ -115,7 +117,7 @@ function rangeOf(
   const fromDay = request.fromDay ?? earliest(toDay, span?.firstDay);
   if (toDay === undefined || fromDay === undefined) return undefined;
   if (fromDay > toDay) throw refuse('from', `${fromDay} lies after ${toDay}`);
-  if (daysBetween(fromDay, toDay) > AUDIT_DAYS_MAX)
+  if (microsOfDay(toDay) - microsOfDay(fromDay) >= BigInt(AUDIT_DAYS_MAX) * MICROS_PER_DAY)
     throw refuse('from', `an audit spans at most ${AUDIT_DAYS_MAX} days`);
   return { fromDay, toDay };
 }
@@ -129,12 +131,8 @@ function latest(lastDay: string | undefined, fromDay: string | null): string | u
 function earliest(toDay: string | undefined, firstDay: string | undefined): string | undefined {
   if (toDay === undefined || firstDay === undefined) return undefined;
   if (firstDay > toDay) return toDay;
-  const reach = dayOf(microsOfDay(toDay) - BigInt(AUDIT_DAYS_MAX - 1) * MICROS_PER_DAY);
+  const reach = shiftDay(toDay, 1 - AUDIT_DAYS_MAX);
   return firstDay < reach ? reach : firstDay;
-}
-
-function daysBetween(fromDay: string, toDay: string): number {
-  return Number((microsOfDay(toDay) - microsOfDay(fromDay)) / MICROS_PER_DAY) + 1;
 }
 
 function refuse(field: string, sentence: string): DomainError {
@@ -149,10 +147,10 @@ function missingOf(days: readonly AccountDay[], range: Days, nowMicros: bigint):
   const accounts = new Set(days.map(({ accountId }) => accountId));
   const provider = days[0]?.provider ?? '';
   const missing: { provider: string; accountId: string; day: string }[] = [];
-  for (let day = range.fromDay; day <= range.toDay && microsOfDay(day) + MICROS_PER_DAY <= nowMicros; ) {
+  const [today, end] = [dayOf(nowMicros), shiftDay(range.toDay, 1)];
+  for (const day of listDays(range.fromDay, end < today ? end : today)) {
     for (const accountId of accounts)
       if (!covered.has(`${accountId}\n${day}`)) missing.push({ provider, accountId, day });
-    day = dayAfter(day);
   }
   return rangesOf(missing);
 }

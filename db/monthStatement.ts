@@ -1,4 +1,4 @@
-import { dayOf, MICROS_PER_DAY, microsOfDay } from '../domain/period.js';
+import { shiftDay } from '../domain/period.js';
 import type { ChargePrices } from '../domain/reconciliation/charges.js';
 import { buildStatement, type Statement } from '../domain/reconciliation/statement.js';
 import { nextMonth } from '../domain/reconciliation/summary.js';
@@ -18,7 +18,7 @@ import { findPeriodClosing } from './queries/periods.js';
 /** Copies of a bill that do not say the same: so many are listed. */
 export const DIFFERENCES_MAX = 200;
 /** An account with a bill so many days before or after the month is expected to have one for it. */
-const NEIGHBOUR_DAYS = 31n;
+const NEIGHBOUR_DAYS = 31;
 
 export interface MonthStatement extends Statement {
   /** Null: the month is open. */
@@ -61,8 +61,8 @@ export async function readMonthStatement(
       compared: await listComparedBuckets(inside, window),
       copies: await listCountedCopies(inside, window),
       accounts: await listBilledAccountNames(inside, {
-        fromDay: dayOf(microsOfDay(window.fromDay) - NEIGHBOUR_DAYS * MICROS_PER_DAY),
-        toDay: dayOf(microsOfDay(window.toDay) + NEIGHBOUR_DAYS * MICROS_PER_DAY),
+        fromDay: shiftDay(window.fromDay, -NEIGHBOUR_DAYS),
+        toDay: shiftDay(window.toDay, NEIGHBOUR_DAYS),
       }),
     });
     return {

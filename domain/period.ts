@@ -6,6 +6,8 @@ export const MICROS_PER_DAY = 86_400_000_000n;
 const MICROS_PER_MILLI = 1000n;
 /** 9999-12-31T23:59:59.999999Z: the last time that ISO 8601 writes with four digits of a year. */
 export const LATEST_MICROS = 253_402_300_799_999_999n;
+/** 0001-01-01: the first day that is read. */
+const EARLIEST_MICROS = -62_135_596_800_000_000n;
 
 const ISO =
   /^(\d{4})-(\d{2})-(\d{2})(?:[T ](\d{2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?(Z|z|[+-]\d{2}:?\d{2})?)?$/;
@@ -92,6 +94,19 @@ export function microsOfDay(day: string): bigint {
   const instant = parseInstant(day);
   if (!instant?.dateOnly) throw new RangeError(`not a day: ${day}`);
   return instant.micros;
+}
+
+/** The UTC day so many days after another, or before it where they are negative; within the years 1 to 9999. */
+export function shiftDay(day: string, days: number): string {
+  const micros = microsOfDay(day) + BigInt(days) * MICROS_PER_DAY;
+  return dayOf(micros > LATEST_MICROS ? LATEST_MICROS : micros < EARLIEST_MICROS ? EARLIEST_MICROS : micros);
+}
+
+/** The UTC days from one to another, in their order; the second is not among them. */
+export function listDays(fromDay: string, toDay: string): string[] {
+  const days: string[] = [];
+  for (let at = microsOfDay(fromDay); at < microsOfDay(toDay); at += MICROS_PER_DAY) days.push(dayOf(at));
+  return days;
 }
 
 export const GAP_PERIODS = ['7d', '30d', '90d'] as const;

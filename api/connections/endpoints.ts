@@ -12,7 +12,7 @@ import { findSyncRun } from '../../db/queries/syncRuns.js';
 import { BACKFILL_DAYS, scopeText } from '../../domain/billing/connections.js';
 import { openCredentials, sealCredentials } from '../../domain/billing/credentials.js';
 import { DomainError } from '../../domain/errors.js';
-import { dayOf, MICROS_PER_DAY, startOfDay } from '../../domain/period.js';
+import { dayOf, shiftDay } from '../../domain/period.js';
 import {
   askProvider,
   changedSettings,
@@ -72,7 +72,7 @@ const createConnection = defineEndpoint({
     const id = newUuid(deps.nowMicros());
     const runId = newUuid(deps.nowMicros());
     const settings = { ...given, account };
-    const backfillFrom = dayOf(startOfDay(deps.nowMicros()) - BigInt(BACKFILL_DAYS) * MICROS_PER_DAY);
+    const backfillFrom = shiftDay(dayOf(deps.nowMicros()), -BACKFILL_DAYS);
     const wanted = { id, provider: connector.provider, name: body.name ?? connector.provider, settings };
     await insertBillingConnection(
       deps.database,

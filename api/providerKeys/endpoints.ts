@@ -5,7 +5,7 @@ import {
   upsertProviderKeys,
 } from '../../db/queries/providerKeys.js';
 import { DomainError } from '../../domain/errors.js';
-import { dayOf, exclusiveEnd, LATEST_MICROS, MICROS_PER_DAY } from '../../domain/period.js';
+import { dayOf, exclusiveEnd, MICROS_PER_DAY, shiftDay } from '../../domain/period.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { pageOf, providerFilter, windowOf } from '../query.js';
 import {
@@ -24,12 +24,6 @@ const KEYS_MAX = 10_000;
 const SUSPECTS_MAX = 200;
 /** Days of bills that are looked through unless the caller says otherwise. */
 const SUSPECT_DAYS = 90n;
-
-/** The first day that lies after a window's exclusive end; the last day that there is, where none does. */
-function dayAfter(endMicros: bigint): string {
-  const next = endMicros - 1n + MICROS_PER_DAY;
-  return dayOf(next < LATEST_MICROS ? next : LATEST_MICROS);
-}
 
 const listKeys = defineEndpoint({
   operationId: 'listProviderKeys',
@@ -54,7 +48,7 @@ const listKeys = defineEndpoint({
     const suspects = await listSuspectKeys(orgDb, {
       provider: provider ?? null,
       fromDay: dayOf(fromMicros),
-      toDay: dayAfter(toMicros),
+      toDay: shiftDay(dayOf(toMicros - 1n), 1),
       limit: SUSPECTS_MAX,
     });
     const { shown, page } = pageOf(found, query);

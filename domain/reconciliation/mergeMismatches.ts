@@ -1,5 +1,5 @@
 import { decimalFromPico } from '../money.js';
-import { MICROS_PER_DAY, microsOfDay } from '../period.js';
+import { shiftDay } from '../period.js';
 import type { RateMismatch } from './cells.js';
 
 /** A mismatch of one day as it is kept: exact integers as texts. */
@@ -97,7 +97,7 @@ function begin(provider: string, mismatch: StoredMismatch): Segment {
 }
 
 function continues(segment: Segment, mismatch: StoredMismatch): boolean {
-  const isNextDay = microsOfDay(mismatch.day) - microsOfDay(segment.lastDay) === MICROS_PER_DAY;
+  const isNextDay = mismatch.day === shiftDay(segment.lastDay, 1);
   return (
     isNextDay &&
     sameRate(segment.first.billedRate, mismatch.billedRate) &&

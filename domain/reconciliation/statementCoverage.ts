@@ -1,4 +1,4 @@
-import { dayOf, MICROS_PER_DAY, microsOfDay } from '../period.js';
+import { dayOf, MICROS_PER_DAY, microsOfDay, shiftDay } from '../period.js';
 import { nextMonth } from './summary.js';
 
 /** The copy of an account's bill that counts for a day. */
@@ -131,7 +131,7 @@ export function rangesOf(days: readonly AccountDay[]): DayRange[] {
     const last = ranges.at(-1);
     const isSame = last?.provider === provider && last.accountId === accountId;
     if (last && isSame && last.lastDay === day) continue;
-    if (last && isSame && microsOfDay(day) - microsOfDay(last.lastDay) === MICROS_PER_DAY) {
+    if (last && isSame && day === shiftDay(last.lastDay, 1)) {
       last.lastDay = day;
       last.days += 1;
     } else ranges.push({ provider, accountId, firstDay: day, lastDay: day, days: 1 });
