@@ -13,7 +13,7 @@ import {
 import { findOpenGapRun, insertGapRun } from '../db/queries/gapRuns.js';
 import { insertOutboxMessage } from '../db/queries/outbox.js';
 import { pruneFetchedPages } from '../db/queries/prunePages.js';
-import { failSyncChunk, insertSyncChunks, listSyncChunks, type SyncChunk } from '../db/queries/syncChunks.js';
+import { failSyncChunk, insertSyncChunks, listSyncChunks } from '../db/queries/syncChunks.js';
 import {
   endSyncRun,
   findSyncRun,
@@ -21,16 +21,17 @@ import {
   markSyncRunning,
   recordGapRunOfSync,
   type SyncRun,
-  type SyncRunResult,
 } from '../db/queries/syncRuns.js';
+import { openCredentials } from '../domain/billing/credentials.js';
 import { DomainError } from '../domain/errors.js';
 import { uuidFromMicros } from '../domain/ids.js';
-import { dayOf, GAP_PERIODS, gapWindow, isoFromMicros, microsOfDay } from '../domain/period.js';
+import { GAP_PERIODS, gapWindow, isoFromMicros, microsOfDay } from '../domain/period.js';
 import { RUN_TERMINAL_STATUSES } from '../domain/runs.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';
 import { type ChunkWork, fetchChunk, loadChunk } from './syncFetch.js';
+import { changedDays, outcomeOf } from './syncOutcome.js';
 import { planSync } from './syncPlan.js';
 import { readChunk } from './syncRead.js';
 
@@ -39,8 +40,6 @@ interface RunRef {
   runId: string;
 }
 
-/** Restatements and gaps that a run's result lists; restatements are counted whole. */
-const LISTED_MAX = 200;
 /** Copies of open days that were replaced are kept this long for whoever looks into them. */
 const REPLACED_DAYS = 7;
 /** Pages that nothing rests on are kept this long. */
@@ -86,9 +85,14 @@ export function createBillingSyncActivities(deps: ActivityDeps) {
       // The unique index lets one run of a period be open: a repeat finds it waiting.
       withFailures(() => startGapRun(deps, orgDbOf(orgId), runId)),
 
-    endBillingSyncFailed: ({ orgId, runId, message }: RunRef & { message: string }): Promise<void> =>
+    endBillingSyncFailed: ({
+      orgId,
+      runId,
+      code = 'internal_error',
+      message,
+    }: RunRef & { code?: string; message: string }): Promise<void> =>
       // Only an open sync is ended.
-      withFailures(() => fail(deps, orgDbOf(orgId), runId, message)),
+      withFailures(() => fail(deps, orgDbOf(orgId), runId, { code, message })),
   };
 }
 
@@ -136,6 +140,8 @@ async function plan(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<{ 
   const work = await openWork(orgDb, runId);
   if (!work) return null;
   const { run, connection } = work;
+  // Credentials that do not open fail the sync once, here, and not part by part.
+  openCredentials(deps.secretKeys, orgDb.orgId, connection);
   // Bills of nobody in particular become those of the first connection before the same days come from the provider.
   const first = await findFirstAccount(orgDb, connection.provider);
   if (first !== undefined) await adoptDefaultAccount(deps.database, orgDb.orgId, connection.provider, first);
@@ -170,13 +176,10 @@ async function finish(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<
   const run = await findSyncRun(orgDb, runId);
   if (!run) throw new DomainError('not_found', `there is no sync ${runId}`);
   const chunks = await listSyncChunks(orgDb, runId);
-  const failed = chunks.filter(({ status }) => status !== 'done');
   const changed = changedDays(chunks).length > 0;
-  const error = failed.length === 0 ? errorOfLeftOut(leftOutOf(chunks)) : errorOf(failed, chunks.length);
-  const status = !error ? 'succeeded' : failed.length === chunks.length ? 'failed' : 'partial';
+  const { status, error, result } = outcomeOf(chunks);
   const connection = await findBillingConnection(orgDb, run.connectionId);
   await orgDb.transaction(async (inside) => {
-    const result = resultOf(chunks);
     if (!(await endSyncRun(inside, runId, { status, result, ...(error ? { error } : {}) }))) return;
     await recordSyncOutcome(inside, run.connectionId, {
       error: error ?? null,
@@ -203,82 +206,6 @@ async function finish(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<
     }
   }
   return { changed };
-}
-
-/** The first failure tells; with several kinds of failures the rest are in the result. */
-function errorOf(failed: readonly SyncChunk[], total: number): { code: string; message: string } {
-  const first = failed.find(({ errorCode }) => errorCode !== null);
-  const why = first?.errorMessage ?? 'not fetched';
-  return {
-    code: first?.errorCode ?? 'chunks_failed',
-    message:
-      failed.length === total
-        ? why
-        : `${failed.length} of ${total} parts could not be fetched; the next sync takes them up. The first: ${why}`,
-  };
-}
-
-/** Days that the provider leaves out, by report, each once. */
-function leftOutOf(chunks: readonly SyncChunk[]): { report: string; day: string }[] {
-  return chunks.flatMap(({ report, result }) =>
-    (result?.left_out_days ?? []).map((day) => ({ report, day })),
-  );
-}
-
-const LEFT_OUT = { code: 'days_left_out', message: 'the provider leaves this day out, though it has ended' };
-
-function errorOfLeftOut(
-  leftOut: readonly { report: string; day: string }[],
-): { code: string; message: string } | undefined {
-  const [first] = leftOut;
-  if (!first) return undefined;
-  const others = leftOut.length > 1 ? ` and ${leftOut.length - 1} more` : '';
-  return {
-    code: LEFT_OUT.code,
-    message: `the provider's report ${first.report} leaves out ${first.day}${others}, though it has ended; nothing is counted there until it says so, and the next sync asks again`,
-  };
-}
-
-function resultOf(chunks: readonly SyncChunk[]): SyncRunResult {
-  const results = chunks.flatMap(({ result }) => result ?? []);
-  const changed = changedDays(chunks);
-  const restated = results.flatMap((result) => result.restated);
-  return {
-    pages: results.reduce((sum, { pages }) => sum + pages, 0),
-    rows: results.reduce((sum, { rows }) => sum + rows, 0),
-    changed_days: new Set(results.flatMap(({ changed_days: days }) => days)).size,
-    period_start: changed[0] ?? null,
-    period_end: changed.at(-1) ?? null,
-    restated: restated.slice(0, LISTED_MAX),
-    restated_count: restated.length,
-    missing: [
-      ...chunks
-        .filter(({ status }) => status !== 'done')
-        .map((chunk) => ({
-          report: chunk.report,
-          period_start: dayOf(chunk.startMicros),
-          period_end: dayOf(chunk.endMicros - 1n),
-          code: chunk.errorCode ?? 'not_fetched',
-          message: chunk.errorMessage ?? 'not fetched',
-        })),
-      ...leftOutOf(chunks).map(({ report, day }) => ({
-        report,
-        period_start: day,
-        period_end: day,
-        ...LEFT_OUT,
-      })),
-    ].slice(0, LISTED_MAX),
-    gap_run_id: null,
-  };
-}
-
-/** Days whose buckets have to be made anew: their content changed, or they are provisional no more. In order. */
-function changedDays(chunks: readonly SyncChunk[]): string[] {
-  const days = chunks.flatMap(({ result }) => [
-    ...(result?.changed_days ?? []),
-    ...(result?.settled_days ?? []),
-  ]);
-  return [...new Set(days)].sort();
 }
 
 async function startGapRun(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<'started' | 'wait'> {
@@ -308,10 +235,14 @@ async function startGapRun(deps: ActivityDeps, orgDb: OrgDb, runId: string): Pro
   });
 }
 
-async function fail(deps: ActivityDeps, orgDb: OrgDb, runId: string, message: string): Promise<void> {
-  const error = { code: 'internal_error', message };
+async function fail(
+  deps: ActivityDeps,
+  orgDb: OrgDb,
+  runId: string,
+  error: { code: string; message: string },
+): Promise<void> {
   const run = await findSyncRun(orgDb, runId);
   if (!(await endSyncRun(orgDb, runId, { status: 'failed', error })) || !run) return;
-  deps.logger.error({ runId, message, at: isoFromMicros(deps.nowMicros()) }, 'a sync failed');
+  deps.logger.error({ runId, ...error, at: isoFromMicros(deps.nowMicros()) }, 'a sync failed');
   await recordSyncOutcome(orgDb, run.connectionId, { error, revisedOn: null });
 }

@@ -38,8 +38,8 @@ export async function billingSync(input: BillingSyncInput): Promise<void> {
     if (changed) await showGaps(input);
   } catch (error) {
     if (!isCancellation(error) && !(error instanceof ActivityFailure)) throw error;
-    const message = isCancellation(error) ? 'the sync was cancelled' : failureOf(error).message;
-    await CancellationScope.nonCancellable(() => endBillingSyncFailed({ ...input, message }));
+    const failure = isCancellation(error) ? { message: 'the sync was cancelled' } : failureOf(error);
+    await CancellationScope.nonCancellable(() => endBillingSyncFailed({ ...input, ...failure }));
     if (isCancellation(error)) throw error;
   }
 }

@@ -193,3 +193,32 @@ describe('a sync that the engine has lost', () => {
     await temporal.close();
   });
 });
+
+describe('a sync whose secret key is not at hand', () => {
+  it('ends at once with what to do, asks the provider nothing and loses nothing', {
+    timeout: 120_000,
+  }, async () => {
+    place = await startFetchingPlace();
+    const connection = await connect('openai');
+    const asked = place.openai.requests.length;
+    await rows(
+      `update billing_connections set ciphertext = set_byte(ciphertext, 1, 255 - get_byte(ciphertext, 1))`,
+    );
+    await place.engine.startWorker();
+    const run = await pollToEnd(place.api, connection.sync.status_url, 60_000);
+    expect(run).toMatchObject({ status: 'failed', error: { code: 'secret_key_missing' }, result: null });
+    expect(run.error.message).toContain('DATA_DIR/secret-key');
+    expect(place.openai.requests).toHaveLength(asked);
+    const { body } = await place.api.get(`${CONNECTIONS}/${connection.id}`);
+    expect(body).toMatchObject({ status: 'failing', last_error: run.error });
+    // The key is back: the next sync takes up all of it.
+    await rows(
+      `update billing_connections set ciphertext = set_byte(ciphertext, 1, 255 - get_byte(ciphertext, 1))`,
+    );
+    const again = await place.api.post(`${CONNECTIONS}/${connection.id}/sync`, {});
+    expect(await pollToEnd(place.api, again.body.status_url, 60_000)).toMatchObject({
+      status: 'succeeded',
+      result: { changed_days: 91, missing: [] },
+    });
+  });
+});

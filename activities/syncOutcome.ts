@@ -1,0 +1,123 @@
+import type { SyncChunk } from '../db/queries/syncChunks.js';
+import type { SyncRunResult } from '../db/queries/syncRuns.js';
+import { dayOf, MICROS_PER_DAY, microsOfDay } from '../domain/period.js';
+
+/** Restatements and gaps that a run's result lists; restatements are counted whole. */
+const LISTED_MAX = 200;
+
+/** How a sync ends, from what became of its parts. */
+export function outcomeOf(chunks: readonly SyncChunk[]): {
+  status: 'succeeded' | 'partial' | 'failed';
+  error: { code: string; message: string } | undefined;
+  result: SyncRunResult;
+} {
+  const failed = chunks.filter(({ status }) => status !== 'done');
+  const error = failed.length === 0 ? errorOfLeftOut(leftOutOf(chunks)) : errorOf(failed, chunks.length);
+  const status = !error ? 'succeeded' : failed.length === chunks.length ? 'failed' : 'partial';
+  return { status, error, result: resultOf(chunks) };
+}
+
+/** The first failure tells; with several kinds of failures the rest are in the result. */
+function errorOf(failed: readonly SyncChunk[], total: number): { code: string; message: string } {
+  const first = failed.find(({ errorCode }) => errorCode !== null);
+  const why = first?.errorMessage ?? 'not fetched';
+  return {
+    code: first?.errorCode ?? 'chunks_failed',
+    message:
+      failed.length === total
+        ? why
+        : `${failed.length} of ${total} parts could not be fetched; the next sync takes them up. The first: ${why}`,
+  };
+}
+
+/** Days that the provider leaves out, by report, each once. */
+function leftOutOf(chunks: readonly SyncChunk[]): { report: string; day: string }[] {
+  return chunks.flatMap(({ report, result }) =>
+    (result?.left_out_days ?? []).map((day) => ({ report, day })),
+  );
+}
+
+const LEFT_OUT = { code: 'days_left_out', message: 'the provider leaves this day out, though it has ended' };
+
+function errorOfLeftOut(
+  leftOut: readonly { report: string; day: string }[],
+): { code: string; message: string } | undefined {
+  const [first] = leftOut;
+  if (!first) return undefined;
+  const others = leftOut.length > 1 ? ` and ${leftOut.length - 1} more` : '';
+  return {
+    code: LEFT_OUT.code,
+    message: `the provider's report ${first.report} leaves out ${first.day}${others}, though it has ended; nothing is counted there until it says so, and the next sync asks again`,
+  };
+}
+
+/** What a sync tells when all of its parts are over. */
+function resultOf(chunks: readonly SyncChunk[]): SyncRunResult {
+  const results = chunks.flatMap(({ result }) => result ?? []);
+  const changed = changedDays(chunks);
+  const restated = results.flatMap((result) => result.restated);
+  return {
+    pages: results.reduce((sum, { pages }) => sum + pages, 0),
+    rows: results.reduce((sum, { rows }) => sum + rows, 0),
+    changed_days: new Set(results.flatMap(({ changed_days: days }) => days)).size,
+    period_start: changed[0] ?? null,
+    period_end: changed.at(-1) ?? null,
+    restated: restated.slice(0, LISTED_MAX),
+    restated_count: restated.length,
+    missing: missingOf(chunks).slice(0, LISTED_MAX),
+    gap_run_id: null,
+  };
+}
+
+type Missing = SyncRunResult['missing'][number];
+
+/** What the next sync takes up: parts that were not had, days that were left out. Side by side for one reason is one. */
+function missingOf(chunks: readonly SyncChunk[]): Missing[] {
+  const parts = chunks
+    .filter(({ status }) => status !== 'done')
+    .map((chunk) => ({
+      report: chunk.report,
+      period_start: dayOf(chunk.startMicros),
+      period_end: dayOf(chunk.endMicros - 1n),
+      code: chunk.errorCode ?? 'not_fetched',
+      message: chunk.errorMessage ?? 'not fetched',
+    }));
+  const days = leftOutOf(chunks).map(({ report, day }) => ({
+    report,
+    period_start: day,
+    period_end: day,
+    ...LEFT_OUT,
+  }));
+  return joined([...parts, ...days]);
+}
+
+/** The latest days first, as they are asked for. */
+function joined(missing: readonly Missing[]): Missing[] {
+  const inOrder = missing.toSorted(
+    (a, b) => compare(a.report, b.report) || compare(b.period_start, a.period_start),
+  );
+  const whole: Missing[] = [];
+  for (const next of inOrder) {
+    const last = whole.at(-1);
+    const isSame =
+      last?.report === next.report &&
+      last.code === next.code &&
+      last.message === next.message &&
+      last.period_start <= dayAfter(next.period_end);
+    if (last && isSame) whole[whole.length - 1] = { ...last, period_start: next.period_start };
+    else whole.push(next);
+  }
+  return whole;
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+const dayAfter = (day: string): string => dayOf(microsOfDay(day) + MICROS_PER_DAY);
+
+/** Days whose buckets have to be made anew: their content changed, or they are provisional no more. In order. */
+export function changedDays(chunks: readonly SyncChunk[]): string[] {
+  const days = chunks.flatMap(({ result }) => [
+    ...(result?.changed_days ?? []),
+    ...(result?.settled_days ?? []),
+  ]);
+  return [...new Set(days)].sort();
+}
