@@ -1,9 +1,8 @@
-import { perMtok } from '../../api/audit/wire.js';
 import type { AuditReport } from '../../db/billAudit.js';
 import type { UnjudgedLine } from '../../domain/reconciliation/audit.js';
-import { type AuditLine, differenceOf } from '../../domain/reconciliation/auditLine.js';
+import { type AuditLine, differenceOf, perMtok } from '../../domain/reconciliation/auditLine.js';
 import type { DayRange } from '../../domain/reconciliation/statementCoverage.js';
-import { dollars, figure, fitText, type TextColumn, textTable } from './textTable.js';
+import { dollars, figure, fitText, left, right, textTable } from './textTable.js';
 
 /** Lines of each part that fit a screen; --format csv has all of them. */
 const LINES_MAX = 40;
@@ -12,9 +11,6 @@ const NAME_CHARS = 24;
 const LABEL_CHARS = 52;
 const TOKENS_PER_MTOK = 1_000_000n;
 const RATE_DIGITS = 4;
-
-const left = (heading: string): TextColumn => ({ heading, align: 'left' });
-const right = (heading: string): TextColumn => ({ heading, align: 'right' });
 
 /** The audit for a terminal: at most 120 columns, plain text. */
 export function auditTable(report: AuditReport): string {
@@ -60,7 +56,7 @@ export function auditTable(report: AuditReport): string {
 function withoutBills(provider: string): string {
   return `There is no bill of ${provider} yet. Import one:
   npm run billing:import -- --provider ${provider} FILE
-or connect the account, so that its bills are fetched: POST /api/v1/billing-connections (docs/reconciliation.md).`;
+or, for OpenAI and Anthropic, connect the account, so that its bills are fetched (docs/connections.md).`;
 }
 
 const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
