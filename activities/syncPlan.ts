@@ -35,7 +35,7 @@ export async function planSync(
   const days = revises ? Math.max(revisableDays, REVISABLE_DAYS_MIN) : provisionalDays + 1;
   const oldest = later(connection.backfillFrom, shiftDay(today, -MISSING_DAYS_MAX));
   const askFrom = later(oldest, shiftDay(today, 1 - days));
-  const fetched = await listFetchedDays(orgDb, connection, { fromDay: oldest, toDay });
+  const fetched = await listFetchedDays(orgDb, connection, { fromDay: oldest, toDay, provisionalDays });
   const chunks = reportsOf(connector, { fromDay: today, toDay }, nowMicros).flatMap(({ report, feed }) => {
     const known = fetched.find((one) => one.feed === feed && one.report === storedReport({ report, feed }));
     const wanted = missingDays(oldest, askFrom, new Set(known?.days ?? []));

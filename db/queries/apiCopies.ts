@@ -68,17 +68,22 @@ export async function listCurrentCopies(
   }));
 }
 
-/** Days that a connection has told, by feed and report, in a half-open window, of the scope that it has now. */
+/**
+ * Days of which a connection has fetched the last word, by feed and report, in a half-open window, of the scope that it
+ * has now: told, or told again, so many days after the day began. What was told of a day that was still open may be half
+ * of it, so such a day is as good as missing.
+ */
 export async function listFetchedDays(
   orgDb: OrgDb,
   connection: { id: string; scope: string },
-  window: { fromDay: string; toDay: string },
+  window: { fromDay: string; toDay: string; provisionalDays: number },
 ): Promise<{ feed: Feed; report: string; days: string[] }[]> {
   return orgDb.rows<{ feed: Feed; report: string; days: string[] }>(
     `select feed, report, array_agg(distinct day::text) as days from billing_days
      where org_id = $1 and connection_id = $2 and scope = $3 and day >= $4 and day < $5 and superseded_at is null
+       and coalesce(confirmed_at, source_fetched_at) >= (day + $6::integer)::timestamp at time zone 'UTC'
      group by 1, 2 order by 1, 2`,
-    [orgDb.orgId, connection.id, connection.scope, window.fromDay, window.toDay],
+    [orgDb.orgId, connection.id, connection.scope, window.fromDay, window.toDay, window.provisionalDays],
   );
 }
 

@@ -251,6 +251,21 @@ describe('a day that the provider', () => {
     expect(await countedDays(place.api.orgDb)).toEqual(expected);
   });
 
+  it('was last asked about while it was still open is asked about again, however long the pause was', {
+    timeout: LIMIT_MS,
+  }, async () => {
+    place = await startFetchingPlace();
+    await place.engine.startWorker();
+    const connection = await connect();
+    await ended(connection.sync);
+    // The rest of that day came after the last sync; then nobody asked for longer than days are asked for again.
+    restate(0);
+    place.skipDays(45);
+    const { body } = await place.api.post(`${CONNECTIONS}/${connection.id}/sync`, {});
+    expect(await ended(body)).toMatchObject({ status: 'succeeded' });
+    expect(await countedDays(place.api.orgDb)).toMatchObject(withFiveDollars(0));
+  });
+
   it('had billed and now bills nothing counts nothing: charges and credits are taken back', {
     timeout: LIMIT_MS,
   }, async () => {

@@ -185,7 +185,8 @@ const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
     observedSince.listObservedSince(db, 'openai').then(({ size }) => (size === 0 ? undefined : size)),
   insertOutboxMessage: async () => undefined,
   listCurrentCopies: (db) => apiCopies.listCurrentCopies(db, reportOf(), ALL),
-  listFetchedDays: (db) => apiCopies.listFetchedDays(db, { id: connectionId, scope: '' }, ALL),
+  listFetchedDays: (db) =>
+    apiCopies.listFetchedDays(db, { id: connectionId, scope: '' }, { ...ALL, provisionalDays: 2 }),
   beginApiSource: (db) =>
     apiCopies.beginApiSource(
       db,
