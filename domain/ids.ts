@@ -25,6 +25,11 @@ export function publicId(kind: IdKind, uuid: string): string {
   return `${kind}_${uuid.replaceAll('-', '')}`;
 }
 
+/** The public id of a bill's source: an imported file, or what a connection fetched. */
+export function publicSourceId(kind: 'file' | 'api', uuid: string): string {
+  return publicId(kind === 'api' ? 'src' : 'imp', uuid);
+}
+
 /** Public id → uuid text with dashes; undefined when it is not an id of that kind. */
 export function findUuid(kind: IdKind, id: string): string | undefined {
   const prefix = `${kind}_`;

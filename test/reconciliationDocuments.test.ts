@@ -242,7 +242,7 @@ describe('npm run audit', () => {
     const { code, text } = await run(['--provider', 'xai', ...org()]);
     expect(code).toBe(0);
     expect(text).toContain('npm run billing:import -- --provider xai FILE');
-    expect(text).toContain('/api/v1/billing-connections');
+    expect(text).toContain('docs/connections.md');
   });
 
   it.each([

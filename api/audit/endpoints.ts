@@ -1,7 +1,8 @@
 import { auditBills } from '../../db/billAudit.js';
 import { csvAnswer } from '../csv.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
-import { auditFilename, auditQuery, auditResponse, presentAudit, writeAuditCsv } from './wire.js';
+import { auditFilename, writeAuditCsv } from './csv.js';
+import { auditQuery, auditResponse, presentAudit } from './wire.js';
 
 const getAudit = defineEndpoint({
   operationId: 'getAudit',

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { GapRun, GapRunResult } from '../../db/queries/gapRuns.js';
-import { publicId } from '../../domain/ids.js';
+import { publicId, publicSourceId } from '../../domain/ids.js';
 import { usdNumberFromDecimal } from '../../domain/money.js';
 import { GAP_PERIODS } from '../../domain/period.js';
 import { GAP_PROVIDERS, PROVIDER_FACTS } from '../../domain/providers.js';
@@ -77,7 +77,8 @@ const mismatchSchema = z
   })
   .meta({ id: 'RateMismatch' });
 
-const differenceSchema = z.strictObject({
+/** Two copies of a day's bill that do not say the same. */
+export const sourceDifferenceSchema = z.strictObject({
   provider: z.string(),
   provider_account_id: z.string(),
   day: z.string(),
@@ -111,7 +112,7 @@ export const runSchema = z
           .meta({ description: 'What the bill alone shows, largest amount first; at most 200' }),
         rate_mismatch_count: z.int(),
         source_differences: z
-          .array(differenceSchema)
+          .array(sourceDifferenceSchema)
           .meta({ description: 'Copies of a day’s bill that do not say the same' }),
         suspect_keys: z.array(suspectKeySchema).meta({
           description:
@@ -157,10 +158,10 @@ function presentResult(result: GapRunResult): NonNullable<RunWire['result']> {
       day: difference.day,
       charge_category: difference.charge_category,
       counted_kind: difference.counted_kind ?? 'file',
-      counted_import_id: sourceIdOf(difference.counted_kind, difference.counted_import_id),
+      counted_import_id: publicSourceId(difference.counted_kind ?? 'file', difference.counted_import_id),
       counted_usd: usdNumberFromDecimal(difference.counted_usd),
       other_kind: difference.other_kind ?? 'file',
-      other_import_id: sourceIdOf(difference.other_kind, difference.other_import_id),
+      other_import_id: publicSourceId(difference.other_kind ?? 'file', difference.other_import_id),
       other_usd: usdNumberFromDecimal(difference.other_usd),
     })),
     suspect_keys: (result.suspect_keys ?? []).map(({ billed_usd, ...key }) =>
@@ -187,8 +188,4 @@ export function presentRun(run: GapRun): RunWire {
     result: run.result && presentResult(run.result),
     ...presentRunEnd(run, `${RUNS_PATH}/${id}`),
   };
-}
-
-function sourceIdOf(kind: 'file' | 'api' | undefined, uuid: string): string {
-  return publicId(kind === 'api' ? 'src' : 'imp', uuid);
 }

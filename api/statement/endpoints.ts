@@ -3,7 +3,7 @@ import { DomainError } from '../../domain/errors.js';
 import { microsOfDay } from '../../domain/period.js';
 import { csvAnswer } from '../csv.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
-import { writeStatementCsv } from '../statementCsv.js';
+import { writeStatementCsv } from './csv.js';
 import { presentStatement, statementQuery, statementResponse } from './wire.js';
 
 const getStatement = defineEndpoint({

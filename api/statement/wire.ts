@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { DIFFERENCES_MAX, type MonthStatement } from '../../db/monthStatement.js';
 import type { BilledAdjustment } from '../../db/queries/periodBills.js';
 import { BILLED_CLASSES } from '../../domain/billing/billedRow.js';
-import { publicId } from '../../domain/ids.js';
+import { publicId, publicSourceId } from '../../domain/ids.js';
 import { type Pico, usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { parseMonth } from '../../domain/periods/month.js';
@@ -14,6 +14,7 @@ import {
   invoiceTotalOf,
   type StatementFigures,
 } from '../../domain/reconciliation/statementFigures.js';
+import { sourceDifferenceSchema } from '../gapRuns/wire.js';
 
 export const formatParameter = z
   .enum(['json', 'csv'], { error: 'must be json or csv' })
@@ -162,19 +163,7 @@ export const statementResponse = z
       }),
     ),
     source_differences: z
-      .array(
-        z.strictObject({
-          ...place,
-          day: z.string(),
-          charge_category: z.string(),
-          counted_kind: z.enum(['file', 'api']),
-          counted_import_id: z.string(),
-          counted_usd: usd,
-          other_kind: z.enum(['file', 'api']),
-          other_import_id: z.string(),
-          other_usd: usd,
-        }),
-      )
+      .array(sourceDifferenceSchema)
       .meta({ description: `Copies of a day’s bill that do not say the same; at most ${DIFFERENCES_MAX}` }),
   })
   .meta({ id: 'Statement' });
@@ -280,13 +269,10 @@ export function presentStatement(
       day: difference.day,
       charge_category: difference.chargeCategory,
       counted_kind: difference.countedKind,
-      counted_import_id: publicId(
-        difference.countedKind === 'api' ? 'src' : 'imp',
-        difference.countedSourceId,
-      ),
+      counted_import_id: publicSourceId(difference.countedKind, difference.countedSourceId),
       counted_usd: number(difference.countedPico),
       other_kind: difference.otherKind,
-      other_import_id: publicId(difference.otherKind === 'api' ? 'src' : 'imp', difference.otherSourceId),
+      other_import_id: publicSourceId(difference.otherKind, difference.otherSourceId),
       other_usd: number(difference.otherPico),
     })),
   };

@@ -1,5 +1,5 @@
 import { type DemoFindings, flaggedRuns, rateRuns } from './demoFindings.js';
-import { type TextColumn, textTable } from './textTable.js';
+import { left, right, type TextColumn, textTable } from './textTable.js';
 
 const money = new Intl.NumberFormat('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const signed = (usd: number) => `${usd < 0 ? '−' : '+'}${money.format(Math.abs(usd))}`;
@@ -27,9 +27,6 @@ export function renderFindings(findings: DemoFindings, place: Place): string {
 function section(title: string, lines: readonly string[]): string[] {
   return [`  ${title}`, ...lines.map((line) => `    ${line}`)];
 }
-
-const left = (heading: string): TextColumn => ({ heading, align: 'left' });
-const right = (heading: string): TextColumn => ({ heading, align: 'right' });
 
 function columnsOf(against: string, difference: string, what: string): TextColumn[] {
   return [

@@ -1,4 +1,5 @@
-import { presentAudit, writeAuditCsv } from '../../api/audit/wire.js';
+import { writeAuditCsv } from '../../api/audit/csv.js';
+import { presentAudit } from '../../api/audit/wire.js';
 import { auditBills } from '../../db/billAudit.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { PriceBookHolder } from '../../db/priceBookHolder.js';

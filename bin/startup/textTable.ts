@@ -6,6 +6,9 @@ export interface TextColumn {
   align: 'left' | 'right';
 }
 
+export const left = (heading: string): TextColumn => ({ heading, align: 'left' });
+export const right = (heading: string): TextColumn => ({ heading, align: 'right' });
+
 /** Columns as wide as their widest cell, headings underlined; without escape codes, so it reads the same in a file. */
 export function textTable(
   columns: readonly TextColumn[],

@@ -1,5 +1,6 @@
 import type { BilledClass } from '../billing/billedRow.js';
 import type { Pico } from '../money.js';
+import { billedRate } from './charge.js';
 import type { DayCharge } from './charges.js';
 import type { RateHint } from './rateHints.js';
 
@@ -127,4 +128,9 @@ function ratiosOf(charge: JudgedCharge): { least: bigint; most: bigint } {
     least: ((billedPico - roundingPico) * RATIO_SCALE) / divisor,
     most: ((billedPico + roundingPico) * RATIO_SCALE) / divisor + 1n,
   };
+}
+
+/** Dollars for a million tokens over a whole line; null without a quantity. */
+export function perMtok(amountPico: Pico | null, quantity: bigint): Pico | null {
+  return amountPico === null || quantity <= 0n ? null : billedRate(amountPico, quantity);
 }

@@ -1,8 +1,8 @@
-import type { MonthStatement } from '../db/monthStatement.js';
-import type { BilledAdjustment } from '../db/queries/periodBills.js';
-import { invoiceTotalOf, type StatementFigures } from '../domain/reconciliation/statementFigures.js';
-import { STATEMENT_LINES } from '../domain/reconciliation/statementLines.js';
-import { type CsvCell, csvShare, csvUsd, writeCsv } from './csv.js';
+import type { MonthStatement } from '../../db/monthStatement.js';
+import type { BilledAdjustment } from '../../db/queries/periodBills.js';
+import { invoiceTotalOf, type StatementFigures } from '../../domain/reconciliation/statementFigures.js';
+import { STATEMENT_LINES } from '../../domain/reconciliation/statementLines.js';
+import { type CsvCell, csvShare, csvUsd, writeCsv } from '../csv.js';
 
 const CSV_HEADER = [
   'period',
