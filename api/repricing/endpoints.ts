@@ -6,8 +6,8 @@ import {
   findOpenRepriceRun,
   findRepriceRun,
   insertRepriceRun,
+  listRepriceFindings,
   listRepriceRuns,
-  listRepriceTotals,
   type NewRepriceRun,
   type RepriceRun,
   requestRepriceCancel,
@@ -19,8 +19,10 @@ import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { pageOf, providerFilter } from '../query.js';
 import { acceptedResponse, acceptedRun } from '../runWire.js';
 import {
+  LISTED_MODELS_MAX,
   listRepriceRunsQuery,
   listRepriceRunsResponse,
+  MODELS_MAX,
   presentRepriceRun,
   REPRICE_PATH,
   REPRICE_RUNS_PATH,
@@ -33,8 +35,8 @@ import {
 const REPRICE_DAYS_MAX = 3_660n;
 
 async function present(orgDb: OrgDb, run: RepriceRun) {
-  const totals = await listRepriceTotals(orgDb, [run.id]);
-  return presentRepriceRun(run, totals.get(run.id) ?? []);
+  const found = await listRepriceFindings(orgDb, [run.id], MODELS_MAX);
+  return presentRepriceRun(run, found.get(run.id));
 }
 
 function windowOfBody(from: Instant, to: Instant): { windowStartMicros: bigint; windowEndMicros: bigint } {
@@ -135,11 +137,12 @@ const listRuns = defineEndpoint({
     const { status, limit, offset } = query;
     const found = await listRepriceRuns(orgDb, { status, limit: limit + 1, offset });
     const { shown, page } = pageOf(found, query);
-    const totals = await listRepriceTotals(
+    const findings = await listRepriceFindings(
       orgDb,
       shown.map((run) => run.id),
+      LISTED_MODELS_MAX,
     );
-    const runs = shown.map((run) => presentRepriceRun(run, totals.get(run.id) ?? []));
+    const runs = shown.map((run) => presentRepriceRun(run, findings.get(run.id)));
     return { status: 200, body: { runs, ...page } };
   },
 });

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import type { RepriceRun, RepriceTotals } from '../../db/queries/repriceRuns.js';
+import type { RepriceFindings, RepriceRun, RepriceSums } from '../../db/queries/repriceRuns.js';
 import { publicId } from '../../domain/ids.js';
-import { decimalFromPico, type Pico, usdNumberFromPico } from '../../domain/money.js';
+import { decimalFromPico, usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros, MICROS_PER_DAY, startOfDay } from '../../domain/period.js';
 import { RUN_TERMINAL_STATUSES } from '../../domain/runs.js';
 import { filterParameter, instantParameter, offsetParameters, pageFields } from '../query.js';
@@ -10,8 +10,10 @@ import { presentProgress, presentRunEnd, progressSchema, runEndFields, runStatus
 export const REPRICE_PATH = '/api/v1/pricing/reprice';
 export const REPRICE_RUNS_PATH = '/api/v1/pricing/reprice-runs';
 
-/** Models that one answer lists, those with the largest changes; the sums take all. */
-const MODELS_MAX = 1_000;
+/** Models that an answer lists, those with the largest changes; the sums take all. */
+export const MODELS_MAX = 1_000;
+/** The same of each run in a list of runs. */
+export const LISTED_MODELS_MAX = 20;
 
 export const repriceBody = z
   .strictObject({
@@ -63,9 +65,9 @@ export const repriceRunSchema = z
     result: sumsSchema
       .extend({
         price_version: z.string().nullable(),
-        models: z
-          .array(sumsSchema.extend({ provider: z.string(), model: z.string() }))
-          .meta({ description: 'By provider and model, the largest change first; at most 1,000' }),
+        models: z.array(sumsSchema.extend({ provider: z.string(), model: z.string() })).meta({
+          description: `By provider and model, the largest change first; at most ${MODELS_MAX}, in a list ${LISTED_MODELS_MAX}`,
+        }),
         model_count: z.int(),
       })
       .nullable()
@@ -85,24 +87,18 @@ function daysOf(run: RepriceRun): { done: number; total: number } {
   return { done: isThrough ? total : run.cursor === null ? 0 : between(run.cursor.micros), total };
 }
 
-type Sums = Omit<RepriceTotals, 'provider' | 'model'>;
+const NOTHING: RepriceSums = {
+  events: 0,
+  changed: 0,
+  oldCostPico: 0n,
+  newCostPico: 0n,
+  oldComputedPico: 0n,
+  newComputedPico: 0n,
+  oldUnpriced: 0,
+  newUnpriced: 0,
+};
 
-function addSums(all: readonly Sums[]): Sums {
-  const pico = (of: (one: Sums) => Pico) => all.reduce((sum, one) => sum + of(one), 0n);
-  const count = (of: (one: Sums) => number) => all.reduce((sum, one) => sum + of(one), 0);
-  return {
-    events: count((one) => one.events),
-    changed: count((one) => one.changed),
-    oldCostPico: pico((one) => one.oldCostPico),
-    newCostPico: pico((one) => one.newCostPico),
-    oldComputedPico: pico((one) => one.oldComputedPico),
-    newComputedPico: pico((one) => one.newComputedPico),
-    oldUnpriced: count((one) => one.oldUnpriced),
-    newUnpriced: count((one) => one.newUnpriced),
-  };
-}
-
-function presentSums(sums: Sums): z.output<typeof sumsSchema> {
+function presentSums(sums: RepriceSums): z.output<typeof sumsSchema> {
   return {
     events: sums.events,
     changed: sums.changed,
@@ -119,16 +115,9 @@ function presentSums(sums: Sums): z.output<typeof sumsSchema> {
   };
 }
 
-function byLargestChange(a: RepriceTotals, b: RepriceTotals): number {
-  const change = ({ oldCostPico, newCostPico }: RepriceTotals) =>
-    newCostPico > oldCostPico ? newCostPico - oldCostPico : oldCostPico - newCostPico;
-  const [one, other] = [change(a), change(b)];
-  return one === other ? 0 : one > other ? -1 : 1;
-}
-
 export function presentRepriceRun(
   run: RepriceRun,
-  totals: readonly RepriceTotals[],
+  found: RepriceFindings | undefined,
 ): z.output<typeof repriceRunSchema> {
   const id = publicId('run', run.id);
   return {
@@ -143,13 +132,14 @@ export function presentRepriceRun(
     progress: presentProgress({ ...run, ...daysOf(run) }),
     result: RUN_TERMINAL_STATUSES.has(run.status)
       ? {
-          ...presentSums(addSums(totals)),
+          ...presentSums(found?.sums ?? NOTHING),
           price_version: run.priceVersion,
-          models: [...totals]
-            .sort(byLargestChange)
-            .slice(0, MODELS_MAX)
-            .map((one) => ({ provider: one.provider, model: one.model, ...presentSums(one) })),
-          model_count: totals.length,
+          models: (found?.models ?? []).map(({ provider, model, ...sums }) => ({
+            provider,
+            model,
+            ...presentSums(sums),
+          })),
+          model_count: found?.modelCount ?? 0,
         }
       : null,
     ...presentRunEnd(run, `${REPRICE_RUNS_PATH}/${id}`),

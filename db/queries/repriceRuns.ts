@@ -133,10 +133,8 @@ export async function listRepriceRuns(
   return rows.map(fromRepriceRunRow);
 }
 
-/** What a run has found of one provider's model, in calls that totals count. */
-export interface RepriceTotals {
-  provider: string;
-  model: string;
+/** What a run has found, in calls that totals count. */
+export interface RepriceSums {
   events: number;
   changed: number;
   oldCostPico: Pico;
@@ -147,10 +145,26 @@ export interface RepriceTotals {
   newUnpriced: number;
 }
 
-interface TotalsRow {
-  run_id: string;
+/** The same of one provider's model. */
+export interface RepriceTotals extends RepriceSums {
   provider: string;
   model: string;
+}
+
+export interface RepriceFindings {
+  /** Over all models. */
+  sums: RepriceSums;
+  /** The largest change of cost first; as many as were asked for. */
+  models: RepriceTotals[];
+  modelCount: number;
+}
+
+interface TotalsRow {
+  run_id: string;
+  /** Null: the sum over all models. */
+  provider: string | null;
+  model: string | null;
+  models: number;
   events: number;
   changed: number;
   old_cost_usd: Pico;
@@ -161,34 +175,55 @@ interface TotalsRow {
   new_unpriced: number;
 }
 
-/** What each of some runs has found so far, by provider and model. A run that found nothing is not among them. */
-export async function listRepriceTotals(
+const COUNTED = ['events', 'changed', 'old_unpriced', 'new_unpriced'];
+const PRICED = ['old_cost_usd', 'new_cost_usd', 'old_computed_cost_usd', 'new_computed_cost_usd'];
+const SUMS = [
+  ...COUNTED.map((name) => `sum(${name})::bigint as ${name}`),
+  ...PRICED.map((name) => `sum(${name}) as ${name}`),
+].join(', ');
+const NAMES = [...COUNTED, ...PRICED].join(', ');
+
+/**
+ * What each of some runs has found so far, with at most `modelsMax` models of each: models are the clients' to name, and
+ * a run can have as many as calls. A run that found nothing is not among them.
+ */
+export async function listRepriceFindings(
   orgDb: OrgDb,
   runIds: readonly string[],
-): Promise<Map<string, RepriceTotals[]>> {
+  modelsMax: number,
+): Promise<Map<string, RepriceFindings>> {
   const rows = await orgDb.rows<TotalsRow>(
-    'select * from reprice_totals where org_id = $1 and run_id = any($2::uuid[]) order by run_id, provider, model',
-    [orgDb.orgId, runIds],
+    `with totals as (select * from reprice_totals where org_id = $1 and run_id = any($2::uuid[])),
+     ranked as (select *, row_number() over (partition by run_id order by abs(new_cost_usd - old_cost_usd) desc, provider, model) as place
+       from totals)
+     select run_id, null as provider, null as model, count(*)::bigint as models, 0::bigint as place, ${SUMS} from totals group by run_id
+     union all
+     select run_id, provider, model, 1::bigint, place, ${NAMES} from ranked where place <= $3
+     order by run_id, place`,
+    [orgDb.orgId, runIds, modelsMax],
   );
-  const found = new Map<string, RepriceTotals[]>();
+  const found = new Map<string, RepriceFindings>();
   for (const row of rows) {
-    const totals = {
-      provider: row.provider,
-      model: row.model,
-      events: row.events,
-      changed: row.changed,
-      oldCostPico: row.old_cost_usd,
-      newCostPico: row.new_cost_usd,
-      oldComputedPico: row.old_computed_cost_usd,
-      newComputedPico: row.new_computed_cost_usd,
-      oldUnpriced: row.old_unpriced,
-      newUnpriced: row.new_unpriced,
-    };
-    const known = found.get(row.run_id);
-    if (known) known.push(totals);
-    else found.set(row.run_id, [totals]);
+    const sums = sumsOf(row);
+    const { provider, model } = row;
+    if (provider === null || model === null)
+      found.set(row.run_id, { sums, models: [], modelCount: row.models });
+    else found.get(row.run_id)?.models.push({ provider, model, ...sums });
   }
   return found;
+}
+
+function sumsOf(row: TotalsRow): RepriceSums {
+  return {
+    events: row.events,
+    changed: row.changed,
+    oldCostPico: row.old_cost_usd,
+    newCostPico: row.new_cost_usd,
+    oldComputedPico: row.old_computed_cost_usd,
+    newComputedPico: row.new_computed_cost_usd,
+    oldUnpriced: row.old_unpriced,
+    newUnpriced: row.new_unpriced,
+  };
 }
 
 /** Marks a run as taken up and by which prices it works, the first time it is. Undefined when it is over. */

@@ -66,6 +66,27 @@ describe('POST /api/v1/pricing/reprice', () => {
     expect(over.body.runs.map(({ id }: { id: string }) => id)).toEqual([first.body.id]);
   });
 
+  it('names the models with the largest changes, fewer in a list of runs, and sums all of them', async () => {
+    const org = await api.addOrganization();
+    const run = (await api.post(REPRICE, WINDOW, org.adminKey)).body;
+    await api.post(`${run.status_url}/cancel`, {}, org.adminKey);
+    await api.database.superuser.query(
+      `insert into reprice_totals (org_id, run_id, provider, model, events, changed, old_cost_usd, new_cost_usd,
+         old_computed_cost_usd, new_computed_cost_usd, old_unpriced, new_unpriced)
+       select $1, id, 'openai', 'm' || at, 2, 1, 1, 1 + case when at % 2 = 0 then 0.01 else -0.01 end * least(at, 1000), 1, 2, 1, 0
+       from reprice_runs, generate_series(1, 1003) at where org_id = $1`,
+      [org.orgId],
+    );
+    const { result } = (await api.get(run.status_url, org.adminKey)).body;
+    expect(result).toMatchObject({ model_count: 1_003, events: 2_006, changed: 1_003, old_cost_usd: 1_003 });
+    expect(result.old_unpriced_calls).toBe(1_003);
+    expect(result.models).toHaveLength(1_000);
+    const names = (models: { model: string }[]) => models.slice(0, 5).map(({ model }) => model);
+    expect(names(result.models)).toEqual(['m1000', 'm1001', 'm1002', 'm1003', 'm999']);
+    const [listed] = (await api.get(RUNS, org.adminKey)).body.runs;
+    expect(listed.result).toEqual({ ...result, models: result.models.slice(0, 20) });
+  });
+
   it('names what is wrong with a request: a missing or inverted window, one too long, a name that nobody knows', async () => {
     const org = await api.addOrganization();
     const ask = async (body: object) => {

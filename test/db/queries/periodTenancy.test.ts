@@ -96,7 +96,7 @@ const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
   findRepriceRun: (db) => repriceRuns.findRepriceRun(db, runId),
   lockRepriceRun: (db) => repriceRuns.lockRepriceRun(db, runId),
   listRepriceRuns: (db) => repriceRuns.listRepriceRuns(db, { status: undefined, limit: 10, offset: 0 }),
-  listRepriceTotals: (db) => repriceRuns.listRepriceTotals(db, [doneId]),
+  listRepriceFindings: (db) => repriceRuns.listRepriceFindings(db, [doneId], 10),
   startRepriceRun: (db) => repriceRuns.startRepriceRun(db, runId, 'another'),
   repriceBatch: (db) => repriceBatch.repriceBatch(db, runId, prices),
   moveRepriceCursor: (db) => repriceRuns.moveRepriceCursor(db, runId, { micros: 1n, id: eventId }),
