@@ -201,7 +201,8 @@ export function parseStorableJson(bytes: Buffer): unknown {
   throw new DomainError('invalid_body', `${field}: ${message}`, { issues: [{ in: 'body', field, message }] });
 }
 
-const NUL = '\0';
+/** NUL, and a surrogate that is no half of a pair: with the flag u a pair is one character. */
+const UNSTORABLE = /[\0\ud800-\udfff]/u;
 
 /** Where the first text lies that cannot be stored. The depth of the value is bounded by assertJsonDepth. */
 function findUnstorable(value: unknown, path: readonly string[]): readonly string[] | undefined {
@@ -216,5 +217,5 @@ function findUnstorable(value: unknown, path: readonly string[]): readonly strin
 }
 
 function isStorable(text: string): boolean {
-  return !text.includes(NUL) && text.isWellFormed();
+  return !UNSTORABLE.test(text);
 }
