@@ -129,13 +129,26 @@ export async function getEvent(orgDb: OrgDb, id: string, includePayload: boolean
 export async function lockEventsById(orgDb: OrgDb, ids: readonly string[]): Promise<StoredEvent[]> {
   const timed = ids.flatMap((id) => {
     const micros = findMicrosOfUuid(id);
-    return micros === undefined ? [] : [{ id, at: isoFromMicros(micros) }];
+    return micros === undefined ? [] : [{ id, micros }];
   });
+  const times = timed.map(({ micros }) => micros);
+  const [first, ...others] = times;
+  if (first === undefined) return [];
+  const least = others.reduce((a, b) => (b < a ? b : a), first);
+  const most = others.reduce((a, b) => (b > a ? b : a), first);
+  // The bounds say which partitions to look into: of the list Postgres cannot tell.
   const rows = await orgDb.rows<EventRow>(
     `select ${SELECT_EVENT} from events e
      where e.org_id = $1 and (e.timestamp, e.id) in (select * from unnest($2::timestamptz[], $3::uuid[]))
+       and e.timestamp between $4::timestamptz and $5::timestamptz
      order by e.timestamp, e.id for update of e`,
-    [orgDb.orgId, textArray(timed.map(({ at }) => at)), plainArray(timed.map(({ id }) => id))],
+    [
+      orgDb.orgId,
+      textArray(times.map(isoFromMicros)),
+      plainArray(timed.map(({ id }) => id)),
+      isoFromMicros(least),
+      isoFromMicros(most),
+    ],
   );
   return rows.map((row) => fromEventRow(row, false));
 }
