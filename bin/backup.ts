@@ -1,17 +1,17 @@
-import { parseArgs } from 'node:util';
 import { loadConfig } from '../platform/config.js';
 import { runMain } from '../platform/processMain.js';
-import { StartError } from '../platform/startError.js';
 import { endOnSignal } from './startup/backup/endOnSignal.js';
 import { takeBackup } from './startup/backup/takeBackup.js';
 import { inBytes, inSeconds, inWords } from './startup/backup/words.js';
+import { readCommandLine } from './startup/commandLine.js';
 
 const USAGE = 'Usage: npm run backup [-- --to FILE_OR_FOLDER]';
 
 /** Backs an installation with an embedded Postgres up into one file, running or not. */
 await runMain(async () => {
+  const { values } = readCommandLine(USAGE, { options: { to: { type: 'string' } } });
   endOnSignal();
-  const { archive, manifest, files } = await takeBackup(loadConfig(), readArguments());
+  const { archive, manifest, files } = await takeBackup(loadConfig(), values.to);
   const keys = files.includes('secret-key')
     ? 'It holds the keys too (secret-key, admin-key): whoever has it has everything. Keep it elsewhere, under lock.'
     : 'It holds no secret-key: keep TRUEUP_SECRET_KEY apart from it. Whoever has the file has all data: keep it elsewhere, under lock.';
@@ -24,11 +24,3 @@ await runMain(async () => {
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
 });
-
-function readArguments(): string | undefined {
-  try {
-    return parseArgs({ options: { to: { type: 'string' } } }).values.to;
-  } catch (error) {
-    throw new StartError(`${(error as Error).message}\n${USAGE}`);
-  }
-}

@@ -1,18 +1,18 @@
-import { parseArgs } from 'node:util';
 import { loadConfig } from '../platform/config.js';
 import { runMain } from '../platform/processMain.js';
-import { StartError } from '../platform/startError.js';
 import { endOnSignal } from './startup/backup/endOnSignal.js';
 import { exportToFile } from './startup/backup/exportFile.js';
 import { inBytes, inSeconds, inWords } from './startup/backup/words.js';
+import { readCommandLine } from './startup/commandLine.js';
 
 const USAGE = 'Usage: npm run data:export [-- --to FILE_OR_FOLDER]';
 
 /** Writes all data into one file that another major version of Postgres reads, embedded or not. */
 await runMain(async () => {
+  const { values } = readCommandLine(USAGE, { options: { to: { type: 'string' } } });
   endOnSignal();
   const began = performance.now();
-  const { archive, outcome } = await exportToFile(loadConfig(), readArguments());
+  const { archive, outcome } = await exportToFile(loadConfig(), values.to);
   const rows = outcome.tables.reduce((sum, table) => sum + table.rows, 0);
   const lines = [
     archive.path,
@@ -23,11 +23,3 @@ await runMain(async () => {
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
 });
-
-function readArguments(): string | undefined {
-  try {
-    return parseArgs({ options: { to: { type: 'string' } } }).values.to;
-  } catch (error) {
-    throw new StartError(`${(error as Error).message}\n${USAGE}`);
-  }
-}

@@ -1,20 +1,21 @@
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { loadConfig } from '../platform/config.js';
 import { runMain } from '../platform/processMain.js';
-import { StartError } from '../platform/startError.js';
 import { endOnSignal } from './startup/backup/endOnSignal.js';
 import { importFromFile } from './startup/backup/importFile.js';
 import { inSeconds, inWords } from './startup/backup/words.js';
+import { readCommandLine, readOneFile } from './startup/commandLine.js';
 
 const USAGE = 'Usage: npm run data:import -- FILE';
 
 /** Brings an export into an empty database, that of DATABASE_URL or a new embedded one. */
 await runMain(async () => {
+  const { positionals } = readCommandLine(USAGE, { allowPositionals: true });
+  const file = resolve(readOneFile(positionals, USAGE));
   endOnSignal();
   const began = performance.now();
   const config = loadConfig();
-  const { header, books, rows } = await importFromFile(config, readArguments());
+  const { header, books, rows } = await importFromFile(config, file);
   const keys =
     config.databaseUrl === undefined
       ? `copy admin-key and secret-key of the old DATA_DIR into ${config.dataDir}, then npm start`
@@ -26,17 +27,3 @@ await runMain(async () => {
   ];
   process.stdout.write(`${lines.join('\n')}\n`);
 });
-
-function readArguments(): string {
-  const [file, ...more] = parse();
-  if (file === undefined || more.length > 0) throw new StartError(`Give one file.\n${USAGE}`);
-  return resolve(file);
-}
-
-function parse(): string[] {
-  try {
-    return parseArgs({ allowPositionals: true }).positionals;
-  } catch (error) {
-    throw new StartError(`${(error as Error).message}\n${USAGE}`);
-  }
-}

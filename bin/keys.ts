@@ -1,10 +1,9 @@
-import { parseArgs } from 'node:util';
 import { OrgDb } from '../db/orgDb.js';
 import { insertKey } from '../db/queries/keys.js';
 import { ROLES, type Role } from '../domain/access/scopes.js';
 import { loadConfig } from '../platform/config.js';
 import { runMain } from '../platform/processMain.js';
-import { StartError } from '../platform/startError.js';
+import { misused, readCommandLine } from './startup/commandLine.js';
 import { describeKey, makeKey } from './startup/keys.js';
 import { chooseOrganization } from './startup/organization.js';
 import { withToolDatabase } from './startup/toolDatabase.js';
@@ -18,9 +17,8 @@ await runMain(async () => {
   const key = makeKey();
   if (!offline) {
     if (!isRole(role))
-      throw new StartError(`--role is ${role ?? 'missing'}: give one of ${ROLES.join(', ')}.\n${USAGE}`);
-    if (!name || name.length > 256)
-      throw new StartError(`--name is missing: give 1 to 256 characters.\n${USAGE}`);
+      throw misused(`--role is ${role ?? 'missing'}: give one of ${ROLES.join(', ')}.`, USAGE);
+    if (!name || name.length > 256) throw misused('--name is missing: give 1 to 256 characters.', USAGE);
     const stored = describeKey(key, name, role);
     if (!stored) throw new Error('a new key is not in the key format');
     await withToolDatabase(loadConfig(), async (database) => {
@@ -31,19 +29,15 @@ await runMain(async () => {
 });
 
 function readArguments() {
-  try {
-    return parseArgs({
-      options: {
-        role: { type: 'string' },
-        name: { type: 'string' },
-        org: { type: 'string' },
-        offline: { type: 'boolean', default: false },
-      },
-      args: process.argv.slice(2).filter((argument, index) => !(index === 0 && argument === 'create')),
-    }).values;
-  } catch (error) {
-    throw new StartError(`${(error as Error).message}\n${USAGE}`);
-  }
+  return readCommandLine(USAGE, {
+    options: {
+      role: { type: 'string' },
+      name: { type: 'string' },
+      org: { type: 'string' },
+      offline: { type: 'boolean', default: false },
+    },
+    args: process.argv.slice(2).filter((argument, index) => !(index === 0 && argument === 'create')),
+  }).values;
 }
 
 function isRole(role: string | undefined): role is Role {

@@ -1,11 +1,10 @@
 import { resolve } from 'node:path';
-import { parseArgs } from 'node:util';
 import { type Config, loadConfig } from '../platform/config.js';
 import { runMain } from '../platform/processMain.js';
-import { StartError } from '../platform/startError.js';
 import { endOnSignal } from './startup/backup/endOnSignal.js';
 import { restoreBackup } from './startup/backup/restoreBackup.js';
 import { restoreReport } from './startup/backup/restoreReport.js';
+import { readCommandLine, readOneFile } from './startup/commandLine.js';
 
 const USAGE = 'Usage: npm run restore -- FILE [--into DATA_DIR] [--replace]';
 
@@ -20,20 +19,11 @@ await runMain(async () => {
 });
 
 function readArguments(config: Config) {
-  const { values, positionals } = parse();
-  const [file, ...more] = positionals;
-  if (file === undefined || more.length > 0) throw new StartError(`Give one file.\n${USAGE}`);
+  const { values, positionals } = readCommandLine(USAGE, {
+    options: { into: { type: 'string' }, replace: { type: 'boolean', default: false } },
+    allowPositionals: true,
+  });
+  const file = resolve(readOneFile(positionals, USAGE));
   const dataDir = values.into === undefined ? config.dataDir : resolve(values.into);
-  return { file: resolve(file), dataDir, replace: values.replace };
-}
-
-function parse() {
-  try {
-    return parseArgs({
-      options: { into: { type: 'string' }, replace: { type: 'boolean', default: false } },
-      allowPositionals: true,
-    });
-  } catch (error) {
-    throw new StartError(`${(error as Error).message}\n${USAGE}`);
-  }
+  return { file, dataDir, replace: values.replace };
 }

@@ -1,7 +1,6 @@
-import { parseArgs } from 'node:util';
 import { loadConfig } from '../platform/config.js';
 import { runMain } from '../platform/processMain.js';
-import { StartError } from '../platform/startError.js';
+import { misused, readCommandLine } from './startup/commandLine.js';
 import { rotateSecrets } from './startup/rotateSecrets.js';
 import { withToolDatabase } from './startup/toolDatabase.js';
 
@@ -20,15 +19,10 @@ await runMain(async () => {
 });
 
 function readArguments(): boolean {
-  try {
-    const { values, positionals } = parseArgs({
-      options: { 'forget-unreadable': { type: 'boolean', default: false } },
-      args: process.argv.slice(2),
-      allowPositionals: true,
-    });
-    if (positionals.length !== 1 || positionals[0] !== 'rotate') throw new Error('what is to be done?');
-    return values['forget-unreadable'];
-  } catch (error) {
-    throw new StartError(`${(error as Error).message}\n${USAGE}`);
-  }
+  const { values, positionals } = readCommandLine(USAGE, {
+    options: { 'forget-unreadable': { type: 'boolean', default: false } },
+    allowPositionals: true,
+  });
+  if (positionals.length !== 1 || positionals[0] !== 'rotate') throw misused('what is to be done?', USAGE);
+  return values['forget-unreadable'];
 }

@@ -1,13 +1,15 @@
-import { parseArgs } from 'node:util';
 import { loadConfig } from '../platform/config.js';
 import { runMain } from '../platform/processMain.js';
 import { PARTS } from '../platform/runtimeFile.js';
 import { TRUEUP_VERSION } from '../platform/serverLimits.js';
+import { readCommandLine } from './startup/commandLine.js';
 import { type Inspection, inspectService } from './startup/inspect.js';
+
+const USAGE = 'Usage: npm run status [-- --json]';
 
 /** Where the service is and how each part does. Exit code 0 when the API and Postgres are up. */
 await runMain(async () => {
-  const { values } = parseArgs({ options: { json: { type: 'boolean', default: false } } });
+  const { values } = readCommandLine(USAGE, { options: { json: { type: 'boolean', default: false } } });
   const config = loadConfig();
   const inspection = await inspectService(config);
   const { postgres, api } = inspection.parts;

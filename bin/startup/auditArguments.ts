@@ -1,7 +1,5 @@
-import { parseArgs } from 'node:util';
-import { parseInstant } from '../../domain/period.js';
-import { findProvider, PROVIDERS, type Provider } from '../../domain/providers.js';
-import { StartError } from '../../platform/startError.js';
+import { PROVIDERS, type Provider } from '../../domain/providers.js';
+import { misused, readCommandLine, readDay, requireProvider } from './commandLine.js';
 
 export const AUDIT_FORMATS = ['table', 'json', 'csv'] as const;
 export type AuditFormat = (typeof AUDIT_FORMATS)[number];
@@ -24,46 +22,26 @@ export interface AuditArguments {
  * @throws StartError with the usage.
  */
 export function readAuditArguments(args: string[]): AuditArguments {
-  const values = parse(args);
-  const provider = values.provider === undefined ? undefined : findProvider(values.provider);
-  if (!provider)
-    throw new StartError(
-      `--provider is ${values.provider ?? 'missing'}: give one of ${PROVIDERS.join(', ')}.\n${USAGE}`,
-    );
+  const { values } = readCommandLine(USAGE, {
+    args,
+    options: {
+      provider: { type: 'string' },
+      from: { type: 'string' },
+      to: { type: 'string' },
+      org: { type: 'string' },
+      format: { type: 'string', default: 'table' },
+      'fail-on-difference': { type: 'boolean', default: false },
+    },
+  });
+  const provider = requireProvider(values.provider, USAGE);
   const format = AUDIT_FORMATS.find((known) => known === values.format);
-  if (!format)
-    throw new StartError(`--format is ${values.format}: give one of ${AUDIT_FORMATS.join(', ')}.\n${USAGE}`);
+  if (!format) throw misused(`--format is ${values.format}: give one of ${AUDIT_FORMATS.join(', ')}.`, USAGE);
   return {
     provider,
-    fromDay: readDay('from', values.from),
-    toDay: readDay('to', values.to),
+    fromDay: readDay('from', values.from, USAGE) ?? null,
+    toDay: readDay('to', values.to, USAGE) ?? null,
     org: values.org,
     format,
     failOnDifference: values['fail-on-difference'],
   };
-}
-
-function readDay(name: string, text: string | undefined): string | null {
-  if (text === undefined) return null;
-  if (!parseInstant(text)?.dateOnly)
-    throw new StartError(`--${name} is ${text}: give a UTC day such as 2026-01-31.\n${USAGE}`);
-  return text;
-}
-
-function parse(args: string[]) {
-  try {
-    return parseArgs({
-      args,
-      options: {
-        provider: { type: 'string' },
-        from: { type: 'string' },
-        to: { type: 'string' },
-        org: { type: 'string' },
-        format: { type: 'string', default: 'table' },
-        'fail-on-difference': { type: 'boolean', default: false },
-      },
-    }).values;
-  } catch (error) {
-    throw new StartError(`${(error as Error).message}\n${USAGE}`);
-  }
 }
