@@ -36,7 +36,7 @@ describe('an error', () => {
   it('has a status and a title for every code, and each code a status of its family', () => {
     for (const code of ERROR_CODES) {
       expect(statusOf(code), code).toBeGreaterThanOrEqual(400);
-      expect(titleOf(code), code).toMatch(/^[A-Z][A-Za-z ]+$/);
+      expect(titleOf(code), code).toMatch(/^[A-Z][A-Za-z -]+$/);
       expect(code).toMatch(/^[a-z]+(_[a-z]+)*$/);
       if (code.startsWith('invalid_') || code.startsWith('missing_')) expect(statusOf(code), code).toBe(400);
     }
