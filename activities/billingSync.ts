@@ -1,5 +1,5 @@
-import { randomBytes } from 'node:crypto';
 import type { BillingConnector } from '../adapters/billing/connector.js';
+import { newUuid } from '../db/newUuid.js';
 import { OrgDb } from '../db/orgDb.js';
 import { adoptDefaultAccount } from '../db/queries/adoptAccount.js';
 import { pruneSupersededCopies } from '../db/queries/apiCopies.js';
@@ -24,7 +24,6 @@ import {
 } from '../db/queries/syncRuns.js';
 import { openCredentials } from '../domain/billing/credentials.js';
 import { DomainError } from '../domain/errors.js';
-import { uuidFromMicros } from '../domain/ids.js';
 import { GAP_PERIODS, gapWindow, isoFromMicros, microsOfDay } from '../domain/period.js';
 import { RUN_TERMINAL_STATUSES } from '../domain/runs.js';
 import type { ActivityDeps } from './deps.js';
@@ -96,10 +95,6 @@ export function createBillingSyncActivities(deps: ActivityDeps) {
   };
 }
 
-function newId(deps: ActivityDeps): string {
-  return uuidFromMicros(deps.nowMicros(), randomBytes(8).readBigUInt64BE());
-}
-
 function connectorOf(deps: ActivityDeps, connection: BillingConnection): BillingConnector {
   const byName: Readonly<Record<string, BillingConnector | undefined>> = deps.connectors;
   const connector = byName[connection.provider];
@@ -113,7 +108,11 @@ async function requestSync(deps: ActivityDeps, orgDb: OrgDb, connectionId: strin
   if (!connection || connection.status === 'paused') return;
   const everySeconds = connectorOf(deps, connection).facts.pollIntervalSeconds;
   await orgDb.transaction(async (inside) => {
-    const run = await insertSyncRun(inside, { id: newId(deps), connectionId, trigger: 'schedule' });
+    const run = await insertSyncRun(inside, {
+      id: newUuid(deps.nowMicros()),
+      connectionId,
+      trigger: 'schedule',
+    });
     if (run) await insertOutboxMessage(inside, 'billing_sync.start', run.id);
     await recordNextSync(inside, connectionId, deps.nowMicros() + BigInt(everySeconds) * 1_000_000n);
   });
@@ -188,7 +187,7 @@ async function finish(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<
     // Whoever changed the connection under way was given this run, which had asked by the former settings.
     if (connection && connection.updatedAtMicros > (run.startedAtMicros ?? run.createdAtMicros)) {
       const next = await insertSyncRun(inside, {
-        id: newId(deps),
+        id: newUuid(deps.nowMicros()),
         connectionId: connection.id,
         trigger: 'settings',
       });
@@ -220,7 +219,7 @@ async function startGapRun(deps: ActivityDeps, orgDb: OrgDb, runId: string): Pro
   const window = gapWindow(period, now);
   return orgDb.transaction(async (inside) => {
     const made = await insertGapRun(inside, {
-      id: newId(deps),
+      id: newUuid(deps.nowMicros()),
       period,
       provider: connection.provider,
       windowStartMicros: window.start,

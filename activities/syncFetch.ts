@@ -1,7 +1,8 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { CancelledFailure, Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
 import type { BillingConnector, FetchedPage, ReportChunk } from '../adapters/billing/connector.js';
+import { newUuid } from '../db/newUuid.js';
 import type { OrgDb } from '../db/orgDb.js';
 import type { BillingConnection } from '../db/queries/billingConnections.js';
 import { listSyncPages, recordFetchedPage, type SyncPage } from '../db/queries/fetchedPages.js';
@@ -10,7 +11,6 @@ import { noteSyncWaiting, type SyncRun } from '../db/queries/syncRuns.js';
 import { checkCoverage, type Span } from '../domain/billing/coverage.js';
 import { openCredentials } from '../domain/billing/credentials.js';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
-import { uuidFromMicros } from '../domain/ids.js';
 import { dayOf, MICROS_PER_DAY, startOfDay } from '../domain/period.js';
 import type { ActivityDeps } from './deps.js';
 import { SYNC_PACE, waitBeforeMs } from './syncPace.js';
@@ -145,7 +145,7 @@ function requestKeyOf({ chunk, connection }: ChunkWork, pageNo: number): string 
 function storable(work: ChunkWork, page: FetchedPage, pageNo: number) {
   const { deps, run, chunk, connection } = work;
   return {
-    id: uuidFromMicros(deps.nowMicros(), randomBytes(8).readBigUInt64BE()),
+    id: newUuid(deps.nowMicros()),
     connectionId: connection.id,
     runId: run.id,
     ordinal: chunk.ordinal,

@@ -1,5 +1,6 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import type { TaggedRow } from '../adapters/billing/file.js';
+import { newUuid } from '../db/newUuid.js';
 import {
   type ApiDay,
   beginApiSource,
@@ -17,7 +18,6 @@ import { type BilledRow, CHARGE_CATEGORIES } from '../domain/billing/billedRow.j
 import { isInScope } from '../domain/billing/connectionScope.js';
 import type { BillingFormat } from '../domain/billing/sources.js';
 import { DomainError } from '../domain/errors.js';
-import { uuidFromMicros } from '../domain/ids.js';
 import { decimalFromPico, type Pico } from '../domain/money.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay } from '../domain/period.js';
 import { DayContents } from './dayContents.js';
@@ -171,7 +171,7 @@ async function storeDays(
   fetchedAtMicros: bigint,
 ): Promise<{ sourceId: string; rows: number } | null> {
   const { deps, orgDb, run, chunk, connection } = work;
-  const sourceId = uuidFromMicros(deps.nowMicros(), randomBytes(8).readBigUInt64BE());
+  const sourceId = newUuid(deps.nowMicros());
   const digest = createHash('sha256').update(sourceId);
   for (const { pageId } of pages) digest.update(pageId);
   const isMine = await beginApiSource(

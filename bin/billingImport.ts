@@ -1,6 +1,5 @@
-import { randomBytes } from 'node:crypto';
+import { newUuid } from '../db/newUuid.js';
 import { OrgDb } from '../db/orgDb.js';
-import { uuidFromMicros } from '../domain/ids.js';
 import { microsFromDate } from '../domain/period.js';
 import { loadConfig } from '../platform/config.js';
 import { runMain } from '../platform/processMain.js';
@@ -14,7 +13,7 @@ await runMain(async () => {
   const { provider, format, account, fxRate, org, file } = readBillArguments(process.argv.slice(2));
   const outcome = await withToolDatabase(loadConfig(), async (database) => {
     const orgDb = new OrgDb(database, await chooseOrganization(database, org));
-    const importId = uuidFromMicros(microsFromDate(new Date()), randomBytes(8).readBigUInt64BE());
+    const importId = newUuid(microsFromDate(new Date()));
     return importBillFile(orgDb, importId, file, {
       provider,
       declaredFormat: format,

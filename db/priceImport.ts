@@ -1,5 +1,3 @@
-import { randomBytes } from 'node:crypto';
-import { uuidFromMicros } from '../domain/ids.js';
 import type { ImportedPrice, PriceImport } from '../domain/pricing/importedPrices.js';
 import type { ListedCollection } from '../domain/pricing/imports/collection.js';
 import {
@@ -11,6 +9,7 @@ import type { PriceState } from '../domain/pricing/priceBook.js';
 import { priceVersionName } from '../domain/pricing/version.js';
 import type { Provider } from '../domain/providers.js';
 import type { Database } from './client.js';
+import { newUuid } from './newUuid.js';
 import { type SystemDb, unscoped } from './orgDb.js';
 import { priceContentHash } from './priceSeed.js';
 import { beginPriceChange, listRecordedModels, recordPriceState } from './queries/priceChanges.js';
@@ -83,7 +82,7 @@ export async function storePriceImport(
       state?.updatedAtMicros === preview.state.updatedAtMicros &&
       state.contentHash === preview.state.contentHash;
     if (!state || !same) return undefined;
-    const newId = () => uuidFromMicros(change.atMicros, randomBytes(8).readBigUInt64BE());
+    const newId = () => newUuid(change.atMicros);
     const one: PriceImport = {
       id: newId(),
       source: options.collection.source,

@@ -1,13 +1,13 @@
-import { createHash, randomBytes } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { uuidFromMicros } from '../domain/ids.js';
 import type { PriceImport } from '../domain/pricing/importedPrices.js';
 import { type PriceEntry, type PriceFile, readPriceFile } from '../domain/pricing/priceFile.js';
 import { priceVersionName } from '../domain/pricing/version.js';
 import type { Database } from './client.js';
+import { newUuid } from './newUuid.js';
 import { type SystemDb, unscoped } from './orgDb.js';
 import {
   beginPriceChange,
@@ -162,7 +162,7 @@ function newPeriods(compared: ComparedEntry, change: PriceChange): NewPeriod[] {
   if (!compared.periodsChanged) return [];
   const { provider, model } = compared.entry.model;
   return compared.entry.periods.map((period) => ({
-    id: uuidFromMicros(change.atMicros, randomBytes(8).readBigUInt64BE()),
+    id: newUuid(change.atMicros),
     provider,
     model,
     revision: compared.revision,

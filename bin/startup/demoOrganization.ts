@@ -1,4 +1,3 @@
-import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Database } from '../../db/client.js';
@@ -8,11 +7,11 @@ import {
   insertDemoOrganization,
   removeDemoOrganization,
 } from '../../db/demoOrganization.js';
+import { newUuid } from '../../db/newUuid.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { findKey, insertKey, type NewKey } from '../../db/queries/keys.js';
 import { ORGANIZATION_NAME } from '../../demo/company.js';
 import { parseKey } from '../../domain/access/keyFormat.js';
-import { uuidFromMicros } from '../../domain/ids.js';
 import { writePrivateFile } from '../../platform/embedded/dataDir.js';
 import { describeKey, makeKey } from './keys.js';
 
@@ -47,7 +46,7 @@ export async function openDemo(database: Database, dataDir: string, nowMs: numbe
     return { organization: known, adminKey };
   }
   const organization: DemoOrganization = {
-    id: uuidFromMicros(BigInt(nowMs) * 1_000n, randomBytes(8).readBigUInt64BE()),
+    id: newUuid(BigInt(nowMs) * 1_000n),
     name: ORGANIZATION_NAME,
     endDay: new Date(nowMs - DAY_MS).toISOString().slice(0, 10),
   };

@@ -1,13 +1,12 @@
-import { randomBytes } from 'node:crypto';
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, openDatabase } from '../../db/client.js';
 import { migrate } from '../../db/migrate.js';
+import { newUuid } from '../../db/newUuid.js';
 import { type SeedResult, seedPrices } from '../../db/priceSeed.js';
 import { insertFirstOrganization } from '../../db/queries/firstOrganization.js';
 import { listOrganizations } from '../../db/queries/organizations.js';
 import { parseKey } from '../../domain/access/keyFormat.js';
-import { uuidFromMicros } from '../../domain/ids.js';
 import type { Config } from '../../platform/config.js';
 import { writePrivateFile } from '../../platform/embedded/dataDir.js';
 import { StartError } from '../../platform/startError.js';
@@ -114,7 +113,7 @@ async function createFirstOrganization(config: Config, database: Database): Prom
   const adminKey = config.initAdminKey ?? makeKey();
   const key = describeKey(adminKey, 'first admin key', 'admin');
   if (!key) throw new StartError(WRONG_ADMIN_KEY);
-  const id = uuidFromMicros(BigInt(Date.now()) * 1000n, randomBytes(8).readBigUInt64BE());
+  const id = newUuid(BigInt(Date.now()) * 1000n);
   const file = join(config.dataDir, 'admin-key');
   // The file first: a start that is killed in between makes another key, never an organization without one.
   const previous = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
