@@ -1,7 +1,7 @@
 import { shiftDay } from '../domain/period.js';
+import { nextMonth } from '../domain/periods/month.js';
 import type { ChargePrices } from '../domain/reconciliation/charges.js';
 import { buildStatement, type Statement } from '../domain/reconciliation/statement.js';
-import { nextMonth } from '../domain/reconciliation/summary.js';
 import { readBilledDay } from './billAudit.js';
 import type { OrgDb } from './orgDb.js';
 import { listBilledAccountNames, listCountedCopies } from './queries/billCoverage.js';

@@ -6,11 +6,11 @@ import type {
   BillingConnector,
   ConnectorCheck,
   ConnectorFacts,
+  ConnectorOptions,
   FetchedPage,
   ProviderAccess,
   ReportChunk,
 } from './connector.js';
-import type { ConnectorOptions } from './connectors.js';
 import { readAnthropicEnvelope, readEnvelope } from './pageEnvelope.js';
 import { askInPages } from './pageSize.js';
 import { runChecks } from './permissionChecks.js';

@@ -90,3 +90,17 @@ export interface BillingConnector {
   /** One page of a chunk; `cursor` null asks for the first. */
   fetchPage(access: ProviderAccess, chunk: ReportChunk, cursor: string | null): Promise<FetchedPage>;
 }
+
+/** What a connector needs of the process. */
+export interface ConnectorOptions {
+  /** Where the provider is asked, from the configuration. */
+  baseUrl: string;
+  /** The time now, microseconds since 1970. */
+  nowMicros(): bigint;
+  /** Milliseconds of a clock that never goes back; keeps the gap between requests. */
+  nowMs(): number;
+  /** Another gap than the provider's own; shorter in tests. */
+  requestGapMs?: number;
+  deadlineMs?: number;
+  pageBytesMax?: number;
+}

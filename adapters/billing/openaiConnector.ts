@@ -4,11 +4,11 @@ import type {
   BillingConnector,
   ConnectorCheck,
   ConnectorFacts,
+  ConnectorOptions,
   FetchedPage,
   ProviderAccess,
   ReportChunk,
 } from './connector.js';
-import type { ConnectorOptions } from './connectors.js';
 import { readOpenaiEnvelope } from './pageEnvelope.js';
 import { askInPages } from './pageSize.js';
 import { runChecks } from './permissionChecks.js';

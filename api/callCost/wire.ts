@@ -18,7 +18,8 @@ import {
   type OwnPriceStep,
 } from '../../domain/pricing/explainCall.js';
 import { OWN_PRICE_KINDS } from '../../domain/pricing/ownPrices.js';
-import type { PriceBook, PricedModel } from '../../domain/pricing/priceBook.js';
+import type { PriceBook } from '../../domain/pricing/priceBook.js';
+import type { PricedModel } from '../../domain/pricing/pricedModel.js';
 import type { PriceStatement } from '../../domain/pricing/priceStatement.js';
 import { AGREEMENTS, OWN_AGREEMENTS } from '../../domain/pricing/prices.js';
 import type { Biller } from '../../domain/providers.js';

@@ -1,6 +1,7 @@
 import { listUnpricedModels } from '../../db/queries/unpriced.js';
 import { exclusiveEnd, MICROS_PER_DAY } from '../../domain/period.js';
-import { holdsAt, type PriceBook, type PricedModel } from '../../domain/pricing/priceBook.js';
+import type { PriceBook } from '../../domain/pricing/priceBook.js';
+import { holdsAt, type PricedModel } from '../../domain/pricing/pricedModel.js';
 import { priceTable } from '../../domain/pricing/priceTable.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { providerFilter, windowOf } from '../query.js';

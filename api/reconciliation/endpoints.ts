@@ -5,7 +5,8 @@ import {
   sumMonth,
 } from '../../db/queries/gapExplorer.js';
 import { dayOf, gapWindow, isoFromMicros } from '../../domain/period.js';
-import { nextMonth, previousMonth, summarizeMonth } from '../../domain/reconciliation/summary.js';
+import { nextMonth, previousMonth } from '../../domain/periods/month.js';
+import { summarizeMonth } from '../../domain/reconciliation/summary.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { EXPLORER_PATH } from '../gapRuns/wire.js';
 import { explorerQuery, explorerResponse, presentGap, presentSummary, summaryResponse } from './wire.js';

@@ -5,7 +5,8 @@
 import { TOKEN_CLASSES, type TokenClass, type TokenUsage } from '../events/event.js';
 import { divideHalfEven, type Pico } from '../money.js';
 import type { Biller, Provider } from '../providers.js';
-import type { PriceBook, PricedModel } from './priceBook.js';
+import type { PriceBook } from './priceBook.js';
+import type { PricedModel } from './pricedModel.js';
 import { cardFor, cardOfBand, GAP_SERVICE_TIER, type RateBasis, type RateCard } from './rateCards.js';
 import { BATCH_TIER, normaliseServiceTier, STANDARD_TIER } from './serviceTiers.js';
 

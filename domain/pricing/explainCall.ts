@@ -13,7 +13,8 @@ import {
   tokensByClass,
   wholeInput,
 } from './cost.js';
-import type { MissingPrice, PriceBook, PricedModel } from './priceBook.js';
+import type { MissingPrice, PriceBook } from './priceBook.js';
+import type { PricedModel } from './pricedModel.js';
 import { givesRate, type PriceStatement } from './priceStatement.js';
 import { cardFor, cardOfBand, type RateBasis, type RateCard } from './rateCards.js';
 import { sourcesOfRate } from './rateSources.js';

@@ -6,7 +6,8 @@ import type { Pico } from '../money.js';
 import type { Provider } from '../providers.js';
 import type { PriceCollection } from './imports/collection.js';
 import { layBook } from './layBook.js';
-import type { EnteredModel, PriceBook } from './priceBook.js';
+import type { PriceBook } from './priceBook.js';
+import type { EnteredModel } from './pricedModel.js';
 import type { PriceStatement } from './priceStatement.js';
 import type { PriceMode, PriceTier, RateClass, RecordedPriceModel } from './prices.js';
 

@@ -1,6 +1,7 @@
 import { microsOfDay } from '../period.js';
 import type { Provider } from '../providers.js';
-import type { EnteredModel, PriceBook, PricedModel, PriceState } from './priceBook.js';
+import type { PriceBook, PriceState } from './priceBook.js';
+import type { EnteredModel, PricedModel } from './pricedModel.js';
 import {
   ALL_MODELS,
   applyTerms,

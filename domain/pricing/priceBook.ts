@@ -2,47 +2,18 @@
  * All list prices in memory, immutable: built once from the stored rows and asked for each call. Finding a price
  * follows data/README.md, "Finding a price".
  */
-import { microsOfDay } from '../period.js';
 import { PROVIDERS, type Provider } from '../providers.js';
 import { exactIds, familyNames, fineTunedBase, prefixProvider } from './modelIds.js';
-import type { PriceStatement } from './priceStatement.js';
-import { isDisputed, type PriceAgreement, type PriceVersion, type RecordedPriceModel } from './prices.js';
-import { cardsOf, type PeriodCards } from './rateCards.js';
-import { samePrice } from './samePrice.js';
+import {
+  type EnteredModel,
+  holdsAt,
+  matchedAs,
+  type PricedModel,
+  priceWith,
+  samePrice,
+} from './pricedModel.js';
+import type { PriceVersion, RecordedPriceModel } from './prices.js';
 import { priceVersionName } from './version.js';
-
-/** How an id led to its entry: as listed, by the base of a fine-tuned model, or by its family having one price. */
-export type MatchedBy = 'exact' | 'fine_tuned' | 'family';
-
-/** A price in force: the entry, its period, and the rates worked out from it. */
-export interface PricedModel {
-  readonly entry: RecordedPriceModel;
-  readonly version: PriceVersion;
-  readonly matchedBy: MatchedBy;
-  readonly cards: PeriodCards;
-  /** First microsecond at which it holds; null: as far back as is known. */
-  readonly fromMicros: bigint | null;
-  /** First microsecond at which it no longer holds; null: in force. */
-  readonly toMicros: bigint | null;
-  /** How far its sources agree, or whose own price it is. */
-  readonly agreement: PriceAgreement;
-  /** A source contradicts it: no claim that counts as certain may rest on it. */
-  readonly disputed: boolean;
-  /** What was laid over the listed price to make it: an import, an override or a contract; undefined for a listed one. */
-  readonly laid?: LaidPrice;
-}
-
-/** A statement in force, and the price before it; null where there was none. */
-export interface LaidPrice {
-  readonly statement: PriceStatement;
-  readonly base: PricedModel | null;
-}
-
-/** An entry with its periods, oldest first. */
-export interface EnteredModel {
-  readonly entry: RecordedPriceModel;
-  readonly periods: readonly PricedModel[];
-}
 
 /** Why an id has no price. */
 export type MissingPrice = 'unknown_model' | 'several_prices' | 'no_price_then';
@@ -292,30 +263,6 @@ export class PriceBook {
     this.#inferred.clear();
     for (const known of this.#resolved.values()) known.clear();
   }
-}
-
-function priceWith(entry: RecordedPriceModel, version: PriceVersion): PricedModel {
-  return {
-    entry,
-    version,
-    matchedBy: 'exact',
-    cards: cardsOf(entry.provider, version),
-    fromMicros: version.effectiveFrom === null ? null : microsOfDay(version.effectiveFrom),
-    toMicros: version.effectiveTo === null ? null : microsOfDay(version.effectiveTo),
-    agreement: entry.agreement,
-    disputed: isDisputed(entry),
-  };
-}
-
-function matchedAs(priced: readonly PricedModel[], matchedBy: MatchedBy): PricedModel[] {
-  return priced.map((one) => ({ ...one, matchedBy }));
-}
-
-export function holdsAt(priced: PricedModel, atMicros: bigint): boolean {
-  return (
-    (priced.fromMicros === null || atMicros >= priced.fromMicros) &&
-    (priced.toMicros === null || atMicros < priced.toMicros)
-  );
 }
 
 function boundariesOf(periods: readonly PricedModel[]): bigint[] {

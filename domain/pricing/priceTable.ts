@@ -3,7 +3,8 @@
  * decisions.md 84 and 86).
  */
 import type { Pico } from '../money.js';
-import { holdsAt, type PriceBook, type PricedModel } from './priceBook.js';
+import type { PriceBook } from './priceBook.js';
+import { holdsAt, type PricedModel } from './pricedModel.js';
 import { STANDARD_TIER } from './serviceTiers.js';
 
 /** The cache rates of the table that may be assumed, under their names there. */

@@ -1,6 +1,6 @@
 import type { TokenClass } from '../events/event.js';
 import { type Pico, picoFromNumber } from '../money.js';
-import type { LaidPrice, PricedModel } from './priceBook.js';
+import type { LaidPrice, PricedModel } from './pricedModel.js';
 import { givesRate } from './priceStatement.js';
 import type { RateClass } from './prices.js';
 import { type ClassRate, cardOfBand, type RateCard } from './rateCards.js';

@@ -2,7 +2,8 @@ import type { BilledClass } from '../billing/billedRow.js';
 import { TOKEN_CLASSES, type TokenClass } from '../events/event.js';
 import { divideHalfEven, type Pico } from '../money.js';
 import { expectedRatesOf } from '../pricing/cost.js';
-import type { PriceBook, PricedModel } from '../pricing/priceBook.js';
+import type { PriceBook } from '../pricing/priceBook.js';
+import type { PricedModel } from '../pricing/pricedModel.js';
 import { BATCH_TIER, normaliseServiceTier } from '../pricing/serviceTiers.js';
 import type { Provider } from '../providers.js';
 

@@ -1,5 +1,5 @@
 import { dayOf, MICROS_PER_DAY, microsOfDay, shiftDay } from '../period.js';
-import { nextMonth } from './summary.js';
+import { nextMonth } from '../periods/month.js';
 
 /** The copy of an account's bill that counts for a day. */
 export interface CountedCopy {

@@ -29,19 +29,3 @@ export function summarizeMonth(
   distribution.UNVERIFIED += unmatchedPico;
   return { period, matchedPico, unmatchedPico, distribution };
 }
-
-/** First day of the month before the one that holds `day` (both `YYYY-MM-DD`). */
-export function previousMonth(day: string): string {
-  const [year = 0, month = 0] = day.split('-').map(Number);
-  return month === 1
-    ? `${year - 1}-12-01`
-    : `${String(year).padStart(4, '0')}-${String(month - 1).padStart(2, '0')}-01`;
-}
-
-/** First day of the month after the one that begins on `firstDay`. */
-export function nextMonth(firstDay: string): string {
-  const [year = 0, month = 0] = firstDay.split('-').map(Number);
-  return month === 12
-    ? `${year + 1}-01-01`
-    : `${String(year).padStart(4, '0')}-${String(month + 1).padStart(2, '0')}-01`;
-}

@@ -2,7 +2,7 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ConnectorOptions } from '../../../adapters/billing/connectors.js';
+import type { ConnectorOptions } from '../../../adapters/billing/connector.js';
 import { DomainError, type ErrorCode } from '../../../domain/errors.js';
 import type { Fault } from '../../fakes/billing/faults.js';
 import {

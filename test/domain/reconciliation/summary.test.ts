@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nextMonth, previousMonth, summarizeMonth } from '../../../domain/reconciliation/summary.js';
+import { nextMonth, previousMonth } from '../../../domain/periods/month.js';
+import { summarizeMonth } from '../../../domain/reconciliation/summary.js';
 
 describe('a month’s summary', () => {
   it('foots: the four grades sum to matched + unmatched, which is the bill', () => {

@@ -2,11 +2,12 @@
 import type {
   BillingConnector,
   ConnectionSettings,
+  ConnectorOptions,
   FetchedPage,
   ProviderAccess,
   ReportChunk,
 } from '../../../../adapters/billing/connector.js';
-import { type ConnectorOptions, createBillingConnectors } from '../../../../adapters/billing/connectors.js';
+import { createBillingConnectors } from '../../../../adapters/billing/connectors.js';
 import { startAnthropicBilling } from '../../../fakes/billing/anthropicBilling.js';
 import { startOpenAiBilling } from '../../../fakes/billing/openAiBilling.js';
 import type { BillingFake } from '../../../fakes/billing/reportServer.js';
