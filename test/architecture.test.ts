@@ -18,6 +18,8 @@ const ROOMS = [
 ] as const;
 type Room = (typeof ROOMS)[number];
 
+const LINES_MAX = 350;
+
 interface Import {
   file: string;
   room: Room;
@@ -176,6 +178,13 @@ describe('the house', () => {
       const lines = code.split('\n').filter((line) => !/^\s*($|\/\/|\/?\*)/.test(line));
       expect(lines.length, file).toBeLessThan(60);
     }
+  });
+
+  it('a file is short enough to be read: 350 lines at most, migrations aside', () => {
+    const long = ROOMS.flatMap((room) => filesUnder(room))
+      .filter((file) => !file.startsWith('db/migrations/'))
+      .filter((file) => readFileSync(path.join(ROOT, file), 'utf8').split('\n').length > LINES_MAX);
+    expect(long).toEqual([]);
   });
 
   it('nothing in the project speaks of what is not the project', () => {

@@ -2,8 +2,9 @@ import { existsSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { parseConfig, SETTING_NAMES } from '../../platform/config.js';
+import { parseConfig } from '../../platform/config.js';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
+import { SETTING_NAMES } from '../../platform/settings.js';
 import { SERVER_NODE_FLAGS } from '../../platform/supervision.js';
 
 const read = (path: string) => readFileSync(join(PROJECT_ROOT, path), 'utf8');

@@ -2,8 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
-import { describeConfig, parseConfig, SETTING_NAMES, SETTINGS } from '../../platform/config.js';
+import { describeConfig, parseConfig } from '../../platform/config.js';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
+import { SETTING_NAMES, SETTINGS } from '../../platform/settings.js';
 import { StartError } from '../../platform/startError.js';
 
 const parse = (environment: Record<string, string>) =>

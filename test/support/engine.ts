@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   bundleWorkflowCode,
@@ -47,6 +48,15 @@ export function workflowBundle(): Promise<{ code: string }> {
     }),
   });
   return bundle;
+}
+
+/** The bundle as a file in this folder, for workers that are processes of their own. */
+export async function writeWorkflowBundle(folder: string): Promise<string> {
+  const { code } = await workflowBundle();
+  mkdirSync(folder, { recursive: true });
+  const file = join(folder, 'workflows.js');
+  writeFileSync(file, code);
+  return file;
 }
 
 export interface RunningWorker {

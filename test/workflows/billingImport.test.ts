@@ -1,9 +1,8 @@
-import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { pollToEnd, uploadBill } from '../support/bills.js';
-import { startTestEngine, type TestEngine, until, workflowBundle } from '../support/engine.js';
+import { startTestEngine, type TestEngine, until, writeWorkflowBundle } from '../support/engine.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
@@ -18,8 +17,7 @@ let bundlePath: string;
 beforeAll(async () => {
   api = await startTestApi();
   engine = await startTestEngine(api.database.database);
-  bundlePath = join(folder, 'workflows.js');
-  writeFileSync(bundlePath, (await workflowBundle()).code);
+  bundlePath = await writeWorkflowBundle(folder);
 });
 
 afterAll(async () => {

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { Client, Connection } from '@temporalio/client';
 import { afterEach, describe, expect, inject, it } from 'vitest';
 import { listBilledTotals } from '../../db/queries/billedDays.js';
 import { findUuid } from '../../domain/ids.js';
 import { syncScheduleId } from '../../workflows/contract.js';
 import { pollToEnd } from '../support/bills.js';
-import { until, workflowBundle } from '../support/engine.js';
+import { until, writeWorkflowBundle } from '../support/engine.js';
 import {
   aConnection,
   CONNECTIONS,
@@ -55,8 +54,7 @@ describe('a worker that is killed in the middle of a backfill', () => {
     const folder = makeTestFolder('billing-sync');
     place = await startFetchingPlace();
     place.openai.limitPages(7);
-    const bundlePath = join(folder, 'workflows.js');
-    writeFileSync(bundlePath, (await workflowBundle()).code);
+    const bundlePath = await writeWorkflowBundle(folder);
     const { sync } = await connect('openai');
     const pages = async () => (await rows('select count(*)::int as n from sync_pages'))[0].n as number;
     for (let round = 1; round <= 3; round += 1) {

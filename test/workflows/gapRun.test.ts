@@ -1,5 +1,4 @@
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { startTemporal } from '../../platform/embedded/temporal.js';
@@ -7,7 +6,7 @@ import type { TemporalProgram } from '../../platform/embedded/temporalProgram.js
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { generateBills } from '../support/billGenerator.js';
 import { importBill, pollToEnd, runGaps } from '../support/bills.js';
-import { startTestEngine, type TestEngine, until, workflowBundle } from '../support/engine.js';
+import { startTestEngine, type TestEngine, until, writeWorkflowBundle } from '../support/engine.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
@@ -26,9 +25,7 @@ const folder = makeTestFolder('gap-run');
 beforeAll(async () => {
   api = await startTestApi();
   engine = await startTestEngine(api.database.database);
-  bundlePath = join(folder, 'workflows.js');
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(bundlePath, (await workflowBundle()).code);
+  bundlePath = await writeWorkflowBundle(folder);
 });
 
 afterAll(async () => {

@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { insertRepriceRun } from '../../db/queries/repriceRuns.js';
 import { publicId } from '../../domain/ids.js';
@@ -9,7 +8,7 @@ import { microsOfDay } from '../../domain/period.js';
 import { anEvent, ingest } from '../api/support/requests.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { pollToEnd } from '../support/bills.js';
-import { startTestEngine, type TestEngine, until, workflowBundle } from '../support/engine.js';
+import { startTestEngine, type TestEngine, until, writeWorkflowBundle } from '../support/engine.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
@@ -34,9 +33,7 @@ beforeAll(async () => {
     repricePassMs: 0,
     sweep: { queuedSeconds: 0, silentSeconds: 0 },
   });
-  bundlePath = join(folder, 'workflows.js');
-  mkdirSync(folder, { recursive: true });
-  writeFileSync(bundlePath, (await workflowBundle()).code);
+  bundlePath = await writeWorkflowBundle(folder);
 });
 
 afterAll(async () => {

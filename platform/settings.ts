@@ -1,0 +1,194 @@
+import { z } from 'zod';
+import { parseSecretKeys } from './secretKeys.js';
+
+/** One setting: how its text is read, what is said when it is wrong, and what the table in docs says of it. */
+interface Setting<S extends z.ZodType = z.ZodType> {
+  schema: S;
+  /** What stands in the table and in .env.example when nothing is given. */
+  shownDefault: string;
+  meaning: string;
+  /** Completes "NAME is …: " with what to give instead. */
+  remedy: string;
+  /** Masked when printed, and also taken from the file that `NAME_FILE` names. */
+  secret?: true;
+}
+
+const setting = <S extends z.ZodType>(value: Setting<S>): Setting<S> => value;
+
+const MEBIBYTE = 1_048_576;
+const RETENTION_DAYS_MIN = 400;
+const RETENTION_DAYS_MAX = 36_500;
+const INGEST_BODY_BYTES_MIN = 65_536;
+const INGEST_BODY_BYTES_MAX = 256 * MEBIBYTE;
+
+const HOST = /^(?=.{1,253}$)(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9])?\.?)+$|^[0-9A-Fa-f:.]{2,45}$/;
+const HOST_AND_PORT = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/;
+const ADMIN_KEY = /^tu_live_[0-9A-Za-z]{10}_[0-9A-Za-z]{49}$/;
+const NAMESPACE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$/;
+
+const wholeNumber = (min: number, max: number) =>
+  z
+    .string()
+    .regex(/^\d{1,15}$/)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max);
+const postgresUrl = z.string().refine(isPostgresUrl);
+
+/** Every setting of the service, by its name in the environment. docs/configuration.md shows the same table. */
+export const SETTINGS = {
+  PORT: setting({
+    schema: wholeNumber(0, 65_535).default(3000),
+    shownDefault: '3000',
+    meaning: 'Port of the API; 0 takes a free one.',
+    remedy: 'give a whole number from 0 to 65535, for example PORT=3000',
+  }),
+  HOST: setting({
+    schema: z.string().regex(HOST).default('127.0.0.1'),
+    shownDefault: '127.0.0.1',
+    meaning: 'Address that the API listens on. 0.0.0.0 opens it to the network.',
+    remedy: 'give an address or a host name of this machine, for example HOST=127.0.0.1',
+  }),
+  DATA_DIR: setting({
+    schema: z.string().default('./.data'),
+    shownDefault: './.data',
+    meaning: 'Folder of the embedded servers, the admin key and the logs.',
+    remedy: 'give the path of a folder, for example DATA_DIR=./.data',
+  }),
+  DATABASE_URL: setting({
+    schema: postgresUrl.optional(),
+    shownDefault: '(embedded Postgres)',
+    meaning: 'Postgres 15 or newer to use instead of the embedded one.',
+    remedy: 'give postgres://user:password@host:5432/database',
+    secret: true,
+  }),
+  DATABASE_DIRECT_URL: setting({
+    schema: postgresUrl.optional(),
+    shownDefault: '(DATABASE_URL)',
+    meaning: 'The same database without a transaction pooler between: for migrations and advisory locks.',
+    remedy: 'give postgres://user:password@host:5432/database',
+    secret: true,
+  }),
+  TEMPORAL_ADDRESS: setting({
+    schema: z.string().refine(isHostAndPort).optional(),
+    shownDefault: '(embedded Temporal)',
+    meaning: 'Temporal server to use instead of the embedded one.',
+    remedy: 'give host:port, for example TEMPORAL_ADDRESS=127.0.0.1:7233',
+  }),
+  TEMPORAL_NAMESPACE: setting({
+    schema: z.string().regex(NAMESPACE).default('trueup'),
+    shownDefault: 'trueup',
+    meaning: 'Temporal namespace; created when it is missing and the server allows it.',
+    remedy: 'give letters, digits, dots and dashes, for example TEMPORAL_NAMESPACE=trueup',
+  }),
+  TEMPORAL_CLI_PATH: setting({
+    schema: z.string().optional(),
+    shownDefault: '(PATH, cache, download, build)',
+    meaning: 'The `temporal` program (1.5 or newer) that serves as embedded Temporal.',
+    remedy: 'give the path of the temporal program',
+  }),
+  INIT_ORG_NAME: setting({
+    schema: z.string().trim().min(1).max(256).default('My organization'),
+    shownDefault: 'My organization',
+    meaning: 'Name of the organization that the first start creates.',
+    remedy: 'give a name of 1 to 256 characters',
+  }),
+  INIT_ADMIN_KEY: setting({
+    schema: z.string().regex(ADMIN_KEY).optional(),
+    shownDefault: '(made at the first start)',
+    meaning: 'Admin key that the first start creates, in the key format.',
+    remedy: 'give a key as `npm run key:create` prints it (tu_live_…), or leave it out',
+    secret: true,
+  }),
+  TRUEUP_SECRET_KEY: setting({
+    schema: z
+      .string()
+      .refine((text) => parseSecretKeys(text) !== undefined)
+      .optional(),
+    shownDefault: '(embedded Postgres: made at the first start)',
+    meaning:
+      'Key that seals the providers’ credentials; required with DATABASE_URL. Several, with commas between: the first seals, the others open what they sealed before.',
+    remedy: 'give 32 bytes in base64, as `openssl rand -base64 32` prints them',
+    secret: true,
+  }),
+  DEMO: setting({
+    schema: z
+      .string()
+      .toLowerCase()
+      .pipe(z.stringbool({ truthy: ['1', 'true', 'on'], falsy: ['0', 'false', 'off'] }))
+      .default(false),
+    shownDefault: '0',
+    meaning: '1: npm start loads the demo, an organization of its own, where there is none.',
+    remedy: 'give 1 or 0',
+  }),
+  INGEST_MAX_BODY_BYTES: setting({
+    schema: wholeNumber(INGEST_BODY_BYTES_MIN, INGEST_BODY_BYTES_MAX).default(16 * MEBIBYTE),
+    shownDefault: '16777216',
+    meaning: 'Largest body that ingest takes, on the wire and after inflation.',
+    remedy: `give bytes from ${INGEST_BODY_BYTES_MIN} to ${INGEST_BODY_BYTES_MAX}, for example INGEST_MAX_BODY_BYTES=16777216`,
+  }),
+  METRICS_TOKEN: setting({
+    schema: z.string().min(16).max(512).regex(/^\S+$/).optional(),
+    shownDefault: '(none)',
+    meaning: 'Bearer token that /metrics asks for; without one /metrics is open on loopback only.',
+    remedy: 'give 16 to 512 characters without spaces',
+    secret: true,
+  }),
+  LOG_LEVEL: setting({
+    schema: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).optional(),
+    shownDefault: 'info (warn on a terminal)',
+    meaning: 'What is logged: fatal, error, warn, info, debug, trace or silent.',
+    remedy: 'give one of fatal, error, warn, info, debug, trace, silent',
+  }),
+  RATE_LIMITS: setting({
+    schema: z
+      .string()
+      .toLowerCase()
+      .pipe(z.stringbool({ truthy: ['on', 'true', '1'], falsy: ['off', 'false', '0'] }))
+      .default(true),
+    shownDefault: 'on',
+    meaning: 'Limits on requests a minute; read now, enforced by a later version.',
+    remedy: 'give on or off',
+  }),
+  EVENT_RETENTION_DAYS: setting({
+    schema: wholeNumber(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).optional(),
+    shownDefault: '(events are kept)',
+    meaning: 'Days that events are kept; older ones are refused at ingest.',
+    remedy: `give whole days from ${RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX}, or leave it out to keep everything`,
+  }),
+  OPENAI_ADMIN_BASE_URL: setting({
+    schema: z.string().refine(isWebAddress).default('https://api.openai.com'),
+    shownDefault: 'https://api.openai.com',
+    meaning: "Where OpenAI's cost and usage reports are asked for, without /v1.",
+    remedy:
+      'give an http or https address without user, query or fragment, for example https://api.openai.com',
+  }),
+  ANTHROPIC_ADMIN_BASE_URL: setting({
+    schema: z.string().refine(isWebAddress).default('https://api.anthropic.com'),
+    shownDefault: 'https://api.anthropic.com',
+    meaning: "Where Anthropic's cost and usage reports are asked for, without /v1.",
+    remedy:
+      'give an http or https address without user, query or fragment, for example https://api.anthropic.com',
+  }),
+} as const;
+
+export type SettingName = keyof typeof SETTINGS;
+export const SETTING_NAMES = Object.keys(SETTINGS) as SettingName[];
+
+/** A Postgres address that names a database. */
+export function isPostgresUrl(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, pathname } = new URL(value);
+  return /^postgres(?:ql)?:$/.test(protocol) && pathname.length > 1;
+}
+
+/** http(s) without anything that a log must not show or that a path cannot follow. */
+function isWebAddress(value: string): boolean {
+  if (!URL.canParse(value)) return false;
+  const { protocol, username, password, search, hash } = new URL(value);
+  return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
+}
+
+function isHostAndPort(value: string): boolean {
+  const port = Number(HOST_AND_PORT.exec(value)?.[1] ?? 0);
+  return port >= 1 && port <= 65_535;
+}
