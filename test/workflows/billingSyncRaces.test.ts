@@ -1,4 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
+import { heartbeat } from '@temporalio/activity';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { BillingConnector, FetchedPage } from '../../adapters/billing/connector.js';
 import type { OrgDb } from '../../db/orgDb.js';
@@ -320,7 +321,10 @@ describe('a file that named nobody', () => {
         await place.api.database.superuser.query(
           `update billing_sources set provider_account_id = 'default' where kind = 'file'`,
         );
+        // However long that takes, the attempt is alive.
+        const beat = setInterval(() => heartbeat(), 1_000);
         await gate;
+        clearInterval(beat);
         return activities.readBillingImport(input);
       },
     }));
