@@ -5,7 +5,7 @@ import { parseKey } from '../domain/access/keyFormat.js';
 import { ADMIN_ONLY_SCOPES, allowsScope, type Scope } from '../domain/access/scopes.js';
 import { DomainError } from '../domain/errors.js';
 import { hashSecret, sameDigest } from '../platform/keyMaterial.js';
-import type { Caller } from './endpoint.js';
+import type { Caller, WorkspaceRule } from './endpoint.js';
 
 /** How long a key's row is trusted without asking again: the backstop for a revocation. */
 const KEY_CACHE_MS = 5_000;
@@ -51,6 +51,9 @@ export class Authenticator {
     return {
       keyId: key.id,
       orgId: key.orgId,
+      role: key.role,
+      // No key can be bound to a workspace before there are workspaces.
+      workspace: undefined,
       allows: (scope) => allowsScope(key.role, key.scopes, scope),
     };
   }
@@ -104,10 +107,24 @@ function readToken(header: string | undefined, basic: boolean): string | undefin
 }
 
 /** Refuses a caller that lacks a scope. Error: forbidden, with the words that the specification gives for admin. */
-export function assertAllowed(caller: Caller, scope: Scope): void {
+export function assertScope(caller: Caller, scope: Scope): void {
   if (caller.allows(scope)) return;
   throw new DomainError(
     'forbidden',
     ADMIN_ONLY_SCOPES.has(scope) ? 'admin role required' : `the key lacks the scope ${scope}`,
   );
+}
+
+/**
+ * Refuses a caller that lacks an endpoint's scope, or is bound to a workspace where the endpoint concerns the whole
+ * organization. Error: forbidden.
+ */
+export function assertAllowed(caller: Caller, access: { scope: Scope; workspace: WorkspaceRule }): void {
+  assertScope(caller, access.scope);
+  if (caller.workspace && access.workspace === 'refused') {
+    throw new DomainError(
+      'forbidden',
+      'the key is bound to a workspace: use a key of the whole organization',
+    );
+  }
 }

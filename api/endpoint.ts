@@ -1,20 +1,37 @@
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { OrgDb } from '../db/orgDb.js';
-import type { Scope } from '../domain/access/scopes.js';
+import { type Role, SCOPES, type Scope } from '../domain/access/scopes.js';
 import type { ErrorCode } from '../domain/errors.js';
 import type { IncomingBody } from './body.js';
 import type { ApiDeps } from './deps.js';
 
-/** Who may call: everybody, or a key that holds the scope. An endpoint without one does not compile. */
-export type Access = { public: true } | { scope: Scope };
+/**
+ * What a key that is bound to a workspace is answered (decisions.md 100): `own` the rows of its workspace's project
+ * alone, `shared` what is the same for everybody in the organization, `refused` 403.
+ */
+export const WORKSPACE_RULES = ['own', 'shared', 'refused'] as const;
+export type WorkspaceRule = (typeof WORKSPACE_RULES)[number];
+
+/** Who may call: everybody, or a key that holds the scope. An endpoint without one neither compiles nor starts. */
+export type Access = { public: true } | { scope: Scope; workspace: WorkspaceRule };
 
 export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
+
+/** The part of an organization that a key is bound to. */
+export interface CallerWorkspace {
+  id: string;
+  /** Its calls' `project_id`: stamped on calls that name none, and the only one whose rows it reads. */
+  projectId: string;
+}
 
 /** The key behind a request. */
 export interface Caller {
   keyId: string;
   orgId: string;
+  role: Role;
+  /** undefined: a key of the whole organization. */
+  workspace: CallerWorkspace | undefined;
   /** May read payloads: asked for by include_payload. */
   allows(scope: Scope): boolean;
 }
@@ -92,6 +109,29 @@ export function defineEndpoint<
   B extends z.ZodType = z.ZodType<unknown>,
 >(definition: EndpointDefinition<Q, P, B>): Endpoint {
   return definition;
+}
+
+/**
+ * Refuses endpoints of which nobody has said who may call them: the types say so too, but an endpoint may reach us
+ * past them. Throws TypeError with all of their names, so that the service does not start.
+ */
+export function assertDeclaredAccess(endpoints: readonly Endpoint[]): void {
+  const undeclared = endpoints.filter(({ access }) => !isDeclared(access));
+  if (undeclared.length === 0) return;
+  const names = undeclared.map(({ operationId }) => operationId).join(', ');
+  throw new TypeError(
+    `no access is declared for ${names}: give access { public: true } or { scope, workspace }`,
+  );
+}
+
+function isDeclared(access: unknown): boolean {
+  if (typeof access !== 'object' || access === null) return false;
+  if ('public' in access) return access.public === true;
+  if (!('scope' in access) || !('workspace' in access)) return false;
+  return (
+    SCOPES.some((scope) => scope === access.scope) &&
+    WORKSPACE_RULES.some((rule) => rule === access.workspace)
+  );
 }
 
 /** Every code that an endpoint may answer: those that it lists, and those that reading a request and storing may give. */

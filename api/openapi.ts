@@ -94,7 +94,9 @@ function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
     ...(endpoint.description ? { description: endpoint.description } : {}),
     tags: [endpoint.tag],
     security: 'public' in endpoint.access ? [] : schemes.map((scheme) => ({ [scheme]: [] })),
-    ...('public' in endpoint.access ? {} : { 'x-scope': endpoint.access.scope }),
+    ...('public' in endpoint.access
+      ? {}
+      : { 'x-scope': endpoint.access.scope, 'x-workspace-keys': endpoint.access.workspace }),
     ...(endpoint.query || endpoint.params
       ? {
           requestParams: {

@@ -37,7 +37,7 @@ const createImport = defineEndpoint({
   summary: 'Import a provider’s bill from a file',
   description:
     'OpenAI and Anthropic cost and usage pages saved as JSON (one page, an array of pages, or one after the other), or the plain CSV. The file is read behind the scenes, as a whole or not at all. The same file again gives the same import.',
-  access: { scope: 'billing:write' },
+  access: { scope: 'billing:write', workspace: 'refused' },
   streams: { 'multipart/form-data': importForm },
   responses: acceptedResponse(importSchema),
   problems: [
@@ -117,7 +117,7 @@ const listImports = defineEndpoint({
   path: IMPORTS_PATH,
   tag: 'Billing',
   summary: 'Imports of bills, newest first',
-  access: { scope: 'billing:read' },
+  access: { scope: 'billing:read', workspace: 'refused' },
   query: listImportsQuery,
   responses: { 200: { description: 'A page of imports', schema: listImportsResponse } },
   problems: [],
@@ -138,7 +138,7 @@ const getImport = defineEndpoint({
   path: `${IMPORTS_PATH}/{id}`,
   tag: 'Billing',
   summary: 'One import and how far it is',
-  access: { scope: 'billing:read' },
+  access: { scope: 'billing:read', workspace: 'refused' },
   params: importParams,
   responses: { 200: { description: 'The import', schema: importSchema } },
   problems: ['not_found'],

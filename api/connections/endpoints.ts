@@ -53,7 +53,7 @@ const createConnection = defineEndpoint({
   summary: 'Connect a provider’s bills',
   description:
     'The credentials are tried and the account is asked of the provider; then 90 days are fetched behind the scenes (`sync`), and from then on every hour. Credentials are sealed and never shown again.',
-  access: { scope: 'billing:write' },
+  access: { scope: 'billing:write', workspace: 'refused' },
   body: createConnectionBody,
   responses: {
     201: {
@@ -95,7 +95,7 @@ const listConnections = defineEndpoint({
   path: CONNECTIONS_PATH,
   tag: 'Billing',
   summary: 'Connections, newest first',
-  access: { scope: 'billing:read' },
+  access: { scope: 'billing:read', workspace: 'refused' },
   query: listConnectionsQuery,
   responses: { 200: { description: 'A page of connections', schema: listConnectionsResponse } },
   problems: [],
@@ -113,7 +113,7 @@ const readConnection = defineEndpoint({
   path: `${CONNECTIONS_PATH}/{id}`,
   tag: 'Billing',
   summary: 'One connection and how it does',
-  access: { scope: 'billing:read' },
+  access: { scope: 'billing:read', workspace: 'refused' },
   params: connectionParams,
   responses: { 200: { description: 'The connection', schema: connectionSchema } },
   problems: ['not_found'],
@@ -130,7 +130,7 @@ const updateConnection = defineEndpoint({
   summary: 'Rename, pause, narrow or give other credentials',
   description:
     'New credentials are tried first and must belong to the same account. Another scope is fetched anew for all of the connection’s days.',
-  access: { scope: 'billing:write' },
+  access: { scope: 'billing:write', workspace: 'refused' },
   params: connectionParams,
   body: updateConnectionBody,
   responses: { 200: { description: 'The connection as it is now', schema: connectionSchema } },
@@ -181,7 +181,7 @@ const deleteConnection = defineEndpoint({
   summary: 'End a connection',
   description:
     'Its credentials are erased at once and it is asked for no more. The bills that it brought stay.',
-  access: { scope: 'billing:write' },
+  access: { scope: 'billing:write', workspace: 'refused' },
   params: connectionParams,
   responses: { 204: { description: 'Ended' } },
   problems: ['not_found'],
@@ -201,7 +201,7 @@ const testConnection = defineEndpoint({
   tag: 'Billing',
   summary: 'Try the credentials',
   description: 'One check for each permission that is needed; a failed one says where it is granted.',
-  access: { scope: 'billing:write' },
+  access: { scope: 'billing:write', workspace: 'refused' },
   params: connectionParams,
   responses: { 200: { description: 'What was found', schema: testResponse } },
   problems: ['not_found', 'credentials_missing', 'secret_key_missing', ...PROVIDER_PROBLEMS],

@@ -5,7 +5,7 @@ import { listFormerPrices } from '../../db/queries/repriceRuns.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
 import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
-import { assertAllowed } from '../auth.js';
+import { assertScope } from '../auth.js';
 import { type Caller, defineEndpoint } from '../endpoint.js';
 import { decodeEventCursor, encodeEventCursor, providerFilter, windowOf } from '../query.js';
 import {
@@ -26,7 +26,7 @@ const RECENT_DAYS = 35n;
 const EXPORT_DAYS_MAX = 366n;
 
 function assertPayloads(caller: Caller, includePayload: boolean): void {
-  if (includePayload) assertAllowed(caller, 'payloads:read');
+  if (includePayload) assertScope(caller, 'payloads:read');
 }
 
 function uuidOfEvent(id: string): string {
@@ -41,7 +41,7 @@ const listEventsEndpoint = defineEndpoint({
   path: '/api/v1/events',
   tag: 'Events',
   summary: 'Calls, newest first',
-  access: { scope: 'events:read' },
+  access: { scope: 'events:read', workspace: 'refused' },
   query: listEventsQuery,
   responses: {
     200: { description: 'A page of events; count is the number in this page', schema: listEventsResponse },
@@ -88,7 +88,7 @@ const exportEventsEndpoint = defineEndpoint({
   summary: 'Every call of a window, oldest first',
   description:
     'Streamed in partitions of 500 rows. A transfer that ends without its last chunk is broken: fetch it again. X-Export-Snapshot is the time up to which ingested events are in it.',
-  access: { scope: 'events:read' },
+  access: { scope: 'events:read', workspace: 'refused' },
   query: exportEventsQuery,
   responses: {
     200: {
@@ -168,7 +168,7 @@ const getEventEndpoint = defineEndpoint({
   path: '/api/v1/events/{id}',
   tag: 'Events',
   summary: 'One call',
-  access: { scope: 'events:read' },
+  access: { scope: 'events:read', workspace: 'refused' },
   params: eventParams,
   query: getEventQuery,
   responses: { 200: { description: 'The event', schema: oneEventSchema } },

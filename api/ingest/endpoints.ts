@@ -106,7 +106,7 @@ async function ingestTrace(request: AnyRequest, deps: ApiDeps): Promise<Endpoint
 const traceDocs = {
   method: 'post',
   tag: 'Ingest',
-  access: { scope: 'ingest' },
+  access: { scope: 'ingest', workspace: 'own' },
   streams: { 'application/json': traceRequestDoc, 'application/x-protobuf': 'binary' },
   responses: {
     202: {
@@ -152,7 +152,7 @@ const observability = defineEndpoint({
   summary: 'Observability webhook',
   description:
     'Observations of type GENERATION become events, others are ignored. X-Observability-Signature is accepted and not verified.',
-  access: { scope: 'ingest' },
+  access: { scope: 'ingest', workspace: 'own' },
   streams: { 'application/json': observationRequestDoc },
   responses: { 202: { description: 'Committed', schema: ingestResponse } },
   problems: [...BODY_PROBLEMS, 'unknown_observation_type'],
@@ -175,7 +175,7 @@ const events = defineEndpoint({
   path: '/api/v1/ingest/events',
   tag: 'Ingest',
   summary: 'Events of SDK wrappers, as {"events": […]} or one a line',
-  access: { scope: 'ingest' },
+  access: { scope: 'ingest', workspace: 'own' },
   streams: { 'application/json': eventsRequestDoc, 'application/x-ndjson': 'binary' },
   responses: {
     202: { description: 'Committed; the first refused items are listed', schema: ingestEventsResponse },
@@ -233,7 +233,7 @@ const health = defineEndpoint({
   tag: 'Ingest',
   summary: 'Whether traffic arrives, and whether it is complete',
   description: 'The last 30 days by service and instrumentation scope.',
-  access: { scope: 'events:read' },
+  access: { scope: 'events:read', workspace: 'refused' },
   responses: { 200: { description: 'Sources and what is wrong with them', schema: ingestHealthResponse } },
   problems: [],
   async handle({ orgDb }, deps) {

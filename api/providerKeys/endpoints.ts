@@ -31,7 +31,7 @@ const listKeys = defineEndpoint({
   path: PROVIDER_KEYS_PATH,
   tag: 'Billing',
   summary: 'The organization’s keys at the providers, and billed keys that nobody knows',
-  access: { scope: 'billing:read' },
+  access: { scope: 'billing:read', workspace: 'refused' },
   query: listProviderKeysQuery,
   responses: { 200: { description: 'The keys by provider and id', schema: listProviderKeysResponse } },
   problems: ['invalid_range'],
@@ -72,7 +72,7 @@ const putKeys = defineEndpoint({
   summary: 'Enter or change keys',
   description:
     'Each item takes the place of the entry with its provider and provider_key_id, or is a new one; entries that are not named stay, so a key that is no longer used is sent with status revoked. The same request again changes nothing. Never send the key itself, only the provider’s id of it.',
-  access: { scope: 'billing:write' },
+  access: { scope: 'billing:write', workspace: 'refused' },
   body: putProviderKeysBody,
   responses: {
     200: { description: 'The entries of the request as stored', schema: putProviderKeysResponse },

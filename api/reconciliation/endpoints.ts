@@ -19,7 +19,7 @@ const explore = defineEndpoint({
   summary: 'Where billed and observed differ',
   description:
     'Days, and hours with period=7d where the provider’s usage report is hourly. total and flagged count the period before flagged_only and flagged are applied.',
-  access: { scope: 'reconciliation:read' },
+  access: { scope: 'reconciliation:read', workspace: 'refused' },
   query: explorerQuery,
   responses: { 200: { description: 'Buckets of the latest runs, newest first', schema: explorerResponse } },
   problems: ['invalid_parameter'],
@@ -61,7 +61,7 @@ const summary = defineEndpoint({
   summary: 'The last billed month, matched and unmatched',
   description:
     'The last complete UTC month with billing data, else the previous one. The four grades sum to matched_usd + unmatched_usd, which is what was billed for usage.',
-  access: { scope: 'reconciliation:read' },
+  access: { scope: 'reconciliation:read', workspace: 'refused' },
   responses: { 200: { description: 'The summary', schema: summaryResponse } },
   problems: [],
   async handle({ orgDb }, deps) {

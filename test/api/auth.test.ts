@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENDPOINTS } from '../../api/app.js';
+import { assertDeclaredAccess, type Endpoint } from '../../api/endpoint.js';
 import { composeKey } from '../../domain/access/keyFormat.js';
 import { ROLE_SCOPES, ROLES, type Role } from '../../domain/access/scopes.js';
 import { startTestApi, type TestApi } from '../support/api.js';
@@ -200,5 +201,27 @@ describe('an organization', () => {
     expect(own.status).toBe(404);
     const strip = ({ request_id: _r, instance: _i, ...problem }: Record<string, unknown>) => problem;
     expect(strip(own.body)).toEqual(strip(unknown.body));
+  });
+});
+
+describe('an endpoint of which nobody said who may call it', () => {
+  const [sample] = ENDPOINTS;
+  const undeclared = [
+    undefined,
+    {},
+    { public: false },
+    { scope: 'events:read' },
+    { scope: 'everything', workspace: 'own' },
+  ];
+
+  it.each(undeclared)('keeps the service from starting: %j', (access) => {
+    const endpoint = { ...sample, operationId: 'forgotten', access } as unknown as Endpoint;
+    expect(() => assertDeclaredAccess([...ENDPOINTS, endpoint])).toThrow(
+      /no access is declared for forgotten/,
+    );
+  });
+
+  it('is not among those that there are', () => {
+    expect(() => assertDeclaredAccess(ENDPOINTS)).not.toThrow();
   });
 });

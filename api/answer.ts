@@ -1,0 +1,62 @@
+import type { Context } from 'koa';
+import type { Logger } from 'pino';
+import { DomainError } from '../domain/errors.js';
+import { compressAnswer } from './compression.js';
+import type { ApiDeps } from './deps.js';
+import { presentProblem } from './problem.js';
+import { requestContext, requestIdFrom } from './requestContext.js';
+
+/** Longest address that is read (decisions.md 108). */
+const URL_BYTES_MAX = 8_192;
+
+/** Wraps a request: id, context, log line, metrics, and the only writer of error bodies. */
+export async function answer(
+  ctx: Context,
+  next: () => Promise<unknown>,
+  deps: ApiDeps,
+  lines: Logger,
+): Promise<void> {
+  const started = process.hrtime.bigint();
+  const requestId = requestIdFrom(ctx.headers['x-request-id'], Number(deps.nowMicros() / 1000n));
+  ctx.state.requestId = requestId;
+  ctx.set('X-Request-Id', requestId);
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set('X-Content-Type-Options', 'nosniff');
+  await requestContext.run({ requestId }, async () => {
+    try {
+      if (Buffer.byteLength(ctx.url) > URL_BYTES_MAX) {
+        throw new DomainError('uri_too_long', `the address is longer than ${URL_BYTES_MAX} bytes`);
+      }
+      await next();
+    } catch (error) {
+      writeProblem(ctx, error, requestId, deps);
+    }
+    await compressAnswer(ctx);
+    const seconds = Number(process.hrtime.bigint() - started) / 1e9;
+    const operation = String(ctx.state.operation ?? 'none');
+    deps.metrics.httpDuration.observe({ operation, status: String(ctx.status) }, seconds);
+    lines.info(
+      {
+        method: ctx.method,
+        path: ctx.path.slice(0, 256),
+        status: ctx.status,
+        ms: Math.round(seconds * 1000),
+      },
+      'request',
+    );
+  });
+}
+
+function writeProblem(ctx: Context, error: unknown, requestId: string, deps: ApiDeps): void {
+  const problem = presentProblem(error, requestId);
+  if (problem.status === 500)
+    deps.logger.error({ err: error, path: ctx.path.slice(0, 256) }, 'request failed: this is a bug');
+  else if (problem.status >= 503) deps.logger.warn({ err: error }, 'request refused for now');
+  ctx.status = problem.status;
+  if (problem.status === 401) ctx.set('WWW-Authenticate', 'Bearer realm="api", error="invalid_token"');
+  if (problem.status === 415) ctx.set('Accept-Encoding', 'gzip, deflate');
+  const retryAfter = error instanceof DomainError ? error.retryAfterSeconds : undefined;
+  if (problem.status === 503 || problem.status === 429) ctx.set('Retry-After', String(retryAfter ?? 2));
+  ctx.set('Content-Type', 'application/problem+json');
+  ctx.body = JSON.stringify(problem);
+}

@@ -1,0 +1,107 @@
+import type { RouterContext } from '@koa/router';
+import { OrgDb } from '../db/orgDb.js';
+import { DomainError } from '../domain/errors.js';
+import { type Authenticator, assertAllowed } from './auth.js';
+import { IncomingBody, JSON_BODY_BYTES_MAX, parseStorableJson } from './body.js';
+import type { ApiDeps } from './deps.js';
+import type { Caller, Endpoint, EndpointResponse } from './endpoint.js';
+import { readQuery, validate } from './query.js';
+import { requestContext } from './requestContext.js';
+
+/** One request from its key to its answer: who calls, whether it may, what it says, the handler, the answer. */
+export async function serve(
+  ctx: RouterContext,
+  endpoint: Endpoint,
+  deps: ApiDeps,
+  authenticator: Authenticator,
+): Promise<void> {
+  ctx.state.operation = endpoint.operationId;
+  let caller: Caller | undefined;
+  if (!('public' in endpoint.access)) {
+    const basic = endpoint.authSchemes?.includes('basic') ?? false;
+    caller = await authenticator.authenticate(ctx.headers.authorization, basic);
+    const context = requestContext.getStore();
+    if (context) context.orgId = caller.orgId;
+    assertAllowed(caller, endpoint.access);
+  }
+  const incoming = new IncomingBody(ctx.req);
+  const response = await endpoint.handle(
+    {
+      query: endpoint.query ? validate(endpoint.query, readQuery(ctx.querystring), 'query') : {},
+      params: endpoint.params ? validate(endpoint.params, ctx.params, 'path') : {},
+      body: endpoint.body ? validate(endpoint.body, await readJsonBody(incoming), 'body') : undefined,
+      incoming,
+      header: (name) => headerOf(ctx, name),
+      requestId: String(ctx.state.requestId),
+      caller: caller as Caller,
+      orgDb: caller ? new OrgDb(deps.database, caller.orgId) : (undefined as unknown as OrgDb),
+      get signal() {
+        return signalOf(ctx);
+      },
+    },
+    deps,
+  );
+  send(ctx, endpoint, response, deps);
+}
+
+/** Aborts when the client goes away before it has its answer. Made when asked for: most requests end too soon to care. */
+function signalOf(ctx: RouterContext): AbortSignal {
+  const abort = new AbortController();
+  const end = () => {
+    if (!ctx.res.writableFinished) abort.abort();
+  };
+  if (ctx.res.destroyed) end();
+  else ctx.res.once('close', end);
+  return abort.signal;
+}
+
+function headerOf(ctx: RouterContext, name: string): string | undefined {
+  const value = ctx.headers[name.toLowerCase()];
+  return Array.isArray(value) ? value[0] : value;
+}
+
+async function readJsonBody(incoming: IncomingBody): Promise<unknown> {
+  const type = incoming.mediaType;
+  if (type !== '' && type !== 'application/json' && !type.endsWith('+json')) {
+    throw new DomainError(
+      'unsupported_media_type',
+      `content-type: ${type.slice(0, 60)} is not read here; send application/json`,
+    );
+  }
+  return parseStorableJson(await incoming.bytes(JSON_BODY_BYTES_MAX));
+}
+
+function send(ctx: RouterContext, endpoint: Endpoint, response: EndpointResponse, deps: ApiDeps): void {
+  for (const [name, value] of Object.entries(response.headers ?? {})) ctx.set(name, value);
+  ctx.status = response.status;
+  if (response.content) {
+    ctx.set('Content-Type', response.content.type);
+    ctx.body = response.content.data;
+    return;
+  }
+  if (response.body === undefined) {
+    ctx.body = null;
+    ctx.status = response.status;
+    return;
+  }
+  const schema = endpoint.responses[response.status]?.schema;
+  if (deps.settings.checkResponses) {
+    if (!schema)
+      throw new Error(`${endpoint.operationId} answered ${response.status}, which it does not declare`);
+    schema.parse(response.body);
+  }
+  const next = nextPage(ctx, response.body);
+  if (next !== undefined) ctx.set('Link', `<${next}>; rel="next"`);
+  ctx.set('Content-Type', 'application/json');
+  ctx.body = JSON.stringify(response.body);
+}
+
+/** The address of the page after this one; undefined where the answer is no list or its last page. */
+function nextPage(ctx: RouterContext, body: unknown): string | undefined {
+  if (typeof body !== 'object' || body === null || !('next_cursor' in body)) return undefined;
+  if (typeof body.next_cursor !== 'string') return undefined;
+  const query = new URLSearchParams(ctx.querystring);
+  query.delete('offset');
+  query.set('cursor', body.next_cursor);
+  return `${ctx.path}?${query}`;
+}
