@@ -1,0 +1,40 @@
+import { startOpenAiBilling } from '../../fakes/billing/openAiBilling.js';
+import { startTestApi, type TestApi } from '../../support/api.js';
+import { testConnectors } from '../../support/connectors.js';
+import { ADMIN_KEYS, openaiTruth } from '../../support/fetchedBills.js';
+import { BILL_OPERATIONS } from './operations/bills.js';
+import { CALL_OPERATIONS } from './operations/calls.js';
+import type { Operation, OperationsPlace } from './operations/operation.js';
+import { PERIOD_OPERATIONS, PRICE_OPERATIONS } from './operations/prices.js';
+import { RECONCILIATION_OPERATIONS } from './operations/reconciliation.js';
+
+/**
+ * Every operation of openapi.json by its operationId: how to make a valid request, who may, and what it answers. Tests
+ * that walk all operations take them from here; one without an entry fails the matrix of access.
+ */
+export const OPERATIONS: Readonly<Record<string, Operation>> = {
+  ...CALL_OPERATIONS,
+  ...PRICE_OPERATIONS,
+  ...PERIOD_OPERATIONS,
+  ...BILL_OPERATIONS,
+  ...RECONCILIATION_OPERATIONS,
+};
+
+/** The API with a loopback provider behind its connections. */
+export async function startOperationsPlace(
+  options: Parameters<typeof startTestApi>[0] = {},
+): Promise<OperationsPlace & { close(): Promise<void> }> {
+  const openai = await startOpenAiBilling({ truth: openaiTruth('org-loop'), adminKey: ADMIN_KEYS.openai });
+  const api: TestApi = await startTestApi({
+    connectors: testConnectors({ openai: openai.origin }),
+    ...options,
+  });
+  return {
+    api,
+    openai,
+    close: async () => {
+      await api.close();
+      await openai.close();
+    },
+  };
+}

@@ -1,0 +1,95 @@
+import { anEvent, aSpan, aTime, aTrace } from '../requests.js';
+import { freshWord, makeEvent, markerOf, type Operation, unknownId } from './operation.js';
+
+const INGEST = { scope: 'ingest', workspace: 'own' } as const;
+const EVENTS = { scope: 'events:read', workspace: 'refused' } as const;
+const USAGE = { scope: 'usage:read', workspace: 'refused' } as const;
+
+const trace = (path: string, access: Operation['access'] = INGEST): Operation => ({
+  method: 'POST',
+  path,
+  access,
+  status: 202,
+  request: async (_place, owner) => ({
+    json: aTrace(aSpan({ 'gen_ai.conversation.id': markerOf(owner) })),
+  }),
+});
+
+/** A read that any call of the owner answers. */
+const readOfCalls = (
+  path: string,
+  access: Operation['access'],
+  query: Record<string, string> = {},
+  params: Record<string, string> = {},
+): Operation => ({
+  method: 'GET',
+  path,
+  access,
+  status: 200,
+  request: async (place, owner, projectId) => {
+    await makeEvent(place, owner, projectId);
+    return { query, params };
+  },
+});
+
+const readOfEvent = (path: string, query: Record<string, string> = {}): Operation => ({
+  method: 'GET',
+  path,
+  access: EVENTS,
+  status: 200,
+  ids: { id: unknownId('evt') },
+  request: async (place, owner, projectId) => ({
+    params: { id: await makeEvent(place, owner, projectId) },
+    query,
+  }),
+});
+
+/** Calls in, and what is read of them. */
+export const CALL_OPERATIONS: Record<string, Operation> = {
+  ingestTrace: trace('/api/v1/ingest/trace'),
+  ingestTraceStandardPath: trace('/v1/traces'),
+  ingestTraceLangfusePath: trace('/api/public/otel/v1/traces', { ...INGEST, alsoBasic: true }),
+  ingestObservability: {
+    method: 'POST',
+    path: '/api/v1/ingest/observability',
+    access: INGEST,
+    status: 202,
+    request: async (_place, owner) => ({
+      json: {
+        type: 'observation-create',
+        body: {
+          id: `${markerOf(owner)}-${freshWord()}`,
+          type: 'GENERATION',
+          model: 'gpt-4o',
+          startTime: aTime(),
+          usage: { input: 10, output: 5 },
+          metadata: { provider: 'openai' },
+        },
+      },
+    }),
+  },
+  ingestEvents: {
+    method: 'POST',
+    path: '/api/v1/ingest/events',
+    access: INGEST,
+    status: 202,
+    request: async (_place, owner) => ({ json: { events: [anEvent({ team_id: markerOf(owner) })] } }),
+  },
+  getIngestHealth: readOfCalls('/api/v1/ingest/health', EVENTS),
+  listEvents: readOfCalls('/api/v1/events', EVENTS, { include_payload: 'true' }),
+  exportEvents: readOfCalls('/api/v1/events/export', EVENTS, {
+    start: aTime(86_400),
+    end: aTime(-86_400),
+    include_payload: 'true',
+  }),
+  getEvent: readOfEvent('/api/v1/events/{id}', { include_payload: 'true' }),
+  getEventCost: readOfEvent('/api/v1/events/{id}/cost'),
+  getUsageSummary: readOfCalls('/api/v1/usage/summary', USAGE, { group_by: 'team' }),
+  listUsageRecords: readOfCalls('/api/v1/usage/records', USAGE),
+  getDashboardBreakdown: readOfCalls(
+    '/api/v1/dashboard/breakdown/{dimension}',
+    USAGE,
+    {},
+    { dimension: 'team' },
+  ),
+};

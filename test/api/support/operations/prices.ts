@@ -1,0 +1,146 @@
+import type { TestOrganization } from '../../../support/api.js';
+import { aTime } from '../requests.js';
+import { make, makeEvent, markerOf, type Operation, type OperationsPlace, unknownId } from './operation.js';
+
+const READ = { scope: 'pricing:read', workspace: 'refused' } as const;
+const WRITE = { scope: 'pricing:write', workspace: 'refused' } as const;
+const CONTRACT = '/api/v1/pricing/contract-rates';
+const OVERRIDES = '/api/v1/pricing/overrides';
+const REPRICE = '/api/v1/pricing/reprice';
+
+const contractOf = (owner: TestOrganization) => ({
+  provider: 'openai',
+  model: '*',
+  discount_percent: '12.5',
+  effective_from: '2026-01-01',
+  source: { document: markerOf(owner) },
+});
+const overrideOf = (owner: TestOrganization) => ({
+  provider: 'openai',
+  model: markerOf(owner),
+  rates: { input: 3, output: 21 },
+  effective_from: '2026-01-01',
+});
+
+/** The same window each time: while one run of it is open, that run is the answer. */
+const window = { from: '2026-01-01', to: '2026-01-31' };
+const makeRepricing = async (place: OperationsPlace, owner: TestOrganization): Promise<string> =>
+  (await make(place, owner, REPRICE, { ...window, model: markerOf(owner) })).run_id;
+
+const readList = (path: string, makeOne?: Operation['request']): Operation => ({
+  method: 'GET',
+  path,
+  access: READ,
+  status: 200,
+  request: async (place, owner) => {
+    await makeOne?.(place, owner);
+    return {};
+  },
+});
+
+const endOf = (path: string, kind: string, body: (owner: TestOrganization) => object): Operation => ({
+  method: 'DELETE',
+  path: `${path}/{id}`,
+  access: WRITE,
+  status: 200,
+  ids: { id: unknownId(kind) },
+  request: async (place, owner) => ({ params: { id: (await make(place, owner, path, body(owner))).id } }),
+});
+
+/** Prices: everybody's list, the organization's own, and calls priced anew. */
+export const PRICE_OPERATIONS: Record<string, Operation> = {
+  getPricingTable: {
+    method: 'GET',
+    path: '/api/v1/pricing/table',
+    access: 'public',
+    status: 200,
+    request: async () => ({}),
+  },
+  listPrices: readList('/api/v1/pricing'),
+  listUnpricedModels: readList('/api/v1/pricing/unpriced', async (place, owner) => {
+    await makeEvent(place, owner, undefined, { model: `${markerOf(owner)}-model` });
+    return {};
+  }),
+  createContractRate: {
+    method: 'POST',
+    path: CONTRACT,
+    access: WRITE,
+    status: 201,
+    request: async (_place, owner) => ({ json: contractOf(owner) }),
+  },
+  listContractRates: readList(CONTRACT, (place, owner) => make(place, owner, CONTRACT, contractOf(owner))),
+  endContractRate: endOf(CONTRACT, 'ctr', contractOf),
+  createPriceOverride: {
+    method: 'POST',
+    path: OVERRIDES,
+    access: WRITE,
+    status: 201,
+    request: async (_place, owner) => ({ json: overrideOf(owner) }),
+  },
+  listPriceOverrides: readList(OVERRIDES, (place, owner) => make(place, owner, OVERRIDES, overrideOf(owner))),
+  endPriceOverride: endOf(OVERRIDES, 'ovr', overrideOf),
+  startRepricing: {
+    method: 'POST',
+    path: REPRICE,
+    access: WRITE,
+    status: 202,
+    request: async (_place, owner) => ({ json: { ...window, model: markerOf(owner) } }),
+  },
+  listRepricings: readList('/api/v1/pricing/reprice-runs', async (place, owner) => {
+    await makeRepricing(place, owner);
+    return {};
+  }),
+  getRepricing: {
+    method: 'GET',
+    path: '/api/v1/pricing/reprice-runs/{id}',
+    access: READ,
+    status: 200,
+    ids: { id: unknownId('run') },
+    request: async (place, owner) => ({ params: { id: await makeRepricing(place, owner) } }),
+  },
+  cancelRepricing: {
+    method: 'POST',
+    path: '/api/v1/pricing/reprice-runs/{id}/cancel',
+    access: WRITE,
+    status: 202,
+    ids: { id: unknownId('run') },
+    request: async (place, owner) => ({ params: { id: await makeRepricing(place, owner) } }),
+  },
+};
+
+const PERIODS = '/api/v1/periods';
+const OVER = aTime(40 * 86_400);
+
+/** A month that is over, with a call in it. */
+const monthOf = async (place: OperationsPlace, owner: TestOrganization): Promise<string> => {
+  await makeEvent(place, owner, undefined, { timestamp: OVER });
+  return OVER.slice(0, 7);
+};
+
+/** Months, open and closed. */
+export const PERIOD_OPERATIONS: Record<string, Operation> = {
+  listPeriods: {
+    method: 'GET',
+    path: PERIODS,
+    access: { scope: 'usage:read', workspace: 'refused' },
+    status: 200,
+    request: async (place, owner) => {
+      await monthOf(place, owner);
+      return {};
+    },
+  },
+  getPeriod: {
+    method: 'GET',
+    path: `${PERIODS}/{period}`,
+    access: { scope: 'usage:read', workspace: 'refused' },
+    status: 200,
+    request: async (place, owner) => ({ params: { period: await monthOf(place, owner) } }),
+  },
+  closePeriod: {
+    method: 'POST',
+    path: `${PERIODS}/{period}/close`,
+    access: { scope: 'org:admin', workspace: 'refused' },
+    status: 200,
+    request: async (place, owner) => ({ params: { period: await monthOf(place, owner) } }),
+  },
+};
