@@ -10,6 +10,8 @@ import type { Caller, WorkspaceRule } from './endpoint.js';
 /** How long a key's row is trusted without asking again: the backstop for a revocation. */
 const KEY_CACHE_MS = 5_000;
 const KEY_CACHE_ENTRIES = 10_000;
+/** Stands for the digest of a key that there is not: no text is known that has it. */
+const NO_DIGEST = Buffer.alloc(32);
 /** A key's last use is written at most this often. */
 const TOUCH_INTERVAL_MS = 60_000;
 
@@ -24,10 +26,9 @@ interface ParsedToken {
 export class Authenticator {
   readonly #database: Database;
   readonly #now: () => bigint;
-  readonly #cache = new LRUCache<string, { key: StoredKey | undefined }>({
-    max: KEY_CACHE_ENTRIES,
-    ttl: KEY_CACHE_MS,
-  });
+  readonly #cache = new LRUCache<string, StoredKey>({ max: KEY_CACHE_ENTRIES, ttl: KEY_CACHE_MS });
+  /** Grows with every change that is told. */
+  #generation = 0;
   readonly #parsed = new LRUCache<string, ParsedToken>({ max: KEY_CACHE_ENTRIES });
   readonly #touched = new Map<string, number>();
 
@@ -44,16 +45,14 @@ export class Authenticator {
     const token = readToken(header, basic);
     const parsed = token === undefined ? undefined : this.#parse(token);
     if (!parsed) throw new DomainError('unauthenticated', REFUSAL);
-    const key = await this.#load(parsed.keyId);
-    if (!key || !sameDigest(key.secretHash, parsed.digest) || !this.#isLive(key))
-      throw new DomainError('unauthenticated', REFUSAL);
+    const key = await this.#findKeyOf(parsed);
+    if (!key || !this.#isLive(key)) throw new DomainError('unauthenticated', REFUSAL);
     this.#touch(key.id);
     return {
       keyId: key.id,
       orgId: key.orgId,
       role: key.role,
-      // No key can be bound to a workspace before there are workspaces.
-      workspace: undefined,
+      workspace: key.workspace ?? undefined,
       allows: (scope) => allowsScope(key.role, key.scopes, scope),
     };
   }
@@ -69,12 +68,34 @@ export class Authenticator {
     return parsed;
   }
 
-  async #load(keyId: string): Promise<StoredKey | undefined> {
-    const cached = this.#cache.get(keyId);
-    if (cached) return cached.key;
-    const key = await findKey(this.#database, keyId);
-    this.#cache.set(keyId, { key });
-    return key;
+  /**
+   * The key with this id and secret. A secret that the row at hand does not know is looked up anew: it may be of a
+   * rotation a moment ago. So every refusal costs one query and one comparison, whether or not there is such a key.
+   */
+  async #findKeyOf(parsed: ParsedToken): Promise<StoredKey | undefined> {
+    const cached = this.#cache.get(parsed.keyId);
+    if (cached && this.#knows(cached, parsed.digest)) return cached;
+    const generation = this.#generation;
+    const stored = await findKey(this.#database, parsed.keyId);
+    // A row that was read before a change was told must not outlive the telling.
+    if (stored && generation === this.#generation) this.#cache.set(stored.id, stored);
+    const isKnown = this.#knows(stored, parsed.digest);
+    return isKnown ? stored : undefined;
+  }
+
+  /** Whether a secret is the key's, or the one before it within its grace; the same work for a key that there is not. */
+  #knows(key: StoredKey | undefined, digest: Buffer): boolean {
+    const isCurrent = sameDigest(key?.secretHash ?? NO_DIGEST, digest);
+    const isPrevious = sameDigest(key?.previous?.secretHash ?? NO_DIGEST, digest);
+    const isWithinGrace = (key?.previous?.validUntilMicros ?? 0n) > this.#now();
+    return isCurrent || (isPrevious && isWithinGrace);
+  }
+
+  /** Takes back what is remembered of a key, or of all keys; a lookup under way is not remembered either. */
+  forget(keyId?: string): void {
+    this.#generation += 1;
+    if (keyId === undefined) this.#cache.clear();
+    else this.#cache.delete(keyId);
   }
 
   #isLive(key: StoredKey): boolean {

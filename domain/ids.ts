@@ -18,7 +18,8 @@ export type IdKind =
   | 'prc'
   | 'ctr'
   | 'ovr'
-  | 'con';
+  | 'con'
+  | 'wsp';
 
 /** uuid → public id, e.g. `evt_0192f3…`. */
 export function publicId(kind: IdKind, uuid: string): string {

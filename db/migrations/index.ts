@@ -9,6 +9,8 @@ import { ownPrices } from './0008_own_prices.js';
 import { repricingAndClosing } from './0009_repricing_and_closing.js';
 import { demo } from './0011_demo.js';
 import { pageRetention } from './0012_page_retention.js';
+import { keysAndWorkspaces } from './0013_keys_and_workspaces.js';
+import { auditLog } from './0014_audit_log.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -27,4 +29,5 @@ export const MIGRATIONS: readonly Migration[] = [
   repricingAndClosing,
   demo,
   pageRetention,
+  keysAndWorkspaces,
 ];

@@ -1,4 +1,5 @@
 import type { Role } from '../../domain/access/scopes.js';
+import { isoFromMicros } from '../../domain/period.js';
 import type { Database } from '../client.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 
@@ -9,9 +10,13 @@ export interface StoredKey {
   role: Role;
   /** null: every scope of the role. */
   scopes: string[] | null;
-  workspaceId: string | null;
+  /** The part of the organization that the key is bound to; null: none. */
+  workspace: { id: string; projectId: string } | null;
   secretHash: Buffer;
+  /** The secret before the last rotation, and when it stops. */
+  previous: { secretHash: Buffer; validUntilMicros: bigint } | null;
   expiresAtMicros: bigint | null;
+  /** When the key was revoked, or its workspace archived. */
   revokedAtMicros: bigint | null;
 }
 
@@ -21,9 +26,12 @@ interface KeyRow {
   role: Role;
   scopes: string[] | null;
   workspace_id: string | null;
+  project_id: string | null;
   secret_hash: Buffer;
+  previous_secret_hash: Buffer | null;
+  previous_valid_until: bigint | null;
   expires_at: bigint | null;
-  revoked_at: bigint | null;
+  ended_at: bigint | null;
 }
 
 function fromKeyRow(row: KeyRow): StoredKey {
@@ -32,10 +40,17 @@ function fromKeyRow(row: KeyRow): StoredKey {
     orgId: row.org_id,
     role: row.role,
     scopes: row.scopes,
-    workspaceId: row.workspace_id,
+    workspace:
+      row.workspace_id === null || row.project_id === null
+        ? null
+        : { id: row.workspace_id, projectId: row.project_id },
     secretHash: row.secret_hash,
+    previous:
+      row.previous_secret_hash === null || row.previous_valid_until === null
+        ? null
+        : { secretHash: row.previous_secret_hash, validUntilMicros: row.previous_valid_until },
     expiresAtMicros: row.expires_at,
-    revokedAtMicros: row.revoked_at,
+    revokedAtMicros: row.ended_at,
   };
 }
 
@@ -43,8 +58,12 @@ function fromKeyRow(row: KeyRow): StoredKey {
 export async function findKey(database: Database, keyId: string): Promise<StoredKey | undefined> {
   const rows = await unscoped(database, 'authenticate: the key tells the organization', (system) =>
     system.rows<KeyRow>(
-      'select id, org_id, role, scopes, workspace_id, secret_hash, expires_at, revoked_at from api_keys where id = $1',
+      `select k.id, k.org_id, k.role, k.scopes, k.workspace_id, w.project_id, k.secret_hash, k.previous_secret_hash,
+         k.previous_valid_until, k.expires_at, least(k.revoked_at, w.archived_at) as ended_at
+       from api_keys k left join workspaces w on w.org_id = k.org_id and w.id = k.workspace_id
+       where k.id = $1`,
       [keyId],
+      'find-key',
     ),
   );
   return rows[0] && fromKeyRow(rows[0]);
@@ -61,6 +80,11 @@ export interface NewKey {
   id: string;
   name: string;
   role: Role;
+  /** Absent: every scope of the role. */
+  scopes?: readonly string[] | null;
+  /** The uuid of a workspace that is not archived. */
+  workspaceId?: string | null;
+  expiresAtMicros?: bigint | null;
   secretHash: Buffer;
   last4: string;
   createdBy: string;
@@ -69,7 +93,19 @@ export interface NewKey {
 /** Stores a key of the organization. */
 export async function insertKey(orgDb: OrgDb, key: NewKey): Promise<void> {
   await orgDb.run(
-    'insert into api_keys (id, org_id, name, role, secret_hash, last4, created_by) values ($1, $2, $3, $4, $5, $6, $7)',
-    [key.id, orgDb.orgId, key.name, key.role, key.secretHash, key.last4, key.createdBy],
+    `insert into api_keys (id, org_id, name, role, scopes, workspace_id, expires_at, secret_hash, last4, created_by)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    [
+      key.id,
+      orgDb.orgId,
+      key.name,
+      key.role,
+      key.scopes ?? null,
+      key.workspaceId ?? null,
+      key.expiresAtMicros == null ? null : isoFromMicros(key.expiresAtMicros),
+      key.secretHash,
+      key.last4,
+      key.createdBy,
+    ],
   );
 }

@@ -7,13 +7,14 @@ import type { Database } from '../../db/client.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { insertKey } from '../../db/queries/keys.js';
 import { insertOrganization } from '../../db/queries/organizations.js';
+import { insertWorkspace } from '../../db/queries/workspaces.js';
 import {
   base62FromBytes,
   composeKey,
   KEY_ID_CHARS,
   KEY_SECRET_CHARS,
 } from '../../domain/access/keyFormat.js';
-import type { Role } from '../../domain/access/scopes.js';
+import type { Role, Scope } from '../../domain/access/scopes.js';
 import { hashSecret, spareRandomBytes } from '../../platform/keyMaterial.js';
 import { createLogger } from '../../platform/logger.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
@@ -39,7 +40,9 @@ export interface TestApi extends TestOrganization {
   database: TestDatabase;
   /** Another organization with keys of its own. */
   addOrganization(name?: string): Promise<TestOrganization>;
-  addKey(orgId: string, role: Role): Promise<string>;
+  addKey(orgId: string, role: Role, options?: TestKeyOptions): Promise<string>;
+  /** A workspace whose calls carry this project; its uuid. */
+  addWorkspace(orgId: string, projectId: string): Promise<string>;
   /** GET with a key; the parsed JSON. */
   get(path: string, key?: string): Promise<TestAnswer>;
   /** POST of a JSON body with a key. */
@@ -47,14 +50,43 @@ export interface TestApi extends TestOrganization {
   close(): Promise<void>;
 }
 
+/** How a key is less than its role. */
+export interface TestKeyOptions {
+  scopes?: readonly Scope[];
+  /** The uuid of a workspace, as `addWorkspace` gives it. */
+  workspaceId?: string;
+  /** Expires so many milliseconds from now; negative: it has expired. */
+  expiresInMs?: number;
+}
+
+/** A workspace of the organization, stored; returns its uuid. */
+export async function createTestWorkspace(
+  database: Database,
+  orgId: string,
+  projectId: string,
+): Promise<string> {
+  const id = randomUUID();
+  await insertWorkspace(new OrgDb(database, orgId), { id, name: projectId, projectId, createdBy: 'test' });
+  return id;
+}
+
 /** A key of the organization, stored; returns its full text. */
-export async function createTestKey(database: Database, orgId: string, role: Role): Promise<string> {
+export async function createTestKey(
+  database: Database,
+  orgId: string,
+  role: Role,
+  options: TestKeyOptions = {},
+): Promise<string> {
   const idChars = base62FromBytes(spareRandomBytes(KEY_ID_CHARS), KEY_ID_CHARS);
   const secret = base62FromBytes(spareRandomBytes(KEY_SECRET_CHARS), KEY_SECRET_CHARS);
   await insertKey(new OrgDb(database, orgId), {
     id: `key_${idChars}`,
     name: role,
     role,
+    scopes: options.scopes ?? null,
+    workspaceId: options.workspaceId ?? null,
+    expiresAtMicros:
+      options.expiresInMs === undefined ? null : BigInt(Date.now() + options.expiresInMs) * 1_000n,
     secretHash: hashSecret(secret),
     last4: secret.slice(-4),
     createdBy: 'test',
@@ -115,7 +147,8 @@ export async function startTestApi(
     baseUrl,
     database,
     addOrganization: (name) => createTestOrganization(database.database, name),
-    addKey: (orgId, role) => createTestKey(database.database, orgId, role),
+    addKey: (orgId, role, options) => createTestKey(database.database, orgId, role, options),
+    addWorkspace: (orgId, projectId) => createTestWorkspace(database.database, orgId, projectId),
     get: (path, key) => call(path, { method: 'GET' }, key),
     post: (path, body, key) =>
       call(
