@@ -30,4 +30,5 @@ export const MIGRATIONS: readonly Migration[] = [
   demo,
   pageRetention,
   keysAndWorkspaces,
+  auditLog,
 ];

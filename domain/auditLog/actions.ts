@@ -1,0 +1,66 @@
+/**
+ * What the audit log tells, a sentence each. Grows with each subject; none is ever renamed, since rows of it may exist
+ * for years. docs/audit-log.md lists the same.
+ */
+export const AUDIT_ACTIONS = {
+  'key.created': 'A key was made.',
+  'key.changed': 'A key was given another name, expiry or scopes.',
+  'key.rotated': 'A key got a new secret; the old one holds for its grace period.',
+  'key.revoked': 'A key was revoked.',
+  'workspace.created': 'A workspace was made.',
+  'workspace.changed': 'A workspace was given another name.',
+  'workspace.archived': 'A workspace was archived.',
+  'settings.changed': 'Settings of the organization were changed.',
+  'connection.created': 'A provider’s bills were connected.',
+  'connection.changed': 'A connection was renamed, paused, narrowed or given other credentials.',
+  'connection.ended': 'A connection was ended and its credentials erased.',
+  'connection.tested': 'The credentials of a connection were tried.',
+  'connection.sync_started': 'A sync of a connection was asked for.',
+  'connection.sync_cancelled': 'A sync of a connection was stopped.',
+  'own_price.created': 'A contract rate or an override was entered.',
+  'own_price.ended': 'A contract rate or an override was ended.',
+  'provider_key.changed': 'Entries of the organization’s keys at providers were made or changed.',
+  'billing_import.created': 'A file of a bill was uploaded.',
+  'gap_run.started': 'A comparison of bills and calls was asked for.',
+  'gap_run.cancelled': 'A comparison of bills and calls was stopped.',
+  'repricing.started': 'A pricing anew of stored calls was asked for.',
+  'repricing.cancelled': 'A pricing anew of stored calls was stopped.',
+  'period.closed': 'A month was closed.',
+  'export.started': 'An export of calls was begun.',
+  'payload.read': 'Prompts and answers of calls were read.',
+  'auth.failed': 'A request came with a key of the organization that was refused.',
+  'secret.rotated': 'Stored credentials were sealed anew under another secret key.',
+  'retention.ran': 'Rows older than the organization keeps were dropped.',
+  'audit_log.checkpointed': 'Old rows of this log gave way to a signed checkpoint.',
+} as const;
+
+export type AuditAction = keyof typeof AUDIT_ACTIONS;
+
+/** Who may stand behind a row: a key of the API, a command on the server, or the service of itself. */
+export const ACTOR_KINDS = ['key', 'command', 'system'] as const;
+
+export interface AuditActor {
+  kind: (typeof ACTOR_KINDS)[number];
+  /** The key's id, the command's name, or the duty's name. */
+  id: string;
+}
+
+/** What an action was done to: `type` in snake_case, `id` as the API writes it. */
+export interface AuditSubject {
+  type: string;
+  id: string;
+}
+
+/** Small values that tell a row's circumstances: no secrets and no text of prompts. */
+export type AuditDetails = {
+  readonly [name: string]: string | number | boolean | null | readonly string[] | undefined;
+};
+
+/** One thing that was done, before it has its place in the chain. */
+export interface AuditEntry {
+  action: AuditAction;
+  actor: AuditActor;
+  subject: AuditSubject | null;
+  details: AuditDetails;
+  requestId: string | null;
+}
