@@ -2,9 +2,11 @@ import type { Context } from 'koa';
 import type { Logger } from 'pino';
 import { DomainError } from '../domain/errors.js';
 import { compressAnswer } from './compression.js';
+import { allowOrigin } from './cors.js';
 import type { ApiDeps } from './deps.js';
 import { presentProblem } from './problem.js';
 import { requestContext, requestIdFrom } from './requestContext.js';
+import { setSecurityHeaders } from './securityHeaders.js';
 
 /** Longest address that is read (decisions.md 108). */
 const URL_BYTES_MAX = 8_192;
@@ -20,8 +22,8 @@ export async function answer(
   const requestId = requestIdFrom(ctx.headers['x-request-id'], Number(deps.nowMicros() / 1000n));
   ctx.state.requestId = requestId;
   ctx.set('X-Request-Id', requestId);
-  ctx.set('Cache-Control', 'no-store');
-  ctx.set('X-Content-Type-Options', 'nosniff');
+  setSecurityHeaders(ctx, deps.settings.hstsMaxAgeSeconds);
+  allowOrigin(ctx, deps.settings.corsOrigins);
   await requestContext.run({ requestId }, async () => {
     try {
       if (Buffer.byteLength(ctx.url) > URL_BYTES_MAX) {

@@ -8,6 +8,7 @@ import { billingEndpoints } from './billing/endpoints.js';
 import { syncEndpoints } from './billingSyncs/endpoints.js';
 import { callCostEndpoints } from './callCost/endpoints.js';
 import { connectionEndpoints } from './connections/endpoints.js';
+import { answerPreflight } from './cors.js';
 import { dashboardEndpoints } from './dashboard/endpoints.js';
 import type { ApiDeps } from './deps.js';
 import { docsRoutes } from './docs.js';
@@ -74,6 +75,7 @@ export function createApp(deps: ApiDeps): Koa {
       throw new DomainError('route_not_found', `there is nothing at ${ctx.path.slice(0, 200)}`);
     ctx.set('Allow', allowed.join(', '));
     if (ctx.method === 'OPTIONS') {
+      answerPreflight(ctx, allowed, deps.settings.corsOrigins);
       ctx.status = 204;
       return;
     }

@@ -45,4 +45,8 @@ export interface ApiSettings {
   /** The address that users see, without a trailing slash. */
   baseUrl: string;
   version: string;
+  /** Origins whose pages may call the API from a browser. */
+  corsOrigins: ReadonlySet<string>;
+  /** How long browsers insist on TLS after an answer by TLS; 0 makes them forget it. */
+  hstsMaxAgeSeconds: number;
 }

@@ -49,6 +49,8 @@ await runMain(async () => {
     metricsToken: config.metricsToken,
     ingestMaxBodyBytes: config.ingestMaxBodyBytes,
     eventRetentionDays: config.eventRetentionDays,
+    corsOrigins: config.corsOrigins,
+    hstsMaxAgeSeconds: config.hstsMaxAgeSeconds,
     kickDispatcher: () => tellSupervisor({ type: 'outbox' }),
     engineStatus: engineStatus(config),
   });

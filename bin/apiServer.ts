@@ -8,7 +8,7 @@ import { IngestWriter } from '../db/ingestWriter.js';
 import { PriceBookHolder } from '../db/priceBookHolder.js';
 import { MICROS_PER_DAY, microsFromDate, microsOfDay } from '../domain/period.js';
 import { createMetrics } from '../platform/metrics.js';
-import { HTTP_LIMITS, TRUEUP_VERSION } from '../platform/serverLimits.js';
+import { HSTS_MAX_AGE_SECONDS, HTTP_LIMITS, TRUEUP_VERSION } from '../platform/serverLimits.js';
 import { closeHttpServer } from '../platform/shutdown.js';
 
 export interface ApiServerOptions
@@ -21,6 +21,10 @@ export interface ApiServerOptions
   metricsToken: string | undefined;
   ingestMaxBodyBytes: number;
   eventRetentionDays: number | undefined;
+  /** Origins whose pages may call the API from a browser; none when absent. */
+  corsOrigins?: readonly string[];
+  /** Default: a year. */
+  hstsMaxAgeSeconds?: number;
 }
 
 /** Oldest event time that is taken where no retention is set (decisions.md 14). */
@@ -48,7 +52,13 @@ export async function createApiServer(
     eventRetentionDays === undefined
       ? microsOfDay(OLDEST_DAY)
       : nowMicros() - BigInt(eventRetentionDays) * MICROS_PER_DAY;
-  const settings = { ...options, oldestEventMicros, version: TRUEUP_VERSION };
+  const settings = {
+    ...options,
+    oldestEventMicros,
+    version: TRUEUP_VERSION,
+    corsOrigins: new Set(options.corsOrigins),
+    hstsMaxAgeSeconds: options.hstsMaxAgeSeconds ?? HSTS_MAX_AGE_SECONDS,
+  };
   const app = createApp({ ...options, prices, ingest, otlp, nowMicros, metrics, settings });
   const server = createServer(HTTP_LIMITS, app.callback());
   server.headersTimeout = HTTP_LIMITS.headersTimeout;

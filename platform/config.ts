@@ -42,6 +42,9 @@ export interface Config {
   readonly eventRetentionDays: number | undefined;
   readonly openaiAdminBaseUrl: string;
   readonly anthropicAdminBaseUrl: string;
+  /** Origins whose pages may call the API from a browser. */
+  readonly corsOrigins: readonly string[];
+  readonly hstsMaxAgeSeconds: number;
   /** Folder of what is made once per machine: `${XDG_CACHE_HOME:-~/.cache}/trueup`. */
   readonly cacheDir: string;
 }
@@ -91,6 +94,8 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     eventRetentionDays: values.EVENT_RETENTION_DAYS,
     openaiAdminBaseUrl: values.OPENAI_ADMIN_BASE_URL,
     anthropicAdminBaseUrl: values.ANTHROPIC_ADMIN_BASE_URL,
+    corsOrigins: Object.freeze(values.CORS_ORIGINS),
+    hstsMaxAgeSeconds: values.HSTS_MAX_AGE_SECONDS,
     cacheDir: join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'trueup'),
   });
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { parseSecretKeys } from './secretKeys.js';
+import { HSTS_MAX_AGE_SECONDS } from './serverLimits.js';
 
 /** One setting: how its text is read, what is said when it is wrong, and what the table in docs says of it. */
 interface Setting<S extends z.ZodType = z.ZodType> {
@@ -20,6 +21,7 @@ const RETENTION_DAYS_MIN = 400;
 const RETENTION_DAYS_MAX = 36_500;
 const INGEST_BODY_BYTES_MIN = 65_536;
 const INGEST_BODY_BYTES_MAX = 256 * MEBIBYTE;
+const HSTS_SECONDS_MAX = 63_072_000;
 
 const HOST = /^(?=.{1,253}$)(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9])?\.?)+$|^[0-9A-Fa-f:.]{2,45}$/;
 const HOST_AND_PORT = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/;
@@ -169,6 +171,23 @@ export const SETTINGS = {
     remedy:
       'give an http or https address without user, query or fragment, for example https://api.anthropic.com',
   }),
+  CORS_ORIGINS: setting({
+    schema: z
+      .string()
+      .transform(listOf)
+      .pipe(z.array(z.string().refine(isWebOrigin)))
+      .default([]),
+    shownDefault: '(none)',
+    meaning: 'Origins whose pages may call the API from a browser, with commas between.',
+    remedy: 'give origins such as https://costs.example.com, with commas between and without a path',
+  }),
+  HSTS_MAX_AGE_SECONDS: setting({
+    schema: wholeNumber(0, HSTS_SECONDS_MAX).default(HSTS_MAX_AGE_SECONDS),
+    shownDefault: '31536000',
+    meaning:
+      'How long browsers insist on TLS after an answer that went through TLS (X-Forwarded-Proto: https); 0 makes them forget it.',
+    remedy: `give seconds from 0 to ${HSTS_SECONDS_MAX}, for example HSTS_MAX_AGE_SECONDS=31536000`,
+  }),
 } as const;
 
 export type SettingName = keyof typeof SETTINGS;
@@ -186,6 +205,15 @@ function isWebAddress(value: string): boolean {
   if (!URL.canParse(value)) return false;
   const { protocol, username, password, search, hash } = new URL(value);
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
+}
+
+/** As browsers write an origin: scheme, host and a port that is not the scheme's own. */
+function isWebOrigin(value: string): boolean {
+  return isWebAddress(value) && new URL(value).origin === value;
+}
+
+function listOf(value: string): string[] {
+  return value.split(',').map((item) => item.trim());
 }
 
 function isHostAndPort(value: string): boolean {

@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { ApiDeps } from '../../api/deps.js';
-import { createApiServer } from '../../bin/apiServer.js';
+import { type ApiServerOptions, createApiServer } from '../../bin/apiServer.js';
 import type { Database } from '../../db/client.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { insertKey } from '../../db/queries/keys.js';
@@ -109,11 +108,12 @@ export async function createTestOrganization(database: Database, name = 'Test'):
 /** The API over HTTP on a free port, on a database of its own, with one organization. Responses are checked. */
 export async function startTestApi(
   options: { database?: TestDatabase; ingestMaxBodyBytes?: number } & Partial<
-    Pick<ApiDeps, 'connectors' | 'secretKeys' | 'logger'>
+    Pick<ApiServerOptions, 'connectors' | 'secretKeys' | 'logger' | 'corsOrigins' | 'hstsMaxAgeSeconds'>
   > = {},
 ): Promise<TestApi> {
   const database = options.database ?? (await createTestDatabase());
   const api = await createApiServer({
+    ...options,
     database: database.database,
     logger: options.logger ?? createLogger({ name: 'api', level: process.env.TEST_LOG_LEVEL ?? 'silent' }),
     connectors: options.connectors ?? testConnectors(),
