@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { CancelledFailure, Context } from '@temporalio/activity';
 import type { BillingFileSummary } from '../adapters/billing/file.js';
 import { OrgDb } from '../db/orgDb.js';
-import { adoptDefaultAccount } from '../db/queries/adoptAccount.js';
-import { findFirstAccount } from '../db/queries/billingConnections.js';
+import { giveToFirstConnection } from '../db/queries/adoptAccount.js';
 import {
   type BillingDay,
   deleteBillingRows,
@@ -29,7 +28,6 @@ import { parseFxRate } from '../domain/billing/pageRow.js';
 import { factsOfFormat } from '../domain/billing/sources.js';
 import { DomainError } from '../domain/errors.js';
 import { decimalFromPico } from '../domain/money.js';
-import type { Provider } from '../domain/providers.js';
 import { RUN_TERMINAL_STATUSES } from '../domain/runs.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
@@ -64,14 +62,17 @@ export function createBillingImportActivities(deps: ActivityDeps) {
 async function readImport(deps: ActivityDeps, orgDb: OrgDb, importId: string): Promise<void> {
   const source = await findBillingSource(orgDb, importId);
   if (!source) throw new DomainError('not_found', `there is no import ${importId}`);
-  if (RUN_TERMINAL_STATUSES.has(source.status)) return giveToFirstConnection(deps, orgDb, source.provider);
+  const giveAway = async () => {
+    await giveToFirstConnection(deps.database, orgDb.orgId, source.provider);
+  };
+  if (RUN_TERMINAL_STATUSES.has(source.status)) return giveAway();
   await markBillingSourceRunning(orgDb, importId);
   try {
     // The first reading finds every fault before anything is stored, and the buckets that are told again.
     const survey = await surveyFile(deps, orgDb, source);
     const accounts = new Accounts(source, await settleAccount(orgDb, source, survey));
     await storeRows(deps, orgDb, source, survey.superseded, accounts);
-    await giveToFirstConnection(deps, orgDb, source.provider);
+    await giveAway();
   } catch (error) {
     if (
       !(error instanceof DomainError) ||
@@ -81,15 +82,6 @@ async function readImport(deps: ActivityDeps, orgDb: OrgDb, importId: string): P
     // What is wrong with a file is the import's outcome: told on it, and nothing else of the file is kept.
     await discard(orgDb, importId, { code: error.code, message: error.message });
   }
-}
-
-/**
- * A connection that was made while the file was being read has looked for bills of nobody in particular and could not
- * see this one: each looks after the other's commit, so one of them finds it.
- */
-async function giveToFirstConnection(deps: ActivityDeps, orgDb: OrgDb, provider: Provider): Promise<void> {
-  const first = await findFirstAccount(orgDb, provider);
-  if (first !== undefined) await adoptDefaultAccount(deps.database, orgDb.orgId, provider, first);
 }
 
 async function discard(

@@ -1,21 +1,20 @@
 import type { BillingConnector } from '../adapters/billing/connector.js';
 import { newUuid } from '../db/newUuid.js';
 import { OrgDb } from '../db/orgDb.js';
-import { adoptDefaultAccount } from '../db/queries/adoptAccount.js';
+import { giveToFirstConnection } from '../db/queries/adoptAccount.js';
 import { pruneSupersededCopies } from '../db/queries/apiCopies.js';
 import {
   type BillingConnection,
   findBillingConnection,
-  findFirstAccount,
   recordNextSync,
   recordSyncOutcome,
 } from '../db/queries/billingConnections.js';
 import { findOpenGapRun, insertGapRun } from '../db/queries/gapRuns.js';
 import { insertOutboxMessage } from '../db/queries/outbox.js';
 import { pruneFetchedPages } from '../db/queries/prunePages.js';
+import { endRun } from '../db/queries/runStates.js';
 import { failSyncChunk, insertSyncChunks, listSyncChunks } from '../db/queries/syncChunks.js';
 import {
-  endSyncRun,
   findSyncRun,
   insertSyncRun,
   markSyncRunning,
@@ -130,7 +129,7 @@ async function openWork(
   if (connection) return { run, connection };
   // A connection that ended while the sync was being inserted has cancelled the others, and could not see this one.
   const error = { code: 'connection_ended', message: 'the connection was ended' };
-  await endSyncRun(orgDb, runId, { status: 'cancelled', error });
+  await endRun(orgDb, 'billing_sync', runId, { status: 'cancelled', error });
   return undefined;
 }
 
@@ -142,8 +141,7 @@ async function plan(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<{ 
   // Credentials that do not open fail the sync once, here, and not part by part.
   openCredentials(deps.secretKeys, orgDb.orgId, connection);
   // Bills of nobody in particular become those of the first connection before the same days come from the provider.
-  const first = await findFirstAccount(orgDb, connection.provider);
-  if (first !== undefined) await adoptDefaultAccount(deps.database, orgDb.orgId, connection.provider, first);
+  await giveToFirstConnection(deps.database, orgDb.orgId, connection.provider);
   const { chunks, revisesOn } = await planSync(
     orgDb,
     connectorOf(deps, connection),
@@ -179,7 +177,8 @@ async function finish(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<
   const { status, error, result } = outcomeOf(chunks);
   const connection = await findBillingConnection(orgDb, run.connectionId);
   await orgDb.transaction(async (inside) => {
-    if (!(await endSyncRun(inside, runId, { status, result, ...(error ? { error } : {}) }))) return;
+    if (!(await endRun(inside, 'billing_sync', runId, { status, result, ...(error ? { error } : {}) })))
+      return;
     await recordSyncOutcome(inside, run.connectionId, {
       error: error ?? null,
       revisedOn: error ? null : run.revisesOn,
@@ -241,7 +240,7 @@ async function fail(
   error: { code: string; message: string },
 ): Promise<void> {
   const run = await findSyncRun(orgDb, runId);
-  if (!(await endSyncRun(orgDb, runId, { status: 'failed', error })) || !run) return;
+  if (!(await endRun(orgDb, 'billing_sync', runId, { status: 'failed', error })) || !run) return;
   deps.logger.error({ runId, ...error, at: isoFromMicros(deps.nowMicros()) }, 'a sync failed');
   await recordSyncOutcome(orgDb, run.connectionId, { error, revisedOn: null });
 }

@@ -16,7 +16,6 @@ import {
   recordUnitResult,
 } from '../db/queries/gapBuckets.js';
 import {
-  endGapRun,
   failGapRunUnit,
   findGapRun,
   findGapRunUnit,
@@ -29,6 +28,7 @@ import {
 import { listObservedSince } from '../db/queries/observedSince.js';
 import { listSuspectKeys } from '../db/queries/providerKeys.js';
 import { foldUsage } from '../db/queries/rollups.js';
+import { endRun } from '../db/queries/runStates.js';
 import type { SuspectKey } from '../domain/billing/providerKeys.js';
 import { DomainError } from '../domain/errors.js';
 import { decimalFromPico } from '../domain/money.js';
@@ -88,13 +88,15 @@ export function createGapRunActivities(deps: ActivityDeps) {
 
     endGapRunCancelled: ({ orgId, runId }: RunRef): Promise<void> =>
       // Only an open run is ended.
-      withFailures(async () => void (await endGapRun(orgDbOf(orgId), runId, { status: 'cancelled' }))),
+      withFailures(
+        async () => void (await endRun(orgDbOf(orgId), 'gap_run', runId, { status: 'cancelled' })),
+      ),
 
     endGapRunFailed: ({ orgId, runId, message }: RunRef & { message: string }): Promise<void> =>
       // Only an open run is ended.
       withFailures(async () => {
         deps.logger.error({ orgId, runId, message }, 'a gap run failed');
-        await endGapRun(orgDbOf(orgId), runId, {
+        await endRun(orgDbOf(orgId), 'gap_run', runId, {
           status: 'failed',
           error: { code: 'internal_error', message },
         });
@@ -221,7 +223,7 @@ async function publish(orgDb: OrgDb, runId: string): Promise<void> {
         message: unit.errorMessage ?? 'not matched',
       })),
     };
-    const ended = await endGapRun(inside, runId, {
+    const ended = await endRun(inside, 'gap_run', runId, {
       status: failed.length === 0 ? 'succeeded' : failed.length === units.length ? 'failed' : 'partial',
       result,
       ...(failed.length > 0

@@ -1,7 +1,8 @@
 import { CancelledFailure, Context } from '@temporalio/activity';
 import { OrgDb } from '../db/orgDb.js';
 import { repriceBatch } from '../db/queries/repriceBatch.js';
-import { endRepriceRun, findRepriceRun, startRepriceRun } from '../db/queries/repriceRuns.js';
+import { findRepriceRun, startRepriceRun } from '../db/queries/repriceRuns.js';
+import { endRun } from '../db/queries/runStates.js';
 import { RUN_TERMINAL_STATUSES } from '../domain/runs.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
@@ -32,14 +33,16 @@ export function createRepricingActivities(deps: ActivityDeps) {
 
     endRepricingCancelled: ({ orgId, runId }: RunRef): Promise<void> =>
       // Only an open run is ended.
-      withFailures(async () => void (await endRepriceRun(orgDbOf(orgId), runId, { status: 'cancelled' }))),
+      withFailures(
+        async () => void (await endRun(orgDbOf(orgId), 'reprice', runId, { status: 'cancelled' })),
+      ),
 
     endRepricingFailed: ({ orgId, runId, message }: RunRef & { message: string }): Promise<void> =>
       // Only an open run is ended.
       withFailures(async () => {
         deps.logger.error({ orgId, runId, message }, 'a re-pricing failed');
         const error = { code: 'internal_error', message };
-        await endRepriceRun(orgDbOf(orgId), runId, { status: 'failed', error });
+        await endRun(orgDbOf(orgId), 'reprice', runId, { status: 'failed', error });
       }),
   };
 }
@@ -55,7 +58,7 @@ async function repricePass(deps: ActivityDeps, orgDb: OrgDb, runId: string): Pro
   const run = await startRepriceRun(orgDb, runId, book.version);
   if (!run) return { done: true };
   if (run.priceVersion !== book.version) {
-    await endRepriceRun(orgDb, runId, { status: 'partial', error: PRICES_CHANGED });
+    await endRun(orgDb, 'reprice', runId, { status: 'partial', error: PRICES_CHANGED });
     return { done: true };
   }
   const { cancellationSignal } = Context.current();
@@ -69,8 +72,9 @@ async function repricePass(deps: ActivityDeps, orgDb: OrgDb, runId: string): Pro
   }
   const after = await deps.prices.freshOf(orgDb.orgId);
   const same = after.version === book.version;
-  await endRepriceRun(
+  await endRun(
     orgDb,
+    'reprice',
     runId,
     same ? { status: 'succeeded' } : { status: 'partial', error: PRICES_CHANGED },
   );

@@ -1,11 +1,8 @@
 import type { Orchestrator } from '../adapters/orchestrator.js';
 import type { OrgDb } from '../db/orgDb.js';
 import { failBillingSource } from '../db/queries/billingSources.js';
-import { endGapRun } from '../db/queries/gapRuns.js';
 import type { OutboxKind } from '../db/queries/outbox.js';
-import { endRepriceRun } from '../db/queries/repriceRuns.js';
-import { RUN_KINDS, type RunKind } from '../db/queries/runStates.js';
-import { endSyncRun } from '../db/queries/syncRuns.js';
+import { endRun, RUN_KINDS, type RunKind } from '../db/queries/runStates.js';
 import {
   billingImportWorkflowId,
   billingSyncWorkflowId,
@@ -35,7 +32,7 @@ export const RUN_HANDLING: Readonly<Record<RunKind, RunHandling>> = {
   gap_run: {
     workflowId: (run) => gapRunWorkflowId(inputOf(run)),
     start: (orchestrator, run) => orchestrator.startGapRun(inputOf(run)),
-    fail: (orgDb, id, error) => endGapRun(orgDb, id, { status: 'failed', error }),
+    fail: (orgDb, id, error) => endRun(orgDb, 'gap_run', id, { status: 'failed', error }),
   },
   billing_import: {
     workflowId: (run) => billingImportWorkflowId(importOf(run)),
@@ -45,12 +42,12 @@ export const RUN_HANDLING: Readonly<Record<RunKind, RunHandling>> = {
   billing_sync: {
     workflowId: (run) => billingSyncWorkflowId(inputOf(run)),
     start: (orchestrator, run) => orchestrator.startBillingSync(inputOf(run)),
-    fail: (orgDb, id, error) => endSyncRun(orgDb, id, { status: 'failed', error }),
+    fail: (orgDb, id, error) => endRun(orgDb, 'billing_sync', id, { status: 'failed', error }),
   },
   reprice: {
     workflowId: (run) => repricingWorkflowId(inputOf(run)),
     start: (orchestrator, run) => orchestrator.startRepricing(inputOf(run)),
-    fail: (orgDb, id, error) => endRepriceRun(orgDb, id, { status: 'failed', error }),
+    fail: (orgDb, id, error) => endRun(orgDb, 'reprice', id, { status: 'failed', error }),
   },
 };
 

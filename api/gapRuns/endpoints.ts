@@ -8,9 +8,9 @@ import {
   insertGapRun,
   listGapRuns,
   type NewGapRun,
-  requestGapRunCancel,
 } from '../../db/queries/gapRuns.js';
 import { insertOutboxMessage } from '../../db/queries/outbox.js';
+import { requestRunCancel } from '../../db/queries/runStates.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
 import { gapWindow } from '../../domain/period.js';
@@ -40,7 +40,7 @@ const startRun = defineEndpoint({
   query: runQuery,
   responses: acceptedResponse(runSchema),
   problems: ['invalid_parameter'],
-  async handle({ query, orgDb }, deps) {
+  async handle({ query, orgDb, afterCommit }, deps) {
     const now = deps.nowMicros();
     const window = gapWindow(query.period, now);
     const wanted: NewGapRun = {
@@ -55,7 +55,7 @@ const startRun = defineEndpoint({
       message: 'gap_run.start',
       findOpen: () => findOpenGapRun(orgDb, wanted.period, wanted.provider),
     });
-    if (!existing) deps.kickDispatcher();
+    if (!existing) afterCommit(() => deps.kickDispatcher());
     return acceptedRun(presentRun(run), existing);
   },
 });
@@ -114,16 +114,16 @@ const cancelRun = defineEndpoint({
   params: runParams,
   responses: acceptedResponse(runSchema),
   problems: ['not_found', 'run_not_cancellable'],
-  async handle({ params, orgDb }, deps) {
+  async handle({ params, orgDb, afterCommit }, deps) {
     const { id, status } = await getRun(orgDb, params.id);
     const run = await orgDb.transaction(async (inside) => {
-      const asked = await requestGapRunCancel(inside, id);
-      if (asked) await insertOutboxMessage(inside, 'gap_run.cancel', id);
-      return asked;
+      if (!(await requestRunCancel(inside, 'gap_run', id))) return undefined;
+      await insertOutboxMessage(inside, 'gap_run.cancel', id);
+      return findGapRun(inside, id);
     });
     if (!run)
       throw new DomainError('run_not_cancellable', `the run has ended (${status}); there is nothing to stop`);
-    deps.kickDispatcher();
+    afterCommit(() => deps.kickDispatcher());
     return acceptedRun(presentRun(run), false);
   },
 });

@@ -10,8 +10,8 @@ import {
   listRepriceRuns,
   type NewRepriceRun,
   type RepriceRun,
-  requestRepriceCancel,
 } from '../../db/queries/repriceRuns.js';
+import { requestRunCancel } from '../../db/queries/runStates.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { exclusiveEnd, type Instant, MICROS_PER_DAY } from '../../domain/period.js';
@@ -66,7 +66,7 @@ const startRepricing = defineEndpoint({
   body: repriceBody,
   responses: acceptedResponse(repriceRunSchema),
   problems: ['invalid_range', 'reprice_in_progress'],
-  async handle({ body, orgDb, caller }, deps) {
+  async handle({ body, orgDb, caller, afterCommit }, deps) {
     const wanted: NewRepriceRun = {
       id: newUuid(deps.nowMicros()),
       ...windowOfBody(body.from, body.to),
@@ -80,7 +80,7 @@ const startRepricing = defineEndpoint({
       findOpen: () => findOpenRepriceRun(orgDb),
     });
     if (existing && !isSameWork(run, wanted)) throw inProgress(run);
-    if (!existing) deps.kickDispatcher();
+    if (!existing) afterCommit(() => deps.kickDispatcher());
     return acceptedRun(await present(orgDb, run), existing);
   },
 });
@@ -157,16 +157,16 @@ const cancelRun = defineEndpoint({
   params: repriceRunParams,
   responses: acceptedResponse(repriceRunSchema),
   problems: ['not_found', 'run_not_cancellable'],
-  async handle({ params, orgDb }, deps) {
+  async handle({ params, orgDb, afterCommit }, deps) {
     const { id, status } = await getRun(orgDb, params.id);
     const run = await orgDb.transaction(async (inside) => {
-      const asked = await requestRepriceCancel(inside, id);
-      if (asked) await insertOutboxMessage(inside, 'reprice.cancel', id);
-      return asked;
+      if (!(await requestRunCancel(inside, 'reprice', id))) return undefined;
+      await insertOutboxMessage(inside, 'reprice.cancel', id);
+      return findRepriceRun(inside, id);
     });
     if (!run)
       throw new DomainError('run_not_cancellable', `the run has ended (${status}); there is nothing to stop`);
-    deps.kickDispatcher();
+    afterCommit(() => deps.kickDispatcher());
     return acceptedRun(await present(orgDb, run), false);
   },
 });

@@ -1,10 +1,25 @@
 import { DEFAULT_ACCOUNT } from '../../domain/billing/account.js';
 import type { Provider } from '../../domain/providers.js';
 import type { Database } from '../client.js';
-import { type SystemDb, unscoped } from '../orgDb.js';
+import { OrgDb, type SystemDb, unscoped } from '../orgDb.js';
+import { findFirstAccount } from './billingConnections.js';
 
 const WHY =
   'bills of the account default become those of the first connection: only maintenance rewrites bills';
+
+/**
+ * Gives the bills of nobody in particular to the provider's first connection, where there is one; returns how many
+ * imports it changed. A connection that is made while a file is read cannot see it, nor the file the connection: each
+ * looks after the other's commit, so one of them finds it.
+ */
+export async function giveToFirstConnection(
+  database: Database,
+  orgId: string,
+  provider: Provider,
+): Promise<number> {
+  const first = await findFirstAccount(new OrgDb(database, orgId), provider);
+  return first === undefined ? 0 : adoptDefaultAccount(database, orgId, provider, first);
+}
 
 /**
  * Gives the bills of a provider whose account nobody named to the account of its first connection (decisions.md 116):

@@ -4,7 +4,6 @@ import { isoFromMicros } from '../../domain/period.js';
 import type { MergedMismatch } from '../../domain/reconciliation/mergeMismatches.js';
 import { RUN_TERMINAL_STATUSES, type RunStatus } from '../../domain/runs.js';
 import type { OrgDb } from '../orgDb.js';
-import { errorColumns, type RunEnd } from './runStates.js';
 
 /** A gap run as it is stored. */
 export interface GapRun {
@@ -168,22 +167,6 @@ export async function listGapRuns(
   return rows.map(fromGapRunRow);
 }
 
-/**
- * Asks a run to stop: a queued one ends at once, a running one when its workflow hears of it. Undefined when it has
- * ended already.
- */
-export async function requestGapRunCancel(orgDb: OrgDb, id: string): Promise<GapRun | undefined> {
-  const rows = await orgDb.rows<GapRunRow>(
-    `update gap_runs set cancel_requested_at = coalesce(cancel_requested_at, now()),
-       status = case when status = 'queued' then 'cancelled' else status end,
-       stage = case when status = 'queued' then 'cancelled' else 'cancelling' end,
-       finished_at = case when status = 'queued' then now() end
-     where org_id = $1 and id = $2 and status in ('queued', 'running') returning ${COLUMNS}`,
-    [orgDb.orgId, id],
-  );
-  return rows[0] && fromGapRunRow(rows[0]);
-}
-
 /** Whether a run may go on now, has to wait for others of its organization, or is over. */
 export type RunTurn = 'go' | 'wait' | 'over';
 
@@ -289,24 +272,4 @@ export async function countGapRunUnits(orgDb: OrgDb, runId: string): Promise<voi
       [inside.orgId, runId],
     );
   });
-}
-
-export interface GapRunEnd extends RunEnd {
-  result?: GapRunResult;
-}
-
-/** Ends a run, once. False when it had ended before. */
-export async function endGapRun(orgDb: OrgDb, id: string, end: GapRunEnd): Promise<boolean> {
-  const changed = await orgDb.run(
-    `update gap_runs set status = $3, stage = $3, result = coalesce($4::jsonb, result), error_code = $5, error_message = $6, finished_at = now()
-     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
-    [
-      orgDb.orgId,
-      id,
-      end.status,
-      end.result === undefined ? null : JSON.stringify(end.result),
-      ...errorColumns(end.error),
-    ],
-  );
-  return changed === 1;
 }

@@ -2,7 +2,6 @@ import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { RunStatus } from '../../domain/runs.js';
 import type { OrgDb } from '../orgDb.js';
-import { errorColumns, type RunEnd } from './runStates.js';
 
 /** A re-pricing as it is stored. */
 export interface RepriceRun {
@@ -251,32 +250,6 @@ export async function moveRepriceCursor(
     'update reprice_runs set cursor_at = $3, cursor_id = $4, heartbeat_at = now() where org_id = $1 and id = $2',
     [orgDb.orgId, id, isoFromMicros(cursor.micros), cursor.id],
   );
-}
-
-/**
- * Asks a run to stop: a queued one ends at once, a running one when its workflow hears of it. Undefined when it has
- * ended already.
- */
-export async function requestRepriceCancel(orgDb: OrgDb, id: string): Promise<RepriceRun | undefined> {
-  const rows = await orgDb.rows<RepriceRunRow>(
-    `update reprice_runs set cancel_requested_at = coalesce(cancel_requested_at, now()),
-       status = case when status = 'queued' then 'cancelled' else status end,
-       stage = case when status = 'queued' then 'cancelled' else 'cancelling' end,
-       finished_at = case when status = 'queued' then now() end
-     where org_id = $1 and id = $2 and status in ('queued', 'running') returning ${COLUMNS}`,
-    [orgDb.orgId, id],
-  );
-  return rows[0] && fromRepriceRunRow(rows[0]);
-}
-
-/** Ends a run, once. What it has priced stays priced. False when it had ended before. */
-export async function endRepriceRun(orgDb: OrgDb, id: string, end: RunEnd): Promise<boolean> {
-  const changed = await orgDb.run(
-    `update reprice_runs set status = $3, stage = $3, error_code = $4, error_message = $5, finished_at = now()
-     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
-    [orgDb.orgId, id, end.status, ...errorColumns(end.error)],
-  );
-  return changed === 1;
 }
 
 /** A former price of an event. */

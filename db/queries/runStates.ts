@@ -46,3 +46,45 @@ export async function requeueRun(orgDb: OrgDb, kind: RunKind, id: string): Promi
   );
   return changed === 1;
 }
+
+/** What ends with a run besides. */
+const ENDED_WITH: Partial<Record<RunKind, string>> = {
+  billing_sync: ', waiting_code = null, waiting_message = null, waiting_until = null',
+};
+
+/** Ends a run, once, with its result where it has one; what it has stored stays. False when it had ended before. */
+export async function endRun(
+  orgDb: OrgDb,
+  kind: Exclude<RunKind, 'billing_import'>,
+  id: string,
+  end: RunEnd & { result?: object },
+): Promise<boolean> {
+  const result = end.result === undefined ? [] : [JSON.stringify(end.result)];
+  const changed = await orgDb.run(
+    `update ${RUN_TABLES[kind]} set status = $3, stage = $3, error_code = $4, error_message = $5, finished_at = now()
+       ${result.length === 0 ? '' : ', result = $6::jsonb'} ${ENDED_WITH[kind] ?? ''}
+     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
+    [orgDb.orgId, id, end.status, ...errorColumns(end.error), ...result],
+  );
+  return changed === 1;
+}
+
+/**
+ * Asks a run to stop: a queued one ends at once, a running one when its workflow hears of it. False when it has ended
+ * already.
+ */
+export async function requestRunCancel(
+  orgDb: OrgDb,
+  kind: 'gap_run' | 'reprice',
+  id: string,
+): Promise<boolean> {
+  const changed = await orgDb.run(
+    `update ${RUN_TABLES[kind]} set cancel_requested_at = coalesce(cancel_requested_at, now()),
+       status = case when status = 'queued' then 'cancelled' else status end,
+       stage = case when status = 'queued' then 'cancelled' else 'cancelling' end,
+       finished_at = case when status = 'queued' then now() end
+     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
+    [orgDb.orgId, id],
+  );
+  return changed === 1;
+}

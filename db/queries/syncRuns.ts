@@ -3,7 +3,6 @@ import type { SyncTrigger } from '../../domain/billing/connections.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { RunStatus } from '../../domain/runs.js';
 import type { OrgDb } from '../orgDb.js';
-import { errorColumns, type RunEnd } from './runStates.js';
 
 /** A day of a bill that the provider had closed and told otherwise later. */
 export interface RestatedDay {
@@ -179,27 +178,6 @@ export async function noteSyncWaiting(
       waiting?.code ?? null,
       waiting?.message.slice(0, 1_000) ?? null,
       waiting ? isoFromMicros(waiting.untilMicros) : null,
-    ],
-  );
-  return changed === 1;
-}
-
-export interface SyncRunEnd extends RunEnd {
-  result?: SyncRunResult;
-}
-
-/** Ends a sync, once. False when it had ended before. */
-export async function endSyncRun(orgDb: OrgDb, id: string, end: SyncRunEnd): Promise<boolean> {
-  const changed = await orgDb.run(
-    `update sync_runs set status = $3, stage = $3, result = coalesce($4::jsonb, result), error_code = $5, error_message = $6, finished_at = now(),
-       waiting_code = null, waiting_message = null, waiting_until = null
-     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
-    [
-      orgDb.orgId,
-      id,
-      end.status,
-      end.result === undefined ? null : JSON.stringify(end.result),
-      ...errorColumns(end.error),
     ],
   );
   return changed === 1;

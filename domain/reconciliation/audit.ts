@@ -1,4 +1,4 @@
-import type { BilledClass } from '../billing/billedRow.js';
+import { BILLED_CLASSES, type BilledClass } from '../billing/billedRow.js';
 import { absPico, type Pico } from '../money.js';
 import {
   type AuditLine,
@@ -195,24 +195,12 @@ function byAmount(a: AuditLine, b: AuditLine): number {
   );
 }
 
-/** Classes in the order in which a bill is read. */
-const CLASS_ORDER: readonly BilledClass[] = [
-  'input',
-  'cache_read',
-  'cache_write_5m',
-  'cache_write_1h',
-  'output',
-  'input_audio',
-  'output_audio',
-  'requests',
-  'other',
-];
-
+/** By account and label; classes in the order in which a bill is read. */
 function byPlace(a: SortedPlace, b: SortedPlace): number {
   return (
     compare(a.accountId, b.accountId) ||
     compare(a.label, b.label) ||
-    CLASS_ORDER.indexOf(a.tokenClass) - CLASS_ORDER.indexOf(b.tokenClass) ||
+    BILLED_CLASSES.indexOf(a.tokenClass) - BILLED_CLASSES.indexOf(b.tokenClass) ||
     compare(kindOf(a), kindOf(b))
   );
 }

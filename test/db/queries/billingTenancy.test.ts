@@ -57,8 +57,6 @@ const NOT_TENANT = [
   'listStalledRuns',
   'pruneOutbox',
   'deleteOrphanedPages',
-  'insertBillingConnection',
-  'updateBillingConnection',
   'listScheduledConnections',
 ];
 
@@ -173,14 +171,12 @@ const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
   findGapRun: (db) => gapRuns.findGapRun(db, runId),
   listGapRuns: (db) =>
     gapRuns.listGapRuns(db, { provider: undefined, status: undefined, limit: 10, offset: 0 }),
-  requestGapRunCancel: (db) => gapRuns.requestGapRunCancel(db, runId),
   takeGapRunTurn: (db) =>
     gapRuns.takeGapRunTurn(db, runId, 2).then((turn) => (turn === 'over' ? undefined : turn)),
   insertGapRunUnits: (db) => gapRuns.insertGapRunUnits(db, runId, [], {}),
   findGapRunUnit: (db) => gapRuns.findGapRunUnit(db, runId, 0),
   failGapRunUnit: (db) => gapRuns.failGapRunUnit(db, runId, 0, 'x'),
   countGapRunUnits: (db) => gapRuns.countGapRunUnits(db, runId),
-  endGapRun: (db) => gapRuns.endGapRun(db, runId, { status: 'failed' }),
   listObservedSince: (db) =>
     observedSince.listObservedSince(db, 'openai').then(({ size }) => (size === 0 ? undefined : size)),
   insertOutboxMessage: async () => undefined,
@@ -205,6 +201,11 @@ const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
     apiCopies.pruneSupersededCopies(db, connectionId, { provisionalDays: 9_999, keptDays: 0 }),
   findBillingConnection: (db) => billingConnections.findBillingConnection(db, connectionId),
   listBillingConnections: (db) => billingConnections.listBillingConnections(db, { limit: 10, offset: 0 }),
+  insertBillingConnection: async () => undefined,
+  updateBillingConnection: async (db) => {
+    const connection = await billingConnections.findBillingConnection(owner.orgDb, connectionId);
+    return connection && billingConnections.updateBillingConnection(db, connection, { name: 'stolen' });
+  },
   endBillingConnection: (db) => billingConnections.endBillingConnection(db, connectionId),
   recordSyncOutcome: (db) =>
     billingConnections.recordSyncOutcome(db, connectionId, { error: null, revisedOn: null }),
@@ -232,8 +233,11 @@ const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
   failSyncChunk: (db) => syncChunks.failSyncChunk(db, syncRunId, 0, { code: 'x', message: 'x' }),
   restartSyncChunk: (db) => syncChunks.restartSyncChunk(db, syncRunId, 0),
   noteSyncWaiting: (db) => syncRuns.noteSyncWaiting(db, syncRunId, null),
-  endSyncRun: (db) => syncRuns.endSyncRun(db, syncRunId, { status: 'failed' }),
   noteRunWaitingForEngine: (db) => runStates.noteRunWaitingForEngine(db, 'gap_run', runId),
+  requestRunCancel: (db) => runStates.requestRunCancel(db, 'gap_run', runId),
+  endRun: async (db) =>
+    (await runStates.endRun(db, 'gap_run', runId, { status: 'failed' })) ||
+    runStates.endRun(db, 'billing_sync', syncRunId, { status: 'failed' }),
   requeueRun: async (db) =>
     (await runStates.requeueRun(db, 'gap_run', runId)) ||
     (await runStates.requeueRun(db, 'billing_import', importId)) ||

@@ -102,9 +102,9 @@ const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
   moveRepriceCursor: (db) => repriceRuns.moveRepriceCursor(db, runId, { micros: 1n, id: eventId }),
   noteRunWaitingForEngine: (db) => runStates.noteRunWaitingForEngine(db, 'reprice', runId),
   listFormerPrices: (db) => repriceRuns.listFormerPrices(db, eventId),
-  requestRepriceCancel: (db) => repriceRuns.requestRepriceCancel(db, runId),
+  requestRunCancel: (db) => runStates.requestRunCancel(db, 'reprice', runId),
   requeueRun: (db) => runStates.requeueRun(db, 'reprice', runId),
-  endRepriceRun: (db) => repriceRuns.endRepriceRun(db, runId, { status: 'failed' }),
+  endRun: (db) => runStates.endRun(db, 'reprice', runId, { status: 'failed' }),
 };
 
 const textOf = (value: unknown) =>

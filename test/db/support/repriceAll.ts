@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { OrgDb } from '../../../db/orgDb.js';
 import { repriceBatch } from '../../../db/queries/repriceBatch.js';
-import { endRepriceRun, insertRepriceRun, startRepriceRun } from '../../../db/queries/repriceRuns.js';
+import { insertRepriceRun, startRepriceRun } from '../../../db/queries/repriceRuns.js';
+import { endRun } from '../../../db/queries/runStates.js';
 import { DomainError } from '../../../domain/errors.js';
 import { PriceBook } from '../../../domain/pricing/priceBook.js';
 import type { Rates } from '../../../domain/pricing/prices.js';
@@ -48,7 +49,7 @@ export async function repriceAll(
       return 'more' as const;
     });
     if (step === 'more') continue;
-    await endRepriceRun(orgDb, id, { status: 'succeeded' });
+    await endRun(orgDb, 'reprice', id, { status: 'succeeded' });
     return id;
   }
   throw new Error('the re-pricing never ended');
