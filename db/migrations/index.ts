@@ -11,6 +11,9 @@ import { demo } from './0011_demo.js';
 import { pageRetention } from './0012_page_retention.js';
 import { keysAndWorkspaces } from './0013_keys_and_workspaces.js';
 import { auditLog } from './0014_audit_log.js';
+import { settingsAndRetention } from './0016_settings_and_retention.js';
+import { rateLimits } from './0017_rate_limits.js';
+import { workspaceReads } from './0018_workspace_reads.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -31,4 +34,7 @@ export const MIGRATIONS: readonly Migration[] = [
   pageRetention,
   keysAndWorkspaces,
   auditLog,
+  settingsAndRetention,
+  rateLimits,
+  workspaceReads,
 ];

@@ -16,6 +16,7 @@ const SHARED_TABLES = [
   'price_models',
   'price_state',
   'price_versions',
+  'retention_runs',
   'schema_migrations',
   'sweep_state',
 ];

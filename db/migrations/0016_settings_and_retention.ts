@@ -1,0 +1,51 @@
+import type { Migration } from './migration.js';
+
+/**
+ * What an organization decides for itself, held to its shape; and what is removed for its age: which runs removed
+ * what, and what the removed calls added up to (docs/decisions/0114 to 0117).
+ */
+export const settingsAndRetention: Migration = {
+  name: '0016_settings_and_retention',
+  up: `
+-- Absent: the default. The fields themselves are read and checked by domain/organization/settings.ts; a field that no
+-- version knows, or one of another type, would be obeyed by nobody.
+alter table organizations add constraint organizations_settings_check check (
+  jsonb_typeof(settings) = 'object'
+  and settings - array['drop_payloads', 'holidays', 'time_zone', 'counted_scopes'] = '{}'
+  and jsonb_typeof(coalesce(settings -> 'drop_payloads', 'false')) = 'boolean'
+  and jsonb_typeof(coalesce(settings -> 'holidays', '[]')) = 'array'
+  and jsonb_typeof(coalesce(settings -> 'time_zone', '""')) = 'string'
+  and jsonb_typeof(coalesce(settings -> 'counted_scopes', '[]')) = 'array'
+);
+
+-- What the events and copies that were removed for their age added up to: totals stay, so they are the events that
+-- are left plus this.
+create table removed_usage (
+  org_id uuid primary key,
+  calls bigint not null,
+  cost_usd numeric(24,12) not null,
+  removed_at timestamptz not null default now()
+);
+select protect_tenant_table('removed_usage', 'select');
+
+-- Each step of each run of the retention. No tenant's datum: it removes across organizations.
+create table retention_runs (
+  id uuid not null,
+  step text not null check (step in ('events', 'payloads', 'idempotency_keys', 'audit_log', 'rate_limits')),
+  started_at timestamptz not null,
+  -- null: at work, or killed
+  finished_at timestamptz,
+  removed_rows bigint not null default 0,
+  dropped_partitions text[] not null default '{}',
+  -- null: it did all that there was to do
+  error_message text,
+  primary key (step, started_at, id)
+);
+grant select, insert, update, delete on retention_runs to app_system;
+`,
+  down: `
+drop table retention_runs;
+drop table removed_usage;
+alter table organizations drop constraint organizations_settings_check;
+`,
+};
