@@ -49,7 +49,25 @@ export interface EndpointRequest<Q, P, B> {
   orgDb: OrgDb;
   /** Aborted when the client goes away. */
   signal: AbortSignal;
+  /**
+   * Work that must not begin before everything is committed (waking the dispatcher, reloading what a process holds in
+   * memory): run in order once the handler is through, and awaited before the answer goes out.
+   */
+  afterCommit(work: () => unknown): void;
+  /**
+   * Runs the part that stores something in one transaction, together with what a repeat of the request is answered
+   * (docs/decisions/0111). Only for endpoints that do something else first, which no transaction may wait for.
+   */
+  settle(work: (inside: OrgDb) => Promise<EndpointResponse>): Promise<EndpointResponse>;
 }
+
+/**
+ * What the header Idempotency-Key does at a POST or PATCH (docs/decisions/0111). `transaction`: the handler's statements
+ * and the stored answer are one transaction, so the handler asks nobody else and streams nothing. `afterwards`: the
+ * handler runs outside of a transaction, under a lease; the answer is stored with `settle`, or after the handler where
+ * doing its work twice harms nothing. `ignored`: repeats are told by the content.
+ */
+export type IdempotencyMode = 'transaction' | 'afterwards' | 'ignored';
 
 export interface EndpointResponse {
   status: number;
@@ -85,6 +103,8 @@ export interface EndpointDefinition<Q extends z.ZodType, P extends z.ZodType, B 
   params?: P;
   /** JSON body, read and parsed before the handler. */
   body?: B;
+  /** Of a POST or PATCH; `transaction` where nothing is said. */
+  idempotency?: IdempotencyMode;
   /** Media types of a body that the handler reads itself, for the documents. */
   streams?: Record<string, z.ZodType | 'binary'>;
   responses: Record<number, ResponseDoc>;

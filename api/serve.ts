@@ -25,6 +25,8 @@ export async function serve(
     assertAllowed(caller, endpoint.access);
   }
   const incoming = new IncomingBody(ctx.req);
+  const orgDb = caller ? new OrgDb(deps.database, caller.orgId) : (undefined as unknown as OrgDb);
+  const afterCommit: (() => unknown)[] = [];
   const response = await endpoint.handle(
     {
       query: endpoint.query ? validate(endpoint.query, readQuery(ctx.querystring), 'query') : {},
@@ -34,13 +36,16 @@ export async function serve(
       header: (name) => headerOf(ctx, name),
       requestId: String(ctx.state.requestId),
       caller: caller as Caller,
-      orgDb: caller ? new OrgDb(deps.database, caller.orgId) : (undefined as unknown as OrgDb),
+      orgDb,
+      afterCommit: (work) => afterCommit.push(work),
+      settle: (work) => orgDb.transaction(work),
       get signal() {
         return signalOf(ctx);
       },
     },
     deps,
   );
+  for (const work of afterCommit) await work();
   send(ctx, endpoint, response, deps);
 }
 

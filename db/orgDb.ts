@@ -49,6 +49,44 @@ export class OrgDb {
     );
   }
 
+  /**
+   * Statements across organizations, as a part of this organization's transaction: for what must be decided over the
+   * whole instance and stored together with the rest. `why` as for `unscoped`. Nothing else may run in the transaction
+   * meanwhile: it would run under the other role.
+   */
+  async unscoped<T>(why: string, work: (system: SystemDb) => Promise<T>): Promise<T> {
+    assertReason(why);
+    return this.transaction(async (inside) => {
+      const connection = inside.#connection as TransactionConnection;
+      await connection.query('set local role app_system');
+      try {
+        return await work(new SystemDb(connection));
+      } finally {
+        // Fails only in a transaction that has failed, in which nothing runs until a rollback takes the role back.
+        await connection.query('set local role app_rw').catch(() => undefined);
+      }
+    });
+  }
+
+  /**
+   * Runs `work` so that its failure undoes it alone and the transaction goes on, where there is one. Resolves with what
+   * it gave or with what it threw.
+   */
+  async attempt<T>(work: (inside: OrgDb) => Promise<T>): Promise<{ given: T } | { thrown: unknown }> {
+    return this.transaction(async (inside) => {
+      const connection = inside.#connection as TransactionConnection;
+      await connection.query('savepoint attempt');
+      try {
+        const given = await work(inside);
+        await connection.query('release savepoint attempt');
+        return { given };
+      } catch (thrown) {
+        await connection.query('rollback to savepoint attempt');
+        return { thrown };
+      }
+    });
+  }
+
   /** Rows of one statement with `$1…` parameters. `name` makes it a prepared statement of the connection. */
   async rows<T>(sql: string, values: readonly SqlValue[] = [], name?: string): Promise<T[]> {
     return (await this.#run(statementOf(sql, values, name))).rows as T[];
@@ -83,13 +121,17 @@ export async function unscoped<T>(
   work: (system: SystemDb) => Promise<T>,
   isolation: Isolation = 'read committed',
 ): Promise<T> {
-  if (why.length < 8) throw new TypeError('say why the organization is left');
+  assertReason(why);
   return database.transact(
     'app_system',
     undefined,
     (connection) => work(new SystemDb(connection)),
     isolation,
   );
+}
+
+function assertReason(why: string): void {
+  if (why.length < 8) throw new TypeError('say why the organization is left');
 }
 
 /** One transaction across organizations; made by `unscoped` only. */

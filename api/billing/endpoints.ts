@@ -39,6 +39,7 @@ const createImport = defineEndpoint({
     'OpenAI and Anthropic cost and usage pages saved as JSON (one page, an array of pages, or one after the other), or the plain CSV. The file is read behind the scenes, as a whole or not at all. The same file again gives the same import.',
   access: { scope: 'billing:write', workspace: 'refused' },
   streams: { 'multipart/form-data': importForm },
+  idempotency: 'afterwards',
   responses: acceptedResponse(importSchema),
   problems: [
     'invalid_multipart',
@@ -49,7 +50,7 @@ const createImport = defineEndpoint({
     'payload_too_large',
     'unsupported_media_type',
   ],
-  async handle({ incoming, orgDb }, deps) {
+  async handle({ incoming, orgDb, afterCommit }, deps) {
     if (uploads >= UPLOADS_MAX) {
       throw new DomainError('service_unavailable', 'other bills are being uploaded; try again in a moment', {
         retryAfterSeconds: BUSY_RETRY_SECONDS,
@@ -63,7 +64,7 @@ const createImport = defineEndpoint({
           await receiveFile(incoming, { maxBytes: IMPORT_BYTES_MAX, chunkBytes: BILLING_PAGE_BYTES, store }),
         ),
       );
-      if (!existing) deps.kickDispatcher();
+      if (!existing) afterCommit(() => deps.kickDispatcher());
       return acceptedRun(presentImport(source), existing);
     } finally {
       uploads -= 1;

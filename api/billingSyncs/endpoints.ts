@@ -30,7 +30,7 @@ const startSync = defineEndpoint({
   params: connectionParams,
   responses: acceptedResponse(syncRunSchema),
   problems: ['not_found', 'credentials_missing'],
-  async handle({ params, orgDb }, deps) {
+  async handle({ params, orgDb, afterCommit }, deps) {
     const connection = await getConnection(orgDb, params.id);
     if (connection.ciphertext === null) openCredentials(deps.secretKeys, orgDb.orgId, connection);
     const { run, existing } = await openSync(orgDb, {
@@ -38,7 +38,7 @@ const startSync = defineEndpoint({
       connectionId: connection.id,
       trigger: 'request',
     });
-    if (!existing) deps.kickDispatcher();
+    if (!existing) afterCommit(() => deps.kickDispatcher());
     return acceptedRun(presentSyncRun(run), existing);
   },
 });

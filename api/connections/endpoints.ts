@@ -1,6 +1,8 @@
 import { newUuid } from '../../db/newUuid.js';
 import { openSync } from '../../db/openSync.js';
+import type { OrgDb } from '../../db/orgDb.js';
 import {
+  type BillingConnection,
   type ConnectionChanges,
   endBillingConnection,
   findBillingConnection,
@@ -45,6 +47,12 @@ const PROVIDER_PROBLEMS = [
   'provider_answer_unreadable',
 ] as const;
 
+async function getStored(inside: OrgDb, id: string): Promise<BillingConnection> {
+  const connection = await findBillingConnection(inside, id);
+  if (!connection) throw new DomainError('not_found', 'the connection was ended just now');
+  return connection;
+}
+
 const createConnection = defineEndpoint({
   operationId: 'createBillingConnection',
   method: 'post',
@@ -55,6 +63,7 @@ const createConnection = defineEndpoint({
     'The credentials are tried and the account is asked of the provider; then 90 days are fetched behind the scenes (`sync`), and from then on every hour. Credentials are sealed and never shown again.',
   access: { scope: 'billing:write', workspace: 'refused' },
   body: createConnectionBody,
+  idempotency: 'afterwards',
   responses: {
     201: {
       description: 'Connected; poll sync.status_url',
@@ -63,7 +72,7 @@ const createConnection = defineEndpoint({
     },
   },
   problems: ['invalid_body', 'account_already_connected', 'not_found', ...PROVIDER_PROBLEMS],
-  async handle({ body, orgDb, signal }, deps) {
+  async handle({ body, orgDb, signal, settle, afterCommit }, deps) {
     const connector = connectorOf(deps, body.provider);
     const given = settingsOf(body.settings);
     checkCredentials(connector, body.credentials);
@@ -74,18 +83,17 @@ const createConnection = defineEndpoint({
     const settings = { ...given, account };
     const backfillFrom = shiftDay(dayOf(deps.nowMicros()), -BACKFILL_DAYS);
     const wanted = { id, provider: connector.provider, name: body.name ?? connector.provider, settings };
-    await insertBillingConnection(
-      deps.database,
-      orgDb.orgId,
-      { ...wanted, accountId: account, scope: scopeText(settings), backfillFrom },
-      runId,
-      () => sealCredentials(deps.secretKeys, orgDb.orgId, id, body.credentials),
-    );
-    deps.kickDispatcher();
-    const connection = await findBillingConnection(orgDb, id);
-    if (!connection) throw new DomainError('not_found', 'the connection was ended just now');
-    const presented = presentConnection(connection, await findSyncRun(orgDb, runId));
-    return { status: 201, headers: { Location: `${CONNECTIONS_PATH}/${presented.id}` }, body: presented };
+    return settle(async (inside) => {
+      await insertBillingConnection(
+        inside,
+        { ...wanted, accountId: account, scope: scopeText(settings), backfillFrom },
+        runId,
+        () => sealCredentials(deps.secretKeys, inside.orgId, id, body.credentials),
+      );
+      afterCommit(() => deps.kickDispatcher());
+      const presented = presentConnection(await getStored(inside, id), await findSyncRun(inside, runId));
+      return { status: 201, headers: { Location: `${CONNECTIONS_PATH}/${presented.id}` }, body: presented };
+    });
   },
 });
 
@@ -133,6 +141,7 @@ const updateConnection = defineEndpoint({
   access: { scope: 'billing:write', workspace: 'refused' },
   params: connectionParams,
   body: updateConnectionBody,
+  idempotency: 'afterwards',
   responses: { 200: { description: 'The connection as it is now', schema: connectionSchema } },
   problems: [
     'not_found',
@@ -141,7 +150,7 @@ const updateConnection = defineEndpoint({
     'account_mismatch',
     ...PROVIDER_PROBLEMS,
   ],
-  async handle({ params, body, orgDb, signal }, deps) {
+  async handle({ params, body, orgDb, signal, settle, afterCommit }, deps) {
     const connection = await getConnection(orgDb, params.id);
     const connector = connectorOf(deps, connection.provider);
     const settings = body.settings && changedSettings(connector, connection, settingsOf(body.settings));
@@ -155,21 +164,20 @@ const updateConnection = defineEndpoint({
         ? { seal: () => sealCredentials(deps.secretKeys, orgDb.orgId, connection.id, credentials) }
         : {}),
     };
-    if (!(await updateBillingConnection(deps.database, orgDb.orgId, connection, changes)))
-      throw new DomainError('not_found', 'the connection was ended just now');
     const isOtherScope = settings !== undefined && scopeText(settings) !== connection.scope;
-    const sync =
-      (isOtherScope || credentials) && body.paused !== true
-        ? (
-            await openSync(orgDb, {
-              id: newUuid(deps.nowMicros()),
-              connectionId: connection.id,
-              trigger: 'settings',
-            })
-          ).run
-        : undefined;
-    deps.kickDispatcher();
-    return { status: 200, body: presentConnection(await getConnection(orgDb, params.id), sync) };
+    const needsSync = (isOtherScope || credentials !== undefined) && body.paused !== true;
+    return settle(async (inside) => {
+      if (!(await updateBillingConnection(inside, connection, changes)))
+        throw new DomainError('not_found', 'the connection was ended just now');
+      const wanted = {
+        id: newUuid(deps.nowMicros()),
+        connectionId: connection.id,
+        trigger: 'settings',
+      } as const;
+      const sync = needsSync ? (await openSync(inside, wanted)).run : undefined;
+      afterCommit(() => deps.kickDispatcher());
+      return { status: 200, body: presentConnection(await getConnection(inside, params.id), sync) };
+    });
   },
 });
 
@@ -198,6 +206,7 @@ const testConnection = defineEndpoint({
   operationId: 'testBillingConnection',
   method: 'post',
   path: `${CONNECTIONS_PATH}/{id}/test`,
+  idempotency: 'afterwards',
   tag: 'Billing',
   summary: 'Try the credentials',
   description: 'One check for each permission that is needed; a failed one says where it is granted.',

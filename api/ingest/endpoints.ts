@@ -107,6 +107,7 @@ const traceDocs = {
   method: 'post',
   tag: 'Ingest',
   access: { scope: 'ingest', workspace: 'own' },
+  idempotency: 'ignored',
   streams: { 'application/json': traceRequestDoc, 'application/x-protobuf': 'binary' },
   responses: {
     202: {
@@ -153,6 +154,7 @@ const observability = defineEndpoint({
   description:
     'Observations of type GENERATION become events, others are ignored. X-Observability-Signature is accepted and not verified.',
   access: { scope: 'ingest', workspace: 'own' },
+  idempotency: 'ignored',
   streams: { 'application/json': observationRequestDoc },
   responses: { 202: { description: 'Committed', schema: ingestResponse } },
   problems: [...BODY_PROBLEMS, 'unknown_observation_type'],
@@ -176,6 +178,7 @@ const events = defineEndpoint({
   tag: 'Ingest',
   summary: 'Events of SDK wrappers, as {"events": […]} or one a line',
   access: { scope: 'ingest', workspace: 'own' },
+  idempotency: 'ignored',
   streams: { 'application/json': eventsRequestDoc, 'application/x-ndjson': 'binary' },
   responses: {
     202: { description: 'Committed; the first refused items are listed', schema: ingestEventsResponse },

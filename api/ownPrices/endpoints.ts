@@ -28,24 +28,32 @@ import {
 
 const LIMITS = { entriesMax: 2_000, allModelsMax: 100 };
 
-type Request<Q = unknown, P = unknown> = Pick<EndpointRequest<Q, P, unknown>, 'orgDb' | 'caller'>;
+type Request<More extends keyof EndpointRequest<unknown, unknown, unknown> = never> = Pick<
+  EndpointRequest<unknown, unknown, unknown>,
+  'orgDb' | 'caller' | More
+>;
 
 async function create(
-  { orgDb, caller }: Request,
+  { orgDb, caller, settle, afterCommit }: Request<'settle' | 'afterCommit'>,
   deps: ApiDeps,
   price: Omit<NewOwnPrice, 'id' | 'createdBy'>,
 ): Promise<EndpointResponse> {
-  refuseWithoutPrice(await bookUnder(price.kind, orgDb.orgId, deps), price);
+  // Asked before the transaction: a book that is not at hand is read on a connection of its own. The entry itself
+  // changes nothing in what it is laid over.
+  const under = await bookUnder(price.kind, orgDb.orgId, deps);
+  refuseWithoutPrice(under, price);
   const id = newUuid(deps.nowMicros());
-  const stored = await insertOwnPrice(orgDb, { ...price, id, createdBy: caller.keyId }, LIMITS);
-  if (!stored) {
-    throw new DomainError(
-      'too_many_items',
-      `there are ${LIMITS.entriesMax} entries, or ${LIMITS.allModelsMax} for all models, already, ended ones counted; one for a family covers many models`,
-    );
-  }
-  await deps.prices.reload(orgDb.orgId);
-  return { status: 201, body: present(await bookUnder(price.kind, orgDb.orgId, deps), stored) };
+  return settle(async (inside) => {
+    const stored = await insertOwnPrice(inside, { ...price, id, createdBy: caller.keyId }, LIMITS);
+    if (!stored) {
+      throw new DomainError(
+        'too_many_items',
+        `there are ${LIMITS.entriesMax} entries, or ${LIMITS.allModelsMax} for all models, already, ended ones counted; one for a family covers many models`,
+      );
+    }
+    afterCommit(() => deps.prices.reload(inside.orgId));
+    return { status: 201, body: present(under, stored) };
+  });
 }
 
 /** What an entry is laid over: a contract over the organization's list prices, an override over everybody's. */
@@ -127,10 +135,11 @@ const createContractRate = defineEndpoint({
     'A discount on every listed rate, or rates in place of listed ones, with the document that proves it. Nothing that is entered changes; a later entry stands over it.',
   access: { scope: 'pricing:write', workspace: 'refused' },
   body: createContractRateBody,
+  idempotency: 'afterwards',
   responses: { 201: { description: 'The entry, in force for the next call', schema: contractRateSchema } },
   problems: ['invalid_body', 'too_many_items'],
-  handle: ({ body, orgDb, caller }, deps) =>
-    create({ orgDb, caller }, deps, {
+  handle: ({ body, orgDb, caller, settle, afterCommit }, deps) =>
+    create({ orgDb, caller, settle, afterCommit }, deps, {
       kind: 'contract',
       provider: body.provider,
       model: body.model,
@@ -151,10 +160,11 @@ const createOverride = defineEndpoint({
     'Rates in USD per million tokens in place of listed ones; a class that is not named stays as listed. For a model that no list knows both input and output are needed.',
   access: { scope: 'pricing:write', workspace: 'refused' },
   body: createOverrideBody,
+  idempotency: 'afterwards',
   responses: { 201: { description: 'The entry, in force for the next call', schema: overrideSchema } },
   problems: ['invalid_body', 'too_many_items'],
-  handle: ({ body, orgDb, caller }, deps) =>
-    create({ orgDb, caller }, deps, {
+  handle: ({ body, orgDb, caller, settle, afterCommit }, deps) =>
+    create({ orgDb, caller, settle, afterCommit }, deps, {
       kind: 'override',
       provider: body.provider,
       model: body.model,

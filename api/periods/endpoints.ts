@@ -118,6 +118,7 @@ const close = defineEndpoint({
     'Months that are over (UTC) close in order; the first closing takes all earlier months along. What changes later is an adjustment, dated on the day on which it comes. Closing a closed month changes nothing.',
   access: { scope: 'org:admin', workspace: 'refused' },
   params: periodParams,
+  idempotency: 'afterwards',
   responses: { 200: { description: 'The closed month', schema: periodResponse } },
   problems: ['invalid_parameter', 'period_not_over', 'period_out_of_order'],
   async handle({ params, orgDb, caller }, deps) {

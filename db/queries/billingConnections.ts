@@ -95,13 +95,13 @@ export interface NewBillingConnection {
  * which does not tell whose it is. Two requests at once are decided one after the other.
  */
 export async function insertBillingConnection(
-  database: Database,
-  orgId: string,
+  orgDb: OrgDb,
   connection: NewBillingConnection,
   syncRunId: string,
   seal: SealCredentials,
 ): Promise<void> {
-  await unscoped(database, 'an account may be billed once on the whole instance', async (system) => {
+  const { orgId } = orgDb;
+  await orgDb.unscoped('an account may be billed once on the whole instance', async (system) => {
     await refuseOverlap(system, { ...connection, orgId });
     const { ciphertext, keyId } = await sealUnderLock(system, seal);
     await system.run(
@@ -205,12 +205,12 @@ export interface ConnectionChanges {
  * beginning: error account_already_connected.
  */
 export async function updateBillingConnection(
-  database: Database,
-  orgId: string,
+  orgDb: OrgDb,
   connection: BillingConnection,
   changes: ConnectionChanges,
 ): Promise<boolean> {
-  return unscoped(database, 'an account may be billed once on the whole instance', async (system) => {
+  const { orgId } = orgDb;
+  return orgDb.unscoped('an account may be billed once on the whole instance', async (system) => {
     const scope = changes.settings?.scope ?? connection.scope;
     if (scope !== connection.scope) await refuseOverlap(system, { ...connection, orgId, scope });
     const sealed = changes.seal ? await sealUnderLock(system, changes.seal) : undefined;
