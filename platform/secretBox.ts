@@ -11,7 +11,8 @@ export const SECRET_KEY_BYTES = 32;
 /** What sealed bytes are for: they open for nothing else, so that a row copied elsewhere tells nothing. */
 export interface SecretBinding {
   orgId: string;
-  connectionId: string;
+  /** Whose they are within the organization, e.g. a connection's id. */
+  subjectId: string;
   /** What the bytes are, e.g. `billing-credentials`. */
   purpose: string;
 }
@@ -75,6 +76,6 @@ export function open(key: SecretKey, sealed: Buffer, binding: SecretBinding): st
   }
 }
 
-function additionalData(header: Buffer, { orgId, connectionId, purpose }: SecretBinding): Buffer {
-  return Buffer.concat([header, Buffer.from(JSON.stringify([purpose, orgId, connectionId]), 'utf8')]);
+function additionalData(header: Buffer, { orgId, subjectId, purpose }: SecretBinding): Buffer {
+  return Buffer.concat([header, Buffer.from(JSON.stringify([purpose, orgId, subjectId]), 'utf8')]);
 }

@@ -11,6 +11,7 @@ import { demo } from './0011_demo.js';
 import { pageRetention } from './0012_page_retention.js';
 import { keysAndWorkspaces } from './0013_keys_and_workspaces.js';
 import { auditLog } from './0014_audit_log.js';
+import { idempotency } from './0015_idempotency.js';
 import { settingsAndRetention } from './0016_settings_and_retention.js';
 import { rateLimits } from './0017_rate_limits.js';
 import { workspaceReads } from './0018_workspace_reads.js';
@@ -34,6 +35,7 @@ export const MIGRATIONS: readonly Migration[] = [
   pageRetention,
   keysAndWorkspaces,
   auditLog,
+  idempotency,
   settingsAndRetention,
   rateLimits,
   workspaceReads,

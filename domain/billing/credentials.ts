@@ -1,24 +1,12 @@
 import { DomainError } from '../errors.js';
-
-/** Seals texts under the instance's key and opens them again: platform/secretKeys.ts. */
-export interface Sealer {
-  seal(text: string, binding: Binding): { ciphertext: Buffer; keyId: string };
-  /** Undefined when no key at hand opens it, or it is for something else. */
-  open(sealed: Buffer, binding: Binding): string | undefined;
-}
-
-interface Binding {
-  orgId: string;
-  connectionId: string;
-  purpose: string;
-}
+import type { SealBinding, Sealer } from '../sealer.js';
 
 /** What a provider asks for, e.g. `{admin_key}`. */
 export type Credentials = Readonly<Record<string, string>>;
 
-const bindingOf = (orgId: string, connectionId: string): Binding => ({
+const bindingOf = (orgId: string, connectionId: string): SealBinding => ({
   orgId,
-  connectionId,
+  subjectId: connectionId,
   purpose: 'billing-credentials',
 });
 

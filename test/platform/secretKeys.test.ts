@@ -24,7 +24,7 @@ const folder = makeTestFolder('secret-keys');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 const aKey = () => parseSecretKey(makeSecretKey()) as SecretKey;
-const aBinding = () => ({ orgId: randomUUID(), connectionId: randomUUID(), purpose: 'billing-credentials' });
+const aBinding = () => ({ orgId: randomUUID(), subjectId: randomUUID(), purpose: 'billing-credentials' });
 
 describe('a sealed text', () => {
   it('opens with its key and for what it was sealed, and shows nothing of itself', () => {
@@ -44,7 +44,7 @@ describe('a sealed text', () => {
     const [key, binding] = [aKey(), aBinding()];
     const sealed = seal(key, 'sk-admin-1', binding);
     expect(open(aKey(), sealed, binding)).toBeUndefined();
-    for (const field of ['orgId', 'connectionId', 'purpose'] as const)
+    for (const field of ['orgId', 'subjectId', 'purpose'] as const)
       expect(open(key, sealed, { ...binding, [field]: randomUUID() }), field).toBeUndefined();
   });
 

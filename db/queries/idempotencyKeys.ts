@@ -1,0 +1,177 @@
+import { IDEMPOTENCY_HOURS, type IdempotencyScope } from '../../domain/access/idempotencyKey.js';
+import type { Database } from '../client.js';
+import { type OrgDb, type SqlValue, unscoped } from '../orgDb.js';
+import { SECRETS_LOCK } from './sealedSecrets.js';
+
+/** What is known of a key: its answer, or that its first attempt is under way (`status` null). */
+export interface KnownRequest {
+  status: number | null;
+  /** Null while a streamed body is under way. */
+  fingerprint: Buffer | null;
+  /** The sealed answer; null when it was given up with the key that sealed it. */
+  ciphertext: Buffer | null;
+  /** Whether the first attempt may still be at it. */
+  isLeased: boolean;
+}
+
+interface KnownRow {
+  status: number | null;
+  fingerprint: Buffer | null;
+  ciphertext: Buffer | null;
+  is_leased: boolean;
+}
+
+/** Rows of this age count as absent, whether or not they have been removed. */
+const EXPIRY = `interval '${IDEMPOTENCY_HOURS} hours'`;
+const SCOPE = 'org_id = $1 and api_key_id = $2 and operation = $3 and idempotency_key = $4';
+/** Keeps these locks apart from others that are taken by a digest. */
+const LOCK_SEED = 15;
+
+const scopeValues = (orgDb: OrgDb, scope: IdempotencyScope): SqlValue[] => [
+  orgDb.orgId,
+  scope.apiKeyId,
+  scope.operation,
+  scope.key,
+];
+
+export async function findKnownRequest(
+  orgDb: OrgDb,
+  scope: IdempotencyScope,
+): Promise<KnownRequest | undefined> {
+  const [row] = await orgDb.rows<KnownRow>(
+    `select status, fingerprint, ciphertext, lease_until > clock_timestamp() as is_leased from idempotency_keys
+     where ${SCOPE} and created_at > now() - ${EXPIRY}`,
+    scopeValues(orgDb, scope),
+    'idempotency-find',
+  );
+  return (
+    row && {
+      status: row.status,
+      fingerprint: row.fingerprint,
+      ciphertext: row.ciphertext,
+      isLeased: row.is_leased,
+    }
+  );
+}
+
+/**
+ * Takes a key for the rest of the transaction, without waiting: `isMine` is false while another transaction has it. What
+ * is known of it was read after that, so that the answer of whoever had it last is seen.
+ */
+export async function takeIdempotencyKey(
+  inside: OrgDb,
+  scope: IdempotencyScope,
+): Promise<{ isMine: boolean; known: KnownRequest | undefined }> {
+  const text = [inside.orgId, scope.apiKeyId, scope.operation, scope.key].join(' ');
+  // Two statements, sent together: one would read in the snapshot of the moment before the lock.
+  const [lock, known] = await Promise.all([
+    inside.rows<{ taken: boolean }>(
+      `select pg_try_advisory_xact_lock(hashtextextended($1, ${LOCK_SEED})) as taken`,
+      [text],
+      'idempotency-lock',
+    ),
+    findKnownRequest(inside, scope),
+  ]);
+  return { isMine: lock[0]?.taken === true, known };
+}
+
+/**
+ * Begins an attempt under a lease: committed before the work, so that others see that it is under way. False when there
+ * is an answer, or another attempt whose lease has not run out.
+ */
+export async function beginAttempt(
+  orgDb: OrgDb,
+  scope: IdempotencyScope,
+  attempt: { id: string; fingerprint: Buffer | null; leaseSeconds: number },
+): Promise<boolean> {
+  const begun = await orgDb.run(
+    `insert into idempotency_keys as k (org_id, api_key_id, operation, idempotency_key, attempt, lease_until, fingerprint)
+     values ($1, $2, $3, $4, $5, clock_timestamp() + make_interval(secs => $6), $7)
+     on conflict (org_id, api_key_id, operation, idempotency_key) do update set attempt = excluded.attempt,
+       lease_until = excluded.lease_until, fingerprint = excluded.fingerprint, status = null, ciphertext = null,
+       secret_key_id = null, created_at = excluded.created_at
+     where k.created_at <= now() - ${EXPIRY} or (k.status is null and k.lease_until <= clock_timestamp())`,
+    [...scopeValues(orgDb, scope), attempt.id, attempt.leaseSeconds, attempt.fingerprint],
+  );
+  return begun === 1;
+}
+
+/** Keeps a long attempt's turn; nothing when it has lost it. */
+export async function extendLease(
+  orgDb: OrgDb,
+  scope: IdempotencyScope,
+  attempt: { id: string; leaseSeconds: number },
+): Promise<void> {
+  await orgDb.run(
+    `update idempotency_keys set lease_until = clock_timestamp() + make_interval(secs => $6)
+     where ${SCOPE} and attempt = $5 and status is null`,
+    [...scopeValues(orgDb, scope), attempt.id, attempt.leaseSeconds],
+  );
+}
+
+/** Gives the key back after an attempt that has no result, so that the next one need not wait. */
+export async function releaseAttempt(
+  orgDb: OrgDb,
+  scope: IdempotencyScope,
+  attemptId: string,
+): Promise<void> {
+  await orgDb.run(`delete from idempotency_keys where ${SCOPE} and attempt = $5 and status is null`, [
+    ...scopeValues(orgDb, scope),
+    attemptId,
+  ]);
+}
+
+export interface AnswerToKeep {
+  attemptId: string;
+  fingerprint: Buffer;
+  status: number;
+  /** Seals with the key that is current at that moment; called under the lock that a rotation takes. */
+  seal(): { ciphertext: Buffer; keyId: string };
+}
+
+/** Stores the answer of an attempt; false when another attempt has taken its turn meanwhile. */
+export async function storeAnswer(
+  orgDb: OrgDb,
+  scope: IdempotencyScope,
+  answer: AnswerToKeep,
+): Promise<boolean> {
+  return orgDb.transaction(async (inside) => {
+    // A rotation drops an old key only while nobody seals with it: it takes the same lock for itself alone.
+    await inside.rows('select pg_advisory_xact_lock_shared($1)', [SECRETS_LOCK]);
+    const { ciphertext, keyId } = answer.seal();
+    const stored = await inside.run(
+      `insert into idempotency_keys as k (org_id, api_key_id, operation, idempotency_key, attempt, lease_until, fingerprint, status, ciphertext, secret_key_id)
+       values ($1, $2, $3, $4, $5, now(), $6, $7, $8, $9)
+       on conflict (org_id, api_key_id, operation, idempotency_key) do update set attempt = excluded.attempt,
+         lease_until = excluded.lease_until, fingerprint = excluded.fingerprint, status = excluded.status,
+         ciphertext = excluded.ciphertext, secret_key_id = excluded.secret_key_id,
+         created_at = case when k.attempt = excluded.attempt then k.created_at else excluded.created_at end
+       where (k.attempt = excluded.attempt and k.status is null) or k.created_at <= now() - ${EXPIRY}`,
+      [...scopeValues(inside, scope), answer.attemptId, answer.fingerprint, answer.status, ciphertext, keyId],
+    );
+    return stored === 1;
+  });
+}
+
+const PRUNE_ROWS = 1_000;
+
+/**
+ * Removes what is older than a day, in batches of which each is a transaction. Returns the number of rows; at most
+ * `rowsMax` of them, so that one call ends.
+ */
+export async function pruneIdempotencyKeys(database: Database, rowsMax = 1_000_000): Promise<number> {
+  let removed = 0;
+  while (removed < rowsMax) {
+    const batch = Math.min(PRUNE_ROWS, rowsMax - removed);
+    const rows = await unscoped(database, 'answers kept for repeats go after a day', (system) =>
+      system.run(
+        `delete from idempotency_keys where ctid = any (array(
+           select ctid from idempotency_keys where created_at <= now() - ${EXPIRY} order by created_at limit $1))`,
+        [batch],
+      ),
+    );
+    removed += rows;
+    if (rows < batch) break;
+  }
+  return removed;
+}
