@@ -42,7 +42,8 @@ select c.relname as name, c.relrowsecurity as is_protected, c.relkind = 'p' as i
   json_agg(json_build_object('name', a.attname, 'type', format_type(a.atttypid, a.atttypmod)) order by a.attnum)
     filter (where a.attgenerated = '') as columns
 from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped
-where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition and c.relname <> $1
+where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and c.relpersistence = 'p'
+  and not c.relispartition and c.relname <> $1
 group by c.oid order by c.relname`;
 
 const REFERENCES = `
