@@ -25,7 +25,7 @@ export async function serve(
     assertAllowed(caller, endpoint.access);
   }
   const incoming = new IncomingBody(ctx.req);
-  const orgDb = caller ? new OrgDb(deps.database, caller.orgId) : (undefined as unknown as OrgDb);
+  const orgDb = caller ? handleOf(caller, deps) : (undefined as unknown as OrgDb);
   const afterCommit: (() => unknown)[] = [];
   const response = await endpoint.handle(
     {
@@ -47,6 +47,11 @@ export async function serve(
   );
   for (const work of afterCommit) await work();
   send(ctx, endpoint, response, deps);
+}
+
+/** The caller's rows and no others: its organization's, or those of its workspace's project. */
+function handleOf(caller: Caller, deps: ApiDeps): OrgDb {
+  return new OrgDb(deps.database, caller.orgId, { projectId: caller.workspace?.projectId });
 }
 
 /** Aborts when the client goes away before it has its answer. Made when asked for: most requests end too soon to care. */

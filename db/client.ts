@@ -94,19 +94,19 @@ export class Database {
   }
 
   /**
-   * Runs `work` in one transaction under a role, with the organization set where there is one. The message that opens
+   * Runs `work` in one transaction under a role, with its tenant set where there is one. The message that opens
    * the transaction and sets everything travels with the first statement, so row-level security costs no round trip.
    * Transient faults come out as DomainError service_unavailable or storage_full.
    */
   async transact<T>(
     role: TransactionRole,
-    orgId: string | undefined,
+    tenant: Tenant | undefined,
     work: (connection: TransactionConnection) => Promise<T>,
     isolation: Isolation = 'read committed',
   ): Promise<T> {
     return this.#withConnection(async (connection) => {
       sendTogether(connection);
-      const opened = connection.query(this.#begin(role, orgId, isolation));
+      const opened = connection.query(this.#begin(role, tenant, isolation));
       // Awaited below; until then its failure is not to end the process.
       opened.catch(() => undefined);
       try {
@@ -128,13 +128,13 @@ export class Database {
   /** As `transact`, for a transaction that is one statement: one round trip. A statement that fails is rolled back. */
   async transactOne(
     role: TransactionRole,
-    orgId: string | undefined,
+    tenant: Tenant | undefined,
     statement: pg.QueryConfig | pg.QueryArrayConfig,
   ): Promise<pg.QueryResult> {
     return this.#withConnection(async (connection) => {
       sendTogether(connection);
       const answers = await Promise.allSettled([
-        connection.query(this.#begin(role, orgId, 'read committed')),
+        connection.query(this.#begin(role, tenant, 'read committed')),
         connection.query(statement),
         connection.query('commit'),
       ]);
@@ -143,8 +143,12 @@ export class Database {
     });
   }
 
-  #begin(role: TransactionRole, orgId: string | undefined, isolation: Isolation): string {
-    const scope = orgId === undefined ? '' : `set local app.org_id = '${assertUuid(orgId)}';`;
+  #begin(role: TransactionRole, tenant: Tenant | undefined, isolation: Isolation): string {
+    let scope = '';
+    if (tenant !== undefined) scope += `set local app.org_id = '${assertUuid(tenant.orgId)}';`;
+    // A project is a label of the clients' own words, so it goes as a quoted literal: SET takes no parameters.
+    if (tenant?.projectId !== undefined)
+      scope += `set local app.project_id = ${pg.escapeLiteral(tenant.projectId)};`;
     return `begin isolation level ${isolation}; set local role ${role}; ${scope} ${this.#settings}`;
   }
 
@@ -172,7 +176,16 @@ function sendTogether(connection: TransactionConnection): void {
   process.nextTick(() => stream.uncork());
 }
 
-export type TransactionRole = 'app_rw' | 'app_system';
+/** `app_workspace` reads one project's rows, and what of the organization those need; it writes nothing. */
+export type TransactionRole = 'app_rw' | 'app_system' | 'app_workspace';
+
+/** Whose rows a transaction sees. */
+export interface Tenant {
+  orgId: string;
+  /** Only with `app_workspace`: the one project whose rows it sees. */
+  projectId?: string | undefined;
+}
+
 export type Isolation = 'read committed' | 'repeatable read';
 
 /** A pg client that a transaction has for itself. */

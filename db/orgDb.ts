@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import type { Database, Isolation, TransactionConnection } from './client.js';
+import type { Database, Isolation, Tenant, TransactionConnection, TransactionRole } from './client.js';
 
 const AS_TEXT = { getTypeParser: () => (text: string) => text } as unknown as pg.CustomTypesConfig;
 
@@ -17,17 +17,39 @@ export type SqlValue =
  * A handle bound to one organization: what every query function takes first. Each statement runs in a transaction
  * under `app_rw` with the organization set, so row-level security holds; the functions add the predicate
  * `org_id = $…` besides. Inside `transaction` all statements share one.
+ *
+ * One that is bound to a project besides sees that project's rows alone. Functions that read events and their totals
+ * add the predicate; its statements run under `app_workspace`, which has no privilege on a table that is not limited
+ * to a project, so that a function that was not made for it fails (docs/decisions/0119).
  */
 export class OrgDb {
   readonly orgId: string;
+  /** The one project whose rows are read; undefined: the whole organization. */
+  readonly projectId: string | undefined;
   /** For maintenance of this organization's totals, which only `app_system` writes. */
   readonly database: Database;
   readonly #connection: TransactionConnection | undefined;
 
-  constructor(database: Database, orgId: string, connection?: TransactionConnection) {
+  constructor(
+    database: Database,
+    orgId: string,
+    bound: { projectId?: string | undefined; connection?: TransactionConnection } = {},
+  ) {
     this.database = database;
     this.orgId = orgId;
-    this.#connection = connection;
+    this.projectId = bound.projectId;
+    this.#connection = bound.connection;
+  }
+
+  /**
+   * The whole organization's handle, for what is kept of the organization and not of its projects, such as its log or
+   * how far its totals are. The reason is for a reader of the call. Throws TypeError inside a project's transaction.
+   */
+  leaveProject(why: string): OrgDb {
+    assertReason(why);
+    if (this.projectId === undefined) return this;
+    if (this.#connection) throw new TypeError('the transaction of a project sees nothing beyond it');
+    return new OrgDb(this.database, this.orgId);
   }
 
   /** Whether its statements share a transaction, which holds a connection and may hold an older snapshot. */
@@ -42,9 +64,9 @@ export class OrgDb {
   ): Promise<T> {
     if (this.#connection) return work(this);
     return this.database.transact(
-      'app_rw',
-      this.orgId,
-      (connection) => work(new OrgDb(this.database, this.orgId, connection)),
+      this.#role,
+      this.#tenant,
+      (connection) => work(new OrgDb(this.database, this.orgId, { projectId: this.projectId, connection })),
       isolation,
     );
   }
@@ -63,7 +85,7 @@ export class OrgDb {
         return await work(new SystemDb(connection));
       } finally {
         // Fails only in a transaction that has failed, in which nothing runs until a rollback takes the role back.
-        await connection.query('set local role app_rw').catch(() => undefined);
+        await connection.query(`set local role ${inside.#role}`).catch(() => undefined);
       }
     });
   }
@@ -107,7 +129,15 @@ export class OrgDb {
   #run(statement: pg.QueryConfig | pg.QueryArrayConfig): Promise<pg.QueryResult> {
     return this.#connection
       ? this.#connection.query(statement)
-      : this.database.transactOne('app_rw', this.orgId, statement);
+      : this.database.transactOne(this.#role, this.#tenant, statement);
+  }
+
+  get #role(): TransactionRole {
+    return this.projectId === undefined ? 'app_rw' : 'app_workspace';
+  }
+
+  get #tenant(): Tenant {
+    return { orgId: this.orgId, projectId: this.projectId };
   }
 }
 
@@ -131,7 +161,7 @@ export async function unscoped<T>(
 }
 
 function assertReason(why: string): void {
-  if (why.length < 8) throw new TypeError('say why the organization is left');
+  if (why.length < 8) throw new TypeError('say why the organization, or the project, is left');
 }
 
 /** One transaction across organizations; made by `unscoped` only. */

@@ -13,7 +13,7 @@ const getCallCost = defineEndpoint({
   summary: 'The sum behind a cost',
   description:
     'Class × tokens × rate, with the source and the dates of each rate; for batch both the half that cost_usd takes and what the provider should charge; reported against computed.',
-  access: { scope: 'events:read', workspace: 'refused' },
+  access: { scope: 'events:read', workspace: 'own' },
   params: eventParams,
   responses: { 200: { description: 'The sum', schema: callCostResponse } },
   problems: ['not_found'],

@@ -18,7 +18,7 @@ const breakdown = defineEndpoint({
   summary: 'Cost and tokens by one dimension, filtered by labels',
   description:
     'By default the last 30 days. Items are ordered by cost; those of `day` by day. Closed months stand as they were closed; `as_of` asks otherwise.',
-  access: { scope: 'usage:read', workspace: 'refused' },
+  access: { scope: 'usage:read', workspace: 'own' },
   params: breakdownParams,
   query: breakdownQuery,
   responses: { 200: { description: 'The breakdown and its total', schema: breakdownResponse } },

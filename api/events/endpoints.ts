@@ -41,7 +41,7 @@ const listEventsEndpoint = defineEndpoint({
   path: '/api/v1/events',
   tag: 'Events',
   summary: 'Calls, newest first',
-  access: { scope: 'events:read', workspace: 'refused' },
+  access: { scope: 'events:read', workspace: 'own' },
   query: listEventsQuery,
   responses: {
     200: { description: 'A page of events; count is the number in this page', schema: listEventsResponse },
@@ -88,7 +88,7 @@ const exportEventsEndpoint = defineEndpoint({
   summary: 'Every call of a window, oldest first',
   description:
     'Streamed in partitions of 500 rows. A transfer that ends without its last chunk is broken: fetch it again. X-Export-Snapshot is the time up to which ingested events are in it.',
-  access: { scope: 'events:read', workspace: 'refused' },
+  access: { scope: 'events:read', workspace: 'own' },
   query: exportEventsQuery,
   responses: {
     200: {
@@ -168,7 +168,7 @@ const getEventEndpoint = defineEndpoint({
   path: '/api/v1/events/{id}',
   tag: 'Events',
   summary: 'One call',
-  access: { scope: 'events:read', workspace: 'refused' },
+  access: { scope: 'events:read', workspace: 'own' },
   params: eventParams,
   query: getEventQuery,
   responses: { 200: { description: 'The event', schema: oneEventSchema } },

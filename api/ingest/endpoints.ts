@@ -51,13 +51,14 @@ async function store(request: AnyRequest, deps: ApiDeps, batch: MappedBatch) {
   const outcome = await deps.ingest.submit({
     orgId: request.caller.orgId,
     keyId: request.caller.keyId,
-    defaultProjectId: null,
+    defaultProjectId: request.caller.workspace?.projectId ?? null,
     batch,
   });
   const { ingestItems, ingestRejections } = deps.metrics;
   ingestItems.inc({ outcome: 'stored' }, outcome.accepted - outcome.duplicates);
   if (outcome.duplicates > 0) ingestItems.inc({ outcome: 'duplicate' }, outcome.duplicates);
-  if (batch.ignored > 0) ingestItems.inc({ outcome: 'ignored' }, batch.ignored);
+  const ignored = batch.ignored + outcome.leftOut;
+  if (ignored > 0) ingestItems.inc({ outcome: 'ignored' }, ignored);
   for (const rejection of batch.rejections) ingestRejections.inc({ reason: rejection.reason });
   return outcome;
 }
@@ -100,7 +101,10 @@ async function ingestTrace(request: AnyRequest, deps: ApiDeps): Promise<Endpoint
       content: { type: 'application/x-protobuf', data: deps.otlp.encodeTraceResponse(partial) },
     };
   }
-  return { status: 202, body: presentIngest(request.caller.orgId, outcome, batch.ignored, batch.rejections) };
+  return {
+    status: 202,
+    body: presentIngest(request.caller.orgId, outcome, batch.ignored + outcome.leftOut, batch.rejections),
+  };
 }
 
 const traceDocs = {
@@ -166,7 +170,7 @@ const observability = defineEndpoint({
     const outcome = await store(request, deps, batch);
     return {
       status: 202,
-      body: presentIngest(request.caller.orgId, outcome, batch.ignored, batch.rejections),
+      body: presentIngest(request.caller.orgId, outcome, batch.ignored + outcome.leftOut, batch.rejections),
     };
   },
 });
@@ -236,7 +240,7 @@ const health = defineEndpoint({
   tag: 'Ingest',
   summary: 'Whether traffic arrives, and whether it is complete',
   description: 'The last 30 days by service and instrumentation scope.',
-  access: { scope: 'events:read', workspace: 'refused' },
+  access: { scope: 'events:read', workspace: 'own' },
   responses: { 200: { description: 'Sources and what is wrong with them', schema: ingestHealthResponse } },
   problems: [],
   async handle({ orgDb }, deps) {

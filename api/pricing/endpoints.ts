@@ -76,7 +76,7 @@ const listPrices = defineEndpoint({
   summary: 'Every price with its dates, tiers and sources',
   description:
     'One record for each price period, by provider, model and beginning. An unknown rate is null, which is not free.',
-  access: { scope: 'pricing:read', workspace: 'refused' },
+  access: { scope: 'pricing:read', workspace: 'shared' },
   query: listPricesQuery,
   responses: { 200: { description: 'The records', schema: listPricesResponse } },
   problems: [],
@@ -107,7 +107,7 @@ const listUnpriced = defineEndpoint({
   summary: 'Models seen without a price',
   description:
     'Calls whose cost is unknown and stands as 0 in totals, by who bills them and the model that answered, the most calls first; beside them the models whose price rests on an assumed rate.',
-  access: { scope: 'pricing:read', workspace: 'refused' },
+  access: { scope: 'pricing:read', workspace: 'own' },
   query: unpricedQuery,
   responses: { 200: { description: 'The models', schema: unpricedResponse } },
   problems: ['invalid_range'],

@@ -33,7 +33,7 @@ const usageSummary = defineEndpoint({
   summary: 'Cost and tokens of a window, by one dimension',
   description:
     'By default the last 30 days by model. A call that was just acknowledged is in it. Closed months stand as they were closed, and what changed later is in the day on which it came; `as_of` asks otherwise.',
-  access: { scope: 'usage:read', workspace: 'refused' },
+  access: { scope: 'usage:read', workspace: 'own' },
   query: usageSummaryQuery,
   responses: {
     200: { description: 'Totals and their breakdown, cost descending', schema: usageSummaryResponse },
@@ -73,7 +73,7 @@ const usageRecords = defineEndpoint({
   tag: 'Usage',
   summary: 'Usage call by call, or by group',
   description: 'Calls as they are known now, each at its own time, also in closed months.',
-  access: { scope: 'usage:read', workspace: 'refused' },
+  access: { scope: 'usage:read', workspace: 'own' },
   query: usageRecordsQuery,
   responses: { 200: { description: 'A page of records', schema: usageRecordsResponse } },
   problems: ['invalid_range'],

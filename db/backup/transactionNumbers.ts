@@ -35,6 +35,12 @@ case when t.${column} is null then null else
 
 const OF_LOG = `left join (${CLOSINGS}) c on c.org_id = t.org_id left join rollup_state r on r.org_id = t.org_id`;
 
+/** The number behind all folded rows of an organization. */
+const FOLDED = `${FIRST} + coalesce(c.closings, 0) + 1`;
+
+/** Organizations whose projects' totals are as far as the others: the rows of the log in between could not be told. */
+const PROJECTS_ARE_FOLDED = 'join rollup_state r on r.org_id = t.org_id and r.projects_xid = r.folded_xid';
+
 interface Renumbering {
   /** What else the expressions read, besides the table itself as t. */
   joins: string;
@@ -48,8 +54,14 @@ export const RENUMBERINGS: Readonly<Record<string, Renumbering>> = {
   event_adjustments: { joins: OF_LOG, columns: { ingest_xid: inLog('ingest_xid') } },
   rollup_state: {
     joins: `left join (${CLOSINGS}) c on c.org_id = t.org_id`,
-    columns: { folded_xid: `${FIRST} + coalesce(c.closings, 0) + 1` },
+    columns: {
+      folded_xid: FOLDED,
+      // Where the totals of projects are behind they stay here, and are folded anew from the first row there.
+      projects_xid: `case when t.projects_xid = t.folded_xid then ${FOLDED} else 0 end`,
+    },
   },
+  project_cells: { joins: PROJECTS_ARE_FOLDED, columns: {} },
+  project_adjustments: { joins: PROJECTS_ARE_FOLDED, columns: {} },
   call_spans: {
     joins: '',
     columns: {

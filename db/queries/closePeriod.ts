@@ -59,17 +59,22 @@ async function close(system: SystemDb, orgId: string, request: ClosingRequest): 
   await system.run('insert into rollup_state (org_id, folded_xid) values ($1, 0) on conflict do nothing', [
     orgId,
   ]);
-  const [state] = await system.rows<{ folded_xid: number; closed_until: bigint | null }>(
-    'select folded_xid, closed_until from rollup_state where org_id = $1 for update',
-    [orgId],
-  );
+  const [state] = await system.rows<{
+    folded_xid: number;
+    projects_xid: number;
+    closed_until: bigint | null;
+  }>('select folded_xid, projects_xid, closed_until from rollup_state where org_id = $1 for update', [orgId]);
   if (!state) throw new Error('the state row was just made');
   const closedUntil = state.closed_until;
   const lastClosed = closedUntil === null ? undefined : monthOf(closedUntil - 1n);
   if (decideClosing(request.month, lastClosed, request.nowMicros) === 'closed_already') return false;
   const months = await monthsToClose(system, orgId, request.month, lastClosed);
   await insertClosings(system, orgId, months, request);
-  const books = { foldedXid: state.folded_xid, closedUntilMicros: closedUntil };
+  const books = {
+    foldedXid: state.folded_xid,
+    projectsXid: state.projects_xid,
+    closedUntilMicros: closedUntil,
+  };
   for (const month of months) await freezeTotals(system, orgId, month, books);
   const first = months[0] ?? request.month;
   await freezeBills(system, orgId, { first, last: request.month }, closedUntil);

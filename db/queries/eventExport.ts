@@ -11,12 +11,13 @@ export const EXPORT_TIMESTAMP_INDEX = EVENT_COLUMNS.indexOf('timestamp');
 
 const LIST_COLUMNS: ReadonlySet<string> = new Set(['price_gaps', 'usage_missing', 'usage_flags']);
 
-const EXPORT_BASE = (includePayload: boolean, after: boolean) => `
+/** `project` names the parameter of the handle's project. */
+const EXPORT_BASE = (includePayload: boolean, after: boolean, project: string | undefined) => `
 select ${EVENT_COLUMNS.map((name) => (LIST_COLUMNS.has(name) ? `array_to_json(e.${name})` : `e.${name}`)).join(', ')}
   ${includePayload ? `, p.payload, p.tool_input, p.tool_output, p.service` : ''}
 from events e ${includePayload ? PAYLOAD_JOIN : ''}
 where e.org_id = $1 and e.timestamp >= $2::timestamptz and e.timestamp < $3::timestamptz and e.ingested_at <= $4::timestamptz
-  and e.superseded_by is null
+  and e.superseded_by is null ${project === undefined ? '' : `and e.project_id = ${project}`}
   ${after ? 'and e.timestamp >= $5::timestamptz and (e.timestamp, e.id) > ($5::timestamptz, $6::uuid)' : ''}
 order by e.timestamp, e.id
 limit ${EXPORT_PARTITION_ROWS}`;
@@ -45,15 +46,17 @@ export async function* streamEventTexts(
     isoFromMicros(window.toMicros),
     isoFromMicros(window.snapshotMicros),
   ];
-  const variant = includePayload ? 'payload' : 'plain';
-  const read = (after: (string | null)[] | undefined) =>
-    after === undefined
-      ? orgDb.textRows(EXPORT_BASE(includePayload, false), base, `export_first_${variant}`)
-      : orgDb.textRows(
-          EXPORT_BASE(includePayload, true),
-          [...base, after[EXPORT_TIMESTAMP_INDEX] ?? null, after[EXPORT_ID_INDEX] ?? null],
-          `export_next_${variant}`,
-        );
+  const { projectId } = orgDb;
+  const ofProject = projectId === undefined ? [] : [projectId];
+  const variant = `${includePayload ? 'payload' : 'plain'}${projectId === undefined ? '' : '_project'}`;
+  const read = (after: (string | null)[] | undefined) => {
+    const place =
+      after === undefined ? [] : [after[EXPORT_TIMESTAMP_INDEX] ?? null, after[EXPORT_ID_INDEX] ?? null];
+    const values = [...base, ...place, ...ofProject];
+    const project = projectId === undefined ? undefined : `$${values.length}`;
+    const statement = EXPORT_BASE(includePayload, after !== undefined, project);
+    return orgDb.textRows(statement, values, `export_${after === undefined ? 'first' : 'next'}_${variant}`);
+  };
   let rows = await read(undefined);
   while (rows.length > 0) {
     const last = rows.length === EXPORT_PARTITION_ROWS ? rows[rows.length - 1] : undefined;

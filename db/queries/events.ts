@@ -3,6 +3,7 @@ import { findMicrosOfUuid } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
+import { andOfProject } from './ofProject.js';
 import {
   type EventRow,
   fromEventRow,
@@ -18,6 +19,7 @@ export interface EventFilter {
   model?: string | undefined;
   teamId?: string | undefined;
   feature?: string | undefined;
+  projectId?: string | undefined;
   kind?: string | undefined;
   /** Half-open bounds on the event's time. */
   fromMicros?: bigint | undefined;
@@ -32,7 +34,7 @@ export interface EventPage {
   after?: { timestampMicros: bigint; id: string } | undefined;
 }
 
-/** Conditions of a filter as SQL over the alias `e`; pushes its values. */
+/** Conditions of a filter, and of the handle, as SQL over the alias `e`; pushes their values. */
 export function eventConditions(orgDb: OrgDb, filter: EventFilter, values: SqlValue[]): string {
   const bind = (value: SqlValue) => `$${values.push(value)}`;
   const conditions = [`e.org_id = ${bind(orgDb.orgId)}`];
@@ -42,6 +44,7 @@ export function eventConditions(orgDb: OrgDb, filter: EventFilter, values: SqlVa
     ['model', filter.model],
     ['team_id', filter.teamId],
     ['feature', filter.feature],
+    ['project_id', filter.projectId],
     ['kind', filter.kind],
   ];
   for (const [column, value] of equal)
@@ -51,7 +54,7 @@ export function eventConditions(orgDb: OrgDb, filter: EventFilter, values: SqlVa
   if (filter.toMicros !== undefined)
     conditions.push(`e.timestamp < ${bind(isoFromMicros(filter.toMicros))}::timestamptz`);
   if (!filter.includeSuperseded) conditions.push('e.superseded_by is null');
-  return conditions.join(' and ');
+  return conditions.join(' and ') + andOfProject(orgDb, values, 'e.project_id');
 }
 
 /**
@@ -104,18 +107,20 @@ async function readPage(
 
 /**
  * The event behind an id, superseded or not. The id carries the event's time, so it is found in the index that
- * serves every time-ordered read. Error: not_found, for an unknown id and for another organization's alike.
+ * serves every time-ordered read. Error: not_found, for an unknown id and for another organization's or, with a handle of
+ * a project, another project's alike.
  */
 export async function getEvent(orgDb: OrgDb, id: string, includePayload: boolean): Promise<StoredEvent> {
   const micros = findMicrosOfUuid(id);
+  const values: SqlValue[] = micros === undefined ? [] : [orgDb.orgId, isoFromMicros(micros), id];
   const rows =
     micros === undefined
       ? []
       : await orgDb.rows<EventRow>(
           `select ${SELECT_EVENT}${includePayload ? `, ${PAYLOAD_COLUMNS}` : ''}
            from events e ${includePayload ? PAYLOAD_JOIN : ''}
-           where e.org_id = $1 and e.timestamp = $2::timestamptz and e.id = $3::uuid`,
-          [orgDb.orgId, isoFromMicros(micros), id],
+           where e.org_id = $1 and e.timestamp = $2::timestamptz and e.id = $3::uuid${andOfProject(orgDb, values, 'e.project_id')}`,
+          values,
         );
   const row = rows[0];
   if (!row) throw new DomainError('not_found', 'there is no event with this id');

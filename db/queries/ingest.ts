@@ -11,6 +11,8 @@ export interface StoreResult {
   stored: Set<string>;
   /** Ids of the events whose claim was won. */
   claimed: Set<string>;
+  /** Of the settings that held: AssumedSettings. */
+  settingsMark: string | null;
 }
 
 /** Stores a batch of one organization inside the running transaction. Repeats change nothing. */
@@ -20,26 +22,39 @@ export async function insertEvents(
   links: readonly SpanLink[],
 ): Promise<StoreResult> {
   const { name, text, values } = storeStatement(orgDb.orgId, events, links);
-  const [row] = await orgDb.rows<{ stored: string | null; claimed: string | null }>(text, values, name);
+  const [row] = await orgDb.rows<{
+    stored: string | null;
+    claimed: string | null;
+    settings_mark: string | null;
+  }>(text, values, name);
   return {
     stored: new Set(plainItems(row?.stored ?? null)),
     // A span that is no call has a claim without an event.
     claimed: new Set(plainItems(row?.claimed ?? null)),
+    settingsMark: row?.settings_mark ?? null,
   };
 }
 
-/** Counts refused items by hour and reason. */
-export async function recordRejections(
-  orgDb: OrgDb,
-  rejections: readonly { serviceName: string; scopeName: string; reason: string; count: number }[],
-): Promise<void> {
+/** Refused and left out items of one source and reason. */
+export interface RefusedItems {
+  /** Of the workspace whose key sent them; null: a key of the whole organization. */
+  projectId: string | null;
+  serviceName: string;
+  scopeName: string;
+  reason: string;
+  count: number;
+}
+
+/** Counts refused and left out items by hour and reason. */
+export async function recordRejections(orgDb: OrgDb, rejections: readonly RefusedItems[]): Promise<void> {
   if (rejections.length === 0) return;
   await orgDb.run(
-    `insert into ingest_rejections (org_id, hour, service_name, scope_name, reason, count)
-     select $1::uuid, date_trunc('hour', now()), r.* from unnest($2::text[], $3::text[], $4::text[], $5::int8[]) as r
-     on conflict (org_id, hour, service_name, scope_name, reason) do update set count = ingest_rejections.count + excluded.count`,
+    `insert into ingest_rejections (org_id, hour, project_id, service_name, scope_name, reason, count)
+     select $1::uuid, date_trunc('hour', now()), r.* from unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::int8[]) as r
+     on conflict (org_id, hour, project_id, service_name, scope_name, reason) do update set count = ingest_rejections.count + excluded.count`,
     [
       orgDb.orgId,
+      textArray(rejections.map((r) => r.projectId ?? '')),
       textArray(rejections.map((r) => r.serviceName)),
       textArray(rejections.map((r) => r.scopeName)),
       textArray(rejections.map((r) => r.reason)),

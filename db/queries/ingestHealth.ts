@@ -1,6 +1,7 @@
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { OrgDb } from '../orgDb.js';
+import type { OrgDb, SqlValue } from '../orgDb.js';
+import { andOfProject } from './ofProject.js';
 import { sumSources } from './usage.js';
 
 /** What one service's instrumentation scope has sent. */
@@ -38,15 +39,19 @@ function emptySource(serviceName: string, scopeName: string): SourceHealth {
   };
 }
 
-/** Sources of the window, the busiest first; one whose every item was refused is among them. */
+/**
+ * Sources of the window, the busiest first; one whose every item was refused is among them. With a handle of a project:
+ * where its calls come from, and what its workspace's keys sent that was refused.
+ */
 export async function listSourceHealth(orgDb: OrgDb, sinceMicros: bigint): Promise<SourceHealth[]> {
   const sources = await sumSources(orgDb, sinceMicros);
   const byKey = new Map(sources.map((source) => [`${source.serviceName}\u001f${source.scopeName}`, source]));
+  const values: SqlValue[] = [orgDb.orgId, isoFromMicros(sinceMicros)];
   const rejected = await orgDb.rows<RejectedRow>(
     `select service_name, scope_name, reason, sum(count)::bigint as count from ingest_rejections
-     where org_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC')
+     where org_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC')${andOfProject(orgDb, values)}
      group by 1, 2, 3 order by 1, 2, 3 limit 10000`,
-    [orgDb.orgId, isoFromMicros(sinceMicros)],
+    values,
   );
   for (const row of rejected) {
     const key = `${row.service_name}\u001f${row.scope_name}`;
@@ -79,6 +84,7 @@ const DOUBLE_SHARE_MIN = 0.8;
  * since nothing proves it.
  */
 export async function listDoubleTellings(orgDb: OrgDb, sinceMicros: bigint): Promise<DoubleTelling[]> {
+  const values: SqlValue[] = [orgDb.orgId, isoFromMicros(sinceMicros)];
   const rows = await orgDb.rows<{
     service_name: string;
     scope_a: string;
@@ -91,6 +97,7 @@ export async function listDoubleTellings(orgDb: OrgDb, sinceMicros: bigint): Pro
          cache_read, cache_creation, cost_usd
        from events
        where org_id = $1 and timestamp >= $2::timestamptz and superseded_by is null and status = 'ok' and not unmetered
+         ${andOfProject(orgDb, values)}
        order by timestamp desc limit ${DOUBLE_SAMPLE_ROWS}
      ), counted as (
        select service_name, scope_name, count(*) as calls from recent group by 1, 2
@@ -112,7 +119,7 @@ export async function listDoubleTellings(orgDb: OrgDb, sinceMicros: bigint): Pro
      join counted b on b.service_name = p.service_name and b.scope_name = p.scope_b
      where p.pairs >= ${DOUBLE_PAIRS_MIN} and p.pairs >= ${DOUBLE_SHARE_MIN} * least(a.calls, b.calls)
      order by p.cost_usd desc limit 100`,
-    [orgDb.orgId, isoFromMicros(sinceMicros)],
+    values,
   );
   return rows.map((row) => ({
     serviceName: row.service_name,

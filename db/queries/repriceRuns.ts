@@ -1,7 +1,8 @@
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { RunStatus } from '../../domain/runs.js';
-import type { OrgDb } from '../orgDb.js';
+import type { OrgDb, SqlValue } from '../orgDb.js';
+import { andOfProject } from './ofProject.js';
 
 /** A re-pricing as it is stored. */
 export interface RepriceRun {
@@ -263,8 +264,14 @@ export interface FormerPrice {
   runId: string;
 }
 
-/** What an event cost before, the oldest price first. */
+/** What an event cost before, the oldest price first; nothing of an event that the handle does not see. */
 export async function listFormerPrices(orgDb: OrgDb, eventId: string): Promise<FormerPrice[]> {
+  const values: SqlValue[] = [orgDb.orgId, eventId];
+  const ofProject =
+    orgDb.projectId === undefined
+      ? ''
+      : ` and exists (select from events e where e.org_id = c.org_id and e.timestamp = c.timestamp and e.id = c.event_id
+           ${andOfProject(orgDb, values, 'e.project_id')})`;
   const rows = await orgDb.rows<{
     old_cost_usd: Pico;
     old_computed_cost_usd: Pico | null;
@@ -274,8 +281,8 @@ export async function listFormerPrices(orgDb: OrgDb, eventId: string): Promise<F
     run_id: string;
   }>(
     `select old_cost_usd, old_computed_cost_usd, old_cost_source, old_price_gaps, changed_at, run_id
-     from event_price_changes where org_id = $1 and event_id = $2 order by changed_at, run_id`,
-    [orgDb.orgId, eventId],
+     from event_price_changes c where org_id = $1 and event_id = $2${ofProject} order by changed_at, run_id`,
+    values,
   );
   return rows.map((row) => ({
     costPico: row.old_cost_usd,

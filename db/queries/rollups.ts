@@ -1,8 +1,9 @@
 import { isoFromMicros } from '../../domain/period.js';
 import type { Database } from '../client.js';
 import { type SqlValue, type SystemDb, unscoped } from '../orgDb.js';
+import { add, LATE, mergeSeen, OWN_TIME, SEEN } from './foldSql.js';
+import { foldProjects, hasProjects } from './projectTotals.js';
 import {
-  bookedOnSql,
   DAILY_DIMENSIONS,
   DIMENSION_KEYS,
   HEALTH_MEASURE_NAMES,
@@ -19,12 +20,6 @@ const FOLD_ROWS_MAX = 100_000;
 /** A re-pricing leaves two or three for each event. */
 const FOLD_COPIES_MAX = 50_000;
 
-const add = (table: string, names: readonly string[]) =>
-  names.map((name) => `${name} = ${table}.${name} + excluded.${name}`).join(', ');
-
-const mergeSeen = (table: string) =>
-  `first_seen = least(${table}.first_seen, excluded.first_seen), last_seen = greatest(${table}.last_seen, excluded.last_seen)`;
-
 const DIMENSIONS = Object.keys(DIMENSION_KEYS) as RollupDimension[];
 const DIMENSION_NAMES = DIMENSIONS.map((name) => `when grouping(${name}_key) = 0 then '${name}'`).join(' ');
 const KEY_COLUMNS = DIMENSIONS.map((name) => `${DIMENSION_KEYS[name]} as ${name}_key`).join(', ');
@@ -35,15 +30,6 @@ const SETS = (first: string) =>
   );
 
 const ROLLUP_NAMES = [...MEASURE_NAMES, ...HEALTH_MEASURE_NAMES];
-
-const SEEN = `
-  coalesce(min(timestamp) filter (where sign > 0), min(timestamp)), coalesce(max(timestamp) filter (where sign > 0), max(timestamp))`;
-
-// $2 and $3 bound the transactions, $4 is the end of the last closed month. What came after its month was closed goes
-// to tables of its own, so that totals of a closed month are never added to.
-const LOG = `select *, ${bookedOnSql('$4')} as booked_on from (${usageLogSql('$2', '$3')}) entries where status <> 'blocked'`;
-const OWN_TIME = `select * from (${LOG}) booked where booked_on is null`;
-const LATE = `select * from (${LOG} and timestamp < $4::timestamptz) booked where booked_on is not null`;
 
 const KEYED = (log: string) => `
   select *, date_trunc('hour', timestamp, 'UTC') as hour, date_trunc('day', timestamp, 'UTC') as day, ${KEY_COLUMNS} from (${log}) log`;
@@ -146,7 +132,8 @@ export async function listUnfoldedOrganizations(database: Database): Promise<str
       `select o.id from organizations o left join rollup_state s on s.org_id = o.id
        where greatest(
          (select max(ingest_xid) from events where org_id = o.id),
-         (select max(ingest_xid) from event_adjustments where org_id = o.id)) >= coalesce(s.folded_xid, 0)`,
+         (select max(ingest_xid) from event_adjustments where org_id = o.id)) >= coalesce(s.folded_xid, 0)
+         or s.projects_xid < s.folded_xid`,
     ),
   );
   return rows.map((row) => row.id);
@@ -154,6 +141,8 @@ export async function listUnfoldedOrganizations(database: Database): Promise<str
 
 interface HorizonRow {
   from_xid: number;
+  /** Up to which the totals of projects are: behind only where they were not folded along. */
+  projects_xid: number;
   below_xid: number;
   /** End of the last closed month. */
   closed_until: bigint | null;
@@ -174,19 +163,38 @@ export async function foldUsage(database: Database, orgId: string): Promise<{ mo
         [orgId],
       );
       const horizon = await readHorizon(system, orgId);
+      if (horizon.projects_xid < horizon.from_xid) return catchUpProjects(system, orgId, horizon);
       if (horizon.below_xid <= horizon.from_xid) return { more: false };
       const cut = await findCut(system, orgId, horizon);
       const range = [orgId, horizon.from_xid, cut];
       await foldTotals(system, range, horizon.closed_until);
+      await foldProjects(system, range, horizon.closed_until);
       await system.run(FOLD_BILLING, range, 'fold_billing');
-      await system.run('update rollup_state set folded_xid = $2, folded_at = now() where org_id = $1', [
-        orgId,
-        cut,
-      ]);
+      await system.run(
+        'update rollup_state set folded_xid = $2, projects_xid = $2, folded_at = now() where org_id = $1',
+        [orgId, cut],
+      );
       return { more: cut < horizon.below_xid };
     },
     'repeatable read',
   );
+}
+
+/**
+ * Totals of projects that were not folded along with the others, by a version that had none: a share at a time, from
+ * the same log, before anything new is folded. An organization whose calls name no project has nothing to catch up.
+ */
+async function catchUpProjects(
+  system: SystemDb,
+  orgId: string,
+  horizon: HorizonRow,
+): Promise<{ more: boolean }> {
+  const behind = { from_xid: horizon.projects_xid, below_xid: horizon.from_xid };
+  const hasAny = await hasProjects(system, [orgId, behind.from_xid, behind.below_xid]);
+  const cut = hasAny ? await findCut(system, orgId, behind) : behind.below_xid;
+  await foldProjects(system, [orgId, behind.from_xid, cut], horizon.closed_until);
+  await system.run('update rollup_state set projects_xid = $2 where org_id = $1', [orgId, cut]);
+  return { more: true };
 }
 
 async function foldTotals(
@@ -206,7 +214,7 @@ async function foldTotals(
 
 async function readHorizon(system: SystemDb, orgId: string): Promise<HorizonRow> {
   const rows = await system.rows<HorizonRow>(
-    `select folded_xid as from_xid, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as below_xid, closed_until
+    `select folded_xid as from_xid, projects_xid, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as below_xid, closed_until
      from rollup_state where org_id = $1 for update`,
     [orgId],
   );
@@ -216,7 +224,11 @@ async function readHorizon(system: SystemDb, orgId: string): Promise<HorizonRow>
 }
 
 /** The transaction to fold up to: the horizon, or earlier where more than a fold's share of rows lies before it. */
-async function findCut(system: SystemDb, orgId: string, horizon: HorizonRow): Promise<number> {
+async function findCut(
+  system: SystemDb,
+  orgId: string,
+  horizon: Pick<HorizonRow, 'from_xid' | 'below_xid'>,
+): Promise<number> {
   const behind = (table: string, share: number) => `(
     select ingest_xid from ${table} where org_id = $1 and ingest_xid >= $2 and ingest_xid < $3
     order by ingest_xid offset ${share} limit 1)`;

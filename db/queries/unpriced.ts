@@ -27,7 +27,8 @@ const MEASURES = ['input_tokens', 'cache_read', 'cache_write_5m', 'cache_write_1
 /**
  * Models seen in the UTC hours that a window touches, whose price is missing or assumed, those with the most unpriced
  * calls first. Reads the billing cells and the events that are in none yet, in one snapshot; work grows with the
- * hours and models of the window.
+ * hours and models of the window. Billing cells are of the whole organization: with a handle of a project its events
+ * themselves are read.
  */
 export async function listUnpricedModels(
   orgDb: OrgDb,
@@ -47,9 +48,9 @@ export async function listUnpricedModels(
       output_tokens: number;
       first_seen: bigint;
       last_seen: bigint;
-    }>(unpricedSql(), [
+    }>(unpricedSql(inside.projectId === undefined ? CELLS : EVENTS_OF_PROJECT), [
       inside.orgId,
-      state?.folded_xid ?? 0,
+      inside.projectId ?? state?.folded_xid ?? 0,
       isoFromMicros(window.fromMicros),
       isoFromMicros(window.toMicros),
       UNPRICED_MODELS_MAX + 1,
@@ -70,25 +71,40 @@ export async function listUnpricedModels(
   }, 'repeatable read');
 }
 
-function unpricedSql(): string {
-  const input = MEASURES.join(' + ');
-  return `
-    with cells as (
-      select billed_by, model, unpriced, price_gaps, ${input} as input, output_tokens + output_audio as output,
-        first_seen, last_seen
-      from billing_cells
-      where org_id = $1 and hour >= date_trunc('hour', $3::timestamptz, 'UTC') and hour < $4::timestamptz and status <> 'blocked'
-      union all
-      select billed_by, model, unpriced, price_gaps, ${input}, output_tokens + output_audio, first_seen, last_seen
+const INPUT = MEASURES.join(' + ');
+
+/** Cells of rows of the log, or of events with a sign. */
+const cellsOf = (rows: string) => `
+      select billed_by, model, unpriced, price_gaps, ${INPUT} as input, output_tokens + output_audio as output, first_seen, last_seen
       from (
         select ${BILLING_KEYS.billed_by} as billed_by, ${BILLING_KEYS.model} as model, ${BILLING_QUANTITIES},
           min(end_at) as first_seen, max(end_at) as last_seen
-        from (${usageLogSql('$2')}) log
+        from (${rows}) log
         where status <> 'blocked' and ${BILLING_KEYS.hour} >= date_trunc('hour', $3::timestamptz, 'UTC')
           and ${BILLING_KEYS.hour} < $4::timestamptz
         group by 1, 2, ${BILLING_KEYS.hour}
-      ) unfolded
-    )
+      ) hours`;
+
+/** $2: the transaction up to which cells are complete. */
+const CELLS = `
+      select billed_by, model, unpriced, price_gaps, ${INPUT} as input, output_tokens + output_audio as output,
+        first_seen, last_seen
+      from billing_cells
+      where org_id = $1 and hour >= date_trunc('hour', $3::timestamptz, 'UTC') and hour < $4::timestamptz and status <> 'blocked'
+      union all ${cellsOf(usageLogSql('$2'))}`;
+
+/** More than a call lasts (events.duration_ms): its end lies in the window, its start finds it. */
+const CALL_DAYS_MAX = 12;
+
+/** $2: the project. */
+const EVENTS_OF_PROJECT = cellsOf(`
+          select 1::smallint as sign, * from events
+          where org_id = $1 and project_id = $2 and superseded_by is null
+            and timestamp >= $3::timestamptz - interval '${CALL_DAYS_MAX} days' and timestamp < $4::timestamptz`);
+
+function unpricedSql(cells: string): string {
+  return `
+    with cells as (${cells})
     select billed_by, model, sum(unpriced)::bigint as unpriced, sum(price_gaps)::bigint as price_gaps,
       sum(input)::bigint as input_tokens, sum(output)::bigint as output_tokens,
       min(first_seen) as first_seen, max(last_seen) as last_seen

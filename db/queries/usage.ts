@@ -54,7 +54,7 @@ const MICROS_PER_HOUR = 3_600_000_000n;
 export async function sumUsage(orgDb: OrgDb, query: UsageQuery): Promise<UsageResult> {
   await foldWhenBehind(orgDb);
   return orgDb.transaction(async (inside) => {
-    const { sql, values } = usageSql(inside.orgId, query, await readBooks(inside));
+    const { sql, values } = usageSql(inside.orgId, boundTo(inside, query), await readBooks(inside));
     return fromUsageRows(await inside.rows<UsageRow>(sql, values));
   }, 'repeatable read');
 }
@@ -74,7 +74,7 @@ export async function sumUsageBooks(orgDb: OrgDb, query: UsageQuery): Promise<Us
   return orgDb.transaction(async (inside) => {
     const books = await readBooks(inside);
     const ask = async (asked: UsageQuery) => {
-      const { sql, values } = usageSql(inside.orgId, asked, books);
+      const { sql, values } = usageSql(inside.orgId, boundTo(inside, asked), books);
       return fromUsageRows(await inside.rows<UsageRow>(sql, values));
     };
     const result = await ask(query);
@@ -86,6 +86,11 @@ export async function sumUsageBooks(orgDb: OrgDb, query: UsageQuery): Promise<Us
   }, 'repeatable read');
 }
 
+/** A question as a handle may ask it: one of a project about its own calls. */
+function boundTo(orgDb: OrgDb, query: UsageQuery): UsageQuery {
+  return { ...query, filter: { ...query.filter, boundProjectId: orgDb.projectId } };
+}
+
 /** The transaction up to which the organization's events are in its totals. */
 export async function readFoldedXid(orgDb: OrgDb): Promise<number> {
   return (await readBooks(orgDb)).foldedXid;
@@ -93,11 +98,16 @@ export async function readFoldedXid(orgDb: OrgDb): Promise<number> {
 
 /** How far the organization's totals are, and which of its months are closed. */
 export async function readBooks(orgDb: OrgDb): Promise<Books> {
-  const [row] = await orgDb.rows<{ folded_xid: number; closed_until: bigint | null }>(
-    'select folded_xid, closed_until from rollup_state where org_id = $1',
-    [orgDb.orgId],
-  );
-  return { foldedXid: row?.folded_xid ?? 0, closedUntilMicros: row?.closed_until ?? null };
+  const [row] = await orgDb.rows<{
+    folded_xid: number;
+    projects_xid: number;
+    closed_until: bigint | null;
+  }>('select folded_xid, projects_xid, closed_until from rollup_state where org_id = $1', [orgDb.orgId]);
+  return {
+    foldedXid: row?.folded_xid ?? 0,
+    projectsXid: row?.projects_xid ?? 0,
+    closedUntilMicros: row?.closed_until ?? null,
+  };
 }
 
 /** Rows of the log that a read adds up itself; with more it folds first. */
@@ -114,7 +124,10 @@ const FOLDS_A_READ_MAX = 20;
  */
 export async function foldWhenBehind(orgDb: OrgDb): Promise<void> {
   if (orgDb.isInTransaction) return;
-  const [state] = await orgDb.rows<{ folded_xid: number; is_fresh: boolean }>(
+  const whole = orgDb.leaveProject(
+    'the totals of an organization are folded for all of its projects at once',
+  );
+  const [state] = await whole.rows<{ folded_xid: number; is_fresh: boolean }>(
     `select folded_xid, folded_at > now() - make_interval(secs => ${FOLD_FRESH_SECONDS}) as is_fresh
      from rollup_state where org_id = $1`,
     [orgDb.orgId],
@@ -123,7 +136,7 @@ export async function foldWhenBehind(orgDb: OrgDb): Promise<void> {
   // The bound is a value and not a column of another table: of a value Postgres knows that few rows lie behind it.
   const unfolded = (table: string) =>
     `(select count(*) from (select from ${table} where org_id = $1 and ingest_xid >= $2 limit ${UNFOLDED_ROWS_MAX + 1}) u)`;
-  const [rows] = await orgDb.rows<{ unfolded: number }>(
+  const [rows] = await whole.rows<{ unfolded: number }>(
     `select ${unfolded('events')} + ${unfolded('event_adjustments')} as unfolded`,
     [orgDb.orgId, state?.folded_xid ?? 0],
   );
@@ -199,27 +212,38 @@ interface SourceRow {
   last_seen: bigint | null;
 }
 
+const SOURCE_NAMES = ['calls', 'unpriced', ...HEALTH_MEASURE_NAMES];
+
+/** Totals by source and what is not in them yet; $3: the transaction up to which they are complete. */
+const SOURCES = `
+  select key, ${SOURCE_NAMES.join(', ')}, last_seen from usage_rollups
+  where org_id = $1 and dimension = 'source' and bucket >= $2::timestamptz
+  union all
+  select key, ${SOURCE_NAMES.join(', ')}, last_seen from adjustment_rollups
+  where org_id = $1 and dimension = 'source' and bucket >= $2::timestamptz
+  union all ${sourcesOf(usageLogSql('$3'))}`;
+
+/** Totals by source are of the whole organization, so a project's events themselves are read; $3: the project. */
+const SOURCES_OF_PROJECT = sourcesOf(`
+  select 1::smallint as sign, * from events where org_id = $1 and project_id = $3 and superseded_by is null`);
+
+/** Sources of rows of the log, or of events with a sign. */
+function sourcesOf(rows: string): string {
+  return `
+  select ${DIMENSION_KEYS.source} as key, ${SOURCE_NAMES.join(', ')}, last_seen from (
+    select service_name, scope_name, ${MEASURES}, ${HEALTH_MEASURES}, max(timestamp) as last_seen
+    from (${rows}) log where status <> 'blocked' and timestamp >= $2::timestamptz group by 1, 2) fresh`;
+}
+
 /** Calls by service and instrumentation scope from the whole hour of `sinceMicros` on, with what is wrong with them. */
 export async function sumSources(orgDb: OrgDb, sinceMicros: bigint): Promise<SourceHealth[]> {
-  const names = ['calls', 'unpriced', ...HEALTH_MEASURE_NAMES].join(', ');
   const since = isoFromMicros(sinceMicros - (sinceMicros % MICROS_PER_HOUR));
   const rows = await orgDb.transaction(async (inside) => {
     return inside.rows<SourceRow>(
-      `with parts as (
-         select key, ${names}, last_seen from usage_rollups
-         where org_id = $1 and dimension = 'source' and bucket >= $2::timestamptz
-         union all
-         select key, ${names}, last_seen from adjustment_rollups
-         where org_id = $1 and dimension = 'source' and bucket >= $2::timestamptz
-         union all
-         select ${DIMENSION_KEYS.source}, calls, unpriced, ${HEALTH_MEASURE_NAMES.join(', ')}, last_seen from (
-           select service_name, scope_name, ${MEASURES}, ${HEALTH_MEASURES}, max(timestamp) as last_seen
-           from (${usageLogSql('$3')}) log where status <> 'blocked' and timestamp >= $2::timestamptz group by 1, 2) fresh
-       )
-       select key, sum(calls)::bigint as calls, sum(unpriced)::bigint as unpriced, sum(price_gaps)::bigint as price_gaps,
-         sum(unmetered)::bigint as unmetered, sum(unknown_biller)::bigint as unknown_biller, max(last_seen) as last_seen
+      `with parts as (${inside.projectId === undefined ? SOURCES : SOURCES_OF_PROJECT})
+       select key, ${SOURCE_NAMES.map((name) => `sum(${name})::bigint as ${name}`).join(', ')}, max(last_seen) as last_seen
        from parts group by key having sum(calls) <> 0 order by calls desc, key limit 1000`,
-      [inside.orgId, since, await readFoldedXid(inside)],
+      [inside.orgId, since, inside.projectId ?? (await readFoldedXid(inside))],
     );
   }, 'repeatable read');
   return rows.map((row) => {

@@ -12,6 +12,9 @@ export interface UsageFilter {
   teamId?: string | undefined;
   feature?: string | undefined;
   sessionId?: string | undefined;
+  projectId?: string | undefined;
+  /** The handle's project, besides the one that is asked for. */
+  boundProjectId?: string | undefined;
   kind?: string | undefined;
 }
 
@@ -34,6 +37,8 @@ export interface UsageQuery {
 export interface Books {
   /** Everything below this transaction is in them. */
   foldedXid: number;
+  /** The same of its projects' totals. */
+  projectsXid: number;
   /** End of the last closed month; null: none is. */
   closedUntilMicros: bigint | null;
 }
@@ -49,16 +54,28 @@ const LABEL_FILTERS: Filters = [
   ['teamId', 'team_id'],
   ['feature', 'feature'],
 ];
-export const LOG_FILTERS: Filters = [...LABEL_FILTERS, ['sessionId', 'session_id']];
+const PROJECT_FILTERS: Filters = [
+  ['projectId', 'project_id'],
+  ['boundProjectId', 'project_id'],
+];
+export const LOG_FILTERS: Filters = [...LABEL_FILTERS, ...PROJECT_FILTERS, ['sessionId', 'session_id']];
 export const EVENT_FILTERS: Filters = [...LOG_FILTERS, ['kind', 'kind']];
 
-const LABEL_KEYS: Partial<Record<UsageDimension | 'month', string>> = {
+type Keys = Partial<Record<UsageDimension | 'month', string>>;
+
+const CELL_KEYS: Keys = {
   model: 'model',
   provider: 'provider',
   team: 'team_id',
   feature: 'feature',
   day: `to_char(day, 'YYYY-MM-DD')`,
   month: `to_char(day, 'YYYY-MM')`,
+};
+/** Columns by dimension in the totals by label, and those that only their twin of what came late has. */
+const LABEL_KEYS = { stored: CELL_KEYS, late: { session: 'session_id' } as Keys };
+const PROJECT_KEYS = {
+  stored: { ...CELL_KEYS, project: 'project_id' } as Keys,
+  late: { session: 'session_id', user: 'user_id' } as Keys,
 };
 
 const TIME_FORMATS = { day: 'YYYY-MM-DD', month: 'YYYY-MM' } as const;
@@ -75,8 +92,8 @@ export function rowKey(dimension: UsageDimension | 'month'): string {
 
 /** Stored totals that answer a question, and their twin of what came late. */
 export interface Source {
-  table: 'usage_rollups' | 'label_cells' | undefined;
-  late: 'adjustment_rollups' | 'adjustment_labels';
+  table: 'usage_rollups' | 'label_cells' | 'project_cells' | undefined;
+  late: 'adjustment_rollups' | 'adjustment_labels' | 'project_adjustments';
   grain: 'hour' | 'day';
   key: string;
   bucket: string;
@@ -105,14 +122,18 @@ export function sourceOf(query: UsageQuery): Source {
       filters: [],
     };
   }
-  const key = LABEL_KEYS[query.dimension];
-  const labelsOnly = named.every(([name]) => LABEL_FILTERS.some(([label]) => label === name));
+  const ofProject = named.some((filter) => PROJECT_FILTERS.includes(filter));
+  const keys = ofProject ? PROJECT_KEYS : LABEL_KEYS;
+  const key = keys.stored[query.dimension];
+  const labelsOnly = named.every(
+    (filter) => LABEL_FILTERS.includes(filter) || PROJECT_FILTERS.includes(filter),
+  );
   return {
     // Without a total for it only the events themselves answer.
-    table: key === undefined || !labelsOnly ? undefined : 'label_cells',
-    late: 'adjustment_labels',
+    table: key === undefined || !labelsOnly ? undefined : ofProject ? 'project_cells' : 'label_cells',
+    late: ofProject ? 'project_adjustments' : 'adjustment_labels',
     grain: 'day',
-    key: key ?? (query.dimension === 'session' ? 'session_id' : ''),
+    key: key ?? keys.late[query.dimension] ?? '',
     bucket: `(day::timestamp at time zone 'UTC')`,
     where: 'true',
     filters: LOG_FILTERS,

@@ -122,7 +122,9 @@ class UsageStatement {
   #addUnfolded(): void {
     const view = this.#view.kind;
     if (this.#source.table === undefined && this.#query.only === undefined && view !== 'books') return;
-    const log = () => usageLogSql(this.#bind(this.#books.foldedXid));
+    const { foldedXid, projectsXid } = this.#books;
+    const folded = this.#source.late === 'project_adjustments' ? projectsXid : foldedXid;
+    const log = () => usageLogSql(this.#bind(folded));
     const within =
       this.#whole && (() => this.#between('timestamp', this.#whole?.from ?? '', this.#whole?.to ?? ''));
     if (view === 'now' && this.#query.only === undefined) {

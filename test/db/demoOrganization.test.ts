@@ -76,7 +76,7 @@ describe('the demo’s organization', () => {
     const tenant = drawTenant();
     await insertTenantRows(test.superuser, tenant);
     const asTenant = (sql: string) =>
-      test.database.transact('app_rw', tenant.orgId, (connection) =>
+      test.database.transact('app_rw', tenant, (connection) =>
         connection.query({ text: sql, values: [] }),
       );
     await expect(asTenant(`update organizations set demo_end_day = '2026-11-20'`)).rejects.toMatchObject({

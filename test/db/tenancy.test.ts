@@ -135,7 +135,9 @@ const CASES: Record<string, (db: OrgDb) => Promise<unknown>> = {
       [],
     ),
   recordRejections: (db) =>
-    recordRejections(db, [{ serviceName: MARKER, scopeName: 'sdk', reason: 'invalid_number', count: 5 }]),
+    recordRejections(db, [
+      { projectId: null, serviceName: MARKER, scopeName: 'sdk', reason: 'invalid_number', count: 5 },
+    ]),
   listSourceHealth: (db) => listSourceHealth(db, WINDOW.fromMicros),
   listDoubleTellings: (db) => listDoubleTellings(db, WINDOW.fromMicros),
   insertKey: (db) =>
