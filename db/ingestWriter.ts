@@ -1,13 +1,11 @@
 import { DomainError } from '../domain/errors.js';
-import { apiKeyHash, eventId } from '../domain/events/callHash.js';
-import type { CallRecord, MappedBatch, Rejection, SpanLink } from '../domain/events/event.js';
-import { resolveCalls } from '../domain/events/resolveCalls.js';
 import type { PriceBook } from '../domain/pricing/priceBook.js';
+import { AssumedSettings, SettingsChanged } from './assumedSettings.js';
 import type { Database } from './client.js';
+import { type IngestRequest, type PreparedBatch, prepareBatch } from './ingestBatch.js';
 import { OrgDb } from './orgDb.js';
 import type { Prices } from './priceBookHolder.js';
-import type { StorableEvent } from './queries/eventColumns.js';
-import { insertEvents, priceOf, recordRejections } from './queries/ingest.js';
+import { insertEvents, recordRejections } from './queries/ingest.js';
 import { settleTellings } from './queries/tellings.js';
 
 /** Calls of one transaction at most; one request is never split over two. */
@@ -16,23 +14,17 @@ const BATCH_ROWS_MAX = 2_000;
 const QUEUE_ROWS_MAX = 40_000;
 /** Repeats of a batch that lost a deadlock or a serialization race. */
 const CONFLICT_REPEATS_MAX = 5;
+/** Beginnings of one batch at most, where somebody changes the settings each time. */
+const SETTINGS_CHANGES_MAX = 8;
 const RETRY_AFTER_SECONDS = 1;
-
-/** One request's calls and who sent them. */
-export interface IngestRequest {
-  orgId: string;
-  /** `key_…` of the key that sent it: part of every call's hash. */
-  keyId: string;
-  /** Stamped on calls that name no project: the workspace of the key. */
-  defaultProjectId: string | null;
-  batch: MappedBatch;
-}
 
 export interface IngestOutcome {
   /** Calls that are stored now, whether by this request or an earlier one. */
   accepted: number;
   /** Those of them that were stored before. */
   duplicates: number;
+  /** Calls that were left out because their instrumentation scope is not the one that counts. */
+  leftOut: number;
 }
 
 interface Pending {
@@ -56,6 +48,7 @@ export class IngestWriter {
   readonly #prices: Pick<Prices, 'of'>;
   readonly #observer: Observer;
   readonly #connectionsMax: number;
+  readonly #settings = new AssumedSettings();
   readonly #queues = new Map<string, Pending[]>();
   #connections = 0;
   #queuedRows = 0;
@@ -74,7 +67,7 @@ export class IngestWriter {
   submit(request: IngestRequest): Promise<IngestOutcome> {
     const rows = rowsOf(request);
     if (rows === 0 && request.batch.rejections.length === 0)
-      return Promise.resolve({ accepted: 0, duplicates: 0 });
+      return Promise.resolve({ accepted: 0, duplicates: 0, leftOut: 0 });
     if (this.#queuedRows > 0 && this.#queuedRows + rows > QUEUE_ROWS_MAX) {
       return Promise.reject(
         new DomainError(
@@ -141,24 +134,36 @@ export class IngestWriter {
     }
   }
 
+  /** Prepares and stores by the settings as they are remembered, and begins anew when they no longer hold. */
   async #store(orgId: string, taken: readonly Pending[]): Promise<IngestOutcome[]> {
     const prices = await this.#prices.of(orgId);
-    const { events, owners } = prepare(
-      taken.map((pending) => pending.request),
-      prices,
-    );
-    const links = taken.flatMap(({ request }) => request.batch.links);
-    const rejections = countRejections(taken.flatMap(({ request }) => request.batch.rejections));
     const orgDb = new OrgDb(this.#database, orgId);
-    const stored = await repeatOnConflict(() =>
-      orgDb.transaction(async (inside) => {
-        const ids = await storeAll(inside, events, links, prices);
-        await recordRejections(inside, rejections);
-        return ids;
-      }),
-    );
-    return countOutcomes(taken, events, owners, stored);
+    const requests = taken.map(({ request }) => request);
+    for (let attempt = 1; ; attempt += 1) {
+      const { settings, mark } = await this.#settings.of(orgDb);
+      const prepared = prepareBatch(requests, prices, settings);
+      try {
+        const stored = await repeatOnConflict(() =>
+          orgDb.transaction(async (inside) => {
+            const ids = await storeAll(inside, prepared, prices, mark);
+            await recordRejections(inside, prepared.refusals);
+            return ids;
+          }),
+        );
+        return countOutcomes(prepared, stored);
+      } catch (error) {
+        if (!(error instanceof SettingsChanged)) throw error;
+        this.#settings.forget(orgId);
+        if (attempt >= SETTINGS_CHANGES_MAX) throw settingsRestless();
+      }
+    }
   }
+}
+
+function settingsRestless(): DomainError {
+  const sentence =
+    'the settings of the organization change faster than calls can be stored; send these again';
+  return new DomainError('service_unavailable', sentence, { retryAfterSeconds: RETRY_AFTER_SECONDS });
 }
 
 function rowsOf(request: IngestRequest): number {
@@ -176,61 +181,17 @@ function takeBatch(queue: Pending[]): Pending[] {
   return queue.splice(0, count);
 }
 
-/** Calls of several requests as rows: one call told twice becomes one live row, then hashed and priced. */
-function prepare(
-  requests: readonly IngestRequest[],
-  prices: PriceBook,
-): { events: StorableEvent[]; owners: number[] } {
-  const calls: CallRecord[] = [];
-  const owners: number[] = [];
-  requests.forEach((request, index) => {
-    for (const call of request.batch.calls) {
-      calls.push(call);
-      owners.push(index);
-    }
-  });
-  const links = requests.flatMap((request) => request.batch.links);
-  const resolved = resolveCalls(calls, links);
-  const events = resolved.map(({ call }, index): StorableEvent => {
-    const request = requests[owners[index] as number] as IngestRequest;
-    return storable(call, request.keyId, request.defaultProjectId, prices);
-  });
-  resolved.forEach(({ supersededBy }, index) => {
-    if (supersededBy !== null)
-      (events[index] as StorableEvent).supersededBy = (events[supersededBy] as StorableEvent).id;
-  });
-  return { events, owners };
-}
-
-/** Hashes and prices a call. */
-export function storable(
-  call: CallRecord,
-  keyId: string,
-  defaultProjectId: string | null,
-  prices: PriceBook,
-): StorableEvent {
-  const hash = apiKeyHash(keyId, call);
-  return {
-    id: eventId(call, hash),
-    apiKeyHash: hash,
-    apiKeyId: keyId,
-    call,
-    price: priceOf(call, prices),
-    projectId: call.projectId ?? defaultProjectId,
-    supersededBy: null,
-  };
-}
-
 async function storeAll(
   orgDb: OrgDb,
-  events: readonly StorableEvent[],
-  links: readonly SpanLink[],
+  { events, links }: PreparedBatch,
   prices: PriceBook,
+  settingsMark: string | null,
 ): Promise<Set<string>> {
   const stored = new Set<string>();
   for (let at = 0; at < Math.max(events.length, 1); at += BATCH_ROWS_MAX) {
     const part = events.slice(at, at + BATCH_ROWS_MAX);
     const result = await insertEvents(orgDb, part, at === 0 ? links : []);
+    if (result.settingsMark !== settingsMark) throw new SettingsChanged();
     for (const id of result.stored) stored.add(id);
     await settleTellings(orgDb, part, result, prices);
   }
@@ -238,32 +199,16 @@ async function storeAll(
 }
 
 /** A call counts once as stored; a second one with its id, in whichever request, is a duplicate. */
-function countOutcomes(
-  taken: readonly Pending[],
-  events: readonly StorableEvent[],
-  owners: readonly number[],
-  stored: ReadonlySet<string>,
-): IngestOutcome[] {
-  const outcomes = taken.map(() => ({ accepted: 0, duplicates: 0 }));
+function countOutcomes(prepared: PreparedBatch, stored: ReadonlySet<string>): IngestOutcome[] {
+  const outcomes = prepared.leftOut.map((leftOut) => ({ accepted: 0, duplicates: 0, leftOut }));
   const seen = new Set<string>();
-  events.forEach((event, index) => {
-    const outcome = outcomes[owners[index] as number] as IngestOutcome;
+  prepared.events.forEach((event, index) => {
+    const outcome = outcomes[prepared.owners[index] as number] as IngestOutcome;
     outcome.accepted += 1;
     if (!stored.has(event.id) || seen.has(event.id)) outcome.duplicates += 1;
     seen.add(event.id);
   });
   return outcomes;
-}
-
-function countRejections(rejections: readonly Rejection[]) {
-  const counts = new Map<string, { serviceName: string; scopeName: string; reason: string; count: number }>();
-  for (const { serviceName, scopeName, reason } of rejections) {
-    const key = `${serviceName}\u001f${scopeName}\u001f${reason}`;
-    const entry = counts.get(key);
-    if (entry) entry.count += 1;
-    else counts.set(key, { serviceName, scopeName, reason, count: 1 });
-  }
-  return [...counts.values()].sort((a, b) => (a.reason < b.reason ? -1 : 1));
 }
 
 const CONFLICT_CODES = new Set(['40P01', '40001']);

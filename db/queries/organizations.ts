@@ -1,5 +1,12 @@
+import {
+  changeSettings,
+  type OrganizationSettings,
+  parseSettings,
+  type SettingsChange,
+  storedSettings,
+} from '../../domain/organization/settings.js';
 import type { Database } from '../client.js';
-import { unscoped } from '../orgDb.js';
+import { type OrgDb, unscoped } from '../orgDb.js';
 
 export interface Organization {
   id: string;
@@ -41,4 +48,81 @@ export async function insertOrganization(
       organization.name,
     ]),
   );
+}
+
+export interface OrganizationProfile {
+  name: string;
+  createdAtMicros: bigint;
+  settings: OrganizationSettings;
+}
+
+/** The organization of the handle. */
+export async function getOrganization(orgDb: OrgDb): Promise<OrganizationProfile> {
+  const [row] = await orgDb.rows<{ name: string; created_at: bigint; settings: unknown }>(
+    'select name, created_at, settings from organizations where id = $1',
+    [orgDb.orgId],
+  );
+  if (!row) throw new Error('a key belongs to an organization that is there');
+  return { name: row.name, createdAtMicros: row.created_at, settings: parseSettings(row.settings) };
+}
+
+/** Gives the organization another name; returns the one that it had. */
+export async function renameOrganization(orgDb: OrgDb, name: string): Promise<string> {
+  return orgDb.transaction(async (inside) => {
+    const { name: before } = await lockOrganization(inside);
+    if (before !== name)
+      await inside.run('update organizations set name = $2 where id = $1', [inside.orgId, name]);
+    return before;
+  });
+}
+
+/**
+ * Changes some of the settings and leaves the others, also when somebody else changes those at the same time: the row
+ * is locked before it is read.
+ */
+export async function updateSettings(
+  orgDb: OrgDb,
+  change: SettingsChange,
+): Promise<{ before: OrganizationSettings; after: OrganizationSettings }> {
+  return orgDb.transaction(async (inside) => {
+    const before = parseSettings((await lockOrganization(inside)).settings);
+    const after = changeSettings(before, change);
+    await inside.run('update organizations set settings = $2::jsonb where id = $1', [
+      inside.orgId,
+      JSON.stringify(storedSettings(after)),
+    ]);
+    return { before, after };
+  });
+}
+
+async function lockOrganization(orgDb: OrgDb): Promise<{ name: string; settings: unknown }> {
+  // Not `for update`: keys and everything else that refers to the organization are to go on.
+  const [row] = await orgDb.rows<{ name: string; settings: unknown }>(
+    'select name, settings from organizations where id = $1 for no key update',
+    [orgDb.orgId],
+  );
+  if (!row) throw new Error('a key belongs to an organization that is there');
+  return row;
+}
+
+/** Settings with the mark of the row's version that they were read from. */
+export interface MarkedSettings {
+  settings: OrganizationSettings;
+  mark: string | null;
+}
+
+/**
+ * SQL of the mark of organization $1's row: the transaction that wrote it last. A statement that asks for it says
+ * whether settings that were read before still hold in its own snapshot.
+ */
+export const SETTINGS_MARK = '(select xmin::text from organizations where id = $1)';
+
+/** The settings of the organization, to act on and to be proved by their mark. */
+export async function readMarkedSettings(orgDb: OrgDb): Promise<MarkedSettings> {
+  const [row] = await orgDb.rows<{ settings: unknown; mark: string }>(
+    'select settings, xmin::text as mark from organizations where id = $1',
+    [orgDb.orgId],
+    'settings_marked',
+  );
+  return { settings: parseSettings(row?.settings ?? {}), mark: row?.mark ?? null };
 }

@@ -3,6 +3,7 @@ import type { CallRecord, SpanLink } from '../../domain/events/event.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { plainArray, textArray } from '../pgArray.js';
 import { COLUMNS, type Column, type ColumnValue, LIST_COLUMNS, type StorableEvent } from './eventColumns.js';
+import { SETTINGS_MARK } from './organizations.js';
 
 /** A prepared statement with its parameters. */
 export interface StoreStatement {
@@ -64,7 +65,8 @@ function statementOf(make: string, orgId: string, literals: readonly (string | u
 
 /**
  * One statement for a batch: the events that are new, the claims on response ids and spans, the payloads of new
- * events. It answers with the ids of the events that it stored and those of the claims that it won, as one text each.
+ * events. It answers with the ids of the events that it stored and those of the claims that it won, as one text each,
+ * and with the mark of the settings that held when it began.
  */
 function storeSql(make: string): string {
   let parameters = 1;
@@ -109,7 +111,7 @@ function storeSql(make: string): string {
   }
   const claimed = hasClaims ? '(select array_agg(event_id)::text from claimed)' : 'null::text';
   return `with ${parts.join(', ')}
-select (select array_agg(id)::text from stored) as stored, ${claimed} as claimed`;
+select (select array_agg(id)::text from stored) as stored, ${claimed} as claimed, ${SETTINGS_MARK} as settings_mark`;
 }
 
 function selectedColumn([name]: Column): string {

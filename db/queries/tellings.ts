@@ -29,7 +29,7 @@ import { compareClaims, hasClaim, spanNumber } from './storeStatement.js';
 export async function settleTellings(
   orgDb: OrgDb,
   events: readonly StorableEvent[],
-  result: StoreResult,
+  result: Pick<StoreResult, 'stored' | 'claimed'>,
   prices: PriceBook,
 ): Promise<void> {
   const contested = events

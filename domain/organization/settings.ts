@@ -1,0 +1,136 @@
+/** What an organization decides for itself. Stored as one JSON object; a field that is absent stands at its default. */
+
+/** One instrumentation scope whose calls count, for one service. */
+export interface CountedScope {
+  /** OTel `service.name`; null: calls that name no service. */
+  service: string | null;
+  /** Name of the instrumentation scope, as ingest health shows it. */
+  scope: string;
+}
+
+export interface OrganizationSettings {
+  /** Payloads, tool inputs and tool outputs of calls are not stored. */
+  dropPayloads: boolean;
+  /** Days (`YYYY-MM-DD`) on which nobody works, ascending, each once. */
+  holidays: readonly string[];
+  /** IANA name, for what is shown or scheduled in local time. Everything that is counted is counted in UTC. */
+  timeZone: string;
+  /** Scopes that count, where a service is instrumented twice. Services that are not named count whole. */
+  countedScopes: readonly CountedScope[];
+}
+
+export const DEFAULT_SETTINGS: OrganizationSettings = {
+  dropPayloads: false,
+  holidays: [],
+  timeZone: 'UTC',
+  countedScopes: [],
+};
+
+/** Ten years of days. */
+export const HOLIDAYS_MAX = 3_660;
+export const COUNTED_SCOPES_MAX = 1_000;
+
+/** The name of each field where it is stored and on the wire. */
+export const SETTING_FIELDS = {
+  dropPayloads: 'drop_payloads',
+  holidays: 'holidays',
+  timeZone: 'time_zone',
+  countedScopes: 'counted_scopes',
+} as const satisfies Record<keyof OrganizationSettings, string>;
+
+type FieldName = keyof typeof SETTING_FIELDS;
+const FIELD_NAMES = Object.keys(SETTING_FIELDS) as FieldName[];
+
+/** Fields to change; null takes a field back to its default, undefined leaves it. */
+export type SettingsChange = { [name in FieldName]?: OrganizationSettings[name] | null | undefined };
+
+/** The settings after a change: field by field, each as a whole. Days are put in order, each once. */
+export function changeSettings(settings: OrganizationSettings, change: SettingsChange): OrganizationSettings {
+  const changed = { ...settings };
+  for (const name of FIELD_NAMES) {
+    const value = change[name];
+    if (value !== undefined) Object.assign(changed, { [name]: value ?? DEFAULT_SETTINGS[name] });
+  }
+  changed.holidays = [...new Set(changed.holidays)].sort();
+  changed.countedScopes = [...new Map(changed.countedScopes.map((one) => [keyOf(one), one])).values()];
+  return changed;
+}
+
+function keyOf({ service, scope }: CountedScope): string {
+  return JSON.stringify([service, scope]);
+}
+
+/** Names of the stored fields that differ. */
+export function changedFields(one: OrganizationSettings, other: OrganizationSettings): string[] {
+  const [a, b] = [storedSettings(one), storedSettings(other)];
+  return FIELD_NAMES.map((name) => SETTING_FIELDS[name]).filter(
+    (field) => JSON.stringify(a[field]) !== JSON.stringify(b[field]),
+  );
+}
+
+/** As JSON to be stored: what stands at its default is left out, so that a later default holds for it. */
+export function storedSettings(settings: OrganizationSettings): { [field: string]: unknown } {
+  const stored: { [field: string]: unknown } = {};
+  for (const name of FIELD_NAMES) {
+    const value = settings[name];
+    if (JSON.stringify(value) !== JSON.stringify(DEFAULT_SETTINGS[name]))
+      stored[SETTING_FIELDS[name]] = value;
+  }
+  return stored;
+}
+
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+
+/** Reads what was stored. Throws TypeError, naming the field, for anything that `storedSettings` would not have written. */
+export function parseSettings(stored: unknown): OrganizationSettings {
+  if (!isObject(stored)) throw new TypeError('settings: not an object');
+  const known = new Set<string>(Object.values(SETTING_FIELDS));
+  for (const field of Object.keys(stored))
+    if (!known.has(field)) throw new TypeError(`settings.${field}: no setting of this version`);
+  return {
+    dropPayloads: read(stored, 'dropPayloads', isBoolean),
+    holidays: read(stored, 'holidays', (value) => isList(value, (day) => isText(day) && DAY.test(day))),
+    timeZone: read(stored, 'timeZone', isText),
+    countedScopes: read(stored, 'countedScopes', (value) => isList(value, isCountedScope)),
+  };
+}
+
+function read<N extends FieldName>(
+  stored: { [field: string]: unknown },
+  name: N,
+  is: (value: unknown) => boolean,
+): OrganizationSettings[N] {
+  const value = stored[SETTING_FIELDS[name]];
+  if (value === undefined) return DEFAULT_SETTINGS[name];
+  if (!is(value)) throw new TypeError(`settings.${SETTING_FIELDS[name]}: not what is stored there`);
+  return value as OrganizationSettings[N];
+}
+
+const isObject = (value: unknown): value is { [field: string]: unknown } =>
+  typeof value === 'object' && value !== null && !Array.isArray(value);
+const isBoolean = (value: unknown) => typeof value === 'boolean';
+const isText = (value: unknown): value is string => typeof value === 'string' && value !== '';
+const isList = (value: unknown, is: (item: unknown) => boolean) => Array.isArray(value) && value.every(is);
+
+function isCountedScope(value: unknown): boolean {
+  return (
+    isObject(value) &&
+    Object.keys(value).length === 2 &&
+    (value.service === null || isText(value.service)) &&
+    typeof value.scope === 'string'
+  );
+}
+
+/** As the IANA database writes names: every part with a capital, so that each program that reads one finds it. */
+const ZONE_NAME = /^[A-Z][A-Za-z0-9_+-]*(?:\/[A-Z][A-Za-z0-9_+-]*){0,2}$/;
+
+/** Whether it is a name of the IANA time zone database; an offset is none. */
+export function isTimeZone(name: string): boolean {
+  if (!ZONE_NAME.test(name)) return false;
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name });
+    return true;
+  } catch {
+    return false;
+  }
+}
