@@ -12,11 +12,12 @@ import { answerPreflight } from './cors.js';
 import { dashboardEndpoints } from './dashboard/endpoints.js';
 import type { ApiDeps } from './deps.js';
 import { docsRoutes } from './docs.js';
-import { assertDeclaredAccess, type Endpoint, problemsOf } from './endpoint.js';
+import { assertDeclaredAccess, assertRepeatable, type Endpoint, problemsOf } from './endpoint.js';
 import { eventEndpoints } from './events/endpoints.js';
 import { gapRunEndpoints } from './gapRuns/endpoints.js';
 import { healthRoutes } from './health.js';
 import { ingestEndpoints } from './ingest/endpoints.js';
+import { keyEndpoints } from './keys/endpoints.js';
 import { buildOpenApi } from './openapi.js';
 import { ownPriceEndpoints } from './ownPrices/endpoints.js';
 import { periodEndpoints } from './periods/endpoints.js';
@@ -27,6 +28,7 @@ import { repricingEndpoints } from './repricing/endpoints.js';
 import { serve } from './serve.js';
 import { statementEndpoints } from './statement/endpoints.js';
 import { usageEndpoints } from './usage/endpoints.js';
+import { workspaceEndpoints } from './workspaces/endpoints.js';
 
 /** The whole HTTP surface. */
 export const ENDPOINTS: readonly Endpoint[] = [
@@ -47,6 +49,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...reconciliationEndpoints,
   ...statementEndpoints,
   ...auditEndpoints,
+  ...keyEndpoints,
+  ...workspaceEndpoints,
 ];
 
 /** The application: every endpoint behind one error writer, one authentication and one log line a request. */
@@ -58,6 +62,7 @@ export function createApp(deps: ApiDeps): Koa {
     deps.logger.warn({ err: error, path: ctx.path.slice(0, 256) }, 'a transfer broke off'),
   );
   assertDeclaredAccess(ENDPOINTS);
+  assertRepeatable(ENDPOINTS);
   const authenticator = new Authenticator(deps.database, deps.nowMicros);
   const router = new Router();
   const fixed: FixedRoutes = new Map();

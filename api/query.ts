@@ -195,6 +195,36 @@ function notOfThisList(): DomainError {
 
 const UUID_TEXT = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
+export function isUuidText(text: string): boolean {
+  return UUID_TEXT.test(text);
+}
+
+/**
+ * The position in a cursor of a list ordered by time and id, whose ids `isId` knows; undefined without one. Error
+ * invalid_parameter.
+ */
+export function decodeTimeCursor(
+  cursor: string | undefined,
+  isId: (text: string) => boolean,
+): { micros: bigint; id: string } | undefined {
+  if (cursor === undefined) return undefined;
+  const [micros = '', id = ''] = decodeCursor(cursor, 2);
+  if (!/^\d{1,18}$/.test(micros) || BigInt(micros) > LATEST_MICROS || !isId(id)) throw notOfThisList();
+  return { micros: BigInt(micros), id };
+}
+
+/** As `pageOf`, of a list that a cursor goes through; `positionOf` is where a row stands in the list's order. */
+export function cursoredPage<T>(
+  found: readonly T[],
+  query: { limit: number; offset: number },
+  positionOf: (row: T) => readonly [bigint, string],
+) {
+  const { shown, page } = pageOf(found, query);
+  const last = shown.at(-1);
+  const cursor = page.has_more && last !== undefined ? encodeCursor(positionOf(last).map(String)) : null;
+  return { shown, page: { ...page, next_cursor: cursor } };
+}
+
 /** Cursor after an event in a list ordered by time and id. */
 export function encodeEventCursor(event: { timestampMicros: bigint; id: string }): string {
   return encodeCursor([event.timestampMicros.toString(), event.id]);
@@ -204,11 +234,8 @@ export function encodeEventCursor(event: { timestampMicros: bigint; id: string }
 export function decodeEventCursor(
   cursor: string | undefined,
 ): { timestampMicros: bigint; id: string } | undefined {
-  if (cursor === undefined) return undefined;
-  const [micros = '', id = ''] = decodeCursor(cursor, 2);
-  if (!/^\d{1,18}$/.test(micros) || BigInt(micros) > LATEST_MICROS || !UUID_TEXT.test(id))
-    throw notOfThisList();
-  return { timestampMicros: BigInt(micros), id };
+  const position = decodeTimeCursor(cursor, isUuidText);
+  return position && { timestampMicros: position.micros, id: position.id };
 }
 
 /** The offset in a cursor of a list that is ordered by a sum; `fallback` without a cursor. Error invalid_parameter. */

@@ -90,6 +90,9 @@ export interface NewKey {
   createdBy: string;
 }
 
+const isoOf = (micros: bigint | null | undefined) =>
+  micros === null || micros === undefined ? null : isoFromMicros(micros);
+
 /** Stores a key of the organization. */
 export async function insertKey(orgDb: OrgDb, key: NewKey): Promise<void> {
   await orgDb.run(
@@ -102,7 +105,7 @@ export async function insertKey(orgDb: OrgDb, key: NewKey): Promise<void> {
       key.role,
       key.scopes ?? null,
       key.workspaceId ?? null,
-      key.expiresAtMicros == null ? null : isoFromMicros(key.expiresAtMicros),
+      isoOf(key.expiresAtMicros),
       key.secretHash,
       key.last4,
       key.createdBy,

@@ -11,7 +11,14 @@ export const KEY_SECRET_CHARS = 43;
 const CHECK_CHARS = 6;
 
 /** The published pattern of a key, for secret scanners. */
-export const KEY_PATTERN = /^tu_(live|test)_([0-9A-Za-z]{10})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
+export const KEY_PATTERN = /^tu_live_([0-9A-Za-z]{10})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
+
+const KEY_ID = /^key_[0-9A-Za-z]{10}$/;
+
+/** Whether a text is the public id of a key, of one that there is or not. */
+export function isKeyId(text: string): boolean {
+  return KEY_ID.test(text);
+}
 
 export interface ParsedKey {
   /** `key_` and the ten characters: the public id. */
@@ -53,7 +60,7 @@ export function base62FromBytes(bytes: Uint8Array, length: number): string {
   throw new RangeError('too few random bytes');
 }
 
-/** The full key from its id characters and secret. */
+/** The full key from the ten characters of its id and its secret. */
 export function composeKey(idChars: string, secret: string): string {
   const body = `tu_live_${idChars}_${secret}`;
   return body + checkOf(body);
@@ -63,7 +70,7 @@ export function composeKey(idChars: string, secret: string): string {
 export function parseKey(key: string): ParsedKey | undefined {
   const match = KEY_PATTERN.exec(key);
   if (!match) return undefined;
-  const [, , idChars = '', secret = '', check = ''] = match;
+  const [, idChars = '', secret = '', check = ''] = match;
   if (checkOf(key.slice(0, -CHECK_CHARS)) !== check) return undefined;
   return { keyId: `key_${idChars}`, secret };
 }

@@ -1,5 +1,5 @@
 /**
- * What a key may do (decisions.md 98 and 99): roles, scopes, and which scopes each role can hold.
+ * What a key may do: roles, scopes, and which scopes each role can hold. docs/access.md shows the same as a table.
  */
 export const ROLES = ['admin', 'member', 'auditor', 'ingest'] as const;
 export type Role = (typeof ROLES)[number];
