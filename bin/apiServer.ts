@@ -7,6 +7,7 @@ import type { Database } from '../db/client.js';
 import { IngestWriter } from '../db/ingestWriter.js';
 import { PriceBookHolder } from '../db/priceBookHolder.js';
 import { MICROS_PER_DAY, microsFromDate, microsOfDay } from '../domain/period.js';
+import { answerBrokenRequests } from '../platform/brokenRequests.js';
 import { createMetrics } from '../platform/metrics.js';
 import { HSTS_MAX_AGE_SECONDS, HTTP_LIMITS, TRUEUP_VERSION } from '../platform/serverLimits.js';
 import { closeHttpServer } from '../platform/shutdown.js';
@@ -62,6 +63,7 @@ export async function createApiServer(
   const app = createApp({ ...options, prices, ingest, otlp, nowMicros, metrics, settings });
   const server = createServer(HTTP_LIMITS, app.callback());
   server.headersTimeout = HTTP_LIMITS.headersTimeout;
+  answerBrokenRequests(server);
   const close = async () => {
     if (server.listening) await closeHttpServer(server);
     await prices.settle();
