@@ -5,6 +5,7 @@ import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
 import { runMain, tellSupervisor } from '../platform/processMain.js';
 import { Shutdown } from '../platform/shutdown.js';
+import { startAuditAnchors } from './startup/auditAnchors.js';
 import { connectorsOf } from './startup/connectors.js';
 import { startEngineWork } from './startup/engineWork.js';
 import { requireCurrentSchema } from './startup/schema.js';
@@ -39,6 +40,7 @@ await runMain(async () => {
   });
   shutdown.add('prices', () => prices.settle());
   shutdown.add('maintenance', startUsageMaintenance({ database, directUrl, prices, logger }));
+  shutdown.add('audit anchors', startAuditAnchors(config, database, secretKeys, logger));
 
   const stopping = new AbortController();
   shutdown.add('engine wait', () => stopping.abort());

@@ -40,6 +40,9 @@ export interface Config {
   readonly logLevel: string | undefined;
   readonly rateLimits: boolean;
   readonly eventRetentionDays: number | undefined;
+  readonly auditRetentionDays: number;
+  /** Absolute path. */
+  readonly auditAnchorDir: string;
   readonly openaiAdminBaseUrl: string;
   readonly anthropicAdminBaseUrl: string;
   /** Origins whose pages may call the API from a browser. */
@@ -92,6 +95,8 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     logLevel: values.LOG_LEVEL,
     rateLimits: values.RATE_LIMITS,
     eventRetentionDays: values.EVENT_RETENTION_DAYS,
+    auditRetentionDays: values.AUDIT_RETENTION_DAYS,
+    auditAnchorDir: resolve(workingFolder, values.AUDIT_ANCHOR_DIR ?? join(values.DATA_DIR, 'audit-anchors')),
     openaiAdminBaseUrl: values.OPENAI_ADMIN_BASE_URL,
     anthropicAdminBaseUrl: values.ANTHROPIC_ADMIN_BASE_URL,
     corsOrigins: Object.freeze(values.CORS_ORIGINS),

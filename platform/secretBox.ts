@@ -1,4 +1,12 @@
-import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import {
+  createCipheriv,
+  createDecipheriv,
+  createHash,
+  createHmac,
+  hkdfSync,
+  randomBytes,
+  timingSafeEqual,
+} from 'node:crypto';
 
 /** Form of the sealed bytes: version, key id, nonce, ciphertext, tag. */
 const VERSION = 1;
@@ -78,4 +86,16 @@ export function open(key: SecretKey, sealed: Buffer, binding: SecretBinding): st
 
 function additionalData(header: Buffer, { orgId, subjectId, purpose }: SecretBinding): Buffer {
   return Buffer.concat([header, Buffer.from(JSON.stringify([purpose, orgId, subjectId]), 'utf8')]);
+}
+
+/** HMAC-SHA256 of a text under a key that is derived for a purpose (HKDF, RFC 5869): it serves for nothing else. */
+export function sign(key: SecretKey, purpose: string, text: string): Buffer {
+  const derived = hkdfSync('sha256', key.bytes, '', `trueup signature: ${purpose}`, SECRET_KEY_BYTES);
+  return createHmac('sha256', Buffer.from(derived)).update(text, 'utf8').digest();
+}
+
+/** Whether a signature is the key's, for this text and purpose. */
+export function isSignedBy(key: SecretKey, purpose: string, text: string, signature: Buffer): boolean {
+  const own = sign(key, purpose, text);
+  return own.length === signature.length && timingSafeEqual(own, signature);
 }

@@ -1,11 +1,13 @@
 import { readFileSync, statSync } from 'node:fs';
 import {
   findSealingKeyId,
+  isSignedBy,
   open,
   parseSecretKey,
   type SecretBinding,
   type SecretKey,
   seal,
+  sign,
 } from './secretBox.js';
 import { StartError } from './startError.js';
 
@@ -75,6 +77,26 @@ export class SecretKeys {
   open(sealed: Buffer, binding: SecretBinding): string | undefined {
     const key = this.#keyOf(sealed);
     return key && open(key, sealed, binding);
+  }
+
+  /** Signs under the current key; `signature` in hex. A purpose has a derived key of its own. */
+  sign(purpose: string, text: string): { keyId: string; signature: string } {
+    this.#readIfChanged();
+    const [current] = this.#keys;
+    if (!current) throw new Error('there is no secret key');
+    return { keyId: current.id, signature: sign(current, purpose, text).toString('hex') };
+  }
+
+  /** Whether a signature was made by `sign`; `unknown_key` when its key is not at hand. */
+  checkSignature(
+    purpose: string,
+    text: string,
+    signed: { keyId: string; signature: string },
+  ): 'good' | 'forged' | 'unknown_key' {
+    this.#readIfChanged();
+    const key = this.#keys.find(({ id }) => id === signed.keyId);
+    if (!key) return 'unknown_key';
+    return isSignedBy(key, purpose, text, Buffer.from(signed.signature, 'hex')) ? 'good' : 'forged';
   }
 
   get currentId(): string {

@@ -19,6 +19,8 @@ const setting = <S extends z.ZodType>(value: Setting<S>): Setting<S> => value;
 const MEBIBYTE = 1_048_576;
 const RETENTION_DAYS_MIN = 400;
 const RETENTION_DAYS_MAX = 36_500;
+/** A year: what PCI DSS 4.0 asks of audit logs (10.5.1). */
+const AUDIT_RETENTION_DAYS_MIN = 365;
 const INGEST_BODY_BYTES_MIN = 65_536;
 const INGEST_BODY_BYTES_MAX = 256 * MEBIBYTE;
 const HSTS_SECONDS_MAX = 63_072_000;
@@ -156,6 +158,18 @@ export const SETTINGS = {
     shownDefault: '(events are kept)',
     meaning: 'Days that events are kept; older ones are refused at ingest.',
     remedy: `give whole days from ${RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX}, or leave it out to keep everything`,
+  }),
+  AUDIT_RETENTION_DAYS: setting({
+    schema: wholeNumber(AUDIT_RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).default(730),
+    shownDefault: '730',
+    meaning: 'Days that rows of the audit log are kept; a signed checkpoint stands for older ones.',
+    remedy: `give whole days from ${AUDIT_RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX}, for example AUDIT_RETENTION_DAYS=730`,
+  }),
+  AUDIT_ANCHOR_DIR: setting({
+    schema: z.string().optional(),
+    shownDefault: '(DATA_DIR/audit-anchors)',
+    meaning: 'Folder in which the worker anchors the audit log outside the database; best on another disk.',
+    remedy: 'give the path of a folder, for example AUDIT_ANCHOR_DIR=/mnt/anchors',
   }),
   OPENAI_ADMIN_BASE_URL: setting({
     schema: z.string().refine(isWebAddress).default('https://api.openai.com'),

@@ -1,5 +1,9 @@
-import type { AuditEntry } from '../../domain/auditLog/actions.js';
+import type { AuditActor, AuditEntry } from '../../domain/auditLog/actions.js';
+import type { Signature } from '../../domain/auditLog/anchors.js';
+import type { ChainedRecord, ChainPoint } from '../../domain/auditLog/chain.js';
+import type { AuditCheckpoint } from '../../domain/auditLog/checkpoint.js';
 import { auditFields, FIRST_PREV_HASH, restOfAuditText } from '../../domain/auditLog/record.js';
+import { isoFromMicros } from '../../domain/period.js';
 import type { OrgDb } from '../orgDb.js';
 
 const APPEND = `
@@ -36,4 +40,145 @@ export async function recordAudit(orgDb: OrgDb, entry: AuditEntry): Promise<void
     ],
     'audit-append',
   );
+}
+
+interface AuditRow {
+  seq: number;
+  at: bigint;
+  action: string;
+  actor_kind: AuditActor['kind'];
+  actor_id: string;
+  subject_type: string | null;
+  subject_id: string | null;
+  details: string;
+  request_id: string | null;
+  prev_hash: Buffer;
+  hash: Buffer;
+}
+
+const COLUMNS =
+  'seq, at, action, actor_kind, actor_id, subject_type, subject_id, details, request_id, prev_hash, hash';
+
+function fromAuditRow(orgId: string, row: AuditRow): ChainedRecord {
+  return {
+    orgId,
+    seq: row.seq,
+    atMicros: row.at,
+    action: row.action,
+    actor: { kind: row.actor_kind, id: row.actor_id },
+    subject: row.subject_type === null ? null : { type: row.subject_type, id: row.subject_id ?? '' },
+    details: row.details,
+    requestId: row.request_id,
+    prevHash: row.prev_hash.toString('hex'),
+    hash: row.hash.toString('hex'),
+  };
+}
+
+export interface AuditFilter {
+  action?: string | undefined;
+  actorId?: string | undefined;
+  subjectType?: string | undefined;
+  subjectId?: string | undefined;
+  /** Half-open. */
+  fromMicros?: bigint | undefined;
+  toMicros?: bigint | undefined;
+}
+
+/** Rows of the log, newest first; `beforeSeq` goes on after a page. */
+export async function listAuditRecords(
+  orgDb: OrgDb,
+  filter: AuditFilter,
+  page: { limit: number; offset: number; beforeSeq?: number | undefined },
+): Promise<ChainedRecord[]> {
+  const time = (micros: bigint | undefined) => (micros === undefined ? null : isoFromMicros(micros));
+  const rows = await orgDb.rows<AuditRow>(
+    `select ${COLUMNS} from audit_log
+     where org_id = $1 and ($2::text is null or action = $2) and ($3::text is null or actor_id = $3)
+       and ($4::text is null or subject_type = $4) and ($5::text is null or subject_id = $5)
+       and ($6::timestamptz is null or at >= $6) and ($7::timestamptz is null or at < $7)
+       and ($8::bigint is null or seq < $8)
+     order by seq desc limit $9 offset $10`,
+    [
+      orgDb.orgId,
+      filter.action ?? null,
+      filter.actorId ?? null,
+      filter.subjectType ?? null,
+      filter.subjectId ?? null,
+      time(filter.fromMicros),
+      time(filter.toMicros),
+      page.beforeSeq ?? null,
+      page.limit,
+      page.offset,
+    ],
+  );
+  return rows.map((row) => fromAuditRow(orgDb.orgId, row));
+}
+
+/** Rows of one statement. */
+const STREAM_ROWS = 2_000;
+
+/** All rows after `afterSeq` by their number, page by page. Meant for a transaction with one snapshot. */
+export async function* streamAuditRecords(
+  orgDb: OrgDb,
+  afterSeq: number,
+): AsyncGenerator<readonly ChainedRecord[]> {
+  for (let after = afterSeq; ; ) {
+    const rows = await orgDb.rows<AuditRow>(
+      `select ${COLUMNS} from audit_log where org_id = $1 and seq > $2 order by seq limit ${STREAM_ROWS}`,
+      [orgDb.orgId, after],
+      'audit-stream',
+    );
+    if (rows.length > 0) yield rows.map((row) => fromAuditRow(orgDb.orgId, row));
+    const last = rows.at(-1);
+    if (!last || rows.length < STREAM_ROWS) return;
+    after = last.seq;
+  }
+}
+
+/** Where the organization's chain ends; undefined while it has no row. */
+export async function findAuditHead(orgDb: OrgDb): Promise<(ChainPoint & { atMicros: bigint }) | undefined> {
+  const [row] = await orgDb.rows<{ seq: number; at: bigint; hash: Buffer }>(
+    'select seq, at, hash from audit_heads where org_id = $1',
+    [orgDb.orgId],
+  );
+  return row && { seq: row.seq, atMicros: row.at, hash: row.hash.toString('hex') };
+}
+
+interface CheckpointRow {
+  seq: number;
+  at: bigint;
+  hash: Buffer;
+  made_at: bigint;
+  key_id: string;
+  signature: Buffer;
+}
+
+/** What stands for the rows that retention has dropped; undefined when none were. */
+export async function findAuditCheckpoint(
+  orgDb: OrgDb,
+): Promise<{ checkpoint: AuditCheckpoint; signed: Signature } | undefined> {
+  const [row] = await orgDb.rows<CheckpointRow>(
+    'select seq, at, hash, made_at, key_id, signature from audit_checkpoints where org_id = $1',
+    [orgDb.orgId],
+  );
+  if (!row) return undefined;
+  return {
+    checkpoint: {
+      orgId: orgDb.orgId,
+      seq: row.seq,
+      atMicros: row.at,
+      hash: row.hash.toString('hex'),
+      madeAtMicros: row.made_at,
+    },
+    signed: { keyId: row.key_id, signature: row.signature.toString('hex') },
+  };
+}
+
+/** The first row after a checkpoint, for rows that should have gone with it. */
+export async function findFirstAuditSeq(orgDb: OrgDb): Promise<number | undefined> {
+  const [row] = await orgDb.rows<{ seq: number }>(
+    'select seq from audit_log where org_id = $1 order by seq limit 1',
+    [orgDb.orgId],
+  );
+  return row?.seq;
 }

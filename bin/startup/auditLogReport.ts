@@ -1,0 +1,136 @@
+import type { SettledAnchors } from '../../domain/auditLog/anchors.js';
+import type { ChainFault } from '../../domain/auditLog/chain.js';
+import { publicId } from '../../domain/ids.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { AnchorsAtHand, AuditLogsVerified, VerifiedOrganization } from './auditLogVerify.js';
+
+/** What a check says: findings are tampering or loss, notes are what could not be checked or what explains itself. */
+export interface AuditLogReport {
+  lines: string[];
+  findings: number;
+  /** Whether something could not be checked. */
+  isPartial: boolean;
+}
+
+/** Findings that are printed of one organization. */
+const SHOWN_MAX = 20;
+
+const rows = (from: number, to: number) => (from === to ? `row ${from}` : `rows ${from} to ${to}`);
+
+/** One sentence for a fault, naming the rows. */
+export function faultSentence(fault: ChainFault): string {
+  switch (fault.kind) {
+    case 'row_edited':
+      return `row ${fault.seq} was edited: its hash is not that of what stands in it.`;
+    case 'row_not_following':
+      return `row ${fault.seq} does not follow from row ${fault.seq - 1}: one of the two was written anew.`;
+    case 'rows_missing':
+      return `${rows(fault.fromSeq, fault.toSeq)} missing: deleted from the middle of the chain.`;
+    case 'tail_missing':
+      return fault.witness === 'anchor'
+        ? `${rows(fault.fromSeq, fault.toSeq)} missing: deleted from the end of the chain; an anchor has seen row ${fault.toSeq}.`
+        : `${rows(fault.fromSeq, fault.toSeq)} missing: deleted from the end of the chain, whose head still names row ${fault.toSeq}.`;
+    case 'head_differs':
+      return fault.headSeq === fault.seq
+        ? `the head names another hash of row ${fault.seq} than the row has: one of the two was changed.`
+        : `the chain ends with row ${fault.seq} and its head names row ${fault.headSeq}: one of the two was changed.`;
+    case 'rebuilt':
+      return `the chain was written anew: row ${fault.seq} is another one than its anchor has seen; what was changed lies in rows ${fault.agreedSeq + 1} to ${fault.seq}.`;
+  }
+}
+
+/** The sentences about all that was checked. */
+export function reportAuditLogs(verified: AuditLogsVerified): AuditLogReport {
+  const report: AuditLogReport = { lines: [], findings: 0, isPartial: false };
+  for (const organization of verified.organizations) reportOne(report, organization);
+  for (const { id, anchors } of verified.missing)
+    find(
+      report,
+      `${publicId('org', id)}: the organization is gone with all of its rows; an anchor has seen row ${newestSeq(anchors)}.`,
+    );
+  reportAnchors(report, verified.anchors);
+  report.lines.push(
+    report.findings > 0
+      ? `${report.findings} ${report.findings === 1 ? 'finding' : 'findings'}: the audit log is not as it was written.`
+      : report.isPartial
+        ? 'Nothing was found, but not everything could be checked.'
+        : 'The audit log is as it was written.',
+  );
+  return report;
+}
+
+function find(report: AuditLogReport, sentence: string): void {
+  report.findings += 1;
+  report.lines.push(`FOUND  ${sentence}`);
+}
+
+function note(report: AuditLogReport, sentence: string): void {
+  report.isPartial = true;
+  report.lines.push(`NOTE   ${sentence}`);
+}
+
+function newestSeq({ hashes }: SettledAnchors): number {
+  return Math.max(0, ...hashes.keys());
+}
+
+function reportOne(report: AuditLogReport, organization: VerifiedOrganization): void {
+  const { id, name, verification, anchors } = organization;
+  const who = `${publicId('org', id)} (${name})`;
+  const { faults, faultCount, checkpoint, leftoverSeq, lastSeq } = verification;
+  const before = report.findings;
+  for (const fault of faults.slice(0, SHOWN_MAX)) find(report, `${who}: ${faultSentence(fault)}`);
+  if (faultCount > SHOWN_MAX) {
+    report.findings += faultCount - SHOWN_MAX;
+    report.lines.push(`       ${who}: and ${faultCount - SHOWN_MAX} more.`);
+  }
+  if (checkpoint?.verdict === 'forged')
+    find(
+      report,
+      `${who}: the checkpoint at row ${checkpoint.checkpoint.seq} was not signed by this service: the rows before it may have been removed by somebody else.`,
+    );
+  if (checkpoint?.verdict === 'unknown_key')
+    note(
+      report,
+      `${who}: the signature of the checkpoint at row ${checkpoint.checkpoint.seq} could not be checked: the secret key ${checkpoint.keyId} is not at hand.`,
+    );
+  if (leftoverSeq !== undefined)
+    find(
+      report,
+      `${who}: row ${leftoverSeq} is there although the checkpoint at row ${checkpoint?.checkpoint.seq} stands for it.`,
+    );
+  for (const restore of anchors?.restores ?? [])
+    report.lines.push(
+      `NOTE   ${who}: a restore of ${isoFromMicros(restore.atMicros)} took the chain back to row ${restore.seq}; rows up to ${restore.lostToSeq} of before are lost with it.`,
+    );
+  const newest = anchors ? newestSeq(anchors) : 0;
+  if (newest === 0 && lastSeq > 0)
+    note(
+      report,
+      `${who}: no anchor was found, so a deleted end and a chain written anew could not be looked for.`,
+    );
+  else if (newest < lastSeq)
+    report.lines.push(`       ${who}: ${rows(newest + 1, lastSeq)} not anchored yet.`);
+  if (report.findings === before) report.lines.push(`OK     ${who}: ${summaryOf(organization)}`);
+}
+
+function summaryOf({ verification }: VerifiedOrganization): string {
+  const { rows: count, checkpoint, anchorsCompared, lastSeq } = verification;
+  if (lastSeq === 0) return 'no rows yet.';
+  const from = checkpoint ? ` from the checkpoint at row ${checkpoint.checkpoint.seq}` : '';
+  return `${count} rows${from} to row ${lastSeq} follow from each other; ${anchorsCompared} of them were compared with anchors.`;
+}
+
+function reportAnchors(report: AuditLogReport, anchors: AnchorsAtHand): void {
+  if (anchors.forged > 0)
+    find(
+      report,
+      `${anchors.place}: ${anchors.forged} anchors were changed or not signed by this service; they were not used.`,
+    );
+  for (const [keyId, count] of anchors.unknownKeys)
+    note(
+      report,
+      `${anchors.place}: the signatures of ${count} anchors could not be checked: the secret key ${keyId} is not at hand.`,
+    );
+  if (anchors.unreadable > 0)
+    note(report, `${anchors.place}: ${anchors.unreadable} lines are broken off and were passed over.`);
+}
