@@ -10,6 +10,7 @@ import { callCostEndpoints } from './callCost/endpoints.js';
 import { connectionEndpoints } from './connections/endpoints.js';
 import { answerPreflight } from './cors.js';
 import { dashboardEndpoints } from './dashboard/endpoints.js';
+import { assertNotice } from './deprecation.js';
 import type { ApiDeps } from './deps.js';
 import { docsRoutes } from './docs.js';
 import { assertDeclaredAccess, assertRepeatable, type Endpoint, problemsOf } from './endpoint.js';
@@ -19,6 +20,7 @@ import { healthRoutes } from './health.js';
 import { ingestEndpoints } from './ingest/endpoints.js';
 import { keyEndpoints } from './keys/endpoints.js';
 import { buildOpenApi } from './openapi.js';
+import { organizationEndpoints } from './organization/endpoints.js';
 import { ownPriceEndpoints } from './ownPrices/endpoints.js';
 import { periodEndpoints } from './periods/endpoints.js';
 import { pricingEndpoints } from './pricing/endpoints.js';
@@ -36,6 +38,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...eventEndpoints,
   ...callCostEndpoints,
   ...usageEndpoints,
+  ...organizationEndpoints,
   ...dashboardEndpoints,
   ...pricingEndpoints,
   ...repricingEndpoints,
@@ -54,24 +57,26 @@ export const ENDPOINTS: readonly Endpoint[] = [
 ];
 
 /** The application: every endpoint behind one error writer, one authentication and one log line a request. */
-export function createApp(deps: ApiDeps): Koa {
+export function createApp(deps: ApiDeps, endpoints: readonly Endpoint[] = ENDPOINTS): Koa {
   const app = new Koa();
   app.silent = true;
   // Only a body that broke off under way comes here: the answer had begun, so nothing else can tell of it.
   app.on('error', (error, ctx: Context) =>
     deps.logger.warn({ err: error, path: ctx.path.slice(0, 256) }, 'a transfer broke off'),
   );
-  assertDeclaredAccess(ENDPOINTS);
-  assertRepeatable(ENDPOINTS);
-  const authenticator = new Authenticator(deps.database, deps.nowMicros);
+  assertDeclaredAccess(endpoints);
+  assertRepeatable(endpoints);
+  assertNotice(endpoints);
+  const authenticator = new Authenticator(deps.database, deps.nowMicros, deps.changes);
   const router = new Router();
   const fixed: FixedRoutes = new Map();
-  for (const endpoint of ENDPOINTS) mount(router, fixed, endpoint, deps, authenticator);
+  for (const endpoint of endpoints) mount(router, fixed, endpoint, deps, authenticator);
   healthRoutes(router, deps);
-  docsRoutes(router, buildOpenApi(ENDPOINTS, deps.settings));
+  docsRoutes(router, buildOpenApi(endpoints, deps.settings));
   // A request's line holds nothing but what is written here, so it needs no search for secrets.
   const lines = deps.logger.child({}, { redact: [] });
   app.use((ctx, next) => answer(ctx, next, deps, lines));
+  app.use((ctx, next) => deps.limits.admit(ctx, next));
   app.use((ctx, next) => fixed.get(`${ctx.method} ${ctx.path}`)?.(ctx) ?? next());
   app.use(router.routes());
   app.use((ctx) => {
