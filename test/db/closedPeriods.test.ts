@@ -60,14 +60,18 @@ const moveCall = (call: CallRecord): CallRecord => {
   };
 };
 
+/** What came late is kept by project and user only of the calls of a project, and by key of none that is filtered. */
+function isUnanswered({ filter, dimension }: Question): boolean {
+  const ofProject = filter.projectId !== undefined || filter.boundProjectId !== undefined;
+  const missing = ofProject ? ['key'] : ['project', 'key', 'user'];
+  return Object.keys(filter).length > 0 && missing.includes(dimension);
+}
+
 const moveQuestion = (asked: Question): Question => ({
   ...asked,
   // Only totals that are kept by label answer for closed months.
   filter: asked.filter.sessionId || asked.filter.kind ? {} : asked.filter,
-  dimension:
-    Object.keys(asked.filter).length > 0 && ['project', 'key', 'user'].includes(asked.dimension)
-      ? 'model'
-      : asked.dimension,
+  dimension: isUnanswered(asked) ? 'model' : asked.dimension,
   fromMicros: asked.fromMicros === undefined ? undefined : move(asked.fromMicros),
   toMicros: asked.toMicros === undefined ? undefined : move(asked.toMicros),
 });

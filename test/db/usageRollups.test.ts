@@ -5,7 +5,7 @@ import { IngestWriter } from '../../db/ingestWriter.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { PriceBookHolder } from '../../db/priceBookHolder.js';
 import { insertOrganization } from '../../db/queries/organizations.js';
-import { foldUsage } from '../../db/queries/rollups.js';
+import { foldUsage, listUnfoldedOrganizations } from '../../db/queries/rollups.js';
 import { sweepTraces } from '../../db/queries/traceSweep.js';
 import { sumUsage } from '../../db/queries/usage.js';
 import { DomainError } from '../../domain/errors.js';
@@ -151,6 +151,37 @@ describe(`totals (TEST_SEED=${SEED})`, () => {
       });
       expect([totals.calls, totals.inputTokens]).toEqual([1, 40]);
     }
+  });
+
+  it('of projects come in by themselves, a share at a time, where a version folded that had none', async () => {
+    const { orgDb, send } = await aNewOrganization();
+    const calls = [
+      aCall({ requestId: 'req_1', projectId: 'p1' }),
+      aCall({ requestId: 'req_2', projectId: 'p2', userId: 'u1' }),
+      aCall({ requestId: 'req_3' }),
+    ];
+    await send(...calls);
+    await foldAll(test.superuser, orgDb);
+    await test.superuser.query('delete from project_cells where org_id = $1', [orgDb.orgId]);
+    await test.superuser.query('update rollup_state set projects_xid = 0 where org_id = $1', [orgDb.orgId]);
+    await send(aCall({ requestId: 'req_4', projectId: 'p1' }));
+    const compare = async () => {
+      for (const filter of [{ boundProjectId: 'p1' }, { projectId: 'p2' }])
+        for (const dimension of DIMENSIONS)
+          await compareRead(test.superuser, orgDb, {
+            dimension,
+            filter,
+            fromMicros: undefined,
+            toMicros: undefined,
+          });
+    };
+    await compare();
+    expect(await listUnfoldedOrganizations(test.database)).toContain(orgDb.orgId);
+    expect(await foldUsage(test.database, orgDb.orgId)).toEqual({ more: true });
+    await compare();
+    await foldAll(test.superuser, orgDb);
+    await compareStored(test.superuser, orgDb.orgId);
+    await compare();
   });
 
   it('tell when a group was first and last seen, whether it is filtered or not, folded or not', async () => {

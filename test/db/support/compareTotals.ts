@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
-import type { OrgDb } from '../../../db/orgDb.js';
+import { OrgDb } from '../../../db/orgDb.js';
 import { listObservedCells, type ObservedCell } from '../../../db/queries/billingCells.js';
 import { foldUsage } from '../../../db/queries/rollups.js';
 import { sumUsage } from '../../../db/queries/usage.js';
@@ -48,13 +48,17 @@ export function isAsked(event: LiveEvent, asked: Omit<Question, 'dimension'>): b
     (filter.teamId === undefined || event.team === filter.teamId) &&
     (filter.feature === undefined || event.feature === filter.feature) &&
     (filter.sessionId === undefined || event.session === filter.sessionId) &&
+    (filter.projectId === undefined || event.project === filter.projectId) &&
+    (filter.boundProjectId === undefined || event.project === filter.boundProjectId) &&
     (filter.kind === undefined || event.kind === filter.kind)
   );
 }
 
-/** What the product answers, with every count as a bigint, by key. */
+/** What the product answers, with every count as a bigint, by key. Asked by a handle of a project where one is bound. */
 export async function askProduct(orgDb: OrgDb, asked: Omit<UsageQuery, 'limit' | 'offset'>) {
-  const { totals, groups } = await sumUsage(orgDb, { ...asked, limit: 1_000, offset: 0 });
+  const projectId = asked.filter.boundProjectId;
+  const bound = projectId === undefined ? orgDb : new OrgDb(orgDb.database, orgDb.orgId, { projectId });
+  const { totals, groups } = await sumUsage(bound, { ...asked, limit: 1_000, offset: 0 });
   const exact = (row: Record<string, unknown>) =>
     Object.fromEntries(
       Object.entries(row)
@@ -197,31 +201,35 @@ export async function foldAll(superuser: pg.Pool, orgDb: OrgDb): Promise<void> {
   throw new Error('the fold never reached the last event');
 }
 
+/** Measures of a stored total, as a superuser reads them. */
+const STORED = `calls, input_tokens, output_tokens, cache_read, cache_creation, reasoning_tok, cost_usd::text,
+  computed_cost_usd::text, reported_cost_usd::text, unpriced`;
+
+function storedMeasures(row: Record<string, string>) {
+  return {
+    calls: BigInt(row.calls ?? 0),
+    inputTokens: BigInt(row.input_tokens ?? 0),
+    outputTokens: BigInt(row.output_tokens ?? 0),
+    cacheRead: BigInt(row.cache_read ?? 0),
+    cacheCreation: BigInt(row.cache_creation ?? 0),
+    reasoningTok: BigInt(row.reasoning_tok ?? 0),
+    costPico: picoOfNumeric(row.cost_usd ?? '0'),
+    computedCostPico: picoOfNumeric(row.computed_cost_usd ?? '0'),
+    reportedCostPico: picoOfNumeric(row.reported_cost_usd ?? '0'),
+    unpriced: BigInt(row.unpriced ?? 0),
+  };
+}
+
 /** The stored totals, read past the product, against the events: everything is folded, nothing twice. */
 export async function compareStored(superuser: pg.Pool, orgId: string): Promise<void> {
   const events = (await readLiveEvents(superuser, orgId)).filter((event) => event.status !== 'blocked');
   const stored = await superuser.query<Record<string, string>>(
-    `select dimension, (extract(epoch from bucket) * 1000000)::bigint::text as bucket, key, calls, input_tokens, output_tokens, cache_read,
-       cache_creation, reasoning_tok, cost_usd::text, computed_cost_usd::text, reported_cost_usd::text, unpriced
+    `select dimension, (extract(epoch from bucket) * 1000000)::bigint::text as bucket, key, ${STORED}
      from usage_rollups where org_id = $1 and calls <> 0`,
     [orgId],
   );
   const found = new Map(
-    stored.rows.map((row) => [
-      `${row.dimension}|${row.bucket}|${row.key}`,
-      {
-        calls: BigInt(row.calls ?? 0),
-        inputTokens: BigInt(row.input_tokens ?? 0),
-        outputTokens: BigInt(row.output_tokens ?? 0),
-        cacheRead: BigInt(row.cache_read ?? 0),
-        cacheCreation: BigInt(row.cache_creation ?? 0),
-        reasoningTok: BigInt(row.reasoning_tok ?? 0),
-        costPico: picoOfNumeric(row.cost_usd ?? '0'),
-        computedCostPico: picoOfNumeric(row.computed_cost_usd ?? '0'),
-        reportedCostPico: picoOfNumeric(row.reported_cost_usd ?? '0'),
-        unpriced: BigInt(row.unpriced ?? 0),
-      },
-    ]),
+    stored.rows.map((row) => [`${row.dimension}|${row.bucket}|${row.key}`, storedMeasures(row)]),
   );
   const expected = new Map<string, ReturnType<typeof measuresOf>>();
   for (const dimension of [...DIMENSIONS.filter((name) => name !== 'day'), 'source'] as const) {
@@ -235,4 +243,24 @@ export async function compareStored(superuser: pg.Pool, orgId: string): Promise<
     for (const [key, sum] of sums) expected.set(key, sum);
   }
   expect(found).toEqual(expected);
+  await compareProjects(superuser, orgId, events);
+}
+
+/** The same of the totals of projects. */
+async function compareProjects(
+  superuser: pg.Pool,
+  orgId: string,
+  events: readonly LiveEvent[],
+): Promise<void> {
+  const stored = await superuser.query<Record<string, string>>(
+    `select concat_ws('|', project_id, to_char(day, 'YYYY-MM-DD'), provider, model, team_id, feature) as cell, ${STORED}
+     from project_cells where org_id = $1 and calls <> 0`,
+    [orgId],
+  );
+  const cellOf = ({ project, micros, provider, model, team, feature }: LiveEvent) =>
+    [project, dayOf(micros), provider, model, team, feature].join('|');
+  const ofProjects = events.filter(({ project }) => project !== '');
+  expect(new Map(stored.rows.map((row) => [row.cell, storedMeasures(row)]))).toEqual(
+    sumBy(ofProjects, cellOf, measuresOf),
+  );
 }

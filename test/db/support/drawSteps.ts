@@ -62,7 +62,7 @@ const call: fc.Arbitrary<CallRecord> = fc
     sessionId: oneOf('', 's1', 's2'),
     teamId: oneOf(null, 't1', 't2'),
     feature: oneOf(null, 'f1', 'f2'),
-    projectId: oneOf(null, 'p1'),
+    projectId: oneOf(null, 'p1', 'p2'),
     userId: oneOf(null, 'u1', 'u2'),
     serviceTier: oneOf(null, 'priority', 'flex'),
     isBatch: fc.boolean(),
@@ -99,6 +99,12 @@ export const filter: fc.Arbitrary<UsageFilter> = oneOf<UsageFilter>(
   { sessionId: 's1' },
   { kind: 'otel_span' },
   { model: 'gpt-4o', sessionId: 's2' },
+  { projectId: 'p1' },
+  { boundProjectId: 'p1' },
+  { boundProjectId: 'p2' },
+  { boundProjectId: 'p1', teamId: 't1' },
+  { boundProjectId: 'p1', projectId: 'p2' },
+  { boundProjectId: 'p1', kind: 'otel_span' },
 );
 export const DIMENSIONS = [
   'model',
