@@ -1,15 +1,19 @@
 import type { Logger } from 'pino';
 import type { BillingConnectors } from '../adapters/billing/connectors.js';
 import type * as otlp from '../adapters/otlp/protobuf.js';
+import type { Changes } from '../db/changeFeed.js';
 import type { Database } from '../db/client.js';
 import type { IngestWriter } from '../db/ingestWriter.js';
 import type { Prices } from '../db/priceBookHolder.js';
 import type { Metrics } from '../platform/metrics.js';
 import type { SecretKeys } from '../platform/secretKeys.js';
+import type { RequestLimits } from './requestLimits.js';
 
 /** What the handlers are given; made in bin/, where everything is wired. */
 export interface ApiDeps {
   database: Database;
+  /** What other processes have changed of that which this one remembers. */
+  changes: Changes;
   /** The prices in force, refreshed behind the scenes. */
   prices: Prices & {
     /** Takes up a change of an organization's own prices that has just been stored. */
@@ -26,6 +30,8 @@ export interface ApiDeps {
   nowMicros(): bigint;
   logger: Logger;
   metrics: Metrics;
+  /** How much of what may be asked for. */
+  limits: RequestLimits;
   /** Wakes the dispatcher after a commit that left something in the outbox; best effort. */
   kickDispatcher(): void;
   /** Health of what runs beside the API, for /readyz. */

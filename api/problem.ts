@@ -1,4 +1,5 @@
 import { DomainError, type ErrorCode, type FieldIssue } from '../domain/errors.js';
+import { LimitError } from '../domain/limits/limitError.js';
 
 /** Status and title of each code: the only place that knows them. */
 const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
@@ -64,6 +65,8 @@ export interface Problem {
   message: string;
   request_id: string;
   errors?: readonly FieldIssue[];
+  /** Of a 429: the policies that were exceeded (draft-ietf-httpapi-ratelimit-headers-11, 5.1). */
+  'violated-policies'?: readonly string[];
 }
 
 export function statusOf(code: ErrorCode): number {
@@ -90,5 +93,6 @@ export function presentProblem(error: unknown, requestId: string): Problem {
     message: detail,
     request_id: requestId,
     ...(known && known.issues.length > 0 ? { errors: known.issues } : {}),
+    ...(known instanceof LimitError ? { 'violated-policies': known.violatedPolicies } : {}),
   };
 }

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { requestContext } from '../api/requestContext.js';
+import { ChangeFeed } from '../db/changeFeed.js';
 import { openDatabase } from '../db/client.js';
 import { type Config, loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
@@ -8,6 +9,7 @@ import { runMain, tellSupervisor } from '../platform/processMain.js';
 import { closeHttpServer, Shutdown } from '../platform/shutdown.js';
 import { StartError } from '../platform/startError.js';
 import { createApiServer } from './apiServer.js';
+import { warnOfLostFeed } from './startup/changes.js';
 import { connectorsOf } from './startup/connectors.js';
 import { engineStatus } from './startup/engineStatus.js';
 import { requireCurrentSchema } from './startup/schema.js';
@@ -38,8 +40,11 @@ await runMain(async () => {
   });
   shutdown.add('database', () => database.close());
   await warnOfMissingKeys(database, secretKeys, logger);
+  const changes = new ChangeFeed({ directUrl, onLost: warnOfLostFeed(logger) });
+  shutdown.add('changes', () => changes.close());
   const api = await createApiServer({
     database,
+    changes,
     connectors: connectorsOf(config),
     secretKeys,
     logger,
@@ -48,6 +53,8 @@ await runMain(async () => {
     loopback: config.isLoopback,
     metricsToken: config.metricsToken,
     ingestMaxBodyBytes: config.ingestMaxBodyBytes,
+    limits: config.rateLimits ? config.limits : undefined,
+    trustedProxies: config.trustedProxies,
     eventRetentionDays: config.eventRetentionDays,
     corsOrigins: config.corsOrigins,
     hstsMaxAgeSeconds: config.hstsMaxAgeSeconds,
@@ -58,6 +65,7 @@ await runMain(async () => {
     await closeHttpServer(api.server);
     await api.close();
   });
+  await changes.start();
   const port = await listen(api.server, config);
   logger.info({ host: config.host, port }, 'listening');
   tellSupervisor({ type: 'ready', port });

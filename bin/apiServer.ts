@@ -3,9 +3,12 @@ import type { Logger } from 'pino';
 import * as otlp from '../adapters/otlp/protobuf.js';
 import { createApp } from '../api/app.js';
 import type { ApiDeps } from '../api/deps.js';
+import { RequestLimits } from '../api/requestLimits.js';
+import { type Changes, NO_CHANGES } from '../db/changeFeed.js';
 import type { Database } from '../db/client.js';
 import { IngestWriter } from '../db/ingestWriter.js';
 import { PriceBookHolder } from '../db/priceBookHolder.js';
+import type { LimitRules } from '../domain/limits/rate.js';
 import { MICROS_PER_DAY, microsFromDate, microsOfDay } from '../domain/period.js';
 import { answerBrokenRequests } from '../platform/brokenRequests.js';
 import { createMetrics } from '../platform/metrics.js';
@@ -15,6 +18,8 @@ import { closeHttpServer } from '../platform/shutdown.js';
 export interface ApiServerOptions
   extends Pick<ApiDeps, 'kickDispatcher' | 'engineStatus' | 'connectors' | 'secretKeys'> {
   database: Database;
+  /** Absent: what is remembered of keys is trusted for its few seconds. */
+  changes?: Changes;
   logger: Logger;
   checkResponses: boolean;
   baseUrl: string;
@@ -22,6 +27,12 @@ export interface ApiServerOptions
   metricsToken: string | undefined;
   ingestMaxBodyBytes: number;
   eventRetentionDays: number | undefined;
+  /** Absent: no rate and no number of runs or exports is limited. */
+  limits?: LimitRules | undefined;
+  /** The clock of the limits, milliseconds that only grow; the process's own when absent. */
+  limitsNowMs?: () => number;
+  /** Addresses and networks whose X-Forwarded-For is believed; none when absent. */
+  trustedProxies?: readonly string[];
   /** Origins whose pages may call the API from a browser; none when absent. */
   corsOrigins?: readonly string[];
   /** Default: a year. */
@@ -49,6 +60,14 @@ export async function createApiServer(
     queueRows: (rows) => metrics.ingestQueueRows.set(rows),
     batchRows: (rows) => metrics.ingestBatchRows.observe(rows),
   });
+  const limits = new RequestLimits({
+    rules: options.limits,
+    trustedProxies: options.trustedProxies ?? [],
+    database,
+    metrics,
+    nowMs: options.limitsNowMs ?? (() => performance.now()),
+    onStoreFailure: (error) => logger.warn({ err: error }, 'limits are not shared with other instances'),
+  });
   const oldestEventMicros =
     eventRetentionDays === undefined
       ? microsOfDay(OLDEST_DAY)
@@ -60,7 +79,17 @@ export async function createApiServer(
     corsOrigins: new Set(options.corsOrigins),
     hstsMaxAgeSeconds: options.hstsMaxAgeSeconds ?? HSTS_MAX_AGE_SECONDS,
   };
-  const app = createApp({ ...options, prices, ingest, otlp, nowMicros, metrics, settings });
+  const app = createApp({
+    changes: NO_CHANGES,
+    ...options,
+    prices,
+    ingest,
+    otlp,
+    nowMicros,
+    metrics,
+    limits,
+    settings,
+  });
   const server = createServer(HTTP_LIMITS, app.callback());
   server.headersTimeout = HTTP_LIMITS.headersTimeout;
   answerBrokenRequests(server);

@@ -3,6 +3,7 @@ import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { parseEnv } from 'node:util';
 import { z } from 'zod';
+import type { RateSetting } from './limitSettings.js';
 import { PROJECT_ROOT } from './projectRoot.js';
 import { isPostgresUrl, SETTING_NAMES, SETTINGS, type SettingName } from './settings.js';
 import { StartError } from './startError.js';
@@ -39,6 +40,10 @@ export interface Config {
   /** undefined: the process chooses (info; warn where a person watches). */
   readonly logLevel: string | undefined;
   readonly rateLimits: boolean;
+  /** What is limited where `rateLimits` is on; docs/limits.md says what each counts. */
+  readonly limits: LimitSettings;
+  /** Addresses and networks whose X-Forwarded-For is believed. */
+  readonly trustedProxies: readonly string[];
   readonly eventRetentionDays: number | undefined;
   readonly auditRetentionDays: number;
   /** Absolute path. */
@@ -50,6 +55,20 @@ export interface Config {
   readonly hstsMaxAgeSeconds: number;
   /** Folder of what is made once per machine: `${XDG_CACHE_HOME:-~/.cache}/trueup`. */
   readonly cacheDir: string;
+}
+
+export interface LimitSettings {
+  readonly reads: RateSetting;
+  readonly writes: RateSetting;
+  readonly ingest: RateSetting;
+  readonly ingestItems: RateSetting;
+  readonly runs: RateSetting;
+  readonly imports: RateSetting;
+  readonly publicRequests: RateSetting;
+  readonly failedAuthentication: RateSetting;
+  readonly openRunsMax: number;
+  readonly openImportsMax: number;
+  readonly openExportsMax: number;
 }
 
 export interface Environment {
@@ -94,6 +113,20 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     metricsToken: values.METRICS_TOKEN,
     logLevel: values.LOG_LEVEL,
     rateLimits: values.RATE_LIMITS,
+    limits: Object.freeze({
+      reads: values.RATE_LIMIT_READS,
+      writes: values.RATE_LIMIT_WRITES,
+      ingest: values.RATE_LIMIT_INGEST,
+      ingestItems: values.RATE_LIMIT_INGEST_ITEMS,
+      runs: values.RATE_LIMIT_RUNS,
+      imports: values.RATE_LIMIT_IMPORTS,
+      publicRequests: values.RATE_LIMIT_PUBLIC,
+      failedAuthentication: values.RATE_LIMIT_FAILED_AUTH,
+      openRunsMax: values.OPEN_RUNS_MAX,
+      openImportsMax: values.OPEN_IMPORTS_MAX,
+      openExportsMax: values.OPEN_EXPORTS_MAX,
+    }),
+    trustedProxies: values.TRUSTED_PROXIES ?? [],
     eventRetentionDays: values.EVENT_RETENTION_DAYS,
     auditRetentionDays: values.AUDIT_RETENTION_DAYS,
     auditAnchorDir: resolve(workingFolder, values.AUDIT_ANCHOR_DIR ?? join(values.DATA_DIR, 'audit-anchors')),

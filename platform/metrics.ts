@@ -36,6 +36,33 @@ export function createMetrics() {
       buckets: [1, 2, 5, 10, 20, 50, 100, 500, 1000, 2000],
       registers: [registry],
     }),
+    rateLimited: new Counter({
+      name: 'trueup_rate_limited_total',
+      help: 'Requests answered 429, by the limit that they met.',
+      labelNames: ['class'],
+      registers: [registry],
+    }),
+    failedAuthentications: new Counter({
+      name: 'trueup_failed_authentications_total',
+      help: 'Requests with a key that is none: answered 401, or 429 once an address had too many.',
+      labelNames: ['outcome'],
+      registers: [registry],
+    }),
+    rateStoreFailures: new Counter({
+      name: 'trueup_rate_store_failures_total',
+      help: 'Times that limits could not be shared with other instances, so that each went on alone.',
+      registers: [registry],
+    }),
+    requestsInFlight: new Gauge({
+      name: 'trueup_http_requests_in_flight',
+      help: 'Requests that have begun and not ended.',
+      registers: [registry],
+    }),
+    requestsShed: new Counter({
+      name: 'trueup_http_requests_shed_total',
+      help: 'Requests answered 503 because too many were under way.',
+      registers: [registry],
+    }),
     outboxDepth: new Gauge({
       name: 'trueup_outbox_depth',
       help: 'Messages to the workflow engine that are not delivered.',

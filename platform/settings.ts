@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { LIMIT_SETTINGS } from './limitSettings.js';
 import { parseSecretKeys } from './secretKeys.js';
 import { HSTS_MAX_AGE_SECONDS } from './serverLimits.js';
 
@@ -143,16 +144,7 @@ export const SETTINGS = {
     meaning: 'What is logged: fatal, error, warn, info, debug, trace or silent.',
     remedy: 'give one of fatal, error, warn, info, debug, trace, silent',
   }),
-  RATE_LIMITS: setting({
-    schema: z
-      .string()
-      .toLowerCase()
-      .pipe(z.stringbool({ truthy: ['on', 'true', '1'], falsy: ['off', 'false', '0'] }))
-      .default(true),
-    shownDefault: 'on',
-    meaning: 'Limits on requests a minute; read now, enforced by a later version.',
-    remedy: 'give on or off',
-  }),
+  ...LIMIT_SETTINGS,
   EVENT_RETENTION_DAYS: setting({
     schema: wholeNumber(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).optional(),
     shownDefault: '(events are kept)',

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { type ApiServerOptions, createApiServer } from '../../bin/apiServer.js';
+import { ChangeFeed } from '../../db/changeFeed.js';
 import type { Database } from '../../db/client.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { insertKey } from '../../db/queries/keys.js';
@@ -107,14 +108,27 @@ export async function createTestOrganization(database: Database, name = 'Test'):
 
 /** The API over HTTP on a free port, on a database of its own, with one organization. Responses are checked. */
 export async function startTestApi(
-  options: { database?: TestDatabase; ingestMaxBodyBytes?: number } & Partial<
-    Pick<ApiServerOptions, 'connectors' | 'secretKeys' | 'logger' | 'corsOrigins' | 'hstsMaxAgeSeconds'>
+  options: { database?: TestDatabase; ingestMaxBodyBytes?: number; tellsChanges?: boolean } & Partial<
+    Pick<
+      ApiServerOptions,
+      | 'connectors'
+      | 'secretKeys'
+      | 'logger'
+      | 'corsOrigins'
+      | 'hstsMaxAgeSeconds'
+      | 'limits'
+      | 'limitsNowMs'
+      | 'trustedProxies'
+    >
   > = {},
 ): Promise<TestApi> {
   const database = options.database ?? (await createTestDatabase());
+  const changes = new ChangeFeed({ directUrl: database.url, onLost: () => undefined });
+  if (options.tellsChanges !== false) await changes.start();
   const api = await createApiServer({
     ...options,
     database: database.database,
+    changes,
     logger: options.logger ?? createLogger({ name: 'api', level: process.env.TEST_LOG_LEVEL ?? 'silent' }),
     connectors: options.connectors ?? testConnectors(),
     secretKeys: options.secretKeys ?? testSecretKeys(),
@@ -158,6 +172,7 @@ export async function startTestApi(
       ),
     close: async () => {
       await api.close();
+      await changes.close();
       if (!options.database) await database.close();
     },
   };

@@ -1,0 +1,64 @@
+import { randomUUID } from 'node:crypto';
+import type { OrgDb } from '../db/orgDb.js';
+import { releaseRequestSlot, renewRequestSlot, takeRequestSlot } from '../db/queries/requestSlots.js';
+
+/** A place that is not renewed for so long is free again: its holder has died. */
+const SLOT_SECONDS = 60;
+const RENEW_MS = 20_000;
+
+/** A place that is held until it is released, once. */
+export type Release = () => void;
+
+/**
+ * The places for exports of an organization, over all instances. Without its table each instance counts its own, so an
+ * organization never has more than `max` on any of them.
+ */
+export class ExportSlots {
+  readonly #here = new Map<string, number>();
+  readonly #onStoreFailure: (error: unknown) => void;
+
+  constructor(onStoreFailure: (error: unknown) => void) {
+    this.#onStoreFailure = onStoreFailure;
+  }
+
+  /** How many exports of the organization go on here. */
+  countHere(orgId: string): number {
+    return this.#here.get(orgId) ?? 0;
+  }
+
+  /** Takes a place; undefined when `max` are held. */
+  async take(orgDb: OrgDb, max: number): Promise<Release | undefined> {
+    const { orgId } = orgDb;
+    if (this.countHere(orgId) >= max) return undefined;
+    this.#count(orgId, 1);
+    const holder = randomUUID();
+    const slot = { kind: 'export', holder, max, seconds: SLOT_SECONDS } as const;
+    const isTaken = await takeRequestSlot(orgDb, slot).catch((error: unknown) => {
+      this.#onStoreFailure(error);
+      return true;
+    });
+    if (!isTaken) {
+      this.#count(orgId, -1);
+      return undefined;
+    }
+    // What fails here is made good by the next renewal, or by the place's expiry.
+    const renewal = setInterval(
+      () => renewRequestSlot(orgDb, holder, SLOT_SECONDS).catch(() => undefined),
+      RENEW_MS,
+    );
+    let isReleased = false;
+    return () => {
+      if (isReleased) return;
+      isReleased = true;
+      clearInterval(renewal);
+      this.#count(orgId, -1);
+      releaseRequestSlot(orgDb, holder).catch(() => undefined);
+    };
+  }
+
+  #count(orgId: string, change: number): void {
+    const count = this.countHere(orgId) + change;
+    if (count === 0) this.#here.delete(orgId);
+    else this.#here.set(orgId, count);
+  }
+}

@@ -1,0 +1,220 @@
+import { LRUCache } from 'lru-cache';
+import { neededFor, perSecond, type Rate } from '../domain/limits/rate.js';
+import { secondsUntil, TokenBucket } from '../domain/limits/tokenBucket.js';
+
+/** Buckets that are remembered: those of whoever was here last. A forgotten one is asked for again. */
+const BUCKETS_MAX = 20_000;
+/** The share of a bucket that an instance takes in advance. */
+const LEASE_SHARE = 20;
+/** Tokens that were taken in advance and not spent count for so long: the shared bucket has filled up meanwhile. */
+const LEASE_MS = 10_000;
+/** How long a request waits for the shared bucket before it is decided here. */
+const STORE_LIMIT_MS = 250;
+/** After a failure of the store everything is decided here for so long. */
+const STORE_PAUSE_MS = 2_000;
+/** Looks at the shared bucket for one request: another may have spent what it brought. */
+const LEASE_ATTEMPTS = 5;
+
+/** Whose bucket of which policy. */
+export interface BucketName {
+  orgId: string;
+  /** A key's id, or 'organization'. */
+  subject: string;
+  policy: string;
+}
+
+/** Where the instances' shared buckets are. */
+export interface RateStore {
+  lease(
+    bucket: BucketName,
+    ask: { rate: Rate; cost: number; wanted: number; returned: number },
+  ): Promise<{ granted: number; tokens: number }>;
+}
+
+/** What became of a request for tokens. */
+export interface Verdict {
+  isGranted: boolean;
+  /** What may be taken at once now. */
+  remaining: number;
+  /** Seconds until the same can be taken, again where it was; 0 when it can be now. */
+  waitSeconds: number;
+}
+
+interface Bucket {
+  name: BucketName;
+  rate: Rate;
+  /** What this instance alone may give: holds with and without the store. */
+  own: TokenBucket;
+  /** Taken in advance and not spent. */
+  held: number;
+  heldUntilMs: number;
+  /** What the shared bucket held when it was last asked; more than there is, once others have taken of it. */
+  shared: number;
+  sharedAtMs: number;
+  leasing: Promise<void> | undefined;
+  /** What the requests cost that wait for the shared bucket. */
+  awaited: number;
+}
+
+export interface RateLimiterOptions {
+  store: RateStore;
+  nowMs: () => number;
+  /** Told once for each pause that a failing store causes. */
+  onStoreFailure: (error: unknown) => void;
+}
+
+/**
+ * Buckets that hold over all instances without a question to the database for each request: an instance takes a
+ * twentieth of a bucket in advance and spends it here. All instances together give, within any t seconds, at most
+ * burst + t · quota/window and what each of n instances held at its beginning: n · burst/20. Without its store each
+ * instance goes on with a bucket of its own, of the full rate, which it keeps up all the time.
+ */
+export class RateLimiter {
+  readonly #options: RateLimiterOptions;
+  readonly #buckets = new LRUCache<string, Bucket>({ max: BUCKETS_MAX });
+  #storePausedUntilMs = Number.NEGATIVE_INFINITY;
+
+  constructor(options: RateLimiterOptions) {
+    this.#options = options;
+  }
+
+  /** Takes `cost` out of a bucket: at once while the instance holds tokens, else after one question to the store. */
+  take(name: BucketName, rate: Rate, cost = 1): Verdict | Promise<Verdict> {
+    const bucket = this.#bucketOf(name, rate);
+    return this.#takeHere(bucket, cost) ?? this.#takeShared(bucket, cost);
+  }
+
+  /** Puts back what was taken for something that did not happen. */
+  giveBack(name: BucketName, rate: Rate, cost: number): void {
+    const bucket = this.#bucketOf(name, rate);
+    bucket.own.giveBack(cost);
+    bucket.held += cost;
+    bucket.heldUntilMs = this.#options.nowMs() + LEASE_MS;
+  }
+
+  #bucketOf(name: BucketName, rate: Rate): Bucket {
+    const id = `${name.subject} ${name.policy} ${name.orgId}`;
+    const known = this.#buckets.get(id);
+    if (known) return known;
+    const nowMs = this.#options.nowMs();
+    const bucket: Bucket = {
+      name,
+      rate,
+      own: new TokenBucket(rate, nowMs),
+      held: 0,
+      heldUntilMs: nowMs,
+      shared: rate.burst,
+      sharedAtMs: nowMs,
+      leasing: undefined,
+      awaited: 0,
+    };
+    this.#buckets.set(id, bucket);
+    return bucket;
+  }
+
+  /** Decides without the store; undefined where only the store can tell. */
+  #takeHere(bucket: Bucket, cost: number): Verdict | undefined {
+    const nowMs = this.#options.nowMs();
+    if (bucket.held > 0 && nowMs >= bucket.heldUntilMs) bucket.held = 0;
+    if (!bucket.own.canTake(cost, nowMs)) return this.#refusal(bucket, cost, nowMs);
+    if (bucket.held >= cost) {
+      bucket.held -= cost;
+      const verdict = this.#grant(bucket, cost, nowMs);
+      // Asked for in time, so that no request waits for it.
+      if (bucket.held < leaseSize(bucket.rate) / 2 && this.#mayAsk(bucket, 1, nowMs))
+        this.#lease(bucket, 1, 0);
+      return verdict;
+    }
+    if (nowMs < this.#storePausedUntilMs) return this.#grant(bucket, cost, nowMs);
+    if (bucket.leasing === undefined && !this.#mayAsk(bucket, cost, nowMs))
+      return this.#refusal(bucket, cost, nowMs);
+    return undefined;
+  }
+
+  async #takeShared(bucket: Bucket, cost: number): Promise<Verdict> {
+    bucket.awaited += cost;
+    try {
+      for (let attempt = 0; attempt < LEASE_ATTEMPTS; attempt += 1) {
+        await (bucket.leasing ?? this.#lease(bucket, cost, bucket.held));
+        const verdict = this.#takeHere(bucket, cost);
+        if (verdict) return verdict;
+      }
+    } finally {
+      bucket.awaited -= cost;
+    }
+    return this.#refusal(bucket, cost, this.#options.nowMs());
+  }
+
+  #grant(bucket: Bucket, cost: number, nowMs: number): Verdict {
+    bucket.own.take(cost, nowMs);
+    return this.#verdict(bucket, true, cost, nowMs);
+  }
+
+  #refusal(bucket: Bucket, cost: number, nowMs: number): Verdict {
+    return this.#verdict(bucket, false, cost, nowMs);
+  }
+
+  #verdict(bucket: Bucket, isGranted: boolean, cost: number, nowMs: number): Verdict {
+    const own = bucket.own.tokensAt(nowMs);
+    const isPaused = nowMs < this.#storePausedUntilMs;
+    const tokens = isPaused ? own : Math.min(own, bucket.held + sharedAt(bucket, nowMs));
+    return {
+      isGranted,
+      remaining: Math.max(0, Math.floor(tokens)),
+      waitSeconds: secondsUntil(bucket.rate, cost, tokens),
+    };
+  }
+
+  /** Whether the shared bucket can have what `cost` needs: what it held then and got since is the most it can have. */
+  #mayAsk(bucket: Bucket, cost: number, nowMs: number): boolean {
+    if (nowMs < this.#storePausedUntilMs || bucket.leasing) return false;
+    return sharedAt(bucket, nowMs) + bucket.held >= neededFor(bucket.rate, cost);
+  }
+
+  /** Asks for what `cost` and those who wait need, or a lease; `returned` of what is held goes back with it. */
+  #lease(bucket: Bucket, cost: number, returned: number): Promise<void> {
+    const { rate } = bucket;
+    const ask = { rate, cost, wanted: Math.max(cost, bucket.awaited, leaseSize(rate)), returned };
+    bucket.held -= returned;
+    bucket.leasing = within(STORE_LIMIT_MS, this.#options.store.lease(bucket.name, ask)).then(
+      ({ granted, tokens }) => {
+        const nowMs = this.#options.nowMs();
+        bucket.held += granted;
+        bucket.heldUntilMs = nowMs + LEASE_MS;
+        bucket.shared = tokens;
+        bucket.sharedAtMs = nowMs;
+        bucket.leasing = undefined;
+      },
+      (error: unknown) => {
+        bucket.leasing = undefined;
+        const nowMs = this.#options.nowMs();
+        if (nowMs >= this.#storePausedUntilMs) this.#options.onStoreFailure(error);
+        this.#storePausedUntilMs = nowMs + STORE_PAUSE_MS;
+      },
+    );
+    return bucket.leasing;
+  }
+}
+
+function leaseSize(rate: Rate): number {
+  return Math.max(1, Math.floor(rate.burst / LEASE_SHARE));
+}
+
+function sharedAt(bucket: Bucket, nowMs: number): number {
+  const refilled = ((nowMs - bucket.sharedAtMs) / 1_000) * perSecond(bucket.rate);
+  return Math.min(bucket.rate.burst, bucket.shared + refilled);
+}
+
+class StoreTooSlow extends Error {}
+
+async function within<T>(limitMs: number, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined;
+  const limit = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new StoreTooSlow(`no answer within ${limitMs} ms`)), limitMs);
+  });
+  try {
+    return await Promise.race([work, limit]);
+  } finally {
+    clearTimeout(timer);
+  }
+}

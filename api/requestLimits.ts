@@ -1,0 +1,237 @@
+import type { Context } from 'koa';
+import { LRUCache } from 'lru-cache';
+import type { Database } from '../db/client.js';
+import { OrgDb } from '../db/orgDb.js';
+import { leaseRateTokens } from '../db/queries/rateBuckets.js';
+import type { RunKind } from '../db/queries/runStates.js';
+import { DomainError } from '../domain/errors.js';
+import { LimitError } from '../domain/limits/limitError.js';
+import type { LimitRules, Rate } from '../domain/limits/rate.js';
+import { TokenBucket } from '../domain/limits/tokenBucket.js';
+import type { Metrics } from '../platform/metrics.js';
+import { Admission } from './admission.js';
+import { ClientAddresses } from './clientAddress.js';
+import {
+  type Caller,
+  type Endpoint,
+  type EndpointResponse,
+  type LimitClass,
+  limitClassOf,
+} from './endpoint.js';
+import { ExportSlots } from './exportSlots.js';
+import { RateLimiter } from './rateLimiter.js';
+import { noteConcurrency, noteRate, wholeSeconds } from './rateLimitFields.js';
+
+/** Addresses that are remembered: those that were here last. */
+const ADDRESSES_MAX = 20_000;
+/** How long an export or a run usually goes on at least; a client that asks sooner asks in vain. */
+const BUSY_RETRY_SECONDS = 5;
+/** The organization's bucket, beside those of its keys. */
+const ORGANIZATION = 'organization';
+
+type RateName = {
+  [N in keyof LimitRules]: LimitRules[N] extends Rate ? N : never;
+}[keyof LimitRules];
+
+interface Policy {
+  /** As the RateLimit fields and problems name it. */
+  name: string;
+  rate: RateName;
+}
+
+/** What a key's requests of a class are counted by. */
+const KEY_POLICIES: Record<Exclude<LimitClass, 'public'>, Policy> = {
+  read: { name: 'default', rate: 'reads' },
+  export: { name: 'default', rate: 'reads' },
+  write: { name: 'writes', rate: 'writes' },
+  ingest: { name: 'ingest', rate: 'ingest' },
+  gap_run: { name: 'writes', rate: 'writes' },
+  reprice: { name: 'writes', rate: 'writes' },
+  billing_sync: { name: 'writes', rate: 'writes' },
+  billing_import: { name: 'writes', rate: 'writes' },
+};
+/** What an organization's requests of a class are counted by, besides. */
+const ORGANIZATION_POLICIES: Partial<Record<LimitClass, Policy>> = {
+  gap_run: { name: 'gap-runs', rate: 'runs' },
+  reprice: { name: 'repricings', rate: 'runs' },
+  billing_sync: { name: 'syncs', rate: 'runs' },
+  billing_import: { name: 'imports', rate: 'imports' },
+};
+const ITEMS: Policy = { name: 'ingest-items', rate: 'ingestItems' };
+const PUBLIC: Policy = { name: 'public', rate: 'publicRequests' };
+const FAILED: Policy = { name: 'failed-authentication', rate: 'failedAuthentication' };
+const EXPORTS = 'exports';
+const DOCUMENTS = /^\/(?:openapi\.json|docs(?:\/.*)?)$/;
+
+export interface RequestLimitsOptions {
+  /** undefined: nothing is limited. */
+  rules: LimitRules | undefined;
+  /** Proxies whose X-Forwarded-For is believed. */
+  trustedProxies: readonly string[];
+  database: Database;
+  metrics: Pick<
+    Metrics,
+    'rateLimited' | 'failedAuthentications' | 'rateStoreFailures' | 'requestsInFlight' | 'requestsShed'
+  >;
+  /** Only grows. */
+  nowMs: () => number;
+  onStoreFailure: (error: unknown) => void;
+}
+
+/** Called with the answer when a request is through, without one when it failed. */
+export type Finish = (response?: EndpointResponse) => void;
+const NOTHING_TO_FINISH: Finish = () => undefined;
+
+/** The limits of requests, as the steps of serving one ask for them. Each error is a LimitError, 429. */
+export class RequestLimits {
+  readonly #options: RequestLimitsOptions;
+  readonly #limiter: RateLimiter;
+  readonly #slots: ExportSlots;
+  readonly #addresses: ClientAddresses;
+  readonly #admission: Admission;
+  readonly #byAddress = new LRUCache<string, TokenBucket>({ max: ADDRESSES_MAX });
+
+  constructor(options: RequestLimitsOptions) {
+    this.#options = options;
+    const { database, nowMs, metrics } = options;
+    const onStoreFailure = (error: unknown) => {
+      metrics.rateStoreFailures.inc();
+      options.onStoreFailure(error);
+    };
+    const lease = (
+      bucket: { orgId: string; subject: string; policy: string },
+      ask: { rate: Rate; cost: number; wanted: number; returned: number },
+    ) => leaseRateTokens(new OrgDb(database, bucket.orgId), { ...bucket, ...ask });
+    this.#limiter = new RateLimiter({ store: { lease }, nowMs, onStoreFailure });
+    this.#slots = new ExportSlots(onStoreFailure);
+    this.#addresses = new ClientAddresses(options.trustedProxies);
+    this.#admission = new Admission(metrics);
+  }
+
+  /** Lets a request in while there is room; without a key, what is public is counted by its address. */
+  admit(ctx: Context, next: () => Promise<unknown>): Promise<unknown> {
+    this.#admission.enter(ctx);
+    if (DOCUMENTS.test(ctx.path)) this.chargePublic(ctx);
+    return next();
+  }
+
+  /** Open runs of a kind that an organization may have; undefined: any number. */
+  openRunsMax(kind: RunKind): number | undefined {
+    const { rules } = this.#options;
+    return kind === 'billing_import' ? rules?.openImportsMax : rules?.openRunsMax;
+  }
+
+  /**
+   * What a failed authentication is answered: the failure itself, and 429 once an address has failed too often. A valid
+   * key is never refused for what others behind its address do (docs/decisions/0109).
+   */
+  afterFailedAuthentication(ctx: Context, error: unknown): unknown {
+    const { rules, metrics } = this.#options;
+    if (!(error instanceof DomainError) || error.code !== 'unauthenticated') return error;
+    const refusal =
+      rules &&
+      this.#takeOfAddress(ctx, FAILED, rules.failedAuthentication, 'too many failed authentications');
+    metrics.failedAuthentications.inc({ outcome: refusal ? 'throttled' : 'refused' });
+    return refusal ?? error;
+  }
+
+  /** Counts a request without a key by its address. */
+  chargePublic(ctx: Context): void {
+    const { rules } = this.#options;
+    if (!rules) return;
+    const refusal = this.#takeOfAddress(ctx, PUBLIC, rules.publicRequests, 'too many requests without a key');
+    if (refusal) throw refusal;
+  }
+
+  #takeOfAddress(ctx: Context, policy: Policy, rate: Rate, what: string): LimitError | undefined {
+    const nowMs = this.#options.nowMs();
+    const id = `${policy.name} ${this.#addresses.networkOf(ctx.req)}`;
+    const bucket = this.#byAddress.get(id) ?? new TokenBucket(rate, nowMs);
+    this.#byAddress.set(id, bucket);
+    if (bucket.take(1, nowMs)) return undefined;
+    const waitSeconds = bucket.waitSeconds(1, nowMs);
+    this.#options.metrics.rateLimited.inc({ class: policy.name });
+    noteRate(ctx, policy.name, rate, { remaining: 0, waitSeconds });
+    return refusalOf(policy.name, `${what} from this address: more than ${rateText(rate)}`, waitSeconds);
+  }
+
+  /** Counts a request by its key, before anything of it is read. Awaits nothing while the instance holds tokens. */
+  chargeKey(ctx: Context, caller: Caller, endpoint: Endpoint): void | Promise<void> {
+    this.#admission.enterOrganization(ctx, caller.orgId);
+    const { rules } = this.#options;
+    const limitClass = limitClassOf(endpoint);
+    if (!rules || limitClass === 'public') return;
+    return this.#charge(ctx, caller, caller.keyId, KEY_POLICIES[limitClass], 1);
+  }
+
+  /** Counts the items of a batch before any of them is stored. A batch larger than the whole limit passes a full one. */
+  async chargeItems(ctx: Context, caller: Caller, count: number): Promise<void> {
+    if (!this.#options.rules || count === 0) return;
+    await this.#charge(ctx, caller, caller.keyId, ITEMS, count);
+  }
+
+  #charge(ctx: Context, caller: Caller, subject: string, policy: Policy, cost: number): void | Promise<void> {
+    const rate = (this.#options.rules as LimitRules)[policy.rate];
+    const bucket = { orgId: caller.orgId, subject, policy: policy.name };
+    const judge = (verdict: { isGranted: boolean; remaining: number; waitSeconds: number }) => {
+      // Items have no unit that the draft knows; they are told in the refusal alone.
+      if (policy !== ITEMS) noteRate(ctx, policy.name, rate, verdict);
+      if (verdict.isGranted) return;
+      this.#options.metrics.rateLimited.inc({ class: policy.name });
+      const whose = subject === ORGANIZATION ? 'the organization' : 'this key';
+      const what = `${whose} sends more than ${rateText(rate)} (${policy.name})`;
+      throw refusalOf(policy.name, what, verdict.waitSeconds);
+    };
+    const verdict = this.#limiter.take(bucket, rate, cost);
+    return verdict instanceof Promise ? verdict.then(judge) : judge(verdict);
+  }
+
+  /**
+   * Counts what an organization begins: a run, or an export, whose place is held until its answer has left or its client
+   * has. A run that is not begun after all, or was under way before, does not count.
+   */
+  async begin(ctx: Context, caller: Caller, endpoint: Endpoint): Promise<Finish> {
+    const { rules } = this.#options;
+    const limitClass = limitClassOf(endpoint);
+    if (rules && limitClass === 'export') await this.#holdExport(ctx, caller, rules.openExportsMax);
+    const policy = ORGANIZATION_POLICIES[limitClass];
+    if (!rules || !policy) return NOTHING_TO_FINISH;
+    await this.#charge(ctx, caller, ORGANIZATION, policy, 1);
+    return (response) => {
+      if (response && isBegun(response)) return;
+      const bucket = { orgId: caller.orgId, subject: ORGANIZATION, policy: policy.name };
+      this.#limiter.giveBack(bucket, rules[policy.rate], 1);
+    };
+  }
+
+  async #holdExport(ctx: Context, caller: Caller, max: number): Promise<void> {
+    const release = await this.#slots.take(new OrgDb(this.#options.database, caller.orgId), max);
+    if (!release) {
+      this.#options.metrics.rateLimited.inc({ class: EXPORTS });
+      noteConcurrency(ctx, EXPORTS, max, 0);
+      const underWay = `${max} ${max === 1 ? 'export' : 'exports'} of the organization`;
+      throw refusalOf(EXPORTS, `${underWay} are under way: wait until one has ended`, BUSY_RETRY_SECONDS);
+    }
+    noteConcurrency(ctx, EXPORTS, max, Math.max(0, max - this.#slots.countHere(caller.orgId)));
+    if (ctx.res.destroyed) release();
+    else ctx.res.once('close', release);
+  }
+}
+
+/** Whether an answer says that something was begun: not what was there before, and no repeat of an earlier answer. */
+function isBegun(response: EndpointResponse): boolean {
+  const { body, headers } = response;
+  const isExisting =
+    typeof body === 'object' && body !== null && 'existing' in body && body.existing === true;
+  return !isExisting && headers?.['Idempotency-Replayed'] === undefined;
+}
+
+function refusalOf(policy: string, sentence: string, waitSeconds: number): LimitError {
+  const seconds = wholeSeconds(waitSeconds);
+  return new LimitError([policy], `${sentence}; try again in ${seconds} s`, seconds);
+}
+
+/** `600 in 60 s`, with the burst where it is another. */
+function rateText({ quota, windowSeconds, burst }: Rate): string {
+  return `${quota} in ${windowSeconds} s${burst === quota ? '' : `, ${burst} at once`}`;
+}
