@@ -5,7 +5,6 @@ import { compressAnswer } from './compression.js';
 import { allowOrigin } from './cors.js';
 import type { ApiDeps } from './deps.js';
 import { presentProblem } from './problem.js';
-import { writeRateLimitFields } from './rateLimitFields.js';
 import { requestContext, requestIdFrom } from './requestContext.js';
 import { setSecurityHeaders } from './securityHeaders.js';
 
@@ -34,7 +33,6 @@ export async function answer(
     } catch (error) {
       writeProblem(ctx, error, requestId, deps);
     }
-    writeRateLimitFields(ctx);
     await compressAnswer(ctx);
     const seconds = Number(process.hrtime.bigint() - started) / 1e9;
     const operation = String(ctx.state.operation ?? 'none');

@@ -14,6 +14,8 @@ type Encoding = 'identity' | 'gzip' | 'deflate';
 
 /** A request's body that has not been read. */
 export class IncomingBody {
+  /** Digest of what a streamed body says, set by what has read all of it; the bytes may say the same in other ways. */
+  contentDigest: string | undefined;
   readonly #request: IncomingMessage;
 
   constructor(request: IncomingMessage) {

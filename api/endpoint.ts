@@ -4,6 +4,7 @@ import type { OrgDb } from '../db/orgDb.js';
 import { type Role, SCOPES, type Scope } from '../domain/access/scopes.js';
 import type { ErrorCode } from '../domain/errors.js';
 import type { IncomingBody } from './body.js';
+import type { Deprecation } from './deprecation.js';
 import type { ApiDeps } from './deps.js';
 
 /**
@@ -58,8 +59,10 @@ export interface EndpointRequest<Q, P, B> {
    * Runs the part that stores something in one transaction, together with what a repeat of the request is answered
    * (docs/decisions/0111). Only for endpoints that do something else first, which no transaction may wait for.
    */
-  settle(work: (inside: OrgDb) => Promise<EndpointResponse>): Promise<EndpointResponse>;
+  settle: Settle;
 }
+
+export type Settle = (work: (inside: OrgDb) => Promise<EndpointResponse>) => Promise<EndpointResponse>;
 
 /**
  * What the header Idempotency-Key does at a POST or PATCH (docs/decisions/0111). `transaction`: the handler's statements
@@ -68,6 +71,33 @@ export interface EndpointRequest<Q, P, B> {
  * doing its work twice harms nothing. `ignored`: repeats are told by the content.
  */
 export type IdempotencyMode = 'transaction' | 'afterwards' | 'ignored';
+
+/** How an endpoint takes the header; undefined where it means nothing: to do it again changes nothing there. */
+export function idempotencyOf(endpoint: Endpoint): Exclude<IdempotencyMode, 'ignored'> | undefined {
+  if ((endpoint.method !== 'post' && endpoint.method !== 'patch') || 'public' in endpoint.access)
+    return undefined;
+  const mode = endpoint.idempotency ?? 'transaction';
+  return mode === 'ignored' ? undefined : mode;
+}
+
+/**
+ * Refuses endpoints whose repeats could not be told. Throws TypeError with their names, so that the service does not
+ * start.
+ */
+export function assertRepeatable(endpoints: readonly Endpoint[]): void {
+  const wrong = endpoints.filter((endpoint) => {
+    const mode = idempotencyOf(endpoint);
+    const isOfProject = !('public' in endpoint.access) && endpoint.access.workspace === 'own';
+    return (
+      mode !== undefined && (isOfProject || (endpoint.streams && (mode !== 'afterwards' || !endpoint.drain)))
+    );
+  });
+  if (wrong.length === 0) return;
+  const names = wrong.map(({ operationId }) => operationId).join(', ');
+  throw new TypeError(
+    `repeats of ${names} cannot be told: one that streams says idempotency 'afterwards' and drain, and one for keys of a workspace says 'ignored'`,
+  );
+}
 
 export interface EndpointResponse {
   status: number;
@@ -83,6 +113,8 @@ export interface ResponseDoc {
   description: string;
   schema?: z.ZodType;
   contentType?: string;
+  /** The media types that a parameter asks for instead, each with its schema, or `text`. */
+  otherTypes?: Readonly<Record<string, z.ZodType | 'text'>>;
   headers?: Record<string, string>;
 }
 
@@ -97,6 +129,8 @@ export interface EndpointDefinition<Q extends z.ZodType, P extends z.ZodType, B 
   summary: string;
   description?: string;
   access: Access;
+  /** Set when the endpoint is to go: its answers say so from then on (docs/decisions/0112). */
+  deprecated?: Deprecation;
   /** How the key travels: bearer, or Basic with the key as the password for clients that know no other way. */
   authSchemes?: readonly ('bearer' | 'basic')[];
   query?: Q;
@@ -107,6 +141,8 @@ export interface EndpointDefinition<Q extends z.ZodType, P extends z.ZodType, B 
   idempotency?: IdempotencyMode;
   /** Media types of a body that the handler reads itself, for the documents. */
   streams?: Record<string, z.ZodType | 'binary'>;
+  /** Reads such a body to its end and keeps nothing, so that a repeat can be compared with what came first. */
+  drain?(incoming: IncomingBody): Promise<unknown>;
   responses: Record<number, ResponseDoc>;
   /** The only codes that the handler may throw besides those of every endpoint. */
   problems: readonly ErrorCode[];
@@ -164,7 +200,14 @@ export function problemsOf(endpoint: Endpoint): ReadonlySet<ErrorCode> {
     'uri_too_long',
   ];
   if (!('public' in endpoint.access)) codes.push('unauthenticated', 'forbidden');
-  if (endpoint.query || endpoint.params) codes.push('invalid_parameter');
+  if (idempotencyOf(endpoint))
+    codes.push(
+      'invalid_idempotency_key',
+      'idempotency_key_reused',
+      'idempotency_in_progress',
+      'secret_key_missing',
+    );
+  if (endpoint.idempotency !== 'ignored') codes.push('invalid_parameter');
   if (endpoint.body)
     codes.push(
       'invalid_json',

@@ -45,11 +45,12 @@ export async function receiveFile(
   const { maxBytes } = options;
   if ((incoming.declaredBytes ?? 0) > maxBytes + OVERHEAD_BYTES) throw tooLarge(maxBytes);
   const form = openForm(incoming.contentType, maxBytes);
-  const fields: Record<string, string> = {};
+  const fields: Record<string, string> = Object.create(null) as Record<string, string>;
   let stored: Promise<Omit<ReceivedFile, 'fields'>> | undefined;
   const ended = new Promise<void>((resolve, reject) => {
     form.on('field', (name, value, info) => {
       if (info.valueTruncated || info.nameTruncated) reject(broken('a field is too long'));
+      else if (name in fields) reject(broken(`the field ${name} is given twice`));
       else fields[name] = value;
     });
     form.on('file', (name, stream, info) => {
@@ -82,7 +83,9 @@ export async function receiveFile(
   try {
     await ended;
     if (!stored) throw invalidField('body', 'file', 'is required: the bill as a file', 'missing_parameter');
-    return { ...(await stored), fields };
+    const file = await stored;
+    incoming.contentDigest = digestOf(file, fields);
+    return { ...file, fields };
   } catch (error) {
     incoming.stream.unpipe(form);
     form.destroy();
@@ -92,6 +95,12 @@ export async function receiveFile(
     incoming.stream.resume();
     throw error;
   }
+}
+
+/** Digest of what a form says, however its parts are ordered and bounded. */
+function digestOf(file: Omit<ReceivedFile, 'fields'>, fields: Readonly<Record<string, string>>): string {
+  const told = [file.filename, file.sha256, Object.entries(fields).sort(([a], [b]) => (a < b ? -1 : 1))];
+  return createHash('sha256').update(JSON.stringify(told)).digest('hex');
 }
 
 function openForm(contentType: string, maxBytes: number): busboy.Busboy {

@@ -6,8 +6,9 @@ import {
   type ZodOpenApiPathsObject,
 } from 'zod-openapi';
 import { ERROR_CODES, type ErrorCode } from '../domain/errors.js';
+import { DEPRECATION_HEADER_DOCS } from './deprecation.js';
 import type { ApiSettings } from './deps.js';
-import { type Endpoint, problemsOf } from './endpoint.js';
+import { type Endpoint, idempotencyOf, problemsOf, type ResponseDoc } from './endpoint.js';
 import { statusOf, titleOf } from './problem.js';
 
 const problemSchema = z
@@ -29,6 +30,7 @@ const problemSchema = z
         }),
       )
       .optional(),
+    'violated-policies': z.array(z.string()).optional(),
   })
   .meta({ id: 'Problem', description: 'RFC 9457 problem details; `code` is stable.' });
 
@@ -49,35 +51,59 @@ function problemResponses(endpoint: Endpoint): Record<string, object> {
   );
 }
 
+/** The header under which a request may be sent again (docs/decisions/0111). */
+const idempotencyKeyHeader = z.object({
+  'Idempotency-Key': z.string().optional().meta({
+    description:
+      'A new one for each request, such as a UUID: 1 to 128 of A-Z, a-z, 0-9, ".", "_", ":" and "-", quoted or bare. The same request sent again within 24 hours is answered as the first one and done once.',
+    example: '8e03978e-40d5-43dd-bc93-6894a57f9324',
+  }),
+});
+
+/** The headers of an endpoint's own answers, with what they say. */
+function headersOf(endpoint: Endpoint, doc: ResponseDoc): Record<string, object> {
+  const told = {
+    ...doc.headers,
+    ...(idempotencyOf(endpoint)
+      ? { 'Idempotency-Replayed': '`true` on the answer to a request that was sent again' }
+      : {}),
+    ...(endpoint.deprecated ? DEPRECATION_HEADER_DOCS : {}),
+  };
+  return Object.fromEntries(
+    Object.entries(told).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
+  );
+}
+
 function successResponses(endpoint: Endpoint): Record<string, object> {
   return Object.fromEntries(
     Object.entries(endpoint.responses).map(([status, doc]) => {
       const contentType = doc.contentType ?? 'application/json';
       const schema = doc.schema ?? (doc.contentType ? { type: 'string' as const } : undefined);
-      const headers = doc.headers
-        ? {
-            headers: Object.fromEntries(
-              Object.entries(doc.headers).map(([name, description]) => [
-                name,
-                { description, schema: { type: 'string' } },
-              ]),
-            ),
-          }
-        : {};
+      const headers = headersOf(endpoint, doc);
       return [
         status,
         {
           description: doc.description,
-          ...headers,
-          ...(schema ? { content: { [contentType]: { schema } } } : {}),
+          ...(Object.keys(headers).length > 0 ? { headers } : {}),
+          ...(schema ? { content: { [contentType]: { schema }, ...otherContentOf(doc) } } : {}),
         },
       ];
     }),
   );
 }
 
+function otherContentOf({ otherTypes = {} }: ResponseDoc): Record<string, object> {
+  return Object.fromEntries(
+    Object.entries(otherTypes).map(([type, schema]) => [
+      type,
+      { schema: schema === 'text' ? { type: 'string' as const } : schema },
+    ]),
+  );
+}
+
 function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
   const schemes = endpoint.authSchemes ?? ['bearer'];
+  const takesKey = idempotencyOf(endpoint) !== undefined;
   const content = endpoint.streams
     ? Object.fromEntries(
         Object.entries(endpoint.streams).map(([type, schema]) => [
@@ -97,9 +123,11 @@ function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
     ...('public' in endpoint.access
       ? {}
       : { 'x-scope': endpoint.access.scope, 'x-workspace-keys': endpoint.access.workspace }),
-    ...(endpoint.query || endpoint.params
+    ...(endpoint.deprecated ? { deprecated: true } : {}),
+    ...(endpoint.query || endpoint.params || takesKey
       ? {
           requestParams: {
+            ...(takesKey ? { header: idempotencyKeyHeader } : {}),
             ...(endpoint.query ? { query: endpoint.query as z.ZodObject } : {}),
             ...(endpoint.params ? { path: endpoint.params as z.ZodObject } : {}),
           },

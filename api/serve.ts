@@ -3,8 +3,11 @@ import { OrgDb } from '../db/orgDb.js';
 import { DomainError } from '../domain/errors.js';
 import { type Authenticator, assertAllowed } from './auth.js';
 import { IncomingBody, JSON_BODY_BYTES_MAX, parseStorableJson } from './body.js';
+import { deprecationHeaders } from './deprecation.js';
 import type { ApiDeps } from './deps.js';
 import type { Caller, Endpoint, EndpointResponse } from './endpoint.js';
+import type { RequestWords } from './fingerprint.js';
+import { answerOnce, type Run } from './idempotency.js';
 import { readQuery, validate } from './query.js';
 import { requestContext } from './requestContext.js';
 
@@ -16,6 +19,7 @@ export async function serve(
   authenticator: Authenticator,
 ): Promise<void> {
   ctx.state.operation = endpoint.operationId;
+  if (endpoint.deprecated) ctx.set(deprecationHeaders(endpoint.deprecated));
   let caller: Caller | undefined;
   if (!('public' in endpoint.access)) {
     const basic = endpoint.authSchemes?.includes('basic') ?? false;
@@ -24,29 +28,62 @@ export async function serve(
     if (context) context.orgId = caller.orgId;
     assertAllowed(caller, endpoint.access);
   }
-  const incoming = new IncomingBody(ctx.req);
+  const words = await readWords(ctx, endpoint);
   const orgDb = caller ? handleOf(caller, deps) : (undefined as unknown as OrgDb);
   const afterCommit: (() => unknown)[] = [];
-  const response = await endpoint.handle(
-    {
-      query: endpoint.query ? validate(endpoint.query, readQuery(ctx.querystring), 'query') : {},
-      params: endpoint.params ? validate(endpoint.params, ctx.params, 'path') : {},
-      body: endpoint.body ? validate(endpoint.body, await readJsonBody(incoming), 'body') : undefined,
-      incoming,
-      header: (name) => headerOf(ctx, name),
-      requestId: String(ctx.state.requestId),
-      caller: caller as Caller,
-      orgDb,
-      afterCommit: (work) => afterCommit.push(work),
-      settle: (work) => orgDb.transaction(work),
-      get signal() {
-        return signalOf(ctx);
+  const requestId = String(ctx.state.requestId);
+  const run: Run = (handle, settle) =>
+    endpoint.handle(
+      {
+        ...words.valid,
+        header: (name) => headerOf(ctx, name),
+        requestId,
+        caller: caller as Caller,
+        orgDb: handle,
+        afterCommit: (work) => afterCommit.push(work),
+        settle,
+        get signal() {
+          return signalOf(ctx);
+        },
       },
-    },
+      deps,
+    );
+  const response = await answerOnce(
+    { ...words, endpoint, orgDb, callerKeyId: caller?.keyId ?? '', requestId, run },
+    headerOf(ctx, 'idempotency-key'),
     deps,
   );
   for (const work of afterCommit) await work();
   send(ctx, endpoint, response, deps);
+}
+
+interface ReadWords {
+  /** As the handler takes them. */
+  valid: { query: unknown; params: unknown; body: unknown; incoming: IncomingBody };
+  /** As they were sent. */
+  words: RequestWords;
+  incoming: IncomingBody;
+}
+
+/** What a request says, held against the endpoint's schemas. A body that the handler streams stays unread. */
+async function readWords(ctx: RouterContext, endpoint: Endpoint): Promise<ReadWords> {
+  const incoming = new IncomingBody(ctx.req);
+  // Whoever sends calls may have put anything behind the address: what is not asked for is not looked at there.
+  const query = endpoint.query || endpoint.idempotency !== 'ignored' ? readQuery(ctx.querystring) : {};
+  const { params } = ctx;
+  const valid = {
+    query: endpoint.query ? validate(endpoint.query, query, 'query') : {},
+    params: endpoint.params ? validate(endpoint.params, params, 'path') : {},
+  };
+  const content = endpoint.body ? await readJsonBody(incoming) : undefined;
+  const body = endpoint.body ? validate(endpoint.body, content, 'body') : undefined;
+  const { method, path } = endpoint;
+  const { mediaType } = incoming;
+  return {
+    valid: { ...valid, body, incoming },
+    words: { method, path, params, query, mediaType, content },
+    incoming,
+  };
 }
 
 /** The caller's rows and no others: its organization's, or those of its workspace's project. */
@@ -101,7 +138,7 @@ function send(ctx: RouterContext, endpoint: Endpoint, response: EndpointResponse
     schema.parse(response.body);
   }
   const next = nextPage(ctx, response.body);
-  if (next !== undefined) ctx.set('Link', `<${next}>; rel="next"`);
+  if (next !== undefined) ctx.append('Link', `<${next}>; rel="next"`);
   ctx.set('Content-Type', 'application/json');
   ctx.body = JSON.stringify(response.body);
 }

@@ -40,6 +40,12 @@ const createImport = defineEndpoint({
   access: { scope: 'billing:write', workspace: 'refused' },
   streams: { 'multipart/form-data': importForm },
   idempotency: 'afterwards',
+  drain: (incoming) =>
+    receiveFile(incoming, {
+      maxBytes: IMPORT_BYTES_MAX,
+      chunkBytes: BILLING_PAGE_BYTES,
+      store: async () => undefined,
+    }),
   responses: acceptedResponse(importSchema),
   problems: [
     'invalid_multipart',

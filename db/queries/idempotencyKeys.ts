@@ -146,7 +146,8 @@ export async function storeAnswer(
          lease_until = excluded.lease_until, fingerprint = excluded.fingerprint, status = excluded.status,
          ciphertext = excluded.ciphertext, secret_key_id = excluded.secret_key_id,
          created_at = case when k.attempt = excluded.attempt then k.created_at else excluded.created_at end
-       where (k.attempt = excluded.attempt and k.status is null) or k.created_at <= now() - ${EXPIRY}`,
+       where k.created_at <= now() - ${EXPIRY}
+         or (k.status is null and (k.attempt = excluded.attempt or k.lease_until <= clock_timestamp()))`,
       [...scopeValues(inside, scope), answer.attemptId, answer.fingerprint, answer.status, ciphertext, keyId],
     );
     return stored === 1;
