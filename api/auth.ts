@@ -1,19 +1,19 @@
 import { LRUCache } from 'lru-cache';
+import type { Changes } from '../db/changeFeed.js';
 import type { Database } from '../db/client.js';
-import { findKey, type StoredKey, touchKeys } from '../db/queries/keys.js';
+import { findKey, type StoredKey } from '../db/queries/keys.js';
 import { parseKey } from '../domain/access/keyFormat.js';
 import { ADMIN_ONLY_SCOPES, allowsScope, type Scope } from '../domain/access/scopes.js';
 import { DomainError } from '../domain/errors.js';
 import { hashSecret, sameDigest } from '../platform/keyMaterial.js';
 import type { Caller, WorkspaceRule } from './endpoint.js';
+import { KeyUses } from './keyUses.js';
 
 /** How long a key's row is trusted without asking again: the backstop for a revocation. */
 const KEY_CACHE_MS = 5_000;
 const KEY_CACHE_ENTRIES = 10_000;
 /** Stands for the digest of a key that there is not: no text is known that has it. */
 const NO_DIGEST = Buffer.alloc(32);
-/** A key's last use is written at most this often. */
-const TOUCH_INTERVAL_MS = 60_000;
 
 const REFUSAL = 'a valid API key is needed: send the header Authorization: Bearer <key>';
 
@@ -30,11 +30,16 @@ export class Authenticator {
   /** Grows with every change that is told. */
   #generation = 0;
   readonly #parsed = new LRUCache<string, ParsedToken>({ max: KEY_CACHE_ENTRIES });
-  readonly #touched = new Map<string, number>();
+  readonly #uses: KeyUses;
 
-  constructor(database: Database, now: () => bigint) {
+  constructor(database: Database, now: () => bigint, changes: Changes) {
     this.#database = database;
     this.#now = now;
+    this.#uses = new KeyUses(database, now);
+    changes.subscribe('key_changed', {
+      changed: (keyId) => this.#forget(keyId),
+      missed: () => this.#forget(),
+    });
   }
 
   /**
@@ -47,7 +52,7 @@ export class Authenticator {
     if (!parsed) throw new DomainError('unauthenticated', REFUSAL);
     const key = await this.#findKeyOf(parsed);
     if (!key || !this.#isLive(key)) throw new DomainError('unauthenticated', REFUSAL);
-    this.#touch(key.id);
+    this.#uses.note(key.id);
     return {
       keyId: key.id,
       orgId: key.orgId,
@@ -92,7 +97,7 @@ export class Authenticator {
   }
 
   /** Takes back what is remembered of a key, or of all keys; a lookup under way is not remembered either. */
-  forget(keyId?: string): void {
+  #forget(keyId?: string): void {
     this.#generation += 1;
     if (keyId === undefined) this.#cache.clear();
     else this.#cache.delete(keyId);
@@ -104,16 +109,6 @@ export class Authenticator {
       (key.revokedAtMicros === null || key.revokedAtMicros > now) &&
       (key.expiresAtMicros === null || key.expiresAtMicros > now)
     );
-  }
-
-  #touch(keyId: string): void {
-    const now = Number(this.#now() / 1000n);
-    const last = this.#touched.get(keyId) ?? 0;
-    if (now - last < TOUCH_INTERVAL_MS) return;
-    if (this.#touched.size >= KEY_CACHE_ENTRIES) this.#touched.clear();
-    this.#touched.set(keyId, now);
-    // A missed note of use harms nobody, so it neither delays nor fails the request.
-    touchKeys(this.#database, [keyId]).catch(() => undefined);
   }
 }
 

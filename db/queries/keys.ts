@@ -69,10 +69,14 @@ export async function findKey(database: Database, keyId: string): Promise<Stored
   return rows[0] && fromKeyRow(rows[0]);
 }
 
-/** Notes that keys were used; the caller gathers them so that a key is written at most once a minute. */
+/** Notes that keys were used; a key that another process has noted within a minute stays as it is. */
 export async function touchKeys(database: Database, keyIds: readonly string[]): Promise<void> {
   await unscoped(database, 'last-used times of keys of any organization', (system) =>
-    system.run('update api_keys set last_used_at = now() where id = any($1)', [keyIds]),
+    system.run(
+      `update api_keys set last_used_at = now()
+       where id = any($1) and (last_used_at is null or last_used_at <= now() - interval '1 minute')`,
+      [keyIds],
+    ),
   );
 }
 

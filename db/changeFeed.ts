@@ -1,0 +1,156 @@
+import type { Socket } from 'node:net';
+import { setTimeout as setTimeoutPromise } from 'node:timers/promises';
+import pg from 'pg';
+
+/** What processes tell each other by NOTIFY, inside the transaction that changes it; the payload is the id. */
+export const CHANGE_CHANNELS = ['key_changed', 'settings_changed'] as const;
+export type ChangeChannel = (typeof CHANGE_CHANNELS)[number];
+
+/** Somebody who remembers what may change. */
+export interface ChangeListener {
+  /** The row with this id has changed, and the change is committed. */
+  changed(id: string): void;
+  /** Changes may have been missed: nothing that is remembered is to be trusted. */
+  missed(): void;
+}
+
+/** Where changes are told: `ChangeFeed`, or nobody in a process that trusts the ages of what it remembers alone. */
+export interface Changes {
+  subscribe(channel: ChangeChannel, listener: ChangeListener): void;
+}
+
+/** For a process without a feed: nothing is ever told. */
+export const NO_CHANGES: Changes = { subscribe: () => undefined };
+
+export interface ChangeFeedOptions {
+  /** A connection of its own, without a transaction pooler: LISTEN belongs to a session. */
+  directUrl: string;
+  /** Told when the connection is lost or cannot be had; the feed goes on trying. */
+  onLost(error: unknown): void;
+}
+
+const CONNECT_TIMEOUT_MS = 5_000;
+const RETRY_FIRST_MS = 100;
+const RETRY_MAX_MS = 5_000;
+/** A connection whose other end is gone without a word is found by a question that stays without an answer. */
+const PROBE_EVERY_MS = 10_000;
+const PROBE_TIMEOUT_MS = 5_000;
+const END_TIMEOUT_MS = 1_000;
+
+/**
+ * The changes that other processes commit, over one connection that listens. It comes back by itself when it is lost;
+ * each time that it listens anew, everybody is told that changes may have been missed.
+ */
+export class ChangeFeed implements Changes {
+  readonly #options: ChangeFeedOptions;
+  readonly #listeners = new Map<string, ChangeListener[]>();
+  readonly #stopping = new AbortController();
+  #running: Promise<void> | undefined;
+  #isListening = false;
+
+  constructor(options: ChangeFeedOptions) {
+    this.#options = options;
+  }
+
+  /** Whether changes are told at present. */
+  get isListening(): boolean {
+    return this.#isListening;
+  }
+
+  subscribe(channel: ChangeChannel, listener: ChangeListener): void {
+    this.#listeners.set(channel, [...(this.#listeners.get(channel) ?? []), listener]);
+  }
+
+  /** Begins to listen. Resolves once it does, or once the first try has failed: a process serves without it as well. */
+  start(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#running ??= this.#run(resolve);
+    });
+  }
+
+  /** Ends the connection and everything that waits for one. */
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(onFirstTry: () => void): Promise<void> {
+    let waitMs = RETRY_FIRST_MS;
+    while (!this.#stopping.signal.aborted) {
+      await this.#listenUntilLost(() => {
+        waitMs = RETRY_FIRST_MS;
+        onFirstTry();
+      }).catch((error: unknown) => {
+        if (!this.#stopping.signal.aborted) this.#options.onLost(error);
+      });
+      onFirstTry();
+      await pause(waitMs, this.#stopping.signal);
+      waitMs = Math.min(waitMs * 2, RETRY_MAX_MS);
+    }
+  }
+
+  /** One connection from its beginning to its end. Rejects with why it ended. */
+  async #listenUntilLost(onListening: () => void): Promise<never> {
+    const client = new pg.Client({
+      connectionString: this.#options.directUrl,
+      application_name: 'trueup-changes',
+      connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+      keepAlive: true,
+    });
+    const lost = new Promise<never>((_, reject) => {
+      client.once('error', reject);
+      client.once('end', () => reject(new Error('the connection that listens has ended')));
+      this.#stopping.signal.addEventListener('abort', () => reject(new Error('the feed is closed')));
+    });
+    // Awaited below; a connection that ends before that is no unhandled failure.
+    lost.catch(() => undefined);
+    client.on('error', () => undefined);
+    client.on('notification', ({ channel, payload }) => this.#tell(channel, payload ?? ''));
+    let probes: NodeJS.Timeout | undefined;
+    try {
+      await Promise.race([client.connect(), lost]);
+      await Promise.race([client.query(CHANGE_CHANNELS.map((name) => `listen ${name}`).join('; ')), lost]);
+      this.#isListening = true;
+      // What changed before LISTEN was told to nobody here.
+      this.#tellMissed();
+      onListening();
+      probes = setInterval(() => void probe(client), PROBE_EVERY_MS);
+      return await lost;
+    } finally {
+      this.#isListening = false;
+      clearInterval(probes);
+      await end(client);
+    }
+  }
+
+  #tell(channel: string, id: string): void {
+    for (const listener of this.#listeners.get(channel) ?? []) listener.changed(id);
+  }
+
+  #tellMissed(): void {
+    for (const listener of [...this.#listeners.values()].flat()) listener.missed();
+  }
+}
+
+/** Cuts a connection that does not answer, which then is lost like any other. */
+async function probe(client: pg.Client): Promise<void> {
+  const late = setTimeout(() => cut(client, 'the connection that listens gives no answer'), PROBE_TIMEOUT_MS);
+  await client.query('select 1').catch(() => undefined);
+  clearTimeout(late);
+}
+
+async function end(client: pg.Client): Promise<void> {
+  const late = setTimeout(() => cut(client, 'the connection does not end'), END_TIMEOUT_MS);
+  await client.end().catch(() => undefined);
+  clearTimeout(late);
+}
+
+function cut(client: pg.Client, why: string): void {
+  const { stream } = (client as unknown as { connection: { stream: Socket } }).connection;
+  stream.destroy(new Error(why));
+}
+
+function pause(ms: number, signal: AbortSignal): Promise<void> {
+  // An aborted pause is over, too.
+  return setTimeoutPromise(ms, undefined, { signal }).catch(() => undefined);
+}
