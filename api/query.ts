@@ -47,6 +47,10 @@ const plainMessage: z.core.$ZodErrorMap = (issue) => {
   return wanted === undefined ? undefined : `must be ${wanted}`;
 };
 
+/** How much of what nobody asked for an answer repeats. */
+const UNKNOWN_NAMES_MAX = 20;
+const FIELD_CHARS_MAX = 100;
+
 /** Parses a part of a request by its schema; every fault is listed at once. An issue may name its own code. */
 export function validate<S extends z.ZodType>(
   schema: S,
@@ -55,11 +59,17 @@ export function validate<S extends z.ZodType>(
 ): z.output<S> {
   const result = schema.safeParse(value, { error: plainMessage });
   if (result.success) return result.data;
-  const issues: FieldIssue[] = result.error.issues.map((issue) => ({
-    in: where,
-    field: issue.path.map(String).join('.') || where,
-    message: issue.message,
-  }));
+  const issues: FieldIssue[] = result.error.issues.flatMap((issue) => {
+    const place = issue.path.map(String);
+    if (issue.code !== 'unrecognized_keys')
+      return [{ in: where, field: place.join('.') || where, message: issue.message }];
+    // Each by its own name, cut where somebody made it long.
+    return issue.keys.slice(0, UNKNOWN_NAMES_MAX).map((name) => ({
+      in: where,
+      field: [...place, name.slice(0, FIELD_CHARS_MAX)].join('.'),
+      message: 'is not known here; leave it out',
+    }));
+  });
   const first = result.error.issues[0];
   const custom = first?.code === 'custom' ? (first.params?.code as ErrorCode | undefined) : undefined;
   const missing = first?.code === 'invalid_type' && first.input === undefined && where !== 'body';
@@ -84,6 +94,13 @@ export function integerParameter(min: number, max: number) {
     .transform(Number)
     .refine((value) => value >= min && value <= max, {
       error: `must be a whole number from ${min} to ${max}`,
+    })
+    .meta({
+      // What is read is the text of a number; the documents tell the number.
+      override: ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
+        delete jsonSchema.pattern;
+        Object.assign(jsonSchema, { type: 'integer', minimum: min, maximum: max });
+      },
     });
 }
 
@@ -103,7 +120,14 @@ export const instantParameter = z
     });
     return z.NEVER;
   })
-  .meta({ type: 'string', description: 'ISO 8601 time or date, UTC when it names no offset' });
+  .meta({
+    override: {
+      type: 'string',
+      anyOf: [{ format: 'date-time' }, { format: 'date' }],
+      description: 'ISO 8601 time or date, UTC when it names no offset',
+      examples: ['2026-01-31T00:00:00Z', '2026-01-31'],
+    },
+  });
 
 /** Labels and ids to filter by, stripped as ingest strips them: a caller finds what it sent by what it sent. */
 export const filterParameter = z

@@ -14,7 +14,7 @@ const getAudit = defineEndpoint({
     'From the bills alone: no call has to be observed. Charges at another than the agreed rate, as one line while the ratio stays the same, charges as agreed, and what the bill does not let one judge. The command npm run audit gives the same.',
   access: { scope: 'reconciliation:read', workspace: 'refused' },
   query: auditQuery,
-  responses: { 200: { description: 'The audit', schema: auditResponse } },
+  responses: { 200: { description: 'The audit', schema: auditResponse, otherTypes: { 'text/csv': 'text' } } },
   problems: ['invalid_parameter', 'missing_parameter', 'invalid_range'],
   async handle({ query, orgDb, signal }, deps) {
     const agreed = await deps.prices.of(orgDb.orgId);

@@ -1,15 +1,19 @@
 import { Readable } from 'node:stream';
+import { z } from 'zod';
 import { readSnapshotTime, streamEventTexts } from '../../db/queries/eventExport.js';
 import { getEvent, listEvents } from '../../db/queries/events.js';
 import { listFormerPrices } from '../../db/queries/repriceRuns.js';
+import type { AuditDetails } from '../../domain/auditLog/actions.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
 import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
 import { assertScope } from '../auth.js';
 import { type Caller, defineEndpoint } from '../endpoint.js';
 import { decodeEventCursor, encodeEventCursor, providerFilter, windowOf } from '../query.js';
+import { recordAction } from '../recordAction.js';
 import {
   eventParams,
+  eventSchema,
   exportEventsQuery,
   getEventQuery,
   listEventsQuery,
@@ -27,6 +31,18 @@ const EXPORT_DAYS_MAX = 366n;
 
 function assertPayloads(caller: Caller, includePayload: boolean): void {
   if (includePayload) assertScope(caller, 'payloads:read');
+}
+
+/** How the calls were chosen whose payloads were read, without the labels that were looked for. */
+function readDetails(query: z.output<typeof listEventsQuery>, count: number): AuditDetails {
+  const { since, until, limit: _limit, offset: _offset, include_payload: _asked, ...rest } = query;
+  const filters = Object.entries(rest).filter(([, value]) => value !== undefined && value !== false);
+  return {
+    count,
+    filters: filters.map(([name]) => name),
+    since: since && isoFromMicros(since.micros),
+    until: until && isoFromMicros(exclusiveEnd(until)),
+  };
 }
 
 function uuidOfEvent(id: string): string {
@@ -47,7 +63,7 @@ const listEventsEndpoint = defineEndpoint({
     200: { description: 'A page of events; count is the number in this page', schema: listEventsResponse },
   },
   problems: ['invalid_range', 'forbidden'],
-  async handle({ query, caller, orgDb }, deps) {
+  async handle({ query, caller, requestId, orgDb }, deps) {
     assertPayloads(caller, query.include_payload);
     const after = decodeEventCursor(query.cursor);
     const { events, hasMore } = await listEvents(
@@ -58,6 +74,7 @@ const listEventsEndpoint = defineEndpoint({
         model: query.model,
         teamId: query.team_id,
         feature: query.feature,
+        projectId: query.project_id,
         kind: query.kind,
         ...windowOf(query.since, query.until, ['since', 'until']),
         includeSuperseded: query.include_superseded,
@@ -66,6 +83,14 @@ const listEventsEndpoint = defineEndpoint({
       query.include_payload,
       deps.nowMicros() - RECENT_DAYS * MICROS_PER_DAY,
     );
+    if (query.include_payload)
+      await recordAction(
+        orgDb,
+        { caller, requestId },
+        'payload.read',
+        null,
+        readDetails(query, events.length),
+      );
     const last = events[events.length - 1];
     return {
       status: 200,
@@ -94,11 +119,12 @@ const exportEventsEndpoint = defineEndpoint({
     200: {
       description: 'One event a line, or one array with format=json',
       contentType: 'application/x-ndjson',
+      otherTypes: { 'application/json': z.array(eventSchema) },
       headers: { 'X-Export-Snapshot': 'Events ingested up to this time are in the export' },
     },
   },
   problems: ['missing_parameter', 'invalid_range', 'export_window_too_large', 'forbidden'],
-  async handle({ query, caller, orgDb, signal }) {
+  async handle({ query, caller, requestId, orgDb, signal }) {
     assertPayloads(caller, query.include_payload);
     // A date as the end means the end of that day, so one day's export names it twice.
     if (exclusiveEnd(query.end) - 1n <= query.start.micros) {
@@ -122,6 +148,13 @@ const exportEventsEndpoint = defineEndpoint({
     const partitions = streamEventTexts(orgDb, window, query.include_payload);
     // Read before the answer begins: a database that is away is an ordinary 503, not a broken transfer.
     const first = await partitions.next();
+    const { start, end, format, include_payload } = query;
+    await recordAction(orgDb, { caller, requestId }, 'export.started', null, {
+      start: isoFromMicros(start.micros),
+      end: isoFromMicros(exclusiveEnd(end)),
+      format,
+      include_payload,
+    });
     const asArray = query.format === 'json';
     const lines = writePartitions(startingWith(first, partitions), asArray, query.include_payload, signal);
     return {
@@ -173,10 +206,12 @@ const getEventEndpoint = defineEndpoint({
   query: getEventQuery,
   responses: { 200: { description: 'The event', schema: oneEventSchema } },
   problems: ['not_found', 'forbidden'],
-  async handle({ params, query, caller, orgDb }) {
+  async handle({ params, query, caller, requestId, orgDb }) {
     assertPayloads(caller, query.include_payload);
     const event = await getEvent(orgDb, uuidOfEvent(params.id), query.include_payload);
     const former = await listFormerPrices(orgDb, event.id);
+    if (query.include_payload)
+      await recordAction(orgDb, { caller, requestId }, 'payload.read', { type: 'event', id: params.id });
     return {
       status: 200,
       body: {

@@ -16,7 +16,9 @@ const getStatement = defineEndpoint({
     'By account, by provider and in total: list price, discounts, billed usage, credits and tax up to the invoice; of the billed usage what calls verify, by grade, and what the rest is. Every part sums to its whole. format=csv has the same lines with exact decimals, one amount a row.',
   access: { scope: 'reconciliation:read', workspace: 'refused' },
   query: statementQuery,
-  responses: { 200: { description: 'The statement', schema: statementResponse } },
+  responses: {
+    200: { description: 'The statement', schema: statementResponse, otherTypes: { 'text/csv': 'text' } },
+  },
   problems: ['invalid_parameter', 'missing_parameter'],
   async handle({ query, orgDb }, deps) {
     const nowMicros = deps.nowMicros();
