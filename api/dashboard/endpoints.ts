@@ -38,7 +38,12 @@ const breakdown = defineEndpoint({
     });
     const { totals, groups, adjustments } = await sumUsageBooks(orgDb, {
       dimension: params.dimension,
-      filter: { teamId: query.team_id, feature: query.feature, provider: providerFilter(query.provider) },
+      filter: {
+        teamId: query.team_id,
+        feature: query.feature,
+        provider: providerFilter(query.provider),
+        projectId: query.project_id,
+      },
       ...asked,
       view,
       limit: USAGE_GROUPS_MAX + 1,

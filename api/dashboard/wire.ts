@@ -15,6 +15,7 @@ export const breakdownQuery = z.object({
   team_id: filterParameter.optional(),
   feature: filterParameter.optional(),
   provider: filterParameter.optional(),
+  project_id: filterParameter.optional(),
   since: instantParameter.optional(),
   until: instantParameter.optional(),
   as_of: asOfParameter,

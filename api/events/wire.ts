@@ -233,6 +233,7 @@ const eventFilters = {
   model: filterParameter.optional(),
   team_id: filterParameter.optional(),
   feature: filterParameter.optional(),
+  project_id: filterParameter.optional(),
   kind: filterParameter.optional(),
   since: instantParameter.optional(),
   until: instantParameter.optional(),

@@ -49,7 +49,7 @@ const usageSummary = defineEndpoint({
     const view = await resolveView(orgDb, { asOf: query.as_of, ...asked, names: ['from', 'to'], nowMicros });
     const { totals, groups, adjustments } = await sumUsageBooks(orgDb, {
       dimension: query.group_by,
-      filter: {},
+      filter: { projectId: query.project_id },
       ...asked,
       view,
       limit: USAGE_GROUPS_MAX + 1,
@@ -85,6 +85,7 @@ const usageRecords = defineEndpoint({
       model: query.model,
       teamId: query.team_id,
       feature: query.feature,
+      projectId: query.project_id,
       kind: query.kind,
     };
     if (query.group_by === undefined) {

@@ -6,7 +6,7 @@ import { usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { asOfFields, asOfParameter } from '../asOf.js';
 import { eventFiltersQuery } from '../events/wire.js';
-import { booleanParameter, instantParameter, pageParameters } from '../query.js';
+import { booleanParameter, filterParameter, instantParameter, pageParameters } from '../query.js';
 
 /** Label of the group of calls that lack the dimension's value. */
 export const UNSET_KEY = '<unset>';
@@ -81,6 +81,7 @@ export const usageSummaryQuery = z.object({
   from: instantParameter.optional(),
   to: instantParameter.optional(),
   group_by: groupBy.default('model'),
+  project_id: filterParameter.optional(),
   as_of: asOfParameter,
 });
 

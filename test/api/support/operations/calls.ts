@@ -2,8 +2,8 @@ import { anEvent, aSpan, aTime, aTrace } from '../requests.js';
 import { freshWord, makeEvent, markerOf, type Operation, unknownId } from './operation.js';
 
 const INGEST = { scope: 'ingest', workspace: 'own' } as const;
-const EVENTS = { scope: 'events:read', workspace: 'refused' } as const;
-const USAGE = { scope: 'usage:read', workspace: 'refused' } as const;
+const EVENTS = { scope: 'events:read', workspace: 'own' } as const;
+const USAGE = { scope: 'usage:read', workspace: 'own' } as const;
 
 const trace = (path: string, access: Operation['access'] = INGEST): Operation => ({
   method: 'POST',

@@ -27,13 +27,17 @@ const window = { from: '2026-01-01', to: '2026-01-31' };
 const makeRepricing = async (place: OperationsPlace, owner: TestOrganization): Promise<string> =>
   (await make(place, owner, REPRICE, { ...window, model: markerOf(owner) })).run_id;
 
-const readList = (path: string, makeOne?: Operation['request']): Operation => ({
+const readList = (
+  path: string,
+  makeOne?: Operation['request'],
+  workspace: 'own' | 'shared' | 'refused' = 'refused',
+): Operation => ({
   method: 'GET',
   path,
-  access: READ,
+  access: { ...READ, workspace },
   status: 200,
-  request: async (place, owner) => {
-    await makeOne?.(place, owner);
+  request: async (place, owner, projectId) => {
+    await makeOne?.(place, owner, projectId);
     return {};
   },
 });
@@ -56,11 +60,15 @@ export const PRICE_OPERATIONS: Record<string, Operation> = {
     status: 200,
     request: async () => ({}),
   },
-  listPrices: readList('/api/v1/pricing'),
-  listUnpricedModels: readList('/api/v1/pricing/unpriced', async (place, owner) => {
-    await makeEvent(place, owner, undefined, { model: `${markerOf(owner)}-model` });
-    return {};
-  }),
+  listPrices: readList('/api/v1/pricing', undefined, 'shared'),
+  listUnpricedModels: readList(
+    '/api/v1/pricing/unpriced',
+    async (place, owner, projectId) => {
+      await makeEvent(place, owner, projectId, { model: `${markerOf(owner)}-model` });
+      return {};
+    },
+    'own',
+  ),
   createContractRate: {
     method: 'POST',
     path: CONTRACT,
