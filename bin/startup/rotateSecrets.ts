@@ -2,9 +2,12 @@ import type { Database } from '../../db/client.js';
 import {
   dropOldKeysWhenUnused,
   forgetSealed,
+  listAnswersSealedOtherwise,
   listSealedOtherwise,
   replaceSealed,
+  replaceSealedAnswer,
 } from '../../db/queries/sealedSecrets.js';
+import { answerBinding } from '../../domain/access/idempotencyKey.js';
 import { findSealedText, resealText } from '../../domain/billing/credentials.js';
 import type { Config } from '../../platform/config.js';
 import {
@@ -24,6 +27,7 @@ export interface RotationOutcome {
 
 /** Rounds until nothing is left that somebody sealed with the old key meanwhile. */
 const ROUNDS_MAX = 20;
+const ANSWERS_A_BATCH = 500;
 
 /**
  * Seals every stored credential under a new key. With an embedded Postgres the new key is made here, stands before the
@@ -104,5 +108,19 @@ async function resealAll(
     } else if (forgetUnreadable) await forgetSealed(database, sealed);
     else unreadable += 1;
   }
+  await resealAnswers(keys, database);
   return { done, unreadable };
+}
+
+/** Kept answers follow; one that no key opens is given up: its request stays known, and after a day it is gone. */
+async function resealAnswers(keys: SecretKeys, database: Database): Promise<void> {
+  for (;;) {
+    const sealed = await listAnswersSealedOtherwise(database, keys.currentId, ANSWERS_A_BATCH);
+    for (const answer of sealed) {
+      const binding = answerBinding(answer.orgId, answer.scope);
+      const text = keys.open(answer.ciphertext, binding);
+      await replaceSealedAnswer(database, answer, text === undefined ? null : keys.seal(text, binding));
+    }
+    if (sealed.length < ANSWERS_A_BATCH) return;
+  }
 }

@@ -1,3 +1,4 @@
+import type { IdempotencyScope } from '../../domain/access/idempotencyKey.js';
 import type { Database } from '../client.js';
 import { unscoped } from '../orgDb.js';
 
@@ -73,6 +74,62 @@ export async function forgetSealed(database: Database, old: SealedCredentials): 
   );
 }
 
+/** An answer that is kept for repeats of its request, sealed with another key than the current one. */
+export interface SealedAnswer {
+  orgId: string;
+  scope: IdempotencyScope;
+  ciphertext: Buffer;
+}
+
+/** Kept answers that are sealed with another key than `keyId`, a batch of them. */
+export async function listAnswersSealedOtherwise(
+  database: Database,
+  keyId: string,
+  limit: number,
+): Promise<SealedAnswer[]> {
+  const rows = await unscoped(database, WHY, (system) =>
+    system.rows<{
+      org_id: string;
+      api_key_id: string;
+      operation: string;
+      idempotency_key: string;
+      ciphertext: Buffer;
+    }>(
+      `select org_id, api_key_id, operation, idempotency_key, ciphertext from idempotency_keys
+       where secret_key_id <> $1 limit $2`,
+      [keyId, limit],
+    ),
+  );
+  return rows.map((row) => ({
+    orgId: row.org_id,
+    scope: { apiKeyId: row.api_key_id, operation: row.operation, key: row.idempotency_key },
+    ciphertext: row.ciphertext,
+  }));
+}
+
+/** Stores an answer that was sealed anew; null gives it up: that its request was carried out stays known. */
+export async function replaceSealedAnswer(
+  database: Database,
+  { orgId, scope, ciphertext }: SealedAnswer,
+  sealed: { ciphertext: Buffer; keyId: string } | null,
+): Promise<void> {
+  await unscoped(database, WHY, (system) =>
+    system.run(
+      `update idempotency_keys set ciphertext = $6, secret_key_id = $7
+       where org_id = $1 and api_key_id = $2 and operation = $3 and idempotency_key = $4 and ciphertext = $5`,
+      [
+        orgId,
+        scope.apiKeyId,
+        scope.operation,
+        scope.key,
+        ciphertext,
+        sealed?.ciphertext ?? null,
+        sealed?.keyId ?? null,
+      ],
+    ),
+  );
+}
+
 /**
  * Calls `drop` while nobody seals, when nothing is sealed with another key than `keyId`; returns whether it did. What
  * drops an old key must not meet a request that has just sealed with it.
@@ -85,7 +142,8 @@ export async function dropOldKeysWhenUnused(
   return unscoped(database, WHY, async (system) => {
     await system.run('select pg_advisory_xact_lock($1)', [SECRETS_LOCK]);
     const left = await system.rows(
-      'select from billing_connections where secret_key_id is not null and secret_key_id <> $1 limit 1',
+      `select from billing_connections where secret_key_id is not null and secret_key_id <> $1
+       union all select from idempotency_keys where secret_key_id <> $1 limit 1`,
       [keyId],
     );
     if (left.length > 0) return false;
