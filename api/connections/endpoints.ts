@@ -14,6 +14,7 @@ import { findSyncRun } from '../../db/queries/syncRuns.js';
 import { BACKFILL_DAYS, scopeText } from '../../domain/billing/connections.js';
 import { openCredentials, sealCredentials } from '../../domain/billing/credentials.js';
 import { DomainError } from '../../domain/errors.js';
+import { publicId } from '../../domain/ids.js';
 import { dayOf, shiftDay } from '../../domain/period.js';
 import {
   askProvider,
@@ -28,6 +29,7 @@ import {
 import { CONNECTIONS_PATH, connectionParams } from '../billingSyncs/wire.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { pageOf } from '../query.js';
+import { recordAction } from '../recordAction.js';
 import {
   connectionSchema,
   createConnectionBody,
@@ -53,6 +55,8 @@ async function getStored(inside: OrgDb, id: string): Promise<BillingConnection> 
   return connection;
 }
 
+const subjectOf = (id: string) => ({ type: 'connection', id: publicId('con', id) });
+
 const createConnection = defineEndpoint({
   operationId: 'createBillingConnection',
   method: 'post',
@@ -72,7 +76,7 @@ const createConnection = defineEndpoint({
     },
   },
   problems: ['invalid_body', 'account_already_connected', 'not_found', ...PROVIDER_PROBLEMS],
-  async handle({ body, orgDb, signal, settle, afterCommit }, deps) {
+  async handle({ body, signal, settle, afterCommit, caller, requestId }, deps) {
     const connector = connectorOf(deps, body.provider);
     const given = settingsOf(body.settings);
     checkCredentials(connector, body.credentials);
@@ -92,6 +96,8 @@ const createConnection = defineEndpoint({
       );
       afterCommit(() => deps.kickDispatcher());
       const presented = presentConnection(await getStored(inside, id), await findSyncRun(inside, runId));
+      const details = { name: wanted.name, provider: wanted.provider, account };
+      await recordAction(inside, { caller, requestId }, 'connection.created', subjectOf(id), details);
       return { status: 201, headers: { Location: `${CONNECTIONS_PATH}/${presented.id}` }, body: presented };
     });
   },
@@ -150,7 +156,7 @@ const updateConnection = defineEndpoint({
     'account_mismatch',
     ...PROVIDER_PROBLEMS,
   ],
-  async handle({ params, body, orgDb, signal, settle, afterCommit }, deps) {
+  async handle({ params, body, orgDb, signal, settle, afterCommit, caller, requestId }, deps) {
     const connection = await getConnection(orgDb, params.id);
     const connector = connectorOf(deps, connection.provider);
     const settings = body.settings && changedSettings(connector, connection, settingsOf(body.settings));
@@ -176,7 +182,17 @@ const updateConnection = defineEndpoint({
       } as const;
       const sync = needsSync ? (await openSync(inside, wanted)).run : undefined;
       afterCommit(() => deps.kickDispatcher());
-      return { status: 200, body: presentConnection(await getConnection(inside, params.id), sync) };
+      const presented = presentConnection(await getConnection(inside, params.id), sync);
+      // Which fields, and never what the credentials are.
+      const details = { changed: Object.keys(body).sort(), name: body.name, paused: body.paused };
+      await recordAction(
+        inside,
+        { caller, requestId },
+        'connection.changed',
+        subjectOf(connection.id),
+        details,
+      );
+      return { status: 200, body: presented };
     });
   },
 });
@@ -193,10 +209,13 @@ const deleteConnection = defineEndpoint({
   params: connectionParams,
   responses: { 204: { description: 'Ended' } },
   problems: ['not_found'],
-  async handle({ params, orgDb }, deps) {
-    const { id } = await getConnection(orgDb, params.id);
-    if (!(await endBillingConnection(orgDb, id)))
-      throw new DomainError('not_found', 'there is no billing connection with this id');
+  async handle({ params, orgDb, caller, requestId }, deps) {
+    const { id, name } = await getConnection(orgDb, params.id);
+    await orgDb.transaction(async (inside) => {
+      if (!(await endBillingConnection(inside, id)))
+        throw new DomainError('not_found', 'there is no billing connection with this id');
+      await recordAction(inside, { caller, requestId }, 'connection.ended', subjectOf(id), { name });
+    });
     deps.kickDispatcher();
     return { status: 204 };
   },
@@ -214,7 +233,7 @@ const testConnection = defineEndpoint({
   params: connectionParams,
   responses: { 200: { description: 'What was found', schema: testResponse } },
   problems: ['not_found', 'credentials_missing', 'secret_key_missing', ...PROVIDER_PROBLEMS],
-  async handle({ params, orgDb, signal }, deps) {
+  async handle({ params, orgDb, signal, caller, requestId }, deps) {
     const connection = await getConnection(orgDb, params.id);
     const connector = connectorOf(deps, connection.provider);
     const credentials = openCredentials(deps.secretKeys, orgDb.orgId, connection);
@@ -222,7 +241,9 @@ const testConnection = defineEndpoint({
       connector.test({ credentials, settings: connection.settings, signal: limited }),
     );
     const shown = checks.map(({ name, ok, detail }) => ({ name, ok, detail }));
-    return { status: 200, body: { ok: checks.every(({ ok }) => ok), checks: shown } };
+    const ok = checks.every((check) => check.ok);
+    await recordAction(orgDb, { caller, requestId }, 'connection.tested', subjectOf(connection.id), { ok });
+    return { status: 200, body: { ok, checks: shown } };
   },
 });
 

@@ -1,7 +1,7 @@
 import { newUuid } from '../../db/newUuid.js';
 import { endOwnPrice, insertOwnPrice, listOwnPrices, type NewOwnPrice } from '../../db/queries/ownPrices.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
-import { findUuid } from '../../domain/ids.js';
+import { findUuid, publicId } from '../../domain/ids.js';
 import { dayOf } from '../../domain/period.js';
 import { coveredBy } from '../../domain/pricing/layBook.js';
 import type { OwnPrice, OwnPriceKind } from '../../domain/pricing/ownPrices.js';
@@ -9,6 +9,7 @@ import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { ApiDeps } from '../deps.js';
 import { defineEndpoint, type Endpoint, type EndpointRequest, type EndpointResponse } from '../endpoint.js';
 import { pageOf, providerFilter } from '../query.js';
+import { recordAction } from '../recordAction.js';
 import {
   CONTRACT_RATES_PATH,
   contractRateSchema,
@@ -30,11 +31,11 @@ const LIMITS = { entriesMax: 2_000, allModelsMax: 100 };
 
 type Request<More extends keyof EndpointRequest<unknown, unknown, unknown> = never> = Pick<
   EndpointRequest<unknown, unknown, unknown>,
-  'orgDb' | 'caller' | More
+  'orgDb' | 'caller' | 'requestId' | More
 >;
 
 async function create(
-  { orgDb, caller, settle, afterCommit }: Request<'settle' | 'afterCommit'>,
+  { orgDb, caller, requestId, settle, afterCommit }: Request<'settle' | 'afterCommit'>,
   deps: ApiDeps,
   price: Omit<NewOwnPrice, 'id' | 'createdBy'>,
 ): Promise<EndpointResponse> {
@@ -51,10 +52,18 @@ async function create(
         `there are ${LIMITS.entriesMax} entries, or ${LIMITS.allModelsMax} for all models, already, ended ones counted; one for a family covers many models`,
       );
     }
+    await recordAction(inside, { caller, requestId }, 'own_price.created', subjectOf(stored), {
+      kind: stored.kind,
+      provider: stored.provider,
+      model: stored.model,
+      effective_from: price.effectiveFrom,
+    });
     afterCommit(() => deps.prices.reload(inside.orgId));
     return { status: 201, body: present(under, stored) };
   });
 }
+
+const subjectOf = ({ kind, id }: OwnPrice) => ({ type: 'own_price', id: publicId(OWN_ID_KINDS[kind], id) });
 
 /** What an entry is laid over: a contract over the organization's list prices, an override over everybody's. */
 async function bookUnder(kind: OwnPriceKind, orgId: string, deps: ApiDeps): Promise<PriceBook> {
@@ -90,7 +99,7 @@ async function list(
     limit: number;
     offset: number;
   },
-  { orgDb }: Request,
+  { orgDb }: Pick<Request, 'orgDb'>,
   deps: ApiDeps,
 ) {
   const provider = providerFilter(query.provider);
@@ -108,14 +117,19 @@ async function end(
   kind: OwnPriceKind,
   publicOwnId: string,
   from: string | undefined,
-  { orgDb, caller }: Request,
+  { orgDb, caller, requestId }: Request,
   deps: ApiDeps,
 ): Promise<EndpointResponse> {
   const id = findUuid(OWN_ID_KINDS[kind], publicOwnId);
   const endsOn = from ?? dayOf(deps.nowMicros());
-  const ended =
-    id === undefined ? undefined : await endOwnPrice(orgDb, { kind, id, endsOn, endedBy: caller.keyId });
-  if (!ended) throw new DomainError('not_found', 'there is no such entry');
+  const ended = await orgDb.transaction(async (inside) => {
+    const found =
+      id === undefined ? undefined : await endOwnPrice(inside, { kind, id, endsOn, endedBy: caller.keyId });
+    if (!found) throw new DomainError('not_found', 'there is no such entry');
+    const details = { kind, provider: found.provider, model: found.model, ends_on: found.endsOn };
+    await recordAction(inside, { caller, requestId }, 'own_price.ended', subjectOf(found), details);
+    return found;
+  });
   await deps.prices.reload(orgDb.orgId);
   return { status: 200, body: present(await bookUnder(kind, orgDb.orgId, deps), ended) };
 }
@@ -138,8 +152,8 @@ const createContractRate = defineEndpoint({
   idempotency: 'afterwards',
   responses: { 201: { description: 'The entry, in force for the next call', schema: contractRateSchema } },
   problems: ['invalid_body', 'too_many_items'],
-  handle: ({ body, orgDb, caller, settle, afterCommit }, deps) =>
-    create({ orgDb, caller, settle, afterCommit }, deps, {
+  handle: ({ body, orgDb, caller, requestId, settle, afterCommit }, deps) =>
+    create({ orgDb, caller, requestId, settle, afterCommit }, deps, {
       kind: 'contract',
       provider: body.provider,
       model: body.model,
@@ -163,8 +177,8 @@ const createOverride = defineEndpoint({
   idempotency: 'afterwards',
   responses: { 201: { description: 'The entry, in force for the next call', schema: overrideSchema } },
   problems: ['invalid_body', 'too_many_items'],
-  handle: ({ body, orgDb, caller, settle, afterCommit }, deps) =>
-    create({ orgDb, caller, settle, afterCommit }, deps, {
+  handle: ({ body, orgDb, caller, requestId, settle, afterCommit }, deps) =>
+    create({ orgDb, caller, requestId, settle, afterCommit }, deps, {
       kind: 'override',
       provider: body.provider,
       model: body.model,
@@ -186,8 +200,8 @@ const listContractRates = defineEndpoint({
   query: listOwnPricesQuery,
   responses: { 200: { description: 'A page of entries', schema: listContractRatesResponse } },
   problems: [],
-  async handle({ query, orgDb, caller }, deps) {
-    const { items, page } = await list('contract', query, { orgDb, caller }, deps);
+  async handle({ query, orgDb }, deps) {
+    const { items, page } = await list('contract', query, { orgDb }, deps);
     return { status: 200, body: { contract_rates: items, ...page } };
   },
 });
@@ -203,8 +217,8 @@ const listOverrides = defineEndpoint({
   query: listOwnPricesQuery,
   responses: { 200: { description: 'A page of entries', schema: listOverridesResponse } },
   problems: [],
-  async handle({ query, orgDb, caller }, deps) {
-    const { items, page } = await list('override', query, { orgDb, caller }, deps);
+  async handle({ query, orgDb }, deps) {
+    const { items, page } = await list('override', query, { orgDb }, deps);
     return { status: 200, body: { overrides: items, ...page } };
   },
 });
@@ -221,8 +235,8 @@ const endContractRate = defineEndpoint({
   query: endOwnPriceQuery,
   responses: { 200: { description: 'The entry with its end', schema: contractRateSchema } },
   problems: ['not_found'],
-  handle: ({ params, query, orgDb, caller }, deps) =>
-    end('contract', params.id, query.from, { orgDb, caller }, deps),
+  handle: ({ params, query, orgDb, caller, requestId }, deps) =>
+    end('contract', params.id, query.from, { orgDb, caller, requestId }, deps),
 });
 
 const endOverride = defineEndpoint({
@@ -237,8 +251,8 @@ const endOverride = defineEndpoint({
   query: endOwnPriceQuery,
   responses: { 200: { description: 'The entry with its end', schema: overrideSchema } },
   problems: ['not_found'],
-  handle: ({ params, query, orgDb, caller }, deps) =>
-    end('override', params.id, query.from, { orgDb, caller }, deps),
+  handle: ({ params, query, orgDb, caller, requestId }, deps) =>
+    end('override', params.id, query.from, { orgDb, caller, requestId }, deps),
 });
 
 export const ownPriceEndpoints: readonly Endpoint[] = [

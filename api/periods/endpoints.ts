@@ -13,6 +13,7 @@ import { foldWhenBehind, sumUsage } from '../../db/queries/usage.js';
 import type { UsageQuery } from '../../db/queries/usageQuery.js';
 import { endOfMonth, type Month, monthOf, monthsBetween, startOfMonth } from '../../domain/periods/month.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { recordAction } from '../recordAction.js';
 import {
   billedDaysOf,
   listPeriodsQuery,
@@ -121,11 +122,13 @@ const close = defineEndpoint({
   idempotency: 'afterwards',
   responses: { 200: { description: 'The closed month', schema: periodResponse } },
   problems: ['invalid_parameter', 'period_not_over', 'period_out_of_order'],
-  async handle({ params, orgDb, caller }, deps) {
+  async handle({ params, orgDb, caller, requestId }, deps) {
     await closePeriod(deps.database, orgDb.orgId, {
       month: params.period,
       closedBy: caller.keyId,
       nowMicros: deps.nowMicros(),
+      record: (inside) =>
+        recordAction(inside, { caller, requestId }, 'period.closed', { type: 'period', id: params.period }),
     });
     return { status: 200, body: presentPeriod(await readPeriod(orgDb, params.period)) };
   },

@@ -8,6 +8,7 @@ import { DomainError } from '../../domain/errors.js';
 import { dayOf, exclusiveEnd, MICROS_PER_DAY, shiftDay } from '../../domain/period.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { pageOf, providerFilter, windowOf } from '../query.js';
+import { recordAction } from '../recordAction.js';
 import {
   keysOfBody,
   listProviderKeysQuery,
@@ -78,14 +79,19 @@ const putKeys = defineEndpoint({
     200: { description: 'The entries of the request as stored', schema: putProviderKeysResponse },
   },
   problems: ['invalid_body', 'too_many_items'],
-  async handle({ body, orgDb, caller }) {
+  async handle({ body, orgDb, caller, requestId }) {
     const keys = keysOfBody(body);
-    const isStored = await upsertProviderKeys(orgDb, keys, { changedBy: caller.keyId, keysMax: KEYS_MAX });
-    if (!isStored)
-      throw new DomainError(
-        'too_many_items',
-        `an organization can have ${KEYS_MAX} provider keys; nothing was stored`,
-      );
+    await orgDb.transaction(async (inside) => {
+      const change = { changedBy: caller.keyId, keysMax: KEYS_MAX };
+      if (!(await upsertProviderKeys(inside, keys, change)))
+        throw new DomainError(
+          'too_many_items',
+          `an organization can have ${KEYS_MAX} provider keys; nothing was stored`,
+        );
+      await recordAction(inside, { caller, requestId }, 'provider_key.changed', null, {
+        provider_keys: keys.map((key) => `${key.provider} ${key.providerKeyId}`),
+      });
+    });
     const items = (await findProviderKeys(orgDb, keys)).map(presentProviderKey);
     return { status: 200, body: { items, count: items.length } };
   },

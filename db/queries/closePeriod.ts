@@ -9,7 +9,7 @@ import {
   startOfMonth,
 } from '../../domain/periods/month.js';
 import type { Database } from '../client.js';
-import { OrgDb, type SystemDb, unscoped } from '../orgDb.js';
+import { OrgDb, type SystemDb } from '../orgDb.js';
 import { freezeBills } from './periodBills.js';
 import { FIRST_TIME } from './periods.js';
 import { foldWhenBehind } from './usage.js';
@@ -22,6 +22,8 @@ export interface ClosingRequest {
   /** Who closes it, e.g. a key's id. */
   closedBy: string | null;
   nowMicros: bigint;
+  /** What else belongs to the closing, such as its row in the audit log: the last of the transaction. */
+  record?(inside: OrgDb): Promise<void>;
 }
 
 /** Attempts of one closing: a fold at the same moment makes it begin anew. */
@@ -42,12 +44,13 @@ export async function closePeriod(
   await foldWhenBehind(new OrgDb(database, orgId));
   for (let attempt = 1; ; attempt += 1) {
     try {
-      return await unscoped(
-        database,
-        'close a month of one organization beside the fold',
-        (system) => close(system, orgId, request),
-        'repeatable read',
-      );
+      return await new OrgDb(database, orgId).transaction(async (inside) => {
+        const isNew = await inside.unscoped('close a month of one organization beside the fold', (system) =>
+          close(system, orgId, request),
+        );
+        if (isNew) await request.record?.(inside);
+        return isNew;
+      }, 'repeatable read');
     } catch (error) {
       const cause = error instanceof Error ? (error.cause as { code?: string } | undefined) : undefined;
       if (attempt >= ATTEMPTS_MAX || !CONFLICT_CODES.has(cause?.code ?? '')) throw error;

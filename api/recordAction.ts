@@ -1,0 +1,27 @@
+import type { OrgDb } from '../db/orgDb.js';
+import { recordAudit } from '../db/queries/auditLog.js';
+import type { AuditAction, AuditDetails, AuditSubject } from '../domain/auditLog/actions.js';
+import type { EndpointRequest } from './endpoint.js';
+
+/** Of a request, who makes it. */
+export type RequestAuthor = Pick<EndpointRequest<unknown, unknown, unknown>, 'caller' | 'requestId'>;
+
+/**
+ * Adds what a request does to its organization's audit log: in the transaction of the change and as its last statement;
+ * for a read, before anything is sent.
+ */
+export function recordAction(
+  inside: OrgDb,
+  { caller, requestId }: RequestAuthor,
+  action: AuditAction,
+  subject: AuditSubject | null,
+  details: AuditDetails = {},
+): Promise<void> {
+  return recordAudit(inside.leaveProject('the log is the whole organization’s'), {
+    action,
+    actor: { kind: 'key', id: caller.keyId },
+    subject,
+    details,
+    requestId,
+  });
+}
