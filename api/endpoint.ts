@@ -1,6 +1,7 @@
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
 import type { OrgDb } from '../db/orgDb.js';
+import type { RunKind } from '../db/queries/runStates.js';
 import { type Role, SCOPES, type Scope } from '../domain/access/scopes.js';
 import type { ErrorCode } from '../domain/errors.js';
 import type { IncomingBody } from './body.js';
@@ -16,6 +17,12 @@ export type WorkspaceRule = (typeof WORKSPACE_RULES)[number];
 
 /** Who may call: everybody, or a key that holds the scope. An endpoint without one neither compiles nor starts. */
 export type Access = { public: true } | { scope: Scope; workspace: WorkspaceRule };
+
+/**
+ * By which limits an endpoint's requests are counted (docs/limits.md): those of its key, and of its organization where
+ * it begins a run or an export.
+ */
+export type LimitClass = 'public' | 'read' | 'write' | 'ingest' | 'export' | RunKind;
 
 export type HttpMethod = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
@@ -50,6 +57,8 @@ export interface EndpointRequest<Q, P, B> {
   orgDb: OrgDb;
   /** Aborted when the client goes away. */
   signal: AbortSignal;
+  /** Counts the items of a batch by the key's limit, before any of them is stored. Error: rate_limited. */
+  chargeItems(count: number): Promise<void>;
   /**
    * Work that must not begin before everything is committed (waking the dispatcher, reloading what a process holds in
    * memory): run in order once the handler is through, and awaited before the answer goes out.
@@ -129,6 +138,8 @@ export interface EndpointDefinition<Q extends z.ZodType, P extends z.ZodType, B 
   summary: string;
   description?: string;
   access: Access;
+  /** Where nothing is said: `public` without a key, `read` for GET, `ingest` where calls are sent, else `write`. */
+  limit?: LimitClass;
   /** Set when the endpoint is to go: its answers say so from then on (docs/decisions/0112). */
   deprecated?: Deprecation;
   /** How the key travels: bearer, or Basic with the key as the password for clients that know no other way. */
@@ -190,11 +201,20 @@ function isDeclared(access: unknown): boolean {
   );
 }
 
+/** By which limits an endpoint's requests are counted. */
+export function limitClassOf({ access, limit, method }: Endpoint): LimitClass {
+  if (limit) return limit;
+  if ('public' in access) return 'public';
+  if (method === 'get') return 'read';
+  return access.scope === 'ingest' ? 'ingest' : 'write';
+}
+
 /** Every code that an endpoint may answer: those that it lists, and those that reading a request and storing may give. */
 export function problemsOf(endpoint: Endpoint): ReadonlySet<ErrorCode> {
   const codes: ErrorCode[] = [
     ...endpoint.problems,
     'internal_error',
+    'rate_limited',
     'service_unavailable',
     'storage_full',
     'uri_too_long',

@@ -23,11 +23,14 @@ export async function serve(
   let caller: Caller | undefined;
   if (!('public' in endpoint.access)) {
     const basic = endpoint.authSchemes?.includes('basic') ?? false;
-    caller = await authenticator.authenticate(ctx.headers.authorization, basic);
+    caller = await authenticator.authenticate(ctx.headers.authorization, basic).catch((error: unknown) => {
+      throw deps.limits.afterFailedAuthentication(ctx, error);
+    });
     const context = requestContext.getStore();
     if (context) context.orgId = caller.orgId;
+    await deps.limits.chargeKey(ctx, caller, endpoint);
     assertAllowed(caller, endpoint.access);
-  }
+  } else deps.limits.chargePublic(ctx);
   const words = await readWords(ctx, endpoint);
   const orgDb = caller ? handleOf(caller, deps) : (undefined as unknown as OrgDb);
   const afterCommit: (() => unknown)[] = [];
@@ -42,17 +45,23 @@ export async function serve(
         orgDb: handle,
         afterCommit: (work) => afterCommit.push(work),
         settle,
+        chargeItems: (count) => deps.limits.chargeItems(ctx, caller as Caller, count),
         get signal() {
           return signalOf(ctx);
         },
       },
       deps,
     );
+  const finish = caller ? await deps.limits.begin(ctx, caller, endpoint) : undefined;
   const response = await answerOnce(
     { ...words, endpoint, orgDb, callerKeyId: caller?.keyId ?? '', requestId, run },
     headerOf(ctx, 'idempotency-key'),
     deps,
-  );
+  ).catch((error: unknown) => {
+    finish?.();
+    throw error;
+  });
+  finish?.(response);
   for (const work of afterCommit) await work();
   send(ctx, endpoint, response, deps);
 }

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { findAccountIn } from '../domain/billing/account.js';
 import { DomainError } from '../domain/errors.js';
+import { assertRoomForRun, insertWithinLimit, type OpenRunLimit } from './openRunLimit.js';
 import type { OrgDb } from './orgDb.js';
 import {
   type BillingSource,
@@ -25,13 +26,18 @@ export type UploadedBill = Omit<NewBillingSource, 'id'>;
  * one transaction when the whole of it is there. Chunks are committed one by one, since a transaction as long as a slow
  * upload would hold back every total (docs/decisions/0041); those of an upload that breaks are removed again.
  * `receive` is given the function that stores a chunk, and says at its end what the file is. The same file again gives
- * the import that it already has. Errors: those of `receive`; account_required.
+ * the import that it already has; `record` is called, as the last of the transaction, for a new one alone. With `openMax`, an organization that has as many imports open is refused before
+ * anything is received. Errors: those of `receive`; account_required; rate_limited.
  */
 export async function storeBillingUpload(
   orgDb: OrgDb,
   importId: string,
   receive: (store: (chunk: Buffer) => Promise<void>) => Promise<UploadedBill>,
+  openMax?: number | undefined,
+  record?: (inside: OrgDb, source: BillingSource) => Promise<void>,
 ): Promise<{ source: BillingSource; existing: boolean }> {
+  const limit: OpenRunLimit = { kind: 'billing_import', max: openMax };
+  await assertRoomForRun(orgDb, limit);
   let kept = false;
   try {
     const { bill, head } = await storeChunks(orgDb, importId, receive);
@@ -39,8 +45,11 @@ export async function storeBillingUpload(
     const stored = await orgDb.transaction(async (inside) => {
       // Refused at once rather than later: nothing says whose bill it is, and several accounts are known.
       if (bill.declaredAccount === null) findAccountIn(head, await listKnownAccounts(inside, bill.provider));
-      const source = await insertBillingSource(inside, wanted);
-      if (source) await insertOutboxMessage(inside, 'billing_import.start', importId);
+      const source = await insertWithinLimit(inside, limit, () => insertBillingSource(inside, wanted));
+      if (source) {
+        await insertOutboxMessage(inside, 'billing_import.start', importId);
+        await record?.(inside, source);
+      }
       return source;
     });
     kept = stored !== undefined;

@@ -6,16 +6,20 @@ import { findBillingConnection } from './queries/billingConnections.js';
 import { findOpenSyncRun, insertSyncRun, type SyncRun } from './queries/syncRuns.js';
 
 /**
- * A new sync, or the one of the connection that is open. Errors: not_found when the connection has ended,
- * service_unavailable.
+ * A new sync, or the one of the connection that is open; no limit where `openMax` says none. Errors:
+ * not_found when the connection has ended, rate_limited, service_unavailable.
  */
 export async function openSync(
   orgDb: OrgDb,
   wanted: { id: string; connectionId: string; trigger: SyncTrigger },
+  record?: (inside: OrgDb, run: SyncRun) => Promise<void>,
+  openMax?: number | undefined,
 ): Promise<{ run: SyncRun; existing: boolean }> {
   return openRun<SyncRun>(orgDb, {
     insert: (inside) => insertSyncRun(inside, wanted),
+    limit: { kind: 'billing_sync', max: openMax },
     message: 'billing_sync.start',
+    ...(record ? { record } : {}),
     async findOpen() {
       const open = await findOpenSyncRun(orgDb, wanted.connectionId);
       if (!open && !(await findBillingConnection(orgDb, wanted.connectionId)))

@@ -4,11 +4,12 @@ import { findBillingSource, listBillingSources } from '../../db/queries/billingS
 import { parseFxRate } from '../../domain/billing/pageRow.js';
 import { BILLING_FORMATS, isBillingFormat } from '../../domain/billing/sources.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
-import { findUuid } from '../../domain/ids.js';
+import { findUuid, publicId } from '../../domain/ids.js';
 import { findProvider, PROVIDERS } from '../../domain/providers.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { type ReceivedFile, receiveFile } from '../multipart.js';
 import { pageOf } from '../query.js';
+import { recordAction } from '../recordAction.js';
 import { acceptedResponse, acceptedRun } from '../runWire.js';
 import {
   IMPORTS_PATH,
@@ -39,6 +40,7 @@ const createImport = defineEndpoint({
     'OpenAI and Anthropic cost and usage pages saved as JSON (one page, an array of pages, or one after the other), or the plain CSV. The file is read behind the scenes, as a whole or not at all. The same file again gives the same import.',
   access: { scope: 'billing:write', workspace: 'refused' },
   streams: { 'multipart/form-data': importForm },
+  limit: 'billing_import',
   idempotency: 'afterwards',
   drain: (incoming) =>
     receiveFile(incoming, {
@@ -56,7 +58,7 @@ const createImport = defineEndpoint({
     'payload_too_large',
     'unsupported_media_type',
   ],
-  async handle({ incoming, orgDb, afterCommit }, deps) {
+  async handle({ incoming, orgDb, afterCommit, caller, requestId }, deps) {
     if (uploads >= UPLOADS_MAX) {
       throw new DomainError('service_unavailable', 'other bills are being uploaded; try again in a moment', {
         retryAfterSeconds: BUSY_RETRY_SECONDS,
@@ -65,10 +67,26 @@ const createImport = defineEndpoint({
     uploads += 1;
     try {
       const importId = newUuid(deps.nowMicros());
-      const { source, existing } = await storeBillingUpload(orgDb, importId, async (store) =>
-        describeUpload(
-          await receiveFile(incoming, { maxBytes: IMPORT_BYTES_MAX, chunkBytes: BILLING_PAGE_BYTES, store }),
-        ),
+      const { source, existing } = await storeBillingUpload(
+        orgDb,
+        importId,
+        async (store) =>
+          describeUpload(
+            await receiveFile(incoming, {
+              maxBytes: IMPORT_BYTES_MAX,
+              chunkBytes: BILLING_PAGE_BYTES,
+              store,
+            }),
+          ),
+        deps.limits.openRunsMax('billing_import'),
+        (inside, { id, provider, filename, sha256 }) =>
+          recordAction(
+            inside,
+            { caller, requestId },
+            'billing_import.created',
+            { type: 'billing_import', id: publicId('imp', id) },
+            { provider, filename, sha256 },
+          ),
       );
       if (!existing) afterCommit(() => deps.kickDispatcher());
       return acceptedRun(presentImport(source), existing);

@@ -92,6 +92,7 @@ async function ingestTrace(request: AnyRequest, deps: ApiDeps): Promise<Endpoint
   const message = isProtobuf ? deps.otlp.decodeTraceRequest(bytes) : (parseJson(bytes) as OtlpRequest);
   const spans = countSpans(message);
   if (spans > INGEST_ITEMS_MAX) throw tooManyItems(spans);
+  await request.chargeItems(spans);
   const batch = mapOtlpRequest(message, mapContext(deps));
   const outcome = await store(request, deps, batch);
   if (isProtobuf) {
@@ -166,6 +167,7 @@ const observability = defineEndpoint({
     const type = request.incoming.mediaType;
     if (!JSON_TYPES.has(type)) throw unsupported(type, 'application/json');
     const body = parseJson(await request.incoming.bytes(deps.settings.ingestMaxBodyBytes));
+    await request.chargeItems(1);
     const batch = mapObservation(body, mapContext(deps));
     const outcome = await store(request, deps, batch);
     return {
@@ -191,6 +193,7 @@ const events = defineEndpoint({
   async handle(request, deps) {
     const items = await readItems(request, deps.settings.ingestMaxBodyBytes);
     if (items.length > INGEST_ITEMS_MAX) throw tooManyItems(items.length);
+    await request.chargeItems(items.length);
     const batch = mapSdkEvents(items, mapContext(deps));
     const outcome = await store(request, deps, batch);
     return { status: 202, body: presentIngestEvents(request.caller.orgId, outcome, batch.rejections) };
