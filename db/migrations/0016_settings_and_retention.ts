@@ -32,15 +32,16 @@ select protect_tenant_table('removed_usage', 'select');
 create table retention_runs (
   id uuid not null,
   step text not null check (step in ('events', 'payloads', 'idempotency_keys', 'audit_log', 'rate_limits')),
-  started_at timestamptz not null,
+  started_at timestamptz not null default now(),
   -- null: at work, or killed
   finished_at timestamptz,
   removed_rows bigint not null default 0,
   dropped_partitions text[] not null default '{}',
   -- null: it did all that there was to do
   error_message text,
-  primary key (step, started_at, id)
+  primary key (id, step)
 );
+create index retention_runs_newest on retention_runs (step, started_at desc);
 grant select, insert, update, delete on retention_runs to app_system;
 `,
   down: `

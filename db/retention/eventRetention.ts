@@ -1,0 +1,190 @@
+import type pg from 'pg';
+import { DomainError } from '../../domain/errors.js';
+import { uuidFromMicros } from '../../domain/ids.js';
+import { isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
+import { retentionLimit } from '../../domain/retention.js';
+import type { Database } from '../client.js';
+import { type SystemDb, unscoped } from '../orgDb.js';
+import { plainArray } from '../pgArray.js';
+import { foldUsage, listUnfoldedOrganizations } from '../queries/rollups.js';
+import { signed } from '../queries/usageLog.js';
+import {
+  listPastPartitions,
+  listTakenOut,
+  type PastMonth,
+  takeOutMonth,
+  withOwner,
+} from './monthPartitions.js';
+import {
+  inSlices,
+  listOrganizationIds,
+  type RetentionWork,
+  type Rows,
+  sliceCondition,
+} from './retentionWork.js';
+
+/** Rows of one transaction. */
+const SLICE_ROWS = 5_000;
+const WHY = 'events are removed for their age, whosever they are';
+/** Folds of one organization at most before its events are looked at: what is left waits for the next run. */
+const FOLDS_MAX = 1_000;
+
+/**
+ * Removes the calls that are older than so many days, with the copies that were kept when they changed and the history
+ * of their prices. Months that lie before the limit as a whole are dropped, what is left is deleted row by row. Nothing
+ * goes that is in no total yet, so all totals stay as they are; what goes is added up in removed_usage, so that totals
+ * can still be held against events. A repeat finds nothing left.
+ */
+export async function removeOldEvents(work: RetentionWork, days: number): Promise<void> {
+  const { database, directUrl, nowMicros } = work;
+  const limit = retentionLimit(nowMicros, days);
+  await foldAll(database);
+  await withOwner(directUrl, async (client) => {
+    await dropTakenOut(client, work);
+    // A day later than it could be: a call that was taken in just before the limit may still be on its way.
+    const past = await listPastPartitions(client, 'events', limit - MICROS_PER_DAY);
+    const { olderEndMicros, months } = past;
+    if (olderEndMicros === undefined) return;
+    // Emptied first: to let it reach further, Postgres looks through it under the lock.
+    await deleteEvents(work, olderEndMicros < limit ? olderEndMicros : limit);
+    for (const month of months)
+      if (!(await takeOutMonth(client, 'events', month, (owner) => isFolded(owner, month)))) break;
+    await dropTakenOut(client, work);
+  });
+  await deleteEvents(work, limit);
+  await deleteCopies(work, limit);
+  await deletePriceChanges(work, limit);
+}
+
+async function foldAll(database: Database): Promise<void> {
+  for (const orgId of await listUnfoldedOrganizations(database)) {
+    for (let fold = 0; fold < FOLDS_MAX; fold += 1) {
+      const { more } = await foldUsage(database, orgId).catch((error: unknown) => {
+        // Another process folds the same organization now: its work is being done.
+        if (error instanceof DomainError) return { more: false };
+        throw error;
+      });
+      if (!more) break;
+    }
+  }
+}
+
+/** Whether every call of the month is in its organization's totals; asked while nobody can add one. */
+async function isFolded(client: pg.ClientBase, month: PastMonth): Promise<boolean> {
+  await client.query('set local role app_system');
+  const { rows } = await client.query<{ is_folded: boolean }>(
+    `select not exists (
+       select from organizations o left join rollup_state s on s.org_id = o.id cross join lateral (
+         select from events e where e.org_id = o.id and e.ingest_xid >= coalesce(least(s.folded_xid, s.projects_xid), 0)
+           and e.timestamp >= $1::timestamptz and e.timestamp < $2::timestamptz limit 1) unfolded) as is_folded`,
+    [isoFromMicros(month.fromMicros), isoFromMicros(month.toMicros)],
+  );
+  await client.query('reset role');
+  return rows[0]?.is_folded === true;
+}
+
+/** Adds up months that were taken out of the table, and drops them, each in one transaction. */
+async function dropTakenOut(client: pg.ClientBase, { report }: RetentionWork): Promise<void> {
+  for (const name of await listTakenOut(client, 'events')) {
+    await client.query('begin');
+    try {
+      // It is nobody's way to any row any more, and its owner has to read all of it.
+      await client.query(`alter table ${name} no force row level security`);
+      const { rows } = await client.query<{ org_id: string; calls: string; cost: string; all_rows: string }>(
+        `select org_id, count(*) filter (where ${COUNTED})::text as calls, coalesce(sum(cost_usd) filter (where ${COUNTED}), 0)::text as cost,
+           count(*)::text as all_rows from ${name} group by org_id`,
+      );
+      await client.query('set local role app_system');
+      await client.query(
+        `insert into removed_usage (org_id, calls, cost_usd) select * from unnest($1::uuid[], $2::int8[], $3::numeric[]) ${ADD_UP}`,
+        [
+          plainArray(rows.map((row) => row.org_id)),
+          plainArray(rows.map((row) => row.calls)),
+          plainArray(rows.map((row) => row.cost)),
+        ],
+      );
+      await client.query(`reset role; drop table ${name}`);
+      await client.query('commit');
+      const removed = rows.reduce((sum, row) => sum + Number(row.all_rows), 0);
+      await report({ rows: removed, partitions: [name] });
+    } catch (error) {
+      await client.query('rollback').catch(() => undefined);
+      throw error;
+    }
+  }
+}
+
+/** An event that stands in the log of usage for itself, and not by its copies. */
+const COUNTED = `revised_xid is null and status <> 'blocked'`;
+
+const ADD_UP = `on conflict (org_id) do update set calls = removed_usage.calls + excluded.calls,
+  cost_usd = removed_usage.cost_usd + excluded.cost_usd, removed_at = now()`;
+
+const EVENTS = { table: 'events', column: 'timestamp', type: 'timestamptz' } as const;
+const COPIES = { ...EVENTS, table: 'event_adjustments' } as const;
+const PRICE_CHANGES = { table: 'event_price_changes', column: 'event_id', type: 'uuid' } as const;
+
+/** Deletes rows of a slice that are in the totals, and notes what they added up to. */
+const DELETE = (rows: Pick<Rows, 'table' | 'column' | 'type'>, calls: string, cost: string) => `
+with gone as (delete from ${rows.table} where ${sliceCondition(rows)} and ingest_xid < $5 returning *),
+  sums as (select count(*) as all_rows, coalesce(${calls}, 0)::bigint as calls, coalesce(${cost}, 0) as cost from gone),
+  noted as (insert into removed_usage (org_id, calls, cost_usd) select $1, calls, cost from sums where all_rows > 0 ${ADD_UP})
+select all_rows from sums`;
+
+const DELETE_EVENTS = DELETE(
+  EVENTS,
+  `count(*) filter (where ${COUNTED})`,
+  `sum(cost_usd) filter (where ${COUNTED})`,
+);
+const DELETE_COPIES = DELETE(
+  COPIES,
+  `sum(sign) filter (where status <> 'blocked')`,
+  `sum(${signed('cost_usd')}) filter (where status <> 'blocked')`,
+);
+
+function deleteEvents(work: RetentionWork, beforeMicros: bigint): Promise<void> {
+  return deleteFolded(work, { ...EVENTS, before: isoFromMicros(beforeMicros) }, DELETE_EVENTS);
+}
+
+/** The copies of events that were changed: they are part of what is known of a call. */
+function deleteCopies(work: RetentionWork, beforeMicros: bigint): Promise<void> {
+  return deleteFolded(work, { ...COPIES, before: isoFromMicros(beforeMicros) }, DELETE_COPIES);
+}
+
+async function deleteFolded({ database, report }: RetentionWork, rows: Rows, sql: string): Promise<void> {
+  for (const orgId of await listOrganizationIds(database)) {
+    const foldedXid = await unscoped(database, WHY, (system) => readFolded(system, orgId));
+    await inSlices(database, WHY, orgId, rows, SLICE_ROWS, async (system, after, upTo) => {
+      const [removed] = await system.rows<{ all_rows: number }>(sql, [
+        orgId,
+        rows.before,
+        after,
+        upTo,
+        foldedXid,
+      ]);
+      if (removed && removed.all_rows > 0) await report({ rows: removed.all_rows, partitions: [] });
+    });
+  }
+}
+
+/** The transaction below which everything of the organization is in all of its totals. */
+async function readFolded(system: SystemDb, orgId: string): Promise<number> {
+  const [row] = await system.rows<{ folded_xid: number }>(
+    'select least(folded_xid, projects_xid) as folded_xid from rollup_state where org_id = $1',
+    [orgId],
+  );
+  return row?.folded_xid ?? 0;
+}
+
+/** The history of prices of events that are gone: an event's id carries its time, and the primary key its id. */
+async function deletePriceChanges({ database, report }: RetentionWork, limitMicros: bigint): Promise<void> {
+  const rows = { ...PRICE_CHANGES, before: uuidFromMicros(limitMicros, 0n) };
+  for (const orgId of await listOrganizationIds(database))
+    await inSlices(database, WHY, orgId, rows, SLICE_ROWS, async (system, after, upTo) => {
+      const removed = await system.run(
+        `delete from event_price_changes where ${sliceCondition(rows)} and timestamp < $5::timestamptz`,
+        [orgId, rows.before, after, upTo, isoFromMicros(limitMicros)],
+      );
+      if (removed > 0) await report({ rows: removed, partitions: [] });
+    });
+}

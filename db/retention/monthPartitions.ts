@@ -1,0 +1,122 @@
+import pg from 'pg';
+import { parseTimestampMicros } from '../client.js';
+
+/** Waits for a lock so long: whoever comes behind waits with us, and must not notice. */
+const LOCK_WAIT_MS = 200;
+const LOCK_ATTEMPTS = 40;
+const LOCK_PAUSE_MS = 250;
+/** SQLSTATE of a lock that was not to be had in time. */
+const LOCK_NOT_AVAILABLE = '55P03';
+
+export type PartitionedTable = 'events' | 'event_payloads';
+
+/** A monthly partition that lies before a limit as a whole. */
+export interface PastMonth {
+  name: string;
+  fromMicros: bigint;
+  toMicros: bigint;
+}
+
+export interface PastPartitions {
+  /** The one that holds everything before the first month, where that ends; undefined when there is none. */
+  olderEndMicros: bigint | undefined;
+  /** Oldest first. */
+  months: PastMonth[];
+}
+
+const BOUNDS = `
+select c.relname as name, (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'FROM \\(''([^'']+)''\\)'))[1] as from_text,
+  (regexp_match(pg_get_expr(c.relpartbound, c.oid), 'TO \\(''([^'']+)''\\)'))[1] as to_text
+from pg_inherits i join pg_class c on c.oid = i.inhrelid where i.inhparent = $1::regclass`;
+
+/** The partitions that lie before a limit. The session runs in UTC. */
+export async function listPastPartitions(
+  client: pg.ClientBase,
+  table: PartitionedTable,
+  limitMicros: bigint,
+): Promise<PastPartitions> {
+  const { rows } = await client.query<{ name: string; from_text: string | null; to_text: string }>(BOUNDS, [
+    table,
+  ]);
+  const older = rows.find(({ name }) => name === `${table}_older`);
+  const months = rows
+    .flatMap(({ name, from_text, to_text }) =>
+      from_text === null
+        ? []
+        : [{ name, fromMicros: parseTimestampMicros(from_text), toMicros: parseTimestampMicros(to_text) }],
+    )
+    .filter(({ toMicros }) => toMicros <= limitMicros)
+    .sort((a, b) => (a.fromMicros < b.fromMicros ? -1 : 1));
+  return {
+    olderEndMicros: older === undefined ? undefined : parseTimestampMicros(older.to_text),
+    months,
+  };
+}
+
+/** A connection of the tables' owner, who alone may change partitions. */
+export async function withOwner<T>(directUrl: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({
+    connectionString: directUrl,
+    application_name: 'trueup-retention',
+    options: '-c timezone=UTC -c datestyle=ISO,YMD',
+  });
+  // A connection that is cut is told by the statement that meets it.
+  client.on('error', () => undefined);
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end().catch(() => undefined);
+  }
+}
+
+/**
+ * Takes the oldest month out of its table, and lets the partition of everything older reach to where it ended, so that
+ * no time is ever without a partition. One transaction that locks the table for as long as a change of the catalogue
+ * takes; while somebody reads or writes it is asked again later, so that nobody waits behind it. `isReady` is asked
+ * under the lock. Returns false when it said no, or the lock was not to be had in ten seconds: the next run tries again.
+ * What was taken out is a table of its own then.
+ */
+export async function takeOutMonth(
+  client: pg.ClientBase,
+  table: PartitionedTable,
+  month: PastMonth,
+  isReady: (client: pg.ClientBase) => Promise<boolean>,
+): Promise<boolean> {
+  for (let attempt = 1; attempt <= LOCK_ATTEMPTS; attempt += 1) {
+    try {
+      await client.query(
+        `begin; set local lock_timeout = ${LOCK_WAIT_MS}; lock table only ${table} in access exclusive mode`,
+      );
+      const ready = await isReady(client);
+      if (ready) {
+        await client.query(
+          `alter table ${table} detach partition ${table}_older; alter table ${table} detach partition ${month.name};
+           alter table ${table} attach partition ${table}_older for values from (minvalue) to ('${isoDay(month.toMicros)}')`,
+        );
+      }
+      await client.query(ready ? 'commit' : 'rollback');
+      return ready;
+    } catch (error) {
+      await client.query('rollback').catch(() => undefined);
+      if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error;
+      await new Promise((resolve) => setTimeout(resolve, LOCK_PAUSE_MS));
+    }
+  }
+  return false;
+}
+
+/** Months begin at midnight. */
+function isoDay(micros: bigint): string {
+  return new Date(Number(micros / 1_000n)).toISOString().slice(0, 10);
+}
+
+/** Tables that were once months of this table and were not removed yet: what a process that was killed has left. */
+export async function listTakenOut(client: pg.ClientBase, table: PartitionedTable): Promise<string[]> {
+  const { rows } = await client.query<{ name: string }>(
+    `select relname as name from pg_class
+     where relnamespace = 'public'::regnamespace and relkind = 'r' and not relispartition and relname ~ $1 order by 1`,
+    [`^${table}_\\d{4}_\\d{2}$`],
+  );
+  return rows.map(({ name }) => name);
+}
