@@ -4,6 +4,7 @@ import { DomainError } from '../domain/errors.js';
 import { answer } from './answer.js';
 import { auditEndpoints } from './audit/endpoints.js';
 import { Authenticator } from './auth.js';
+import { AuthFailures } from './authFailures.js';
 import { billingEndpoints } from './billing/endpoints.js';
 import { syncEndpoints } from './billingSyncs/endpoints.js';
 import { callCostEndpoints } from './callCost/endpoints.js';
@@ -67,7 +68,8 @@ export function createApp(deps: ApiDeps, endpoints: readonly Endpoint[] = ENDPOI
   assertDeclaredAccess(endpoints);
   assertRepeatable(endpoints);
   assertNotice(endpoints);
-  const authenticator = new Authenticator(deps.database, deps.nowMicros, deps.changes);
+  const failures = new AuthFailures(deps.database, deps.logger);
+  const authenticator = new Authenticator(deps.database, deps.nowMicros, deps.changes, failures);
   const router = new Router();
   const fixed: FixedRoutes = new Map();
   for (const endpoint of endpoints) mount(router, fixed, endpoint, deps, authenticator);

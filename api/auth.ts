@@ -6,8 +6,10 @@ import { parseKey } from '../domain/access/keyFormat.js';
 import { ADMIN_ONLY_SCOPES, allowsScope, type Scope } from '../domain/access/scopes.js';
 import { DomainError } from '../domain/errors.js';
 import { hashSecret, sameDigest } from '../platform/keyMaterial.js';
+import type { AuthFailureReason, AuthFailures } from './authFailures.js';
 import type { Caller, WorkspaceRule } from './endpoint.js';
 import { KeyUses } from './keyUses.js';
+import { requestContext } from './requestContext.js';
 
 /** How long a key's row is trusted without asking again: the backstop for a revocation. */
 const KEY_CACHE_MS = 5_000;
@@ -31,11 +33,13 @@ export class Authenticator {
   #generation = 0;
   readonly #parsed = new LRUCache<string, ParsedToken>({ max: KEY_CACHE_ENTRIES });
   readonly #uses: KeyUses;
+  readonly #failures: AuthFailures;
 
-  constructor(database: Database, now: () => bigint, changes: Changes) {
+  constructor(database: Database, now: () => bigint, changes: Changes, failures: AuthFailures) {
     this.#database = database;
     this.#now = now;
     this.#uses = new KeyUses(database, now);
+    this.#failures = failures;
     changes.subscribe('key_changed', {
       changed: (keyId) => this.#forget(keyId),
       missed: () => this.#forget(),
@@ -44,14 +48,19 @@ export class Authenticator {
 
   /**
    * The caller behind an Authorization header; `basic` also takes HTTP Basic with the key as the password.
-   * Error: unauthenticated, the same for every cause.
+   * `address` is where the request comes from, for the audit log. Error: unauthenticated, the same for every cause.
    */
-  async authenticate(header: string | undefined, basic: boolean): Promise<Caller> {
+  async authenticate(header: string | undefined, basic: boolean, address?: string): Promise<Caller> {
     const token = readToken(header, basic);
     const parsed = token === undefined ? undefined : this.#parse(token);
     if (!parsed) throw new DomainError('unauthenticated', REFUSAL);
-    const key = await this.#findKeyOf(parsed);
-    if (!key || !this.#isLive(key)) throw new DomainError('unauthenticated', REFUSAL);
+    const { key, isKnown } = await this.#findKeyOf(parsed);
+    const failure = key && this.#failureOf(key, isKnown);
+    if (key && failure) {
+      const requestId = requestContext.getStore()?.requestId ?? null;
+      this.#failures.note({ key, reason: failure, address, requestId });
+    }
+    if (!key || failure) throw new DomainError('unauthenticated', REFUSAL);
     this.#uses.note(key.id);
     return {
       keyId: key.id,
@@ -74,18 +83,18 @@ export class Authenticator {
   }
 
   /**
-   * The key with this id and secret. A secret that the row at hand does not know is looked up anew: it may be of a
-   * rotation a moment ago. So every refusal costs one query and one comparison, whether or not there is such a key.
+   * The key with this id, and whether it knows the secret. A secret that the row at hand does not know is looked up
+   * anew: it may be of a rotation a moment ago. So every refusal costs one query and one comparison, whether or not
+   * there is such a key.
    */
-  async #findKeyOf(parsed: ParsedToken): Promise<StoredKey | undefined> {
+  async #findKeyOf(parsed: ParsedToken): Promise<{ key: StoredKey | undefined; isKnown: boolean }> {
     const cached = this.#cache.get(parsed.keyId);
-    if (cached && this.#knows(cached, parsed.digest)) return cached;
+    if (cached && this.#knows(cached, parsed.digest)) return { key: cached, isKnown: true };
     const generation = this.#generation;
     const stored = await findKey(this.#database, parsed.keyId);
     // A row that was read before a change was told must not outlive the telling.
     if (stored && generation === this.#generation) this.#cache.set(stored.id, stored);
-    const isKnown = this.#knows(stored, parsed.digest);
-    return isKnown ? stored : undefined;
+    return { key: stored, isKnown: this.#knows(stored, parsed.digest) };
   }
 
   /** Whether a secret is the key's, or the one before it within its grace; the same work for a key that there is not. */
@@ -103,12 +112,12 @@ export class Authenticator {
     else this.#cache.delete(keyId);
   }
 
-  #isLive(key: StoredKey): boolean {
+  /** Why a key that there is does not hold; undefined when it does. */
+  #failureOf(key: StoredKey, isKnown: boolean): AuthFailureReason | undefined {
+    if (!isKnown) return 'wrong_secret';
     const now = this.#now();
-    return (
-      (key.revokedAtMicros === null || key.revokedAtMicros > now) &&
-      (key.expiresAtMicros === null || key.expiresAtMicros > now)
-    );
+    if (key.revokedAtMicros !== null && key.revokedAtMicros <= now) return 'revoked';
+    return key.expiresAtMicros !== null && key.expiresAtMicros <= now ? 'expired' : undefined;
   }
 }
 
