@@ -3,6 +3,7 @@ import Koa, { type Context } from 'koa';
 import { DomainError } from '../domain/errors.js';
 import { answer } from './answer.js';
 import { auditEndpoints } from './audit/endpoints.js';
+import { auditLogEndpoints } from './auditLog/endpoints.js';
 import { Authenticator } from './auth.js';
 import { AuthFailures } from './authFailures.js';
 import { billingEndpoints } from './billing/endpoints.js';
@@ -55,6 +56,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...auditEndpoints,
   ...keyEndpoints,
   ...workspaceEndpoints,
+  ...auditLogEndpoints,
 ];
 
 /** The application: every endpoint behind one error writer, one authentication and one log line a request. */

@@ -48,9 +48,9 @@ export class Authenticator {
 
   /**
    * The caller behind an Authorization header; `basic` also takes HTTP Basic with the key as the password.
-   * `address` is where the request comes from, for the audit log. Error: unauthenticated, the same for every cause.
+   * `addressOf` tells where the request comes from, for the audit log. Error: unauthenticated, the same for every cause.
    */
-  async authenticate(header: string | undefined, basic: boolean, address?: string): Promise<Caller> {
+  async authenticate(header: string | undefined, basic: boolean, addressOf?: () => string): Promise<Caller> {
     const token = readToken(header, basic);
     const parsed = token === undefined ? undefined : this.#parse(token);
     if (!parsed) throw new DomainError('unauthenticated', REFUSAL);
@@ -58,7 +58,7 @@ export class Authenticator {
     const failure = key && this.#failureOf(key, isKnown);
     if (key && failure) {
       const requestId = requestContext.getStore()?.requestId ?? null;
-      this.#failures.note({ key, reason: failure, address, requestId });
+      this.#failures.note({ key, reason: failure, address: addressOf?.(), requestId });
     }
     if (!key || failure) throw new DomainError('unauthenticated', REFUSAL);
     this.#uses.note(key.id);

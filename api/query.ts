@@ -262,6 +262,14 @@ export function decodeEventCursor(
   return position && { timestampMicros: position.micros, id: position.id };
 }
 
+/** The number in a cursor of a list that is ordered by a number of its rows; undefined without one. Error invalid_parameter. */
+export function decodeSeqCursor(cursor: string | undefined): number | undefined {
+  if (cursor === undefined) return undefined;
+  const [seq = ''] = decodeCursor(cursor, 1);
+  if (!/^\d{1,15}$/.test(seq)) throw notOfThisList();
+  return Number(seq);
+}
+
 /** The offset in a cursor of a list that is ordered by a sum; `fallback` without a cursor. Error invalid_parameter. */
 export function decodeOffsetCursor(cursor: string | undefined, fallback: number): number {
   if (cursor === undefined) return fallback;

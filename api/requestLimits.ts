@@ -135,6 +135,11 @@ export class RequestLimits {
     return refusal ?? error;
   }
 
+  /** Where a request comes from: an IPv4 address, or the /64 of an IPv6 one. */
+  networkOf(ctx: Context): string {
+    return this.#addresses.networkOf(ctx.req);
+  }
+
   /** Counts a request without a key by its address. */
   chargePublic(ctx: Context): void {
     const { rules } = this.#options;

@@ -23,9 +23,12 @@ export async function serve(
   let caller: Caller | undefined;
   if (!('public' in endpoint.access)) {
     const basic = endpoint.authSchemes?.includes('basic') ?? false;
-    caller = await authenticator.authenticate(ctx.headers.authorization, basic).catch((error: unknown) => {
-      throw deps.limits.afterFailedAuthentication(ctx, error);
-    });
+    const addressOf = () => deps.limits.networkOf(ctx);
+    caller = await authenticator
+      .authenticate(ctx.headers.authorization, basic, addressOf)
+      .catch((error: unknown) => {
+        throw deps.limits.afterFailedAuthentication(ctx, error);
+      });
     const context = requestContext.getStore();
     if (context) context.orgId = caller.orgId;
     await deps.limits.chargeKey(ctx, caller, endpoint);

@@ -3,10 +3,11 @@ import { openSync } from '../../db/openSync.js';
 import { findSyncRun, listSyncRuns } from '../../db/queries/syncRuns.js';
 import { openCredentials } from '../../domain/billing/credentials.js';
 import { DomainError } from '../../domain/errors.js';
-import { findUuid } from '../../domain/ids.js';
+import { findUuid, publicId } from '../../domain/ids.js';
 import { getConnection } from '../billingProviders.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { pageOf } from '../query.js';
+import { recordAction } from '../recordAction.js';
 import { acceptedResponse, acceptedRun } from '../runWire.js';
 import {
   CONNECTIONS_PATH,
@@ -27,17 +28,26 @@ const startSync = defineEndpoint({
   description:
     'Asynchronous. While a sync of the connection is open, that one is the answer (existing: true).',
   access: { scope: 'billing:write', workspace: 'refused' },
+  limit: 'billing_sync',
   params: connectionParams,
   responses: acceptedResponse(syncRunSchema),
   problems: ['not_found', 'credentials_missing'],
-  async handle({ params, orgDb, afterCommit }, deps) {
+  async handle({ params, orgDb, afterCommit, caller, requestId }, deps) {
     const connection = await getConnection(orgDb, params.id);
     if (connection.ciphertext === null) openCredentials(deps.secretKeys, orgDb.orgId, connection);
-    const { run, existing } = await openSync(orgDb, {
-      id: newUuid(deps.nowMicros()),
-      connectionId: connection.id,
-      trigger: 'request',
-    });
+    const { run, existing } = await openSync(
+      orgDb,
+      { id: newUuid(deps.nowMicros()), connectionId: connection.id, trigger: 'request' },
+      (inside, { id }) =>
+        recordAction(
+          inside,
+          { caller, requestId },
+          'connection.sync_started',
+          { type: 'connection', id: publicId('con', connection.id) },
+          { run_id: publicId('run', id) },
+        ),
+      deps.limits.openRunsMax('billing_sync'),
+    );
     if (!existing) afterCommit(() => deps.kickDispatcher());
     return acceptedRun(presentSyncRun(run), existing);
   },

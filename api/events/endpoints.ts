@@ -114,6 +114,7 @@ const exportEventsEndpoint = defineEndpoint({
   description:
     'Streamed in partitions of 500 rows. A transfer that ends without its last chunk is broken: fetch it again. X-Export-Snapshot is the time up to which ingested events are in it.',
   access: { scope: 'events:read', workspace: 'own' },
+  limit: 'export',
   query: exportEventsQuery,
   responses: {
     200: {

@@ -12,10 +12,11 @@ import {
 import { insertOutboxMessage } from '../../db/queries/outbox.js';
 import { requestRunCancel } from '../../db/queries/runStates.js';
 import { DomainError } from '../../domain/errors.js';
-import { findUuid } from '../../domain/ids.js';
+import { findUuid, publicId } from '../../domain/ids.js';
 import { gapWindow } from '../../domain/period.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { pageOf } from '../query.js';
+import { recordAction } from '../recordAction.js';
 import { acceptedResponse, acceptedRun } from '../runWire.js';
 import {
   EXPLORER_PATH,
@@ -28,6 +29,8 @@ import {
   runSchema,
 } from './wire.js';
 
+const subjectOf = (id: string) => ({ type: 'gap_run', id: publicId('run', id) });
+
 const startRun = defineEndpoint({
   operationId: 'startGapRun',
   method: 'post',
@@ -37,10 +40,11 @@ const startRun = defineEndpoint({
   description:
     'Asynchronous. While a run of the same period and provider is open, that run is the answer (existing: true).',
   access: { scope: 'reconciliation:write', workspace: 'refused' },
+  limit: 'gap_run',
   query: runQuery,
   responses: acceptedResponse(runSchema),
   problems: ['invalid_parameter'],
-  async handle({ query, orgDb, afterCommit }, deps) {
+  async handle({ query, orgDb, afterCommit, caller, requestId }, deps) {
     const now = deps.nowMicros();
     const window = gapWindow(query.period, now);
     const wanted: NewGapRun = {
@@ -52,8 +56,11 @@ const startRun = defineEndpoint({
     };
     const { run, existing } = await openRun<GapRun>(orgDb, {
       insert: (inside) => insertGapRun(inside, wanted),
+      limit: { kind: 'gap_run', max: deps.limits.openRunsMax('gap_run') },
       message: 'gap_run.start',
       findOpen: () => findOpenGapRun(orgDb, wanted.period, wanted.provider),
+      record: (inside, { id, period, provider }) =>
+        recordAction(inside, { caller, requestId }, 'gap_run.started', subjectOf(id), { period, provider }),
     });
     if (!existing) afterCommit(() => deps.kickDispatcher());
     return acceptedRun(presentRun(run), existing);
@@ -114,12 +121,14 @@ const cancelRun = defineEndpoint({
   params: runParams,
   responses: acceptedResponse(runSchema),
   problems: ['not_found', 'run_not_cancellable'],
-  async handle({ params, orgDb, afterCommit }, deps) {
+  async handle({ params, orgDb, afterCommit, caller, requestId }, deps) {
     const { id, status } = await getRun(orgDb, params.id);
     const run = await orgDb.transaction(async (inside) => {
       if (!(await requestRunCancel(inside, 'gap_run', id))) return undefined;
       await insertOutboxMessage(inside, 'gap_run.cancel', id);
-      return findGapRun(inside, id);
+      const asked = await findGapRun(inside, id);
+      await recordAction(inside, { caller, requestId }, 'gap_run.cancelled', subjectOf(id));
+      return asked;
     });
     if (!run)
       throw new DomainError('run_not_cancellable', `the run has ended (${status}); there is nothing to stop`);

@@ -14,9 +14,10 @@ import {
 import { requestRunCancel } from '../../db/queries/runStates.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { findUuid, publicId } from '../../domain/ids.js';
-import { exclusiveEnd, type Instant, MICROS_PER_DAY } from '../../domain/period.js';
+import { exclusiveEnd, type Instant, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { pageOf, providerFilter } from '../query.js';
+import { recordAction } from '../recordAction.js';
 import { acceptedResponse, acceptedRun } from '../runWire.js';
 import {
   LISTED_MODELS_MAX,
@@ -54,6 +55,8 @@ function windowOfBody(from: Instant, to: Instant): { windowStartMicros: bigint; 
   return { windowStartMicros, windowEndMicros };
 }
 
+const subjectOf = (id: string) => ({ type: 'repricing', id: publicId('run', id) });
+
 const startRepricing = defineEndpoint({
   operationId: 'startRepricing',
   method: 'post',
@@ -63,10 +66,11 @@ const startRepricing = defineEndpoint({
   description:
     'Asynchronous. Each call’s computed cost is worked out from its stored tokens as when it came in; a reported cost stays. Both prices are kept. One run at a time: while one of the same window and filter is open, it is the answer (existing: true).',
   access: { scope: 'pricing:write', workspace: 'refused' },
+  limit: 'reprice',
   body: repriceBody,
   responses: acceptedResponse(repriceRunSchema),
   problems: ['invalid_range', 'reprice_in_progress'],
-  async handle({ body, orgDb, caller, afterCommit }, deps) {
+  async handle({ body, orgDb, caller, requestId, afterCommit }, deps) {
     const wanted: NewRepriceRun = {
       id: newUuid(deps.nowMicros()),
       ...windowOfBody(body.from, body.to),
@@ -76,8 +80,16 @@ const startRepricing = defineEndpoint({
     };
     const { run, existing } = await openRun<RepriceRun>(orgDb, {
       insert: (inside) => insertRepriceRun(inside, wanted),
+      limit: { kind: 'reprice', max: deps.limits.openRunsMax('reprice') },
       message: 'reprice.start',
       findOpen: () => findOpenRepriceRun(orgDb),
+      record: (inside, run) =>
+        recordAction(inside, { caller, requestId }, 'repricing.started', subjectOf(run.id), {
+          from: isoFromMicros(run.windowStartMicros),
+          to: isoFromMicros(run.windowEndMicros),
+          provider: run.provider,
+          model: run.model,
+        }),
     });
     if (existing && !isSameWork(run, wanted)) throw inProgress(run);
     if (!existing) afterCommit(() => deps.kickDispatcher());
@@ -157,12 +169,14 @@ const cancelRun = defineEndpoint({
   params: repriceRunParams,
   responses: acceptedResponse(repriceRunSchema),
   problems: ['not_found', 'run_not_cancellable'],
-  async handle({ params, orgDb, afterCommit }, deps) {
+  async handle({ params, orgDb, afterCommit, caller, requestId }, deps) {
     const { id, status } = await getRun(orgDb, params.id);
     const run = await orgDb.transaction(async (inside) => {
       if (!(await requestRunCancel(inside, 'reprice', id))) return undefined;
       await insertOutboxMessage(inside, 'reprice.cancel', id);
-      return findRepriceRun(inside, id);
+      const asked = await findRepriceRun(inside, id);
+      await recordAction(inside, { caller, requestId }, 'repricing.cancelled', subjectOf(id));
+      return asked;
     });
     if (!run)
       throw new DomainError('run_not_cancellable', `the run has ended (${status}); there is nothing to stop`);

@@ -84,15 +84,22 @@ export interface AuditFilter {
   toMicros?: bigint | undefined;
 }
 
+export interface ListedAuditRecord extends ChainedRecord {
+  /** The name that the actor's key has now; null for another actor. */
+  actorName: string | null;
+}
+
 /** Rows of the log, newest first; `beforeSeq` goes on after a page. */
 export async function listAuditRecords(
   orgDb: OrgDb,
   filter: AuditFilter,
   page: { limit: number; offset: number; beforeSeq?: number | undefined },
-): Promise<ChainedRecord[]> {
+): Promise<ListedAuditRecord[]> {
   const time = (micros: bigint | undefined) => (micros === undefined ? null : isoFromMicros(micros));
-  const rows = await orgDb.rows<AuditRow>(
-    `select ${COLUMNS} from audit_log
+  const rows = await orgDb.rows<AuditRow & { actor_name: string | null }>(
+    `select ${COLUMNS}, (
+       select k.name from api_keys k where k.org_id = $1 and k.id = actor_id and actor_kind = 'key') as actor_name
+     from audit_log
      where org_id = $1 and ($2::text is null or action = $2) and ($3::text is null or actor_id = $3)
        and ($4::text is null or subject_type = $4) and ($5::text is null or subject_id = $5)
        and ($6::timestamptz is null or at >= $6) and ($7::timestamptz is null or at < $7)
@@ -111,7 +118,7 @@ export async function listAuditRecords(
       page.offset,
     ],
   );
-  return rows.map((row) => fromAuditRow(orgDb.orgId, row));
+  return rows.map((row) => ({ ...fromAuditRow(orgDb.orgId, row), actorName: row.actor_name }));
 }
 
 /** Rows of one statement. */
