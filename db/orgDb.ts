@@ -24,10 +24,9 @@ export type SqlValue =
  */
 export class OrgDb {
   readonly orgId: string;
-  /** The one project whose rows are read; undefined: the whole organization. */
-  readonly projectId: string | undefined;
   /** For maintenance of this organization's totals, which only `app_system` writes. */
   readonly database: Database;
+  readonly #projectId: string | undefined;
   readonly #connection: TransactionConnection | undefined;
 
   constructor(
@@ -37,8 +36,13 @@ export class OrgDb {
   ) {
     this.database = database;
     this.orgId = orgId;
-    this.projectId = bound.projectId;
+    this.#projectId = bound.projectId;
     this.#connection = bound.connection;
+  }
+
+  /** The one project whose rows are read; undefined: the whole organization. */
+  get projectId(): string | undefined {
+    return this.#projectId;
   }
 
   /**
@@ -47,7 +51,7 @@ export class OrgDb {
    */
   leaveProject(why: string): OrgDb {
     assertReason(why);
-    if (this.projectId === undefined) return this;
+    if (this.#projectId === undefined) return this;
     if (this.#connection) throw new TypeError('the transaction of a project sees nothing beyond it');
     return new OrgDb(this.database, this.orgId);
   }
@@ -66,7 +70,7 @@ export class OrgDb {
     return this.database.transact(
       this.#role,
       this.#tenant,
-      (connection) => work(new OrgDb(this.database, this.orgId, { projectId: this.projectId, connection })),
+      (connection) => work(new OrgDb(this.database, this.orgId, { projectId: this.#projectId, connection })),
       isolation,
     );
   }
@@ -133,11 +137,11 @@ export class OrgDb {
   }
 
   get #role(): TransactionRole {
-    return this.projectId === undefined ? 'app_rw' : 'app_workspace';
+    return this.#projectId === undefined ? 'app_rw' : 'app_workspace';
   }
 
   get #tenant(): Tenant {
-    return { orgId: this.orgId, projectId: this.projectId };
+    return { orgId: this.orgId, projectId: this.#projectId };
   }
 }
 
