@@ -3,6 +3,7 @@ import type { BillingConnectors } from '../adapters/billing/connectors.js';
 import type { BillingFileReader } from '../adapters/billing/file.js';
 import type { Database } from '../db/client.js';
 import type { Prices } from '../db/priceBookHolder.js';
+import type { RetentionLimits } from '../domain/retention.js';
 import type { SecretKeys } from '../platform/secretKeys.js';
 import type { SyncPace } from './syncPace.js';
 
@@ -16,6 +17,9 @@ export interface ActivityDeps {
   connectors: BillingConnectors;
   /** Open stored credentials. */
   secretKeys: SecretKeys;
+  /** A connection of the tables' owner, without a pooler between: partitions are dropped over it. */
+  directUrl: string;
+  retention: RetentionLimits;
   /** How long a sync waits for a provider; the product's own where absent. */
   syncPace?: SyncPace;
   /** How long one effect of a re-pricing goes on; the product's own where absent. */

@@ -3,6 +3,7 @@ import { createBillingSyncActivities } from './billingSync.js';
 import type { ActivityDeps } from './deps.js';
 import { createGapRunActivities } from './gapRun.js';
 import { createRepricingActivities } from './repricing.js';
+import { createRetentionActivities } from './retention.js';
 
 export type { ActivityDeps } from './deps.js';
 
@@ -13,6 +14,7 @@ export function createActivities(deps: ActivityDeps) {
     ...createBillingImportActivities(deps),
     ...createBillingSyncActivities(deps),
     ...createRepricingActivities(deps),
+    ...createRetentionActivities(deps),
   };
 }
 

@@ -22,12 +22,14 @@ import {
   ONE_SHOT_TIMEOUT,
   type RepricingInput,
   repricingWorkflowId,
-  type ScheduledSyncInput,
+  retentionScheduleId,
   SYNC_SCHEDULE_PREFIX,
-  syncScheduleId,
   TASK_QUEUE_CORE,
   WORKFLOW_NAMES,
 } from '../workflows/contract.js';
+import { retentionScheduleOptions, type SyncSchedule, syncScheduleOptions } from './scheduleOptions.js';
+
+export type { SyncSchedule } from './scheduleOptions.js';
 
 export interface OrchestratorOptions {
   address: string;
@@ -52,18 +54,6 @@ const TRANSIENT_GRPC: ReadonlySet<number> = new Set([1, 4, 8, 10, 13, 14]);
 
 export type WorkflowState = 'running' | 'closed' | 'unknown';
 
-/** When the bill of a connection is asked for. */
-export interface SyncSchedule extends ScheduledSyncInput {
-  everySeconds: number;
-  paused: boolean;
-}
-
-/** Syncs of many connections are not to begin in the same second. */
-const SCHEDULE_JITTER = '10 minutes';
-/** A sync that was missed for longer is left to the next one, which asks for the same days. */
-const SCHEDULE_CATCHUP = '1 hour';
-const SCHEDULED_SYNC_TIMEOUT = '1 hour';
-
 /** What the rest of the product asks of the workflow engine. */
 export interface Orchestrator {
   /** Starts a run's workflow; a second start is the same start. Error workflow_engine_unavailable. */
@@ -79,6 +69,10 @@ export interface Orchestrator {
   putSyncSchedule(schedule: SyncSchedule): Promise<void>;
   /** Removes the schedule with this id; one that is unknown needs nothing. Error workflow_engine_unavailable. */
   deleteSchedule(scheduleId: string): Promise<void>;
+  /** Makes the schedule of the retention, or changes it to what this version has. Error workflow_engine_unavailable. */
+  putRetentionSchedule(): Promise<void>;
+  /** Whether there is one. Error workflow_engine_unavailable. */
+  hasRetentionSchedule(): Promise<boolean>;
   /** Every schedule of connections that there is, by id. Error workflow_engine_unavailable. */
   listSyncSchedules(): Promise<Map<string, { paused: boolean }>>;
   /** Whether a workflow is at work. Error workflow_engine_unavailable. */
@@ -122,14 +116,18 @@ export class TemporalOrchestrator implements Orchestrator {
   }
 
   async putSyncSchedule(schedule: SyncSchedule): Promise<void> {
-    const options = this.#scheduleOptions(schedule);
+    await this.#put(syncScheduleOptions(schedule, this.#taskQueue));
+  }
+
+  /** Makes a schedule, or changes it to this; what an operator paused stays so where the options say nothing of it. */
+  async #put(options: ScheduleOptions): Promise<void> {
+    const { scheduleId, spec, policies, action, state } = options;
     await this.#call(async () => {
       try {
         await this.#client.schedule.create(options);
       } catch (error) {
         if (!(error instanceof ScheduleAlreadyRunning)) throw error;
-        const { spec, policies, action, state } = options;
-        await this.#client.schedule.getHandle(options.scheduleId).update((current) => ({
+        await this.#client.schedule.getHandle(scheduleId).update((current) => ({
           ...current,
           spec,
           policies: { ...policies },
@@ -162,23 +160,20 @@ export class TemporalOrchestrator implements Orchestrator {
     });
   }
 
-  #scheduleOptions({ orgId, connectionId, everySeconds, paused }: SyncSchedule) {
-    const scheduleId = syncScheduleId({ orgId, connectionId });
-    return {
-      scheduleId,
-      spec: { intervals: [{ every: everySeconds * 1_000 }], jitter: SCHEDULE_JITTER },
-      policies: { overlap: 'SKIP', catchupWindow: SCHEDULE_CATCHUP, pauseOnFailure: false },
-      action: {
-        type: 'startWorkflow',
-        workflowType: WORKFLOW_NAMES.scheduledSync,
-        workflowId: scheduleId,
-        taskQueue: this.#taskQueue,
-        args: [{ orgId, connectionId }],
-        workflowExecutionTimeout: SCHEDULED_SYNC_TIMEOUT,
-      },
-      state: { paused },
-      memo: { taskQueue: this.#taskQueue },
-    } satisfies ScheduleOptions;
+  async putRetentionSchedule(): Promise<void> {
+    await this.#put(retentionScheduleOptions(this.#taskQueue));
+  }
+
+  async hasRetentionSchedule(): Promise<boolean> {
+    return this.#call(async () => {
+      try {
+        await this.#client.schedule.getHandle(retentionScheduleId(this.#taskQueue)).describe();
+        return true;
+      } catch (error) {
+        if (error instanceof ScheduleNotFoundError) return false;
+        throw error;
+      }
+    });
   }
 
   async startRepricing(input: RepricingInput): Promise<void> {

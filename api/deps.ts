@@ -41,8 +41,8 @@ export interface ApiDeps {
 
 export interface ApiSettings {
   ingestMaxBodyBytes: number;
-  /** Oldest accepted event time in microseconds. */
-  oldestEventMicros: bigint;
+  /** Oldest event time that is accepted now, microseconds. */
+  oldestEventMicros(): bigint;
   metricsToken: string | undefined;
   /** /metrics needs no token when the service listens on loopback only. */
   loopback: boolean;

@@ -31,6 +31,8 @@ export interface ApiServerOptions
   limits?: LimitRules | undefined;
   /** The clock of the limits, milliseconds that only grow; the process's own when absent. */
   limitsNowMs?: () => number;
+  /** Longest wait for the limits that instances share, milliseconds; a quarter of a second when absent. */
+  limitsStoreMs?: number;
   /** Addresses and networks whose X-Forwarded-For is believed; none when absent. */
   trustedProxies?: readonly string[];
   /** Origins whose pages may call the API from a browser; none when absent. */
@@ -65,10 +67,11 @@ export async function createApiServer(
     trustedProxies: options.trustedProxies ?? [],
     database,
     metrics,
+    storeLimitMs: options.limitsStoreMs,
     nowMs: options.limitsNowMs ?? (() => performance.now()),
     onStoreFailure: (error) => logger.warn({ err: error }, 'limits are not shared with other instances'),
   });
-  const oldestEventMicros =
+  const oldestEventMicros = () =>
     eventRetentionDays === undefined
       ? microsOfDay(OLDEST_DAY)
       : nowMicros() - BigInt(eventRetentionDays) * MICROS_PER_DAY;

@@ -10,7 +10,7 @@ import { connectorsOf } from './startup/connectors.js';
 import { startEngineWork } from './startup/engineWork.js';
 import { requireCurrentSchema } from './startup/schema.js';
 import { requireSecretKeys } from './startup/secretKeys.js';
-import { requireDatabase, requireEngine } from './startup/settings.js';
+import { requireDatabase, requireEngine, retentionOf } from './startup/settings.js';
 import { waitForEngine } from './startup/workerEngine.js';
 
 /** Core activity slots / 5, and maintenance. */
@@ -53,6 +53,8 @@ await runMain(async () => {
     prices,
     connectors: connectorsOf(config),
     secretKeys,
+    directUrl,
+    retention: retentionOf(config),
     logger,
     shutdown,
   });

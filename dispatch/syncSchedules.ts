@@ -24,7 +24,7 @@ export interface SyncSchedulesOptions {
 const RECONCILE_MS = 600_000;
 
 /**
- * Schedules are derived: Postgres says which connections there are, and the engine is made to agree, after each change
+ * Schedules are derived: that of the retention is always there, Postgres says which connections there are, and the engine is made to agree, after each change
  * of a connection, when a worker starts and every ten minutes. Several processes may do it: each step is one that a
  * second process finds done.
  */
@@ -32,6 +32,8 @@ export class SyncSchedules {
   readonly #options: SyncSchedulesOptions;
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
+  /** Whether this process has put it: then it is as this version wants it, unless it was lost. */
+  #hasPutRetention = false;
 
   constructor(options: SyncSchedulesOptions) {
     this.#options = options;
@@ -59,6 +61,10 @@ export class SyncSchedules {
   /** Makes what is missing, corrects what differs, and removes what Postgres does not know. */
   async reconcile(): Promise<void> {
     const { database, orchestrator } = this.#options;
+    if (!this.#hasPutRetention || !(await orchestrator.hasRetentionSchedule())) {
+      await orchestrator.putRetentionSchedule();
+      this.#hasPutRetention = true;
+    }
     // The schedules first: a connection that is made meanwhile is then not taken for one that has ended.
     const found = await orchestrator.listSyncSchedules();
     const wanted = await listScheduledConnections(database);

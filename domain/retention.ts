@@ -10,11 +10,12 @@ export const RETENTION_STEPS = [
 ] as const;
 export type RetentionStep = (typeof RETENTION_STEPS)[number];
 
-/** For how long calls and what they said are kept. */
+/** For how many days what is kept. */
 export interface RetentionLimits {
   /** undefined: calls are kept for good. */
   eventDays: number | undefined;
   payloadDays: number;
+  auditDays: number;
 }
 
 /** Calls whose time is before this are older than so many days: the beginning of a UTC day, so that a day goes as a whole. */

@@ -45,6 +45,7 @@ export interface Config {
   /** Addresses and networks whose X-Forwarded-For is believed. */
   readonly trustedProxies: readonly string[];
   readonly eventRetentionDays: number | undefined;
+  readonly payloadRetentionDays: number;
   readonly auditRetentionDays: number;
   /** Absolute path. */
   readonly auditAnchorDir: string;
@@ -128,6 +129,7 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     }),
     trustedProxies: values.TRUSTED_PROXIES ?? [],
     eventRetentionDays: values.EVENT_RETENTION_DAYS,
+    payloadRetentionDays: values.PAYLOAD_RETENTION_DAYS,
     auditRetentionDays: values.AUDIT_RETENTION_DAYS,
     auditAnchorDir: resolve(workingFolder, values.AUDIT_ANCHOR_DIR ?? join(values.DATA_DIR, 'audit-anchors')),
     openaiAdminBaseUrl: values.OPENAI_ADMIN_BASE_URL,

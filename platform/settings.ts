@@ -148,8 +148,14 @@ export const SETTINGS = {
   EVENT_RETENTION_DAYS: setting({
     schema: wholeNumber(RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).optional(),
     shownDefault: '(events are kept)',
-    meaning: 'Days that events are kept; older ones are refused at ingest.',
+    meaning: 'Days that events are kept; older ones are refused at ingest, and removed once a day.',
     remedy: `give whole days from ${RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX}, or leave it out to keep everything`,
+  }),
+  PAYLOAD_RETENTION_DAYS: setting({
+    schema: wholeNumber(1, RETENTION_DAYS_MAX).default(90),
+    shownDefault: '90',
+    meaning: 'Days that what a call said is kept (payload, tool input and output), counted from the call.',
+    remedy: `give whole days from 1 to ${RETENTION_DAYS_MAX}, for example PAYLOAD_RETENTION_DAYS=90`,
   }),
   AUDIT_RETENTION_DAYS: setting({
     schema: wholeNumber(AUDIT_RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).default(730),

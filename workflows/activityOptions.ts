@@ -50,6 +50,14 @@ export const PROFILES = {
     heartbeatTimeout: '10 seconds',
     retry: RETRY,
   },
+  /** What is too old, removed piece by piece; it heartbeats. A cancelled run does not wait for the piece under way. */
+  removing: {
+    cancellationType: 'TRY_CANCEL',
+    startToCloseTimeout: '2 hours',
+    scheduleToCloseTimeout: '4 hours',
+    heartbeatTimeout: '20 seconds',
+    retry: RETRY,
+  },
   /** A file of up to 1.5 GiB, read in one transaction; it heartbeats. */
   reading: {
     startToCloseTimeout: '2 hours',

@@ -40,6 +40,7 @@ export const WORKFLOW_NAMES = {
   billingSync: 'billingSync',
   scheduledSync: 'scheduledSync',
   repricing: 'repricing',
+  retention: 'retention',
 } as const;
 
 /** `gap:<organization>:<run>`: a second start is the same start. */
@@ -65,6 +66,14 @@ export const SYNC_SCHEDULE_PREFIX = 'sync:';
 /** `sync:<organization>:<connection>`: the schedule, and what the ids of its workflows begin with. */
 export function syncScheduleId(input: ScheduledSyncInput): string {
   return `${SYNC_SCHEDULE_PREFIX}${input.orgId}:${input.connectionId}`;
+}
+
+/**
+ * `retention:daily`, the schedule of the whole installation, and what the ids of its workflows begin with. Another task
+ * queue than the product's own has one of its own.
+ */
+export function retentionScheduleId(taskQueue: string): string {
+  return taskQueue === TASK_QUEUE_CORE ? 'retention:daily' : `retention:daily:${taskQueue}`;
 }
 
 /** Longest life of a one-shot workflow. */

@@ -3,4 +3,5 @@ export { billingImport } from './billingImport.js';
 export { billingSync } from './billingSync.js';
 export { gapRun } from './gapRun.js';
 export { repricing } from './repricing.js';
+export { retention } from './retention.js';
 export { scheduledSync } from './scheduledSync.js';

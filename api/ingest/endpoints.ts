@@ -41,7 +41,7 @@ function mapContext(deps: ApiDeps): MapContext {
   const prices = deps.prices.current();
   return {
     nowMicros: deps.nowMicros(),
-    oldestMicros: deps.settings.oldestEventMicros,
+    oldestMicros: deps.settings.oldestEventMicros(),
     inferProvider: (model) => prices.inferProvider(model),
   };
 }

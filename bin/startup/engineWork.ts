@@ -15,7 +15,8 @@ import { OUTBOX_MESSAGE } from './children.js';
 import { pollSecondsOf } from './connectors.js';
 import { startEngineWorkers } from './workerEngine.js';
 
-export interface EngineWorkOptions extends Pick<ActivityDeps, 'connectors' | 'secretKeys'> {
+export interface EngineWorkOptions
+  extends Pick<ActivityDeps, 'connectors' | 'secretKeys' | 'directUrl' | 'retention'> {
   address: string;
   namespace: string;
   database: Database;
@@ -29,19 +30,15 @@ export interface EngineWorkOptions extends Pick<ActivityDeps, 'connectors' | 'se
  * outbox, the sweeper that finds what was lost. Ends the process when a worker cannot go on.
  */
 export async function startEngineWork(options: EngineWorkOptions): Promise<void> {
-  const { address, namespace, database, prices, connectors, secretKeys, logger, shutdown } = options;
+  const { address, namespace, database, connectors, logger, shutdown } = options;
   const workers = await startEngineWorkers({
     address,
     namespace,
     workflowBundle: join(PROJECT_ROOT, 'dist/workflow-bundle.js'),
     activities: createActivities({
-      database,
-      prices,
+      ...options,
       readBillingFile,
-      connectors,
-      secretKeys,
       nowMicros: () => microsFromDate(new Date()),
-      logger,
     }),
     logger,
   });

@@ -1,3 +1,4 @@
+import type { RetentionLimits } from '../../domain/retention.js';
 import type { Config } from '../../platform/config.js';
 import { StartError } from '../../platform/startError.js';
 import type { DatabaseUrls } from './servers.js';
@@ -23,4 +24,13 @@ export function requireEngine(config: Config): string {
   throw new StartError(
     'TEMPORAL_ADDRESS is missing: this program starts no Temporal of its own; npm start does.',
   );
+}
+
+/** How long what is kept. */
+export function retentionOf(config: Config): RetentionLimits {
+  return {
+    eventDays: config.eventRetentionDays,
+    payloadDays: config.payloadRetentionDays,
+    auditDays: config.auditRetentionDays,
+  };
 }

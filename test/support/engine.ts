@@ -77,8 +77,13 @@ export interface TestEngine {
   close(): Promise<void>;
 }
 
+/** As the product keeps things where nothing is set. */
+export const TEST_RETENTION = { eventDays: undefined, payloadDays: 90, auditDays: 730 };
+
 export interface TestEngineOptions
-  extends Partial<Pick<ActivityDeps, 'connectors' | 'secretKeys' | 'syncPace' | 'repricePassMs' | 'logger'>> {
+  extends Partial<
+    Pick<ActivityDeps, 'connectors' | 'secretKeys' | 'syncPace' | 'repricePassMs' | 'retention' | 'logger'>
+  > {
   address?: string;
   nowMicros?: () => bigint;
   sweep?: { queuedSeconds: number; silentSeconds: number };
@@ -126,6 +131,8 @@ export async function startTestEngine(
     readBillingFile,
     connectors,
     secretKeys: options.secretKeys ?? testSecretKeys(),
+    directUrl: database.options.url,
+    retention: options.retention ?? TEST_RETENTION,
     ...(options.syncPace ? { syncPace: options.syncPace } : {}),
     ...(options.repricePassMs === undefined ? {} : { repricePassMs: options.repricePassMs }),
     nowMicros: options.nowMicros ?? (() => microsFromDate(new Date())),

@@ -46,6 +46,8 @@ const activities = createActivities({
   readBillingFile,
   connectors: testConnectors(settings.providers),
   secretKeys: testSecretKeys(),
+  directUrl: settings.databaseUrl,
+  retention: { eventDays: undefined, payloadDays: 90, auditDays: 730 },
   ...(settings.syncPace ? { syncPace: settings.syncPace } : {}),
   repricePassMs: 0,
   nowMicros: () => microsFromDate(new Date()),
