@@ -2,6 +2,7 @@ import type { Context } from 'koa';
 import { DomainError } from '../domain/errors.js';
 import { LimitError } from '../domain/limits/limitError.js';
 import type { Metrics } from '../platform/metrics.js';
+import { whenAnswered } from './whenAnswered.js';
 
 /** Requests under way at once, of those that store calls and of all others: what is beyond would only wait to fail. */
 export const REQUESTS_MAX = { ingest: 1_024, other: 512 } as const;
@@ -58,7 +59,7 @@ export class Admission {
     lane.count += 1;
     this.#bodyBytes += bodyBytes;
     this.#metrics.requestsInFlight.inc();
-    atEnd(ctx, () => {
+    whenAnswered(ctx, () => {
       lane.count -= 1;
       this.#bodyBytes -= bodyBytes;
       this.#metrics.requestsInFlight.dec();
@@ -79,7 +80,7 @@ export class Admission {
       );
     }
     byOrganization.set(orgId, own + 1);
-    atEnd(ctx, () => {
+    whenAnswered(ctx, () => {
       const left = (byOrganization.get(orgId) ?? 1) - 1;
       if (left === 0) byOrganization.delete(orgId);
       else byOrganization.set(orgId, left);
@@ -100,9 +101,4 @@ function bodyBytesOf(ctx: Context): number {
   if (laneOf(ctx) !== 'ingest' || ctx.method === 'GET') return 0;
   const declared = ctx.headers['content-length'];
   return declared === undefined ? UNDECLARED_BODY_BYTES : Number(declared);
-}
-
-function atEnd(ctx: Context, work: () => void): void {
-  if (ctx.res.destroyed) work();
-  else ctx.res.once('close', work);
 }

@@ -9,7 +9,7 @@ const LEASE_SHARE = 20;
 /** Tokens that were taken in advance and not spent count for so long: the shared bucket has filled up meanwhile. */
 const LEASE_MS = 10_000;
 /** How long a request waits for the shared bucket before it is decided here. */
-const STORE_LIMIT_MS = 250;
+export const STORE_LIMIT_MS = 250;
 /** After a failure of the store everything is decided here for so long. */
 const STORE_PAUSE_MS = 2_000;
 /** Looks at the shared bucket for one request: another may have spent what it brought. */
@@ -58,6 +58,8 @@ interface Bucket {
 
 export interface RateLimiterOptions {
   store: RateStore;
+  /** Longest wait for the store, milliseconds of real time. */
+  storeLimitMs: number;
   nowMs: () => number;
   /** Told once for each pause that a failing store causes. */
   onStoreFailure: (error: unknown) => void;
@@ -176,7 +178,7 @@ export class RateLimiter {
     const { rate } = bucket;
     const ask = { rate, cost, wanted: Math.max(cost, bucket.awaited, leaseSize(rate)), returned };
     bucket.held -= returned;
-    bucket.leasing = within(STORE_LIMIT_MS, this.#options.store.lease(bucket.name, ask)).then(
+    bucket.leasing = within(this.#options.storeLimitMs, this.#options.store.lease(bucket.name, ask)).then(
       ({ granted, tokens }) => {
         const nowMs = this.#options.nowMs();
         bucket.held += granted;

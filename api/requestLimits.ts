@@ -19,8 +19,9 @@ import {
   limitClassOf,
 } from './endpoint.js';
 import { ExportSlots } from './exportSlots.js';
-import { RateLimiter } from './rateLimiter.js';
+import { RateLimiter, STORE_LIMIT_MS } from './rateLimiter.js';
 import { noteConcurrency, noteRate, wholeSeconds } from './rateLimitFields.js';
+import { whenAnswered } from './whenAnswered.js';
 
 /** Addresses that are remembered: those that were here last. */
 const ADDRESSES_MAX = 20_000;
@@ -75,6 +76,8 @@ export interface RequestLimitsOptions {
   >;
   /** Only grows. */
   nowMs: () => number;
+  /** How long a request waits for what the instances share; as the limiter has it when absent. */
+  storeLimitMs?: number | undefined;
   onStoreFailure: (error: unknown) => void;
 }
 
@@ -102,7 +105,8 @@ export class RequestLimits {
       bucket: { orgId: string; subject: string; policy: string },
       ask: { rate: Rate; cost: number; wanted: number; returned: number },
     ) => leaseRateTokens(new OrgDb(database, bucket.orgId), { ...bucket, ...ask });
-    this.#limiter = new RateLimiter({ store: { lease }, nowMs, onStoreFailure });
+    const storeLimitMs = options.storeLimitMs ?? STORE_LIMIT_MS;
+    this.#limiter = new RateLimiter({ store: { lease }, storeLimitMs, nowMs, onStoreFailure });
     this.#slots = new ExportSlots(onStoreFailure);
     this.#addresses = new ClientAddresses(options.trustedProxies);
     this.#admission = new Admission(metrics);
@@ -218,8 +222,7 @@ export class RequestLimits {
       throw refusalOf(EXPORTS, `${underWay} are under way: wait until one has ended`, BUSY_RETRY_SECONDS);
     }
     noteConcurrency(ctx, EXPORTS, max, Math.max(0, max - this.#slots.countHere(caller.orgId)));
-    if (ctx.res.destroyed) release();
-    else ctx.res.once('close', release);
+    whenAnswered(ctx, release);
   }
 }
 

@@ -118,6 +118,7 @@ export async function startTestApi(
       | 'hstsMaxAgeSeconds'
       | 'limits'
       | 'limitsNowMs'
+      | 'limitsStoreMs'
       | 'trustedProxies'
     >
   > = {},
