@@ -140,6 +140,11 @@ export function assertScope(caller: Caller, scope: Scope): void {
   );
 }
 
+/** Refuses a caller that asks for payloads and may not read them. Error: forbidden. */
+export function assertPayloads(caller: Caller, includePayload: boolean | undefined): void {
+  if (includePayload) assertScope(caller, 'payloads:read');
+}
+
 /**
  * Refuses a caller that lacks an endpoint's scope, or is bound to a workspace where the endpoint concerns the whole
  * organization. Error: forbidden.

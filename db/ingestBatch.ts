@@ -76,8 +76,11 @@ export function prepareBatch(
     return storable(kept, request.keyId, request.defaultProjectId, prices);
   });
   resolved.forEach(({ supersededBy }, index) => {
-    if (supersededBy !== null)
-      (events[index] as StorableEvent).supersededBy = (events[supersededBy] as StorableEvent).id;
+    if (supersededBy === null) return;
+    const [telling, winner] = [events[index] as StorableEvent, events[supersededBy] as StorableEvent];
+    telling.supersededBy = winner.id;
+    // Nobody named a project, and only the telling's key is of a workspace.
+    winner.projectId ??= telling.projectId;
   });
   return { events, owners, links, refusals: countRefused(refused), leftOut };
 }

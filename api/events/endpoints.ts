@@ -7,8 +7,8 @@ import type { AuditDetails } from '../../domain/auditLog/actions.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
 import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
-import { assertScope } from '../auth.js';
-import { type Caller, defineEndpoint } from '../endpoint.js';
+import { assertPayloads } from '../auth.js';
+import { defineEndpoint } from '../endpoint.js';
 import { decodeEventCursor, encodeEventCursor, providerFilter, windowOf } from '../query.js';
 import { recordAction } from '../recordAction.js';
 import {
@@ -28,10 +28,6 @@ import {
 const RECENT_DAYS = 35n;
 /** Longest window of one export (interface.md 4.1). */
 const EXPORT_DAYS_MAX = 366n;
-
-function assertPayloads(caller: Caller, includePayload: boolean): void {
-  if (includePayload) assertScope(caller, 'payloads:read');
-}
 
 /** How the calls were chosen whose payloads were read, without the labels that were looked for. */
 function readDetails(query: z.output<typeof listEventsQuery>, count: number): AuditDetails {

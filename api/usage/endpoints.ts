@@ -2,6 +2,7 @@ import { listEvents } from '../../db/queries/events.js';
 import { sumUsage, sumUsageBooks } from '../../db/queries/usage.js';
 import { exclusiveEnd, MICROS_PER_DAY } from '../../domain/period.js';
 import { presentAsOf, resolveView } from '../asOf.js';
+import { assertPayloads } from '../auth.js';
 import { defineEndpoint } from '../endpoint.js';
 import {
   decodeEventCursor,
@@ -76,8 +77,10 @@ const usageRecords = defineEndpoint({
   access: { scope: 'usage:read', workspace: 'own' },
   query: usageRecordsQuery,
   responses: { 200: { description: 'A page of records', schema: usageRecordsResponse } },
-  problems: ['invalid_range'],
-  async handle({ query, orgDb }) {
+  problems: ['invalid_range', 'forbidden'],
+  async handle({ query, caller, orgDb }) {
+    // Records show none; whoever may not read payloads hears it here as everywhere.
+    assertPayloads(caller, query.include_payload);
     const window = windowOf(query.since, query.until, ['since', 'until']);
     const filter = {
       sessionId: query.session_id,

@@ -62,7 +62,12 @@ async function completeStored(
   if (!live) return;
   const tree = new SpanTree(event.call.trace === null ? [] : [event.call.trace]);
   const call = completeTelling(callOfStored(live, null), event.call, tree);
-  await completeEvent(orgDb, placeOf(live), storableOf(live, call, prices));
+  await completeEvent(orgDb, placeOf(live), ofAnyProject(storableOf(live, call, prices), event));
+}
+
+/** A call that nobody named a project of has that of the workspace whose key told it, whichever telling stands for it. */
+function ofAnyProject(completed: StorableEvent, telling: StorableEvent): StorableEvent {
+  return { ...completed, projectId: completed.projectId ?? telling.projectId };
 }
 
 /** A telling that lost its response id to another still has its place in its trace. */
@@ -118,7 +123,8 @@ async function settlePair(
   const tree = new SpanTree([held.trace, event.call.trace].filter((link) => link !== null));
   const { winner, call } = mergeTellings(held, event.call, tree);
   if (winner === 'live') {
-    await applyPair(orgDb, placeOf(holder.event), placeOfNew(event), storableOf(holder.event, call, prices));
+    const completed = ofAnyProject(storableOf(holder.event, call, prices), event);
+    await applyPair(orgDb, placeOf(holder.event), placeOfNew(event), completed);
   } else {
     await applyPair(orgDb, placeOfNew(event), placeOf(holder.event), {
       ...event,
