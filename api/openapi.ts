@@ -8,8 +8,9 @@ import {
 import { ERROR_CODES, type ErrorCode } from '../domain/errors.js';
 import { DEPRECATION_HEADER_DOCS } from './deprecation.js';
 import type { ApiSettings } from './deps.js';
-import { type Endpoint, idempotencyOf, problemsOf, type ResponseDoc } from './endpoint.js';
+import { type Endpoint, idempotencyOf, limitClassOf, problemsOf, type ResponseDoc } from './endpoint.js';
 import { statusOf, titleOf } from './problem.js';
+import { RATE_LIMIT_HEADER_DOCS, RETRY_AFTER_DOC } from './rateLimitFields.js';
 
 const problemSchema = z
   .strictObject({
@@ -45,6 +46,10 @@ function problemResponses(endpoint: Endpoint): Record<string, object> {
       String(status),
       {
         description: codes.map((code) => `${titleOf(code)} (\`${code}\`)`).join('; '),
+        headers: documentHeaders({
+          ...('public' in endpoint.access && status !== 429 ? {} : RATE_LIMIT_HEADER_DOCS),
+          ...(status === 429 || status === 503 ? RETRY_AFTER_DOC : {}),
+        }),
         content: { 'application/problem+json': { schema: problemSchema } },
       },
     ]),
@@ -68,7 +73,12 @@ function headersOf(endpoint: Endpoint, doc: ResponseDoc): Record<string, object>
       ? { 'Idempotency-Replayed': '`true` on the answer to a request that was sent again' }
       : {}),
     ...(endpoint.deprecated ? DEPRECATION_HEADER_DOCS : {}),
+    ...('public' in endpoint.access ? {} : RATE_LIMIT_HEADER_DOCS),
   };
+  return documentHeaders(told);
+}
+
+function documentHeaders(told: Record<string, string>): Record<string, object> {
   return Object.fromEntries(
     Object.entries(told).map(([name, description]) => [name, { description, schema: { type: 'string' } }]),
   );
@@ -120,6 +130,7 @@ function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
     ...(endpoint.description ? { description: endpoint.description } : {}),
     tags: [endpoint.tag],
     security: 'public' in endpoint.access ? [] : schemes.map((scheme) => ({ [scheme]: [] })),
+    'x-limit': limitClassOf(endpoint),
     ...('public' in endpoint.access
       ? {}
       : { 'x-scope': endpoint.access.scope, 'x-workspace-keys': endpoint.access.workspace }),

@@ -6,6 +6,15 @@ import { perSecond, type Rate } from '../domain/limits/rate.js';
  * (RFC 9651), each item a policy's name as a String with Integer parameters.
  */
 
+/** What the documents say of the fields; an answer to a request without a valid key has none. */
+export const RATE_LIMIT_HEADER_DOCS: Record<string, string> = {
+  'RateLimit-Policy': 'The limits that count this request: `"default";q=600;w=60`',
+  RateLimit: 'What is left of them, and in how many seconds as much comes back: `"default";r=87;t=9`',
+};
+export const RETRY_AFTER_DOC: Record<string, string> = {
+  'Retry-After': 'Seconds until the same can succeed',
+};
+
 /** How a policy stands after a request. */
 interface ServiceLimit {
   name: string;

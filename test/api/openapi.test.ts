@@ -16,7 +16,11 @@ interface Operation {
   security?: Record<string, unknown>[];
   parameters?: { name: string; in: string; required?: boolean; schema: JsonSchema }[];
   requestBody?: { content: Record<string, { schema: JsonSchema }> };
-  responses: Record<string, { description: string; content?: Record<string, { schema: JsonSchema }> }>;
+  'x-limit': string;
+  responses: Record<
+    string,
+    { description: string; headers?: object; content?: Record<string, { schema: JsonSchema }> }
+  >;
 }
 interface OpenApi {
   openapi: string;
@@ -111,6 +115,24 @@ describe('/openapi.json', () => {
       }
     }
     expect(seen.size).toBeGreaterThan(10);
+  });
+
+  it('says by which limits each operation is counted, and the headers that tell of them', () => {
+    const limits = new Map<string, number>();
+    for (const [place, operation] of operations()) {
+      limits.set(operation['x-limit'], (limits.get(operation['x-limit']) ?? 0) + 1);
+      const isPublic = (operation.security ?? []).length === 0;
+      expect(operation['x-limit'] === 'public', place).toBe(isPublic);
+      for (const [status, { headers = {} }] of Object.entries(operation.responses)) {
+        const names = Object.keys(headers);
+        if (!isPublic || status === '429') expect(names, place).toContain('RateLimit-Policy');
+        else expect(names, place).not.toContain('RateLimit-Policy');
+        if (status === '429' || status === '503') expect(names, place).toContain('Retry-After');
+      }
+      expect(operation.responses['429']?.description, place).toContain('`rate_limited`');
+    }
+    expect(Object.fromEntries(limits)).toMatchObject({ ingest: 5, export: 1, gap_run: 1, reprice: 1 });
+    expect(Object.fromEntries(limits)).toMatchObject({ billing_sync: 1, billing_import: 1 });
   });
 
   it('says what the service really answers: live answers pass the schemas of the document', async () => {
