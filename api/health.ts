@@ -33,10 +33,11 @@ export function healthRoutes(router: Router, deps: ApiDeps): void {
     const authorized =
       metricsToken === undefined ? loopback : ctx.headers.authorization === `Bearer ${metricsToken}`;
     if (!authorized) {
-      throw new DomainError(
+      const refusal = new DomainError(
         'unauthenticated',
         'metrics need the header Authorization: Bearer <METRICS_TOKEN>',
       );
+      throw deps.limits.afterFailedAuthentication(ctx, refusal);
     }
     const backlog = await readBacklog(deps.database);
     if (backlog) {
