@@ -105,9 +105,14 @@ async function answerUnderLease(request: KeyedRequest): Promise<EndpointResponse
   const { orgDb, scope, endpoint, deps } = request;
   const attempt = { id: randomUUID(), leaseSeconds: LEASE_SECONDS };
   const fingerprint = endpoint.streams ? null : fingerprintOf(request.words);
-  if (!(await beginAttempt(orgDb, scope, { ...attempt, fingerprint }))) {
-    return answerAsBefore(request, fingerprint);
-  }
+  const isBegun = await beginAttempt(orgDb, scope, { ...attempt, fingerprint }).catch(
+    async (error: unknown) => {
+      // It may have been stored all the same: nobody is to wait for an attempt that never began.
+      await releaseAttempt(orgDb, scope, attempt.id).catch(() => undefined);
+      throw error;
+    },
+  );
+  if (!isBegun) return answerAsBefore(request, fingerprint);
   const renewing = setInterval(
     () => void extendLease(orgDb, scope, attempt).catch(() => undefined),
     (LEASE_SECONDS * 1_000) / RENEWALS_A_LEASE,

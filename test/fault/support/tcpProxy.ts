@@ -3,8 +3,13 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 /** A proxy in front of Postgres that can lose the answer to a commit. */
 export interface TcpProxy {
   port: number;
-  /** The next commit reaches the server, but its answer never comes back: the connection breaks instead. */
-  loseNextCommit(): void;
+  /**
+   * The next commit reaches the server, but its answer never comes back: the connection breaks instead. So many commits
+   * go well before it.
+   */
+  loseNextCommit(after?: number): void;
+  /** No further commit is lost. */
+  spare(): void;
   /** Commits whose answer was lost. */
   lost(): number;
   close(): Promise<void>;
@@ -15,6 +20,7 @@ const COMMIT = Buffer.from('commit\0');
 /** Starts a proxy on a free port of loopback. */
 export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   let armed = 0;
+  let passing = 0;
   let lost = 0;
   const sockets = new Set<Socket>();
   const server: Server = createServer((client) => {
@@ -32,8 +38,11 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
     let swallows = false;
     client.on('data', (chunk: Buffer) => {
       if (armed > 0 && chunk.includes(COMMIT)) {
-        armed -= 1;
-        swallows = true;
+        if (passing > 0) passing -= 1;
+        else {
+          armed -= 1;
+          swallows = true;
+        }
       }
       upstream.write(chunk);
     });
@@ -51,8 +60,12 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     port: (server.address() as { port: number }).port,
-    loseNextCommit: () => {
+    loseNextCommit: (after = 0) => {
       armed += 1;
+      passing = after;
+    },
+    spare: () => {
+      armed = 0;
     },
     lost: () => lost,
     close: async () => {
