@@ -1,0 +1,88 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+
+const DB = path.resolve(import.meta.dirname, '../../../db');
+/** The schema's steps, and the copy of the whole cluster, are the owner's work and ask for no organization. */
+const NOT_LOOKED_AT = ['migrations', 'backup'];
+/** Words in a list of parameters that give a way to the database. */
+const HANDLES = [
+  'OrgDb',
+  'Database',
+  'SystemDb',
+  'TransactionConnection',
+  'Knex',
+  'ClientBase',
+  'PoolClient',
+  'Pool',
+  'Client',
+];
+
+/** An exported function that takes a way to the database, wherever among its parameters. */
+export interface HandleFunction {
+  /** From the folder db. */
+  file: string;
+  name: string;
+  /** The handles that it takes, in their order. */
+  handles: string[];
+}
+
+/**
+ * Every exported function of db/ and db/queries/ that takes a handle: what the modules really export, with the
+ * parameters that their sources declare. Throws for one whose declaration is not found, so that none is passed over.
+ */
+export async function listHandleFunctions(): Promise<HandleFunction[]> {
+  const found: HandleFunction[] = [];
+  const files = sourceFiles();
+  const sources = files.map((file) => readFileSync(path.join(DB, file), 'utf8'));
+  const handle = new RegExp(`\\b(${[...HANDLES, ...sources.flatMap(shapesWithHandle)].join('|')})\\b`, 'g');
+  for (const [at, file] of files.entries()) {
+    const source = sources[at] ?? '';
+    const module = (await import(path.join(DB, file))) as Record<string, unknown>;
+    for (const [name, value] of Object.entries(module)) {
+      if (typeof value !== 'function') continue;
+      const handles = [...parametersOf(source, name, file).matchAll(handle)].map(([, word = '']) => word);
+      if (handles.length > 0) found.push({ file, name, handles });
+    }
+  }
+  return found;
+}
+
+function sourceFiles(): string[] {
+  return readdirSync(DB, { recursive: true, encoding: 'utf8' })
+    .filter((file) => file.endsWith('.ts') && !NOT_LOOKED_AT.includes(file.split(path.sep)[0] ?? ''))
+    .sort();
+}
+
+/** Names of the interfaces that hold a handle: who takes one of them takes the handle too. */
+function shapesWithHandle(source: string): string[] {
+  const holds = new RegExp(`^  (?:readonly )?\\w+\\??: (?:${HANDLES.join('|')})\\b`, 'm');
+  return [...source.matchAll(/^(?:export )?interface (\w+)[^{]*\{\n([\s\S]*?)^\}/gm)].flatMap(
+    ([, name = '', body = '']) => (holds.test(body) ? [name] : []),
+  );
+}
+
+/** What stands between the parentheses of a declaration; of a class, of its constructor. */
+function parametersOf(source: string, name: string, file: string): string {
+  const declaration = new RegExp(
+    `^export (?:async )?(?:function\\*?|class|const) ${name}\\b|^(?:async )?function\\*? ${name}\\b`,
+    'm',
+  ).exec(source);
+  if (!declaration) throw new Error(`${file}: no declaration of ${name} was found`);
+  const rest = source.slice(declaration.index);
+  const isClass = declaration[0].includes('class ');
+  const start = isClass ? rest.search(/\bconstructor\(/) : 0;
+  // Types before the list, as in `name<T extends (a: B) => C>(`, have parentheses too: they are read along.
+  return isClass && start < 0 ? '' : upToBody(rest.slice(start));
+}
+
+/** A declaration's text up to where its body begins. */
+function upToBody(text: string): string {
+  let depth = 0;
+  for (let at = text.indexOf('('); at < text.length; at += 1) {
+    const sign = text[at];
+    if (sign === '(') depth += 1;
+    else if (sign === ')') depth -= 1;
+    if (depth === 0) return text.slice(0, at);
+  }
+  return text;
+}

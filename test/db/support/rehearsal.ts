@@ -1,0 +1,205 @@
+import { randomBytes } from 'node:crypto';
+import type pg from 'pg';
+import {
+  Database,
+  type Isolation,
+  openDatabase,
+  type Tenant,
+  type TransactionConnection,
+  type TransactionRole,
+} from '../../../db/client.js';
+import { OrgDb } from '../../../db/orgDb.js';
+import { translatePgError } from '../../../db/pgErrors.js';
+import type { TestDatabase } from '../../support/database.js';
+
+/** Which of the two protections holds in a rehearsal, and for whom. */
+export interface Footing {
+  /** The organization of the handle: what every statement's predicate names. */
+  asks: string;
+  /** The organization that row-level security is told; null: row-level security is off. */
+  bound: string | null;
+}
+
+/** What a rehearsed function did. */
+export interface Rehearsed {
+  /** What it gave; undefined where it threw. */
+  given: unknown;
+  /** What it threw. */
+  thrown: unknown;
+  /** Tables in which rows of the watched organization are other than before. */
+  changed: string[];
+}
+
+/**
+ * Runs functions of db/ without lasting effect: everything that one does, its own transactions and those of
+ * maintenance too, happens in one transaction that is rolled back in the end, so that each begins from the same rows.
+ */
+export class Rehearsals {
+  readonly #database: Database;
+  readonly #superuser: pg.Pool;
+  readonly #url: string;
+  /** May what app_rw may, and passes by row-level security. */
+  readonly #openRole: string;
+  readonly #fingerprints = new Map<string, Map<string, string>>();
+
+  constructor(test: TestDatabase) {
+    this.#url = test.url;
+    this.#superuser = test.superuser;
+    this.#database = openDatabase({
+      url: test.url,
+      poolMax: 1,
+      applicationName: 'rehearsal',
+      statementTimeoutMs: 20_000,
+    });
+    this.#openRole = `rehearsal_${randomBytes(6).toString('hex')}`;
+  }
+
+  /** All that happens is rolled back, so what was there before the first rehearsal is there before each. */
+  async #before(connection: TransactionConnection, watched: string): Promise<Map<string, string>> {
+    const known = this.#fingerprints.get(watched) ?? (await fingerprints(connection, watched));
+    this.#fingerprints.set(watched, known);
+    return known;
+  }
+
+  async open(): Promise<void> {
+    // Roles belong to the whole server, so it has a name of its own and goes with the test.
+    await this.#superuser.query(`create role ${this.#openRole} nologin bypassrls in role app_rw`);
+  }
+
+  async close(): Promise<void> {
+    await this.#database.close();
+    await this.#superuser.query(`drop role ${this.#openRole}`);
+  }
+
+  /** Runs `work` on a footing, and tells what it gave and which of `watched`'s rows it changed. */
+  async run(footing: Footing, watched: string, work: (db: OrgDb) => Promise<unknown>): Promise<Rehearsed> {
+    let seen: Rehearsed | undefined;
+    const enough = new Error('rolled back');
+    await this.#database
+      .transact('app_system', undefined, async (connection) => {
+        await connection.query('set local role none');
+        const before = await this.#before(connection, watched);
+        const writes = await countWrites(connection);
+        const rehearsed = new RehearsedDatabase(this.#url, connection, footing.bound, this.#openRole);
+        const outcome = await settle(work(new OrgDb(rehearsed, footing.asks)));
+        await rehearsed.close();
+        await connection.query('set local role none');
+        const isUnchanged = (await countWrites(connection)) === writes;
+        const changed = isUnchanged ? [] : differences(before, await fingerprints(connection, watched));
+        seen = { ...outcome, changed };
+        throw enough;
+      })
+      .catch((error: unknown) => {
+        if (error !== enough) throw error;
+      });
+    if (!seen) throw new Error('nothing was rehearsed');
+    return seen;
+  }
+}
+
+/** Rows that this session has written, also those of what was rolled back; they are told now and then and begin anew. */
+async function countWrites(connection: TransactionConnection): Promise<string> {
+  const { rows } = await connection.query<{ writes: string }>(
+    'select coalesce(sum(n_tup_ins + n_tup_upd + n_tup_del), 0)::text as writes from pg_stat_xact_user_tables',
+  );
+  return rows[0]?.writes ?? '';
+}
+
+async function settle(work: Promise<unknown>): Promise<Omit<Rehearsed, 'changed'>> {
+  return work.then(
+    (given) => ({ given, thrown: undefined }),
+    (thrown: unknown) => ({ given: undefined, thrown }),
+  );
+}
+
+/** A database whose every transaction is a savepoint of one that is open. One after the other, never two at once. */
+class RehearsedDatabase extends Database {
+  readonly #connection: TransactionConnection;
+  readonly #bound: string | null;
+  readonly #openRole: string;
+  #depth = 0;
+
+  constructor(url: string, connection: TransactionConnection, bound: string | null, openRole: string) {
+    super({ url, poolMax: 1, applicationName: 'rehearsal', statementTimeoutMs: 20_000 });
+    this.#bound = bound;
+    this.#openRole = openRole;
+    this.#connection = this.#withRoles(connection);
+  }
+
+  override async transact<T>(
+    role: TransactionRole,
+    tenant: Tenant | undefined,
+    work: (connection: TransactionConnection) => Promise<T>,
+    _isolation?: Isolation,
+  ): Promise<T> {
+    if (this.#depth > 0) throw new Error('two transactions at once cannot be rehearsed');
+    const connection = this.#connection;
+    this.#depth += 1;
+    try {
+      await connection.query('savepoint rehearsed');
+      await connection.query(`set local role ${role}`);
+      const orgId = tenant === undefined ? '' : (this.#bound ?? tenant.orgId);
+      await connection.query(`select set_config('app.org_id', $1, true)`, [orgId]);
+      const result = await work(connection);
+      // What a commit would find.
+      await connection.query('set constraints all immediate');
+      await connection.query('release savepoint rehearsed');
+      return result;
+    } catch (error) {
+      await connection.query('rollback to savepoint rehearsed');
+      throw translatePgError(error);
+    } finally {
+      this.#depth -= 1;
+    }
+  }
+
+  override async transactOne(
+    role: TransactionRole,
+    tenant: Tenant | undefined,
+    statement: pg.QueryConfig | pg.QueryArrayConfig,
+  ): Promise<pg.QueryResult> {
+    return this.transact(role, tenant, (connection) => connection.query(statement));
+  }
+
+  /** The connection, on which the role of requests is another one where row-level security is off. */
+  #withRoles(connection: TransactionConnection): TransactionConnection {
+    if (this.#bound !== null) return connection;
+    const query = (first: unknown, ...rest: unknown[]) =>
+      (connection.query as (...all: unknown[]) => unknown).call(
+        connection,
+        first === 'set local role app_rw' ? `set local role ${this.#openRole}` : first,
+        ...rest,
+      );
+    return new Proxy(connection, {
+      get: (target, name) => (name === 'query' ? query : Reflect.get(target, name, target)),
+    });
+  }
+}
+
+let fingerprintSql: string | undefined;
+
+/** Of each tenant table, how many rows the organization has and what they hold. */
+async function fingerprints(connection: TransactionConnection, orgId: string): Promise<Map<string, string>> {
+  fingerprintSql ??= await fingerprintOf(connection);
+  const { rows } = await connection.query<{ name: string; digest: string }>(fingerprintSql, [orgId]);
+  return new Map(rows.map(({ name, digest }) => [name, digest]));
+}
+
+async function fingerprintOf(connection: TransactionConnection): Promise<string> {
+  const { rows } = await connection.query<{ name: string; key: string }>(
+    `select c.relname as name, case c.relname when 'organizations' then 'id' else 'org_id' end as key
+     from pg_class c where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+       and (c.relname = 'organizations' or exists (
+         select from pg_attribute a where a.attrelid = c.oid and a.attname = 'org_id' and not a.attisdropped))`,
+  );
+  return rows
+    .map(
+      ({ name, key }) =>
+        `select '${name}' as name, count(*) || ':' || coalesce(sum(hashtextextended(t::text, 0)), 0) as digest from ${name} t where ${key} = $1`,
+    )
+    .join(' union all ');
+}
+
+function differences(before: Map<string, string>, after: Map<string, string>): string[] {
+  return [...after].flatMap(([name, digest]) => (before.get(name) === digest ? [] : [name]));
+}

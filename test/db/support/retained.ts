@@ -1,0 +1,81 @@
+import { randomUUID } from 'node:crypto';
+import { IngestWriter } from '../../../db/ingestWriter.js';
+import { OrgDb } from '../../../db/orgDb.js';
+import { PriceBookHolder } from '../../../db/priceBookHolder.js';
+import { insertOrganization } from '../../../db/queries/organizations.js';
+import { removeOldEvents } from '../../../db/retention/eventRetention.js';
+import { removeOldPayloads } from '../../../db/retention/payloadRetention.js';
+import type { RetentionWork } from '../../../db/retention/retentionWork.js';
+import type { CallRecord } from '../../../domain/events/event.js';
+import type { Removed } from '../../../domain/retention.js';
+import { aBatch } from '../../support/aCall.js';
+import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+
+/** A database with prices, and the retention at hand. */
+export interface RetentionPlace {
+  test: TestDatabase;
+  prices: PriceBookHolder;
+  addOrganization(): Promise<{ orgDb: OrgDb; send(...calls: CallRecord[]): Promise<void> }>;
+  /** Runs one of the steps as of a time; what it removed. */
+  remove(step: 'events' | 'payloads', nowMicros: bigint, days: number): Promise<Removed>;
+  close(): Promise<void>;
+}
+
+export async function startRetentionPlace(): Promise<RetentionPlace> {
+  const test = await createTestDatabase({ poolMax: 10 });
+  const prices = await PriceBookHolder.open(test.database, { nowMs: () => 0, onFailure: () => undefined });
+  const observer = { queueRows: () => undefined, batchRows: () => undefined };
+  const writer = new IngestWriter(test.database, prices, 4, observer);
+  return {
+    test,
+    prices,
+    async addOrganization() {
+      const orgId = randomUUID();
+      await insertOrganization(test.database, { id: orgId, name: 'kept' });
+      return {
+        orgDb: new OrgDb(test.database, orgId),
+        async send(...calls) {
+          const batch = aBatch(calls);
+          await writer.submit({ orgId, keyId: `key_${'0'.repeat(10)}`, defaultProjectId: null, batch });
+        },
+      };
+    },
+    async remove(step, nowMicros, days) {
+      const removed = { rows: 0, partitions: [] as string[] };
+      const work: RetentionWork = {
+        database: test.database,
+        directUrl: test.url,
+        nowMicros,
+        async report({ rows, partitions }) {
+          removed.rows += rows;
+          removed.partitions.push(...partitions);
+        },
+      };
+      await (step === 'events' ? removeOldEvents(work, days) : removeOldPayloads(work, days));
+      return removed;
+    },
+    async close() {
+      await prices.settle();
+      await test.close();
+    },
+  };
+}
+
+/** Tables with rows about single calls, and the column that says of which time. */
+export const CALL_TABLES = ['events', 'event_payloads', 'event_adjustments', 'event_price_changes'] as const;
+
+/** Times of the rows of each table, ascending, microseconds. */
+export async function timesOf(
+  { superuser }: TestDatabase,
+  { orgId }: OrgDb,
+): Promise<Record<(typeof CALL_TABLES)[number], bigint[]>> {
+  const times = {} as Record<(typeof CALL_TABLES)[number], bigint[]>;
+  for (const table of CALL_TABLES) {
+    const { rows } = await superuser.query<{ at: string }>(
+      `select (extract(epoch from timestamp) * 1000000)::bigint::text as at from ${table} where org_id = $1 order by timestamp`,
+      [orgId],
+    );
+    times[table] = rows.map(({ at }) => BigInt(at));
+  }
+  return times;
+}

@@ -1,0 +1,104 @@
+import { ACCESS_CASES } from './tenancyCases/access.js';
+import { BILL_CASES } from './tenancyCases/bills.js';
+import { CALL_CASES } from './tenancyCases/calls.js';
+import { CONNECTION_CASES } from './tenancyCases/connections.js';
+import { ORGANIZATION_CASES } from './tenancyCases/organization.js';
+import { RUN_CASES } from './tenancyCases/runs.js';
+import type { TenancyCase } from './tenancyCases/tenancyCase.js';
+
+/** A call of every function of db/ that concerns one organization, by the function's name. */
+export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
+  ...CALL_CASES,
+  ...BILL_CASES,
+  ...CONNECTION_CASES,
+  ...RUN_CASES,
+  ...ORGANIZATION_CASES,
+  ...ACCESS_CASES,
+};
+
+/** Take a handle and tell nothing of any organization. */
+export const NEUTRAL: Readonly<Record<string, string>> = {
+  OrgDb: 'the handle itself',
+  SystemDb: 'the handle itself',
+  unscoped: 'the way to the other handle, which asks for a reason',
+  eventConditions: 'words of a statement; asks nothing',
+  foldWhenBehind: 'asks whether a fold is due; what it then folds is the case foldUsage',
+  readSnapshotTime: 'the clock',
+  andOfProject: 'words of a statement; asks nothing',
+  lockKeyRing: 'a lock by the organization’s id; reads no row',
+  lockOpenRuns: 'a lock by the organization’s id; reads no row',
+};
+
+/** Work across organizations, or of none: each for the reason given. */
+export const ACROSS: Readonly<Record<string, string>> = {
+  IngestWriter:
+    'gathers the requests of each organization apart; its statements are the cases insertEvents and on',
+  PriceBookHolder:
+    'the price list is everybody’s; an organization’s own prices come by the case loadOwnPrices',
+  listOrganizations: 'the operator looks over the instance',
+  insertOrganization: 'an organization is not there before it',
+  insertFirstOrganization: 'an organization is not there before it',
+  findDemoOrganization: 'the operator’s demonstration, of which there is one',
+  insertDemoOrganization: 'an organization is not there before it',
+  removeDemoOrganization: 'an organization is not there after it; only a demonstration is removed',
+  findKey: 'the key tells the organization',
+  touchKeys: 'times of use of keys of any organization, gathered',
+  listUnfoldedOrganizations: 'the fold looks for work',
+  sweepTraces: 'looks for work, then works for each organization on its own handle',
+  freezeBills: 'a step of the case closePeriod, in its transaction',
+  listScheduledConnections: 'the schedules of the whole instance',
+  claimOutboxMessages: 'the dispatcher serves every organization',
+  markOutboxDispatched: 'the dispatcher serves every organization',
+  retryOutboxMessage: 'the dispatcher serves every organization',
+  killOutboxMessage: 'the dispatcher serves every organization',
+  pruneOutbox: 'upkeep by age',
+  deleteOrphanedPages: 'upkeep: chunks that belong to no import',
+  pruneCallSpans: 'upkeep by age',
+  listStalledRuns: 'the sweeper looks for runs that nobody works on',
+  readOwnPriceRevisions: 'how new the prices of each organization are, to know whose book is old',
+  pingDatabase: 'whether the database answers',
+  readBacklog: 'numbers of the instance for its operator',
+  countSealedByKey: 'the secret key belongs to the instance',
+  listSealedOtherwise: 'the secret key belongs to the instance',
+  replaceSealed: 'the secret key belongs to the instance',
+  forgetSealed: 'the secret key belongs to the instance',
+  dropOldKeysWhenUnused: 'the secret key belongs to the instance',
+  beginPriceChange: 'the price list is everybody’s',
+  findPriceState: 'the price list is everybody’s',
+  insertPricePeriods: 'the price list is everybody’s',
+  listRecordedModels: 'the price list is everybody’s',
+  recordPriceState: 'the price list is everybody’s',
+  upsertPriceModels: 'the price list is everybody’s',
+  withdrawPriceModels: 'the price list is everybody’s',
+  insertPriceImport: 'the price list is everybody’s',
+  listPriceImportIds: 'the price list is everybody’s',
+  listPriceImports: 'the price list is everybody’s',
+  loadPriceBook: 'the price list is everybody’s',
+  readPriceState: 'the price list is everybody’s',
+  previewPriceImport: 'the price list is everybody’s',
+  storePriceImport: 'the price list is everybody’s',
+  seedPrices: 'the price list is everybody’s',
+  ensurePartitions: 'tables are the owner’s work',
+  replacePartitions: 'tables are the owner’s work',
+  pruneRateBuckets: 'upkeep by age',
+  pruneIdempotencyKeys: 'upkeep by age',
+  removeOldEvents: 'upkeep by age',
+  removeOldPayloads: 'upkeep by age',
+  listPastPartitions: 'tables are the owner’s work',
+  withOwner: 'tables are the owner’s work',
+  takeOutMonth: 'tables are the owner’s work',
+  listTakenOut: 'tables are the owner’s work',
+  startRetentionStep: 'notes of upkeep, which is of the instance',
+  noteRemoved: 'notes of upkeep, which is of the instance',
+  endRetentionStep: 'notes of upkeep, which is of the instance',
+  pruneRetentionRuns: 'notes of upkeep, which is of the instance',
+  listRetentionState: 'notes of upkeep, which is of the instance',
+  listOrganizationIds: 'upkeep goes through all organizations',
+  inSlices: 'upkeep by age',
+  listAnswersSealedOtherwise: 'the secret key belongs to the instance',
+  replaceSealedAnswer: 'the secret key belongs to the instance',
+  checkpointAuditLog: 'upkeep by age, of each organization’s chain in turn',
+  listAuditHeads: 'the anchor keeps the ends of all chains',
+  hasProjects: 'a step of the case foldUsage, in its transaction',
+  foldProjects: 'a step of the case foldUsage, in its transaction',
+};

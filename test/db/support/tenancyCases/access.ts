@@ -1,0 +1,133 @@
+import { randomUUID } from 'node:crypto';
+import { verifyAuditLog } from '../../../../db/auditVerification.js';
+import { changeKey, createKey, revokeKey, rotateKey } from '../../../../db/keyChanges.js';
+import type { OrgDb } from '../../../../db/orgDb.js';
+import * as auditLog from '../../../../db/queries/auditLog.js';
+import * as idempotency from '../../../../db/queries/idempotencyKeys.js';
+import * as keyRing from '../../../../db/queries/keyRing.js';
+import { insertKey } from '../../../../db/queries/keys.js';
+import * as organizations from '../../../../db/queries/organizations.js';
+import { leaseRateTokens } from '../../../../db/queries/rateBuckets.js';
+import * as requestSlots from '../../../../db/queries/requestSlots.js';
+import * as workspaces from '../../../../db/queries/workspaces.js';
+import { changeWorkspace, createWorkspace, endWorkspace } from '../../../../db/workspaceChanges.js';
+import type { Owned } from '../ownedThings.js';
+import type { TenancyCase } from './tenancyCase.js';
+
+const PAGE = { limit: 100, offset: 0 };
+const ATTEMPT = '0199f3a2-c4d5-7e3a-8f00-112233445566';
+
+const author = () => ({
+  giver: { allows: () => true },
+  actor: { kind: 'command' as const, id: 'test' },
+  requestId: null,
+  nowMicros: 1_800_000_000_000_000n,
+});
+const newKey = () => ({
+  id: `key_${randomUUID().replaceAll('-', '').slice(0, 10)}`,
+  name: 'new',
+  role: 'ingest' as const,
+  scopes: null,
+  secretHash: Buffer.alloc(32),
+  last4: 'abcd',
+});
+const SECRET = { secretHash: Buffer.alloc(32, 1), last4: 'efgh', graceSeconds: 60 };
+const scopeOf = ({ keyId, marker }: Owned) => ({ apiKeyId: keyId, operation: 'startGapRun', key: marker });
+const ENTRY = {
+  action: 'settings.changed',
+  actor: { kind: 'command', id: 'test' },
+  subject: null,
+  details: {},
+  requestId: null,
+} as const;
+const inside = <T>(db: OrgDb, work: (inside: OrgDb) => Promise<T>) => db.transaction(work);
+
+/** Keys, workspaces, the organization itself, its log, its limits, and answers that are kept for repeats. */
+export const ACCESS_CASES: Record<string, TenancyCase> = {
+  insertKey: (db) => insertKey(db, { ...newKey(), createdBy: 'test' }),
+  createKey: (db) => createKey(db, newKey(), author()),
+  changeKey: (db, { keyId }) => changeKey(db, keyId, { name: 'taken over' }, author()),
+  rotateKey: (db, { keyId }) => rotateKey(db, keyId, SECRET, author()),
+  revokeKey: (db, { keyId }) => revokeKey(db, keyId, author()),
+  listApiKeys: (db) => keyRing.listApiKeys(db, {}, PAGE),
+  findApiKey: (db, { keyId }) => keyRing.findApiKey(db, keyId),
+  countKeys: (db, { keyId }) => keyRing.countKeys(db, keyId),
+  updateApiKey: (db, { keyId }) =>
+    keyRing.updateApiKey(db, { id: keyId, name: 'taken over', scopes: null, expiresAtMicros: null }),
+  replaceKeySecret: (db, { keyId }) => keyRing.replaceKeySecret(db, keyId, SECRET),
+  revokeKeys: (db, { workspaceId }) => keyRing.revokeKeys(db, { workspaceId }, 'test'),
+  insertWorkspace: (db) =>
+    workspaces.insertWorkspace(db, { id: randomUUID(), name: 'new', projectId: 'new', createdBy: 'test' }),
+  createWorkspace: (db) => createWorkspace(db, { id: randomUUID(), name: 'new', projectId: 'new' }, author()),
+  changeWorkspace: (db, { workspaceId }) =>
+    changeWorkspace(db, workspaceId, { name: 'taken over' }, author()),
+  endWorkspace: (db, { workspaceId }) => endWorkspace(db, workspaceId, author()),
+  listWorkspaces: (db) => workspaces.listWorkspaces(db, {}, PAGE),
+  findWorkspace: (db, { workspaceId }) => workspaces.findWorkspace(db, workspaceId),
+  lockWorkspace: (db, { workspaceId }) => workspaces.lockWorkspace(db, workspaceId),
+  countOpenWorkspaces: (db) => workspaces.countOpenWorkspaces(db),
+  renameWorkspace: (db, { workspaceId }) => workspaces.renameWorkspace(db, workspaceId, 'taken over'),
+  archiveWorkspace: (db, { workspaceId }) => workspaces.archiveWorkspace(db, workspaceId, 'test'),
+  getOrganization: (db) => organizations.getOrganization(db),
+  renameOrganization: (db) => organizations.renameOrganization(db, 'taken over'),
+  updateSettings: (db) => organizations.updateSettings(db, { dropPayloads: true }),
+  readMarkedSettings: (db) => organizations.readMarkedSettings(db),
+  recordAudit: (db) => auditLog.recordAudit(db, ENTRY),
+  listAuditRecords: (db) => auditLog.listAuditRecords(db, {}, PAGE),
+  streamAuditRecords: (db) =>
+    inside(db, async (held) => {
+      const pages: unknown[] = [];
+      for await (const page of auditLog.streamAuditRecords(held, 0)) pages.push(page);
+      return pages;
+    }),
+  findAuditHead: (db) => auditLog.findAuditHead(db),
+  findAuditCheckpoint: (db) => auditLog.findAuditCheckpoint(db),
+  findFirstAuditSeq: (db) => auditLog.findFirstAuditSeq(db),
+  verifyAuditLog: (db) => verifyAuditLog(db, { checkSignature: () => 'unknown_key' }),
+  leaseRateTokens: (db) =>
+    leaseRateTokens(db, {
+      subject: 'organization',
+      policy: 'read',
+      rate: { quota: 600, windowSeconds: 60, burst: 100 },
+      cost: 1,
+      wanted: 10,
+      returned: 0,
+    }),
+  takeRequestSlot: (db) =>
+    requestSlots.takeRequestSlot(db, { kind: 'export', holder: randomUUID(), max: 2, seconds: 60 }),
+  renewRequestSlot: (db, { workspaceId }) => requestSlots.renewRequestSlot(db, workspaceId, 600),
+  releaseRequestSlot: (db, { workspaceId }) => requestSlots.releaseRequestSlot(db, workspaceId),
+  findKnownRequest: (db, of) => idempotency.findKnownRequest(db, scopeOf(of)),
+  takeIdempotencyKey: (db, of) => inside(db, (held) => idempotency.takeIdempotencyKey(held, scopeOf(of))),
+  beginAttempt: (db, of) =>
+    idempotency.beginAttempt(
+      db,
+      { ...scopeOf(of), key: 'new' },
+      { id: randomUUID(), fingerprint: null, leaseSeconds: 60 },
+    ),
+  extendLease: (db, of) => idempotency.extendLease(db, scopeOf(of), { id: ATTEMPT, leaseSeconds: 600 }),
+  releaseAttempt: (db, of) => idempotency.releaseAttempt(db, scopeOf(of), ATTEMPT),
+  storeAnswer: (db, of) =>
+    idempotency.storeAnswer(db, scopeOf(of), {
+      attemptId: ATTEMPT,
+      fingerprint: Buffer.alloc(32),
+      status: 202,
+      seal: () => ({ ciphertext: Buffer.alloc(64), keyId: 'k1' }),
+    }),
+};
+
+/** Makes what the cases above ask for. */
+export async function makeAccess(
+  db: OrgDb,
+  { marker, keyId }: { marker: string; keyId: string },
+): Promise<{ workspaceId: string }> {
+  const workspace = { id: randomUUID(), name: marker, projectId: marker, createdBy: marker };
+  await workspaces.insertWorkspace(db, workspace);
+  await insertKey(db, { ...newKey(), name: marker, createdBy: marker, workspaceId: workspace.id });
+  const scope = { apiKeyId: keyId, operation: 'startGapRun', key: marker };
+  await idempotency.beginAttempt(db, scope, { id: ATTEMPT, fingerprint: null, leaseSeconds: 3_600 });
+  // Any id does for whoever holds a place.
+  const holder = workspace.id;
+  await requestSlots.takeRequestSlot(db, { kind: 'export', holder, max: 2, seconds: 3_600 });
+  return { workspaceId: workspace.id };
+}

@@ -1,0 +1,162 @@
+import { randomUUID } from 'node:crypto';
+import { auditBills, readBilledDay } from '../../../../db/billAudit.js';
+import { storeBillingUpload } from '../../../../db/billingUpload.js';
+import { readMonthStatement } from '../../../../db/monthStatement.js';
+import { adoptDefaultAccount, giveToFirstConnection } from '../../../../db/queries/adoptAccount.js';
+import * as billCoverage from '../../../../db/queries/billCoverage.js';
+import * as billedDays from '../../../../db/queries/billedDays.js';
+import * as billingRows from '../../../../db/queries/billingRows.js';
+import * as billingSources from '../../../../db/queries/billingSources.js';
+import * as providerKeys from '../../../../db/queries/providerKeys.js';
+import type { BilledRow } from '../../../../domain/billing/billedRow.js';
+import { CLOSED_MONTH, type Owned, providerKeyOf } from '../ownedThings.js';
+import type { TenancyCase } from './tenancyCase.js';
+
+const ALL = { provider: null, fromDay: '2020-01-01', toDay: '2100-01-01' };
+const NOW_MICROS = 1_900_000_000_000_000n;
+const PAGE = { limit: 100, offset: 0 };
+const ADOPTION = 'only maintenance rewrites bills: those of nobody become the first connection’s';
+
+const unitOf = ({ provider, day }: Owned) => ({ provider, day });
+const pricesOf = ({ prices }: Owned) => ({ agreed: prices, list: prices });
+const uploadOf = ({ provider }: Owned) => ({
+  provider,
+  filename: 'new',
+  declaredFormat: null,
+  declaredAccount: 'new',
+  declaredFxRate: null,
+  sha256: 'c'.repeat(64),
+  sizeBytes: 1,
+});
+
+const rowOf = ({ day, marker }: Owned): BilledRow => ({
+  feed: 'cost',
+  report: '',
+  account: marker,
+  day,
+  periodStartMicros: NOW_MICROS,
+  periodEndMicros: NOW_MICROS + 1n,
+  chargeCategory: 'usage',
+  lineItem: marker,
+  observable: true,
+  model: null,
+  tokenClass: 'other',
+  serviceTier: 'standard',
+  isBatch: null,
+  longContext: null,
+  region: null,
+  project: null,
+  apiKey: null,
+  quantity: null,
+  quantityUnit: null,
+  amountPico: 1n,
+  currency: 'USD',
+  originalAmount: 1n,
+});
+const FIRST_FREE_ROW = 1_000_000;
+
+/** Bills as they came, and what is read of them. */
+export const BILL_CASES: Record<string, TenancyCase> = {
+  listCountedCopies: (db) => billCoverage.listCountedCopies(db, ALL),
+  listBilledAccountNames: (db) => billCoverage.listBilledAccountNames(db, ALL),
+  findBilledSpan: (db, { provider }) => billCoverage.findBilledSpan(db, provider),
+  listBilledCells: (db, of) => billedDays.listBilledCells(db, unitOf(of)),
+  listUsageCells: (db, of) => billedDays.listUsageCells(db, unitOf(of)),
+  listBilledAccounts: (db, of) => billedDays.listBilledAccounts(db, unitOf(of)),
+  listBilledProviderDays: (db) => billedDays.listBilledProviderDays(db, ALL),
+  listSourceDifferences: (db) => billedDays.listSourceDifferences(db, { ...ALL, limit: 10 }),
+  listBilledTotals: (db) => billedDays.listBilledTotals(db, ALL),
+  readBilledDay: (db, of) => readBilledDay(db, of.provider, of.day, pricesOf(of)),
+  auditBills: (db, of) =>
+    auditBills(
+      db,
+      { provider: of.provider, fromDay: of.day, toDay: of.day, nowMicros: NOW_MICROS },
+      pricesOf(of),
+    ),
+  readMonthStatement: (db, of) => readMonthStatement(db, `${CLOSED_MONTH}-01`, NOW_MICROS, pricesOf(of)),
+  insertBillingRows: (db, of) =>
+    billingRows.insertBillingRows(
+      db,
+      { id: of.importId, provider: of.provider, firstRowNo: FIRST_FREE_ROW },
+      [rowOf(of)],
+    ),
+  deleteBillingRows: (db, { importId }) => billingRows.deleteBillingRows(db, importId),
+  insertBillingDays: (db, { importId, provider, marker, day }) =>
+    billingRows.insertBillingDays(db, { id: importId, provider, rank: 1, fetchedAtMicros: NOW_MICROS }, [
+      {
+        accountId: `${marker}-other`,
+        day,
+        feed: 'cost',
+        report: '',
+        chargeCategory: 'usage',
+        rowCount: 1,
+        amountPico: 1n,
+      },
+    ]),
+  insertBillingPage: (db, { openImportId, marker }) =>
+    billingSources.insertBillingPage(db, {
+      sourceId: openImportId,
+      pageNo: 7,
+      sha256: '0'.repeat(64),
+      body: Buffer.from(marker),
+    }),
+  findBillingPage: (db, { openImportId }) => billingSources.findBillingPage(db, openImportId, 0),
+  deleteBillingPages: (db, { openImportId }) => billingSources.deleteBillingPages(db, openImportId),
+  insertBillingSource: (db, of) =>
+    billingSources.insertBillingSource(db, { ...uploadOf(of), id: randomUUID() }),
+  findSameBillingSource: (db, of) =>
+    billingSources.findSameBillingSource(db, {
+      ...uploadOf(of),
+      id: randomUUID(),
+      declaredAccount: null,
+      sha256: of.openImportId.replaceAll('-', '').repeat(2),
+    }),
+  findBillingSource: (db, { importId }) => billingSources.findBillingSource(db, importId),
+  listBillingSources: (db) => billingSources.listBillingSources(db, { provider: undefined, ...PAGE }),
+  markBillingSourceRunning: (db, { openImportId }) =>
+    billingSources.markBillingSourceRunning(db, openImportId),
+  recordBillingProgress: async (db, { openImportId }) => {
+    await db.run(`update billing_sources set status = 'running' where org_id = $1 and id = $2`, [
+      db.orgId,
+      openImportId,
+    ]);
+    await billingSources.recordBillingProgress(db, openImportId, 1);
+  },
+  finishBillingSource: async (db, { openImportId }) => {
+    await billingSources.markBillingSourceRunning(db, openImportId);
+    return billingSources.finishBillingSource(db, openImportId, {
+      format: 'plain_csv',
+      sourceRank: 1,
+      accountId: null,
+      rowCount: 0,
+      amountPico: 0n,
+      periodStart: null,
+      periodEnd: null,
+      unparsed: [],
+      restatedBuckets: 0,
+    });
+  },
+  failBillingSource: (db, { openImportId }) =>
+    billingSources.failBillingSource(db, openImportId, { code: 'x', message: 'x' }),
+  setBillingSourceAccount: (db, { openImportId }) =>
+    billingSources.setBillingSourceAccount(db, openImportId, 'taken over'),
+  listKnownAccounts: (db, { provider }) => billingSources.listKnownAccounts(db, provider),
+  storeBillingUpload: (db, of) =>
+    storeBillingUpload(db, randomUUID(), async (store) => {
+      await store(Buffer.from('{}'));
+      return uploadOf(of);
+    }),
+  adoptDefaultAccount: {
+    asSystem: ADOPTION,
+    run: (db, { provider }) => adoptDefaultAccount(db.database, db.orgId, provider, 'adopted'),
+  },
+  giveToFirstConnection: {
+    asSystem: ADOPTION,
+    run: (db, { provider }) => giveToFirstConnection(db.database, db.orgId, provider),
+  },
+  listProviderKeys: (db) => providerKeys.listProviderKeys(db, { provider: undefined }, PAGE),
+  findProviderKeys: (db, { marker }) => providerKeys.findProviderKeys(db, [providerKeyOf(marker)]),
+  upsertProviderKeys: (db) =>
+    providerKeys.upsertProviderKeys(db, [providerKeyOf('changed')], { changedBy: 'key_b', keysMax: 10 }),
+  listSuspectKeys: (db) => providerKeys.listSuspectKeys(db, { ...ALL, limit: 10 }),
+};

@@ -1,0 +1,46 @@
+import { randomUUID } from 'node:crypto';
+import { closePeriod } from '../../../../db/queries/closePeriod.js';
+import * as ownPrices from '../../../../db/queries/ownPrices.js';
+import * as periodBills from '../../../../db/queries/periodBills.js';
+import * as periods from '../../../../db/queries/periods.js';
+import { CLOSED_MONTH, OWN_PRICE_LIMITS } from '../ownedThings.js';
+import type { TenancyCase } from './tenancyCase.js';
+
+const NEW_SOURCE = { document: 'new', clause: null, url: null };
+const PAGE = { limit: 100, offset: 0 };
+
+/** What an organization has besides calls and bills: closed months and prices of its own. */
+export const ORGANIZATION_CASES: Record<string, TenancyCase> = {
+  closePeriod: {
+    asSystem: 'a closing excludes the fold, which is maintenance, through the row that both lock',
+    run: (db) =>
+      closePeriod(db.database, db.orgId, {
+        month: '2026-04',
+        closedBy: 'key_b',
+        nowMicros: 4_000_000_000_000_000n,
+      }),
+  },
+  listPeriodClosings: (db) => periods.listPeriodClosings(db),
+  findPeriodClosing: (db) => periods.findPeriodClosing(db, CLOSED_MONTH),
+  findFrozenTotals: (db) => periods.findFrozenTotals(db, CLOSED_MONTH),
+  listFrozenSums: (db) => periods.listFrozenSums(db),
+  findFirstMonth: (db) => periods.findFirstMonth(db),
+  listFrozenBills: (db) => periodBills.listFrozenBills(db, CLOSED_MONTH),
+  listBilledAdjustments: (db) => periodBills.listBilledAdjustments(db),
+  insertOwnPrice: (db, { ownPrice }) =>
+    ownPrices.insertOwnPrice(
+      db,
+      { ...ownPrice, id: randomUUID(), source: NEW_SOURCE, createdBy: 'new' },
+      OWN_PRICE_LIMITS,
+    ),
+  findOwnPrice: (db, { ownPrice }) => ownPrices.findOwnPrice(db, 'contract', ownPrice.id),
+  endOwnPrice: (db, { ownPrice }) =>
+    ownPrices.endOwnPrice(db, { kind: 'contract', id: ownPrice.id, endsOn: '2026-06-01', endedBy: 'key_b' }),
+  listOwnPrices: (db) =>
+    ownPrices.listOwnPrices(
+      db,
+      { kind: 'contract', provider: undefined, model: undefined, day: undefined },
+      PAGE,
+    ),
+  loadOwnPrices: (db) => ownPrices.loadOwnPrices(db),
+};
