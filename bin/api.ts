@@ -1,17 +1,15 @@
-import type { Server } from 'node:http';
-import type { AddressInfo } from 'node:net';
 import { requestContext } from '../api/requestContext.js';
 import { ChangeFeed } from '../db/changeFeed.js';
 import { openDatabase } from '../db/client.js';
-import { type Config, loadConfig } from '../platform/config.js';
+import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
 import { runMain, tellSupervisor } from '../platform/processMain.js';
 import { closeHttpServer, Shutdown } from '../platform/shutdown.js';
-import { StartError } from '../platform/startError.js';
 import { createApiServer } from './apiServer.js';
 import { warnOfLostFeed } from './startup/changes.js';
 import { connectorsOf } from './startup/connectors.js';
 import { engineStatus } from './startup/engineStatus.js';
+import { listen } from './startup/listen.js';
 import { requireCurrentSchema } from './startup/schema.js';
 import { requireSecretKeys, warnOfMissingKeys } from './startup/secretKeys.js';
 import { requireDatabase } from './startup/settings.js';
@@ -70,17 +68,3 @@ await runMain(async () => {
   logger.info({ host: config.host, port }, 'listening');
   tellSupervisor({ type: 'ready', port });
 });
-
-function listen(server: Server, config: Config): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', (error: NodeJS.ErrnoException) => {
-      reject(
-        new StartError(
-          `The API cannot listen on ${config.host}:${config.port} (${error.code}): set PORT or HOST.`,
-          { cause: error },
-        ),
-      );
-    });
-    server.listen(config.port, config.host, () => resolve((server.address() as AddressInfo).port));
-  });
-}

@@ -9,6 +9,9 @@ export const KEY_ID_CHARS = 10;
 /** 43 base62 characters hold 256 bits. */
 export const KEY_SECRET_CHARS = 43;
 const CHECK_CHARS = 6;
+const KEY_PREFIX = 'tu_live_';
+/** Characters of a whole key: prefix, id, underscore, secret, check. */
+const KEY_CHARS = KEY_PREFIX.length + KEY_ID_CHARS + 1 + KEY_SECRET_CHARS + CHECK_CHARS;
 
 /** The published pattern of a key, for secret scanners. */
 export const KEY_PATTERN = /^tu_live_([0-9A-Za-z]{10})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
@@ -62,7 +65,7 @@ export function base62FromBytes(bytes: Uint8Array, length: number): string {
 
 /** The full key from the ten characters of its id and its secret. */
 export function composeKey(idChars: string, secret: string): string {
-  const body = `tu_live_${idChars}_${secret}`;
+  const body = `${KEY_PREFIX}${idChars}_${secret}`;
   return body + checkOf(body);
 }
 
@@ -73,4 +76,14 @@ export function parseKey(key: string): ParsedKey | undefined {
   const [, idChars = '', secret = '', check = ''] = match;
   if (checkOf(key.slice(0, -CHECK_CHARS)) !== check) return undefined;
   return { keyId: `key_${idChars}`, secret };
+}
+
+/** What is wrong with a text that is to be a key, in words that never repeat it; undefined when it has the form of one. */
+export function findKeyFault(text: string): string | undefined {
+  if (parseKey(text)) return undefined;
+  if (!text.startsWith(KEY_PREFIX)) return `a key begins with ${KEY_PREFIX}`;
+  if (text.length !== KEY_CHARS)
+    return `a key has ${KEY_CHARS} characters, and this has ${text.length}: it was cut or something was added`;
+  if (!KEY_PATTERN.test(text)) return 'it has characters in it that no key has';
+  return 'the check sum does not fit, so at least one character is wrong';
 }

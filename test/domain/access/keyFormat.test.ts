@@ -3,6 +3,7 @@ import { describe, expect, it } from 'vitest';
 import {
   base62FromBytes,
   composeKey,
+  findKeyFault,
   isKeyId,
   KEY_ID_CHARS,
   KEY_PATTERN,
@@ -64,6 +65,23 @@ describe('a key', () => {
         for (const slip of wrong) expect(parseKey(slip), slip).toBeUndefined();
       }),
     );
+  });
+});
+
+describe('what is said of a key that is none', () => {
+  it('tells what is wrong with it and never repeats it', () => {
+    const whole = composeKey('0123456789', 'S'.repeat(43));
+    expect(findKeyFault(whole)).toBeUndefined();
+    const slips = {
+      [whole.replace('S', 'T')]: 'the check sum does not fit',
+      [whole.slice(0, -1)]: 'has 68 characters, and this has 67',
+      [whole.replace('tu_live_', 'sk_live_')]: 'begins with tu_live_',
+      [`${whole.slice(0, 30)}-${whole.slice(31)}`]: 'characters in it that no key has',
+    };
+    for (const [slip, said] of Object.entries(slips)) {
+      expect(findKeyFault(slip)).toContain(said);
+      expect(findKeyFault(slip)).not.toContain(slip.slice(20, 40));
+    }
   });
 });
 

@@ -1,0 +1,124 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readKeyArguments } from '../../bin/startup/keyArguments.js';
+import { runKeyCommand } from '../../bin/startup/keyCommands.js';
+import { composeKey, parseKey } from '../../domain/access/keyFormat.js';
+import { publicId } from '../../domain/ids.js';
+import { parseConfig } from '../../platform/config.js';
+import { PROJECT_ROOT } from '../../platform/projectRoot.js';
+import { StartError } from '../../platform/startError.js';
+import { runCommand } from '../backup/support/installation.js';
+import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
+import { TEST_SECRET_KEY } from '../support/connectors.js';
+
+const LIMIT_MS = 120_000;
+const NO_DATABASE = {
+  DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+  TRUEUP_SECRET_KEY: TEST_SECRET_KEY,
+};
+
+let api: TestApi;
+let org: TestOrganization;
+
+beforeAll(async () => {
+  api = await startTestApi();
+  org = await api.addOrganization('Keys by command');
+});
+afterAll(() => api.close());
+
+const idOf = (key: string) => `key_${key.split('_')[2]}`;
+
+const environment = () => ({ DATABASE_URL: api.database.url, TRUEUP_SECRET_KEY: TEST_SECRET_KEY });
+
+/** What a command prints, in this process; rejects with the sentence that it ends with. */
+async function run(...args: string[]): Promise<string> {
+  const asked = readKeyArguments([...args, '--org', publicId('org', org.orgId)]);
+  return runKeyCommand(() => parseConfig(environment(), PROJECT_ROOT), asked);
+}
+
+const statusWith = async (key: string) => (await api.get('/api/v1/events?limit=1', key)).status;
+
+describe('npm run key:check', { timeout: LIMIT_MS }, () => {
+  it('tells a slip of the pen without a database, and never repeats the key', async () => {
+    const key = composeKey('0123456789', 'S'.repeat(43));
+    expect(await runCommand('keys', ['check', key], NO_DATABASE)).toEqual({
+      exit: 0,
+      output: expect.stringMatching(/^The form and the check sum are right\. Its id is key_0123456789;/),
+    });
+    expect(await runCommand('keys', ['check', key.replace('S', 'T')], NO_DATABASE)).toEqual({
+      exit: 1,
+      output: 'This is no key: the check sum does not fit, so at least one character is wrong.\n',
+    });
+  });
+});
+
+describe('a command about keys', { timeout: LIMIT_MS }, () => {
+  it('makes a key with scopes, workspace and end; lists, rotates and revokes it; all of it is in the log', async () => {
+    const workspaceId = await api.addWorkspace(org.orgId, 'p');
+    const made = await run(
+      ...['create', '--role', 'member', '--name', 'by command', '--scopes', 'events:read,ingest'],
+      ...['--workspace', publicId('wsp', workspaceId), '--expires', '2099-01-01'],
+    );
+    const key = made.trim();
+    expect(parseKey(key)).toBeDefined();
+    const listed = await run('list');
+    const line = listed.split('\n').find((one) => one.startsWith(idOf(key)));
+    expect(line?.split(/ {2,}/)).toEqual([
+      idOf(key),
+      'active',
+      'member',
+      'ingest,events:read',
+      publicId('wsp', workspaceId),
+      '-',
+      '2099-01-01T00:00',
+      'by command',
+    ]);
+    expect(listed).not.toContain(parseKey(key)?.secret);
+    const other = await run('create', '--role', 'auditor', '--name', 'x');
+    expect(await statusWith(other)).toBe(200);
+    const rotated = await run('rotate', idOf(other), '--grace', '0');
+    await expect.poll(() => statusWith(other)).toBe(401);
+    expect(await statusWith(rotated)).toBe(200);
+    expect(await run('revoke', idOf(other))).toBe(`${idOf(other)} (x) is revoked.`);
+    await expect.poll(() => statusWith(rotated)).toBe(401);
+    expect(await run('list', '--status', 'revoked')).toContain(idOf(other));
+    const { rows } = await api.database.superuser.query(
+      'select action, actor_kind, actor_id from audit_log where org_id = $1 and subject_id = $2 order by seq',
+      [org.orgId, idOf(other)],
+    );
+    expect(rows.filter(({ action }) => action.startsWith('key.'))).toEqual(
+      ['create', 'rotate', 'revoke'].map((word) => ({
+        action: `key.${word}d`,
+        actor_kind: 'command',
+        actor_id: `key:${word}`,
+      })),
+    );
+  });
+
+  it('keeps the rules of the API and says in one sentence what is wrong', async () => {
+    const foreign = idOf(api.adminKey);
+    for (const [args, message] of [
+      [['revoke', idOf(org.adminKey)], /^it is the last key of the role admin .*make another one first\.$/],
+      [['revoke', foreign], /^there is no key with this id\.$/],
+      [['rotate', foreign], /^there is no key with this id\.$/],
+      [['create', '--role', 'auditor', '--name', 'n', '--scopes', 'ingest'], /auditor cannot hold ingest/],
+      [
+        ['create', '--role', 'auditor', '--name', 'n', '--scopes', 'all'],
+        /^--scopes names all: give some of/,
+      ],
+      [['create', '--role', 'auditor', '--name', 'n', '--expires', '2020-01-01'], /must lie in the future/],
+      [['create', '--role', 'owner', '--name', 'n'], /^--role is owner/],
+      [['create', '--role', 'admin'], /^--name is missing/],
+      [['revoke', 'x'], /^x is no id of a key/],
+      [['rotate', foreign, '--grace', '604801'], /^--grace is 604801/],
+      [['rename'], /^What is to be done\?/],
+    ] as const) {
+      const refused = await run(...args).catch((error: unknown) => error);
+      expect(refused, args.join(' ')).toBeInstanceOf(StartError);
+      expect((refused as StartError).message, args.join(' ')).toMatch(message);
+    }
+  });
+
+  it('draws a key that is stored nowhere: --offline', async () => {
+    expect(parseKey(await run('create', '--offline'))).toBeDefined();
+  });
+});
