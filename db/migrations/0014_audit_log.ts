@@ -14,7 +14,8 @@ create table audit_heads (
   at timestamptz not null,
   prev_hash bytea not null check (length(prev_hash) = 32),
   hash bytea not null check (length(hash) = 32)
-);
+-- each row is changed again and again: its versions are to find room beside it
+) with (fillfactor = 50);
 select protect_tenant_table('audit_heads', 'select, insert, update');
 
 create table audit_log (
