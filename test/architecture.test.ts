@@ -157,6 +157,31 @@ describe('the house', () => {
     expect(readers.filter((file) => file !== 'platform/config.ts')).toEqual([]);
   });
 
+  it('only these files send requests; of addresses that users set, only the one that judges them', () => {
+    const senders = [
+      'adapters/billing/providerClient.ts',
+      'adapters/outbound/safeFetch.ts',
+      'bin/startup/demoClient.ts',
+      'bin/startup/demoRun.ts',
+      'bin/startup/inspect.ts',
+      'platform/embedded/temporalDownload.ts',
+      'platform/embedded/temporalHealth.ts',
+    ];
+    const sends =
+      /(?<![.\w#])fetch\(|\bglobalThis\.fetch\b|\bhttps?\.(?:request|get)\(|\{[^}]*\b(?:request|get)\b[^}]*\}\s*from\s*'(?:node:)?(?:https?|http2)'|from\s*'(?:undici|axios|got|node-fetch|node:http2)'|\b(?:WebSocket|EventSource|XMLHttpRequest)\(/;
+    const found = ROOMS.filter((room) => room !== 'bench')
+      .flatMap((room) => filesUnder(room))
+      .filter((file) => sends.test(readFileSync(path.join(ROOT, file), 'utf8')));
+    expect(found.sort()).toEqual(senders);
+    for (const text of [
+      'await fetch(url)',
+      "import { request } from 'node:https';",
+      'http.get(url)',
+      "from 'undici'",
+    ])
+      expect(sends.test(text), text).toBe(true);
+  });
+
   it('a resource of the API is endpoints.ts and wire.ts, and csv.ts where it answers CSV too', () => {
     const folders = readdirSync(path.join(ROOT, 'api'), { withFileTypes: true }).filter((entry) =>
       entry.isDirectory(),

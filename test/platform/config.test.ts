@@ -36,6 +36,19 @@ describe('settings', () => {
       eventRetentionDays: undefined,
       corsOrigins: [],
       hstsMaxAgeSeconds: 31_536_000,
+      outboundAllowedHosts: [],
+    });
+  });
+
+  it('that are lists are read with commas between', () => {
+    expect(
+      parse({
+        CORS_ORIGINS: 'https://a.example, http://localhost:5173',
+        OUTBOUND_ALLOWED_HOSTS: 'hooks.internal,10.0.0.5:8443, [::1]:8080',
+      }),
+    ).toMatchObject({
+      corsOrigins: ['https://a.example', 'http://localhost:5173'],
+      outboundAllowedHosts: ['hooks.internal', '10.0.0.5:8443', '[::1]:8080'],
     });
   });
 
@@ -78,6 +91,12 @@ describe('settings', () => {
     ['CORS_ORIGINS', 'https://costs.example.com:443'],
     ['CORS_ORIGINS', 'https://Costs.example.com'],
     ['HSTS_MAX_AGE_SECONDS', '-1'],
+    ['OUTBOUND_ALLOWED_HOSTS', 'http://hooks.internal'],
+    ['OUTBOUND_ALLOWED_HOSTS', 'hooks.internal,Other.internal'],
+    ['OUTBOUND_ALLOWED_HOSTS', '*.internal'],
+    ['OUTBOUND_ALLOWED_HOSTS', '0x7f.1'],
+    ['OUTBOUND_ALLOWED_HOSTS', 'hooks.internal:70000'],
+    ['OUTBOUND_ALLOWED_HOSTS', '10.0.0.0/8'],
   ] as const)('%s=%s is answered with one sentence that names it and the remedy', (name, value) => {
     const sentence = sentenceOf({ [name]: value });
     expect(sentence.split('\n')).toHaveLength(1);
