@@ -54,6 +54,8 @@ export interface Config {
   /** Origins whose pages may call the API from a browser. */
   readonly corsOrigins: readonly string[];
   readonly hstsMaxAgeSeconds: number;
+  /** `host` or `host:port`, as a URL writes them. */
+  readonly outboundAllowedHosts: readonly string[];
   /** Folder of what is made once per machine: `${XDG_CACHE_HOME:-~/.cache}/trueup`. */
   readonly cacheDir: string;
 }
@@ -136,6 +138,7 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     anthropicAdminBaseUrl: values.ANTHROPIC_ADMIN_BASE_URL,
     corsOrigins: Object.freeze(values.CORS_ORIGINS),
     hstsMaxAgeSeconds: values.HSTS_MAX_AGE_SECONDS,
+    outboundAllowedHosts: Object.freeze(values.OUTBOUND_ALLOWED_HOSTS),
     cacheDir: join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'trueup'),
   });
 }

@@ -200,6 +200,18 @@ export const SETTINGS = {
       'How long browsers insist on TLS after an answer that went through TLS (X-Forwarded-Proto: https); 0 makes them forget it.',
     remedy: `give seconds from 0 to ${HSTS_SECONDS_MAX}, for example HSTS_MAX_AGE_SECONDS=31536000`,
   }),
+  OUTBOUND_ALLOWED_HOSTS: setting({
+    schema: z
+      .string()
+      .transform(listOf)
+      .pipe(z.array(z.string().refine(isHostOfUrl)))
+      .default([]),
+    shownDefault: '(none)',
+    meaning:
+      'Hosts inside your network that addresses set by users may lead to, as host or host:port with commas between; all other addresses must be public, at port 80 or 443.',
+    remedy:
+      'give hosts in lower case with commas between, for example OUTBOUND_ALLOWED_HOSTS=hooks.example.com,10.0.0.5:8443',
+  }),
 } as const;
 
 export type SettingName = keyof typeof SETTINGS;
@@ -222,6 +234,13 @@ function isWebAddress(value: string): boolean {
 /** As browsers write an origin: scheme, host and a port that is not the scheme's own. */
 function isWebOrigin(value: string): boolean {
   return isWebAddress(value) && new URL(value).origin === value;
+}
+
+/** A host as a URL writes it, perhaps with a port: two ways to write one address must not be two entries. */
+function isHostOfUrl(value: string): boolean {
+  const [, host = '', port] = /^(\[[0-9a-f:.]+\]|[a-z0-9._-]+)(?::(\d{1,5}))?$/.exec(value) ?? [];
+  if (!URL.canParse(`http://${host}/`)) return false;
+  return new URL(`http://${host}/`).hostname === host && (port === undefined || isHostAndPort(value));
 }
 
 function listOf(value: string): string[] {
