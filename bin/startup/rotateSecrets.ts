@@ -108,7 +108,8 @@ async function resealAll(
     } else if (forgetUnreadable) await forgetSealed(database, sealed);
     else unreadable += 1;
   }
-  await resealAnswers(keys, database);
+  // Where a key is missing, somebody may yet put it back.
+  if (unreadable === 0) await resealAnswers(keys, database);
   return { done, unreadable };
 }
 
