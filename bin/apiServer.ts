@@ -3,6 +3,7 @@ import type { Logger } from 'pino';
 import * as otlp from '../adapters/otlp/protobuf.js';
 import { createApp } from '../api/app.js';
 import type { ApiDeps } from '../api/deps.js';
+import type { Endpoint } from '../api/endpoint.js';
 import { RequestLimits } from '../api/requestLimits.js';
 import { type Changes, NO_CHANGES } from '../db/changeFeed.js';
 import type { Database } from '../db/client.js';
@@ -18,6 +19,8 @@ import { closeHttpServer } from '../platform/shutdown.js';
 export interface ApiServerOptions
   extends Pick<ApiDeps, 'kickDispatcher' | 'engineStatus' | 'connectors' | 'secretKeys'> {
   database: Database;
+  /** What is served; the whole surface where nothing is said. */
+  endpoints?: readonly Endpoint[];
   /** Absent: what is remembered of keys is trusted for its few seconds. */
   changes?: Changes;
   logger: Logger;
@@ -82,17 +85,20 @@ export async function createApiServer(
     corsOrigins: new Set(options.corsOrigins),
     hstsMaxAgeSeconds: options.hstsMaxAgeSeconds ?? HSTS_MAX_AGE_SECONDS,
   };
-  const app = createApp({
-    changes: NO_CHANGES,
-    ...options,
-    prices,
-    ingest,
-    otlp,
-    nowMicros,
-    metrics,
-    limits,
-    settings,
-  });
+  const app = createApp(
+    {
+      changes: NO_CHANGES,
+      ...options,
+      prices,
+      ingest,
+      otlp,
+      nowMicros,
+      metrics,
+      limits,
+      settings,
+    },
+    options.endpoints,
+  );
   const server = createServer(HTTP_LIMITS, app.callback());
   server.headersTimeout = HTTP_LIMITS.headersTimeout;
   answerBrokenRequests(server);

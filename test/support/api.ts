@@ -115,6 +115,7 @@ export async function startTestApi(
       | 'secretKeys'
       | 'logger'
       | 'corsOrigins'
+      | 'endpoints'
       | 'hstsMaxAgeSeconds'
       | 'limits'
       | 'limitsNowMs'
