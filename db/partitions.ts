@@ -50,10 +50,12 @@ export async function ensurePartitions(client: pg.ClientBase): Promise<void> {
         .sort()
         .at(-1) ?? '';
     const first = newest === '' ? -MONTHS_BACK : Math.min(0, monthsSince(now, newest) + 1);
+    const olderEnd = await readOlderEnd(client, table);
     for (let offset = first; offset <= MONTHS_AHEAD; offset += 1) {
       const start = monthStart(now, offset);
       const name = `${table}_${monthName(start)}`;
-      if (present.has(name)) continue;
+      // Months that were dropped for their age are the older one's.
+      if (present.has(name) || start.getTime() < olderEnd) continue;
       await attach(client, table, name, `'${sqlDate(start)}'`, `'${sqlDate(monthStart(now, offset + 1))}'`);
     }
   }
@@ -83,6 +85,15 @@ export async function replacePartitions(
       throw new TypeError(`${name} ${bound} is no partition of ours`);
     await client.query(attachSql(table, name, bound));
   }
+}
+
+/** Where the partition of everything older ends, milliseconds. */
+async function readOlderEnd(client: pg.ClientBase, table: string): Promise<number> {
+  const { rows } = await client.query<{ end: string }>(
+    `select (regexp_match(pg_get_expr(relpartbound, oid), 'TO \\(''(\\d{4}-\\d{2}-\\d{2})'))[1] as end from pg_class where oid = $1::regclass`,
+    [`${table}_older`],
+  );
+  return Date.parse(`${rows[0]?.end}T00:00:00Z`);
 }
 
 async function listPartitions(client: pg.ClientBase, table: string): Promise<Set<string>> {

@@ -72,7 +72,8 @@ async function readBilled(client: pg.ClientBase, orgId: string): Promise<string>
 }
 
 /**
- * What calls and cost add up to from the events themselves, without any total, by organization. With a snapshot only
+ * What calls and cost add up to from the events themselves, without any total, by organization; of those that were
+ * removed for their age it is kept what they added up to (docs/decisions/0116). With a snapshot only
  * what that one saw: a row of the log is in it when the transaction that wrote it is, and what was changed later
  * stands in the log as it was (docs/decisions/0004, 0098). The caller has opened a transaction.
  */
@@ -87,12 +88,19 @@ export async function recountBooks(
       ? 'true'
       : `case when ingest_xid < ${BigInt(xmin)} then true when ingest_xid >= ${BigInt(xmax)} then false
            else pg_visible_in_snapshot(ingest_xid::text::xid8, $1::pg_snapshot) end`;
+  const removed = await client.query<{ present: boolean }>(
+    `select to_regclass('removed_usage') is not null as present`,
+  );
+  const gone = removed.rows[0]?.present ? 'union all select org_id, calls, cost_usd from removed_usage' : '';
   const { rows } = await client.query<{ org_id: string; calls: string; cost: string }>(
-    `select org_id, sum(sign)::text as calls, sum(${signed('cost_usd')})::text as cost from (
-       select org_id, 1 as sign, cost_usd, status, ingest_xid from events where revised_xid is null
-       union all
-       select org_id, sign, cost_usd, status, ingest_xid from event_adjustments) log
-     where status <> 'blocked' and ${isSeen} group by org_id`,
+    `select org_id, sum(calls)::text as calls, sum(cost)::text as cost from (
+       select org_id, sum(sign) as calls, sum(${signed('cost_usd')}) as cost from (
+         select org_id, 1 as sign, cost_usd, status, ingest_xid from events where revised_xid is null
+         union all
+         select org_id, sign, cost_usd, status, ingest_xid from event_adjustments) log
+       where status <> 'blocked' and ${isSeen} group by org_id
+       ${gone}) parts
+     group by org_id`,
     snapshot === undefined ? [] : [snapshot],
   );
   return new Map(

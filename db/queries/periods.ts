@@ -108,8 +108,9 @@ export async function findFirstMonth(orgDb: OrgDb): Promise<Month | undefined> {
   return row?.first == null ? undefined : monthOf(row.first);
 }
 
-/** The organization's first time with a call or a bill. */
+/** The organization's first time with a call or a bill. Of calls that were removed for their age the totals know. */
 export const FIRST_TIME = `
 select least(
   (select min(timestamp) from events where org_id = $1),
+  (select min(bucket) from usage_rollups where org_id = $1 and dimension = 'provider'),
   (select min(day)::timestamp at time zone 'UTC' from billing_days where org_id = $1)) as first`;
