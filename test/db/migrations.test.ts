@@ -7,6 +7,7 @@ import { ensurePartitions } from '../../db/partitions.js';
 import { OUTBOX_KINDS } from '../../db/queries/outbox.js';
 import { DIMENSION_KEYS } from '../../db/queries/usageLog.js';
 import { ROLES } from '../../domain/access/scopes.js';
+import { ACTOR_KINDS } from '../../domain/auditLog/actions.js';
 import { BILLED_CLASSES, CHARGE_CATEGORIES, FEEDS } from '../../domain/billing/billedRow.js';
 import { CONNECTION_STATUSES, SYNC_TRIGGERS } from '../../domain/billing/connections.js';
 import { PROVIDER_KEY_STATUSES } from '../../domain/billing/providerKeys.js';
@@ -172,6 +173,7 @@ const COST_SOURCES = members<CostSource>({ reported: true, computed: true, unpri
 /** Which list of the domain each check constraint of the schema repeats. */
 const LISTS: Record<string, readonly string[]> = {
   'api_keys.role': ROLES,
+  'audit_log.actor_kind': ACTOR_KINDS,
   'events.kind': members<EventKind>({ otel_span: true, observability_generation: true, sdk_event: true }),
   'events.status': EVENT_STATUSES,
   'events.cost_source': COST_SOURCES,
