@@ -5,6 +5,7 @@ import { ADMIN_KEYS, openaiTruth } from '../../support/fetchedBills.js';
 import { BILL_OPERATIONS } from './operations/bills.js';
 import { CALL_OPERATIONS } from './operations/calls.js';
 import type { Operation, OperationsPlace } from './operations/operation.js';
+import { ORGANIZATION_OPERATIONS } from './operations/organization.js';
 import { PERIOD_OPERATIONS, PRICE_OPERATIONS } from './operations/prices.js';
 import { RECONCILIATION_OPERATIONS } from './operations/reconciliation.js';
 
@@ -18,6 +19,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...PERIOD_OPERATIONS,
   ...BILL_OPERATIONS,
   ...RECONCILIATION_OPERATIONS,
+  ...ORGANIZATION_OPERATIONS,
 };
 
 /** The API with a loopback provider behind its connections. */

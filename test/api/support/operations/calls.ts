@@ -15,6 +15,9 @@ const trace = (path: string, access: Operation['access'] = INGEST): Operation =>
   }),
 });
 
+const payloadsAskedBy = (query: Record<string, string>) =>
+  query.include_payload === 'true' ? { alsoNeeds: 'payloads:read' } : {};
+
 /** A read that any call of the owner answers. */
 const readOfCalls = (
   path: string,
@@ -26,6 +29,7 @@ const readOfCalls = (
   path,
   access,
   status: 200,
+  ...payloadsAskedBy(query),
   request: async (place, owner, projectId) => {
     await makeEvent(place, owner, projectId);
     return { query, params };
@@ -38,6 +42,7 @@ const readOfEvent = (path: string, query: Record<string, string> = {}): Operatio
   access: EVENTS,
   status: 200,
   ids: { id: unknownId('evt') },
+  ...payloadsAskedBy(query),
   request: async (place, owner, projectId) => ({
     params: { id: await makeEvent(place, owner, projectId) },
     query,

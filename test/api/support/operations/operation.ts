@@ -33,6 +33,8 @@ export interface Operation {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
   access: ExpectedAccess;
+  /** A scope that the request asks for besides, by what it says. */
+  alsoNeeds?: string;
   /** Status of its success. */
   status: number;
   /** Parameters of the path that are ids of an organization's objects, with what makes an id that nothing has. */
