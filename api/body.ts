@@ -10,6 +10,9 @@ export const JSON_BODY_BYTES_MAX = 1_048_576;
 /** Up to here inflating at once is quicker than a stream and blocks for no longer than a parse. */
 const SYNC_INFLATE_BYTES_MAX = 262_144;
 
+/** How long a body may take that is read at once: who sends it slower holds a place that others need. */
+export const BODY_TIME_MAX_MS = 60_000;
+
 type Encoding = 'identity' | 'gzip' | 'deflate';
 
 /** A request's body that has not been read. */
@@ -43,14 +46,14 @@ export class IncomingBody {
   }
 
   /**
-   * The whole body, inflated. Errors: payload_too_large beyond `maxBytes` on the wire or inflated;
+   * The whole body, inflated. Errors: body_too_slow; payload_too_large beyond `maxBytes` on the wire or inflated;
    * unsupported_media_type for an encoding other than gzip and deflate; invalid_encoding for broken compression.
    */
-  async bytes(maxBytes: number): Promise<Buffer> {
+  async bytes(maxBytes: number, timeMaxMs = BODY_TIME_MAX_MS): Promise<Buffer> {
     const encoding = readEncoding(this.#request.headers['content-encoding']);
     const declared = Number(this.#request.headers['content-length'] ?? 0);
     if (declared > maxBytes) throw tooLarge(maxBytes);
-    const raw = await collect(this.#request, maxBytes);
+    const raw = await collect(this.#request, maxBytes, timeMaxMs);
     return encoding === 'identity' ? raw : inflate(raw, encoding, maxBytes);
   }
 }
@@ -76,15 +79,23 @@ function tooLarge(maxBytes: number): DomainError {
   );
 }
 
+function tooSlow(timeMaxMs: number): DomainError {
+  return new DomainError(
+    'body_too_slow',
+    `the body was not there within ${timeMaxMs / 1_000} seconds; send it again, in smaller parts on a slow line`,
+  );
+}
+
 /**
  * Reads a stream into one buffer. On excess the rest is read and dropped, so that the client gets to read the answer
  * and its connection serves the next request.
  */
-function collect(stream: Readable, maxBytes: number): Promise<Buffer> {
+function collect(stream: Readable, maxBytes: number, timeMaxMs: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
     const finish = (done: () => void) => {
+      clearTimeout(timer);
       stream.off('data', onData);
       stream.off('end', onEnd);
       stream.off('error', onError);
@@ -107,6 +118,7 @@ function collect(stream: Readable, maxBytes: number): Promise<Buffer> {
     const cut = () => new DomainError('invalid_body', 'the body ended before it was complete; send it again');
     const onError = () => finish(() => reject(cut()));
     const onClose = () => finish(() => reject(cut()));
+    const timer = setTimeout(() => finish(() => reject(tooSlow(timeMaxMs))), timeMaxMs);
     stream.on('data', onData);
     stream.on('end', onEnd);
     stream.on('error', onError);
@@ -138,7 +150,7 @@ async function inflate(raw: Buffer, encoding: 'gzip' | 'deflate', maxBytes: numb
     inflater.once('error', (error) => reject(inflateFailure(error, maxBytes)));
   });
   try {
-    return await Promise.race([collect(source, maxBytes), broken]);
+    return await Promise.race([collect(source, maxBytes, BODY_TIME_MAX_MS), broken]);
   } finally {
     inflater.destroy();
   }
@@ -199,18 +211,25 @@ export function parseStorableJson(bytes: Buffer): unknown {
   const place = findUnstorable(value, []);
   if (!place) return value;
   const field = place.join('.') || 'body';
-  const message = 'holds a character that cannot be stored (NUL, or half of a surrogate pair); take it out';
+  const message =
+    place.at(-1) === PROTOTYPE
+      ? 'is not known here; leave it out'
+      : 'holds a character that cannot be stored (NUL, or half of a surrogate pair); take it out';
   throw new DomainError('invalid_body', `${field}: ${message}`, { issues: [{ in: 'body', field, message }] });
 }
+
+/** The one name that is no plain field of a JavaScript object: a schema of free names passes it over in silence. */
+const PROTOTYPE = '__proto__';
 
 /** NUL, and a surrogate that is no half of a pair: with the flag u a pair is one character. */
 const UNSTORABLE = /[\0\ud800-\udfff]/u;
 
-/** Where the first text lies that cannot be stored. The depth of the value is bounded by assertJsonDepth. */
+/** Where the first text lies that cannot be stored, or the first field that nobody can mean. The depth of the value is bounded by assertJsonDepth. */
 function findUnstorable(value: unknown, path: readonly string[]): readonly string[] | undefined {
   if (typeof value === 'string') return isStorable(value) ? undefined : path;
   if (typeof value !== 'object' || value === null) return undefined;
   for (const [key, inner] of Object.entries(value)) {
+    if (key === PROTOTYPE) return [...path, key];
     if (!isStorable(key)) return path;
     const found = findUnstorable(inner, [...path, key]);
     if (found) return found;
