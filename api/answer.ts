@@ -5,6 +5,7 @@ import { compressAnswer } from './compression.js';
 import { allowOrigin } from './cors.js';
 import type { ApiDeps } from './deps.js';
 import { presentProblem } from './problem.js';
+import { writeRateLimitFields } from './rateLimitFields.js';
 import { requestContext, requestIdFrom } from './requestContext.js';
 import { setSecurityHeaders } from './securityHeaders.js';
 
@@ -33,6 +34,7 @@ export async function answer(
     } catch (error) {
       writeProblem(ctx, error, requestId, deps);
     }
+    writeRateLimitFields(ctx);
     await compressAnswer(ctx);
     const seconds = Number(process.hrtime.bigint() - started) / 1e9;
     const operation = String(ctx.state.operation ?? 'none');
@@ -56,6 +58,8 @@ function writeProblem(ctx: Context, error: unknown, requestId: string, deps: Api
   else if (problem.status >= 503) deps.logger.warn({ err: error }, 'request refused for now');
   ctx.status = problem.status;
   if (problem.status === 401) ctx.set('WWW-Authenticate', 'Bearer realm="api", error="invalid_token"');
+  // The rest of the body is not waited for.
+  if (problem.status === 408) ctx.set('Connection', 'close');
   if (problem.status === 415) ctx.set('Accept-Encoding', 'gzip, deflate');
   const retryAfter = error instanceof DomainError ? error.retryAfterSeconds : undefined;
   if (retryAfter !== undefined || problem.status === 503 || problem.status === 429)

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
+import type { OpenRunLimit } from '../db/openRunLimit.js';
 import type { OrgDb } from '../db/orgDb.js';
 import type { RunKind } from '../db/queries/runStates.js';
 import { type Role, SCOPES, type Scope } from '../domain/access/scopes.js';
@@ -59,6 +60,8 @@ export interface EndpointRequest<Q, P, B> {
   signal: AbortSignal;
   /** Counts the items of a batch by the key's limit, before any of them is stored. Error: rate_limited. */
   chargeItems(count: number): Promise<void>;
+  /** Under what a new run may be begun; undefined: under no limit. */
+  runLimit: OpenRunLimit | undefined;
   /**
    * Work that must not begin before everything is committed (waking the dispatcher, reloading what a process holds in
    * memory): run in order once the handler is through, and awaited before the answer goes out.
@@ -235,6 +238,7 @@ export function problemsOf(endpoint: Endpoint): ReadonlySet<ErrorCode> {
       'invalid_body',
       'invalid_encoding',
       'payload_too_large',
+      'body_too_slow',
       'unsupported_media_type',
     );
   return new Set(codes);

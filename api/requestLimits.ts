@@ -1,9 +1,10 @@
 import type { Context } from 'koa';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../db/client.js';
+import type { OpenRunLimit } from '../db/openRunLimit.js';
 import { OrgDb } from '../db/orgDb.js';
 import { leaseRateTokens } from '../db/queries/rateBuckets.js';
-import type { RunKind } from '../db/queries/runStates.js';
+import { RUN_KINDS, type RunKind } from '../db/queries/runStates.js';
 import { DomainError } from '../domain/errors.js';
 import { LimitError } from '../domain/limits/limitError.js';
 import type { LimitRules, Rate } from '../domain/limits/rate.js';
@@ -19,7 +20,7 @@ import {
   limitClassOf,
 } from './endpoint.js';
 import { ExportSlots } from './exportSlots.js';
-import { RateLimiter, STORE_LIMIT_MS } from './rateLimiter.js';
+import { RateLimiter, STORE_LIMIT_MS, type Verdict } from './rateLimiter.js';
 import { noteConcurrency, noteRate, wholeSeconds } from './rateLimitFields.js';
 import { whenAnswered } from './whenAnswered.js';
 
@@ -52,7 +53,7 @@ const KEY_POLICIES: Record<Exclude<LimitClass, 'public'>, Policy> = {
   billing_import: { name: 'writes', rate: 'writes' },
 };
 /** What an organization's requests of a class are counted by, besides. */
-const ORGANIZATION_POLICIES: Partial<Record<LimitClass, Policy>> = {
+const RUN_POLICIES: Record<RunKind, Policy> = {
   gap_run: { name: 'gap-runs', rate: 'runs' },
   reprice: { name: 'repricings', rate: 'runs' },
   billing_sync: { name: 'syncs', rate: 'runs' },
@@ -78,12 +79,19 @@ export interface RequestLimitsOptions {
   nowMs: () => number;
   /** How long a request waits for what the instances share; as the limiter has it when absent. */
   storeLimitMs?: number | undefined;
+  /** Requests under way at once; as Admission has it when absent. */
+  requestsMax?: Record<'ingest' | 'other', number> | undefined;
   onStoreFailure: (error: unknown) => void;
 }
 
-/** Called with the answer when a request is through, without one when it failed. */
-export type Finish = (response?: EndpointResponse) => void;
-const NOTHING_TO_FINISH: Finish = () => undefined;
+/** What was counted of a request that begins something. */
+export interface Begun {
+  /** Under what its handler may begin a run; undefined: it begins none, or under no limit. */
+  runLimit: OpenRunLimit | undefined;
+  /** Called with the answer when the request is through, without one when it failed. */
+  finish(response?: EndpointResponse): void;
+}
+const NOTHING_BEGUN: Begun = { runLimit: undefined, finish: () => undefined };
 
 /** The limits of requests, as the steps of serving one ask for them. Each error is a LimitError, 429. */
 export class RequestLimits {
@@ -109,7 +117,7 @@ export class RequestLimits {
     this.#limiter = new RateLimiter({ store: { lease }, storeLimitMs, nowMs, onStoreFailure });
     this.#slots = new ExportSlots(onStoreFailure);
     this.#addresses = new ClientAddresses(options.trustedProxies);
-    this.#admission = new Admission(metrics);
+    this.#admission = new Admission(metrics, options.requestsMax);
   }
 
   /** Lets a request in while there is room; without a key, what is public is counted by its address. */
@@ -117,12 +125,6 @@ export class RequestLimits {
     this.#admission.enter(ctx);
     if (DOCUMENTS.test(ctx.path)) this.chargePublic(ctx);
     return next();
-  }
-
-  /** Open runs of a kind that an organization may have; undefined: any number. */
-  openRunsMax(kind: RunKind): number | undefined {
-    const { rules } = this.#options;
-    return kind === 'billing_import' ? rules?.openImportsMax : rules?.openRunsMax;
   }
 
   /**
@@ -170,47 +172,61 @@ export class RequestLimits {
     const { rules } = this.#options;
     const limitClass = limitClassOf(endpoint);
     if (!rules || limitClass === 'public') return;
-    return this.#charge(ctx, caller, caller.keyId, KEY_POLICIES[limitClass], 1);
+    return this.#charge(ctx, caller, KEY_POLICIES[limitClass], 1);
   }
 
   /** Counts the items of a batch before any of them is stored. A batch larger than the whole limit passes a full one. */
   async chargeItems(ctx: Context, caller: Caller, count: number): Promise<void> {
     if (!this.#options.rules || count === 0) return;
-    await this.#charge(ctx, caller, caller.keyId, ITEMS, count);
+    await this.#charge(ctx, caller, ITEMS, count);
   }
 
-  #charge(ctx: Context, caller: Caller, subject: string, policy: Policy, cost: number): void | Promise<void> {
+  #charge(ctx: Context, caller: Caller, policy: Policy, cost: number): void | Promise<void> {
+    const verdict = this.#take(ctx, caller, caller.keyId, policy, cost);
+    if (verdict instanceof Promise) return verdict.then(refuse);
+    refuse(verdict);
+  }
+
+  #take(
+    ctx: Context,
+    caller: Caller,
+    subject: string,
+    policy: Policy,
+    cost: number,
+  ): Judged | Promise<Judged> {
     const rate = (this.#options.rules as LimitRules)[policy.rate];
-    const bucket = { orgId: caller.orgId, subject, policy: policy.name };
-    const judge = (verdict: { isGranted: boolean; remaining: number; waitSeconds: number }) => {
+    const judge = (verdict: Verdict): Judged => {
       // Items have no unit that the draft knows; they are told in the refusal alone.
       if (policy !== ITEMS) noteRate(ctx, policy.name, rate, verdict);
-      if (verdict.isGranted) return;
+      if (verdict.isGranted) return { isGranted: true, refusal: undefined };
       this.#options.metrics.rateLimited.inc({ class: policy.name });
       const whose = subject === ORGANIZATION ? 'the organization' : 'this key';
       const what = `${whose} sends more than ${rateText(rate)} (${policy.name})`;
-      throw refusalOf(policy.name, what, verdict.waitSeconds);
+      return { isGranted: false, refusal: refusalOf(policy.name, what, verdict.waitSeconds) };
     };
-    const verdict = this.#limiter.take(bucket, rate, cost);
+    const verdict = this.#limiter.take({ orgId: caller.orgId, subject, policy: policy.name }, rate, cost);
     return verdict instanceof Promise ? verdict.then(judge) : judge(verdict);
   }
 
   /**
    * Counts what an organization begins: a run, or an export, whose place is held until its answer has left or its client
-   * has. A run that is not begun after all, or was under way before, does not count.
+   * has. A run that may not be begun is refused where it would be stored, since one that is open may be answered all
+   * the same; what was not begun after all does not count.
    */
-  async begin(ctx: Context, caller: Caller, endpoint: Endpoint): Promise<Finish> {
+  async begin(ctx: Context, caller: Caller, endpoint: Endpoint): Promise<Begun> {
     const { rules } = this.#options;
     const limitClass = limitClassOf(endpoint);
     if (rules && limitClass === 'export') await this.#holdExport(ctx, caller, rules.openExportsMax);
-    const policy = ORGANIZATION_POLICIES[limitClass];
-    if (!rules || !policy) return NOTHING_TO_FINISH;
-    await this.#charge(ctx, caller, ORGANIZATION, policy, 1);
-    return (response) => {
-      if (response && isBegun(response)) return;
+    if (!rules || !isRunKind(limitClass)) return NOTHING_BEGUN;
+    const policy = RUN_POLICIES[limitClass];
+    const max = limitClass === 'billing_import' ? rules.openImportsMax : rules.openRunsMax;
+    const verdict = await this.#take(ctx, caller, ORGANIZATION, policy, 1);
+    const finish = (response?: EndpointResponse) => {
+      if (!verdict.isGranted || (response && isBegun(response))) return;
       const bucket = { orgId: caller.orgId, subject: ORGANIZATION, policy: policy.name };
       this.#limiter.giveBack(bucket, rules[policy.rate], 1);
     };
+    return { runLimit: { kind: limitClass, max, refusal: verdict.refusal }, finish };
   }
 
   async #holdExport(ctx: Context, caller: Caller, max: number): Promise<void> {
@@ -224,6 +240,19 @@ export class RequestLimits {
     noteConcurrency(ctx, EXPORTS, max, Math.max(0, max - this.#slots.countHere(caller.orgId)));
     whenAnswered(ctx, release);
   }
+}
+
+interface Judged {
+  isGranted: boolean;
+  refusal: LimitError | undefined;
+}
+
+function refuse({ refusal }: Judged): void {
+  if (refusal) throw refusal;
+}
+
+function isRunKind(limitClass: LimitClass): limitClass is RunKind {
+  return RUN_KINDS.some((kind) => kind === limitClass);
 }
 
 /** Whether an answer says that something was begun: not what was there before, and no repeat of an earlier answer. */

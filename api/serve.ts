@@ -38,6 +38,7 @@ export async function serve(
   const orgDb = caller ? handleOf(caller, deps) : (undefined as unknown as OrgDb);
   const afterCommit: (() => unknown)[] = [];
   const requestId = String(ctx.state.requestId);
+  const begun = caller ? await deps.limits.begin(ctx, caller, endpoint) : undefined;
   const run: Run = (handle, settle) =>
     endpoint.handle(
       {
@@ -48,6 +49,7 @@ export async function serve(
         orgDb: handle,
         afterCommit: (work) => afterCommit.push(work),
         settle,
+        runLimit: begun?.runLimit,
         chargeItems: (count) => deps.limits.chargeItems(ctx, caller as Caller, count),
         get signal() {
           return signalOf(ctx);
@@ -55,16 +57,15 @@ export async function serve(
       },
       deps,
     );
-  const finish = caller ? await deps.limits.begin(ctx, caller, endpoint) : undefined;
   const response = await answerOnce(
     { ...words, endpoint, orgDb, callerKeyId: caller?.keyId ?? '', requestId, run },
     headerOf(ctx, 'idempotency-key'),
     deps,
   ).catch((error: unknown) => {
-    finish?.();
+    begun?.finish();
     throw error;
   });
-  finish?.(response);
+  begun?.finish(response);
   for (const work of afterCommit) await work();
   send(ctx, endpoint, response, deps);
 }

@@ -13,7 +13,12 @@ import type { LimitRules } from '../domain/limits/rate.js';
 import { MICROS_PER_DAY, microsFromDate, microsOfDay } from '../domain/period.js';
 import { answerBrokenRequests } from '../platform/brokenRequests.js';
 import { createMetrics } from '../platform/metrics.js';
-import { HSTS_MAX_AGE_SECONDS, HTTP_LIMITS, TRUEUP_VERSION } from '../platform/serverLimits.js';
+import {
+  CONNECTIONS_MAX,
+  HSTS_MAX_AGE_SECONDS,
+  HTTP_LIMITS,
+  TRUEUP_VERSION,
+} from '../platform/serverLimits.js';
 import { closeHttpServer } from '../platform/shutdown.js';
 
 export interface ApiServerOptions
@@ -36,6 +41,10 @@ export interface ApiServerOptions
   limitsNowMs?: () => number;
   /** Longest wait for the limits that instances share, milliseconds; a quarter of a second when absent. */
   limitsStoreMs?: number;
+  /** Requests under way at once; as the service has it when absent. */
+  requestsMax?: Record<'ingest' | 'other', number>;
+  /** Others than those of platform/serverLimits.ts. */
+  httpLimits?: Partial<Record<keyof typeof HTTP_LIMITS, number>>;
   /** Addresses and networks whose X-Forwarded-For is believed; none when absent. */
   trustedProxies?: readonly string[];
   /** Origins whose pages may call the API from a browser; none when absent. */
@@ -71,6 +80,7 @@ export async function createApiServer(
     database,
     metrics,
     storeLimitMs: options.limitsStoreMs,
+    requestsMax: options.requestsMax,
     nowMs: options.limitsNowMs ?? (() => performance.now()),
     onStoreFailure: (error) => logger.warn({ err: error }, 'limits are not shared with other instances'),
   });
@@ -99,8 +109,10 @@ export async function createApiServer(
     },
     options.endpoints,
   );
-  const server = createServer(HTTP_LIMITS, app.callback());
-  server.headersTimeout = HTTP_LIMITS.headersTimeout;
+  const httpLimits = { ...HTTP_LIMITS, ...options.httpLimits };
+  const server = createServer(httpLimits, app.callback());
+  server.headersTimeout = httpLimits.headersTimeout;
+  server.maxConnections = CONNECTIONS_MAX;
   answerBrokenRequests(server);
   const close = async () => {
     if (server.listening) await closeHttpServer(server);

@@ -26,17 +26,16 @@ export type UploadedBill = Omit<NewBillingSource, 'id'>;
  * one transaction when the whole of it is there. Chunks are committed one by one, since a transaction as long as a slow
  * upload would hold back every total (docs/decisions/0041); those of an upload that breaks are removed again.
  * `receive` is given the function that stores a chunk, and says at its end what the file is. The same file again gives
- * the import that it already has; `record` is called, as the last of the transaction, for a new one alone. With `openMax`, an organization that has as many imports open is refused before
+ * the import that it already has; `record` is called, as the last of the transaction, for a new one alone. With a `limit`, an organization that has as many imports open is refused before
  * anything is received. Errors: those of `receive`; account_required; rate_limited.
  */
 export async function storeBillingUpload(
   orgDb: OrgDb,
   importId: string,
   receive: (store: (chunk: Buffer) => Promise<void>) => Promise<UploadedBill>,
-  openMax?: number | undefined,
+  limit?: OpenRunLimit | undefined,
   record?: (inside: OrgDb, source: BillingSource) => Promise<void>,
 ): Promise<{ source: BillingSource; existing: boolean }> {
-  const limit: OpenRunLimit = { kind: 'billing_import', max: openMax };
   await assertRoomForRun(orgDb, limit);
   let kept = false;
   try {

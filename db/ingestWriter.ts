@@ -10,7 +10,10 @@ import { settleTellings } from './queries/tellings.js';
 
 /** Calls of one transaction at most; one request is never split over two. */
 const BATCH_ROWS_MAX = 2_000;
-/** Calls that may wait before new ones are refused with 503: bounds memory and the wait. */
+/**
+ * Calls that may wait before new ones are refused with 503: bounds memory and the wait. Of what is free an organization
+ * may take half, so that one alone never keeps the others out.
+ */
 const QUEUE_ROWS_MAX = 40_000;
 /** Repeats of a batch that lost a deadlock or a serialization race. */
 const CONFLICT_REPEATS_MAX = 5;
@@ -51,6 +54,7 @@ export class IngestWriter {
   readonly #settings = new AssumedSettings();
   readonly #queues = new Map<string, Pending[]>();
   #connections = 0;
+  readonly #queuedRowsOf = new Map<string, number>();
   #queuedRows = 0;
 
   constructor(database: Database, prices: Pick<Prices, 'of'>, connectionsMax: number, observer: Observer) {
@@ -68,7 +72,7 @@ export class IngestWriter {
     const rows = rowsOf(request);
     if (rows === 0 && request.batch.rejections.length === 0)
       return Promise.resolve({ accepted: 0, duplicates: 0, leftOut: 0 });
-    if (this.#queuedRows > 0 && this.#queuedRows + rows > QUEUE_ROWS_MAX) {
+    if (!this.#hasRoomFor(request.orgId, rows)) {
       return Promise.reject(
         new DomainError(
           'service_unavailable',
@@ -84,12 +88,22 @@ export class IngestWriter {
       const pending = { request, resolve, reject };
       if (queue) queue.push(pending);
       else this.#queues.set(request.orgId, [pending]);
-      this.#countQueued(rows);
+      this.#countQueued(request.orgId, rows);
       this.#next();
     });
   }
 
-  #countQueued(rows: number): void {
+  #hasRoomFor(orgId: string, rows: number): boolean {
+    if (this.#queuedRows === 0) return true;
+    const free = QUEUE_ROWS_MAX - this.#queuedRows;
+    const own = this.#queuedRowsOf.get(orgId) ?? 0;
+    return own === 0 ? rows <= free : own + rows <= free;
+  }
+
+  #countQueued(orgId: string, rows: number): void {
+    const own = (this.#queuedRowsOf.get(orgId) ?? 0) + rows;
+    if (own === 0) this.#queuedRowsOf.delete(orgId);
+    else this.#queuedRowsOf.set(orgId, own);
     this.#queuedRows += rows;
     this.#observer.queueRows(this.#queuedRows);
   }
@@ -114,7 +128,7 @@ export class IngestWriter {
 
   async #flush(orgId: string, taken: Pending[]): Promise<void> {
     const rows = taken.reduce((sum, { request }) => sum + rowsOf(request), 0);
-    this.#countQueued(-rows);
+    this.#countQueued(orgId, -rows);
     this.#observer.batchRows(rows);
     try {
       const outcomes = await this.#store(orgId, taken);

@@ -14,6 +14,8 @@ export interface OpenRunLimit {
   kind: RunKind;
   /** undefined: any number. */
   max: number | undefined;
+  /** Why no new one may be begun now, though one that is open may be answered. */
+  refusal?: LimitError | undefined;
 }
 
 const NAMES: Record<RunKind, { policy: string; plural: string; prefix: 'run' | 'imp' }> = {
@@ -35,19 +37,22 @@ export async function insertWithinLimit<R>(
   insert: () => Promise<R | undefined>,
 ): Promise<R | undefined> {
   if (limit?.max === undefined) return insert();
-  const { kind, max } = limit;
+  const { kind, max, refusal } = limit;
   await lockOpenRuns(inside, kind);
   const open = await listOpenRuns(inside, kind, max);
   const inserted = await insert();
   if (inserted && open.length >= max) throw tooManyOpen(kind, open);
+  if (inserted && refusal) throw refusal;
   return inserted;
 }
 
 /** Refuses early what would be refused at its end, before it is received. Error: rate_limited. */
-export async function assertRoomForRun(orgDb: OrgDb, { kind, max }: OpenRunLimit): Promise<void> {
-  if (max === undefined) return;
+export async function assertRoomForRun(orgDb: OrgDb, limit: OpenRunLimit | undefined): Promise<void> {
+  if (limit?.max === undefined) return;
+  const { kind, max, refusal } = limit;
   const open = await listOpenRuns(orgDb, kind, max);
   if (open.length >= max) throw tooManyOpen(kind, open);
+  if (refusal) throw refusal;
 }
 
 function tooManyOpen(kind: RunKind, open: readonly string[]): LimitError {

@@ -1,23 +1,24 @@
 import type { SyncTrigger } from '../domain/billing/connections.js';
 import { DomainError } from '../domain/errors.js';
 import { openRun } from './openRun.js';
+import type { OpenRunLimit } from './openRunLimit.js';
 import type { OrgDb } from './orgDb.js';
 import { findBillingConnection } from './queries/billingConnections.js';
 import { findOpenSyncRun, insertSyncRun, type SyncRun } from './queries/syncRuns.js';
 
 /**
- * A new sync, or the one of the connection that is open; no limit where `openMax` says none. Errors:
+ * A new sync, or the one of the connection that is open; by `limit` where one is given. Errors:
  * not_found when the connection has ended, rate_limited, service_unavailable.
  */
 export async function openSync(
   orgDb: OrgDb,
   wanted: { id: string; connectionId: string; trigger: SyncTrigger },
   record?: (inside: OrgDb, run: SyncRun) => Promise<void>,
-  openMax?: number | undefined,
+  limit?: OpenRunLimit | undefined,
 ): Promise<{ run: SyncRun; existing: boolean }> {
   return openRun<SyncRun>(orgDb, {
     insert: (inside) => insertSyncRun(inside, wanted),
-    limit: { kind: 'billing_sync', max: openMax },
+    ...(limit ? { limit } : {}),
     message: 'billing_sync.start',
     ...(record ? { record } : {}),
     async findOpen() {

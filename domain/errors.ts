@@ -26,6 +26,7 @@ export const ERROR_CODES = [
   'payload_too_large',
   'too_many_items',
   'uri_too_long',
+  'body_too_slow',
   'unsupported_media_type',
   'run_not_cancellable',
   'reprice_in_progress',

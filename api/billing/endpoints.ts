@@ -58,7 +58,7 @@ const createImport = defineEndpoint({
     'payload_too_large',
     'unsupported_media_type',
   ],
-  async handle({ incoming, orgDb, afterCommit, caller, requestId }, deps) {
+  async handle({ incoming, orgDb, runLimit, afterCommit, caller, requestId }, deps) {
     if (uploads >= UPLOADS_MAX) {
       throw new DomainError('service_unavailable', 'other bills are being uploaded; try again in a moment', {
         retryAfterSeconds: BUSY_RETRY_SECONDS,
@@ -78,7 +78,7 @@ const createImport = defineEndpoint({
               store,
             }),
           ),
-        deps.limits.openRunsMax('billing_import'),
+        runLimit,
         (inside, { id, provider, filename, sha256 }) =>
           recordAction(
             inside,

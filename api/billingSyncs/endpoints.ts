@@ -32,7 +32,7 @@ const startSync = defineEndpoint({
   params: connectionParams,
   responses: acceptedResponse(syncRunSchema),
   problems: ['not_found', 'credentials_missing'],
-  async handle({ params, orgDb, afterCommit, caller, requestId }, deps) {
+  async handle({ params, orgDb, runLimit, afterCommit, caller, requestId }, deps) {
     const connection = await getConnection(orgDb, params.id);
     if (connection.ciphertext === null) openCredentials(deps.secretKeys, orgDb.orgId, connection);
     const { run, existing } = await openSync(
@@ -46,7 +46,7 @@ const startSync = defineEndpoint({
           { type: 'connection', id: publicId('con', connection.id) },
           { run_id: publicId('run', id) },
         ),
-      deps.limits.openRunsMax('billing_sync'),
+      runLimit,
     );
     if (!existing) afterCommit(() => deps.kickDispatcher());
     return acceptedRun(presentSyncRun(run), existing);

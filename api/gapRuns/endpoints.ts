@@ -44,7 +44,7 @@ const startRun = defineEndpoint({
   query: runQuery,
   responses: acceptedResponse(runSchema),
   problems: ['invalid_parameter'],
-  async handle({ query, orgDb, afterCommit, caller, requestId }, deps) {
+  async handle({ query, orgDb, afterCommit, caller, requestId, runLimit }, deps) {
     const now = deps.nowMicros();
     const window = gapWindow(query.period, now);
     const wanted: NewGapRun = {
@@ -56,7 +56,7 @@ const startRun = defineEndpoint({
     };
     const { run, existing } = await openRun<GapRun>(orgDb, {
       insert: (inside) => insertGapRun(inside, wanted),
-      limit: { kind: 'gap_run', max: deps.limits.openRunsMax('gap_run') },
+      ...(runLimit ? { limit: runLimit } : {}),
       message: 'gap_run.start',
       findOpen: () => findOpenGapRun(orgDb, wanted.period, wanted.provider),
       record: (inside, { id, period, provider }) =>

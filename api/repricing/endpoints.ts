@@ -70,7 +70,7 @@ const startRepricing = defineEndpoint({
   body: repriceBody,
   responses: acceptedResponse(repriceRunSchema),
   problems: ['invalid_range', 'reprice_in_progress'],
-  async handle({ body, orgDb, caller, requestId, afterCommit }, deps) {
+  async handle({ body, orgDb, caller, requestId, afterCommit, runLimit }, deps) {
     const wanted: NewRepriceRun = {
       id: newUuid(deps.nowMicros()),
       ...windowOfBody(body.from, body.to),
@@ -80,7 +80,7 @@ const startRepricing = defineEndpoint({
     };
     const { run, existing } = await openRun<RepriceRun>(orgDb, {
       insert: (inside) => insertRepriceRun(inside, wanted),
-      limit: { kind: 'reprice', max: deps.limits.openRunsMax('reprice') },
+      ...(runLimit ? { limit: runLimit } : {}),
       message: 'reprice.start',
       findOpen: () => findOpenRepriceRun(orgDb),
       record: (inside, run) =>

@@ -120,6 +120,8 @@ export async function startTestApi(
       | 'limits'
       | 'limitsNowMs'
       | 'limitsStoreMs'
+      | 'requestsMax'
+      | 'httpLimits'
       | 'trustedProxies'
     >
   > = {},
