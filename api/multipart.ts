@@ -4,18 +4,23 @@ import busboy from 'busboy';
 import { DomainError, invalidField } from '../domain/errors.js';
 import type { IncomingBody } from './body.js';
 
-/** Limits of one multipart body (reliability.md P-26). */
+/** Limits of one multipart body; the headers of a part have 16 KiB, which the parser keeps by itself. */
 const LIMITS = {
   files: 1,
   fields: 8,
   parts: 20,
-  headerPairs: 50,
   fieldNameSize: 100,
   fieldSize: 4_096,
 } as const;
 /** What boundaries, part headers and fields may add to the file. */
 const OVERHEAD_BYTES = 131_072;
 const FILENAME_CHARS_MAX = 255;
+
+const FILE_PLACE = 'the file belongs in the field "file"';
+
+/** The parser's types promise a name; a part may have none all the same. */
+const isName = (name: string | undefined): name is string => name !== undefined && name !== '';
+const namelessPart = () => broken('a part has no name');
 
 /** A file as it was received, with the form's other fields. */
 export interface ReceivedFile {
@@ -50,6 +55,7 @@ export async function receiveFile(
   const ended = new Promise<void>((resolve, reject) => {
     form.on('field', (name, value, info) => {
       if (info.valueTruncated || info.nameTruncated) reject(broken('a field is too long'));
+      else if (!isName(name)) reject(namelessPart());
       else if (name in fields) reject(broken(`the field ${name} is given twice`));
       else fields[name] = value;
     });
@@ -57,12 +63,9 @@ export async function receiveFile(
       if (name !== 'file') {
         stream.resume();
         reject(
-          invalidField(
-            'body',
-            name.slice(0, 100),
-            'the file belongs in the field "file"',
-            'invalid_multipart',
-          ),
+          isName(name)
+            ? invalidField('body', name.slice(0, 100), FILE_PLACE, 'invalid_multipart')
+            : namelessPart(),
         );
         return;
       }

@@ -27,6 +27,7 @@ const IMPORT_BYTES_MAX = 1_610_612_736;
 const UPLOADS_MAX = 2;
 const BUSY_RETRY_SECONDS = 5;
 const ACCOUNT_CHARS_MAX = 256;
+const FORM_FIELDS = Object.keys(importForm.shape).filter((name) => name !== 'file');
 
 let uploads = 0;
 
@@ -98,6 +99,9 @@ const createImport = defineEndpoint({
 
 /** Checks the form's fields, which may have come after the file. */
 function describeUpload(received: ReceivedFile): UploadedBill {
+  const unknown = Object.keys(received.fields).find((name) => !FORM_FIELDS.includes(name));
+  if (unknown !== undefined)
+    throw invalidField('body', unknown, 'is not known here; leave it out', 'invalid_body');
   const { provider, format, account, fx_rate: fxRate } = received.fields;
   const known = provider === undefined ? undefined : findProvider(provider);
   if (provider === undefined)

@@ -254,6 +254,12 @@ describe('P-26: an upload that is no proper form', () => {
       'invalid_body',
     ],
     [
+      'a field that nobody asked for',
+      () => form(part('file', '{}', 'a.json'), part('provider', 'openai'), part('org_id', 'x')),
+      400,
+      'invalid_body',
+    ],
+    [
       'an unknown format',
       () => form(part('file', '{}', 'a.json'), part('provider', 'openai'), part('format', 'x')),
       400,

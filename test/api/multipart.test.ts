@@ -65,6 +65,73 @@ function stream(url: string, bytes: number): Promise<{ status: number; body: { c
   });
 }
 
+/** Sends a form as it is written. */
+async function post(url: string, body: string, type = 'multipart/form-data; boundary=b') {
+  const response = await fetch(url, { method: 'POST', headers: { 'content-type': type }, body });
+  return { status: response.status, body: (await response.json()) as Record<string, unknown> };
+}
+
+const field = (name: string, value = 'x') =>
+  `--b\r\nContent-Disposition: form-data; name="${name}"\r\n\r\n${value}\r\n`;
+const FILE = '--b\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n\r\ncontent\r\n';
+const withHeaders = (lines: readonly string[]) =>
+  `--b\r\nContent-Disposition: form-data; name="file"; filename="a.csv"\r\n${lines.join('\r\n')}\r\n\r\ncontent\r\n`;
+const fields = (count: number) => Array.from({ length: count }, (_, index) => field(`f${index}`));
+const END = '--b--\r\n';
+
+describe('a form', () => {
+  it.each<[string, string]>([
+    ['a file without a name', '--b\r\nContent-Disposition: form-data; filename="a"\r\n\r\nx\r\n'],
+    [
+      'a file with an empty name',
+      '--b\r\nContent-Disposition: form-data; name=""; filename="a"\r\n\r\nx\r\n',
+    ],
+    [
+      'bytes of no name',
+      '--b\r\nContent-Disposition: form-data\r\nContent-Type: application/octet-stream\r\n\r\nx\r\n',
+    ],
+    ['a field without a name', `--b\r\nContent-Disposition: form-data\r\n\r\nx\r\n${FILE}`],
+    ['a field that is given twice', field('provider') + field('provider', 'y') + FILE],
+    ['the same field around the file', field('provider') + FILE + field('provider', 'y')],
+    ['nine fields', fields(9).join('') + FILE],
+    ['a field of more than 4,096 bytes', field('provider', 'x'.repeat(4_097)) + FILE],
+    ['a part’s header of more than 16 KiB', withHeaders([`X-Long: ${'x'.repeat(17_000)}`])],
+    [
+      'a part’s header of hundreds of lines',
+      withHeaders(Array.from({ length: 900 }, (_, at) => `X-${at}: ${'y'.repeat(20)}`)),
+    ],
+    ['21 parts', '--b\r\nX-Nothing: 1\r\n\r\nx\r\n'.repeat(21) + FILE],
+    ['a part whose header is no header', `--b\r\nno header at all\r\n\r\nx\r\n${FILE}`],
+  ])('with %s is refused, and the server goes on', async (_, parts) => {
+    const url = await serve(async () => undefined);
+    const { status, body } = await post(url, parts + END);
+    expect([status, body.code], String(body.message)).toEqual([400, 'invalid_multipart']);
+    expect((await post(url, FILE + END)).status).toBe(200);
+  });
+
+  it.each<[string, string]>([
+    ['no boundary', 'multipart/form-data'],
+    ['an empty boundary', 'multipart/form-data; boundary='],
+    ['another boundary', 'multipart/form-data; boundary=other'],
+  ])('that names %s is refused', async (_, type) => {
+    const url = await serve(async () => undefined);
+    const { status, body } = await post(url, FILE + END, type);
+    expect(status).toBe(400);
+    expect(['invalid_multipart', 'missing_parameter']).toContain(body.code);
+  });
+
+  it('may have eight fields, before and after the file, with names that mean something to JavaScript', async () => {
+    const url = await serve(async () => undefined);
+    const six = fields(6).join('');
+    const { status, body } = await post(url, six + FILE + field('__proto__') + field('constructor') + END);
+    expect(status, String(body.message)).toBe(200);
+    expect(Object.keys(body.fields as object).sort()).toEqual(
+      ['f0', 'f1', 'f2', 'f3', 'f4', 'f5', '__proto__', 'constructor'].sort(),
+    );
+    expect(body).toMatchObject({ filename: 'a.csv', sizeBytes: 7 });
+  });
+});
+
 describe('a file in a form', () => {
   it('arrives in chunks of the size that is asked for, in order, each waited for', async () => {
     const sizes: number[] = [];
