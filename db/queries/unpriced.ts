@@ -96,11 +96,15 @@ const CELLS = `
 /** More than a call lasts (events.duration_ms): its end lies in the window, its start finds it. */
 const CALL_DAYS_MAX = 12;
 
-/** $2: the project. */
+const OF_PROJECT = `org_id = $1 and project_id = $2 and superseded_by is null
+            and timestamp >= $3::timestamptz - interval '${CALL_DAYS_MAX} days' and timestamp < $4::timestamptz`;
+const MODEL = `(billed_by, ${BILLING_KEYS.model})`;
+
+/** $2: the project. Only models that have such calls are summed. */
 const EVENTS_OF_PROJECT = cellsOf(`
-          select 1::smallint as sign, * from events
-          where org_id = $1 and project_id = $2 and superseded_by is null
-            and timestamp >= $3::timestamptz - interval '${CALL_DAYS_MAX} days' and timestamp < $4::timestamptz`);
+          select 1::smallint as sign, * from events where ${OF_PROJECT} and ${MODEL} in (
+            select billed_by, ${BILLING_KEYS.model} from events
+            where ${OF_PROJECT} and (computed_cost_usd is null or price_gaps is not null))`);
 
 function unpricedSql(cells: string): string {
   return `
