@@ -84,12 +84,13 @@ export class Authenticator {
 
   /**
    * The key with this id, and whether it knows the secret. A secret that the row at hand does not know is looked up
-   * anew: it may be of a rotation a moment ago. So every refusal costs one query and one comparison, whether or not
+   * anew: it may be of a rotation a moment ago. So every refusal costs the same queries and comparisons, whether or not
    * there is such a key.
    */
   async #findKeyOf(parsed: ParsedToken): Promise<{ key: StoredKey | undefined; isKnown: boolean }> {
     const cached = this.#cache.get(parsed.keyId);
-    if (cached && this.#knows(cached, parsed.digest)) return { key: cached, isKnown: true };
+    const isAtHand = this.#knows(cached, parsed.digest);
+    if (cached && isAtHand) return { key: cached, isKnown: true };
     const generation = this.#generation;
     const stored = await findKey(this.#database, parsed.keyId);
     // A row that was read before a change was told must not outlive the telling.

@@ -46,6 +46,8 @@ export async function startProgram(options: ProgramOptions): Promise<BenchProgra
       PORT: '0',
       TEMPORAL_ADDRESS: NO_ENGINE,
       LOG_LEVEL: 'info',
+      // One client stands for many.
+      RATE_LIMITS: 'off',
     }) as NodeJS.ProcessEnv,
   });
   closeSync(log);
