@@ -1,4 +1,4 @@
-import type { Signature } from '../domain/auditLog/anchors.js';
+import type { Signature, SignatureVerdict } from '../domain/auditLog/anchors.js';
 import { type ChainFault, ChainWalk } from '../domain/auditLog/chain.js';
 import { type AuditCheckpoint, checkpointText } from '../domain/auditLog/checkpoint.js';
 import { isoFromMicros, MICROS_PER_DAY, microsFromDate } from '../domain/period.js';
@@ -34,6 +34,39 @@ export async function checkpointAuditLog(
     }
   }
   return dropped;
+}
+
+/**
+ * Signs the checkpoints anew that another key than `keyId` has signed, where `check` finds that they are good: before
+ * that key is taken away. Returns how many are signed with a key that is not at hand, and stay so.
+ */
+export async function resignAuditCheckpoints(
+  database: Database,
+  keyId: string,
+  sign: SignText,
+  check: (text: string, signed: Signature) => SignatureVerdict,
+): Promise<number> {
+  let left = 0;
+  for (const orgId of await listOrganizationsSignedOtherwise(database, keyId)) {
+    await new OrgDb(database, orgId).transaction(async (inside) => {
+      const found = await findAuditCheckpoint(inside);
+      if (!found || found.signed.keyId === keyId) return;
+      const verdict = check(checkpointText(found.checkpoint), found.signed);
+      if (verdict === 'good') await storeCheckpoint(inside, found.checkpoint, sign);
+      else left += 1;
+    });
+  }
+  return left;
+}
+
+async function listOrganizationsSignedOtherwise(database: Database, keyId: string): Promise<string[]> {
+  const rows = await unscoped(database, 'the secret key belongs to the instance', (system) =>
+    system.rows<{ org_id: string }>(
+      'select org_id from audit_checkpoints where key_id <> $1 order by org_id',
+      [keyId],
+    ),
+  );
+  return rows.map((row) => row.org_id);
 }
 
 async function listOrganizationsWithRowsBefore(database: Database, before: bigint): Promise<string[]> {
@@ -82,9 +115,16 @@ async function checkpointBatch(
 }
 
 async function replaceRows(inside: OrgDb, checkpoint: AuditCheckpoint, sign: SignText): Promise<void> {
+  await storeCheckpoint(inside, checkpoint, sign);
+  await inside.unscoped('rows of the audit log go only by retention', (system) =>
+    system.run('delete from audit_log where org_id = $1 and seq <= $2', [inside.orgId, checkpoint.seq]),
+  );
+}
+
+async function storeCheckpoint(inside: OrgDb, checkpoint: AuditCheckpoint, sign: SignText): Promise<void> {
   const signed = sign(checkpointText(checkpoint));
-  await inside.unscoped('rows of the audit log go only by retention', async (system) => {
-    await system.run(
+  await inside.unscoped('checkpoints are made by maintenance alone', (system) =>
+    system.run(
       `insert into audit_checkpoints (org_id, seq, at, hash, made_at, key_id, signature)
        values ($1, $2, $3::timestamptz, $4, $5::timestamptz, $6, $7)
        on conflict (org_id) do update set seq = excluded.seq, at = excluded.at, hash = excluded.hash,
@@ -98,7 +138,6 @@ async function replaceRows(inside: OrgDb, checkpoint: AuditCheckpoint, sign: Sig
         signed.keyId,
         Buffer.from(signed.signature, 'hex'),
       ],
-    );
-    await system.run('delete from audit_log where org_id = $1 and seq <= $2', [inside.orgId, checkpoint.seq]);
-  });
+    ),
+  );
 }

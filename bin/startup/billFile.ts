@@ -4,6 +4,7 @@ import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { BILLING_PAGE_BYTES, storeBillingUpload, type UploadedBill } from '../../db/billingUpload.js';
 import type { OrgDb } from '../../db/orgDb.js';
+import { recordAudit } from '../../db/queries/auditLog.js';
 import { type BillingSource, findBillingSource } from '../../db/queries/billingSources.js';
 import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
@@ -28,7 +29,7 @@ export async function importBillFile(
   declared: Declarations,
 ): Promise<BillingSource> {
   const sizeBytes = await sizeOf(path);
-  const { source } = await storeBillingUpload(orgDb, importId, async (store) => {
+  const receive = async (store: (chunk: Buffer) => Promise<void>) => {
     const hash = createHash('sha256');
     let read = 0;
     for await (const chunk of createReadStream(path, {
@@ -40,12 +41,25 @@ export async function importBillFile(
     }
     if (read !== sizeBytes) throw new StartError(`${path} changed while it was read: import it again.`);
     return { ...declared, filename: basename(path).slice(0, 255), sha256: hash.digest('hex'), sizeBytes };
-  }).catch((error: unknown) => {
-    throw error instanceof DomainError && error.code === 'account_required'
-      ? new StartError(`${error.message} (here: --account).`)
-      : error;
-  });
+  };
+  const { source } = await storeBillingUpload(orgDb, importId, receive, undefined, recordImport).catch(
+    (error: unknown) => {
+      throw error instanceof DomainError && error.code === 'account_required'
+        ? new StartError(`${error.message} (here: --account).`)
+        : error;
+    },
+  );
   return watch(orgDb, source);
+}
+
+function recordImport(inside: OrgDb, { id, provider, filename, sha256 }: BillingSource): Promise<void> {
+  return recordAudit(inside, {
+    action: 'billing_import.created',
+    actor: { kind: 'command', id: 'billing:import' },
+    subject: { type: 'billing_import', id: publicId('imp', id) },
+    details: { provider, filename, sha256 },
+    requestId: null,
+  });
 }
 
 async function sizeOf(path: string): Promise<number> {

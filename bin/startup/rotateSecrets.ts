@@ -17,6 +17,7 @@ import {
 } from '../../platform/embedded/secretKeyFile.js';
 import { makeSecretKey } from '../../platform/secretBox.js';
 import { SecretKeys } from '../../platform/secretKeys.js';
+import { recordRotation, renewAuditSignatures } from './auditSignatures.js';
 import { requireSecretKeys } from './secretKeys.js';
 
 /** What a rotation did, and whether anything is left that no key opens. */
@@ -41,7 +42,7 @@ export async function rotateSecrets(
 ): Promise<RotationOutcome> {
   const isOurs =
     config.databaseUrl === undefined && config.secretKey === undefined && config.secretKeyFile === undefined;
-  if (!isOurs) return resealUnderSetting(requireSecretKeys(config), database, forgetUnreadable);
+  if (!isOurs) return resealUnderSetting(config, database, forgetUnreadable);
   const file = ensureSecretKeyFile(config.dataDir);
   const before = readSecretKeyFile(file);
   // More than one key: an earlier rotation did not come to its end, and is continued.
@@ -50,12 +51,15 @@ export async function rotateSecrets(
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     const { done, unreadable } = await resealAll(keys, database, forgetUnreadable);
     if (unreadable > 0) return unfinished(unreadable);
+    await renewAuditSignatures(database, keys, config.auditAnchorDir);
     const [current] = readSecretKeyFile(file);
     const dropped = await dropOldKeysWhenUnused(database, keys.currentId, () =>
       replaceSecretKeys(file, current === undefined ? [] : [current]),
     );
-    if (dropped)
+    if (dropped) {
+      await recordRotation(database, keys);
       return { sentences: [resealed(done, keys), 'The old key is gone from the file.'], isWhole: true };
+    }
   }
   return {
     sentences: [
@@ -66,12 +70,15 @@ export async function rotateSecrets(
 }
 
 async function resealUnderSetting(
-  keys: SecretKeys,
+  config: Config,
   database: Database,
   forgetUnreadable: boolean,
 ): Promise<RotationOutcome> {
+  const keys = requireSecretKeys(config);
   const { done, unreadable } = await resealAll(keys, database, forgetUnreadable);
   if (unreadable > 0) return unfinished(unreadable);
+  await renewAuditSignatures(database, keys, config.auditAnchorDir);
+  if (done > 0) await recordRotation(database, keys);
   const older = [...keys.ids].filter((id) => id !== keys.currentId);
   const next =
     older.length > 0
