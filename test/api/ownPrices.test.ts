@@ -97,7 +97,7 @@ describe('POST /api/v1/pricing/contract-rates', () => {
   });
 
   it.each([
-    ['an unknown field', discount({ percent: 5 }), 'body'],
+    ['an unknown field', discount({ percent: 5 }), 'percent'],
     ['an unknown provider', discount({ provider: 'acme' }), 'provider'],
     ['no model', discount({ model: undefined }), 'model'],
     ['neither discount nor rates', discount({ discount_percent: undefined }), 'discount_percent'],
@@ -255,7 +255,7 @@ describe('POST /api/v1/pricing/overrides', () => {
   });
 
   it.each([
-    ['a discount', override({ rates: undefined, discount_percent: 5 }), 'body'],
+    ['a discount', override({ rates: undefined, discount_percent: 5 }), 'discount_percent'],
     ['all models', override({ model: '*' }), 'model'],
   ])('refuses %s', async (_, body, field) => {
     const answer = await api.post(OVERRIDES, body);
