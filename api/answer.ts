@@ -10,7 +10,7 @@ import { requestContext, requestIdFrom } from './requestContext.js';
 import { setSecurityHeaders } from './securityHeaders.js';
 
 /** Longest address that is read (decisions.md 108). */
-const URL_BYTES_MAX = 8_192;
+export const URL_BYTES_MAX = 8_192;
 
 /** Wraps a request: id, context, log line, metrics, and the only writer of error bodies. */
 export async function answer(

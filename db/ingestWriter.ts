@@ -14,7 +14,7 @@ const BATCH_ROWS_MAX = 2_000;
  * Calls that may wait before new ones are refused with 503: bounds memory and the wait. Of what is free an organization
  * may take half, so that one alone never keeps the others out.
  */
-const QUEUE_ROWS_MAX = 40_000;
+export const QUEUE_ROWS_MAX = 40_000;
 /** Repeats of a batch that lost a deadlock or a serialization race. */
 const CONFLICT_REPEATS_MAX = 5;
 /** Beginnings of one batch at most, where somebody changes the settings each time. */

@@ -22,9 +22,9 @@ import {
 } from './wire.js';
 
 /** Largest bill (decisions.md 108). */
-const IMPORT_BYTES_MAX = 1_610_612_736;
+export const IMPORT_BYTES_MAX = 1_610_612_736;
 /** Uploads of this process at once: each holds a connection for as long as it takes. */
-const UPLOADS_MAX = 2;
+export const UPLOADS_MAX = 2;
 const BUSY_RETRY_SECONDS = 5;
 const ACCOUNT_CHARS_MAX = 256;
 const FORM_FIELDS = Object.keys(importForm.shape).filter((name) => name !== 'file');

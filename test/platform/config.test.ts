@@ -79,6 +79,16 @@ describe('settings', () => {
     ['METRICS_TOKEN', 'short'],
     ['LOG_LEVEL', 'verbose'],
     ['RATE_LIMITS', 'maybe'],
+    ['RATE_LIMIT_READS', '600'],
+    ['RATE_LIMIT_READS', '0/min'],
+    ['RATE_LIMIT_WRITES', '120/minute'],
+    ['RATE_LIMIT_INGEST', '3000/min burst'],
+    ['RATE_LIMIT_INGEST_ITEMS', '-1/s'],
+    ['OPEN_RUNS_MAX', '0'],
+    ['OPEN_EXPORTS_MAX', '1001'],
+    ['TRUSTED_PROXIES', '10.0.0.0/33'],
+    ['TRUSTED_PROXIES', '10.0.0.1, proxy.example'],
+    ['TRUSTED_PROXIES', '10.0.0.0/8/8'],
     ['EVENT_RETENTION_DAYS', '399'],
     ['OPENAI_ADMIN_BASE_URL', 'api.openai.com'],
     ['OPENAI_ADMIN_BASE_URL', 'ftp://api.openai.com'],
@@ -112,6 +122,26 @@ describe('settings', () => {
     expect(parse({ RATE_LIMITS: 'off' }).rateLimits).toBe(false);
     expect(parse({ RATE_LIMITS: 'false' }).rateLimits).toBe(false);
     expect(parse({ RATE_LIMITS: 'ON' }).rateLimits).toBe(true);
+  });
+
+  it('read limits as a number for each unit of time, and what may come at once', () => {
+    const { limits } = parse({
+      RATE_LIMIT_READS: '10/s',
+      RATE_LIMIT_RUNS: '5/d burst 2',
+      OPEN_RUNS_MAX: '7',
+    });
+    expect(limits.reads).toEqual({ quota: 10, windowSeconds: 1, burst: 10 });
+    expect(limits.runs).toEqual({ quota: 5, windowSeconds: 86_400, burst: 2 });
+    expect(limits.openRunsMax).toBe(7);
+  });
+
+  it('read trusted proxies as addresses and networks of both families', () => {
+    expect(parse({}).trustedProxies).toEqual([]);
+    expect(parse({ TRUSTED_PROXIES: '10.0.0.0/8, ::1,fd00::/8' }).trustedProxies).toEqual([
+      '10.0.0.0/8',
+      '::1',
+      'fd00::/8',
+    ]);
   });
 
   it('know which hosts only this machine can reach', () => {

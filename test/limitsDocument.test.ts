@@ -1,0 +1,81 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { BODY_BYTES_UNDER_WAY_MAX, REQUESTS_MAX } from '../api/admission.js';
+import { URL_BYTES_MAX } from '../api/answer.js';
+import { IMPORT_BYTES_MAX, UPLOADS_MAX } from '../api/billing/endpoints.js';
+import { BODY_TIME_MAX_MS, JSON_BODY_BYTES_MAX, JSON_DEPTH_MAX } from '../api/body.js';
+import { EXPORT_DAYS_MAX } from '../api/events/endpoints.js';
+import { PAGE_LIMIT_MAX, PAGE_OFFSET_MAX } from '../api/query.js';
+import { QUEUE_ROWS_MAX } from '../db/ingestWriter.js';
+import * as event from '../domain/events/event.js';
+import { parseConfig } from '../platform/config.js';
+import { LIMIT_SETTINGS } from '../platform/limitSettings.js';
+import { CONNECTIONS_MAX, HTTP_LIMITS } from '../platform/serverLimits.js';
+
+const PAGE = readFileSync(path.resolve(import.meta.dirname, '../docs/limits.md'), 'utf8');
+const ROWS = [...PAGE.matchAll(/^\| (.+) \|$/gm)].map(([, row = '']) => row.split(' | '));
+
+/** What the page says of a thing. */
+function limitOf(what: string): string | undefined {
+  return ROWS.find(([name]) => name === what)?.[1];
+}
+
+const count = (value: number | bigint) => value.toLocaleString('en-US');
+const mebibytes = (bytes: number) => `${bytes / 1_048_576} MiB`;
+const seconds = (milliseconds: number) => `${milliseconds / 1_000} s`;
+
+describe('docs/limits.md', () => {
+  it('names every setting of limits with its default', () => {
+    const listed = ROWS.filter((row) => row.length === 5 && row[4]?.startsWith('`')).map((row) => [
+      row[4]?.replaceAll('`', ''),
+      row[1]?.replaceAll('`', ''),
+    ]);
+    for (const [name, { shownDefault }] of Object.entries(LIMIT_SETTINGS)) {
+      if (name === 'RATE_LIMITS' || name === 'TRUSTED_PROXIES') expect(PAGE).toContain(`\`${name}`);
+      else expect(listed, name).toContainEqual([name, shownDefault]);
+    }
+    for (const [name] of listed) expect(Object.keys(LIMIT_SETTINGS)).toContain(name);
+  });
+
+  it('names what is refused under load, as the code has it', () => {
+    const expected = {
+      'requests under way that send calls, of an instance': count(REQUESTS_MAX.ingest),
+      'other requests under way, of an instance': count(REQUESTS_MAX.other),
+      'bodies of calls under way, of an instance': mebibytes(BODY_BYTES_UNDER_WAY_MAX),
+      'calls that wait to be stored, of an instance': `${count(QUEUE_ROWS_MAX)}, an organization half of what is free`,
+      'bills being uploaded, of an instance': count(UPLOADS_MAX),
+      'connections, of an instance': count(CONNECTIONS_MAX),
+      'a request’s head': `${HTTP_LIMITS.maxHeaderSize / 1_024} KB`,
+      'time for a head': seconds(HTTP_LIMITS.headersTimeout),
+      'time for a body that is read at once': seconds(BODY_TIME_MAX_MS),
+      'time for a whole request, an upload too': seconds(HTTP_LIMITS.requestTimeout),
+    };
+    for (const [what, limit] of Object.entries(expected))
+      expect(limitOf(what.replace('’', "'")), what).toBe(limit);
+  });
+
+  it('names sizes as the code has them', () => {
+    const expected = {
+      'body of ingest, on the wire and inflated': `${mebibytes(parseConfig({}).ingestMaxBodyBytes)} (\`INGEST_MAX_BODY_BYTES\`)`,
+      'items of a request of ingest': count(event.INGEST_ITEMS_MAX),
+      'other JSON bodies': mebibytes(JSON_BODY_BYTES_MAX),
+      "a bill's file": `${IMPORT_BYTES_MAX / 1_073_741_824} GiB`,
+      'nesting of JSON': `${JSON_DEPTH_MAX} levels`,
+      address: `${URL_BYTES_MAX / 1_024} KB`,
+      'rows of a page': count(PAGE_LIMIT_MAX),
+      'offset of a page': count(PAGE_OFFSET_MAX),
+      'window of an export': `${EXPORT_DAYS_MAX} days`,
+      model: `${event.MODEL_CHARS_MAX} characters`,
+      labels: `${event.LABEL_CHARS_MAX} characters`,
+      ids: `${event.ID_CHARS_MAX} characters`,
+      'payload of an event': `${event.PAYLOAD_BYTES_MAX / 1_024} KB`,
+      'tokens of a class': count(event.TOKENS_MAX),
+      'reported cost of a call': `${count(event.COST_USD_MAX)} USD`,
+      'duration of a call': `${count(event.DURATION_MS_MAX)} ms`,
+    };
+    for (const [what, limit] of Object.entries(expected)) expect(limitOf(what), what).toBe(limit);
+    const section = PAGE.slice(PAGE.indexOf('## How large'));
+    expect([...section.matchAll(/^\| (?!what|-)/gm)]).toHaveLength(Object.keys(expected).length);
+  });
+});
