@@ -1,4 +1,5 @@
 import { type DestinationStream, destination, type Logger, pino } from 'pino';
+import { describeError } from './loggedError.js';
 
 export interface LoggerOptions {
   /** Which process speaks: start, api or worker. */
@@ -33,6 +34,7 @@ export function createLogger(options: LoggerOptions): Logger {
       level: options.level,
       base: { name: options.name },
       timestamp: () => `,"time":"${new Date().toISOString()}"`,
+      serializers: { err: describeError, error: describeError },
       formatters: { level: (label) => ({ level: label }) },
       redact: {
         paths: [...SECRET_FIELDS, ...SECRET_FIELDS.map((field) => `*.${field}`), 'req.headers'],
