@@ -88,6 +88,8 @@ export class Database {
       } as Knex.PgConnectionConfig,
       pool: { min: 0, max: options.poolMax, idleTimeoutMillis: 30_000 },
       acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
+      // An error's message would hold the statement with its values.
+      compileSqlOnError: false,
       // A lost connection is told by the statement that meets it; lines of knex's own would not be JSON.
       log: { warn: () => undefined, error: () => undefined },
     });
