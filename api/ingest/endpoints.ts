@@ -1,11 +1,11 @@
 import { listDoubleTellings, listSourceHealth } from '../../db/queries/ingestHealth.js';
+import { readMarkedSettings } from '../../db/queries/organizations.js';
 import { DomainError } from '../../domain/errors.js';
 import { INGEST_ITEMS_MAX, type MappedBatch } from '../../domain/events/event.js';
 import type { MapContext } from '../../domain/events/mapContext.js';
 import { mapObservation } from '../../domain/events/observation.js';
 import { countSpans, mapOtlpRequest, type OtlpRequest } from '../../domain/events/otlpSpans.js';
 import { mapSdkEvents } from '../../domain/events/sdkEvents.js';
-import { decimalFromPico, usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
 import { parseJson } from '../body.js';
 import type { ApiDeps } from '../deps.js';
@@ -17,6 +17,7 @@ import {
   ingestResponse,
   observationRequestDoc,
   partialSuccessOf,
+  presentDouble,
   presentIngest,
   presentIngestEvents,
   presentSource,
@@ -30,6 +31,7 @@ const BODY_PROBLEMS = [
   'json_too_deep',
   'invalid_encoding',
   'payload_too_large',
+  'body_too_slow',
   'too_many_items',
   'unsupported_media_type',
   'storage_full',
@@ -248,22 +250,18 @@ const health = defineEndpoint({
   problems: [],
   async handle({ orgDb }, deps) {
     const sinceMicros = deps.nowMicros() - HEALTH_DAYS * MICROS_PER_DAY;
-    const [sources, doubles] = await Promise.all([
+    const whole = orgDb.leaveProject('which scopes count is one rule for all projects');
+    const [sources, doubles, { settings }] = await Promise.all([
       listSourceHealth(orgDb, sinceMicros),
       listDoubleTellings(orgDb, sinceMicros),
+      readMarkedSettings(whole),
     ]);
     return {
       status: 200,
       body: {
         since: isoFromMicros(sinceMicros),
         sources: sources.map(presentSource),
-        instrumented_twice: doubles.map((double) => ({
-          service: double.serviceName,
-          scopes: double.scopes,
-          calls: double.calls,
-          cost_usd: usdNumberFromPico(double.costPico),
-          message: `service ${double.serviceName} is instrumented twice: ${double.scopes.join(' and ')}; ${double.calls} calls, $${decimalFromPico(double.costPico)} look counted twice`,
-        })),
+        instrumented_twice: doubles.map((double) => presentDouble(double, settings)),
       },
     };
   },

@@ -1,7 +1,9 @@
 import { z } from 'zod';
-import type { SourceHealth } from '../../db/queries/ingestHealth.js';
+import type { DoubleTelling, SourceHealth } from '../../db/queries/ingestHealth.js';
 import type { Rejection } from '../../domain/events/event.js';
 import { publicId } from '../../domain/ids.js';
+import { decimalFromPico, usdNumberFromPico } from '../../domain/money.js';
+import type { OrganizationSettings } from '../../domain/organization/settings.js';
 import { isoFromMicros } from '../../domain/period.js';
 
 /** Reasons that a partial success names at most (decisions.md 10). */
@@ -145,6 +147,9 @@ const sourceSchema = z.strictObject({
   unpriced: z.int(),
   price_gaps: z.int(),
   unknown_biller: z.int(),
+  not_counted: z
+    .int()
+    .meta({ description: 'Calls left out since then: another scope of the service counts (counted_scopes)' }),
   rejected: z.record(z.string(), z.int()),
 });
 
@@ -157,10 +162,36 @@ export const ingestHealthResponse = z.strictObject({
       scopes: z.array(z.string()),
       calls: z.int(),
       cost_usd: z.number(),
+      counted_scopes: z
+        .array(z.string())
+        .meta({ description: 'The scopes of the service that count, where a setting names them' }),
       message: z.string(),
     }),
   ),
 });
+
+/** A service that looks instrumented twice, and what is to be done or was done about it. */
+export function presentDouble(
+  double: DoubleTelling,
+  settings: OrganizationSettings,
+): z.output<typeof ingestHealthResponse>['instrumented_twice'][number] {
+  const { serviceName, scopes, calls, costPico } = double;
+  const counted = settings.countedScopes
+    .filter(({ service }) => (service ?? '') === serviceName)
+    .map(({ scope }) => scope);
+  const found = `service ${serviceName} is instrumented twice: ${scopes.join(' and ')}; ${calls} calls, $${decimalFromPico(costPico)}`;
+  return {
+    service: serviceName,
+    scopes,
+    calls,
+    cost_usd: usdNumberFromPico(costPico),
+    counted_scopes: counted,
+    message:
+      counted.length === 0
+        ? `${found} look counted twice: name the scope that counts in the setting counted_scopes`
+        : `${found} look counted twice; of what came since the setting counted_scopes, only ${counted.join(' and ')} counts now`,
+  };
+}
 
 export function presentSource(source: SourceHealth): z.output<typeof sourceSchema> {
   return {
@@ -172,6 +203,7 @@ export function presentSource(source: SourceHealth): z.output<typeof sourceSchem
     unpriced: source.unpriced,
     price_gaps: source.priceGaps,
     unknown_biller: source.unknownBiller,
+    not_counted: source.notCounted,
     rejected: source.rejected,
   };
 }

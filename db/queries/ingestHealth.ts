@@ -1,3 +1,4 @@
+import { SCOPE_NOT_COUNTED } from '../../domain/events/countedScopes.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
@@ -14,6 +15,8 @@ export interface SourceHealth {
   unpriced: number;
   priceGaps: number;
   unknownBiller: number;
+  /** Calls that were left out, since another scope of the service is the one that counts. */
+  notCounted: number;
   /** Refused items by reason. */
   rejected: Record<string, number>;
 }
@@ -35,6 +38,7 @@ function emptySource(serviceName: string, scopeName: string): SourceHealth {
     unpriced: 0,
     priceGaps: 0,
     unknownBiller: 0,
+    notCounted: 0,
     rejected: {},
   };
 }
@@ -57,7 +61,8 @@ export async function listSourceHealth(orgDb: OrgDb, sinceMicros: bigint): Promi
     const key = `${row.service_name}\u001f${row.scope_name}`;
     const source = byKey.get(key) ?? emptySource(row.service_name, row.scope_name);
     byKey.set(key, source);
-    source.rejected[row.reason] = row.count;
+    if (row.reason === SCOPE_NOT_COUNTED) source.notCounted = row.count;
+    else source.rejected[row.reason] = row.count;
   }
   return [...byKey.values()].sort((a, b) => b.calls - a.calls || (a.serviceName < b.serviceName ? -1 : 1));
 }

@@ -257,6 +257,7 @@ export async function sumSources(orgDb: OrgDb, sinceMicros: bigint): Promise<Sou
       unpriced: row.unpriced,
       priceGaps: row.price_gaps,
       unknownBiller: row.unknown_biller,
+      notCounted: 0,
       rejected: {},
     };
   });

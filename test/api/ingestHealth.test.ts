@@ -86,6 +86,7 @@ describe('ingest health', () => {
         unpriced: 0,
         price_gaps: 0,
         unknown_biller: 0,
+        not_counted: 0,
         rejected: {},
       };
       expect(facts).toEqual({
@@ -121,6 +122,7 @@ describe('ingest health', () => {
         scopes: ['scope-a', 'scope-b'],
         calls: 6,
         cost_usd: expect.any(Number),
+        counted_scopes: [],
         message: expect.stringContaining(
           'service checkout is instrumented twice: scope-a and scope-b; 6 calls, $',
         ),

@@ -62,7 +62,7 @@ describe('the organization', () => {
       member: await api.addKey(one.orgId, 'member'),
       auditor: await api.addKey(one.orgId, 'auditor'),
       ingest: one.ingestKey,
-      workspace: await api.addKey(one.orgId, 'admin', { workspaceId: workspace }),
+      workspace: await api.addKey(one.orgId, 'member', { workspaceId: workspace }),
     };
     const statuses: Record<string, number[]> = {};
     for (const [who, key] of Object.entries(keys))
