@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { type ApiServerOptions, createApiServer } from '../../bin/apiServer.js';
+import { createApiServer } from '../../bin/apiServer.js';
+import type { ApiServerOptions } from '../../bin/startup/apiOptions.js';
 import { ChangeFeed } from '../../db/changeFeed.js';
 import type { Database } from '../../db/client.js';
 import { OrgDb } from '../../db/orgDb.js';
