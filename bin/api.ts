@@ -1,12 +1,11 @@
 import { requestContext } from '../api/requestContext.js';
-import { ChangeFeed } from '../db/changeFeed.js';
 import { openDatabase } from '../db/client.js';
 import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
 import { runMain, tellSupervisor } from '../platform/processMain.js';
 import { closeHttpServer, Shutdown } from '../platform/shutdown.js';
 import { createApiServer } from './apiServer.js';
-import { warnOfLostFeed } from './startup/changes.js';
+import { openChangeFeed } from './startup/changes.js';
 import { connectorsOf } from './startup/connectors.js';
 import { engineStatus } from './startup/engineStatus.js';
 import { listen } from './startup/listen.js';
@@ -38,7 +37,7 @@ await runMain(async () => {
   });
   shutdown.add('database', () => database.close());
   await warnOfMissingKeys(database, secretKeys, logger);
-  const changes = new ChangeFeed({ directUrl, onLost: warnOfLostFeed(logger) });
+  const changes = openChangeFeed(directUrl, logger);
   shutdown.add('changes', () => changes.close());
   const api = await createApiServer({
     database,

@@ -25,8 +25,10 @@ export const NO_CHANGES: Changes = { subscribe: () => undefined };
 export interface ChangeFeedOptions {
   /** A connection of its own, without a transaction pooler: LISTEN belongs to a session. */
   directUrl: string;
-  /** Told when the connection is lost or cannot be had; the feed goes on trying. */
+  /** Told once when the connection is lost or cannot be had; the feed goes on trying. */
   onLost(error: unknown): void;
+  /** Told when it is there again after that. */
+  onBack?(): void;
 }
 
 const CONNECT_TIMEOUT_MS = 5_000;
@@ -47,6 +49,8 @@ export class ChangeFeed implements Changes {
   readonly #stopping = new AbortController();
   #running: Promise<void> | undefined;
   #isListening = false;
+  /** That it does not listen has been told. */
+  #isLost = false;
 
   constructor(options: ChangeFeedOptions) {
     this.#options = options;
@@ -80,13 +84,17 @@ export class ChangeFeed implements Changes {
       await this.#listenUntilLost(() => {
         waitMs = RETRY_FIRST_MS;
         onFirstTry();
-      }).catch((error: unknown) => {
-        if (!this.#stopping.signal.aborted) this.#options.onLost(error);
-      });
+      }).catch((error: unknown) => this.#noteLoss(error));
       onFirstTry();
       await pause(waitMs, this.#stopping.signal);
       waitMs = Math.min(waitMs * 2, RETRY_MAX_MS);
     }
+  }
+
+  #noteLoss(error: unknown): void {
+    if (this.#isLost || this.#stopping.signal.aborted) return;
+    this.#isLost = true;
+    this.#options.onLost(error);
   }
 
   /** One connection from its beginning to its end. Rejects with why it ended. */
@@ -97,11 +105,13 @@ export class ChangeFeed implements Changes {
       connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
       keepAlive: true,
     });
+    let stop: () => void = () => undefined;
     const lost = new Promise<never>((_, reject) => {
       client.once('error', reject);
       client.once('end', () => reject(new Error('the connection that listens has ended')));
-      this.#stopping.signal.addEventListener('abort', () => reject(new Error('the feed is closed')));
+      stop = () => reject(new Error('the feed is closed'));
     });
+    this.#stopping.signal.addEventListener('abort', stop);
     // Awaited below; a connection that ends before that is no unhandled failure.
     lost.catch(() => undefined);
     client.on('error', () => undefined);
@@ -111,6 +121,8 @@ export class ChangeFeed implements Changes {
       await Promise.race([client.connect(), lost]);
       await Promise.race([client.query(CHANGE_CHANNELS.map((name) => `listen ${name}`).join('; ')), lost]);
       this.#isListening = true;
+      if (this.#isLost) this.#options.onBack?.();
+      this.#isLost = false;
       // What changed before LISTEN was told to nobody here.
       this.#tellMissed();
       onListening();
@@ -119,6 +131,7 @@ export class ChangeFeed implements Changes {
     } finally {
       this.#isListening = false;
       clearInterval(probes);
+      this.#stopping.signal.removeEventListener('abort', stop);
       await end(client);
     }
   }

@@ -1,10 +1,15 @@
 import type { Logger } from 'pino';
+import { ChangeFeed } from '../../db/changeFeed.js';
 
-/** Says that changes of keys and settings are seen late, once until they are seen at once again. */
-export function warnOfLostFeed(logger: Logger): (error: unknown) => void {
-  return (error) =>
-    logger.warn(
-      { err: error },
-      'changes of keys are not told at present; a revocation holds after 5 seconds at most',
-    );
+/** The feed of changes, not started yet; it says when it is lost and when it is back. */
+export function openChangeFeed(directUrl: string, logger: Logger): ChangeFeed {
+  return new ChangeFeed({
+    directUrl,
+    onLost: (error) =>
+      logger.warn(
+        { err: error },
+        'changes of keys are not told; a revocation holds after five seconds at most',
+      ),
+    onBack: () => logger.info('changes of keys are told again'),
+  });
 }

@@ -430,6 +430,26 @@ describe('a key of another organization', () => {
   });
 });
 
+describe('a request with an Idempotency-Key', () => {
+  it('makes one key however often it is sent, and shows that same key each time', async () => {
+    const { adminKey } = await api.addOrganization();
+    const again = () =>
+      send(api, {
+        method: 'POST',
+        path: KEYS,
+        key: adminKey,
+        body: JSON.stringify({ name: 'once', role: 'member' }),
+        headers: { 'content-type': 'application/json', 'idempotency-key': 'made-once' },
+      });
+    const first = await again();
+    const second = await again();
+    expect([first.status, second.body]).toEqual([201, first.body]);
+    expect(await statusWith(second.body.key)).toBe(200);
+    const { keys } = (await ask('GET', `${KEYS}?role=member`, undefined, adminKey)).body;
+    expect(keys.map((key: { id: string }) => key.id)).toEqual([first.body.id]);
+  });
+});
+
 describe('the audit log', () => {
   it('tells each change of a key with who made it, and holds no secret', async () => {
     const { orgId, adminKey } = await api.addOrganization();

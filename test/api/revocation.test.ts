@@ -1,3 +1,5 @@
+import type { AddressInfo } from 'node:net';
+import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ChangeFeed } from '../../db/changeFeed.js';
 import { startTestApi, type TestApi } from '../support/api.js';
@@ -168,8 +170,12 @@ describe('a feed whose connection is cut', () => {
 
   it('tells on its return that changes may have been missed, and then those that come', async () => {
     const told: string[] = [];
-    const lost: unknown[] = [];
-    const feed = new ChangeFeed({ directUrl: database.url, onLost: (error) => lost.push(error) });
+    const states: string[] = [];
+    const feed = new ChangeFeed({
+      directUrl: database.url,
+      onLost: () => states.push('lost'),
+      onBack: () => states.push('back'),
+    });
     feed.subscribe('key_changed', {
       changed: (id) => told.push(id),
       missed: () => told.push('missed'),
@@ -178,7 +184,7 @@ describe('a feed whose connection is cut', () => {
     expect(told).toEqual(['missed']);
     await cut();
     await expect.poll(() => told).toEqual(['missed', 'missed']);
-    expect(lost.length).toBeGreaterThan(0);
+    expect(states).toEqual(['lost', 'back']);
     await database.superuser.query(
       `select pg_notify('key_changed', 'key_x'), pg_notify('settings_changed', 'o')`,
     );
@@ -189,19 +195,25 @@ describe('a feed whose connection is cut', () => {
 });
 
 describe('a feed that finds no database', () => {
-  it('lets the process start, goes on trying and ends when it is told to', async () => {
+  it('lets the process start, says so once, goes on trying and ends when it is told to', async () => {
     let tries = 0;
+    const nobody = createServer((socket) => {
+      tries += 1;
+      socket.destroy();
+    });
+    await new Promise<void>((resolve) => nobody.listen(0, '127.0.0.1', resolve));
+    const { port } = nobody.address() as AddressInfo;
+    const lost: unknown[] = [];
     const feed = new ChangeFeed({
-      directUrl: 'postgres://nobody@127.0.0.1:1/none',
-      onLost: () => {
-        tries += 1;
-      },
+      directUrl: `postgres://nobody@127.0.0.1:${port}/none`,
+      onLost: (error) => lost.push(error),
     });
     await feed.start();
     await expect.poll(() => tries).toBeGreaterThan(2);
     await feed.close();
     const after = tries;
     await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(tries).toBe(after);
+    expect([tries, lost.length]).toEqual([after, 1]);
+    await new Promise((resolve) => nobody.close(resolve));
   });
 });
