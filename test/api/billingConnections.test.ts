@@ -171,12 +171,12 @@ describe('connecting', () => {
     [{ provider: 'nobody' }, 'provider', /openai, anthropic/],
     [{ credentials: {} }, 'credentials.admin_key', /is required/],
     [{ credentials: { admin_key: 'sk-admin-x', api_key: 'x' } }, 'credentials.api_key', /is not known/],
-    [{ settings: { base_url: 'http://10.0.0.1' } }, 'settings', /base_url/],
+    [{ settings: { base_url: 'http://10.0.0.1' } }, 'settings.base_url', /base_url/],
     [{ settings: { scope: { workspaces: ['w'] } } }, 'settings.scope.workspaces', /narrowed by projects/],
     [{ settings: { scope: { projects: [] } } }, 'settings.scope.projects', /at least one/],
     [{ settings: { scope: { projects: ['a,b'] } } }, 'settings.scope.projects.0', /an id of the provider/],
     [{ name: ' ' }, 'name', /must not be empty/],
-    [{ status: 'active' }, 'body', /status/],
+    [{ status: 'active' }, 'status', /status/],
   ])('with %j is refused, naming the field', async (more, field, message) => {
     const answer = await call('POST', CONNECTIONS, aConnection('openai', more));
     expect([answer.status, answer.body.code]).toEqual([400, 'invalid_body']);
