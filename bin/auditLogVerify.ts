@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { microsFromDate } from '../domain/period.js';
 import { loadConfig } from '../platform/config.js';
 import { runMain } from '../platform/processMain.js';
 import { reportAuditLogs } from './startup/auditLogReport.js';
@@ -27,7 +28,7 @@ await runMain(async () => {
     const orgId = asked.org === undefined ? undefined : await chooseOrganization(database, asked.org);
     return verifyAuditLogs(database, { orgId, anchors, keys });
   });
-  const { lines, findings, isPartial } = reportAuditLogs(verified);
+  const { lines, findings, isPartial } = reportAuditLogs(verified, microsFromDate(new Date()));
   process.stdout.write(`${lines.join('\n')}\n`);
   if (findings > 0 || (asked.strict && isPartial)) process.exitCode = 1;
 });

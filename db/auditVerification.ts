@@ -18,6 +18,8 @@ export function auditDigest(prevHash: string, text: string): string {
 /** What a check of one organization's log has found. */
 export interface AuditVerification extends ChainResult {
   checkpoint: { checkpoint: AuditCheckpoint; verdict: SignatureVerdict; keyId: string } | undefined;
+  /** Time of the last row, as its head has it. */
+  lastAtMicros: bigint | undefined;
   /** A row that its checkpoint says was dropped. */
   leftoverSeq: number | undefined;
 }
@@ -47,6 +49,7 @@ export async function verifyAuditLog(
       for (const record of records) walk.next(record);
     return {
       ...walk.end(head),
+      lastAtMicros: head?.atMicros,
       checkpoint:
         found && verdict ? { checkpoint: found.checkpoint, verdict, keyId: found.signed.keyId } : undefined,
       leftoverSeq: found && first !== undefined && first <= found.checkpoint.seq ? first : undefined,

@@ -12,6 +12,8 @@ export interface AuditLogReport {
   isPartial: boolean;
 }
 
+/** Anchors are made every hour: what has none after this has waited too long. */
+const ANCHOR_PATIENCE_MICROS = 2n * 3_600_000_000n;
 /** Findings that are printed of one organization. */
 const SHOWN_MAX = 20;
 
@@ -40,9 +42,9 @@ export function faultSentence(fault: ChainFault): string {
 }
 
 /** The sentences about all that was checked. */
-export function reportAuditLogs(verified: AuditLogsVerified): AuditLogReport {
+export function reportAuditLogs(verified: AuditLogsVerified, nowMicros: bigint): AuditLogReport {
   const report: AuditLogReport = { lines: [], findings: 0, isPartial: false };
-  for (const organization of verified.organizations) reportOne(report, organization);
+  for (const organization of verified.organizations) reportOne(report, organization, nowMicros);
   for (const { id, anchors } of verified.missing)
     find(
       report,
@@ -73,10 +75,10 @@ function newestSeq({ hashes }: SettledAnchors): number {
   return Math.max(0, ...hashes.keys());
 }
 
-function reportOne(report: AuditLogReport, organization: VerifiedOrganization): void {
+function reportOne(report: AuditLogReport, organization: VerifiedOrganization, nowMicros: bigint): void {
   const { id, name, verification, anchors } = organization;
   const who = `${publicId('org', id)} (${name})`;
-  const { faults, faultCount, checkpoint, leftoverSeq, lastSeq } = verification;
+  const { faults, faultCount, checkpoint, leftoverSeq } = verification;
   const before = report.findings;
   for (const fault of faults.slice(0, SHOWN_MAX)) find(report, `${who}: ${faultSentence(fault)}`);
   if (faultCount > SHOWN_MAX) {
@@ -102,15 +104,32 @@ function reportOne(report: AuditLogReport, organization: VerifiedOrganization): 
     report.lines.push(
       `NOTE   ${who}: a restore of ${isoFromMicros(restore.atMicros)} took the chain back to row ${restore.seq}; rows up to ${restore.lostToSeq} of before are lost with it.`,
     );
+  reportUnanchored(report, who, organization, nowMicros);
+  if (report.findings === before) report.lines.push(`OK     ${who}: ${summaryOf(organization)}`);
+}
+
+/** What no anchor has seen yet: for an hour that is how it is. */
+function reportUnanchored(
+  report: AuditLogReport,
+  who: string,
+  { verification, anchors }: VerifiedOrganization,
+  nowMicros: bigint,
+): void {
   const newest = anchors ? newestSeq(anchors) : 0;
-  if (newest === 0 && lastSeq > 0)
+  const { lastSeq, lastAtMicros } = verification;
+  if (newest >= lastSeq) return;
+  const waits = rows(newest + 1, lastSeq);
+  if (newest === 0)
     note(
       report,
       `${who}: no anchor was found, so a deleted end and a chain written anew could not be looked for.`,
     );
-  else if (newest < lastSeq)
-    report.lines.push(`       ${who}: ${rows(newest + 1, lastSeq)} not anchored yet.`);
-  if (report.findings === before) report.lines.push(`OK     ${who}: ${summaryOf(organization)}`);
+  else if ((lastAtMicros ?? 0n) < nowMicros - ANCHOR_PATIENCE_MICROS)
+    note(
+      report,
+      `${who}: ${waits} not anchored for more than two hours: does a worker run, and can it write the folder of the anchors?`,
+    );
+  else report.lines.push(`       ${who}: ${waits} not anchored yet.`);
 }
 
 function summaryOf({ verification }: VerifiedOrganization): string {

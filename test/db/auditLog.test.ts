@@ -15,6 +15,7 @@ import { ACTOR_KINDS, AUDIT_ACTIONS, type AuditEntry } from '../../domain/auditL
 import { ANCHOR_PURPOSE } from '../../domain/auditLog/anchors.js';
 import { CHECKPOINT_PURPOSE } from '../../domain/auditLog/checkpoint.js';
 import { auditText, FIRST_PREV_HASH } from '../../domain/auditLog/record.js';
+import { microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';
 import { MonthlyLines } from '../../platform/monthlyLines.js';
 import { makeSecretKey } from '../../platform/secretBox.js';
@@ -118,9 +119,17 @@ async function anchorAll(folder = mkdtempSync(join(tmpdir(), 'trueup-anchors-'))
 }
 
 /** What the command says of one organization. */
-async function verify(orgDb: OrgDb, folder: string, at: SecretKeys | undefined = keys) {
+async function verify(
+  orgDb: OrgDb,
+  folder: string,
+  at: SecretKeys | undefined = keys,
+  nowMicros = microsFromDate(new Date()),
+) {
   const anchors = await readAnchors(folder, true, at);
-  return reportAuditLogs(await verifyAuditLogs(test.database, { orgId: orgDb.orgId, anchors, keys: at }));
+  return reportAuditLogs(
+    await verifyAuditLogs(test.database, { orgId: orgDb.orgId, anchors, keys: at }),
+    nowMicros,
+  );
 }
 
 describe('the audit log', () => {
@@ -298,6 +307,18 @@ describe('anchors', () => {
     expect(lines[0]).toMatch(
       /no anchor was found, so a deleted end and a chain written anew could not be looked for/,
     );
+  });
+
+  it('that do not come any more are told, once rows have waited for them for two hours', async () => {
+    const orgDb = await addChain(3);
+    const folder = await anchorAll();
+    await recordAudit(orgDb, entry());
+    const soon = await verify(orgDb, folder);
+    expect(soon).toMatchObject({ findings: 0, isPartial: false });
+    expect(soon.lines[0]).toMatch(/row 4 not anchored yet\.$/);
+    const later = await verify(orgDb, folder, keys, microsFromDate(new Date()) + 7_300_000_000n);
+    expect(later).toMatchObject({ findings: 0, isPartial: true });
+    expect(later.lines[0]).toMatch(/row 4 not anchored for more than two hours: does a worker run/);
   });
 
   it('that were forged without the secret key are told and not used', async () => {

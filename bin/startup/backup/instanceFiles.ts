@@ -1,12 +1,14 @@
 import { createReadStream, existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { Readable } from 'node:stream';
 import type { ArchiveWriter } from '../../../platform/archive/archiveWriter.js';
 import { StartError } from '../../../platform/startError.js';
+import { ANCHORS_NAME } from './restoredAuditLog.js';
 
 /** What of a data directory belongs to this machine or to the start that is running, and so into no backup. */
 const OF_THIS_MACHINE = new Set(['lock', 'backup.lock', 'runtime.json', 'ports.json', 'pg-location']);
 /** Folders whose files belong to the installation. The workflow engine's are not among them (docs/decisions/0097). */
-const FOLDERS = ['blobs'];
+const FOLDERS = ['blobs', ANCHORS_NAME];
 /** Keys and the like; a larger file is no such thing. */
 const FILE_BYTES_MAX = 1_048_576;
 
@@ -53,7 +55,9 @@ async function addFolder(writer: ArchiveWriter, dataDir: string, folder: string)
     if (entry.isDirectory()) await addFolder(writer, dataDir, path);
     if (!entry.isFile()) continue;
     const { size, mode } = statSync(join(dataDir, path));
-    const bytes = createReadStream(join(dataDir, path)) as AsyncIterable<Buffer>;
+    // A file of anchors may grow meanwhile: what is there now is what is taken.
+    const bytes: AsyncIterable<Buffer> =
+      size === 0 ? Readable.from([]) : createReadStream(join(dataDir, path), { end: size - 1 });
     await writer.addStream({ path: `data/${path}`, sizeBytes: size, mode: mode & 0o777 }, bytes);
   }
 }

@@ -7,6 +7,7 @@ import { openDataDir } from '../../../platform/embedded/dataDir.js';
 import { startPostgres } from '../../../platform/embedded/postgres.js';
 import { preparePostgresBinaries } from '../../../platform/embedded/postgresBinaries.js';
 import { type ClusterPlace, placeCluster } from '../../../platform/embedded/postgresPlace.js';
+import { MonthlyLines } from '../../../platform/monthlyLines.js';
 import { missingKeySentence } from '../../../platform/secretKeys.js';
 import { StartError } from '../../../platform/startError.js';
 import { refuseOwnDatabase } from '../embeddedCluster.js';
@@ -14,6 +15,7 @@ import { openToolDatabase } from '../firstStart.js';
 import { findSecretKeys } from '../secretKeys.js';
 import { type ArchiveHeader, hasOurSchema, majorOf, readHeader } from './archiveHeader.js';
 import { moveAside, putInPlace, refuseData, removeStaging, stagingOf } from './putInPlace.js';
+import { ANCHORS_NAME, carryAnchors, outsideAnchorFolder, recordRestore } from './restoredAuditLog.js';
 import type { BackupManifest } from './takeBackup.js';
 import { type UnpackTarget, unpackBackup } from './unpackBackup.js';
 
@@ -54,9 +56,21 @@ export async function restoreBackup(config: Config, options: RestoreOptions): Pr
     removeStaging(staging);
     try {
       const manifest = await unpackBackup(options.file, staging);
-      const found = await tryCluster(config, staging, header, manifest);
+      const outside = outsideAnchorFolder(config);
+      const anchors = new MonthlyLines(outside ?? join(staging.filesFolder, ANCHORS_NAME));
+      if (outside === undefined && options.replace)
+        carryAnchors(join(options.dataDir, ANCHORS_NAME), anchors.folder);
+      const { marks, ...found } = await tryCluster(config, staging, header, manifest, anchors);
+      if (outside === undefined) anchors.append(marks, new Date());
+      const names = new Set([...namesOf(manifest), ...(anchors.folder === outside ? [] : [ANCHORS_NAME])]);
       const aside = options.replace ? moveAside(options.dataDir, place, new Date()) : undefined;
-      putInPlace(staging, options.dataDir, place, namesOf(manifest));
+      putInPlace(
+        staging,
+        options.dataDir,
+        place,
+        [...names].filter((name) => existsSync(join(staging.filesFolder, name))),
+      );
+      if (outside !== undefined) anchors.append(marks, new Date());
       return { header, manifest, ...found, aside, tookMs: Math.round(performance.now() - began) };
     } finally {
       removeStaging(staging);
@@ -92,7 +106,8 @@ async function tryCluster(
   staging: UnpackTarget,
   header: ArchiveHeader,
   manifest: BackupManifest,
-): Promise<Pick<RestoredInstallation, 'books' | 'keyProblem'>> {
+  anchors: MonthlyLines,
+): Promise<Pick<RestoredInstallation, 'books' | 'keyProblem'> & { marks: string[] }> {
   if (!existsSync(join(staging.filesFolder, 'postgres-password')))
     throw new StartError(
       'The backup holds no postgres-password, so nobody can open its database: it is damaged.',
@@ -102,12 +117,32 @@ async function tryCluster(
   try {
     const isOurs = hasOurSchema(header);
     const books = await readRestoredBooks(server.url, manifest, { billed: isOurs });
+    if (!isOurs) return { books, keyProblem: undefined, marks: [] };
     return {
       books,
-      keyProblem: isOurs ? await findKeyProblem(config, server.url, staging.filesFolder) : undefined,
+      keyProblem: await findKeyProblem(config, server.url, staging.filesFolder),
+      marks: await markRestore(config, server.url, staging.filesFolder, header, anchors),
     };
   } finally {
     await server.stop();
+  }
+}
+
+/** The restore stands in the audit log, and its anchors say from where each chain goes on. */
+async function markRestore(
+  config: Config,
+  url: string,
+  filesFolder: string,
+  header: ArchiveHeader,
+  anchors: MonthlyLines,
+): Promise<string[]> {
+  const keys = findSecretKeys(config, filesFolder);
+  if (!keys) return [];
+  const database = openToolDatabase(url);
+  try {
+    return await recordRestore(database, keys, { takenAt: header.created_at }, anchors.listFiles());
+  } finally {
+    await database.close();
   }
 }
 
