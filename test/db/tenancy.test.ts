@@ -37,7 +37,7 @@ beforeAll(async () => {
   // From here on nobody changes anything behind the rehearsals' back.
   await place.engine.close();
   const { superuser } = api.database;
-  const ofOwner = { orgId: owner.org.orgId, marker: owner.marker };
+  const ofOwner = { orgId: owner.org.orgId, markers: [owner.marker] };
   belongings = await Belongings.read(superuser, ofOwner, [neighbour.org.orgId, stranger]);
   rehearsals = new Rehearsals(api.database);
   await rehearsals.open();

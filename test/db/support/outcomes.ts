@@ -41,18 +41,18 @@ export function isRefusedByRowSecurity({ thrown }: Rehearsed): boolean {
 
 /** What tells that something is an organization's: the words that it put there, and the ids of its rows. */
 export class Belongings {
-  readonly #marker: string;
+  readonly #markers: readonly string[];
   readonly #ids: Set<string>;
 
-  private constructor(marker: string, ids: Set<string>) {
-    this.#marker = marker;
+  private constructor(markers: readonly string[], ids: Set<string>) {
+    this.#markers = markers;
     this.#ids = ids;
   }
 
   /** Ids that are everybody's, or are named in the question, are none of its belongings. */
   static async read(
     superuser: pg.Pool,
-    owner: { orgId: string; marker: string },
+    owner: { orgId: string; markers: readonly string[] },
     othersOrgIds: readonly string[],
   ): Promise<Belongings> {
     const idsOf = async (orgId: string) =>
@@ -60,13 +60,16 @@ export class Belongings {
     const ids = new Set(await idsOf(owner.orgId));
     ids.delete(owner.orgId);
     for (const orgId of othersOrgIds) for (const id of await idsOf(orgId)) ids.delete(id);
-    return new Belongings(owner.marker, ids);
+    return new Belongings(owner.markers, ids);
   }
 
   /** Those that stand in what a function told. */
   findIn({ given, thrown }: Rehearsed): string[] {
-    const text = `${textOf(given)} ${textOf(thrown)}`;
+    return this.findInText(`${textOf(given)} ${textOf(thrown)}`);
+  }
+
+  findInText(text: string): string[] {
     const found = idsIn(text).filter((id) => this.#ids.has(id));
-    return text.includes(this.#marker) ? [this.#marker, ...found] : found;
+    return [...this.#markers.filter((marker) => text.includes(marker)), ...found];
   }
 }
