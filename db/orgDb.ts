@@ -119,7 +119,7 @@ export class OrgDb {
   }
 
   /** Rows as Postgres writes them, each value its text or null: for exports, which only pass values on. */
-  async textRows(sql: string, values: readonly SqlValue[], name: string): Promise<(string | null)[][]> {
+  async textRows(sql: string, values: readonly SqlValue[], name?: string): Promise<(string | null)[][]> {
     const asTexts = { rowMode: 'array' as const, types: AS_TEXT };
     const result = await this.#run({ ...statementOf(sql, values, name), ...asTexts });
     return result.rows as (string | null)[][];
