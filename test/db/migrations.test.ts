@@ -5,6 +5,7 @@ import { listPendingMigrations, migrate } from '../../db/migrate.js';
 import { MIGRATIONS } from '../../db/migrations/index.js';
 import { ensurePartitions } from '../../db/partitions.js';
 import { OUTBOX_KINDS } from '../../db/queries/outbox.js';
+import { SLOT_KINDS } from '../../db/queries/requestSlots.js';
 import { DIMENSION_KEYS } from '../../db/queries/usageLog.js';
 import { ROLES } from '../../domain/access/scopes.js';
 import { ACTOR_KINDS } from '../../domain/auditLog/actions.js';
@@ -199,6 +200,7 @@ const LISTS: Record<string, readonly string[]> = {
   'gap_runs.period': GAP_PERIODS,
   'gap_runs.status': RUN_STATUSES,
   'reprice_runs.status': RUN_STATUSES,
+  'request_slots.kind': SLOT_KINDS,
   'event_price_changes.old_cost_source': COST_SOURCES,
   'event_price_changes.new_cost_source': COST_SOURCES,
   'period_totals.part': ['own', 'booked'],
