@@ -16,7 +16,6 @@ export const AUDIT_ACTIONS = {
   'connection.ended': 'A connection was ended and its credentials erased.',
   'connection.tested': 'The credentials of a connection were tried.',
   'connection.sync_started': 'A sync of a connection was asked for.',
-  'connection.sync_cancelled': 'A sync of a connection was stopped.',
   'own_price.created': 'A contract rate or an override was entered.',
   'own_price.ended': 'A contract rate or an override was ended.',
   'provider_key.changed': 'Entries of the organization’s keys at providers were made or changed.',
@@ -31,7 +30,6 @@ export const AUDIT_ACTIONS = {
   'auth.failed': 'A request came with a key of the organization that was refused.',
   'secret.rotated': 'Stored credentials were sealed anew under another secret key.',
   'database.restored': 'A backup was restored; what was done after it was taken is lost.',
-  'retention.ran': 'Rows older than the organization keeps were dropped.',
   'audit_log.checkpointed': 'Old rows of this log gave way to a signed checkpoint.',
 } as const;
 
