@@ -97,7 +97,7 @@ export function explainDatabaseError(error: unknown, url: string): unknown {
   }
   if (code === '42501') {
     return new StartError(
-      `Postgres at ${place} does not allow its user to prepare the schema (${message}): make it the database's owner and give it CREATEROLE, or grant it app_rw and app_system where these roles exist.`,
+      `Postgres at ${place} does not allow its user to prepare the schema (${message}): make it the database's owner and give it CREATEROLE, or grant it app_rw, app_system and app_workspace where these roles exist.`,
       { cause: error },
     );
   }

@@ -190,7 +190,7 @@ describe(`npm run data:export and data:import (TEST_SEED=${SEED})`, () => {
   it('need no superuser: the owner of the tables may do both', async () => {
     const owner = `owner_${createHash('sha256').update(randomUUID()).digest('hex').slice(0, 8)}`;
     const admin = source.superuser;
-    await admin.query(`create role ${owner} login password 'x'; grant app_rw, app_system to ${owner}`);
+    await admin.query(`create role ${owner} login password 'x'; grant app_rw, app_system, app_workspace to ${owner}`);
     const urls: string[] = [];
     for (const name of [`${owner}_a`, `${owner}_b`]) {
       await admin.query(`create database ${name} owner ${owner}`);
