@@ -45,6 +45,8 @@ export function healthRoutes(router: Router, deps: ApiDeps): void {
       deps.metrics.outboxAgeSeconds.set(backlog.outboxAgeSeconds);
       deps.metrics.openRuns.set(backlog.openRuns);
       deps.metrics.syncAgeSeconds.set(backlog.syncAgeSeconds);
+      for (const [step, age] of Object.entries(backlog.retentionAgeSeconds))
+        deps.metrics.retentionAgeSeconds.set({ step }, age);
       for (const status of CONNECTION_STATUSES)
         deps.metrics.connections.set({ status }, backlog.connections[status] ?? 0);
     }

@@ -10,7 +10,8 @@ import {
   checkTemporal,
   checkWorker,
 } from './startup/doctorChecks.js';
-import { checkSecretKey } from './startup/doctorSecretKey.js';
+import { checkRetention } from './startup/doctorRetention.js';
+import { checkSecretKey, findDatabaseUrl } from './startup/doctorSecretKey.js';
 import { inspectService } from './startup/inspect.js';
 
 /** Looks at what usually stands in the way, a line each with the remedy. Exit code 1 when something does. */
@@ -27,6 +28,7 @@ await runMain(async () => {
     checkClock(inspection),
     checkKey(config, inspection),
     await checkSecretKey(config, inspection),
+    await checkRetention(findDatabaseUrl(config, inspection)),
   ];
   for (const { what, ok, text } of findings)
     process.stdout.write(`  ${ok ? '✓' : '✗'} ${what.padEnd(10)} ${text}\n`);

@@ -84,6 +84,12 @@ export function createMetrics() {
       labelNames: ['status'],
       registers: [registry],
     }),
+    retentionAgeSeconds: new Gauge({
+      name: 'trueup_retention_age_seconds',
+      help: 'Time since a step of the nightly retention did all that there was to do, by step.',
+      labelNames: ['step'],
+      registers: [registry],
+    }),
     syncAgeSeconds: new Gauge({
       name: 'trueup_billing_sync_age_seconds',
       help: 'Time since the connection that has waited longest was fetched whole.',

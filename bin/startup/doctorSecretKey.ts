@@ -25,7 +25,7 @@ export async function checkSecretKey(config: Config, inspection: Inspection): Pr
 }
 
 /** The database, where it answers. */
-function findDatabaseUrl(config: Config, { parts }: Inspection): string | undefined {
+export function findDatabaseUrl(config: Config, { parts }: Inspection): string | undefined {
   const { status, embedded, address } = parts.postgres;
   if (status !== 'up') return undefined;
   if (config.databaseUrl !== undefined) return config.databaseUrl;

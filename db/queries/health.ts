@@ -1,4 +1,5 @@
 import type { ConnectionStatus } from '../../domain/billing/connections.js';
+import type { RetentionStep } from '../../domain/retention.js';
 import type { Database } from '../client.js';
 import { MIGRATIONS } from '../migrations/index.js';
 import { unscoped } from '../orgDb.js';
@@ -28,6 +29,8 @@ export interface Backlog {
   connections: Partial<Record<ConnectionStatus, number>>;
   /** Seconds since the connection that has waited longest, and is not paused, was fetched whole; 0 without any. */
   syncAgeSeconds: number;
+  /** Seconds since each step of the retention succeeded, of those that ever did. */
+  retentionAgeSeconds: Partial<Record<RetentionStep, number>>;
 }
 
 /** Looks across all organizations; undefined when the database does not answer. */
@@ -40,6 +43,7 @@ export async function readBacklog(database: Database): Promise<Backlog | undefin
         runs: number;
         connections: Backlog['connections'];
         sync_age: number;
+        retention_age: Backlog['retentionAgeSeconds'];
       }>(
         `select (select count(*) from outbox where dispatched_at is null and dead_at is null)::bigint as messages,
            coalesce((select extract(epoch from now() - min(created_at)) from outbox where dispatched_at is null and dead_at is null), 0)::float8 as age,
@@ -48,7 +52,10 @@ export async function readBacklog(database: Database): Promise<Backlog | undefin
              + (select count(*) from sync_runs where status in ('queued', 'running')))::bigint as runs,
            (select coalesce(jsonb_object_agg(status, n), '{}') from (select status, count(*) as n from billing_connections where removed_at is null group by 1) c) as connections,
            coalesce((select extract(epoch from now() - min(coalesce(last_synced_at, created_at))) from billing_connections
-             where removed_at is null and status <> 'paused'), 0)::float8 as sync_age`,
+             where removed_at is null and status <> 'paused'), 0)::float8 as sync_age,
+           (select coalesce(jsonb_object_agg(step, age), '{}') from (
+             select step, extract(epoch from now() - max(finished_at))::float8 as age from retention_runs
+             where error_message is null and finished_at is not null group by step) r) as retention_age`,
       ),
     );
     return (
@@ -58,6 +65,7 @@ export async function readBacklog(database: Database): Promise<Backlog | undefin
         openRuns: row.runs,
         connections: row.connections,
         syncAgeSeconds: row.sync_age,
+        retentionAgeSeconds: row.retention_age,
       }
     );
   } catch {

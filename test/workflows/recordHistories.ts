@@ -12,6 +12,7 @@ import {
   gapRunWorkflowId,
   repricingWorkflowId,
   syncScheduleId,
+  WORKFLOW_NAMES,
 } from '../../workflows/contract.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { generateBills } from '../support/billGenerator.js';
@@ -199,4 +200,30 @@ it('records one history of each way that a sync can go', { timeout: 120_000 }, a
   await worker.stop();
   await connection.close();
   await place.close();
+});
+
+it('records one history of each way that the retention can go', { timeout: 120_000 }, async () => {
+  const api: TestApi = await startTestApi();
+  const engine: TestEngine = await startTestEngine(api.database.database);
+  const connection = await Connection.connect({ address: inject('temporalAddress') });
+  const client = new Client({ connection, namespace: TEST_NAMESPACE });
+  const run = async (name: string) => {
+    const workflowId = `retention-${name}-${engine.taskQueue}`;
+    await client.workflow.execute(WORKFLOW_NAMES.retention, { workflowId, taskQueue: engine.taskQueue });
+    await save(client, workflowId, name);
+  };
+  const plain = await engine.startWorker();
+  await run('retention-succeeded');
+  await plain.stop();
+  const failing = await engine.startWorker((activities) => ({
+    runRetentionStep: async (ref) => {
+      if (ref.step === 'events') throw ApplicationFailure.nonRetryable('this is broken', 'not_found');
+      await activities.runRetentionStep(ref);
+    },
+  }));
+  await run('retention-step-failed');
+  await failing.stop();
+  await connection.close();
+  await engine.close();
+  await api.close();
 });
