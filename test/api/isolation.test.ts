@@ -142,8 +142,8 @@ describe('a list or a sum', () => {
     const mine = await ask(operation, request, stranger);
     expect([theirs.status, mine.status]).toEqual([200, 200]);
     expect(belongings.findInText(`${mine.bytes} ${JSON.stringify(mine.headers)}`)).toEqual([]);
-    if (SAME_FOR_ALL.includes(name)) expect(mine.bytes).toEqual(theirs.bytes);
-    else expect(mine.bytes).not.toEqual(theirs.bytes);
+    const isSame = mine.bytes.equals(theirs.bytes);
+    expect(isSame).toBe(SAME_FOR_ALL.includes(name));
   });
 
   it.each(LISTS)(
@@ -176,6 +176,8 @@ async function foreignFilters(name: string, operation: Operation): Promise<[stri
     publicId('run', owned.runId),
     owned.keyId,
     'anthropic',
+    `' or org_id = '${owner.orgId}' --`,
+    `'; reset role; select 1; --`,
   ];
   const filters = parameters
     .filter(
