@@ -34,6 +34,8 @@ export interface SafeFetchOptions {
   allowedHosts?: AllowedHosts;
   /** Every address of a name; the system's resolver when absent. */
   resolve?: (host: string) => Promise<readonly LookupAddress[]>;
+  /** The authority to believe instead of the usual ones, in PEM. */
+  ca?: string;
   connectMs?: number;
   totalMs?: number;
 }
@@ -84,12 +86,14 @@ export class SafeFetchError extends Error {
 export class SafeFetch {
   readonly #allowedHosts: AllowedHosts;
   readonly #resolve: (host: string) => Promise<readonly LookupAddress[]>;
+  readonly #ca: string | undefined;
   readonly #connectMs: number;
   readonly #totalMs: number;
 
   constructor(options: SafeFetchOptions = {}) {
     this.#allowedHosts = options.allowedHosts ?? new Set();
     this.#resolve = options.resolve ?? ((host) => dns.lookup(host, { all: true, verbatim: true }));
+    this.#ca = options.ca;
     this.#connectMs = options.connectMs ?? CONNECT_MS;
     this.#totalMs = options.totalMs ?? TOTAL_MS;
   }
@@ -174,6 +178,7 @@ export class SafeFetch {
         lookup: this.#lookup(target),
         maxHeaderSize: ANSWER_HEADER_BYTES_MAX,
         rejectUnauthorized: true,
+        ca: this.#ca,
         signal: request.signal,
       });
       let isAnswered = false;

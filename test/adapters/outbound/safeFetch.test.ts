@@ -1,10 +1,12 @@
 import type { LookupAddress } from 'node:dns';
 import { createServer, type IncomingMessage, type RequestListener } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import { type AddressInfo, createServer as createTcpServer, type Server, type Socket } from 'node:net';
 import { gzipSync } from 'node:zlib';
 import { afterEach, describe, expect, it } from 'vitest';
 import { SafeFetch, type SafeFetchOptions } from '../../../adapters/outbound/safeFetch.js';
 import { DomainError } from '../../../domain/errors.js';
+import { selfSignedCertificate } from '../../support/certificate.js';
 
 const PUBLIC: LookupAddress = { address: '93.184.215.14', family: 4 };
 const INSIDE: LookupAddress = { address: '127.0.0.1', family: 4 };
@@ -307,6 +309,22 @@ describe('an answer', () => {
       fault: 'unreachable',
       message: expect.not.stringContaining('127.0.0.1'),
     });
+  });
+
+  it('by TLS is taken with a certificate for the name from an authority that is believed, and from no other', async () => {
+    const { cert, key } = selfSignedCertificate('hooks.example');
+    const port = await listen(createTlsServer({ cert, key }, (_request, response) => response.end('sealed')));
+    const allowedHosts = new Set([`hooks.example:${port}`, `other.example:${port}`]);
+    const options = { allowedHosts, resolve: async () => [INSIDE] };
+    const url = `https://hooks.example:${port}/`;
+    const believed = await new SafeFetch({ ...options, ca: cert }).send({ method: 'GET', url });
+    expect(believed.body.toString()).toBe('sealed');
+    const stranger = new SafeFetch(options).send({ method: 'GET', url });
+    await expect(stranger).rejects.toMatchObject({ fault: 'unreachable' });
+    const elsewhere = new SafeFetch({ ...options, ca: cert });
+    await expect(
+      elsewhere.send({ method: 'GET', url: `https://other.example:${port}/` }),
+    ).rejects.toMatchObject({ fault: 'unreachable', message: expect.stringContaining('CERT_ALTNAME') });
   });
 
   it('by TLS that is none is unreachable', async () => {
