@@ -6,7 +6,7 @@
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadDemo } from '../../bin/startup/demoLoad.js';
 import { createScreen } from '../../bin/startup/screen.js';
@@ -83,7 +83,12 @@ function fuzz({ key, phases, examples }: Run): Promise<number | null> {
   ];
   return new Promise((resolve, reject) => {
     const env = { ...process.env, SCHEMATHESIS_HOOKS: join(FOLDER, 'hooks.py') };
-    const child = spawn(program, args, { env, stdio: ['ignore', 'inherit', 'inherit'] });
+    // It leaves a folder where it runs.
+    const child = spawn(program, args, {
+      cwd: dirname(program),
+      env,
+      stdio: ['ignore', 'inherit', 'inherit'],
+    });
     child.once('error', reject);
     child.once('exit', (code) => resolve(code));
   });
