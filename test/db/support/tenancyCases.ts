@@ -99,6 +99,7 @@ export const ACROSS: Readonly<Record<string, string>> = {
   replaceSealedAnswer: 'the secret key belongs to the instance',
   checkpointAuditLog: 'upkeep by age, of each organization’s chain in turn',
   listAuditHeads: 'the anchor keeps the ends of all chains',
+  resignAuditCheckpoints: 'the secret key belongs to the instance',
   hasProjects: 'a step of the case foldUsage, in its transaction',
   foldProjects: 'a step of the case foldUsage, in its transaction',
 };
