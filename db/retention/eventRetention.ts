@@ -1,11 +1,12 @@
 import type pg from 'pg';
 import { DomainError } from '../../domain/errors.js';
 import { uuidFromMicros } from '../../domain/ids.js';
-import { isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
+import { dayOf, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
 import { retentionLimit } from '../../domain/retention.js';
 import type { Database } from '../client.js';
-import { type SystemDb, unscoped } from '../orgDb.js';
+import { OrgDb, type SystemDb, unscoped } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
+import { recordAudit } from '../queries/auditLog.js';
 import { foldUsage, listUnfoldedOrganizations } from '../queries/rollups.js';
 import { signed } from '../queries/usageLog.js';
 import {
@@ -16,10 +17,10 @@ import {
   withOwner,
 } from './monthPartitions.js';
 import {
-  inSlices,
   listOrganizationIds,
   type RetentionWork,
   type Rows,
+  removeSlices,
   sliceCondition,
 } from './retentionWork.js';
 
@@ -36,24 +37,56 @@ const FOLDS_MAX = 1_000;
  * can still be held against events. A repeat finds nothing left.
  */
 export async function removeOldEvents(work: RetentionWork, days: number): Promise<void> {
-  const { database, directUrl, nowMicros } = work;
-  const limit = retentionLimit(nowMicros, days);
-  await foldAll(database);
-  await withOwner(directUrl, async (client) => {
-    await dropTakenOut(client, work);
+  const limit = retentionLimit(work.nowMicros, days);
+  const gone = new Map<string, number>();
+  await foldAll(work.database);
+  try {
+    await removeMonths(work, limit, gone);
+    await deleteEvents(work, limit, gone);
+    await deleteCopies(work, limit);
+    await deletePriceChanges(work, limit);
+  } finally {
+    // What went is told even when the rest could not go.
+    await tellOrganizations(work.database, dayOf(limit), gone);
+  }
+}
+
+/** Drops the months that lie before the limit as a whole. `gone` counts the events of each organization. */
+async function removeMonths(work: RetentionWork, limit: bigint, gone: Map<string, number>): Promise<void> {
+  await withOwner(work.directUrl, async (client) => {
+    await dropTakenOut(client, work, gone);
     // A day later than it could be: a call that was taken in just before the limit may still be on its way.
     const past = await listPastPartitions(client, 'events', limit - MICROS_PER_DAY);
     const { olderEndMicros, months } = past;
     if (olderEndMicros === undefined) return;
     // Emptied first: to let it reach further, Postgres looks through it under the lock.
-    await deleteEvents(work, olderEndMicros < limit ? olderEndMicros : limit);
+    await deleteEvents(work, olderEndMicros < limit ? olderEndMicros : limit, gone);
     for (const month of months)
       if (!(await takeOutMonth(client, 'events', month, (owner) => isFolded(owner, month)))) break;
-    await dropTakenOut(client, work);
+    await dropTakenOut(client, work, gone);
   });
-  await deleteEvents(work, limit);
-  await deleteCopies(work, limit);
-  await deletePriceChanges(work, limit);
+}
+
+/** Each organization's log tells how many of its calls went, once a run. */
+async function tellOrganizations(
+  database: Database,
+  before: string,
+  gone: ReadonlyMap<string, number>,
+): Promise<void> {
+  for (const [orgId, calls] of gone)
+    await new OrgDb(database, orgId).transaction((inside) =>
+      recordAudit(inside, {
+        action: 'retention.ran',
+        actor: { kind: 'system', id: 'retention' },
+        subject: null,
+        details: { calls_removed: calls, before },
+        requestId: null,
+      }),
+    );
+}
+
+function addTo(gone: Map<string, number>, orgId: string, rows: number): void {
+  gone.set(orgId, (gone.get(orgId) ?? 0) + rows);
 }
 
 async function foldAll(database: Database): Promise<void> {
@@ -84,7 +117,11 @@ async function isFolded(client: pg.ClientBase, month: PastMonth): Promise<boolea
 }
 
 /** Adds up months that were taken out of the table, and drops them, each in one transaction. */
-async function dropTakenOut(client: pg.ClientBase, { report }: RetentionWork): Promise<void> {
+async function dropTakenOut(
+  client: pg.ClientBase,
+  { report }: RetentionWork,
+  gone: Map<string, number>,
+): Promise<void> {
   for (const name of await listTakenOut(client, 'events')) {
     await client.query('begin');
     try {
@@ -106,6 +143,7 @@ async function dropTakenOut(client: pg.ClientBase, { report }: RetentionWork): P
       await client.query(`reset role; drop table ${name}`);
       await client.query('commit');
       const removed = rows.reduce((sum, row) => sum + Number(row.all_rows), 0);
+      for (const row of rows) addTo(gone, row.org_id, Number(row.all_rows));
       await report({ rows: removed, partitions: [name] });
     } catch (error) {
       await client.query('rollback').catch(() => undefined);
@@ -142,28 +180,39 @@ const DELETE_COPIES = DELETE(
   `sum(${signed('cost_usd')}) filter (where status <> 'blocked')`,
 );
 
-function deleteEvents(work: RetentionWork, beforeMicros: bigint): Promise<void> {
-  return deleteFolded(work, { ...EVENTS, before: isoFromMicros(beforeMicros) }, DELETE_EVENTS);
+function deleteEvents(work: RetentionWork, beforeMicros: bigint, gone: Map<string, number>): Promise<void> {
+  const rows = { ...EVENTS, before: isoFromMicros(beforeMicros) };
+  return deleteFolded(work, rows, DELETE_EVENTS, (orgId, count) => addTo(gone, orgId, count));
 }
 
 /** The copies of events that were changed: they are part of what is known of a call. */
 function deleteCopies(work: RetentionWork, beforeMicros: bigint): Promise<void> {
-  return deleteFolded(work, { ...COPIES, before: isoFromMicros(beforeMicros) }, DELETE_COPIES);
+  return deleteFolded(
+    work,
+    { ...COPIES, before: isoFromMicros(beforeMicros) },
+    DELETE_COPIES,
+    () => undefined,
+  );
 }
 
-async function deleteFolded({ database, report }: RetentionWork, rows: Rows, sql: string): Promise<void> {
-  for (const orgId of await listOrganizationIds(database)) {
-    const foldedXid = await unscoped(database, WHY, (system) => readFolded(system, orgId));
-    await inSlices(database, WHY, orgId, rows, SLICE_ROWS, async (system, after, upTo) => {
-      const [removed] = await system.rows<{ all_rows: number }>(sql, [
-        orgId,
-        rows.before,
-        after,
-        upTo,
-        foldedXid,
-      ]);
-      if (removed && removed.all_rows > 0) await report({ rows: removed.all_rows, partitions: [] });
+async function deleteFolded(
+  work: RetentionWork,
+  rows: Rows,
+  sql: string,
+  tell: (orgId: string, removed: number) => void,
+): Promise<void> {
+  for (const orgId of await listOrganizationIds(work.database)) {
+    const foldedXid = await unscoped(work.database, WHY, (system) => readFolded(system, orgId));
+    const removed = await removeSlices(work, orgId, {
+      rows,
+      sliceRows: SLICE_ROWS,
+      why: WHY,
+      async remove(system, values) {
+        const [gone] = await system.rows<{ all_rows: number }>(sql, [...values, foldedXid]);
+        return gone?.all_rows ?? 0;
+      },
     });
+    if (removed > 0) tell(orgId, removed);
   }
 }
 
@@ -177,14 +226,15 @@ async function readFolded(system: SystemDb, orgId: string): Promise<number> {
 }
 
 /** The history of prices of events that are gone: an event's id carries its time, and the primary key its id. */
-async function deletePriceChanges({ database, report }: RetentionWork, limitMicros: bigint): Promise<void> {
+async function deletePriceChanges(work: RetentionWork, limitMicros: bigint): Promise<void> {
   const rows = { ...PRICE_CHANGES, before: uuidFromMicros(limitMicros, 0n) };
-  for (const orgId of await listOrganizationIds(database))
-    await inSlices(database, WHY, orgId, rows, SLICE_ROWS, async (system, after, upTo) => {
-      const removed = await system.run(
-        `delete from event_price_changes where ${sliceCondition(rows)} and timestamp < $5::timestamptz`,
-        [orgId, rows.before, after, upTo, isoFromMicros(limitMicros)],
-      );
-      if (removed > 0) await report({ rows: removed, partitions: [] });
+  const sql = `delete from event_price_changes where ${sliceCondition(rows)} and timestamp < $5::timestamptz`;
+  const limit = isoFromMicros(limitMicros);
+  for (const orgId of await listOrganizationIds(work.database))
+    await removeSlices(work, orgId, {
+      rows,
+      sliceRows: SLICE_ROWS,
+      why: WHY,
+      remove: (system, values) => system.run(sql, [...values, limit]),
     });
 }

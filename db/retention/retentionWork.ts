@@ -30,31 +30,40 @@ export interface Rows {
   before: string;
 }
 
-/**
- * Goes through the rows before a value in slices of so many, each in a transaction of its own in which `remove` is
- * given the slice's bounds: the last value of the slice before (null: from the beginning), and its own last value
- * (null: all that is left). Stops behind the last.
- */
-export async function inSlices(
-  database: Database,
-  why: string,
+/** The rows of an organization that are to go, and how a slice of them is removed. */
+export interface Removal {
+  rows: Rows;
+  /** Rows of a slice at most, but for rows that are alike in the column. */
+  sliceRows: number;
+  why: string;
+  /** Removes a slice, given by `values` for `sliceCondition`; returns how many rows went. */
+  remove(system: SystemDb, values: SliceValues): Promise<number>;
+}
+
+/** Organization, the value before which everything goes, the last value of the slice before, the last of this one. */
+export type SliceValues = [string, string, string | null, string | null];
+
+/** Removes rows slice by slice, each in a transaction of its own, and reports each. Returns how many went. */
+export async function removeSlices(
+  { database, report }: Pick<RetentionWork, 'database' | 'report'>,
   orgId: string,
-  { table, column, type, before }: Rows,
-  sliceRows: number,
-  remove: (system: SystemDb, after: string | null, upTo: string | null) => Promise<void>,
-): Promise<void> {
+  { rows: { table, column, type, before }, sliceRows, why, remove }: Removal,
+): Promise<number> {
+  let total = 0;
   for (let after: string | null = null; ; ) {
-    const upTo: string | null = await unscoped(database, why, async (system) => {
+    const { upTo, removed } = await unscoped(database, why, async (system) => {
       const [cut] = await system.rows<{ at: string }>(
         `select ${column}::text as at from ${table}
-         where org_id = $1 and ${column} < $2::${type}${after === null ? '' : ` and ${column} > $3::${type}`}
+         where org_id = $1 and ${column} < $2::${type} and ($3::${type} is null or ${column} > $3::${type})
          order by ${column} offset ${sliceRows - 1} limit 1`,
-        after === null ? [orgId, before] : [orgId, before, after],
+        [orgId, before, after],
       );
-      await remove(system, after, cut?.at ?? null);
-      return cut?.at ?? null;
+      const upTo: string | null = cut?.at ?? null;
+      return { upTo, removed: await remove(system, [orgId, before, after, upTo]) };
     });
-    if (upTo === null) return;
+    total += removed;
+    if (removed > 0) await report({ rows: removed, partitions: [] });
+    if (upTo === null) return total;
     after = upTo;
   }
 }

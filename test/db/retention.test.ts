@@ -249,6 +249,13 @@ describe('what is answered about calls that were removed', () => {
       (await sumUsage(orgDb, { ...window, dimension: 'team', filter: {} })).totals.calls;
     const [first, old] = [await findFirstMonth(orgDb), (await eventIds(orgDb))[0] as string];
     await place.remove('events', NOW, 400);
+    const told = await place.test.superuser.query<{ details: string }>(
+      `select details from audit_log where org_id = $1 and action = 'retention.ran'`,
+      [orgDb.orgId],
+    );
+    expect(told.rows.map(({ details }) => JSON.parse(details))).toEqual([
+      { before: dayOf(ago(400)), calls_removed: 1 },
+    ]);
     expect(await day()).toBe(1);
     expect(await findFirstMonth(orgDb)).toBe(first);
     await expect(getEvent(orgDb, old, true)).rejects.toMatchObject({ code: 'not_found' });
