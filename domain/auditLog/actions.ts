@@ -30,7 +30,6 @@ export const AUDIT_ACTIONS = {
   'auth.failed': 'A request came with a key of the organization that was refused.',
   'secret.rotated': 'Stored credentials were sealed anew under another secret key.',
   'database.restored': 'A backup was restored; what was done after it was taken is lost.',
-  'retention.ran': 'Rows older than the organization keeps were dropped.',
   'retention.ran': 'Calls that are older than calls are kept were removed.',
   'audit_log.checkpointed': 'Old rows of this log gave way to a signed checkpoint.',
 } as const;
