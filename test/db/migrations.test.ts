@@ -18,6 +18,7 @@ import { PRICE_COLLECTIONS } from '../../domain/pricing/imports/collection.js';
 import { OWN_PRICE_KINDS } from '../../domain/pricing/ownPrices.js';
 import { AGREEMENTS, PRICE_MODES } from '../../domain/pricing/prices.js';
 import { type GapBucket, GRADES, type MatchStatus, VISIBILITIES } from '../../domain/reconciliation/cells.js';
+import { RETENTION_STEPS } from '../../domain/retention.js';
 import { RUN_STATUSES } from '../../domain/runs.js';
 
 const NAMES = MIGRATIONS.map((migration) => migration.name);
@@ -200,6 +201,7 @@ const LISTS: Record<string, readonly string[]> = {
   'gap_runs.period': GAP_PERIODS,
   'gap_runs.status': RUN_STATUSES,
   'reprice_runs.status': RUN_STATUSES,
+  'retention_runs.step': RETENTION_STEPS,
   'request_slots.kind': SLOT_KINDS,
   'event_price_changes.old_cost_source': COST_SOURCES,
   'event_price_changes.new_cost_source': COST_SOURCES,
