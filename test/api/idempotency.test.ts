@@ -286,6 +286,9 @@ describe('which answers are kept', () => {
     expect(await countOverrides(owner)).toBe(2);
     await perform(startRun, {}, { owner, key, api: one });
     await age(24);
+    const run = await perform(startRun, {}, { owner, key, api: one });
+    expect([run.status, run.headers['idempotency-replayed']]).toEqual([202, undefined]);
+    await age(24);
     await perform(startRun, {}, { owner, key: aKey(), api: one });
     expect(await pruneIdempotencyKeys(one.database.database, 1)).toBe(1);
     expect(await pruneIdempotencyKeys(one.database.database)).toBe(1);

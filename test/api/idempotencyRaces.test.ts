@@ -1,11 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { TestApi, TestOrganization } from '../support/api.js';
+import { until } from '../support/engine.js';
 import type { Operation, OperationRequest, OperationsPlace } from './support/operations/operation.js';
 import { OPERATIONS } from './support/operations.js';
 import type { ProviderGate } from './support/providerGate.js';
 import { aKey, perform, type RepeatsPlace, startRepeatsPlace, startRun } from './support/repeats.js';
 import type { RawAnswer } from './support/requests.js';
 import { readTenantDigest } from './support/tenantDigest.js';
+
+/** An advisory lock of this test. */
+const HELD = 15_001;
 
 let at: RepeatsPlace;
 let place: OperationsPlace;
@@ -63,6 +67,40 @@ describe('repeats at the same time', () => {
     60_000,
   );
 
+  it('are told at once, and do not wait for what the first one waits for', async () => {
+    const owner = await one.addOrganization();
+    const operation = operationOf('updateOrganization');
+    const request = { json: { name: 'Another name' } };
+    const key = aKey();
+    const { superuser } = one.database;
+    const holder = await superuser.connect();
+    // Waits for as long as the test wants it: a lock would be given up after two seconds.
+    await superuser.query(`
+      create function hold_update() returns trigger language plpgsql as $$ begin
+        while not pg_try_advisory_xact_lock_shared(${HELD}) loop perform pg_sleep(0.01); end loop;
+        return new;
+      end $$;
+      create trigger hold_update before update on organizations for each row execute function hold_update()`);
+    await holder.query('select pg_advisory_lock($1)', [HELD]);
+    const first = perform(operation, request, { owner, key, api: one });
+    await until(
+      'the first to be held',
+      () =>
+        superuser.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event = 'PgSleep'`,
+        ),
+      ({ rowCount }) => (rowCount ?? 0) > 0,
+    );
+    const again = await perform(operation, request, { owner, key, api: other });
+    expect([again.status, again.body.code]).toEqual([409, 'idempotency_in_progress']);
+    await holder.query('select pg_advisory_unlock($1)', [HELD]);
+    holder.release();
+    expect((await first).status).toBe(200);
+    await superuser.query('drop trigger hold_update on organizations; drop function hold_update()');
+    const repeat = await perform(operation, request, { owner, key, api: other });
+    expect([repeat.status, repeat.headers['idempotency-replayed']]).toEqual([200, 'true']);
+  });
+
   it('other keys and other organizations do not wait for them', async () => {
     const owners = await Promise.all(Array.from({ length: 6 }, () => one.addOrganization()));
     const key = aKey();
@@ -91,10 +129,15 @@ describe('an attempt that asks others first', () => {
     gate.shut();
     const first = perform(connect(), request, { owner, key, api: one });
     await gate.waiting(1);
-    const { rows } = await one.database.superuser.query(
-      `select count(*)::int as count from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`,
+    await until(
+      'no transaction to be open',
+      () =>
+        one.database.superuser.query(
+          `select from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'`,
+        ),
+      ({ rowCount }) => rowCount === 0,
+      3_000,
     );
-    expect(rows[0].count).toBe(0);
     const again = await perform(connect(), request, { owner, key, api: other });
     expect([again.status, again.body.code]).toEqual([409, 'idempotency_in_progress']);
     const reused = await perform(connect(), request, { owner, key, query: 'other=1', api: one });
