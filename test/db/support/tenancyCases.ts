@@ -94,7 +94,7 @@ export const ACROSS: Readonly<Record<string, string>> = {
   pruneRetentionRuns: 'notes of upkeep, which is of the instance',
   listRetentionState: 'notes of upkeep, which is of the instance',
   listOrganizationIds: 'upkeep goes through all organizations',
-  inSlices: 'upkeep by age',
+  removeSlices: 'upkeep by age',
   listAnswersSealedOtherwise: 'the secret key belongs to the instance',
   replaceSealedAnswer: 'the secret key belongs to the instance',
   checkpointAuditLog: 'upkeep by age, of each organization’s chain in turn',
