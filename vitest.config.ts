@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { findPgBouncer, HOW_TO_INSTALL } from './test/support/pooler.js';
 
 /** Suites that touch no server, no native module and no process: they share threads, which is several times faster. */
 const PURE = [
@@ -9,6 +10,11 @@ const PURE = [
   'test/docs.test.ts',
   'test/compose/**/*.test.ts',
 ];
+
+/** Asks for a program that comes with no package: where it is missing, the run says what is not run. */
+const POOLED = ['test/db/pooler.test.ts'];
+const isPoolerThere = findPgBouncer() !== undefined;
+if (!isPoolerThere) console.warn(`Not run: ${POOLED.join(', ')}. ${HOW_TO_INSTALL}.`);
 
 /** Most tests wait for servers: one worker a core uses the machine, Vitest's own one less would leave a core of two idle. */
 const WORKERS = Math.max(2, availableParallelism());
@@ -24,7 +30,7 @@ export default defineConfig({
         test: {
           name: 'servers',
           include: ['test/**/*.test.ts'],
-          exclude: PURE,
+          exclude: [...PURE, ...(isPoolerThere ? [] : POOLED)],
           globalSetup: ['test/globalSetup.ts'],
           // Temporal's native module breaks in worker threads.
           pool: 'forks',

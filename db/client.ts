@@ -2,6 +2,7 @@ import knex, { type Knex } from 'knex';
 import pg from 'pg';
 import { parseScaled } from '../domain/money.js';
 import { translatePgError } from './pgErrors.js';
+import { isPooled, prepareSession, SETTINGS_OF_TRANSACTION } from './session.js';
 
 /** Fraction digits of every numeric that comes out of the database as a bigint. */
 export const NUMERIC_SCALE = 12;
@@ -80,13 +81,20 @@ export class Database {
         application_name: options.applicationName,
         keepAlive: true,
         connectionTimeoutMillis: ACQUIRE_TIMEOUT_MS,
-        // Parallel workers take longer to start than our reads take, and would take the cores of other requests.
-        options: '-c timezone=UTC -c datestyle=ISO,YMD -c max_parallel_workers_per_gather=0',
         types,
         // Statements are sent without waiting for the answers to those before them (docs/decisions/0061).
         pipeline: true,
       } as Knex.PgConnectionConfig,
-      pool: { min: 0, max: options.poolMax, idleTimeoutMillis: 30_000 },
+      pool: {
+        min: 0,
+        max: options.poolMax,
+        idleTimeoutMillis: 30_000,
+        afterCreate: (connection: pg.PoolClient, done: (error: unknown, connection: unknown) => void) =>
+          prepareSession(connection).then(
+            () => done(null, connection),
+            (error: unknown) => done(error, connection),
+          ),
+      },
       acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
       // An error's message would hold the statement with its values.
       compileSqlOnError: false,
@@ -108,7 +116,7 @@ export class Database {
   ): Promise<T> {
     return this.#withConnection(async (connection) => {
       sendTogether(connection);
-      const opened = connection.query(this.#begin(role, tenant, isolation));
+      const opened = connection.query(this.#begin(connection, role, tenant, isolation));
       // Awaited below; until then its failure is not to end the process.
       opened.catch(() => undefined);
       try {
@@ -136,7 +144,7 @@ export class Database {
     return this.#withConnection(async (connection) => {
       sendTogether(connection);
       const answers = await Promise.allSettled([
-        connection.query(this.#begin(role, tenant, 'read committed')),
+        connection.query(this.#begin(connection, role, tenant, 'read committed')),
         connection.query(statement),
         connection.query('commit'),
       ]);
@@ -145,8 +153,13 @@ export class Database {
     });
   }
 
-  #begin(role: TransactionRole, tenant: Tenant | undefined, isolation: Isolation): string {
-    let scope = '';
+  #begin(
+    connection: TransactionConnection,
+    role: TransactionRole,
+    tenant: Tenant | undefined,
+    isolation: Isolation,
+  ): string {
+    let scope = isPooled(connection) ? SETTINGS_OF_TRANSACTION : '';
     if (tenant !== undefined) scope += `set local app.org_id = '${assertUuid(tenant.orgId)}';`;
     // A project is a label of the clients' own words, so it goes as a quoted literal: SET takes no parameters.
     if (tenant?.projectId !== undefined)

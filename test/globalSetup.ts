@@ -1,4 +1,5 @@
 import type { TestProject } from 'vitest/node';
+import { startPooler } from './support/pooler.js';
 import { startTestPostgres } from './support/postgres.js';
 import { startTestTemporal } from './support/temporal.js';
 
@@ -6,6 +7,8 @@ declare module 'vitest' {
   interface ProvidedContext {
     /** Connection string of the suite's Postgres, as the superuser; each test file makes databases of its own. */
     postgresUrl: string;
+    /** The same through PgBouncer, for the run of the suite that is made through one; else null. */
+    poolerUrl: string | null;
     /** `127.0.0.1:<port>` of the suite's Temporal server; each test file has task queues of its own. */
     temporalAddress: string;
     /** The `temporal` program that the suite's server was started from. */
@@ -13,10 +16,16 @@ declare module 'vitest' {
   }
 }
 
-/** One Postgres and one Temporal server for the whole run. Without either the run fails, and says how to get one. */
+/** Sessions of each database that the pooler has for all clients: fewer than these have connections to it. */
+const POOLER_SESSIONS = 6;
+
+/**
+ * One Postgres and one Temporal server for the whole run, and one PgBouncer where TEST_POOLER asks for it
+ * (`npm run test:pooler`). Without any of them the run fails, and says how to get one.
+ */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const [postgres, temporal] = await Promise.allSettled([startTestPostgres(), startTestTemporal()]);
-  const started = [postgres, temporal].flatMap((server) =>
+  const started: { stop(): Promise<void> }[] = [postgres, temporal].flatMap((server) =>
     server.status === 'fulfilled' ? [server.value] : [],
   );
   const stop = async () => {
@@ -26,7 +35,17 @@ export default async function setup(project: TestProject): Promise<() => Promise
     await stop();
     throw postgres.status === 'rejected' ? postgres.reason : (temporal as PromiseRejectedResult).reason;
   }
-  project.provide('postgresUrl', postgres.value.url);
+  const { url } = postgres.value;
+  const isPooled = process.env.TEST_POOLER === '1';
+  const pooler = isPooled
+    ? await startPooler(url, POOLER_SESSIONS).catch(async (error: unknown) => {
+        await stop();
+        throw error;
+      })
+    : undefined;
+  if (pooler) started.push(pooler);
+  project.provide('postgresUrl', url);
+  project.provide('poolerUrl', pooler?.urlOf(url) ?? null);
   project.provide('temporalAddress', temporal.value.address);
   project.provide('temporalProgram', temporal.value.program);
   return stop;

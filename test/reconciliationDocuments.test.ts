@@ -204,7 +204,7 @@ describe('the audit of generated bills', () => {
 describe('npm run audit', () => {
   async function run(args: readonly string[]) {
     const program = startTypeScript('bin/audit.ts', args, {
-      DATABASE_URL: api.database.url,
+      ...api.database.environment,
     });
     const code = await program.ended();
     return { code, text: program.stdout(), all: program.output() };

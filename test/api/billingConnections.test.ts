@@ -411,7 +411,7 @@ describe('credentials', () => {
     const { body } = await connect();
     const older = readFileSync(keyFile, 'utf8').trim().split('\n').join(',');
     const newer = makeSecretKey();
-    const environment = { DATABASE_URL: api.database.url, TRUEUP_SECRET_KEY: `${newer},${older}` };
+    const environment = { ...api.database.environment, TRUEUP_SECRET_KEY: `${newer},${older}` };
     const outcome = await rotateSecrets(parseConfig(environment), api.database.database, false);
     expect(outcome.sentences.join(' ')).toContain('may be taken out of it');
     expect(await sealedWith(body.id)).toBe(SecretKeys.of(newer).currentId);

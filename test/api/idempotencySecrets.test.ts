@@ -26,7 +26,7 @@ async function withKeys<T>(text: string, work: (process: TestApi) => Promise<T>)
 
 const rotate = (keys: string, forget = false) =>
   rotateSecrets(
-    parseConfig({ DATABASE_URL: api.database.url, TRUEUP_SECRET_KEY: keys }),
+    parseConfig({ ...api.database.environment, TRUEUP_SECRET_KEY: keys }),
     api.database.database,
     forget,
   );

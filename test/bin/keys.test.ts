@@ -27,7 +27,7 @@ afterAll(() => api.close());
 
 const idOf = (key: string) => `key_${key.split('_')[2]}`;
 
-const environment = () => ({ DATABASE_URL: api.database.url, TRUEUP_SECRET_KEY: TEST_SECRET_KEY });
+const environment = () => ({ ...api.database.environment, TRUEUP_SECRET_KEY: TEST_SECRET_KEY });
 
 /** What a command prints, in this process; rejects with the sentence that it ends with. */
 async function run(...args: string[]): Promise<string> {

@@ -28,7 +28,7 @@ afterAll(async () => {
 /** The API as a process of its own, from the program that production runs. */
 async function startApi(port: number): Promise<{ program: ChildProgram; baseUrl: string }> {
   const program = startTypeScript('bin/api.ts', [], {
-    DATABASE_URL: database.url,
+    ...database.environment,
     TRUEUP_SECRET_KEY: TEST_SECRET_KEY,
     PORT: String(port),
     TEMPORAL_ADDRESS: '127.0.0.1:1',

@@ -8,6 +8,7 @@ import { type EmbeddedPostgres, startPostgres } from '../../platform/embedded/po
 import { anEvent, send } from '../api/support/requests.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { environmentOf } from '../support/database.js';
 import { removeCluster } from '../support/postgres.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { auditBook, LoadClient, pause } from './support/loadClient.js';
@@ -45,7 +46,13 @@ beforeAll(async () => {
   const superuser = new pg.Pool({ connectionString: postgres.url, max: 2 });
   superuser.on('error', () => undefined);
   api = await startTestApi({
-    database: { url: postgres.url, database, superuser, close: async () => undefined },
+    database: {
+      url: postgres.url,
+      environment: environmentOf(postgres.url),
+      database,
+      superuser,
+      close: async () => undefined,
+    },
   });
 });
 afterAll(async () => {

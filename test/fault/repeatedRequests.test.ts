@@ -47,7 +47,7 @@ function openThroughProxy(): Database {
 async function startApi(): Promise<{ program: ChildProgram; baseUrl: string }> {
   const port = await findFreePort(undefined);
   const program = startTypeScript('bin/api.ts', [], {
-    DATABASE_URL: database.url,
+    ...database.environment,
     TRUEUP_SECRET_KEY: TEST_SECRET_KEY,
     PORT: String(port),
     TEMPORAL_ADDRESS: '127.0.0.1:1',

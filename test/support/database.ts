@@ -9,13 +9,19 @@ const TEMPLATE = 'trueup_template';
 const TEMPLATE_LOCK = 7_241_188_399;
 
 export interface TestDatabase {
-  /** Connection string of a database of its own, migrated and with prices. */
+  /** Connection string of a database of its own, migrated and with prices: straight to Postgres. */
   url: string;
+  /** The settings of a program that serves it; through the pooler where the suite runs through one. */
+  environment: { DATABASE_URL: string; DATABASE_DIRECT_URL: string };
+  /** Through the pooler where the suite runs through one. */
   database: Database;
   /** As the superuser, past row-level security: for tests that look at what is really stored. */
   superuser: pg.Pool;
   close(): Promise<void>;
 }
+
+/** The settings of a program with one way to its database. */
+export const environmentOf = (url: string) => ({ DATABASE_URL: url, DATABASE_DIRECT_URL: url });
 
 function urlOf(server: string, name: string): string {
   const url = new URL(server);
@@ -56,8 +62,9 @@ export async function createTestDatabase(options: { poolMax?: number } = {}): Pr
   await client.query(`create database ${name} template ${TEMPLATE}`);
   await client.end();
   const url = urlOf(server, name);
+  const servedUrl = urlOf(inject('poolerUrl') ?? server, name);
   const database = openDatabase({
-    url,
+    url: servedUrl,
     poolMax: options.poolMax ?? 8,
     applicationName: 'test',
     statementTimeoutMs: 20_000,
@@ -67,6 +74,7 @@ export async function createTestDatabase(options: { poolMax?: number } = {}): Pr
   superuser.on('error', () => undefined);
   return {
     url,
+    environment: { DATABASE_URL: servedUrl, DATABASE_DIRECT_URL: url },
     database,
     superuser,
     close: async () => {

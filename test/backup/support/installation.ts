@@ -9,7 +9,7 @@ import { openDataDir } from '../../../platform/embedded/dataDir.js';
 import { startPostgres } from '../../../platform/embedded/postgres.js';
 import { RuntimeFile } from '../../../platform/runtimeFile.js';
 import { startTypeScript } from '../../support/childProgram.js';
-import type { TestDatabase } from '../../support/database.js';
+import { environmentOf, type TestDatabase } from '../../support/database.js';
 import { removeCluster } from '../../support/postgres.js';
 import { makeTestFolder } from '../../support/testFolder.js';
 
@@ -48,7 +48,9 @@ export async function startInstallation(dataDir = makeTestFolder('backup')): Pro
     await server.stop();
     held.release();
   };
-  return { dataDir, directory: server.directory, url: server.url, database, superuser, stop, close: stop };
+  const { url, directory } = server;
+  const environment = environmentOf(url);
+  return { dataDir, directory, url, environment, database, superuser, stop, close: stop };
 }
 
 /** Removes a data directory and its cluster, wherever that lies. */
