@@ -7,7 +7,7 @@ import type { IngestWriter } from '../db/ingestWriter.js';
 import type { Prices } from '../db/priceBookHolder.js';
 import type { Metrics } from '../platform/metrics.js';
 import type { SecretKeys } from '../platform/secretKeys.js';
-import type { RequestLimits } from './requestLimits.js';
+import type { RequestLimits } from './limits/requestLimits.js';
 
 /** What the handlers are given; made in bin/, where everything is wired. */
 export interface ApiDeps {

@@ -5,9 +5,9 @@ import type { OrgDb } from '../db/orgDb.js';
 import type { RunKind } from '../db/queries/runStates.js';
 import { type Role, SCOPES, type Scope } from '../domain/access/scopes.js';
 import type { ErrorCode } from '../domain/errors.js';
-import type { IncomingBody } from './body.js';
-import type { Deprecation } from './deprecation.js';
 import type { ApiDeps } from './deps.js';
+import type { IncomingBody } from './pipeline/body.js';
+import type { Deprecation } from './pipeline/deprecation.js';
 
 /**
  * What a key that is bound to a workspace is answered (decisions.md 100): `own` the rows of its workspace's project

@@ -6,11 +6,11 @@ import {
   type ZodOpenApiPathsObject,
 } from 'zod-openapi';
 import { ERROR_CODES, type ErrorCode } from '../domain/errors.js';
-import { DEPRECATION_HEADER_DOCS } from './deprecation.js';
 import type { ApiSettings } from './deps.js';
 import { type Endpoint, idempotencyOf, limitClassOf, problemsOf, type ResponseDoc } from './endpoint.js';
+import { RATE_LIMIT_HEADER_DOCS, RETRY_AFTER_DOC } from './limits/rateLimitFields.js';
+import { DEPRECATION_HEADER_DOCS } from './pipeline/deprecation.js';
 import { statusOf, titleOf } from './problem.js';
-import { RATE_LIMIT_HEADER_DOCS, RETRY_AFTER_DOC } from './rateLimitFields.js';
 
 const problemSchema = z
   .strictObject({

@@ -1,4 +1,4 @@
-import { requestContext } from '../api/requestContext.js';
+import { requestContext } from '../api/pipeline/requestContext.js';
 import { openDatabase } from '../db/client.js';
 import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';

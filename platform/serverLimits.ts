@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { PROJECT_ROOT } from './projectRoot.js';
 
 /**
- * Limits of the HTTP server. A body may take long, since bills of over a gigabyte are uploaded (api/body.ts gives those
+ * Limits of the HTTP server. A body may take long, since bills of over a gigabyte are uploaded (api/pipeline/body.ts gives those
  * that are read at once less); headers may not.
  */
 export const HTTP_LIMITS = {

@@ -1,11 +1,11 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { BODY_BYTES_UNDER_WAY_MAX, REQUESTS_MAX } from '../api/admission.js';
-import { URL_BYTES_MAX } from '../api/answer.js';
 import { IMPORT_BYTES_MAX, UPLOADS_MAX } from '../api/billing/endpoints.js';
-import { BODY_TIME_MAX_MS, JSON_BODY_BYTES_MAX, JSON_DEPTH_MAX } from '../api/body.js';
 import { EXPORT_DAYS_MAX } from '../api/events/endpoints.js';
+import { BODY_BYTES_UNDER_WAY_MAX, REQUESTS_MAX } from '../api/limits/admission.js';
+import { URL_BYTES_MAX } from '../api/pipeline/answer.js';
+import { BODY_TIME_MAX_MS, JSON_BODY_BYTES_MAX, JSON_DEPTH_MAX } from '../api/pipeline/body.js';
 import { PAGE_LIMIT_MAX, PAGE_OFFSET_MAX } from '../api/query.js';
 import { QUEUE_ROWS_MAX } from '../db/ingestWriter.js';
 import * as event from '../domain/events/event.js';

@@ -7,8 +7,8 @@ import type { AuditDetails } from '../../domain/auditLog/actions.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
 import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
-import { assertPayloads } from '../auth.js';
 import { defineEndpoint } from '../endpoint.js';
+import { assertPayloads } from '../pipeline/auth.js';
 import { decodeEventCursor, encodeEventCursor, providerFilter, windowOf } from '../query.js';
 import { recordAction } from '../recordAction.js';
 import {

@@ -7,9 +7,9 @@ import { mapObservation } from '../../domain/events/observation.js';
 import { countSpans, mapOtlpRequest, type OtlpRequest } from '../../domain/events/otlpSpans.js';
 import { mapSdkEvents } from '../../domain/events/sdkEvents.js';
 import { isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
-import { parseJson } from '../body.js';
 import type { ApiDeps } from '../deps.js';
 import { defineEndpoint, type EndpointRequest, type EndpointResponse } from '../endpoint.js';
+import { parseJson } from '../pipeline/body.js';
 import {
   eventsRequestDoc,
   ingestEventsResponse,

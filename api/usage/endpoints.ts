@@ -2,8 +2,8 @@ import { listEvents } from '../../db/queries/events.js';
 import { sumUsage, sumUsageBooks } from '../../db/queries/usage.js';
 import { exclusiveEnd, MICROS_PER_DAY } from '../../domain/period.js';
 import { presentAsOf, resolveView } from '../asOf.js';
-import { assertPayloads } from '../auth.js';
 import { defineEndpoint } from '../endpoint.js';
+import { assertPayloads } from '../pipeline/auth.js';
 import {
   decodeEventCursor,
   decodeOffsetCursor,

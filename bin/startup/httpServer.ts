@@ -1,5 +1,5 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { RequestLimits } from '../../api/requestLimits.js';
+import { RequestLimits } from '../../api/limits/requestLimits.js';
 import { answerBrokenRequests } from '../../platform/brokenRequests.js';
 import type { Metrics } from '../../platform/metrics.js';
 import { CONNECTIONS_MAX, HTTP_LIMITS } from '../../platform/serverLimits.js';

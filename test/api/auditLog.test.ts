@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { AuthFailures, coarseNetwork } from '../../api/authFailures.js';
+import { AuthFailures, coarseNetwork } from '../../api/pipeline/authFailures.js';
 import { AUDIT_ACTIONS } from '../../domain/auditLog/actions.js';
 import { createLogger } from '../../platform/logger.js';
 import type { TestOrganization } from '../support/api.js';

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import { describe, expect, it } from 'vitest';
-import { ClientAddresses } from '../../api/clientAddress.js';
+import { ClientAddresses } from '../../api/limits/clientAddress.js';
 
 const request = (remoteAddress: string, forwarded?: string | string[]) =>
   ({

@@ -2,9 +2,14 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { z } from 'zod';
 import { createApp, ENDPOINTS } from '../../api/app.js';
-import { assertNotice, type Deprecation, deprecationHeaders, NOTICE_DAYS } from '../../api/deprecation.js';
 import type { ApiDeps } from '../../api/deps.js';
 import { defineEndpoint } from '../../api/endpoint.js';
+import {
+  assertNotice,
+  type Deprecation,
+  deprecationHeaders,
+  NOTICE_DAYS,
+} from '../../api/pipeline/deprecation.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { send } from './support/requests.js';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { requestContext } from '../../api/requestContext.js';
+import { requestContext } from '../../api/pipeline/requestContext.js';
 import { createLogger } from '../../platform/logger.js';
 import type { TestOrganization } from '../support/api.js';
 import { ADMIN_KEYS } from '../support/fetchedBills.js';

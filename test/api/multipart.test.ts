@@ -1,8 +1,8 @@
 import { createServer, request, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import { IncomingBody } from '../../api/body.js';
-import { receiveFile } from '../../api/multipart.js';
+import { IncomingBody } from '../../api/pipeline/body.js';
+import { receiveFile } from '../../api/pipeline/multipart.js';
 import { statusOf } from '../../api/problem.js';
 import { DomainError } from '../../domain/errors.js';
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type BucketName, RateLimiter, type RateStore, type Verdict } from '../../api/rateLimiter.js';
+import { type BucketName, RateLimiter, type RateStore, type Verdict } from '../../api/limits/rateLimiter.js';
 import { perSecond, type Rate } from '../../domain/limits/rate.js';
 
 const KEY: BucketName = { orgId: 'o', subject: 'key_1', policy: 'default' };

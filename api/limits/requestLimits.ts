@@ -1,24 +1,24 @@
 import type { Context } from 'koa';
 import { LRUCache } from 'lru-cache';
-import type { Database } from '../db/client.js';
-import type { OpenRunLimit } from '../db/openRunLimit.js';
-import { OrgDb } from '../db/orgDb.js';
-import { leaseRateTokens } from '../db/queries/rateBuckets.js';
-import { RUN_KINDS, type RunKind } from '../db/queries/runStates.js';
-import { DomainError } from '../domain/errors.js';
-import { LimitError } from '../domain/limits/limitError.js';
-import type { LimitRules, Rate } from '../domain/limits/rate.js';
-import { TokenBucket } from '../domain/limits/tokenBucket.js';
-import type { Metrics } from '../platform/metrics.js';
-import { Admission } from './admission.js';
-import { ClientAddresses } from './clientAddress.js';
+import type { Database } from '../../db/client.js';
+import type { OpenRunLimit } from '../../db/openRunLimit.js';
+import { OrgDb } from '../../db/orgDb.js';
+import { leaseRateTokens } from '../../db/queries/rateBuckets.js';
+import { RUN_KINDS, type RunKind } from '../../db/queries/runStates.js';
+import { DomainError } from '../../domain/errors.js';
+import { LimitError } from '../../domain/limits/limitError.js';
+import type { LimitRules, Rate } from '../../domain/limits/rate.js';
+import { TokenBucket } from '../../domain/limits/tokenBucket.js';
+import type { Metrics } from '../../platform/metrics.js';
 import {
   type Caller,
   type Endpoint,
   type EndpointResponse,
   type LimitClass,
   limitClassOf,
-} from './endpoint.js';
+} from '../endpoint.js';
+import { Admission } from './admission.js';
+import { ClientAddresses } from './clientAddress.js';
 import { ExportSlots } from './exportSlots.js';
 import { RateLimiter, STORE_LIMIT_MS, type Verdict } from './rateLimiter.js';
 import { noteConcurrency, noteRate, wholeSeconds } from './rateLimitFields.js';

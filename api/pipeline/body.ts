@@ -1,7 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { createGunzip, createInflate, gunzipSync, inflateSync } from 'node:zlib';
-import { DomainError } from '../domain/errors.js';
+import { DomainError } from '../../domain/errors.js';
 
 /** Deepest nesting that a JSON body may have (decisions.md 108). */
 export const JSON_DEPTH_MAX = 64;

@@ -1,13 +1,13 @@
 import { LRUCache } from 'lru-cache';
-import type { Changes } from '../db/changeFeed.js';
-import type { Database } from '../db/client.js';
-import { findKey, type StoredKey } from '../db/queries/keys.js';
-import { parseKey } from '../domain/access/keyFormat.js';
-import { ADMIN_ONLY_SCOPES, allowsScope, type Scope } from '../domain/access/scopes.js';
-import { DomainError } from '../domain/errors.js';
-import { hashSecret, sameDigest } from '../platform/keyMaterial.js';
+import type { Changes } from '../../db/changeFeed.js';
+import type { Database } from '../../db/client.js';
+import { findKey, type StoredKey } from '../../db/queries/keys.js';
+import { parseKey } from '../../domain/access/keyFormat.js';
+import { ADMIN_ONLY_SCOPES, allowsScope, type Scope } from '../../domain/access/scopes.js';
+import { DomainError } from '../../domain/errors.js';
+import { hashSecret, sameDigest } from '../../platform/keyMaterial.js';
+import type { Caller, WorkspaceRule } from '../endpoint.js';
 import type { AuthFailureReason, AuthFailures } from './authFailures.js';
-import type { Caller, WorkspaceRule } from './endpoint.js';
 import { KeyUses } from './keyUses.js';
 import { requestContext } from './requestContext.js';
 

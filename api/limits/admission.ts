@@ -1,7 +1,7 @@
 import type { Context } from 'koa';
-import { DomainError } from '../domain/errors.js';
-import { LimitError } from '../domain/limits/limitError.js';
-import type { Metrics } from '../platform/metrics.js';
+import { DomainError } from '../../domain/errors.js';
+import { LimitError } from '../../domain/limits/limitError.js';
+import type { Metrics } from '../../platform/metrics.js';
 import { whenAnswered } from './whenAnswered.js';
 
 /** Requests under way at once, of those that store calls and of all others: what is beyond would only wait to fail. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Readable } from 'node:stream';
 import busboy from 'busboy';
-import { DomainError, invalidField } from '../domain/errors.js';
+import { DomainError, invalidField } from '../../domain/errors.js';
 import type { IncomingBody } from './body.js';
 
 /** Limits of one multipart body; the headers of a part have 16 KiB, which the parser keeps by itself. */

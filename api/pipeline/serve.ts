@@ -1,14 +1,14 @@
 import type { RouterContext } from '@koa/router';
-import { OrgDb } from '../db/orgDb.js';
-import { DomainError } from '../domain/errors.js';
+import { OrgDb } from '../../db/orgDb.js';
+import { DomainError } from '../../domain/errors.js';
+import type { ApiDeps } from '../deps.js';
+import type { Caller, Endpoint, EndpointResponse } from '../endpoint.js';
+import { readQuery, validate } from '../query.js';
 import { type Authenticator, assertAllowed } from './auth.js';
 import { IncomingBody, JSON_BODY_BYTES_MAX, parseStorableJson } from './body.js';
 import { deprecationHeaders } from './deprecation.js';
-import type { ApiDeps } from './deps.js';
-import type { Caller, Endpoint, EndpointResponse } from './endpoint.js';
 import type { RequestWords } from './fingerprint.js';
 import { answerOnce, type Run } from './idempotency.js';
-import { readQuery, validate } from './query.js';
 import { requestContext } from './requestContext.js';
 
 /** One request from its key to its answer: who calls, whether it may, what it says, the handler, the answer. */

@@ -1,11 +1,11 @@
 import type { Context } from 'koa';
 import type { Logger } from 'pino';
-import { DomainError } from '../domain/errors.js';
+import { DomainError } from '../../domain/errors.js';
+import type { ApiDeps } from '../deps.js';
+import { writeRateLimitFields } from '../limits/rateLimitFields.js';
+import { presentProblem } from '../problem.js';
 import { compressAnswer } from './compression.js';
 import { allowOrigin } from './cors.js';
-import type { ApiDeps } from './deps.js';
-import { presentProblem } from './problem.js';
-import { writeRateLimitFields } from './rateLimitFields.js';
 import { requestContext, requestIdFrom } from './requestContext.js';
 import { setSecurityHeaders } from './securityHeaders.js';
 

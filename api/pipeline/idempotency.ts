@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { OrgDb } from '../db/orgDb.js';
+import type { OrgDb } from '../../db/orgDb.js';
 import {
   beginAttempt,
   extendLease,
@@ -8,19 +8,19 @@ import {
   releaseAttempt,
   storeAnswer,
   takeIdempotencyKey,
-} from '../db/queries/idempotencyKeys.js';
+} from '../../db/queries/idempotencyKeys.js';
 import {
   answerBinding,
   type IdempotencyScope,
   isAnswerKept,
   parseIdempotencyKey,
-} from '../domain/access/idempotencyKey.js';
-import { DomainError } from '../domain/errors.js';
+} from '../../domain/access/idempotencyKey.js';
+import { DomainError } from '../../domain/errors.js';
+import type { ApiDeps } from '../deps.js';
+import { type Endpoint, type EndpointResponse, idempotencyOf, type Settle } from '../endpoint.js';
+import { presentProblem, statusOf } from '../problem.js';
 import type { IncomingBody } from './body.js';
-import type { ApiDeps } from './deps.js';
-import { type Endpoint, type EndpointResponse, idempotencyOf, type Settle } from './endpoint.js';
 import { fingerprintOf, type RequestWords } from './fingerprint.js';
-import { presentProblem, statusOf } from './problem.js';
 
 /** How long an attempt may be silent before another one takes its turn; renewed while it runs. */
 const LEASE_SECONDS = 30;
