@@ -102,14 +102,19 @@ export interface SettledAnchors {
   restores: RestoreOfChain[];
 }
 
-/** Goes through an organization's anchors by their time: each restore takes those back that lie after its place. */
+/**
+ * Goes through an organization's anchors by their time: each restore takes those back that lie after its place, and at
+ * its place where they say otherwise: that row is the restore's own, and may have the number of one that is lost.
+ */
 export function settleAnchors(anchors: readonly AuditAnchor[]): SettledAnchors {
   const hashes = new Map<number, string[]>();
   const restores: RestoreOfChain[] = [];
   const inOrder = [...anchors].sort((a, b) => Number(a.atMicros - b.atMicros));
   for (const { kind, seq, hash, atMicros } of inOrder) {
     if (kind === 'restored') {
-      const lost = [...hashes.keys()].filter((known) => known > seq);
+      const lost = [...hashes].flatMap(([known, seen]) =>
+        known > seq || (known === seq && seen.some((one) => one !== hash)) ? [known] : [],
+      );
       for (const known of lost) hashes.delete(known);
       if (lost.length > 0) restores.push({ atMicros, seq, lostToSeq: Math.max(...lost) });
     }

@@ -260,6 +260,22 @@ describe('anchors', () => {
     expect(settled.restores).toEqual([{ atMicros: 3n, seq: 12, lostToSeq: 20 }]);
   });
 
+  it('of a row that a restore has lost are taken back also where its own row has got the same number', () => {
+    const settled = settleAnchors([
+      anchor('head', 11, 'a', 1),
+      anchor('head', 12, 'b', 2),
+      anchor('restored', 12, 'c', 3),
+    ]);
+    expect([...settled.hashes]).toEqual([
+      [11, ['a']],
+      [12, ['c']],
+    ]);
+    expect(settled.restores).toEqual([{ atMicros: 3n, seq: 12, lostToSeq: 12 }]);
+    // Told twice, as after a rotation, it takes nothing back again.
+    const again = settleAnchors([anchor('restored', 12, 'c', 3), anchor('restored', 12, 'c', 3)]);
+    expect(again).toMatchObject({ hashes: new Map([[12, ['c']]]), restores: [] });
+  });
+
   it('count by their time, not by where they stand in a file', () => {
     const inOrder = [anchor('head', 20, 'b', 2), anchor('restored', 12, 'c', 3), anchor('head', 20, 'e', 5)];
     expect(settleAnchors([...inOrder].reverse())).toEqual(settleAnchors(inOrder));
