@@ -46,7 +46,7 @@ interface RunRef {
   runId: string;
 }
 
-/** Runs of one organization that work at once (decisions.md 57); the others wait for their turn. */
+/** Runs of one organization that work at once; the others wait for their turn. */
 const RUNNING_MAX = 2;
 /** Differences and mismatches that a run's result lists; their number is given whole. */
 const LISTED_MAX = 200;

@@ -10,7 +10,7 @@ import type { IncomingBody } from './pipeline/body.js';
 import type { Deprecation } from './pipeline/deprecation.js';
 
 /**
- * What a key that is bound to a workspace is answered (decisions.md 100): `own` the rows of its workspace's project
+ * What a key that is bound to a workspace is answered (docs/access.md): `own` the rows of its workspace's project
  * alone, `shared` what is the same for everybody in the organization, `refused` 403.
  */
 export const WORKSPACE_RULES = ['own', 'shared', 'refused'] as const;

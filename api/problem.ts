@@ -55,7 +55,7 @@ const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
   provider_paging_changed: { status: 503, title: 'Provider changed its paging' },
 };
 
-/** The body of every error (RFC 9457 and decisions.md 103). */
+/** The body of every error (RFC 9457). */
 export interface Problem {
   type: string;
   title: string;

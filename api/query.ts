@@ -81,7 +81,7 @@ export function validate<S extends z.ZodType>(
   throw new DomainError(code, detail, { issues });
 }
 
-/** true, false, 1 or 0; nothing else counts as a boolean (decisions.md 24). */
+/** true, false, 1 or 0; nothing else counts as a boolean. */
 export const booleanParameter = z
   .enum(['true', 'false', '1', '0'], { error: 'must be true or false' })
   .transform((text) => text === 'true' || text === '1');

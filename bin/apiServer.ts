@@ -11,7 +11,7 @@ import { closeHttpServer } from '../platform/shutdown.js';
 import type { ApiServerOptions } from './startup/apiOptions.js';
 import { makeHttpServer, makeRequestLimits } from './startup/httpServer.js';
 
-/** Oldest event time that is taken where no retention is set (decisions.md 14). */
+/** Oldest event time that is taken where no retention is set. */
 const OLDEST_DAY = '2020-01-01';
 /** Connections that store events; more only wait for each other. */
 const INGEST_CONNECTIONS = 8;

@@ -1,6 +1,6 @@
 /**
  * The eight providers, their aliases and the hosts that tell who bills a call. Data only: a new provider is a
- * row here. Aliases as seen in real clients (decisions.md 1), hosts as decisions.md 125.
+ * row here. Aliases as seen in real clients, hosts as the providers document them (docs/decisions/0032).
  */
 export const PROVIDERS = [
   'openai',
@@ -22,7 +22,7 @@ interface ProviderFacts {
   slug: Provider;
   displayName: string;
   aliases: readonly string[];
-  /** Spend can be polled over HTTP, so the gap explorer takes it as a filter (decisions.md 3). */
+  /** Spend can be polled over HTTP, so the gap explorer takes it as a filter. */
   hasBillingFeed: boolean;
   /** Host suffixes or patterns whose owner bills the call. */
   hosts: readonly RegExp[];

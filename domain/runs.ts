@@ -1,6 +1,4 @@
-/**
- * Work that outlives a request, in one shape for gap runs, imports and whatever else is polled (decisions.md 117).
- */
+/** Work that outlives a request, in one shape for gap runs, imports and whatever else is polled. */
 export const RUN_STATUSES = ['queued', 'running', 'succeeded', 'partial', 'failed', 'cancelled'] as const;
 export type RunStatus = (typeof RUN_STATUSES)[number];
 

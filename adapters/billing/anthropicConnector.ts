@@ -70,7 +70,7 @@ const FACTS: ConnectorFacts = {
 
 const organization = z.object({ id: z.string().min(1).max(256), name: z.string().max(512).nullish() });
 
-/** Anthropic's cost report and its usage report of messages (billing-facts A.2). */
+/** Anthropic's cost report and its usage report of messages, as its Admin API documents them (docs/connectors.md). */
 export class AnthropicConnector implements BillingConnector {
   readonly provider = 'anthropic' as const;
   readonly facts = FACTS;

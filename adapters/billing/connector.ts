@@ -13,7 +13,7 @@ export type { ConnectionSettings } from '../../domain/billing/connectionScope.js
 export const CONNECTED_PROVIDERS = ['openai', 'anthropic'] as const;
 export type ConnectedProvider = (typeof CONNECTED_PROVIDERS)[number];
 
-/** What is known of a provider's reports as data (billing-facts A.7): when they settle and how often to ask. */
+/** What is known of a provider's reports as data: when they settle and how often to ask. */
 export interface ConnectorFacts {
   /** The names that `credentials` must have, e.g. `admin_key`. */
   credentialNames: readonly string[];

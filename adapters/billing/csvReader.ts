@@ -23,7 +23,7 @@ interface ParsedRecord {
 }
 
 /**
- * Plain CSV (decisions.md 116) → rows in batches. Error invalid_billing_file with the line and, where one cell is at
+ * Plain CSV → rows in batches. Error invalid_billing_file with the line and, where one cell is at
  * fault, the number of its column.
  */
 export async function* readPlainCsv(

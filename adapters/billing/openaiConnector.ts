@@ -72,7 +72,7 @@ const FACTS: ConnectorFacts = {
   requestGapMs: OPENAI_REQUEST_GAP_MS,
 };
 
-/** OpenAI's costs and usage reports of an organization (billing-facts A.1). */
+/** OpenAI's costs and usage reports of an organization, as its API documents them (docs/connectors.md). */
 export class OpenaiConnector implements BillingConnector {
   readonly provider = 'openai' as const;
   readonly facts = FACTS;

@@ -21,7 +21,7 @@ import {
   presentImport,
 } from './wire.js';
 
-/** Largest bill (decisions.md 108). */
+/** Largest bill. */
 export const IMPORT_BYTES_MAX = 1_610_612_736;
 /** Uploads of this process at once: each holds a connection for as long as it takes. */
 export const UPLOADS_MAX = 2;

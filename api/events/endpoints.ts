@@ -26,7 +26,7 @@ import {
 
 /** Where the newest events are looked for first: two or three of the monthly partitions. */
 const RECENT_DAYS = 35n;
-/** Longest window of one export (interface.md 4.1). */
+/** Longest window of one export: a leap year. */
 export const EXPORT_DAYS_MAX = 366n;
 
 /** How the calls were chosen whose payloads were read, without the labels that were looked for. */

@@ -11,7 +11,7 @@ const json = z.unknown();
 const label = z.string().nullable();
 const tokens = z.int().min(0);
 
-/** Event (interface.md 2 and decisions.md 4). */
+/** A call as the API tells it; docs/ingest.md says what its fields mean. */
 export const eventSchema = z
   .strictObject({
     id: z.string().meta({ example: 'evt_0199f3a2c4d57e3a8f00112233445566' }),

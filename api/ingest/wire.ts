@@ -6,9 +6,9 @@ import { decimalFromPico, usdNumberFromPico } from '../../domain/money.js';
 import type { OrganizationSettings } from '../../domain/organization/settings.js';
 import { isoFromMicros } from '../../domain/period.js';
 
-/** Reasons that a partial success names at most (decisions.md 10). */
+/** Reasons that a partial success names at most. */
 const REASONS_MAX = 5;
-/** Rejected items that the events endpoint lists at most (decisions.md 114). */
+/** Rejected items that the events endpoint lists at most. */
 export const REJECTED_ITEMS_MAX = 20;
 
 const keyValue = z.looseObject({

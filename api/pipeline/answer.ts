@@ -9,7 +9,7 @@ import { allowOrigin } from './cors.js';
 import { requestContext, requestIdFrom } from './requestContext.js';
 import { setSecurityHeaders } from './securityHeaders.js';
 
-/** Longest address that is read (decisions.md 108). */
+/** Longest address that is read. */
 export const URL_BYTES_MAX = 8_192;
 
 /** Wraps a request: id, context, log line, metrics, and the only writer of error bodies. */

@@ -3,7 +3,7 @@ import { Readable } from 'node:stream';
 import { createGunzip, createInflate, gunzipSync, inflateSync } from 'node:zlib';
 import { DomainError } from '../../domain/errors.js';
 
-/** Deepest nesting that a JSON body may have (decisions.md 108). */
+/** Deepest nesting that a JSON body may have. */
 export const JSON_DEPTH_MAX = 64;
 /** JSON bodies outside ingest. */
 export const JSON_BODY_BYTES_MAX = 1_048_576;

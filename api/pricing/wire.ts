@@ -14,7 +14,7 @@ const rate = z.number().min(0).nullable();
 const knownRate = z.number().min(0);
 const day = z.string().nullable();
 
-/** Pricing table (interface.md 2, decisions.md 84 and 86). */
+/** The public table: one price for each model family. */
 export const pricingTableResponse = z
   .strictObject({
     version: z.string().meta({

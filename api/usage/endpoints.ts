@@ -22,7 +22,7 @@ import {
   usageSummaryResponse,
 } from './wire.js';
 
-/** Groups of a breakdown; the others are one more (decisions.md 32). */
+/** Groups of a breakdown; the others are one more. */
 export const USAGE_GROUPS_MAX = 1_000;
 const DEFAULT_DAYS = 30n;
 

@@ -1,7 +1,7 @@
 import type { Migration } from './migration.js';
 
 /**
- * The three roles (reliability.md B.2): the login that runs this owns the tables; `app_rw` serves requests under
+ * The three roles: the login that runs this owns the tables; `app_rw` serves requests under
  * forced row-level security; `app_system` does named maintenance across organizations. Roles are taken by SET
  * ROLE inside a transaction, so they belong to no login of their own. They are shared by all databases of a
  * cluster, hence created only where they are missing.

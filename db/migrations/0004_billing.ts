@@ -20,13 +20,13 @@ create table billing_sources (
   sha256 text not null check (sha256 ~ '^[0-9a-f]{64}$'),
   size_bytes bigint not null,
   fetched_at timestamptz not null default now(),
-  -- the life of the import (decisions.md 116, 117)
+  -- the life of the import
   status text not null check (status in ('queued', 'running', 'succeeded', 'partial', 'failed', 'cancelled')),
   stage text not null default 'queued',
   done_bytes bigint not null default 0,
   format text,
   provider_account_id text,
-  -- 10 = plain file, 20 = saved page, 30 = API, 40 = finalised export: the higher counts (decisions.md 124)
+  -- 10 = plain file, 20 = saved page, 30 = API, 40 = finalised export: the higher counts
   source_rank smallint,
   row_count bigint,
   amount_usd numeric(24,12),
@@ -110,7 +110,7 @@ create index billing_rows_by_day on billing_rows (org_id, provider, day, source_
 select protect_tenant_table('billing_rows', 'select, insert, delete');
 
 -- One row for each day that a source covers, also where it bills nothing: which source counts is decided on these,
--- for each (account, day, charge category, feed and report) exactly one (decisions.md 124). They are written when all
+-- for each (account, day, charge category, feed and report) exactly one. They are written when all
 -- rows of a source are there, so rows without a day are of an import under way and count nowhere.
 create table billing_days (
   org_id uuid not null,

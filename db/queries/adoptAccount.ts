@@ -22,7 +22,7 @@ export async function giveToFirstConnection(
 }
 
 /**
- * Gives the bills of a provider whose account nobody named to the account of its first connection (decisions.md 116):
+ * Gives the bills of a provider whose account nobody named to the account of its first connection:
  * rows, days, imports, and what gap runs have published of them. One import at a time, each in one transaction, so that
  * its rows and its days never name two accounts. A repeat finds nothing left. Returns how many imports it changed.
  */

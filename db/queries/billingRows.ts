@@ -109,7 +109,7 @@ export async function insertBillingDays(
 
 /**
  * SQL of the sources that count: for each (account, day, feed, report, category) the copy of the highest rank, then the
- * one that was last told (decisions.md 124). Where that is a copy of a part of the account, every part counts by its own
+ * one that was last told (docs/decisions/0042, 0086). Where that is a copy of a part of the account, every part counts by its own
  * best copy, and copies of the whole account are cross-checks. Copies that a newer fetch replaced count nowhere.
  * `where` narrows billing_days, which is named d.
  */

@@ -132,7 +132,7 @@ export function isUnmetered(call: CallRecord): boolean {
 }
 
 /**
- * What the event's cost_usd is (decisions.md 9): as reported, else computed, else 0 and named unpriced. A call that
+ * What the event's cost_usd is: as reported, else computed, else 0 and named unpriced. A call that
  * used nothing costs nothing, whether its model has a price or not.
  */
 export function costOf(event: Pick<StorableEvent, 'call' | 'price'>): {

@@ -1,6 +1,6 @@
 /**
- * SQL of the account that a call is compared under: the one that it names, else that of its provider key (decisions.md
- * 125), else ''. Looked up when it is compared and not when it is stored, so that a key entered later counts too.
+ * SQL of the account that a call is compared under: the one that it names, else that of its provider key, else ''
+ * (docs/decisions/0089). Looked up when it is compared and not when it is stored, so that a key entered later counts too.
  * `row` has provider_account_id and provider_key_id; `biller` is the parameter of who bills it; $1 the organization.
  */
 export const keyAccount = (row: string) =>

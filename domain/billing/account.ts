@@ -4,7 +4,7 @@ import { DomainError } from '../errors.js';
 export const DEFAULT_ACCOUNT = 'default';
 
 /**
- * Whose bill it is (decisions.md 116): as declared, else as the content says, else the provider's only known
+ * Whose bill it is: as declared, else as the content says, else the provider's only known
  * account, else `default`. Error account_required when several are known and nothing names one.
  */
 export function resolveAccount(

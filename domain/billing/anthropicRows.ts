@@ -49,7 +49,7 @@ function tierOf(result: PageObject): { serviceTier: string; isBatch: boolean } {
 }
 
 /**
- * One result of GET /v1/organizations/cost_report (billing-facts A.2). Only a report grouped by description names
+ * One result of GET /v1/organizations/cost_report of Anthropic’s Admin API. Only a report grouped by description names
  * model and class; a result without them is kept as `other`. Error invalid_billing_file when `amount` is no string
  * of cents: a number there would be dollars of some other tool, a hundredfold mistake.
  */

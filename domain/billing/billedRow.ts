@@ -8,7 +8,7 @@ import type { Pico } from '../money.js';
 export const FEEDS = ['cost', 'usage'] as const;
 export type Feed = (typeof FEEDS)[number];
 
-/** Only `usage` enters reconciliation; the rest belong to the statement (decisions.md 126). */
+/** Only `usage` enters reconciliation; the rest belong to the statement. */
 export const CHARGE_CATEGORIES = ['usage', 'tax', 'credit', 'refund', 'purchase', 'adjustment'] as const;
 export type ChargeCategory = (typeof CHARGE_CATEGORIES)[number];
 

@@ -15,7 +15,7 @@ const WORDS: readonly [ChargeCategory, RegExp][] = [
 
 /**
  * The category of a cost row without a category field. `recognised` says that the label's grammar named usage. A
- * negative amount is never usage: netted into it, a day of use would look free (decisions.md 126). A label that is
+ * negative amount is never usage: netted into it, a day of use would look free. A label that is
  * not understood and not negative stays usage, so that it is shown until somebody explains it.
  */
 export function categoryOfLabel(label: string, recognised: boolean, amountPico: Pico): ChargeCategory {

@@ -3,7 +3,7 @@ import type { BilledRow } from './billedRow.js';
 /** The name under which a scope lists Anthropic's default workspace, whose id is null in every report. */
 export const DEFAULT_WORKSPACE = 'default';
 
-/** What a connection may be told beside its credentials (decisions.md 115). */
+/** What a connection may be told beside its credentials. */
 export interface ConnectionSettings {
   /** The provider's own organization, account or subscription, where the provider cannot be asked for it. */
   account?: string;

@@ -1,8 +1,6 @@
 import type { ConnectionSettings } from './connectionScope.js';
 
-/**
- * What a connection is and which part of an account it reads (decisions.md 115, 124).
- */
+/** What a connection is and which part of an account it reads. */
 export const CONNECTION_STATUSES = ['connecting', 'active', 'failing', 'paused', 'ended'] as const;
 export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
 

@@ -23,7 +23,7 @@ function classByUnit(tokenClass: BilledClass, unit: string | null): BilledClass 
 }
 
 /**
- * One result of GET /v1/organization/costs (billing-facts A.1). `amount.value` is a float in dollars or, on some
+ * One result of GET /v1/organization/costs of OpenAI’s API. `amount.value` is a float in dollars or, on some
  * organizations, a decimal string; both are read as their text. Error invalid_billing_file for a result without one.
  */
 export function openaiCostRow(

@@ -5,7 +5,7 @@ import { BILLED_CLASSES, type BilledClass, type BilledRow, QUANTITY_SCALE } from
 import { categoryOfLabel } from './chargeCategory.js';
 import { type FxRate, keepText, toPico } from './pageRow.js';
 
-/** Columns of the plain CSV (decisions.md 116); the first five must be there. */
+/** Columns of the plain CSV; the first five must be there. */
 export const PLAIN_COLUMNS_REQUIRED = ['date', 'model', 'token_class', 'quantity', 'amount_usd'] as const;
 export const PLAIN_COLUMNS_OPTIONAL = [
   'project',

@@ -1,5 +1,5 @@
 /**
- * The two hashes of a call: `api_key_hash`, which the interface makes part of an event's uniqueness (4.2, row 17),
+ * The two hashes of a call: `api_key_hash`, which is part of an event's uniqueness,
  * and the event's id, made from what makes it unique, so that a repeat has the same id wherever it arrives.
  */
 import { hash } from 'node:crypto';

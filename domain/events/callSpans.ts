@@ -1,5 +1,5 @@
 /**
- * Which spans are calls to a model provider (decisions.md 8). Aggregates repeat the usage of the calls inside them:
+ * Which spans are calls to a model provider. Aggregates repeat the usage of the calls inside them:
  * counting them would double the bill.
  */
 import { USAGE_MEANINGS } from './attributeTable.js';

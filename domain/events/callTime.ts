@@ -8,7 +8,7 @@ export interface CallTime {
   startMicros: bigint;
   endMicros: bigint;
   durationMs: number;
-  /** The start as it enters the hash (row 17). */
+  /** The start as it enters the hash. */
   hashTimestamp: string;
 }
 

@@ -44,14 +44,14 @@ export interface TokenUsage {
   cached: number;
 }
 
-/** Where a usage came from and what was decided about it (decisions.md 4 and 113). */
+/** Where a usage came from and what was decided about it. */
 export interface UsageOrigin {
   /** The convention that the counts were read by, e.g. `otel`, `openinference`, `traceloop`, `langfuse`, `openai`. */
   usageSource: string;
   inputSemantics: InputSemantics;
   /** Classes that this client cannot send, by name of TokenClass or `reasoning`. */
   usageMissing: readonly string[];
-  /** The usage object as received, at most 1 KB of JSON text (decisions.md 129); null when there was none. */
+  /** The usage object as received, at most 1 KB of JSON text; null when there was none. */
   usageRaw: string | null;
   /** What does not add up in the counts as received: shown, never repaired in silence. */
   usageFlags: readonly UsageFlag[];
@@ -85,7 +85,7 @@ export interface CallRecord {
   /** Microseconds since 1970-01-01Z of the start. */
   startMicros: bigint;
   endMicros: bigint;
-  /** The time as it enters the hash: the nanosecond text as sent, else UTC ISO with microseconds (row 17). */
+  /** The time as it enters the hash: the nanosecond text as sent, else UTC ISO with microseconds. */
   hashTimestamp: string;
   durationMs: number;
   requestId: string | null;

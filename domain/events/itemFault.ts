@@ -9,7 +9,7 @@ import { stripText } from './stripText.js';
 const SHOWN_CHARS = 64;
 const INTEGER_TEXT = /^[+-]?\d{1,40}$/;
 const MICROS_PER_MILLI = 1_000n;
-/** How far ahead a clock may be: 24 hours (row 14). */
+/** How far ahead a clock may be: 24 hours. */
 const AHEAD_MICROS = 86_400_000_000n;
 
 export class ItemFault extends Error {
@@ -36,7 +36,7 @@ export function shown(value: unknown): string {
 
 /**
  * Reads a whole number of tokens, 0…10^12: a number that is integral, or its decimal text; anything else that is
- * present (NaN, an infinity, -0, a fraction, a negative number, a boolean, a list) is a fault (row 13, P-16).
+ * present (NaN, an infinity, -0, a fraction, a negative number, a boolean, a list) is a fault (P-16 in docs/reliability.md).
  */
 export function readTokens(value: unknown, field: string): number {
   const number = wholeNumberOf(value);
@@ -96,7 +96,7 @@ export function readDurationMs(value: unknown, field: string): number {
   return Math.round(number);
 }
 
-/** Duration between two times, rounded half up; an end before the start, or one too late, is a fault (row 14). */
+/** Duration between two times, rounded half up; an end before the start, or one too late, is a fault. */
 export function durationBetween(startNanos: bigint, endNanos: bigint): number {
   if (endNanos < startNanos) throw new ItemFault('invalid_number', 'the end lies before the start');
   const millis = (endNanos - startNanos + 500_000n) / 1_000_000n;
@@ -109,7 +109,7 @@ export function durationBetween(startNanos: bigint, endNanos: bigint): number {
   return Number(millis);
 }
 
-/** The window that call times must lie in, as row 14 says. */
+/** The window that call times must lie in. */
 export interface TimeWindow {
   nowMicros: bigint;
   oldestMicros: bigint;
@@ -130,7 +130,7 @@ export function checkTime(micros: bigint, window: TimeWindow): void {
   }
 }
 
-/** A text that may not be longer than `charsMax`: it is never cut, the item is rejected (row 15). */
+/** A text that may not be longer than `charsMax`: it is never cut, the item is rejected. */
 export function checkLength(text: string, charsMax: number, field: string): string {
   if (text.length > charsMax) {
     throw new ItemFault(

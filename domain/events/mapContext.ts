@@ -7,6 +7,6 @@ export interface MapContext extends TimeWindow {
   nowMicros: bigint;
   /** Earlier calls are refused: 2020-01-01, or the limit of EVENT_RETENTION_DAYS. */
   oldestMicros: bigint;
-  /** The one provider that sells this model at first hand; undefined when there is none or more than one (row 120). */
+  /** The one provider that sells this model at first hand; undefined when there is none or more than one. */
   inferProvider(model: string): Provider | undefined;
 }

@@ -1,5 +1,5 @@
 /**
- * The observability webhook (interface.md 4.2, decisions.md 6, 18–20): one observation a request; those of type
+ * The observability webhook (docs/ingest.md): one observation a request; those of type
  * GENERATION are calls, every other type is accepted and ignored.
  */
 import { DomainError, type FieldIssue } from '../errors.js';

@@ -1,6 +1,4 @@
-/**
- * What is kept of an item beside its fields: at most 256 attributes, at most 256 KB (decisions.md 15).
- */
+/** What is kept of an item beside its fields: at most 256 attributes, at most 256 KB. */
 import { type AttributeValue, jsonOf, readAnyValue } from './anyValue.js';
 import { type Json, PAYLOAD_ATTRIBUTES_MAX, PAYLOAD_BYTES_MAX } from './event.js';
 import { setOwn, stripText } from './stripText.js';

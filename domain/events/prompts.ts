@@ -1,6 +1,6 @@
 /**
  * The prompts of a call, as policies scan them: every text part on its own, without system instructions, from each
- * dialect that clients write (decisions.md 38, docs/ingest.md). Read only when somebody asks.
+ * dialect that clients write (docs/ingest.md). Read only when somebody asks.
  */
 import { type AttributeValue, jsonOf, labelOf, parseJsonText, readAnyValue } from './anyValue.js';
 import type { Json } from './event.js';

@@ -1,6 +1,6 @@
 /**
  * One call, several spans: inside one set of calls, which tell of the same call, which of them stands for it, and
- * what the others add to it (docs/ingest.md, decisions.md 121).
+ * what the others add to it (docs/ingest.md, docs/decisions/0005).
  */
 
 import { completeTelling } from './completeTelling.js';
@@ -50,7 +50,7 @@ export function resolveCalls(calls: readonly CallRecord[], links: readonly SpanL
   return resolved;
 }
 
-/** As unique as the event (interface.md 4.2, 1): the same request of the same model at the same time. */
+/** As unique as the event: the same request of the same model at the same time. */
 function identityOf(call: CallRecord): string {
   return `${call.provider} ${call.requestId} ${call.startMicros} ${call.model}`;
 }

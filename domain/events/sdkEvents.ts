@@ -1,5 +1,5 @@
 /**
- * Events as wrappers of SDKs send them (decisions.md 114): the names of an Event, tokens in disjoint classes, or the
+ * Events as wrappers of SDKs send them: the names of an Event, tokens in disjoint classes, or the
  * provider's own usage object as it came, which is normalised here.
  */
 import { isProvider } from '../providers.js';

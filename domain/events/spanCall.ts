@@ -120,7 +120,7 @@ function billerOf(
   return billed;
 }
 
-/** Ids of the call: the response id, else the span's own ids, make it one request (row 17). */
+/** Ids of the call: the response id, else the span's own ids, make it one request. */
 function idsOf(span: OtlpSpan, link: SpanLink | null, attributes: SpanAttributes) {
   const responseId = attributes.label('responseId') ?? null;
   if (responseId !== null) checkLength(responseId, ID_CHARS_MAX, 'gen_ai.response.id');

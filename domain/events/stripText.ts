@@ -1,5 +1,5 @@
 /**
- * Character stripping (interface.md 4.2, behaviour 2): only tab, line feed, carriage return and printable ASCII
+ * Character stripping: only tab, line feed, carriage return and printable ASCII
  * stay, in every string and in every object key. Two keys that become equal: the later one holds.
  */
 import { DomainError } from '../errors.js';

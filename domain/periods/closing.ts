@@ -1,5 +1,5 @@
 /**
- * Closing months (decisions.md 130): a closed month's totals never move. A change that comes later is booked in the
+ * Closing months: a closed month's totals never move. A change that comes later is booked in the
  * open period, so that the sum over all time stays right (docs/decisions/0091).
  */
 import { DomainError } from '../errors.js';

@@ -40,7 +40,7 @@ export const GAP_BILLER = 'biller';
 /** The model that answered has no price: that of the model asked for stands in. */
 export const GAP_MODEL = 'model';
 
-/** The specification's batch price: half of every class (interface.md 2, decisions.md 119). */
+/** The specification's batch price: half of every class (docs/decisions/0022). */
 const BATCH_DIVISOR = 2n;
 const TOKENS_PER_RATE_UNIT = 1_000_000n;
 
@@ -164,8 +164,8 @@ export interface RateCircumstances {
 }
 
 /**
- * The rates that a provider's bill is judged by: its own batch rates where the price data has them (decisions.md
- * 119), else its batch factor, else half. Undefined when the model has no price.
+ * The rates that a provider's bill is judged by: its own batch rates where the price data has them, else
+ * its batch factor, else half (docs/decisions/0022). Undefined when the model has no price.
  */
 export function expectedRates(
   book: PriceBook,

@@ -32,7 +32,7 @@ const REMEMBERED_IDS_MAX = 20_000;
 const REMEMBERED_IDS_OWN_MAX = 2_000;
 
 export class PriceBook {
-  /** Name of this state of the prices (decisions.md 85). */
+  /** Name of this state of the prices. */
   readonly version: string;
   readonly state: PriceState;
   /** Entries by provider, then model. */
@@ -169,7 +169,7 @@ export class PriceBook {
 
   /**
    * The provider that makes this model: the only one that lists the id, or its family, as its own. Undefined for an
-   * id that nobody or more than one lists (decisions.md 120).
+   * id that nobody or more than one lists (docs/decisions/0023).
    */
   inferProvider(modelId: string): Provider | undefined {
     if (this.#inferred.has(modelId)) return this.#inferred.get(modelId);

@@ -1,6 +1,6 @@
 /**
  * Pricing a stored call anew: what its price was, what it is now, and whether that is a change. A reported cost stays as
- * it was given; only the computed cost beside it changes (decisions.md 9).
+ * it was given; only the computed cost beside it changes (docs/decisions/0090).
  */
 import type { CostSource } from '../events/event.js';
 import type { Pico } from '../money.js';

@@ -1,6 +1,5 @@
 /**
- * The public table: one price for each model family, as client wrappers use it to estimate (interface.md 2,
- * decisions.md 84 and 86).
+ * The public table: one price for each model family, as client wrappers use it to estimate.
  */
 import type { Pico } from '../money.js';
 import type { PriceBook } from './priceBook.js';

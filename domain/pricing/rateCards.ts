@@ -185,7 +185,7 @@ function firstKnown(...candidates: (ClassRate | undefined)[]): ClassRate | undef
 
 /**
  * Fills a card. A class without a known rate takes that of uncached text input, spoken output that of text output:
- * an unknown rate is not free, so it is priced and named (decisions.md 86).
+ * an unknown rate is not free, so it is priced and named (docs/decisions/0021).
  */
 function cardFrom(tier: string, band: number, rateOf: (kind: TokenClass) => ClassRate | undefined): RateCard {
   const input = rateOf('input');

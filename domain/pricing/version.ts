@@ -4,7 +4,7 @@ import { isoFromMicros } from '../period.js';
 const HASH_DIGITS = 8;
 
 /**
- * The name of a state of the price table, `YYYYMMDDTHHMMSSffffffZ-<8 hex of the content hash>` (decisions.md 85):
+ * The name of a state of the price table, `YYYYMMDDTHHMMSSffffffZ-<8 hex of the content hash>`:
  * the time tells which is newer, the hash tells two states of one microsecond apart.
  */
 export function priceVersionName(updatedAtMicros: bigint, contentHash: string): string {

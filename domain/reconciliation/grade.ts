@@ -1,7 +1,7 @@
 import { absPico, PICO_PER_USD, type Pico } from '../money.js';
 import { type BucketReason, GRADES, type Grade, type Visibility } from './cells.js';
 
-/** Probability from which a grade is given, before gates and visibility (reconciliation.md D.5). */
+/** Probability from which a grade is given, before gates and visibility (docs/reconciliation.md). */
 const BANDS: readonly [Grade, number][] = [
   ['HIGH', 0.95],
   ['MEDIUM', 0.8],
@@ -47,7 +47,7 @@ export function tolerancePico(billedPico: Pico, roundingPico: Pico): Pico {
 const FLAG_MIN_PICO = PICO_PER_USD;
 const FLAG_DIVISOR = 50n;
 
-/** From here a gap is worth somebody's look: the larger of a dollar and 2 % of the billed amount (decisions.md 55). */
+/** From here a gap is worth somebody's look: the larger of a dollar and 2 % of the billed amount. */
 export function flagThresholdPico(billedPico: Pico): Pico {
   const share = absPico(billedPico) / FLAG_DIVISOR;
   return share > FLAG_MIN_PICO ? share : FLAG_MIN_PICO;

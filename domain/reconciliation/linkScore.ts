@@ -2,7 +2,7 @@ import type { WaterfallStep } from './cells.js';
 import type { ModelLevel } from './linkModels.js';
 
 /**
- * The evidence that a billed charge is the observed usage, in bits (reconciliation.md D.4): initial weights, kept as
+ * The evidence that a billed charge is the observed usage, in bits (docs/reconciliation.md): initial weights, kept as
  * data so that what they learn later has a place to go.
  */
 export const LINK_WEIGHTS = {

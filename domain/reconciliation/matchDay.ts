@@ -13,7 +13,7 @@ import { findRateMismatches } from './rateMismatch.js';
 /** The account of a bucket that compares calls of unknown account with the sum over all accounts. */
 export const ALL_ACCOUNTS = '';
 
-/** Tiers that a provider sells ahead and leaves out of its cost report (billing-facts A.2). */
+/** Tiers that a provider sells ahead and leaves out of its cost report, as it documents. */
 const TIERS_OUTSIDE_COSTS: Partial<Record<Provider, ReadonlySet<string>>> = {
   anthropic: new Set(['priority']),
 };
@@ -161,7 +161,7 @@ function groupByModel(input: DayInput, provider: Provider, rates: DayRates): Gro
 }
 
 /**
- * The calls of the only account that the bill knows: those that name none are its own (decisions.md 125), and where
+ * The calls of the only account that the bill knows: those that name none are its own, and where
  * nobody could say whose bill it is, so are those that name one.
  */
 function attributeTo(only: string, observed: readonly ObservedCell[]): ObservedCell[] {

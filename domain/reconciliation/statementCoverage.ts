@@ -68,7 +68,7 @@ export interface CoverageInput {
   accounts: readonly { provider: string; accountId: string }[];
 }
 
-/** Where nothing says how long a provider restates its days (billing-facts A.7: the shortest known). */
+/** Where nothing says how long a provider restates its days (the shortest known). */
 const PROVISIONAL_DAYS_MIN = 2;
 
 /** What is known of a month's bill beside its amounts. */

@@ -12,7 +12,7 @@ export interface MonthSummary {
 
 /**
  * The summary of a month from what was billed and what of it is matched at each grade. What is not matched counts as
- * UNVERIFIED (decisions.md 50).
+ * UNVERIFIED.
  */
 export function summarizeMonth(
   period: string,

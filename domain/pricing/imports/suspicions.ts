@@ -32,7 +32,7 @@ export function tierName({
   return aboveInputTokens === null ? service : `${service} above ${aboveInputTokens}`;
 }
 
-/** Everything in a collection that a person should look at, whether it is a change or not (billing-facts G.4). */
+/** Everything in a collection that a person should look at, whether it is a change or not. */
 export function findSuspicions(models: readonly ListedModel[]): Suspicion[] {
   const makers = makersWithWrites(models);
   return models.flatMap((listed) => [

@@ -6,7 +6,7 @@ import { AS_OF, aCall, aPeriod, aUsage, bookOf, listOf, microsOf, shippedBook } 
 const book = shippedBook();
 
 describe('the cost of a call', () => {
-  it('follows interface.md’s example: cached and uncached input are different classes', () => {
+  it('prices cached and uncached input as different classes', () => {
     // 200 × 4 + 1000 × 0.4 + 300 × 20 = 7200 per million
     expect(priceCall(book, aCall()).computedPico).toBe(7_200_000_000n);
   });
