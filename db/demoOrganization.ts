@@ -1,7 +1,8 @@
 import { DomainError } from '../domain/errors.js';
 import type { Database } from './client.js';
-import { type SystemDb, unscoped } from './orgDb.js';
-import type { NewKey } from './queries/keys.js';
+import { OrgDb, type SystemDb, unscoped } from './orgDb.js';
+import { recordAudit } from './queries/auditLog.js';
+import { insertKey, type NewKey } from './queries/keys.js';
 
 /** The demo's organization. */
 export interface DemoOrganization {
@@ -36,18 +37,31 @@ export async function insertDemoOrganization(
   key: NewKey,
 ): Promise<boolean> {
   const { id, name, endDay } = organization;
-  return unscoped(database, 'an organization that does not exist yet has no scope', async (system) => {
-    const inserted = await system.run(
-      `insert into organizations (id, name, demo_end_day) values ($1, $2, $3)
-       on conflict ((true)) where demo_end_day is not null do nothing`,
-      [id, name, endDay],
+  return new OrgDb(database, id).transaction(async (inside) => {
+    const inserted = await inside.unscoped('an organization that does not exist yet has no scope', (system) =>
+      system.run(
+        `insert into organizations (id, name, demo_end_day) values ($1, $2, $3)
+         on conflict ((true)) where demo_end_day is not null do nothing`,
+        [id, name, endDay],
+      ),
     );
     if (inserted === 0) return false;
-    await system.run(
-      'insert into api_keys (id, org_id, name, role, secret_hash, last4, created_by) values ($1, $2, $3, $4, $5, $6, $7)',
-      [key.id, id, key.name, key.role, key.secretHash, key.last4, key.createdBy],
-    );
+    await insertDemoKey(inside, key);
     return true;
+  });
+}
+
+/** Gives the demo an admin key, and tells so in its audit log. */
+export async function insertDemoKey(orgDb: OrgDb, key: NewKey): Promise<void> {
+  await orgDb.transaction(async (inside) => {
+    await insertKey(inside, key);
+    await recordAudit(inside, {
+      action: 'key.created',
+      actor: { kind: 'command', id: 'demo' },
+      subject: { type: 'key', id: key.id },
+      details: { name: key.name, role: key.role },
+      requestId: null,
+    });
   });
 }
 

@@ -75,6 +75,8 @@ export async function readAnchors(
 export interface VerifiedOrganization {
   id: string;
   name: string;
+  /** The demo's, of which no anchors are made. */
+  isDemo: boolean;
   verification: AuditVerification;
   anchors: SettledAnchors | undefined;
 }
@@ -94,7 +96,7 @@ export async function verifyAuditLogs(
   const { orgId, anchors, keys } = options;
   const known = await listOrganizations(database);
   const organizations: VerifiedOrganization[] = [];
-  for (const { id, name } of known.filter(
+  for (const { id, name, isDemo } of known.filter(
     (organization) => orgId === undefined || organization.id === orgId,
   )) {
     const own = anchors.byOrganization.get(id);
@@ -103,7 +105,7 @@ export async function verifyAuditLogs(
       checkSignature: (text, signed) =>
         keys?.checkSignature(CHECKPOINT_PURPOSE, text, signed) ?? 'unknown_key',
     });
-    organizations.push({ id, name, verification, anchors: own });
+    organizations.push({ id, name, isDemo, verification, anchors: own });
   }
   const ids = new Set(known.map(({ id }) => id));
   const missing = [...anchors.byOrganization]

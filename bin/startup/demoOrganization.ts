@@ -4,12 +4,13 @@ import type { Database } from '../../db/client.js';
 import {
   type DemoOrganization,
   findDemoOrganization,
+  insertDemoKey,
   insertDemoOrganization,
   removeDemoOrganization,
 } from '../../db/demoOrganization.js';
 import { newUuid } from '../../db/newUuid.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { findKey, insertKey, type NewKey } from '../../db/queries/keys.js';
+import { findKey, type NewKey } from '../../db/queries/keys.js';
 import { ORGANIZATION_NAME } from '../../demo/company.js';
 import { parseKey } from '../../domain/access/keyFormat.js';
 import { writePrivateFile } from '../../platform/embedded/dataDir.js';
@@ -42,7 +43,7 @@ export async function openDemo(database: Database, dataDir: string, nowMs: numbe
   const key = describeKey(adminKey, KEY_NAME, 'admin') as NewKey;
   writePrivateFile(file, `${adminKey}\n`);
   if (known) {
-    await insertKey(new OrgDb(database, known.id), key);
+    await insertDemoKey(new OrgDb(database, known.id), key);
     return { organization: known, adminKey };
   }
   const organization: DemoOrganization = {

@@ -1,30 +1,50 @@
 import type { Database } from '../client.js';
-import { unscoped } from '../orgDb.js';
+import { OrgDb, type SystemDb } from '../orgDb.js';
+import { recordAudit } from './auditLog.js';
 import type { NewKey } from './keys.js';
 
 /** Advisory lock of those who look whether there is an organization and make the first one. */
 const FIRST_ORGANIZATION_LOCK = 7_241_188_302;
 
 /**
- * Makes the instance's first organization with its admin key, in one transaction; false when there is one already.
- * Two processes that start at once make one.
+ * Makes the instance's first organization with its admin key, which is the first row of its audit log, in one
+ * transaction; false when there is one already. Two processes that start at once make one.
  */
 export async function insertFirstOrganization(
   database: Database,
   organization: { id: string; name: string },
   key: NewKey,
 ): Promise<boolean> {
-  return unscoped(database, 'the first organization has no scope before it exists', async (system) => {
-    await system.run('select pg_advisory_xact_lock($1)', [FIRST_ORGANIZATION_LOCK]);
-    const inserted = await system.run(
-      'insert into organizations (id, name) select $1, $2 where not exists (select from organizations)',
-      [organization.id, organization.name],
+  return new OrgDb(database, organization.id).transaction(async (inside) => {
+    const isMade = await inside.unscoped('the first organization has no scope before it exists', (system) =>
+      insertWithKey(system, organization, key),
     );
-    if (inserted === 0) return false;
-    await system.run(
-      'insert into api_keys (id, org_id, name, role, secret_hash, last4, created_by) values ($1, $2, $3, $4, $5, $6, $7)',
-      [key.id, organization.id, key.name, key.role, key.secretHash, key.last4, key.createdBy],
-    );
-    return true;
+    if (isMade)
+      await recordAudit(inside, {
+        action: 'key.created',
+        actor: { kind: 'command', id: 'start' },
+        subject: { type: 'key', id: key.id },
+        details: { name: key.name, role: key.role },
+        requestId: null,
+      });
+    return isMade;
   });
+}
+
+async function insertWithKey(
+  system: SystemDb,
+  organization: { id: string; name: string },
+  key: NewKey,
+): Promise<boolean> {
+  await system.run('select pg_advisory_xact_lock($1)', [FIRST_ORGANIZATION_LOCK]);
+  const inserted = await system.run(
+    'insert into organizations (id, name) select $1, $2 where not exists (select from organizations)',
+    [organization.id, organization.name],
+  );
+  if (inserted === 0) return false;
+  await system.run(
+    'insert into api_keys (id, org_id, name, role, secret_hash, last4, created_by) values ($1, $2, $3, $4, $5, $6, $7)',
+    [key.id, organization.id, key.name, key.role, key.secretHash, key.last4, key.createdBy],
+  );
+  return true;
 }

@@ -422,6 +422,8 @@ describe('anchors', () => {
     const { byOrganization } = await readAnchors(folder, true, keys);
     expect([...(byOrganization.get(orgDb.orgId)?.hashes.keys() ?? [])]).toEqual([1, 2]);
     expect(byOrganization.has(demo.orgId)).toBe(false);
+    // Nobody waits for what is never made.
+    expect(await verify(demo, folder)).toMatchObject({ findings: 0, isPartial: false });
   });
 });
 

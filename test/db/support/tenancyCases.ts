@@ -40,6 +40,7 @@ export const ACROSS: Readonly<Record<string, string>> = {
   insertFirstOrganization: 'an organization is not there before it',
   findDemoOrganization: 'the operator’s demonstration, of which there is one',
   insertDemoOrganization: 'an organization is not there before it',
+  insertDemoKey: 'the cases insertKey and recordAudit, in one transaction',
   removeDemoOrganization: 'an organization is not there after it; only a demonstration is removed',
   findKey: 'the key tells the organization',
   touchKeys: 'times of use of keys of any organization, gathered',
