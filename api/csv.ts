@@ -1,4 +1,11 @@
+import { z } from 'zod';
 import { decimalFromPico, decimalFromScaled, divideHalfEven, type Pico } from '../domain/money.js';
+
+/** What a resource that answers CSV too is asked for. */
+export const formatParameter = z
+  .enum(['json', 'csv'], { error: 'must be json or csv' })
+  .default('json')
+  .meta({ description: 'csv: exact decimals, as an attachment' });
 
 /** A cell of a CSV answer: a text, or a number that is already written out. */
 export type CsvCell = string | { number: string } | null;

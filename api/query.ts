@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { DomainError, type ErrorCode, type FieldIssue } from '../domain/errors.js';
 import { stripText } from '../domain/events/stripText.js';
-import { exclusiveEnd, type Instant, LATEST_MICROS, parseInstant } from '../domain/period.js';
+import { exclusiveEnd, type Instant, parseInstant } from '../domain/period.js';
 import { findProvider } from '../domain/providers.js';
 
 /**
@@ -136,35 +136,12 @@ export const filterParameter = z
   .transform(stripText)
   .meta({ type: 'string' });
 
-export const PAGE_LIMIT_DEFAULT = 100;
-export const PAGE_LIMIT_MAX = 1_000;
-export const PAGE_OFFSET_MAX = 100_000;
-
-/** A page of a list that is short enough to go through by offset alone. */
-export const offsetParameters = (limitMax = PAGE_LIMIT_MAX, limitDefault = PAGE_LIMIT_DEFAULT) => ({
-  limit: integerParameter(1, limitMax).default(limitDefault),
-  offset: integerParameter(0, PAGE_OFFSET_MAX).default(0),
-});
-
-export const pageParameters = {
-  ...offsetParameters(),
-  cursor: z.string().max(1_024, { error: 'is not a cursor of this list' }).optional(),
-};
-
-/** What the answer with a page says of it. */
-export const pageFields = { count: z.int(), offset: z.int(), has_more: z.boolean() };
-
-/** A page from one row more than it holds: the extra row tells whether there are more. */
-export function pageOf<T>(
-  found: readonly T[],
-  query: { limit: number; offset: number },
-): { shown: T[]; page: z.output<z.ZodObject<typeof pageFields>> } {
-  const shown = found.slice(0, query.limit);
-  return {
-    shown,
-    page: { count: shown.length, offset: query.offset, has_more: found.length > query.limit },
-  };
-}
+/** The name that somebody gives a thing. */
+export const nameField = z
+  .string()
+  .trim()
+  .min(1, { error: 'must not be empty' })
+  .max(256, { error: 'must have at most 256 characters' });
 
 /** A provider filter in any of its names; a word that is no provider stays as it is and finds nothing. */
 export function providerFilter(word: string | undefined): string | undefined {
@@ -188,92 +165,4 @@ export function windowOf(
     });
   }
   return { fromMicros, toMicros };
-}
-
-/** An opaque cursor for a list: the sort position of its last row. */
-export function encodeCursor(parts: readonly string[]): string {
-  return Buffer.from(JSON.stringify(parts)).toString('base64url');
-}
-
-/** The position in a cursor. Error invalid_parameter for one that is not of this list. */
-export function decodeCursor(cursor: string, length: number): string[] {
-  try {
-    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString());
-    if (Array.isArray(parts) && parts.length === length && parts.every((part) => typeof part === 'string'))
-      return parts;
-  } catch {
-    // falls through to the one answer for every bad cursor
-  }
-  throw notOfThisList();
-}
-
-function notOfThisList(): DomainError {
-  return new DomainError(
-    'invalid_parameter',
-    'cursor: is not a cursor of this list; take next_cursor of the last answer',
-    {
-      issues: [{ in: 'query', field: 'cursor', message: 'take next_cursor of the last answer' }],
-    },
-  );
-}
-
-const UUID_TEXT = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
-export function isUuidText(text: string): boolean {
-  return UUID_TEXT.test(text);
-}
-
-/**
- * The position in a cursor of a list ordered by time and id, whose ids `isId` knows; undefined without one. Error
- * invalid_parameter.
- */
-export function decodeTimeCursor(
-  cursor: string | undefined,
-  isId: (text: string) => boolean,
-): { micros: bigint; id: string } | undefined {
-  if (cursor === undefined) return undefined;
-  const [micros = '', id = ''] = decodeCursor(cursor, 2);
-  if (!/^\d{1,18}$/.test(micros) || BigInt(micros) > LATEST_MICROS || !isId(id)) throw notOfThisList();
-  return { micros: BigInt(micros), id };
-}
-
-/** As `pageOf`, of a list that a cursor goes through; `positionOf` is where a row stands in the list's order. */
-export function cursoredPage<T>(
-  found: readonly T[],
-  query: { limit: number; offset: number },
-  positionOf: (row: T) => readonly [bigint, string],
-) {
-  const { shown, page } = pageOf(found, query);
-  const last = shown.at(-1);
-  const cursor = page.has_more && last !== undefined ? encodeCursor(positionOf(last).map(String)) : null;
-  return { shown, page: { ...page, next_cursor: cursor } };
-}
-
-/** Cursor after an event in a list ordered by time and id. */
-export function encodeEventCursor(event: { timestampMicros: bigint; id: string }): string {
-  return encodeCursor([event.timestampMicros.toString(), event.id]);
-}
-
-/** The event position in a cursor; undefined without one. Error invalid_parameter. */
-export function decodeEventCursor(
-  cursor: string | undefined,
-): { timestampMicros: bigint; id: string } | undefined {
-  const position = decodeTimeCursor(cursor, isUuidText);
-  return position && { timestampMicros: position.micros, id: position.id };
-}
-
-/** The number in a cursor of a list that is ordered by a number of its rows; undefined without one. Error invalid_parameter. */
-export function decodeSeqCursor(cursor: string | undefined): number | undefined {
-  if (cursor === undefined) return undefined;
-  const [seq = ''] = decodeCursor(cursor, 1);
-  if (!/^\d{1,15}$/.test(seq)) throw notOfThisList();
-  return Number(seq);
-}
-
-/** The offset in a cursor of a list that is ordered by a sum; `fallback` without a cursor. Error invalid_parameter. */
-export function decodeOffsetCursor(cursor: string | undefined, fallback: number): number {
-  if (cursor === undefined) return fallback;
-  const [offset = ''] = decodeCursor(cursor, 1);
-  if (!/^\d{1,9}$/.test(offset)) throw notOfThisList();
-  return Number(offset);
 }

@@ -1,5 +1,6 @@
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
+import { isUuidText } from '../domain/ids.js';
 import { parseScaled } from '../domain/money.js';
 import { translatePgError } from './pgErrors.js';
 import { isPooled, prepareSession, SETTINGS_OF_TRANSACTION } from './session.js';
@@ -206,10 +207,8 @@ export type Isolation = 'read committed' | 'repeatable read';
 /** A pg client that a transaction has for itself. */
 export type TransactionConnection = pg.PoolClient;
 
-const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
-
 function assertUuid(value: string): string {
-  if (!UUID.test(value)) throw new TypeError('an organization id is a lower-case uuid');
+  if (!isUuidText(value)) throw new TypeError('an organization id is a lower-case uuid');
   return value;
 }
 

@@ -3,6 +3,7 @@
  * off the prefix.
  */
 const UUID_HEX = /^[0-9a-f]{32}$/;
+const UUID_TEXT = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 export type IdKind =
   | 'evt'
@@ -29,6 +30,11 @@ export function publicId(kind: IdKind, uuid: string): string {
 /** The public id of a bill's source: an imported file, or what a connection fetched. */
 export function publicSourceId(kind: 'file' | 'api', uuid: string): string {
   return publicId(kind === 'api' ? 'src' : 'imp', uuid);
+}
+
+/** Whether it is a uuid as Postgres writes it: lower case, with dashes. */
+export function isUuidText(text: string): boolean {
+  return UUID_TEXT.test(text);
 }
 
 /** Public id → uuid text with dashes; undefined when it is not an id of that kind. */

@@ -8,7 +8,8 @@ import { AUDIT_LINES_MAX, type UnjudgedLine } from '../../domain/reconciliation/
 import { type AuditLine, differenceOf, perMtok } from '../../domain/reconciliation/auditLine.js';
 import { UNJUDGED_REASONS } from '../../domain/reconciliation/judgeMeter.js';
 import { RATE_HINTS } from '../../domain/reconciliation/rateHints.js';
-import { formatParameter, presentRange, rangeSchema } from '../statement/wire.js';
+import { formatParameter } from '../csv.js';
+import { presentRange, rangeSchema } from '../statement/wire.js';
 
 const dayParameter = z
   .string()

@@ -1,7 +1,8 @@
 import { findAuditHead, listAuditRecords } from '../../db/queries/auditLog.js';
 import { csvAnswer } from '../csv.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
-import { decodeSeqCursor, encodeCursor, windowOf } from '../query.js';
+import { cursoredPage, decodeSeqCursor } from '../paging.js';
+import { windowOf } from '../query.js';
 import { writeAuditLogCsv } from './csv.js';
 import { AUDIT_LOG_PATH, auditLogQuery, auditLogResponse, presentAuditRecord, presentHead } from './wire.js';
 
@@ -32,19 +33,14 @@ const listAuditLog = defineEndpoint({
       },
       { limit: query.limit + 1, offset: beforeSeq === undefined ? query.offset : 0, beforeSeq },
     );
-    const shown = found.slice(0, query.limit);
+    const { shown, page } = cursoredPage(found, query, (record) => [record.seq]);
     if (query.format === 'csv') return csvAnswer('audit-log.csv', writeAuditLogCsv(shown));
-    const hasMore = found.length > query.limit;
-    const last = shown.at(-1);
     return {
       status: 200,
       body: {
         records: shown.map(presentAuditRecord),
         head: presentHead(await findAuditHead(orgDb)),
-        count: shown.length,
-        offset: query.offset,
-        has_more: hasMore,
-        next_cursor: hasMore && last ? encodeCursor([String(last.seq)]) : null,
+        ...page,
       },
     };
   },

@@ -3,8 +3,9 @@ import type { ListedAuditRecord } from '../../db/queries/auditLog.js';
 import { ACTOR_KINDS } from '../../domain/auditLog/actions.js';
 import type { ChainPoint } from '../../domain/auditLog/chain.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { filterParameter, instantParameter, pageFields, pageParameters } from '../query.js';
-import { formatParameter } from '../statement/wire.js';
+import { formatParameter } from '../csv.js';
+import { cursoredPageFields, pageParameters } from '../paging.js';
+import { filterParameter, instantParameter } from '../query.js';
 
 export const AUDIT_LOG_PATH = '/api/v1/audit-log';
 
@@ -47,8 +48,7 @@ export const auditLogResponse = z.strictObject({
     .strictObject({ seq: z.int(), at: z.string(), hash: hashSchema })
     .nullable()
     .meta({ description: 'The newest record: its hash stands for the whole log. Null while there is none' }),
-  ...pageFields,
-  next_cursor: z.string().nullable(),
+  ...cursoredPageFields,
 });
 
 export function presentAuditRecord(record: ListedAuditRecord): z.output<typeof auditRecordSchema> {

@@ -7,8 +7,8 @@ import { DomainError, invalidField } from '../../domain/errors.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { findProvider, PROVIDERS } from '../../domain/providers.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { pageOf } from '../paging.js';
 import { type ReceivedFile, receiveFile } from '../pipeline/multipart.js';
-import { pageOf } from '../query.js';
 import { recordAction } from '../recordAction.js';
 import { acceptedResponse, acceptedRun } from '../runWire.js';
 import {

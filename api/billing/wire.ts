@@ -4,7 +4,8 @@ import { BILLING_FORMATS } from '../../domain/billing/sources.js';
 import { publicId } from '../../domain/ids.js';
 import { usdNumberFromDecimal, usdNumberOrNull } from '../../domain/money.js';
 import { PROVIDERS } from '../../domain/providers.js';
-import { filterParameter, offsetParameters, pageFields } from '../query.js';
+import { offsetParameters, pageFields } from '../paging.js';
+import { filterParameter } from '../query.js';
 import { presentProgress, presentRunEnd, progressSchema, runEndFields, runStatusSchema } from '../runWire.js';
 
 export const IMPORTS_PATH = '/api/v1/billing-imports';

@@ -6,7 +6,7 @@ import { DomainError } from '../../domain/errors.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { getConnection } from '../billingProviders.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
-import { pageOf } from '../query.js';
+import { pageOf } from '../paging.js';
 import { recordAction } from '../recordAction.js';
 import { acceptedResponse, acceptedRun } from '../runWire.js';
 import {

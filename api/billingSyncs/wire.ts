@@ -5,7 +5,7 @@ import { SYNC_TRIGGERS } from '../../domain/billing/connections.js';
 import { publicId } from '../../domain/ids.js';
 import { usdNumberFromDecimal } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { offsetParameters, pageFields } from '../query.js';
+import { offsetParameters, pageFields } from '../paging.js';
 import { presentProgress, presentRunEnd, progressSchema, runEndFields, runStatusSchema } from '../runWire.js';
 
 export const CONNECTIONS_PATH = '/api/v1/billing-connections';

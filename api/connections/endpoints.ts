@@ -28,7 +28,7 @@ import {
 } from '../billingProviders.js';
 import { CONNECTIONS_PATH, connectionParams } from '../billingSyncs/wire.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
-import { pageOf } from '../query.js';
+import { pageOf } from '../paging.js';
 import { recordAction } from '../recordAction.js';
 import {
   connectionSchema,

@@ -6,7 +6,7 @@ import { CONNECTION_STATUSES } from '../../domain/billing/connections.js';
 import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { CONNECTIONS_PATH, presentSyncRun, syncRunSchema } from '../billingSyncs/wire.js';
-import { offsetParameters, pageFields } from '../query.js';
+import { offsetParameters, pageFields } from '../paging.js';
 import { isoOrNull, presentRunError, runErrorSchema } from '../runWire.js';
 
 /** Parts of an account that one connection may name. */

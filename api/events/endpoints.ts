@@ -8,8 +8,9 @@ import { DomainError } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
 import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
 import { defineEndpoint } from '../endpoint.js';
+import { decodeEventCursor, eventPosition, nextCursor } from '../paging.js';
 import { assertPayloads } from '../pipeline/auth.js';
-import { decodeEventCursor, encodeEventCursor, providerFilter, windowOf } from '../query.js';
+import { providerFilter, windowOf } from '../query.js';
 import { recordAction } from '../recordAction.js';
 import {
   eventParams,
@@ -87,7 +88,6 @@ const listEventsEndpoint = defineEndpoint({
         null,
         readDetails(query, events.length),
       );
-    const last = events[events.length - 1];
     return {
       status: 200,
       body: {
@@ -95,7 +95,7 @@ const listEventsEndpoint = defineEndpoint({
         count: events.length,
         offset: query.offset,
         has_more: hasMore,
-        next_cursor: hasMore && last ? encodeEventCursor(last) : null,
+        next_cursor: nextCursor(events, hasMore, eventPosition),
       },
     };
   },

@@ -5,7 +5,8 @@ import type { Json } from '../../domain/events/event.js';
 import { publicId } from '../../domain/ids.js';
 import { usdNumberFromPico, usdNumberOrNull } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { booleanParameter, filterParameter, instantParameter, pageFields, pageParameters } from '../query.js';
+import { cursoredPageFields, pageParameters } from '../paging.js';
+import { booleanParameter, filterParameter, instantParameter } from '../query.js';
 
 const json = z.unknown();
 const label = z.string().nullable();
@@ -250,8 +251,7 @@ export const listEventsQuery = z.object({
 
 export const listEventsResponse = z.strictObject({
   events: z.array(eventSchema),
-  ...pageFields,
-  next_cursor: z.string().nullable(),
+  ...cursoredPageFields,
 });
 
 export const eventParams = z.object({ id: z.string().max(64, { error: 'is not an event id' }) });

@@ -5,8 +5,8 @@ import { usdNumberFromDecimal } from '../../domain/money.js';
 import { GAP_PERIODS } from '../../domain/period.js';
 import { GAP_PROVIDERS, PROVIDER_FACTS } from '../../domain/providers.js';
 import type { MergedMismatch } from '../../domain/reconciliation/mergeMismatches.js';
+import { offsetParameters, pageFields } from '../paging.js';
 import { presentSuspectKey, suspectKeySchema } from '../providerKeys/wire.js';
-import { offsetParameters, pageFields } from '../query.js';
 import { presentProgress, presentRunEnd, progressSchema, runEndFields, runStatusSchema } from '../runWire.js';
 
 export const EXPLORER_PATH = '/api/v1/reconciliation/gap-explorer';

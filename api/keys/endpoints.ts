@@ -6,7 +6,7 @@ import { findUuid } from '../../domain/ids.js';
 import type { ApiDeps } from '../deps.js';
 import { defineEndpoint, type Endpoint, type EndpointRequest } from '../endpoint.js';
 import { drawKey } from '../keyMaker.js';
-import { cursoredPage, decodeTimeCursor } from '../query.js';
+import { cursoredPage, decodeTimeCursor } from '../paging.js';
 import {
   createKeyBody,
   KEYS_PATH,

@@ -4,16 +4,11 @@ import { GRACE_SECONDS_DEFAULT, GRACE_SECONDS_MAX, KEY_STATUSES } from '../../do
 import { ROLES, SCOPES, type Scope } from '../../domain/access/scopes.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { isoFromMicros, parseInstant } from '../../domain/period.js';
-import { pageFields, pageParameters } from '../query.js';
+import { cursoredPageFields, pageParameters } from '../paging.js';
+import { nameField } from '../query.js';
 import { isoOrNull } from '../runWire.js';
 
 export const KEYS_PATH = '/api/v1/keys';
-
-export const nameField = z
-  .string()
-  .trim()
-  .min(1, { error: 'must not be empty' })
-  .max(256, { error: 'must have at most 256 characters' });
 
 const SCOPES_RULE = `must be scopes out of ${SCOPES.join(', ')}`;
 /** In the order in which they are listed, each once. */
@@ -120,8 +115,7 @@ export const keyWithSecretSchema = z
 
 export const listKeysResponse = z.strictObject({
   keys: z.array(keySchema),
-  ...pageFields,
-  next_cursor: z.string().nullable(),
+  ...cursoredPageFields,
 });
 
 export function presentKey(key: ApiKey): z.output<typeof keySchema> {

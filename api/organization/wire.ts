@@ -11,7 +11,7 @@ import {
   type SettingsChange,
 } from '../../domain/organization/settings.js';
 import { isoFromMicros, parseInstant } from '../../domain/period.js';
-import { nameField } from '../keys/wire.js';
+import { nameField } from '../query.js';
 
 export const ORGANIZATION_PATH = '/api/v1/organization';
 export const SETTINGS_PATH = `${ORGANIZATION_PATH}/settings`;

@@ -8,7 +8,8 @@ import type { OwnPrice, OwnPriceKind } from '../../domain/pricing/ownPrices.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { ApiDeps } from '../deps.js';
 import { defineEndpoint, type Endpoint, type EndpointRequest, type EndpointResponse } from '../endpoint.js';
-import { pageOf, providerFilter } from '../query.js';
+import { pageOf } from '../paging.js';
+import { providerFilter } from '../query.js';
 import { recordAction } from '../recordAction.js';
 import {
   CONTRACT_RATES_PATH,

@@ -13,7 +13,8 @@ import {
 import { ALL_MODELS } from '../../domain/pricing/priceStatement.js';
 import { RATE_PER_MTOK_USD_MAX } from '../../domain/pricing/prices.js';
 import { findProvider, PROVIDERS } from '../../domain/providers.js';
-import { filterParameter, offsetParameters, pageFields } from '../query.js';
+import { offsetParameters, pageFields } from '../paging.js';
+import { filterParameter } from '../query.js';
 
 export const CONTRACT_RATES_PATH = '/api/v1/pricing/contract-rates';
 export const OVERRIDES_PATH = '/api/v1/pricing/overrides';

@@ -6,7 +6,7 @@ import type { UsageMeasures, UsageResult } from '../../db/queries/usage.js';
 import { decimalFromPico, type Pico, usdNumberFromPico } from '../../domain/money.js';
 import { PERIOD_STATUSES } from '../../domain/periods/closing.js';
 import { firstDayOf, followingMonth, type Month, parseMonth } from '../../domain/periods/month.js';
-import { offsetParameters, pageFields } from '../query.js';
+import { offsetParameters, pageFields } from '../paging.js';
 import { isoOrNull } from '../runWire.js';
 
 export const PERIODS_PATH = '/api/v1/periods';

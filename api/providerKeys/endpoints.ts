@@ -7,7 +7,8 @@ import {
 import { DomainError } from '../../domain/errors.js';
 import { dayOf, exclusiveEnd, MICROS_PER_DAY, shiftDay } from '../../domain/period.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
-import { pageOf, providerFilter, windowOf } from '../query.js';
+import { pageOf } from '../paging.js';
+import { providerFilter, windowOf } from '../query.js';
 import { recordAction } from '../recordAction.js';
 import {
   keysOfBody,

@@ -9,7 +9,8 @@ import {
 import { usdNumberOrNull } from '../../domain/money.js';
 import { isoFromMicros, parseInstant } from '../../domain/period.js';
 import { findProvider, PROVIDERS } from '../../domain/providers.js';
-import { filterParameter, instantParameter, offsetParameters, pageFields } from '../query.js';
+import { offsetParameters, pageFields } from '../paging.js';
+import { filterParameter, instantParameter } from '../query.js';
 import { isoOrNull } from '../runWire.js';
 
 /** Entries of one request. */

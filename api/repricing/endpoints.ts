@@ -16,7 +16,8 @@ import { DomainError, invalidField } from '../../domain/errors.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { exclusiveEnd, type Instant, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
-import { pageOf, providerFilter } from '../query.js';
+import { pageOf } from '../paging.js';
+import { providerFilter } from '../query.js';
 import { recordAction } from '../recordAction.js';
 import { acceptedResponse, acceptedRun } from '../runWire.js';
 import {

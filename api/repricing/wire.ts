@@ -4,7 +4,8 @@ import { publicId } from '../../domain/ids.js';
 import { decimalFromPico, usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros, MICROS_PER_DAY, startOfDay } from '../../domain/period.js';
 import { RUN_TERMINAL_STATUSES } from '../../domain/runs.js';
-import { filterParameter, instantParameter, offsetParameters, pageFields } from '../query.js';
+import { offsetParameters, pageFields } from '../paging.js';
+import { filterParameter, instantParameter } from '../query.js';
 import { presentProgress, presentRunEnd, progressSchema, runEndFields, runStatusSchema } from '../runWire.js';
 
 export const REPRICE_PATH = '/api/v1/pricing/reprice';

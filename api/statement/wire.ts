@@ -14,12 +14,8 @@ import {
   invoiceTotalOf,
   type StatementFigures,
 } from '../../domain/reconciliation/statementFigures.js';
+import { formatParameter } from '../csv.js';
 import { sourceDifferenceSchema } from '../gapRuns/wire.js';
-
-export const formatParameter = z
-  .enum(['json', 'csv'], { error: 'must be json or csv' })
-  .default('json')
-  .meta({ description: 'csv: exact decimals, as an attachment' });
 
 /** A UTC month as its first day. */
 const monthParameter = z

@@ -3,15 +3,9 @@ import { sumUsage, sumUsageBooks } from '../../db/queries/usage.js';
 import { exclusiveEnd, MICROS_PER_DAY } from '../../domain/period.js';
 import { presentAsOf, resolveView } from '../asOf.js';
 import { defineEndpoint } from '../endpoint.js';
+import { decodeEventCursor, decodeOffsetCursor, encodeCursor, eventPosition, nextCursor } from '../paging.js';
 import { assertPayloads } from '../pipeline/auth.js';
-import {
-  decodeEventCursor,
-  decodeOffsetCursor,
-  encodeCursor,
-  encodeEventCursor,
-  providerFilter,
-  windowOf,
-} from '../query.js';
+import { providerFilter, windowOf } from '../query.js';
 import {
   presentUsageGroupRecord,
   presentUsageRecord,
@@ -99,8 +93,7 @@ const usageRecords = defineEndpoint({
         { limit: query.limit, offset: after ? 0 : query.offset, after },
         false,
       );
-      const last = events[events.length - 1];
-      const next = hasMore && last ? encodeEventCursor(last) : null;
+      const next = nextCursor(events, hasMore, eventPosition);
       return { status: 200, body: page(events.map(presentUsageRecord), query.offset, null, hasMore, next) };
     }
     const offset = decodeOffsetCursor(query.cursor, query.offset);

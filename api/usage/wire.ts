@@ -6,7 +6,8 @@ import { usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { asOfFields, asOfParameter } from '../asOf.js';
 import { eventFiltersQuery } from '../events/wire.js';
-import { booleanParameter, filterParameter, instantParameter, pageParameters } from '../query.js';
+import { pageParameters } from '../paging.js';
+import { booleanParameter, filterParameter, instantParameter } from '../query.js';
 
 /** Label of the group of calls that lack the dimension's value. */
 export const UNSET_KEY = '<unset>';

@@ -2,9 +2,9 @@ import { newUuid } from '../../db/newUuid.js';
 import { findWorkspace, listWorkspaces } from '../../db/queries/workspaces.js';
 import { changeWorkspace, createWorkspace, endWorkspace } from '../../db/workspaceChanges.js';
 import { DomainError } from '../../domain/errors.js';
-import { findUuid, publicId } from '../../domain/ids.js';
+import { findUuid, isUuidText, publicId } from '../../domain/ids.js';
 import { defineEndpoint, type Endpoint, type EndpointRequest } from '../endpoint.js';
-import { cursoredPage, decodeTimeCursor, isUuidText } from '../query.js';
+import { cursoredPage, decodeTimeCursor } from '../paging.js';
 import {
   createWorkspaceBody,
   listWorkspacesQuery,

@@ -3,8 +3,8 @@ import type { Workspace } from '../../db/queries/workspaces.js';
 import { stripText } from '../../domain/events/stripText.js';
 import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { nameField } from '../keys/wire.js';
-import { booleanParameter, filterParameter, pageFields, pageParameters } from '../query.js';
+import { cursoredPageFields, pageParameters } from '../paging.js';
+import { booleanParameter, filterParameter, nameField } from '../query.js';
 import { isoOrNull } from '../runWire.js';
 
 export const WORKSPACES_PATH = '/api/v1/workspaces';
@@ -57,8 +57,7 @@ export const workspaceSchema = z
 
 export const listWorkspacesResponse = z.strictObject({
   workspaces: z.array(workspaceSchema),
-  ...pageFields,
-  next_cursor: z.string().nullable(),
+  ...cursoredPageFields,
 });
 
 export function presentWorkspace(workspace: Workspace): z.output<typeof workspaceSchema> {
