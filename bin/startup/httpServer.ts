@@ -2,6 +2,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { RequestLimits } from '../../api/limits/requestLimits.js';
 import { answerBrokenRequests } from '../../platform/brokenRequests.js';
 import type { Metrics } from '../../platform/metrics.js';
+import { closeQueuedAnswers } from '../../platform/queuedAnswers.js';
 import { CONNECTIONS_MAX, HTTP_LIMITS } from '../../platform/serverLimits.js';
 import type { ApiServerOptions } from './apiOptions.js';
 
@@ -12,6 +13,7 @@ export function makeHttpServer(listener: RequestListener, options: ApiServerOpti
   server.headersTimeout = limits.headersTimeout;
   server.maxConnections = CONNECTIONS_MAX;
   answerBrokenRequests(server);
+  closeQueuedAnswers(server);
   return server;
 }
 

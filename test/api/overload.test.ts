@@ -4,12 +4,15 @@ import { createConnection, type Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
 import type { Context } from 'koa';
 import { afterEach, describe, expect, it } from 'vitest';
+import { ENDPOINTS } from '../../api/app.js';
+import { defineEndpoint, type Endpoint } from '../../api/endpoint.js';
 import { Admission, BODY_BYTES_UNDER_WAY_MAX } from '../../api/limits/admission.js';
 import { IncomingBody } from '../../api/pipeline/body.js';
 import { DomainError } from '../../domain/errors.js';
 import { createMetrics } from '../../platform/metrics.js';
 import { CONNECTIONS_MAX, HTTP_LIMITS } from '../../platform/serverLimits.js';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { WIDE_LIMITS } from './support/limits.js';
 import { anEvent, send } from './support/requests.js';
 
 let api: TestApi | undefined;
@@ -54,6 +57,36 @@ async function underWay(target: TestApi): Promise<number> {
   return Number(/^trueup_http_requests_in_flight (\d+)$/m.exec(text)?.[1]);
 }
 
+/** Places for exports that are held, on any instance. */
+async function countHeldExports(target: TestApi): Promise<number> {
+  return (await target.database.superuser.query('select from request_slots')).rowCount ?? 0;
+}
+
+const HELD_UP = '/held-up';
+
+/** An endpoint that answers when it is let go. */
+function holdUp(): { endpoint: Endpoint; letGo: () => void } {
+  let letGo = () => {};
+  const until = new Promise<void>((resolve) => {
+    letGo = resolve;
+  });
+  const endpoint = defineEndpoint({
+    operationId: 'heldUp',
+    method: 'get',
+    path: HELD_UP,
+    tag: 'Test',
+    summary: 'Waits',
+    access: { public: true },
+    responses: { 204: { description: 'Let go' } },
+    problems: [],
+    handle: async () => {
+      await until;
+      return { status: 204 };
+    },
+  });
+  return { endpoint, letGo: () => letGo() };
+}
+
 describe('F-20: more requests than can be served', () => {
   it('are refused at once with 503, before key and body are looked at; health answers; room is given again', async () => {
     api = await startTestApi({ requestsMax: { ingest: 4, other: 4 } });
@@ -77,6 +110,23 @@ describe('F-20: more requests than can be served', () => {
     for (const socket of hanging) socket.destroy();
     await expect.poll(() => underWay(api as TestApi)).toBe(0);
     expect((await api.get('/api/v1/events')).status).toBe(200);
+  });
+
+  it('that wait in line on one connection give their room back when it closes, and so does an export', async () => {
+    const held = holdUp();
+    api = await startTestApi({ endpoints: [...ENDPOINTS, held.endpoint], limits: WIDE_LIMITS });
+    const exported = '/api/v1/events/export?start=2026-01-01&end=2026-02-01';
+    const lines = [HELD_UP, exported, exported, '/api/v1/events'].map(
+      (path) => `GET ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${api?.adminKey}\r\n\r\n`,
+    );
+    const { socket } = open(api, lines.join(''));
+    await expect.poll(() => underWay(api as TestApi)).toBe(4);
+    await expect.poll(() => countHeldExports(api as TestApi)).toBe(2);
+    socket.destroy();
+    await expect.poll(() => countHeldExports(api as TestApi)).toBe(0);
+    held.letGo();
+    await expect.poll(() => underWay(api as TestApi)).toBe(0);
+    expect((await send(api, { path: exported })).status).toBe(200);
   });
 
   it('of one organization leave room for the others: it is told 429 while they are served', async () => {
