@@ -3,6 +3,7 @@ import type { Database } from './client.js';
 import { OrgDb, type SystemDb, unscoped } from './orgDb.js';
 import { recordAudit } from './queries/auditLog.js';
 import { insertKey, type NewKey } from './queries/keys.js';
+import { MONTH_TABLE_PATTERN } from './retention/takenOutMonths.js';
 
 /** The demo's organization. */
 export interface DemoOrganization {
@@ -104,8 +105,11 @@ async function listTenantTables(system: SystemDb): Promise<string[]> {
        where k.contype = 'f' and k.confrelid = c.oid and k.conrelid <> c.oid), '{}') as referrers
      from pg_class c
      where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+       and c.relname !~ $1
        and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'org_id' and not a.attisdropped)
      order by 1`,
+    // A month that was taken out of its table is nobody's any more.
+    [MONTH_TABLE_PATTERN],
   );
   return inOrder(tables);
 }

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import pg from 'pg';
+import { finishTakenOut } from '../retention/takenOutMonths.js';
 import { type BookReading, inOneSnapshot, readBooks } from './bookTotals.js';
 import { type Catalogue, type CataloguePartition, type CatalogueTable, readCatalogue } from './catalogue.js';
 import { CopyOut } from './copyStream.js';
@@ -67,6 +68,7 @@ export async function exportData(url: string, sink: ExportSink): Promise<ExportO
   const client = openCopySession(url);
   await client.connect();
   try {
+    await finishTakenOut(client);
     return await inOneSnapshot(client, async () => {
       const books = await readBooks(client, { billed: true });
       await client.query('set local role none');

@@ -1,4 +1,5 @@
 import pg from 'pg';
+import { finishTakenOut } from '../retention/takenOutMonths.js';
 import { type BookReading, type BookTotals, inOneSnapshot, readBooks, recountBooks } from './bookTotals.js';
 
 /** What the books of a restored database say, held against those of its backup. */
@@ -22,6 +23,7 @@ export async function readRestoredBooks(
   const client = new pg.Client({ connectionString: url, application_name: 'trueup-restore' });
   await client.connect();
   try {
+    await finishTakenOut(client);
     return await inOneSnapshot(client, async () => {
       const now = (await readBooks(client, options)).organizations;
       const then = await recountBooks(client, taken.books.snapshot);

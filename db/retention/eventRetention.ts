@@ -5,17 +5,10 @@ import { dayOf, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
 import { retentionLimit } from '../../domain/retention.js';
 import type { Database } from '../client.js';
 import { OrgDb, type SystemDb, unscoped } from '../orgDb.js';
-import { plainArray } from '../pgArray.js';
 import { recordAudit } from '../queries/auditLog.js';
 import { foldUsage, listUnfoldedOrganizations } from '../queries/rollups.js';
 import { signed } from '../queries/usageLog.js';
-import {
-  listPastPartitions,
-  listTakenOut,
-  type PastMonth,
-  takeOutMonth,
-  withOwner,
-} from './monthPartitions.js';
+import { listPastPartitions, type PastMonth, takeOutMonth, withOwner } from './monthPartitions.js';
 import {
   listOrganizationIds,
   type RetentionWork,
@@ -23,6 +16,7 @@ import {
   removeSlices,
   sliceCondition,
 } from './retentionWork.js';
+import { ADD_UP, COUNTED, dropEventMonth, listTakenOut } from './takenOutMonths.js';
 
 /** Rows of one transaction. */
 const SLICE_ROWS = 5_000;
@@ -116,47 +110,19 @@ async function isFolded(client: pg.ClientBase, month: PastMonth): Promise<boolea
   return rows[0]?.is_folded === true;
 }
 
-/** Adds up months that were taken out of the table, and drops them, each in one transaction. */
+/** Drops months that were taken out of the table, by this run or by one that was killed. */
 async function dropTakenOut(
   client: pg.ClientBase,
   { report }: RetentionWork,
   gone: Map<string, number>,
 ): Promise<void> {
   for (const name of await listTakenOut(client, 'events')) {
-    await client.query('begin');
-    try {
-      // It is nobody's way to any row any more, and its owner has to read all of it.
-      await client.query(`alter table ${name} no force row level security`);
-      const { rows } = await client.query<{ org_id: string; calls: string; cost: string; all_rows: string }>(
-        `select org_id, count(*) filter (where ${COUNTED})::text as calls, coalesce(sum(cost_usd) filter (where ${COUNTED}), 0)::text as cost,
-           count(*)::text as all_rows from ${name} group by org_id`,
-      );
-      await client.query('set local role app_system');
-      await client.query(
-        `insert into removed_usage (org_id, calls, cost_usd) select * from unnest($1::uuid[], $2::int8[], $3::numeric[]) ${ADD_UP}`,
-        [
-          plainArray(rows.map((row) => row.org_id)),
-          plainArray(rows.map((row) => row.calls)),
-          plainArray(rows.map((row) => row.cost)),
-        ],
-      );
-      await client.query(`reset role; drop table ${name}`);
-      await client.query('commit');
-      const removed = rows.reduce((sum, row) => sum + Number(row.all_rows), 0);
-      for (const row of rows) addTo(gone, row.org_id, Number(row.all_rows));
-      await report({ rows: removed, partitions: [name] });
-    } catch (error) {
-      await client.query('rollback').catch(() => undefined);
-      throw error;
-    }
+    const dropped = await dropEventMonth(client, name);
+    if (!dropped) continue;
+    for (const { orgId, rows } of dropped) addTo(gone, orgId, rows);
+    await report({ rows: dropped.reduce((sum, { rows }) => sum + rows, 0), partitions: [name] });
   }
 }
-
-/** An event that stands in the log of usage for itself, and not by its copies. */
-const COUNTED = `revised_xid is null and status <> 'blocked'`;
-
-const ADD_UP = `on conflict (org_id) do update set calls = removed_usage.calls + excluded.calls,
-  cost_usd = removed_usage.cost_usd + excluded.cost_usd, removed_at = now()`;
 
 const EVENTS = { table: 'events', column: 'timestamp', type: 'timestamptz' } as const;
 const COPIES = { ...EVENTS, table: 'event_adjustments' } as const;

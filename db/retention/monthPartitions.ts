@@ -110,13 +110,3 @@ export async function takeOutMonth(
 function isoDay(micros: bigint): string {
   return new Date(Number(micros / 1_000n)).toISOString().slice(0, 10);
 }
-
-/** Tables that were once months of this table and were not removed yet: what a process that was killed has left. */
-export async function listTakenOut(client: pg.ClientBase, table: PartitionedTable): Promise<string[]> {
-  const { rows } = await client.query<{ name: string }>(
-    `select relname as name from pg_class
-     where relnamespace = 'public'::regnamespace and relkind = 'r' and not relispartition and relname ~ $1 order by 1`,
-    [`^${table}_\\d{4}_\\d{2}$`],
-  );
-  return rows.map(({ name }) => name);
-}

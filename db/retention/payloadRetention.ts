@@ -1,7 +1,8 @@
 import { isoFromMicros } from '../../domain/period.js';
 import { retentionLimit } from '../../domain/retention.js';
-import { listPastPartitions, listTakenOut, takeOutMonth, withOwner } from './monthPartitions.js';
+import { listPastPartitions, takeOutMonth, withOwner } from './monthPartitions.js';
 import { listOrganizationIds, type RetentionWork, removeSlices, sliceCondition } from './retentionWork.js';
+import { listTakenOut } from './takenOutMonths.js';
 
 /** Payloads of one transaction: each may have 256 KB. */
 const SLICE_PAYLOADS = 1_000;
@@ -23,7 +24,7 @@ export async function removeOldPayloads(work: RetentionWork, days: number): Prom
         if (!(await takeOutMonth(client, 'event_payloads', month, async () => true))) break;
     }
     for (const name of await listTakenOut(client, 'event_payloads')) {
-      await client.query(`drop table ${name}`);
+      await client.query(`drop table if exists ${name}`);
       await report({ rows: 0, partitions: [name] });
     }
   });

@@ -18,7 +18,13 @@ import { retentionLimit } from '../../domain/retention.js';
 import { testSeed } from '../fakes/seededRandom.js';
 import { aCall, aUsage } from '../support/aCall.js';
 import { otherPrices, repriceAll } from './support/repriceAll.js';
-import { CALL_TABLES, type RetentionPlace, startRetentionPlace, timesOf } from './support/retained.js';
+import {
+  CALL_TABLES,
+  foldWholly,
+  type RetentionPlace,
+  startRetentionPlace,
+  timesOf,
+} from './support/retained.js';
 
 const SEED = testSeed();
 const RUNS = Number(process.env.TEST_RUNS ?? 10);
@@ -225,7 +231,7 @@ describe('a process that is killed between taking a month out and adding it up',
     const { orgDb, send } = await place.addOrganization();
     await asOwner(ensurePartitions);
     await send(aSpokenCall(1), aSpokenCall(1, { requestId: 'second' }));
-    await foldUsage(place.test.database, orgDb.orgId);
+    await foldWholly(place, orgDb);
     const totals = await totalsOf(orgDb);
     const month = `events_${monthOf(ago(1)).replace('-', '_')}`;
     await asOwner((client) => client.query(`alter table events detach partition ${month}`));

@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { expect, vi } from 'vitest';
 import { IngestWriter } from '../../../db/ingestWriter.js';
 import { OrgDb } from '../../../db/orgDb.js';
 import { PriceBookHolder } from '../../../db/priceBookHolder.js';
 import { insertOrganization } from '../../../db/queries/organizations.js';
+import { foldUsage } from '../../../db/queries/rollups.js';
 import { removeOldEvents } from '../../../db/retention/eventRetention.js';
 import { removeOldPayloads } from '../../../db/retention/payloadRetention.js';
 import type { RetentionWork } from '../../../db/retention/retentionWork.js';
@@ -59,6 +61,21 @@ export async function startRetentionPlace(): Promise<RetentionPlace> {
       await test.close();
     },
   };
+}
+
+/** Folds until everything is in the totals: any transaction of the cluster, of another test too, holds a fold back. */
+export async function foldWholly({ test }: RetentionPlace, { orgId }: OrgDb): Promise<void> {
+  await vi.waitFor(
+    async () => {
+      await foldUsage(test.database, orgId);
+      const { rows } = await test.superuser.query(
+        `select max(ingest_xid) < (select folded_xid from rollup_state where org_id = $1) as is_folded from events where org_id = $1`,
+        [orgId],
+      );
+      expect(rows[0].is_folded).toBe(true);
+    },
+    { timeout: 20_000, interval: 100 },
+  );
 }
 
 /** Tables with rows about single calls, and the column that says of which time. */

@@ -1,0 +1,99 @@
+import type pg from 'pg';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { inOneSnapshot, readBooks } from '../../db/backup/bookTotals.js';
+import { exportData } from '../../db/backup/dataExport.js';
+import { readRestoredBooks } from '../../db/backup/restoredBooks.js';
+import { removeDemoOrganization } from '../../db/demoOrganization.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { ensurePartitions } from '../../db/partitions.js';
+import { MICROS_PER_DAY, microsFromDate, startOfDay } from '../../domain/period.js';
+import { monthOf } from '../../domain/periods/month.js';
+import { aCall } from '../support/aCall.js';
+import { foldWholly, type RetentionPlace, startRetentionPlace } from './support/retained.js';
+
+const NOW = microsFromDate(new Date());
+const YESTERDAY = startOfDay(NOW) - MICROS_PER_DAY;
+
+let place: RetentionPlace;
+beforeEach(async () => {
+  place = await startRetentionPlace();
+});
+afterEach(() => place.close());
+
+async function asOwner<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
+  const client = await place.test.superuser.connect();
+  try {
+    return await work(client);
+  } finally {
+    client.release();
+  }
+}
+
+const aSaid = (requestId: string) => aCall({ startMicros: YESTERDAY, payload: { text: 'said' }, requestId });
+
+/** As a run leaves yesterday's month that is killed right after it took it out. */
+async function leaveMonth(orgDb: OrgDb): Promise<string> {
+  await foldWholly(place, orgDb);
+  const month = monthOf(YESTERDAY).replace('-', '_');
+  await asOwner(async (client) => {
+    for (const table of ['events', 'event_payloads'])
+      await client.query(`alter table ${table} detach partition ${table}_${month}`);
+  });
+  return month;
+}
+
+describe('a month that a killed run has left between its table and what is noted of it', () => {
+  beforeEach(() => asOwner(ensurePartitions));
+
+  it('is added up before an export reads the schema', async () => {
+    const { orgDb, send } = await place.addOrganization();
+    await send(aSaid('first'), aSaid('second'));
+    const month = await leaveMonth(orgDb);
+    const tables: string[] = [];
+    const { books } = await exportData(place.test.url, {
+      begin: async (schema) => void tables.push(...schema.tables.map(({ name }) => name)),
+      part: async () => undefined,
+    });
+    expect(tables).toContain('events');
+    expect(tables.filter((name) => name.endsWith(month))).toEqual([]);
+    const restored = await readRestoredBooks(
+      place.test.url,
+      { books, billed_settled: false },
+      { billed: false },
+    );
+    expect(restored.differences).toEqual([]);
+  });
+
+  it('is added up before a restored database is held against the books of its backup', async () => {
+    const { orgDb, send } = await place.addOrganization();
+    await send(aSaid('first'), aSaid('second'));
+    await leaveMonth(orgDb);
+    const books = await asOwner((client) =>
+      inOneSnapshot(client as pg.Client, () => readBooks(client, { billed: false })),
+    );
+    const restored = await readRestoredBooks(
+      place.test.url,
+      { books, billed_settled: false },
+      { billed: false },
+    );
+    expect(restored.differences).toEqual([]);
+    expect(restored.now.find((found) => found.organization_id === orgDb.orgId)?.calls).toBe(2);
+  });
+
+  it('does not keep a demo from being removed, nor the next run from going on without it', async () => {
+    const { orgDb, send } = await place.addOrganization();
+    const other = await place.addOrganization();
+    await send(aSaid('first'));
+    await other.send(aSaid('second'));
+    await foldWholly(place, other.orgDb);
+    await leaveMonth(orgDb);
+    await asOwner((client) =>
+      client.query(`update organizations set demo_end_day = '2026-01-01' where id = $1`, [orgDb.orgId]),
+    );
+    await removeDemoOrganization(place.test.database, orgDb.orgId);
+    await place.remove('events', NOW, 400);
+    await place.remove('payloads', NOW, 90);
+    const noted = await place.test.superuser.query('select org_id, calls::int from removed_usage');
+    expect(noted.rows).toEqual([{ org_id: other.orgDb.orgId, calls: 1 }]);
+  });
+});
