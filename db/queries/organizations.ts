@@ -63,7 +63,7 @@ export async function getOrganization(orgDb: OrgDb): Promise<OrganizationProfile
     [orgDb.orgId],
   );
   if (!row) throw new Error('a key belongs to an organization that is there');
-  return { name: row.name, createdAtMicros: row.created_at, settings: parseSettings(row.settings) };
+  return { name: row.name, createdAtMicros: row.created_at, settings: parseSettings(row.settings).settings };
 }
 
 /** Gives the organization another name; returns the one that it had. */
@@ -85,12 +85,13 @@ export async function updateSettings(
   change: SettingsChange,
 ): Promise<{ before: OrganizationSettings; after: OrganizationSettings }> {
   return orgDb.transaction(async (inside) => {
-    const before = parseSettings((await lockOrganization(inside)).settings);
+    const before = parseSettings((await lockOrganization(inside)).settings).settings;
     const after = changeSettings(before, change);
-    await inside.run('update organizations set settings = $2::jsonb where id = $1', [
-      inside.orgId,
-      JSON.stringify(storedSettings(after)),
-    ]);
+    // Where nothing changes the row stays as it is: whoever stores calls by it need not begin anew.
+    await inside.run(
+      'update organizations set settings = $2::jsonb where id = $1 and settings <> $2::jsonb',
+      [inside.orgId, JSON.stringify(storedSettings(after))],
+    );
     return { before, after };
   });
 }
@@ -124,5 +125,5 @@ export async function readMarkedSettings(orgDb: OrgDb): Promise<MarkedSettings> 
     [orgDb.orgId],
     'settings_marked',
   );
-  return { settings: parseSettings(row?.settings ?? {}), mark: row?.mark ?? null };
+  return { settings: parseSettings(row?.settings ?? {}).settings, mark: row?.mark ?? null };
 }

@@ -81,29 +81,30 @@ export function storedSettings(settings: OrganizationSettings): { [field: string
 
 const DAY = /^\d{4}-\d{2}-\d{2}$/;
 
-/** Reads what was stored. Throws TypeError, naming the field, for anything that `storedSettings` would not have written. */
-export function parseSettings(stored: unknown): OrganizationSettings {
-  if (!isObject(stored)) throw new TypeError('settings: not an object');
-  const known = new Set<string>(Object.values(SETTING_FIELDS));
-  for (const field of Object.keys(stored))
-    if (!known.has(field)) throw new TypeError(`settings.${field}: no setting of this version`);
-  return {
-    dropPayloads: read(stored, 'dropPayloads', isBoolean),
-    holidays: read(stored, 'holidays', (value) => isList(value, (day) => isText(day) && DAY.test(day))),
-    timeZone: read(stored, 'timeZone', isText),
-    countedScopes: read(stored, 'countedScopes', (value) => isList(value, isCountedScope)),
-  };
+/** Settings as they were stored. */
+export interface StoredSettings {
+  settings: OrganizationSettings;
+  /** Fields in which something else stands than `storedSettings` writes; they are at their defaults. */
+  unreadable: string[];
 }
 
-function read<N extends FieldName>(
-  stored: { [field: string]: unknown },
-  name: N,
-  is: (value: unknown) => boolean,
-): OrganizationSettings[N] {
-  const value = stored[SETTING_FIELDS[name]];
-  if (value === undefined) return DEFAULT_SETTINGS[name];
-  if (!is(value)) throw new TypeError(`settings.${SETTING_FIELDS[name]}: not what is stored there`);
-  return value as OrganizationSettings[N];
+/**
+ * Reads what was stored. What somebody wrote there by hand and cannot be read stands at its default, and a field that
+ * no version knows is passed over: one slip must not keep calls from being stored and a change from putting it right.
+ */
+export function parseSettings(stored: unknown): StoredSettings {
+  const object = isObject(stored) ? stored : {};
+  const unreadable = isObject(stored) ? [] : ['settings'];
+  const settings = { ...DEFAULT_SETTINGS };
+  for (const name of FIELD_NAMES) {
+    const value = object[SETTING_FIELDS[name]];
+    if (value === undefined) continue;
+    if (IS_STORED[name](value)) Object.assign(settings, { [name]: value });
+    else unreadable.push(SETTING_FIELDS[name]);
+  }
+  const known = new Set<string>(Object.values(SETTING_FIELDS));
+  unreadable.push(...Object.keys(object).filter((field) => !known.has(field)));
+  return { settings, unreadable };
 }
 
 const isObject = (value: unknown): value is { [field: string]: unknown } =>
@@ -120,6 +121,13 @@ function isCountedScope(value: unknown): boolean {
     typeof value.scope === 'string'
   );
 }
+
+const IS_STORED: Record<FieldName, (value: unknown) => boolean> = {
+  dropPayloads: isBoolean,
+  holidays: (value) => isList(value, (day) => isText(day) && DAY.test(day)),
+  timeZone: isText,
+  countedScopes: (value) => isList(value, isCountedScope),
+};
 
 /** As the IANA database writes names: every part with a capital, so that each program that reads one finds it. */
 const ZONE_NAME = /^[A-Z][A-Za-z0-9_+-]*(?:\/[A-Z][A-Za-z0-9_+-]*){0,2}$/;

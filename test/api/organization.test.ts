@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
-import { send } from './support/requests.js';
+import { anEvent, send } from './support/requests.js';
 
 const ORGANIZATION = '/api/v1/organization';
 const SETTINGS = `${ORGANIZATION}/settings`;
@@ -136,6 +136,44 @@ describe('the settings', () => {
         holidays_removed: ['2026-12-25'],
       },
     ]);
+  });
+
+  it('leave their row alone where nothing changes: no ingest begins anew for it', async () => {
+    const one = await api.addOrganization();
+    const markOf = async () =>
+      (await api.database.superuser.query('select xmin::text from organizations where id = $1', [one.orgId]))
+        .rows[0].xmin;
+    await patch(SETTINGS, { drop_payloads: true }, one.adminKey);
+    const mark = await markOf();
+    for (const body of [{ drop_payloads: true }, {}, { holidays: null }])
+      expect((await patch(SETTINGS, body, one.adminKey)).status).toBe(200);
+    expect(await markOf()).toBe(mark);
+  });
+
+  it('that somebody wrote into the database by hand keep no request and no call out, and a change puts them right', async () => {
+    const one = await api.addOrganization();
+    await api.database.superuser.query('update organizations set settings = $2 where id = $1', [
+      one.orgId,
+      {
+        drop_payloads: true,
+        holidays: [5],
+        time_zone: '',
+        counted_scopes: ['checkout'],
+      },
+    ]);
+    const read = { ...DEFAULTS, drop_payloads: true };
+    expect(await api.get(SETTINGS, one.adminKey)).toMatchObject({ status: 200, body: read });
+    expect((await api.get('/api/v1/organization', one.adminKey)).body.settings).toEqual(read);
+    const sent = await api.post('/api/v1/ingest/events', { events: [anEvent()] }, one.ingestKey);
+    expect(sent).toMatchObject({ status: 202, body: { accepted: 1 } });
+    expect((await patch(SETTINGS, { holidays: ['2026-12-25'] }, one.adminKey)).body).toEqual({
+      ...read,
+      holidays: ['2026-12-25'],
+    });
+    const { rows } = await api.database.superuser.query('select settings from organizations where id = $1', [
+      one.orgId,
+    ]);
+    expect(rows).toEqual([{ settings: { drop_payloads: true, holidays: ['2026-12-25'] } }]);
   });
 
   it('that two admins change at the same time are both changed', async () => {

@@ -28,11 +28,11 @@ describe('settings', () => {
     fc.assert(
       fc.property(settings, (one) => {
         const stored = JSON.parse(JSON.stringify(storedSettings(one)));
-        expect(parseSettings(stored)).toEqual(one);
+        expect(parseSettings(stored)).toEqual({ settings: one, unreadable: [] });
         expect(Object.keys(stored).sort()).toEqual(changedFields(DEFAULT_SETTINGS, one).sort());
       }),
     );
-    expect(parseSettings({})).toEqual(DEFAULT_SETTINGS);
+    expect(parseSettings({}).settings).toEqual(DEFAULT_SETTINGS);
   });
 
   it('change in the fields that are named and in no other; all of them taken back are the defaults', () => {
@@ -55,20 +55,27 @@ describe('settings', () => {
   });
 
   it.each([
-    [null],
-    [[]],
-    ['{}'],
-    [{ drop_payloads: 'true' }],
-    [{ drop_payloads: null }],
-    [{ holidays: ['tomorrow'] }],
-    [{ holidays: '2026-01-01' }],
-    [{ time_zone: '' }],
-    [{ counted_scopes: [{ scope: 'a' }] }],
-    [{ counted_scopes: [{ service: 'a', scope: 'b', more: 1 }] }],
-    [{ dropPayloads: true }],
-    [{ later: 1 }],
-  ])('stored as %j are refused, not guessed at', (stored) => {
-    expect(() => parseSettings(stored)).toThrow(TypeError);
+    [null, 'settings'],
+    [[], 'settings'],
+    ['{}', 'settings'],
+    [{ drop_payloads: 'true' }, 'drop_payloads'],
+    [{ drop_payloads: null }, 'drop_payloads'],
+    [{ holidays: ['tomorrow'] }, 'holidays'],
+    [{ holidays: '2026-01-01' }, 'holidays'],
+    [{ time_zone: '' }, 'time_zone'],
+    [{ counted_scopes: [{ scope: 'a' }] }, 'counted_scopes'],
+    [{ counted_scopes: [{ service: 'a', scope: 'b', more: 1 }] }, 'counted_scopes'],
+    [{ dropPayloads: true }, 'dropPayloads'],
+    [{ later: 1 }, 'later'],
+  ])('stored as %j are named and stand at their default, not guessed at', (stored, field) => {
+    expect(parseSettings(stored)).toEqual({ settings: DEFAULT_SETTINGS, unreadable: [field] });
+  });
+
+  it('that cannot be read take nothing from those that can', () => {
+    expect(parseSettings({ drop_payloads: true, holidays: [5] })).toEqual({
+      settings: { ...DEFAULT_SETTINGS, dropPayloads: true },
+      unreadable: ['holidays'],
+    });
   });
 
   it('know the names of the IANA database and nothing else', () => {
