@@ -4,6 +4,7 @@ import { type AuditCheckpoint, checkpointText } from '../domain/auditLog/checkpo
 import { isoFromMicros, MICROS_PER_DAY, microsFromDate } from '../domain/period.js';
 import { auditDigest } from './auditVerification.js';
 import type { Database } from './client.js';
+import { lockByName } from './locks.js';
 import { OrgDb, unscoped } from './orgDb.js';
 import { findAuditCheckpoint, recordAudit, streamAuditRecords } from './queries/auditLog.js';
 
@@ -87,7 +88,7 @@ async function checkpointBatch(
 ): Promise<{ rows: number } | { fault: ChainFault }> {
   return orgDb.transaction(async (inside) => {
     // Two runs at once must not both make a checkpoint.
-    await inside.run('select pg_advisory_xact_lock(hashtextextended($1, 14))', [inside.orgId]);
+    await lockByName(inside, 'auditCheckpoint', inside.orgId);
     const earlier = (await findAuditCheckpoint(inside))?.checkpoint;
     const walk = new ChainWalk({ digest: auditDigest, start: earlier });
     let [last, rows] = [earlier, 0];

@@ -1,9 +1,8 @@
 import pg from 'pg';
+import { INSTALLATION_LOCKS } from './locks.js';
 import { MIGRATIONS } from './migrations/index.js';
 import { ensurePartitions } from './partitions.js';
 
-/** Advisory lock that one migrating process holds; the others wait and then find nothing to do. */
-const MIGRATION_LOCK = 7_241_188_301;
 const MIGRATION_LOCK_TIMEOUT = '120s';
 
 /**
@@ -20,7 +19,7 @@ export async function migrate(directUrl: string, last?: string): Promise<{ appli
   await client.connect();
   try {
     await client.query(`set lock_timeout = '${MIGRATION_LOCK_TIMEOUT}'`);
-    await client.query('select pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await client.query('select pg_advisory_lock($1)', [INSTALLATION_LOCKS.migration]);
     await client.query(
       'create table if not exists schema_migrations (name text primary key, applied_at timestamptz not null default now())',
     );

@@ -4,8 +4,8 @@ import { DomainError } from '../../domain/errors.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
 import type { Database } from '../client.js';
+import { INSTALLATION_LOCKS, lockByName } from '../locks.js';
 import { type OrgDb, type SystemDb, unscoped } from '../orgDb.js';
-import { SECRETS_LOCK } from './sealedSecrets.js';
 
 /** A connection to a provider's bills as it is stored, its credentials sealed. */
 export interface BillingConnection {
@@ -136,7 +136,7 @@ async function sealUnderLock(
   system: SystemDb,
   seal: SealCredentials,
 ): Promise<{ ciphertext: Buffer; keyId: string }> {
-  await system.run('select pg_advisory_xact_lock_shared($1)', [SECRETS_LOCK]);
+  await system.run('select pg_advisory_xact_lock_shared($1)', [INSTALLATION_LOCKS.secrets]);
   return seal();
 }
 
@@ -150,9 +150,7 @@ interface WantedScope {
 
 /** Error account_already_connected. The lock holds to the end of the transaction. */
 async function refuseOverlap(system: SystemDb, wanted: WantedScope): Promise<void> {
-  await system.run('select pg_advisory_xact_lock(hashtextextended($1, 7))', [
-    `${wanted.provider} ${wanted.accountId}`,
-  ]);
+  await lockByName(system, 'providerAccount', `${wanted.provider} ${wanted.accountId}`);
   const others = await system.rows<{ org_id: string; scope: string; name: string }>(
     `select org_id, scope, name from billing_connections
      where provider = $1 and provider_account_id = $2 and removed_at is null and not (org_id = $3 and id = $4)`,

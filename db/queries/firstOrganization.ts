@@ -1,10 +1,8 @@
 import type { Database } from '../client.js';
+import { INSTALLATION_LOCKS } from '../locks.js';
 import { OrgDb, type SystemDb } from '../orgDb.js';
 import { recordAudit } from './auditLog.js';
 import type { NewKey } from './keys.js';
-
-/** Advisory lock of those who look whether there is an organization and make the first one. */
-const FIRST_ORGANIZATION_LOCK = 7_241_188_302;
 
 /**
  * Makes the instance's first organization with its admin key, which is the first row of its audit log, in one
@@ -36,7 +34,7 @@ async function insertWithKey(
   organization: { id: string; name: string },
   key: NewKey,
 ): Promise<boolean> {
-  await system.run('select pg_advisory_xact_lock($1)', [FIRST_ORGANIZATION_LOCK]);
+  await system.run('select pg_advisory_xact_lock($1)', [INSTALLATION_LOCKS.firstOrganization]);
   const inserted = await system.run(
     'insert into organizations (id, name) select $1, $2 where not exists (select from organizations)',
     [organization.id, organization.name],

@@ -3,6 +3,7 @@ import type { GapPeriod } from '../../domain/period.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { MergedMismatch } from '../../domain/reconciliation/mergeMismatches.js';
 import { RUN_TERMINAL_STATUSES, type RunStatus } from '../../domain/runs.js';
+import { lockByName } from '../locks.js';
 import type { OrgDb } from '../orgDb.js';
 
 /** A gap run as it is stored. */
@@ -176,7 +177,7 @@ export type RunTurn = 'go' | 'wait' | 'over';
  */
 export async function takeGapRunTurn(orgDb: OrgDb, id: string, runningMax: number): Promise<RunTurn> {
   return orgDb.transaction(async (inside) => {
-    await inside.run('select pg_advisory_xact_lock(hashtextextended($1, 5))', [inside.orgId]);
+    await lockByName(inside, 'gapRunTurn', inside.orgId);
     const rows = await inside.rows<{ status: RunStatus; others: number }>(
       `select r.status, (select count(*)::bigint from gap_runs o where o.org_id = $1 and o.status = 'running' and o.id <> r.id) as others
        from gap_runs r where r.org_id = $1 and r.id = $2`,

@@ -1,7 +1,7 @@
 import { IDEMPOTENCY_HOURS, type IdempotencyScope } from '../../domain/access/idempotencyKey.js';
 import type { Database } from '../client.js';
+import { INSTALLATION_LOCKS, lockNumber } from '../locks.js';
 import { type OrgDb, type SqlValue, unscoped } from '../orgDb.js';
-import { SECRETS_LOCK } from './sealedSecrets.js';
 
 /** What is known of a key: its answer, or that its first attempt is under way (`status` null). */
 export interface KnownRequest {
@@ -24,8 +24,6 @@ interface KnownRow {
 /** Rows of this age count as absent, whether or not they have been removed. */
 const EXPIRY = `interval '${IDEMPOTENCY_HOURS} hours'`;
 const SCOPE = 'org_id = $1 and api_key_id = $2 and operation = $3 and idempotency_key = $4';
-/** Keeps these locks apart from others that are taken by a digest. */
-const LOCK_SEED = 15;
 
 const scopeValues = (orgDb: OrgDb, scope: IdempotencyScope): SqlValue[] => [
   orgDb.orgId,
@@ -66,7 +64,7 @@ export async function takeIdempotencyKey(
   // Two statements, sent together: one would read in the snapshot of the moment before the lock.
   const [lock, known] = await Promise.all([
     inside.rows<{ taken: boolean }>(
-      `select pg_try_advisory_xact_lock(hashtextextended($1, ${LOCK_SEED})) as taken`,
+      `select pg_try_advisory_xact_lock(${lockNumber('idempotencyKey')}) as taken`,
       [text],
       'idempotency-lock',
     ),
@@ -137,7 +135,7 @@ export async function storeAnswer(
 ): Promise<boolean> {
   return orgDb.transaction(async (inside) => {
     // A rotation drops an old key only while nobody seals with it: it takes the same lock for itself alone.
-    await inside.rows('select pg_advisory_xact_lock_shared($1)', [SECRETS_LOCK]);
+    await inside.rows('select pg_advisory_xact_lock_shared($1)', [INSTALLATION_LOCKS.secrets]);
     const { ciphertext, keyId } = answer.seal();
     const stored = await inside.run(
       `insert into idempotency_keys as k (org_id, api_key_id, operation, idempotency_key, attempt, lease_until, fingerprint, status, ciphertext, secret_key_id)

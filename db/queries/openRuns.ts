@@ -1,8 +1,6 @@
+import { lockByName } from '../locks.js';
 import type { OrgDb } from '../orgDb.js';
 import { type RunKind, runTable } from './runStates.js';
-
-/** Tells these locks from the others of the database. */
-const OPEN_RUNS_LOCK = 7_241_188_017;
 
 /** Ids of the organization's runs of a kind that are queued or at work, the oldest first; `limit` at most. */
 export async function listOpenRuns(orgDb: OrgDb, kind: RunKind, limit: number): Promise<string[]> {
@@ -18,8 +16,5 @@ export async function listOpenRuns(orgDb: OrgDb, kind: RunKind, limit: number): 
 
 /** Lets nobody else open a run of the kind for the organization until the transaction ends. */
 export async function lockOpenRuns(orgDb: OrgDb, kind: RunKind): Promise<void> {
-  await orgDb.rows('select pg_advisory_xact_lock(hashtextextended($1, $2))', [
-    `${kind} ${orgDb.orgId}`,
-    OPEN_RUNS_LOCK,
-  ]);
+  await lockByName(orgDb, 'openRuns', `${kind} ${orgDb.orgId}`);
 }

@@ -3,6 +3,7 @@ import { decimalFromPico, picoFromDecimal } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { PriceModel, PricePeriod, PriceTier } from '../../domain/pricing/prices.js';
 import { RATE_CLASSES, type RateClass, type Rates } from '../../domain/pricing/prices.js';
+import { INSTALLATION_LOCKS } from '../locks.js';
 import type { SystemDb } from '../orgDb.js';
 
 /** What names the prices that hold, and the list that they came from. */
@@ -51,8 +52,6 @@ export interface NewPeriod {
   period: PricePeriod;
 }
 
-/** One process changes prices at a time; the others wait and then find nothing left to do. */
-const PRICE_CHANGE_LOCK = 7_241_188_302;
 /** A change takes a fraction of a second; many processes may stand in line for it. */
 const LOCK_TIMEOUT = '30s';
 
@@ -84,7 +83,7 @@ export async function findPriceState(system: SystemDb): Promise<PriceStateRow | 
  */
 export async function beginPriceChange(system: SystemDb): Promise<PriceChange> {
   await system.run(`set local lock_timeout = '${LOCK_TIMEOUT}'`);
-  await system.rows('select pg_advisory_xact_lock($1)', [PRICE_CHANGE_LOCK]);
+  await system.rows('select pg_advisory_xact_lock($1)', [INSTALLATION_LOCKS.priceChange]);
   const state = await findPriceState(system);
   const [clock] = await system.rows<{ now: bigint }>('select clock_timestamp() as now');
   const now = clock?.now ?? 0n;

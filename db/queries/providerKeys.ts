@@ -7,6 +7,7 @@ import type {
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
+import { lockByName } from '../locks.js';
 import type { OrgDb } from '../orgDb.js';
 import { textArray } from '../pgArray.js';
 import { countedSourcesSql } from './billingRows.js';
@@ -108,7 +109,7 @@ export async function upsertProviderKeys(
   return orgDb
     .transaction(async (inside) => {
       // Two requests at once must not both count before the other has stored.
-      await inside.run('select pg_advisory_xact_lock(hashtextextended($1, 8))', [inside.orgId]);
+      await lockByName(inside, 'providerKeys', inside.orgId);
       await inside.run(
         `with items as (select * from jsonb_to_recordset($2::jsonb) as t (provider text, provider_key_id text, provider_account_id text,
          name text, project text, team_id text, status text, active_from timestamptz, revoked_at timestamptz)),

@@ -1,14 +1,12 @@
 import type { IdempotencyScope } from '../../domain/access/idempotencyKey.js';
 import type { Database } from '../client.js';
+import { INSTALLATION_LOCKS } from '../locks.js';
 import { unscoped } from '../orgDb.js';
 
 /**
  * What is sealed with the instance's secret key, over all organizations: for the start, which says when a key is
  * missing, and for the rotation.
  */
-
-/** Advisory lock: shared by whoever seals and stores, taken alone by a rotation that drops an old key. */
-export const SECRETS_LOCK = 7_241_188_303;
 
 const WHY = 'the secret key belongs to the instance, not to an organization';
 
@@ -140,7 +138,7 @@ export async function dropOldKeysWhenUnused(
   drop: () => void,
 ): Promise<boolean> {
   return unscoped(database, WHY, async (system) => {
-    await system.run('select pg_advisory_xact_lock($1)', [SECRETS_LOCK]);
+    await system.run('select pg_advisory_xact_lock($1)', [INSTALLATION_LOCKS.secrets]);
     const left = await system.rows(
       `select from billing_connections where secret_key_id is not null and secret_key_id <> $1
        union all select from idempotency_keys where secret_key_id <> $1 limit 1`,
