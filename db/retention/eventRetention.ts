@@ -68,15 +68,18 @@ async function tellOrganizations(
   gone: ReadonlyMap<string, number>,
 ): Promise<void> {
   for (const [orgId, calls] of gone)
-    await new OrgDb(database, orgId).transaction((inside) =>
-      recordAudit(inside, {
+    await new OrgDb(database, orgId).transaction(async (inside) => {
+      // A demo may have been removed meanwhile, and with it the log that it would be told in.
+      const [there] = await inside.rows('select id from organizations where id = $1', [orgId]);
+      if (!there) return;
+      await recordAudit(inside, {
         action: 'retention.ran',
         actor: { kind: 'system', id: 'retention' },
         subject: null,
         details: { calls_removed: calls, before },
         requestId: null,
-      }),
-    );
+      });
+    });
 }
 
 function addTo(gone: Map<string, number>, orgId: string, rows: number): void {

@@ -6,6 +6,8 @@ import { readRestoredBooks } from '../../db/backup/restoredBooks.js';
 import { removeDemoOrganization } from '../../db/demoOrganization.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { ensurePartitions } from '../../db/partitions.js';
+import { listAuditRecords } from '../../db/queries/auditLog.js';
+import { removeOldEvents } from '../../db/retention/eventRetention.js';
 import { MICROS_PER_DAY, microsFromDate, startOfDay } from '../../domain/period.js';
 import { monthOf } from '../../domain/periods/month.js';
 import { aCall } from '../support/aCall.js';
@@ -95,5 +97,38 @@ describe('a month that a killed run has left between its table and what is noted
     await place.remove('payloads', NOW, 90);
     const noted = await place.test.superuser.query('select org_id, calls::int from removed_usage');
     expect(noted.rows).toEqual([{ org_id: other.orgDb.orgId, calls: 1 }]);
+  });
+});
+
+describe('a demo that is removed while its calls are', () => {
+  it('costs no other organization the row in its log that tells how many of its calls went', async () => {
+    const [demo, other] = [await place.addOrganization(), await place.addOrganization()];
+    for (const { orgDb, send } of [demo, other]) {
+      await send(aSaid('first'));
+      await foldWholly(place, orgDb);
+    }
+    await asOwner((client) =>
+      client.query(`update organizations set demo_end_day = '2026-01-01' where id = $1`, [demo.orgDb.orgId]),
+    );
+    let removed = false;
+    await removeOldEvents(
+      {
+        database: place.test.database,
+        directUrl: place.test.url,
+        nowMicros: NOW + 400n * MICROS_PER_DAY,
+        async report() {
+          const { rows } = await place.test.superuser.query('select from events');
+          // Both have been removed, and neither was told of it.
+          if (rows.length > 0 || removed) return;
+          removed = true;
+          await removeDemoOrganization(place.test.database, demo.orgDb.orgId);
+        },
+      },
+      30,
+    );
+    expect(removed).toBe(true);
+    const [told] = await listAuditRecords(other.orgDb, {}, { limit: 1, offset: 0 });
+    expect(told).toMatchObject({ action: 'retention.ran' });
+    expect(JSON.parse(told?.details ?? '')).toMatchObject({ calls_removed: 1 });
   });
 });
