@@ -1,4 +1,4 @@
-import type pg from 'pg';
+import pg from 'pg';
 
 /** What holds for every statement of the service, whatever the database's own settings are. */
 const SETTINGS: readonly (readonly [name: string, value: string])[] = [
@@ -38,6 +38,21 @@ export async function prepareSession(
   if (rows[0]?.is_direct) return;
   pooled.add(connection);
   withoutNames(connection);
+}
+
+/** Whether Postgres itself answers at an address, and not a pooler: what holds a lock or listens needs its own session. */
+export async function reachesPostgres(url: string): Promise<boolean> {
+  const client: pg.Client & { processID?: number | null } = new pg.Client({
+    connectionString: url,
+    application_name: 'trueup-start',
+  });
+  await client.connect();
+  try {
+    const { rows } = await client.query<{ pid: number }>('select pg_backend_pid() as pid');
+    return rows[0]?.pid === client.processID;
+  } finally {
+    await client.end();
+  }
 }
 
 /** Whether a pooler stands between the connection and Postgres. */

@@ -6,6 +6,7 @@ import { newUuid } from '../../db/newUuid.js';
 import { type SeedResult, seedPrices } from '../../db/priceSeed.js';
 import { insertFirstOrganization } from '../../db/queries/firstOrganization.js';
 import { listOrganizations } from '../../db/queries/organizations.js';
+import { reachesPostgres } from '../../db/session.js';
 import { parseKey } from '../../domain/access/keyFormat.js';
 import type { Config } from '../../platform/config.js';
 import { writePrivateFile } from '../../platform/embedded/dataDir.js';
@@ -63,10 +64,20 @@ function tellOvertaken({ overtaken }: SeedResult): void {
 
 async function migrateWithin(directUrl: string): Promise<void> {
   try {
+    await requireDirect(directUrl);
     await migrate(directUrl);
   } catch (error) {
     throw explainDatabaseError(error, directUrl);
   }
+}
+
+/** @throws StartError where a pooler answers: it keeps no lock and passes no news on. */
+export async function requireDirect(directUrl: string): Promise<void> {
+  if (await reachesPostgres(directUrl)) return;
+  const { host, pathname } = new URL(directUrl);
+  throw new StartError(
+    `A connection pooler answers at ${host}${pathname}: set DATABASE_DIRECT_URL to the address of Postgres itself; migrations and the news of changed keys need a session of their own.`,
+  );
 }
 
 /** What a user can mend about a database that DATABASE_URL names; anything else stays as it is. */

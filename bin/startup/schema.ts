@@ -1,19 +1,21 @@
 import { listPendingMigrations } from '../../db/migrate.js';
 import { StartError } from '../../platform/startError.js';
-import { explainDatabaseError } from './firstStart.js';
+import { explainDatabaseError, requireDirect } from './firstStart.js';
 
 /**
  * A process of another version than the schema would write what nobody reads. `remedy` is the advice where the schema is
  * behind.
- * @throws StartError when the schema is behind, or the database cannot be asked.
+ * @throws StartError when the schema is behind, a pooler stands before the database, or it cannot be asked.
  */
 export async function requireCurrentSchema(
   directUrl: string,
   remedy = 'run npm run db:migrate',
 ): Promise<void> {
-  const pending = await listPendingMigrations(directUrl).catch((error: unknown) => {
-    throw explainDatabaseError(error, directUrl);
-  });
+  const pending = await requireDirect(directUrl)
+    .then(() => listPendingMigrations(directUrl))
+    .catch((error: unknown) => {
+      throw explainDatabaseError(error, directUrl);
+    });
   if (pending.length === 0) return;
   throw new StartError(`The database lacks ${pending.length} migrations (${pending.join(', ')}): ${remedy}.`);
 }

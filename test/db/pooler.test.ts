@@ -3,8 +3,11 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Database, openDatabase } from '../../db/client.js';
 import { OrgDb, unscoped } from '../../db/orgDb.js';
+import { findFreePort } from '../../platform/embedded/freePort.js';
 import { anEvent, aTime, ingest, send } from '../api/support/requests.js';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { type ChildProgram, startTypeScript } from '../support/childProgram.js';
+import { TEST_SECRET_KEY } from '../support/connectors.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { startPooler, type TestPooler } from '../support/pooler.js';
 
@@ -120,6 +123,59 @@ describe('through PgBouncer in transaction mode', () => {
     for (const { status, bytes, isComplete } of exports) {
       expect([status, isComplete]).toEqual([200, true]);
       expect(bytes.toString().trim().split('\n')).toHaveLength(24);
+    }
+  });
+});
+
+describe('a process', () => {
+  const started: ChildProgram[] = [];
+  const environment = (urls: Record<string, string>) => ({
+    TRUEUP_SECRET_KEY: TEST_SECRET_KEY,
+    TEMPORAL_ADDRESS: '127.0.0.1:1',
+    LOG_LEVEL: 'warn',
+    ...urls,
+  });
+  afterAll(async () => {
+    for (const program of started) if (program.child.exitCode === null) program.child.kill('SIGKILL');
+    await Promise.all(started.map((program) => program.ended()));
+  });
+
+  it('serves through the pooler and hears of a revoked key over its direct connection', async () => {
+    const port = await findFreePort();
+    const program = startTypeScript(
+      'bin/api.ts',
+      [],
+      environment({
+        PORT: String(port),
+        DATABASE_URL: pooler.urlOf(test.url),
+        DATABASE_DIRECT_URL: test.url,
+      }),
+    );
+    started.push(program);
+    const org = await api.addOrganization();
+    const key = await api.addKey(org.orgId, 'member');
+    const ask = () =>
+      fetch(`http://127.0.0.1:${port}/api/v1/events`, { headers: { authorization: `Bearer ${key}` } }).then(
+        ({ status }) => status,
+        () => program.child.exitCode,
+      );
+    await expect.poll(ask, { timeout: 30_000 }).toBe(200);
+    await test.superuser.query('update api_keys set revoked_at = now() where name = $1 and org_id = $2', [
+      'member',
+      org.orgId,
+    ]);
+    // Sooner than what it remembers of a key would be asked for anew.
+    await expect.poll(ask, { timeout: 4_000 }).toBe(401);
+  });
+
+  it('does not start where a pooler answers at the address that is to be direct, and says what to set', async () => {
+    for (const program of ['bin/api.ts', 'bin/worker.ts']) {
+      const refused = startTypeScript(program, [], environment({ DATABASE_URL: pooler.urlOf(test.url) }));
+      started.push(refused);
+      expect(await refused.ended()).toBe(1);
+      expect(refused.output()).toMatch(
+        /A connection pooler answers at .*: set DATABASE_DIRECT_URL to the address of Postgres itself/,
+      );
     }
   });
 });
