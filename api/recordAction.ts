@@ -1,10 +1,15 @@
 import type { OrgDb } from '../db/orgDb.js';
 import { recordAudit } from '../db/queries/auditLog.js';
-import type { AuditAction, AuditDetails, AuditSubject } from '../domain/auditLog/actions.js';
+import type { AuditAction, AuditActor, AuditDetails, AuditSubject } from '../domain/auditLog/actions.js';
 import type { EndpointRequest } from './endpoint.js';
 
 /** Of a request, who makes it. */
 export type RequestAuthor = Pick<EndpointRequest<unknown, unknown, unknown>, 'caller' | 'requestId'>;
+
+/** Who does it, as changes that are also made by commands are told. */
+export function authorOf({ caller, requestId }: RequestAuthor): { actor: AuditActor; requestId: string } {
+  return { actor: { kind: 'key', id: caller.keyId }, requestId };
+}
 
 /**
  * Adds what a request does to its organization's audit log: in the transaction of the change and as its last statement;
@@ -12,16 +17,15 @@ export type RequestAuthor = Pick<EndpointRequest<unknown, unknown, unknown>, 'ca
  */
 export function recordAction(
   inside: OrgDb,
-  { caller, requestId }: RequestAuthor,
+  request: RequestAuthor,
   action: AuditAction,
   subject: AuditSubject | null,
   details: AuditDetails = {},
 ): Promise<void> {
   return recordAudit(inside.leaveProject('the log is the whole organization’s'), {
+    ...authorOf(request),
     action,
-    actor: { kind: 'key', id: caller.keyId },
     subject,
     details,
-    requestId,
   });
 }

@@ -54,14 +54,14 @@ export async function createKey(orgDb: OrgDb, wanted: WantedKey, by: KeyAuthor):
   assertGives(by.giver, scopesOf({ role, scopes }));
   return orgDb.transaction(async (inside) => {
     await lockKeyRing(inside);
-    if (workspaceId !== null) await requireOpenWorkspace(inside, workspaceId);
+    if (workspaceId !== null) await lockOpenWorkspace(inside, workspaceId);
     if ((await countKeys(inside, wanted.id)).unrevoked >= KEYS_MAX)
       throw new DomainError(
         'too_many_items',
         `an organization can have ${KEYS_MAX} keys: revoke some that are no longer used`,
       );
     await insertKey(inside, { ...wanted, createdBy: nameOfActor(by.actor) });
-    const key = await requireKey(inside, wanted.id);
+    const key = await getKey(inside, wanted.id);
     await record(inside, by, 'key.created', key.id, { name: key.name, role, ...termsOf(key) });
     return key;
   });
@@ -78,7 +78,7 @@ export interface KeyChange {
 export async function changeKey(orgDb: OrgDb, id: string, change: KeyChange, by: KeyAuthor): Promise<ApiKey> {
   return orgDb.transaction(async (inside) => {
     await lockKeyRing(inside);
-    const before = await requireKey(inside, id);
+    const before = await getKey(inside, id);
     if (before.status === 'revoked') throw notActive('revoked');
     const after = {
       ...before,
@@ -94,7 +94,7 @@ export async function changeKey(orgDb: OrgDb, id: string, change: KeyChange, by:
     if (!isLastingAdmin(after)) await keepAdmin(inside, before);
     await updateApiKey(inside, after);
     await record(inside, by, 'key.changed', id, { name: after.name, ...termsOf(after) });
-    return requireKey(inside, id);
+    return getKey(inside, id);
   });
 }
 
@@ -110,14 +110,14 @@ export async function rotateKey(
 ): Promise<ApiKey> {
   return orgDb.transaction(async (inside) => {
     await lockKeyRing(inside);
-    const key = await requireKey(inside, id);
+    const key = await getKey(inside, id);
     if (key.status === 'revoked' || key.status === 'expired') throw notActive(key.status);
     // Whoever rotates a key is shown its secret.
     assertGives(by.giver, scopesOf(key));
     if (secret.graceSeconds === 0) await keepAdmin(inside, key);
     await replaceKeySecret(inside, id, secret);
     await record(inside, by, 'key.rotated', id, { grace_seconds: secret.graceSeconds });
-    return requireKey(inside, id);
+    return getKey(inside, id);
   });
 }
 
@@ -125,12 +125,12 @@ export async function rotateKey(
 export async function revokeKey(orgDb: OrgDb, id: string, by: KeyAuthor): Promise<ApiKey> {
   return orgDb.transaction(async (inside) => {
     await lockKeyRing(inside);
-    const key = await requireKey(inside, id);
+    const key = await getKey(inside, id);
     if (key.status === 'revoked') return key;
     await keepAdmin(inside, key);
     await revokeKeys(inside, { id }, nameOfActor(by.actor));
     await record(inside, by, 'key.revoked', id, { name: key.name });
-    return requireKey(inside, id);
+    return getKey(inside, id);
   });
 }
 
@@ -143,13 +143,13 @@ async function keepAdmin(inside: OrgDb, key: ApiKey): Promise<void> {
   );
 }
 
-async function requireKey(inside: OrgDb, id: string): Promise<ApiKey> {
+async function getKey(inside: OrgDb, id: string): Promise<ApiKey> {
   const key = await findApiKey(inside, id);
   if (!key) throw new DomainError('not_found', 'there is no key with this id');
   return key;
 }
 
-async function requireOpenWorkspace(inside: OrgDb, id: string): Promise<void> {
+async function lockOpenWorkspace(inside: OrgDb, id: string): Promise<void> {
   const workspace = await lockWorkspace(inside, id);
   if (!workspace)
     throw invalidField('body', 'workspace_id', 'there is no workspace with this id', 'invalid_body');

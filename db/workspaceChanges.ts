@@ -52,7 +52,7 @@ export async function changeWorkspace(
   by: WorkspaceAuthor,
 ): Promise<Workspace> {
   return orgDb.transaction(async (inside) => {
-    const before = await requireWorkspace(inside, id);
+    const before = await getWorkspace(inside, id);
     if (before.archivedAtMicros !== null) throw archived();
     if (change.name === undefined || change.name === before.name) return before;
     const workspace = await renameWorkspace(inside, id, change.name);
@@ -66,13 +66,13 @@ export async function changeWorkspace(
  * Archives a workspace and revokes its keys, in one transaction; its calls stay. One that was archived before stays as
  * it is. Error not_found.
  */
-export async function endWorkspace(orgDb: OrgDb, id: string, by: WorkspaceAuthor): Promise<Workspace> {
+export async function archiveWithKeys(orgDb: OrgDb, id: string, by: WorkspaceAuthor): Promise<Workspace> {
   return orgDb.transaction(async (inside) => {
     // Keys before workspaces, as where a key is made.
     await lockKeyRing(inside);
     const who = nameOfActor(by.actor);
     const workspace = await archiveWorkspace(inside, id, who);
-    if (!workspace) return requireWorkspace(inside, id);
+    if (!workspace) return getWorkspace(inside, id);
     const revoked = await revokeKeys(inside, { workspaceId: id }, who);
     await record(inside, by, 'workspace.archived', id, { revoked_keys: revoked.length });
     for (const keyId of revoked)
@@ -87,7 +87,7 @@ export async function endWorkspace(orgDb: OrgDb, id: string, by: WorkspaceAuthor
   });
 }
 
-async function requireWorkspace(inside: OrgDb, id: string): Promise<Workspace> {
+async function getWorkspace(inside: OrgDb, id: string): Promise<Workspace> {
   const workspace = await findWorkspace(inside, id);
   if (!workspace) throw new DomainError('not_found', 'there is no workspace with this id');
   return workspace;

@@ -4,9 +4,10 @@ import { isKeyId } from '../../domain/access/keyFormat.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
 import type { ApiDeps } from '../deps.js';
-import { defineEndpoint, type Endpoint, type EndpointRequest } from '../endpoint.js';
+import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { drawKey } from '../keyMaker.js';
 import { cursoredPage, decodeTimeCursor } from '../paging.js';
+import { authorOf, type RequestAuthor } from '../recordAction.js';
 import {
   createKeyBody,
   KEYS_PATH,
@@ -24,11 +25,8 @@ const ACCESS = { scope: 'keys:admin', workspace: 'refused' } as const;
 /** Stands for an id that no workspace has. */
 const NO_WORKSPACE = '00000000-0000-0000-0000-000000000000';
 
-type Request = Pick<EndpointRequest<unknown, unknown, unknown>, 'caller' | 'requestId'>;
-
-function authorOf({ caller, requestId }: Request, deps: ApiDeps): KeyAuthor {
-  const actor = { kind: 'key', id: caller.keyId } as const;
-  return { giver: caller, actor, requestId, nowMicros: deps.nowMicros() };
+function keyAuthorOf(request: RequestAuthor, deps: ApiDeps): KeyAuthor {
+  return { giver: request.caller, ...authorOf(request), nowMicros: deps.nowMicros() };
 }
 
 function assertKeyId(id: string): string {
@@ -58,7 +56,7 @@ const createKeyEndpoint = defineEndpoint({
     const { name, role, scopes, workspace_id: workspaceId, expires_at: expiresAtMicros } = request.body;
     const { text, ...digest } = drawKey();
     const wanted = { ...digest, name, role, scopes, workspaceId, expiresAtMicros };
-    const key = await createKey(request.orgDb, wanted, authorOf(request, deps));
+    const key = await createKey(request.orgDb, wanted, keyAuthorOf(request, deps));
     return {
       status: 201,
       headers: { Location: `${KEYS_PATH}/${key.id}` },
@@ -129,7 +127,7 @@ const updateKeyEndpoint = defineEndpoint({
     const { name, scopes, expires_at: expiresAtMicros } = request.body;
     const id = assertKeyId(request.params.id);
     const change = { name, scopes, expiresAtMicros };
-    const key = await changeKey(request.orgDb, id, change, authorOf(request, deps));
+    const key = await changeKey(request.orgDb, id, change, keyAuthorOf(request, deps));
     return { status: 200, body: presentKey(key) };
   },
 });
@@ -147,7 +145,7 @@ const deleteKeyEndpoint = defineEndpoint({
   responses: { 200: { description: 'The key with its end', schema: keySchema } },
   problems: ['not_found', 'last_admin_key'],
   async handle(request, deps) {
-    const key = await revokeKey(request.orgDb, assertKeyId(request.params.id), authorOf(request, deps));
+    const key = await revokeKey(request.orgDb, assertKeyId(request.params.id), keyAuthorOf(request, deps));
     return { status: 200, body: presentKey(key) };
   },
 });
@@ -168,7 +166,7 @@ const rotateKeyEndpoint = defineEndpoint({
   async handle(request, deps) {
     const { text, id, secretHash, last4 } = drawKey(assertKeyId(request.params.id));
     const secret = { secretHash, last4, graceSeconds: request.body.grace_seconds };
-    const key = await rotateKey(request.orgDb, id, secret, authorOf(request, deps));
+    const key = await rotateKey(request.orgDb, id, secret, keyAuthorOf(request, deps));
     return { status: 200, body: { ...presentKey(key), key: text } };
   },
 });

@@ -1,11 +1,11 @@
 import type { OrgDb } from '../../db/orgDb.js';
-import { recordAudit } from '../../db/queries/auditLog.js';
 import { getOrganization, renameOrganization, updateSettings } from '../../db/queries/organizations.js';
 import type { AuditDetails } from '../../domain/auditLog/actions.js';
 import { publicId } from '../../domain/ids.js';
 import { describeChange } from '../../domain/organization/describeChange.js';
 import { changedFields } from '../../domain/organization/settings.js';
-import { defineEndpoint, type Endpoint, type EndpointRequest } from '../endpoint.js';
+import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { type RequestAuthor, recordAction } from '../recordAction.js';
 import {
   changeOf,
   ORGANIZATION_PATH,
@@ -22,17 +22,10 @@ import {
 const READ = { scope: 'usage:read', workspace: 'refused' } as const;
 const ADMIN = { scope: 'org:admin', workspace: 'refused' } as const;
 
-type AnyRequest = Pick<EndpointRequest<unknown, unknown, unknown>, 'caller' | 'requestId'>;
-
 /** In the transaction of the change, as its last statement. */
-function record(inside: OrgDb, { caller, requestId }: AnyRequest, details: AuditDetails): Promise<void> {
-  return recordAudit(inside, {
-    action: 'settings.changed',
-    actor: { kind: 'key', id: caller.keyId },
-    subject: { type: 'organization', id: publicId('org', inside.orgId) },
-    details,
-    requestId,
-  });
+function record(inside: OrgDb, request: RequestAuthor, details: AuditDetails): Promise<void> {
+  const subject = { type: 'organization', id: publicId('org', inside.orgId) };
+  return recordAction(inside, request, 'settings.changed', subject, details);
 }
 
 const readOrganization = defineEndpoint({

@@ -1,10 +1,11 @@
 import { newUuid } from '../../db/newUuid.js';
 import { findWorkspace, listWorkspaces } from '../../db/queries/workspaces.js';
-import { changeWorkspace, createWorkspace, endWorkspace } from '../../db/workspaceChanges.js';
+import { archiveWithKeys, changeWorkspace, createWorkspace } from '../../db/workspaceChanges.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid, isUuidText, publicId } from '../../domain/ids.js';
-import { defineEndpoint, type Endpoint, type EndpointRequest } from '../endpoint.js';
+import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../paging.js';
+import { authorOf } from '../recordAction.js';
 import {
   createWorkspaceBody,
   listWorkspacesQuery,
@@ -18,13 +19,6 @@ import {
 
 const READ = { scope: 'workspaces:read', workspace: 'refused' } as const;
 const ADMIN = { scope: 'workspaces:admin', workspace: 'refused' } as const;
-
-function authorOf({
-  caller,
-  requestId,
-}: Pick<EndpointRequest<unknown, unknown, unknown>, 'caller' | 'requestId'>) {
-  return { actor: { kind: 'key', id: caller.keyId } as const, requestId };
-}
 
 function notFound(): DomainError {
   return new DomainError('not_found', 'there is no workspace with this id');
@@ -137,7 +131,7 @@ const archiveWorkspaceEndpoint = defineEndpoint({
   problems: ['not_found'],
   async handle(request) {
     const { params, orgDb } = request;
-    const workspace = await endWorkspace(orgDb, uuidOfWorkspace(params.id), authorOf(request));
+    const workspace = await archiveWithKeys(orgDb, uuidOfWorkspace(params.id), authorOf(request));
     return { status: 200, body: presentWorkspace(workspace) };
   },
 });

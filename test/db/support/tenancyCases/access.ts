@@ -10,7 +10,7 @@ import * as organizations from '../../../../db/queries/organizations.js';
 import { leaseRateTokens } from '../../../../db/queries/rateBuckets.js';
 import * as requestSlots from '../../../../db/queries/requestSlots.js';
 import * as workspaces from '../../../../db/queries/workspaces.js';
-import { changeWorkspace, createWorkspace, endWorkspace } from '../../../../db/workspaceChanges.js';
+import { archiveWithKeys, changeWorkspace, createWorkspace } from '../../../../db/workspaceChanges.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -61,7 +61,7 @@ export const ACCESS_CASES: Record<string, TenancyCase> = {
   createWorkspace: (db) => createWorkspace(db, { id: randomUUID(), name: 'new', projectId: 'new' }, author()),
   changeWorkspace: (db, { workspaceId }) =>
     changeWorkspace(db, workspaceId, { name: 'taken over' }, author()),
-  endWorkspace: (db, { workspaceId }) => endWorkspace(db, workspaceId, author()),
+  archiveWithKeys: (db, { workspaceId }) => archiveWithKeys(db, workspaceId, author()),
   listWorkspaces: (db) => workspaces.listWorkspaces(db, {}, PAGE),
   findWorkspace: (db, { workspaceId }) => workspaces.findWorkspace(db, workspaceId),
   lockWorkspace: (db, { workspaceId }) => workspaces.lockWorkspace(db, workspaceId),
