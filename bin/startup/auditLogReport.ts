@@ -45,6 +45,11 @@ export function faultSentence(fault: ChainFault): string {
 export function reportAuditLogs(verified: AuditLogsVerified, nowMicros: bigint): AuditLogReport {
   const report: AuditLogReport = { lines: [], findings: 0, isPartial: false };
   for (const organization of verified.organizations) reportOne(report, organization, nowMicros);
+  for (const { id, name, reason } of verified.unreadable)
+    find(
+      report,
+      `${publicId('org', id)} (${name}): a row cannot be read (${reason}): it was edited, and the chain cannot be followed past it.`,
+    );
   for (const { id, anchors } of verified.missing)
     find(
       report,

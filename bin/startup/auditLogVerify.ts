@@ -83,6 +83,8 @@ export interface VerifiedOrganization {
 
 export interface AuditLogsVerified {
   organizations: VerifiedOrganization[];
+  /** Organizations with a row that holds what the service never writes, and what that is. */
+  unreadable: { id: string; name: string; reason: string }[];
   /** Anchored organizations that the database does not know. */
   missing: { id: string; anchors: SettledAnchors }[];
   anchors: AnchorsAtHand;
@@ -96,6 +98,7 @@ export async function verifyAuditLogs(
   const { orgId, anchors, keys } = options;
   const known = await listOrganizations(database);
   const organizations: VerifiedOrganization[] = [];
+  const unreadable: AuditLogsVerified['unreadable'] = [];
   for (const { id, name, isDemo } of known.filter(
     (organization) => orgId === undefined || organization.id === orgId,
   )) {
@@ -104,12 +107,20 @@ export async function verifyAuditLogs(
       ...(own ? { anchors: own.hashes } : {}),
       checkSignature: (text, signed) =>
         keys?.checkSignature(CHECKPOINT_PURPOSE, text, signed) ?? 'unknown_key',
+    }).catch((error: unknown) => {
+      // A value beyond what the service writes: somebody has put it there, and the others are still to be checked.
+      if (error instanceof RangeError) return error;
+      throw error;
     });
+    if (verification instanceof RangeError) {
+      unreadable.push({ id, name, reason: verification.message });
+      continue;
+    }
     organizations.push({ id, name, isDemo, verification, anchors: own });
   }
   const ids = new Set(known.map(({ id }) => id));
   const missing = [...anchors.byOrganization]
     .filter(([id, { hashes }]) => !ids.has(id) && (orgId === undefined || id === orgId) && hashes.size > 0)
     .map(([id, found]) => ({ id, anchors: found }));
-  return { organizations, missing, anchors };
+  return { organizations, unreadable, missing, anchors };
 }

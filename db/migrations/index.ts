@@ -15,6 +15,7 @@ import { idempotency } from './0015_idempotency.js';
 import { settingsAndRetention } from './0016_settings_and_retention.js';
 import { rateLimits } from './0017_rate_limits.js';
 import { workspaceReads } from './0018_workspace_reads.js';
+import { auditHeads } from './0019_audit_heads.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -39,4 +40,5 @@ export const MIGRATIONS: readonly Migration[] = [
   settingsAndRetention,
   rateLimits,
   workspaceReads,
+  auditHeads,
 ];

@@ -237,6 +237,10 @@ describe('changing the audit log', () => {
       'insert into audit_checkpoints select org_id, seq, at, hash, at, $$k$$, hash from audit_heads',
     ],
     ['app_rw', 'delete from audit_heads'],
+    ['app_rw', 'update audit_heads set seq = seq - 1'],
+    ['app_rw', 'update audit_heads set seq = seq + 1, hash = prev_hash'],
+    ['app_rw', `update audit_heads set seq = seq + 1, prev_hash = hash, at = '2000-01-01'`],
+    ['app_system', 'update audit_heads set seq = 1000000'],
     ['app_system', `update audit_log set action = 'key.revoked'`],
     ['app_system', 'delete from audit_log'],
     ['app_system', 'truncate audit_log'],
@@ -253,6 +257,37 @@ describe('changing the audit log', () => {
     } finally {
       await client.query('rollback');
       client.release();
+    }
+  });
+
+  it.each([
+    ['9007199254740992', 'now()'],
+    ['2', `'infinity'`],
+  ])('adds no row of number %s and time %s, which could not be read any more', async (seq, at) => {
+    const { orgId } = await addChain(1);
+    const added = test.superuser.query(
+      `insert into audit_log select org_id, ${seq}, ${at}, action, actor_kind, actor_id, subject_type, subject_id, details,
+         request_id, prev_hash, hash from audit_log where org_id = $1`,
+      [orgId],
+    );
+    await expect(added).rejects.toMatchObject({ code: '23514' });
+  });
+
+  it('into what cannot be read is found out too, and the other organizations are checked all the same', async () => {
+    const [orgDb, other] = [await addChain(3), await addChain(3)];
+    const folder = await anchorAll();
+    await asAttacker('alter table audit_log drop constraint audit_log_readable');
+    await asAttacker(`update audit_log set at = 'infinity' where org_id = $1 and seq = 2`, [orgDb.orgId]);
+    try {
+      const { lines, findings } = await verify(orgDb, folder);
+      expect(findings).toBe(1);
+      expect(lines[0]).toMatch(/^FOUND .*: a row cannot be read \(not a UTC timestamp: infinity\)/);
+      expect((await verify(other, folder)).findings).toBe(0);
+    } finally {
+      await asAttacker('delete from audit_log where org_id = $1', [orgDb.orgId]);
+      await asAttacker(
+        'alter table audit_log add constraint audit_log_readable check (isfinite(at) and seq <= 9007199254740991)',
+      );
     }
   });
 
