@@ -72,7 +72,8 @@ export function createApp(deps: ApiDeps, endpoints: readonly Endpoint[] = ENDPOI
   assertNotice(endpoints);
   const failures = new AuthFailures(deps.database, deps.logger);
   const authenticator = new Authenticator(deps.database, deps.nowMicros, deps.changes, failures);
-  const router = new Router();
+  // One address is one text: what counts requests by their path must see every spelling that leads somewhere.
+  const router = new Router({ sensitive: true });
   const fixed: FixedRoutes = new Map();
   for (const endpoint of endpoints) mount(router, fixed, endpoint, deps, authenticator);
   healthRoutes(router, deps);

@@ -6,7 +6,7 @@ import {
   type KeyGiver,
   scopesOf,
 } from '../domain/access/keyRules.js';
-import type { Scope } from '../domain/access/scopes.js';
+import { allowsScope, type Scope } from '../domain/access/scopes.js';
 import type { AuditAction, AuditActor, AuditDetails } from '../domain/auditLog/actions.js';
 import { DomainError, invalidField } from '../domain/errors.js';
 import { publicId } from '../domain/ids.js';
@@ -54,6 +54,7 @@ export async function createKey(orgDb: OrgDb, wanted: WantedKey, by: KeyAuthor):
   assertGives(by.giver, scopesOf({ role, scopes }));
   return orgDb.transaction(async (inside) => {
     await lockKeyRing(inside);
+    assertGives(await getGiver(inside, by), scopesOf({ role, scopes }));
     if (workspaceId !== null) await lockOpenWorkspace(inside, workspaceId);
     if ((await countKeys(inside, wanted.id)).unrevoked >= KEYS_MAX)
       throw new DomainError(
@@ -78,6 +79,7 @@ export interface KeyChange {
 export async function changeKey(orgDb: OrgDb, id: string, change: KeyChange, by: KeyAuthor): Promise<ApiKey> {
   return orgDb.transaction(async (inside) => {
     await lockKeyRing(inside);
+    const giver = await getGiver(inside, by);
     const before = await getKey(inside, id);
     if (before.status === 'revoked') throw notActive('revoked');
     const after = {
@@ -90,7 +92,7 @@ export async function changeKey(orgDb: OrgDb, id: string, change: KeyChange, by:
     assertPossibleTerms(after);
     if (change.expiresAtMicros !== before.expiresAtMicros)
       assertFuture(change.expiresAtMicros ?? null, by.nowMicros);
-    assertGives(by.giver, givenByChange(before, after));
+    assertGives(giver, givenByChange(before, after));
     if (!isLastingAdmin(after)) await keepAdmin(inside, before);
     await updateApiKey(inside, after);
     await record(inside, by, 'key.changed', id, { name: after.name, ...termsOf(after) });
@@ -110,10 +112,11 @@ export async function rotateKey(
 ): Promise<ApiKey> {
   return orgDb.transaction(async (inside) => {
     await lockKeyRing(inside);
+    const giver = await getGiver(inside, by);
     const key = await getKey(inside, id);
     if (key.status === 'revoked' || key.status === 'expired') throw notActive(key.status);
     // Whoever rotates a key is shown its secret.
-    assertGives(by.giver, scopesOf(key));
+    assertGives(giver, scopesOf(key));
     if (secret.graceSeconds === 0) await keepAdmin(inside, key);
     await replaceKeySecret(inside, id, secret);
     await record(inside, by, 'key.rotated', id, { grace_seconds: secret.graceSeconds });
@@ -125,6 +128,7 @@ export async function rotateKey(
 export async function revokeKey(orgDb: OrgDb, id: string, by: KeyAuthor): Promise<ApiKey> {
   return orgDb.transaction(async (inside) => {
     await lockKeyRing(inside);
+    await getGiver(inside, by);
     const key = await getKey(inside, id);
     if (key.status === 'revoked') return key;
     await keepAdmin(inside, key);
@@ -132,6 +136,20 @@ export async function revokeKey(orgDb: OrgDb, id: string, by: KeyAuthor): Promis
     await record(inside, by, 'key.revoked', id, { name: key.name });
     return getKey(inside, id);
   });
+}
+
+/**
+ * What the author's key may give by now: under the lock of the key ring nobody changes it any more, and it may have been
+ * revoked or narrowed while the request waited for that. Errors: unauthenticated, forbidden.
+ */
+async function getGiver(inside: OrgDb, by: KeyAuthor): Promise<KeyGiver> {
+  if (by.actor.kind !== 'key') return by.giver;
+  const key = await findApiKey(inside, by.actor.id);
+  if (!key || key.status === 'revoked' || key.status === 'expired')
+    throw new DomainError('unauthenticated', 'the key of this request was ended while it waited');
+  const giver = { allows: (scope: Scope) => allowsScope(key.role, key.scopes, scope) };
+  if (!giver.allows('keys:admin')) throw new DomainError('forbidden', 'admin role required');
+  return giver;
 }
 
 /** Error last_admin_key when the organization cannot do without this key. Under the lock of the key ring. */

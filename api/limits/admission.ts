@@ -13,7 +13,7 @@ const UNDECLARED_BODY_BYTES = 1_048_576;
 const RETRY_AFTER_SECONDS = 1;
 
 /** Answered whatever else is under way: who asks here wants to know just that. */
-const ALWAYS: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
+const ALWAYS = /^\/(?:healthz|readyz|metrics)\/?$/;
 const INGEST = /^\/(?:api\/v1\/ingest\/|v1\/traces|api\/public\/otel\/)/;
 
 type Lane = keyof typeof REQUESTS_MAX;
@@ -43,7 +43,7 @@ export class Admission {
 
   /** Lets a request in until its answer has left. Error: service_unavailable. */
   enter(ctx: Context): void {
-    if (ALWAYS.has(ctx.path)) return;
+    if (ALWAYS.test(ctx.path)) return;
     const name = laneOf(ctx);
     const lane = this.#lanes[name];
     const bodyBytes = bodyBytesOf(ctx);

@@ -63,7 +63,7 @@ const ITEMS: Policy = { name: 'ingest-items', rate: 'ingestItems' };
 const PUBLIC: Policy = { name: 'public', rate: 'publicRequests' };
 const FAILED: Policy = { name: 'failed-authentication', rate: 'failedAuthentication' };
 const EXPORTS = 'exports';
-const DOCUMENTS = /^\/(?:openapi\.json|docs(?:\/.*)?)$/;
+const DOCUMENTS = /^\/(?:openapi\.json|docs)(?:\/.*)?$/;
 
 export interface RequestLimitsOptions {
   /** undefined: nothing is limited. */

@@ -19,6 +19,12 @@ const NO_DIGEST = Buffer.alloc(32);
 
 const REFUSAL = 'a valid API key is needed: send the header Authorization: Bearer <key>';
 
+/** A key's row as it is remembered. */
+interface RememberedKey extends StoredKey {
+  /** How far the database's clock, which its times are written by, is ahead of this process's. */
+  aheadMicros: bigint;
+}
+
 interface ParsedToken {
   keyId: string;
   digest: Buffer;
@@ -28,7 +34,7 @@ interface ParsedToken {
 export class Authenticator {
   readonly #database: Database;
   readonly #now: () => bigint;
-  readonly #cache = new LRUCache<string, StoredKey>({ max: KEY_CACHE_ENTRIES, ttl: KEY_CACHE_MS });
+  readonly #cache = new LRUCache<string, RememberedKey>({ max: KEY_CACHE_ENTRIES, ttl: KEY_CACHE_MS });
   /** Grows with every change that is told. */
   #generation = 0;
   readonly #parsed = new LRUCache<string, ParsedToken>({ max: KEY_CACHE_ENTRIES });
@@ -87,22 +93,24 @@ export class Authenticator {
    * anew: it may be of a rotation a moment ago. So every refusal costs the same queries and comparisons, whether or not
    * there is such a key.
    */
-  async #findKeyOf(parsed: ParsedToken): Promise<{ key: StoredKey | undefined; isKnown: boolean }> {
+  async #findKeyOf(parsed: ParsedToken): Promise<{ key: RememberedKey | undefined; isKnown: boolean }> {
     const cached = this.#cache.get(parsed.keyId);
     const isAtHand = this.#knows(cached, parsed.digest);
     if (cached && isAtHand) return { key: cached, isKnown: true };
     const generation = this.#generation;
-    const stored = await findKey(this.#database, parsed.keyId);
+    const askedMicros = this.#now();
+    const found = await findKey(this.#database, parsed.keyId);
+    const stored = found && { ...found, aheadMicros: aheadBy(found.readAtMicros, askedMicros, this.#now()) };
     // A row that was read before a change was told must not outlive the telling.
     if (stored && generation === this.#generation) this.#cache.set(stored.id, stored);
     return { key: stored, isKnown: this.#knows(stored, parsed.digest) };
   }
 
   /** Whether a secret is the key's, or the one before it within its grace; the same work for a key that there is not. */
-  #knows(key: StoredKey | undefined, digest: Buffer): boolean {
+  #knows(key: RememberedKey | undefined, digest: Buffer): boolean {
     const isCurrent = sameDigest(key?.secretHash ?? NO_DIGEST, digest);
     const isPrevious = sameDigest(key?.previous?.secretHash ?? NO_DIGEST, digest);
-    const isWithinGrace = (key?.previous?.validUntilMicros ?? 0n) > this.#now();
+    const isWithinGrace = (key?.previous?.validUntilMicros ?? 0n) > this.#now() + (key?.aheadMicros ?? 0n);
     return isCurrent || (isPrevious && isWithinGrace);
   }
 
@@ -114,12 +122,19 @@ export class Authenticator {
   }
 
   /** Why a key that there is does not hold; undefined when it does. */
-  #failureOf(key: StoredKey, isKnown: boolean): AuthFailureReason | undefined {
+  #failureOf(key: RememberedKey, isKnown: boolean): AuthFailureReason | undefined {
     if (!isKnown) return 'wrong_secret';
-    const now = this.#now();
-    if (key.revokedAtMicros !== null && key.revokedAtMicros <= now) return 'revoked';
-    return key.expiresAtMicros !== null && key.expiresAtMicros <= now ? 'expired' : undefined;
+    // At once, whatever any clock says.
+    if (key.revokedAtMicros !== null) return 'revoked';
+    if (key.expiresAtMicros === null) return undefined;
+    return key.expiresAtMicros <= this.#now() + key.aheadMicros ? 'expired' : undefined;
   }
+}
+
+/** How far a clock is surely ahead that was read between two times of another; 0 where they may agree. */
+function aheadBy(readMicros: bigint, fromMicros: bigint, toMicros: bigint): bigint {
+  if (readMicros < fromMicros) return readMicros - fromMicros;
+  return readMicros > toMicros ? readMicros - toMicros : 0n;
 }
 
 function readToken(header: string | undefined, basic: boolean): string | undefined {

@@ -20,9 +20,12 @@ export class IncomingBody {
   /** Digest of what a streamed body says, set by what has read all of it; the bytes may say the same in other ways. */
   contentDigest: string | undefined;
   readonly #request: IncomingMessage;
+  /** Asked once the whole body is there, before anything is made of it. */
+  readonly whenRead: () => Promise<void>;
 
-  constructor(request: IncomingMessage) {
+  constructor(request: IncomingMessage, whenRead: () => Promise<void> = async () => undefined) {
     this.#request = request;
+    this.whenRead = whenRead;
   }
 
   /** Media type in lower case without parameters; '' when the header is absent. */
@@ -47,13 +50,14 @@ export class IncomingBody {
 
   /**
    * The whole body, inflated. Errors: body_too_slow; payload_too_large beyond `maxBytes` on the wire or inflated;
-   * unsupported_media_type for an encoding other than gzip and deflate; invalid_encoding for broken compression.
+   * unsupported_media_type for an encoding other than gzip and deflate; invalid_encoding for broken compression; those of `whenRead`.
    */
   async bytes(maxBytes: number, timeMaxMs = BODY_TIME_MAX_MS): Promise<Buffer> {
     const encoding = readEncoding(this.#request.headers['content-encoding']);
     const declared = Number(this.#request.headers['content-length'] ?? 0);
     if (declared > maxBytes) throw tooLarge(maxBytes);
     const raw = await collect(this.#request, maxBytes, timeMaxMs);
+    await this.whenRead();
     return encoding === 'identity' ? raw : inflate(raw, encoding, maxBytes);
   }
 }

@@ -87,6 +87,7 @@ export async function receiveFile(
     await ended;
     if (!stored) throw invalidField('body', 'file', 'is required: the bill as a file', 'missing_parameter');
     const file = await stored;
+    await incoming.whenRead();
     incoming.contentDigest = digestOf(file, fields);
     return { ...file, fields };
   } catch (error) {

@@ -34,7 +34,8 @@ export async function serve(
     await deps.limits.chargeKey(ctx, caller, endpoint);
     assertAllowed(caller, endpoint.access);
   } else deps.limits.chargePublic(ctx);
-  const words = await readWords(ctx, endpoint);
+  const judge = judgeAnew(ctx, endpoint, authenticator);
+  const words = await readWords(ctx, endpoint, judge);
   const orgDb = caller ? handleOf(caller, deps) : (undefined as unknown as OrgDb);
   const afterCommit: (() => unknown)[] = [];
   const requestId = String(ctx.state.requestId);
@@ -48,7 +49,10 @@ export async function serve(
         caller: caller as Caller,
         orgDb: handle,
         afterCommit: (work) => afterCommit.push(work),
-        settle,
+        settle: async (work) => {
+          await judge();
+          return settle(work);
+        },
         runLimit: begun?.runLimit,
         chargeItems: (count) => deps.limits.chargeItems(ctx, caller as Caller, count),
         get signal() {
@@ -66,8 +70,38 @@ export async function serve(
     throw error;
   });
   begun?.finish(response);
-  for (const work of afterCommit) await work();
+  for (const work of afterCommit) {
+    try {
+      await work();
+    } catch (error) {
+      // What the request asked for is stored: it is answered. Others look for it by themselves, only later.
+      deps.logger.warn({ err: error }, 'what follows a stored change failed');
+    }
+  }
   send(ctx, endpoint, response, deps);
+}
+
+/** A change of a key holds after this time, also for what it has begun: see docs/decisions/0102. */
+const JUDGED_MS = 500;
+
+/**
+ * Judges the key again, where a while has passed since it was: who has to wait for a body, or for a provider, must not
+ * go by a key that was revoked meanwhile. A sender can make a body last for a minute. Errors: unauthenticated, forbidden.
+ */
+function judgeAnew(
+  ctx: RouterContext,
+  endpoint: Endpoint,
+  authenticator: Authenticator,
+): () => Promise<void> {
+  const { access, authSchemes } = endpoint;
+  if ('public' in access) return async () => undefined;
+  let judgedMs = performance.now();
+  return async () => {
+    if (performance.now() - judgedMs < JUDGED_MS) return;
+    const basic = authSchemes?.includes('basic') ?? false;
+    assertAllowed(await authenticator.authenticate(ctx.headers.authorization, basic), access);
+    judgedMs = performance.now();
+  };
 }
 
 interface ReadWords {
@@ -79,8 +113,12 @@ interface ReadWords {
 }
 
 /** What a request says, held against the endpoint's schemas. A body that the handler streams stays unread. */
-async function readWords(ctx: RouterContext, endpoint: Endpoint): Promise<ReadWords> {
-  const incoming = new IncomingBody(ctx.req);
+async function readWords(
+  ctx: RouterContext,
+  endpoint: Endpoint,
+  judge: () => Promise<void>,
+): Promise<ReadWords> {
+  const incoming = new IncomingBody(ctx.req, judge);
   // Whoever sends calls may have put anything behind the address: what is not asked for is not looked at there.
   const query = endpoint.query || endpoint.idempotency !== 'ignored' ? readQuery(ctx.querystring) : {};
   const { params } = ctx;

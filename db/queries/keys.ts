@@ -18,6 +18,8 @@ export interface StoredKey {
   expiresAtMicros: bigint | null;
   /** When the key was revoked, or its workspace archived. */
   revokedAtMicros: bigint | null;
+  /** When the row was read, by the clock by which its times were written. */
+  readAtMicros: bigint;
 }
 
 interface KeyRow {
@@ -32,10 +34,12 @@ interface KeyRow {
   previous_valid_until: bigint | null;
   expires_at: bigint | null;
   ended_at: bigint | null;
+  read_at: bigint;
 }
 
 const AUTHENTICATION_COLUMNS = `k.id, k.org_id, k.role, k.scopes, k.workspace_id, w.project_id, k.secret_hash,
-  k.previous_secret_hash, k.previous_valid_until, k.expires_at, least(k.revoked_at, w.archived_at) as ended_at
+  k.previous_secret_hash, k.previous_valid_until, k.expires_at, least(k.revoked_at, w.archived_at) as ended_at,
+  clock_timestamp() as read_at
   from api_keys k left join workspaces w on w.org_id = k.org_id and w.id = k.workspace_id`;
 
 function fromKeyRow(row: KeyRow): StoredKey {
@@ -55,6 +59,7 @@ function fromKeyRow(row: KeyRow): StoredKey {
         : { secretHash: row.previous_secret_hash, validUntilMicros: row.previous_valid_until },
     expiresAtMicros: row.expires_at,
     revokedAtMicros: row.ended_at,
+    readAtMicros: row.read_at,
   };
 }
 

@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { TestApi, TestOrganization } from '../support/api.js';
+import { ENDPOINTS } from '../../api/app.js';
+import { defineEndpoint } from '../../api/endpoint.js';
+import { renameOrganization } from '../../db/queries/organizations.js';
+import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { until } from '../support/engine.js';
 import type { Operation, OperationRequest, OperationsPlace } from './support/operations/operation.js';
 import { OPERATIONS } from './support/operations.js';
 import type { ProviderGate } from './support/providerGate.js';
 import { aKey, perform, type RepeatsPlace, startRepeatsPlace, startRun } from './support/repeats.js';
-import type { RawAnswer } from './support/requests.js';
+import { type RawAnswer, send } from './support/requests.js';
 import { readTenantDigest } from './support/tenantDigest.js';
 
 /** An advisory lock of this test. */
@@ -181,5 +184,32 @@ describe('an attempt that asks others first', () => {
     expect([failed.status, failed.body.code]).toEqual([503, 'provider_unavailable']);
     expect(await keyRow(owner)).toBeUndefined();
     expect((await perform(connect(), request, { owner, key, api: one })).status).toBe(201);
+  });
+});
+
+describe('what follows a stored change', () => {
+  it('costs the request nothing where it fails: it is carried out, and answered so', async () => {
+    const failing = defineEndpoint({
+      operationId: 'renameAndFail',
+      method: 'post',
+      path: '/rename-and-fail',
+      tag: 'Test',
+      summary: 'Renames the organization; what follows fails',
+      access: { scope: 'org:admin', workspace: 'refused' },
+      responses: { 204: { description: 'Renamed' } },
+      problems: [],
+      async handle({ orgDb, afterCommit }) {
+        await renameOrganization(orgDb, 'Another name');
+        afterCommit(() => Promise.reject(new Error('nobody is there to be told')));
+        return { status: 204 };
+      },
+    });
+    const api = await startTestApi({ endpoints: [...ENDPOINTS, failing] });
+    for (const headers of [{}, { 'idempotency-key': 'once' }] as Record<string, string>[]) {
+      const answer = await send(api, { method: 'POST', path: '/rename-and-fail', headers });
+      expect(answer.status).toBe(204);
+    }
+    expect((await api.get('/api/v1/organization')).body.name).toBe('Another name');
+    await api.close();
   });
 });

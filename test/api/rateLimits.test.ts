@@ -185,13 +185,13 @@ describe('requests without a key', () => {
         // Such answers are kept by caches, which must not tell one client of another.
         expect(answer.headers.ratelimit).toBeUndefined();
       }
-    for (const path of ['/api/v1/pricing/table', '/openapi.json', '/docs']) {
+    for (const path of ['/api/v1/pricing/table', '/openapi.json', '/openapi.json/', '/docs', '/docs/']) {
       const refused = await send(api, { path, key: null });
       expect(refused.status).toBe(429);
       expect(refused.body['violated-policies']).toEqual(['public']);
       expect(policiesOf(refused).get('public')).toMatchObject({ quota: 60, remaining: 0 });
     }
-    for (const path of ['/healthz', '/readyz', '/metrics'])
+    for (const path of ['/healthz', '/readyz', '/metrics', '/metrics/'])
       expect((await send(api, { path, key: null })).status).toBe(200);
     expect((await api.get('/api/v1/events')).status).toBe(200);
     await api.forward(1);

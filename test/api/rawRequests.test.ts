@@ -145,6 +145,18 @@ describe('a request that two readers could read in two ways', () => {
   });
 });
 
+describe('a path in another spelling', () => {
+  it('leads nowhere in upper case, so that what counts by path sees every one that leads somewhere', async () => {
+    const paths = ['/API/V1/KEYS', '/api/v1/Keys', '/V1/traces', '/OPENAPI.JSON', '/Docs', '/METRICS'];
+    for (const path of [...paths, '/api/v1/%6beys', '//api/v1/keys', '/api/v1/keys%2f', '/api/v1/keys;a']) {
+      const { status } = await fetch(api.baseUrl + path, {
+        headers: { authorization: `Bearer ${api.adminKey}` },
+      });
+      expect(status, path).toBe(404);
+    }
+  });
+});
+
 describe('a path that climbs', () => {
   const climbs = [
     '..',

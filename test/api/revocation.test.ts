@@ -1,7 +1,11 @@
+import { request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { ChangeFeed } from '../../db/changeFeed.js';
+import { Authenticator } from '../../api/pipeline/auth.js';
+import { AuthFailures } from '../../api/pipeline/authFailures.js';
+import { ChangeFeed, NO_CHANGES } from '../../db/changeFeed.js';
+import { createLogger } from '../../platform/logger.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { type RawAnswer, send } from './support/requests.js';
@@ -11,6 +15,9 @@ const EVENTS = '/api/v1/events?limit=1';
 /** Within which a change holds on every instance, and within which it does while nothing is told. */
 const TOLD_MS = 1_000;
 const UNTOLD_MS = 6_000;
+
+/** Who waits for somebody else's lock. */
+const WAITING = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
 
 let database: TestDatabase;
 let first: TestApi;
@@ -132,6 +139,117 @@ describe('with warm caches on two instances', () => {
       await expect.poll(() => statusOn(second, key), { timeout: TOLD_MS, interval: 5 }).toBe(401);
     }
   });
+});
+
+describe('a request that is under way when its key is revoked', () => {
+  /** Sends all of a request but the last byte of its body; `end` sends that and resolves with the status. */
+  function begin(api: TestApi, path: string, body: string, key: string): { end(): Promise<number> } {
+    const request = httpRequest(api.baseUrl + path, {
+      method: 'POST',
+      agent: false,
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        'content-length': Buffer.byteLength(body),
+      },
+    });
+    request.write(body.slice(0, -1));
+    return {
+      end: () =>
+        new Promise((resolve, reject) => {
+          request.on('error', reject);
+          request.on('response', (response) => {
+            response.resume();
+            resolve(response.statusCode ?? 0);
+          });
+          request.end(body.slice(-1));
+        }),
+    };
+  }
+
+  it('is refused when the rest of its body comes: a slow body keeps no key alive', async () => {
+    const key = await first.addKey(first.orgId, 'admin');
+    expect(await statusOn(second, key)).toBe(200);
+    const wanted = JSON.stringify({ name: 'stays', role: 'admin' });
+    const slow = [
+      begin(second, KEYS, wanted, key),
+      begin(second, '/api/v1/ingest/events', '{"events":[]}', key),
+    ];
+    await new Promise((resolve) => setTimeout(resolve, 300));
+    await ask(first, 'DELETE', `${KEYS}/${idOf(key)}`);
+    await new Promise((resolve) => setTimeout(resolve, TOLD_MS));
+    for (const request of slow) expect(await request.end()).toBe(401);
+  });
+
+  it('makes and changes no key after that, not even one that waited for the revocation to be committed', async () => {
+    for (const narrowed of [false, true]) {
+      const key = await first.addKey(first.orgId, 'admin');
+      const target = await first.addKey(first.orgId, 'member');
+      expect(await statusOn(second, key)).toBe(200);
+      const revoker = await database.superuser.connect();
+      await revoker.query('begin');
+      await revoker.query('select from organizations where id = $1 for no key update', [first.orgId]);
+      const attempts = [
+        ask(second, 'POST', KEYS, { name: 'stays', role: 'admin' }, key),
+        ask(second, 'POST', `${KEYS}/${idOf(target)}/rotate`, {}, key),
+        ask(second, 'PATCH', `${KEYS}/${idOf(target)}`, { scopes: ['usage:read'] }, key),
+        ask(second, 'DELETE', `${KEYS}/${idOf(target)}`, undefined, key),
+      ];
+      await expect
+        .poll(async () => (await database.superuser.query(WAITING)).rowCount, { interval: 20 })
+        .toBe(attempts.length);
+      await revoker.query(
+        narrowed
+          ? `update api_keys set scopes = '{usage:read}' where id = $1`
+          : 'update api_keys set revoked_at = now() where id = $1',
+        [idOf(key)],
+      );
+      await revoker.query('commit');
+      revoker.release();
+      for (const answer of await Promise.all(attempts)) expect(answer.status).toBe(narrowed ? 403 : 401);
+      expect((await ask(first, 'GET', `${KEYS}/${idOf(target)}`)).body.status).toBe('active');
+    }
+  });
+});
+
+describe('an instance whose clock is wrong', () => {
+  it.each([-3_600, 3_600])(
+    'by %i seconds holds ends and graces to the time of the database',
+    async (seconds) => {
+      const { logger, database: stored } = {
+        logger: createLogger({ name: 'a', level: 'silent' }),
+        ...database,
+      };
+      const wrong = () => BigInt(Date.now() + seconds * 1_000) * 1_000n;
+      const failures = new AuthFailures(stored, logger);
+      const authenticator = new Authenticator(stored, wrong, NO_CHANGES, failures);
+      const holds = (key: string) =>
+        authenticator.authenticate(`Bearer ${key}`, false).then(
+          () => true,
+          () => false,
+        );
+      const revoked = await first.addKey(first.orgId, 'member');
+      await database.superuser.query('update api_keys set revoked_at = now() where id = $1', [idOf(revoked)]);
+      expect(await holds(revoked)).toBe(false);
+      expect(await holds(await first.addKey(first.orgId, 'member', { expiresInMs: -1_000 }))).toBe(false);
+      expect(await holds(await first.addKey(first.orgId, 'member', { expiresInMs: 60_000 }))).toBe(true);
+      const [within, over] = [
+        await first.addKey(first.orgId, 'member'),
+        await first.addKey(first.orgId, 'member'),
+      ];
+      for (const [key, grace] of [
+        [within, '1 minute'],
+        [over, '-1 minute'],
+      ])
+        await database.superuser.query(
+          `update api_keys set previous_secret_hash = secret_hash, secret_hash = sha256('another'),
+           previous_valid_until = now() + $2::interval where id = $1`,
+          [idOf(key as string), grace],
+        );
+      expect(await holds(within)).toBe(true);
+      expect(await holds(over)).toBe(false);
+    },
+  );
 });
 
 describe('an instance that hears nothing of changes', () => {
