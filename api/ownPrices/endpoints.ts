@@ -17,6 +17,7 @@ import {
   createContractRateBody,
   createOverrideBody,
   endOwnPriceQuery,
+  entryOfBody,
   listContractRatesResponse,
   listOverridesResponse,
   listOwnPricesQuery,
@@ -25,7 +26,6 @@ import {
   overrideSchema,
   ownPriceParams,
   presentOwnPrice,
-  termsOfBody,
 } from './wire.js';
 
 const LIMITS = { entriesMax: 2_000, allModelsMax: 100 };
@@ -36,10 +36,12 @@ type Request<More extends keyof EndpointRequest<unknown, unknown, unknown> = nev
 >;
 
 async function create(
+  kind: OwnPriceKind,
   { orgDb, caller, requestId, settle, afterCommit }: Request<'settle' | 'afterCommit'>,
   deps: ApiDeps,
-  price: Omit<NewOwnPrice, 'id' | 'createdBy'>,
+  entry: ReturnType<typeof entryOfBody>,
 ): Promise<EndpointResponse> {
+  const price = { kind, ...entry };
   // Asked before the transaction: a book that is not at hand is read on a connection of its own. The entry itself
   // changes nothing in what it is laid over.
   const under = await bookUnder(price.kind, orgDb.orgId, deps);
@@ -153,16 +155,7 @@ const createContractRate = defineEndpoint({
   idempotency: 'afterwards',
   responses: { 201: { description: 'The entry, in force for the next call', schema: contractRateSchema } },
   problems: ['invalid_body', 'too_many_items'],
-  handle: ({ body, orgDb, caller, requestId, settle, afterCommit }, deps) =>
-    create({ orgDb, caller, requestId, settle, afterCommit }, deps, {
-      kind: 'contract',
-      provider: body.provider,
-      model: body.model,
-      ...termsOfBody(body),
-      effectiveFrom: body.effective_from,
-      effectiveTo: body.effective_to,
-      source: body.source,
-    }),
+  handle: (request, deps) => create('contract', request, deps, entryOfBody(request.body)),
 });
 
 const createOverride = defineEndpoint({
@@ -178,16 +171,7 @@ const createOverride = defineEndpoint({
   idempotency: 'afterwards',
   responses: { 201: { description: 'The entry, in force for the next call', schema: overrideSchema } },
   problems: ['invalid_body', 'too_many_items'],
-  handle: ({ body, orgDb, caller, requestId, settle, afterCommit }, deps) =>
-    create({ orgDb, caller, requestId, settle, afterCommit }, deps, {
-      kind: 'override',
-      provider: body.provider,
-      model: body.model,
-      ...termsOfBody(body),
-      effectiveFrom: body.effective_from,
-      effectiveTo: body.effective_to,
-      source: body.source,
-    }),
+  handle: (request, deps) => create('override', request, deps, entryOfBody(request.body)),
 });
 
 const listContractRates = defineEndpoint({

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { NewOwnPrice } from '../../db/queries/ownPrices.js';
 import { publicId } from '../../domain/ids.js';
 import { parseScaled, usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros, parseInstant } from '../../domain/period.js';
@@ -153,11 +154,11 @@ export const createOverrideBody = z
   .refine(endsAfterItBegins, ORDER)
   .meta({ id: 'NewPriceOverride' });
 
+type NewEntryBody = Omit<z.output<typeof createContractRateBody>, 'source'> &
+  Pick<z.output<typeof createOverrideBody>, 'source'>;
+
 /** What both bodies come to. */
-export function termsOfBody(body: {
-  discount_percent?: bigint | undefined;
-  rates?: z.output<typeof ratesField> | undefined;
-}): Pick<OwnPrice, 'discountPercent' | 'rates' | 'batchMultiplier'> {
+export function entryOfBody(body: NewEntryBody): Omit<NewOwnPrice, 'id' | 'kind' | 'createdBy'> {
   const { batch_multiplier: batchMultiplier, ...given } = body.rates ?? {};
   const rates: Partial<Record<OwnRateClass, bigint>> = {};
   for (const name of OWN_RATE_CLASSES) {
@@ -165,9 +166,14 @@ export function termsOfBody(body: {
     if (rate !== undefined) rates[name] = rate;
   }
   return {
+    provider: body.provider,
+    model: body.model,
     discountPercent: body.discount_percent ?? null,
     rates: body.rates ? rates : null,
     batchMultiplier: batchMultiplier ?? null,
+    effectiveFrom: body.effective_from,
+    effectiveTo: body.effective_to,
+    source: body.source,
   };
 }
 

@@ -1,4 +1,4 @@
-import { type DemoFindings, flaggedRuns, rateRuns } from './demoFindings.js';
+import { type DemoFindings, type FlaggedRun, flaggedRuns, type RateRun, rateRuns } from './demoFindings.js';
 import { left, right, type TextColumn, textTable } from './textTable.js';
 
 const money = new Intl.NumberFormat('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
@@ -40,18 +40,22 @@ function columnsOf(against: string, difference: string, what: string): TextColum
   ];
 }
 
-function gapSection({ gaps }: DemoFindings): string[] {
-  const runs = flaggedRuns(gaps);
-  const flagged = runs.reduce((sum, run) => sum + run.days, 0);
-  const rows = runs.map((run) => [
+/** The cells of a row but the last: which days of what, and what was billed against what should have been. */
+function cellsOf(run: FlaggedRun | RateRun, againstUsd: number): string[] {
+  return [
     daysText(run.firstDay, run.lastDay),
     run.provider,
     run.model,
     money.format(run.billedUsd),
-    money.format(run.oursUsd),
-    signed(run.billedUsd - run.oursUsd),
-    run.cause,
-  ]);
+    money.format(againstUsd),
+    signed(run.billedUsd - againstUsd),
+  ];
+}
+
+function gapSection({ gaps }: DemoFindings): string[] {
+  const runs = flaggedRuns(gaps);
+  const flagged = runs.reduce((sum, run) => sum + run.days, 0);
+  const rows = runs.map((run) => [...cellsOf(run, run.oursUsd), run.cause]);
   return section(
     `Flagged: ${flagged} of ${gaps.length} model-days, where the bill is not what was used`,
     textTable(columnsOf('ours $', 'gap $', 'what differs'), rows),
@@ -62,12 +66,7 @@ function rateSection({ rates }: DemoFindings): string[] {
   const runs = rateRuns(rates);
   const excess = runs.reduce((sum, run) => sum + run.billedUsd - run.expectedUsd, 0);
   const rows = runs.map((run) => [
-    daysText(run.firstDay, run.lastDay),
-    run.provider,
-    run.model,
-    money.format(run.billedUsd),
-    money.format(run.expectedUsd),
-    signed(run.billedUsd - run.expectedUsd),
+    ...cellsOf(run, run.expectedUsd),
     run.looksLike.join(', ') || `${run.classes.length} kinds of tokens`,
   ]);
   return section(

@@ -4,7 +4,7 @@ import type { OrgDb } from '../orgDb.js';
 import { joinKeyAccount, keyAccount } from './keyAccounts.js';
 import { BILLING_KEYS, BILLING_MEASURE_NAMES, BILLING_QUANTITIES } from './rollups.js';
 import { readFoldedXid } from './usage.js';
-import { usageLogSql } from './usageLog.js';
+import { sumOfMeasure, usageLogSql } from './usageLog.js';
 
 /** Observed consumption of one hour (by the calls' end) in the grain that a bill is compared in. */
 export interface ObservedCell {
@@ -94,9 +94,7 @@ function fromCellRow(row: CellRow): ObservedCell {
 }
 
 const KEYS = Object.keys(BILLING_KEYS).join(', ');
-const SUMS = BILLING_MEASURE_NAMES.map((name) =>
-  name.endsWith('_usd') ? `sum(${name}) as ${name}` : `sum(${name})::bigint as ${name}`,
-).join(', ');
+const SUMS = BILLING_MEASURE_NAMES.map((name) => `${sumOfMeasure(name)} as ${name}`).join(', ');
 
 /** The columns of a part, under the account that it is compared under. */
 const PART_COLUMNS = [...Object.keys(BILLING_KEYS), ...BILLING_MEASURE_NAMES, 'first_seen', 'last_seen']

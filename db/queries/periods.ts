@@ -2,6 +2,7 @@ import type { ClosedMonth } from '../../domain/periods/asOf.js';
 import { firstDayOf, type Month, monthOf } from '../../domain/periods/month.js';
 import type { OrgDb } from '../orgDb.js';
 import { fromMeasures, type MeasureColumns, type UsageMeasures } from './usage.js';
+import { sumsOfMeasures } from './usageLog.js';
 
 /** A closed month. */
 export interface PeriodClosing extends ClosedMonth {
@@ -73,22 +74,8 @@ export async function findFrozenTotals(orgDb: OrgDb, month: Month): Promise<Froz
 export async function listFrozenSums(
   orgDb: OrgDb,
 ): Promise<Map<Month, { own: UsageMeasures; booked: UsageMeasures }>> {
-  const names = [
-    'calls',
-    'input_tokens',
-    'output_tokens',
-    'cache_read',
-    'cache_creation',
-    'reasoning_tok',
-    'unpriced',
-  ];
-  const money = ['cost_usd', 'computed_cost_usd', 'reported_cost_usd'];
-  const sums = [
-    ...names.map((name) => `coalesce(sum(t.${name}), 0)::bigint as ${name}`),
-    ...money.map((name) => `coalesce(sum(t.${name}), 0) as ${name}`),
-  ].join(', ');
   const rows = await orgDb.rows<MeasureColumns & { month: string; part: 'own' | 'booked' }>(
-    `select c.month, p.part, ${sums} from period_closings c cross join (values ('own'), ('booked')) p (part)
+    `select c.month, p.part, ${sumsOfMeasures((name) => `t.${name}`)} from period_closings c cross join (values ('own'), ('booked')) p (part)
      left join period_totals t on t.org_id = c.org_id and t.month = c.month and t.part = p.part
      where c.org_id = $1 group by c.month, p.part`,
     [orgDb.orgId],

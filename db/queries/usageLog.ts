@@ -109,6 +109,15 @@ export const MEASURE_NAMES = [
   'unpriced',
 ] as const;
 
+/** SQL of the exact sum of a measure: dollars as they are, counts as whole numbers. */
+export function sumOfMeasure(name: string, column = name): string {
+  return name.endsWith('_usd') ? `sum(${column})` : `sum(${column})::bigint`;
+}
+
+/** SQL of the sums of all measures over the parts of a total; 0 where there is none. */
+export const sumsOfMeasures = (columnOf: (name: string) => string = (name) => name) =>
+  MEASURE_NAMES.map((name) => `coalesce(${sumOfMeasure(name, columnOf(name))}, 0) as ${name}`).join(', ');
+
 export const HEALTH_MEASURES = `
   sum(case when cardinality(price_gaps) > 0 then sign else 0 end)::bigint as price_gaps,
   sum(case when unmetered then sign else 0 end)::bigint as unmetered,

@@ -1,7 +1,14 @@
 import { isoFromMicros, LATEST_MICROS, MICROS_PER_DAY } from '../../domain/period.js';
 import type { UsageView } from '../../domain/periods/asOf.js';
 import type { SqlValue } from '../orgDb.js';
-import { bookedOnSql, MEASURE_NAMES, MEASURES, usageLogOfTimeSql, usageLogSql } from './usageLog.js';
+import {
+  bookedOnSql,
+  MEASURE_NAMES,
+  MEASURES,
+  sumsOfMeasures,
+  usageLogOfTimeSql,
+  usageLogSql,
+} from './usageLog.js';
 import {
   type Books,
   ceilTo,
@@ -60,15 +67,11 @@ class UsageStatement {
     if (isClosed) this.#addStoredLate();
     if (isClosed || only === undefined) this.#addUnfolded();
     this.#addEdges();
-    const sums = MEASURE_NAMES.map((name) => {
-      const exact = name.endsWith('_usd') ? `coalesce(sum(${name}), 0)` : `coalesce(sum(${name}), 0)::bigint`;
-      return `${exact} as ${name}`;
-    }).join(', ');
     // A change of price alone is no call, yet has to be seen where it is booked.
     const shown = this.#view.kind === 'now' && only === undefined ? ['calls'] : MEASURE_NAMES;
     const sql = `
     with parts (key, ${MEASURE_NAMES.join(', ')}, first_seen, last_seen) as (${this.#parts.join(' union all ') || NOTHING})
-    select grouping(key) = 1 as is_total, key, ${sums}, min(first_seen) as first_seen, max(last_seen) as last_seen
+    select grouping(key) = 1 as is_total, key, ${sumsOfMeasures()}, min(first_seen) as first_seen, max(last_seen) as last_seen
     from parts group by grouping sets ((key), ())
     having grouping(key) = 1 or ${shown.map((name) => `sum(${name}) <> 0`).join(' or ')}
     order by is_total desc, cost_usd desc, key
