@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { drawKey } from '../../api/keyMaker.js';
 import { createApiServer } from '../../bin/apiServer.js';
 import type { ApiServerOptions } from '../../bin/startup/apiOptions.js';
 import { ChangeFeed } from '../../db/changeFeed.js';
@@ -9,14 +10,7 @@ import { OrgDb } from '../../db/orgDb.js';
 import { insertKey } from '../../db/queries/keys.js';
 import { insertOrganization } from '../../db/queries/organizations.js';
 import { insertWorkspace } from '../../db/queries/workspaces.js';
-import {
-  base62FromBytes,
-  composeKey,
-  KEY_ID_CHARS,
-  KEY_SECRET_CHARS,
-} from '../../domain/access/keyFormat.js';
 import type { Role, Scope } from '../../domain/access/scopes.js';
-import { hashSecret, spareRandomBytes } from '../../platform/keyMaterial.js';
 import { createLogger } from '../../platform/logger.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
@@ -78,21 +72,18 @@ export async function createTestKey(
   role: Role,
   options: TestKeyOptions = {},
 ): Promise<string> {
-  const idChars = base62FromBytes(spareRandomBytes(KEY_ID_CHARS), KEY_ID_CHARS);
-  const secret = base62FromBytes(spareRandomBytes(KEY_SECRET_CHARS), KEY_SECRET_CHARS);
+  const { text, ...digest } = drawKey();
   await insertKey(new OrgDb(database, orgId), {
-    id: `key_${idChars}`,
+    ...digest,
     name: role,
     role,
     scopes: options.scopes ?? null,
     workspaceId: options.workspaceId ?? null,
     expiresAtMicros:
       options.expiresInMs === undefined ? null : BigInt(Date.now() + options.expiresInMs) * 1_000n,
-    secretHash: hashSecret(secret),
-    last4: secret.slice(-4),
     createdBy: 'test',
   });
-  return composeKey(idChars, secret);
+  return text;
 }
 
 /** An organization with an admin key and an ingest key. */
