@@ -151,6 +151,8 @@ export interface EndpointDefinition<Q extends z.ZodType, P extends z.ZodType, B 
   params?: P;
   /** JSON body, read and parsed before the handler. */
   body?: B;
+  /** A request without a body is as one with `{}`. */
+  isBodyOptional?: true;
   /** Of a POST or PATCH; `transaction` where nothing is said. */
   idempotency?: IdempotencyMode;
   /** Media types of a body that the handler reads itself, for the documents. */

@@ -145,7 +145,7 @@ function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
           },
         }
       : {}),
-    ...(content ? { requestBody: { required: true, content } } : {}),
+    ...(content ? { requestBody: { required: !endpoint.isBodyOptional, content } } : {}),
     responses: { ...successResponses(endpoint), ...problemResponses(endpoint) },
   } as ZodOpenApiOperationObject;
 }

@@ -161,6 +161,7 @@ const rotateKeyEndpoint = defineEndpoint({
   access: ACCESS,
   params: keyParams,
   body: rotateKeyBody,
+  isBodyOptional: true,
   responses: { 200: { description: 'The key, with its new text', schema: keyWithSecretSchema } },
   problems: ['not_found', 'invalid_body', 'forbidden', 'key_not_active', 'last_admin_key'],
   async handle(request, deps) {

@@ -10,10 +10,11 @@ import { isoOrNull } from '../runWire.js';
 
 export const KEYS_PATH = '/api/v1/keys';
 
-const SCOPES_RULE = `must be scopes out of ${SCOPES.join(', ')}`;
+const SCOPES_RULE = `must be a list of scopes, out of ${SCOPES.join(', ')}`;
+const SCOPE_RULE = `must be one of ${SCOPES.join(', ')}`;
 /** In the order in which they are listed, each once. */
 const scopesField = z
-  .array(z.enum(SCOPES, { error: SCOPES_RULE }), { error: SCOPES_RULE })
+  .array(z.enum(SCOPES, { error: SCOPE_RULE }), { error: SCOPES_RULE })
   .min(1, { error: 'must name at least one; null: all that the role holds' })
   .max(SCOPES.length * 2, { error: 'names too many scopes' })
   .transform((named): Scope[] => SCOPES.filter((scope) => named.includes(scope)))

@@ -43,6 +43,11 @@ export class IncomingBody {
     return header === undefined ? undefined : Number(header);
   }
 
+  /** Whether the request was sent without a body (RFC 9112, 6.3). */
+  get isAbsent(): boolean {
+    return this.#request.headers['transfer-encoding'] === undefined && !this.declaredBytes;
+  }
+
   /** The raw request stream, for bodies that are streamed through (multipart). */
   get stream(): Readable {
     return this.#request;

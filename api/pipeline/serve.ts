@@ -126,7 +126,8 @@ async function readWords(
     query: endpoint.query ? validate(endpoint.query, query, 'query') : {},
     params: endpoint.params ? validate(endpoint.params, params, 'path') : {},
   };
-  const content = endpoint.body ? await readJsonBody(incoming) : undefined;
+  const isLeftOut = endpoint.isBodyOptional && incoming.isAbsent;
+  const content = endpoint.body ? (isLeftOut ? {} : await readJsonBody(incoming)) : undefined;
   const body = endpoint.body ? validate(endpoint.body, content, 'body') : undefined;
   const { method, path } = endpoint;
   const { mediaType } = incoming;
