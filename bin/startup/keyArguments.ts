@@ -54,6 +54,7 @@ export function readKeyArguments(args: readonly string[]): KeyArguments {
   const [command, word, ...more] = positionals;
   const { org } = values;
   if (more.length > 0) throw misused('There are more words than one.', USAGE);
+  refuseUnused(command, values);
   switch (command) {
     case 'create':
       return values.offline ? { command: 'draw' } : { command, org, key: readAskedKey(values) };
@@ -69,6 +70,24 @@ export function readKeyArguments(args: readonly string[]): KeyArguments {
     default:
       throw misused('What is to be done?', USAGE);
   }
+}
+
+/** The options of each command; what another one takes would be passed over unseen. */
+const OPTIONS: Readonly<Record<string, readonly string[]>> = {
+  create: ['role', 'name', 'scopes', 'workspace', 'expires', 'org', 'offline'],
+  list: ['status', 'org'],
+  revoke: ['org'],
+  rotate: ['grace', 'org'],
+  check: [],
+};
+
+function refuseUnused(
+  command: string | undefined,
+  values: Record<string, string | boolean | undefined>,
+): void {
+  const taken = OPTIONS[command ?? ''];
+  const unused = Object.keys(values).find((name) => values[name] !== false && !taken?.includes(name));
+  if (taken && unused !== undefined) throw misused(`key:${command} does not take --${unused}.`, USAGE);
 }
 
 function readAskedKey(values: Record<string, string | boolean | undefined>): AskedKey {
@@ -112,7 +131,8 @@ function readStatus(text: string | undefined): string | undefined {
 
 function readId(word: string | undefined): string {
   if (word !== undefined && isKeyId(word)) return word;
-  throw misused(`${word ?? 'Nothing'} is no id of a key: give key_… as npm run key:list shows it.`, USAGE);
+  const fault = word === undefined ? 'The id of the key is missing' : `${word} is no id of a key`;
+  throw misused(`${fault}: give key_… as npm run key:list shows it.`, USAGE);
 }
 
 function readGrace(text: string | undefined): number {

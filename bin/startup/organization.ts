@@ -16,5 +16,7 @@ export async function chooseOrganization(database: Database, wanted: string | un
   if (chosen && (wanted !== undefined || own.length === 1)) return chosen.id;
   if (organizations.length === 0) throw new StartError('There is no organization yet: run npm start once.');
   const list = organizations.map(({ id: uuid, name }) => `  ${publicId('org', uuid)}  ${name}`).join('\n');
-  throw new StartError(`Which organization? Give --org with one of these:\n${list}`);
+  const why =
+    wanted === undefined || named.length > 1 ? 'Which organization?' : `There is no organization ${wanted}.`;
+  throw new StartError(`${why} Give --org with one of these:\n${list}`);
 }

@@ -109,6 +109,9 @@ describe('a command about keys', { timeout: LIMIT_MS }, () => {
       [['create', '--role', 'owner', '--name', 'n'], /^--role is owner/],
       [['create', '--role', 'admin'], /^--name is missing/],
       [['revoke', 'x'], /^x is no id of a key/],
+      [['rotate'], /^The id of the key is missing: give key_…/],
+      [['list', '--role', 'admin'], /^key:list does not take --role\./],
+      [['rotate', foreign, '--expires', '2030-01-01'], /^key:rotate does not take --expires\./],
       [['rotate', foreign, '--grace', '604801'], /^--grace is 604801/],
       [['rename'], /^What is to be done\?/],
     ] as const) {
@@ -116,6 +119,14 @@ describe('a command about keys', { timeout: LIMIT_MS }, () => {
       expect(refused, args.join(' ')).toBeInstanceOf(StartError);
       expect((refused as StartError).message, args.join(' ')).toMatch(message);
     }
+  });
+
+  it('says so where the organization that it is given is none, and names those that there are', async () => {
+    const asked = readKeyArguments(['list', '--org', 'org_none']);
+    const refused = runKeyCommand(() => parseConfig(environment(), PROJECT_ROOT), asked);
+    await expect(refused).rejects.toThrow(
+      /^There is no organization org_none\. Give --org with one of these:\n {2}org_/,
+    );
   });
 
   it('draws a key that is stored nowhere: --offline', async () => {
