@@ -78,6 +78,15 @@ describe('docker-compose.yml', () => {
     expect(config.temporalAddress).toBe('temporal:7233');
   });
 
+  it('hands on each setting that .env can give, but for what is the containers’ own', () => {
+    const inside = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'TEMPORAL_ADDRESS', 'TEMPORAL_CLI_PATH', 'HOST'];
+    const own = [...inside, 'DATA_DIR', 'AUDIT_ANCHOR_DIR', 'DEMO'];
+    const text = read('docker-compose.yml');
+    expect(SETTING_NAMES.filter((name) => !text.includes(`\${${name}:`))).toEqual(
+      SETTING_NAMES.filter((name) => own.includes(name)),
+    );
+  });
+
   it.each(ours)(
     '%s runs a program that there is, from the image of this version',
     (_name, { image, command }) => {
