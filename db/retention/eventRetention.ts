@@ -99,16 +99,24 @@ async function foldAll(database: Database): Promise<void> {
   }
 }
 
-/** Whether every call of the month is in its organization's totals; asked while nobody can add one. */
+/**
+ * SQL of whether every call of a month ($1 to $2) is in its organization's totals. The newest of each organization, one
+ * look into an index: of "is there one from here on" Postgres believes that a third of all rows would do, and would read
+ * the month once for each organization, while nobody can store a call.
+ */
+export const IS_FOLDED = `
+select coalesce(bool_and(newest.xid < coalesce(least(s.folded_xid, s.projects_xid), 0)), true) as is_folded
+from organizations o left join rollup_state s on s.org_id = o.id cross join lateral (
+  select max(e.ingest_xid) as xid from events e
+  where e.org_id = o.id and e.timestamp >= $1::timestamptz and e.timestamp < $2::timestamptz) newest`;
+
+/** Asked while nobody can add a call. */
 async function isFolded(client: pg.ClientBase, month: PastMonth): Promise<boolean> {
   await client.query('set local role app_system');
-  const { rows } = await client.query<{ is_folded: boolean }>(
-    `select not exists (
-       select from organizations o left join rollup_state s on s.org_id = o.id cross join lateral (
-         select from events e where e.org_id = o.id and e.ingest_xid >= coalesce(least(s.folded_xid, s.projects_xid), 0)
-           and e.timestamp >= $1::timestamptz and e.timestamp < $2::timestamptz limit 1) unfolded) as is_folded`,
-    [isoFromMicros(month.fromMicros), isoFromMicros(month.toMicros)],
-  );
+  const { rows } = await client.query<{ is_folded: boolean }>(IS_FOLDED, [
+    isoFromMicros(month.fromMicros),
+    isoFromMicros(month.toMicros),
+  ]);
   await client.query('reset role');
   return rows[0]?.is_folded === true;
 }
