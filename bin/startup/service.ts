@@ -45,9 +45,10 @@ export async function startService(options: ServiceOptions): Promise<string | un
   const { config, logger, screen, shutdown, hurry } = options;
   checkAdminKey(config);
   checkSecretKey(config);
-  await refuseTakenPort(config);
   const dataDir = openDataDir(config.dataDir);
   shutdown.add('data directory', dataDir.release);
+  // After the data directory: a second start of this service is told as one, and not of some other program.
+  await refuseTakenPort(config);
   const runtime = new RuntimeFile(config.dataDir, TRUEUP_VERSION);
   shutdown.add('runtime file', () => runtime.remove());
 

@@ -207,13 +207,16 @@ describe('npm start', () => {
     expect(response.status).toBe(202);
   });
 
-  it('refuses a second start on its data directory with one sentence', async () => {
-    const port = String(await findFreePort());
-    const { exit, output } = await runToEnd(['start'], { ...place.environment, PORT: port });
-    expect(exit).toBe(1);
-    const sentence = new RegExp(`^DATA_DIR ${place.dataDir} is in use by process ${service.pid}: `);
-    expect(spoken(output)).toEqual([expect.stringMatching(sentence)]);
-  });
+  it.each(['another port', 'the same port'])(
+    'refuses a second start on its data directory with one sentence, at %s',
+    async (at) => {
+      const port = at === 'another port' ? String(await findFreePort()) : place.environment.PORT;
+      const { exit, output } = await runToEnd(['start'], { ...place.environment, PORT: port });
+      expect(exit).toBe(1);
+      const sentence = new RegExp(`^DATA_DIR ${place.dataDir} is in use by process ${service.pid}: `);
+      expect(spoken(output)).toEqual([expect.stringMatching(sentence)]);
+    },
+  );
 
   it.each(['api', 'worker', 'postgres', 'temporal'] as const)(
     'starts its %s again when that is killed with -9, and is whole again',
