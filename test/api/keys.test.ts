@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { parseKey } from '../../domain/access/keyFormat.js';
 import { SCOPES, type Scope } from '../../domain/access/scopes.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
-import { type RawAnswer, send } from './support/requests.js';
+import { type RawAnswer, send, sendJson } from './support/requests.js';
 
 const KEYS = '/api/v1/keys';
 const EVENTS = '/api/v1/events?limit=1';
@@ -21,14 +21,7 @@ function ask(
   body?: unknown,
   key: string | null = org.adminKey,
 ): Promise<RawAnswer> {
-  return send(api, {
-    method,
-    path,
-    key,
-    ...(body === undefined
-      ? {}
-      : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-  });
+  return sendJson(api, { method, path, key, json: body });
 }
 
 async function make(body: Record<string, unknown>, key?: string): Promise<RawAnswer['body']> {

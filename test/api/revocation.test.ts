@@ -8,7 +8,7 @@ import { ChangeFeed, NO_CHANGES } from '../../db/changeFeed.js';
 import { createLogger } from '../../platform/logger.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { type RawAnswer, send } from './support/requests.js';
+import { type RawAnswer, sendJson } from './support/requests.js';
 
 const KEYS = '/api/v1/keys';
 const EVENTS = '/api/v1/events?limit=1';
@@ -43,14 +43,7 @@ function ask(
   body?: unknown,
   key = first.adminKey,
 ): Promise<RawAnswer> {
-  return send(api, {
-    method,
-    path,
-    key,
-    ...(body === undefined
-      ? {}
-      : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-  });
+  return sendJson(api, { method, path, key, json: body });
 }
 
 const idOf = (key: string) => `key_${key.split('_')[2]}`;

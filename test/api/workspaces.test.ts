@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
-import { anEvent, ingest, type RawAnswer, send } from './support/requests.js';
+import { anEvent, ingest, type RawAnswer, sendJson } from './support/requests.js';
 
 const WORKSPACES = '/api/v1/workspaces';
 const KEYS = '/api/v1/keys';
@@ -15,14 +15,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 function ask(method: string, path: string, body?: unknown, key = org.adminKey): Promise<RawAnswer> {
-  return send(api, {
-    method,
-    path,
-    key,
-    ...(body === undefined
-      ? {}
-      : { body: JSON.stringify(body), headers: { 'content-type': 'application/json' } }),
-  });
+  return sendJson(api, { method, path, key, json: body });
 }
 
 async function make(body: Record<string, unknown> = {}, key = org.adminKey): Promise<RawAnswer['body']> {

@@ -71,15 +71,6 @@ async function booksOf({ orgId }: OrgDb) {
   return counted;
 }
 
-async function asOwner<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
-  const client = await place.test.superuser.connect();
-  try {
-    return await work(client);
-  } finally {
-    client.release();
-  }
-}
-
 const partitions = async (table: string): Promise<string[]> =>
   (
     await place.test.superuser.query<{ name: string }>(
@@ -194,7 +185,7 @@ describe('whole months', () => {
     // A server without the limit takes in what another one has just removed.
     await send(aSpokenCall(300, { requestId: 'again' }), aSpokenCall(2_000));
     expect((await timesOf(place.test, orgDb)).events).toHaveLength(2);
-    await asOwner(ensurePartitions);
+    await place.asOwner(ensurePartitions);
     expect(await partitions('events')).toEqual(after);
     const { rows } = await place.test.superuser.query<{ relname: string }>(
       `select relname from pg_class where relispartition and relkind = 'r' and not (relrowsecurity and relforcerowsecurity)`,
@@ -229,19 +220,19 @@ describe('a call that is in no total yet', () => {
 describe('a process that is killed between taking a month out and adding it up', () => {
   it('leaves a table that the next run adds up and drops', async () => {
     const { orgDb, send } = await place.addOrganization();
-    await asOwner(ensurePartitions);
+    await place.asOwner(ensurePartitions);
     await send(aSpokenCall(1), aSpokenCall(1, { requestId: 'second' }));
     await foldWholly(place, orgDb);
     const totals = await totalsOf(orgDb);
     const month = `events_${monthOf(ago(1)).replace('-', '_')}`;
-    await asOwner((client) => client.query(`alter table events detach partition ${month}`));
+    await place.asOwner((client) => client.query(`alter table events detach partition ${month}`));
     const { rows, partitions: dropped } = await place.remove('events', NOW, 400);
     expect({ rows, dropped }).toEqual({ rows: expect.any(Number), dropped: [month] });
     expect(rows).toBeGreaterThanOrEqual(2);
     const books = await booksOf(orgDb);
     expect(books.rows).toEqual(books.totals);
     expect(books.totals.calls).toBe(2);
-    await asOwner(ensurePartitions);
+    await place.asOwner(ensurePartitions);
     expect(await totalsOf(orgDb)).toEqual(totals);
   });
 });
@@ -315,7 +306,7 @@ describe('what is answered about calls that were removed', () => {
 describe('ingest and reads', () => {
   it('go on while months are dropped: nothing fails and nothing is lost', { timeout: 60_000 }, async () => {
     const { orgDb, send } = await place.addOrganization();
-    await asOwner(ensurePartitions);
+    await place.asOwner(ensurePartitions);
     let stopped = false;
     let sent = 0;
     const writing = Array.from({ length: 3 }, async (_, lane) => {

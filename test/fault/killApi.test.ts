@@ -4,9 +4,8 @@ import { sumUsage } from '../../db/queries/usage.js';
 import { findFreePort } from '../../platform/embedded/freePort.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
 import { createTestOrganization, type TestOrganization } from '../support/api.js';
-import { type ChildProgram, startTypeScript } from '../support/childProgram.js';
-import { TEST_SECRET_KEY } from '../support/connectors.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { ApiProcesses } from './support/apiProcess.js';
 import { auditBook, LoadClient, pause } from './support/loadClient.js';
 
 const SEED = testSeed();
@@ -14,35 +13,16 @@ const KILLS = 3;
 const CLIENTS = 6;
 
 let database: TestDatabase;
-const started: ChildProgram[] = [];
+let processes: ApiProcesses;
 
 beforeAll(async () => {
   database = await createTestDatabase();
+  processes = new ApiProcesses(database);
 });
 afterAll(async () => {
-  for (const program of started) if (program.child.exitCode === null) program.child.kill('SIGKILL');
-  await Promise.all(started.map((program) => program.ended()));
+  await processes?.close();
   await database.close();
 });
-
-/** The API as a process of its own, from the program that production runs. */
-async function startApi(port: number): Promise<{ program: ChildProgram; baseUrl: string }> {
-  const program = startTypeScript('bin/api.ts', [], {
-    ...database.environment,
-    TRUEUP_SECRET_KEY: TEST_SECRET_KEY,
-    PORT: String(port),
-    TEMPORAL_ADDRESS: '127.0.0.1:1',
-    LOG_LEVEL: 'warn',
-  });
-  started.push(program);
-  const baseUrl = `http://127.0.0.1:${port}`;
-  for (;;) {
-    const answer = await fetch(`${baseUrl}/readyz`).catch(() => undefined);
-    if (answer?.status === 200) return { program, baseUrl };
-    if (program.child.exitCode !== null) throw new Error(`the API ended: ${program.output()}`);
-    await pause(20);
-  }
-}
 
 async function totalsOf(org: TestOrganization) {
   const question = {
@@ -61,7 +41,7 @@ describe(`the API under load (TEST_SEED=${SEED})`, () => {
     const org = await createTestOrganization(database.database);
     const random = new SeededRandom(SEED);
     const port = await findFreePort(undefined);
-    let api = await startApi(port);
+    let api = await processes.start(port);
     const client = new LoadClient({ baseUrl: api.baseUrl, key: org.ingestKey, random });
     client.start(CLIENTS);
     for (let kill = 0; kill < KILLS; kill += 1) {
@@ -70,7 +50,7 @@ describe(`the API under load (TEST_SEED=${SEED})`, () => {
       await pause(random.integer(0, 150));
       api.program.child.kill('SIGKILL');
       expect(await api.program.ended()).toBe('SIGKILL');
-      api = await startApi(port);
+      api = await processes.start(port);
     }
     const before = client.acknowledged;
     while (client.acknowledged < before + 20) await pause(5);
@@ -92,8 +72,8 @@ describe(`the API under load (TEST_SEED=${SEED})`, () => {
 
   it('asked to stop finishes every request under way, takes none after it, and ends with code 0', async () => {
     const org = await createTestOrganization(database.database);
-    const api = await startApi(await findFreePort(undefined));
-    const next = await startApi(await findFreePort(undefined));
+    const api = await processes.start();
+    const next = await processes.start();
     const client = new LoadClient({
       baseUrl: api.baseUrl,
       key: org.ingestKey,

@@ -1,12 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../db/client.js';
-import { findFreePort } from '../../platform/embedded/freePort.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
 import { createTestOrganization, startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
-import { type ChildProgram, startTypeScript } from '../support/childProgram.js';
-import { TEST_SECRET_KEY } from '../support/connectors.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { ApiProcesses } from './support/apiProcess.js';
 import { pause } from './support/loadClient.js';
 import { startTcpProxy, type TcpProxy } from './support/tcpProxy.js';
 
@@ -19,15 +17,15 @@ const GAP_RUN = '/api/v1/reconciliation/gap-explorer/run';
 
 let database: TestDatabase;
 let proxy: TcpProxy;
-const started: ChildProgram[] = [];
+let processes: ApiProcesses;
 
 beforeAll(async () => {
   database = await createTestDatabase();
+  processes = new ApiProcesses(database);
   proxy = await startTcpProxy(Number(new URL(database.url).port));
 });
 afterAll(async () => {
-  for (const program of started) if (program.child.exitCode === null) program.child.kill('SIGKILL');
-  await Promise.all(started.map((program) => program.ended()));
+  await processes?.close();
   await proxy.close();
   await database.close();
 });
@@ -41,26 +39,6 @@ function openThroughProxy(): Database {
     applicationName: 'through-proxy',
     statementTimeoutMs: 20_000,
   });
-}
-
-/** The API as a process of its own, from the program that production runs. */
-async function startApi(): Promise<{ program: ChildProgram; baseUrl: string }> {
-  const port = await findFreePort(undefined);
-  const program = startTypeScript('bin/api.ts', [], {
-    ...database.environment,
-    TRUEUP_SECRET_KEY: TEST_SECRET_KEY,
-    PORT: String(port),
-    TEMPORAL_ADDRESS: '127.0.0.1:1',
-    LOG_LEVEL: 'warn',
-  });
-  started.push(program);
-  const baseUrl = `http://127.0.0.1:${port}`;
-  for (;;) {
-    const answer = await fetch(`${baseUrl}/readyz`).catch(() => undefined);
-    if (answer?.status === 200) return { program, baseUrl };
-    if (program.child.exitCode !== null) throw new Error(`the API ended: ${program.output()}`);
-    await pause(20);
-  }
 }
 
 interface Asked {
@@ -152,7 +130,7 @@ describe('a request whose answer is lost', () => {
 
   it('when the process is killed while the commit runs, the repeat at another one gets what was done', async () => {
     const org = await createTestOrganization(database.database);
-    const [first, second] = [await startApi(), await startApi()];
+    const [first, second] = [await processes.start(), await processes.start()];
     // Makes every commit that keeps an answer take a while: the process dies before it hears of it.
     await database.superuser.query(`
       create function hold_commit() returns trigger language plpgsql as $$ begin perform pg_sleep(1.5); return null; end $$;
@@ -187,7 +165,7 @@ describe('a request whose answer is lost', () => {
   it(`killed ${KILLS} times at any moment, what it was asked is done exactly once (TEST_SEED=${SEED})`, async () => {
     const org = await createTestOrganization(database.database);
     const random = new SeededRandom(SEED);
-    let api = await startApi();
+    let api = await processes.start();
     const answers = new Map<string, string>();
     for (let kill = 0; kill < KILLS; kill += 1) {
       const keys = Array.from({ length: 4 }, () => randomUUID());
@@ -203,7 +181,7 @@ describe('a request whose answer is lost', () => {
       api.program.child.kill('SIGKILL');
       await api.program.ended();
       const seen = await Promise.all(firsts);
-      api = await startApi();
+      api = await processes.start();
       // An attempt that died under its lease would be waited for; nobody has half a minute here.
       await database.superuser.query('update idempotency_keys set lease_until = now() where status is null');
       for (const [index, key] of keys.entries()) {

@@ -48,6 +48,16 @@ export function send(api: Pick<TestApi, 'baseUrl' | 'adminKey'>, options: RawReq
   });
 }
 
+/** As `send`, with a body of JSON where there is one. */
+export function sendJson(
+  api: Pick<TestApi, 'baseUrl' | 'adminKey'>,
+  { json, ...rest }: Omit<RawRequest, 'headers' | 'body'> & { json?: unknown },
+): Promise<RawAnswer> {
+  if (json === undefined) return send(api, rest);
+  const headers = { 'content-type': 'application/json' };
+  return send(api, { ...rest, body: JSON.stringify(json), headers });
+}
+
 /** Node's client frames no body of a DELETE by itself. */
 function lengthOfDelete({ method, body }: RawRequest): Record<string, string> {
   const isWhole = typeof body === 'string' || Buffer.isBuffer(body);

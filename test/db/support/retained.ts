@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type pg from 'pg';
 import { expect, vi } from 'vitest';
 import { IngestWriter } from '../../../db/ingestWriter.js';
 import { OrgDb } from '../../../db/orgDb.js';
@@ -20,6 +21,8 @@ export interface RetentionPlace {
   addOrganization(): Promise<{ orgDb: OrgDb; send(...calls: CallRecord[]): Promise<void> }>;
   /** Runs one of the steps as of a time; what it removed. */
   remove(step: 'events' | 'payloads', nowMicros: bigint, days: number): Promise<Removed>;
+  /** A connection of the owner of the tables, for as long as the work takes. */
+  asOwner<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -55,6 +58,14 @@ export async function startRetentionPlace(): Promise<RetentionPlace> {
       };
       await (step === 'events' ? removeOldEvents(work, days) : removeOldPayloads(work, days));
       return removed;
+    },
+    async asOwner(work) {
+      const client = await test.superuser.connect();
+      try {
+        return await work(client);
+      } finally {
+        client.release();
+      }
     },
     async close() {
       await prices.settle();

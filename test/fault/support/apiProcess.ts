@@ -1,0 +1,46 @@
+import { findFreePort } from '../../../platform/embedded/freePort.js';
+import { type ChildProgram, startTypeScript } from '../../support/childProgram.js';
+import { TEST_SECRET_KEY } from '../../support/connectors.js';
+import type { TestDatabase } from '../../support/database.js';
+import { pause } from './loadClient.js';
+
+export interface ApiProcess {
+  program: ChildProgram;
+  baseUrl: string;
+}
+
+/** The API as processes of its own, from the program that production runs. */
+export class ApiProcesses {
+  readonly #started: ChildProgram[] = [];
+  readonly #database: TestDatabase;
+
+  constructor(database: TestDatabase) {
+    this.#database = database;
+  }
+
+  /** One more, once it is ready; `port`: that of one that has gone. */
+  async start(port?: number): Promise<ApiProcess> {
+    const own = port ?? (await findFreePort(undefined));
+    const program = startTypeScript('bin/api.ts', [], {
+      ...this.#database.environment,
+      TRUEUP_SECRET_KEY: TEST_SECRET_KEY,
+      PORT: String(own),
+      TEMPORAL_ADDRESS: '127.0.0.1:1',
+      LOG_LEVEL: 'warn',
+    });
+    this.#started.push(program);
+    const baseUrl = `http://127.0.0.1:${own}`;
+    for (;;) {
+      const answer = await fetch(`${baseUrl}/readyz`).catch(() => undefined);
+      if (answer?.status === 200) return { program, baseUrl };
+      if (program.child.exitCode !== null) throw new Error(`the API ended: ${program.output()}`);
+      await pause(20);
+    }
+  }
+
+  /** Ends those that still run. */
+  async close(): Promise<void> {
+    for (const program of this.#started) if (program.child.exitCode === null) program.child.kill('SIGKILL');
+    await Promise.all(this.#started.map((program) => program.ended()));
+  }
+}
