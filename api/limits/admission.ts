@@ -8,7 +8,7 @@ import { whenAnswered } from './whenAnswered.js';
 export const REQUESTS_MAX = { ingest: 1_024, other: 512 } as const;
 /** Bytes of bodies that are under way at once: what the memory must hold. One body may be larger, alone. */
 export const BODY_BYTES_UNDER_WAY_MAX = 268_435_456;
-/** What a body counts for that does not say its length. */
+/** What a body counts for at first that does not say its length. */
 const UNDECLARED_BODY_BYTES = 1_048_576;
 const RETRY_AFTER_SECONDS = 1;
 
@@ -17,6 +17,13 @@ const ALWAYS = /^\/(?:healthz|readyz|metrics)\/?$/;
 const INGEST = /^\/(?:api\/v1\/ingest\/|v1\/traces|api\/public\/otel\/)/;
 
 type Lane = keyof typeof REQUESTS_MAX;
+
+/** What a request's body counts for. */
+interface HeldBody {
+  bytes: number;
+  /** It has been answered, and counts no more. */
+  isOver: boolean;
+}
 
 interface LaneState {
   count: number;
@@ -46,24 +53,44 @@ export class Admission {
     if (ALWAYS.test(ctx.path)) return;
     const name = laneOf(ctx);
     const lane = this.#lanes[name];
-    const bodyBytes = bodyBytesOf(ctx);
-    const isFull = lane.count >= this.#requestsMax[name];
-    if (isFull || (this.#bodyBytes > 0 && this.#bodyBytes + bodyBytes > BODY_BYTES_UNDER_WAY_MAX)) {
-      this.#metrics.requestsShed.inc();
-      throw new DomainError(
-        'service_unavailable',
-        'more requests are under way than can be served in time; send this one again',
-        { retryAfterSeconds: RETRY_AFTER_SECONDS },
-      );
-    }
+    if (lane.count >= this.#requestsMax[name]) throw this.#shed();
+    const body = { bytes: 0, isOver: false };
+    this.#hold(body, bodyBytesOf(ctx));
     lane.count += 1;
-    this.#bodyBytes += bodyBytes;
     this.#metrics.requestsInFlight.inc();
+    ctx.state.bodyHeld = body;
     whenAnswered(ctx, () => {
       lane.count -= 1;
-      this.#bodyBytes -= bodyBytes;
+      body.isOver = true;
+      this.#bodyBytes -= body.bytes;
       this.#metrics.requestsInFlight.dec();
     });
+  }
+
+  /**
+   * Counts what a body has become, which may be more than it said: one that names no length, and a compressed one when it
+   * is inflated. Error: service_unavailable.
+   */
+  holdBody(ctx: Context, bytes: number): void {
+    const body = ctx.state.bodyHeld as HeldBody | undefined;
+    if (body && laneOf(ctx) === 'ingest') this.#hold(body, bytes);
+  }
+
+  #hold(body: HeldBody, bytes: number): void {
+    if (body.isOver || bytes <= body.bytes) return;
+    const others = this.#bodyBytes - body.bytes;
+    if (others > 0 && others + bytes > BODY_BYTES_UNDER_WAY_MAX) throw this.#shed();
+    body.bytes = bytes;
+    this.#bodyBytes = others + bytes;
+  }
+
+  #shed(): DomainError {
+    this.#metrics.requestsShed.inc();
+    return new DomainError(
+      'service_unavailable',
+      'more requests are under way than can be served in time; send this one again',
+      { retryAfterSeconds: RETRY_AFTER_SECONDS },
+    );
   }
 
   /** Counts a request that was let in for its organization, until its answer has left. Error: rate_limited. */

@@ -127,6 +127,11 @@ export class RequestLimits {
     return next();
   }
 
+  /** Counts what a body that stores calls has become. Error: service_unavailable. */
+  holdBody(ctx: Context, bytes: number): void {
+    this.#admission.holdBody(ctx, bytes);
+  }
+
   /**
    * What a failed authentication is answered: the failure itself, and 429 once an address has failed too often. A valid
    * key is never refused for what others behind its address do (docs/decisions/0109).

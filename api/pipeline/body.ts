@@ -22,10 +22,16 @@ export class IncomingBody {
   readonly #request: IncomingMessage;
   /** Asked once the whole body is there, before anything is made of it. */
   readonly whenRead: () => Promise<void>;
+  readonly #hold: (bytes: number) => void;
 
-  constructor(request: IncomingMessage, whenRead: () => Promise<void> = async () => undefined) {
+  /** `hold` is told how many bytes of it the memory holds, and throws where there is no room for them. */
+  constructor(
+    request: IncomingMessage,
+    { whenRead, hold }: { whenRead?: () => Promise<void>; hold?: (bytes: number) => void } = {},
+  ) {
     this.#request = request;
-    this.whenRead = whenRead;
+    this.whenRead = whenRead ?? (async () => undefined);
+    this.#hold = hold ?? (() => undefined);
   }
 
   /** Media type in lower case without parameters; '' when the header is absent. */
@@ -55,15 +61,16 @@ export class IncomingBody {
 
   /**
    * The whole body, inflated. Errors: body_too_slow; payload_too_large beyond `maxBytes` on the wire or inflated;
-   * unsupported_media_type for an encoding other than gzip and deflate; invalid_encoding for broken compression; those of `whenRead`.
+   * unsupported_media_type for an encoding other than gzip and deflate; invalid_encoding for broken compression; those of `whenRead` and `hold`.
    */
   async bytes(maxBytes: number, timeMaxMs = BODY_TIME_MAX_MS): Promise<Buffer> {
     const encoding = readEncoding(this.#request.headers['content-encoding']);
     const declared = Number(this.#request.headers['content-length'] ?? 0);
     if (declared > maxBytes) throw tooLarge(maxBytes);
-    const raw = await collect(this.#request, maxBytes, timeMaxMs);
+    const raw = await collect(this.#request, maxBytes, timeMaxMs, this.#hold);
     await this.whenRead();
-    return encoding === 'identity' ? raw : inflate(raw, encoding, maxBytes);
+    if (encoding === 'identity') return raw;
+    return inflate(raw, encoding, maxBytes, (bytes) => this.#hold(raw.length + bytes));
   }
 }
 
@@ -99,7 +106,12 @@ function tooSlow(timeMaxMs: number): DomainError {
  * Reads a stream into one buffer. On excess the rest is read and dropped, so that the client gets to read the answer
  * and its connection serves the next request.
  */
-function collect(stream: Readable, maxBytes: number, timeMaxMs: number): Promise<Buffer> {
+function collect(
+  stream: Readable,
+  maxBytes: number,
+  timeMaxMs: number,
+  hold: (bytes: number) => void,
+): Promise<Buffer> {
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let size = 0;
@@ -113,14 +125,16 @@ function collect(stream: Readable, maxBytes: number, timeMaxMs: number): Promise
     };
     const onData = (chunk: Buffer) => {
       size += chunk.length;
-      if (size <= maxBytes) {
+      try {
+        if (size > maxBytes) throw tooLarge(maxBytes);
+        hold(size);
         chunks.push(chunk);
-        return;
+      } catch (error) {
+        finish(() => {
+          stream.resume();
+          reject(error);
+        });
       }
-      finish(() => {
-        stream.resume();
-        reject(tooLarge(maxBytes));
-      });
     };
     const onEnd = () =>
       finish(() => resolve(chunks.length === 1 ? (chunks[0] as Buffer) : Buffer.concat(chunks)));
@@ -144,14 +158,16 @@ function inflateFailure(error: unknown, maxBytes: number): DomainError {
   );
 }
 
-async function inflate(raw: Buffer, encoding: 'gzip' | 'deflate', maxBytes: number): Promise<Buffer> {
+async function inflate(
+  raw: Buffer,
+  encoding: 'gzip' | 'deflate',
+  maxBytes: number,
+  hold: (bytes: number) => void,
+): Promise<Buffer> {
   if (raw.length <= SYNC_INFLATE_BYTES_MAX) {
-    try {
-      const limit = { maxOutputLength: maxBytes };
-      return encoding === 'gzip' ? gunzipSync(raw, limit) : inflateSync(raw, limit);
-    } catch (error) {
-      throw inflateFailure(error, maxBytes);
-    }
+    const inflated = inflateAtOnce(raw, encoding, maxBytes);
+    hold(inflated.length);
+    return inflated;
   }
   const inflater = encoding === 'gzip' ? createGunzip() : createInflate();
   const source = Readable.from([raw]).pipe(inflater);
@@ -159,9 +175,18 @@ async function inflate(raw: Buffer, encoding: 'gzip' | 'deflate', maxBytes: numb
     inflater.once('error', (error) => reject(inflateFailure(error, maxBytes)));
   });
   try {
-    return await Promise.race([collect(source, maxBytes, BODY_TIME_MAX_MS), broken]);
+    return await Promise.race([collect(source, maxBytes, BODY_TIME_MAX_MS, hold), broken]);
   } finally {
     inflater.destroy();
+  }
+}
+
+function inflateAtOnce(raw: Buffer, encoding: 'gzip' | 'deflate', maxBytes: number): Buffer {
+  try {
+    const limit = { maxOutputLength: maxBytes };
+    return encoding === 'gzip' ? gunzipSync(raw, limit) : inflateSync(raw, limit);
+  } catch (error) {
+    throw inflateFailure(error, maxBytes);
   }
 }
 

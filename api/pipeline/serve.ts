@@ -35,7 +35,8 @@ export async function serve(
     assertAllowed(caller, endpoint.access);
   } else deps.limits.chargePublic(ctx);
   const judge = judgeAnew(ctx, endpoint, authenticator);
-  const words = await readWords(ctx, endpoint, judge);
+  const hold = (bytes: number) => deps.limits.holdBody(ctx, bytes);
+  const words = await readWords(ctx, endpoint, new IncomingBody(ctx.req, { whenRead: judge, hold }));
   const orgDb = caller ? handleOf(caller, deps) : (undefined as unknown as OrgDb);
   const afterCommit: (() => unknown)[] = [];
   const requestId = String(ctx.state.requestId);
@@ -113,12 +114,7 @@ interface ReadWords {
 }
 
 /** What a request says, held against the endpoint's schemas. A body that the handler streams stays unread. */
-async function readWords(
-  ctx: RouterContext,
-  endpoint: Endpoint,
-  judge: () => Promise<void>,
-): Promise<ReadWords> {
-  const incoming = new IncomingBody(ctx.req, judge);
+async function readWords(ctx: RouterContext, endpoint: Endpoint, incoming: IncomingBody): Promise<ReadWords> {
   // Whoever sends calls may have put anything behind the address: what is not asked for is not looked at there.
   const query = endpoint.query || endpoint.idempotency !== 'ignored' ? readQuery(ctx.querystring) : {};
   const { params } = ctx;

@@ -2,6 +2,7 @@ import { EventEmitter } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import { createConnection, type Socket } from 'node:net';
 import { PassThrough } from 'node:stream';
+import { gzipSync } from 'node:zlib';
 import type { Context } from 'koa';
 import { afterEach, describe, expect, it } from 'vitest';
 import { ENDPOINTS } from '../../api/app.js';
@@ -153,6 +154,7 @@ describe('the room for requests', () => {
     }) as unknown as Context;
   const end = (ctx: Context) => ctx.res.emit('close');
   const TRACE = '/api/v1/ingest/trace';
+  const BODY_BYTES_MAX = 16_777_216;
 
   it('is measured in bytes of bodies too; one that is larger than all of it comes in alone', () => {
     const admission = new Admission(createMetrics());
@@ -166,6 +168,35 @@ describe('the room for requests', () => {
     const alone = new Admission(createMetrics());
     alone.enter(aRequest(TRACE, BODY_BYTES_UNDER_WAY_MAX * 2));
     expect(() => alone.enter(aRequest(TRACE))).toThrow(DomainError);
+  });
+
+  it('counts a body for what it becomes: without a length it grows, and a compressed one is inflated', async () => {
+    const admission = new Admission(createMetrics());
+    const large = Buffer.alloc(BODY_BYTES_MAX);
+    const small = Buffer.alloc(BODY_BYTES_MAX / 4);
+    const read = (ctx: Context, bytes: Buffer, headers = {}) => {
+      const stream = Object.assign(new PassThrough(), { headers }) as unknown as PassThrough &
+        IncomingMessage;
+      stream.end(bytes);
+      return new IncomingBody(stream, { hold: (held) => admission.holdBody(ctx, held) }).bytes(
+        BODY_BYTES_MAX,
+      );
+    };
+    const filler = aRequest(TRACE, BODY_BYTES_UNDER_WAY_MAX - BODY_BYTES_MAX / 2);
+    const [asItCame, inflated] = [aRequest(TRACE), aRequest(TRACE, 20_000)];
+    for (const ctx of [filler, asItCame, inflated]) admission.enter(ctx);
+    const gzip = { 'content-encoding': 'gzip' };
+    await read(asItCame, small);
+    await expect(read(asItCame, large)).rejects.toThrow('more requests are under way');
+    await expect(read(inflated, gzipSync(large), gzip)).rejects.toThrow('more requests are under way');
+    end(filler);
+    await read(asItCame, large);
+    await read(inflated, gzipSync(large), gzip);
+    for (const ctx of [asItCame, inflated]) end(ctx);
+    // What is read of one that was answered before its body ended counts for nothing.
+    admission.holdBody(asItCame, BODY_BYTES_MAX);
+    admission.enter(aRequest(TRACE, BODY_BYTES_UNDER_WAY_MAX - 1));
+    admission.enter(aRequest(TRACE, 1));
   });
 
   it('is given by half of what is free to one organization, so that there is always some for another', () => {
