@@ -8,7 +8,13 @@ import { OrgDb, type SystemDb, unscoped } from '../orgDb.js';
 import { recordAudit } from '../queries/auditLog.js';
 import { foldUsage, listUnfoldedOrganizations } from '../queries/rollups.js';
 import { signed } from '../queries/usageLog.js';
-import { listPastPartitions, type PastMonth, takeOutMonth, withOwner } from './monthPartitions.js';
+import {
+  emptyPages,
+  listPastPartitions,
+  type PastMonth,
+  takeOutMonth,
+  withOwner,
+} from './monthPartitions.js';
 import {
   listOrganizationIds,
   type RetentionWork,
@@ -55,6 +61,7 @@ async function removeMonths(work: RetentionWork, limit: bigint, gone: Map<string
     if (olderEndMicros === undefined) return;
     // Emptied first: to let it reach further, Postgres looks through it under the lock.
     await deleteEvents(work, olderEndMicros < limit ? olderEndMicros : limit, gone);
+    if (months.length > 0) await emptyPages(client, 'events');
     for (const month of months)
       if (!(await takeOutMonth(client, 'events', month, (owner) => isFolded(owner, month)))) break;
     await dropTakenOut(client, work, gone);

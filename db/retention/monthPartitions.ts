@@ -71,6 +71,14 @@ export async function withOwner<T>(directUrl: string, work: (client: pg.Client) 
 }
 
 /**
+ * Gives back the pages of the partition of everything older, whose rows were deleted: to let it reach further, Postgres
+ * looks through them all while nobody can read or write, dead rows too.
+ */
+export async function emptyPages(client: pg.ClientBase, table: PartitionedTable): Promise<void> {
+  await client.query(`vacuum ${table}_older`);
+}
+
+/**
  * Takes the oldest month out of its table, and lets the partition of everything older reach to where it ended, so that
  * no time is ever without a partition. One transaction that locks the table for as long as a change of the catalogue
  * takes; while somebody reads or writes it is asked again later, so that nobody waits behind it. `isReady` is asked

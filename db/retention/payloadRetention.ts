@@ -1,6 +1,6 @@
 import { isoFromMicros } from '../../domain/period.js';
 import { retentionLimit } from '../../domain/retention.js';
-import { listPastPartitions, takeOutMonth, withOwner } from './monthPartitions.js';
+import { emptyPages, listPastPartitions, takeOutMonth, withOwner } from './monthPartitions.js';
 import { listOrganizationIds, type RetentionWork, removeSlices, sliceCondition } from './retentionWork.js';
 import { listTakenOut } from './takenOutMonths.js';
 
@@ -20,6 +20,7 @@ export async function removeOldPayloads(work: RetentionWork, days: number): Prom
     if (past.olderEndMicros !== undefined) {
       // Emptied first: to let it reach further, Postgres looks through it under the lock.
       await deletePayloads(work, past.olderEndMicros < limit ? past.olderEndMicros : limit);
+      if (past.months.length > 0) await emptyPages(client, 'event_payloads');
       for (const month of past.months)
         if (!(await takeOutMonth(client, 'event_payloads', month, async () => true))) break;
     }

@@ -49,3 +49,32 @@ describe('the question whether a month is in all totals', () => {
     }
   });
 });
+
+describe('the partition of everything older', () => {
+  it('has no page of what was deleted from it when it is let reach further: all would be looked through under the lock', async () => {
+    const client = await place.test.superuser.connect();
+    try {
+      await ensurePartitions(client);
+      const { send } = await place.addOrganization();
+      const old = YESTERDAY - 500n * MICROS_PER_DAY;
+      await send(
+        ...Array.from({ length: 50 }, (_, n) =>
+          aCall({ startMicros: old, requestId: `old-${n}`, payload: { text: 'said' } }),
+        ),
+      );
+      const sizes = async () =>
+        (
+          await client.query(
+            `select pg_relation_size('events_older')::int as events, pg_relation_size('event_payloads_older')::int as payloads`,
+          )
+        ).rows;
+      expect(await sizes()).not.toEqual([{ events: 0, payloads: 0 }]);
+      const later = NOW + 90n * MICROS_PER_DAY;
+      expect((await place.remove('payloads', later, 30)).partitions).not.toEqual([]);
+      expect((await place.remove('events', later, 30)).partitions).not.toEqual([]);
+      expect(await sizes()).toEqual([{ events: 0, payloads: 0 }]);
+    } finally {
+      client.release();
+    }
+  });
+});
