@@ -2,9 +2,9 @@ import { OrgDb } from '../db/orgDb.js';
 import { microsFromDate } from '../domain/period.js';
 import { loadConfig } from '../platform/config.js';
 import { runMain } from '../platform/processMain.js';
-import { readAuditArguments } from './startup/auditArguments.js';
+import { readAuditArguments } from './startup/bills/auditArguments.js';
+import { runAudit } from './startup/bills/runAudit.js';
 import { chooseOrganization } from './startup/organization.js';
-import { runAudit } from './startup/runAudit.js';
 import { withToolDatabase } from './startup/toolDatabase.js';
 
 /** Prints which rates a provider charged, against list and contract, from its bills alone. */

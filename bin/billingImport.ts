@@ -3,8 +3,8 @@ import { OrgDb } from '../db/orgDb.js';
 import { microsFromDate } from '../domain/period.js';
 import { loadConfig } from '../platform/config.js';
 import { runMain } from '../platform/processMain.js';
-import { readBillArguments } from './startup/billArguments.js';
-import { importBillFile, readSummary } from './startup/billFile.js';
+import { readBillArguments } from './startup/bills/billArguments.js';
+import { importBillFile, readSummary } from './startup/bills/billFile.js';
 import { chooseOrganization } from './startup/organization.js';
 import { withToolDatabase } from './startup/toolDatabase.js';
 

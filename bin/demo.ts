@@ -1,7 +1,7 @@
 import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
 import { runMain } from '../platform/processMain.js';
-import { findRunningApi, showDemo } from './startup/demoRun.js';
+import { findRunningApi, showDemo } from './startup/demo/demoRun.js';
 import { runInForeground } from './startup/foreground.js';
 import { createScreen } from './startup/screen.js';
 

@@ -1,8 +1,8 @@
 import { rmSync } from 'node:fs';
 import { loadConfig } from '../platform/config.js';
 import { runMain } from '../platform/processMain.js';
-import { resetDemo } from './startup/demoOrganization.js';
-import { recordFile } from './startup/demoRun.js';
+import { resetDemo } from './startup/demo/demoOrganization.js';
+import { recordFile } from './startup/demo/demoRun.js';
 import { withToolDatabase } from './startup/toolDatabase.js';
 
 /** Removes the demo's organization with every row that it has, and its key. No other organization is touched. */

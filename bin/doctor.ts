@@ -9,9 +9,9 @@ import {
   checkPostgres,
   checkTemporal,
   checkWorker,
-} from './startup/doctorChecks.js';
-import { checkRetention } from './startup/doctorRetention.js';
-import { checkSecretKey, findDatabaseUrl } from './startup/doctorSecretKey.js';
+} from './startup/doctor/doctorChecks.js';
+import { checkRetention } from './startup/doctor/doctorRetention.js';
+import { checkSecretKey, findDatabaseUrl } from './startup/doctor/doctorSecretKey.js';
 import { inspectService } from './startup/inspect.js';
 
 /** Looks at what usually stands in the way, a line each with the remedy. Exit code 1 when something does. */

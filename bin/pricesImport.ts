@@ -1,7 +1,7 @@
 import { loadConfig } from '../platform/config.js';
 import { runMain } from '../platform/processMain.js';
-import { importPrices } from './startup/priceImport.js';
-import { readPriceImportArguments } from './startup/priceImportArguments.js';
+import { importPrices } from './startup/prices/priceImport.js';
+import { readPriceImportArguments } from './startup/prices/priceImportArguments.js';
 import { withToolDatabase } from './startup/toolDatabase.js';
 
 /** Imports list prices from a public collection, after showing what they would change. */

@@ -5,7 +5,7 @@ import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
 import { runMain, tellSupervisor } from '../platform/processMain.js';
 import { Shutdown } from '../platform/shutdown.js';
-import { startAuditAnchors } from './startup/auditAnchors.js';
+import { startAuditAnchors } from './startup/auditLog/auditAnchors.js';
 import { connectorsOf } from './startup/connectors.js';
 import { startEngineWork } from './startup/engineWork.js';
 import { requireCurrentSchema } from './startup/schema.js';

@@ -165,8 +165,8 @@ describe('the house', () => {
     const senders = [
       'adapters/billing/providerClient.ts',
       'adapters/outbound/safeFetch.ts',
-      'bin/startup/demoClient.ts',
-      'bin/startup/demoRun.ts',
+      'bin/startup/demo/demoClient.ts',
+      'bin/startup/demo/demoRun.ts',
       'bin/startup/inspect.ts',
       'platform/embedded/temporalDownload.ts',
       'platform/embedded/temporalHealth.ts',

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type LoadedDemo, loadDemo } from '../bin/startup/demoLoad.js';
+import { type LoadedDemo, loadDemo } from '../bin/startup/demo/demoLoad.js';
 import { createScreen } from '../bin/startup/screen.js';
 import { DEMO_SEED, type Demo, generateDemo } from '../demo/generateDemo.js';
 import { SCHEDULE } from '../demo/schedule.js';

@@ -17,7 +17,7 @@ import {
 } from '../../platform/embedded/secretKeyFile.js';
 import { makeSecretKey } from '../../platform/secretBox.js';
 import { SecretKeys } from '../../platform/secretKeys.js';
-import { recordRotation, renewAuditSignatures } from './auditSignatures.js';
+import { recordRotation, renewAuditSignatures } from './auditLog/auditSignatures.js';
 import { requireSecretKeys } from './secretKeys.js';
 
 /** What a rotation did, and whether anything is left that no key opens. */

@@ -9,7 +9,7 @@ import type { Shutdown } from '../../platform/shutdown.js';
 import { StartError } from '../../platform/startError.js';
 import type { SupervisedProcess } from '../../platform/supervision.js';
 import { createChildren } from './children.js';
-import { bringDemo, demoLine, isDemoWanted } from './demoRun.js';
+import { bringDemo, demoLine, isDemoWanted } from './demo/demoRun.js';
 import { checkAdminKey, type FirstStart, openToolDatabase, prepareDatabase } from './firstStart.js';
 import { type Screen, seconds } from './screen.js';
 import {

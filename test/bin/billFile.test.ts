@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { importBillFile, readSummary } from '../../bin/startup/billFile.js';
+import { importBillFile, readSummary } from '../../bin/startup/bills/billFile.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { startTestEngine, type TestEngine } from '../support/engine.js';
 import { makeTestFolder } from '../support/testFolder.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeRetention } from '../../bin/startup/doctorRetention.js';
+import { describeRetention } from '../../bin/startup/doctor/doctorRetention.js';
 import type { RetentionState } from '../../db/retention/retentionRuns.js';
 import { microsOfDay } from '../../domain/period.js';
 

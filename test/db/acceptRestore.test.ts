@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acceptRestore } from '../../bin/startup/acceptRestore.js';
-import { reportAuditLogs } from '../../bin/startup/auditLogReport.js';
-import { readAnchors, verifyAuditLogs } from '../../bin/startup/auditLogVerify.js';
+import { acceptRestore } from '../../bin/startup/auditLog/acceptRestore.js';
+import { reportAuditLogs } from '../../bin/startup/auditLog/auditLogReport.js';
+import { readAnchors, verifyAuditLogs } from '../../bin/startup/auditLog/auditLogVerify.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { listAuditRecords, recordAudit } from '../../db/queries/auditLog.js';
 import { insertOrganization } from '../../db/queries/organizations.js';

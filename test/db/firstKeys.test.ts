@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { openDemo, resetDemo } from '../../bin/startup/demoOrganization.js';
+import { openDemo, resetDemo } from '../../bin/startup/demo/demoOrganization.js';
 import { describeKey, makeKey } from '../../bin/startup/keys.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { listAuditRecords } from '../../db/queries/auditLog.js';

@@ -8,7 +8,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { loadDemo } from '../../bin/startup/demoLoad.js';
+import { loadDemo } from '../../bin/startup/demo/demoLoad.js';
 import { createScreen } from '../../bin/startup/screen.js';
 import { DEMO_SEED, generateDemo } from '../../demo/generateDemo.js';
 import { loadConfig } from '../../platform/config.js';

@@ -1,8 +1,8 @@
 import { existsSync, statSync } from 'node:fs';
-import { type AuditVerification, verifyAuditLog } from '../../db/auditVerification.js';
-import type { Database } from '../../db/client.js';
-import { OrgDb } from '../../db/orgDb.js';
-import { listOrganizations } from '../../db/queries/organizations.js';
+import { type AuditVerification, verifyAuditLog } from '../../../db/auditVerification.js';
+import type { Database } from '../../../db/client.js';
+import { OrgDb } from '../../../db/orgDb.js';
+import { listOrganizations } from '../../../db/queries/organizations.js';
 import {
   ANCHOR_PURPOSE,
   type AuditAnchor,
@@ -10,11 +10,11 @@ import {
   parseAnchorLine,
   type SettledAnchors,
   settleAnchors,
-} from '../../domain/auditLog/anchors.js';
-import { CHECKPOINT_PURPOSE } from '../../domain/auditLog/checkpoint.js';
-import { MonthlyLines, readLines } from '../../platform/monthlyLines.js';
-import type { SecretKeys } from '../../platform/secretKeys.js';
-import { StartError } from '../../platform/startError.js';
+} from '../../../domain/auditLog/anchors.js';
+import { CHECKPOINT_PURPOSE } from '../../../domain/auditLog/checkpoint.js';
+import { MonthlyLines, readLines } from '../../../platform/monthlyLines.js';
+import type { SecretKeys } from '../../../platform/secretKeys.js';
+import { StartError } from '../../../platform/startError.js';
 
 /** Everything that the anchors at hand say. */
 export interface AnchorsAtHand {

@@ -3,12 +3,12 @@ import { readFile, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
-import { readPriceCollection } from '../../adapters/prices/readPriceCollection.js';
-import type { Database } from '../../db/client.js';
-import { type PriceImportOptions, previewPriceImport, storePriceImport } from '../../db/priceImport.js';
-import { dayOf, microsFromDate } from '../../domain/period.js';
-import type { ModelDifference } from '../../domain/pricing/imports/differences.js';
-import { StartError } from '../../platform/startError.js';
+import { readPriceCollection } from '../../../adapters/prices/readPriceCollection.js';
+import type { Database } from '../../../db/client.js';
+import { type PriceImportOptions, previewPriceImport, storePriceImport } from '../../../db/priceImport.js';
+import { dayOf, microsFromDate } from '../../../domain/period.js';
+import type { ModelDifference } from '../../../domain/pricing/imports/differences.js';
+import { StartError } from '../../../platform/startError.js';
 import type { PriceImportArguments } from './priceImportArguments.js';
 import { describeDifferences } from './priceImportReport.js';
 

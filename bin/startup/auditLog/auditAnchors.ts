@@ -1,10 +1,10 @@
 import type { Logger } from 'pino';
-import type { Database } from '../../db/client.js';
-import { AuditAnchors } from '../../dispatch/auditAnchors.js';
-import { ANCHOR_PURPOSE } from '../../domain/auditLog/anchors.js';
-import type { Config } from '../../platform/config.js';
-import { MonthlyLines } from '../../platform/monthlyLines.js';
-import type { SecretKeys } from '../../platform/secretKeys.js';
+import type { Database } from '../../../db/client.js';
+import { AuditAnchors } from '../../../dispatch/auditAnchors.js';
+import { ANCHOR_PURPOSE } from '../../../domain/auditLog/anchors.js';
+import type { Config } from '../../../platform/config.js';
+import { MonthlyLines } from '../../../platform/monthlyLines.js';
+import type { SecretKeys } from '../../../platform/secretKeys.js';
 
 /** Anchors outlast the rows that they were made of by this, so that no row is ever without. */
 const ANCHOR_MARGIN_DAYS = 62;

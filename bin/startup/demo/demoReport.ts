@@ -1,5 +1,5 @@
+import { left, right, type TextColumn, textTable } from '../textTable.js';
 import { type DemoFindings, type FlaggedRun, flaggedRuns, type RateRun, rateRuns } from './demoFindings.js';
-import { left, right, type TextColumn, textTable } from './textTable.js';
 
 const money = new Intl.NumberFormat('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const signed = (usd: number) => `${usd < 0 ? '−' : '+'}${money.format(Math.abs(usd))}`;

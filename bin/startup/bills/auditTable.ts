@@ -1,8 +1,8 @@
-import type { AuditReport } from '../../db/billAudit.js';
-import type { UnjudgedLine } from '../../domain/reconciliation/audit.js';
-import { type AuditLine, differenceOf, perMtok } from '../../domain/reconciliation/auditLine.js';
-import type { DayRange } from '../../domain/reconciliation/statementCoverage.js';
-import { dollars, figure, fitText, left, right, textTable } from './textTable.js';
+import type { AuditReport } from '../../../db/billAudit.js';
+import type { UnjudgedLine } from '../../../domain/reconciliation/audit.js';
+import { type AuditLine, differenceOf, perMtok } from '../../../domain/reconciliation/auditLine.js';
+import type { DayRange } from '../../../domain/reconciliation/statementCoverage.js';
+import { dollars, figure, fitText, left, right, textTable } from '../textTable.js';
 
 /** Lines of each part that fit a screen; --format csv has all of them. */
 const LINES_MAX = 40;

@@ -1,6 +1,6 @@
-import type { Demo, DemoContractRate } from '../../demo/generateDemo.js';
+import type { Demo, DemoContractRate } from '../../../demo/generateDemo.js';
+import type { Screen } from '../screen.js';
 import { ask, bodyOf, type ServiceClient, waitForRun } from './demoClient.js';
-import type { Screen } from './screen.js';
 
 /** Calls of one request, and requests under way at once. */
 const EVENTS_PER_REQUEST = 1_500;

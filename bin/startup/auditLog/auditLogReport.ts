@@ -1,7 +1,7 @@
-import type { SettledAnchors } from '../../domain/auditLog/anchors.js';
-import type { ChainFault } from '../../domain/auditLog/chain.js';
-import { publicId } from '../../domain/ids.js';
-import { isoFromMicros } from '../../domain/period.js';
+import type { SettledAnchors } from '../../../domain/auditLog/anchors.js';
+import type { ChainFault } from '../../../domain/auditLog/chain.js';
+import { publicId } from '../../../domain/ids.js';
+import { isoFromMicros } from '../../../domain/period.js';
 import type { AnchorsAtHand, AuditLogsVerified, VerifiedOrganization } from './auditLogVerify.js';
 
 /** What a check says: findings are tampering or loss, notes are what could not be checked or what explains itself. */

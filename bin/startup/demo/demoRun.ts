@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { DEMO_SEED, generateDemo } from '../../demo/generateDemo.js';
-import { publicId } from '../../domain/ids.js';
-import type { Config } from '../../platform/config.js';
-import { writePrivateFile } from '../../platform/embedded/dataDir.js';
-import { readRunningState } from '../../platform/runtimeFile.js';
-import { StartError } from '../../platform/startError.js';
+import { DEMO_SEED, generateDemo } from '../../../demo/generateDemo.js';
+import { publicId } from '../../../domain/ids.js';
+import type { Config } from '../../../platform/config.js';
+import { writePrivateFile } from '../../../platform/embedded/dataDir.js';
+import { readRunningState } from '../../../platform/runtimeFile.js';
+import { StartError } from '../../../platform/startError.js';
+import type { Screen } from '../screen.js';
+import { withToolDatabase } from '../toolDatabase.js';
 import type { ServiceClient } from './demoClient.js';
 import { readFindings } from './demoFindings.js';
 import { type LoadedDemo, loadDemo } from './demoLoad.js';
 import { demoKeyFile, openDemo } from './demoOrganization.js';
 import { renderFindings } from './demoReport.js';
-import type { Screen } from './screen.js';
-import { withToolDatabase } from './toolDatabase.js';
 
 const READY_WAIT_MS = 180_000;
 const READY_POLL_MS = 250;

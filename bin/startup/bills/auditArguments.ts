@@ -1,5 +1,5 @@
-import { PROVIDERS, type Provider } from '../../domain/providers.js';
-import { misused, readCommandLine, readDay, requireProvider } from './commandLine.js';
+import { PROVIDERS, type Provider } from '../../../domain/providers.js';
+import { misused, readCommandLine, readDay, requireProvider } from '../commandLine.js';
 
 export const AUDIT_FORMATS = ['table', 'json', 'csv'] as const;
 export type AuditFormat = (typeof AUDIT_FORMATS)[number];

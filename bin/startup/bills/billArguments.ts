@@ -1,7 +1,7 @@
-import { parseFxRate } from '../../domain/billing/pageRow.js';
-import { BILLING_FORMATS, type BillingFormat, isBillingFormat } from '../../domain/billing/sources.js';
-import { PROVIDERS, type Provider } from '../../domain/providers.js';
-import { misused, readCommandLine, readOneFile, requireProvider } from './commandLine.js';
+import { parseFxRate } from '../../../domain/billing/pageRow.js';
+import { BILLING_FORMATS, type BillingFormat, isBillingFormat } from '../../../domain/billing/sources.js';
+import { PROVIDERS, type Provider } from '../../../domain/providers.js';
+import { misused, readCommandLine, readOneFile, requireProvider } from '../commandLine.js';
 
 const USAGE = `Usage: npm run billing:import -- --provider ${PROVIDERS.join('|')} FILE
        [--account NAME] [--format ${BILLING_FORMATS.join('|')}] [--fx-rate USD_PER_UNIT] [--org org_…]`;

@@ -1,11 +1,11 @@
-import type { Config } from '../../platform/config.js';
-import { secretKeyFile } from '../../platform/embedded/secretKeyFile.js';
-import { embeddedDatabaseUrl } from '../../platform/runtimeFile.js';
-import { StartError } from '../../platform/startError.js';
+import type { Config } from '../../../platform/config.js';
+import { secretKeyFile } from '../../../platform/embedded/secretKeyFile.js';
+import { embeddedDatabaseUrl } from '../../../platform/runtimeFile.js';
+import { StartError } from '../../../platform/startError.js';
+import { openToolDatabase } from '../firstStart.js';
+import type { Inspection } from '../inspect.js';
+import { findMissingKeySentence, findSecretKeys } from '../secretKeys.js';
 import type { Finding } from './doctorChecks.js';
-import { openToolDatabase } from './firstStart.js';
-import type { Inspection } from './inspect.js';
-import { findMissingKeySentence, findSecretKeys } from './secretKeys.js';
 
 /** Whether the key that seals the providers' credentials is at hand, and opens what is stored. */
 export async function checkSecretKey(config: Config, inspection: Inspection): Promise<Finding> {

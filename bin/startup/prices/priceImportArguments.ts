@@ -1,5 +1,5 @@
-import { PROVIDERS, type Provider } from '../../domain/providers.js';
-import { misused, readCommandLine, readDay, readOneFile, readProvider } from './commandLine.js';
+import { PROVIDERS, type Provider } from '../../../domain/providers.js';
+import { misused, readCommandLine, readDay, readOneFile, readProvider } from '../commandLine.js';
 
 const USAGE = `Usage: npm run prices:import -- FILE [--provider ${PROVIDERS.join('|')}] [--effective-from YYYY-MM-DD] [--retrieved YYYY-MM-DD]
        [--dry-run | --yes [--accept-jumps]] [--accept-suspicious]

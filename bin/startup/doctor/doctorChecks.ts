@@ -1,10 +1,10 @@
 import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import type { Config } from '../../platform/config.js';
-import { isPortTaken } from '../../platform/embedded/freePort.js';
-import { findGo } from '../../platform/embedded/temporalBuild.js';
-import { findTemporalProgram } from '../../platform/embedded/temporalProgram.js';
-import type { Inspection } from './inspect.js';
+import type { Config } from '../../../platform/config.js';
+import { isPortTaken } from '../../../platform/embedded/freePort.js';
+import { findGo } from '../../../platform/embedded/temporalBuild.js';
+import { findTemporalProgram } from '../../../platform/embedded/temporalProgram.js';
+import type { Inspection } from '../inspect.js';
 
 /** One look at one thing: fine, or what to do. */
 export interface Finding {

@@ -1,7 +1,7 @@
-import { listRetentionState, type RetentionState } from '../../db/retention/retentionRuns.js';
-import { isoFromMicros, MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
+import { listRetentionState, type RetentionState } from '../../../db/retention/retentionRuns.js';
+import { isoFromMicros, MICROS_PER_DAY, microsFromDate } from '../../../domain/period.js';
+import { openToolDatabase } from '../firstStart.js';
 import type { Finding } from './doctorChecks.js';
-import { openToolDatabase } from './firstStart.js';
 
 /** A run a day, and one that may have been missed. */
 const QUIET_DAYS_MAX = 3n;

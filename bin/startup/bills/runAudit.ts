@@ -1,10 +1,10 @@
-import { writeAuditCsv } from '../../api/audit/csv.js';
-import { presentAudit } from '../../api/audit/wire.js';
-import { auditBills } from '../../db/billAudit.js';
-import type { OrgDb } from '../../db/orgDb.js';
-import { PriceBookHolder } from '../../db/priceBookHolder.js';
-import { DomainError } from '../../domain/errors.js';
-import { StartError } from '../../platform/startError.js';
+import { writeAuditCsv } from '../../../api/audit/csv.js';
+import { presentAudit } from '../../../api/audit/wire.js';
+import { auditBills } from '../../../db/billAudit.js';
+import type { OrgDb } from '../../../db/orgDb.js';
+import { PriceBookHolder } from '../../../db/priceBookHolder.js';
+import { DomainError } from '../../../domain/errors.js';
+import { StartError } from '../../../platform/startError.js';
 import type { AuditArguments } from './auditArguments.js';
 import { auditTable } from './auditTable.js';
 

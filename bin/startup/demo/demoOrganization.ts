@@ -1,20 +1,20 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Database } from '../../db/client.js';
+import type { Database } from '../../../db/client.js';
 import {
   type DemoOrganization,
   findDemoOrganization,
   insertDemoKey,
   insertDemoOrganization,
   removeDemoOrganization,
-} from '../../db/demoOrganization.js';
-import { newUuid } from '../../db/newUuid.js';
-import { OrgDb } from '../../db/orgDb.js';
-import { findKey, type NewKey } from '../../db/queries/keys.js';
-import { ORGANIZATION_NAME } from '../../demo/company.js';
-import { parseKey } from '../../domain/access/keyFormat.js';
-import { writePrivateFile } from '../../platform/embedded/dataDir.js';
-import { describeKey, makeKey } from './keys.js';
+} from '../../../db/demoOrganization.js';
+import { newUuid } from '../../../db/newUuid.js';
+import { OrgDb } from '../../../db/orgDb.js';
+import { findKey, type NewKey } from '../../../db/queries/keys.js';
+import { ORGANIZATION_NAME } from '../../../demo/company.js';
+import { parseKey } from '../../../domain/access/keyFormat.js';
+import { writePrivateFile } from '../../../platform/embedded/dataDir.js';
+import { describeKey, makeKey } from '../keys.js';
 
 const DAY_MS = 86_400_000;
 const KEY_NAME = 'demo admin key';

@@ -1,11 +1,11 @@
-import type { PriceImportOptions } from '../../db/priceImport.js';
-import { decimalFromPico } from '../../domain/money.js';
+import type { PriceImportOptions } from '../../../db/priceImport.js';
+import { decimalFromPico } from '../../../domain/money.js';
 import type {
   CollectionDifferences,
   ModelDifference,
   RateDifference,
-} from '../../domain/pricing/imports/differences.js';
-import { factorText, type Suspicion } from '../../domain/pricing/imports/suspicions.js';
+} from '../../../domain/pricing/imports/differences.js';
+import { factorText, type Suspicion } from '../../../domain/pricing/imports/suspicions.js';
 
 /** Lines of one part of the report; what is cut is counted. */
 const LINES_MAX = 200;

@@ -1,4 +1,4 @@
-import { StartError } from '../../platform/startError.js';
+import { StartError } from '../../../platform/startError.js';
 
 /** One organization's way into a running API, as a customer's own program would have it. */
 export interface ServiceClient {
