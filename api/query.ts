@@ -129,6 +129,18 @@ export const instantParameter = z
     },
   });
 
+/** An ISO 8601 time or date in a body, as microseconds; a date is its first moment. */
+export const momentField = (rule: string, description: string) =>
+  z
+    .string({ error: rule })
+    .transform((word, context): bigint => {
+      const instant = parseInstant(word);
+      if (instant) return instant.micros;
+      context.addIssue({ code: 'custom', message: rule });
+      return z.NEVER;
+    })
+    .meta({ type: 'string', description });
+
 /** Labels and ids to filter by, stripped as ingest strips them: a caller finds what it sent by what it sent. */
 export const filterParameter = z
   .string()

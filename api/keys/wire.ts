@@ -3,9 +3,9 @@ import type { ApiKey } from '../../db/queries/keyRing.js';
 import { GRACE_SECONDS_DEFAULT, GRACE_SECONDS_MAX, KEY_STATUSES } from '../../domain/access/keyRules.js';
 import { ROLES, SCOPES, type Scope } from '../../domain/access/scopes.js';
 import { findUuid, publicId } from '../../domain/ids.js';
-import { isoFromMicros, parseInstant } from '../../domain/period.js';
+import { isoFromMicros } from '../../domain/period.js';
 import { cursoredPageFields, pageParameters } from '../paging.js';
-import { nameField } from '../query.js';
+import { momentField, nameField } from '../query.js';
 import { isoOrNull } from '../runWire.js';
 
 export const KEYS_PATH = '/api/v1/keys';
@@ -20,16 +20,10 @@ const scopesField = z
   .transform((named): Scope[] => SCOPES.filter((scope) => named.includes(scope)))
   .meta({ type: 'array', items: { type: 'string', enum: [...SCOPES] } });
 
-const TIME_RULE = 'must be an ISO 8601 time such as 2026-12-31T00:00:00Z';
-const expiryField = z
-  .string({ error: TIME_RULE })
-  .transform((word, context): bigint => {
-    const instant = parseInstant(word);
-    if (instant) return instant.micros;
-    context.addIssue({ code: 'custom', message: TIME_RULE });
-    return z.NEVER;
-  })
-  .meta({ type: 'string', description: 'ISO 8601 time; a date is its first moment, UTC' });
+const expiryField = momentField(
+  'must be an ISO 8601 time such as 2026-12-31T00:00:00Z',
+  'ISO 8601 time; a date is its first moment, UTC',
+);
 
 const WORKSPACE_RULE = 'must be the id of a workspace, wsp_…';
 /** A workspace's public id as its uuid. */

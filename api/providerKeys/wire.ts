@@ -7,10 +7,10 @@ import {
   type SuspectKey,
 } from '../../domain/billing/providerKeys.js';
 import { usdNumberOrNull } from '../../domain/money.js';
-import { isoFromMicros, parseInstant } from '../../domain/period.js';
+import { isoFromMicros } from '../../domain/period.js';
 import { findProvider, PROVIDERS } from '../../domain/providers.js';
 import { offsetParameters, pageFields } from '../paging.js';
-import { filterParameter, instantParameter } from '../query.js';
+import { filterParameter, instantParameter, momentField } from '../query.js';
 import { isoOrNull } from '../runWire.js';
 
 /** Entries of one request. */
@@ -23,16 +23,10 @@ const text = (max: number) =>
     .min(1, { error: 'must not be empty' })
     .max(max, { error: `must have at most ${max} characters` });
 
-const TIME_RULE = 'must be an ISO 8601 time or date';
-const time = z
-  .string({ error: TIME_RULE })
-  .transform((word, context): bigint => {
-    const instant = parseInstant(word);
-    if (instant) return instant.micros;
-    context.addIssue({ code: 'custom', message: TIME_RULE });
-    return z.NEVER;
-  })
-  .meta({ type: 'string', description: 'ISO 8601 time or date, UTC when it names no offset' });
+const time = momentField(
+  'must be an ISO 8601 time or date',
+  'ISO 8601 time or date, UTC when it names no offset',
+);
 
 const providerRule = `must be one of ${PROVIDERS.join(', ')}`;
 const provider = z
