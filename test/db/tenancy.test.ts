@@ -7,7 +7,7 @@ import type { TestApi } from '../support/api.js';
 import { startFetchingPlace } from '../support/fetchedBills.js';
 import { listHandleFunctions } from './support/handleFunctions.js';
 import { Belongings, comparable, isRefusedByRowSecurity } from './support/outcomes.js';
-import { makeOwned, type Owned } from './support/ownedThings.js';
+import { makeNeighbour, makeOwned, type Owned } from './support/ownedThings.js';
 import { type Footing, Rehearsals, type Rehearsed } from './support/rehearsal.js';
 import { ACROSS, NEUTRAL, TENANCY_CASES } from './support/tenancyCases.js';
 
@@ -20,7 +20,7 @@ import { ACROSS, NEUTRAL, TENANCY_CASES } from './support/tenancyCases.js';
 let api: TestApi;
 let rehearsals: Rehearsals;
 let owner: Owned;
-let neighbour: Owned;
+let neighbour: Awaited<ReturnType<typeof makeNeighbour>>;
 let stranger: string;
 let belongings: Belongings;
 
@@ -31,17 +31,18 @@ beforeAll(async () => {
   const prices = await loadPriceBook(api.database.database);
   [owner, neighbour] = await Promise.all([
     makeOwned(api, { marker: 'owned-by-a', provider: 'openai', prices, importedDaysAgo: 140 }),
-    makeOwned(api, { marker: 'owned-by-b', provider: 'anthropic', prices, importedDaysAgo: 150 }),
+    makeNeighbour(api, { marker: 'owned-by-b', provider: 'openai', prices, importedDaysAgo: 140 }),
   ]);
   stranger = (await api.addOrganization('stranger')).orgId;
   // From here on nobody changes anything behind the rehearsals' back.
   await place.engine.close();
+  await neighbour.finish();
   const { superuser } = api.database;
   const ofOwner = { orgId: owner.org.orgId, markers: [owner.marker] };
   belongings = await Belongings.read(superuser, ofOwner, [neighbour.org.orgId, stranger]);
   rehearsals = new Rehearsals(api.database);
   await rehearsals.open();
-}, 180_000);
+}, 240_000);
 
 afterAll(async () => {
   await rehearsals?.close();

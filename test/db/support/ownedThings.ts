@@ -1,6 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { OrgDb } from '../../../db/orgDb.js';
-import { type BillingConnection, findBillingConnection } from '../../../db/queries/billingConnections.js';
+import {
+  type BillingConnection,
+  findBillingConnection,
+  insertBillingConnection,
+} from '../../../db/queries/billingConnections.js';
 import { insertBillingPage, insertBillingSource } from '../../../db/queries/billingSources.js';
 import { closePeriod } from '../../../db/queries/closePeriod.js';
 import { listEvents } from '../../../db/queries/events.js';
@@ -63,6 +67,8 @@ export interface Owned {
 export const CLOSED_MONTH = '2026-03';
 export const MARCH = { fromMicros: 1_772_323_200_000_000n, toMicros: 1_775_001_600_000_000n };
 export const OWN_PRICE_LIMITS = { entriesMax: 10, allModelsMax: 10 };
+/** 90 days of two reports, on a machine that does other things too. */
+const SYNC_WITHIN_MS = 150_000;
 const FAR_MICROS = 4_000_000_000_000_000n;
 const SECOND_PICO = 2n;
 
@@ -98,6 +104,42 @@ export async function makeOwned(
     keyId,
     ...(await makeAccess(org.orgDb, { marker, keyId })),
   };
+}
+
+/**
+ * Gives another organization the same kinds of rows, under the same days and models: what a statement may mix up. A
+ * connection and its sync are made by hand, when nobody works any more: `finish`.
+ */
+export async function makeNeighbour(
+  api: TestApi,
+  options: { marker: string; provider: FetchedProvider; prices: PriceBook; importedDaysAgo: number },
+): Promise<{ org: TestOrganization; finish(): Promise<void> }> {
+  const { marker, provider } = options;
+  const org = await api.addOrganization(marker);
+  await makeCalls(api, org, marker);
+  await makeImports(api, org, options);
+  await makeClosedMonth(api, org, options);
+  await runGaps(api, '?period=90d', undefined, org.adminKey);
+  await makeEntries(org, marker);
+  await makeAccess(org.orgDb, { marker, keyId: `key_${org.ingestKey.split('_')[2]}` });
+  const finish = async () => {
+    const connection = {
+      id: randomUUID(),
+      provider,
+      name: marker,
+      accountId: marker,
+      scope: '',
+      settings: { account: marker },
+      backfillFrom: '2026-01-01',
+    };
+    const syncId = randomUUID();
+    const seal = () => ({ ciphertext: Buffer.alloc(64, 1), keyId: 'k1' });
+    await insertBillingConnection(org.orgDb, connection, syncId, seal);
+    await endRun(org.orgDb, 'billing_sync', syncId, { status: 'failed' });
+    await makeOldThings(api, org, marker, connection.id);
+    await makeOpenWork(org, options, connection.id);
+  };
+  return { org, finish };
 }
 
 /** Six calls, each told by two scopes of one service, without an id that would prove it. */
@@ -214,7 +256,7 @@ async function makeSync(
     'the sync and the gap run that follows it',
     () => api.get(body.sync.status_url, org.adminKey),
     (answer) => Boolean(answer.body.result?.gap_run_id),
-    60_000,
+    SYNC_WITHIN_MS,
   );
   const runs = '/api/v1/reconciliation/gap-explorer/runs';
   await pollToEnd(api, `${runs}/${synced.body.result.gap_run_id}`, 60_000, org.adminKey);
