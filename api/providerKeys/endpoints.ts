@@ -84,13 +84,15 @@ const putKeys = defineEndpoint({
     const keys = keysOfBody(body);
     await orgDb.transaction(async (inside) => {
       const change = { changedBy: caller.keyId, keysMax: KEYS_MAX };
-      if (!(await upsertProviderKeys(inside, keys, change)))
+      const changed = await upsertProviderKeys(inside, keys, change);
+      if (!changed)
         throw new DomainError(
           'too_many_items',
           `an organization can have ${KEYS_MAX} provider keys; nothing was stored`,
         );
+      if (changed.length === 0) return;
       await recordAction(inside, { caller, requestId }, 'provider_key.changed', null, {
-        provider_keys: keys.map((key) => `${key.provider} ${key.providerKeyId}`),
+        provider_keys: changed.map((key) => `${key.provider} ${key.providerKeyId}`),
       });
     });
     const items = (await findProviderKeys(orgDb, keys)).map(presentProviderKey);

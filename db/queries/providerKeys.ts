@@ -85,16 +85,20 @@ export async function findProviderKeys(
   return rows.map(fromProviderKeyRow);
 }
 
+/** Which of an organization's keys at providers. */
+export type ProviderKeyName = Pick<ProviderKey, 'provider' | 'providerKeyId'>;
+
 /**
  * Enters keys, or changes those that are there; the others stay. Every change is kept beside. The keys must be
- * different ones. False, and nothing stored, when the organization would have more than `keysMax`.
+ * different ones. Returns those that are not as they were; undefined, and nothing stored, when the organization would
+ * have more than `keysMax`.
  */
 export async function upsertProviderKeys(
   orgDb: OrgDb,
   keys: readonly ProviderKey[],
   change: { changedBy: string; keysMax: number },
-): Promise<boolean> {
-  if (keys.length === 0) return true;
+): Promise<ProviderKeyName[] | undefined> {
+  if (keys.length === 0) return [];
   const items = keys.map((key) => ({
     provider: key.provider,
     provider_key_id: key.providerKeyId,
@@ -110,7 +114,7 @@ export async function upsertProviderKeys(
     .transaction(async (inside) => {
       // Two requests at once must not both count before the other has stored.
       await lockByName(inside, 'providerKeys', inside.orgId);
-      await inside.run(
+      const changed = await inside.rows<{ provider: Provider; provider_key_id: string }>(
         `with items as (select * from jsonb_to_recordset($2::jsonb) as t (provider text, provider_key_id text, provider_account_id text,
          name text, project text, team_id text, status text, active_from timestamptz, revoked_at timestamptz)),
        stored as (
@@ -122,18 +126,20 @@ export async function upsertProviderKeys(
            (excluded.provider_account_id, excluded.name, excluded.project, excluded.team_id, excluded.status, excluded.active_from, excluded.revoked_at)
          returning ${ITEM_COLUMNS})
        insert into provider_key_changes (org_id, provider, provider_key_id, item, changed_by)
-       select $1::uuid, provider, provider_key_id, to_jsonb(stored), $3 from stored`,
+       select $1::uuid, provider, provider_key_id, to_jsonb(stored), $3 from stored
+       returning provider, provider_key_id`,
         [inside.orgId, JSON.stringify(items), change.changedBy],
       );
       const [row] = await inside.rows<{ keys: number }>(
         'select count(*)::bigint as keys from provider_keys where org_id = $1',
         [inside.orgId],
       );
-      if ((row?.keys ?? 0) <= change.keysMax) return true;
+      if ((row?.keys ?? 0) <= change.keysMax)
+        return changed.map((key) => ({ provider: key.provider, providerKeyId: key.provider_key_id }));
       throw new TooManyKeys();
     })
     .catch((error: unknown) => {
-      if (error instanceof TooManyKeys) return false;
+      if (error instanceof TooManyKeys) return undefined;
       throw error;
     });
 }

@@ -135,6 +135,35 @@ describe('a request that does nothing anew', () => {
   });
 });
 
+describe('entries of keys at providers', () => {
+  it('leave a row that names those that were changed, and none where each is as it was', async () => {
+    const owner = await place.api.addOrganization();
+    const put = async (...names: string[]) => {
+      const answer = await fetch(`${place.api.baseUrl}/api/v1/provider-keys`, {
+        method: 'PUT',
+        headers: { authorization: `Bearer ${owner.adminKey}`, 'content-type': 'application/json' },
+        body: JSON.stringify({
+          items: names.map((name, index) => ({
+            provider: 'openai',
+            provider_key_id: `key-${index}`,
+            name,
+            status: 'active',
+          })),
+        }),
+      });
+      expect(answer.status).toBe(200);
+    };
+    await put('a', 'b');
+    await put('a', 'b');
+    await put('a', 'c');
+    const rows = await rowsOf(owner.orgId);
+    expect(rows.map(({ details }) => JSON.parse(details).provider_keys)).toEqual([
+      ['openai key-0', 'openai key-1'],
+      ['openai key-1'],
+    ]);
+  });
+});
+
 describe('reading prompts and exporting calls', () => {
   it('leaves a row for each request, with how calls were chosen and none of their words', async () => {
     const owner = await place.api.addOrganization();

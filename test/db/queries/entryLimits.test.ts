@@ -34,7 +34,7 @@ it('refuses an entry beyond the number that an organization can have, and stores
   expect((await ownPrices.loadOwnPrices(orgDb)).prices).toHaveLength(1);
   const key = providerKeyOf('one');
   const keys = [key, { ...key, providerKeyId: 'key_2' }];
-  expect(await providerKeys.upsertProviderKeys(orgDb, keys, { changedBy: 'x', keysMax: 1 })).toBe(false);
+  expect(await providerKeys.upsertProviderKeys(orgDb, keys, { changedBy: 'x', keysMax: 1 })).toBeUndefined();
   const page = { limit: 10, offset: 0 };
   expect(await providerKeys.listProviderKeys(orgDb, { provider: undefined }, page)).toEqual([]);
 });
