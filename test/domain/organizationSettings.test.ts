@@ -89,6 +89,8 @@ describe('settings', () => {
       'Europe',
       'Europe/Nowhere',
       'europe/berlin',
+      'Europe/BERLIN',
+      'Etc/gmt+5',
       'UTC; drop',
       'Europe/Berlin ',
     ])
