@@ -1,6 +1,7 @@
 import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
 import { runMain } from '../platform/processMain.js';
+import { readCommandLine } from './startup/commandLine.js';
 import { findRunningApi, showDemo } from './startup/demo/demoRun.js';
 import { runInForeground } from './startup/foreground.js';
 import { createScreen } from './startup/screen.js';
@@ -10,6 +11,7 @@ import { createScreen } from './startup/screen.js';
  * it starts and that stays until Ctrl-C.
  */
 await runMain(async () => {
+  readCommandLine('Usage: npm run demo', {});
   const config = loadConfig();
   const base = await findRunningApi(config);
   if (base === undefined) {

@@ -1,5 +1,6 @@
 import { loadConfig } from '../platform/config.js';
 import { runMain } from '../platform/processMain.js';
+import { readCommandLine } from './startup/commandLine.js';
 import {
   checkClock,
   checkDisk,
@@ -16,6 +17,7 @@ import { inspectService } from './startup/inspect.js';
 
 /** Looks at what usually stands in the way, a line each with the remedy. Exit code 1 when something does. */
 await runMain(async () => {
+  readCommandLine('Usage: npm run doctor', {});
   const config = loadConfig();
   const inspection = await inspectService(config);
   const findings = [

@@ -1,6 +1,7 @@
 import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
 import { runMain } from '../platform/processMain.js';
+import { readCommandLine } from './startup/commandLine.js';
 import { prepareDatabase } from './startup/firstStart.js';
 import { requireDatabase } from './startup/settings.js';
 
@@ -9,6 +10,7 @@ import { requireDatabase } from './startup/settings.js';
  * its admin key. Run it before a new version's processes; `npm start` does the same by itself.
  */
 await runMain(async () => {
+  readCommandLine('Usage: npm run db:migrate', {});
   const config = loadConfig();
   const logger = createLogger({ name: 'migrate', level: config.logLevel ?? 'info' });
   const { url, directUrl } = requireDatabase(config);
