@@ -27,7 +27,7 @@ async function statuses(times: number, key: () => string | null, headers: Record
   return all;
 }
 
-describe('S-08: guessing keys', () => {
+describe('guessing keys', () => {
   it('from one address is answered 401 twenty times a minute, then 429 with the time to wait', async () => {
     api = await startLimitedApi({ failedAuthentication: RATE });
     expect(await statuses(20, guess)).toEqual(Array(20).fill(401));

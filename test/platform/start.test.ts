@@ -210,7 +210,7 @@ describe('npm start', () => {
   it.each(['another port', 'the same port'])(
     'refuses a second start on its data directory with one sentence, at %s',
     async (at) => {
-      const port = at === 'another port' ? String(await findFreePort()) : place.environment.PORT;
+      const port = at === 'another port' ? String(await findFreePort()) : (place.environment.PORT ?? '');
       const { exit, output } = await runToEnd(['start'], { ...place.environment, PORT: port });
       expect(exit).toBe(1);
       const sentence = new RegExp(`^DATA_DIR ${place.dataDir} is in use by process ${service.pid}: `);
