@@ -26,6 +26,8 @@ export interface AnchorsAtHand {
   forged: number;
   /** Ids of keys that signed some and are not at hand, with how many: those are compared all the same. */
   unknownKeys: ReadonlyMap<string, number>;
+  /** Organizations of which the newest anchor is such a one: no signature that can be checked stands for their chain. */
+  unvouched: number;
   unreadable: number;
 }
 
@@ -43,6 +45,7 @@ export async function readAnchors(
   const isFile = existsSync(path) && statSync(path).isFile();
   const anchors = new Map<string, AuditAnchor[]>();
   const unknownKeys = new Map<string, number>();
+  const newest = new Map<string, { atMicros: bigint; isSigned: boolean }>();
   let [count, forged, unreadable] = [0, 0, 0];
   for await (const line of readLines(isFile ? [path] : new MonthlyLines(path).listFiles())) {
     const found = parseAnchorLine(line);
@@ -63,12 +66,15 @@ export async function readAnchors(
       if (anchor.kind === 'restored') continue;
     }
     count += 1;
+    if ((newest.get(anchor.orgId)?.atMicros ?? 0n) <= anchor.atMicros)
+      newest.set(anchor.orgId, { atMicros: anchor.atMicros, isSigned: verdict === 'good' });
     const known = anchors.get(anchor.orgId);
     if (known) known.push(anchor);
     else anchors.set(anchor.orgId, [anchor]);
   }
   const byOrganization = new Map([...anchors].map(([orgId, found]) => [orgId, settleAnchors(found)]));
-  return { place: path, byOrganization, count, forged, unknownKeys, unreadable };
+  const unvouched = [...newest.values()].filter(({ isSigned }) => !isSigned).length;
+  return { place: path, byOrganization, count, forged, unknownKeys, unvouched, unreadable };
 }
 
 /** One organization's log and what came of checking it. */
