@@ -117,7 +117,8 @@ interface ReadWords {
 async function readWords(ctx: RouterContext, endpoint: Endpoint, incoming: IncomingBody): Promise<ReadWords> {
   // Whoever sends calls may have put anything behind the address: what is not asked for is not looked at there.
   const query = endpoint.query || endpoint.idempotency !== 'ignored' ? readQuery(ctx.querystring) : {};
-  const { params } = ctx;
+  // Absent where the address was found without the router: the same request by either way.
+  const { params = {} } = ctx as { params?: Record<string, string> };
   const valid = {
     query: endpoint.query ? validate(endpoint.query, query, 'query') : {},
     params: endpoint.params ? validate(endpoint.params, params, 'path') : {},

@@ -156,6 +156,17 @@ describe('what makes a request the same', () => {
     expect(status).toBe(422);
   });
 
+  it('a trailing slash does not count: it is the same address', async () => {
+    const key = aKey();
+    const { json } = overrideOf(`model-${key}`);
+    const headers = { 'content-type': 'application/json', 'idempotency-key': key };
+    const answers = [];
+    for (const path of [OVERRIDES, `${OVERRIDES}/`])
+      answers.push(await send(one, { path, headers, body: JSON.stringify(json) }));
+    expect(answers.map(({ status }) => status)).toEqual([201, 201]);
+    expect(answers[1]?.headers['idempotency-replayed']).toBe('true');
+  });
+
   it('a form counts by its file, the file’s name and its fields, however they are ordered and bounded', async () => {
     const owner = await one.addOrganization();
     const upload = { method: 'POST', path: '/api/v1/billing-imports' } as const;
