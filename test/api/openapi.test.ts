@@ -179,6 +179,14 @@ describe('/openapi.json', () => {
     }
   });
 
+  it('gives no example of an Idempotency-Key: the page would send every request under it', () => {
+    const headers = operations().flatMap(([, { parameters = [] }]) =>
+      parameters.filter((at) => at.in === 'header'),
+    );
+    expect(new Set(headers.map(({ name }) => name))).toEqual(new Set(['Idempotency-Key']));
+    expect(headers.filter((at) => /"example/.test(JSON.stringify(at)))).toEqual([]);
+  });
+
   it('gives examples that pass their own schemas', () => {
     const wrong: string[] = [];
     let found = 0;
