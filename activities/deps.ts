@@ -2,7 +2,7 @@ import type { Logger } from 'pino';
 import type { BillingConnectors } from '../adapters/billing/connectors.js';
 import type { BillingFileReader } from '../adapters/billing/file.js';
 import type { Database } from '../db/client.js';
-import type { Prices } from '../db/priceBookHolder.js';
+import type { Prices } from '../db/prices/priceBookHolder.js';
 import type { RetentionLimits } from '../domain/retention.js';
 import type { SecretKeys } from '../platform/secretKeys.js';
 import type { SyncPace } from './syncPace.js';

@@ -1,8 +1,8 @@
 import type { Readable } from 'node:stream';
 import type { z } from 'zod';
-import type { OpenRunLimit } from '../db/openRunLimit.js';
 import type { OrgDb } from '../db/orgDb.js';
 import type { RunKind } from '../db/queries/runStates.js';
+import type { OpenRunLimit } from '../db/runs/openRunLimit.js';
 import { type Role, SCOPES, type Scope } from '../domain/access/scopes.js';
 import type { ErrorCode } from '../domain/errors.js';
 import type { ApiDeps } from './deps.js';

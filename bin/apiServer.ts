@@ -1,9 +1,10 @@
 import type { Server } from 'node:http';
 import * as otlp from '../adapters/otlp/protobuf.js';
 import { createApp } from '../api/app.js';
+import { AuthFailures } from '../api/pipeline/authFailures.js';
 import { NO_CHANGES } from '../db/changeFeed.js';
-import { IngestWriter } from '../db/ingestWriter.js';
-import { PriceBookHolder } from '../db/priceBookHolder.js';
+import { IngestWriter } from '../db/ingest/ingestWriter.js';
+import { PriceBookHolder } from '../db/prices/priceBookHolder.js';
 import { MICROS_PER_DAY, microsFromDate, microsOfDay } from '../domain/period.js';
 import { createMetrics } from '../platform/metrics.js';
 import { HSTS_MAX_AGE_SECONDS, TRUEUP_VERSION } from '../platform/serverLimits.js';
@@ -55,10 +56,12 @@ export async function createApiServer(
     limits,
     settings,
   };
-  const app = createApp(deps, options.endpoints);
+  const failures = new AuthFailures(deps.database, deps.logger);
+  const app = createApp(deps, options.endpoints, failures);
   const server = makeHttpServer(app.callback(), options);
   const close = async () => {
     if (server.listening) await closeHttpServer(server);
+    await failures.settle();
     await prices.settle();
   };
   return { server, close };

@@ -1,5 +1,5 @@
 import { openDatabase } from '../db/client.js';
-import { PriceBookHolder } from '../db/priceBookHolder.js';
+import { PriceBookHolder } from '../db/prices/priceBookHolder.js';
 import { startUsageMaintenance } from '../dispatch/usageMaintenance.js';
 import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';

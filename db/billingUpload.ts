@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto';
 import { findAccountIn } from '../domain/billing/account.js';
 import { DomainError } from '../domain/errors.js';
-import { assertRoomForRun, insertWithinLimit, type OpenRunLimit } from './openRunLimit.js';
 import type { OrgDb } from './orgDb.js';
 import {
   type BillingSource,
@@ -13,6 +12,7 @@ import {
   type NewBillingSource,
 } from './queries/billingSources.js';
 import { insertOutboxMessage } from './queries/outbox.js';
+import { assertRoomForRun, insertWithinLimit, type OpenRunLimit } from './runs/openRunLimit.js';
 
 /** Bytes of a stored chunk. */
 export const BILLING_PAGE_BYTES = 1_048_576;

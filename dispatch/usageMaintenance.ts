@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Database } from '../db/client.js';
 import { makePartitions, pruneCallSpans } from '../db/maintenance.js';
-import type { Prices } from '../db/priceBookHolder.js';
+import type { Prices } from '../db/prices/priceBookHolder.js';
 import { foldUsage, listUnfoldedOrganizations } from '../db/queries/rollups.js';
 import { sweepTraces } from '../db/queries/traceSweep.js';
 import { DomainError } from '../domain/errors.js';

@@ -7,7 +7,7 @@ import { BODY_BYTES_UNDER_WAY_MAX, REQUESTS_MAX } from '../api/limits/admission.
 import { PAGE_LIMIT_MAX, PAGE_OFFSET_MAX } from '../api/paging.js';
 import { URL_BYTES_MAX } from '../api/pipeline/answer.js';
 import { BODY_TIME_MAX_MS, JSON_BODY_BYTES_MAX, JSON_DEPTH_MAX } from '../api/pipeline/body.js';
-import { QUEUE_ROWS_MAX } from '../db/ingestWriter.js';
+import { QUEUE_ROWS_MAX } from '../db/ingest/ingestWriter.js';
 import * as event from '../domain/events/event.js';
 import { parseConfig } from '../platform/config.js';
 import { LIMIT_SETTINGS } from '../platform/limitSettings.js';

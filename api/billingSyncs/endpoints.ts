@@ -1,6 +1,6 @@
 import { newUuid } from '../../db/newUuid.js';
-import { openSync } from '../../db/openSync.js';
 import { findSyncRun, listSyncRuns } from '../../db/queries/syncRuns.js';
+import { openSync } from '../../db/runs/openSync.js';
 import { openCredentials } from '../../domain/billing/credentials.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid, publicId } from '../../domain/ids.js';

@@ -1,5 +1,4 @@
 import { newUuid } from '../../db/newUuid.js';
-import { openSync } from '../../db/openSync.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
   type BillingConnection,
@@ -11,6 +10,7 @@ import {
   updateBillingConnection,
 } from '../../db/queries/billingConnections.js';
 import { findSyncRun } from '../../db/queries/syncRuns.js';
+import { openSync } from '../../db/runs/openSync.js';
 import { BACKFILL_DAYS, scopeText } from '../../domain/billing/connections.js';
 import { openCredentials, sealCredentials } from '../../domain/billing/credentials.js';
 import { DomainError } from '../../domain/errors.js';

@@ -1,5 +1,4 @@
 import { newUuid } from '../../db/newUuid.js';
-import { openRun } from '../../db/openRun.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
   findGapRun,
@@ -11,6 +10,7 @@ import {
 } from '../../db/queries/gapRuns.js';
 import { insertOutboxMessage } from '../../db/queries/outbox.js';
 import { requestRunCancel } from '../../db/queries/runStates.js';
+import { openRun } from '../../db/runs/openRun.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { gapWindow } from '../../domain/period.js';

@@ -1,4 +1,4 @@
-import { changeKey, createKey, type KeyAuthor, revokeKey, rotateKey } from '../../db/keyChanges.js';
+import { changeKey, createKey, type KeyAuthor, revokeKey, rotateKey } from '../../db/access/keyChanges.js';
 import { findApiKey, listApiKeys } from '../../db/queries/keyRing.js';
 import { isKeyId } from '../../domain/access/keyFormat.js';
 import { DomainError } from '../../domain/errors.js';

@@ -1,10 +1,10 @@
 import type { Context } from 'koa';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../db/client.js';
-import type { OpenRunLimit } from '../../db/openRunLimit.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { leaseRateTokens } from '../../db/queries/rateBuckets.js';
 import { RUN_KINDS, type RunKind } from '../../db/queries/runStates.js';
+import type { OpenRunLimit } from '../../db/runs/openRunLimit.js';
 import { DomainError } from '../../domain/errors.js';
 import { LimitError } from '../../domain/limits/limitError.js';
 import type { LimitRules, Rate } from '../../domain/limits/rate.js';

@@ -1,5 +1,4 @@
 import { newUuid } from '../../db/newUuid.js';
-import { openRun } from '../../db/openRun.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { insertOutboxMessage } from '../../db/queries/outbox.js';
 import {
@@ -12,6 +11,7 @@ import {
   type RepriceRun,
 } from '../../db/queries/repriceRuns.js';
 import { requestRunCancel } from '../../db/queries/runStates.js';
+import { openRun } from '../../db/runs/openRun.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { exclusiveEnd, type Instant, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';

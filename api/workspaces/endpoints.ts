@@ -1,6 +1,6 @@
+import { archiveWithKeys, changeWorkspace, createWorkspace } from '../../db/access/workspaceChanges.js';
 import { newUuid } from '../../db/newUuid.js';
 import { findWorkspace, listWorkspaces } from '../../db/queries/workspaces.js';
-import { archiveWithKeys, changeWorkspace, createWorkspace } from '../../db/workspaceChanges.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid, isUuidText, publicId } from '../../domain/ids.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';

@@ -4,7 +4,7 @@ import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { type Database, openDatabase } from '../../db/client.js';
 import { migrate } from '../../db/migrate.js';
-import { seedPrices } from '../../db/priceSeed.js';
+import { seedPrices } from '../../db/prices/priceSeed.js';
 import { loadConfig } from '../../platform/config.js';
 import { startPostgres } from '../../platform/embedded/postgres.js';
 

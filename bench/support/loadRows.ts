@@ -1,5 +1,5 @@
 import type { Database } from '../../db/client.js';
-import { IngestWriter } from '../../db/ingestWriter.js';
+import { IngestWriter } from '../../db/ingest/ingestWriter.js';
 import { loadPriceBook } from '../../db/queries/prices.js';
 import { callRecordOf } from './callRecords.js';
 import { foldEverything } from './fold.js';

@@ -4,7 +4,7 @@ import { type ActivityDeps, createActivities } from '../../activities/index.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
 import type { Database } from '../../db/client.js';
-import type { Prices } from '../../db/priceBookHolder.js';
+import type { Prices } from '../../db/prices/priceBookHolder.js';
 import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
 import { Sweeper } from '../../dispatch/sweeper.js';
 import { SyncSchedules } from '../../dispatch/syncSchedules.js';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { type Database, openDatabase } from '../../db/client.js';
 import { migrate } from '../../db/migrate.js';
 import { newUuid } from '../../db/newUuid.js';
-import { type SeedResult, seedPrices } from '../../db/priceSeed.js';
+import { type SeedResult, seedPrices } from '../../db/prices/priceSeed.js';
 import { insertFirstOrganization } from '../../db/queries/firstOrganization.js';
 import { listOrganizations } from '../../db/queries/organizations.js';
 import { reachesPostgres } from '../../db/session.js';

@@ -1,6 +1,6 @@
 import { drawKey } from '../../api/keyMaker.js';
+import { createKey, type KeyAuthor, revokeKey, rotateKey } from '../../db/access/keyChanges.js';
 import type { Database } from '../../db/client.js';
-import { createKey, type KeyAuthor, revokeKey, rotateKey } from '../../db/keyChanges.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { type ApiKey, listApiKeys } from '../../db/queries/keyRing.js';
 import { findKeyFault, parseKey } from '../../domain/access/keyFormat.js';

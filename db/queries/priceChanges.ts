@@ -1,4 +1,4 @@
-/** Writing of list prices: by the seed (db/priceSeed.ts), and the state also by imports (db/priceImport.ts). */
+/** Writing of list prices: by the seed (db/prices/priceSeed.ts), and the state also by imports (db/prices/priceImport.ts). */
 import { decimalFromPico, picoFromDecimal } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { PriceModel, PricePeriod, PriceTier } from '../../domain/pricing/prices.js';

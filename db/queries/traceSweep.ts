@@ -6,7 +6,7 @@ import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Database } from '../client.js';
 import { OrgDb, type SystemDb, unscoped } from '../orgDb.js';
 import { plainArray, plainItems } from '../pgArray.js';
-import type { Prices } from '../priceBookHolder.js';
+import type { Prices } from '../prices/priceBookHolder.js';
 import { lockEventsById } from './events.js';
 import {
   applyPair,

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDatabase } from '../../db/client.js';
-import { PriceBookHolder } from '../../db/priceBookHolder.js';
+import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { anEvent, ingest, send } from './support/requests.js';
 

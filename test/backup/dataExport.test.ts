@@ -11,7 +11,7 @@ import { migrate } from '../../db/migrate.js';
 import { MIGRATIONS } from '../../db/migrations/index.js';
 import type { Migration } from '../../db/migrations/migration.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { seedPrices } from '../../db/priceSeed.js';
+import { seedPrices } from '../../db/prices/priceSeed.js';
 import { closePeriod } from '../../db/queries/closePeriod.js';
 import { insertOrganization } from '../../db/queries/organizations.js';
 import { microsFromDate } from '../../domain/period.js';

@@ -5,7 +5,7 @@ import { PassThrough } from 'node:stream';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { importPrices } from '../../bin/startup/prices/priceImport.js';
 import { readPriceImportArguments } from '../../bin/startup/prices/priceImportArguments.js';
-import { seedPrices } from '../../db/priceSeed.js';
+import { seedPrices } from '../../db/prices/priceSeed.js';
 import { loadPriceBook } from '../../db/queries/prices.js';
 import { microsOfDay } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import type { Database } from '../../db/client.js';
-import type { IngestRequest } from '../../db/ingestBatch.js';
-import { IngestWriter, QUEUE_ROWS_MAX } from '../../db/ingestWriter.js';
-import type { Prices } from '../../db/priceBookHolder.js';
+import type { IngestRequest } from '../../db/ingest/ingestBatch.js';
+import { IngestWriter, QUEUE_ROWS_MAX } from '../../db/ingest/ingestWriter.js';
+import type { Prices } from '../../db/prices/priceBookHolder.js';
 import { aCall } from '../support/aCall.js';
 
 const BATCH = 10_000;

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { IngestWriter } from '../../db/ingestWriter.js';
+import { IngestWriter } from '../../db/ingest/ingestWriter.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { PriceBookHolder } from '../../db/priceBookHolder.js';
+import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
 import { closePeriod } from '../../db/queries/closePeriod.js';
 import { insertOrganization } from '../../db/queries/organizations.js';
 import { findFrozenTotals } from '../../db/queries/periods.js';

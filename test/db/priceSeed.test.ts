@@ -2,8 +2,8 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { PriceBookHolder } from '../../db/priceBookHolder.js';
-import { seedPrices } from '../../db/priceSeed.js';
+import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
+import { seedPrices } from '../../db/prices/priceSeed.js';
 import { loadPriceBook } from '../../db/queries/prices.js';
 import { readPriceFile } from '../../domain/pricing/priceFile.js';
 import {

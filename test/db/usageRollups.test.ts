@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { IngestWriter } from '../../db/ingestWriter.js';
+import { IngestWriter } from '../../db/ingest/ingestWriter.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { PriceBookHolder } from '../../db/priceBookHolder.js';
+import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
 import { insertOrganization } from '../../db/queries/organizations.js';
 import { foldUsage, listUnfoldedOrganizations } from '../../db/queries/rollups.js';
 import { sweepTraces } from '../../db/queries/traceSweep.js';

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type Database, openDatabase } from '../../db/client.js';
 import { migrate } from '../../db/migrate.js';
-import { seedPrices } from '../../db/priceSeed.js';
+import { seedPrices } from '../../db/prices/priceSeed.js';
 import { loadConfig } from '../../platform/config.js';
 import { type EmbeddedPostgres, startPostgres } from '../../platform/embedded/postgres.js';
 import { anEvent, send } from '../api/support/requests.js';

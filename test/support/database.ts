@@ -3,7 +3,7 @@ import pg from 'pg';
 import { inject } from 'vitest';
 import { type Database, openDatabase } from '../../db/client.js';
 import { migrate } from '../../db/migrate.js';
-import { seedPrices } from '../../db/priceSeed.js';
+import { seedPrices } from '../../db/prices/priceSeed.js';
 
 const TEMPLATE = 'trueup_template';
 const TEMPLATE_LOCK = 7_241_188_399;

@@ -14,7 +14,7 @@ import { readBillingFile } from '../../adapters/billing/file.js';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
 import { pollSecondsOf } from '../../bin/startup/connectors.js';
 import type { Database } from '../../db/client.js';
-import { PriceBookHolder } from '../../db/priceBookHolder.js';
+import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
 import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
 import { Sweeper } from '../../dispatch/sweeper.js';
 import { SyncSchedules } from '../../dispatch/syncSchedules.js';

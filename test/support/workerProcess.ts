@@ -7,7 +7,7 @@ import { createActivities } from '../../activities/index.js';
 import type { SyncPace } from '../../activities/syncPace.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { openDatabase } from '../../db/client.js';
-import { PriceBookHolder } from '../../db/priceBookHolder.js';
+import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
 import { microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';
 import { testConnectors, testSecretKeys } from './connectors.js';

@@ -2,7 +2,7 @@ import { writeAuditCsv } from '../../../api/audit/csv.js';
 import { presentAudit } from '../../../api/audit/wire.js';
 import { auditBills } from '../../../db/billAudit.js';
 import type { OrgDb } from '../../../db/orgDb.js';
-import { PriceBookHolder } from '../../../db/priceBookHolder.js';
+import { PriceBookHolder } from '../../../db/prices/priceBookHolder.js';
 import { DomainError } from '../../../domain/errors.js';
 import { StartError } from '../../../platform/startError.js';
 import type { AuditArguments } from './auditArguments.js';

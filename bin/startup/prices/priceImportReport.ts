@@ -1,4 +1,4 @@
-import type { PriceImportOptions } from '../../../db/priceImport.js';
+import type { PriceImportOptions } from '../../../db/prices/priceImport.js';
 import { decimalFromPico } from '../../../domain/money.js';
 import type {
   CollectionDifferences,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { type Database, openDatabase } from '../../../db/client.js';
 import { migrate } from '../../../db/migrate.js';
-import { seedPrices } from '../../../db/priceSeed.js';
+import { seedPrices } from '../../../db/prices/priceSeed.js';
 import { loadConfig } from '../../../platform/config.js';
 import { openDataDir } from '../../../platform/embedded/dataDir.js';
 import { startPostgres } from '../../../platform/embedded/postgres.js';

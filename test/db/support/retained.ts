@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { expect, vi } from 'vitest';
-import { IngestWriter } from '../../../db/ingestWriter.js';
+import { IngestWriter } from '../../../db/ingest/ingestWriter.js';
 import { OrgDb } from '../../../db/orgDb.js';
-import { PriceBookHolder } from '../../../db/priceBookHolder.js';
+import { PriceBookHolder } from '../../../db/prices/priceBookHolder.js';
 import { insertOrganization } from '../../../db/queries/organizations.js';
 import { foldUsage } from '../../../db/queries/rollups.js';
 import { removeOldEvents } from '../../../db/retention/eventRetention.js';

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import { changeKey, createKey, revokeKey, rotateKey } from '../../../../db/access/keyChanges.js';
+import { archiveWithKeys, changeWorkspace, createWorkspace } from '../../../../db/access/workspaceChanges.js';
 import { verifyAuditLog } from '../../../../db/auditVerification.js';
-import { changeKey, createKey, revokeKey, rotateKey } from '../../../../db/keyChanges.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import * as auditLog from '../../../../db/queries/auditLog.js';
 import * as idempotency from '../../../../db/queries/idempotencyKeys.js';
@@ -10,7 +11,6 @@ import * as organizations from '../../../../db/queries/organizations.js';
 import { leaseRateTokens } from '../../../../db/queries/rateBuckets.js';
 import * as requestSlots from '../../../../db/queries/requestSlots.js';
 import * as workspaces from '../../../../db/queries/workspaces.js';
-import { archiveWithKeys, changeWorkspace, createWorkspace } from '../../../../db/workspaceChanges.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { openSync } from '../../../../db/openSync.js';
 import * as apiCopies from '../../../../db/queries/apiCopies.js';
 import * as billingConnections from '../../../../db/queries/billingConnections.js';
 import * as fetchedPages from '../../../../db/queries/fetchedPages.js';
 import { pruneFetchedPages } from '../../../../db/queries/prunePages.js';
 import * as syncChunks from '../../../../db/queries/syncChunks.js';
 import * as syncRuns from '../../../../db/queries/syncRuns.js';
+import { openSync } from '../../../../db/runs/openSync.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 

@@ -1,6 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { openRun } from '../../../../db/openRun.js';
-import { assertRoomForRun, insertWithinLimit } from '../../../../db/openRunLimit.js';
 import * as gapBuckets from '../../../../db/queries/gapBuckets.js';
 import * as gapExplorer from '../../../../db/queries/gapExplorer.js';
 import * as gapRuns from '../../../../db/queries/gapRuns.js';
@@ -9,6 +7,8 @@ import { insertOutboxMessage } from '../../../../db/queries/outbox.js';
 import { repriceBatch } from '../../../../db/queries/repriceBatch.js';
 import * as repriceRuns from '../../../../db/queries/repriceRuns.js';
 import * as runStates from '../../../../db/queries/runStates.js';
+import { openRun } from '../../../../db/runs/openRun.js';
+import { assertRoomForRun, insertWithinLimit } from '../../../../db/runs/openRunLimit.js';
 import { MARCH } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 

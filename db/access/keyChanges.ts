@@ -5,14 +5,14 @@ import {
   isLastingAdmin,
   type KeyGiver,
   scopesOf,
-} from '../domain/access/keyRules.js';
-import { allowsScope, type Scope } from '../domain/access/scopes.js';
-import type { AuditAction, AuditActor, AuditDetails } from '../domain/auditLog/actions.js';
-import { DomainError, invalidField } from '../domain/errors.js';
-import { publicId } from '../domain/ids.js';
-import { isoFromMicros } from '../domain/period.js';
-import type { OrgDb } from './orgDb.js';
-import { recordAudit } from './queries/auditLog.js';
+} from '../../domain/access/keyRules.js';
+import { allowsScope, type Scope } from '../../domain/access/scopes.js';
+import type { AuditAction, AuditActor, AuditDetails } from '../../domain/auditLog/actions.js';
+import { DomainError, invalidField } from '../../domain/errors.js';
+import { publicId } from '../../domain/ids.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { OrgDb } from '../orgDb.js';
+import { recordAudit } from '../queries/auditLog.js';
 import {
   type ApiKey,
   countKeys,
@@ -21,9 +21,9 @@ import {
   replaceKeySecret,
   revokeKeys,
   updateApiKey,
-} from './queries/keyRing.js';
-import { insertKey, type NewKey } from './queries/keys.js';
-import { lockWorkspace } from './queries/workspaces.js';
+} from '../queries/keyRing.js';
+import { insertKey, type NewKey } from '../queries/keys.js';
+import { lockWorkspace } from '../queries/workspaces.js';
 
 /** Keys of one organization that are not revoked. */
 export const KEYS_MAX = 1_000;

@@ -1,12 +1,12 @@
-import { DomainError } from '../domain/errors.js';
-import type { PriceBook } from '../domain/pricing/priceBook.js';
+import { DomainError } from '../../domain/errors.js';
+import type { PriceBook } from '../../domain/pricing/priceBook.js';
+import type { Database } from '../client.js';
+import { OrgDb } from '../orgDb.js';
+import type { Prices } from '../prices/priceBookHolder.js';
+import { insertEvents, recordRejections } from '../queries/ingest.js';
+import { settleTellings } from '../queries/tellings.js';
 import { AssumedSettings, SettingsChanged } from './assumedSettings.js';
-import type { Database } from './client.js';
 import { type IngestRequest, type PreparedBatch, prepareBatch } from './ingestBatch.js';
-import { OrgDb } from './orgDb.js';
-import type { Prices } from './priceBookHolder.js';
-import { insertEvents, recordRejections } from './queries/ingest.js';
-import { settleTellings } from './queries/tellings.js';
 
 /** Calls of one transaction at most; one request is never split over two. */
 const BATCH_ROWS_MAX = 2_000;

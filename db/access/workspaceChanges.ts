@@ -1,10 +1,9 @@
-import type { AuditAction, AuditDetails } from '../domain/auditLog/actions.js';
-import { DomainError } from '../domain/errors.js';
-import { publicId } from '../domain/ids.js';
-import { type KeyAuthor, nameOfActor } from './keyChanges.js';
-import type { OrgDb } from './orgDb.js';
-import { recordAudit } from './queries/auditLog.js';
-import { lockKeyRing, revokeKeys } from './queries/keyRing.js';
+import type { AuditAction, AuditDetails } from '../../domain/auditLog/actions.js';
+import { DomainError } from '../../domain/errors.js';
+import { publicId } from '../../domain/ids.js';
+import type { OrgDb } from '../orgDb.js';
+import { recordAudit } from '../queries/auditLog.js';
+import { lockKeyRing, revokeKeys } from '../queries/keyRing.js';
 import {
   archiveWorkspace,
   countOpenWorkspaces,
@@ -12,7 +11,8 @@ import {
   insertWorkspace,
   renameWorkspace,
   type Workspace,
-} from './queries/workspaces.js';
+} from '../queries/workspaces.js';
+import { type KeyAuthor, nameOfActor } from './keyChanges.js';
 
 /** Workspaces of one organization that are not archived. */
 export const WORKSPACES_MAX = 1_000;

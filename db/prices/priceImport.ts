@@ -1,20 +1,20 @@
-import type { ImportedPrice, PriceImport } from '../domain/pricing/importedPrices.js';
-import type { ListedCollection } from '../domain/pricing/imports/collection.js';
+import type { ImportedPrice, PriceImport } from '../../domain/pricing/importedPrices.js';
+import type { ListedCollection } from '../../domain/pricing/imports/collection.js';
 import {
   type CollectionDifferences,
   compareCollection,
   type ModelDifference,
-} from '../domain/pricing/imports/differences.js';
-import type { PriceState } from '../domain/pricing/priceBook.js';
-import { priceVersionName } from '../domain/pricing/version.js';
-import type { Provider } from '../domain/providers.js';
-import type { Database } from './client.js';
-import { newUuid } from './newUuid.js';
-import { type SystemDb, unscoped } from './orgDb.js';
+} from '../../domain/pricing/imports/differences.js';
+import type { PriceState } from '../../domain/pricing/priceBook.js';
+import { priceVersionName } from '../../domain/pricing/version.js';
+import type { Provider } from '../../domain/providers.js';
+import type { Database } from '../client.js';
+import { newUuid } from '../newUuid.js';
+import { type SystemDb, unscoped } from '../orgDb.js';
+import { beginPriceChange, listRecordedModels, recordPriceState } from '../queries/priceChanges.js';
+import { insertPriceImport, listPriceImportIds, listPriceImports } from '../queries/priceImports.js';
+import { loadPriceBook } from '../queries/prices.js';
 import { priceContentHash } from './priceSeed.js';
-import { beginPriceChange, listRecordedModels, recordPriceState } from './queries/priceChanges.js';
-import { insertPriceImport, listPriceImportIds, listPriceImports } from './queries/priceImports.js';
-import { loadPriceBook } from './queries/prices.js';
 
 const WHY = 'list prices belong to no organization';
 

@@ -1,8 +1,8 @@
-import { publicId } from '../domain/ids.js';
-import { LimitError } from '../domain/limits/limitError.js';
-import type { OrgDb } from './orgDb.js';
-import { listOpenRuns, lockOpenRuns } from './queries/openRuns.js';
-import type { RunKind } from './queries/runStates.js';
+import { publicId } from '../../domain/ids.js';
+import { LimitError } from '../../domain/limits/limitError.js';
+import type { OrgDb } from '../orgDb.js';
+import { listOpenRuns, lockOpenRuns } from '../queries/openRuns.js';
+import type { RunKind } from '../queries/runStates.js';
 
 /** How soon a run may have ended. */
 const RETRY_AFTER_SECONDS = 5;

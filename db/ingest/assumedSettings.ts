@@ -1,5 +1,5 @@
-import type { OrgDb } from './orgDb.js';
-import { type MarkedSettings, readMarkedSettings } from './queries/organizations.js';
+import type { OrgDb } from '../orgDb.js';
+import { type MarkedSettings, readMarkedSettings } from '../queries/organizations.js';
 
 /** Organizations that are remembered; the one that was read first is forgotten first. */
 const ORGANIZATIONS_MAX = 10_000;

@@ -3,12 +3,12 @@ import { existsSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { PriceImport } from '../domain/pricing/importedPrices.js';
-import { type PriceEntry, type PriceFile, readPriceFile } from '../domain/pricing/priceFile.js';
-import { priceVersionName } from '../domain/pricing/version.js';
-import type { Database } from './client.js';
-import { newUuid } from './newUuid.js';
-import { type SystemDb, unscoped } from './orgDb.js';
+import type { PriceImport } from '../../domain/pricing/importedPrices.js';
+import { type PriceEntry, type PriceFile, readPriceFile } from '../../domain/pricing/priceFile.js';
+import { priceVersionName } from '../../domain/pricing/version.js';
+import type { Database } from '../client.js';
+import { newUuid } from '../newUuid.js';
+import { type SystemDb, unscoped } from '../orgDb.js';
 import {
   beginPriceChange,
   findPriceState,
@@ -21,8 +21,8 @@ import {
   recordPriceState,
   upsertPriceModels,
   withdrawPriceModels,
-} from './queries/priceChanges.js';
-import { listPriceImports } from './queries/priceImports.js';
+} from '../queries/priceChanges.js';
+import { listPriceImports } from '../queries/priceImports.js';
 
 export interface SeedResult {
   /** Entries that were new, changed or withdrawn; 0 when the list was read before. */

@@ -1,7 +1,7 @@
-import { DomainError } from '../domain/errors.js';
+import { DomainError } from '../../domain/errors.js';
+import type { OrgDb } from '../orgDb.js';
+import { insertOutboxMessage, type OutboxKind } from '../queries/outbox.js';
 import { insertWithinLimit, type OpenRunLimit } from './openRunLimit.js';
-import type { OrgDb } from './orgDb.js';
-import { insertOutboxMessage, type OutboxKind } from './queries/outbox.js';
 
 /** Looks for a run that ends between finding it open and reading it. */
 const OPEN_ATTEMPTS = 5;

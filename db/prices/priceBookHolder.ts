@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
-import { bookWithOwnPrices } from '../domain/pricing/ownPrices.js';
-import type { PriceBook, PriceState } from '../domain/pricing/priceBook.js';
-import type { Database } from './client.js';
-import { OrgDb } from './orgDb.js';
-import { loadOwnPrices, type OwnPriceRevision, readOwnPriceRevisions } from './queries/ownPrices.js';
-import { loadPriceBook, readPriceState } from './queries/prices.js';
+import { bookWithOwnPrices } from '../../domain/pricing/ownPrices.js';
+import type { PriceBook, PriceState } from '../../domain/pricing/priceBook.js';
+import type { Database } from '../client.js';
+import { OrgDb } from '../orgDb.js';
+import { loadOwnPrices, type OwnPriceRevision, readOwnPriceRevisions } from '../queries/ownPrices.js';
+import { loadPriceBook, readPriceState } from '../queries/prices.js';
 
 /** The prices of a process, as everything that prices a call or judges a bill is given them. */
 export interface Prices {

@@ -1,11 +1,11 @@
-import { apiKeyHash, eventId } from '../domain/events/callHash.js';
-import { countedBy, SCOPE_NOT_COUNTED } from '../domain/events/countedScopes.js';
-import type { CallRecord, MappedBatch, SpanLink } from '../domain/events/event.js';
-import { resolveCalls } from '../domain/events/resolveCalls.js';
-import type { OrganizationSettings } from '../domain/organization/settings.js';
-import type { PriceBook } from '../domain/pricing/priceBook.js';
-import type { StorableEvent } from './queries/eventColumns.js';
-import { priceOf, type RefusedItems } from './queries/ingest.js';
+import { apiKeyHash, eventId } from '../../domain/events/callHash.js';
+import { countedBy, SCOPE_NOT_COUNTED } from '../../domain/events/countedScopes.js';
+import type { CallRecord, MappedBatch, SpanLink } from '../../domain/events/event.js';
+import { resolveCalls } from '../../domain/events/resolveCalls.js';
+import type { OrganizationSettings } from '../../domain/organization/settings.js';
+import type { PriceBook } from '../../domain/pricing/priceBook.js';
+import type { StorableEvent } from '../queries/eventColumns.js';
+import { priceOf, type RefusedItems } from '../queries/ingest.js';
 
 /** One request's calls and who sent them. */
 export interface IngestRequest {

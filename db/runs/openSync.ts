@@ -1,10 +1,10 @@
-import type { SyncTrigger } from '../domain/billing/connections.js';
-import { DomainError } from '../domain/errors.js';
+import type { SyncTrigger } from '../../domain/billing/connections.js';
+import { DomainError } from '../../domain/errors.js';
+import type { OrgDb } from '../orgDb.js';
+import { findBillingConnection } from '../queries/billingConnections.js';
+import { findOpenSyncRun, insertSyncRun, type SyncRun } from '../queries/syncRuns.js';
 import { openRun } from './openRun.js';
 import type { OpenRunLimit } from './openRunLimit.js';
-import type { OrgDb } from './orgDb.js';
-import { findBillingConnection } from './queries/billingConnections.js';
-import { findOpenSyncRun, insertSyncRun, type SyncRun } from './queries/syncRuns.js';
 
 /**
  * A new sync, or the one of the connection that is open; by `limit` where one is given. Errors:
