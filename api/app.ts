@@ -59,8 +59,15 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...auditLogEndpoints,
 ];
 
-/** The application: every endpoint behind one error writer, one authentication and one log line a request. */
-export function createApp(deps: ApiDeps, endpoints: readonly Endpoint[] = ENDPOINTS): Koa {
+/**
+ * The application: every endpoint behind one error writer, one authentication and one log line a request. Whoever ends it
+ * settles `failures`, the refused keys that are still to be written down.
+ */
+export function createApp(
+  deps: ApiDeps,
+  endpoints: readonly Endpoint[] = ENDPOINTS,
+  failures = new AuthFailures(deps.database, deps.logger),
+): Koa {
   const app = new Koa();
   app.silent = true;
   // Only a body that broke off under way comes here: the answer had begun, so nothing else can tell of it.
@@ -70,7 +77,6 @@ export function createApp(deps: ApiDeps, endpoints: readonly Endpoint[] = ENDPOI
   assertDeclaredAccess(endpoints);
   assertRepeatable(endpoints);
   assertNotice(endpoints);
-  const failures = new AuthFailures(deps.database, deps.logger);
   const authenticator = new Authenticator(deps.database, deps.nowMicros, deps.changes, failures);
   // One address is one text: what counts requests by their path must see every spelling that leads somewhere.
   const router = new Router({ sensitive: true });

@@ -31,7 +31,7 @@ export class AuthFailures {
   readonly #logger: Logger;
   readonly #windowMs: number;
   /** Failures since the last row. */
-  readonly #followed = new LRUCache<string, { more: number }>({ max: FOLLOWED_MAX });
+  readonly #followed = new LRUCache<string, { more: number; failure: AuthFailure }>({ max: FOLLOWED_MAX });
   #writing: Promise<void> = Promise.resolve();
 
   constructor(database: Database, logger: Logger, windowMs = WINDOW_MS) {
@@ -51,13 +51,17 @@ export class AuthFailures {
     this.#follow(name, failure);
   }
 
-  /** Resolves when what was noted is written; for tests and for an orderly end. */
+  /** Resolves when all that was noted is written, without waiting for the end of a minute: for an orderly end. */
   settle(): Promise<void> {
+    for (const followed of this.#followed.values()) {
+      if (followed.more > 0) this.#write(followed.failure, followed.more);
+      followed.more = 0;
+    }
     return this.#writing;
   }
 
   #follow(name: string, failure: AuthFailure): void {
-    const followed = { more: 0 };
+    const followed = { more: 0, failure };
     this.#followed.set(name, followed);
     setTimeout(() => {
       if (this.#followed.peek(name) === followed) this.#followed.delete(name);

@@ -257,6 +257,20 @@ describe('a refused key', () => {
     expect((await rowsOf(owner.orgId)).map(({ details }) => JSON.parse(details).count)).toEqual([1, 6]);
   });
 
+  it('is written down with how often it was refused also when the service ends before the minute is over', async () => {
+    const owner = await place.api.addOrganization();
+    const failures = new AuthFailures(
+      place.api.database.database,
+      createLogger({ name: 'test', level: 'silent' }),
+    );
+    const key = { id: 'key_0123456789', orgId: owner.orgId };
+    for (let time = 0; time < 4; time += 1)
+      failures.note({ key, reason: 'expired', address: undefined, requestId: null });
+    await failures.settle();
+    await failures.settle();
+    expect((await rowsOf(owner.orgId)).map(({ details }) => JSON.parse(details).count)).toEqual([1, 3]);
+  });
+
   it('is written down with its network, not with its address', () => {
     expect(coarseNetwork('203.0.113.77')).toBe('203.0.113.0/24');
     expect(coarseNetwork('2001:db8:1:2::/64')).toBe('2001:db8:1::/48');
