@@ -69,7 +69,8 @@ export const SETTINGS = {
   DATABASE_DIRECT_URL: setting({
     schema: postgresUrl.optional(),
     shownDefault: '(DATABASE_URL)',
-    meaning: 'The same database without a transaction pooler between: for migrations, advisory locks and the news of changed keys.',
+    meaning:
+      'The same database without a transaction pooler between: for migrations, advisory locks and the news of changed keys.',
     remedy: 'give postgres://user:password@host:5432/database',
     secret: true,
   }),
