@@ -22,22 +22,13 @@ beforeEach(async () => {
 });
 afterEach(() => place.close());
 
-async function asOwner<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T> {
-  const client = await place.test.superuser.connect();
-  try {
-    return await work(client);
-  } finally {
-    client.release();
-  }
-}
-
 const aSaid = (requestId: string) => aCall({ startMicros: YESTERDAY, payload: { text: 'said' }, requestId });
 
 /** As a run leaves yesterday's month that is killed right after it took it out. */
 async function leaveMonth(orgDb: OrgDb): Promise<string> {
   await foldWholly(place, orgDb);
   const month = monthOf(YESTERDAY).replace('-', '_');
-  await asOwner(async (client) => {
+  await place.asOwner(async (client) => {
     for (const table of ['events', 'event_payloads'])
       await client.query(`alter table ${table} detach partition ${table}_${month}`);
   });
@@ -45,7 +36,7 @@ async function leaveMonth(orgDb: OrgDb): Promise<string> {
 }
 
 describe('a month that a killed run has left between its table and what is noted of it', () => {
-  beforeEach(() => asOwner(ensurePartitions));
+  beforeEach(() => place.asOwner(ensurePartitions));
 
   it('is added up before an export reads the schema', async () => {
     const { orgDb, send } = await place.addOrganization();
@@ -70,7 +61,7 @@ describe('a month that a killed run has left between its table and what is noted
     const { orgDb, send } = await place.addOrganization();
     await send(aSaid('first'), aSaid('second'));
     await leaveMonth(orgDb);
-    const books = await asOwner((client) =>
+    const books = await place.asOwner((client) =>
       inOneSnapshot(client as pg.Client, () => readBooks(client, { billed: false })),
     );
     const restored = await readRestoredBooks(
@@ -89,7 +80,7 @@ describe('a month that a killed run has left between its table and what is noted
     await other.send(aSaid('second'));
     await foldWholly(place, other.orgDb);
     await leaveMonth(orgDb);
-    await asOwner((client) =>
+    await place.asOwner((client) =>
       client.query(`update organizations set demo_end_day = '2026-01-01' where id = $1`, [orgDb.orgId]),
     );
     await removeDemoOrganization(place.test.database, orgDb.orgId);
@@ -107,7 +98,7 @@ describe('a demo that is removed while its calls are', () => {
       await send(aSaid('first'));
       await foldWholly(place, orgDb);
     }
-    await asOwner((client) =>
+    await place.asOwner((client) =>
       client.query(`update organizations set demo_end_day = '2026-01-01' where id = $1`, [demo.orgDb.orgId]),
     );
     let removed = false;
