@@ -20,6 +20,15 @@ export interface TestDatabase {
   close(): Promise<void>;
 }
 
+/** Straight to Postgres: what a connection string through the suite's pooler, where there is one, stands for. */
+export function directly(url: string): string {
+  const pooler = inject('poolerUrl');
+  const direct = new URL(url);
+  if (pooler !== null && new URL(pooler).host === direct.host)
+    direct.host = new URL(inject('postgresUrl')).host;
+  return direct.toString();
+}
+
 /** The settings of a program with one way to its database. */
 export const environmentOf = (url: string) => ({ DATABASE_URL: url, DATABASE_DIRECT_URL: url });
 

@@ -21,6 +21,7 @@ import { SyncSchedules } from '../../dispatch/syncSchedules.js';
 import { microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
+import { directly } from './database.js';
 import { TEST_NAMESPACE } from './temporal.js';
 
 const SILENT = {
@@ -131,7 +132,7 @@ export async function startTestEngine(
     readBillingFile,
     connectors,
     secretKeys: options.secretKeys ?? testSecretKeys(),
-    directUrl: database.options.url,
+    directUrl: directly(database.options.url),
     retention: options.retention ?? TEST_RETENTION,
     ...(options.syncPace ? { syncPace: options.syncPace } : {}),
     ...(options.repricePassMs === undefined ? {} : { repricePassMs: options.repricePassMs }),
