@@ -105,7 +105,10 @@ describe('the schedule of a connection', () => {
     const connection = await connect('openai');
     const id = idOf(connection);
     await until('the schedule', schedules, (found) => found.get(id)?.paused === false);
-    expect((await place.api.get(`${CONNECTIONS}/${connection.id}`)).body.next_sync_at).not.toBeNull();
+    // It is noted behind the schedule.
+    await expect
+      .poll(async () => (await place.api.get(`${CONNECTIONS}/${connection.id}`)).body.next_sync_at)
+      .not.toBeNull();
     await patch(connection.id, { paused: true });
     await until('the pause', schedules, (found) => found.get(id)?.paused === true);
     await patch(connection.id, { paused: false });

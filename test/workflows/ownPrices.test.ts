@@ -272,7 +272,7 @@ describe('PUT /api/v1/provider-keys', () => {
   });
 
   it.each([
-    ['an unknown field', [aKey({ secret: 'sk-1' })], 'items.0'],
+    ['an unknown field', [aKey({ secret: 'sk-1' })], 'items.0.secret'],
     ['an unknown provider', [aKey({ provider: 'acme' })], 'items.0.provider'],
     ['no id', [aKey({ provider_key_id: ' ' })], 'items.0.provider_key_id'],
     ['an unknown status', [aKey({ status: 'lost' })], 'items.0.status'],
