@@ -64,6 +64,8 @@ export interface Owned {
   repricedId: string;
 }
 
+/** Bills of every organization name this key; the owner alone has entered it. */
+const SHARED_KEY = 'key_shared';
 export const CLOSED_MONTH = '2026-03';
 export const MARCH = { fromMicros: 1_772_323_200_000_000n, toMicros: 1_775_001_600_000_000n };
 export const OWN_PRICE_LIMITS = { entriesMax: 10, allModelsMax: 10 };
@@ -100,7 +102,7 @@ export async function makeOwned(
     ...synced,
     runId,
     ...(await makeOpenWork(org, options, synced.connection.id)),
-    ...(await makeEntries(org, marker)),
+    ...(await makeEntries(org, marker, [SHARED_KEY])),
     keyId,
     ...(await makeAccess(org.orgDb, { marker, keyId })),
   };
@@ -198,7 +200,8 @@ async function makeImports(
   }
   // On a day of its own: of one day only the best bill counts.
   const alone = new Date(Date.now() - (importedDaysAgo + 30) * 86_400_000).toISOString().slice(0, 10);
-  const plain = `date,model,token_class,quantity,amount_usd,api_key\n${alone},${marker},input,1000,1,${marker}\n`;
+  const line = (key: string) => `${alone},${marker},input,1000,1,${key}`;
+  const plain = `date,model,token_class,quantity,amount_usd,api_key\n${line(marker)}\n${line(SHARED_KEY)}\n`;
   await importBill(api, plain, { provider }, org.adminKey);
   const openImportId = randomUUID();
   await insertBillingSource(org.orgDb, {
@@ -350,7 +353,11 @@ async function makeOpenWork(
 }
 
 /** What people enter: prices and keys. */
-async function makeEntries(org: TestOrganization, marker: string): Promise<Pick<Owned, 'ownPrice'>> {
+async function makeEntries(
+  org: TestOrganization,
+  marker: string,
+  moreKeys: readonly string[] = [],
+): Promise<Pick<Owned, 'ownPrice'>> {
   const ownPrice: NewOwnPrice = {
     id: randomUUID(),
     kind: 'contract',
@@ -365,7 +372,9 @@ async function makeEntries(org: TestOrganization, marker: string): Promise<Pick<
     createdBy: marker,
   };
   await insertOwnPrice(org.orgDb, ownPrice, OWN_PRICE_LIMITS);
-  await upsertProviderKeys(org.orgDb, [providerKeyOf(marker)], { changedBy: marker, keysMax: 10 });
+  const key = providerKeyOf(marker);
+  const keys = [key, ...moreKeys.map((providerKeyId) => ({ ...key, providerKeyId }))];
+  await upsertProviderKeys(org.orgDb, keys, { changedBy: marker, keysMax: 10 });
   return { ownPrice };
 }
 
