@@ -17,9 +17,9 @@ export const DAY_SECONDS = 86_400;
 const HOUR_SECONDS = 3_600;
 /** Days before today that have a bill; today has one too. */
 const DAYS = 92;
-/** Hours of a day that have usage, and one after them, UTC. */
-const BILLED_HOURS = [2, 14] as const;
-const EVENING_HOUR = 20;
+/** Hours of a day that have usage, UTC. Today's has begun at whatever hour a test runs. */
+const USED_HOURS = [2, 14];
+const USED_HOURS_TODAY = [0];
 export const ADMIN_KEYS = {
   openai: 'sk-admin-Planted0123456789Secret',
   anthropic: 'sk-ant-admin01-Planted0123456789Secret',
@@ -50,7 +50,7 @@ function byDay(results: (startSeconds: number) => object[]): BucketResults[] {
 
 function byHour(results: (startSeconds: number) => object[]): BucketResults[] {
   return days().flatMap((day) =>
-    BILLED_HOURS.map((hour) => {
+    (day === todaySeconds() ? USED_HOURS_TODAY : USED_HOURS).map((hour) => {
       const startSeconds = day + hour * HOUR_SECONDS;
       return { startSeconds, endSeconds: startSeconds + HOUR_SECONDS, results: results(startSeconds) };
     }),
@@ -176,12 +176,10 @@ export async function startFetchingPlace(
   } = {},
 ): Promise<FetchingPlace> {
   const more = options.keys ?? [];
-  // It is evening: before that the hours of today that have a bill would be told one by one, as they pass. And the
-  // providers' clock stands: what is under way today is told to the same second on every page.
-  const begun = Math.floor(Date.now() / 1_000);
-  const started = Math.max(begun, todaySeconds() + EVENING_HOUR * HOUR_SECONDS);
-  let skippedSeconds = started - begun;
-  const nowSeconds = () => begun + skippedSeconds;
+  // The providers' clock stands: what is under way today is told to the same second on every page.
+  const started = Math.floor(Date.now() / 1_000);
+  let skippedSeconds = 0;
+  const nowSeconds = () => started + skippedSeconds;
   const nowMicros = () => microsFromDate(new Date()) + BigInt(skippedSeconds) * 1_000_000n;
   const lines: string[] = [];
   const openai = await startOpenAiBilling({
