@@ -22,10 +22,9 @@ export async function serve(
   if (endpoint.deprecated) ctx.set(deprecationHeaders(endpoint.deprecated));
   let caller: Caller | undefined;
   if (!('public' in endpoint.access)) {
-    const basic = endpoint.authSchemes?.includes('basic') ?? false;
     const addressOf = () => deps.limits.networkOf(ctx);
     caller = await authenticator
-      .authenticate(ctx.headers.authorization, basic, addressOf)
+      .authenticate(ctx.headers.authorization, takesBasic(endpoint), addressOf)
       .catch((error: unknown) => {
         throw deps.limits.afterFailedAuthentication(ctx, error);
       });
@@ -82,6 +81,11 @@ export async function serve(
   send(ctx, endpoint, response, deps);
 }
 
+/** Whether the key may come as the password of HTTP Basic. */
+function takesBasic({ authSchemes }: Endpoint): boolean {
+  return authSchemes?.includes('basic') ?? false;
+}
+
 /** A change of a key holds after this time, also for what it has begun: see docs/decisions/0102. */
 const JUDGED_MS = 500;
 
@@ -94,13 +98,13 @@ function judgeAnew(
   endpoint: Endpoint,
   authenticator: Authenticator,
 ): () => Promise<void> {
-  const { access, authSchemes } = endpoint;
+  const { access } = endpoint;
   if ('public' in access) return async () => undefined;
   let judgedMs = performance.now();
   return async () => {
     if (performance.now() - judgedMs < JUDGED_MS) return;
-    const basic = authSchemes?.includes('basic') ?? false;
-    assertAllowed(await authenticator.authenticate(ctx.headers.authorization, basic), access);
+    const caller = await authenticator.authenticate(ctx.headers.authorization, takesBasic(endpoint));
+    assertAllowed(caller, access);
     judgedMs = performance.now();
   };
 }
