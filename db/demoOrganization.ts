@@ -1,3 +1,4 @@
+import { keyMadeBy } from '../domain/auditLog/actions.js';
 import { DomainError } from '../domain/errors.js';
 import type { Database } from './client.js';
 import { OrgDb, type SystemDb, unscoped } from './orgDb.js';
@@ -56,13 +57,7 @@ export async function insertDemoOrganization(
 export async function insertDemoKey(orgDb: OrgDb, key: NewKey): Promise<void> {
   await orgDb.transaction(async (inside) => {
     await insertKey(inside, key);
-    await recordAudit(inside, {
-      action: 'key.created',
-      actor: { kind: 'command', id: 'demo' },
-      subject: { type: 'key', id: key.id },
-      details: { name: key.name, role: key.role },
-      requestId: null,
-    });
+    await recordAudit(inside, keyMadeBy('demo', key));
   });
 }
 

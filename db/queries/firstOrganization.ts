@@ -1,3 +1,4 @@
+import { keyMadeBy } from '../../domain/auditLog/actions.js';
 import type { Database } from '../client.js';
 import { INSTALLATION_LOCKS } from '../locks.js';
 import { OrgDb, type SystemDb } from '../orgDb.js';
@@ -17,14 +18,7 @@ export async function insertFirstOrganization(
     const isMade = await inside.unscoped('the first organization has no scope before it exists', (system) =>
       insertWithKey(system, organization, key),
     );
-    if (isMade)
-      await recordAudit(inside, {
-        action: 'key.created',
-        actor: { kind: 'command', id: 'start' },
-        subject: { type: 'key', id: key.id },
-        details: { name: key.name, role: key.role },
-        requestId: null,
-      });
+    if (isMade) await recordAudit(inside, keyMadeBy('start', key));
     return isMade;
   });
 }

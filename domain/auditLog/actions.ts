@@ -64,3 +64,14 @@ export interface AuditEntry {
   details: AuditDetails;
   requestId: string | null;
 }
+
+/** What the log says of a key that a command makes without being asked for one: the first start's, and the demo's. */
+export function keyMadeBy(command: string, key: { id: string; name: string; role: string }): AuditEntry {
+  return {
+    action: 'key.created',
+    actor: { kind: 'command', id: command },
+    subject: { type: 'key', id: key.id },
+    details: { name: key.name, role: key.role },
+    requestId: null,
+  };
+}
