@@ -48,6 +48,8 @@ export const ERROR_CODES = [
   'key_not_active',
   'project_taken',
   'workspace_archived',
+  'invalid_policy_type',
+  'webhook_disabled',
   'rate_limited',
   'service_unavailable',
   'storage_full',

@@ -20,7 +20,11 @@ export type IdKind =
   | 'ctr'
   | 'ovr'
   | 'con'
-  | 'wsp';
+  | 'wsp'
+  | 'whk'
+  | 'msg'
+  | 'dlv'
+  | 'rul';
 
 /** uuid → public id, e.g. `evt_0192f3…`. */
 export function publicId(kind: IdKind, uuid: string): string {

@@ -16,6 +16,8 @@ import { settingsAndRetention } from './0016_settings_and_retention.js';
 import { rateLimits } from './0017_rate_limits.js';
 import { workspaceReads } from './0018_workspace_reads.js';
 import { auditHeads } from './0019_audit_heads.js';
+import { policiesAndAlerts } from './0020_policies_and_alerts.js';
+import { webhooks } from './0021_webhooks.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -41,4 +43,6 @@ export const MIGRATIONS: readonly Migration[] = [
   rateLimits,
   workspaceReads,
   auditHeads,
+  policiesAndAlerts,
+  webhooks,
 ];

@@ -106,6 +106,16 @@ async function lockOrganization(orgDb: OrgDb): Promise<{ name: string; settings:
   return row;
 }
 
+/**
+ * Notes that what calls are judged by when they are stored has changed: policies, or who is told of alerts. Call it in
+ * the transaction of the change; whoever has assumed the former rules finds another mark and begins anew.
+ */
+export async function bumpRulesRevision(orgDb: OrgDb): Promise<void> {
+  await orgDb.run('update organizations set rules_revision = rules_revision + 1 where id = $1', [
+    orgDb.orgId,
+  ]);
+}
+
 /** Settings with the mark of the row's version that they were read from. */
 export interface MarkedSettings {
   settings: OrganizationSettings;

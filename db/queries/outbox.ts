@@ -10,6 +10,7 @@ export const OUTBOX_KINDS = [
   'connection.schedule',
   'reprice.start',
   'reprice.cancel',
+  'webhook.deliver',
 ] as const;
 export type OutboxKind = (typeof OUTBOX_KINDS)[number];
 
