@@ -1,4 +1,5 @@
 import { ACCESS_CASES } from './tenancyCases/access.js';
+import { ALERT_CASES } from './tenancyCases/alerts.js';
 import { BILL_CASES } from './tenancyCases/bills.js';
 import { CALL_CASES } from './tenancyCases/calls.js';
 import { CONNECTION_CASES } from './tenancyCases/connections.js';
@@ -14,6 +15,7 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
   ...RUN_CASES,
   ...ORGANIZATION_CASES,
   ...ACCESS_CASES,
+  ...ALERT_CASES,
 };
 
 /** Take a handle and tell nothing of any organization. */
