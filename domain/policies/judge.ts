@@ -1,0 +1,175 @@
+/**
+ * What a call breaks. Judged when the call is stored, by the policies of that moment; nothing here looks at a clock, at
+ * chance or at what was judged before, so that the same call is judged alike on every instance.
+ */
+import type { Violation } from '../alerts/alert.js';
+import { stripText } from '../events/stripText.js';
+import type { Pico } from '../money.js';
+import { type CostRule, costViolation } from './costRule.js';
+import { PatternSet } from './patternSet.js';
+import type { Policy, PolicyConfigs, PolicyType } from './policy.js';
+
+/** What policies look at in a call. */
+export interface JudgedCall {
+  /** Stripped, as it is stored. */
+  model: string;
+  /** Every text part on its own; read only where patterns are searched for. */
+  prompts(): readonly string[];
+  /** The `_service.environment` tag; null: nobody said. */
+  environment: string | null;
+  /** `_service.api_key_prefix`, else the public prefix of the key that the call came with. */
+  keyPrefix: string | null;
+  /** Pico-dollars; null: unpriced or unmetered, so nothing is known. */
+  costPico: Pico | null;
+}
+
+/** Why a policy could not be held against a call: what it looks at is not known. */
+export const UNJUDGED_REASONS = ['environment_unknown', 'key_unknown', 'cost_unknown'] as const;
+export type UnjudgedReason = (typeof UNJUDGED_REASONS)[number];
+
+export interface Unjudged {
+  policyType: PolicyType;
+  reason: UnjudgedReason;
+}
+
+/** Policies made ready to be held against many calls. Holds compiled patterns: share it between equal policies. */
+export interface CompiledPolicies {
+  readonly rules: readonly Rule[];
+}
+
+interface Rule {
+  readonly policyType: PolicyType;
+  violation(call: JudgedCall): Violation | undefined;
+  /** What is missing to judge the call; undefined where it can be judged. */
+  unjudged(call: JudgedCall): UnjudgedReason | undefined;
+}
+
+const NOTHING: readonly Violation[] = [];
+const ALL_JUDGED: readonly Unjudged[] = [];
+
+/** Makes policies ready. Those that are disabled, or whose list is empty or threshold 0, judge nothing. */
+export function compilePolicies(policies: readonly Policy[]): CompiledPolicies {
+  const rules = policies
+    .filter(({ enabled }) => enabled)
+    .map(compileRule)
+    .filter((rule) => rule !== undefined);
+  return { rules };
+}
+
+/** Every policy that the call breaks, at most one violation each. */
+export function judgeCall(policies: CompiledPolicies, call: JudgedCall): readonly Violation[] {
+  let violations: Violation[] | undefined;
+  for (const rule of policies.rules) {
+    const violation = rule.violation(call);
+    if (violation) violations = [...(violations ?? []), violation];
+  }
+  return violations ?? NOTHING;
+}
+
+/** Policies that the call could not be held against, with the reason: it breaks none of them. */
+export function unjudgedOf(policies: CompiledPolicies, call: JudgedCall): readonly Unjudged[] {
+  let found: Unjudged[] | undefined;
+  for (const rule of policies.rules) {
+    const reason = rule.unjudged(call);
+    if (reason) found = [...(found ?? []), { policyType: rule.policyType, reason }];
+  }
+  return found ?? ALL_JUDGED;
+}
+
+function compileRule(policy: Policy): Rule | undefined {
+  const { id: policyId, type: policyType } = policy;
+  switch (policy.type) {
+    case 'approved_models':
+      return modelRule({ policyId, policyType }, policy.config);
+    case 'banned_patterns':
+      return patternRule({ policyId, policyType }, policy);
+    case 'key_environment_check':
+      return keyRule({ policyId, policyType }, policy.config);
+    case 'approval_required_threshold_cents':
+      return thresholdRule({ policyId, policyType }, policy.config);
+  }
+}
+
+type Named = Pick<Violation, 'policyId' | 'policyType'>;
+
+function modelRule(named: Named, { models }: PolicyConfigs['approved_models']): Rule | undefined {
+  if (models.length === 0) return undefined;
+  // Calls are stripped before they are compared, so what is allowed is stripped too: a stray character is no other model.
+  const approved = new Set(models.map(stripText));
+  return {
+    policyType: named.policyType,
+    violation: ({ model }) =>
+      approved.has(model)
+        ? undefined
+        : {
+            ...named,
+            severity: 'medium',
+            message: `The model ${model} is not among the approved models.`,
+            details: { model },
+          },
+    unjudged: () => undefined,
+  };
+}
+
+function patternRule(
+  named: Named,
+  { config, skipped }: Extract<Policy, { type: 'banned_patterns' }>,
+): Rule | undefined {
+  const patterns = PatternSet.of(config.regexes, skipped);
+  if (!patterns) return undefined;
+  return {
+    policyType: named.policyType,
+    violation: (call) => {
+      const match = patterns.find(call.prompts());
+      if (!match) return undefined;
+      return {
+        ...named,
+        severity: 'high',
+        message: `A prompt of the call matches the banned pattern at config.regexes[${match.patternIndex}].`,
+        details: { pattern_index: match.patternIndex, match_offset: match.offset },
+      };
+    },
+    unjudged: () => undefined,
+  };
+}
+
+function keyRule(
+  named: Named,
+  { prod_key_prefixes, allowed_envs }: PolicyConfigs['key_environment_check'],
+): Rule | undefined {
+  const prefixes = prod_key_prefixes.map(stripText).filter((prefix) => prefix !== '');
+  if (prefixes.length === 0) return undefined;
+  const allowed = new Set(allowed_envs.map(stripText));
+  return {
+    policyType: named.policyType,
+    violation: ({ environment, keyPrefix }) => {
+      if (environment === null || keyPrefix === null || allowed.has(environment)) return undefined;
+      if (!prefixes.some((prefix) => keyPrefix.startsWith(prefix))) return undefined;
+      return {
+        ...named,
+        severity: 'high',
+        message: `A production key was used from the environment ${environment}.`,
+        details: { environment, key_prefix: keyPrefix },
+      };
+    },
+    unjudged: ({ environment, keyPrefix }) => {
+      if (keyPrefix === null) return 'key_unknown';
+      // A key that is none of production may be used from anywhere.
+      const isProduction = prefixes.some((prefix) => keyPrefix.startsWith(prefix));
+      return isProduction && environment === null ? 'environment_unknown' : undefined;
+    },
+  };
+}
+
+function thresholdRule(
+  named: Named,
+  { threshold_cents }: PolicyConfigs['approval_required_threshold_cents'],
+): Rule | undefined {
+  if (threshold_cents === 0) return undefined;
+  const rule: CostRule = { ...named, thresholdCents: BigInt(threshold_cents) };
+  return {
+    policyType: named.policyType,
+    violation: ({ costPico }) => (costPico === null ? undefined : costViolation(rule, costPico)),
+    unjudged: ({ costPico }) => (costPico === null ? 'cost_unknown' : undefined),
+  };
+}
