@@ -18,6 +18,7 @@ import { workspaceReads } from './0018_workspace_reads.js';
 import { auditHeads } from './0019_audit_heads.js';
 import { policiesAndAlerts } from './0020_policies_and_alerts.js';
 import { webhooks } from './0021_webhooks.js';
+import { enforcementRules } from './0022_enforcement_rules.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -45,4 +46,5 @@ export const MIGRATIONS: readonly Migration[] = [
   auditHeads,
   policiesAndAlerts,
   webhooks,
+  enforcementRules,
 ];

@@ -12,6 +12,7 @@ import { ACTOR_KINDS } from '../../domain/auditLog/actions.js';
 import { BILLED_CLASSES, CHARGE_CATEGORIES, FEEDS } from '../../domain/billing/billedRow.js';
 import { CONNECTION_STATUSES, SYNC_TRIGGERS } from '../../domain/billing/connections.js';
 import { PROVIDER_KEY_STATUSES } from '../../domain/billing/providerKeys.js';
+import { RULE_MODES, RULE_TYPES } from '../../domain/enforcement/rule.js';
 import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
 import { GAP_PERIODS } from '../../domain/period.js';
 import { PRICE_COLLECTIONS } from '../../domain/pricing/imports/collection.js';
@@ -213,6 +214,8 @@ const LISTS: Record<string, readonly string[]> = {
   'gap_buckets.grade': GRADES,
   'gap_buckets.visibility': VISIBILITIES,
   'outbox.kind': OUTBOX_KINDS,
+  'enforcement_rules.type': RULE_TYPES,
+  'enforcement_rules.mode': RULE_MODES,
 };
 
 describe('the schema', () => {
