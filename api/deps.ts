@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { BillingConnectors } from '../adapters/billing/connectors.js';
 import type * as otlp from '../adapters/otlp/protobuf.js';
+import type { SafeFetch } from '../adapters/outbound/safeFetch.js';
 import type { Changes } from '../db/changeFeed.js';
 import type { Database } from '../db/client.js';
 import type { IngestWriter } from '../db/ingest/ingestWriter.js';
@@ -24,6 +25,8 @@ export interface ApiDeps {
   otlp: Pick<typeof otlp, 'decodeTraceRequest' | 'encodeTraceResponse'>;
   /** How the providers' bills are fetched. */
   connectors: BillingConnectors;
+  /** The only way to addresses that users give. */
+  outbound: SafeFetch;
   /** Seal and open stored credentials. */
   secretKeys: SecretKeys;
   /** The time now, microseconds since 1970. */

@@ -9,6 +9,7 @@ import { openChangeFeed } from './startup/changes.js';
 import { connectorsOf } from './startup/connectors.js';
 import { engineStatus } from './startup/engineStatus.js';
 import { listen } from './startup/listen.js';
+import { safeFetchOf } from './startup/outbound.js';
 import { requireCurrentSchema } from './startup/schema.js';
 import { requireSecretKeys, warnOfMissingKeys } from './startup/secretKeys.js';
 import { requireDatabase } from './startup/settings.js';
@@ -43,6 +44,7 @@ await runMain(async () => {
     database,
     changes,
     connectors: connectorsOf(config),
+    outbound: safeFetchOf(config),
     secretKeys,
     logger,
     checkResponses: false,

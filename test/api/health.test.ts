@@ -4,6 +4,7 @@ import { MIGRATIONS } from '../../db/migrations/index.js';
 import { createLogger } from '../../platform/logger.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { testConnectors, testSecretKeys } from '../support/connectors.js';
+import { testOutbound } from '../support/outbound.js';
 import { anEvent, ingest, send } from './support/requests.js';
 
 let api: TestApi;
@@ -84,6 +85,7 @@ describe('/metrics', () => {
         database: api.database.database,
         logger: createLogger({ name: 'api', level: 'silent' }),
         connectors: testConnectors(),
+        outbound: testOutbound(),
         secretKeys: testSecretKeys(),
         checkResponses: true,
         baseUrl: 'http://127.0.0.1',

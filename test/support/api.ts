@@ -14,6 +14,7 @@ import type { Role, Scope } from '../../domain/access/scopes.js';
 import { createLogger } from '../../platform/logger.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
+import { testOutbound } from './outbound.js';
 
 export interface TestOrganization {
   orgId: string;
@@ -104,6 +105,7 @@ export async function startTestApi(
     Pick<
       ApiServerOptions,
       | 'connectors'
+      | 'outbound'
       | 'secretKeys'
       | 'logger'
       | 'corsOrigins'
@@ -127,6 +129,7 @@ export async function startTestApi(
     changes,
     logger: options.logger ?? createLogger({ name: 'api', level: process.env.TEST_LOG_LEVEL ?? 'silent' }),
     connectors: options.connectors ?? testConnectors(),
+    outbound: options.outbound ?? testOutbound(),
     secretKeys: options.secretKeys ?? testSecretKeys(),
     checkResponses: true,
     baseUrl: 'http://127.0.0.1',

@@ -1,0 +1,16 @@
+import { SafeFetch, type SafeFetchOptions } from '../../adapters/outbound/safeFetch.js';
+
+/** Every name of a test leads there, and nobody asks a name server. Nothing may be sent to it: it is not ours. */
+const PUBLIC = { address: '93.184.215.14', family: 4 };
+
+/** The product's way out, with receivers on loopback where a test allows them as `127.0.0.1:port`. */
+export function testOutbound(
+  allowedHosts: readonly string[] = [],
+  options: SafeFetchOptions = {},
+): SafeFetch {
+  return new SafeFetch({
+    allowedHosts: new Set(allowedHosts),
+    resolve: async (host) => [/^[\d.]+$/.test(host) ? { address: host, family: 4 } : PUBLIC],
+    ...options,
+  });
+}
