@@ -1,0 +1,100 @@
+import {
+  ANSWER_CHARS_MAX,
+  type AttemptOutcome,
+  resultOfStatus,
+  retryAfterSeconds,
+} from '../../domain/webhooks/attempt.js';
+import { type SafeAnswer, type SafeFetch, SafeFetchError } from './safeFetch.js';
+import { signMessage } from './webhookSignature.js';
+
+export interface WebhookToDeliver {
+  url: string;
+  /** As receivers see it: `msg_…`. */
+  messageId: string;
+  body: string;
+  /** Those that sign now (`signingSecrets`). */
+  secrets: readonly string[];
+  signal?: AbortSignal;
+}
+
+/**
+ * One attempt. Whatever the receiver does is its outcome; it throws only for a mistake of ours. One that is cut short by
+ * its signal is a failed one: what the receiver has seen of it is not known.
+ */
+export type DeliverWebhook = (message: WebhookToDeliver) => Promise<AttemptOutcome>;
+
+export interface DeliveryClock {
+  /** The time now, microseconds since 1970. */
+  nowMicros(): bigint;
+  /** Milliseconds of a clock that never goes back. */
+  nowMs(): number;
+}
+
+/** Attempts by the only way to addresses that users give: public ones, 15 seconds, 64 KB of the answer, no redirects. */
+export function deliverWebhookBy(outbound: SafeFetch, clock: DeliveryClock): DeliverWebhook {
+  return async ({ url, messageId, body, secrets, signal }) => {
+    const nowMicros = clock.nowMicros();
+    const startedMs = clock.nowMs();
+    const timestampSeconds = Number(nowMicros / 1_000_000n);
+    const headers = {
+      'content-type': 'application/json',
+      ...signMessage({ id: messageId, timestampSeconds, body, secrets }),
+    };
+    const outcomeOf = (rest: Omit<AttemptOutcome, 'durationMs'>): AttemptOutcome => ({
+      ...rest,
+      durationMs: Math.round(clock.nowMs() - startedMs),
+    });
+    try {
+      const answer = await outbound.send({
+        method: 'POST',
+        url,
+        headers,
+        body,
+        ...(signal ? { signal } : {}),
+      });
+      return outcomeOf(judgeAnswer(answer, nowMicros));
+    } catch (error) {
+      if (!(error instanceof SafeFetchError)) throw error;
+      return outcomeOf({
+        result: 'failed',
+        httpStatus: null,
+        error: error.message,
+        answer: null,
+        retryAfterSeconds: null,
+      });
+    }
+  };
+}
+
+function judgeAnswer(
+  { status, headers, body }: SafeAnswer,
+  nowMicros: bigint,
+): Omit<AttemptOutcome, 'durationMs'> {
+  const result = resultOfStatus(status);
+  return {
+    result,
+    httpStatus: status,
+    error: result === 'delivered' ? null : failureOf(status),
+    answer: beginningOf(body),
+    retryAfterSeconds: retryAfterSeconds(
+      { status, retryAfter: headers['retry-after'], date: headers.date },
+      nowMicros,
+    ),
+  };
+}
+
+function failureOf(status: number): string {
+  if (status === 410) return 'the receiver answered 410: it wants no more messages';
+  if (status >= 300 && status < 400)
+    return `the receiver answered ${status}: redirects are not followed, so the endpoint needs its final address`;
+  return `the receiver answered ${status}`;
+}
+
+/** Readable text of it, as far as it is kept; bytes that are no text stay visible as such. */
+function beginningOf(body: Buffer): string | null {
+  // A character has at most four bytes.
+  const text = body.subarray(0, ANSWER_CHARS_MAX * 4).toString('utf8');
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: Postgres takes no NUL in a text, and the rest is not for reading
+  const readable = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, '');
+  return readable === '' ? null : readable.slice(0, ANSWER_CHARS_MAX).toWellFormed();
+}
