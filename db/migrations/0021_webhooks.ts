@@ -65,6 +65,8 @@ create table webhook_deliveries (
   check ((status = 'pending') = (finished_at is null))
 );
 create index webhook_deliveries_due on webhook_deliveries (org_id, endpoint_id, next_attempt_at) where status = 'pending';
+-- What waits too long, whosever it is.
+create index webhook_deliveries_overdue on webhook_deliveries (next_attempt_at) where status = 'pending';
 create index webhook_deliveries_newest on webhook_deliveries (org_id, endpoint_id, created_at desc, id desc);
 create index webhook_deliveries_of_message on webhook_deliveries (org_id, message_id);
 select protect_tenant_table('webhook_deliveries', 'select, insert, update');
@@ -85,7 +87,11 @@ create table webhook_attempts (
   primary key (org_id, delivery_id, number),
   foreign key (org_id, delivery_id) references webhook_deliveries (org_id, id)
 );
+create index webhook_attempts_by_time on webhook_attempts (started_at);
 select protect_tenant_table('webhook_attempts', 'select, insert, update');
+
+alter table retention_runs drop constraint retention_runs_step_check;
+alter table retention_runs add constraint retention_runs_step_check check (step in ('events', 'payloads', 'idempotency_keys', 'audit_log', 'rate_limits', 'alerts', 'webhook_messages'));
 
 alter table outbox drop constraint outbox_kind_check;
 alter table outbox add constraint outbox_kind_check check (kind in ('gap_run.start', 'gap_run.cancel', 'billing_import.start', 'billing_sync.start', 'connection.schedule', 'reprice.start', 'reprice.cancel', 'webhook.deliver'));
@@ -94,6 +100,9 @@ alter table outbox add constraint outbox_kind_check check (kind in ('gap_run.sta
 delete from outbox where kind = 'webhook.deliver';
 alter table outbox drop constraint outbox_kind_check;
 alter table outbox add constraint outbox_kind_check check (kind in ('gap_run.start', 'gap_run.cancel', 'billing_import.start', 'billing_sync.start', 'connection.schedule', 'reprice.start', 'reprice.cancel'));
+delete from retention_runs where step = 'webhook_messages';
+alter table retention_runs drop constraint retention_runs_step_check;
+alter table retention_runs add constraint retention_runs_step_check check (step in ('events', 'payloads', 'idempotency_keys', 'audit_log', 'rate_limits', 'alerts'));
 drop table webhook_attempts, webhook_deliveries, webhook_messages, webhook_endpoints;
 `,
 };
