@@ -19,6 +19,7 @@ const SEEDS = {
   providerKeys: 8,
   auditCheckpoint: 14,
   idempotencyKey: 15,
+  enforcementRules: 16,
   openRuns: 7_241_188_017,
 } as const;
 
