@@ -32,6 +32,8 @@ import { reconciliationEndpoints } from './reconciliation/endpoints.js';
 import { repricingEndpoints } from './repricing/endpoints.js';
 import { statementEndpoints } from './statement/endpoints.js';
 import { usageEndpoints } from './usage/endpoints.js';
+import { webhookDeliveryEndpoints } from './webhookDeliveries/endpoints.js';
+import { webhookEndpoints } from './webhooks/endpoints.js';
 import { workspaceEndpoints } from './workspaces/endpoints.js';
 
 /** The whole HTTP surface. */
@@ -57,6 +59,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...keyEndpoints,
   ...workspaceEndpoints,
   ...auditLogEndpoints,
+  ...webhookEndpoints,
+  ...webhookDeliveryEndpoints,
 ];
 
 /**

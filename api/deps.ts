@@ -1,6 +1,7 @@
 import type { Logger } from 'pino';
 import type { BillingConnectors } from '../adapters/billing/connectors.js';
 import type * as otlp from '../adapters/otlp/protobuf.js';
+import type { DeliverWebhook } from '../adapters/outbound/deliverWebhook.js';
 import type { SafeFetch } from '../adapters/outbound/safeFetch.js';
 import type { Changes } from '../db/changeFeed.js';
 import type { Database } from '../db/client.js';
@@ -27,6 +28,8 @@ export interface ApiDeps {
   connectors: BillingConnectors;
   /** The only way to addresses that users give. */
   outbound: SafeFetch;
+  /** One attempt to deliver a webhook over it. */
+  deliverWebhook: DeliverWebhook;
   /** Seal and open stored credentials. */
   secretKeys: SecretKeys;
   /** The time now, microseconds since 1970. */

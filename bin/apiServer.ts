@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import * as otlp from '../adapters/otlp/protobuf.js';
+import { deliverWebhookBy } from '../adapters/outbound/deliverWebhook.js';
 import { createApp } from '../api/app.js';
 import { AuthFailures } from '../api/pipeline/authFailures.js';
 import { NO_CHANGES } from '../db/changeFeed.js';
@@ -51,6 +52,7 @@ export async function createApiServer(
     prices,
     ingest,
     otlp,
+    deliverWebhook: deliverWebhookBy(options.outbound, { nowMicros, nowMs: () => performance.now() }),
     nowMicros,
     metrics,
     limits,

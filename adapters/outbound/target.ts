@@ -31,6 +31,8 @@ export function readTarget(text: string, allowedHosts: AllowedHosts): Target | s
   if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must begin with https:// or http://';
   if (url.username !== '' || url.password !== '') return 'must not hold a user or a password';
   url.hash = '';
+  // As it is stored and asked, it may be longer: what is no ASCII is escaped.
+  if (url.href.length > URL_CHARS_MAX) return `must have at most ${URL_CHARS_MAX} characters, escaped`;
   const name = url.hostname.replace(/\.$/, '');
   const host = name.replace(/^\[|\]$/g, '');
   const port = url.port || (url.protocol === 'https:' ? '443' : '80');

@@ -87,6 +87,24 @@ export function findSecretsText(
   return sealer.open(sealed, bindingOf(orgId, endpointId));
 }
 
+/** The secrets of an endpoint; undefined where it has none, and where no key at hand opens them. */
+export function findSecrets(
+  sealer: Sealer,
+  orgId: string,
+  { id, ciphertext }: { id: string; ciphertext: Buffer | null },
+): EndpointSecrets | undefined {
+  const text = ciphertext === null ? undefined : findSecretsText(sealer, orgId, id, ciphertext);
+  if (text === undefined) return undefined;
+  const { current, previous } = JSON.parse(text) as {
+    current: string;
+    previous: { secret: string; until_micros: string } | null;
+  };
+  return {
+    current,
+    previous: previous && { secret: previous.secret, untilMicros: BigInt(previous.until_micros) },
+  };
+}
+
 /**
  * The secrets of an endpoint. Errors: credentials_missing when they were given up, secret_key_missing when the key that
  * sealed them is not at hand.
@@ -101,18 +119,11 @@ export function openSecrets(
       'credentials_missing',
       'the endpoint has no secret any more; POST …/rotate-secret gives it a new one',
     );
-  const text = findSecretsText(sealer, orgId, endpoint.id, endpoint.ciphertext);
-  if (text === undefined)
+  const secrets = findSecrets(sealer, orgId, endpoint);
+  if (!secrets)
     throw new DomainError(
       'secret_key_missing',
       'the endpoint’s secret cannot be opened: wrong or missing secret key; whoever runs the service gives back the key that sealed it (DATA_DIR/secret-key, or TRUEUP_SECRET_KEY), or POST …/rotate-secret gives the endpoint a new one',
     );
-  const { current, previous } = JSON.parse(text) as {
-    current: string;
-    previous: { secret: string; until_micros: string } | null;
-  };
-  return {
-    current,
-    previous: previous && { secret: previous.secret, untilMicros: BigInt(previous.until_micros) },
-  };
+  return secrets;
 }
