@@ -63,6 +63,7 @@ export function callRecordOf(call: TrafficCall, startMicros: bigint, random: Ran
     },
     reportedCostPico: null,
     prompts: () => [],
+    promptHash: null,
     payload: { 'gen_ai.request.max_tokens': 4096, 'gen_ai.request.temperature': 0.2, 'server.port': 443 },
     toolInput: null,
     toolOutput: null,

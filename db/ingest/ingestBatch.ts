@@ -85,9 +85,12 @@ export function prepareBatch(
   return { events, owners, links, refusals: countRefused(refused), leftOut };
 }
 
-/** What a call said and did, and what its client added about itself, is gone; its labels, usage and times stay. */
+/**
+ * What a call said and did, and what its client added about itself, is gone, and with it the number that would confirm
+ * who guesses a prompt; its labels, usage and times stay.
+ */
 function withoutPayload(call: CallRecord): CallRecord {
-  return { ...call, payload: null, toolInput: null, toolOutput: null, service: null };
+  return { ...call, payload: null, toolInput: null, toolOutput: null, service: null, promptHash: null };
 }
 
 /** Hashes and prices a call. */

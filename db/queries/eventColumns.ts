@@ -115,6 +115,7 @@ export const COLUMNS: readonly Column[] = [
     (e) => (e.call.billerSpan === null ? null : spanText(e.call.billerSpan)),
     null,
   ],
+  ['prompt_hash', 'int8', 'plain', (e) => e.call.promptHash, null],
   ['service_name', 'text', 'text', (e) => e.call.serviceName],
   ['scope_name', 'text', 'text', (e) => e.call.scopeName],
 ];

@@ -10,6 +10,7 @@ import {
   PAYLOAD_COLUMNS,
   PAYLOAD_JOIN,
   SELECT_EVENT,
+  SELECT_PROMPT_HASH,
   type StoredEvent,
 } from './storedEvents.js';
 
@@ -143,7 +144,7 @@ export async function lockEventsById(orgDb: OrgDb, ids: readonly string[]): Prom
   const most = others.reduce((a, b) => (b > a ? b : a), first);
   // The bounds say which partitions to look into: of the list Postgres cannot tell.
   const rows = await orgDb.rows<EventRow>(
-    `select ${SELECT_EVENT} from events e
+    `select ${SELECT_EVENT}, ${SELECT_PROMPT_HASH} from events e
      where e.org_id = $1 and (e.timestamp, e.id) in (select * from unnest($2::timestamptz[], $3::uuid[]))
        and e.timestamp between $4::timestamptz and $5::timestamptz
      order by e.timestamp, e.id for update of e`,

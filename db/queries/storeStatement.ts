@@ -107,6 +107,8 @@ function storeSql(make: string): string {
   select $1::uuid, p.* from unnest(${arrays(PAYLOAD_TYPES).join(', ')})
     as p (at, event_id, payload, tool_input, tool_output, service)
   where p.event_id in (select id from stored)
+  -- one event twice in the batch
+  on conflict do nothing
 )`);
   }
   const claimed = hasClaims ? '(select array_agg(event_id)::text from claimed)' : 'null::text';

@@ -74,6 +74,7 @@ export function callOfStored(event: StoredEvent, trace: SpanLink | null): CallRe
     },
     reportedCostPico: event.reportedCostPico,
     prompts: () => [],
+    promptHash: event.promptHash ?? null,
     payload: null,
     toolInput: null,
     toolOutput: null,

@@ -62,6 +62,8 @@ export interface StoredEvent {
   blockedRuleId: string | null;
   preventedPico: Pico | null;
   supersededBy: string | null;
+  /** Present only where the event is locked, to be completed. */
+  promptHash?: bigint | null;
   /** Present only where payloads were asked for. */
   payload?: EventPayload;
 }
@@ -141,6 +143,9 @@ export const PAYLOAD_COLUMNS =
 export const PAYLOAD_JOIN =
   'left join event_payloads p on p.org_id = e.org_id and p.timestamp = e.timestamp and p.event_id = e.id';
 
+/** As text: it uses all 64 bits, more than a number holds. */
+export const SELECT_PROMPT_HASH = 'e.prompt_hash::text as prompt_hash';
+
 export const SELECT_EVENT = [...EVENT_COLUMNS, ...INNER_COLUMNS].map((name) => `e.${name}`).join(', ');
 
 // biome-ignore lint/suspicious/noExplicitAny: one row of a statement of this file, read field by field below
@@ -206,6 +211,8 @@ export function fromEventRow(row: EventRow, withPayload: boolean): StoredEvent {
     preventedPico: row.prevented_usd,
     supersededBy: row.superseded_by,
   };
+  if (row.prompt_hash !== undefined)
+    event.promptHash = row.prompt_hash === null ? null : BigInt(row.prompt_hash);
   if (withPayload) {
     event.payload = {
       payload: row.payload ?? null,

@@ -2,6 +2,7 @@
 import type { BillerSpan } from './event.js';
 import { joinUsages } from './joinUsages.js';
 import { isDatedModel } from './modelFamily.js';
+import { joinPromptHashes } from './promptHash.js';
 import type { SpanTree } from './spanTree.js';
 import type { Telling } from './telling.js';
 
@@ -25,6 +26,7 @@ export function completeTelling<T extends Telling>(winner: T, loser: Telling, tr
     winner.httpStatus === null || loser.httpStatus === null
       ? (winner.httpStatus ?? loser.httpStatus)
       : Math.min(winner.httpStatus, loser.httpStatus);
+  call.promptHash = joinPromptHashes(winner.promptHash, loser.promptHash);
   call.reportedCostPico = largerCost(winner.reportedCostPico, loser.reportedCostPico);
   Object.assign(call, joinBillers(winner, loser, tree), joinUsages(winner, loser));
   return call;

@@ -117,6 +117,8 @@ export interface CallRecord {
    * nobody reads them unless a policy does.
    */
   prompts: () => readonly string[];
+  /** Equal for calls with equal prompts (promptHashOf); null where there are none, or nobody is to know. */
+  promptHash: bigint | null;
   payload: Json | null;
   toolInput: Json | null;
   toolOutput: Json | null;

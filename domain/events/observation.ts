@@ -36,6 +36,7 @@ import {
   textOf,
 } from './objectFields.js';
 import { withinLimit } from './payload.js';
+import { promptHashOf } from './promptHash.js';
 import { promptsOfPayload } from './prompts.js';
 import { serviceOf, stopReasonOf } from './spanCall.js';
 import { stripJson } from './stripText.js';
@@ -140,6 +141,7 @@ function callOfObservation(body: JsonObject, context: MapContext): CallRecord {
   }
   const isError = textOf(body, 'level')?.toUpperCase() === 'ERROR';
   const payload = payloadOf(body, metadata);
+  const prompts = () => promptsOfPayload(body);
   const cost = fieldOf(metadata, 'cost_usd');
   const stop = fieldOf(metadata, 'stop_reason') ?? fieldOf(metadata, 'finish_reason');
   return {
@@ -163,7 +165,8 @@ function callOfObservation(body: JsonObject, context: MapContext): CallRecord {
     preventedPico: null,
     ...meterUsage(toldOf(body), billed.provider, model),
     reportedCostPico: cost === undefined ? null : readCost(cost, 'metadata.cost_usd'),
-    prompts: () => promptsOfPayload(body),
+    prompts,
+    promptHash: promptHashOf(prompts()),
     payload,
     toolInput: null,
     toolOutput: null,

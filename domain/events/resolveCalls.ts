@@ -60,9 +60,9 @@ function* linksOf(calls: readonly CallRecord[], links: readonly SpanLink[]): Gen
   for (const { trace } of calls) if (trace !== null) yield trace;
 }
 
-/** A span that sums up several calls adds its labels to one of them, never its counts or its id. */
+/** A span that sums up several calls adds its labels to one of them, never its counts, its id or what it was asked. */
 function withoutCounts(call: CallRecord): CallRecord {
-  return { ...call, usage: null, reportedCostPico: null };
+  return { ...call, usage: null, reportedCostPico: null, promptHash: null };
 }
 
 class CallSet {

@@ -38,6 +38,7 @@ import {
   textOf,
 } from './objectFields.js';
 import { withinLimit } from './payload.js';
+import { promptHashOf } from './promptHash.js';
 import { promptsOfPayload } from './prompts.js';
 import { serviceOf, stopReasonOf } from './spanCall.js';
 import { stripJson } from './stripText.js';
@@ -85,6 +86,7 @@ function callOfItem(event: JsonObject, serviceName: string, context: MapContext)
   const requestId = idIn(textOf(event, 'request_id'), 'request_id');
   const responseId = idIn(textOf(event, 'response_id'), 'response_id');
   const payload = fieldOf(event, 'payload') ?? null;
+  const prompts = () => promptsOfPayload(payload);
   const labels = labelsOf(event);
   const serviceTier = labels.serviceTier ?? labelIn(told.serviceTier, 'usage.service_tier');
   return {
@@ -107,7 +109,8 @@ function callOfItem(event: JsonObject, serviceName: string, context: MapContext)
     ...outcomeOf(event),
     ...metered,
     reportedCostPico: costOf(event, 'cost_usd'),
-    prompts: () => promptsOfPayload(payload),
+    prompts,
+    promptHash: promptHashOf(prompts()),
     payload: payload === null ? null : withinLimit(payload),
     toolInput: toolOf(event, 'tool_input'),
     toolOutput: toolOf(event, 'tool_output'),

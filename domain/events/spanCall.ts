@@ -18,6 +18,7 @@ import type { MapContext } from './mapContext.js';
 import { meterUsage } from './meteredUsage.js';
 import type { OtlpSpan, SpanSource } from './otlpSpans.js';
 import { payloadOfSpan, withinLimit } from './payload.js';
+import { promptHashOf } from './promptHash.js';
 import { promptsOfSpan } from './prompts.js';
 import type { SpanAttributes } from './spanAttributes.js';
 import { usageOfSpan } from './spanUsage.js';
@@ -51,6 +52,7 @@ export function callOfSpan(
   const outcome = outcomeOf(span, attributes);
   const { unread } = attributes;
   const { events } = span;
+  const prompts = () => promptsOfSpan(unread, events);
   const tier = attributes.label('serviceTier') ?? told.serviceTier;
   return {
     kind: 'otel_span',
@@ -69,7 +71,8 @@ export function callOfSpan(
     reportedCostPico: attributes.has('cost')
       ? readCost(attributes.get('cost'), attributes.nameOf('cost'))
       : null,
-    prompts: () => promptsOfSpan(unread, events),
+    prompts,
+    promptHash: promptHashOf(prompts()),
     payload: payloadOfSpan(unread, events),
     toolInput: toolOf(attributes.get('toolInput')),
     toolOutput: toolOf(attributes.get('toolOutput')),

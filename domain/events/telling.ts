@@ -43,6 +43,7 @@ export type Telling = Pick<
   | 'scopeName'
   | 'trace'
   | 'toldClasses'
+  | 'promptHash'
 >;
 
 /** Under which the response id of a call is known, whoever tells it; null when it has none. */

@@ -63,6 +63,7 @@ export function aCall(overrides: Partial<CallRecord> = {}): CallRecord {
     toldClasses: 2,
     reportedCostPico: null,
     prompts: () => [],
+    promptHash: null,
     payload: null,
     toolInput: null,
     toolOutput: null,
