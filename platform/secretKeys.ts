@@ -156,13 +156,29 @@ function stampOf(file: string): string {
   return `${ino} ${mtimeMs} ${size}`;
 }
 
-/** What is said at start when stored credentials were sealed with keys that are not at hand; undefined when none is missing. */
+/** Of one key, what is sealed with it: credentials of connections, secrets of webhook endpoints. */
+export interface SealedCounts {
+  connection?: number;
+  webhook?: number;
+}
+
+/** What is sealed, in words: `the credentials of 2 billing connections and the secrets of 1 webhook endpoint`. */
+export function sealedWords({ connection = 0, webhook = 0 }: SealedCounts): string {
+  const many = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+  const words = [];
+  if (connection > 0) words.push(`the credentials of ${many(connection, 'billing connection')}`);
+  if (webhook > 0) words.push(`the secrets of ${many(webhook, 'webhook endpoint')}`);
+  return words.join(' and ');
+}
+
+/** What is said at start when secrets were sealed with keys that are not at hand; undefined when none is missing. */
 export function missingKeySentence(
-  sealedByKey: ReadonlyMap<string, number>,
+  sealedByKey: ReadonlyMap<string, SealedCounts>,
   keys: SecretKeys,
 ): string | undefined {
   const missing = [...sealedByKey].filter(([id]) => !keys.ids.has(id));
   if (missing.length === 0) return undefined;
-  const count = missing.reduce((sum, [, sealed]) => sum + sealed, 0);
-  return `wrong or missing secret key: the credentials of ${count} billing connection${count === 1 ? '' : 's'} were sealed with ${missing.map(([id]) => id).join(', ')}, and at hand is ${[...keys.ids].join(', ')}: put the missing key behind the current one (in DATA_DIR/secret-key, or in TRUEUP_SECRET_KEY where that is set), or give the credentials up with npm run secrets:rotate -- --forget-unreadable.`;
+  const sum = (kind: keyof SealedCounts) => missing.reduce((sum, [, counts]) => sum + (counts[kind] ?? 0), 0);
+  const what = sealedWords({ connection: sum('connection'), webhook: sum('webhook') });
+  return `wrong or missing secret key: ${what} were sealed with ${missing.map(([id]) => id).join(', ')}, and at hand is ${[...keys.ids].join(', ')}: put the missing key behind the current one (in DATA_DIR/secret-key, or in TRUEUP_SECRET_KEY where that is set), or give them up with npm run secrets:rotate -- --forget-unreadable.`;
 }

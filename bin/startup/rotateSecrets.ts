@@ -6,9 +6,11 @@ import {
   listSealedOtherwise,
   replaceSealed,
   replaceSealedAnswer,
+  type SealedSecret,
 } from '../../db/queries/sealedSecrets.js';
 import { answerBinding } from '../../domain/access/idempotencyKey.js';
 import { findSealedText, resealText } from '../../domain/billing/credentials.js';
+import { findSecretsText, sealSecretsText } from '../../domain/webhooks/secret.js';
 import type { Config } from '../../platform/config.js';
 import {
   ensureSecretKeyFile,
@@ -16,7 +18,7 @@ import {
   replaceSecretKeys,
 } from '../../platform/embedded/secretKeyFile.js';
 import { makeSecretKey } from '../../platform/secretBox.js';
-import { SecretKeys } from '../../platform/secretKeys.js';
+import { type SealedCounts, SecretKeys, sealedWords } from '../../platform/secretKeys.js';
 import { recordRotation, renewAuditSignatures } from './auditLog/auditSignatures.js';
 import { requireSecretKeys } from './secretKeys.js';
 
@@ -50,7 +52,7 @@ export async function rotateSecrets(
   const keys = SecretKeys.fromFile(file);
   for (let round = 0; round < ROUNDS_MAX; round += 1) {
     const { done, unreadable } = await resealAll(keys, database, forgetUnreadable);
-    if (unreadable > 0) return unfinished(unreadable);
+    if (unreadable) return unfinished(unreadable);
     await renewAuditSignatures(database, keys, config.auditAnchorDir);
     const [current] = readSecretKeyFile(file);
     const dropped = await dropOldKeysWhenUnused(database, keys.currentId, () =>
@@ -63,7 +65,7 @@ export async function rotateSecrets(
   }
   return {
     sentences: [
-      'Credentials keep being sealed with the old key: is a process running that uses another key file? Call this again.',
+      'Secrets keep being sealed with the old key: is a process running that uses another key file? Call this again.',
     ],
     isWhole: false,
   };
@@ -76,7 +78,7 @@ async function resealUnderSetting(
 ): Promise<RotationOutcome> {
   const keys = requireSecretKeys(config);
   const { done, unreadable } = await resealAll(keys, database, forgetUnreadable);
-  if (unreadable > 0) return unfinished(unreadable);
+  if (unreadable) return unfinished(unreadable);
   await renewAuditSignatures(database, keys, config.auditAnchorDir);
   if (done > 0) await recordRotation(database, keys);
   const older = [...keys.ids].filter((id) => id !== keys.currentId);
@@ -88,35 +90,47 @@ async function resealUnderSetting(
 }
 
 function resealed(done: number, keys: SecretKeys): string {
-  return `${done} credentials were sealed anew; all are sealed with ${keys.currentId} now.`;
+  return `${done} secrets were sealed anew; all are sealed with ${keys.currentId} now.`;
 }
 
-function unfinished(unreadable: number): RotationOutcome {
+function unfinished(unreadable: SealedCounts): RotationOutcome {
+  const what = sealedWords(unreadable);
   return {
     sentences: [
-      `The credentials of ${unreadable} billing connections open with no key at hand: put the key that sealed them behind the current one, or give them up with npm run secrets:rotate -- --forget-unreadable. No key was removed.`,
+      `${what[0]?.toUpperCase()}${what.slice(1)} open with no key at hand: put the key that sealed them behind the current one, or give them up with npm run secrets:rotate -- --forget-unreadable. No key was removed.`,
     ],
     isWhole: false,
   };
 }
 
+/** How the secrets of each kind are opened, and sealed for whom they belong to. */
+const SEALS = {
+  connection: { find: findSealedText, seal: resealText },
+  webhook: { find: findSecretsText, seal: sealSecretsText },
+} as const;
+
+function resealOne(keys: SecretKeys, { kind, orgId, subjectId, ciphertext }: SealedSecret) {
+  const text = SEALS[kind].find(keys, orgId, subjectId, ciphertext);
+  return text === undefined ? undefined : SEALS[kind].seal(keys, orgId, subjectId, text);
+}
+
+/** `unreadable`: what no key opened and was not given up; undefined when there is nothing like that. */
 async function resealAll(
   keys: SecretKeys,
   database: Database,
   forgetUnreadable: boolean,
-): Promise<{ done: number; unreadable: number }> {
+): Promise<{ done: number; unreadable: SealedCounts | undefined }> {
   let done = 0;
-  let unreadable = 0;
+  let unreadable: SealedCounts | undefined;
   for (const sealed of await listSealedOtherwise(database, keys.currentId)) {
-    const text = findSealedText(keys, sealed.orgId, sealed.connectionId, sealed.ciphertext);
-    if (text !== undefined) {
-      const again = resealText(keys, sealed.orgId, sealed.connectionId, text);
+    const again = resealOne(keys, sealed);
+    if (again) {
       if (await replaceSealed(database, sealed, again)) done += 1;
     } else if (forgetUnreadable) await forgetSealed(database, sealed);
-    else unreadable += 1;
+    else unreadable = { ...unreadable, [sealed.kind]: (unreadable?.[sealed.kind] ?? 0) + 1 };
   }
   // Where a key is missing, somebody may yet put it back.
-  if (unreadable === 0) await resealAnswers(keys, database);
+  if (!unreadable) await resealAnswers(keys, database);
   return { done, unreadable };
 }
 

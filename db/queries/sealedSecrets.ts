@@ -10,43 +10,69 @@ import { unscoped } from '../orgDb.js';
 
 const WHY = 'the secret key belongs to the instance, not to an organization';
 
-export interface SealedCredentials {
+/** Where secrets are stored sealed, and what of whom they are. */
+const TABLES = {
+  connection: 'billing_connections',
+  webhook: 'webhook_endpoints',
+} as const;
+/** `connection`: a provider's credentials. `webhook`: what the messages to an endpoint are signed with. */
+export type SealedKind = keyof typeof TABLES;
+
+export interface SealedSecret {
+  kind: SealedKind;
   orgId: string;
-  connectionId: string;
+  /** The connection's or the endpoint's. */
+  subjectId: string;
   ciphertext: Buffer;
   keyId: string;
 }
 
-/** The ids of the keys that stored credentials were sealed with, and how many with each. */
-export async function countSealedByKey(database: Database): Promise<Map<string, number>> {
+/** SQL of all that is sealed, with the kind of each. */
+const ALL_SEALED = Object.entries(TABLES)
+  .map(
+    ([kind, table]) =>
+      `select '${kind}' as kind, org_id, id, ciphertext, secret_key_id from ${table} where secret_key_id is not null`,
+  )
+  .join(' union all ');
+
+/** The ids of the keys that secrets were sealed with, and how many of each kind with each. */
+export async function countSealedByKey(
+  database: Database,
+): Promise<Map<string, Partial<Record<SealedKind, number>>>> {
   const rows = await unscoped(database, WHY, (system) =>
-    system.rows<{ key_id: string; sealed: number }>(
-      'select secret_key_id as key_id, count(*)::bigint as sealed from billing_connections where secret_key_id is not null group by 1 order by 1',
+    system.rows<{ key_id: string; kind: SealedKind; sealed: number }>(
+      `select secret_key_id as key_id, kind, count(*)::bigint as sealed from (${ALL_SEALED}) s group by 1, 2 order by 1, 2`,
     ),
   );
-  return new Map(rows.map((row) => [row.key_id, row.sealed]));
+  const counts = new Map<string, Partial<Record<SealedKind, number>>>();
+  for (const row of rows) counts.set(row.key_id, { ...counts.get(row.key_id), [row.kind]: row.sealed });
+  return counts;
 }
 
-/** Credentials that are sealed with another key than `keyId`. */
-export async function listSealedOtherwise(database: Database, keyId: string): Promise<SealedCredentials[]> {
+/** Secrets that are sealed with another key than `keyId`. */
+export async function listSealedOtherwise(database: Database, keyId: string): Promise<SealedSecret[]> {
   const rows = await unscoped(database, WHY, (system) =>
-    system.rows<{ org_id: string; id: string; ciphertext: Buffer; secret_key_id: string }>(
-      'select org_id, id, ciphertext, secret_key_id from billing_connections where secret_key_id is not null and secret_key_id <> $1 order by org_id, id',
-      [keyId],
-    ),
+    system.rows<{
+      kind: SealedKind;
+      org_id: string;
+      id: string;
+      ciphertext: Buffer;
+      secret_key_id: string;
+    }>(`select * from (${ALL_SEALED}) s where secret_key_id <> $1 order by kind, org_id, id`, [keyId]),
   );
   return rows.map((row) => ({
+    kind: row.kind,
     orgId: row.org_id,
-    connectionId: row.id,
+    subjectId: row.id,
     ciphertext: row.ciphertext,
     keyId: row.secret_key_id,
   }));
 }
 
-/** Stores credentials that were sealed anew, unless they were changed or erased meanwhile. */
+/** Stores secrets that were sealed anew, unless they were changed or erased meanwhile. */
 export async function replaceSealed(
   database: Database,
-  old: SealedCredentials,
+  old: SealedSecret,
   sealed: { ciphertext: Buffer; keyId: string },
 ): Promise<boolean> {
   return unscoped(
@@ -54,21 +80,24 @@ export async function replaceSealed(
     WHY,
     async (system) =>
       (await system.run(
-        'update billing_connections set ciphertext = $4, secret_key_id = $5 where org_id = $1 and id = $2 and ciphertext = $3',
-        [old.orgId, old.connectionId, old.ciphertext, sealed.ciphertext, sealed.keyId],
+        `update ${TABLES[old.kind]} set ciphertext = $4, secret_key_id = $5 where org_id = $1 and id = $2 and ciphertext = $3`,
+        [old.orgId, old.subjectId, old.ciphertext, sealed.ciphertext, sealed.keyId],
       )) === 1,
   );
 }
 
-/** Gives up credentials that no key opens: the connection says so until somebody gives new ones. */
-export async function forgetSealed(database: Database, old: SealedCredentials): Promise<void> {
+const FORGET: Record<SealedKind, string> = {
+  connection: `update billing_connections set ciphertext = null, secret_key_id = null, status = case when status = 'paused' then status else 'failing' end,
+     last_error_code = 'credentials_missing', last_error_message = 'the credentials were given up with the key that sealed them; give new ones', updated_at = now()
+   where org_id = $1 and id = $2 and ciphertext = $3`,
+  webhook: `update webhook_endpoints set ciphertext = null, secret_key_id = null, updated_at = now()
+   where org_id = $1 and id = $2 and ciphertext = $3`,
+};
+
+/** Gives up secrets that no key opens: the connection or the endpoint says so until somebody gives it new ones. */
+export async function forgetSealed(database: Database, old: SealedSecret): Promise<void> {
   await unscoped(database, WHY, (system) =>
-    system.run(
-      `update billing_connections set ciphertext = null, secret_key_id = null, status = case when status = 'paused' then status else 'failing' end,
-         last_error_code = 'credentials_missing', last_error_message = 'the credentials were given up with the key that sealed them; give new ones', updated_at = now()
-       where org_id = $1 and id = $2 and ciphertext = $3`,
-      [old.orgId, old.connectionId, old.ciphertext],
-    ),
+    system.run(FORGET[old.kind], [old.orgId, old.subjectId, old.ciphertext]),
   );
 }
 
@@ -140,7 +169,7 @@ export async function dropOldKeysWhenUnused(
   return unscoped(database, WHY, async (system) => {
     await system.run('select pg_advisory_xact_lock($1)', [INSTALLATION_LOCKS.secrets]);
     const left = await system.rows(
-      `select from billing_connections where secret_key_id is not null and secret_key_id <> $1
+      `select from (${ALL_SEALED}) s where secret_key_id <> $1
        union all select from idempotency_keys where secret_key_id <> $1 limit 1`,
       [keyId],
     );

@@ -16,7 +16,12 @@ import {
   type SecretKey,
   seal,
 } from '../../platform/secretBox.js';
-import { missingKeySentence, parseSecretKeys, SecretKeys } from '../../platform/secretKeys.js';
+import {
+  missingKeySentence,
+  parseSecretKeys,
+  type SealedCounts,
+  SecretKeys,
+} from '../../platform/secretKeys.js';
 import { StartError } from '../../platform/startError.js';
 import { makeTestFolder } from '../support/testFolder.js';
 
@@ -82,12 +87,22 @@ describe('keys', () => {
 
   it('that are not at hand are named with the remedy, and no key is', () => {
     const keys = SecretKeys.of(makeSecretKey());
-    expect(missingKeySentence(new Map([[keys.currentId, 3]]), keys)).toBeUndefined();
-    const sentence = missingKeySentence(new Map([['0123456789abcdef', 2]]), keys) ?? '';
+    expect(
+      missingKeySentence(new Map([[keys.currentId, { connection: 3, webhook: 1 }]]), keys),
+    ).toBeUndefined();
+    const sentence = missingKeySentence(new Map([['0123456789abcdef', { connection: 2 }]]), keys) ?? '';
     expect(sentence).toMatch(/^wrong or missing secret key: the credentials of 2 billing connections/);
     expect(sentence).toContain('0123456789abcdef');
     expect(sentence).toContain('npm run secrets:rotate -- --forget-unreadable');
     expect(sentence.split('\n')).toHaveLength(1);
+    const sealedWith = (id: string, counts: SealedCounts) =>
+      missingKeySentence(new Map([[id, counts]]), keys);
+    expect(sealedWith('0123456789abcdef', { webhook: 1 })).toContain(
+      'key: the secrets of 1 webhook endpoint were',
+    );
+    expect(sealedWith('0123456789abcdef', { connection: 1, webhook: 2 })).toContain(
+      'key: the credentials of 1 billing connection and the secrets of 2 webhook endpoints were',
+    );
   });
 });
 

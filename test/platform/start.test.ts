@@ -150,7 +150,7 @@ describe('npm start', () => {
     const rotated = await runToEnd(['secrets', 'rotate'], place.environment);
     expect([rotated.exit, rotated.stdout]).toEqual([
       0,
-      expect.stringMatching(/^0 credentials were sealed anew/),
+      expect.stringMatching(/^0 secrets were sealed anew/),
     ]);
     const [next = ''] = readFileSync(file, 'utf8').split('\n');
     expect(next).not.toBe(key);

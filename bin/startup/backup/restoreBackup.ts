@@ -146,7 +146,7 @@ async function markRestore(
   }
 }
 
-/** What the next start, with the settings of this command, would say of the provider credentials in the backup. */
+/** What the next start, with the settings of this command, would say of what is sealed in the backup. */
 async function findKeyProblem(config: Config, url: string, filesFolder: string): Promise<string | undefined> {
   const database = openToolDatabase(url);
   try {
@@ -154,7 +154,7 @@ async function findKeyProblem(config: Config, url: string, filesFolder: string):
     if (sealed.size === 0) return undefined;
     const keys = findSecretKeys(config, filesFolder);
     if (keys) return missingKeySentence(sealed, keys);
-    return `the backup holds no secret-key: provider credentials in it were sealed with ${[...sealed.keys()].join(', ')}; start with the TRUEUP_SECRET_KEY that the installation had.`;
+    return `the backup holds no secret-key: providers' credentials or webhook secrets in it were sealed with ${[...sealed.keys()].join(', ')}; start with the TRUEUP_SECRET_KEY that the installation had.`;
   } finally {
     await database.close();
   }
