@@ -11,6 +11,7 @@ import { dashboardEndpoints } from './dashboard/endpoints.js';
 import type { ApiDeps } from './deps.js';
 import { docsRoutes } from './docs.js';
 import { assertDeclaredAccess, assertRepeatable, type Endpoint, problemsOf } from './endpoint.js';
+import { enforcementEndpoints } from './enforcement/endpoints.js';
 import { eventEndpoints } from './events/endpoints.js';
 import { gapRunEndpoints } from './gapRuns/endpoints.js';
 import { healthRoutes } from './health.js';
@@ -59,6 +60,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...keyEndpoints,
   ...workspaceEndpoints,
   ...auditLogEndpoints,
+  ...enforcementEndpoints,
   ...webhookEndpoints,
   ...webhookDeliveryEndpoints,
 ];

@@ -38,6 +38,7 @@ const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
   workspace_archived: { status: 409, title: 'Workspace archived' },
   invalid_policy_type: { status: 400, title: 'Unknown type of policy' },
   webhook_disabled: { status: 409, title: 'Webhook endpoint disabled' },
+  rule_removed: { status: 409, title: 'Rule removed' },
   body_too_slow: { status: 408, title: 'Body too slow' },
   payload_too_large: { status: 413, title: 'Body too large' },
   too_many_items: { status: 413, title: 'Too many items' },

@@ -50,6 +50,7 @@ export const ERROR_CODES = [
   'workspace_archived',
   'invalid_policy_type',
   'webhook_disabled',
+  'rule_removed',
   'rate_limited',
   'service_unavailable',
   'storage_full',

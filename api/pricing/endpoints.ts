@@ -4,6 +4,7 @@ import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { holdsAt, type PricedModel } from '../../domain/pricing/pricedModel.js';
 import { priceTable } from '../../domain/pricing/priceTable.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { matchesEntityTag } from '../entityTag.js';
 import { providerFilter, windowOf } from '../query.js';
 import {
   listPricesQuery,
@@ -30,15 +31,6 @@ function pricingTableOf(book: PriceBook, nowMicros: bigint): ReturnType<typeof p
   const table = presentPricingTable(version, priceTable(book, nowMicros));
   presentedTables.set(book, table);
   return table;
-}
-
-/** True when a client's copy is the current one: its entity tags name it, weak or strong (RFC 9110, 13.1.2). */
-export function matchesEntityTag(ifNoneMatch: string | undefined, etag: string): boolean {
-  if (ifNoneMatch === undefined) return false;
-  return ifNoneMatch.split(',').some((tag) => {
-    const name = tag.trim().replace(/^W\//, '');
-    return name === etag || name === '*';
-  });
 }
 
 const getPricingTable = defineEndpoint({

@@ -74,3 +74,20 @@ export function isInScope(
     (scope.model === null || scope.model === call.model)
   );
 }
+
+/**
+ * What is wrong with a rule as a whole, by the names on the wire; undefined when nothing is. What each field may be is
+ * checked before.
+ */
+export function findRuleFault(
+  rule: Pick<Rule, 'type' | 'config' | 'scope'>,
+): { field: string; message: string } | undefined {
+  if (rule.type !== 'model_downgrade') return undefined;
+  if (rule.scope.model === null) {
+    return { field: 'scope.model', message: 'is required: name the model whose calls go to config.to_model' };
+  }
+  const { toModel } = rule.config as RuleConfigs['model_downgrade'];
+  return toModel === rule.scope.model
+    ? { field: 'config.to_model', message: 'must be another model than scope.model' }
+    : undefined;
+}

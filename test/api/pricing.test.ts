@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { matchesEntityTag } from '../../api/pricing/endpoints.js';
+import { matchesEntityTag } from '../../api/entityTag.js';
 import { foldUsage } from '../../db/queries/rollups.js';
 import { shippedJson } from '../domain/pricing/support.js';
 import { startTestApi, type TestApi } from '../support/api.js';
@@ -57,6 +57,10 @@ describe('GET /api/v1/pricing/table', () => {
     expect(matchesEntityTag('*', etag)).toBe(true);
     expect(matchesEntityTag(undefined, etag)).toBe(false);
     expect(matchesEntityTag(etag.slice(1, -1), etag)).toBe(false);
+    expect(matchesEntityTag(`"a,b",W/${etag} , "c"`, etag)).toBe(true);
+    expect(matchesEntityTag(`"a,${etag.slice(1, -1)},b"`, etag)).toBe(false);
+    expect(matchesEntityTag('"*"', etag)).toBe(false);
+    expect(matchesEntityTag('', etag)).toBe(false);
   });
 });
 

@@ -4,6 +4,7 @@ import { testConnectors } from '../../support/connectors.js';
 import { ADMIN_KEYS, openaiTruth } from '../../support/fetchedBills.js';
 import { BILL_OPERATIONS } from './operations/bills.js';
 import { CALL_OPERATIONS } from './operations/calls.js';
+import { ENFORCEMENT_OPERATIONS } from './operations/enforcement.js';
 import type { Operation, OperationsPlace } from './operations/operation.js';
 import { ORGANIZATION_OPERATIONS } from './operations/organization.js';
 import { PERIOD_OPERATIONS, PRICE_OPERATIONS } from './operations/prices.js';
@@ -20,6 +21,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...BILL_OPERATIONS,
   ...RECONCILIATION_OPERATIONS,
   ...ORGANIZATION_OPERATIONS,
+  ...ENFORCEMENT_OPERATIONS,
 };
 
 /** The API with a loopback provider behind its connections. */
