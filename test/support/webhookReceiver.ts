@@ -1,0 +1,59 @@
+import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+
+/** A message as a receiver sees it. */
+export interface ReceivedMessage {
+  path: string;
+  headers: IncomingHttpHeaders;
+  body: string;
+}
+
+/** A receiver of webhooks on loopback. */
+export interface WebhookReceiver {
+  /** `127.0.0.1:port`, as OUTBOUND_ALLOWED_HOSTS names it. */
+  host: string;
+  /** An address of it. */
+  url(path?: string): string;
+  /** What has come, in its order. */
+  received: ReceivedMessage[];
+  /** How it answers from now on, once the body is read; 204 where nobody says. */
+  answerWith(answer: RequestListener): void;
+  close(): Promise<void>;
+}
+
+const NO_CONTENT: RequestListener = (_request, response) => response.writeHead(204).end();
+
+export async function startWebhookReceiver(): Promise<WebhookReceiver> {
+  const received: ReceivedMessage[] = [];
+  const sockets = new Set<Socket>();
+  let answer = NO_CONTENT;
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    received.push({
+      path: request.url ?? '',
+      headers: request.headers,
+      body: Buffer.concat(chunks).toString('utf8'),
+    });
+    answer(request, response);
+  });
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('error', () => undefined);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    host,
+    url: (path = '/hook') => `http://${host}${path}`,
+    received,
+    answerWith: (next) => {
+      answer = next;
+    },
+    close: async () => {
+      for (const socket of sockets) socket.destroy();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
