@@ -96,7 +96,8 @@ export async function updateSettings(
   });
 }
 
-async function lockOrganization(orgDb: OrgDb): Promise<{ name: string; settings: unknown }> {
+/** The organization's own row, locked: whoever changes what hangs on it comes one after the other. */
+export async function lockOrganization(orgDb: OrgDb): Promise<{ name: string; settings: unknown }> {
   // Not `for update`: keys and everything else that refers to the organization are to go on.
   const [row] = await orgDb.rows<{ name: string; settings: unknown }>(
     'select name, settings from organizations where id = $1 for no key update',

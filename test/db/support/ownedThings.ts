@@ -28,6 +28,7 @@ import { until } from '../../support/engine.js';
 import { aConnection, CONNECTIONS, type FetchedProvider } from '../../support/fetchedBills.js';
 import { otherPrices, repriceAll } from './repriceAll.js';
 import { makeAccess } from './tenancyCases/access.js';
+import { makePolicies } from './tenancyCases/policies.js';
 
 /** Everything that an organization can have, with the ids that queries take. */
 export interface Owned {
@@ -90,6 +91,7 @@ export async function makeOwned(
   await makeOldThings(api, org, marker, synced.connection.id);
   const runId = findUuid('run', (await runGaps(api, '?period=90d', undefined, org.adminKey)).run_id) ?? '';
   const keyId = `key_${org.ingestKey.split('_')[2]}`;
+  await makePolicies(org.orgDb, marker);
   return {
     org,
     marker,
@@ -124,6 +126,7 @@ export async function makeNeighbour(
   await runGaps(api, '?period=90d', undefined, org.adminKey);
   await makeEntries(org, marker);
   await makeAccess(org.orgDb, { marker, keyId: `key_${org.ingestKey.split('_')[2]}` });
+  await makePolicies(org.orgDb, marker);
   const finish = async () => {
     const connection = {
       id: randomUUID(),

@@ -4,6 +4,7 @@ import { BILL_CASES } from './tenancyCases/bills.js';
 import { CALL_CASES } from './tenancyCases/calls.js';
 import { CONNECTION_CASES } from './tenancyCases/connections.js';
 import { ORGANIZATION_CASES } from './tenancyCases/organization.js';
+import { POLICY_CASES } from './tenancyCases/policies.js';
 import { RUN_CASES } from './tenancyCases/runs.js';
 import type { TenancyCase } from './tenancyCases/tenancyCase.js';
 
@@ -16,6 +17,7 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
   ...ORGANIZATION_CASES,
   ...ACCESS_CASES,
   ...ALERT_CASES,
+  ...POLICY_CASES,
 };
 
 /** Take a handle and tell nothing of any organization. */
