@@ -157,7 +157,7 @@ async function matchUnit(deps: ActivityDeps, orgDb: OrgDb, runId: string, ordina
     nowMicros: deps.nowMicros(),
     billed,
     usage,
-    observed: observed.filter((cell) => cell.status !== 'blocked').map(fromStoredCell),
+    observed: observed.map(fromStoredCell),
     covered: accounts,
     observedSince: observedSinceOf(run, unit.provider),
     withHours: microsOfDay(unit.day) >= run.windowEndMicros - HOURLY_DAYS * MICROS_PER_DAY,

@@ -106,7 +106,7 @@ export const callCostResponse = z
     pricing_version: z.string(),
     price: priceSchema.nullable(),
     unpriced_reason: z
-      .enum(['unknown_model', 'several_prices', 'no_price_then', 'unknown_biller', 'unmetered'])
+      .enum(['unknown_model', 'several_prices', 'no_price_then', 'unknown_biller', 'unmetered', 'blocked'])
       .nullable(),
     price_gaps: z.array(z.string()).meta({ description: 'What is assumed in the sum' }),
     own_prices: z.array(ownPriceSchema).meta({
@@ -154,7 +154,9 @@ export function callOfEvent(event: StoredEvent): CallToPrice {
 
 /** The sum behind an event's cost by the prices of `book`, as the wire shows it. */
 export function presentCallCost(event: StoredEvent, book: PriceBook, nowMicros: bigint) {
-  const outcome = explainCall(book, callOfEvent(event));
+  // A call that was never made has no sum; its counts say what it would have been.
+  const isBlocked = event.status === 'blocked';
+  const outcome = isBlocked ? ({ reason: 'blocked' } as const) : explainCall(book, callOfEvent(event));
   const explanation = 'reason' in outcome ? undefined : outcome;
   const computed = explanation?.computed.total ?? null;
   return {
@@ -178,7 +180,7 @@ export function presentCallCost(event: StoredEvent, book: PriceBook, nowMicros: 
     list: explanation && isUnderContract(explanation) ? listSum(event, book) : null,
     computed: explanation ? presentSum(explanation.computed) : null,
     expected: explanation ? presentSum(explanation.expected) : null,
-    repriced: computed !== event.computedCostPico,
+    repriced: !isBlocked && computed !== event.computedCostPico,
   };
 }
 

@@ -89,7 +89,7 @@ const usageRecords = defineEndpoint({
       const after = decodeEventCursor(query.cursor);
       const { events, hasMore } = await listEvents(
         orgDb,
-        { ...filter, ...window },
+        { ...filter, ...window, withoutBlocked: true },
         { limit: query.limit, offset: after ? 0 : query.offset, after },
         false,
       );

@@ -48,7 +48,7 @@ const CELLS = `
     sum(input_tokens - input_audio), sum(cache_read), sum(cache_creation - coalesce(cache_creation_1h, 0)),
     sum(coalesce(cache_creation_1h, 0)), sum(output_tokens - output_audio), sum(input_audio), sum(output_audio),
     sum(reasoning_tok), sum(coalesce(computed_cost_usd, 0))
-  from (${LIVE}) live group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`;
+  from (${LIVE}) live where status <> 'blocked' group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`;
 
 const CHECKS: Record<string, { folded: string; recomputed: string }> = {
   usage_rollups: {

@@ -103,7 +103,7 @@ const PART_COLUMNS = [...Object.keys(BILLING_KEYS), ...BILLING_MEASURE_NAMES, 'f
 
 /**
  * Observed cells of one biller and one UTC day (`YYYY-MM-DD`, by the calls' end), what is folded and what is not in
- * one snapshot. Work grows with the day's cells and the events that are not folded.
+ * one snapshot. Blocked calls never reached the biller; cells that were folded before they were left out may name them. Work grows with the day's cells and the events that are not folded.
  */
 export async function listObservedCells(
   orgDb: OrgDb,
@@ -114,11 +114,11 @@ export async function listObservedCells(
     return inside.rows<CellRow>(
       `with parts as (
          select ${KEYS}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen from billing_cells
-         where org_id = $1 and hour >= $2::timestamptz and hour < $3::timestamptz and billed_by = $4
+         where org_id = $1 and hour >= $2::timestamptz and hour < $3::timestamptz and billed_by = $4 and status <> 'blocked'
          union all
          select ${Object.values(BILLING_KEYS).join(', ')}, ${BILLING_QUANTITIES}, min(end_at), max(end_at)
          from (${usageLogSql('$5')}) log
-         where end_at >= $2::timestamptz and end_at < $3::timestamptz and billed_by = $4
+         where end_at >= $2::timestamptz and end_at < $3::timestamptz and billed_by = $4 and status <> 'blocked'
          group by 1, 2, 3, 4, 5, 6, 7, 8, 9
        )
        select ${KEYS}, ${SUMS}, min(first_seen) as first_seen, max(last_seen) as last_seen

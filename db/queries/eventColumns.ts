@@ -134,12 +134,13 @@ export function isUnmetered(call: CallRecord): boolean {
 
 /**
  * What the event's cost_usd is: as reported, else computed, else 0 and named unpriced. A call that
- * used nothing costs nothing, whether its model has a price or not.
+ * used nothing costs nothing, whether its model has a price or not, and one that was blocked whatever is said of it.
  */
 export function costOf(event: Pick<StorableEvent, 'call' | 'price'>): {
   pico: bigint;
   source: 'reported' | 'computed' | 'unpriced';
 } {
+  if (event.call.status === 'blocked') return { pico: 0n, source: 'computed' };
   if (event.call.reportedCostPico !== null) return { pico: event.call.reportedCostPico, source: 'reported' };
   if (event.price.computedPico !== null) return { pico: event.price.computedPico, source: 'computed' };
   return { pico: 0n, source: 'unpriced' };

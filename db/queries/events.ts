@@ -26,6 +26,8 @@ export interface EventFilter {
   fromMicros?: bigint | undefined;
   toMicros?: bigint | undefined;
   includeSuperseded?: boolean | undefined;
+  /** Only calls that were made: those that were blocked are no usage. */
+  withoutBlocked?: boolean | undefined;
 }
 
 export interface EventPage {
@@ -55,6 +57,7 @@ export function eventConditions(orgDb: OrgDb, filter: EventFilter, values: SqlVa
   if (filter.toMicros !== undefined)
     conditions.push(`e.timestamp < ${bind(isoFromMicros(filter.toMicros))}::timestamptz`);
   if (!filter.includeSuperseded) conditions.push('e.superseded_by is null');
+  if (filter.withoutBlocked) conditions.push(`e.status <> 'blocked'`);
   return conditions.join(' and ') + andOfProject(orgDb, values, 'e.project_id');
 }
 

@@ -207,10 +207,10 @@ export async function listSuspectKeys(
 async function listObservedKeys(inside: OrgDb, keyIds: readonly string[]): Promise<Set<string>> {
   if (keyIds.length === 0) return new Set();
   const rows = await inside.rows<{ billed_by: string; provider_key_id: string }>(
-    `select billed_by, provider_key_id from billing_cells where org_id = $1 and provider_key_id = any($2::text[]) and calls > 0
+    `select billed_by, provider_key_id from billing_cells where org_id = $1 and provider_key_id = any($2::text[]) and calls > 0 and status <> 'blocked'
      union
      select billed_by, provider_key_id from (${usageLogSql('$3')}) log
-     where provider_key_id = any($2::text[]) group by 1, 2 having sum(sign) > 0`,
+     where provider_key_id = any($2::text[]) and status <> 'blocked' group by 1, 2 having sum(sign) > 0`,
     [inside.orgId, textArray(keyIds), await readFoldedXid(inside)],
   );
   return new Set(rows.map((row) => `${row.billed_by}\n${row.provider_key_id}`));

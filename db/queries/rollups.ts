@@ -119,7 +119,7 @@ const FOLD_BILLING = `
 insert into billing_cells (org_id, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen)
 select $1, ${Object.values(BILLING_KEYS).join(', ')}, ${BILLING_QUANTITIES},
   coalesce(min(end_at) filter (where sign > 0), min(end_at)), coalesce(max(end_at) filter (where sign > 0), max(end_at))
-from (${usageLogSql('$2', '$3')}) log
+from (${usageLogSql('$2', '$3')}) log where status <> 'blocked'
 group by 2, 3, 4, 5, 6, 7, 8, 9, 10
 on conflict (org_id, ${BILLING_KEY_NAMES}) do update set ${add('billing_cells', BILLING_MEASURE_NAMES)}, ${mergeSeen('billing_cells')}`;
 

@@ -8,18 +8,21 @@ import type { CallRecord } from './event.js';
 
 const HASH_CHARS = 16;
 
-type Hashed = Pick<CallRecord, 'requestId' | 'sessionId' | 'model' | 'hashTimestamp'>;
+type Hashed = Pick<CallRecord, 'requestId' | 'sessionId' | 'model' | 'hashTimestamp' | 'status'>;
 
 /**
  * The first 16 hex digits of sha256(key id ':' request id), or of sha256(key id ':' session ':' model ':' time)
  * when the call has no request id. The time is the text as it came: nanoseconds as sent, else ISO with microseconds.
+ * A blocked call's begins with a word of its own: the same request, let through after all, is another event, and its cost
+ * is not taken for a repeat of the block (docs/decisions/0141).
  */
 export function apiKeyHash(keyId: string, call: Hashed): string {
   const identity =
     call.requestId !== null
       ? `${keyId}:${call.requestId}`
       : `${keyId}:${call.sessionId}:${call.model}:${call.hashTimestamp}`;
-  return hash('sha256', identity, 'hex').slice(0, HASH_CHARS);
+  const text = call.status === 'blocked' ? `blocked\u001f${identity}` : identity;
+  return hash('sha256', text, 'hex').slice(0, HASH_CHARS);
 }
 
 /**

@@ -9,13 +9,17 @@ import type { Telling } from './telling.js';
 /** The winner with what the loser adds. What both tell and tell differently is decided by the values themselves. */
 export function completeTelling<T extends Telling>(winner: T, loser: Telling, tree: SpanTree): T {
   const call = { ...winner };
-  call.responseModel = bestModel(winner, loser);
+  // What was blocked consumed nothing and had no answer: its counts are guesses. Its labels are as good as any.
+  const wasMade = loser.status !== 'blocked' || winner.status === 'blocked';
   call.sessionId = sessionOf(winner, loser);
   call.teamId = either(winner.teamId, loser.teamId);
   call.feature = either(winner.feature, loser.feature);
   call.projectId = either(winner.projectId, loser.projectId);
   call.userId = either(winner.userId, loser.userId);
   call.environment = either(winner.environment, loser.environment);
+  call.promptHash = joinPromptHashes(winner.promptHash, loser.promptHash);
+  if (!wasMade) return call;
+  call.responseModel = bestModel(winner, loser);
   call.serviceTier = eitherBut('auto', winner.serviceTier, loser.serviceTier);
   call.providerAccountId = either(winner.providerAccountId, loser.providerAccountId);
   call.providerKeyId = either(winner.providerKeyId, loser.providerKeyId);
@@ -26,7 +30,6 @@ export function completeTelling<T extends Telling>(winner: T, loser: Telling, tr
     winner.httpStatus === null || loser.httpStatus === null
       ? (winner.httpStatus ?? loser.httpStatus)
       : Math.min(winner.httpStatus, loser.httpStatus);
-  call.promptHash = joinPromptHashes(winner.promptHash, loser.promptHash);
   call.reportedCostPico = largerCost(winner.reportedCostPico, loser.reportedCostPico);
   Object.assign(call, joinBillers(winner, loser, tree), joinUsages(winner, loser));
   return call;

@@ -50,9 +50,9 @@ export function resolveCalls(calls: readonly CallRecord[], links: readonly SpanL
   return resolved;
 }
 
-/** As unique as the event: the same request of the same model at the same time. */
+/** As unique as the event: the same request of the same model at the same time, blocked or let through. */
 function identityOf(call: CallRecord): string {
-  return `${call.provider} ${call.requestId} ${call.startMicros} ${call.model}`;
+  return `${call.provider} ${call.requestId} ${call.startMicros} ${call.model} ${call.status === 'blocked'}`;
 }
 
 function* linksOf(calls: readonly CallRecord[], links: readonly SpanLink[]): Generator<SpanLink> {

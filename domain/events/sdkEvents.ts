@@ -106,9 +106,8 @@ function callOfItem(event: JsonObject, serviceName: string, context: MapContext)
       STOP_REASON_CHARS_MAX,
       'stop_reason',
     ),
-    ...outcomeOf(event),
     ...metered,
-    reportedCostPico: costOf(event, 'cost_usd'),
+    ...outcomeOf(event),
     prompts,
     promptHash: promptHashOf(prompts()),
     payload: payload === null ? null : withinLimit(payload),
@@ -258,12 +257,30 @@ function outcomeOf(event: JsonObject) {
   if (httpStatus !== null && !(Number.isInteger(httpStatus) && httpStatus >= 100 && httpStatus <= 599)) {
     throw new ItemFault('invalid_field', `http_status: ${shown(http)} is no HTTP status`);
   }
-  return {
-    status: status as EventStatus,
-    httpStatus,
-    blockedRuleId: idIn(textOf(event, 'blocked_rule_id'), 'blocked_rule_id'),
-    preventedPico: costOf(event, 'prevented_usd'),
-  };
+  const outcome = { status: status as EventStatus, httpStatus };
+  const reportedCostPico = costOf(event, 'cost_usd');
+  const blockedRuleId = idIn(textOf(event, 'blocked_rule_id'), 'blocked_rule_id');
+  const preventedPico = costOf(event, 'prevented_usd');
+  if (status === 'blocked') {
+    if (reportedCostPico !== null && reportedCostPico > 0n) {
+      throw new ItemFault(
+        'invalid_field',
+        'cost_usd: a blocked call costs nothing; send what it would have cost as prevented_usd',
+      );
+    }
+    return { ...outcome, reportedCostPico: null, blockedRuleId, preventedPico };
+  }
+  // A call that names a rule and forgets to say that it was blocked would be counted as made.
+  if (blockedRuleId !== null) throw notBlocked('blocked_rule_id');
+  if (preventedPico !== null && preventedPico > 0n) throw notBlocked('prevented_usd');
+  return { ...outcome, reportedCostPico, blockedRuleId: null, preventedPico: null };
+}
+
+function notBlocked(field: string): ItemFault {
+  return new ItemFault(
+    'invalid_field',
+    `${field}: only a call of status blocked has it; say so or leave it out`,
+  );
 }
 
 function costOf(event: JsonObject, name: string): bigint | null {

@@ -77,7 +77,7 @@ export function couldBeOneCall(one: Telling, other: Telling): boolean {
 }
 
 function isAttempt({ usage, status }: Telling): boolean {
-  return usage === null && (status === 'error' || status === 'blocked');
+  return status === 'blocked' || (usage === null && status === 'error');
 }
 
 export function isSameUsage(one: TokenUsage, other: TokenUsage): boolean {
@@ -94,11 +94,12 @@ function isOfOneFamily(one: Telling, other: Telling): boolean {
 }
 
 /**
- * Which of two tellings is the call, as a comparison for sorting: positive when `one` is the richer. A response id
- * first, then more classes, then the inner span; apart from each other the one that starts later and ends earlier.
+ * Which of two tellings is the call, as a comparison for sorting: positive when `one` is the richer. One that was let
+ * through before one that was blocked, since it has cost something; then a response id, then more classes, then the inner span; apart from each other the one that starts later and ends earlier.
  */
 export function compareTellings(one: Telling, other: Telling, tree: SpanTree): number {
   return (
+    Number(one.status !== 'blocked') - Number(other.status !== 'blocked') ||
     Number(one.responseId !== null) - Number(other.responseId !== null) ||
     one.toldClasses - other.toldClasses ||
     Number(tree.isInside(one.trace, other.trace)) - Number(tree.isInside(other.trace, one.trace)) ||

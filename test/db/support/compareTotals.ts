@@ -168,7 +168,7 @@ export async function compareCells(
     dayOf(FIRST + BigInt(index) * MICROS_PER_DAY),
   ),
 ): Promise<void> {
-  const events = await readLiveEvents(superuser, orgDb.orgId);
+  const events = (await readLiveEvents(superuser, orgDb.orgId)).filter(({ status }) => status !== 'blocked');
   const answered = new Map<string, Record<string, bigint>>();
   const scopes = ['openai', 'anthropic', 'unknown'].flatMap((provider) =>
     days.map((day) => ({ provider, day })),

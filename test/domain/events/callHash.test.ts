@@ -12,18 +12,33 @@ describe('api_key_hash', () => {
   it('is the first 16 hex digits of sha256 over key id and request id', () => {
     fc.assert(
       fc.property(text, text, (requestId, sessionId) => {
-        const call = { requestId, sessionId, model: 'm', hashTimestamp: 't' };
+        const call = { requestId, sessionId, model: 'm', hashTimestamp: 't', status: 'ok' } as const;
         expect(apiKeyHash(KEY, call)).toBe(sha(`${KEY}:${requestId}`));
       }),
     );
   });
 
   it('is made of session, model and time where there is no request id', () => {
-    const call = { requestId: null, sessionId: 's', model: 'gpt-4o', hashTimestamp: '1790000000000000001' };
+    const call = {
+      requestId: null,
+      sessionId: 's',
+      model: 'gpt-4o',
+      hashTimestamp: '1790000000000000001',
+      status: 'ok',
+    } as const;
     expect(apiKeyHash(KEY, call)).toBe(sha(`${KEY}:s:gpt-4o:1790000000000000001`));
     expect(apiKeyHash(KEY, { ...call, hashTimestamp: '1790000000000000002' })).not.toBe(
       apiKeyHash(KEY, call),
     );
+  });
+
+  it('of a blocked call is another one than that of the same request let through, however that ends', () => {
+    const call = { requestId: 'r1', sessionId: 's', model: 'm', hashTimestamp: 't' } as const;
+    const made = (['ok', 'error', 'cancelled'] as const).map((status) =>
+      apiKeyHash(KEY, { ...call, status }),
+    );
+    expect(new Set(made)).toEqual(new Set([sha(`${KEY}:r1`)]));
+    expect(apiKeyHash(KEY, { ...call, status: 'blocked' })).toBe(sha(`blocked\u001f${KEY}:r1`));
   });
 });
 
