@@ -7,6 +7,7 @@ export const policiesAndAlerts: Migration = {
 -- Moves with every change of what calls are judged by when they are stored (policies, and who is told of alerts), so
 -- that the row's version proves what was assumed of it (docs/decisions/0114).
 alter table organizations add column rules_revision bigint not null default 0;
+grant update (rules_revision) on organizations to app_rw;
 
 create table policies (
   org_id uuid not null references organizations (id),
