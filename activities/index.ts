@@ -4,6 +4,7 @@ import type { ActivityDeps } from './deps.js';
 import { createGapRunActivities } from './gapRun.js';
 import { createRepricingActivities } from './repricing.js';
 import { createRetentionActivities } from './retention.js';
+import { createSavingsRunActivities } from './savingsRun.js';
 
 export type { ActivityDeps } from './deps.js';
 
@@ -15,6 +16,7 @@ export function createActivities(deps: ActivityDeps) {
     ...createBillingSyncActivities(deps),
     ...createRepricingActivities(deps),
     ...createRetentionActivities(deps),
+    ...createSavingsRunActivities(deps),
   };
 }
 

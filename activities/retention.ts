@@ -12,6 +12,7 @@ import {
   startRetentionStep,
 } from '../db/retention/retentionRuns.js';
 import type { RetentionWork } from '../db/retention/retentionWork.js';
+import { removeOldSavings } from '../db/retention/savingsRetention.js';
 import { CHECKPOINT_PURPOSE } from '../domain/auditLog/checkpoint.js';
 import { RETENTION_STEPS, type RetentionStep } from '../domain/retention.js';
 import type { ActivityDeps } from './deps.js';
@@ -107,5 +108,7 @@ async function runStep(deps: ActivityDeps, step: RetentionStep, work: RetentionW
       );
     case 'rate_limits':
       return note(pruneRateBuckets(database, RATE_BUCKET_IDLE_SECONDS));
+    case 'savings_runs':
+      return removeOldSavings(work);
   }
 }

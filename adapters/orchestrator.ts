@@ -23,7 +23,9 @@ import {
   type RepricingInput,
   repricingWorkflowId,
   retentionScheduleId,
+  type SavingsRunInput,
   SYNC_SCHEDULE_PREFIX,
+  savingsRunWorkflowId,
   TASK_QUEUE_CORE,
   WORKFLOW_NAMES,
 } from '../workflows/contract.js';
@@ -63,6 +65,7 @@ export interface Orchestrator {
   startBillingImport(input: BillingImportInput): Promise<void>;
   startBillingSync(input: BillingSyncInput): Promise<void>;
   startRepricing(input: RepricingInput): Promise<void>;
+  startSavingsRun(input: SavingsRunInput): Promise<void>;
   /** As cancelGapRun. */
   cancelRepricing(input: RepricingInput): Promise<void>;
   /** Makes the schedule of a connection, or changes it to this. Error workflow_engine_unavailable. */
@@ -178,6 +181,10 @@ export class TemporalOrchestrator implements Orchestrator {
 
   async startRepricing(input: RepricingInput): Promise<void> {
     await this.#start(WORKFLOW_NAMES.repricing, repricingWorkflowId(input), input);
+  }
+
+  async startSavingsRun(input: SavingsRunInput): Promise<void> {
+    await this.#start(WORKFLOW_NAMES.savingsRun, savingsRunWorkflowId(input), input);
   }
 
   async cancelGapRun(input: GapRunInput): Promise<void> {

@@ -8,6 +8,7 @@ import {
   billingSyncWorkflowId,
   gapRunWorkflowId,
   repricingWorkflowId,
+  savingsRunWorkflowId,
 } from '../workflows/contract.js';
 
 /** A run as the messages and the sweeper name it. */
@@ -48,6 +49,11 @@ export const RUN_HANDLING: Readonly<Record<RunKind, RunHandling>> = {
     workflowId: (run) => repricingWorkflowId(inputOf(run)),
     start: (orchestrator, run) => orchestrator.startRepricing(inputOf(run)),
     fail: (orgDb, id, error) => endRun(orgDb, 'reprice', id, { status: 'failed', error }),
+  },
+  savings_run: {
+    workflowId: (run) => savingsRunWorkflowId(inputOf(run)),
+    start: (orchestrator, run) => orchestrator.startSavingsRun(inputOf(run)),
+    fail: (orgDb, id, error) => endRun(orgDb, 'savings_run', id, { status: 'failed', error }),
   },
 };
 

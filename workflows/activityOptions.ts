@@ -50,6 +50,17 @@ export const PROFILES = {
     heartbeatTimeout: '10 seconds',
     retry: RETRY,
   },
+  /**
+   * All calls of a period in one go, since what rules remember of them is in memory; it heartbeats. Killed, it begins
+   * anew. A cancelled run does not wait for it.
+   */
+  replaying: {
+    cancellationType: 'TRY_CANCEL',
+    startToCloseTimeout: '3 hours',
+    scheduleToCloseTimeout: '12 hours',
+    heartbeatTimeout: '20 seconds',
+    retry: RETRY,
+  },
   /** What is too old, removed piece by piece; it heartbeats. A cancelled run does not wait for the piece under way. */
   removing: {
     cancellationType: 'TRY_CANCEL',

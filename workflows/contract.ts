@@ -28,6 +28,11 @@ export interface RepricingInput {
   runId: string;
 }
 
+export interface SavingsRunInput {
+  orgId: string;
+  runId: string;
+}
+
 /** What a schedule knows: whose bill it is time to ask for. */
 export interface ScheduledSyncInput {
   orgId: string;
@@ -40,6 +45,7 @@ export const WORKFLOW_NAMES = {
   billingSync: 'billingSync',
   scheduledSync: 'scheduledSync',
   repricing: 'repricing',
+  savingsRun: 'savingsRun',
   retention: 'retention',
 } as const;
 
@@ -58,6 +64,10 @@ export function billingSyncWorkflowId(input: BillingSyncInput): string {
 
 export function repricingWorkflowId(input: RepricingInput): string {
   return `reprice:${input.orgId}:${input.runId}`;
+}
+
+export function savingsRunWorkflowId(input: SavingsRunInput): string {
+  return `savings:${input.orgId}:${input.runId}`;
 }
 
 /** What the ids of schedules of connections begin with. */

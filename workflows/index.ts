@@ -4,4 +4,5 @@ export { billingSync } from './billingSync.js';
 export { gapRun } from './gapRun.js';
 export { repricing } from './repricing.js';
 export { retention } from './retention.js';
+export { savingsRun } from './savingsRun.js';
 export { scheduledSync } from './scheduledSync.js';

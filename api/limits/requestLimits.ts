@@ -49,6 +49,7 @@ const KEY_POLICIES: Record<Exclude<LimitClass, 'public'>, Policy> = {
   ingest: { name: 'ingest', rate: 'ingest' },
   gap_run: { name: 'writes', rate: 'writes' },
   reprice: { name: 'writes', rate: 'writes' },
+  savings_run: { name: 'writes', rate: 'writes' },
   billing_sync: { name: 'writes', rate: 'writes' },
   billing_import: { name: 'writes', rate: 'writes' },
 };
@@ -56,6 +57,7 @@ const KEY_POLICIES: Record<Exclude<LimitClass, 'public'>, Policy> = {
 const RUN_POLICIES: Record<RunKind, Policy> = {
   gap_run: { name: 'gap-runs', rate: 'runs' },
   reprice: { name: 'repricings', rate: 'runs' },
+  savings_run: { name: 'savings-runs', rate: 'runs' },
   billing_sync: { name: 'syncs', rate: 'runs' },
   billing_import: { name: 'imports', rate: 'imports' },
 };

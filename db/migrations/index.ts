@@ -19,6 +19,7 @@ import { auditHeads } from './0019_audit_heads.js';
 import { policiesAndAlerts } from './0020_policies_and_alerts.js';
 import { webhooks } from './0021_webhooks.js';
 import { enforcementRules } from './0022_enforcement_rules.js';
+import { modeledSavings } from './0023_modeled_savings.js';
 import { promptHash } from './0024_prompt_hash.js';
 import type { Migration } from './migration.js';
 
@@ -48,5 +49,6 @@ export const MIGRATIONS: readonly Migration[] = [
   policiesAndAlerts,
   webhooks,
   enforcementRules,
+  modeledSavings,
   promptHash,
 ];

@@ -39,6 +39,19 @@ const COLUMNS =
 const IN_ORDER = 'order by created_at, id';
 
 function fromRuleRow(row: RuleRow): StoredRule {
+  return {
+    ...ruleOfColumns(row),
+    createdAtMicros: row.created_at,
+    updatedAtMicros: row.updated_at,
+    createdBy: row.created_by,
+    removedAtMicros: row.removed_at,
+  };
+}
+
+/** The columns that say what a rule is; copies of rules have them too. */
+export type RuleColumns = Pick<RuleRow, 'id' | 'name' | 'type' | 'config' | 'scope' | 'enabled' | 'mode'>;
+
+export function ruleOfColumns(row: RuleColumns): Rule {
   const scope: RuleScope = {
     teamId: row.scope.team_id ?? null,
     feature: row.scope.feature ?? null,
@@ -51,10 +64,6 @@ function fromRuleRow(row: RuleRow): StoredRule {
     scope,
     enabled: row.enabled,
     mode: row.mode,
-    createdAtMicros: row.created_at,
-    updatedAtMicros: row.updated_at,
-    createdBy: row.created_by,
-    removedAtMicros: row.removed_at,
   };
 }
 

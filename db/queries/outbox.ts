@@ -11,6 +11,7 @@ export const OUTBOX_KINDS = [
   'reprice.start',
   'reprice.cancel',
   'webhook.deliver',
+  'savings_run.start',
 ] as const;
 export type OutboxKind = (typeof OUTBOX_KINDS)[number];
 

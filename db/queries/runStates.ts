@@ -6,6 +6,7 @@ const RUN_TABLES = {
   billing_import: 'billing_sources',
   billing_sync: 'sync_runs',
   reprice: 'reprice_runs',
+  savings_run: 'savings_runs',
 } as const;
 export type RunKind = keyof typeof RUN_TABLES;
 export const RUN_KINDS = Object.keys(RUN_TABLES) as RunKind[];

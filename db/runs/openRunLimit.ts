@@ -21,6 +21,7 @@ export interface OpenRunLimit {
 const NAMES: Record<RunKind, { policy: string; plural: string; prefix: 'run' | 'imp' }> = {
   gap_run: { policy: 'open-gap-runs', plural: 'gap runs', prefix: 'run' },
   reprice: { policy: 'open-repricings', plural: 're-pricings', prefix: 'run' },
+  savings_run: { policy: 'open-savings-runs', plural: 'savings runs', prefix: 'run' },
   billing_sync: { policy: 'open-syncs', plural: 'syncs', prefix: 'run' },
   billing_import: { policy: 'open-imports', plural: 'imports', prefix: 'imp' },
 };
