@@ -32,7 +32,15 @@ select limit_to_project('enforcement_rules', 'true');
 -- The few calls that were blocked among all. What may change of an event later stands outside it, so that such a
 -- change need not touch any index.
 create index events_blocked on events (org_id, timestamp) where status = 'blocked';
+
+-- A blocked call costs nothing. Earlier ones were in no total, but were told with the cost that they would have had, so
+-- nothing has to be counted anew.
+set local role app_system;
+update events set cost_usd = 0, computed_cost_usd = 0, reported_cost_usd = null, cost_source = 'computed', price_gaps = null, context_band = 0
+where status = 'blocked' and (cost_usd <> 0 or computed_cost_usd is distinct from 0 or cost_source <> 'computed' or price_gaps is not null or context_band <> 0);
+reset role;
 `,
+  // What earlier blocked calls were said to cost is not known any more.
   down: `
 drop index events_blocked;
 drop table enforcement_rules;

@@ -20,7 +20,7 @@ import { insertSyncChunks } from '../../../db/queries/syncChunks.js';
 import { insertSyncRun } from '../../../db/queries/syncRuns.js';
 import { findUuid } from '../../../domain/ids.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
-import { anEvent, aSpan, ingest } from '../../api/support/requests.js';
+import { anEvent, aSpan, aTime, ingest } from '../../api/support/requests.js';
 import type { TestApi, TestOrganization } from '../../support/api.js';
 import { generateBills } from '../../support/billGenerator.js';
 import { importBill, pollToEnd, runGaps } from '../../support/bills.js';
@@ -28,6 +28,7 @@ import { until } from '../../support/engine.js';
 import { aConnection, CONNECTIONS, type FetchedProvider } from '../../support/fetchedBills.js';
 import { otherPrices, repriceAll } from './repriceAll.js';
 import { makeAccess } from './tenancyCases/access.js';
+import { makeRules } from './tenancyCases/enforcementRules.js';
 import { makePolicies } from './tenancyCases/policies.js';
 
 /** Everything that an organization can have, with the ids that queries take. */
@@ -63,6 +64,7 @@ export interface Owned {
   repriceId: string;
   openRepriceId: string;
   repricedId: string;
+  ruleId: string;
 }
 
 /** Bills of every organization name this key; the owner alone has entered it. */
@@ -107,6 +109,7 @@ export async function makeOwned(
     ...(await makeEntries(org, marker, [SHARED_KEY])),
     keyId,
     ...(await makeAccess(org.orgDb, { marker, keyId })),
+    ...(await makeRules(org.orgDb, marker)),
   };
 }
 
@@ -127,6 +130,7 @@ export async function makeNeighbour(
   await makeEntries(org, marker);
   await makeAccess(org.orgDb, { marker, keyId: `key_${org.ingestKey.split('_')[2]}` });
   await makePolicies(org.orgDb, marker);
+  await makeRules(org.orgDb, marker);
   const finish = async () => {
     const connection = {
       id: randomUUID(),
@@ -177,6 +181,8 @@ async function makeCalls(api: TestApi, org: TestOrganization, marker: string): P
   const refused = anEvent({ cost_usd: -1, _service: { name: marker } });
   await api.post('/api/v1/ingest/events', { events: [refused] }, org.ingestKey);
   await foldUsage(api.database.database, org.orgId);
+  const blocked = { status: 'blocked', blocked_rule_id: marker, prevented_usd: 1, timestamp: aTime(9) };
+  await ingest(api, [anEvent({ ...labels, ...blocked })], org.ingestKey);
   // Not folded: a read adds it up itself.
   await ingest(api, [anEvent(labels)], org.ingestKey);
 }

@@ -3,6 +3,7 @@ import { ALERT_CASES } from './tenancyCases/alerts.js';
 import { BILL_CASES } from './tenancyCases/bills.js';
 import { CALL_CASES } from './tenancyCases/calls.js';
 import { CONNECTION_CASES } from './tenancyCases/connections.js';
+import { RULE_CASES } from './tenancyCases/enforcementRules.js';
 import { ORGANIZATION_CASES } from './tenancyCases/organization.js';
 import { POLICY_CASES } from './tenancyCases/policies.js';
 import { RUN_CASES } from './tenancyCases/runs.js';
@@ -17,6 +18,7 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
   ...ORGANIZATION_CASES,
   ...ACCESS_CASES,
   ...ALERT_CASES,
+  ...RULE_CASES,
   ...POLICY_CASES,
 };
 

@@ -1,0 +1,37 @@
+import { randomUUID } from 'node:crypto';
+import type { OrgDb } from '../../../../db/orgDb.js';
+import * as rules from '../../../../db/queries/enforcementRules.js';
+import { sumPreventedSpend } from '../../../../db/queries/preventedSpend.js';
+import type { TenancyCase } from './tenancyCase.js';
+
+const ruleOf = (id: string, name: string): rules.NewRule => ({
+  id,
+  name,
+  type: 'max_tool_calls',
+  config: { maxToolCalls: 5 },
+  scope: { teamId: name, feature: null, model: null },
+  enabled: true,
+  mode: 'block',
+  createdBy: name,
+});
+
+const ALWAYS = { fromMicros: 0n, toMicros: 4_000_000_000_000_000n };
+
+/** Rules that wrappers judge calls by, and what they have prevented. */
+export const RULE_CASES: Record<string, TenancyCase> = {
+  insertRule: (db) => rules.insertRule(db, ruleOf(randomUUID(), 'new')),
+  listRules: (db) => rules.listRules(db),
+  listRulesById: (db, { ruleId }) => rules.listRulesById(db, [ruleId]),
+  findRule: (db, { ruleId }) => rules.findRule(db, ruleId),
+  lockRule: (db, { ruleId }) => rules.lockRule(db, ruleId),
+  updateRule: (db, { ruleId }) => rules.updateRule(db, ruleOf(ruleId, 'taken over')),
+  removeRule: (db, { ruleId }) => rules.removeRule(db, ruleId),
+  sumPreventedSpend: (db) => sumPreventedSpend(db, ALWAYS),
+};
+
+/** Makes what the cases above ask for; the call that was blocked is among the organization's calls. */
+export async function makeRules(db: OrgDb, marker: string): Promise<{ ruleId: string }> {
+  const ruleId = randomUUID();
+  await rules.insertRule(db, ruleOf(ruleId, marker));
+  return { ruleId };
+}
