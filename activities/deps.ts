@@ -1,11 +1,13 @@
 import type { Logger } from 'pino';
 import type { BillingConnectors } from '../adapters/billing/connectors.js';
 import type { BillingFileReader } from '../adapters/billing/file.js';
+import type { DeliverWebhook } from '../adapters/outbound/deliverWebhook.js';
 import type { Database } from '../db/client.js';
 import type { Prices } from '../db/prices/priceBookHolder.js';
 import type { RetentionLimits } from '../domain/retention.js';
 import type { SecretKeys } from '../platform/secretKeys.js';
 import type { SyncPace } from './syncPace.js';
+import type { WebhookPace } from './webhookPace.js';
 
 /** What the effects need of the process; made in bin/. */
 export interface ActivityDeps {
@@ -15,6 +17,10 @@ export interface ActivityDeps {
   readBillingFile: BillingFileReader;
   /** How the providers' bills are fetched. */
   connectors: BillingConnectors;
+  /** Sends one message to a webhook endpoint: adapters/outbound/deliverWebhook.ts. */
+  deliverWebhook: DeliverWebhook;
+  /** How webhooks go out; the product's own where absent. */
+  webhookPace?: WebhookPace;
   /** Open stored credentials. */
   secretKeys: SecretKeys;
   /** A connection of the tables' owner, without a pooler between: partitions are dropped over it. */

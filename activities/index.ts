@@ -17,6 +17,7 @@ export function createActivities(deps: ActivityDeps) {
     ...createRepricingActivities(deps),
     ...createRetentionActivities(deps),
     ...createSavingsRunActivities(deps),
+    ...createWebhookActivities(deps),
   };
 }
 

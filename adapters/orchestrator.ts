@@ -27,7 +27,10 @@ import {
   SYNC_SCHEDULE_PREFIX,
   savingsRunWorkflowId,
   TASK_QUEUE_CORE,
+  WAKE_SIGNAL,
+  type WebhookDeliveryInput,
   WORKFLOW_NAMES,
+  webhookDeliveryWorkflowId,
 } from '../workflows/contract.js';
 import { retentionScheduleOptions, type SyncSchedule, syncScheduleOptions } from './scheduleOptions.js';
 
@@ -66,6 +69,8 @@ export interface Orchestrator {
   startBillingSync(input: BillingSyncInput): Promise<void>;
   startRepricing(input: RepricingInput): Promise<void>;
   startSavingsRun(input: SavingsRunInput): Promise<void>;
+  /** Tells the workflow of a webhook endpoint that something may be due, and starts it where there is none. Error workflow_engine_unavailable. */
+  wakeWebhookDelivery(input: WebhookDeliveryInput): Promise<void>;
   /** As cancelGapRun. */
   cancelRepricing(input: RepricingInput): Promise<void>;
   /** Makes the schedule of a connection, or changes it to this. Error workflow_engine_unavailable. */
@@ -185,6 +190,19 @@ export class TemporalOrchestrator implements Orchestrator {
 
   async startSavingsRun(input: SavingsRunInput): Promise<void> {
     await this.#start(WORKFLOW_NAMES.savingsRun, savingsRunWorkflowId(input), input);
+  }
+
+  async wakeWebhookDelivery(input: WebhookDeliveryInput): Promise<void> {
+    await this.#call(async () => {
+      // No time limit: it lives for as long as something is pending.
+      await this.#client.workflow.signalWithStart(WORKFLOW_NAMES.webhookDelivery, {
+        workflowId: webhookDeliveryWorkflowId(input),
+        taskQueue: this.#taskQueue,
+        args: [input],
+        signal: WAKE_SIGNAL,
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      });
+    });
   }
 
   async cancelGapRun(input: GapRunInput): Promise<void> {

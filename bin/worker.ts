@@ -8,6 +8,7 @@ import { Shutdown } from '../platform/shutdown.js';
 import { startAuditAnchors } from './startup/auditLog/auditAnchors.js';
 import { connectorsOf } from './startup/connectors.js';
 import { startEngineWork } from './startup/engineWork.js';
+import { webhookDeliveryOf } from './startup/outbound.js';
 import { requireCurrentSchema } from './startup/schema.js';
 import { requireSecretKeys } from './startup/secretKeys.js';
 import { requireDatabase, requireEngine, retentionOf } from './startup/settings.js';
@@ -52,6 +53,7 @@ await runMain(async () => {
     database,
     prices,
     connectors: connectorsOf(config),
+    deliverWebhook: webhookDeliveryOf(config),
     secretKeys,
     directUrl,
     retention: retentionOf(config),

@@ -87,41 +87,46 @@ export class OutboxDispatcher {
     try {
       const messages = await claimOutboxMessages(database, BATCH, LEASE_SECONDS);
       if (messages.length === BATCH) this.#again = true;
-      const queue = [...messages];
+      const queue = groupWakings(messages);
       const lane = async () => {
-        for (let message = queue.shift(); message; message = queue.shift()) await this.#deliver(message);
+        for (let group = queue.shift(); group; group = queue.shift()) await this.#deliver(group);
       };
-      await Promise.all(Array.from({ length: Math.min(PARALLEL, messages.length) }, lane));
+      await Promise.all(Array.from({ length: Math.min(PARALLEL, queue.length) }, lane));
       onTick?.(messages.length);
     } catch (error) {
       logger.warn({ err: error }, 'outbox not read; trying again');
     }
   }
 
-  async #deliver(message: OutboxMessage): Promise<void> {
-    const { database, logger } = this.#options;
+  async #deliver(group: MessageGroup): Promise<void> {
     try {
-      await this.#send(message);
-      await markOutboxDispatched(database, message);
+      await this.#send(group[0]);
+      await markOutboxDispatched(this.#options.database, group);
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error);
-      const isAway =
-        error instanceof DomainError &&
-        (error.code === 'workflow_engine_unavailable' || error.code === 'service_unavailable');
-      if (isAway || message.attempts < (this.#options.attemptsMax ?? ATTEMPTS_MAX)) {
-        logger.warn(
-          { err: error, kind: message.kind, attempts: message.attempts },
-          'outbox message not delivered; trying again',
-        );
-        await retryOutboxMessage(database, message, reason, Math.min(RETRY_SECONDS_MAX, message.attempts));
-        const kind = startedRun(message.kind);
-        if (kind) await noteRunWaitingForEngine(this.#orgDb(message), kind, message.subjectId);
-        return;
-      }
-      logger.error({ err: error, kind: message.kind, attempts: message.attempts }, 'outbox message given up');
-      await killOutboxMessage(database, message, reason);
-      await this.#fail(message, reason);
+      for (const message of group) await this.#putBack(message, error);
     }
+  }
+
+  /** For a later attempt, or given up. */
+  async #putBack(message: OutboxMessage, error: unknown): Promise<void> {
+    const { database, logger } = this.#options;
+    const reason = error instanceof Error ? error.message : String(error);
+    const isAway =
+      error instanceof DomainError &&
+      (error.code === 'workflow_engine_unavailable' || error.code === 'service_unavailable');
+    if (isAway || message.attempts < (this.#options.attemptsMax ?? ATTEMPTS_MAX)) {
+      logger.warn(
+        { err: error, kind: message.kind, attempts: message.attempts },
+        'outbox message not delivered; trying again',
+      );
+      await retryOutboxMessage(database, message, reason, Math.min(RETRY_SECONDS_MAX, message.attempts));
+      const kind = startedRun(message.kind);
+      if (kind) await noteRunWaitingForEngine(this.#orgDb(message), kind, message.subjectId);
+      return;
+    }
+    logger.error({ err: error, kind: message.kind, attempts: message.attempts }, 'outbox message given up');
+    await killOutboxMessage(database, message, reason);
+    await this.#fail(message, reason);
   }
 
   #orgDb(message: OutboxMessage): OrgDb {
@@ -133,6 +138,7 @@ export class OutboxDispatcher {
     const started = startedRun(kind);
     if (started) return RUN_HANDLING[started].start(orchestrator, { orgId, id: subjectId });
     if (kind === 'gap_run.cancel') return orchestrator.cancelGapRun({ orgId, runId: subjectId });
+    if (kind === 'webhook.deliver') return orchestrator.wakeWebhookDelivery({ orgId, endpointId: subjectId });
     if (kind === 'reprice.cancel') return orchestrator.cancelRepricing({ orgId, runId: subjectId });
     return schedules.tend(orgId, subjectId);
   }
@@ -147,4 +153,23 @@ export class OutboxDispatcher {
     };
     await RUN_HANDLING[kind].fail(this.#orgDb(message), message.subjectId, error);
   }
+}
+
+/** Messages that one call to the engine delivers. */
+type MessageGroup = readonly [OutboxMessage, ...OutboxMessage[]];
+
+/**
+ * Messages that wake the same endpoint are one group: each transaction that told of something has left one, and a burst
+ * of them is one word to its workflow. Every other message is delivered by itself.
+ */
+function groupWakings(messages: readonly OutboxMessage[]): MessageGroup[] {
+  const groups = new Map<string, [OutboxMessage, ...OutboxMessage[]]>();
+  for (const message of messages) {
+    const { kind, orgId, subjectId, id } = message;
+    const name = kind === 'webhook.deliver' ? `${orgId} ${subjectId}` : `${orgId} ${id}`;
+    const group = groups.get(name);
+    if (group) group.push(message);
+    else groups.set(name, [message]);
+  }
+  return [...groups.values()];
 }

@@ -10,6 +10,7 @@ import {
   type StalledRun,
 } from '../db/queries/outbox.js';
 import { requeueRun } from '../db/queries/runStates.js';
+import { listOverdueEndpoints } from '../db/queries/webhookDeliveries.js';
 import { DomainError } from '../domain/errors.js';
 import { RUN_HANDLING, startMessage } from './runHandling.js';
 
@@ -31,7 +32,8 @@ const UPLOAD_HOURS_MAX = 2;
 
 /**
  * Every accepted run reaches an end: what was queued and never started is started, what is running without a sign of
- * life is asked after, started again when the engine has lost it, and failed when its workflow is over.
+ * life is asked after, started again when the engine has lost it, and failed when its workflow is over. Webhooks whose
+ * time is over wake their endpoint's workflow: where the engine has lost it, it begins anew.
  */
 export class Sweeper {
   readonly #options: SweeperOptions;
@@ -62,7 +64,10 @@ export class Sweeper {
     const { database, limits = LIMITS, kick } = this.#options;
     const stalled = await listStalledRuns(database, limits);
     for (const run of stalled) await this.#tend(run);
-    if (stalled.length > 0) kick();
+    const overdue = await listOverdueEndpoints(database, limits.queuedSeconds);
+    for (const { orgId, endpointId } of overdue)
+      await insertOutboxMessage(new OrgDb(database, orgId), 'webhook.deliver', endpointId);
+    if (stalled.length + overdue.length > 0) kick();
     await pruneOutbox(database, DELIVERED_DAYS);
     await deleteOrphanedPages(database, UPLOAD_HOURS_MAX);
   }

@@ -69,6 +69,17 @@ export const PROFILES = {
     heartbeatTimeout: '20 seconds',
     retry: RETRY,
   },
+  /**
+   * A pass over the due messages of a webhook endpoint, each of which takes up to 15 seconds; it heartbeats. What is
+   * under way is not waited for: it is written down by the process that sends it, or repeated when its lease is over.
+   */
+  sending: {
+    cancellationType: 'TRY_CANCEL',
+    startToCloseTimeout: '2 minutes',
+    scheduleToCloseTimeout: '1 hour',
+    heartbeatTimeout: '10 seconds',
+    retry: RETRY,
+  },
   /** A file of up to 1.5 GiB, read in one transaction; it heartbeats. */
   reading: {
     startToCloseTimeout: '2 hours',

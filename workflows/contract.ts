@@ -6,6 +6,14 @@
 /** All workflows and the activities that only need the database. */
 export const TASK_QUEUE_CORE = 'trueup-core';
 
+/**
+ * Where the messages to webhook endpoints are sent from: receivers are slow as they like, and what they take up is taken
+ * from no other work. Beside another task queue than the product's own it is another one too.
+ */
+export function webhookTaskQueue(taskQueue: string): string {
+  return taskQueue === TASK_QUEUE_CORE ? 'trueup-webhooks' : `${taskQueue}-webhooks`;
+}
+
 export interface GapRunInput {
   orgId: string;
   runId: string;
@@ -39,6 +47,11 @@ export interface ScheduledSyncInput {
   connectionId: string;
 }
 
+export interface WebhookDeliveryInput {
+  orgId: string;
+  endpointId: string;
+}
+
 export const WORKFLOW_NAMES = {
   gapRun: 'gapRun',
   billingImport: 'billingImport',
@@ -47,6 +60,7 @@ export const WORKFLOW_NAMES = {
   repricing: 'repricing',
   savingsRun: 'savingsRun',
   retention: 'retention',
+  webhookDelivery: 'webhookDelivery',
 } as const;
 
 /** `gap:<organization>:<run>`: a second start is the same start. */

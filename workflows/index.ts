@@ -6,3 +6,4 @@ export { repricing } from './repricing.js';
 export { retention } from './retention.js';
 export { savingsRun } from './savingsRun.js';
 export { scheduledSync } from './scheduledSync.js';
+export { webhookDelivery } from './webhookDelivery.js';

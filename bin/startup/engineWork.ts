@@ -16,7 +16,7 @@ import { pollSecondsOf } from './connectors.js';
 import { startEngineWorkers } from './workerEngine.js';
 
 export interface EngineWorkOptions
-  extends Pick<ActivityDeps, 'connectors' | 'secretKeys' | 'directUrl' | 'retention'> {
+  extends Pick<ActivityDeps, 'connectors' | 'deliverWebhook' | 'secretKeys' | 'directUrl' | 'retention'> {
   address: string;
   namespace: string;
   database: Database;

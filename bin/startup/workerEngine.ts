@@ -12,7 +12,7 @@ import type { Logger } from 'pino';
 import { isTemporalServing } from '../../platform/embedded/temporalHealth.js';
 import { STOP_LIMITS } from '../../platform/shutdown.js';
 import { StartError } from '../../platform/startError.js';
-import { TASK_QUEUE_CORE } from '../../workflows/contract.js';
+import { TASK_QUEUE_CORE, webhookTaskQueue } from '../../workflows/contract.js';
 
 /** Histories of finished workflows are kept this long where we create the namespace. */
 const RETENTION_MS = 30 * 86_400_000;
@@ -22,6 +22,8 @@ const GRPC_NOT_FOUND = 5;
 
 /** Activities at once on 2 cores; most of their time they wait for Postgres. */
 const ACTIVITY_SLOTS = 50;
+/** Endpoints that are sent to at once; a pass waits for its receivers, and costs little meanwhile. */
+const WEBHOOK_SLOTS = 64;
 const WORKFLOW_TASK_SLOTS = 40;
 const POLLERS_MAX = 10;
 /** The SDK's own default lets the heap run full (temporalio/sdk-typescript 2227). */
@@ -45,7 +47,7 @@ export interface EngineWorkerOptions {
   logger: Logger;
 }
 
-/** The worker of the one task queue, over a connection of its own. */
+/** The workers of the task queues, over a connection of their own. */
 export interface EngineWorkers {
   /** Settles when a worker ends: rejected when it could not go on. */
   ended: Promise<void>;
@@ -65,13 +67,21 @@ export async function startEngineWorkers(options: EngineWorkerOptions): Promise<
     maxCachedWorkflows: CACHED_WORKFLOWS_MAX,
     workflowTaskPollerBehavior: { type: 'autoscaling', maximum: POLLERS_MAX },
   });
-  const ended = core.run();
+  // Slow receivers fill their own queue's slots, not those of everything else.
+  const webhooks = await Worker.create({
+    ...commonOptions(options, connection),
+    taskQueue: webhookTaskQueue(TASK_QUEUE_CORE),
+    maxConcurrentActivityTaskExecutions: WEBHOOK_SLOTS,
+  });
+  const workers = [core, webhooks];
+  const runs = workers.map((worker) => worker.run());
+  const ended = Promise.all(runs).then(() => undefined);
   ended.catch(() => undefined);
   return {
     ended,
     async close() {
-      if (core.getState() === 'RUNNING') core.shutdown();
-      await ended.catch(() => undefined);
+      for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown();
+      await Promise.allSettled(runs);
       await connection.close();
     },
   };

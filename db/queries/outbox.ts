@@ -1,5 +1,6 @@
 import type { Database } from '../client.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
+import { plainArray } from '../pgArray.js';
 import { RUN_KINDS, type RunKind, runTable } from './runStates.js';
 
 export const OUTBOX_KINDS = [
@@ -66,12 +67,16 @@ export async function claimOutboxMessages(
   }));
 }
 
-export async function markOutboxDispatched(database: Database, message: OutboxMessage): Promise<void> {
+export async function markOutboxDispatched(
+  database: Database,
+  messages: readonly OutboxMessage[],
+): Promise<void> {
   await unscoped(database, WHY, (system) =>
-    system.run('update outbox set dispatched_at = now(), last_error = null where org_id = $1 and id = $2', [
-      message.orgId,
-      message.id,
-    ]),
+    system.run(
+      `update outbox o set dispatched_at = now(), last_error = null
+       from unnest($1::uuid[], $2::bigint[]) as m (org_id, id) where o.org_id = m.org_id and o.id = m.id`,
+      [plainArray(messages.map(({ orgId }) => orgId)), plainArray(messages.map(({ id }) => id))],
+    ),
   );
 }
 

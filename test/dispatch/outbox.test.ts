@@ -75,7 +75,7 @@ describe('a message', () => {
       (found) => found.length > 0,
     );
     expect(again).toMatchObject({ orgId, id: held?.id, attempts: 2 });
-    if (again) await markOutboxDispatched(api.database.database, again);
+    if (again) await markOutboxDispatched(api.database.database, [again]);
   });
 
   it('that the engine refuses for good is given up, and its run fails visibly', async () => {

@@ -12,6 +12,7 @@ import { inject } from 'vitest';
 import { type Activities, type ActivityDeps, createActivities } from '../../activities/index.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
+import type { SafeFetch } from '../../adapters/outbound/safeFetch.js';
 import { pollSecondsOf } from '../../bin/startup/connectors.js';
 import type { Database } from '../../db/client.js';
 import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
@@ -20,8 +21,10 @@ import { Sweeper } from '../../dispatch/sweeper.js';
 import { SyncSchedules } from '../../dispatch/syncSchedules.js';
 import { microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';
+import { webhookTaskQueue } from '../../workflows/contract.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
 import { directly } from './database.js';
+import { testOutbound, testWebhookDelivery } from './outbound.js';
 import { TEST_NAMESPACE } from './temporal.js';
 
 const SILENT = {
@@ -83,11 +86,16 @@ export const TEST_RETENTION = { eventDays: undefined, payloadDays: 90, auditDays
 
 export interface TestEngineOptions
   extends Partial<
-    Pick<ActivityDeps, 'connectors' | 'secretKeys' | 'syncPace' | 'repricePassMs' | 'retention' | 'logger'>
+    Pick<
+      ActivityDeps,
+      'connectors' | 'secretKeys' | 'syncPace' | 'webhookPace' | 'repricePassMs' | 'retention' | 'logger'
+    >
   > {
   address?: string;
   nowMicros?: () => bigint;
   sweep?: { queuedSeconds: number; silentSeconds: number };
+  /** The way out of webhooks; where it is absent, none are sent. */
+  outbound?: SafeFetch;
 }
 
 /** Dispatcher, workers and client on a task queue of their own, against a real Temporal server. */
@@ -135,6 +143,8 @@ export async function startTestEngine(
     directUrl: directly(database.options.url),
     retention: options.retention ?? TEST_RETENTION,
     ...(options.syncPace ? { syncPace: options.syncPace } : {}),
+    deliverWebhook: testWebhookDelivery(options.outbound ?? testOutbound()),
+    ...(options.webhookPace ? { webhookPace: options.webhookPace } : {}),
     ...(options.repricePassMs === undefined ? {} : { repricePassMs: options.repricePassMs }),
     nowMicros: options.nowMicros ?? (() => microsFromDate(new Date())),
     logger,
@@ -150,23 +160,29 @@ export async function startTestEngine(
     schedules,
     connection,
     async startWorker(replace) {
-      const worker = await Worker.create({
+      const common = {
         connection,
         namespace: TEST_NAMESPACE,
-        taskQueue,
-        workflowBundle: { code },
         activities: { ...activities, ...replace?.(activities) },
         maxConcurrentActivityTaskExecutions: 16,
-        maxCachedWorkflows: 50,
         shutdownGraceTime: 1_000,
         shutdownForceTime: 5_000,
+      };
+      const worker = await Worker.create({
+        ...common,
+        taskQueue,
+        workflowBundle: { code },
+        maxCachedWorkflows: 50,
       });
-      const run = worker.run();
+      const workers = [worker];
+      if (options.outbound)
+        workers.push(await Worker.create({ ...common, taskQueue: webhookTaskQueue(taskQueue) }));
+      const runs = workers.map((each) => each.run());
       const started: RunningWorker = {
         worker,
         stop: async () => {
-          if (worker.getState() === 'RUNNING') worker.shutdown();
-          await run.catch(() => undefined);
+          for (const each of workers) if (each.getState() === 'RUNNING') each.shutdown();
+          await Promise.allSettled(runs);
           running.delete(started);
         },
       };

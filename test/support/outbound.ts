@@ -1,4 +1,6 @@
+import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
 import { SafeFetch, type SafeFetchOptions } from '../../adapters/outbound/safeFetch.js';
+import { microsFromDate } from '../../domain/period.js';
 
 /** Every name of a test leads there, and nobody asks a name server. Nothing may be sent to it: it is not ours. */
 const PUBLIC = { address: '93.184.215.14', family: 4 };
@@ -12,5 +14,13 @@ export function testOutbound(
     allowedHosts: new Set(allowedHosts),
     resolve: async (host) => [/^[\d.]+$/.test(host) ? { address: host, family: 4 } : PUBLIC],
     ...options,
+  });
+}
+
+/** Attempts at webhook endpoints by this way out, on this machine's clock. */
+export function testWebhookDelivery(outbound: SafeFetch): DeliverWebhook {
+  return deliverWebhookBy(outbound, {
+    nowMicros: () => microsFromDate(new Date()),
+    nowMs: () => performance.now(),
   });
 }

@@ -5,12 +5,15 @@
 import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { createActivities } from '../../activities/index.js';
 import type { SyncPace } from '../../activities/syncPace.js';
+import type { WebhookPace } from '../../activities/webhookPace.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { openDatabase } from '../../db/client.js';
 import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
 import { microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';
+import { webhookTaskQueue } from '../../workflows/contract.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
+import { testOutbound, testWebhookDelivery } from './outbound.js';
 
 export interface WorkerProcessSettings {
   databaseUrl: string;
@@ -23,6 +26,8 @@ export interface WorkerProcessSettings {
   /** Where the providers are; nowhere when absent. */
   providers?: { openai?: string; anthropic?: string };
   syncPace?: SyncPace;
+  /** Sends webhooks too, to these receivers; not when absent. */
+  webhooks?: { allowedHosts: string[]; pace: WebhookPace };
 }
 
 const settings = JSON.parse(process.env.TEST_WORKER ?? '') as WorkerProcessSettings;
@@ -46,6 +51,8 @@ const activities = createActivities({
   readBillingFile,
   connectors: testConnectors(settings.providers),
   secretKeys: testSecretKeys(),
+  deliverWebhook: testWebhookDelivery(testOutbound(settings.webhooks?.allowedHosts)),
+  ...(settings.webhooks ? { webhookPace: settings.webhooks.pace } : {}),
   directUrl: settings.databaseUrl,
   retention: { eventDays: undefined, payloadDays: 90, auditDays: 730 },
   ...(settings.syncPace ? { syncPace: settings.syncPace } : {}),
@@ -53,8 +60,9 @@ const activities = createActivities({
   nowMicros: () => microsFromDate(new Date()),
   logger: createLogger({ name: 'worker', level: 'silent' }),
 });
+const connection = await NativeConnection.connect({ address: settings.address });
 const worker = await Worker.create({
-  connection: await NativeConnection.connect({ address: settings.address }),
+  connection,
   namespace: settings.namespace,
   taskQueue: settings.taskQueue,
   workflowBundle: { codePath: settings.bundlePath },
@@ -74,5 +82,13 @@ const worker = await Worker.create({
     },
   },
 });
+const webhooks =
+  settings.webhooks &&
+  (await Worker.create({
+    connection,
+    namespace: settings.namespace,
+    taskQueue: webhookTaskQueue(settings.taskQueue),
+    activities,
+  }));
 process.stdout.write('ready\n');
-await worker.run();
+await Promise.all([worker.run(), webhooks?.run()]);

@@ -1,0 +1,139 @@
+import { randomBytes, randomUUID } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { SafeFetch, type SafeFetchOptions } from '../../adapters/outbound/safeFetch.js';
+import { insertWebhookEndpoint } from '../../db/queries/webhookEndpoints.js';
+import { publishMessages } from '../../db/queries/webhookMessages.js';
+import { messageBody } from '../../domain/webhooks/message.js';
+import { formatSecret, sealSecrets } from '../../domain/webhooks/secret.js';
+import type { TestOrganization } from './api.js';
+import { testSecretKeys } from './connectors.js';
+import type { TestDatabase } from './database.js';
+
+/** A request as a receiver got it. */
+export interface Received {
+  headers: IncomingHttpHeaders;
+  body: string;
+  atMs: number;
+}
+
+export interface Receiver {
+  /** `127.0.0.1:port`, which an operator allows. */
+  host: string;
+  url: string;
+  received: Received[];
+  /** Ids of the messages in the order in which they came, repeats included. */
+  ids(): string[];
+  close(): Promise<void>;
+}
+
+export type Answer = (
+  request: Received,
+  response: Parameters<RequestListener>[1],
+  /** Requests so far, this one included. */
+  count: number,
+) => void | Promise<void>;
+
+export const answering =
+  (status: number, headers: Record<string, string> = {}): Answer =>
+  (_request, response) =>
+    void response.writeHead(status, headers).end();
+
+/** A receiver of webhooks on loopback. */
+export async function startReceiver(answer: Answer = answering(204)): Promise<Receiver> {
+  const received: Received[] = [];
+  const server = createServer(async (request, response) => {
+    let body = '';
+    try {
+      for await (const chunk of request) body += String(chunk);
+    } catch {
+      return;
+    }
+    const one = { headers: request.headers, body, atMs: performance.now() };
+    received.push(one);
+    await answer(one, response, received.length);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
+  return {
+    host,
+    url: `http://${host}/hook`,
+    received,
+    ids: () => received.map(({ headers }) => String(headers['webhook-id'])),
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+/** The product's way out, with hosts that a test allows as it goes. */
+export function openOutbound(options: SafeFetchOptions = {}): { outbound: SafeFetch; allowed: Set<string> } {
+  const allowed = new Set<string>();
+  return { outbound: new SafeFetch({ allowedHosts: allowed, ...options }), allowed };
+}
+
+export interface TestEndpoint {
+  id: string;
+  secret: string;
+}
+
+/** A webhook endpoint of the organization, stored as the API stores one. */
+export async function anEndpoint({ orgId, orgDb }: TestOrganization, url: string): Promise<TestEndpoint> {
+  const id = randomUUID();
+  const secret = formatSecret(randomBytes(32));
+  await orgDb.transaction((inside) =>
+    insertWebhookEndpoint(
+      inside,
+      { id, url, description: '', eventTypes: ['gap_run.completed'], enabled: true, createdBy: 'test' },
+      100,
+      () => sealSecrets(testSecretKeys(), orgId, id, { current: secret, previous: null }),
+    ),
+  );
+  return { id, secret };
+}
+
+/** Tells of so many things, in one transaction; returns the messages' uuids. */
+export async function tellOf({ orgDb }: TestOrganization, count = 1): Promise<string[]> {
+  const messages = Array.from({ length: count }, () => {
+    const id = randomUUID();
+    const body = messageBody('gap_run.completed', '2026-01-01T00:00:00.000000Z', { run_id: `run_${id}` });
+    return { id, type: 'gap_run.completed' as const, body };
+  });
+  await orgDb.transaction((inside) => publishMessages(inside, messages));
+  return messages.map(({ id }) => id);
+}
+
+export interface StoredDelivery {
+  status: string;
+  attempts: number;
+  last_status: number | null;
+  last_error: string | null;
+  tries: { number: number; http_status: number | null; error: string | null; answer: string | null }[];
+}
+
+/** What is stored of an endpoint's deliveries, oldest first. */
+export async function deliveriesOf(
+  { superuser }: TestDatabase,
+  { id }: TestEndpoint,
+): Promise<StoredDelivery[]> {
+  const { rows } = await superuser.query(
+    `select d.status, d.attempts, d.last_status, d.last_error,
+       (select coalesce(jsonb_agg(jsonb_build_object('number', a.number, 'http_status', a.http_status, 'error', a.error, 'answer', a.answer) order by a.number), '[]')
+        from webhook_attempts a where a.org_id = d.org_id and a.delivery_id = d.id) as tries
+     from webhook_deliveries d where d.endpoint_id = $1 order by d.created_at, d.id`,
+    [id],
+  );
+  return rows as StoredDelivery[];
+}
+
+/** How many of an endpoint's deliveries have each status. */
+export async function statusesOf(
+  database: TestDatabase,
+  endpoint: TestEndpoint,
+): Promise<Record<string, number>> {
+  const counts: Record<string, number> = {};
+  for (const { status } of await deliveriesOf(database, endpoint)) counts[status] = (counts[status] ?? 0) + 1;
+  return counts;
+}
