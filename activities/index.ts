@@ -5,6 +5,7 @@ import { createGapRunActivities } from './gapRun.js';
 import { createRepricingActivities } from './repricing.js';
 import { createRetentionActivities } from './retention.js';
 import { createSavingsRunActivities } from './savingsRun.js';
+import { createWebhookActivities } from './webhookDelivery.js';
 
 export type { ActivityDeps } from './deps.js';
 
@@ -16,8 +17,8 @@ export function createActivities(deps: ActivityDeps) {
     ...createBillingSyncActivities(deps),
     ...createRepricingActivities(deps),
     ...createRetentionActivities(deps),
-    ...createSavingsRunActivities(deps),
     ...createWebhookActivities(deps),
+    ...createSavingsRunActivities(deps),
   };
 }
 

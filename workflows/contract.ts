@@ -84,6 +84,14 @@ export function savingsRunWorkflowId(input: SavingsRunInput): string {
   return `savings:${input.orgId}:${input.runId}`;
 }
 
+/** `webhook:<organization>:<endpoint>`: one workflow for each endpoint at a time. */
+export function webhookDeliveryWorkflowId(input: WebhookDeliveryInput): string {
+  return `webhook:${input.orgId}:${input.endpointId}`;
+}
+
+/** Word to the workflow of an endpoint that something may be due. */
+export const WAKE_SIGNAL = 'wake';
+
 /** What the ids of schedules of connections begin with. */
 export const SYNC_SCHEDULE_PREFIX = 'sync:';
 
