@@ -1,6 +1,7 @@
 import Router, { type RouterContext } from '@koa/router';
 import Koa, { type Context } from 'koa';
 import { DomainError } from '../domain/errors.js';
+import { alertEndpoints } from './alerts/endpoints.js';
 import { auditEndpoints } from './audit/endpoints.js';
 import { auditLogEndpoints } from './auditLog/endpoints.js';
 import { billingEndpoints } from './billing/endpoints.js';
@@ -60,6 +61,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...keyEndpoints,
   ...workspaceEndpoints,
   ...auditLogEndpoints,
+  ...alertEndpoints,
   ...enforcementEndpoints,
   ...webhookEndpoints,
   ...webhookDeliveryEndpoints,
