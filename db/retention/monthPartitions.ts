@@ -5,6 +5,9 @@ import { parseTimestampMicros } from '../client.js';
 const LOCK_WAIT_MS = 200;
 const LOCK_ATTEMPTS = 40;
 const LOCK_PAUSE_MS = 250;
+/** Times that pages are asked back for while somebody else keeps them. */
+const VACUUM_ATTEMPTS = 20;
+const VACUUM_PAUSE_MS = 500;
 /** SQLSTATE of a lock that was not to be had in time. */
 const LOCK_NOT_AVAILABLE = '55P03';
 
@@ -75,7 +78,16 @@ export async function withOwner<T>(directUrl: string, work: (client: pg.Client) 
  * looks through them all while nobody can read or write, dead rows too.
  */
 export async function emptyPages(client: pg.ClientBase, table: PartitionedTable): Promise<void> {
-  await client.query(`vacuum ${table}_older`);
+  const older = `${table}_older`;
+  for (let attempt = 1; attempt <= VACUUM_ATTEMPTS; attempt += 1) {
+    await client.query(`vacuum ${older}`);
+    const { rows } = await client.query<{ is_clean: boolean }>(
+      `select pg_relation_size('${older}') = 0 or exists (select from ${older}) as is_clean`,
+    );
+    if (rows[0]?.is_clean) return;
+    // Somebody's snapshot, an analysis of another table perhaps, still sees what was deleted, or holds the last page.
+    await pause(VACUUM_PAUSE_MS);
+  }
 }
 
 /**
@@ -108,11 +120,13 @@ export async function takeOutMonth(
     } catch (error) {
       await client.query('rollback').catch(() => undefined);
       if ((error as { code?: string }).code !== LOCK_NOT_AVAILABLE) throw error;
-      await new Promise((resolve) => setTimeout(resolve, LOCK_PAUSE_MS));
+      await pause(LOCK_PAUSE_MS);
     }
   }
   return false;
 }
+
+const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
 
 /** Months begin at midnight. */
 function isoDay(micros: bigint): string {
