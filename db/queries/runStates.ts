@@ -1,4 +1,5 @@
 import type { OrgDb } from '../orgDb.js';
+import { publishGapRunEnd } from './gapRunMessages.js';
 
 /** The kinds of work that is polled by its id, each with the table of its rows. */
 const RUN_TABLES = {
@@ -53,7 +54,10 @@ const ENDED_WITH: Partial<Record<RunKind, string>> = {
   billing_sync: ', waiting_code = null, waiting_message = null, waiting_until = null',
 };
 
-/** Ends a run, once, with its result where it has one; what it has stored stays. False when it had ended before. */
+/**
+ * Ends a run, once, with its result where it has one; what it has stored stays. Whoever wants to know of the end of gap
+ * runs is told of it in the same transaction. False when it had ended before.
+ */
 export async function endRun(
   orgDb: OrgDb,
   kind: Exclude<RunKind, 'billing_import'>,
@@ -61,13 +65,16 @@ export async function endRun(
   end: RunEnd & { result?: object },
 ): Promise<boolean> {
   const result = end.result === undefined ? [] : [JSON.stringify(end.result)];
-  const changed = await orgDb.run(
-    `update ${RUN_TABLES[kind]} set status = $3, stage = $3, error_code = $4, error_message = $5, finished_at = now()
+  return orgDb.transaction(async (inside) => {
+    const changed = await inside.run(
+      `update ${RUN_TABLES[kind]} set status = $3, stage = $3, error_code = $4, error_message = $5, finished_at = now()
        ${result.length === 0 ? '' : ', result = $6::jsonb'} ${ENDED_WITH[kind] ?? ''}
      where org_id = $1 and id = $2 and status in ('queued', 'running')`,
-    [orgDb.orgId, id, end.status, ...errorColumns(end.error), ...result],
-  );
-  return changed === 1;
+      [inside.orgId, id, end.status, ...errorColumns(end.error), ...result],
+    );
+    if (changed === 1 && kind === 'gap_run') await publishGapRunEnd(inside, id);
+    return changed === 1;
+  });
 }
 
 /**
@@ -79,13 +86,16 @@ export async function requestRunCancel(
   kind: 'gap_run' | 'reprice',
   id: string,
 ): Promise<boolean> {
-  const changed = await orgDb.run(
-    `update ${RUN_TABLES[kind]} set cancel_requested_at = coalesce(cancel_requested_at, now()),
+  return orgDb.transaction(async (inside) => {
+    const changed = await inside.run(
+      `update ${RUN_TABLES[kind]} set cancel_requested_at = coalesce(cancel_requested_at, now()),
        status = case when status = 'queued' then 'cancelled' else status end,
        stage = case when status = 'queued' then 'cancelled' else 'cancelling' end,
        finished_at = case when status = 'queued' then now() end
      where org_id = $1 and id = $2 and status in ('queued', 'running')`,
-    [orgDb.orgId, id],
-  );
-  return changed === 1;
+      [inside.orgId, id],
+    );
+    if (changed === 1 && kind === 'gap_run') await publishGapRunEnd(inside, id);
+    return changed === 1;
+  });
 }
