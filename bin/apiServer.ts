@@ -33,6 +33,9 @@ export async function createApiServer(
   const ingest = new IngestWriter(database, prices, INGEST_CONNECTIONS, {
     queueRows: (rows) => metrics.ingestQueueRows.set(rows),
     batchRows: (rows) => metrics.ingestBatchRows.observe(rows),
+    alert: (policy_type) => metrics.policyAlerts.inc({ policy_type }),
+    unjudged: (policy_type, reason) => metrics.policiesUnjudged.inc({ policy_type, reason }),
+    skippedPatterns: (patterns) => metrics.regexesSkipped.inc(patterns),
   });
   const limits = makeRequestLimits(options, metrics);
   const oldestEventMicros = () =>

@@ -36,6 +36,23 @@ export function createMetrics() {
       buckets: [1, 2, 5, 10, 20, 50, 100, 500, 1000, 2000],
       registers: [registry],
     }),
+    policyAlerts: new Counter({
+      name: 'trueup_policy_alerts_total',
+      help: 'Alerts of calls that break a policy, by its type.',
+      labelNames: ['policy_type'],
+      registers: [registry],
+    }),
+    policiesUnjudged: new Counter({
+      name: 'trueup_policy_unjudged_total',
+      help: 'Policies that could not be held against a stored call, by type and what is not known of it.',
+      labelNames: ['policy_type', 'reason'],
+      registers: [registry],
+    }),
+    regexesSkipped: new Counter({
+      name: 'trueup_policy_regex_skipped_total',
+      help: 'Patterns passed over as invalid or slow, each time that ingest takes up the policies that hold them.',
+      registers: [registry],
+    }),
     rateLimited: new Counter({
       name: 'trueup_rate_limited_total',
       help: 'Requests answered 429, by the limit that they met.',

@@ -1,5 +1,5 @@
 import { listDoubleTellings, listSourceHealth } from '../../db/queries/ingestHealth.js';
-import { readMarkedSettings } from '../../db/queries/organizations.js';
+import { getOrganization } from '../../db/queries/organizations.js';
 import { DomainError } from '../../domain/errors.js';
 import { INGEST_ITEMS_MAX, type MappedBatch } from '../../domain/events/event.js';
 import type { MapContext } from '../../domain/events/mapContext.js';
@@ -254,7 +254,7 @@ const health = defineEndpoint({
     const [sources, doubles, { settings }] = await Promise.all([
       listSourceHealth(orgDb, sinceMicros),
       listDoubleTellings(orgDb, sinceMicros),
-      readMarkedSettings(whole),
+      getOrganization(whole),
     ]);
     return {
       status: 200,

@@ -71,9 +71,7 @@ export function prepareBatch(
   const resolved = resolveCalls(calls, links);
   const events = resolved.map(({ call }, index): StorableEvent => {
     const request = requests[owners[index] as number] as IngestRequest;
-    // Last of all: until here a call can be judged by what it says.
-    const kept = settings.dropPayloads ? withoutPayload(call) : call;
-    return storable(kept, request.keyId, request.defaultProjectId, prices);
+    return storable(call, request.keyId, request.defaultProjectId, prices);
   });
   resolved.forEach(({ supersededBy }, index) => {
     if (supersededBy === null) return;
@@ -83,6 +81,11 @@ export function prepareBatch(
     winner.projectId ??= telling.projectId;
   });
   return { events, owners, links, refusals: countRefused(refused), leftOut };
+}
+
+/** Takes off what the calls said, last of all: until then they can be judged by it. */
+export function dropPayloads({ events }: PreparedBatch): void {
+  for (const event of events) event.call = withoutPayload(event.call);
 }
 
 /**

@@ -1,12 +1,18 @@
 import { DomainError } from '../../domain/errors.js';
+import type { UnjudgedReason } from '../../domain/policies/judge.js';
+import type { PolicyType } from '../../domain/policies/policy.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Database } from '../client.js';
 import { OrgDb } from '../orgDb.js';
 import type { Prices } from '../prices/priceBookHolder.js';
+import type { StorableEvent } from '../queries/eventColumns.js';
 import { insertEvents, recordRejections } from '../queries/ingest.js';
+import { type NewAlert, publishPolicyAlerts } from '../queries/policyAlerts.js';
 import { settleTellings } from '../queries/tellings.js';
-import { AssumedSettings, SettingsChanged } from './assumedSettings.js';
-import { type IngestRequest, type PreparedBatch, prepareBatch } from './ingestBatch.js';
+import { AssumedRules, type IngestRules, RulesChanged } from './assumedRules.js';
+import { dropPayloads, type IngestRequest, type PreparedBatch, prepareBatch } from './ingestBatch.js';
+import { type Judgement, judgeBatch } from './judgeBatch.js';
+import { judgeCostBy } from './judges.js';
 
 /** Calls of one transaction at most; one request is never split over two. */
 const BATCH_ROWS_MAX = 2_000;
@@ -17,8 +23,8 @@ const BATCH_ROWS_MAX = 2_000;
 export const QUEUE_ROWS_MAX = 40_000;
 /** Repeats of a batch that lost a deadlock or a serialization race. */
 const CONFLICT_REPEATS_MAX = 5;
-/** Beginnings of one batch at most, where somebody changes the settings each time. */
-const SETTINGS_CHANGES_MAX = 8;
+/** Beginnings of one batch at most, where somebody changes settings or policies each time. */
+const RULES_CHANGES_MAX = 8;
 const RETRY_AFTER_SECONDS = 1;
 
 export interface IngestOutcome {
@@ -39,6 +45,12 @@ interface Pending {
 interface Observer {
   queueRows(rows: number): void;
   batchRows(rows: number): void;
+  /** An alert that is stored. */
+  alert?(policyType: PolicyType): void;
+  /** A policy that could not be held against a call that is stored. */
+  unjudged?(policyType: PolicyType, reason: UnjudgedReason): void;
+  /** Patterns that are passed over, of policies that this process takes up. */
+  skippedPatterns?(patterns: number): void;
 }
 
 /**
@@ -51,7 +63,7 @@ export class IngestWriter {
   readonly #prices: Pick<Prices, 'of'>;
   readonly #observer: Observer;
   readonly #connectionsMax: number;
-  readonly #settings = new AssumedSettings();
+  readonly #rules: AssumedRules;
   readonly #queues = new Map<string, Pending[]>();
   #connections = 0;
   readonly #queuedRowsOf = new Map<string, number>();
@@ -62,6 +74,7 @@ export class IngestWriter {
     this.#prices = prices;
     this.#connectionsMax = connectionsMax;
     this.#observer = observer;
+    this.#rules = new AssumedRules(({ skippedPatterns }) => observer.skippedPatterns?.(skippedPatterns));
   }
 
   /**
@@ -148,35 +161,42 @@ export class IngestWriter {
     }
   }
 
-  /** Prepares and stores by the settings as they are remembered, and begins anew when they no longer hold. */
+  /** Prepares, judges and stores by the rules as they are remembered, and begins anew when they no longer hold. */
   async #store(orgId: string, taken: readonly Pending[]): Promise<IngestOutcome[]> {
     const prices = await this.#prices.of(orgId);
     const orgDb = new OrgDb(this.#database, orgId);
     const requests = taken.map(({ request }) => request);
     for (let attempt = 1; ; attempt += 1) {
-      const { settings, mark } = await this.#settings.of(orgDb);
-      const prepared = prepareBatch(requests, prices, settings);
+      const rules = await this.#rules.of(orgDb);
+      const prepared = prepareBatch(requests, prices, rules.settings);
+      const judgement = await judgeBatch(prepared.events, rules.judges);
+      if (rules.settings.dropPayloads) dropPayloads(prepared);
       try {
-        const stored = await repeatOnConflict(() =>
-          orgDb.transaction(async (inside) => {
-            const ids = await storeAll(inside, prepared, prices, mark);
-            await recordRejections(inside, prepared.refusals);
-            return ids;
-          }),
+        const { stored, alerts } = await repeatOnConflict(() =>
+          orgDb.transaction((inside) => storeAll(inside, { prepared, judgement, rules, prices })),
         );
+        this.#tellObserver(judgement, stored, alerts);
         return countOutcomes(prepared, stored);
       } catch (error) {
-        if (!(error instanceof SettingsChanged)) throw error;
-        this.#settings.forget(orgId);
-        if (attempt >= SETTINGS_CHANGES_MAX) throw settingsRestless();
+        if (!(error instanceof RulesChanged)) throw error;
+        this.#rules.forget(orgId);
+        if (attempt >= RULES_CHANGES_MAX) throw rulesRestless();
       }
+    }
+  }
+
+  #tellObserver(judgement: Judgement, stored: ReadonlySet<string>, alerts: Iterable<NewAlert>): void {
+    for (const { violation } of alerts) this.#observer.alert?.(violation.policyType);
+    for (const [id, unjudged] of judgement.unjudged) {
+      if (stored.has(id))
+        for (const { policyType, reason } of unjudged) this.#observer.unjudged?.(policyType, reason);
     }
   }
 }
 
-function settingsRestless(): DomainError {
+function rulesRestless(): DomainError {
   const sentence =
-    'the settings of the organization change faster than calls can be stored; send these again';
+    'the settings or policies of the organization change faster than calls can be stored; send these again';
   return new DomainError('service_unavailable', sentence, { retryAfterSeconds: RETRY_AFTER_SECONDS });
 }
 
@@ -195,21 +215,46 @@ function takeBatch(queue: Pending[]): Pending[] {
   return queue.splice(0, count);
 }
 
+/** A batch with everything by which it is stored. */
+interface Storing {
+  prepared: PreparedBatch;
+  judgement: Judgement;
+  rules: IngestRules;
+  prices: PriceBook;
+}
+
+/** Stores a batch and its alerts in the running transaction: ids of the events that are new, and the alerts. */
 async function storeAll(
   orgDb: OrgDb,
-  { events, links }: PreparedBatch,
-  prices: PriceBook,
-  settingsMark: string | null,
-): Promise<Set<string>> {
+  { prepared, judgement, rules, prices }: Storing,
+): Promise<{ stored: Set<string>; alerts: Iterable<NewAlert> }> {
+  const { events, links } = prepared;
   const stored = new Set<string>();
+  const alerts = new Map<string, NewAlert>();
+  const judgeCost = judgeCostBy(rules.judges);
   for (let at = 0; at < Math.max(events.length, 1); at += BATCH_ROWS_MAX) {
     const part = events.slice(at, at + BATCH_ROWS_MAX);
-    const result = await insertEvents(orgDb, part, at === 0 ? links : []);
-    if (result.settingsMark !== settingsMark) throw new SettingsChanged();
+    const possible = alertsOf(part, judgement);
+    const result = await insertEvents(orgDb, part, at === 0 ? links : [], possible);
+    if (result.rulesMark !== rules.mark) throw new RulesChanged();
     for (const id of result.stored) stored.add(id);
-    await settleTellings(orgDb, part, result, prices);
+    const made = new Set(result.alerted);
+    for (const alert of possible) if (made.has(alert.id)) alerts.set(alert.id, alert);
+    const fresh = [...alerts.values()];
+    const { saidBy } = judgement;
+    const changes = await settleTellings(orgDb, part, result, prices, { fresh, saidBy, judgeCost });
+    for (const id of changes.removedIds) alerts.delete(id);
+    for (const alert of changes.added) alerts.set(alert.id, alert);
   }
-  return stored;
+  if (rules.alertsWanted) await publishPolicyAlerts(orgDb, [...alerts.keys()]);
+  await recordRejections(orgDb, prepared.refusals);
+  return { stored, alerts: alerts.values() };
+}
+
+/** The alerts of events, each event's once. */
+function alertsOf(events: readonly StorableEvent[], { alerts }: Judgement): NewAlert[] {
+  if (alerts.size === 0) return [];
+  return [...new Set(events.map(({ id }) => id))].flatMap((id) => alerts.get(id) ?? []);
 }
 
 /** A call counts once as stored; a second one with its id, in whichever request, is a duplicate. */

@@ -4,6 +4,7 @@ import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray, plainItems, textArray } from '../pgArray.js';
 import { isUnmetered, type StorableEvent } from './eventColumns.js';
+import type { NewAlert } from './policyAlerts.js';
 import { storeStatement } from './storeStatement.js';
 
 export interface StoreResult {
@@ -11,27 +12,32 @@ export interface StoreResult {
   stored: Set<string>;
   /** Ids of the events whose claim was won. */
   claimed: Set<string>;
-  /** Of the settings that held: AssumedSettings. */
-  settingsMark: string | null;
+  /** Ids of the alerts of events that were new. */
+  alerted: string[];
+  /** Of the rules that held: AssumedRules. */
+  rulesMark: string | null;
 }
 
-/** Stores a batch of one organization inside the running transaction. Repeats change nothing. */
+/** Stores a batch of one organization inside the running transaction, with the alerts of its calls. Repeats change nothing. */
 export async function insertEvents(
   orgDb: OrgDb,
   events: readonly StorableEvent[],
   links: readonly SpanLink[],
+  alerts: readonly NewAlert[] = [],
 ): Promise<StoreResult> {
-  const { name, text, values } = storeStatement(orgDb.orgId, events, links);
+  const { name, text, values } = storeStatement(orgDb.orgId, events, links, alerts);
   const [row] = await orgDb.rows<{
     stored: string | null;
     claimed: string | null;
-    settings_mark: string | null;
+    alerted: string | null;
+    rules_mark: string | null;
   }>(text, values, name);
   return {
     stored: new Set(plainItems(row?.stored ?? null)),
     // A span that is no call has a claim without an event.
     claimed: new Set(plainItems(row?.claimed ?? null)),
-    settingsMark: row?.settings_mark ?? null,
+    alerted: plainItems(row?.alerted ?? null),
+    rulesMark: row?.rules_mark ?? null,
   };
 }
 
@@ -63,12 +69,13 @@ export async function recordRejections(orgDb: OrgDb, rejections: readonly Refuse
   );
 }
 
-/** A call without usage: one that failed used nothing and costs nothing; of another nobody knows. */
+/** A call that was blocked, or failed without usage, used nothing and costs nothing; of another without usage nobody knows. */
 const FREE: CallPrice = { computedPico: 0n, priceGaps: [], contextBand: 0 };
 const UNKNOWN: CallPrice = { computedPico: null, priceGaps: [], contextBand: 0 };
 
 /** The price of a call at its time; absent usage is no usage of zero. */
 export function priceOf(call: CallRecord, prices: PriceBook): CallPrice {
+  if (call.status === 'blocked') return FREE;
   if (call.usage === null) return isUnmetered(call) ? UNKNOWN : FREE;
   return priceCall(prices, {
     biller: call.billedBy,

@@ -116,25 +116,3 @@ export async function bumpRulesRevision(orgDb: OrgDb): Promise<void> {
     orgDb.orgId,
   ]);
 }
-
-/** Settings with the mark of the row's version that they were read from. */
-export interface MarkedSettings {
-  settings: OrganizationSettings;
-  mark: string | null;
-}
-
-/**
- * SQL of the mark of organization $1's row: the transaction that wrote it last. A statement that asks for it says
- * whether settings that were read before still hold in its own snapshot.
- */
-export const SETTINGS_MARK = '(select xmin::text from organizations where id = $1)';
-
-/** The settings of the organization, to act on and to be proved by their mark. */
-export async function readMarkedSettings(orgDb: OrgDb): Promise<MarkedSettings> {
-  const [row] = await orgDb.rows<{ settings: unknown; mark: string }>(
-    'select settings, xmin::text as mark from organizations where id = $1',
-    [orgDb.orgId],
-    'settings_marked',
-  );
-  return { settings: parseSettings(row?.settings ?? {}).settings, mark: row?.mark ?? null };
-}

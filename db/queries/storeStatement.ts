@@ -3,7 +3,8 @@ import type { CallRecord, SpanLink } from '../../domain/events/event.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { plainArray, textArray } from '../pgArray.js';
 import { COLUMNS, type Column, type ColumnValue, LIST_COLUMNS, type StorableEvent } from './eventColumns.js';
-import { SETTINGS_MARK } from './organizations.js';
+import { RULES_MARK } from './ingestRules.js';
+import { ALERT_TYPES, alertArrays, insertAlertsSql, type NewAlert } from './policyAlerts.js';
 
 /** A prepared statement with its parameters. */
 export interface StoreStatement {
@@ -24,34 +25,37 @@ const texts = new Map<string, string>();
 
 /**
  * The statement that stores a batch. Postgres spends on an array whether it says anything or not, so what no row of
- * the batch has is left out: columns that few calls have, claims, payloads.
+ * the batch has is left out: columns that few calls have, claims, payloads, alerts.
  */
 export function storeStatement(
   orgId: string,
   events: readonly StorableEvent[],
   links: readonly SpanLink[],
+  alerts: readonly NewAlert[],
 ): StoreStatement {
   const claims = claimColumns(events, links);
   const payloads = payloadColumns(events);
+  const told = alerts.length === 0 ? undefined : alertArrays(alerts);
   const said = COLUMNS.map((column) => columnLiteral(column, events, false));
-  const make = makeOf(said, claims, payloads);
+  const make = makeOf(said, claims, payloads, told);
   if (texts.has(make) || texts.size < MAKES_MAX)
-    return statementOf(make, orgId, [...said, ...(claims ?? []), ...(payloads ?? [])]);
+    return statementOf(make, orgId, [...said, ...(claims ?? []), ...(payloads ?? []), ...(told ?? [])]);
   const all = COLUMNS.map((column) => columnLiteral(column, events, true));
   const nothing = (types: readonly string[]) => types.map(() => '{}');
   return statementOf(WHOLE, orgId, [
     ...all,
     ...(claims ?? nothing(CLAIM_TYPES)),
     ...(payloads ?? nothing(PAYLOAD_TYPES)),
+    ...(told ?? nothing(ALERT_TYPES)),
   ]);
 }
 
-/** A digit for each column, the claims and the payloads: 1 where the statement has it. */
-function makeOf(columns: readonly unknown[], claims: unknown, payloads: unknown): string {
-  return [...columns, claims, payloads].map((part) => (part === undefined ? '0' : '1')).join('');
+/** A digit for each column, the claims, the payloads and the alerts: 1 where the statement has it. */
+function makeOf(columns: readonly unknown[], ...parts: unknown[]): string {
+  return [...columns, ...parts].map((part) => (part === undefined ? '0' : '1')).join('');
 }
 
-const WHOLE = '1'.repeat(COLUMNS.length + 2);
+const WHOLE = '1'.repeat(COLUMNS.length + 3);
 
 function statementOf(make: string, orgId: string, literals: readonly (string | undefined)[]): StoreStatement {
   let text = texts.get(make);
@@ -64,9 +68,9 @@ function statementOf(make: string, orgId: string, literals: readonly (string | u
 }
 
 /**
- * One statement for a batch: the events that are new, the claims on response ids and spans, the payloads of new
- * events. It answers with the ids of the events that it stored and those of the claims that it won, as one text each,
- * and with the mark of the settings that held when it began.
+ * One statement for a batch: the events that are new, the claims on response ids and spans, the payloads and alerts of
+ * new events. It answers with the ids of the events that it stored, those of the claims that it won and those of the
+ * alerts, as one text each, and with the mark of the rules that held when it began.
  */
 function storeSql(make: string): string {
   let parameters = 1;
@@ -111,9 +115,17 @@ function storeSql(make: string): string {
   on conflict do nothing
 )`);
   }
+  const hasAlerts = make[COLUMNS.length + 2] === '1';
+  if (hasAlerts) {
+    parts.push(`alerted as (
+  ${insertAlertsSql(arrays(ALERT_TYPES), 'a.event_id in (select id from stored)')}
+)`);
+  }
+  const alerted = hasAlerts ? '(select array_agg(id)::text from alerted)' : 'null::text';
   const claimed = hasClaims ? '(select array_agg(event_id)::text from claimed)' : 'null::text';
   return `with ${parts.join(', ')}
-select (select array_agg(id)::text from stored) as stored, ${claimed} as claimed, ${SETTINGS_MARK} as settings_mark`;
+select (select array_agg(id)::text from stored) as stored, ${claimed} as claimed,
+  ${alerted} as alerted, ${RULES_MARK} as rules_mark`;
 }
 
 function selectedColumn([name]: Column): string {

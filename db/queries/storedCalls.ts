@@ -1,4 +1,5 @@
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
+import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Biller, Provider } from '../../domain/providers.js';
@@ -119,6 +120,11 @@ export function storableOf(event: StoredEvent, call: CallRecord, prices: PriceBo
     projectId: call.projectId ?? event.projectId,
     supersededBy: null,
   };
+}
+
+/** What a stored event costs; null where nobody knows. */
+export function knownCostOf(event: StoredEvent): Pico | null {
+  return event.costSource === 'unpriced' ? null : event.costPico;
 }
 
 /** Tellings that stood for one another in turn; more would be a circle. */

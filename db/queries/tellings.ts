@@ -1,3 +1,4 @@
+import type { Violation } from '../../domain/alerts/alert.js';
 import { identityBiller } from '../../domain/events/biller.js';
 import { completeTelling } from '../../domain/events/completeTelling.js';
 import type { SpanLink } from '../../domain/events/event.js';
@@ -7,10 +8,13 @@ import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { OrgDb } from '../orgDb.js';
 import type { StorableEvent } from './eventColumns.js';
 import { priceOf, type StoreResult } from './ingest.js';
+import type { NewAlert } from './policyAlerts.js';
 import { completeEvent } from './revisions.js';
+import { type AlertChanges, type JudgeCost, SettledCalls, settleAlerts } from './settledAlerts.js';
 import {
   applyPair,
   callOfStored,
+  knownCostOf,
   linkOf,
   lockLive,
   placeOf,
@@ -22,16 +26,27 @@ import {
 import type { StoredEvent } from './storedEvents.js';
 import { compareClaims, hasClaim, spanNumber } from './storeStatement.js';
 
+/** What was judged of the events of a batch, as far as their calls' alerts depend on it. */
+export interface JudgedTellings {
+  /** Alerts that this transaction has made. */
+  fresh: readonly NewAlert[];
+  /** What a superseded telling says that breaks a policy, by its event's id. */
+  saidBy: ReadonlyMap<string, readonly Violation[]>;
+  judgeCost: JudgeCost;
+}
+
 /**
  * Decides, for the events of a batch whose claim another event holds, which of the two is the call: the same
- * response id or the same span came before, in another request, another way in or another process.
+ * response id or the same span came before, in another request, another way in or another process. Their alerts follow.
  */
 export async function settleTellings(
   orgDb: OrgDb,
   events: readonly StorableEvent[],
   result: Pick<StoreResult, 'stored' | 'claimed'>,
   prices: PriceBook,
-): Promise<void> {
+  { fresh, saidBy, judgeCost }: JudgedTellings,
+): Promise<AlertChanges> {
+  const settled = new SettledCalls();
   const contested = events
     .filter((event) => hasClaim(event) && result.stored.has(event.id) && !result.claimed.has(event.id))
     .sort(compareClaims);
@@ -39,13 +54,14 @@ export async function settleTellings(
     await claimSpan(orgDb, event);
     if (event.supersededBy !== null) continue;
     const holder = await lockHolder(orgDb, event);
-    if (holder && holder.event.id !== event.id) await settlePair(orgDb, holder, event, prices);
+    if (holder && holder.event.id !== event.id) await settlePair(orgDb, holder, event, prices, settled);
   }
   for (const event of events) {
     const { supersededBy } = event;
     if (supersededBy === null || !result.stored.has(event.id) || result.stored.has(supersededBy)) continue;
-    await completeStored(orgDb, supersededBy, event, prices);
+    await completeStored(orgDb, supersededBy, { event, said: saidBy.get(event.id) ?? [] }, prices, settled);
   }
+  return settleAlerts(orgDb, settled, fresh, judgeCost);
 }
 
 /**
@@ -55,14 +71,17 @@ export async function settleTellings(
 async function completeStored(
   orgDb: OrgDb,
   winnerId: string,
-  event: StorableEvent,
+  { event, said }: { event: StorableEvent; said: readonly Violation[] },
   prices: PriceBook,
+  settled: SettledCalls,
 ): Promise<void> {
   const live = await lockLive(orgDb, winnerId);
   if (!live) return;
   const tree = new SpanTree(event.call.trace === null ? [] : [event.call.trace]);
   const call = completeTelling(callOfStored(live, null), event.call, tree);
-  await completeEvent(orgDb, placeOf(live), ofAnyProject(storableOf(live, call, prices), event));
+  const completed = ofAnyProject(storableOf(live, call, prices), event);
+  await completeEvent(orgDb, placeOf(live), completed);
+  settled.note({ event: completed, costBefore: knownCostOf(live), said }, event.id);
 }
 
 /** A call that nobody named a project of has that of the workspace whose key told it, whichever telling stands for it. */
@@ -118,6 +137,7 @@ async function settlePair(
   holder: Holder,
   event: StorableEvent,
   prices: PriceBook,
+  settled: SettledCalls,
 ): Promise<void> {
   const held = callOfStored(holder.event, holder.trace);
   const tree = new SpanTree([held.trace, event.call.trace].filter((link) => link !== null));
@@ -125,12 +145,16 @@ async function settlePair(
   if (winner === 'live') {
     const completed = ofAnyProject(storableOf(holder.event, call, prices), event);
     await applyPair(orgDb, placeOf(holder.event), placeOfNew(event), completed);
+    const costBefore = knownCostOf(holder.event);
+    settled.note({ event: completed, costBefore, said: [] }, event.id);
   } else {
-    await applyPair(orgDb, placeOfNew(event), placeOf(holder.event), {
+    const completed = {
       ...event,
       call,
       price: priceOf(call, prices),
       projectId: call.projectId ?? event.projectId,
-    });
+    };
+    await applyPair(orgDb, placeOfNew(event), placeOf(holder.event), completed);
+    settled.note({ event: completed, costBefore: undefined, said: [] }, holder.event.id);
   }
 }

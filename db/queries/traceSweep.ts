@@ -4,13 +4,19 @@ import { SpanTree } from '../../domain/events/spanTree.js';
 import { mergeTellings } from '../../domain/events/telling.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Database } from '../client.js';
+import { Judges, judgeCostBy } from '../ingest/judges.js';
 import { OrgDb, type SystemDb, unscoped } from '../orgDb.js';
 import { plainArray, plainItems } from '../pgArray.js';
 import type { Prices } from '../prices/priceBookHolder.js';
+
 import { lockEventsById } from './events.js';
+import { parsePolicies, readMarkedRules } from './ingestRules.js';
+import { publishPolicyAlerts } from './policyAlerts.js';
+import { SettledCalls, settleAlerts } from './settledAlerts.js';
 import {
   applyPair,
   callOfStored,
+  knownCostOf,
   linkOf,
   lockLive,
   placeOf,
@@ -101,6 +107,7 @@ async function resolveTraces(orgDb: OrgDb, traces: readonly string[], prices: Pr
   const resolved = resolveCalls(calls, links);
   const tree = new SpanTree([...links, ...calls.flatMap((call) => call.trace ?? [])]);
   let superseded = 0;
+  const settled = new SettledCalls();
   for (const [index, { supersededBy }] of resolved.entries()) {
     const loser = tellings[index];
     if (!loser || supersededBy === null || loser.supersededBy !== null) continue;
@@ -108,28 +115,57 @@ async function resolveTraces(orgDb: OrgDb, traces: readonly string[], prices: Pr
     const completed = (resolved[supersededBy] as ResolvedCall).call;
     if (winner.supersededBy === null) {
       if (winner.id === loser.id) continue;
-      await applyPair(orgDb, placeOf(winner), placeOf(loser), storableOf(winner, completed, prices));
+      await joinPair(orgDb, { kept: winner, left: loser, call: completed }, prices, settled);
     } else if (
-      !(await joinLive(orgDb, winner, { event: loser, call: calls[index] as CallRecord }, tree, prices))
+      !(await joinLive(
+        orgDb,
+        { relative: winner, loser: { event: loser, call: calls[index] as CallRecord } },
+        { tree, prices, settled },
+      ))
     )
       continue;
     superseded += 1;
   }
+  if (superseded > 0) await settleSwept(orgDb, settled);
   return superseded;
+}
+
+/** One event stands for the call from now on, the other one no longer. */
+async function joinPair(
+  orgDb: OrgDb,
+  { kept, left, call }: { kept: StoredEvent; left: StoredEvent; call: CallRecord },
+  prices: PriceBook,
+  settled: SettledCalls,
+): Promise<void> {
+  const completed = storableOf(kept, call, prices);
+  await applyPair(orgDb, placeOf(kept), placeOf(left), completed);
+  settled.note({ event: completed, costBefore: knownCostOf(kept), said: [] }, left.id);
+}
+
+/** The alerts follow; of policies, what the completed calls cost is all that can have become another one. */
+async function settleSwept(orgDb: OrgDb, settled: SettledCalls): Promise<void> {
+  const { policiesText, alertsWanted } = await readMarkedRules(orgDb);
+  const ofCost = parsePolicies(policiesText).filter(
+    ({ type }) => type === 'approval_required_threshold_cents',
+  );
+  const { added } = await settleAlerts(orgDb, settled, [], judgeCostBy(new Judges(ofCost)));
+  if (alertsWanted)
+    await publishPolicyAlerts(
+      orgDb,
+      added.map(({ id }) => id),
+    );
 }
 
 /** Joins a telling to the call that stands, in another trace, for its relative. False when that is the telling itself. */
 async function joinLive(
   orgDb: OrgDb,
-  relative: StoredEvent,
-  loser: { event: StoredEvent; call: CallRecord },
-  tree: SpanTree,
-  prices: PriceBook,
+  { relative, loser }: { relative: StoredEvent; loser: { event: StoredEvent; call: CallRecord } },
+  { tree, prices, settled }: { tree: SpanTree; prices: PriceBook; settled: SettledCalls },
 ): Promise<boolean> {
   const live = await lockLive(orgDb, relative.id);
   if (!live || live.id === loser.event.id) return false;
   const { winner, call } = mergeTellings(callOfStored(live, null), loser.call, tree);
   const [kept, left] = winner === 'live' ? [live, loser.event] : [loser.event, live];
-  await applyPair(orgDb, placeOf(kept), placeOf(left), storableOf(kept, call, prices));
+  await joinPair(orgDb, { kept, left, call }, prices, settled);
   return true;
 }

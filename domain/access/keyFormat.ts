@@ -16,6 +16,7 @@ const KEY_CHARS = KEY_PREFIX.length + KEY_ID_CHARS + 1 + KEY_SECRET_CHARS + CHEC
 /** The published pattern of a key, for secret scanners. */
 export const KEY_PATTERN = /^tu_live_([0-9A-Za-z]{10})_([0-9A-Za-z]{43})([0-9A-Za-z]{6})$/;
 
+const KEY_ID_PREFIX = 'key_';
 const KEY_ID = /^key_[0-9A-Za-z]{10}$/;
 
 /** Whether a text is the public id of a key, of one that there is or not. */
@@ -61,6 +62,11 @@ export function base62FromBytes(bytes: Uint8Array, length: number): string {
     if (text.length === length) return text;
   }
   throw new RangeError('too few random bytes');
+}
+
+/** What every text of a key begins with, whichever secret it has: who sees it knows which key it is and cannot use it. */
+export function publicPrefix(keyId: string): string {
+  return KEY_PREFIX + keyId.slice(KEY_ID_PREFIX.length);
 }
 
 /** The full key from the ten characters of its id and its secret. */

@@ -71,7 +71,6 @@ export const ACCESS_CASES: Record<string, TenancyCase> = {
   getOrganization: (db) => organizations.getOrganization(db),
   renameOrganization: (db) => organizations.renameOrganization(db, 'taken over'),
   updateSettings: (db) => organizations.updateSettings(db, { dropPayloads: true }),
-  readMarkedSettings: (db) => organizations.readMarkedSettings(db),
   recordAudit: (db) => auditLog.recordAudit(db, ENTRY),
   listAuditRecords: (db) => auditLog.listAuditRecords(db, {}, PAGE),
   streamAuditRecords: (db) =>

@@ -87,6 +87,7 @@ export const CALL_CASES: Record<string, TenancyCase> = {
       [{ ...storable(of.live, of), supersededBy: of.other.id }],
       { stored: new Set([of.live.id]), claimed: new Set() },
       of.prices,
+      { fresh: [], saidBy: new Map(), judgeCost: () => [] },
     ),
   foldUsage: {
     asSystem: 'totals are written by maintenance alone, beside every request',
