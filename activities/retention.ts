@@ -13,6 +13,7 @@ import {
 } from '../db/retention/retentionRuns.js';
 import type { RetentionWork } from '../db/retention/retentionWork.js';
 import { removeOldSavings } from '../db/retention/savingsRetention.js';
+import { removeOldWebhookMessages } from '../db/retention/webhookRetention.js';
 import { CHECKPOINT_PURPOSE } from '../domain/auditLog/checkpoint.js';
 import { RETENTION_STEPS, type RetentionStep } from '../domain/retention.js';
 import type { ActivityDeps } from './deps.js';
@@ -108,6 +109,8 @@ async function runStep(deps: ActivityDeps, step: RetentionStep, work: RetentionW
       );
     case 'rate_limits':
       return note(pruneRateBuckets(database, RATE_BUCKET_IDLE_SECONDS));
+    case 'webhook_messages':
+      return removeOldWebhookMessages(work);
     case 'savings_runs':
       return removeOldSavings(work);
   }
