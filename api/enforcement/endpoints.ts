@@ -9,11 +9,13 @@ import {
   type StoredRule,
   updateRule,
 } from '../../db/queries/enforcementRules.js';
+import { remodelSavings } from '../../db/runs/openSavingsRun.js';
 import type { AuditDetails } from '../../domain/auditLog/actions.js';
 import { findRuleFault, RULES_MAX, type Rule } from '../../domain/enforcement/rule.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { findUuid, publicId } from '../../domain/ids.js';
-import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import type { ApiDeps } from '../deps.js';
+import { defineEndpoint, type Endpoint, type EndpointRequest } from '../endpoint.js';
 import { matchesEntityTag } from '../entityTag.js';
 import { pageOf } from '../paging.js';
 import { recordAction } from '../recordAction.js';
@@ -60,6 +62,18 @@ function assertRule(rule: Rule): void {
   if (fault) throw invalidField('body', fault.field, fault.message, 'invalid_body');
 }
 
+/** Has what the rules would have saved modeled anew; a rule that is off before and after changes nothing of it. */
+async function remodel(
+  inside: OrgDb,
+  { afterCommit }: Pick<EndpointRequest<unknown, unknown, unknown>, 'afterCommit'>,
+  deps: ApiDeps,
+  ...forms: readonly StoredRule[]
+): Promise<void> {
+  if (forms.every(({ enabled }) => !enabled)) return;
+  await remodelSavings(inside, deps.nowMicros());
+  afterCommit(() => deps.kickDispatcher());
+}
+
 const subjectOf = ({ id }: Rule) => ({ type: 'enforcement_rule', id: publicId('rul', id) });
 
 function detailsOf({ name, type, mode, enabled }: Rule): AuditDetails {
@@ -80,7 +94,8 @@ const createRule = defineEndpoint({
     201: { description: 'The rule', schema: ruleSchema, headers: { Location: 'The rule' } },
   },
   problems: ['invalid_body', 'too_many_items'],
-  async handle({ body, orgDb, caller, requestId }, deps) {
+  async handle(request, deps) {
+    const { body, orgDb, caller } = request;
     const { name, scope, enabled, mode, type } = body;
     const rule = {
       id: newUuid(deps.nowMicros()),
@@ -100,7 +115,7 @@ const createRule = defineEndpoint({
           `an organization can have ${RULES_MAX} enforcement rules: remove some that are no longer used`,
         );
       }
-      const request = { caller, requestId };
+      await remodel(inside, request, deps, made);
       await recordAction(inside, request, 'enforcement_rule.created', subjectOf(made), detailsOf(made));
       return made;
     });
@@ -159,7 +174,8 @@ const updateRuleEndpoint = defineEndpoint({
   body: updateRuleBody,
   responses: { 200: { description: 'The rule as it is now', schema: ruleSchema } },
   problems: ['not_found', 'invalid_body', 'rule_removed'],
-  async handle({ params, body, orgDb, caller, requestId }) {
+  async handle(request, deps) {
+    const { params, body, orgDb } = request;
     const id = uuidOfRule(params.id);
     const rule = await orgDb.transaction(async (inside) => {
       const before = await getOpenRule(inside, id);
@@ -175,7 +191,7 @@ const updateRuleEndpoint = defineEndpoint({
       if (isSameRule(before, wanted)) return before;
       const after = await updateRule(inside, wanted);
       if (!after) throw notFound();
-      const request = { caller, requestId };
+      await remodel(inside, request, deps, before, after);
       await recordAction(inside, request, 'enforcement_rule.changed', subjectOf(after), detailsOf(after));
       return after;
     });
@@ -201,7 +217,8 @@ const removeRuleEndpoint = defineEndpoint({
   params: ruleParams,
   responses: { 200: { description: 'The rule with its end', schema: ruleSchema } },
   problems: ['not_found'],
-  async handle({ params, orgDb, caller, requestId }) {
+  async handle(request, deps) {
+    const { params, orgDb } = request;
     const id = uuidOfRule(params.id);
     const rule = await orgDb.transaction(async (inside) => {
       const removed = await removeRule(inside, id);
@@ -211,7 +228,7 @@ const removeRuleEndpoint = defineEndpoint({
         if (!found) throw notFound();
         return found;
       }
-      const request = { caller, requestId };
+      await remodel(inside, request, deps, removed);
       await recordAction(inside, request, 'enforcement_rule.removed', subjectOf(removed), detailsOf(removed));
       return removed;
     });

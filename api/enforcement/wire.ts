@@ -233,7 +233,7 @@ const scopeSchema = z.strictObject({
 });
 
 /** What a rule says to whoever keeps to it. */
-const toldFields = {
+export const toldFields = {
   id: z.string(),
   name: z.string().nullable(),
   type: z.enum(RULE_TYPES),
@@ -281,7 +281,7 @@ function presentConfig(rule: Rule): z.output<typeof configSchema> {
   }
 }
 
-function presentTold(rule: Rule) {
+export function presentTold(rule: Rule) {
   const { teamId, feature, model } = rule.scope;
   return {
     id: publicId('rul', rule.id),
