@@ -13,9 +13,9 @@ import { streamReplayedCalls } from '../db/queries/replayedCalls.js';
 import { endRun } from '../db/queries/runStates.js';
 import {
   holdSavingsRun,
-  isToFollow,
   noteRulesRead,
   type SavingsRun,
+  succeedSavingsRun,
   takeSavingsRun,
 } from '../db/queries/savingsRuns.js';
 import { emptyReplacedSavings } from '../db/retention/savingsRetention.js';
@@ -161,8 +161,7 @@ async function publish(
 ): Promise<void> {
   await whileHeld(orgDb, runId, attemptId, async (inside) => {
     await recordFindings(inside, runId, replay.findings());
-    const again = await isToFollow(inside, runId);
-    await endRun(inside, 'savings_run', runId, { status: 'succeeded' });
+    const { again } = await succeedSavingsRun(inside, runId);
     if (again) await queueSavingsRun(inside, nowMicros(), 'rule_change');
   });
 }

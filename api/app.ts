@@ -32,6 +32,8 @@ import { pricingEndpoints } from './pricing/endpoints.js';
 import { providerKeyEndpoints } from './providerKeys/endpoints.js';
 import { reconciliationEndpoints } from './reconciliation/endpoints.js';
 import { repricingEndpoints } from './repricing/endpoints.js';
+import { savingsEndpoints } from './savings/endpoints.js';
+import { savingsRunEndpoints } from './savingsRuns/endpoints.js';
 import { statementEndpoints } from './statement/endpoints.js';
 import { usageEndpoints } from './usage/endpoints.js';
 import { webhookDeliveryEndpoints } from './webhookDeliveries/endpoints.js';
@@ -63,6 +65,8 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...auditLogEndpoints,
   ...alertEndpoints,
   ...enforcementEndpoints,
+  ...savingsEndpoints,
+  ...savingsRunEndpoints,
   ...webhookEndpoints,
   ...webhookDeliveryEndpoints,
 ];

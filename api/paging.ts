@@ -114,6 +114,20 @@ export function decodeEventCursor(
   return position && { timestampMicros: position.micros, id: position.id };
 }
 
+/**
+ * Where a page of a run's result begins: the run, so that no page is of another result, and the place in it; undefined
+ * without a cursor. Error invalid_parameter.
+ */
+export function decodeResultCursor(
+  cursor: string | undefined,
+): { runId: string; timestampMicros: bigint; id: string } | undefined {
+  if (cursor === undefined) return undefined;
+  const [runId = '', micros = '', id = ''] = decodeCursor(cursor, 3);
+  if (!isUuidText(runId) || !/^\d{1,18}$/.test(micros) || !isUuidText(id)) throw notOfThisList();
+  if (BigInt(micros) > LATEST_MICROS) throw notOfThisList();
+  return { runId, timestampMicros: BigInt(micros), id };
+}
+
 /** The number in a cursor of a list that is ordered by a number of its rows; undefined without one. Error invalid_parameter. */
 export function decodeSeqCursor(cursor: string | undefined): number | undefined {
   if (cursor === undefined) return undefined;

@@ -25,6 +25,10 @@ create table savings_runs (
   calls bigint not null default 0,
   -- how far in time
   cursor_at timestamptz,
+  -- what all rules came to, which stays when the rest gives way
+  saved_usd numeric(24,12) check (saved_usd >= 0),
+  blocked bigint,
+  downgraded bigint,
   error_code text,
   error_message text,
   created_at timestamptz not null default now(),
@@ -35,7 +39,10 @@ create table savings_runs (
   emptied_at timestamptz,
   primary key (org_id, id),
   check (window_start < window_end),
-  check (status <> 'succeeded' or (as_of is not null and price_version is not null))
+  check (status <> 'succeeded' or (as_of is not null and price_version is not null)),
+  check ((status = 'succeeded') = (saved_usd is not null)),
+  check ((saved_usd is null) = (blocked is null)),
+  check ((saved_usd is null) = (downgraded is null))
 );
 -- Single flight, by period.
 create unique index savings_runs_open on savings_runs (org_id) where is_standard and status in ('queued', 'running');

@@ -1,3 +1,4 @@
+import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { RunStatus } from '../../domain/runs.js';
 import type { OrgDb } from '../orgDb.js';
@@ -24,6 +25,8 @@ export interface SavingsRun {
   calls: number;
   /** How far in time; null before the first page. */
   cursorMicros: bigint | null;
+  /** Over all rules; null until it has succeeded. */
+  totals: { savedPico: Pico; blocked: number; downgraded: number } | null;
   errorCode: string | null;
   errorMessage: string | null;
   createdAtMicros: bigint;
@@ -45,6 +48,9 @@ interface SavingsRunRow {
   price_version: string | null;
   calls: number;
   cursor_at: bigint | null;
+  saved_usd: Pico | null;
+  blocked: number;
+  downgraded: number;
   error_code: string | null;
   error_message: string | null;
   created_at: bigint;
@@ -54,7 +60,7 @@ interface SavingsRunRow {
 }
 
 const COLUMNS =
-  'id, is_standard, window_start, window_end, cause, status, stage, as_of, price_version, calls, cursor_at, error_code, error_message, created_at, started_at, finished_at, emptied_at';
+  'id, is_standard, window_start, window_end, cause, status, stage, as_of, price_version, calls, cursor_at, saved_usd, blocked, downgraded, error_code, error_message, created_at, started_at, finished_at, emptied_at';
 const IS_OPEN = `status in ('queued', 'running')`;
 
 function fromSavingsRunRow(row: SavingsRunRow): SavingsRun {
@@ -70,6 +76,10 @@ function fromSavingsRunRow(row: SavingsRunRow): SavingsRun {
     priceVersion: row.price_version,
     calls: row.calls,
     cursorMicros: row.cursor_at,
+    totals:
+      row.saved_usd === null
+        ? null
+        : { savedPico: row.saved_usd, blocked: row.blocked, downgraded: row.downgraded },
     errorCode: row.error_code,
     errorMessage: row.error_message,
     createdAtMicros: row.created_at,
@@ -216,11 +226,18 @@ export async function noteRulesRead(inside: OrgDb, id: string): Promise<void> {
   await inside.run('update savings_runs set again = false where org_id = $1 and id = $2', [inside.orgId, id]);
 }
 
-/** Whether the rules changed after a run had read them. */
-export async function isToFollow(orgDb: OrgDb, id: string): Promise<boolean> {
-  const rows = await orgDb.rows<{ again: boolean }>(
-    'select again from savings_runs where org_id = $1 and id = $2',
-    [orgDb.orgId, id],
+/**
+ * Ends a run with what its rules came to, in the transaction that recorded it and holds the run. Says whether the rules
+ * changed after it had read them.
+ */
+export async function succeedSavingsRun(inside: OrgDb, id: string): Promise<{ again: boolean }> {
+  const rows = await inside.rows<{ again: boolean }>(
+    `update savings_runs r set status = 'succeeded', stage = 'succeeded', finished_at = clock_timestamp(), saved_usd = t.saved_usd,
+       blocked = t.blocked, downgraded = t.downgraded
+     from (select coalesce(sum(saved_usd), 0) as saved_usd, coalesce(sum(blocked), 0) as blocked, coalesce(sum(downgraded), 0) as downgraded
+       from modeled_savings where org_id = $1 and run_id = $2) t
+     where r.org_id = $1 and r.id = $2 and r.status = 'running' returning r.again`,
+    [inside.orgId, id],
   );
-  return rows[0]?.again ?? false;
+  return { again: rows[0]?.again ?? false };
 }

@@ -1,0 +1,29 @@
+import { centsFromPico, PICO_PER_USD, type Pico } from './money.js';
+
+const PICO_PER_CENT = PICO_PER_USD / 100n;
+
+/** Amounts as they are shown, in pico-dollars that are whole cents. */
+export interface Footed {
+  totalPico: Pico;
+  partsPico: Pico[];
+}
+
+/**
+ * Amounts, none negative, in whole cents that add up: the total is the exact sum, rounded half to even once; the parts
+ * are cut to the cent, and the cents that are missing go to those that lost most, the earlier first. No part is a whole
+ * cent away from its exact amount.
+ */
+export function footCents(exactPico: readonly Pico[]): Footed {
+  const totalCents = centsFromPico(exactPico.reduce((sum, part) => sum + part, 0n));
+  const cents = exactPico.map((part) => part / PICO_PER_CENT);
+  let missing = totalCents - cents.reduce((sum, part) => sum + part, 0n);
+  const byLoss = exactPico
+    .map((part, index) => ({ index, lost: part % PICO_PER_CENT }))
+    .sort((a, b) => (a.lost === b.lost ? a.index - b.index : a.lost > b.lost ? -1 : 1));
+  for (const { index } of byLoss) {
+    if (missing === 0n) break;
+    cents[index] = (cents[index] ?? 0n) + 1n;
+    missing -= 1n;
+  }
+  return { totalPico: totalCents * PICO_PER_CENT, partsPico: cents.map((part) => part * PICO_PER_CENT) };
+}
