@@ -1,7 +1,7 @@
-import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
 import { SafeFetch, type SafeFetchOptions } from '../../adapters/outbound/safeFetch.js';
-import { microsFromDate } from '../../domain/period.js';
 
+/** An allowed address at which nobody listens: what is sent there is refused at once. */
+export const NOWHERE = 'http://127.0.0.1:1';
 /** Every name of a test leads there, and nobody asks a name server. Nothing may be sent to it: it is not ours. */
 const PUBLIC = { address: '93.184.215.14', family: 4 };
 
@@ -11,16 +11,8 @@ export function testOutbound(
   options: SafeFetchOptions = {},
 ): SafeFetch {
   return new SafeFetch({
-    allowedHosts: new Set(allowedHosts),
+    allowedHosts: new Set([new URL(NOWHERE).host, ...allowedHosts]),
     resolve: async (host) => [/^[\d.]+$/.test(host) ? { address: host, family: 4 } : PUBLIC],
     ...options,
-  });
-}
-
-/** Attempts at webhook endpoints by this way out, on this machine's clock. */
-export function testWebhookDelivery(outbound: SafeFetch): DeliverWebhook {
-  return deliverWebhookBy(outbound, {
-    nowMicros: () => microsFromDate(new Date()),
-    nowMs: () => performance.now(),
   });
 }

@@ -9,6 +9,7 @@ import type { Operation, OperationsPlace } from './operations/operation.js';
 import { ORGANIZATION_OPERATIONS } from './operations/organization.js';
 import { PERIOD_OPERATIONS, PRICE_OPERATIONS } from './operations/prices.js';
 import { RECONCILIATION_OPERATIONS } from './operations/reconciliation.js';
+import { WEBHOOK_OPERATIONS } from './operations/webhooks.js';
 
 /**
  * Every operation of openapi.json by its operationId: how to make a valid request, who may, and what it answers. Tests
@@ -21,6 +22,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...BILL_OPERATIONS,
   ...RECONCILIATION_OPERATIONS,
   ...ORGANIZATION_OPERATIONS,
+  ...WEBHOOK_OPERATIONS,
   ...ENFORCEMENT_OPERATIONS,
 };
 
