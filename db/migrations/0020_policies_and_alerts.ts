@@ -71,9 +71,13 @@ create table alerts (
 -- One alert a call and policy.
 create unique index alerts_of_event on alerts (org_id, event_id, policy_type) where kind = 'policy' and merged_into is null;
 create unique index alerts_of_notice on alerts (org_id, notice_key) where kind = 'notice';
-create index alerts_newest on alerts (org_id, created_at desc, id desc) where merged_into is null;
-create index alerts_newest_open on alerts (org_id, created_at desc, id desc) where merged_into is null and status = 'open';
-create index alerts_of_project on alerts (org_id, project_id, created_at desc, id desc) where merged_into is null and project_id is not null;
+-- Of the whole feed, and for what goes for its age.
+create index alerts_newest on alerts (org_id, created_at desc, id desc);
+-- Of any filter (docs/decisions/0131): words of fixed lists stand before the time, so that each combination of them has
+-- its newest at one end.
+create index alerts_by_words on alerts (org_id, status, policy_type, severity, created_at desc, id desc) where merged_into is null;
+create index alerts_by_model on alerts (org_id, model, status, policy_type, severity, created_at desc, id desc) where merged_into is null and model is not null;
+create index alerts_of_project on alerts (org_id, project_id, status, policy_type, severity, created_at desc, id desc) where merged_into is null and project_id is not null;
 select protect_tenant_table('alerts', 'select, insert, update, delete');
 select limit_to_project('alerts', 'project_id = current_setting(''app.project_id'')');
 `,

@@ -142,11 +142,14 @@ export async function listAlerts(orgDb: OrgDb, filter: AlertFilter, page: AlertP
     types.length <= POLICY_TYPES.length ||
     filter.severity !== undefined ||
     filter.status !== undefined ||
-    filter.model !== undefined;
+    filter.model !== undefined ||
+    orgDb.projectId !== undefined;
   const looks = isByWords ? wordsOf(filter, types).map((words) => `${where} and ${words}`) : [where];
+  const order = 'order by created_at desc, id desc';
+  const first = `${order} limit ${bind(page.offset + page.limit)}`;
   const rows = await orgDb.rows<AlertRow>(
-    `${looks.map((look) => `select ${COLUMNS} from alerts where ${look}`).join('\nunion all ')}
-     order by created_at desc, id desc limit ${bind(page.limit)} offset ${bind(page.offset)}`,
+    `select * from (${looks.map((look) => `(select ${COLUMNS} from alerts where ${look} ${first})`).join('\nunion all ')}) found
+     ${order} limit ${bind(page.limit)} offset ${bind(page.offset)}`,
     values,
   );
   return rows.map(fromAlertRow);
