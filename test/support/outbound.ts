@@ -1,4 +1,6 @@
+import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
 import { SafeFetch, type SafeFetchOptions } from '../../adapters/outbound/safeFetch.js';
+import { microsFromDate } from '../../domain/period.js';
 
 /** An allowed address at which nobody listens: what is sent there is refused at once. */
 export const NOWHERE = 'http://127.0.0.1:1';
@@ -14,5 +16,13 @@ export function testOutbound(
     allowedHosts: new Set([new URL(NOWHERE).host, ...allowedHosts]),
     resolve: async (host) => [/^[\d.]+$/.test(host) ? { address: host, family: 4 } : PUBLIC],
     ...options,
+  });
+}
+
+/** Attempts at webhook endpoints by this way out, on this machine's clock. */
+export function testWebhookDelivery(outbound: SafeFetch): DeliverWebhook {
+  return deliverWebhookBy(outbound, {
+    nowMicros: () => microsFromDate(new Date()),
+    nowMs: () => performance.now(),
   });
 }
