@@ -24,8 +24,9 @@ import { createLogger } from '../../platform/logger.js';
 import { webhookTaskQueue } from '../../workflows/contract.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
 import { directly } from './database.js';
-import { testOutbound, testWebhookDelivery } from './outbound.js';
+import { testOutbound } from './outbound.js';
 import { TEST_NAMESPACE } from './temporal.js';
+import { testWebhookDelivery } from './webhooks.js';
 
 const SILENT = {
   log: () => undefined,

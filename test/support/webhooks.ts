@@ -1,9 +1,11 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { createServer, type IncomingHttpHeaders, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
 import { SafeFetch, type SafeFetchOptions } from '../../adapters/outbound/safeFetch.js';
 import { insertWebhookEndpoint } from '../../db/queries/webhookEndpoints.js';
 import { publishMessages } from '../../db/queries/webhookMessages.js';
+import { microsFromDate } from '../../domain/period.js';
 import { messageBody } from '../../domain/webhooks/message.js';
 import { formatSecret, sealSecrets } from '../../domain/webhooks/secret.js';
 import type { TestOrganization } from './api.js';
@@ -72,6 +74,14 @@ export async function startReceiver(answer: Answer = answering(204)): Promise<Re
 export function openOutbound(options: SafeFetchOptions = {}): { outbound: SafeFetch; allowed: Set<string> } {
   const allowed = new Set<string>();
   return { outbound: new SafeFetch({ allowedHosts: allowed, ...options }), allowed };
+}
+
+/** Attempts at webhook endpoints by this way out, on this machine's clock. */
+export function testWebhookDelivery(outbound: SafeFetch): DeliverWebhook {
+  return deliverWebhookBy(outbound, {
+    nowMicros: () => microsFromDate(new Date()),
+    nowMs: () => performance.now(),
+  });
 }
 
 export interface TestEndpoint {

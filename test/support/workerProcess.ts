@@ -13,7 +13,8 @@ import { microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';
 import { webhookTaskQueue } from '../../workflows/contract.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
-import { testOutbound, testWebhookDelivery } from './outbound.js';
+import { testOutbound } from './outbound.js';
+import { testWebhookDelivery } from './webhooks.js';
 
 export interface WorkerProcessSettings {
   databaseUrl: string;
