@@ -1,5 +1,5 @@
 import type { Pico } from '../money.js';
-import { Generations } from './generations.js';
+import { Recent } from './recent.js';
 import { inputTokensOf, type ReplayedCall, tokensOf } from './replayedCall.js';
 import type { Rule } from './rule.js';
 
@@ -28,7 +28,7 @@ export interface Judge {
   letThrough(call: ReplayedCall, costPico: Pico | null): void;
   /** How many things it remembers. */
   readonly size: number;
-  /** Forgets what it has not used for longest. */
+  /** Forgets half of it: what it has not used for longest. */
   forget(): void;
   /** How many things it forgot that could still have mattered. */
   readonly forgotten: number;
@@ -76,7 +76,7 @@ interface Grown<T> {
 
 /** What a judge of sessions has in common. */
 abstract class SessionJudge<T> implements Judge {
-  protected readonly sessions = new Generations<Grown<T>>();
+  protected readonly sessions = new Recent<Grown<T>>();
   forgotten = 0;
 
   get size(): number {
@@ -84,12 +84,14 @@ abstract class SessionJudge<T> implements Judge {
   }
 
   forget(): void {
-    this.forgotten += this.sessions.turn();
+    this.forgotten += this.sessions.forgetHalf();
   }
 
   judge({ sessionId }: ReplayedCall): Judgement {
     if (sessionId === '') return 'no_session';
     const session = this.sessions.get(sessionId);
+    // It goes on.
+    if (session) this.sessions.note(sessionId, session);
     return this.judgeSession(session?.known, session?.isPartly ?? false);
   }
 
@@ -101,7 +103,10 @@ abstract class SessionJudge<T> implements Judge {
     const session = this.sessions.get(call.sessionId);
     if (session === undefined) {
       const first = grown === 'unknown' ? undefined : grown;
-      this.sessions.set(call.sessionId, { known: this.add(undefined, first), isPartly: grown === 'unknown' });
+      this.sessions.note(call.sessionId, {
+        known: this.add(undefined, first),
+        isPartly: grown === 'unknown',
+      });
     } else if (grown === 'unknown') session.isPartly = true;
     else session.known = this.add(session.known, grown);
   }
@@ -160,10 +165,10 @@ class ToolCalls extends SessionJudge<number> {
 
 class DuplicateWindow implements Judge {
   readonly #windowMicros: bigint;
-  /** When the last equal call began that ended well and was let through. */
-  readonly #began = new Generations<bigint>();
-  /** When the young generation begins. */
-  #sinceMicros: bigint | undefined;
+  /** When the last equal call began that ended well and was let through: in the order of these times. */
+  readonly #began = new Recent<bigint>();
+  /** When those that are over were looked for last. */
+  #lookedMicros: bigint | undefined;
   forgotten = 0;
 
   constructor(windowMicros: bigint) {
@@ -175,7 +180,7 @@ class DuplicateWindow implements Judge {
   }
 
   judge(call: ReplayedCall): Judgement {
-    this.#dropWhatIsOver(call.timestampMicros);
+    this.#forgetWhatIsOver(call.timestampMicros);
     const key = keyOf(call);
     if (typeof key !== 'object') return key;
     const began = this.#began.get(key.text);
@@ -185,20 +190,19 @@ class DuplicateWindow implements Judge {
   letThrough(call: ReplayedCall): void {
     if (call.status !== 'ok') return;
     const key = keyOf(call);
-    if (typeof key === 'object') this.#began.set(key.text, call.timestampMicros);
+    if (typeof key === 'object') this.#began.note(key.text, call.timestampMicros);
   }
 
   forget(): void {
-    this.forgotten += this.#began.turn();
-    this.#sinceMicros = undefined;
+    this.forgotten += this.#began.forgetHalf();
   }
 
-  /** After a window's time, nothing that was not used in it can be equal to a call to come. */
-  #dropWhatIsOver(nowMicros: bigint): void {
-    this.#sinceMicros ??= nowMicros;
-    if (nowMicros - this.#sinceMicros <= this.#windowMicros) return;
-    this.#began.turn();
-    this.#sinceMicros = nowMicros;
+  /** Once a window's time: what is older can be equal to no call to come. */
+  #forgetWhatIsOver(nowMicros: bigint): void {
+    this.#lookedMicros ??= nowMicros;
+    if (nowMicros - this.#lookedMicros <= this.#windowMicros) return;
+    this.#lookedMicros = nowMicros;
+    this.#began.forgetWhile((began) => nowMicros - began > this.#windowMicros);
   }
 }
 
