@@ -1,9 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { encodeTraceMessage } from './support/otlpMessage.js';
-import { anAttribute, anEvent, aSpan, aTime, aTrace, type RawAnswer, send } from './support/requests.js';
+import { anAttribute, anEvent, aSpan, aTrace, send } from './support/requests.js';
+import {
+  saidByEvent as eventSaying,
+  tablesWith as tablesHolding,
+  WAYS_IN,
+  type WayIn,
+} from './support/waysIn.js';
 
 const SETTINGS = '/api/v1/organization/settings';
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -35,108 +39,31 @@ async function change(org: TestOrganization, settings: object, api = here): Prom
   expect(answer.status).toBe(200);
 }
 
-const saidBySpan = () =>
-  aTrace(
-    aSpan(
-      { 'gen_ai.input.messages': SAID, tool_input: SAID, tool_output: SAID, 'some.attribute': SAID },
-      { events: [{ name: SAID, attributes: [anAttribute('text', SAID)] }] },
-    ),
-  );
-const saidByObservation = () => ({
-  type: 'observation-create',
-  body: {
-    id: randomUUID(),
-    type: 'GENERATION',
-    model: 'gpt-4o',
-    startTime: aTime(),
-    latency: 10,
-    input: SAID,
-    output: { text: SAID },
-    usage: { input: 10, output: 5 },
-    metadata: { provider: 'openai', _service: { note: SAID } },
-  },
-});
-const saidByEvent = (overrides: object = {}) =>
-  anEvent({
-    payload: { prompt: SAID, _service: { environment: 'production', note: SAID } },
-    tool_input: SAID,
-    tool_output: { text: SAID },
-    ...overrides,
-  });
-
-/** Every way in, with a call that says something. */
-const WAYS: Record<string, (api: TestApi, org: TestOrganization) => Promise<RawAnswer>> = {};
-for (const path of ['/v1/traces', '/api/v1/ingest/trace', '/api/public/otel/v1/traces']) {
-  WAYS[`${path} as JSON`] = (api, { ingestKey: key }) =>
-    send(api, { path, key, headers: JSON_TYPE, body: JSON.stringify(saidBySpan()) });
-  WAYS[`${path} as protobuf`] = (api, { ingestKey: key }) =>
-    send(api, {
-      path,
-      key,
-      headers: { 'content-type': 'application/x-protobuf' },
-      body: encodeTraceMessage(saidBySpan()),
-    });
-}
-WAYS['the observability webhook'] = (api, { ingestKey: key }) =>
-  send(api, {
-    path: '/api/v1/ingest/observability',
-    key,
-    headers: JSON_TYPE,
-    body: JSON.stringify(saidByObservation()),
-  });
-WAYS['events of a wrapper'] = (api, { ingestKey: key }) =>
-  send(api, {
-    path: '/api/v1/ingest/events',
-    key,
-    headers: JSON_TYPE,
-    body: JSON.stringify({ events: [saidByEvent()] }),
-  });
-WAYS['events a line'] = (api, { ingestKey: key }) =>
-  send(api, {
-    path: '/api/v1/ingest/events',
-    key,
-    headers: { 'content-type': 'application/x-ndjson' },
-    body: `${JSON.stringify(saidByEvent())}\n`,
-  });
+const saidByEvent = (overrides: object = {}) => eventSaying(SAID, overrides);
 
 const payloadsOf = async (org: TestOrganization): Promise<unknown[]> =>
   (
     await here.get('/api/v1/events?include_payload=true&include_superseded=true&limit=1000', org.adminKey)
   ).body.events.map((event: Record<string, unknown>) => [event.payload, event.tool_input, event.tool_output]);
 
-/** Tables in which any value of the organization holds the text. */
-async function tablesWith(text: string, { orgId }: TestOrganization): Promise<string[]> {
-  const { rows } = await database.superuser.query<{ name: string }>(
-    `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid and a.attname = 'org_id' and not a.attisdropped
-     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition order by 1`,
-  );
-  const found: string[] = [];
-  for (const { name } of rows) {
-    const { rowCount } = await database.superuser.query(
-      `select from ${name} t where org_id = $1 and strpos(to_jsonb(t)::text, $2) > 0 limit 1`,
-      [orgId, text],
-    );
-    if (rowCount) found.push(name);
-  }
-  return found;
-}
+const tablesWith = (text: string, { orgId }: TestOrganization) => tablesHolding(text, here, orgId);
 
 describe('drop_payloads', () => {
-  it.each(Object.keys(WAYS))(
+  it.each(Object.keys(WAYS_IN))(
     'holds for the next call by %s, sent to another server than the one that was told',
     async (way) => {
       const org = await here.addOrganization();
-      const store = WAYS[way] as (typeof WAYS)[string];
-      expect((await store(there, org)).status).toBe(202);
+      const store = (api: TestApi) => (WAYS_IN[way] as WayIn)(api, org.ingestKey, SAID);
+      expect((await store(there)).status).toBe(202);
       expect(JSON.stringify(await payloadsOf(org))).toContain(SAID);
       await change(org, { drop_payloads: true });
       await database.superuser.query('delete from event_payloads where org_id = $1', [org.orgId]);
-      for (const api of [there, here]) expect((await store(api, org)).status).toBe(202);
+      for (const api of [there, here]) expect((await store(api)).status).toBe(202);
       const payloads = await payloadsOf(org);
       expect(payloads).toEqual([1, 2, 3].map(() => [null, null, null]));
       expect(await tablesWith(SAID, org)).toEqual([]);
       await change(org, { drop_payloads: null }, there);
-      expect((await store(here, org)).status).toBe(202);
+      expect((await store(here)).status).toBe(202);
       expect(await tablesWith(SAID, org)).toEqual(['event_payloads']);
     },
   );
@@ -214,8 +141,8 @@ describe('drop_payloads', () => {
   it('is one organization’s: another one’s payloads stay', async () => {
     const [one, other] = [await here.addOrganization(), await here.addOrganization()];
     await change(one, { drop_payloads: true });
-    const store = WAYS['events of a wrapper'] as (typeof WAYS)[string];
-    await Promise.all([store(there, one), store(there, other)]);
+    const store = WAYS_IN['events of a wrapper'] as WayIn;
+    await Promise.all([one, other].map(({ ingestKey }) => store(there, ingestKey, SAID)));
     expect(await tablesWith(SAID, one)).toEqual([]);
     expect(await tablesWith(SAID, other)).toEqual(['event_payloads']);
   });
