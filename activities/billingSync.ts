@@ -7,8 +7,8 @@ import {
   type BillingConnection,
   findBillingConnection,
   recordNextSync,
-  recordSyncOutcome,
 } from '../db/queries/billingConnections.js';
+import { recordSyncOutcome } from '../db/queries/connectionTurns.js';
 import { findOpenGapRun, insertGapRun } from '../db/queries/gapRuns.js';
 import { insertOutboxMessage } from '../db/queries/outbox.js';
 import { pruneFetchedPages } from '../db/queries/prunePages.js';
@@ -240,7 +240,10 @@ async function fail(
   error: { code: string; message: string },
 ): Promise<void> {
   const run = await findSyncRun(orgDb, runId);
-  if (!(await endRun(orgDb, 'billing_sync', runId, { status: 'failed', error })) || !run) return;
-  deps.logger.error({ runId, ...error, at: isoFromMicros(deps.nowMicros()) }, 'a sync failed');
-  await recordSyncOutcome(orgDb, run.connectionId, { error, revisedOn: null });
+  const hasEnded = await orgDb.transaction(async (inside) => {
+    if (!(await endRun(inside, 'billing_sync', runId, { status: 'failed', error })) || !run) return false;
+    await recordSyncOutcome(inside, run.connectionId, { error, revisedOn: null });
+    return true;
+  });
+  if (hasEnded) deps.logger.error({ runId, ...error, at: isoFromMicros(deps.nowMicros()) }, 'a sync failed');
 }

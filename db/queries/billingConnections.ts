@@ -265,29 +265,6 @@ export async function endBillingConnection(orgDb: OrgDb, id: string): Promise<bo
   });
 }
 
-/** Notes how the last sync ended. `revisedOn` is set when the days that may be restated were asked for as a whole. */
-export async function recordSyncOutcome(
-  orgDb: OrgDb,
-  connectionId: string,
-  outcome: { error: { code: string; message: string } | null; revisedOn: string | null },
-): Promise<void> {
-  await orgDb.run(
-    `update billing_connections set
-       status = case when status = 'paused' then 'paused' when $3::text is null then 'active' else 'failing' end,
-       last_synced_at = case when $3::text is null then now() else last_synced_at end,
-       last_failed_at = case when $3::text is null then last_failed_at else now() end,
-       last_error_code = $3, last_error_message = $4, revised_on = coalesce($5::date, revised_on)
-     where org_id = $1 and id = $2 and removed_at is null`,
-    [
-      orgDb.orgId,
-      connectionId,
-      outcome.error?.code ?? null,
-      outcome.error?.message.slice(0, 2_000) ?? null,
-      outcome.revisedOn,
-    ],
-  );
-}
-
 /** Notes when the schedule fires next. */
 export async function recordNextSync(
   orgDb: OrgDb,

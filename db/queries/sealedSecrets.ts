@@ -1,7 +1,8 @@
 import type { IdempotencyScope } from '../../domain/access/idempotencyKey.js';
 import type { Database } from '../client.js';
 import { INSTALLATION_LOCKS } from '../locks.js';
-import { unscoped } from '../orgDb.js';
+import { OrgDb, unscoped } from '../orgDb.js';
+import { TURN_COLUMNS, type TurnRow, tellIfBroken } from './connectionTurns.js';
 
 /**
  * What is sealed with the instance's secret key, over all organizations: for the start, which says when a key is
@@ -87,18 +88,22 @@ export async function replaceSealed(
 }
 
 const FORGET: Record<SealedKind, string> = {
-  connection: `update billing_connections set ciphertext = null, secret_key_id = null, status = case when status = 'paused' then status else 'failing' end,
+  connection: `update billing_connections c set ciphertext = null, secret_key_id = null, status = case when c.status = 'paused' then c.status else 'failing' end,
      last_error_code = 'credentials_missing', last_error_message = 'the credentials were given up with the key that sealed them; give new ones', updated_at = now()
-   where org_id = $1 and id = $2 and ciphertext = $3`,
+   from (select status from billing_connections where org_id = $1 and id = $2 for update) before
+   where c.org_id = $1 and c.id = $2 and c.ciphertext = $3 returning ${TURN_COLUMNS}`,
   webhook: `update webhook_endpoints set ciphertext = null, secret_key_id = null, updated_at = now()
    where org_id = $1 and id = $2 and ciphertext = $3`,
 };
 
 /** Gives up secrets that no key opens: the connection or the endpoint says so until somebody gives it new ones. */
 export async function forgetSealed(database: Database, old: SealedSecret): Promise<void> {
-  await unscoped(database, WHY, (system) =>
-    system.run(FORGET[old.kind], [old.orgId, old.subjectId, old.ciphertext]),
-  );
+  await new OrgDb(database, old.orgId).transaction(async (inside) => {
+    const [row] = await inside.unscoped(WHY, (system) =>
+      system.rows<TurnRow>(FORGET[old.kind], [old.orgId, old.subjectId, old.ciphertext]),
+    );
+    await tellIfBroken(inside, row);
+  });
 }
 
 /** An answer that is kept for repeats of its request, sealed with another key than the current one. */

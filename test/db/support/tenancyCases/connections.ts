@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import * as apiCopies from '../../../../db/queries/apiCopies.js';
 import * as billingConnections from '../../../../db/queries/billingConnections.js';
+import * as connectionTurns from '../../../../db/queries/connectionTurns.js';
 import * as fetchedPages from '../../../../db/queries/fetchedPages.js';
 import { pruneFetchedPages } from '../../../../db/queries/prunePages.js';
 import * as syncChunks from '../../../../db/queries/syncChunks.js';
@@ -104,7 +105,7 @@ export const CONNECTION_CASES: Record<string, TenancyCase> = {
   listBillingConnections: (db) => billingConnections.listBillingConnections(db, PAGE),
   endBillingConnection: (db, { connection }) => billingConnections.endBillingConnection(db, connection.id),
   recordSyncOutcome: (db, { connection }) =>
-    billingConnections.recordSyncOutcome(db, connection.id, { error: null, revisedOn: null }),
+    connectionTurns.recordSyncOutcome(db, connection.id, { error: null, revisedOn: null }),
   recordNextSync: (db, { connection }) => billingConnections.recordNextSync(db, connection.id, 0n),
   findFirstAccount: (db, { provider }) => billingConnections.findFirstAccount(db, provider),
   recordFetchedPage: (db, { connection, openSyncId, marker }) =>
