@@ -85,6 +85,8 @@ class SendingPass {
         const takesMore = !this.#signal.aborted && performance.now() < untilMs;
         const round = await this.#turn(takesMore ? this.#pace.lanes - this.#underWay.size : 0);
         for (const claimed of round.claimed) this.#begin(claimed, round);
+        // What has ended while the others were written down is written down in a round of its own.
+        if (this.#ended.length > 0) continue;
         if (this.#underWay.size === 0) break;
         await Promise.race(this.#underWay);
       }

@@ -19,7 +19,7 @@ export const SHORT_PACE: WebhookPace = {
   delaysSeconds: [0.2, 0.3, 0.4],
   lanes: 4,
   passMs: 500,
-  leaseSeconds: 2,
+  leaseSeconds: 20,
   unsignedWaitSeconds: 0.3,
 };
 export const SHORT_WAITS = { totalMs: 700, connectMs: 500 };

@@ -1,75 +1,243 @@
-import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
-import type { WebhookPace } from '../../activities/webhookPace.js';
-import { createTestOrganization } from '../support/api.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
-import { startTestEngine, type TestEngine, until } from '../support/engine.js';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { Webhook } from 'standardwebhooks';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import {
-  type Answer,
+  removeWebhookEndpoint,
+  replaceWebhookSecrets,
+  updateWebhookEndpoint,
+} from '../../db/queries/webhookEndpoints.js';
+import { beginDeliveryAnew } from '../../db/queries/webhookLog.js';
+import { formatSecret, sealSecrets } from '../../domain/webhooks/secret.js';
+import { SecretKeys } from '../../platform/secretKeys.js';
+import type { TestOrganization } from '../support/api.js';
+import { testSecretKeys } from '../support/connectors.js';
+import { until } from '../support/engine.js';
+import { startWebhookPlace, type WebhookPlace } from '../support/webhookPlace.js';
+import {
   anEndpoint,
   answering,
   deliveriesOf,
-  openOutbound,
-  type Receiver,
-  startReceiver,
+  type Received,
   statusesOf,
   type TestEndpoint,
   tellOf,
 } from '../support/webhooks.js';
 
-/** Four attempts in about a second. */
-const PACE: WebhookPace = {
-  delaysSeconds: [0.2, 0.3, 0.4],
-  lanes: 4,
-  passMs: 500,
-  leaseSeconds: 2,
-  unsignedWaitSeconds: 0.3,
-};
+/** A loaded machine is no fault of the receiver's. */
+const PATIENT = { totalMs: 15_000, connectMs: 5_000 };
 
-let database: TestDatabase;
-let engine: TestEngine;
-const { outbound, allowed } = openOutbound({ totalMs: 700, connectMs: 500 });
-const receivers: Receiver[] = [];
+let place: WebhookPlace;
 
 beforeAll(async () => {
-  database = await createTestDatabase();
-  engine = await startTestEngine(database.database, { outbound, webhookPace: PACE });
-  await engine.startWorker();
+  place = await startWebhookPlace({ fetch: PATIENT });
+  await place.engine.startWorker();
 });
-afterEach(async () => {
-  for (const receiver of receivers.splice(0)) await receiver.close();
-});
-afterAll(async () => {
-  await engine?.close();
-  await database?.close();
-});
+afterAll(() => place?.close());
 
-async function aReceiver(answer: Answer = answering(204)): Promise<Receiver> {
-  const receiver = await startReceiver(answer);
-  receivers.push(receiver);
-  allowed.add(receiver.host);
-  return receiver;
+const shown = (uuid: string | undefined) => `msg_${uuid?.replaceAll('-', '')}`;
+const NEXT_SECRET = formatSecret(new Uint8Array(32).fill(3));
+
+/** Whether the Standard Webhooks library takes a message with this secret. */
+function isVerified({ headers, body }: Received, secret: string): boolean {
+  try {
+    new Webhook(secret).verify(body, headers as Record<string, string>);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
-async function anOrganization(answer?: Answer) {
-  const org = await createTestOrganization(database.database);
-  const receiver = await aReceiver(answer);
-  const endpoint = await anEndpoint(org, receiver.url);
-  return { org, receiver, endpoint };
-}
-
-const settled = (endpoint: TestEndpoint) =>
-  until(
-    'the end of all deliveries',
-    () => deliveriesOf(database, endpoint),
-    (deliveries) => deliveries.length > 0 && deliveries.every(({ status }) => status !== 'pending'),
+const rotate = (org: TestOrganization, { id, secret }: TestEndpoint, graceMs: number) =>
+  org.orgDb.transaction((inside) =>
+    replaceWebhookSecrets(inside, id, () =>
+      sealSecrets(testSecretKeys(), org.orgId, id, {
+        current: NEXT_SECRET,
+        previous: { secret, untilMicros: BigInt(Date.now() + graceMs) * 1_000n },
+      }),
+    ),
   );
 
 describe('a message', () => {
-  it('goes out soon after what it tells of is stored, once', async () => {
-    const { org, receiver, endpoint } = await anOrganization();
+  it('goes out once, signed, to every endpoint of its organization and to no other’s', async () => {
+    const { org, receiver, endpoint } = await place.anOrganization();
+    const other = await place.aReceiver();
+    const second = await anEndpoint(org, other.url);
+    const stranger = await place.anOrganization();
     const [id] = await tellOf(org);
-    const [delivery] = await settled(endpoint);
+    const [delivery] = await place.settled(endpoint);
+    await place.settled(second);
     expect(delivery).toMatchObject({ status: 'delivered', attempts: 1, last_status: 204, last_error: null });
-    expect(receiver.ids()).toEqual([`msg_${id?.replaceAll('-', '')}`]);
+    expect(delivery?.tries).toEqual([{ number: 1, http_status: 204, error: null, answer: null }]);
+    expect([receiver.ids(), other.ids(), stranger.receiver.ids()]).toEqual([[shown(id)], [shown(id)], []]);
+    const [got] = receiver.received as [Received];
+    expect([isVerified(got, endpoint.secret), isVerified(got, second.secret)]).toEqual([true, false]);
+    expect(got.headers).toMatchObject({ 'content-type': 'application/json', 'user-agent': 'Trueup/1' });
+    expect(Object.keys(JSON.parse(got.body))).toEqual(['type', 'timestamp', 'data']);
+  });
+
+  it('that is told of while the workflow ends is not left lying', async () => {
+    const { org, receiver, endpoint } = await place.anOrganization();
+    const told: string[] = [];
+    for (let round = 0; round < 25; round += 1) {
+      told.push(...(await tellOf(org)));
+      place.engine.dispatcher.kick();
+      // Each pause meets another moment of its end.
+      await sleep(round * 8);
+    }
+    await place.settled(endpoint, 8_000);
+    expect(receiver.ids().sort()).toEqual(told.map(shown).sort());
+  });
+
+  it('of many goes out once each, several at a time and never more than there are lanes', async () => {
+    let underWay = 0;
+    let most = 0;
+    const { org, receiver, endpoint } = await place.anOrganization(async (_request, response) => {
+      underWay += 1;
+      most = Math.max(most, underWay);
+      await sleep(5);
+      underWay -= 1;
+      response.writeHead(200).end();
+    });
+    const told = await tellOf(org, 300);
+    await place.settled(endpoint);
+    expect(new Set(receiver.ids())).toEqual(new Set(told.map(shown)));
+    expect(receiver.received).toHaveLength(300);
+    expect(most).toBeGreaterThan(1);
+    expect(most).toBeLessThanOrEqual(4);
+    expect(await statusesOf(place.database, endpoint)).toEqual({ delivered: 300 });
+  });
+
+  it('whose transaction is undone is never sent', async () => {
+    const { org, receiver, endpoint } = await place.anOrganization();
+    const undone = org.orgDb.transaction(async (inside) => {
+      await tellOf({ ...org, orgDb: inside });
+      throw new Error('undone');
+    });
+    await expect(undone).rejects.toThrow('undone');
+    const [id] = await tellOf(org);
+    await place.settled(endpoint);
+    expect(receiver.ids()).toEqual([shown(id)]);
+  });
+});
+
+describe('a secret', () => {
+  it('that was replaced signs too until its grace is over, and then no more', async () => {
+    const { org, receiver, endpoint } = await place.anOrganization();
+    await rotate(org, endpoint, 60_000);
+    await tellOf(org);
+    await place.settled(endpoint);
+    await rotate(org, endpoint, -1);
+    await tellOf(org);
+    await until(
+      'a second message',
+      async () => receiver.received.length,
+      (count) => count === 2,
+    );
+    const [during, after] = receiver.received as [Received, Received];
+    expect(String(during.headers['webhook-signature']).split(' ')).toHaveLength(2);
+    const seen = [during, after].map((got) => [
+      isVerified(got, NEXT_SECRET),
+      isVerified(got, endpoint.secret),
+    ]);
+    expect(seen).toEqual([
+      [true, true],
+      [true, false],
+    ]);
+  });
+
+  it('that no key opens makes its messages wait, uncounted and saying why, until there is one that can be opened', async () => {
+    const { org, receiver, endpoint } = await place.anOrganization();
+    const lostKey = SecretKeys.of(Buffer.alloc(32, 9).toString('base64'));
+    const secrets = { current: endpoint.secret, previous: null };
+    const sealWith = (keys: SecretKeys) =>
+      org.orgDb.transaction((inside) =>
+        replaceWebhookSecrets(inside, endpoint.id, () => sealSecrets(keys, org.orgId, endpoint.id, secrets)),
+      );
+    await sealWith(lostKey);
+    await tellOf(org);
+    const [waiting] = await until(
+      'a reason to wait',
+      () => deliveriesOf(place.database, endpoint),
+      ([delivery]) => delivery?.last_error !== null,
+    );
+    expect(waiting).toMatchObject({ status: 'pending', attempts: 0, tries: [] });
+    expect(waiting?.last_error).toContain('secret');
+    await sealWith(testSecretKeys());
+    await place.settled(endpoint);
+    expect(receiver.received.map((got) => isVerified(got, endpoint.secret))).toEqual([true]);
+  });
+});
+
+describe('an endpoint', () => {
+  it.each([
+    [
+      'switched off',
+      (org: TestOrganization, id: string) =>
+        org.orgDb.transaction((inside) => updateWebhookEndpoint(inside, id, { enabled: false })),
+    ],
+    [
+      'removed',
+      (org: TestOrganization, id: string) =>
+        org.orgDb.transaction((inside) => removeWebhookEndpoint(inside, id)),
+    ],
+  ])('that is %s while messages are pending gets no more of them', async (_name, end) => {
+    const { org, receiver, endpoint } = await place.anOrganization(answering(500));
+    await tellOf(org, 3);
+    await until(
+      'a first attempt at each',
+      async () => receiver.received.length,
+      (count) => count >= 3,
+    );
+    await end(org, endpoint.id);
+    await place.settled(endpoint);
+    const sent = receiver.received.length;
+    await sleep(600);
+    expect(await statusesOf(place.database, endpoint)).toEqual({ cancelled: 3 });
+    expect(receiver.received.length).toBe(sent);
+  });
+
+  it('that was given another address gets what is pending there', async () => {
+    const { org, endpoint } = await place.anOrganization(answering(500));
+    const next = await place.aReceiver();
+    const [id] = await tellOf(org);
+    await until(
+      'a first attempt',
+      () => deliveriesOf(place.database, endpoint),
+      ([delivery]) => delivery?.last_status === 500,
+    );
+    await org.orgDb.transaction((inside) => updateWebhookEndpoint(inside, endpoint.id, { url: next.url }));
+    expect(await place.settled(endpoint)).toMatchObject([{ status: 'delivered' }]);
+    expect(next.ids()).toEqual([shown(id)]);
+  });
+
+  it('gets what was given up once more when somebody asks for it: the same message, a new series', async () => {
+    let isWell = false;
+    const { org, receiver, endpoint } = await place.anOrganization((_request, response) => {
+      response.writeHead(isWell ? 200 : 500).end();
+    });
+    const [id] = await tellOf(org);
+    expect(await place.settled(endpoint)).toMatchObject([
+      { status: 'failed', attempts: 4, last_status: 500 },
+    ]);
+    isWell = true;
+    const { rows } = await place.database.superuser.query(
+      'select id from webhook_deliveries where endpoint_id = $1',
+      [endpoint.id],
+    );
+    expect(await org.orgDb.transaction((inside) => beginDeliveryAnew(inside, rows[0].id))).toBe('begun');
+    const [delivery] = await until(
+      'its delivery',
+      () => deliveriesOf(place.database, endpoint),
+      ([found]) => found?.status === 'delivered',
+    );
+    expect(delivery).toMatchObject({ attempts: 1, last_status: 200, last_error: null });
+    expect(delivery?.tries.map(({ number, http_status }) => [number, http_status])).toEqual([
+      [1, 500],
+      [2, 500],
+      [3, 500],
+      [4, 500],
+      [5, 200],
+    ]);
+    expect(receiver.ids()).toEqual(Array(5).fill(shown(id)));
   });
 });
