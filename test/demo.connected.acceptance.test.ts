@@ -87,7 +87,7 @@ function joined(runs: readonly Json[]): Json {
 }
 
 beforeAll(async () => {
-  place = await startFetchingPlace();
+  place = await startFetchingPlace({ backfillDays: null });
   await place.engine.startWorker();
   demo = generateDemo({ seed: DEMO_SEED, endDay: yesterday });
   for (const provider of PROVIDERS) place[provider].setTruth(demo.truth[provider]);

@@ -17,6 +17,8 @@ export const DAY_SECONDS = 86_400;
 const HOUR_SECONDS = 3_600;
 /** Days before today that have a bill; today has one too. */
 const DAYS = 92;
+/** Days before today that a connection of a test asks for: three parts of each report are enough for most rules. */
+export const BACKFILL_DAYS = 20;
 /** Hours of a day that have usage, UTC. Today's has begun at whatever hour a test runs. */
 const USED_HOURS = [2, 14];
 const USED_HOURS_TODAY = [0];
@@ -173,6 +175,8 @@ export async function startFetchingPlace(
     syncPace?: SyncPace;
     keys?: readonly string[];
     sweep?: { queuedSeconds: number; silentSeconds: number };
+    /** Days before today that its connections ask for; null: as many as the product's. Default: BACKFILL_DAYS. */
+    backfillDays?: number | null;
   } = {},
 ): Promise<FetchingPlace> {
   const more = options.keys ?? [];
@@ -194,6 +198,8 @@ export async function startFetchingPlace(
   });
   const connectors = testConnectors({ openai: openai.origin, anthropic: anthropic.origin }, nowMicros);
   const api = await startTestApi({ connectors });
+  const { backfillDays = BACKFILL_DAYS } = options;
+  if (backfillDays !== null) await shortenBackfills(api, daysAgo(backfillDays));
   const engine = await startTestEngine(api.database.database, {
     connectors,
     syncPace: options.syncPace ?? FAST,
@@ -222,6 +228,15 @@ export async function startFetchingPlace(
       await anthropic.close();
     },
   };
+}
+
+/** Connections of this database begin on this day: a backfill takes as long as it has parts, whatever a test proves. */
+async function shortenBackfills(api: TestApi, fromDay: string): Promise<void> {
+  await api.database.superuser.query(`
+    create function shorten_backfill() returns trigger language plpgsql as $$
+      begin new.backfill_from := '${fromDay}'; return new; end $$;
+    create trigger shorten_backfill before insert on billing_connections
+      for each row execute function shorten_backfill();`);
 }
 
 export const CONNECTIONS = '/api/v1/billing-connections';

@@ -7,6 +7,7 @@ import { until } from '../support/engine.js';
 import {
   ADMIN_KEYS,
   aConnection,
+  BACKFILL_DAYS,
   CONNECTIONS,
   DAY_SECONDS,
   daysAgo,
@@ -65,7 +66,7 @@ describe('connecting', () => {
   it('fetches 90 days of both providers whole, to the last digit, and shows the gaps', {
     timeout: 120_000,
   }, async () => {
-    place = await startFetchingPlace();
+    place = await startFetchingPlace({ backfillDays: null });
     await place.engine.startWorker();
     const [openai, anthropic] = [await connect('openai'), await connect('anthropic')];
     expect(openai).toMatchObject({
@@ -115,7 +116,7 @@ describe('connecting', () => {
   it('asks again for what is not settled, stores nothing that is the same, and says when it was confirmed', {
     timeout: 120_000,
   }, async () => {
-    place = await startFetchingPlace();
+    place = await startFetchingPlace({ backfillDays: 45 });
     await place.engine.startWorker();
     const connection = await connect('openai');
     await ended(connection.sync);
@@ -171,7 +172,9 @@ describe('a provider that', () => {
       waiting: { code: 'provider_unavailable', message: 'OpenAI answered 404 for costs' },
     });
     expect(await ended(connection.sync)).toMatchObject({ status: 'succeeded', waiting: null });
-    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(expectedDays('openai', daysAgo(90)));
+    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(
+      expectedDays('openai', daysAgo(BACKFILL_DAYS)),
+    );
   });
 
   it('answers 429 is asked again no sooner than it says', { timeout: 120_000 }, async () => {
@@ -187,7 +190,9 @@ describe('a provider that', () => {
     await place.engine.startWorker();
     expect(await ended(connection.sync)).toMatchObject({ status: 'succeeded' });
     expect(Date.now() - began).toBeGreaterThan(2_000);
-    expect(await countedDays(place.api.orgDb, 'anthropic')).toEqual(expectedDays('anthropic', daysAgo(90)));
+    expect(await countedDays(place.api.orgDb, 'anthropic')).toEqual(
+      expectedDays('anthropic', daysAgo(BACKFILL_DAYS)),
+    );
   });
 
   it('outlasts the patience of a sync leaves a partial one that names what is missing; the next takes it up', {
@@ -202,15 +207,17 @@ describe('a provider that', () => {
     expect(run.result.missing.map(({ report }: { report: string }) => report)).toEqual(
       run.result.missing.map(() => 'messages'),
     );
-    expect(run.result.missing.at(-1).period_start).toBe(daysAgo(90));
-    expect(await countedDays(place.api.orgDb, 'anthropic')).toEqual(expectedDays('anthropic', daysAgo(90)));
+    expect(run.result.missing.at(-1).period_start).toBe(daysAgo(BACKFILL_DAYS));
+    expect(await countedDays(place.api.orgDb, 'anthropic')).toEqual(
+      expectedDays('anthropic', daysAgo(BACKFILL_DAYS)),
+    );
     expect((await place.api.get(`${CONNECTIONS}/${connection.id}`)).body).toMatchObject({
       status: 'failing',
       last_error: { code: 'provider_unavailable' },
     });
     over();
     expect(await syncAgain(connection)).toMatchObject({ status: 'succeeded', result: { missing: [] } });
-    expect(await count('billing_days', `feed = 'usage' and report = 'messages'`)).toBe(91);
+    expect(await count('billing_days', `feed = 'usage' and report = 'messages'`)).toBe(BACKFILL_DAYS + 1);
     expect((await place.api.get(`${CONNECTIONS}/${connection.id}`)).body.status).toBe('active');
   });
 
@@ -218,7 +225,7 @@ describe('a provider that', () => {
     timeout: 120_000,
   }, async () => {
     place = await startFetchingPlace();
-    place.openai.limitPages(13);
+    place.openai.limitPages(3, 'costs');
     const connection = await connect('openai');
     place.openai.faults.inject({ kind: 'outage', status: 500, report: 'costs', after: 4, requests: 1 });
     const worker = await place.engine.startWorker((activities) => ({
@@ -231,8 +238,13 @@ describe('a provider that', () => {
         return activities.takeSyncChunk(input);
       },
     }));
-    expect(await ended(connection.sync)).toMatchObject({ status: 'succeeded', result: { changed_days: 91 } });
-    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(expectedDays('openai', daysAgo(90)));
+    expect(await ended(connection.sync)).toMatchObject({
+      status: 'succeeded',
+      result: { changed_days: BACKFILL_DAYS + 1 },
+    });
+    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(
+      expectedDays('openai', daysAgo(BACKFILL_DAYS)),
+    );
     expect(place.openai.requests.some(({ status }) => status === 400)).toBe(true);
     expect(await count('sync_chunks', 'restarts > 0')).toBeGreaterThan(0);
     await worker.stop();
@@ -261,7 +273,7 @@ describe('a provider that', () => {
     });
     const [{ old_usd: oldUsd, new_usd: newUsd }] = run.result.restated;
     expect(newUsd - oldUsd).toBeCloseTo(5, 9);
-    const expected = expectedDays('openai', daysAgo(90));
+    const expected = expectedDays('openai', daysAgo(BACKFILL_DAYS));
     expected[daysAgo(12)] = (expected[daysAgo(12)] ?? 0n) + 5_000_000_000_000n;
     expect(await countedDays(place.api.orgDb, 'openai')).toEqual(expected);
     expect(
@@ -339,7 +351,9 @@ describe('a worker that stops in order', () => {
     await first.stop();
     await place.engine.startWorker();
     expect(await ended(connection.sync)).toMatchObject({ status: 'succeeded' });
-    expect(await countedDays(place.api.orgDb, 'anthropic')).toEqual(expectedDays('anthropic', daysAgo(90)));
+    expect(await countedDays(place.api.orgDb, 'anthropic')).toEqual(
+      expectedDays('anthropic', daysAgo(BACKFILL_DAYS)),
+    );
   });
 });
 
@@ -361,7 +375,9 @@ describe('the same account', () => {
     await importBill(place.api, file, { provider: 'openai' });
     const connection = await connect('openai');
     await ended(connection.sync);
-    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(expectedDays('openai', daysAgo(90)));
+    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(
+      expectedDays('openai', daysAgo(BACKFILL_DAYS)),
+    );
     const differences = await listSourceDifferences(place.api.orgDb, { ...ALL, limit: 10 });
     expect(differences).toMatchObject([
       { day: daysAgo(10), countedKind: 'api', otherKind: 'file', accountId: 'org-loop' },
@@ -377,7 +393,7 @@ describe('the same account', () => {
     const connection = await connect('anthropic');
     await ended(connection.sync);
     expect(await countedDays(place.api.orgDb, 'anthropic')).toEqual({
-      ...expectedDays('anthropic', daysAgo(90)),
+      ...expectedDays('anthropic', daysAgo(BACKFILL_DAYS)),
       [daysAgo(120)]: 7_500_000_000_000n,
     });
     const { body } = await place.api.get(imported.status_url);
@@ -413,7 +429,9 @@ describe('the same account', () => {
     const b = await connect('openai', { settings: { scope: { projects: ['proj_b'] } } });
     await ended(a.sync);
     await ended(b.sync);
-    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(expectedDays('openai', daysAgo(90)));
+    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(
+      expectedDays('openai', daysAgo(BACKFILL_DAYS)),
+    );
     const refused = await post(CONNECTIONS, aConnection('openai'), other.adminKey);
     expect([refused.status, refused.body.code]).toEqual([409, 'account_already_connected']);
     const anthropic = await connect(
@@ -423,7 +441,7 @@ describe('the same account', () => {
     );
     await ended(anthropic.sync, other.adminKey);
     expect(await countedDays(other.orgDb, 'anthropic')).toEqual(
-      expectedDays('anthropic', daysAgo(90), ['wrkspc_b']),
+      expectedDays('anthropic', daysAgo(BACKFILL_DAYS), ['wrkspc_b']),
     );
   });
 });
@@ -467,7 +485,9 @@ describe('a connection that has ended', () => {
       (state) => state === 'closed',
     );
     expect(place.openai.requests.length).toBe(requests);
-    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(expectedDays('openai', daysAgo(90)));
+    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(
+      expectedDays('openai', daysAgo(BACKFILL_DAYS)),
+    );
     expect(await count('billing_connections', 'ciphertext is not null')).toBe(0);
     expect((await place.api.get(`${CONNECTIONS}/${connection.id}`)).status).toBe(404);
   });

@@ -9,6 +9,7 @@ import { pollToEnd } from '../support/bills.js';
 import { until, writeWorkflowBundle } from '../support/engine.js';
 import {
   aConnection,
+  BACKFILL_DAYS,
   CONNECTIONS,
   daysAgo,
   expectedDays,
@@ -49,7 +50,7 @@ const rows = async (sql: string) => (await place.api.database.superuser.query(sq
 
 describe('a worker that is killed in the middle of a backfill', () => {
   it('leaves no day missing and none twice: another one goes on behind the last stored page', {
-    timeout: 180_000,
+    timeout: 300_000,
   }, async () => {
     const folder = makeTestFolder('billing-sync');
     place = await startFetchingPlace();
@@ -73,13 +74,16 @@ describe('a worker that is killed in the middle of a backfill', () => {
       await killHard(victim);
     }
     const worker = await place.engine.startWorker();
-    const run = await pollToEnd(place.api, sync.status_url, 120_000);
-    expect(run).toMatchObject({ status: 'succeeded', result: { changed_days: 91, missing: [] } });
-    expect(await countedDays('openai')).toEqual(expectedDays('openai', daysAgo(90)));
+    const run = await pollToEnd(place.api, sync.status_url, 240_000);
+    expect(run).toMatchObject({
+      status: 'succeeded',
+      result: { changed_days: BACKFILL_DAYS + 1, missing: [] },
+    });
+    expect(await countedDays('openai')).toEqual(expectedDays('openai', daysAgo(BACKFILL_DAYS)));
     expect(
       await rows(
         `select report, count(*)::int as days, count(distinct day)::int as places from billing_days
-         where superseded_at is null and charge_category = 'usage' group by 1 having count(*) <> 91 or count(distinct day) <> 91`,
+         where superseded_at is null and charge_category = 'usage' group by 1 having count(*) <> ${BACKFILL_DAYS + 1} or count(distinct day) <> ${BACKFILL_DAYS + 1}`,
       ),
     ).toEqual([]);
     // Every row that is stored belongs to a day that counts, once.
@@ -189,7 +193,7 @@ describe('a sync that the engine has lost', () => {
     expect(await pollToEnd(place.api, connection.sync.status_url, 60_000)).toMatchObject({
       status: 'succeeded',
     });
-    expect(await countedDays('anthropic')).toEqual(expectedDays('anthropic', daysAgo(90)));
+    expect(await countedDays('anthropic')).toEqual(expectedDays('anthropic', daysAgo(BACKFILL_DAYS)));
     await worker.stop();
     await temporal.close();
   });
@@ -219,7 +223,7 @@ describe('a sync whose secret key is not at hand', () => {
     const again = await place.api.post(`${CONNECTIONS}/${connection.id}/sync`, {});
     expect(await pollToEnd(place.api, again.body.status_url, 60_000)).toMatchObject({
       status: 'succeeded',
-      result: { changed_days: 91, missing: [] },
+      result: { changed_days: BACKFILL_DAYS + 1, missing: [] },
     });
   });
 });

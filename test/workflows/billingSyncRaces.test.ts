@@ -11,6 +11,7 @@ import { pollToEnd, uploadBill } from '../support/bills.js';
 import { until } from '../support/engine.js';
 import {
   aConnection,
+  BACKFILL_DAYS,
   CONNECTIONS,
   DAY_SECONDS,
   daysAgo,
@@ -80,7 +81,7 @@ function restate(day: number): void {
 }
 
 function withFiveDollars(day: number): Record<string, bigint> {
-  const expected = expectedDays('openai', daysAgo(90));
+  const expected = expectedDays('openai', daysAgo(BACKFILL_DAYS));
   expected[daysAgo(day)] = (expected[daysAgo(day)] ?? 0n) + 5_000_000_000_000n;
   return expected;
 }
@@ -90,15 +91,15 @@ describe('a chunk that', () => {
     timeout: LIMIT_MS,
   }, async () => {
     place = await startFetchingPlace();
-    place.openai.limitPages(30);
+    place.openai.limitPages(10, 'costs');
     const connection = await connect();
     let isDisturbed = false;
     aroundCosts(async (ask, access, chunk, cursor) => {
       if (cursor !== null && !isDisturbed) {
         isDisturbed = true;
-        place.openai.limitPages(10);
+        place.openai.limitPages(4, 'costs');
         const first = await ask(access, chunk, null);
-        place.openai.limitPages(30);
+        place.openai.limitPages(10, 'costs');
         const run = await findOpenSyncRun(place.api.orgDb, findUuid('con', connection.id) ?? '');
         await recordFetchedPage(place.api.orgDb, {
           ...first,
@@ -115,9 +116,12 @@ describe('a chunk that', () => {
       return ask(access, chunk, cursor);
     });
     await place.engine.startWorker();
-    expect(await ended(connection.sync)).toMatchObject({ status: 'succeeded', result: { changed_days: 91 } });
+    expect(await ended(connection.sync)).toMatchObject({
+      status: 'succeeded',
+      result: { changed_days: BACKFILL_DAYS + 1 },
+    });
     expect(isDisturbed).toBe(true);
-    expect(await countedDays(place.api.orgDb)).toEqual(expectedDays('openai', daysAgo(90)));
+    expect(await countedDays(place.api.orgDb)).toEqual(expectedDays('openai', daysAgo(BACKFILL_DAYS)));
   });
 
   it('comes late, after its run was given up and another has fetched the days, changes nothing', {
@@ -169,7 +173,7 @@ describe('a chunk that', () => {
     timeout: LIMIT_MS,
   }, async () => {
     place = await startFetchingPlace();
-    place.openai.limitPages(7);
+    place.openai.limitPages(4, 'costs');
     const connection = await connect();
     let pages = 0;
     aroundCosts(async (ask, ...asked) => {
@@ -194,7 +198,7 @@ describe('a chunk that', () => {
     timeout: LIMIT_MS,
   }, async () => {
     place = await startFetchingPlace();
-    place.openai.limitPages(60);
+    place.openai.limitPages(14, 'costs');
     const connection = await connect({ settings: { scope: { projects: ['proj_a'] } } });
     let isWidened = false;
     aroundCosts(async (ask, ...asked) => {
@@ -209,7 +213,7 @@ describe('a chunk that', () => {
     await place.engine.startWorker();
     await ended(connection.sync);
     expect(isWidened).toBe(true);
-    expect(await countedDays(place.api.orgDb)).toEqual(expectedDays('openai', daysAgo(90)));
+    expect(await countedDays(place.api.orgDb)).toEqual(expectedDays('openai', daysAgo(BACKFILL_DAYS)));
     // The run had planned by the former settings: another one follows at once, and finds every report whole.
     const { body } = await until(
       'the sync that follows',
@@ -228,7 +232,7 @@ describe('a day that the provider', () => {
   it('leaves out is named, not guessed, and holds back no other; once it is told it counts', {
     timeout: LIMIT_MS,
   }, async () => {
-    place = await startFetchingPlace();
+    place = await startFetchingPlace({ backfillDays: 45 });
     const leftOut = todaySeconds() - 40 * DAY_SECONDS;
     const whole = aroundBuckets(leftOut);
     const connection = await connect();
@@ -239,7 +243,7 @@ describe('a day that the provider', () => {
     expect(run.result.missing).toMatchObject([
       { report: 'costs', period_start: daysAgo(40), period_end: daysAgo(40) },
     ]);
-    const expected = expectedDays('openai', daysAgo(90));
+    const expected = expectedDays('openai', daysAgo(45));
     const { [daysAgo(40)]: absent, ...others } = expected;
     expect(absent).toBeDefined();
     expect(await countedDays(place.api.orgDb)).toEqual(others);
@@ -293,14 +297,14 @@ describe('a day that the provider', () => {
     await ended(connection.sync);
     const before = (await countedDays(place.api.orgDb))[daysAgo(12)] ?? 0n;
     expect(before).toBe(
-      (expectedDays('openai', daysAgo(90), ['proj_a'])[daysAgo(12)] ?? 0n) - 750_000_000_000n,
+      (expectedDays('openai', daysAgo(BACKFILL_DAYS), ['proj_a'])[daysAgo(12)] ?? 0n) - 750_000_000_000n,
     );
     place.openai.restate('costs', { ...bucket, results: [] });
     const { body } = await place.api.post(`${CONNECTIONS}/${connection.id}/sync`, {});
     const run = await ended(body);
     expect(run.result.restated).toMatchObject([{ day: daysAgo(12), new_usd: 0 }]);
     expect(await countedDays(place.api.orgDb)).toEqual({
-      ...expectedDays('openai', daysAgo(90)),
+      ...expectedDays('openai', daysAgo(BACKFILL_DAYS)),
       [daysAgo(12)]: 0n,
     });
   });
@@ -339,7 +343,7 @@ describe('a file that named nobody', () => {
     await ended(connection.sync);
     release();
     expect(await ended(imported)).toMatchObject({ status: 'succeeded' });
-    expect(await countedDays(place.api.orgDb)).toEqual(expectedDays('openai', daysAgo(90)));
+    expect(await countedDays(place.api.orgDb)).toEqual(expectedDays('openai', daysAgo(BACKFILL_DAYS)));
     const { body } = await place.api.get(imported.status_url);
     expect(body.provider_account_id).toBe('org-loop');
   });

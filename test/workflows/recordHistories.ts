@@ -173,7 +173,10 @@ it('records one history of each way that a re-pricing can go', { timeout: 120_00
 });
 
 it('records one history of each way that a sync can go', { timeout: 120_000 }, async () => {
-  const place = await startFetchingPlace({ syncPace: { ...FAST, giveUpAfterMs: 300 } });
+  const place = await startFetchingPlace({
+    syncPace: { ...FAST, giveUpAfterMs: 300 },
+    backfillDays: null,
+  });
   const { api, engine, anthropic } = place;
   const connection = await Connection.connect({ address: inject('temporalAddress') });
   const client = new Client({ connection, namespace: TEST_NAMESPACE });

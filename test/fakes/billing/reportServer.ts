@@ -41,8 +41,11 @@ export interface BillingFake {
   restate(report: string, bucket: BucketResults): void;
   /** No page token given so far is known any more. */
   invalidatePages(): void;
-  /** Pages hold at most so many buckets from now on, whatever is asked; null takes the limit away. */
-  limitPages(buckets: number | null): void;
+  /**
+   * Pages, or those of one report, hold at most so many buckets from now on, whatever is asked; null takes the limit
+   * away.
+   */
+  limitPages(buckets: number | null, report?: string): void;
   close(): Promise<void>;
 }
 
@@ -85,7 +88,7 @@ export async function startBillingFake(
     setTruth: (truth) => state.setTruth(truth),
     restate: (report, bucket) => state.restate(report, bucket),
     invalidatePages: () => state.invalidatePages(),
-    limitPages: (buckets) => state.limitPages(buckets),
+    limitPages: (buckets, report) => state.limitPages(buckets, report),
     close: () =>
       new Promise((resolve, reject) => {
         server.close((error) => (error ? reject(error) : resolve()));
@@ -102,7 +105,7 @@ class ProviderState {
   readonly #nowSeconds: () => number;
   #truth: ProviderTruth;
   #generation = 0;
-  #pageLimit: number | null = null;
+  #pageLimit: { buckets: number; report: string | undefined } | null = null;
 
   constructor(options: BillingFakeOptions, protocol: BillingProtocol) {
     this.#protocol = protocol;
@@ -126,8 +129,8 @@ class ProviderState {
     this.#generation += 1;
   }
 
-  limitPages(buckets: number | null): void {
-    this.#pageLimit = buckets;
+  limitPages(buckets: number | null, report?: string): void {
+    this.#pageLimit = buckets === null ? null : { buckets, report };
   }
 
   handle(request: IncomingMessage, response: ServerResponse): void {
@@ -209,7 +212,9 @@ class ProviderState {
       startSeconds: fromSeconds,
       dimensions: rules.dimensions,
     });
-    const size = Math.min(asked.limit, this.#pageLimit ?? asked.limit);
+    const limit = this.#pageLimit;
+    const isLimited = limit !== null && (limit.report === undefined || limit.report === report);
+    const size = Math.min(asked.limit, isLimited ? limit.buckets : asked.limit);
     const next = buckets[size];
     const nextPage =
       next === undefined ? null : this.#token([this.#generation, next.startSeconds, signature]);
