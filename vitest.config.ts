@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os';
 import { defineConfig } from 'vitest/config';
+import { LongestFirst } from './test/support/longestFirst.js';
 import { findPgBouncer, HOW_TO_INSTALL } from './test/support/pooler.js';
 
 /** Suites that touch no server, no native module and no process: they share threads, which is several times faster. */
@@ -16,12 +17,13 @@ const POOLED = ['test/db/pooler.test.ts'];
 const isPoolerThere = findPgBouncer() !== undefined;
 if (!isPoolerThere) console.warn(`Not run: ${POOLED.join(', ')}. ${HOW_TO_INSTALL}.`);
 
-/** Most tests wait for servers: one worker a core uses the machine, Vitest's own one less would leave a core of two idle. */
-const WORKERS = Math.max(2, availableParallelism());
+/** Many tests wait for a server or for a killed process to be missed: one worker more than cores keeps all cores at work. */
+const WORKERS = availableParallelism() + 1;
 
 export default defineConfig({
   test: {
     maxWorkers: WORKERS,
+    sequence: { sequencer: LongestFirst },
     projects: [
       {
         test: { name: 'pure', include: PURE, pool: 'threads', isolate: false, testTimeout: 20_000 },
@@ -34,6 +36,9 @@ export default defineConfig({
           globalSetup: ['test/globalSetup.ts'],
           // Temporal's native module breaks in worker threads.
           pool: 'forks',
+          // The sources are loaded, and the workflows bundled, once in each process and not once in each file. No file
+          // may leave anything behind: a server that listens, a timer, a changed environment.
+          isolate: false,
           testTimeout: 30_000,
           // A poll ends when what it waits for is there; how long a loaded machine takes proves nothing.
           expect: { poll: { timeout: 10_000 } },

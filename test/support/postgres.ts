@@ -4,8 +4,18 @@ import { loadConfig } from '../../platform/config.js';
 import { startPostgres } from '../../platform/embedded/postgres.js';
 import { makeTestFolder } from './testFolder.js';
 
-/** As durable as in earnest, with a footprint for many small databases. */
-const TEST_SETTINGS = { shared_buffers: '128MB', max_wal_size: '1GB', max_connections: '200' };
+/**
+ * A footprint for many small databases. Nothing waits for the disk: tests kill processes, and what a killed process
+ * has written stays; only a machine that loses its power would miss it, and that no test can arrange. Programs that
+ * tests start with servers of their own keep the settings of the product.
+ */
+const TEST_SETTINGS = {
+  shared_buffers: '128MB',
+  max_wal_size: '1GB',
+  max_connections: '200',
+  fsync: 'off',
+  full_page_writes: 'off',
+};
 
 /** A Postgres in a folder of its own, which goes with it. */
 export interface TestPostgres {
