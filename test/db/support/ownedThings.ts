@@ -30,9 +30,10 @@ import { otherPrices, repriceAll } from './repriceAll.js';
 import { makeAccess } from './tenancyCases/access.js';
 import { makeRules } from './tenancyCases/enforcementRules.js';
 import { makePolicies } from './tenancyCases/policies.js';
+import { makeWebhooks, type OwnedWebhooks } from './tenancyCases/webhooks.js';
 
 /** Everything that an organization can have, with the ids that queries take. */
-export interface Owned {
+export interface Owned extends OwnedWebhooks {
   org: TestOrganization;
   /** Stands in every label and name that is the organization's own. */
   marker: string;
@@ -110,6 +111,7 @@ export async function makeOwned(
     keyId,
     ...(await makeAccess(org.orgDb, { marker, keyId })),
     ...(await makeRules(org.orgDb, marker)),
+    ...(await makeWebhooks(org.orgDb, marker)),
   };
 }
 
@@ -131,6 +133,7 @@ export async function makeNeighbour(
   await makeAccess(org.orgDb, { marker, keyId: `key_${org.ingestKey.split('_')[2]}` });
   await makePolicies(org.orgDb, marker);
   await makeRules(org.orgDb, marker);
+  await makeWebhooks(org.orgDb, marker);
   const finish = async () => {
     const connection = {
       id: randomUUID(),

@@ -8,6 +8,7 @@ import { ORGANIZATION_CASES } from './tenancyCases/organization.js';
 import { POLICY_CASES } from './tenancyCases/policies.js';
 import { RUN_CASES } from './tenancyCases/runs.js';
 import type { TenancyCase } from './tenancyCases/tenancyCase.js';
+import { WEBHOOK_CASES } from './tenancyCases/webhooks.js';
 
 /** A call of every function of db/ that concerns one organization, by the function's name. */
 export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
@@ -18,6 +19,7 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
   ...ORGANIZATION_CASES,
   ...ACCESS_CASES,
   ...ALERT_CASES,
+  ...WEBHOOK_CASES,
   ...RULE_CASES,
   ...POLICY_CASES,
 };

@@ -1,0 +1,112 @@
+import { randomUUID } from 'node:crypto';
+import type { OrgDb } from '../../../../db/orgDb.js';
+import * as delivery from '../../../../db/queries/webhookDeliveries.js';
+import * as endpoints from '../../../../db/queries/webhookEndpoints.js';
+import * as log from '../../../../db/queries/webhookLog.js';
+import { publishMessages } from '../../../../db/queries/webhookMessages.js';
+import type { AttemptOutcome } from '../../../../domain/webhooks/attempt.js';
+import type { Owned } from '../ownedThings.js';
+import type { TenancyCase } from './tenancyCase.js';
+
+const PAGE = { limit: 100, offset: 0 };
+const ENDPOINTS_MAX = 10;
+const ATTEMPTS_MAX = 10;
+const seal = () => ({ ciphertext: Buffer.alloc(64, 1), keyId: 'k1' });
+const OUTCOME: AttemptOutcome = {
+  result: 'delivered',
+  durationMs: 1,
+  httpStatus: 204,
+  error: null,
+  answer: null,
+  retryAfterSeconds: null,
+};
+const endpointOf = (id: string, marker: string) => ({
+  id,
+  url: `https://hooks.example.com/${marker}`,
+  description: marker,
+  eventTypes: [],
+  enabled: true,
+  createdBy: marker,
+});
+const claimedOf = ({ dueDeliveryId }: Owned): delivery.ClaimedDelivery => ({
+  deliveryId: dueDeliveryId,
+  messageId: randomUUID(),
+  body: '{}',
+  attempts: 1,
+  number: 1,
+});
+
+/** Receivers, and what is sent to them. */
+export const WEBHOOK_CASES: Record<string, TenancyCase> = {
+  insertWebhookEndpoint: (db) =>
+    endpoints.insertWebhookEndpoint(db, endpointOf(randomUUID(), 'new'), ENDPOINTS_MAX, seal),
+  findWebhookEndpoint: (db, { webhookId }) => endpoints.findWebhookEndpoint(db, webhookId),
+  listWebhookEndpoints: (db) => endpoints.listWebhookEndpoints(db, PAGE),
+  updateWebhookEndpoint: (db, { webhookId }) =>
+    endpoints.updateWebhookEndpoint(db, webhookId, { description: 'taken over', enabled: false }),
+  disableGoneEndpoint: (db, { webhookId }) => endpoints.disableGoneEndpoint(db, webhookId),
+  removeWebhookEndpoint: (db, { webhookId }) => endpoints.removeWebhookEndpoint(db, webhookId),
+  cancelPendingDeliveries: (db, { webhookId }) => endpoints.cancelPendingDeliveries(db, webhookId),
+  replaceWebhookSecrets: (db, { webhookId }) => endpoints.replaceWebhookSecrets(db, webhookId, seal),
+  listWebhookDeliveries: (db, { webhookId }) => log.listWebhookDeliveries(db, webhookId, {}, PAGE),
+  findWebhookDelivery: (db, { endedDeliveryId }) => log.findWebhookDelivery(db, endedDeliveryId),
+  beginDeliveryAnew: (db, { endedDeliveryId }) => log.beginDeliveryAnew(db, endedDeliveryId),
+  recordSentTest: (db, { webhookId }) =>
+    log.recordSentTest(db, {
+      deliveryId: randomUUID(),
+      messageId: randomUUID(),
+      endpointId: webhookId,
+      body: '{}',
+      startedAtMicros: 0n,
+      outcome: OUTCOME,
+    }),
+  publishMessages: (db) => publishMessages(db, [{ id: randomUUID(), type: 'alert.created', body: '{}' }]),
+  claimDueDeliveries: (db, { webhookId }) =>
+    delivery.claimDueDeliveries(db, webhookId, { limit: 10, leaseSeconds: 60, attemptsMax: ATTEMPTS_MAX }),
+  recordAttempts: (db, of) =>
+    delivery.recordAttempts(db, of.webhookId, [
+      { claimed: claimedOf(of), outcome: OUTCOME, next: { delaySeconds: null, counted: true } },
+    ]),
+  giveUpSpentDeliveries: (db, { webhookId }) => delivery.giveUpSpentDeliveries(db, webhookId, 0),
+  postponeDeliveries: (db, { webhookId }) => delivery.postponeDeliveries(db, webhookId, 3_600, 'later'),
+  findNextAttemptMs: (db, { webhookId }) => delivery.findNextAttemptMs(db, webhookId),
+};
+
+/** What the cases above ask for: a receiver, a delivery to it that has ended and one that is due. */
+export interface OwnedWebhooks {
+  webhookId: string;
+  endedDeliveryId: string;
+  dueDeliveryId: string;
+}
+
+/**
+ * Made by hand and with nothing in the outbox, so that no worker sends anything; what is due is so from the moment of
+ * its row.
+ */
+export async function makeWebhooks(db: OrgDb, marker: string): Promise<OwnedWebhooks> {
+  const [webhookId, endedDeliveryId, dueDeliveryId] = [randomUUID(), randomUUID(), randomUUID()];
+  const endpoint = endpointOf(webhookId, marker);
+  await db.transaction(async (inside) => {
+    await endpoints.insertWebhookEndpoint(inside, endpoint, ENDPOINTS_MAX, seal);
+    for (const [id, status] of [
+      [endedDeliveryId, 'failed'],
+      [dueDeliveryId, 'pending'],
+    ] as const) {
+      const messageId = randomUUID();
+      await inside.run(
+        `insert into webhook_messages (org_id, id, type, body) values ($1, $2, 'alert.created', $3)`,
+        [inside.orgId, messageId, JSON.stringify({ marker })],
+      );
+      await inside.run(
+        `insert into webhook_deliveries (org_id, id, endpoint_id, message_id, status, attempts, next_attempt_at, finished_at, last_error)
+         values ($1, $2, $3, $4, $5, 1, case when $5 = 'pending' then now() end, case when $5 <> 'pending' then now() end, $6)`,
+        [inside.orgId, id, webhookId, messageId, status, marker],
+      );
+      await inside.run(
+        `insert into webhook_attempts (org_id, delivery_id, number, error) values ($1, $2, 1, $3)`,
+        [inside.orgId, id, marker],
+      );
+    }
+  });
+  return { webhookId, endedDeliveryId, dueDeliveryId };
+}
