@@ -2,6 +2,7 @@ import { CancelledFailure, Context } from '@temporalio/activity';
 import { checkpointAuditLog } from '../db/auditRetention.js';
 import { pruneIdempotencyKeys } from '../db/queries/idempotencyKeys.js';
 import { pruneRateBuckets } from '../db/queries/rateBuckets.js';
+import { removeOldAlerts } from '../db/retention/alertRetention.js';
 import { removeOldEvents } from '../db/retention/eventRetention.js';
 import { removeOldPayloads } from '../db/retention/payloadRetention.js';
 import {
@@ -109,6 +110,8 @@ async function runStep(deps: ActivityDeps, step: RetentionStep, work: RetentionW
       );
     case 'rate_limits':
       return note(pruneRateBuckets(database, RATE_BUCKET_IDLE_SECONDS));
+    case 'alerts':
+      return removeOldAlerts(work, retention.eventDays);
     case 'webhook_messages':
       return removeOldWebhookMessages(work);
     case 'savings_runs':

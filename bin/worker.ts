@@ -1,6 +1,7 @@
 import { openDatabase } from '../db/client.js';
 import { PriceBookHolder } from '../db/prices/priceBookHolder.js';
 import { startUsageMaintenance } from '../dispatch/usageMaintenance.js';
+import { microsFromDate } from '../domain/period.js';
 import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
 import { runMain, tellSupervisor } from '../platform/processMain.js';
@@ -40,7 +41,8 @@ await runMain(async () => {
     onFailure: (error) => logger.warn({ err: error }, 'prices not refreshed'),
   });
   shutdown.add('prices', () => prices.settle());
-  shutdown.add('maintenance', startUsageMaintenance({ database, directUrl, prices, logger }));
+  const nowMicros = () => microsFromDate(new Date());
+  shutdown.add('maintenance', startUsageMaintenance({ database, directUrl, prices, logger, nowMicros }));
   shutdown.add('audit anchors', startAuditAnchors(config, database, secretKeys, logger));
 
   const stopping = new AbortController();

@@ -5,6 +5,7 @@ import type { Prices } from '../db/prices/priceBookHolder.js';
 import { foldUsage, listUnfoldedOrganizations } from '../db/queries/rollups.js';
 import { sweepTraces } from '../db/queries/traceSweep.js';
 import { DomainError } from '../domain/errors.js';
+import { tellDoubleInstrumentation } from './doubleInstrumentation.js';
 
 /**
  * Pauses between two rounds of each duty, milliseconds. Reads add up what is not folded yet, so a fold may wait for
@@ -14,6 +15,7 @@ const FOLD_PAUSE_MS = 10_000;
 const SWEEP_PAUSE_MS = 5_000;
 const PRUNE_PAUSE_MS = 3_600_000;
 const PARTITION_PAUSE_MS = 6 * 3_600_000;
+const DOUBLE_TELLINGS_PAUSE_MS = 3_600_000;
 
 export interface UsageMaintenanceOptions {
   database: Database;
@@ -21,6 +23,7 @@ export interface UsageMaintenanceOptions {
   directUrl: string;
   prices: Prices;
   logger: Logger;
+  nowMicros(): bigint;
 }
 
 interface Duty {
@@ -32,11 +35,11 @@ interface Duty {
 
 /**
  * What keeps totals and calls in order behind ingest: folds new events, finds spans of one call that came in
- * different requests, makes partitions ahead, drops old span identities. Several processes may run it: each round is
- * one that a second process finds done. Returns the function that stops it, after the rounds under way.
+ * different requests, makes partitions ahead, drops old span identities, tells of services that are instrumented twice.
+ * Several processes may run it: each round is one that a second process finds done. Returns the function that stops it, after the rounds under way.
  */
 export function startUsageMaintenance(options: UsageMaintenanceOptions): () => Promise<void> {
-  const { database, directUrl, prices, logger } = options;
+  const { database, directUrl, prices, logger, nowMicros } = options;
   const duties: Duty[] = [
     { name: 'fold', pauseMs: FOLD_PAUSE_MS, round: () => foldAll(database) },
     {
@@ -49,6 +52,11 @@ export function startUsageMaintenance(options: UsageMaintenanceOptions): () => P
       name: 'partitions',
       pauseMs: PARTITION_PAUSE_MS,
       round: () => makePartitions(directUrl).then(() => false),
+    },
+    {
+      name: 'double tellings',
+      pauseMs: DOUBLE_TELLINGS_PAUSE_MS,
+      round: () => tellDoubleInstrumentation(database, logger, nowMicros()).then(() => false),
     },
   ];
   const stopping = new AbortController();

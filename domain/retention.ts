@@ -7,6 +7,7 @@ export const RETENTION_STEPS = [
   'idempotency_keys',
   'audit_log',
   'rate_limits',
+  'alerts',
   'webhook_messages',
   'savings_runs',
 ] as const;

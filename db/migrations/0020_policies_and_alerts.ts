@@ -80,8 +80,14 @@ create index alerts_by_model on alerts (org_id, model, status, policy_type, seve
 create index alerts_of_project on alerts (org_id, project_id, status, policy_type, severity, created_at desc, id desc) where merged_into is null and project_id is not null;
 select protect_tenant_table('alerts', 'select, insert, update, delete');
 select limit_to_project('alerts', 'project_id = current_setting(''app.project_id'')');
+
+alter table retention_runs drop constraint retention_runs_step_check;
+alter table retention_runs add constraint retention_runs_step_check check (step in ('events', 'payloads', 'idempotency_keys', 'audit_log', 'rate_limits', 'alerts'));
 `,
   down: `
+delete from retention_runs where step = 'alerts';
+alter table retention_runs drop constraint retention_runs_step_check;
+alter table retention_runs add constraint retention_runs_step_check check (step in ('events', 'payloads', 'idempotency_keys', 'audit_log', 'rate_limits'));
 drop table alerts;
 drop table policies;
 alter table organizations drop column rules_revision;

@@ -22,8 +22,8 @@ export async function listOrganizationIds(database: Database): Promise<string[]>
 
 /** Rows of one organization in a table, in the order of a column that an index has behind org_id. */
 export interface Rows {
-  table: 'events' | 'event_payloads' | 'event_adjustments' | 'event_price_changes';
-  column: 'timestamp' | 'event_id';
+  table: 'events' | 'event_payloads' | 'event_adjustments' | 'event_price_changes' | 'alerts';
+  column: 'timestamp' | 'event_id' | 'created_at';
   /** SQL type of the column. */
   type: 'timestamptz' | 'uuid';
   /** Rows before this value are looked at. */

@@ -95,6 +95,8 @@ export const ACROSS: Readonly<Record<string, string>> = {
   pruneIdempotencyKeys: 'upkeep by age',
   removeOldEvents: 'upkeep by age',
   removeOldPayloads: 'upkeep by age',
+  removeOldAlerts: 'upkeep by age',
+  listDoublyToldOrganizations: 'upkeep looks for work, as the fold does',
   removeOldWebhookMessages: 'upkeep by age',
   emptyPages: 'tables are the owner’s work',
   dropEventMonth: 'tables are the owner’s work',
