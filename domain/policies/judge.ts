@@ -6,7 +6,7 @@ import type { Violation } from '../alerts/alert.js';
 import { stripText } from '../events/stripText.js';
 import type { Pico } from '../money.js';
 import { type CostRule, costViolation } from './costRule.js';
-import { PatternSet } from './patternSet.js';
+import { type PatternMatch, PatternSet } from './patternSet.js';
 import type { Policy, PolicyConfigs, PolicyType } from './policy.js';
 
 /** What policies look at in a call. */
@@ -39,10 +39,19 @@ export interface CompiledPolicies {
 
 interface Rule {
   readonly policyType: PolicyType;
+  /** What it may come to in memory, bytes. */
+  readonly bytesMax: number;
   violation(call: JudgedCall): Violation | undefined;
+  /** The same, where it can take long: yields after each part of the work. */
+  violationInSteps?(call: JudgedCall): Generator<undefined, Violation | undefined>;
   /** What is missing to judge the call; undefined where it can be judged. */
   unjudged(call: JudgedCall): UnjudgedReason | undefined;
 }
+
+/** Prompts that are searched between two steps: some milliseconds at most, mostly some microseconds. */
+const PROMPTS_PER_STEP = 8;
+/** A rule without patterns: its lists, which are some kilobytes. */
+const SMALL_RULE_BYTES = 100_000;
 
 const NOTHING: readonly Violation[] = [];
 const ALL_JUDGED: readonly Unjudged[] = [];
@@ -64,6 +73,27 @@ export function judgeCall(policies: CompiledPolicies, call: JudgedCall): readonl
     if (violation) violations = [...(violations ?? []), violation];
   }
   return violations ?? NOTHING;
+}
+
+/**
+ * As `judgeCall`, in steps between which the caller may let others have a turn: a call can hold thousands of prompts.
+ * `yield*` it, or ask for its next step until it is done.
+ */
+export function* judgeCallInSteps(
+  policies: CompiledPolicies,
+  call: JudgedCall,
+): Generator<undefined, readonly Violation[]> {
+  const violations: Violation[] = [];
+  for (const rule of policies.rules) {
+    const violation = rule.violationInSteps ? yield* rule.violationInSteps(call) : rule.violation(call);
+    if (violation) violations.push(violation);
+  }
+  return violations;
+}
+
+/** What compiled policies may come to in memory, bytes; mostly it is far less. */
+export function bytesMaxOf(policies: CompiledPolicies): number {
+  return policies.rules.reduce((sum, { bytesMax }) => sum + bytesMax, 0);
 }
 
 /** Policies that the call could not be held against, with the reason: it breaks none of them. */
@@ -98,6 +128,7 @@ function modelRule(named: Named, { models }: PolicyConfigs['approved_models']): 
   const approved = new Set(models.map(stripText));
   return {
     policyType: named.policyType,
+    bytesMax: SMALL_RULE_BYTES,
     violation: ({ model }) =>
       approved.has(model)
         ? undefined
@@ -117,17 +148,25 @@ function patternRule(
 ): Rule | undefined {
   const patterns = PatternSet.of(config.regexes, skipped);
   if (!patterns) return undefined;
+  const violationOf = (match: PatternMatch | undefined): Violation | undefined =>
+    match && {
+      ...named,
+      severity: 'high',
+      message: `A prompt of the call matches the banned pattern at config.regexes[${match.patternIndex}].`,
+      details: { pattern_index: match.patternIndex, match_offset: match.offset },
+    };
   return {
     policyType: named.policyType,
-    violation: (call) => {
-      const match = patterns.find(call.prompts());
-      if (!match) return undefined;
-      return {
-        ...named,
-        severity: 'high',
-        message: `A prompt of the call matches the banned pattern at config.regexes[${match.patternIndex}].`,
-        details: { pattern_index: match.patternIndex, match_offset: match.offset },
-      };
+    bytesMax: patterns.bytesMax,
+    violation: (call) => violationOf(patterns.find(call.prompts())),
+    *violationInSteps(call) {
+      const prompts = call.prompts();
+      for (let at = 0; at < prompts.length; at += PROMPTS_PER_STEP) {
+        if (at > 0) yield;
+        const match = patterns.find(prompts.slice(at, at + PROMPTS_PER_STEP));
+        if (match) return violationOf(match);
+      }
+      return undefined;
     },
     unjudged: () => undefined,
   };
@@ -142,6 +181,7 @@ function keyRule(
   const allowed = new Set(allowed_envs.map(stripText));
   return {
     policyType: named.policyType,
+    bytesMax: SMALL_RULE_BYTES,
     violation: ({ environment, keyPrefix }) => {
       if (environment === null || keyPrefix === null || allowed.has(environment)) return undefined;
       if (!prefixes.some((prefix) => keyPrefix.startsWith(prefix))) return undefined;
@@ -169,6 +209,7 @@ function thresholdRule(
   const rule: CostRule = { ...named, thresholdCents: BigInt(threshold_cents) };
   return {
     policyType: named.policyType,
+    bytesMax: SMALL_RULE_BYTES,
     violation: ({ costPico }) => (costPico === null ? undefined : costViolation(rule, costPico)),
     unjudged: ({ costPico }) => (costPico === null ? 'cost_unknown' : undefined),
   };

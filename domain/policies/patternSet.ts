@@ -1,5 +1,6 @@
-import { RE2JS, RE2Set } from 're2js';
+import { RE2JS } from 're2js';
 import { stripText } from '../events/stripText.js';
+import { PatternEngine } from './patternEngine.js';
 import { PROMPT_SCAN_CHARS, type SkippedPattern } from './policy.js';
 
 export interface PatternMatch {
@@ -9,48 +10,61 @@ export interface PatternMatch {
   offset: number;
 }
 
+/** Bytes of an instruction in memory, in all of its forms, as measured (docs/decisions/0129). */
+const BYTES_PER_INSTRUCTION = 500;
+/** What an automaton keeps between two prompts, and what stands beside it. */
+const BYTES_AROUND = 1_200_000;
+
 /** Patterns of one policy that are searched together: RE2 syntax, in linear time, anywhere in a prompt. */
 export class PatternSet {
-  readonly #set: RE2Set;
+  /** What it may come to in memory, bytes. */
+  readonly bytesMax: number;
+  readonly #engine: PatternEngine;
   readonly #regexes: readonly string[];
-  /** The places in `regexes` of the patterns in the set. */
+  /** The places in `regexes` of the patterns that are searched for. */
   readonly #places: readonly number[];
+  /** Compiled apart, for where a match begins: when one of them has matched for the first time. */
+  readonly #single = new Map<number, RE2JS>();
 
-  private constructor(set: RE2Set, regexes: readonly string[], places: readonly number[]) {
-    this.#set = set;
+  private constructor(regexes: readonly string[], places: readonly number[]) {
     this.#regexes = regexes;
     this.#places = places;
+    this.#engine = new PatternEngine(places.map((place) => regexes[place] as string));
+    this.bytesMax = BYTES_AROUND + this.#engine.programSize * BYTES_PER_INSTRUCTION;
   }
 
   /** The patterns without those that are passed over; undefined where none is left. */
   static of(regexes: readonly string[], skipped: readonly SkippedPattern[]): PatternSet | undefined {
     const passedOver = new Set(skipped.map(({ index }) => index));
-    const places: number[] = [];
-    const set = new RE2Set(RE2Set.UNANCHORED, 0);
-    for (const [index, regex] of regexes.entries()) {
-      if (passedOver.has(index)) continue;
-      set.add(regex);
-      places.push(index);
-    }
-    if (places.length === 0) return undefined;
-    set.compile();
-    return new PatternSet(set, regexes, places);
+    const places = [...regexes.keys()].filter((index) => !passedOver.has(index));
+    return places.length === 0 ? undefined : new PatternSet(regexes, places);
   }
 
-  /** The first prompt that any pattern matches, by the first of its patterns. */
+  /** In the first prompt that any pattern matches, the match of the first pattern that does. */
   find(prompts: readonly string[]): PatternMatch | undefined {
     for (const prompt of prompts) {
-      const text = scannedPart(prompt);
-      const hits = this.#set.match(text);
-      if (hits.length > 0) return this.#matchIn(text, Math.min(...hits));
+      const match = this.findIn(prompt);
+      if (match) return match;
     }
     return undefined;
   }
 
-  #matchIn(text: string, hit: number): PatternMatch {
-    const patternIndex = this.#places[hit] ?? 0;
-    const matcher = RE2JS.compile(this.#regexes[patternIndex] ?? '').matcher(text);
+  /** The match of the first pattern that matches a prompt, told from the others by the order of `regexes`. */
+  findIn(prompt: string): PatternMatch | undefined {
+    const text = scannedPart(prompt);
+    const [hit] = this.#engine.match(text);
+    if (hit === undefined) return undefined;
+    const patternIndex = this.#places[hit] as number;
+    const matcher = this.#singleAt(patternIndex).matcher(text);
     return { patternIndex, offset: matcher.find() ? matcher.start() : 0 };
+  }
+
+  #singleAt(place: number): RE2JS {
+    const known = this.#single.get(place);
+    if (known) return known;
+    const compiled = RE2JS.compile(this.#regexes[place] as string);
+    this.#single.set(place, compiled);
+    return compiled;
   }
 }
 

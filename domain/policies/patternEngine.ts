@@ -1,0 +1,71 @@
+import { RE2Set } from 're2js';
+
+/**
+ * What an automaton may remember of one prompt's search, bytes; more is begun anew by the library, and at last given up
+ * for the search without memory.
+ */
+const AUTOMATON_BYTES_MAX = 4 * 1_048_576;
+/** What it may keep until the next prompt, bytes by the library's own count, which a heap snapshot confirms. */
+const AUTOMATON_BYTES_KEPT = 1_048_576;
+/** Prompts that are searched without memory before another automaton is tried. */
+const PROMPTS_WITHOUT_MEMORY = 256;
+
+/**
+ * Several patterns as one search. The library has two ways to search, which find the same. One remembers each set of
+ * places at which the patterns can stand (a DFA, built while it searches): some microseconds for a prompt, however many
+ * patterns. Of patterns that count what they repeat there can be a new set at each character, each as dear as the
+ * program is long, and then all that was remembered is of no use. The other follows the patterns without remembering
+ * anything: dearer for ordinary patterns, but by no text dearer than program times characters. So the second stands in
+ * for a while wherever the first has filled its room (docs/decisions/0129 has the figures).
+ */
+export class PatternEngine {
+  readonly #patterns: readonly string[];
+  readonly #automaton: RE2Set;
+  #withoutMemory: RE2Set | undefined;
+  #restsFor = 0;
+
+  /** Throws an error of the library for a pattern that it does not take. */
+  constructor(patterns: readonly string[]) {
+    this.#patterns = patterns;
+    this.#automaton = compileSet(patterns, AUTOMATON_BYTES_MAX);
+  }
+
+  /** The places in the list of all patterns that match anywhere in the text, ascending. */
+  match(text: string): number[] {
+    if (this.#restsFor > 0) {
+      this.#restsFor -= 1;
+      return this.matchWithoutMemory(text);
+    }
+    const { dfa } = this.#automaton;
+    const statesBefore = dfa.stateCount;
+    const hits = this.#automaton.match(text);
+    if (dfa.maxMem - dfa.memBudget > AUTOMATON_BYTES_KEPT || dfa.stateCount < statesBefore) {
+      dfa.clearCache();
+      this.#restsFor = PROMPTS_WITHOUT_MEMORY;
+    }
+    return hits;
+  }
+
+  /** As `match`, in the way whose time no text makes longer than the patterns' size allows. */
+  matchWithoutMemory(text: string): number[] {
+    this.#withoutMemory ??= compileSet(this.#patterns, 0);
+    return this.#withoutMemory.match(text);
+  }
+
+  /** Instructions of the program: what a search without memory costs at most, for each character. */
+  get programSize(): number {
+    return this.#automaton.prog.numInst();
+  }
+
+  /** What the automaton remembers now, bytes by the library's count. */
+  get automatonBytes(): number {
+    return this.#automaton.dfa.maxMem - this.#automaton.dfa.memBudget;
+  }
+}
+
+function compileSet(patterns: readonly string[], automatonBytesMax: number): RE2Set {
+  const set = new RE2Set(RE2Set.UNANCHORED, 0, automatonBytesMax);
+  for (const pattern of patterns) set.add(pattern);
+  set.compile();
+  return set;
+}
