@@ -12,7 +12,6 @@ import { inject } from 'vitest';
 import { type Activities, type ActivityDeps, createActivities } from '../../activities/index.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
-import type { SafeFetch } from '../../adapters/outbound/safeFetch.js';
 import { pollSecondsOf } from '../../bin/startup/connectors.js';
 import type { Database } from '../../db/client.js';
 import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
@@ -89,14 +88,21 @@ export interface TestEngineOptions
   extends Partial<
     Pick<
       ActivityDeps,
-      'connectors' | 'secretKeys' | 'syncPace' | 'webhookPace' | 'repricePassMs' | 'retention' | 'logger'
+      | 'connectors'
+      | 'secretKeys'
+      | 'syncPace'
+      | 'webhookPace'
+      | 'repricePassMs'
+      | 'replayPageCalls'
+      | 'retention'
+      | 'logger'
     >
   > {
   address?: string;
   nowMicros?: () => bigint;
   sweep?: { queuedSeconds: number; silentSeconds: number };
-  /** The way out of webhooks; where it is absent, none are sent. */
-  outbound?: SafeFetch;
+  /** How webhooks are sent; where it is absent, none are. */
+  deliverWebhook?: ActivityDeps['deliverWebhook'];
 }
 
 /** Dispatcher, workers and client on a task queue of their own, against a real Temporal server. */
@@ -144,9 +150,10 @@ export async function startTestEngine(
     directUrl: directly(database.options.url),
     retention: options.retention ?? TEST_RETENTION,
     ...(options.syncPace ? { syncPace: options.syncPace } : {}),
-    deliverWebhook: testWebhookDelivery(options.outbound ?? testOutbound()),
+    deliverWebhook: options.deliverWebhook ?? testWebhookDelivery(testOutbound()),
     ...(options.webhookPace ? { webhookPace: options.webhookPace } : {}),
     ...(options.repricePassMs === undefined ? {} : { repricePassMs: options.repricePassMs }),
+    ...(options.replayPageCalls === undefined ? {} : { replayPageCalls: options.replayPageCalls }),
     nowMicros: options.nowMicros ?? (() => microsFromDate(new Date())),
     logger,
   });
@@ -176,7 +183,7 @@ export async function startTestEngine(
         maxCachedWorkflows: 50,
       });
       const workers = [worker];
-      if (options.outbound)
+      if (options.deliverWebhook)
         workers.push(await Worker.create({ ...common, taskQueue: webhookTaskQueue(taskQueue) }));
       const runs = workers.map((each) => each.run());
       const started: RunningWorker = {

@@ -12,9 +12,10 @@ import {
   type StoredDelivery,
   startReceiver,
   type TestEndpoint,
+  testWebhookDelivery,
 } from './webhooks.js';
 
-/** Four attempts in about a second, and little patience. */
+/** Four attempts in about a second. */
 export const SHORT_PACE: WebhookPace = {
   delaysSeconds: [0.2, 0.3, 0.4],
   lanes: 4,
@@ -22,7 +23,8 @@ export const SHORT_PACE: WebhookPace = {
   leaseSeconds: 20,
   unsignedWaitSeconds: 0.3,
 };
-export const SHORT_WAITS = { totalMs: 700, connectMs: 500 };
+/** Where a receiver is known not to answer; any other has all the time that it has of the product. */
+const IMPATIENT = { totalMs: 700, connectMs: 600 };
 
 export interface WebhookPlace {
   database: TestDatabase;
@@ -30,10 +32,11 @@ export interface WebhookPlace {
   outbound: SafeFetch;
   /** Hosts that the operator allows. */
   allowed: Set<string>;
-  aReceiver(answer?: Answer): Promise<Receiver>;
-  /** An organization with one endpoint, whose receiver is on loopback. */
+  aReceiver(answer?: Answer, isSlow?: boolean): Promise<Receiver>;
+  /** An organization with one endpoint, whose receiver is on loopback; a slow one is given 0.7 seconds. */
   anOrganization(
     answer?: Answer,
+    isSlow?: boolean,
   ): Promise<{ org: TestOrganization; receiver: Receiver; endpoint: TestEndpoint }>;
   /** Its deliveries, once all have ended. */
   settled(endpoint: TestEndpoint, timeoutMs?: number): Promise<StoredDelivery[]>;
@@ -42,20 +45,24 @@ export interface WebhookPlace {
 
 /** A database, an engine that sends webhooks, and receivers on loopback. No worker is started. */
 export async function startWebhookPlace(
-  options: { fetch?: SafeFetchOptions; engine?: Omit<TestEngineOptions, 'outbound'> } = {},
+  options: { fetch?: SafeFetchOptions; engine?: TestEngineOptions } = {},
 ): Promise<WebhookPlace> {
-  const { outbound, allowed } = openOutbound({ ...SHORT_WAITS, ...options.fetch });
+  const { outbound, allowed } = openOutbound(options.fetch);
+  const slow = openOutbound({ ...options.fetch, ...IMPATIENT });
+  const patiently = testWebhookDelivery(outbound);
+  const impatiently = testWebhookDelivery(slow.outbound);
   const database = await createTestDatabase();
   const engine = await startTestEngine(database.database, {
-    outbound,
+    deliverWebhook: (message) =>
+      slow.allowed.has(new URL(message.url).host) ? impatiently(message) : patiently(message),
     webhookPace: SHORT_PACE,
     ...options.engine,
   });
   const receivers: Receiver[] = [];
-  const aReceiver = async (answer?: Answer) => {
+  const aReceiver = async (answer?: Answer, isSlow = false) => {
     const receiver = await startReceiver(answer);
     receivers.push(receiver);
-    allowed.add(receiver.host);
+    (isSlow ? slow.allowed : allowed).add(receiver.host);
     return receiver;
   };
   return {
@@ -64,9 +71,9 @@ export async function startWebhookPlace(
     outbound,
     allowed,
     aReceiver,
-    async anOrganization(answer) {
+    async anOrganization(answer, isSlow) {
       const org = await createTestOrganization(database.database);
-      const receiver = await aReceiver(answer);
+      const receiver = await aReceiver(answer, isSlow);
       return { org, receiver, endpoint: await anEndpoint(org, receiver.url) };
     },
     settled: (endpoint, timeoutMs) =>

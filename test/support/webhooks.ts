@@ -6,7 +6,7 @@ import { SafeFetch, type SafeFetchOptions } from '../../adapters/outbound/safeFe
 import { insertWebhookEndpoint } from '../../db/queries/webhookEndpoints.js';
 import { publishMessages } from '../../db/queries/webhookMessages.js';
 import { microsFromDate } from '../../domain/period.js';
-import { messageBody } from '../../domain/webhooks/message.js';
+import { messageBody, type WebhookEventType } from '../../domain/webhooks/message.js';
 import { formatSecret, sealSecrets } from '../../domain/webhooks/secret.js';
 import type { TestOrganization } from './api.js';
 import { testSecretKeys } from './connectors.js';
@@ -89,14 +89,18 @@ export interface TestEndpoint {
   secret: string;
 }
 
-/** A webhook endpoint of the organization, stored as the API stores one. */
-export async function anEndpoint({ orgId, orgDb }: TestOrganization, url: string): Promise<TestEndpoint> {
+/** A webhook endpoint of the organization, stored as the API stores one; it wants no alerts unless they are named. */
+export async function anEndpoint(
+  { orgId, orgDb }: TestOrganization,
+  url: string,
+  eventTypes: readonly WebhookEventType[] = ['gap_run.completed'],
+): Promise<TestEndpoint> {
   const id = randomUUID();
   const secret = formatSecret(randomBytes(32));
   await orgDb.transaction((inside) =>
     insertWebhookEndpoint(
       inside,
-      { id, url, description: '', eventTypes: ['gap_run.completed'], enabled: true, createdBy: 'test' },
+      { id, url, description: '', eventTypes, enabled: true, createdBy: 'test' },
       100,
       () => sealSecrets(testSecretKeys(), orgId, id, { current: secret, previous: null }),
     ),

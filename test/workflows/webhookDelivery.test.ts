@@ -23,13 +23,10 @@ import {
   tellOf,
 } from '../support/webhooks.js';
 
-/** A loaded machine is no fault of the receiver's. */
-const PATIENT = { totalMs: 15_000, connectMs: 5_000 };
-
 let place: WebhookPlace;
 
 beforeAll(async () => {
-  place = await startWebhookPlace({ fetch: PATIENT });
+  place = await startWebhookPlace();
   await place.engine.startWorker();
 });
 afterAll(() => place?.close());
