@@ -7,7 +7,10 @@ import { BODY_BYTES_UNDER_WAY_MAX, REQUESTS_MAX } from '../api/limits/admission.
 import { PAGE_LIMIT_MAX, PAGE_OFFSET_MAX } from '../api/paging.js';
 import { URL_BYTES_MAX } from '../api/pipeline/answer.js';
 import { BODY_TIME_MAX_MS, JSON_BODY_BYTES_MAX, JSON_DEPTH_MAX } from '../api/pipeline/body.js';
+import { WEBHOOK_ENDPOINTS_MAX } from '../api/webhooks/endpoints.js';
+import { WORKSPACES_MAX } from '../db/access/workspaceChanges.js';
 import { QUEUE_ROWS_MAX } from '../db/ingest/ingestWriter.js';
+import { RULES_MAX } from '../domain/enforcement/rule.js';
 import * as event from '../domain/events/event.js';
 import { parseConfig } from '../platform/config.js';
 import { LIMIT_SETTINGS } from '../platform/limitSettings.js';
@@ -53,6 +56,15 @@ describe('docs/limits.md', () => {
     };
     for (const [what, limit] of Object.entries(expected))
       expect(limitOf(what.replace('’', "'")), what).toBe(limit);
+  });
+
+  it('names how many of a thing an organization can have, as the code has it', () => {
+    const expected = {
+      'enforcement rules that are not removed': count(RULES_MAX),
+      'webhook endpoints': count(WEBHOOK_ENDPOINTS_MAX),
+      'workspaces that are not archived': count(WORKSPACES_MAX),
+    };
+    for (const [what, limit] of Object.entries(expected)) expect(limitOf(what), what).toBe(limit);
   });
 
   it('names sizes as the code has them', () => {

@@ -50,7 +50,7 @@ describe('the configuration of wrappers', () => {
     expect(status).toBe(200);
     expect(body).toEqual({
       version: expect.stringMatching(/^[0-9a-f]{32}$/),
-      poll_seconds: 30,
+      poll_seconds: 60,
       rules: [
         {
           id: ids[0],
