@@ -1,0 +1,216 @@
+import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { claimDueDeliveries } from '../../db/queries/webhookDeliveries.js';
+import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
+import { startTemporal } from '../../platform/embedded/temporal.js';
+import type { TemporalProgram } from '../../platform/embedded/temporalProgram.js';
+import { createLogger } from '../../platform/logger.js';
+import { webhookDeliveryWorkflowId } from '../../workflows/contract.js';
+import { until, writeWorkflowBundle } from '../support/engine.js';
+import { TEST_NAMESPACE } from '../support/temporal.js';
+import { makeTestFolder } from '../support/testFolder.js';
+import { SHORT_PACE, startWebhookPlace, type WebhookPlace } from '../support/webhookPlace.js';
+import { answering, deliveriesOf, statusesOf, tellOf } from '../support/webhooks.js';
+import { killHard, spawnWorker } from '../support/workerSpawn.js';
+
+/** An attempt without a word is soon repeated, and what is due is soon overdue. */
+const PACE = { ...SHORT_PACE, leaseSeconds: 3 };
+const OPTIONS = { engine: { webhookPace: PACE, sweep: { queuedSeconds: 0, silentSeconds: 0 } } };
+
+const folder = makeTestFolder('webhook-recovery');
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('a process that ends', () => {
+  let place: WebhookPlace;
+  beforeAll(async () => {
+    place = await startWebhookPlace(OPTIONS);
+  });
+  afterAll(() => place?.close());
+
+  it('by force in the middle of an attempt leaves it counted; another one repeats it as the same message', {
+    timeout: 90_000,
+  }, async () => {
+    let isHanging = true;
+    const { org, receiver, endpoint } = await place.anOrganization((_request, response) => {
+      if (!isHanging) response.writeHead(200).end();
+    });
+    const victim = await spawnWorker({
+      databaseUrl: place.database.url,
+      address: inject('temporalAddress'),
+      namespace: TEST_NAMESPACE,
+      taskQueue: place.engine.taskQueue,
+      bundlePath: await writeWorkflowBundle(folder),
+      unitMs: 0,
+      webhooks: { allowedHosts: [receiver.host], pace: PACE },
+    });
+    await tellOf(org);
+    await until(
+      'an attempt',
+      async () => receiver.received.length,
+      (count) => count > 0,
+    );
+    await killHard(victim);
+    isHanging = false;
+    const worker = await place.engine.startWorker();
+    const [delivery] = await place.settled(endpoint, 60_000);
+    await worker.stop();
+    expect(delivery).toMatchObject({ status: 'delivered', attempts: 2 });
+    expect(delivery?.tries).toMatchObject([
+      { number: 1, http_status: null, error: null },
+      { number: 2, http_status: 200 },
+    ]);
+    expect(new Set(receiver.ids()).size).toBe(1);
+  });
+
+  it('in order lets an attempt go uncounted; it is made again elsewhere', { timeout: 60_000 }, async () => {
+    let isHanging = true;
+    const { org, receiver, endpoint } = await place.anOrganization((_request, response) => {
+      if (!isHanging) response.writeHead(200).end();
+    });
+    const first = await place.engine.startWorker();
+    await tellOf(org);
+    await until(
+      'an attempt',
+      async () => receiver.received.length,
+      (count) => count > 0,
+    );
+    await first.stop();
+    isHanging = false;
+    const second = await place.engine.startWorker();
+    const [delivery] = await place.settled(endpoint, 40_000);
+    await second.stop();
+    expect(delivery).toMatchObject({ status: 'delivered', attempts: 1 });
+    expect(delivery?.tries).toMatchObject([
+      { number: 1, error: 'the request was cancelled' },
+      { number: 2, http_status: 200 },
+    ]);
+  });
+
+  it('at every attempt does not repeat it without end: the message is given up, and that is told', async () => {
+    const { org, receiver, endpoint } = await place.anOrganization();
+    await tellOf(org);
+    const lease = { limit: 1, leaseSeconds: 0, attemptsMax: 4 };
+    for (let attempt = 1; attempt <= 4; attempt += 1)
+      expect(
+        await org.orgDb.transaction((inside) => claimDueDeliveries(inside, endpoint.id, lease)),
+      ).toMatchObject([{ attempts: attempt, number: attempt }]);
+    const worker = await place.engine.startWorker();
+    const [delivery] = await place.settled(endpoint);
+    await worker.stop();
+    expect(delivery).toMatchObject({ status: 'failed', attempts: 4 });
+    expect(delivery?.last_error).toBe('the service ended during the last attempt');
+    expect(receiver.received).toEqual([]);
+    const { rows } = await place.database.superuser.query('select notice from alerts where org_id = $1', [
+      org.orgId,
+    ]);
+    expect(rows).toEqual([{ notice: 'webhook_failing' }]);
+  });
+});
+
+describe('two workers and two dispatchers', () => {
+  it('send each message once between them', { timeout: 60_000 }, async () => {
+    const place = await startWebhookPlace(OPTIONS);
+    const { engine, database } = place;
+    const places = await Promise.all(Array.from({ length: 4 }, () => place.anOrganization()));
+    const second = new OutboxDispatcher({
+      database: database.database,
+      orchestrator: engine.orchestrator,
+      schedules: engine.schedules,
+      logger: createLogger({ name: 'worker', level: 'silent' }),
+    });
+    second.start();
+    const here = await engine.startWorker();
+    const there = await spawnWorker({
+      databaseUrl: database.url,
+      address: inject('temporalAddress'),
+      namespace: TEST_NAMESPACE,
+      taskQueue: engine.taskQueue,
+      bundlePath: await writeWorkflowBundle(folder),
+      unitMs: 0,
+      webhooks: { allowedHosts: places.map(({ receiver }) => receiver.host), pace: PACE },
+    });
+    for (let round = 0; round < 5; round += 1) await Promise.all(places.map(({ org }) => tellOf(org, 10)));
+    for (const { endpoint } of places) await place.settled(endpoint);
+    for (const { receiver } of places) {
+      expect(receiver.received).toHaveLength(50);
+      expect(new Set(receiver.ids()).size).toBe(50);
+    }
+    await killHard(there);
+    await second.stop();
+    await here.stop();
+    await place.close();
+  });
+});
+
+describe('the workflow engine', () => {
+  const launch = (dataDir: string) =>
+    startTemporal({
+      program: { program: inject('temporalProgram'), serverVersion: 'test' } as TemporalProgram,
+      dataDir,
+      namespace: TEST_NAMESPACE,
+    });
+
+  it('may be away, and may come back with nothing of what it knew: every message goes out', {
+    timeout: 180_000,
+  }, async () => {
+    const dataDir = join(folder, 'engine');
+    const first = await launch(dataDir);
+    const place = await startWebhookPlace({ engine: { ...OPTIONS.engine, address: first.address } });
+    let isWell = false;
+    const { org, receiver, endpoint } = await place.anOrganization((_request, response) => {
+      response.writeHead(isWell ? 200 : 500).end();
+    });
+    const worker = await place.engine.startWorker();
+    const before = await tellOf(org, 2);
+    await until(
+      'a first attempt at each',
+      () => deliveriesOf(place.database, endpoint),
+      (deliveries) => deliveries.every(({ attempts }) => attempts > 0),
+    );
+    process.kill(first.pid, 'SIGKILL');
+    await first.exited;
+    isWell = true;
+    // Nobody who tells of something notices.
+    const meanwhile = await tellOf(org, 2);
+    const files = readdirSync(dataDir, { recursive: true }).map(String);
+    const states = files.filter((name) => /^temporal.*\.db/.test(name));
+    expect(states.length).toBeGreaterThan(0);
+    for (const name of states) rmSync(join(dataDir, name));
+    const second = await launch(dataDir);
+    expect(existsSync(join(dataDir, states[0] as string))).toBe(true);
+    const sweeping = setInterval(() => void place.engine.sweeper.sweep().catch(() => undefined), 500);
+    await place.settled(endpoint, 90_000);
+    clearInterval(sweeping);
+    expect(await statusesOf(place.database, endpoint)).toEqual({ delivered: 4 });
+    const told = [...before, ...meanwhile].map((id) => `msg_${id.replaceAll('-', '')}`);
+    expect(new Set(receiver.ids())).toEqual(new Set(told));
+    await worker.stop();
+    await place.close();
+    await second.stop();
+  });
+});
+
+describe('what is overdue', () => {
+  it('wakes its endpoint once, and not where a word to it is still on its way', async () => {
+    const place = await startWebhookPlace(OPTIONS);
+    const { org, endpoint } = await place.anOrganization(answering(200));
+    // No worker takes anything up.
+    await tellOf(org, 3);
+    const waiting = async () => {
+      const { rows } = await place.database.superuser.query(
+        `select count(*)::int as count from outbox where org_id = $1 and kind = 'webhook.deliver' and dispatched_at is null`,
+        [org.orgId],
+      );
+      return rows[0].count as number;
+    };
+    await until('the first word', waiting, (count) => count === 0);
+    const input = { orgId: org.orgId, endpointId: endpoint.id };
+    expect(await place.engine.orchestrator.describe(webhookDeliveryWorkflowId(input))).toBe('running');
+    await place.engine.dispatcher.stop();
+    await place.engine.sweeper.sweep();
+    await place.engine.sweeper.sweep();
+    expect(await waiting()).toBe(1);
+    await place.close();
+  });
+});
