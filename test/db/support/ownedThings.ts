@@ -28,8 +28,10 @@ import { until } from '../../support/engine.js';
 import { aConnection, CONNECTIONS, type FetchedProvider } from '../../support/fetchedBills.js';
 import { otherPrices, repriceAll } from './repriceAll.js';
 import { makeAccess } from './tenancyCases/access.js';
+import { makeAlert } from './tenancyCases/alerts.js';
 import { makeRules } from './tenancyCases/enforcementRules.js';
 import { makePolicies } from './tenancyCases/policies.js';
+import { makePolicyAlerts } from './tenancyCases/policyAlerts.js';
 import { makeWebhooks, type OwnedWebhooks } from './tenancyCases/webhooks.js';
 
 /** Everything that an organization can have, with the ids that queries take. */
@@ -61,6 +63,8 @@ export interface Owned extends OwnedWebhooks {
   /** A key of the organization, one of its workspaces. */
   keyId: string;
   workspaceId: string;
+  /** An open alert of a call. */
+  alertId: string;
   /** A re-pricing that has ended, and one that is at work; a call that the first priced anew. */
   repriceId: string;
   openRepriceId: string;
@@ -86,8 +90,7 @@ export async function makeOwned(
   const { marker, provider, prices } = options;
   const org = await api.addOrganization(marker);
   await makeCalls(api, org, marker);
-  const { events } = await listEvents(org.orgDb, {}, { limit: 100, offset: 0 }, false);
-  const [live, other] = events.filter((event) => event.teamId === marker) as [StoredEvent, StoredEvent];
+  const { live, other } = await findCalls(org, marker);
   const imported = await makeImports(api, org, options);
   const closed = await makeClosedMonth(api, org, options);
   const synced = await makeSync(api, org, provider);
@@ -95,6 +98,7 @@ export async function makeOwned(
   const runId = findUuid('run', (await runGaps(api, '?period=90d', undefined, org.adminKey)).run_id) ?? '';
   const keyId = `key_${org.ingestKey.split('_')[2]}`;
   await makePolicies(org.orgDb, marker);
+  await makePolicyAlerts(org.orgDb, { live, other, prices });
   return {
     org,
     marker,
@@ -112,6 +116,7 @@ export async function makeOwned(
     ...(await makeAccess(org.orgDb, { marker, keyId })),
     ...(await makeRules(org.orgDb, marker)),
     ...(await makeWebhooks(org.orgDb, marker)),
+    ...(await makeAlert(org.orgDb, marker)),
   };
 }
 
@@ -132,8 +137,10 @@ export async function makeNeighbour(
   await makeEntries(org, marker);
   await makeAccess(org.orgDb, { marker, keyId: `key_${org.ingestKey.split('_')[2]}` });
   await makePolicies(org.orgDb, marker);
+  await makePolicyAlerts(org.orgDb, { ...(await findCalls(org, marker)), prices: options.prices });
   await makeRules(org.orgDb, marker);
   await makeWebhooks(org.orgDb, marker);
+  await makeAlert(org.orgDb, marker);
   const finish = async () => {
     const connection = {
       id: randomUUID(),
@@ -152,6 +159,13 @@ export async function makeNeighbour(
     await makeOpenWork(org, options, connection.id);
   };
   return { org, finish };
+}
+
+/** Two of the calls that carry the organization's own label. */
+async function findCalls({ orgDb }: TestOrganization, marker: string) {
+  const { events } = await listEvents(orgDb, {}, { limit: 100, offset: 0 }, false);
+  const [live, other] = events.filter((event) => event.teamId === marker) as [StoredEvent, StoredEvent];
+  return { live, other };
 }
 
 /** Six calls, each told by two scopes of one service, without an id that would prove it. */

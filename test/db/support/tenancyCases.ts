@@ -6,6 +6,7 @@ import { CONNECTION_CASES } from './tenancyCases/connections.js';
 import { RULE_CASES } from './tenancyCases/enforcementRules.js';
 import { ORGANIZATION_CASES } from './tenancyCases/organization.js';
 import { POLICY_CASES } from './tenancyCases/policies.js';
+import { POLICY_ALERT_CASES } from './tenancyCases/policyAlerts.js';
 import { RUN_CASES } from './tenancyCases/runs.js';
 import type { TenancyCase } from './tenancyCases/tenancyCase.js';
 import { WEBHOOK_CASES } from './tenancyCases/webhooks.js';
@@ -22,6 +23,7 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
   ...WEBHOOK_CASES,
   ...RULE_CASES,
   ...POLICY_CASES,
+  ...POLICY_ALERT_CASES,
 };
 
 /** Take a handle and tell nothing of any organization. */
