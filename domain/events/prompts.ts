@@ -3,7 +3,7 @@
  * dialect that clients write (docs/ingest.md). Read only when somebody asks.
  */
 import { type AttributeValue, jsonOf, labelOf, parseJsonText, readAnyValue } from './anyValue.js';
-import type { Json } from './event.js';
+import type { EventKind, Json } from './event.js';
 import { stripText } from './stripText.js';
 
 /** Roles whose text is an instruction of the application's author, not a prompt. */
@@ -41,6 +41,12 @@ class Collected {
 /** Prompts of a span: from its unread attributes (names and values alternating) and its events. */
 export function promptsOfSpan(unread: readonly AttributeValue[], events: unknown): string[] {
   const found = new Collected();
+  collectAttributes(unread, found);
+  if (Array.isArray(events)) for (const event of events) collectEvent(event, found);
+  return [...found.texts];
+}
+
+function collectAttributes(unread: readonly AttributeValue[], found: Collected): void {
   const numbered = new Map<string, { role: string; texts: string[] }>();
   for (let index = 0; index < unread.length; index += 2) {
     const name = unread[index] as string;
@@ -54,8 +60,33 @@ export function promptsOfSpan(unread: readonly AttributeValue[], events: unknown
   for (const { role, texts } of numbered.values()) {
     if (!SYSTEM_ROLES.has(role)) for (const text of texts) collectContent(text, found, 1);
   }
-  if (Array.isArray(events)) for (const event of events) collectEvent(event, found);
+}
+
+/**
+ * Prompts of a call as they are found again in its stored payload. Undefined where they cannot be: nothing was stored, or
+ * so much was sent that only its size was kept. Of a span with more attributes or events than are kept some may lack.
+ */
+export function promptsOfStored(kind: EventKind, payload: Json): string[] | undefined {
+  if (payload === null || (isMap(payload) && payload._truncated === true)) return undefined;
+  if (kind !== 'otel_span' || !isMap(payload)) return promptsOfPayload(payload);
+  const { _events: events, ...attributes } = payload;
+  const found = new Collected();
+  collectAttributes(
+    Object.entries(attributes).flatMap(([name, value]) => [name, value ?? undefined]),
+    found,
+  );
+  if (Array.isArray(events)) {
+    for (const event of events)
+      if (isMap(event) && isMap(event.attributes ?? null))
+        collectMessage(event.name, Object.entries(event.attributes as JsonMap), found);
+  }
   return [...found.texts];
+}
+
+type JsonMap = { [key: string]: Json };
+
+function isMap(value: Json): value is JsonMap {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 /** Prompts of a payload as wrappers and webhooks send it: `prompt`, `input` and `messages[].content`. */
@@ -86,16 +117,26 @@ function collectNumbered(
 
 function collectEvent(event: unknown, found: Collected): void {
   const { name, attributes } = (event ?? {}) as { name?: unknown; attributes?: unknown };
-  if (typeof name !== 'string' || !Array.isArray(attributes)) return;
+  if (!isOfMessages(name) || !Array.isArray(attributes)) return;
+  const pairs = (attributes as ({ key?: unknown; value?: unknown } | null)[]).flatMap(
+    (pair): [string, Json][] =>
+      typeof pair?.key === 'string' ? [[pair.key, jsonOf(readAnyValue(pair.value))]] : [],
+  );
+  collectMessage(name, pairs, found);
+}
+
+function isOfMessages(name: unknown): name is string {
+  return typeof name === 'string' && (MESSAGE_EVENT.test(name) || CONTENT_EVENTS.has(name));
+}
+
+/** Prompts of a span's event, from its attributes. */
+function collectMessage(name: unknown, attributes: readonly [string, Json][], found: Collected): void {
+  if (!isOfMessages(name)) return;
   const isMessage = MESSAGE_EVENT.test(name);
-  if (!isMessage && !CONTENT_EVENTS.has(name)) return;
-  for (const pair of attributes as { key?: unknown; value?: unknown }[]) {
-    if (typeof pair?.key !== 'string') continue;
-    const value = jsonOf(readAnyValue(pair.value));
-    if (CONTENT_ATTRIBUTES.has(pair.key)) collectContent(value, found, 0);
-    else if (isMessage && (pair.key === 'content' || pair.key === 'gen_ai.event.content')) {
+  for (const [key, value] of attributes) {
+    if (CONTENT_ATTRIBUTES.has(key)) collectContent(value, found, 0);
+    else if (isMessage && (key === 'content' || key === 'gen_ai.event.content'))
       collectContent(value, found, 0);
-    }
   }
 }
 

@@ -42,14 +42,10 @@ interface Rule {
   /** What it may come to in memory, bytes. */
   readonly bytesMax: number;
   violation(call: JudgedCall): Violation | undefined;
-  /** The same, where it can take long: yields after each part of the work. */
-  violationInSteps?(call: JudgedCall): Generator<undefined, Violation | undefined>;
   /** What is missing to judge the call; undefined where it can be judged. */
   unjudged(call: JudgedCall): UnjudgedReason | undefined;
 }
 
-/** Prompts that are searched between two steps: some milliseconds at most, mostly some microseconds. */
-const PROMPTS_PER_STEP = 8;
 /** A rule without patterns: its lists, which are some kilobytes. */
 const SMALL_RULE_BYTES = 100_000;
 
@@ -73,22 +69,6 @@ export function judgeCall(policies: CompiledPolicies, call: JudgedCall): readonl
     if (violation) violations = [...(violations ?? []), violation];
   }
   return violations ?? NOTHING;
-}
-
-/**
- * As `judgeCall`, in steps between which the caller may let others have a turn: a call can hold thousands of prompts.
- * `yield*` it, or ask for its next step until it is done.
- */
-export function* judgeCallInSteps(
-  policies: CompiledPolicies,
-  call: JudgedCall,
-): Generator<undefined, readonly Violation[]> {
-  const violations: Violation[] = [];
-  for (const rule of policies.rules) {
-    const violation = rule.violationInSteps ? yield* rule.violationInSteps(call) : rule.violation(call);
-    if (violation) violations.push(violation);
-  }
-  return violations;
 }
 
 /** What compiled policies may come to in memory, bytes; mostly it is far less. */
@@ -159,15 +139,6 @@ function patternRule(
     policyType: named.policyType,
     bytesMax: patterns.bytesMax,
     violation: (call) => violationOf(patterns.find(call.prompts())),
-    *violationInSteps(call) {
-      const prompts = call.prompts();
-      for (let at = 0; at < prompts.length; at += PROMPTS_PER_STEP) {
-        if (at > 0) yield;
-        const match = patterns.find(prompts.slice(at, at + PROMPTS_PER_STEP));
-        if (match) return violationOf(match);
-      }
-      return undefined;
-    },
     unjudged: () => undefined,
   };
 }

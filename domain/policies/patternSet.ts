@@ -11,7 +11,7 @@ export interface PatternMatch {
 }
 
 /** Bytes of an instruction in memory, in all of its forms, as measured (docs/decisions/0129). */
-const BYTES_PER_INSTRUCTION = 500;
+const BYTES_PER_INSTRUCTION = 800;
 /** What an automaton keeps between two prompts, and what stands beside it. */
 const BYTES_AROUND = 1_200_000;
 

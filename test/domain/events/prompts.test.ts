@@ -1,9 +1,30 @@
 import { describe, expect, it } from 'vitest';
-import { promptsOfPayload } from '../../../domain/events/prompts.js';
-import { type AttributeMap, attributeList, callWith } from './support.js';
+import type { CallRecord, Json } from '../../../domain/events/event.js';
+import { mapObservation } from '../../../domain/events/observation.js';
+import { promptsOfPayload, promptsOfStored } from '../../../domain/events/prompts.js';
+import { mapSdkEvents } from '../../../domain/events/sdkEvents.js';
+import { anEvent } from '../../api/support/requests.js';
+import { CAPTURED } from './capturedClients.js';
+import { type AttributeMap, attributeList, callOf, callWith, context } from './support.js';
+
+/** The prompts of a call, which are found again in its payload as it is stored: as JSON, in another order of keys. */
+function promptsOf(call: CallRecord): readonly string[] {
+  const prompts = call.prompts();
+  const found = promptsOfStored(call.kind, reordered(JSON.parse(JSON.stringify(call.payload))));
+  expect([...(found ?? [])].sort()).toEqual([...prompts].sort());
+  return prompts;
+}
+
+/** As jsonb gives an object's fields back: shorter names first. */
+function reordered(value: Json): Json {
+  if (Array.isArray(value)) return value.map(reordered);
+  if (typeof value !== 'object' || value === null) return value;
+  const byLength = Object.entries(value).sort(([a], [b]) => a.length - b.length || (a < b ? -1 : 1));
+  return Object.fromEntries(byLength.map(([name, inner]) => [name, reordered(inner)]));
+}
 
 const prompts = (attributes: AttributeMap, events?: unknown[]) =>
-  callWith(attributes, events ? { events } : {}).prompts();
+  promptsOf(callWith(attributes, events ? { events } : {}));
 
 describe('the prompts of a span, each text part on its own and without system instructions', () => {
   it.each([
@@ -143,6 +164,35 @@ describe('the prompts of a span, each text part on its own and without system in
   it('do not follow a text that nests without end', () => {
     const deep = `${'{"content":'.repeat(5000)}"x"${'}'.repeat(5000)}`;
     expect(prompts({ 'input.value': deep }).length).toBeLessThanOrEqual(1);
+  });
+});
+
+describe('the prompts of a call are found again in what is stored of it', () => {
+  it.each(CAPTURED.map(({ client, parts }) => [client, parts] as const))('%s', (_, parts) => {
+    promptsOf(callOf(parts));
+  });
+
+  it('sent by a wrapper, or as an observation', () => {
+    const payload = { prompt: 'one', messages: [{ role: 'user', content: 'two' }], other: 1 };
+    const [event] = mapSdkEvents([anEvent({ timestamp: '2026-11-20T11:00:00Z', payload })], context).calls;
+    expect(promptsOf(event as CallRecord)).toEqual(['one', 'two']);
+    const observation = {
+      type: 'GENERATION',
+      id: 'o1',
+      model: 'gpt-4o',
+      startTime: '2026-11-20T11:00:00Z',
+      usage: { input: 1, output: 1 },
+      input: [{ role: 'user', content: 'three' }],
+      metadata: { prompt: 'no prompt' },
+    };
+    const [call] = mapObservation({ type: 'observation-create', body: observation }, context).calls;
+    expect(promptsOf(call as CallRecord)).toEqual(['three']);
+  });
+
+  it('but not where nothing of it was stored, or only how long it was', () => {
+    expect(promptsOfStored('sdk_event', null)).toBeUndefined();
+    expect(promptsOfStored('otel_span', { _truncated: true, bytes: 300_000 })).toBeUndefined();
+    expect(promptsOfStored('sdk_event', ['no', 'prompt'])).toEqual([]);
   });
 });
 
