@@ -30,6 +30,8 @@ export interface ActivityDeps {
   syncPace?: SyncPace;
   /** How long one effect of a re-pricing goes on; the product's own where absent. */
   repricePassMs?: number;
+  /** Calls that a savings run reads at once; the product's own where absent. */
+  replayPageCalls?: number;
   /** The time now, microseconds since 1970. */
   nowMicros(): bigint;
   logger: Logger;

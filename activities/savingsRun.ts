@@ -1,4 +1,4 @@
-import { CancelledFailure, Context } from '@temporalio/activity';
+import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
 import { newUuid } from '../db/newUuid.js';
 import { OrgDb } from '../db/orgDb.js';
 import {
@@ -26,15 +26,15 @@ import type { Rule } from '../domain/enforcement/rule.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';
-import { Places } from './places.js';
 
 interface RunRef {
   orgId: string;
   runId: string;
 }
 
-/** Replays of a process at once: each may remember a million sessions. */
+/** Replays of a process at once: each may remember a million sessions. Others come again, and hold no slot meanwhile. */
 const REPLAYS_MAX = 2;
+const COME_AGAIN_MS = 5_000;
 /** Rows of an earlier attempt that one transaction removes. */
 const SLICE_ROWS = 5_000;
 
@@ -44,16 +44,20 @@ class TakenOver extends Error {}
 /** The effects of a run that models what the rules would save. */
 export function createSavingsRunActivities(deps: ActivityDeps) {
   const orgDbOf = (orgId: string) => new OrgDb(deps.database, orgId);
-  const places = new Places(REPLAYS_MAX);
+  let replays = 0;
   return {
     /** Replays the calls of the run's period, keeps what the rules make of them, and shows it. */
     modelSavings: ({ orgId, runId }: RunRef): Promise<void> =>
       // A repeat takes the run over and begins anew: what another attempt wrote goes first, and it can write no more.
-      withFailures(() =>
-        withHeartbeat(() =>
-          places.hold(Context.current().cancellationSignal, () => model(deps, orgDbOf(orgId), runId)),
-        ),
-      ),
+      withFailures(async () => {
+        if (replays >= REPLAYS_MAX) throw comeAgain();
+        replays += 1;
+        try {
+          await withHeartbeat(() => model(deps, orgDbOf(orgId), runId));
+        } finally {
+          replays -= 1;
+        }
+      }),
 
     /** Removes what newer results have taken the place of. */
     removeReplacedSavings: ({ orgId }: RunRef): Promise<void> =>
@@ -78,6 +82,14 @@ export function createSavingsRunActivities(deps: ActivityDeps) {
   };
 }
 
+function comeAgain(): ApplicationFailure {
+  return ApplicationFailure.create({
+    message: 'this process replays as many months as it may',
+    type: 'service_unavailable',
+    nextRetryDelay: COME_AGAIN_MS,
+  });
+}
+
 function stopIfCancelled(): void {
   if (Context.current().cancellationSignal.aborted) throw new CancelledFailure('the run was cancelled');
 }
@@ -92,7 +104,7 @@ async function model(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<v
     const rules = await begin(orgDb, runId, attemptId);
     const replay = new Replay(rules, { costAs: (call, toModel) => costAs(book, call, toModel) });
     // Without rules there is nothing to look at.
-    if (rules.length > 0) await replayCalls(orgDb, run, attemptId, replay);
+    if (rules.length > 0) await replayCalls(deps, orgDb, run, attemptId, replay);
     await publish(deps, orgDb, runId, attemptId, replay);
   } catch (error) {
     if (!(error instanceof TakenOver)) throw error;
@@ -129,9 +141,15 @@ async function begin(orgDb: OrgDb, runId: string, attemptId: string): Promise<Ru
   });
 }
 
-async function replayCalls(orgDb: OrgDb, run: SavingsRun, attemptId: string, replay: Replay): Promise<void> {
+async function replayCalls(
+  { replayPageCalls }: ActivityDeps,
+  orgDb: OrgDb,
+  run: SavingsRun,
+  attemptId: string,
+  replay: Replay,
+): Promise<void> {
   const window = { fromMicros: run.windowStartMicros, toMicros: run.windowEndMicros };
-  for await (const calls of streamReplayedCalls(orgDb, window)) {
+  for await (const calls of streamReplayedCalls(orgDb, window, replayPageCalls)) {
     const judged = judge(replay, calls);
     const progress = { calls: calls.length, cursorMicros: calls.at(-1)?.timestampMicros ?? window.toMicros };
     await whileHeld(

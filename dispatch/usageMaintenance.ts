@@ -6,6 +6,7 @@ import { foldUsage, listUnfoldedOrganizations } from '../db/queries/rollups.js';
 import { sweepTraces } from '../db/queries/traceSweep.js';
 import { DomainError } from '../domain/errors.js';
 import { tellDoubleInstrumentation } from './doubleInstrumentation.js';
+import { openDueSavings } from './savingsUpkeep.js';
 
 /**
  * Pauses between two rounds of each duty, milliseconds. Reads add up what is not folded yet, so a fold may wait for
@@ -16,6 +17,8 @@ const SWEEP_PAUSE_MS = 5_000;
 const PRUNE_PAUSE_MS = 3_600_000;
 const PARTITION_PAUSE_MS = 6 * 3_600_000;
 const DOUBLE_TELLINGS_PAUSE_MS = 3_600_000;
+/** How late at most a run is opened that is due by the hour. */
+const SAVINGS_PAUSE_MS = 60_000;
 
 export interface UsageMaintenanceOptions {
   database: Database;
@@ -57,6 +60,11 @@ export function startUsageMaintenance(options: UsageMaintenanceOptions): () => P
       name: 'double tellings',
       pauseMs: DOUBLE_TELLINGS_PAUSE_MS,
       round: () => tellDoubleInstrumentation(database, logger, nowMicros()).then(() => false),
+    },
+    {
+      name: 'savings',
+      pauseMs: SAVINGS_PAUSE_MS,
+      round: () => openDueSavings(database, nowMicros()).then(() => false),
     },
   ];
   const stopping = new AbortController();

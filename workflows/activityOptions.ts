@@ -58,7 +58,7 @@ export const PROFILES = {
     cancellationType: 'TRY_CANCEL',
     startToCloseTimeout: '3 hours',
     scheduleToCloseTimeout: '12 hours',
-    heartbeatTimeout: '20 seconds',
+    heartbeatTimeout: '10 seconds',
     retry: RETRY,
   },
   /** What is too old, removed piece by piece; it heartbeats. A cancelled run does not wait for the piece under way. */

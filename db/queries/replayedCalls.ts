@@ -4,7 +4,7 @@ import { isoFromMicros } from '../../domain/period.js';
 import type { Biller } from '../../domain/providers.js';
 import type { OrgDb } from '../orgDb.js';
 
-/** Calls of one transaction. */
+/** Calls of one transaction, unless it is told otherwise. */
 const PAGE_CALLS = 5_000;
 
 interface CallRow {
@@ -36,7 +36,7 @@ interface CallRow {
 }
 
 /** Another span stands for a superseded event, and a blocked one was no call. */
-const NEXT_CALLS = (isFirst: boolean) => `
+const nextCalls = (isFirst: boolean, pageCalls: number) => `
 select e.id, e.timestamp, e.status, e.billed_by, e.model, e.team_id, e.feature, e.session_id, e.stop_reason, e.unmetered,
   not e.unmetered and e.usage_source <> 'none' as has_usage, e.input_tokens, e.output_tokens, e.cache_read, e.cache_creation,
   e.cache_creation_5m, e.cache_creation_1h, e.reasoning_tok, e.cached_tok, e.input_audio, e.output_audio, e.is_batch, e.service_tier,
@@ -45,7 +45,7 @@ from events e
 where e.org_id = $1 and e.timestamp >= $2::timestamptz and e.timestamp < $3::timestamptz and e.superseded_by is null
   and e.status <> 'blocked' ${isFirst ? '' : 'and (e.timestamp, e.id) > ($2::timestamptz, $4::uuid)'}
 order by e.timestamp, e.id
-limit ${PAGE_CALLS}`;
+limit ${pageCalls}`;
 
 /**
  * The calls of a time in the order in which rules judge them, page by page. Each page is a short transaction of its
@@ -54,12 +54,13 @@ limit ${PAGE_CALLS}`;
 export async function* streamReplayedCalls(
   orgDb: OrgDb,
   window: { fromMicros: bigint; toMicros: bigint },
+  pageCalls = PAGE_CALLS,
 ): AsyncGenerator<ReplayedCall[]> {
   const to = isoFromMicros(window.toMicros);
   const read = (after: ReplayedCall | undefined) =>
     after === undefined
-      ? orgDb.rows<CallRow>(NEXT_CALLS(true), [orgDb.orgId, isoFromMicros(window.fromMicros), to])
-      : orgDb.rows<CallRow>(NEXT_CALLS(false), [
+      ? orgDb.rows<CallRow>(nextCalls(true, pageCalls), [orgDb.orgId, isoFromMicros(window.fromMicros), to])
+      : orgDb.rows<CallRow>(nextCalls(false, pageCalls), [
           orgDb.orgId,
           isoFromMicros(after.timestampMicros),
           to,
@@ -68,7 +69,7 @@ export async function* streamReplayedCalls(
   let rows = await read(undefined);
   while (rows.length > 0) {
     const calls = rows.map(fromCallRow);
-    const last = calls.length === PAGE_CALLS ? calls.at(-1) : undefined;
+    const last = calls.length === pageCalls ? calls.at(-1) : undefined;
     const next = last ? read(last) : Promise.resolve([]);
     // Awaited below; until then its failure is not to end the process.
     next.catch(() => undefined);

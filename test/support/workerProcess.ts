@@ -58,6 +58,8 @@ const activities = createActivities({
   retention: { eventDays: undefined, payloadDays: 90, auditDays: 730 },
   ...(settings.syncPace ? { syncPace: settings.syncPace } : {}),
   repricePassMs: 0,
+  // A savings run of some hundred calls is still at work when it is killed.
+  replayPageCalls: 1,
   nowMicros: () => microsFromDate(new Date()),
   logger: createLogger({ name: 'worker', level: 'silent' }),
 });
