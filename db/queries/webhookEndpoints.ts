@@ -220,11 +220,15 @@ export async function removeWebhookEndpoint(inside: OrgDb, id: string): Promise<
   return fromEndpointRow(row);
 }
 
-/** Cancels what is to be sent to a receiver; returns how many messages. */
+/**
+ * Cancels what is to be sent to a receiver that is switched off or removed; returns how many messages. One that was
+ * switched on meanwhile loses nothing: what can be seen of it then was told before that.
+ */
 export async function cancelPendingDeliveries(orgDb: OrgDb, endpointId: string): Promise<number> {
   return orgDb.run(
     `update webhook_deliveries set status = 'cancelled', next_attempt_at = null, finished_at = now()
-     where org_id = $1 and endpoint_id = $2 and status = 'pending'`,
+     where org_id = $1 and endpoint_id = $2 and status = 'pending' and not exists (
+       select from webhook_endpoints e where e.org_id = $1 and e.id = $2 and e.status = 'active' and e.removed_at is null)`,
     [orgDb.orgId, endpointId],
   );
 }

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { WEBHOOK_ENDPOINTS_MAX } from '../../api/webhooks/endpoints.js';
+import { cancelPendingDeliveries } from '../../db/queries/webhookEndpoints.js';
 import { publishMessages } from '../../db/queries/webhookMessages.js';
+import { findUuid } from '../../domain/ids.js';
 import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from '../../domain/webhooks/message.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { testOutbound } from '../support/outbound.js';
@@ -314,6 +316,13 @@ describe('a change', () => {
     expect(on.body).toMatchObject({ enabled: true, disabled_reason: null, disabled_at: null });
     await publish('alert.created');
     expect(await statusesOf(id)).toEqual(['alert.created pending', 'alert.created cancelled']);
+  });
+
+  it('switches on in time: who meant to cancel because it was off cancels nothing any more', async () => {
+    const { id } = await make();
+    await publish('alert.created');
+    expect(await cancelPendingDeliveries(org.orgDb, findUuid('whk', id) ?? '')).toBe(0);
+    expect(await statusesOf(id)).toEqual(['alert.created pending']);
   });
 
   it('switches on again what its receiver had said to be gone', async () => {

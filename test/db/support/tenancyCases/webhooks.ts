@@ -46,7 +46,7 @@ export const WEBHOOK_CASES: Record<string, TenancyCase> = {
     endpoints.updateWebhookEndpoint(db, webhookId, { description: 'taken over', enabled: false }),
   disableGoneEndpoint: (db, { webhookId }) => endpoints.disableGoneEndpoint(db, webhookId),
   removeWebhookEndpoint: (db, { webhookId }) => endpoints.removeWebhookEndpoint(db, webhookId),
-  cancelPendingDeliveries: (db, { webhookId }) => endpoints.cancelPendingDeliveries(db, webhookId),
+  cancelPendingDeliveries: (db, { offWebhookId }) => endpoints.cancelPendingDeliveries(db, offWebhookId),
   replaceWebhookSecrets: (db, { webhookId }) => endpoints.replaceWebhookSecrets(db, webhookId, seal),
   listWebhookDeliveries: (db, { webhookId }) => log.listWebhookDeliveries(db, webhookId, {}, PAGE),
   findWebhookDelivery: (db, { endedDeliveryId }) => log.findWebhookDelivery(db, endedDeliveryId),
@@ -72,11 +72,14 @@ export const WEBHOOK_CASES: Record<string, TenancyCase> = {
   findNextAttemptMs: (db, { webhookId }) => delivery.findNextAttemptMs(db, webhookId),
 };
 
-/** What the cases above ask for: a receiver, a delivery to it that has ended and one that is due. */
+/** What the cases above ask for. */
 export interface OwnedWebhooks {
+  /** A receiver, with a delivery that has ended and one that is due. */
   webhookId: string;
   endedDeliveryId: string;
   dueDeliveryId: string;
+  /** One that is switched off while something is due. */
+  offWebhookId: string;
 }
 
 /**
@@ -84,29 +87,40 @@ export interface OwnedWebhooks {
  * its row.
  */
 export async function makeWebhooks(db: OrgDb, marker: string): Promise<OwnedWebhooks> {
-  const [webhookId, endedDeliveryId, dueDeliveryId] = [randomUUID(), randomUUID(), randomUUID()];
-  const endpoint = endpointOf(webhookId, marker);
-  await db.transaction(async (inside) => {
-    await endpoints.insertWebhookEndpoint(inside, endpoint, ENDPOINTS_MAX, seal);
-    for (const [id, status] of [
-      [endedDeliveryId, 'failed'],
-      [dueDeliveryId, 'pending'],
-    ] as const) {
-      const messageId = randomUUID();
-      await inside.run(
-        `insert into webhook_messages (org_id, id, type, body) values ($1, $2, 'alert.created', $3)`,
-        [inside.orgId, messageId, JSON.stringify({ marker })],
-      );
-      await inside.run(
-        `insert into webhook_deliveries (org_id, id, endpoint_id, message_id, status, attempts, next_attempt_at, finished_at, last_error)
-         values ($1, $2, $3, $4, $5, 1, case when $5 = 'pending' then now() end, case when $5 <> 'pending' then now() end, $6)`,
-        [inside.orgId, id, webhookId, messageId, status, marker],
-      );
-      await inside.run(
-        `insert into webhook_attempts (org_id, delivery_id, number, error) values ($1, $2, 1, $3)`,
-        [inside.orgId, id, marker],
-      );
-    }
+  const [webhookId, offWebhookId] = [randomUUID(), randomUUID()];
+  return db.transaction(async (inside) => {
+    await endpoints.insertWebhookEndpoint(inside, endpointOf(webhookId, marker), ENDPOINTS_MAX, seal);
+    const off = { ...endpointOf(offWebhookId, marker), enabled: false };
+    await endpoints.insertWebhookEndpoint(inside, off, ENDPOINTS_MAX, seal);
+    await insertDelivery(inside, offWebhookId, 'pending', marker);
+    return {
+      webhookId,
+      offWebhookId,
+      endedDeliveryId: await insertDelivery(inside, webhookId, 'failed', marker),
+      dueDeliveryId: await insertDelivery(inside, webhookId, 'pending', marker),
+    };
   });
-  return { webhookId, endedDeliveryId, dueDeliveryId };
+}
+
+async function insertDelivery(
+  inside: OrgDb,
+  endpointId: string,
+  status: 'failed' | 'pending',
+  marker: string,
+): Promise<string> {
+  const [id, messageId] = [randomUUID(), randomUUID()];
+  await inside.run(
+    `insert into webhook_messages (org_id, id, type, body) values ($1, $2, 'alert.created', $3)`,
+    [inside.orgId, messageId, JSON.stringify({ marker })],
+  );
+  await inside.run(
+    `insert into webhook_deliveries (org_id, id, endpoint_id, message_id, status, attempts, next_attempt_at, finished_at, last_error)
+     values ($1, $2, $3, $4, $5, 1, case when $5 = 'pending' then now() end, case when $5 <> 'pending' then now() end, $6)`,
+    [inside.orgId, id, endpointId, messageId, status, marker],
+  );
+  await inside.run(
+    `insert into webhook_attempts (org_id, delivery_id, number, error) values ($1, $2, 1, $3)`,
+    [inside.orgId, id, marker],
+  );
+  return id;
 }
