@@ -182,7 +182,7 @@ export async function postponeDeliveries(
 export async function findNextAttemptMs(orgDb: OrgDb, endpointId: string): Promise<number | null> {
   const [row] = await orgDb.rows<{ ms: number | null }>(
     // greatest() passes over nulls: of nothing it would say that something is due.
-    `select case when count(*) > 0 then greatest(0, ceil(extract(epoch from min(next_attempt_at) - now()) * 1000)) end::float8 as ms
+    `select case when min(next_attempt_at) is not null then greatest(0, ceil(extract(epoch from min(next_attempt_at) - now()) * 1000)) end::float8 as ms
      from webhook_deliveries where org_id = $1 and endpoint_id = $2 and status = 'pending'`,
     [orgDb.orgId, endpointId],
   );

@@ -13,6 +13,7 @@ import {
   repricingWorkflowId,
   syncScheduleId,
   WORKFLOW_NAMES,
+  webhookDeliveryWorkflowId,
 } from '../../workflows/contract.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { generateBills } from '../support/billGenerator.js';
@@ -20,6 +21,8 @@ import { importBill, pollToEnd } from '../support/bills.js';
 import { startTestEngine, type TestEngine, until } from '../support/engine.js';
 import { aConnection, CONNECTIONS, FAST, startFetchingPlace } from '../support/fetchedBills.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
+import { startWebhookPlace } from '../support/webhookPlace.js';
+import { tellOf } from '../support/webhooks.js';
 
 /**
  * Records the histories that test/workflows/replay.test.ts replays: `npm run workflows:record`. Run it when a workflow
@@ -229,4 +232,51 @@ it('records one history of each way that the retention can go', { timeout: 120_0
   await connection.close();
   await engine.close();
   await api.close();
+});
+
+it('records one history of each way that the delivery of webhooks can go', { timeout: 120_000 }, async () => {
+  const place = await startWebhookPlace();
+  const { engine } = place;
+  const connection = await Connection.connect({ address: inject('temporalAddress') });
+  const client = new Client({ connection, namespace: TEST_NAMESPACE });
+  const worker = await engine.startWorker();
+  const retried = await place.anOrganization((_request, response, count) => {
+    response.writeHead(count < 3 ? 500 : 204).end();
+  });
+  const idOf = ({ org, endpoint }: typeof retried) =>
+    webhookDeliveryWorkflowId({ orgId: org.orgId, endpointId: endpoint.id });
+  await tellOf(retried.org);
+  await until(
+    'a first attempt',
+    async () => retried.receiver.received.length,
+    (count) => count > 0,
+  );
+  // Told of something else while it sleeps.
+  await tellOf(retried.org);
+  await place.settled(retried.endpoint);
+  await save(client, idOf(retried), 'webhook-delivery-retried');
+  await worker.stop();
+
+  let isBroken = true;
+  const failing = await engine.startWorker((activities) => ({
+    sendDueWebhooks: async (ref) => {
+      if (isBroken) throw ApplicationFailure.nonRetryable('this is broken', 'not_found');
+      return activities.sendDueWebhooks(ref);
+    },
+  }));
+  const broken = await place.anOrganization();
+  await tellOf(broken.org);
+  const handle = client.workflow.getHandle(idOf(broken));
+  await until(
+    'the pause after a failure',
+    async () => (await handle.fetchHistory().catch(() => undefined))?.events ?? [],
+    (events) => events.some(({ timerStartedEventAttributes: timer }) => Boolean(timer)),
+  );
+  isBroken = false;
+  await tellOf(broken.org);
+  await place.settled(broken.endpoint);
+  await save(client, idOf(broken), 'webhook-delivery-effect-failed');
+  await failing.stop();
+  await connection.close();
+  await place.close();
 });

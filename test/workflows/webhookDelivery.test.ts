@@ -9,6 +9,7 @@ import {
 import { beginDeliveryAnew } from '../../db/queries/webhookLog.js';
 import { formatSecret, sealSecrets } from '../../domain/webhooks/secret.js';
 import { SecretKeys } from '../../platform/secretKeys.js';
+import { webhookDeliveryWorkflowId } from '../../workflows/contract.js';
 import type { TestOrganization } from '../support/api.js';
 import { testSecretKeys } from '../support/connectors.js';
 import { until } from '../support/engine.js';
@@ -70,6 +71,13 @@ describe('a message', () => {
     expect([isVerified(got, endpoint.secret), isVerified(got, second.secret)]).toEqual([true, false]);
     expect(got.headers).toMatchObject({ 'content-type': 'application/json', 'user-agent': 'Trueup/1' });
     expect(Object.keys(JSON.parse(got.body))).toEqual(['type', 'timestamp', 'data']);
+    // Nothing is pending, so nobody waits for anything.
+    const workflowId = webhookDeliveryWorkflowId({ orgId: org.orgId, endpointId: endpoint.id });
+    await until(
+      'the end of the workflow',
+      () => place.engine.orchestrator.describe(workflowId),
+      (state) => state === 'closed',
+    );
   });
 
   it('that is told of while the workflow ends is not left lying', async () => {
