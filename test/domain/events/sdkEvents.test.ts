@@ -166,6 +166,25 @@ describe('an event of a wrapper', () => {
     });
   });
 
+  it('that was blocked costs nothing; what speaks of blocking speaks of no other one', () => {
+    const blocked = { status: 'blocked', blocked_rule_id: 'r1', prevented_usd: 0.29 };
+    expect(callOf({ ...blocked, cost_usd: 0 }).reportedCostPico).toBeNull();
+    expect(callOf({ status: 'blocked' })).toMatchObject({ blockedRuleId: null, preventedPico: null });
+    expect(callOf({ ...blocked, prevented_usd: 0 }).preventedPico).toBe(0n);
+    expect(reasonOf({ ...blocked, cost_usd: 0.01 })).toBe('invalid_field');
+    expect(reasonOf({ ...blocked, cost_usd: -1 })).toBe('invalid_number');
+    expect(reasonOf({ ...blocked, prevented_usd: 1_000_001 })).toBe('invalid_number');
+    expect(reasonOf({ ...blocked, blocked_rule_id: 'r'.repeat(513) })).toBe('string_too_long');
+    for (const status of ['ok', 'error', 'cancelled', undefined]) {
+      expect(reasonOf({ ...blocked, status })).toBe('invalid_field');
+      expect(reasonOf({ status, prevented_usd: '0.000000000001' })).toBe('invalid_field');
+      expect(callOf({ status, prevented_usd: 0, blocked_rule_id: null })).toMatchObject({
+        blockedRuleId: null,
+        preventedPico: null,
+      });
+    }
+  });
+
   it('is billed by the host that it names', () => {
     expect(callOf({ base_url: 'https://shop.openai.azure.com/openai' }).billedBy).toBe('azure_openai');
     expect(callOf({ base_url: 'http://localhost:8000' }).billedBy).toBe('unknown');

@@ -198,7 +198,7 @@ class Store {
 }
 
 function inOrder(calls: CallRecord[]): CallRecord[] {
-  const key = ({ trace }: CallRecord) => `${trace?.traceId}${trace?.spanId}`;
+  const key = ({ trace, startMicros }: CallRecord) => `${trace?.traceId}${trace?.spanId}${startMicros}`;
   return calls.map((call) => ({ ...call })).sort((a, b) => (key(a) < key(b) ? -1 : 1));
 }
 
@@ -255,6 +255,53 @@ describe('the tellings of a call', () => {
         expect(store.live).toEqual(liveOf(world));
       }),
       { verbose: 1, numRuns: 1000 },
+    );
+  });
+
+  it('are counted as the call that was made, whatever a wrapper blocked under its response id', () => {
+    const blocked = fc.array(fc.tuple(view, fc.nat(2), fc.bigInt({ min: 0n, max: 10n ** 12n })), {
+      maxLength: 4,
+    });
+    fc.assert(
+      fc.property(worlds, blocked, orders, (world, blocks, order) => {
+        const blockedCalls = blocks.map(([one, index, preventedPico], place): CallRecord => {
+          const trace = {
+            traceId: hex(5_000 + place, 32),
+            spanId: hex(9_000 + place, 16),
+            parentSpanId: null,
+          };
+          const call = { usage: [9_999, 9, 9, 9, 9_999, 9], chain: [], apart: [] } as TrueCall;
+          const told = { ...one, hasId: true, word: 'anthropic', host: null } as const;
+          const id = `msg_${index}`;
+          return {
+            ...tell(call, told, id, trace, 500 + place),
+            status: 'blocked',
+            trace: null,
+            kind: 'sdk_event',
+            preventedPico,
+            reportedCostPico: null,
+          };
+        });
+        const all = { calls: [...world.calls, ...blockedCalls], links: world.links };
+        const store = new Store();
+        for (const item of shuffled(all, order))
+          store.add('call' in item ? [item.call] : [], 'link' in item ? [item.link] : []);
+        expect(store.live).toEqual(liveOf(all));
+        const counted = ({
+          status,
+          usage,
+          reportedCostPico,
+          billedBy,
+          responseModel,
+          stopReason,
+          startMicros,
+        }: CallRecord) =>
+          status === 'blocked'
+            ? []
+            : [{ usage, reportedCostPico, billedBy, responseModel, stopReason, startMicros }];
+        expect(liveOf(all).flatMap(counted)).toEqual(liveOf(world).flatMap(counted));
+      }),
+      { verbose: 1, numRuns: 500 },
     );
   });
 
