@@ -1,6 +1,8 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { ENDPOINTS } from '../../api/app.js';
 import { OrgDb } from '../../db/orgDb.js';
+import { recordNotice } from '../../db/queries/notices.js';
+import { putPolicy } from '../../db/queries/policies.js';
 import { foldUsage } from '../../db/queries/rollups.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { anAttribute, anEvent, aSpan, aTime, aTrace, ingest } from './support/requests.js';
@@ -36,6 +38,25 @@ beforeAll(async () => {
   const [one, two] = [await api.addOrganization(), await api.addOrganization()];
   shared = { ...one, key: await keyOf(one.orgId, PROJECT), othersKey: await keyOf(one.orgId, OTHERS) };
   lone = { ...two, key: await keyOf(two.orgId, PROJECT) };
+  // No model is approved, so that every call has an alert; and each organization has a notice, which is nobody's call.
+  for (const { orgDb } of [one, two]) {
+    const none = {
+      type: 'approved_models',
+      config: { models: ['none'] },
+      enabled: true,
+      skipped: [],
+    } as const;
+    await putPolicy(orgDb, none, 'test');
+    await recordNotice(orgDb, {
+      code: 'connection_broken',
+      key: 'nobody-key',
+      subject: { type: 'connection', id: 'nobody-connection' },
+      severity: 'high',
+      message: 'nobody-message',
+      details: {},
+      provider: 'openai',
+    });
+  }
   const times = aStory();
   await tell(shared.othersKey, 'b', times.map(later));
   await tell(await api.addKey(shared.orgId, 'member'), 'nobody', times.map(later));
@@ -187,16 +208,29 @@ const QUESTIONS: Record<string, readonly string[]> = {
     ),
   ),
   getIngestHealth: ['/api/v1/ingest/health'],
+  listAlerts: each('/api/v1/alerts', [
+    '',
+    'limit=2',
+    'limit=2&offset=1',
+    `since=${WIDE}`,
+    'kind=policy',
+    'kind=notice',
+    'policy_type=approved_models&status=open',
+    'severity=medium&model=gpt-4o',
+    'model=a-model',
+    'model=b-model',
+  ]),
+  getAlert: ['/api/v1/alerts/{alert}'],
   listUnpricedModels: each('/api/v1/pricing/unpriced', ['', `since=${WIDE}`]),
 };
 
 /** What two organizations cannot have in common: ids of keys, and so of events; and the time. */
 function comparable(text: string): string {
   return text
-    .replace(/evt_[0-9a-f]{32}/g, 'evt')
+    .replace(/(evt|alr)_[0-9a-f]{32}/g, '$1')
     .replace(/key_[0-9A-Za-z]{10}/g, 'key')
     .replace(/("api_key_hash":)"[0-9a-f]{16}"/g, '$1"hash"')
-    .replace(/("(?:ingested_at|from|to|as_of|since|until)":)"[^"]*"/g, '$1"time"')
+    .replace(/("(?:ingested_at|created_at|from|to|as_of|since|until)":)"[^"]*"/g, '$1"time"')
     .replace(/("(?:instance|request_id)":)"(?:urn:request:)?[0-9a-f-]{36}"/g, '$1"request"')
     .replace(/("next_cursor":)"[^"]*"/g, '$1"cursor"')
     .replace(/cursor=[\w-]+/g, 'cursor=cursor');
@@ -217,8 +251,12 @@ async function idsOf(key: string): Promise<string[]> {
   return body.events.map((event: { id: string }) => event.id);
 }
 
-/** A question with the ids of a home's own events, in their order. */
+/** A question with the ids of a home's own events or alerts, in their order. */
 async function pathsOf(question: string, home: Home): Promise<string[]> {
+  if (question.includes('{alert}')) {
+    const { body } = await api.get('/api/v1/alerts?limit=1000', home.key);
+    return body.alerts.map(({ id }: { id: string }) => question.replace('{alert}', id));
+  }
   return question.includes('{id}')
     ? (await idsOf(home.key)).map((id) => question.replace('{id}', id))
     : [question];
@@ -368,7 +406,7 @@ describe('a key of a workspace', () => {
     withoutPredicates();
     await api.database.superuser.query('grant select on all tables in schema public to app_workspace');
     await setRowSecurity('disable', await readableTables());
-    for (const operation of Object.keys(QUESTIONS).filter((name) => !name.startsWith('getEvent')))
+    for (const operation of Object.keys(QUESTIONS).filter((name) => !/^get(Event|Alert)/.test(name)))
       expect(
         (await compareHomes(operation)).wrong.map(([status]) => status),
         operation,

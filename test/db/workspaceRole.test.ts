@@ -7,6 +7,7 @@ import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
 import { closePeriod } from '../../db/queries/closePeriod.js';
 import { getEvent, listEvents } from '../../db/queries/events.js';
 import { insertOrganization } from '../../db/queries/organizations.js';
+import { putPolicy } from '../../db/queries/policies.js';
 import { listFormerPrices } from '../../db/queries/repriceRuns.js';
 import { foldUsage } from '../../db/queries/rollups.js';
 import { microsOfDay } from '../../domain/period.js';
@@ -21,12 +22,14 @@ const OTHERS = 'another';
 
 /** What app_workspace reads, and what tells whose a row is; null: a row of the whole organization. */
 const READABLE: Record<string, string | null> = {
+  alerts: 'project_id',
   event_adjustments: 'project_id',
   event_payloads: `(select project_id from events e where e.org_id = event_payloads.org_id and e.id = event_payloads.event_id)`,
   event_price_changes: `(select project_id from events e where e.org_id = event_price_changes.org_id and e.id = event_price_changes.event_id)`,
   events: 'project_id',
   ingest_rejections: 'project_id',
   period_closings: null,
+  policies: null,
   project_adjustments: 'project_id',
   project_cells: 'project_id',
   rollup_state: null,
@@ -59,6 +62,13 @@ beforeAll(async () => {
   for (const orgId of orgs) {
     const orgDb = new OrgDb(test.database, orgId);
     await insertOrganization(test.database, { id: orgId, name: 'two projects' });
+    const none = {
+      type: 'approved_models',
+      config: { models: ['none'] },
+      enabled: true,
+      skipped: [],
+    } as const;
+    await putPolicy(orgDb, none, 'test');
     await tell(orgId, 'in time');
     await closePeriod(test.database, orgId, {
       month: '2026-02',

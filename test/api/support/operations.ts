@@ -2,11 +2,13 @@ import { startOpenAiBilling } from '../../fakes/billing/openAiBilling.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 import { testConnectors } from '../../support/connectors.js';
 import { ADMIN_KEYS, openaiTruth } from '../../support/fetchedBills.js';
+import { ALERT_OPERATIONS } from './operations/alerts.js';
 import { BILL_OPERATIONS } from './operations/bills.js';
 import { CALL_OPERATIONS } from './operations/calls.js';
 import { ENFORCEMENT_OPERATIONS } from './operations/enforcement.js';
 import type { Operation, OperationsPlace } from './operations/operation.js';
 import { ORGANIZATION_OPERATIONS } from './operations/organization.js';
+import { POLICY_OPERATIONS } from './operations/policies.js';
 import { PERIOD_OPERATIONS, PRICE_OPERATIONS } from './operations/prices.js';
 import { RECONCILIATION_OPERATIONS } from './operations/reconciliation.js';
 import { WEBHOOK_OPERATIONS } from './operations/webhooks.js';
@@ -22,8 +24,10 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...BILL_OPERATIONS,
   ...RECONCILIATION_OPERATIONS,
   ...ORGANIZATION_OPERATIONS,
+  ...POLICY_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...ENFORCEMENT_OPERATIONS,
+  ...ALERT_OPERATIONS,
 };
 
 /** The API with a loopback provider behind its connections. */

@@ -1,8 +1,30 @@
+import { randomUUID } from 'node:crypto';
+import type { OrgDb } from '../../../../db/orgDb.js';
+import * as alerts from '../../../../db/queries/alerts.js';
+import { tellIfBroken } from '../../../../db/queries/connectionTurns.js';
+import { tellDoubleTellings } from '../../../../db/queries/doubleTellings.js';
 import { recordNotice } from '../../../../db/queries/notices.js';
 import type { TenancyCase } from './tenancyCase.js';
 
+/** An hour after `makeOwned` has told calls twice. */
+const nowMicros = () => BigInt(Date.now()) * 1_000n;
+
+/** An open alert of a call; its id. */
+export async function makeAlert(db: OrgDb, marker: string): Promise<{ alertId: string }> {
+  const alertId = randomUUID();
+  await db.run(
+    `insert into alerts (org_id, id, kind, policy_type, policy_id, event_id, event_timestamp, subject_type, subject_id, severity, message, details)
+     values ($1, $2, 'policy', 'approved_models', 1, $3, now(), 'event', $4, 'medium', $4, '{}')`,
+    [db.orgId, alertId, randomUUID(), marker],
+  );
+  return { alertId };
+}
+
 /** The alerts feed, and what puts something into it. */
 export const ALERT_CASES: Record<string, TenancyCase> = {
+  listAlerts: (db) => alerts.listAlerts(db, {}, { limit: 10, offset: 0 }),
+  findAlert: (db, { alertId }) => alerts.findAlert(db, alertId),
+  recordAcknowledgement: (db, { alertId, marker }) => alerts.recordAcknowledgement(db, alertId, marker),
   recordNotice: (db, { marker, connection }) =>
     recordNotice(db, {
       code: 'connection_broken',
@@ -13,4 +35,18 @@ export const ALERT_CASES: Record<string, TenancyCase> = {
       details: {},
       provider: null,
     }),
+  tellIfBroken: (db, { connection, marker, provider }) =>
+    tellIfBroken(db, {
+      id: connection.id,
+      name: marker,
+      provider,
+      provider_account_id: marker,
+      last_synced_at: null,
+      status: 'failing',
+      status_before: 'active',
+      last_error_code: 'credentials_refused',
+      last_error_message: marker,
+      turned_at: 0n,
+    }),
+  tellDoubleTellings: (db) => tellDoubleTellings(db, nowMicros()),
 };
