@@ -5,15 +5,22 @@
 import { mkdtempSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { readBackendCpu } from './support/backendCpu.js';
 import { type Ceiling, measureCeiling, type RowPattern, readRowPattern } from './support/ceiling.js';
 import { checkTotals, countEvents } from './support/checkTotals.js';
 import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
 import { readFlags } from './support/flags.js';
 import { foldEverything } from './support/fold.js';
-import type { LoadResult } from './support/loadClient.js';
-import { type BenchOrganization, makeOrganizations } from './support/organizations.js';
-import { type BenchProgram, LoadProcess, readProcessMetrics, startProgram } from './support/programs.js';
+import {
+  type IngestBench,
+  type Measured,
+  measureProduct,
+  REPEAT_PERCENT,
+  USERS,
+  whereTheTimeWent,
+} from './support/ingestRuns.js';
+import { makeOrganizations } from './support/organizations.js';
+import { comparePolicies } from './support/policyRounds.js';
+import { LoadProcess, startProgram } from './support/programs.js';
 import { formatCount, formatMebibytes, median } from './support/statistics.js';
 
 const ORGANIZATIONS = 20;
@@ -22,15 +29,13 @@ const TARGETS = new Map([
   [1, 0.15],
   [20, 0.4],
 ]);
-const USERS = 10_000;
-const REPEAT_PERCENT = 10;
 const PATTERN_ROWS = 5_000;
 const WARM_UP_SECONDS = 3;
 const FOLD_CONNECTIONS = 2;
 
 const flags = readFlags(
   { rounds: 4, seconds: 8, 'ceiling-seconds': 5, connections: 200, spans: 0, seed: Date.now() % 1_000_000 },
-  { 'no-gate': false, profile: false },
+  { 'no-gate': false, profile: false, policies: false },
 );
 
 /** The request sizes of this run: both, or the one that `--spans` names. */
@@ -38,57 +43,9 @@ function spansPerRequest(): number[] {
   return flags.spans === 0 ? [...TARGETS.keys()] : [flags.spans];
 }
 
-interface Measured extends LoadResult {
-  /** New events that were committed and acknowledged, a second. */
-  rate: number;
-  /** By what spent it. */
-  cpuSecondsOf: Map<string, number>;
-}
-
-interface Bench {
-  api: BenchProgram;
-  load: LoadProcess;
-  organizations: BenchOrganization[];
-  url: string;
+interface Bench extends IngestBench {
   ceilingUrl: string;
   pattern: RowPattern;
-  rssBytes: number[];
-}
-
-async function measureProduct(
-  bench: Bench,
-  spansPerRequest: number,
-  seconds: number,
-  seed: number,
-): Promise<Measured> {
-  const { port } = bench.api;
-  const before = await readProcessMetrics(port);
-  const backendsBefore = await readBackendCpu(bench.url);
-  const result = await bench.load.run({
-    port,
-    keys: bench.organizations.map(({ key }) => key),
-    connections: flags.connections,
-    users: USERS,
-    spansPerRequest,
-    seconds,
-    repeatPercent: REPEAT_PERCENT,
-    seed,
-  });
-  const after = await readProcessMetrics(port);
-  const backends = await readBackendCpu(bench.url);
-  bench.rssBytes.push(after.rssBytes);
-  return {
-    ...result,
-    rate: (result.accepted - result.duplicates) / result.seconds,
-    cpuSecondsOf: new Map([
-      ['api', after.cpuSeconds - before.cpuSeconds],
-      ['client', result.cpuSeconds],
-      ...[...backends].map(([name, seconds]): [string, number] => [
-        `Postgres ${name}`,
-        seconds - (backendsBefore.get(name) ?? 0),
-      ]),
-    ]),
-  };
 }
 
 /** Ceiling and product in turn, so that a busy minute of the machine falls on both. */
@@ -108,7 +65,11 @@ async function runRounds(bench: Bench): Promise<{ ceilings: Ceiling[]; measured:
     ceilings.push(ceiling);
     process.stdout.write(`round ${round + 1}: ceiling ${formatCount(ceiling.rowsPerSecond)}/s`);
     for (const [spans, runs] of measured) {
-      const run = await measureProduct(bench, spans, flags.seconds, seed + spans);
+      const run = await measureProduct(bench, {
+        spansPerRequest: spans,
+        seconds: flags.seconds,
+        seed: seed + spans,
+      });
       runs.push(run);
       process.stdout.write(
         `, ${spans} spans ${formatCount(run.rate)}/s (${(run.rate / ceiling.rowsPerSecond).toFixed(2)})`,
@@ -140,18 +101,6 @@ function report(ceilings: readonly Ceiling[], measured: ReadonlyMap<number, Meas
   return isGood;
 }
 
-/** CPU of each program for one event, repeated ones included; what spent less than a microsecond is left out. */
-function whereTheTimeWent(runs: readonly Measured[]): string {
-  const events = runs.reduce((sum, run) => sum + run.accepted, 0);
-  const names = new Set(runs.flatMap((run) => [...run.cpuSecondsOf.keys()]));
-  const shares = [...names].map((name) => {
-    const seconds = runs.reduce((sum, run) => sum + (run.cpuSecondsOf.get(name) ?? 0), 0);
-    return { name, micros: Math.round((seconds / events) * 1e6) };
-  });
-  const shown = shares.filter(({ micros }) => micros > 0).map(({ name, micros }) => `${name} ${micros}`);
-  return `${shares.reduce((sum, { micros }) => sum + micros, 0)} (${shown.join(', ')})`;
-}
-
 function reportMemory(rssBytes: readonly number[]): void {
   const [start = 0, ...rest] = rssBytes;
   const middle = rest[Math.floor((rest.length - 1) / 2)] ?? start;
@@ -180,6 +129,20 @@ async function reportTotals(url: string, acknowledged: number): Promise<boolean>
   return isGood;
 }
 
+async function compareWithCeiling(
+  ingest: IngestBench,
+  ceilingUrl: string,
+): Promise<{ isGood: boolean; runs: Measured[] }> {
+  const warmUps: Measured[] = [];
+  for (const spans of spansPerRequest()) {
+    const run = { spansPerRequest: spans, seconds: WARM_UP_SECONDS, seed: flags.seed + 5 };
+    warmUps.push(await measureProduct(ingest, run));
+  }
+  const pattern = await readRowPattern(ingest.url, PATTERN_ROWS);
+  const { ceilings, measured } = await runRounds({ ...ingest, ceilingUrl, pattern });
+  return { isGood: report(ceilings, measured), runs: [...warmUps, ...[...measured.values()].flat()] };
+}
+
 async function main(): Promise<boolean> {
   const cluster = await startBenchCluster();
   const stops: (() => Promise<void>)[] = [() => cluster.stop()];
@@ -201,19 +164,12 @@ async function main(): Promise<boolean> {
       `bench:ingest, Postgres ${cluster.version} with its own settings, ${ORGANIZATIONS} organizations, ${formatCount(USERS)} users, ${flags.connections} connections, ` +
         `${REPEAT_PERCENT} % of requests sent twice, seed ${flags.seed}\n`,
     );
-    const bench: Bench = {
-      ...{ api, load, organizations, url, ceilingUrl, rssBytes: [] },
-      pattern: { columns: [], values: [], rows: 0 },
-    };
-    const warmUps: Measured[] = [];
-    for (const spans of spansPerRequest())
-      warmUps.push(await measureProduct(bench, spans, WARM_UP_SECONDS, flags.seed + 5));
-    bench.pattern = await readRowPattern(url, PATTERN_ROWS);
-    const { ceilings, measured } = await runRounds(bench);
-    const isFast = report(ceilings, measured);
+    const bench = { api, load, organizations, url, connections: flags.connections, rssBytes: [] };
+    const { isGood: isFast, runs } = await (flags.policies
+      ? comparePolicies(bench, { ...flags, sizes: spansPerRequest() })
+      : compareWithCeiling(bench, ceilingUrl));
     reportMemory(bench.rssBytes);
     await worker.stop();
-    const runs = [...warmUps, ...[...measured.values()].flat()];
     const isExact = await reportTotals(
       url,
       runs.reduce((sum, run) => sum + run.accepted - run.duplicates, 0),

@@ -1,4 +1,5 @@
 import { HttpConnection } from './httpConnection.js';
+import type { PromptPlan } from './promptTexts.js';
 import { Random } from './random.js';
 import { quantile } from './statistics.js';
 import { TraceBody } from './traceBodies.js';
@@ -21,6 +22,8 @@ export interface LoadPlan {
   /** Share of requests, in percent, that are sent a second time as an exporter does that saw no answer. */
   repeatPercent: number;
   seed: number;
+  /** What each call asks; absent: no client sends prompts. */
+  prompts?: PromptPlan | undefined;
 }
 
 export interface LoadResult {
@@ -53,7 +56,10 @@ export async function runLoad(plan: LoadPlan): Promise<LoadResult> {
     }),
   );
   const bodies = senders.map(({ traffic }) =>
-    Array.from({ length: BODIES_A_CONNECTION }, () => new TraceBody(traffic, random, plan.spansPerRequest)),
+    Array.from(
+      { length: BODIES_A_CONNECTION },
+      () => new TraceBody(traffic, random, plan.spansPerRequest, plan.prompts),
+    ),
   );
   const result = { requests: 0, accepted: 0, duplicates: 0, refused: 0 };
   const latencies: number[] = [];

@@ -1,3 +1,4 @@
+import { drawPrompt, drawSecret, PROMPT_PLACE, type PromptPlan } from './promptTexts.js';
 import type { Random } from './random.js';
 import type { Traffic, TrafficCall } from './traffic.js';
 
@@ -11,6 +12,8 @@ interface SpanPlaces {
   session: number;
   user: number;
   durationMs: number;
+  /** Where the prompt's changing part stands; undefined where no prompt is sent. */
+  secret: number | undefined;
 }
 
 const RESPONSE_ID_DIGITS = 24;
@@ -24,15 +27,18 @@ export class TraceBody {
   readonly bytes: Buffer;
   readonly spans: number;
   readonly #places: SpanPlaces[] = [];
+  readonly #prompts: PromptPlan | undefined;
 
-  constructor(traffic: Traffic, random: Random, spans: number) {
+  constructor(traffic: Traffic, random: Random, spans: number, prompts?: PromptPlan) {
     this.spans = spans;
+    this.#prompts = prompts;
     const calls = Array.from({ length: spans }, () => traffic.draw());
     const marks = calls.map((call) => ({
       call,
       traceId: random.hex(32),
       spanId: random.hex(16),
       responseId: random.hex(24),
+      prompt: prompts ? drawPrompt(random, prompts.chars) : undefined,
     }));
     this.bytes = Buffer.from(JSON.stringify(requestOf(marks)));
     let from = 0;
@@ -41,7 +47,7 @@ export class TraceBody {
       if (place < 0) throw new Error(`the body lacks ${text}`);
       return place;
     };
-    for (const { call, traceId, spanId, responseId } of marks) {
+    for (const { call, traceId, spanId, responseId, prompt } of marks) {
       from = find(traceId);
       this.#places.push({
         traceId: from,
@@ -52,6 +58,7 @@ export class TraceBody {
         session: find(call.sessionId),
         user: find(call.userId),
         durationMs: call.durationMs,
+        secret: prompt === undefined ? undefined : find(prompt) + PROMPT_PLACE,
       });
     }
   }
@@ -70,6 +77,8 @@ export class TraceBody {
       const session = traffic.drawSession();
       bytes.write(session.id, places.session, 'latin1');
       bytes.write(session.userId, places.user, 'latin1');
+      if (places.secret !== undefined && this.#prompts)
+        bytes.write(drawSecret(random, this.#prompts), places.secret, 'latin1');
     }
   }
 }
@@ -82,6 +91,7 @@ interface SpanMark {
   traceId: string;
   spanId: string;
   responseId: string;
+  prompt: string | undefined;
 }
 
 /** A batch as an exporter sends it: one service, one instrumentation, its spans. */
@@ -106,7 +116,7 @@ function requestOf(marks: readonly SpanMark[]) {
 }
 
 /** The attributes that the GenAI conventions name for a chat call, and the labels of an application. */
-function spanOf({ call, traceId, spanId, responseId }: SpanMark) {
+function spanOf({ call, traceId, spanId, responseId, prompt }: SpanMark) {
   const prefix = call.provider === 'openai' ? 'chatcmpl-' : 'msg_';
   return {
     traceId,
@@ -137,10 +147,13 @@ function spanOf({ call, traceId, spanId, responseId }: SpanMark) {
       text('user.id', call.userId),
       text('team_id', call.team),
       text('feature', call.feature),
+      ...(prompt === undefined ? [] : [text('gen_ai.input.messages', JSON.stringify([messageOf(prompt)]))]),
     ],
     status: { code: 0 },
   };
 }
 
+/** As the GenAI conventions write it. */
+const messageOf = (content: string) => ({ role: 'user', parts: [{ type: 'text', content }] });
 const text = (key: string, value: string) => ({ key, value: { stringValue: value } });
 const integer = (key: string, value: number) => ({ key, value: { intValue: value } });

@@ -1,0 +1,80 @@
+import { readBackendCpu } from './backendCpu.js';
+import type { LoadResult } from './loadClient.js';
+import type { BenchOrganization } from './organizations.js';
+import { type BenchProgram, type LoadProcess, readProcessMetrics } from './programs.js';
+import type { PromptPlan } from './promptTexts.js';
+
+export const USERS = 10_000;
+export const REPEAT_PERCENT = 10;
+
+export interface Measured extends LoadResult {
+  /** New events that were committed and acknowledged, a second. */
+  rate: number;
+  /** By what spent it. */
+  cpuSecondsOf: Map<string, number>;
+}
+
+/** What a run is made against. */
+export interface IngestBench {
+  api: BenchProgram;
+  load: LoadProcess;
+  organizations: BenchOrganization[];
+  url: string;
+  connections: number;
+  rssBytes: number[];
+}
+
+export interface IngestRun {
+  spansPerRequest: number;
+  seconds: number;
+  seed: number;
+  prompts?: PromptPlan | undefined;
+}
+
+/** Sends traces to the product for a while, and counts what was committed and what it cost. */
+export async function measureProduct(
+  bench: IngestBench,
+  { spansPerRequest, seconds, seed, prompts }: IngestRun,
+): Promise<Measured> {
+  const { port } = bench.api;
+  const before = await readProcessMetrics(port);
+  const backendsBefore = await readBackendCpu(bench.url);
+  const result = await bench.load.run({
+    port,
+    keys: bench.organizations.map(({ key }) => key),
+    connections: bench.connections,
+    users: USERS,
+    spansPerRequest,
+    seconds,
+    repeatPercent: REPEAT_PERCENT,
+    seed,
+    prompts,
+  });
+  const after = await readProcessMetrics(port);
+  const backends = await readBackendCpu(bench.url);
+  bench.rssBytes.push(after.rssBytes);
+  return {
+    ...result,
+    rate: (result.accepted - result.duplicates) / result.seconds,
+    cpuSecondsOf: new Map([
+      ['api', after.cpuSeconds - before.cpuSeconds],
+      ['client', result.cpuSeconds],
+      ...[...backends].map(([name, seconds]): [string, number] => [
+        `Postgres ${name}`,
+        seconds - (backendsBefore.get(name) ?? 0),
+      ]),
+    ]),
+  };
+}
+
+/** CPU of each program for one event, repeated ones included; what spent less than a microsecond is left out. */
+export function whereTheTimeWent(runs: readonly Measured[]): string {
+  const events = runs.reduce((sum, run) => sum + run.accepted, 0);
+  const names = new Set(runs.flatMap((run) => [...run.cpuSecondsOf.keys()]));
+  const shares = [...names].map((name) => {
+    const seconds = runs.reduce((sum, run) => sum + (run.cpuSecondsOf.get(name) ?? 0), 0);
+    return { name, micros: Math.round((seconds / events) * 1e6) };
+  });
+  const shown = shares.filter(({ micros }) => micros > 0).map(({ name, micros }) => `${name} ${micros}`);
+  return `${shares.reduce((sum, { micros }) => sum + micros, 0)} (${shown.join(', ')})`;
+}
