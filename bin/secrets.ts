@@ -4,7 +4,7 @@ import { misused, readCommandLine } from './startup/commandLine.js';
 import { rotateSecrets } from './startup/rotateSecrets.js';
 import { withToolDatabase } from './startup/toolDatabase.js';
 
-const USAGE = `Usage: npm run secrets:rotate                            seals all credentials under a new key
+const USAGE = `Usage: npm run secrets:rotate                            seals all stored secrets under a new key
        npm run secrets:rotate -- --forget-unreadable     and gives up those that no key opens`;
 
 /** Changes the key that seals the providers' credentials. Prints no key. */

@@ -31,7 +31,7 @@ export function parseSecretKeys(text: string): SecretKey[] | undefined {
 /** @throws StartError with the sentence that ends a start without a key. */
 export function refuseMissingSecretKey(): never {
   throw new StartError(
-    `TRUEUP_SECRET_KEY is missing: the providers' credentials are sealed with it; ${HOW_TO_MAKE_ONE}, give every process the same, and keep a copy of it apart from the database's backup.`,
+    `TRUEUP_SECRET_KEY is missing: the providers' credentials and webhook secrets are sealed with it; ${HOW_TO_MAKE_ONE}, give every process the same, and keep a copy of it apart from the database's backup.`,
   );
 }
 

@@ -7,6 +7,7 @@ import { BODY_BYTES_UNDER_WAY_MAX, REQUESTS_MAX } from '../api/limits/admission.
 import { PAGE_LIMIT_MAX, PAGE_OFFSET_MAX } from '../api/paging.js';
 import { URL_BYTES_MAX } from '../api/pipeline/answer.js';
 import { BODY_TIME_MAX_MS, JSON_BODY_BYTES_MAX, JSON_DEPTH_MAX } from '../api/pipeline/body.js';
+import { DELIVERIES_LIMIT_MAX } from '../api/webhookDeliveries/wire.js';
 import { WEBHOOK_ENDPOINTS_MAX } from '../api/webhooks/endpoints.js';
 import { WORKSPACES_MAX } from '../db/access/workspaceChanges.js';
 import { QUEUE_ROWS_MAX } from '../db/ingest/ingestWriter.js';
@@ -85,6 +86,7 @@ describe('docs/limits.md', () => {
       'tokens of a class': count(event.TOKENS_MAX),
       'reported cost of a call': `${count(event.COST_USD_MAX)} USD`,
       'duration of a call': `${count(event.DURATION_MS_MAX)} ms`,
+      'deliveries of a page': count(DELIVERIES_LIMIT_MAX),
     };
     for (const [what, limit] of Object.entries(expected)) expect(limitOf(what), what).toBe(limit);
     const section = PAGE.slice(PAGE.indexOf('## How large'));

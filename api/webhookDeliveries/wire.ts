@@ -7,7 +7,7 @@ import { cursoredPageFields, offsetParameters, pageParameters } from '../paging.
 import { isoOrNull } from '../runWire.js';
 
 /** A delivery comes with what receivers answered, so a page holds fewer of them than of other things. */
-const DELIVERIES_LIMIT_MAX = 100;
+export const DELIVERIES_LIMIT_MAX = 100;
 const DELIVERIES_LIMIT_DEFAULT = 50;
 
 export const deliveryParams = z.object({
