@@ -5,6 +5,7 @@ import { IngestWriter } from '../../db/ingest/ingestWriter.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
 import { closePeriod } from '../../db/queries/closePeriod.js';
+import { insertRule } from '../../db/queries/enforcementRules.js';
 import { getEvent, listEvents } from '../../db/queries/events.js';
 import { insertOrganization } from '../../db/queries/organizations.js';
 import { putPolicy } from '../../db/queries/policies.js';
@@ -23,6 +24,7 @@ const OTHERS = 'another';
 /** What app_workspace reads, and what tells whose a row is; null: a row of the whole organization. */
 const READABLE: Record<string, string | null> = {
   alerts: 'project_id',
+  enforcement_rules: null,
   event_adjustments: 'project_id',
   event_payloads: `(select project_id from events e where e.org_id = event_payloads.org_id and e.id = event_payloads.event_id)`,
   event_price_changes: `(select project_id from events e where e.org_id = event_price_changes.org_id and e.id = event_price_changes.event_id)`,
@@ -69,6 +71,16 @@ beforeAll(async () => {
       skipped: [],
     } as const;
     await putPolicy(orgDb, none, 'test');
+    await insertRule(orgDb, {
+      id: randomUUID(),
+      name: null,
+      type: 'token_ceiling',
+      config: { maxTokens: 1 },
+      scope: { teamId: null, feature: null, model: null },
+      enabled: true,
+      mode: 'block',
+      createdBy: 'test',
+    });
     await tell(orgId, 'in time');
     await closePeriod(test.database, orgId, {
       month: '2026-02',
