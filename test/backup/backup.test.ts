@@ -339,7 +339,15 @@ describe('npm run restore', () => {
        values ($1, $2, 'openai', 'x', 'active', 'org-1', '\\x00', $3, '2026-01-01')`,
       [orgId, randomUUID(), SecretKeys.of(lost).currentId],
     );
-    const missing = new RegExp(`secret key:? .*${SecretKeys.of(lost).currentId}.*\\.\n`, 'i');
+    await installation.superuser.query(
+      `insert into webhook_endpoints (org_id, id, url, description, status, ciphertext, secret_key_id, created_by)
+       values ($1, $2, 'https://hooks.example.com/', '', 'active', '\\x00', $3, 'test')`,
+      [orgId, randomUUID(), SecretKeys.of(lost).currentId],
+    );
+    const missing = new RegExp(
+      `secret key:? .*1 billing connection and the secrets of 1 webhook endpoint .*${SecretKeys.of(lost).currentId}.*\\.\n`,
+      'i',
+    );
     const doctor = await runCommand('doctor', [], settings());
     expect(doctor.output).toMatch(new RegExp(`✗ ${missing.source}`));
     const sealed = join(aFolder(), 'b.tar.gz');
