@@ -290,6 +290,16 @@ describe('a provider that', () => {
     const run = await ended(connection.sync);
     expect(run).toMatchObject({ status: 'failed', error: { code: 'credentials_refused' } });
     expect(run.error.message).toContain('api.usage.read');
+    const { body: feed } = await place.api.get('/api/v1/alerts');
+    expect(feed.alerts).toMatchObject([
+      {
+        kind: 'notice',
+        notice: 'connection_broken',
+        subject: { type: 'connection', id: connection.id },
+        provider: 'openai',
+        details: { error_code: 'credentials_refused', last_synced_at: null },
+      },
+    ]);
     expect(place.workerLines.length).toBeGreaterThan(0);
     expect(place.workerLines.join('')).not.toContain(ADMIN_KEYS.openai);
     const asked = place.openai.requests.filter(({ status }) => status === 403).length;

@@ -1,0 +1,135 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listAlerts, recordAcknowledgement, type StoredAlert } from '../../db/queries/alerts.js';
+import { listDoublyToldOrganizations } from '../../db/queries/doubleTellings.js';
+import { updateSettings } from '../../db/queries/organizations.js';
+import { foldUsage } from '../../db/queries/rollups.js';
+import { tellDoubleInstrumentation } from '../../dispatch/doubleInstrumentation.js';
+import { TOLD_AGAIN_AFTER_MICROS } from '../../domain/alerts/doubleInstrumentation.js';
+import { MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
+import { createLogger } from '../../platform/logger.js';
+import { anAttribute, aSpan } from '../api/support/requests.js';
+import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
+
+const logger = createLogger({ name: 'test', level: 'silent' });
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startTestApi();
+}, 60_000);
+afterAll(() => api.close());
+
+const now = () => microsFromDate(new Date());
+
+/** Six calls of a service, each told by these scopes a millisecond after one another. */
+async function tell(
+  org: TestOrganization,
+  service: string,
+  scopes: readonly string[],
+  hoursAgo = 1,
+): Promise<void> {
+  const start = (now() - BigInt(hoursAgo) * 3_600_000_000n) * 1_000n;
+  const body = {
+    resourceSpans: [
+      {
+        resource: { attributes: service === '' ? [] : [anAttribute('service.name', service)] },
+        scopeSpans: scopes.map((name, place) => ({
+          scope: { name },
+          spans: Array.from({ length: 6 }, (_, index) => {
+            const at = start + BigInt(index) * 60_000_000_000n + BigInt(place) * 1_000_000n;
+            return aSpan({}, { startTimeUnixNano: `${at}`, endTimeUnixNano: `${at + 1_000n}` });
+          }),
+        })),
+      },
+    ],
+  };
+  expect((await api.post('/api/v1/ingest/trace', body, org.ingestKey)).status).toBe(202);
+  await foldWholly(org);
+}
+
+/** Any transaction of the cluster holds a fold back. */
+async function foldWholly({ orgId }: TestOrganization): Promise<void> {
+  await expect
+    .poll(
+      async () => {
+        await foldUsage(api.database.database, orgId);
+        const { rows } = await api.database.superuser.query(
+          `select (select max(ingest_xid) from events where org_id = $1) < (select folded_xid from rollup_state where org_id = $1) as is_folded`,
+          [orgId],
+        );
+        return rows[0]?.is_folded;
+      },
+      { timeout: 20_000, interval: 50 },
+    )
+    .toBe(true);
+}
+
+const look = (atMicros = now()) => tellDoubleInstrumentation(api.database.database, logger, atMicros);
+const noticesOf = (org: TestOrganization): Promise<StoredAlert[]> =>
+  listAlerts(org.orgDb, { kind: 'notice' }, { limit: 100, offset: 0 });
+
+describe('a service that two scopes tell of', () => {
+  it('is told once for each pair of scopes, by however many processes look at once and however often', async () => {
+    const org = await api.addOrganization();
+    await tell(org, 'checkout', ['scope-a', 'scope-b']);
+    await tell(org, '', ['scope-a', 'scope-c']);
+    await Promise.all([look(), look(), look()]);
+    await tell(org, 'checkout', ['scope-a', 'scope-b']);
+    await look();
+    const notices = await noticesOf(org);
+    expect(notices.map(({ subject }) => subject.id).sort()).toEqual(['', 'checkout']);
+    expect(notices.find(({ subject }) => subject.id === 'checkout')).toMatchObject({
+      kind: 'notice',
+      notice: 'double_instrumentation',
+      subject: { type: 'service', id: 'checkout' },
+      severity: 'medium',
+      details: { service: 'checkout', scopes: ['scope-a', 'scope-b'], calls: 6 },
+      message: expect.stringContaining('Name the scope that counts in the setting counted_scopes'),
+    });
+    expect(notices.find(({ subject }) => subject.id === '')?.message).toMatch(/^A service without a name/);
+  });
+
+  it('is not told where one scope tells its calls, where the setting names what counts, or of calls of days ago', async () => {
+    const org = await api.addOrganization();
+    await tell(org, 'once', ['scope-a']);
+    await tell(org, 'long-ago', ['scope-a', 'scope-b'], 60);
+    await tell(org, 'settled', ['scope-a', 'scope-b']);
+    await updateSettings(org.orgDb, { countedScopes: [{ service: 'settled', scope: 'scope-a' }] });
+    await look();
+    expect(await noticesOf(org)).toEqual([]);
+  });
+
+  it('is told again only when it goes on a week after somebody has acknowledged it', async () => {
+    const org = await api.addOrganization();
+    await tell(org, 'checkout', ['scope-a', 'scope-b']);
+    await look();
+    const [first] = (await noticesOf(org)) as [StoredAlert];
+    await recordAcknowledgement(org.orgDb, first.id, 'key_0000000000');
+    await look();
+    expect(await noticesOf(org)).toHaveLength(1);
+    await org.orgDb.run(
+      `update alerts set acknowledged_at = acknowledged_at - make_interval(secs => $2), created_at = created_at - make_interval(secs => $2)
+       where org_id = $1`,
+      [org.orgId, Number(TOLD_AGAIN_AFTER_MICROS / 1_000_000n)],
+    );
+    await Promise.all([look(), look()]);
+    await look();
+    expect((await noticesOf(org)).map(({ status }) => status)).toEqual(['open', 'acknowledged']);
+  });
+
+  it('takes no look into the calls of organizations whose services have one scope each, or that sent nothing lately', async () => {
+    const [double, single, silent] = [
+      await api.addOrganization(),
+      await api.addOrganization(),
+      await api.addOrganization(),
+    ];
+    await tell(double, 'checkout', ['scope-a', 'scope-b']);
+    await tell(single, 'checkout', ['scope-a']);
+    await tell(single, 'search', ['scope-b']);
+    await tell(silent, 'checkout', ['scope-a', 'scope-b'], 60);
+    const ids = [double, single, silent].map(({ orgId }) => orgId);
+    const lookedAt = async (atMicros: bigint) =>
+      (await listDoublyToldOrganizations(api.database.database, atMicros)).filter((id) => ids.includes(id));
+    expect(await lookedAt(now())).toEqual([double.orgId]);
+    expect(await lookedAt(now() + 3n * MICROS_PER_DAY)).toEqual([]);
+  });
+});
