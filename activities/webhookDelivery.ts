@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { Context } from '@temporalio/activity';
 import { OrgDb } from '../db/orgDb.js';
 import {
@@ -21,6 +22,7 @@ import { attemptsMax, nextDelaySeconds, pauseSeconds } from '../domain/webhooks/
 import { openSecrets, signingSecrets } from '../domain/webhooks/secret.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
+import { Gate } from './gate.js';
 import { withHeartbeat } from './heartbeat.js';
 import { tellEndpointFailing, tellEndpointGone } from './webhookNotices.js';
 import { WEBHOOK_PACE, type WebhookPace } from './webhookPace.js';
@@ -30,8 +32,15 @@ interface EndpointRef {
   endpointId: string;
 }
 
+/** Transactions of webhooks in a process at once: however many endpoints are sent to, the other work has connections. */
+const TRANSACTIONS_MAX = 4;
+/** While the database does not answer, what was sent is kept in mind for about half of a lease. */
+const ROUND_TRIES = 10;
+const ROUND_PAUSE_MS = 1_000;
+
 /** The effects of the delivery of webhooks. */
 export function createWebhookActivities(deps: ActivityDeps) {
+  const gate = new Gate(TRANSACTIONS_MAX);
   return {
     /**
      * Sends what is due at an endpoint, several at once, for a while; says in how many milliseconds the next attempt is
@@ -41,7 +50,7 @@ export function createWebhookActivities(deps: ActivityDeps) {
       // An attempt is counted before it is sent, and a delivery under way is nobody else's until its lease is over: a
       // repeat takes up what is left.
       withFailures(() =>
-        withHeartbeat(() => new SendingPass(deps, new OrgDb(deps.database, orgId), endpointId).run()),
+        withHeartbeat(() => new SendingPass(deps, gate, new OrgDb(deps.database, orgId), endpointId).run()),
       ),
   };
 }
@@ -62,6 +71,7 @@ const NOTHING: Round = { claimed: [], url: '', secrets: [] };
  */
 class SendingPass {
   readonly #deps: ActivityDeps;
+  readonly #gate: Gate;
   readonly #orgDb: OrgDb;
   readonly #endpointId: string;
   readonly #pace: WebhookPace;
@@ -71,8 +81,9 @@ class SendingPass {
   readonly #underWay = new Set<Promise<void>>();
   #ended: EndedAttempt[] = [];
 
-  constructor(deps: ActivityDeps, orgDb: OrgDb, endpointId: string) {
+  constructor(deps: ActivityDeps, gate: Gate, orgDb: OrgDb, endpointId: string) {
     this.#deps = deps;
+    this.#gate = gate;
     this.#orgDb = orgDb;
     this.#endpointId = endpointId;
     this.#pace = deps.webhookPace ?? WEBHOOK_PACE;
@@ -83,7 +94,7 @@ class SendingPass {
     try {
       for (;;) {
         const takesMore = !this.#signal.aborted && performance.now() < untilMs;
-        const round = await this.#turn(takesMore ? this.#pace.lanes - this.#underWay.size : 0);
+        const round = await this.#turnPatiently(takesMore ? this.#pace.lanes - this.#underWay.size : 0);
         for (const claimed of round.claimed) this.#begin(claimed, round);
         // What has ended while the others were written down is written down in a round of its own.
         if (this.#ended.length > 0) continue;
@@ -121,6 +132,22 @@ class SendingPass {
       delaySeconds: nextDelaySeconds(attempts, { retryAfterSeconds, random: Math.random() }, delaysSeconds),
       counted: true,
     };
+  }
+
+  /**
+   * A receiver that has taken a message has taken it: a database that is away for a moment is no reason to send it again.
+   * The round is one transaction, and writing the same outcome down twice writes it down once.
+   */
+  async #turnPatiently(free: number): Promise<Round> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#gate.pass(() => this.#turn(free));
+      } catch (error) {
+        const isAway = error instanceof DomainError && error.code === 'service_unavailable';
+        if (!isAway || tries === ROUND_TRIES || this.#signal.aborted) throw error;
+        await sleep(ROUND_PAUSE_MS);
+      }
+    }
   }
 
   /** Writes down what has ended, and takes up to `free` deliveries. */

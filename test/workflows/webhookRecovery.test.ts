@@ -108,6 +108,33 @@ describe('a process that ends', () => {
   });
 });
 
+describe('a database', () => {
+  let place: WebhookPlace;
+  beforeAll(async () => {
+    place = await startWebhookPlace(OPTIONS);
+  });
+  afterAll(() => place?.close());
+
+  it('that loses its connections for a moment makes nothing be sent twice', async () => {
+    const { superuser } = place.database;
+    const cutOff = () =>
+      superuser.query(
+        `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and pid <> pg_backend_pid()
+         and application_name <> ''`,
+      );
+    const { org, receiver, endpoint } = await place.anOrganization(async (_request, response) => {
+      await cutOff();
+      response.writeHead(200).end();
+    });
+    const worker = await place.engine.startWorker();
+    await tellOf(org, 6);
+    await place.settled(endpoint);
+    await worker.stop();
+    expect(receiver.received).toHaveLength(6);
+    expect(await statusesOf(place.database, endpoint)).toEqual({ delivered: 6 });
+  });
+});
+
 describe('two workers and two dispatchers', () => {
   it('send each message once between them', { timeout: 60_000 }, async () => {
     const place = await startWebhookPlace(OPTIONS);
