@@ -65,21 +65,22 @@ export async function comparePolicies(
   plan: PolicyPlan,
 ): Promise<{ isGood: boolean; runs: Measured[] }> {
   const runs: Measured[] = [];
-  const run = async (spansPerRequest: number, seconds: number, seed: number, enabled: boolean) => {
+  const run = async (spansPerRequest: number, seconds: number, enabled: boolean) => {
     await putPolicies(bench, enabled);
+    // Another seed each time: the ids of a run that was are calls that were told before.
+    const seed = plan.seed + runs.length;
     const measured = await measureProduct(bench, { spansPerRequest, seconds, seed, prompts: PROMPTS });
     runs.push(measured);
     return measured;
   };
   let isGood = true;
   for (const size of plan.sizes) {
-    for (const enabled of [false, true]) await run(size, WARM_UP_SECONDS, plan.seed, enabled);
+    for (const enabled of [false, true]) await run(size, WARM_UP_SECONDS, enabled);
     const pairs: Pair[] = [];
     for (let round = 0; round < plan.rounds; round += 1) {
       const measured: Partial<Pair> = {};
       const turns = round % 2 === 0 ? (['without', 'with'] as const) : (['with', 'without'] as const);
-      for (const turn of turns)
-        measured[turn] = await run(size, plan.seconds, plan.seed + round * 10 + size, turn === 'with');
+      for (const turn of turns) measured[turn] = await run(size, plan.seconds, turn === 'with');
       const pair = measured as Pair;
       pairs.push(pair);
       process.stdout.write(
