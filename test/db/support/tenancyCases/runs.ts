@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import * as gapBuckets from '../../../../db/queries/gapBuckets.js';
 import * as gapExplorer from '../../../../db/queries/gapExplorer.js';
+import { publishGapRunEnd } from '../../../../db/queries/gapRunMessages.js';
 import * as gapRuns from '../../../../db/queries/gapRuns.js';
 import { listOpenRuns } from '../../../../db/queries/openRuns.js';
 import { insertOutboxMessage } from '../../../../db/queries/outbox.js';
@@ -101,6 +102,14 @@ export const RUN_CASES: Record<string, TenancyCase> = {
     db.transaction((inside) =>
       insertWithinLimit(inside, { kind: 'gap_run', max: 5 }, () => gapRuns.insertGapRun(inside, aGapRun())),
     ),
+  publishGapRunEnd: (db, { openRunId }) =>
+    db.transaction(async (inside) => {
+      await inside.run(
+        `update gap_runs set status = 'failed', finished_at = now() where org_id = $1 and id = $2`,
+        [inside.orgId, openRunId],
+      );
+      await publishGapRunEnd(inside, openRunId);
+    }),
   endRun: (db, { openRunId }) => runStates.endRun(db, 'gap_run', openRunId, { status: 'failed' }),
   requestRunCancel: (db, { openRunId }) => runStates.requestRunCancel(db, 'gap_run', openRunId),
   insertOutboxMessage: (db, { openRunId }) => insertOutboxMessage(db, 'gap_run.start', openRunId),
