@@ -6,21 +6,31 @@ import { MIGRATIONS } from '../../db/migrations/index.js';
 import { ensurePartitions } from '../../db/partitions.js';
 import { OUTBOX_KINDS } from '../../db/queries/outbox.js';
 import { SLOT_KINDS } from '../../db/queries/requestSlots.js';
+import { SAVINGS_CAUSES } from '../../db/queries/savingsRuns.js';
 import { DIMENSION_KEYS } from '../../db/queries/usageLog.js';
 import { ROLES } from '../../domain/access/scopes.js';
+import { ALERT_KINDS, ALERT_STATUSES, NOTICE_CODES, SEVERITIES } from '../../domain/alerts/alert.js';
 import { ACTOR_KINDS } from '../../domain/auditLog/actions.js';
 import { BILLED_CLASSES, CHARGE_CATEGORIES, FEEDS } from '../../domain/billing/billedRow.js';
 import { CONNECTION_STATUSES, SYNC_TRIGGERS } from '../../domain/billing/connections.js';
 import { PROVIDER_KEY_STATUSES } from '../../domain/billing/providerKeys.js';
+import { MODELED_ACTIONS, UNPRICED_REASONS } from '../../domain/enforcement/replay.js';
 import { RULE_MODES, RULE_TYPES } from '../../domain/enforcement/rule.js';
 import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
 import { GAP_PERIODS } from '../../domain/period.js';
+import { POLICY_TYPES } from '../../domain/policies/policy.js';
 import { PRICE_COLLECTIONS } from '../../domain/pricing/imports/collection.js';
 import { OWN_PRICE_KINDS } from '../../domain/pricing/ownPrices.js';
 import { AGREEMENTS, PRICE_MODES } from '../../domain/pricing/prices.js';
 import { type GapBucket, GRADES, type MatchStatus, VISIBILITIES } from '../../domain/reconciliation/cells.js';
 import { RETENTION_STEPS } from '../../domain/retention.js';
 import { RUN_STATUSES } from '../../domain/runs.js';
+import {
+  DELIVERY_STATUSES,
+  DISABLED_REASONS,
+  ENDPOINT_STATUSES,
+  MESSAGE_TYPES,
+} from '../../domain/webhooks/message.js';
 
 const NAMES = MIGRATIONS.map((migration) => migration.name);
 const opened: pg.Client[] = [];
@@ -214,6 +224,20 @@ const LISTS: Record<string, readonly string[]> = {
   'gap_buckets.grade': GRADES,
   'gap_buckets.visibility': VISIBILITIES,
   'outbox.kind': OUTBOX_KINDS,
+  'policies.policy_type': POLICY_TYPES,
+  'alerts.kind': ALERT_KINDS,
+  'alerts.policy_type': POLICY_TYPES,
+  'alerts.notice': NOTICE_CODES,
+  'alerts.severity': SEVERITIES,
+  'alerts.status': ALERT_STATUSES,
+  'webhook_endpoints.status': ENDPOINT_STATUSES,
+  'webhook_endpoints.disabled_reason': DISABLED_REASONS,
+  'webhook_messages.type': MESSAGE_TYPES,
+  'webhook_deliveries.status': DELIVERY_STATUSES,
+  'savings_runs.cause': SAVINGS_CAUSES,
+  'savings_runs.status': RUN_STATUSES,
+  'modeled_calls.action': MODELED_ACTIONS,
+  'modeled_calls.unpriced_reason': UNPRICED_REASONS,
   'enforcement_rules.type': RULE_TYPES,
   'enforcement_rules.mode': RULE_MODES,
 };
