@@ -11,6 +11,7 @@ import { ORGANIZATION_OPERATIONS } from './operations/organization.js';
 import { POLICY_OPERATIONS } from './operations/policies.js';
 import { PERIOD_OPERATIONS, PRICE_OPERATIONS } from './operations/prices.js';
 import { RECONCILIATION_OPERATIONS } from './operations/reconciliation.js';
+import { SAVINGS_OPERATIONS } from './operations/savings.js';
 import { WEBHOOK_OPERATIONS } from './operations/webhooks.js';
 
 /**
@@ -27,6 +28,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...POLICY_OPERATIONS,
   ...WEBHOOK_OPERATIONS,
   ...ENFORCEMENT_OPERATIONS,
+  ...SAVINGS_OPERATIONS,
   ...ALERT_OPERATIONS,
 };
 

@@ -32,10 +32,11 @@ import { makeAlert } from './tenancyCases/alerts.js';
 import { makeRules } from './tenancyCases/enforcementRules.js';
 import { makePolicies } from './tenancyCases/policies.js';
 import { makePolicyAlerts } from './tenancyCases/policyAlerts.js';
+import { makeSavings, type OwnedSavings } from './tenancyCases/savings.js';
 import { makeWebhooks, type OwnedWebhooks } from './tenancyCases/webhooks.js';
 
 /** Everything that an organization can have, with the ids that queries take. */
-export interface Owned extends OwnedWebhooks {
+export interface Owned extends OwnedWebhooks, OwnedSavings {
   org: TestOrganization;
   /** Stands in every label and name that is the organization's own. */
   marker: string;
@@ -99,6 +100,7 @@ export async function makeOwned(
   const keyId = `key_${org.ingestKey.split('_')[2]}`;
   await makePolicies(org.orgDb, marker);
   await makePolicyAlerts(org.orgDb, { live, other, prices });
+  const rules = await makeRules(org.orgDb, marker);
   return {
     org,
     marker,
@@ -114,7 +116,8 @@ export async function makeOwned(
     ...(await makeEntries(org, marker, [SHARED_KEY])),
     keyId,
     ...(await makeAccess(org.orgDb, { marker, keyId })),
-    ...(await makeRules(org.orgDb, marker)),
+    ...rules,
+    ...(await makeSavings(org.orgDb, { ...rules, eventId: live.id })),
     ...(await makeWebhooks(org.orgDb, marker)),
     ...(await makeAlert(org.orgDb, marker)),
   };
@@ -137,8 +140,10 @@ export async function makeNeighbour(
   await makeEntries(org, marker);
   await makeAccess(org.orgDb, { marker, keyId: `key_${org.ingestKey.split('_')[2]}` });
   await makePolicies(org.orgDb, marker);
-  await makePolicyAlerts(org.orgDb, { ...(await findCalls(org, marker)), prices: options.prices });
-  await makeRules(org.orgDb, marker);
+  const calls = await findCalls(org, marker);
+  await makePolicyAlerts(org.orgDb, { ...calls, prices: options.prices });
+  const { ruleId } = await makeRules(org.orgDb, marker);
+  await makeSavings(org.orgDb, { ruleId, eventId: calls.live.id });
   await makeWebhooks(org.orgDb, marker);
   await makeAlert(org.orgDb, marker);
   const finish = async () => {

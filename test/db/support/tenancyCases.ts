@@ -8,6 +8,7 @@ import { ORGANIZATION_CASES } from './tenancyCases/organization.js';
 import { POLICY_CASES } from './tenancyCases/policies.js';
 import { POLICY_ALERT_CASES } from './tenancyCases/policyAlerts.js';
 import { RUN_CASES } from './tenancyCases/runs.js';
+import { SAVINGS_CASES } from './tenancyCases/savings.js';
 import type { TenancyCase } from './tenancyCases/tenancyCase.js';
 import { WEBHOOK_CASES } from './tenancyCases/webhooks.js';
 
@@ -22,6 +23,7 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
   ...ALERT_CASES,
   ...WEBHOOK_CASES,
   ...RULE_CASES,
+  ...SAVINGS_CASES,
   ...POLICY_CASES,
   ...POLICY_ALERT_CASES,
 };
@@ -56,6 +58,7 @@ export const ACROSS: Readonly<Record<string, string>> = {
   findKey: 'the key tells the organization',
   touchKeys: 'times of use of keys of any organization, gathered',
   listUnfoldedOrganizations: 'the fold looks for work',
+  listSavingsDue: 'looks for work; what it opens is the case queueSavingsRun',
   sweepTraces: 'looks for work, then works for each organization on its own handle',
   freezeBills: 'a step of the case closePeriod, in its transaction',
   listScheduledConnections: 'the schedules of the whole instance',
@@ -97,6 +100,7 @@ export const ACROSS: Readonly<Record<string, string>> = {
   pruneIdempotencyKeys: 'upkeep by age',
   removeOldEvents: 'upkeep by age',
   removeOldPayloads: 'upkeep by age',
+  removeOldSavings: 'upkeep by age; results that gave way are the case emptyReplacedSavings',
   removeOldAlerts: 'upkeep by age',
   listDoublyToldOrganizations: 'upkeep looks for work, as the fold does',
   removeOldWebhookMessages: 'upkeep by age',

@@ -92,13 +92,23 @@ function namedValue(table: string, column: string, tenant: Tenant): unknown {
     'billing_sources.id': tenant.sourceId,
     'gap_runs.id': tenant.runId,
     'reprice_runs.id': tenant.runId,
+    'savings_runs.id': tenant.runId,
+    'modeled_savings.rule_id': tenant.sourceId,
+    'modeled_calls.rule_id': tenant.sourceId,
   };
   return byPlace[`${table}.${column}`] ?? byName[column];
 }
 
 /** Optional columns that a check asks for. */
 const ALSO: Record<string, Record<string, unknown>> = {
+  alerts: {
+    policy_type: 'approved_models',
+    policy_id: 1,
+    event_id: randomUUID(),
+    event_timestamp: '2026-02-03T04:05:06Z',
+  },
   billing_rows: { amount_usd: '1.25' },
+  modeled_calls: { saved_usd: '1.25' },
   own_prices: { discount_percent: '10', source: '{}' },
   call_spans: { biller: 'openai', trace_id: '00000000000000000000000000000001', span_id: 1 },
 };
