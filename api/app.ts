@@ -28,6 +28,7 @@ import { AuthFailures } from './pipeline/authFailures.js';
 import { answerPreflight } from './pipeline/cors.js';
 import { assertNotice } from './pipeline/deprecation.js';
 import { serve } from './pipeline/serve.js';
+import { policyEndpoints } from './policies/endpoints.js';
 import { pricingEndpoints } from './pricing/endpoints.js';
 import { providerKeyEndpoints } from './providerKeys/endpoints.js';
 import { reconciliationEndpoints } from './reconciliation/endpoints.js';
@@ -48,6 +49,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...usageEndpoints,
   ...organizationEndpoints,
   ...dashboardEndpoints,
+  ...policyEndpoints,
   ...pricingEndpoints,
   ...repricingEndpoints,
   ...periodEndpoints,

@@ -1,5 +1,5 @@
 import { RE2JS, RE2Set } from 're2js';
-import { PatternEngine } from './patternEngine.js';
+import { searchWithoutMemory } from './patternEngine.js';
 import type { SkippedPattern } from './policy.js';
 import { COMMON_PROBES, drawn, ownProbes } from './probeTexts.js';
 import { estimateProgramSize } from './programSize.js';
@@ -13,21 +13,22 @@ const ESTIMATE_MAX = 4 * PROGRAM_SIZE_MAX;
 
 /**
  * What a search of one prompt for all patterns may take, in searches of the reference: some milliseconds. Told in its
- * measure and not in time, so that a slow machine, or one that does other things too, judges as a quick one.
+ * measure and not in time, so that a slow machine judges as a quick one.
  */
 export const SEARCH_TIMES_MAX = 8;
 /** It counts what it repeats, and the text keeps it counting. */
 const REFERENCE = { pattern: '(a|b)*a(a|b){66}c', text: drawn(7, 'ab') };
 
-/** So often a search that seems too slow is made: the quickest tells what it takes. */
+/** So often a search of the reference is made anew, and so often one that seems slow: the quickest tells what it takes. */
+const SEARCHES_MIN = 4;
 const SEARCHES_MAX = 9;
 /** So long nothing else gets a turn. */
 const WORK_MS_MAX = 20;
 
 /** How time is told, and how others are given a turn. */
 export interface Pace {
-  /** A clock that never goes back, milliseconds. */
-  nowMs(): number;
+  /** What the process has worked so far, milliseconds: time that other processes had is none of it. */
+  workedMs(): number;
   pause(): Promise<void>;
 }
 
@@ -100,10 +101,12 @@ async function findSlowest(
   patterns: readonly Candidate[],
   bench: Bench,
 ): Promise<{ index: number; isAlone: boolean }[]> {
+  if (patterns.length === 0) return [];
+  const bySize = [...patterns].sort((a, b) => a.size - b.size);
   // Mostly that is it.
-  if (patterns.length === 0 || (await isInTime(patterns, bench))) return [];
+  if (await isInTime(bySize, bench)) return [];
   const measured: (Candidate & { times: number })[] = [];
-  for (const one of patterns) measured.push({ ...one, times: await timesOf([one], bench) });
+  for (const one of patterns) measured.push({ ...one, times: await bench.timesOf([one.regex]) });
   const tooSlow = measured.filter(({ times }) => times > SEARCH_TIMES_MAX);
   const others = measured
     .filter(({ times }) => times <= SEARCH_TIMES_MAX)
@@ -122,70 +125,71 @@ async function findSlowest(
 }
 
 async function isInTime(patterns: readonly Candidate[], bench: Bench): Promise<boolean> {
-  return (await timesOf(patterns, bench)) <= SEARCH_TIMES_MAX;
+  return (await bench.timesOf(patterns.map(({ regex }) => regex))) <= SEARCH_TIMES_MAX;
 }
 
-/** What a search for the patterns takes of the text that is worst for them, as far as it is looked for. */
-function timesOf(patterns: readonly Candidate[], bench: Bench): Promise<number> {
-  const engine = new PatternEngine(patterns.map(({ regex }) => regex));
-  const texts = [...COMMON_PROBES, ...patterns.flatMap(({ regex }) => ownProbes(regex))];
-  return bench.slowest((text) => engine.matchWithoutMemory(text), texts);
-}
+/** Of patterns that are measured together, so many of the last also with texts of their own. */
+const SLOWEST_APART = 4;
 
 /** Measures searches, in turns with everything else that the process does. */
 class Bench {
   readonly #pace: Pace;
-  readonly #reference = new PatternEngine([REFERENCE.pattern]);
-  #referenceMs = Number.POSITIVE_INFINITY;
+  readonly #reference = searchWithoutMemory([REFERENCE.pattern]);
   #beganMs: number;
 
   constructor(pace: Pace) {
     this.#pace = pace;
-    this.#beganMs = pace.nowMs();
+    this.#beganMs = pace.workedMs();
   }
 
   async turn(): Promise<void> {
-    if (this.#pace.nowMs() - this.#beganMs < WORK_MS_MAX) return;
+    if (this.#pace.workedMs() - this.#beganMs < WORK_MS_MAX) return;
     await this.#pace.pause();
-    this.#beganMs = this.#pace.nowMs();
+    this.#beganMs = this.#pace.workedMs();
   }
 
-  /** What the slowest of the texts takes, in searches of the reference; looks no further after one that takes too long. */
-  async slowest(search: (text: string) => unknown, texts: readonly string[]): Promise<number> {
-    if (this.#referenceMs === Number.POSITIVE_INFINITY)
-      for (let count = 0; count < SEARCHES_MAX; count += 1)
-        this.#referenceMs = Math.min(this.#referenceMs, this.#timeReference());
+  /**
+   * What a search of a prompt for the patterns takes at worst, as far as texts are known that are bad for them, in
+   * searches of the reference. Looks no further after one that takes too long.
+   */
+  async timesOf(patterns: readonly string[]): Promise<number> {
+    const search = searchWithoutMemory(patterns);
+    const apart = patterns.length === 1 ? [] : patterns.slice(-SLOWEST_APART);
+    const texts = [...COMMON_PROBES, ...ownProbes(patterns), ...apart.flatMap((one) => ownProbes([one]))];
+    let reference = this.#timeReference();
+    for (let count = 0; count < SEARCHES_MIN; count += 1)
+      reference = Math.min(reference, this.#timeReference());
     let slowest = 0;
     for (const text of texts) {
       await this.turn();
-      const times = this.#time(() => search(text)) / this.#referenceMs;
-      slowest = Math.max(
-        slowest,
-        times <= SEARCH_TIMES_MAX ? times : await this.#timesOf(() => search(text)),
-      );
+      const times = this.#time(() => search(text)) / reference;
+      // What is far below the limit need not be known more exactly.
+      const isFar = times < SEARCH_TIMES_MAX / 2;
+      slowest = Math.max(slowest, isFar ? times : await this.#quickest(() => search(text)));
       if (slowest > SEARCH_TIMES_MAX) break;
     }
     return slowest;
   }
 
-  /** By the quickest of several, each beside a search of the reference: what the machine does besides, both suffer from. */
-  async #timesOf(search: () => unknown): Promise<number> {
+  /** By the quickest of several searches, beside several of the reference: what disturbs the one disturbs the other. */
+  async #quickest(search: () => unknown): Promise<number> {
     let [quickest, reference] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
     for (let count = 0; count < SEARCHES_MAX; count += 1) {
       await this.turn();
       reference = Math.min(reference, this.#timeReference());
       quickest = Math.min(quickest, this.#time(search));
     }
-    return quickest / reference;
+    // A clock of coarse steps may tell nothing: then the sizes alone decide.
+    return reference > 0 ? quickest / reference : 0;
   }
 
   #timeReference(): number {
-    return this.#time(() => this.#reference.matchWithoutMemory(REFERENCE.text));
+    return this.#time(() => this.#reference(REFERENCE.text));
   }
 
   #time(work: () => unknown): number {
-    const began = this.#pace.nowMs();
+    const began = this.#pace.workedMs();
     work();
-    return this.#pace.nowMs() - began;
+    return this.#pace.workedMs() - began;
   }
 }

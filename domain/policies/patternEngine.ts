@@ -34,7 +34,8 @@ export class PatternEngine {
   match(text: string): number[] {
     if (this.#restsFor > 0) {
       this.#restsFor -= 1;
-      return this.matchWithoutMemory(text);
+      this.#withoutMemory ??= compileSet(this.#patterns, 0);
+      return this.#withoutMemory.match(text);
     }
     const { dfa } = this.#automaton;
     const statesBefore = dfa.stateCount;
@@ -46,21 +47,21 @@ export class PatternEngine {
     return hits;
   }
 
-  /** As `match`, in the way whose time no text makes longer than the patterns' size allows. */
-  matchWithoutMemory(text: string): number[] {
-    this.#withoutMemory ??= compileSet(this.#patterns, 0);
-    return this.#withoutMemory.match(text);
-  }
-
   /** Instructions of the program: what a search without memory costs at most, for each character. */
   get programSize(): number {
     return this.#automaton.prog.numInst();
   }
 
-  /** What the automaton remembers now, bytes by the library's count. */
-  get automatonBytes(): number {
-    return this.#automaton.dfa.maxMem - this.#automaton.dfa.memBudget;
+  /** Whether the search without memory has its turn: what the automaton kept had become too much. */
+  get isResting(): boolean {
+    return this.#restsFor > 0;
   }
+}
+
+/** The search whose time no text makes longer than the patterns' size allows: to measure what they take at worst. */
+export function searchWithoutMemory(patterns: readonly string[]): (text: string) => number[] {
+  const set = compileSet(patterns, 0);
+  return (text) => set.match(text);
 }
 
 function compileSet(patterns: readonly string[], automatonBytesMax: number): RE2Set {

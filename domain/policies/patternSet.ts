@@ -10,10 +10,10 @@ export interface PatternMatch {
   offset: number;
 }
 
-/** Bytes of an instruction in memory, in all of its forms, as measured (docs/decisions/0129). */
-const BYTES_PER_INSTRUCTION = 800;
-/** What an automaton keeps between two prompts, and what stands beside it. */
+/** What an automaton keeps between two prompts, and what stands beside it, bytes as measured (docs/decisions/0129). */
 const BYTES_AROUND = 1_200_000;
+/** What an instruction takes in all the forms in which patterns are compiled, bytes. */
+const BYTES_PER_INSTRUCTION = 800;
 
 /** Patterns of one policy that are searched together: RE2 syntax, in linear time, anywhere in a prompt. */
 export class PatternSet {

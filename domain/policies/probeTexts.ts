@@ -34,9 +34,12 @@ export const COMMON_PROBES: readonly string[] = [
   drawn(3, `${LETTERS}${LETTERS.toUpperCase()}0123456789   \n`),
 ];
 
-/** Texts made of a pattern's own characters: where it begins to match again and again without coming to an end. */
-export function ownProbes(pattern: string): string[] {
-  const literal = pattern.replace(SYNTAX, ' ').replace(/[^\t\n\r\x20-\x7e]/g, '');
+/** Texts made of the patterns' own characters: where they begin to match again and again without coming to an end. */
+export function ownProbes(patterns: readonly string[]): string[] {
+  const literal = patterns
+    .join(' ')
+    .replace(SYNTAX, ' ')
+    .replace(/[^\t\n\r\x20-\x7e]/g, '');
   const pieces = literal.split(' ').filter((piece) => piece !== '');
   const characters = [...new Set(literal)].join('');
   if (pieces.length === 0) return [];
