@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
@@ -97,6 +98,72 @@ describe('a message', () => {
     expect(await messages(orgId)).toMatchObject([{ attempts: 2, dispatched: false, dead: true }]);
     await dispatcher.stop();
     await orchestrator.close();
+  });
+});
+
+describe('a burst of messages that wake the same endpoint', () => {
+  /** Two endpoints of one organization and one of another; each message of them is about one. */
+  async function aBurst() {
+    const [one, other] = [await api.addOrganization(), await api.addOrganization()];
+    const subjects = [
+      [one, randomUUID()],
+      [one, randomUUID()],
+      [other, randomUUID()],
+    ] as const;
+    for (let round = 0; round < 10; round += 1)
+      for (const [{ orgDb }, subjectId] of subjects)
+        await insertOutboxMessage(orgDb, 'webhook.deliver', subjectId);
+    const all = async () => [...(await messages(one.orgId)), ...(await messages(other.orgId))];
+    return { subjects, all };
+  }
+
+  /** A dispatcher whose engine is told of in `woken`. */
+  function dispatch(wake: (endpointId: string) => Promise<void>) {
+    const orchestrator = orchestratorAt(inject('temporalAddress'));
+    const woken: string[] = [];
+    orchestrator.wakeWebhookDelivery = async ({ endpointId }) => {
+      woken.push(endpointId);
+      await wake(endpointId);
+    };
+    const dispatcher = new OutboxDispatcher({
+      database: api.database.database,
+      orchestrator,
+      schedules: schedulesOf(orchestrator),
+      logger,
+    });
+    dispatcher.start();
+    const stop = async () => {
+      await dispatcher.stop();
+      await orchestrator.close();
+    };
+    return { woken, stop };
+  }
+
+  it('is one word to each: all of them are delivered by it', async () => {
+    const { subjects, all } = await aBurst();
+    const { woken, stop } = dispatch(async () => undefined);
+    await until('delivery of all', all, (rows) => rows.every(({ dispatched }) => dispatched));
+    await stop();
+    expect(woken.sort()).toEqual(subjects.map(([, id]) => id).sort());
+    expect((await all()).map(({ attempts }) => attempts)).toEqual(Array(30).fill(1));
+  });
+
+  it('is put back whole where the word cannot be given, and the other endpoints are woken', async () => {
+    const { subjects, all } = await aBurst();
+    let isBroken = true;
+    const { woken, stop } = dispatch(async (endpointId) => {
+      if (isBroken && endpointId === subjects[0][1]) throw new Error('refused');
+    });
+    await until(
+      'delivery of the others',
+      all,
+      (rows) => rows.filter(({ dispatched }) => dispatched).length === 20,
+    );
+    expect((await all()).filter(({ dispatched }) => !dispatched)).toHaveLength(10);
+    isBroken = false;
+    await until('delivery of all', all, (rows) => rows.every(({ dispatched }) => dispatched));
+    await stop();
+    expect(new Set(woken).size).toBe(3);
   });
 });
 
