@@ -402,7 +402,9 @@ describe('a key of a workspace', () => {
   });
 
   // Last, since it leaves the database open.
-  it('is kept to its project by these two and nothing else: with both out every list and sum tells of others', async () => {
+  it('is kept to its project by these two and nothing else: with both out every list and sum tells of others', {
+    timeout: 90_000,
+  }, async () => {
     withoutPredicates();
     await api.database.superuser.query('grant select on all tables in schema public to app_workspace');
     await setRowSecurity('disable', await readableTables());
