@@ -5,8 +5,8 @@ import { Judges } from './judges.js';
 
 /** Organizations that are remembered; the one that was read first is forgotten first. */
 const ORGANIZATIONS_MAX = 10_000;
-/** What compiled policies may hold of memory, of all organizations together. */
-const POLICY_BYTES_MAX = 67_108_864;
+/** What compiled policies may come to in memory, of all organizations together; mostly it is a tenth of that. */
+const POLICY_BYTES_MAX = 268_435_456;
 
 /** What holds for the calls of an organization. */
 export interface IngestRules {
@@ -85,10 +85,12 @@ class SharedJudges {
       known.organizations += 1;
       return known.judges;
     }
-    const judges = new Judges(parsePolicies(text));
+    const policies = parsePolicies(text);
+    if (policies.length === 0) return Judges.NONE;
+    const judges = new Judges(policies);
     this.#onCompiled(judges);
     this.#byText.set(text, { judges, organizations: 1 });
-    this.bytes += judges.bytes;
+    this.bytes += judges.bytesMax;
     return judges;
   }
 
@@ -98,7 +100,7 @@ class SharedJudges {
     known.organizations -= 1;
     if (known.organizations > 0) return;
     this.#byText.delete(text);
-    this.bytes -= known.judges.bytes;
+    this.bytes -= known.judges.bytesMax;
   }
 }
 

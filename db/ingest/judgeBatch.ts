@@ -2,8 +2,13 @@ import { setImmediate as letOthersRun } from 'node:timers/promises';
 import { publicPrefix } from '../../domain/access/keyFormat.js';
 import type { Violation } from '../../domain/alerts/alert.js';
 import type { CallRecord, Json } from '../../domain/events/event.js';
-import type { JudgedCall, Unjudged } from '../../domain/policies/judge.js';
-import type { PolicyType } from '../../domain/policies/policy.js';
+import {
+  type CompiledPolicies,
+  type JudgedCall,
+  judgeCall,
+  type Unjudged,
+  unjudgedOf,
+} from '../../domain/policies/judge.js';
 import type { StorableEvent } from '../queries/eventColumns.js';
 import { knownCost, type NewAlert, newAlert } from '../queries/policyAlerts.js';
 import type { Judges } from './judges.js';
@@ -12,15 +17,6 @@ import type { Judges } from './judges.js';
 const TURN_MS = 8;
 /** Prompts that are searched without a look at the clock. */
 const PROMPTS_A_LOOK = 64;
-
-/** What is held against the call as a whole, and what against each telling of it. */
-const OF_CALL: readonly PolicyType[] = [
-  'approved_models',
-  'key_environment_check',
-  'approval_required_threshold_cents',
-];
-const OF_TELLING: readonly PolicyType[] = ['key_environment_check'];
-const OF_PROMPTS: readonly PolicyType[] = ['banned_patterns'];
 
 /** What policies say to the calls of a batch, before it is known which of them are new. */
 export interface Judgement {
@@ -34,6 +30,9 @@ export interface Judgement {
 
 export const NOTHING_JUDGED: Judgement = { alerts: new Map(), saidBy: new Map(), unjudged: new Map() };
 
+const NO_TELLINGS: readonly StorableEvent[] = [];
+const NOTHING: readonly Violation[] = [];
+
 /**
  * Holds the policies against the calls of a batch, whose payloads must still be there. A call is judged once, with what
  * all its tellings in the batch say.
@@ -41,55 +40,76 @@ export const NOTHING_JUDGED: Judgement = { alerts: new Map(), saidBy: new Map(),
 export async function judgeBatch(events: readonly StorableEvent[], judges: Judges): Promise<Judgement> {
   if (judges.isEmpty) return NOTHING_JUDGED;
   const turns = new Turns();
+  const { saidBy, tellings } = await judgeTellings(events, judges, turns);
+  const alerts = new Map<string, readonly NewAlert[]>();
+  const unjudged = new Map<string, readonly Unjudged[]>();
+  const seen = new Set<string>();
+  for (const event of events) {
+    // One that stands in the batch twice is judged as it is stored: the first time.
+    if (event.supersededBy !== null || seen.has(event.id)) continue;
+    seen.add(event.id);
+    const others = tellings.get(event.id) ?? NO_TELLINGS;
+    const judged = judgedCallOf(event, others);
+    const broken = judgeCall(judges.ofCall, judged);
+    const said = await searchPrompts(judged, judges, turns);
+    const all = [...broken, ...said, ...others.flatMap(({ id }) => saidBy.get(id) ?? NOTHING)];
+    if (all.length > 0) alerts.set(event.id, alertsOf(event, all));
+    const open = unjudgedOf(judges.ofCall, judged);
+    if (open.length > 0) unjudged.set(event.id, open);
+    if (turns.isOver()) await turns.next();
+  }
+  return { alerts, saidBy, unjudged };
+}
+
+/** What tellings say for which another event of the batch stands, and which those are, by that event. */
+async function judgeTellings(events: readonly StorableEvent[], judges: Judges, turns: Turns) {
   const saidBy = new Map<string, readonly Violation[]>();
   const tellings = new Map<string, StorableEvent[]>();
   for (const event of events) {
     if (event.supersededBy === null) continue;
-    const judged = judgedCallOf(event, []);
-    const said = [...judges.judge(OF_TELLING, judged), ...(await searchPrompts(judged, judges, turns))];
+    const judged = judgedCallOf(event, NO_TELLINGS);
+    const said = [...judgeCall(judges.ofTelling, judged), ...(await searchPrompts(judged, judges, turns))];
     if (said.length > 0) saidBy.set(event.id, said);
     const others = tellings.get(event.supersededBy);
     if (others) others.push(event);
     else tellings.set(event.supersededBy, [event]);
   }
-  const alerts = new Map<string, NewAlert[]>();
-  const unjudged = new Map<string, readonly Unjudged[]>();
-  for (const event of events) {
-    // One that stands in the batch twice is judged as it is stored: the first time.
-    if (event.supersededBy !== null || alerts.has(event.id)) continue;
-    const others = tellings.get(event.id) ?? [];
-    const judged = judgedCallOf(event, others);
-    const broken = [...judges.judge(OF_CALL, judged), ...(await searchPrompts(judged, judges, turns))];
-    for (const { id } of others) {
-      for (const violation of saidBy.get(id) ?? [])
-        if (!broken.some(({ policyType }) => policyType === violation.policyType)) broken.push(violation);
-    }
-    alerts.set(
-      event.id,
-      broken.map((violation) => newAlert(event, violation)),
-    );
-    const open = judges.unjudged(judged);
-    if (open.length > 0) unjudged.set(event.id, open);
-    await turns.next();
-  }
-  return { alerts, saidBy, unjudged };
+  return { saidBy, tellings };
+}
+
+/** One alert a policy: the first of each. */
+function alertsOf(event: StorableEvent, violations: readonly Violation[]): NewAlert[] {
+  const first = new Map<string, Violation>();
+  for (const violation of violations)
+    if (!first.has(violation.policyType)) first.set(violation.policyType, violation);
+  return [...first.values()].map((violation) => newAlert(event, violation));
 }
 
 /** The patterns that the prompts match, a few prompts at a time: nobody says how many a call has. */
-async function searchPrompts(
+function searchPrompts(
   judged: JudgedCall,
-  judges: Judges,
+  { ofPrompts }: Judges,
+  turns: Turns,
+): readonly Violation[] | Promise<readonly Violation[]> {
+  if (ofPrompts === undefined) return NOTHING;
+  const prompts = judged.prompts();
+  if (prompts.length <= PROMPTS_A_LOOK) return judgeCall(ofPrompts, { ...judged, prompts: () => prompts });
+  return searchMany(judged, prompts, ofPrompts, turns);
+}
+
+async function searchMany(
+  judged: JudgedCall,
+  prompts: readonly string[],
+  ofPrompts: CompiledPolicies,
   turns: Turns,
 ): Promise<readonly Violation[]> {
-  if (!judges.has('banned_patterns')) return [];
-  const prompts = judged.prompts();
   for (let at = 0; at < prompts.length; at += PROMPTS_A_LOOK) {
-    const some = prompts.length <= PROMPTS_A_LOOK ? prompts : prompts.slice(at, at + PROMPTS_A_LOOK);
-    const found = judges.judge(OF_PROMPTS, { ...judged, prompts: () => some });
+    const some = prompts.slice(at, at + PROMPTS_A_LOOK);
+    const found = judgeCall(ofPrompts, { ...judged, prompts: () => some });
     if (found.length > 0) return found;
-    await turns.next();
+    if (turns.isOver()) await turns.next();
   }
-  return [];
+  return NOTHING;
 }
 
 /** A call as policies see it: its own prompts, and the key that it, or else another telling of it, was made with. */
@@ -107,7 +127,7 @@ function judgedCallOf(event: StorableEvent, others: readonly StorableEvent[]): J
 
 /** Whichever telling came first, it is the same one. */
 function leastPrefix(tellings: readonly StorableEvent[]): string | undefined {
-  return tellings.flatMap(({ call }) => toldPrefix(call) ?? []).sort()[0];
+  return tellings.length === 0 ? undefined : tellings.flatMap(({ call }) => toldPrefix(call) ?? []).sort()[0];
 }
 
 function toldPrefix({ service }: CallRecord): string | null {
@@ -123,8 +143,11 @@ function isObject(value: Json): value is { [key: string]: Json } {
 class Turns {
   #since = performance.now();
 
+  isOver(): boolean {
+    return performance.now() - this.#since >= TURN_MS;
+  }
+
   async next(): Promise<void> {
-    if (performance.now() - this.#since < TURN_MS) return;
     await letOthersRun();
     this.#since = performance.now();
   }

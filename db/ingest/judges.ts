@@ -1,65 +1,44 @@
-import type { Violation } from '../../domain/alerts/alert.js';
 import {
+  bytesMaxOf,
   type CompiledPolicies,
   compilePolicies,
-  type JudgedCall,
   judgeCall,
-  type Unjudged,
-  unjudgedOf,
 } from '../../domain/policies/judge.js';
 import type { Policy, PolicyType } from '../../domain/policies/policy.js';
 import type { JudgeCost } from '../queries/settledAlerts.js';
 
-/** What a compiled pattern takes for each of its characters, as measured; programs of long ones take most. */
-const BYTES_PER_PATTERN_CHARACTER = 200;
-const BYTES_PER_CHARACTER = 4;
-
-const OF_COST: readonly PolicyType[] = ['approval_required_threshold_cents'];
-
-/** An organization's policies, made ready apart, since not every telling of a call is judged by all of them. */
+/** An organization's policies, made ready apart by what they look at: not every telling of a call is judged by all. */
 export class Judges {
   static readonly NONE = new Judges([]);
 
-  /** Roughly what they hold of memory. */
-  readonly bytes: number;
+  /** Whether nothing is judged at all. */
+  readonly isEmpty: boolean;
+  /** What looks at the call as a whole: its model, its cost, its key. */
+  readonly ofCall: CompiledPolicies;
+  /** What looks at what each telling of the call says of itself. */
+  readonly ofTelling: CompiledPolicies;
+  /** What looks at the cost alone. */
+  readonly ofCost: CompiledPolicies;
+  /** What looks at the prompts; undefined: nobody reads them. */
+  readonly ofPrompts: CompiledPolicies | undefined;
+  /** What they may come to in memory. */
+  readonly bytesMax: number;
   /** Patterns that are passed over. */
   readonly skippedPatterns: number;
-  readonly #byType = new Map<PolicyType, CompiledPolicies>();
 
   constructor(policies: readonly Policy[]) {
-    let bytes = 0;
-    let skipped = 0;
-    for (const policy of policies) {
-      const size = JSON.stringify(policy.config).length;
-      bytes += size * (policy.type === 'banned_patterns' ? BYTES_PER_PATTERN_CHARACTER : BYTES_PER_CHARACTER);
-      skipped += policy.skipped.length;
-      const compiled = compile(policy);
-      if (compiled.rules.length > 0) this.#byType.set(policy.type, compiled);
-    }
-    this.bytes = bytes;
-    this.skippedPatterns = skipped;
-  }
-
-  /** Whether nothing is judged at all. */
-  get isEmpty(): boolean {
-    return this.#byType.size === 0;
-  }
-
-  has(type: PolicyType): boolean {
-    return this.#byType.has(type);
-  }
-
-  /** What the call breaks of the policies of some types. */
-  judge(types: readonly PolicyType[], call: JudgedCall): readonly Violation[] {
-    return types.flatMap((type) => {
-      const policies = this.#byType.get(type);
-      return policies ? judgeCall(policies, call) : [];
+    const compiled = policies.map((policy) => ({ type: policy.type, rules: compile(policy).rules }));
+    const of = (...types: PolicyType[]) => ({
+      rules: compiled.flatMap(({ type, rules }) => (types.includes(type) ? rules : [])),
     });
-  }
-
-  /** Policies that the call could not be held against. */
-  unjudged(call: JudgedCall): readonly Unjudged[] {
-    return [...this.#byType.values()].flatMap((policies) => unjudgedOf(policies, call));
+    this.ofCall = of('approved_models', 'key_environment_check', 'approval_required_threshold_cents');
+    this.ofTelling = of('key_environment_check');
+    this.ofCost = of('approval_required_threshold_cents');
+    const ofPrompts = of('banned_patterns');
+    this.ofPrompts = ofPrompts.rules.length === 0 ? undefined : ofPrompts;
+    this.isEmpty = this.ofCall.rules.length === 0 && this.ofPrompts === undefined;
+    this.bytesMax = bytesMaxOf(this.ofCall) + bytesMaxOf(ofPrompts);
+    this.skippedPatterns = policies.reduce((sum, { skipped }) => sum + skipped.length, 0);
   }
 }
 
@@ -73,13 +52,7 @@ function compile(policy: Policy): CompiledPolicies {
 }
 
 /** Judges what a call costs, where its completed form costs another sum than any telling of it. */
-export function judgeCostBy(judges: Judges): JudgeCost {
+export function judgeCostBy({ ofCost }: Judges): JudgeCost {
   return ({ call }, costPico) =>
-    judges.judge(OF_COST, {
-      model: call.model,
-      prompts: () => [],
-      environment: null,
-      keyPrefix: null,
-      costPico,
-    });
+    judgeCall(ofCost, { model: call.model, prompts: () => [], environment: null, keyPrefix: null, costPico });
 }

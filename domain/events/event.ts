@@ -113,8 +113,8 @@ export interface CallRecord {
   /** Cost as the client reported it, pico-dollars. */
   reportedCostPico: Pico | null;
   /**
-   * Texts that policies scan: prompts, without system instructions, before any truncation. Looked for when asked:
-   * nobody reads them unless a policy does.
+   * Texts that policies scan: prompts, without system instructions, before any truncation. Read when asked for; only
+   * short ones are kept.
    */
   prompts: () => readonly string[];
   /** Equal for calls with equal prompts (promptHashOf); null where there are none, or nobody is to know. */

@@ -37,7 +37,7 @@ import {
 } from './objectFields.js';
 import { withinLimit } from './payload.js';
 import { promptHashOf } from './promptHash.js';
-import { promptsOfPayload } from './prompts.js';
+import { keepingShort, promptsOfPayload } from './prompts.js';
 import { serviceOf, stopReasonOf } from './spanCall.js';
 import { stripJson } from './stripText.js';
 import { readUsageObject } from './usageObjects.js';
@@ -141,7 +141,7 @@ function callOfObservation(body: JsonObject, context: MapContext): CallRecord {
   }
   const isError = textOf(body, 'level')?.toUpperCase() === 'ERROR';
   const payload = payloadOf(body, metadata);
-  const prompts = () => promptsOfPayload(body);
+  const prompts = keepingShort(() => promptsOfPayload(body));
   const cost = fieldOf(metadata, 'cost_usd');
   const stop = fieldOf(metadata, 'stop_reason') ?? fieldOf(metadata, 'finish_reason');
   return {

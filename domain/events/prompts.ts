@@ -38,6 +38,23 @@ class Collected {
   }
 }
 
+/** Characters of a call's prompts that are kept while it waits to be stored: calls wait in great numbers. */
+const KEPT_CHARS_MAX = 2_048;
+
+/**
+ * Reads prompts as often as somebody asks, and only once where they are short: they are asked for twice, to tell equal
+ * calls and to judge the call, and reading them costs more than searching them.
+ */
+export function keepingShort(read: () => readonly string[]): () => readonly string[] {
+  let kept: readonly string[] | undefined;
+  return () => {
+    if (kept) return kept;
+    const texts = read();
+    if (texts.reduce((sum, text) => sum + text.length, 0) <= KEPT_CHARS_MAX) kept = texts;
+    return texts;
+  };
+}
+
 /** Prompts of a span: from its unread attributes (names and values alternating) and its events. */
 export function promptsOfSpan(unread: readonly AttributeValue[], events: unknown): string[] {
   const found = new Collected();

@@ -39,7 +39,7 @@ import {
 } from './objectFields.js';
 import { withinLimit } from './payload.js';
 import { promptHashOf } from './promptHash.js';
-import { promptsOfPayload } from './prompts.js';
+import { keepingShort, promptsOfPayload } from './prompts.js';
 import { serviceOf, stopReasonOf } from './spanCall.js';
 import { stripJson } from './stripText.js';
 import type { ToldUsage } from './usage.js';
@@ -86,7 +86,7 @@ function callOfItem(event: JsonObject, serviceName: string, context: MapContext)
   const requestId = idIn(textOf(event, 'request_id'), 'request_id');
   const responseId = idIn(textOf(event, 'response_id'), 'response_id');
   const payload = fieldOf(event, 'payload') ?? null;
-  const prompts = () => promptsOfPayload(payload);
+  const prompts = keepingShort(() => promptsOfPayload(payload));
   const labels = labelsOf(event);
   const serviceTier = labels.serviceTier ?? labelIn(told.serviceTier, 'usage.service_tier');
   return {

@@ -19,7 +19,7 @@ import { meterUsage } from './meteredUsage.js';
 import type { OtlpSpan, SpanSource } from './otlpSpans.js';
 import { payloadOfSpan, withinLimit } from './payload.js';
 import { promptHashOf } from './promptHash.js';
-import { promptsOfSpan } from './prompts.js';
+import { keepingShort, promptsOfSpan } from './prompts.js';
 import type { SpanAttributes } from './spanAttributes.js';
 import { usageOfSpan } from './spanUsage.js';
 import { stripText } from './stripText.js';
@@ -52,7 +52,7 @@ export function callOfSpan(
   const outcome = outcomeOf(span, attributes);
   const { unread } = attributes;
   const { events } = span;
-  const prompts = () => promptsOfSpan(unread, events);
+  const prompts = keepingShort(() => promptsOfSpan(unread, events));
   const tier = attributes.label('serviceTier') ?? told.serviceTier;
   return {
     kind: 'otel_span',
