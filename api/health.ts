@@ -2,6 +2,7 @@ import type Router from '@koa/router';
 import { pingDatabase, readBacklog } from '../db/queries/health.js';
 import { CONNECTION_STATUSES } from '../domain/billing/connections.js';
 import { DomainError } from '../domain/errors.js';
+import { ATTEMPT_ANSWERS } from '../domain/webhooks/attempt.js';
 import type { ApiDeps } from './deps.js';
 
 /**
@@ -47,6 +48,10 @@ export function healthRoutes(router: Router, deps: ApiDeps): void {
       deps.metrics.syncAgeSeconds.set(backlog.syncAgeSeconds);
       for (const [step, age] of Object.entries(backlog.retentionAgeSeconds))
         deps.metrics.retentionAgeSeconds.set({ step }, age);
+      deps.metrics.webhooksPending.set(backlog.webhooks.pending);
+      deps.metrics.webhooksOverdueSeconds.set(backlog.webhooks.overdueSeconds);
+      for (const answer of ATTEMPT_ANSWERS)
+        deps.metrics.webhookAttemptsPerHour.set({ answer }, backlog.webhooks.attemptsOfHour[answer] ?? 0);
       for (const status of CONNECTION_STATUSES)
         deps.metrics.connections.set({ status }, backlog.connections[status] ?? 0);
     }

@@ -107,6 +107,22 @@ export function createMetrics() {
       labelNames: ['step'],
       registers: [registry],
     }),
+    webhooksPending: new Gauge({
+      name: 'trueup_webhook_deliveries_pending',
+      help: 'Messages that are still to be delivered to a webhook endpoint.',
+      registers: [registry],
+    }),
+    webhooksOverdueSeconds: new Gauge({
+      name: 'trueup_webhook_overdue_seconds',
+      help: 'Time since the oldest attempt to deliver a webhook was due that has not been made.',
+      registers: [registry],
+    }),
+    webhookAttemptsPerHour: new Gauge({
+      name: 'trueup_webhook_attempts_per_hour',
+      help: 'Attempts of the last hour to deliver a webhook, by what the receiver answered.',
+      labelNames: ['answer'],
+      registers: [registry],
+    }),
     syncAgeSeconds: new Gauge({
       name: 'trueup_billing_sync_age_seconds',
       help: 'Time since the connection that has waited longest was fetched whole.',

@@ -1,8 +1,9 @@
 import type { ConnectionStatus } from '../../domain/billing/connections.js';
 import type { RetentionStep } from '../../domain/retention.js';
+import type { AttemptAnswer } from '../../domain/webhooks/attempt.js';
 import type { Database } from '../client.js';
 import { MIGRATIONS } from '../migrations/index.js';
-import { unscoped } from '../orgDb.js';
+import { type SystemDb, unscoped } from '../orgDb.js';
 
 /** Whether the database answers and has every migration that this version needs. */
 export async function pingDatabase(database: Database): Promise<'up' | 'behind' | 'down'> {
@@ -31,13 +32,23 @@ export interface Backlog {
   syncAgeSeconds: number;
   /** Seconds since each step of the retention succeeded, of those that ever did. */
   retentionAgeSeconds: Partial<Record<RetentionStep, number>>;
+  webhooks: WebhookBacklog;
+}
+
+export interface WebhookBacklog {
+  /** Messages that are still to be delivered to an endpoint. */
+  pending: number;
+  /** Seconds since the oldest attempt was due that has not been made; 0 when none is late. */
+  overdueSeconds: number;
+  /** Attempts that began in the last hour and have ended. */
+  attemptsOfHour: Partial<Record<AttemptAnswer, number>>;
 }
 
 /** Looks across all organizations; undefined when the database does not answer. */
 export async function readBacklog(database: Database): Promise<Backlog | undefined> {
   try {
-    const [row] = await unscoped(database, 'metrics concern no organization', (system) =>
-      system.rows<{
+    return await unscoped(database, 'metrics concern no organization', async (system) => {
+      const [row] = await system.rows<{
         messages: number;
         age: number;
         runs: number;
@@ -56,19 +67,42 @@ export async function readBacklog(database: Database): Promise<Backlog | undefin
            (select coalesce(jsonb_object_agg(step, age), '{}') from (
              select step, extract(epoch from now() - max(finished_at))::float8 as age from retention_runs
              where error_message is null and finished_at is not null group by step) r) as retention_age`,
-      ),
-    );
-    return (
-      row && {
-        outboxMessages: row.messages,
-        outboxAgeSeconds: row.age,
-        openRuns: row.runs,
-        connections: row.connections,
-        syncAgeSeconds: row.sync_age,
-        retentionAgeSeconds: row.retention_age,
-      }
-    );
+      );
+      const webhooks = await readWebhookBacklog(system);
+      return (
+        row && {
+          outboxMessages: row.messages,
+          outboxAgeSeconds: row.age,
+          openRuns: row.runs,
+          connections: row.connections,
+          syncAgeSeconds: row.sync_age,
+          retentionAgeSeconds: row.retention_age,
+          webhooks,
+        }
+      );
+    });
   } catch {
     return undefined;
   }
+}
+
+async function readWebhookBacklog(system: SystemDb): Promise<WebhookBacklog> {
+  const [row] = await system.rows<{
+    pending: number;
+    overdue: number;
+    attempts: WebhookBacklog['attemptsOfHour'];
+  }>(
+    `select (select count(*) from webhook_deliveries where status = 'pending')::bigint as pending,
+       coalesce((select greatest(0, extract(epoch from now() - min(next_attempt_at))) from webhook_deliveries where status = 'pending'), 0)::float8 as overdue,
+       (select coalesce(jsonb_object_agg(answer, n), '{}') from (
+         select case when http_status is null then 'unanswered' when http_status between 200 and 299 then 'delivered'
+             when http_status = 410 then 'gone' when http_status between 300 and 399 then 'redirected'
+             when http_status between 400 and 499 then 'rejected' else 'failed' end as answer, count(*) as n
+         from webhook_attempts where started_at > now() - interval '1 hour' and duration_ms is not null group by 1) a) as attempts`,
+  );
+  return {
+    pending: row?.pending ?? 0,
+    overdueSeconds: row?.overdue ?? 0,
+    attemptsOfHour: row?.attempts ?? {},
+  };
 }

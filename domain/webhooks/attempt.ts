@@ -5,6 +5,17 @@
 export const ATTEMPT_RESULTS = ['delivered', 'gone', 'failed'] as const;
 export type AttemptResult = (typeof ATTEMPT_RESULTS)[number];
 
+/** What came of an attempt, for counts: by the receiver's answer, or that there was none. */
+export const ATTEMPT_ANSWERS = [
+  'delivered',
+  'gone',
+  'redirected',
+  'rejected',
+  'failed',
+  'unanswered',
+] as const;
+export type AttemptAnswer = (typeof ATTEMPT_ANSWERS)[number];
+
 export interface AttemptOutcome {
   result: AttemptResult;
   durationMs: number;
