@@ -11,6 +11,7 @@ import {
   billingSyncWorkflowId,
   gapRunWorkflowId,
   repricingWorkflowId,
+  savingsRunWorkflowId,
   syncScheduleId,
   WORKFLOW_NAMES,
   webhookDeliveryWorkflowId,
@@ -168,6 +169,54 @@ it('records one history of each way that a re-pricing can go', { timeout: 120_00
   await api.post(`${cancelled.status_url}/cancel`, {});
   expect((await pollToEnd(api, cancelled.status_url)).status).toBe('cancelled');
   await save(client, workflowId(cancelled), 'repricing-cancelled');
+  await slow.stop();
+
+  await connection.close();
+  await engine.close();
+  await api.close();
+});
+
+it('records one history of each way that a savings run can go', { timeout: 120_000 }, async () => {
+  const api: TestApi = await startTestApi();
+  const engine: TestEngine = await startTestEngine(api.database.database);
+  const connection = await Connection.connect({ address: inject('temporalAddress') });
+  const client = new Client({ connection, namespace: TEST_NAMESPACE });
+  const workflowId = ({ run_id }: { run_id: string }) =>
+    savingsRunWorkflowId({ orgId: api.orgId, runId: findUuid('run', run_id) ?? '' });
+  const start = async () => (await api.post('/api/v1/enforcement/savings/runs', {})).body;
+
+  const plain = await engine.startWorker();
+  const succeeded = await start();
+  expect((await pollToEnd(api, succeeded.status_url)).status).toBe('succeeded');
+  await save(client, workflowId(succeeded), 'savings-run-succeeded');
+  await plain.stop();
+
+  const failing = await engine.startWorker(() => ({
+    modelSavings: async () => {
+      throw ApplicationFailure.nonRetryable('this is broken', 'not_found');
+    },
+    removeReplacedSavings: async () => {
+      throw ApplicationFailure.nonRetryable('this too', 'not_found');
+    },
+  }));
+  const failed = await start();
+  expect((await pollToEnd(api, failed.status_url)).status).toBe('failed');
+  await save(client, workflowId(failed), 'savings-run-failed');
+  await failing.stop();
+
+  let isAtWork = false;
+  const slow = await engine.startWorker((activities) => ({
+    modelSavings: async (run) => {
+      isAtWork = true;
+      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      return activities.modelSavings(run);
+    },
+  }));
+  const cancelled = await start();
+  await until('the run at work', async () => isAtWork, Boolean);
+  await client.workflow.getHandle(workflowId(cancelled)).cancel();
+  expect((await pollToEnd(api, cancelled.status_url)).status).toBe('cancelled');
+  await save(client, workflowId(cancelled), 'savings-run-cancelled');
   await slow.stop();
 
   await connection.close();
