@@ -13,6 +13,7 @@ import { STRAY_KEY } from './company.js';
 import { isReported } from './events.js';
 import { type DemoProvider, priceOf, type TokenClass } from './prices.js';
 import { covers, type Days, SCHEDULE } from './schedule.js';
+import { type TrafficFindings, trafficFindingsOf, type WantedFindings, wantedFindingsOf } from './wanted.js';
 
 /** Tokens charged at another rate than the right one, over a run of days. */
 export interface PlantedRate {
@@ -55,8 +56,12 @@ export interface AnswerKey {
   credit: { offset: number; pico: bigint };
   toolFees: Record<DemoProvider, bigint>;
   restated: { offset: number; addedPico: bigint };
-  /** What the contract takes off the list prices of everything billed. */
-  contract: { discountPico: bigint };
+  wanted: WantedFindings;
+  /** What depends on where the weekends lie. */
+  ofTraffic: TrafficFindings & {
+    /** What the contract takes off the list prices of everything billed. */
+    contract: { discountPico: bigint };
+  };
 }
 
 const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
@@ -89,7 +94,11 @@ export function answerKeyOf(calls: readonly DemoCall[], calendar: Calendar): Ans
       offset: SCHEDULE.restated.first,
       addedPico: costOf(openai) - costOf(firstTelling(openai)),
     },
-    contract: { discountPico: sum(calls.map((call) => listCost(call) - call.pico)) },
+    wanted: wantedFindingsOf(calls),
+    ofTraffic: {
+      ...trafficFindingsOf(calls),
+      contract: { discountPico: sum(calls.map((call) => listCost(call) - call.pico)) },
+    },
   };
 }
 

@@ -1,6 +1,6 @@
 /** Every call that Demo Labs made, as it happened; nothing here knows who recorded or billed it wrongly. */
 import { type Calendar, DAY_SECONDS, HOUR_SECONDS } from './calendar.js';
-import { CONTRACT, type DemoKey, STRAY_KEY, TRAFFIC, type Traffic } from './company.js';
+import { CONTRACT, type DemoKey, PREVIEW_MODEL, STRAY_KEY, TRAFFIC, type Traffic } from './company.js';
 import { BATCH_DIVISOR, CLASSES, type DemoProvider, priceOf, type TokenClass } from './prices.js';
 import { apportion, between, randomOf } from './random.js';
 import { covers, isFaultDay, SCHEDULE } from './schedule.js';
@@ -168,6 +168,7 @@ export function listCost(call: DemoCall): bigint {
 }
 
 const STAGING_HOURS = [13, 14, 15];
+const PREVIEW_CALLS = 5;
 /** Invented, and in no format that a provider uses: nothing opens with them. */
 const SECRET_PROMPTS: Readonly<Record<string, string>> = {
   'code-review':
@@ -175,7 +176,10 @@ const SECRET_PROMPTS: Readonly<Record<string, string>> = {
   'answer-bot': 'The customer writes: my password is correct-horse-demo-battery, please log in for me.',
 };
 
-/** A production key used from staging for an afternoon, and two prompts that should not have been sent. */
+/**
+ * A production key used from staging for an afternoon, two prompts that should not have been sent, and a few calls that
+ * ask for a model under a name that nobody approved.
+ */
 function markCalls(calls: DemoCall[], offset: number): void {
   const isStaging = covers(SCHEDULE.staging, offset);
   const secretOf =
@@ -187,6 +191,9 @@ function markCalls(calls: DemoCall[], offset: number): void {
   }
   const first = calls.find((call) => call.offset === offset && call.service === secretOf);
   if (first) first.prompt = SECRET_PROMPTS[secretOf] ?? null;
+  if (!covers(SCHEDULE.preview, offset)) return;
+  const summaries = calls.filter((call) => call.offset === offset && call.service === 'search-summaries');
+  for (const call of summaries.slice(0, PREVIEW_CALLS)) call.askedModel = PREVIEW_MODEL;
 }
 
 const LOOP_CALLS = 460;

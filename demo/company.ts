@@ -57,6 +57,9 @@ export const KEYS = {
   anthropicPlatform: key('anthropic', 'apikey_01DemoPlatform', 'platform production', null, 'platform'),
 } as const;
 
+/** A name that somebody tries out; the model that answers is the usual one. Nobody approved it. */
+export const PREVIEW_MODEL = 'claude-haiku-5-preview';
+
 /** A key on OpenAI's bill that nobody at Demo Labs knows. */
 export const STRAY_KEY = key('openai', 'key_Stray7f3a91', '', 'proj_DemoGrowth', null);
 

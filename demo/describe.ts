@@ -3,6 +3,7 @@ import type { AnswerKey, PlantedGap, PlantedRate } from './answerKey.js';
 import { CONTRACT, TRAFFIC } from './company.js';
 import { DEMO_SEED, type Demo } from './generateDemo.js';
 import { MISSING_HOURS, SCHEDULE } from './schedule.js';
+import { BUDGET_USD, DEAR_CENTS } from './wanted.js';
 
 /** What the document is made of. Its text is the same for every last day; a test holds it to that. */
 export const DOCUMENTED = { seed: DEMO_SEED, endDay: '2026-11-20' };
@@ -150,6 +151,16 @@ function otherThings(key: AnswerKey, demo: Demo): string[] {
   ];
 }
 
+function policyLines(key: AnswerKey): string[] {
+  const { unapproved } = key.wanted;
+  return [
+    `| \`approved_models\` | the models that it uses, by the names that it uses | ${unapproved.requestIds.length}, which ask for \`${unapproved.model}\` on ${dayText(SCHEDULE.preview.first)} |`,
+    `| \`banned_patterns\` | no password and no token in a prompt | ${key.secrets.requestIds.length}: the prompts with secrets |`,
+    `| \`key_environment_check\` | its keys in production alone | ${key.staging.events}: the production key in staging |`,
+    `| \`approval_required_threshold_cents\` | no call of ${DEAR_CENTS} cents or more | about thirty code reviews; how many depends on where the weekends lie |`,
+  ];
+}
+
 /** The document; the same for every last day. */
 export function describeDemo(demo: Demo): string {
   const { answerKey: key } = demo;
@@ -185,6 +196,22 @@ Overcharged by rate in all: ${exact(excess)}. Nothing else is flagged, and no ot
 |---|---|---|---|
 ${otherThings(key, demo).join('\n')}
 
+## What policies and rules find
+
+Demo Labs has a policy of each type, put before its calls came: a call that breaks one is in the alerts feed. Nothing was planted for
+them in the bills; a call that breaks a policy is billed as any other.
+
+| policy | what it wants | calls that break it |
+|---|---|---|
+${policyLines(key).join('\n')}
+
+Two enforcement rules only observe: nobody was stopped, and a replay of the calls says what they would have saved.
+
+| rule | would have saved |
+|---|---|
+| No session of code reviews spends more than ${BUDGET_USD} dollars | ${exact(key.wanted.budget.pico)}: the ${key.wanted.budget.calls} last calls of the runaway loop |
+| Drafts that ask for gpt-5.6-terra go to gpt-6-sol | the difference in the price of output; how much depends on where the weekends lie |
+
 ## See it
 
 The commands need \`curl\` and \`jq\`.
@@ -195,6 +222,14 @@ day() { node -p "new Date(Date.parse(require('./.data/demo.json').endDay) + $1 *
 \`\`\`
 
 ${faults.map(section).join('\n')}
+### Alerts and savings
+
+\`\`\`sh
+get '/alerts?policy_type=approved_models' | jq '.alerts[] | {message, event_timestamp}'
+get '/alerts?severity=high&limit=1000' | jq '[.alerts[].policy_type] | group_by(.) | map({(.[0]): length}) | add'
+get "/enforcement/savings?from=$(day -90)&to=$(day 0)" | jq '.modeled.by_rule[] | {name, preventable_modeled_usd}'
+\`\`\`
+
 ### The month and the rates in whole
 
 \`\`\`sh

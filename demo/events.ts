@@ -38,6 +38,7 @@ export function eventOf(call: DemoCall): object {
       name: call.service,
       environment: call.environment,
       provider_key_id: call.key.id,
+      api_key_prefix: call.key.id,
     },
     ...(call.prompt === null ? {} : { payload: { prompt: call.prompt } }),
   };

@@ -12,6 +12,7 @@ import { type DemoFile, savedPages } from './files.js';
 import type { DemoProvider } from './prices.js';
 import { anthropicCosts, anthropicUsage, openaiCosts, openaiUsage, type ProviderTruth } from './reports.js';
 import { SCHEDULE } from './schedule.js';
+import { type DemoPolicy, type DemoRule, POLICIES, RULES } from './wanted.js';
 
 export const DEMO_SEED = 42;
 
@@ -51,6 +52,8 @@ export interface Demo {
   files: DemoFile[];
   contractRates: DemoContractRate[];
   providerKeys: DemoProviderKey[];
+  policies: readonly DemoPolicy[];
+  rules: readonly DemoRule[];
   answerKey: AnswerKey;
 }
 
@@ -97,6 +100,8 @@ export function generateDemo(options: { seed: number; endDay: string }): Demo {
       status: 'active',
       active_from: calendar.dayText(1 - DAY_COUNT),
     })),
+    policies: POLICIES,
+    rules: RULES,
     answerKey: answerKeyOf(calls, calendar),
   };
 }

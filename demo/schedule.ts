@@ -23,6 +23,7 @@ export const SCHEDULE = {
   staging: days(-12),
   missingWindow: days(-9),
   secrets: days(-6, -5),
+  preview: days(-4),
 } as const;
 
 /** Hours of the day, half-open, in which no call of OpenAI's was reported by us. */

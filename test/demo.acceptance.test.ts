@@ -84,13 +84,54 @@ describe('the demo, brought in as events and saved bills', () => {
     );
   });
 
+  it('breaks its policies by exactly the calls that are meant to, each told once in the alerts feed', async () => {
+    const { wanted, secrets, staging, ofTraffic } = demo.answerKey;
+    const callsOf = async (type: string) => {
+      const { body } = await api.get(`/api/v1/alerts?policy_type=${type}&limit=1000`);
+      expect(body.has_more).toBe(false);
+      return body.alerts.map(({ event_id: id }: Json) => id as string);
+    };
+    const requestsOf = async (type: string) => {
+      const found = await Promise.all(
+        (await callsOf(type)).map((id: string) => api.get(`/api/v1/events/${id}`)),
+      );
+      return found.map(({ body }) => body.request_id).sort();
+    };
+    expect(await requestsOf('approved_models')).toEqual(wanted.unapproved.requestIds);
+    expect(await requestsOf('banned_patterns')).toEqual([...secrets.requestIds].sort());
+    expect(await callsOf('key_environment_check')).toHaveLength(staging.events);
+    expect(await callsOf('approval_required_threshold_cents')).toHaveLength(ofTraffic.dear.calls);
+    expect(ofTraffic.dear.calls).toBeGreaterThan(10);
+    expect(
+      (await api.get('/api/v1/alerts?limit=1000')).body.alerts.map(({ kind }: Json) => kind),
+    ).not.toContain('notice');
+  });
+
+  it('has rules that would have saved what the loop spent beyond its budget, and the drafts’ difference', () => {
+    const { wanted, ofTraffic } = demo.answerKey;
+    const found = loaded.savings.modeled.by_rule.map((rule: Json) => [
+      rule.type,
+      rule.blocked_calls + rule.downgraded_calls,
+      exact(rule.preventable_modeled_usd_exact),
+    ]);
+    expect(found).toEqual([
+      ['session_budget_usd', wanted.budget.calls, wanted.budget.pico],
+      ['model_downgrade', ofTraffic.drafts.calls, ofTraffic.drafts.pico],
+    ]);
+  });
+
   it('comes in a second time without any change', async () => {
+    const alertsBefore = (await api.get('/api/v1/alerts?limit=1000')).body;
     const again = await loadDemo({ base: api.baseUrl, key: api.adminKey }, demo, screen);
     expect(again).toMatchObject({ events: demo.events.length, duplicates: demo.events.length });
     expect(again.run.result).toMatchObject({
       flagged: loaded.run.result.flagged,
       rate_mismatches: loaded.run.result.rate_mismatches,
     });
+    expect(again.savings.preventable_modeled_usd_exact).toBe(loaded.savings.preventable_modeled_usd_exact);
+    expect((await api.get('/api/v1/alerts?limit=1000')).body).toEqual(alertsBefore);
+    expect((await api.get('/api/v1/enforcement-rules')).body.count).toBe(demo.rules.length);
+    expect((await api.get('/api/v1/policies')).body.policies).toHaveLength(demo.policies.length);
     expect((await api.get('/api/v1/pricing/contract-rates')).body.count).toBe(1);
     expect((await api.get('/api/v1/billing-imports')).body.count).toBe(demo.files.length);
   }, 120_000);

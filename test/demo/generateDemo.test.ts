@@ -74,8 +74,8 @@ describe('the demo', () => {
 
   it.each(OTHER_END_DAYS)('has the same faults with the same dollars when it ends on %s', (endDay) => {
     const other = generateDemo({ seed: DEMO_SEED, endDay });
-    // What the contract saves in all is of the whole traffic, which has its weekends where the calendar has them.
-    const { contract: _, ...faults } = other.answerKey;
+    // What is of the whole traffic has its weekends where the calendar has them.
+    const { ofTraffic: _, ...faults } = other.answerKey;
     expect(demo.answerKey).toMatchObject(faults);
     expect(Object.keys(faults)).toHaveLength(Object.keys(demo.answerKey).length - 1);
     expect(describeDemo(other)).toBe(describeDemo(demo));

@@ -65,6 +65,9 @@ describe('npm run demo', () => {
       expect(output).toMatch(/Flagged: 46 of \d+ model-days/);
       expect(output).toMatch(/Rates that do not fit, from the bill alone: \+332\.52 \$/);
       expect(output).toMatch(/key_Stray7f3a91, which no entry and no call knows/);
+      expect(output).toMatch(/Alerts: \d+ calls that break a policy/);
+      expect(output).toMatch(/banned_patterns +2 +high /);
+      expect(output).toMatch(/No agent spends more than 25 \$ on one session +438 +stopped +539\.08/);
       expect(output).toMatch(/Statement of \d{4}-\d{2}/);
       first = findingsOf(output);
       expect(statSync(join(dataDir, 'demo-key')).mode & 0o777).toBe(0o600);

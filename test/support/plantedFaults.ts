@@ -152,11 +152,11 @@ export function itFindsWhatWasPlanted(place: () => FoundDemo): void {
       const total = invoice.reduce((sum, [, pico]) => sum + pico, 0n);
       expect(cents(statements[at]?.body.total.invoice_total_usd)).toBe(cents(decimalFromPico(total)));
     }
-    const { credit, contract, rates, gaps: planted, toolFees } = place().demo.answerKey;
+    const { credit, ofTraffic, rates, gaps: planted, toolFees } = place().demo.answerKey;
     const usd = (pico: bigint) => Number(decimalFromPico(pico));
     const add = (values: bigint[]) => usd(values.reduce((sum, value) => sum + value, 0n));
     expect(sumOf('credits_usd')).toBe(usd(credit.pico));
-    expect(sumOf('contract_discount_usd')).toBeCloseTo(usd(contract.discountPico), 8);
+    expect(sumOf('contract_discount_usd')).toBeCloseTo(usd(ofTraffic.contract.discountPico), 8);
     expect(sumOf('rate_difference_usd')).toBeCloseTo(add(rates.map(({ excessPico }) => excessPico)), 8);
     expect(sumOf('not_observable_usd')).toBeCloseTo(add(Object.values(toolFees)), 8);
     expect(sumOf('unexplained_usd')).toBeCloseTo(add(planted.map(({ gapPico }) => gapPico)), 8);

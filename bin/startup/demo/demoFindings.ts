@@ -15,6 +15,10 @@ export interface DemoFindings {
   suspectKeys: Json[];
   /** Of the last complete month. */
   statement: Json;
+  /** Calls that break a policy. */
+  alerts: Json[];
+  /** What the rules would have saved. */
+  savings: Json;
 }
 
 export async function readFindings(client: ServiceClient, loaded: LoadedDemo): Promise<DemoFindings> {
@@ -22,6 +26,7 @@ export async function readFindings(client: ServiceClient, loaded: LoadedDemo): P
   const { gaps } = await get('/api/v1/reconciliation/gap-explorer?period=90d');
   const summary = await get('/api/v1/reconciliation/summary');
   const statement = await get(`/api/v1/reconciliation/statement?period=${summary.period}`);
+  const { alerts } = await get('/api/v1/alerts?kind=policy&limit=1000');
   const { result } = loaded.run;
   return {
     gaps,
@@ -29,6 +34,8 @@ export async function readFindings(client: ServiceClient, loaded: LoadedDemo): P
     differences: result.source_differences,
     suspectKeys: result.suspect_keys,
     statement,
+    alerts,
+    savings: loaded.savings,
   };
 }
 

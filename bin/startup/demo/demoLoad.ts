@@ -1,3 +1,4 @@
+import { DAY_COUNT } from '../../../demo/calendar.js';
 import type { Demo, DemoContractRate } from '../../../demo/generateDemo.js';
 import type { Screen } from '../screen.js';
 import { ask, bodyOf, type ServiceClient, waitForRun } from './demoClient.js';
@@ -13,29 +14,39 @@ export interface LoadedDemo {
   duplicates: number;
   // biome-ignore lint/suspicious/noExplicitAny: a run as the API presents it
   run: any;
+  // biome-ignore lint/suspicious/noExplicitAny: savings as the API presents them
+  savings: any;
 }
 
 /**
- * Brings a demo in by the public ways, as a customer's data comes: contract and keys, calls, bills; then one gap run over
- * all of it. Repeating it changes nothing. Calls and bills come in side by side.
+ * Brings a demo in by the public ways, as a customer's data comes: contract, keys and policies, which calls are judged by
+ * when they come; calls and bills, side by side; then one gap run and one model of savings over all of it. Repeating it
+ * changes nothing.
  * @throws StartError with the API's own sentence when something is refused.
  */
 export async function loadDemo(client: ServiceClient, demo: Demo, screen: Screen): Promise<LoadedDemo> {
-  await screen.step('contract and keys', addAgreements(client, demo));
+  await screen.step('contract, keys, policies', addAgreements(client, demo));
   const count = demo.events.length.toLocaleString('en-US');
   const [calls] = await Promise.all([
     screen.step(`${count} calls`, addEvents(client, demo, screen)),
     screen.step(`${demo.files.length} bills of 2 providers`, addBills(client, demo)),
   ]);
-  const run = await screen.step('90 days compared', runGaps(client));
-  return { ...calls, run };
+  const [run, savings] = await Promise.all([
+    screen.step('90 days compared', runGaps(client)),
+    screen.step(`${demo.rules.length} rules modeled`, modelRules(client, demo)),
+  ]);
+  return { ...calls, run, savings };
 }
 
-/** Contract and key registry. */
+/** Contract, key registry and policies. */
 export async function addAgreements(client: ServiceClient, demo: Demo): Promise<void> {
   for (const rate of demo.contractRates) await addContractRate(client, rate);
   const items = demo.providerKeys;
   bodyOf(await ask(client, 'PUT', '/api/v1/provider-keys', { items }), 'PUT /provider-keys', [200]);
+  for (const { type, body } of demo.policies) {
+    const path = `/api/v1/policies/${type}`;
+    bodyOf(await ask(client, 'PUT', path, body), `PUT ${path}`, [200, 201]);
+  }
 }
 
 /** Entries are never changed, only added: one that stands already is not told again. */
@@ -92,6 +103,23 @@ async function addBills(client: ServiceClient, { files }: Demo): Promise<void> {
     imports.push(read);
   }
   await Promise.all(imports);
+}
+
+/** Enforcement rules, and what they would have saved over all days. A rule that stands already is not made again. */
+export async function modelRules(client: ServiceClient, { rules, calendar, endDay }: Demo): Promise<unknown> {
+  const path = '/api/v1/enforcement-rules';
+  const { enforcement_rules: known } = bodyOf(await ask(client, 'GET', path), `GET ${path}`, [200]);
+  const names = new Set((known as { name: string | null }[]).map(({ name }) => name));
+  for (const rule of rules)
+    if (!names.has(rule.name)) bodyOf(await ask(client, 'POST', path, rule), `POST ${path}`, [201]);
+  // A call that ended on the first day may have begun on the day before.
+  const period = { from: calendar.dayText(-DAY_COUNT), to: endDay };
+  const savings = '/api/v1/enforcement/savings';
+  const started = await ask(client, 'POST', `${savings}/runs`, period);
+  const { status_url } = bodyOf(started, `POST ${savings}/runs`, [202]);
+  await waitForRun(client, status_url, 'the model of savings');
+  const query = new URLSearchParams(period).toString();
+  return bodyOf(await ask(client, 'GET', `${savings}?${query}`), `GET ${savings}`, [200]);
 }
 
 async function runGaps(client: ServiceClient): Promise<unknown> {

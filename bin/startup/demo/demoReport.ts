@@ -1,6 +1,9 @@
 import { left, right, type TextColumn, textTable } from '../textTable.js';
 import { type DemoFindings, type FlaggedRun, flaggedRuns, type RateRun, rateRuns } from './demoFindings.js';
 
+// biome-ignore lint/suspicious/noExplicitAny: answers are the API's own, whose schemas its tests hold
+type Json = any;
+
 const money = new Intl.NumberFormat('en-US', { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 const signed = (usd: number) => `${usd < 0 ? '−' : '+'}${money.format(Math.abs(usd))}`;
 const daysText = (first: string, last: string) => (first === last ? first : `${first} – ${last.slice(5)}`);
@@ -18,6 +21,8 @@ export function renderFindings(findings: DemoFindings, place: Place): string {
     gapSection(findings),
     rateSection(findings),
     unobservedSection(findings),
+    alertSection(findings),
+    savingsSection(findings),
     statementSection(findings),
     goOnSection(findings, place),
   ];
@@ -103,6 +108,33 @@ function unobservedSection({ gaps, differences, suspectKeys }: DemoFindings): st
   return section('Not observed', lines);
 }
 
+/** The policies that calls break, each with one of its calls in words. */
+function alertSection({ alerts }: DemoFindings): string[] {
+  const types = [...new Set(alerts.map(({ policy_type }) => policy_type as string))].sort();
+  const rows = types.map((type) => {
+    const own = alerts.filter(({ policy_type }) => policy_type === type);
+    const last = own.reduce((a, b) => (a.event_timestamp >= b.event_timestamp ? a : b));
+    return [type, own.length.toLocaleString('en-US'), last.severity, last.message];
+  });
+  return section(
+    `Alerts: ${alerts.length} calls that break a policy`,
+    textTable([left('policy'), right('calls'), left('severity'), left('the latest says')], rows),
+  );
+}
+
+function savingsSection({ savings }: DemoFindings): string[] {
+  const rows = savings.modeled.by_rule.map((rule: Json) => [
+    rule.name,
+    (rule.blocked_calls || rule.downgraded_calls).toLocaleString('en-US'),
+    rule.blocked_calls > 0 ? 'stopped' : 'moved',
+    money.format(rule.preventable_modeled_usd),
+  ]);
+  return section(
+    `Rules that only observe would have saved ${money.format(savings.preventable_modeled_usd)} $ in 90 days`,
+    textTable([left('rule'), right('calls'), left(''), right('saved $')], rows),
+  );
+}
+
 function statementSection({ statement }: DemoFindings): string[] {
   const { total } = statement;
   const { HIGH, MEDIUM, LOW, UNVERIFIED } = total.verified_usd;
@@ -129,6 +161,7 @@ function goOnSection({ statement }: DemoFindings, { base, keyFile }: Place): str
   return section('Go on', [
     curl('/reconciliation/gap-explorer?period=90d&flagged=true'),
     curl(`/reconciliation/statement?period=${statement.period}`),
+    curl('/alerts?policy_type=banned_patterns'),
     curl('/dashboard/breakdown/session'),
     'docs/demo.md names every planted fault. Remove it all: npm run demo:reset',
   ]);
