@@ -158,7 +158,13 @@ export const createRuleBody = z
     ],
     { error: `must be one of ${RULE_TYPES.join(', ')}` },
   )
-  .meta({ id: 'NewEnforcementRule' });
+  .meta({
+    id: 'NewEnforcementRule',
+    // Each of its forms says that it is an object and has no further fields; beside them it would say only the first.
+    override: ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
+      delete jsonSchema.type;
+    },
+  });
 
 /** The type is not among them: stored calls name the rule by its id, and mean what it was. */
 export const updateRuleBody = z

@@ -185,7 +185,7 @@ describe('a blocked call', () => {
 });
 
 describe('what a wrapper says of blocking', () => {
-  it.each<[string, object, string]>([
+  it.each<[string, Record<string, unknown>, string]>([
     ['an amount of a call that was made', { prevented_usd: 0.01 }, 'prevented_usd'],
     ['an amount of a call that failed', { status: 'error', prevented_usd: 1 }, 'prevented_usd'],
     ['a rule of a call that was made', { blocked_rule_id: RULE }, 'blocked_rule_id'],
