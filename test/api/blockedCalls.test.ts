@@ -8,7 +8,7 @@ import { publicId } from '../../domain/ids.js';
 import { microsOfDay } from '../../domain/period.js';
 import { otherPrices, repriceAll } from '../db/support/repriceAll.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
-import { anEvent, aSpan, aTime, aTrace, ingest } from './support/requests.js';
+import { anEvent, aSpan, aTime, aTrace, ingest, sendJson } from './support/requests.js';
 
 let api: TestApi;
 
@@ -173,6 +173,30 @@ describe('a blocked call', () => {
       call_count: 1,
       total_cost_usd: 0.0015,
     });
+  });
+
+  it('is held to policies as any call, except by what it cost', async () => {
+    const org = await api.addOrganization();
+    const put = async (type: string, config: object) => {
+      const { status } = await sendJson(api, {
+        method: 'PUT',
+        path: `/api/v1/policies/${type}`,
+        key: org.adminKey,
+        json: { config },
+      });
+      expect(status).toBe(200);
+    };
+    await put('approved_models', { models: ['gpt-4o-mini'] });
+    await put('banned_patterns', { regexes: ['(?i)secret'] });
+    await put('approval_required_threshold_cents', { threshold_cents: 1 });
+    const payload = { prompt: 'the SECRET plan' };
+    await ingest(api, [aBlocked({ payload, prevented_usd: 900_000 })], org.ingestKey);
+    const { alerts } = await get(org, '/api/v1/alerts');
+    expect(alerts.map((alert: { policy_type: string }) => alert.policy_type).sort()).toEqual([
+      'approved_models',
+      'banned_patterns',
+    ]);
+    expect(alerts[0].cost_usd).toBe(0);
   });
 
   it('that is sent again is the same event', async () => {

@@ -151,6 +151,7 @@ describe('an enforcement rule', () => {
     ['a mode that there is not', { ...CEILING, mode: 'warn' }, 'mode'],
     ['a switch that is a text', { ...CEILING, enabled: 'true' }, 'enabled'],
     ['an empty name', { ...CEILING, name: ' ' }, 'name'],
+    ['a name that no text can hold', { ...CEILING, name: 'a\u0000b' }, 'name'],
     ['a field of its own', { ...CEILING, id: 'rul_1' }, 'id'],
   ])('is refused with %s, and the field is named', async (_what, json, field) => {
     const org = await api.addOrganization();
