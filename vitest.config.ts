@@ -39,10 +39,10 @@ export default defineConfig({
           // The sources are loaded, and the workflows bundled, once in each process and not once in each file. No file
           // may leave anything behind: a server that listens, a timer, a changed environment.
           isolate: false,
-          testTimeout: 30_000,
-          // A poll ends when what it waits for is there; how long a loaded machine takes proves nothing.
-          expect: { poll: { timeout: 10_000 } },
-          hookTimeout: 60_000,
+          // A test and a poll end when what they wait for is there; how long a loaded machine takes proves nothing.
+          testTimeout: 60_000,
+          expect: { poll: { timeout: 20_000 } },
+          hookTimeout: 180_000,
         },
       },
     ],

@@ -6,7 +6,7 @@ const WORDS =
   );
 
 /** What one of the patterns finds, and a text of its length that none finds. */
-const FOUND = 'AKIAQ7ZP2LM4XK9TB3WD';
+const FOUND = `AKIA${'Q7ZP2LM4XK9TB3WD'}`;
 const HARMLESS = 'the order of tuesday';
 /** Where it stands in a prompt: past the middle, so that most of the prompt is searched before. */
 const PLACE = 320;
