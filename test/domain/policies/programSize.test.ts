@@ -69,7 +69,7 @@ describe('the size of a program, told from its pattern', () => {
         fc.pre(size !== undefined);
         expect(estimateProgramSize(text), text).toBeGreaterThanOrEqual(size / 2);
       }),
-      { numRuns: 1_000 },
+      { numRuns: 500 },
     );
   });
 

@@ -1,0 +1,52 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import { PatternEngine, searchWithoutMemory } from '../../../domain/policies/patternEngine.js';
+import { drawn } from '../../../domain/policies/probeTexts.js';
+import { anyPattern, anyText, writePattern } from './support/plainPattern.js';
+
+/** They count what they repeat, and such texts keep them counting: nearly each character makes a state of its own. */
+const COUNTING = ['x.{150}y', '(a|b)*a(a|b){30}c', '[a-m].{60}[0-9]'];
+const textOf = (seed: number) => drawn(seed, seed % 2 ? 'xzab' : 'abcxyzm 17');
+
+describe('several patterns as one search', () => {
+  it('find the same with memory and without', () => {
+    fc.assert(
+      fc.property(
+        fc.array(anyPattern, { minLength: 1, maxLength: 5 }),
+        fc.array(anyText(20), { minLength: 1, maxLength: 5 }),
+        (patterns, texts) => {
+          const regexes = patterns.map(writePattern);
+          const [engine, plain] = [new PatternEngine(regexes), searchWithoutMemory(regexes)];
+          for (const text of texts) expect(engine.match(text)).toEqual(plain(text));
+        },
+      ),
+      { numRuns: 500 },
+    );
+  });
+
+  it('give up their memory where it becomes too much, try again later, and find the same all the while', () => {
+    const [engine, plain] = [new PatternEngine(COUNTING), searchWithoutMemory(COUNTING)];
+    const rests: boolean[] = [];
+    for (let seed = 1; seed <= 400; seed += 1) {
+      const text = textOf(seed);
+      expect(engine.match(text), `text ${seed}`).toEqual(plain(text));
+      rests.push(engine.isResting);
+    }
+    expect(rests[0]).toBe(false);
+    expect(rests).toContain(true);
+    // It rested, and was tried anew.
+    expect(rests.lastIndexOf(false)).toBeGreaterThan(rests.indexOf(true));
+  });
+
+  it('never rest for patterns whose memory stays small', () => {
+    const engine = new PatternEngine([
+      '(?i)secret',
+      '\\b\\d{3}-\\d{2}-\\d{4}\\b',
+      '(?i)ignore.{0,50}instructions',
+    ]);
+    for (let seed = 1; seed <= 300; seed += 1) {
+      engine.match(textOf(seed));
+      expect(engine.isResting).toBe(false);
+    }
+  });
+});
