@@ -9,11 +9,11 @@ import {
   type SavingsRun,
 } from '../../db/queries/savingsRuns.js';
 import { standardPeriod } from '../../db/runs/openSavingsRun.js';
-import { DomainError, invalidField } from '../../domain/errors.js';
+import { invalidField } from '../../domain/errors.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { decodeResultCursor, nextCursor } from '../paging.js';
-import { getSavingsRun, periodOf } from '../savingsRuns/endpoints.js';
+import { periodOf } from '../savingsRuns/endpoints.js';
 import {
   listSavingsCallsQuery,
   listSavingsCallsResponse,
@@ -62,7 +62,7 @@ const readSavings = defineEndpoint({
   },
 });
 
-/** The run whose calls are listed; undefined where nothing was modeled yet. Errors not_found, invalid_parameter. */
+/** The run whose calls are listed; undefined where nothing was modeled yet. Error invalid_parameter. */
 async function runOfCalls(
   orgDb: OrgDb,
   named: string | undefined,
@@ -77,10 +77,13 @@ async function runOfCalls(
     throw invalidField('query', 'cursor', remedy);
   }
   if (named === undefined) return findSavingsResult(orgDb, standardPeriod(nowMicros));
-  const run = await getSavingsRun(orgDb, named);
-  if (run.totals && run.emptiedAtMicros === null) return run;
-  const why = run.totals ? 'its calls gave way to newer results' : 'it has no result';
-  throw new DomainError('not_found', `${named}: ${why}`);
+  const uuid = findUuid('run', named);
+  const run = uuid === undefined ? undefined : await findSavingsRun(orgDb, uuid);
+  if (run?.totals && run.emptiedAtMicros === null) return run;
+  const why = run?.totals
+    ? 'its calls gave way to newer results'
+    : 'is not the id of a savings run with a result';
+  throw invalidField('query', 'run_id', why);
 }
 
 const listCalls = defineEndpoint({
@@ -94,7 +97,7 @@ const listCalls = defineEndpoint({
   access: READ,
   query: listSavingsCallsQuery,
   responses: { 200: { description: 'A page of calls', schema: listSavingsCallsResponse } },
-  problems: ['invalid_parameter', 'not_found'],
+  problems: ['invalid_parameter'],
   async handle({ query, orgDb }, deps) {
     const after = decodeResultCursor(query.cursor);
     const ruleId = query.rule_id === undefined ? undefined : findUuid('rul', query.rule_id);

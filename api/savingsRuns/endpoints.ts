@@ -101,8 +101,7 @@ const startRun = defineEndpoint({
   },
 });
 
-/** Error not_found. */
-export async function getSavingsRun(orgDb: OrgDb, id: string): Promise<SavingsRun> {
+async function getSavingsRun(orgDb: OrgDb, id: string): Promise<SavingsRun> {
   const uuid = findUuid('run', id);
   const run = uuid === undefined ? undefined : await findSavingsRun(orgDb, uuid);
   if (!run) throw new DomainError('not_found', 'there is no savings run with this id');

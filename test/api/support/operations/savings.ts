@@ -1,3 +1,4 @@
+import { storeModeledResult } from '../../../support/modeledResult.js';
 import { make, markerOf, type Operation, unknownId } from './operation.js';
 
 const SAVINGS = '/api/v1/enforcement/savings';
@@ -8,6 +9,14 @@ const WRITE = { scope: 'enforcement:write', workspace: 'refused' } as const;
 /** A past period, the same each time: while a run of it is open, that run is the answer. */
 const PERIOD = { from: '2026-01-01', to: '2026-01-31' };
 
+/** A rule, and what it would have saved. */
+const makeResult: Operation['request'] = async (place, owner) => {
+  const rule = { type: 'token_ceiling', name: markerOf(owner), config: { max_tokens: 1_000 } };
+  await make(place, owner, '/api/v1/enforcement-rules', rule);
+  await storeModeledResult(owner.orgDb);
+  return {};
+};
+
 /** What rules have prevented and would have saved. */
 export const SAVINGS_OPERATIONS: Record<string, Operation> = {
   getEnforcementSavings: {
@@ -15,11 +24,7 @@ export const SAVINGS_OPERATIONS: Record<string, Operation> = {
     path: SAVINGS,
     access: READ,
     status: 200,
-    request: async (place, owner) => {
-      const rule = { type: 'token_ceiling', name: markerOf(owner), config: { max_tokens: 1_000 } };
-      await make(place, owner, '/api/v1/enforcement-rules', rule);
-      return {};
-    },
+    request: makeResult,
   },
   startSavingsRun: {
     method: 'POST',
@@ -51,6 +56,6 @@ export const SAVINGS_OPERATIONS: Record<string, Operation> = {
     path: `${SAVINGS}/calls`,
     access: READ,
     status: 200,
-    request: async () => ({}),
+    request: makeResult,
   },
 };
