@@ -156,8 +156,15 @@ class SendingPass {
     const ended = [...this.#ended];
     if (ended.length === 0 && free === 0) return NOTHING;
     const round = await this.#orgDb.transaction(async (inside) => {
-      await this.#writeDown(inside, ended);
-      return free === 0 ? NOTHING : this.#takeUp(inside, free);
+      // First of all, since it takes the organization's row.
+      if (ended.some(({ outcome }) => outcome.result === 'gone'))
+        await tellEndpointGone(inside, this.#endpointId);
+      // Sent together: what a lane waits for between two messages is this transaction.
+      const [endpoint] = await Promise.all([
+        free === 0 ? undefined : findWebhookEndpoint(inside, this.#endpointId),
+        this.#writeDown(inside, ended),
+      ]);
+      return free === 0 ? NOTHING : this.#takeUp(inside, endpoint, free);
     });
     this.#ended = this.#ended.slice(ended.length);
     return round;
@@ -165,17 +172,13 @@ class SendingPass {
 
   async #writeDown(inside: OrgDb, ended: readonly EndedAttempt[]): Promise<void> {
     if (ended.length === 0) return;
-    // First of all, since it takes the organization's row.
-    const isGone = ended.some(({ outcome }) => outcome.result === 'gone');
-    if (isGone) await tellEndpointGone(inside, this.#endpointId);
-    const givenUp = await recordAttempts(inside, this.#endpointId, ended);
-    if (givenUp[0] && !isGone) await tellEndpointFailing(inside, this.#endpointId, givenUp[0]);
+    const [givenUp] = await recordAttempts(inside, this.#endpointId, ended);
+    if (givenUp) await tellEndpointFailing(inside, this.#endpointId, givenUp);
     const pause = Math.max(...ended.map(({ outcome }) => pauseSeconds(outcome.retryAfterSeconds)));
     if (pause > 0) await postponeDeliveries(inside, this.#endpointId, pause);
   }
 
-  async #takeUp(inside: OrgDb, limit: number): Promise<Round> {
-    const endpoint = await findWebhookEndpoint(inside, this.#endpointId);
+  async #takeUp(inside: OrgDb, endpoint: WebhookEndpoint | undefined, limit: number): Promise<Round> {
     if (endpoint?.status !== 'active') {
       // Told just when it was switched off or removed.
       await cancelPendingDeliveries(inside, this.#endpointId);
@@ -185,9 +188,11 @@ class SendingPass {
     if (!secrets) return NOTHING;
     const { leaseSeconds, delaysSeconds } = this.#pace;
     const max = attemptsMax(delaysSeconds);
-    const [spent] = await giveUpSpentDeliveries(inside, endpoint.id, max);
+    const [claimed, [spent]] = await Promise.all([
+      claimDueDeliveries(inside, endpoint.id, { limit, leaseSeconds, attemptsMax: max }),
+      giveUpSpentDeliveries(inside, endpoint.id, max),
+    ]);
     if (spent) await tellEndpointFailing(inside, endpoint.id, spent);
-    const claimed = await claimDueDeliveries(inside, endpoint.id, { limit, leaseSeconds, attemptsMax: max });
     return { claimed, url: endpoint.url, secrets };
   }
 

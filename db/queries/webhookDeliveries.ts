@@ -88,11 +88,11 @@ export async function recordAttempts(
 ): Promise<GivenUp[]> {
   if (ended.length === 0) return [];
   const results = ended.map(({ outcome }) => outcome.result);
-  await noteEndpointHealth(inside, endpointId, {
+  const noting = noteEndpointHealth(inside, endpointId, {
     delivered: results.includes('delivered'),
     failed: ended.some(({ outcome, next }) => outcome.result !== 'delivered' && next.counted),
   });
-  const rows = await inside.rows<{ id: string; attempts: number; last_error: string | null }>(
+  const recording = inside.rows<{ id: string; attempts: number; last_error: string | null }>(
     `with told as (
        select * from unnest($2::uuid[], $3::integer[], $4::text[], $5::integer[], $6::integer[], $7::text[], $8::text[], $9::float8[], $10::boolean[])
          as t (id, number, result, duration_ms, http_status, error, answer, delay_seconds, counted)),
@@ -126,6 +126,7 @@ export async function recordAttempts(
     ],
     'webhooks_record',
   );
+  const [rows] = await Promise.all([recording, noting]);
   return rows.map((row) => ({ deliveryId: row.id, attempts: row.attempts, lastError: row.last_error }));
 }
 
