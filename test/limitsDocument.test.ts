@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { WEBHOOK_PACE } from '../activities/webhookPace.js';
+import { ANSWER_BYTES_MAX, TOTAL_MS } from '../adapters/outbound/safeFetch.js';
 import { IMPORT_BYTES_MAX, UPLOADS_MAX } from '../api/billing/endpoints.js';
 import { EXPORT_DAYS_MAX } from '../api/events/endpoints.js';
 import { BODY_BYTES_UNDER_WAY_MAX, REQUESTS_MAX } from '../api/limits/admission.js';
@@ -11,8 +13,11 @@ import { DELIVERIES_LIMIT_MAX } from '../api/webhookDeliveries/wire.js';
 import { WEBHOOK_ENDPOINTS_MAX } from '../api/webhooks/endpoints.js';
 import { WORKSPACES_MAX } from '../db/access/workspaceChanges.js';
 import { QUEUE_ROWS_MAX } from '../db/ingest/ingestWriter.js';
+import { WEBHOOK_MESSAGE_DAYS } from '../db/retention/webhookRetention.js';
 import { RULES_MAX } from '../domain/enforcement/rule.js';
 import * as event from '../domain/events/event.js';
+import { ANSWER_CHARS_MAX } from '../domain/webhooks/attempt.js';
+import { attemptsMax } from '../domain/webhooks/retrySchedule.js';
 import { parseConfig } from '../platform/config.js';
 import { LIMIT_SETTINGS } from '../platform/limitSettings.js';
 import { CONNECTIONS_MAX, HTTP_LIMITS } from '../platform/serverLimits.js';
@@ -66,6 +71,20 @@ describe('docs/limits.md', () => {
       'workspaces that are not archived': count(WORKSPACES_MAX),
     };
     for (const [what, limit] of Object.entries(expected)) expect(limitOf(what), what).toBe(limit);
+  });
+
+  it('names what holds for webhooks, as the code has it', () => {
+    const expected = {
+      'attempts of a message, each time that its delivery is begun': count(attemptsMax()),
+      'attempts at one endpoint at once': count(WEBHOOK_PACE.lanes),
+      'time for an attempt': seconds(TOTAL_MS),
+      'of an answer that is read': `${ANSWER_BYTES_MAX / 1_024} KB`,
+      'of an answer that is kept': `${count(ANSWER_CHARS_MAX)} characters`,
+      'messages and their attempts are kept': `${count(WEBHOOK_MESSAGE_DAYS)} days`,
+    };
+    for (const [what, limit] of Object.entries(expected)) expect(limitOf(what), what).toBe(limit);
+    // A repeat of an attempt that its process left without a word never meets the attempt itself.
+    expect(WEBHOOK_PACE.leaseSeconds * 1_000).toBeGreaterThan(2 * TOTAL_MS);
   });
 
   it('names sizes as the code has them', () => {

@@ -14,9 +14,9 @@ import { type AllowedHosts, NOT_PUBLIC, readTarget, type Target } from './target
 
 /** Longest wait for a connection, and for everything. */
 const CONNECT_MS = 5_000;
-const TOTAL_MS = 15_000;
+export const TOTAL_MS = 15_000;
 /** Of an answer no more than this is read; the rest is cut off with its connection. */
-const ANSWER_BYTES_MAX = 65_536;
+export const ANSWER_BYTES_MAX = 65_536;
 const ANSWER_HEADER_BYTES_MAX = 16_384;
 const USER_AGENT = 'Trueup/1';
 /** What our own code may not set: framing, the connection and where the request goes are decided here. */

@@ -103,13 +103,13 @@ describe('a message', () => {
       underWay -= 1;
       response.writeHead(200).end();
     });
-    const told = await tellOf(org, 300);
+    const told = await tellOf(org, 120);
     await place.settled(endpoint);
     expect(new Set(receiver.ids())).toEqual(new Set(told.map(shown)));
-    expect(receiver.received).toHaveLength(300);
+    expect(receiver.received).toHaveLength(120);
     expect(most).toBeGreaterThan(1);
     expect(most).toBeLessThanOrEqual(4);
-    expect(await statusesOf(place.database, endpoint)).toEqual({ delivered: 300 });
+    expect(await statusesOf(place.database, endpoint)).toEqual({ delivered: 120 });
   });
 
   it('whose transaction is undone is never sent', async () => {
