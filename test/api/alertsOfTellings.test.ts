@@ -247,6 +247,29 @@ describe('two tellings of one call', () => {
     );
   });
 
+  it('that were joined before they are joined to an older one: all lead to that one’s alert', async () => {
+    const org = await anOrganization(BANNED);
+    const traceId = hex(16);
+    const ids = [hex(8), hex(8), hex(8), hex(8)];
+    const spans = ids.map((spanId, depth) => ({
+      traceId,
+      spanId,
+      ...(depth === 0 ? {} : { parentSpanId: ids[depth - 1] as string }),
+      text: WORD,
+      startMs: depth,
+    })) as [Told, Told, Told, Told];
+    for (const span of [spans[0], spans[3], spans[2]]) await tell(org, span);
+    await sweep();
+    const merged = (await storedAlerts(org)).map(({ merged_into }) => merged_into);
+    expect(merged.map((id) => id === null)).toEqual([true, true, false]);
+    // The span that was missing between them.
+    await tell(org, { ...spans[1], text: 'fine' });
+    await sweep();
+    expect(await alertsOfOnlyCall(org)).toEqual(['banned_patterns']);
+    const [first, ...others] = await storedAlerts(org);
+    expect(others.map(({ merged_into }) => merged_into)).toEqual([first?.id, first?.id]);
+  });
+
   it('whose second one completes a call of the same request that is stored already: it is judged too', async () => {
     const org = await anOrganization(BANNED);
     const { outer, inner } = aPair();
@@ -280,6 +303,7 @@ describe('two tellings of one call', () => {
   ])('that only together cost the threshold are judged in %s', async (_, send) => {
     // One knows of the tokens, the other one that they were of a dearer tier.
     const org = await anOrganization(thresholdOf(10));
+    await wantAlerts(org);
     const traceId = hex(16);
     const outer: Told = { traceId, spanId: hex(8), input: 10_000, output: 4_000 };
     const inner: Told = {
@@ -295,6 +319,7 @@ describe('two tellings of one call', () => {
     expect(await alertsOfOnlyCall(org)).toEqual(['approval_required_threshold_cents']);
     const [alert] = await listAlerts(api, org.adminKey);
     expect(alert).toMatchObject({ details: { cost_cents: 11 }, cost_usd: 0.1105 });
+    expect((await messagesOf(org)).map(({ data }) => data.alert_id)).toEqual([alert?.id]);
   });
 
   it('of which the first one’s cost was below a threshold that was put later: nothing is judged again for a label', async () => {

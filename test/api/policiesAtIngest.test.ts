@@ -89,6 +89,26 @@ describe('a call that breaks a policy', () => {
     },
   );
 
+  it('is judged by the key that it was made with where payloads are dropped, and that with them', async () => {
+    const org = await here.addOrganization();
+    await send(here, {
+      method: 'PATCH',
+      path: '/api/v1/organization/settings',
+      key: org.adminKey,
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ drop_payloads: true }),
+    });
+    await putPolicy(there, org, 'key_environment_check', {
+      prod_key_prefixes: ['sk-live-'],
+      allowed_envs: ['production'],
+    });
+    const _service = { environment: 'staging', api_key_prefix: 'sk-live-abc' };
+    await store(here, org, [anEvent({ _service })]);
+    expect((await listAlerts(here, org.adminKey)).map(({ details }) => details)).toEqual([
+      { environment: 'staging', key_prefix: 'sk-live-abc' },
+    ]);
+  });
+
   it('is told once, however often the call is sent, in one request, in several, at several servers', async () => {
     const org = await here.addOrganization();
     await putPolicy(here, org, 'banned_patterns', ANY_WORD);
