@@ -97,7 +97,7 @@ export function createApp(
   const fixed: FixedRoutes = new Map();
   for (const endpoint of endpoints) mount(router, fixed, endpoint, deps, authenticator);
   healthRoutes(router, deps);
-  docsRoutes(router, buildOpenApi(endpoints, deps.settings));
+  docsRoutes(router, () => buildOpenApi(endpoints, deps.settings));
   // A request's line holds nothing but what is written here, so it needs no search for secrets.
   const lines = deps.logger.child({}, { redact: [] });
   app.use((ctx, next) => answer(ctx, next, deps, lines));

@@ -37,12 +37,21 @@ const POLICY =
 
 const DAY_SECONDS = 86_400;
 
-/** `/openapi.json` and the documentation page at `/docs`, whose every file comes from this server. */
-export function docsRoutes(router: Router, document: object): void {
+function taggedText(document: object): { text: string; etag: string } {
   const text = JSON.stringify(document);
-  const etag = `"${createHash('sha256').update(text).digest('hex').slice(0, 16)}"`;
+  return { text, etag: `"${createHash('sha256').update(text).digest('hex').slice(0, 16)}"` };
+}
+
+/**
+ * `/openapi.json` and the documentation page at `/docs`, whose every file comes from this server. The document is made
+ * when somebody first asks for it: no start waits for it.
+ */
+export function docsRoutes(router: Router, makeDocument: () => object): void {
+  let made: { text: string; etag: string } | undefined;
   router.get('/openapi.json', (ctx) => {
     ctx.state.operation = 'openapi';
+    made ??= taggedText(makeDocument());
+    const { text, etag } = made;
     ctx.set('Content-Type', 'application/json');
     ctx.set('Cache-Control', 'no-cache');
     ctx.set('ETag', etag);
