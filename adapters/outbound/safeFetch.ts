@@ -10,7 +10,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { LookupFunction } from 'node:net';
 import { DomainError } from '../../domain/errors.js';
 import { isPublicAddress } from './publicAddress.js';
-import { type AllowedHosts, NOT_PUBLIC, readTarget, type Target } from './target.js';
+import { ALLOW_REMEDY, type AllowedHosts, BAD_PORT, NOT_PUBLIC, readTarget, type Target } from './target.js';
 
 /** Longest wait for a connection, and for everything. */
 const CONNECT_MS = 5_000;
@@ -105,8 +105,9 @@ export class SafeFetch {
    */
   async assertPublicAddress(text: string, field: string): Promise<string> {
     const target = readTarget(text, this.#allowedHosts);
-    const fault = typeof target === 'string' ? target : await this.#faultOf(target);
-    if (fault === undefined) return (target as Target).url.href;
+    const found = typeof target === 'string' ? target : await this.#faultOf(target);
+    if (found === undefined) return (target as Target).url.href;
+    const fault = found === NOT_PUBLIC || found === BAD_PORT ? `${found}; ${ALLOW_REMEDY}` : found;
     throw new DomainError('invalid_body', `${field}: ${fault}`, {
       issues: [{ in: 'body', field, message: fault }],
     });

@@ -39,11 +39,15 @@ export function readTarget(text: string, allowedHosts: AllowedHosts): Target | s
   const isOpenPort = OPEN_PORTS.has(port);
   if (allowedHosts.has(`${name}:${port}`) || (isOpenPort && allowedHosts.has(name)))
     return { url, host, isAllowed: true };
-  if (!isOpenPort) return 'must use port 80 or 443';
+  if (!isOpenPort) return BAD_PORT;
   if (isIP(host) !== 0) return isPublicAddress(host) ? { url, host, isAllowed: false } : NOT_PUBLIC;
   // A name of one part is completed by this machine's search domains: it is a name of the inside.
   if (!host.includes('.') || LOCAL_NAMES.test(host)) return NOT_PUBLIC;
   return { url, host, isAllowed: false };
 }
 
+export const BAD_PORT = 'must use port 80 or 443';
 export const NOT_PUBLIC = 'must lead to the public internet, not to this machine or its network';
+/** What else can be done about an address of the operator's own network, for whoever enters one. */
+export const ALLOW_REMEDY =
+  'the operator can allow a host and port of its own network (OUTBOUND_ALLOWED_HOSTS)';

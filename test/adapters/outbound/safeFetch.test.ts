@@ -229,6 +229,17 @@ describe('an address that is entered', () => {
     }
   });
 
+  it('of the own network, or at another port, is told what the operator can do about it', async () => {
+    const fetcher = new SafeFetch({ resolve: async () => [INSIDE] });
+    const refusalOf = (text: string) =>
+      fetcher.assertPublicAddress(text, 'url').catch((error) => error.message);
+    for (const text of ['http://10.0.0.5/', 'https://hooks.example/', 'https://a.example:8443/'])
+      expect(await refusalOf(text)).toMatch(
+        /; the operator can allow a host and port .*OUTBOUND_ALLOWED_HOSTS/,
+      );
+    expect(await refusalOf('ftp://a.example')).not.toContain('OUTBOUND_ALLOWED_HOSTS');
+  });
+
   it('is stored as the URL standard writes it', async () => {
     const fetcher = new SafeFetch({ resolve: async () => [PUBLIC] });
     expect(await fetcher.assertPublicAddress(' HTTPS://Hooks.Example:443/a/../b#c', 'url')).toBe(
