@@ -95,10 +95,18 @@ const scopeField = z
   .transform(fromScope)
   .meta({ description: 'Only calls whose labels equal all of those that are named, exactly' });
 const scopeWithModel = z
-  .strictObject({
-    ...scopeFields,
-    model: comparedField(MODEL_CHARS_MAX).meta({ description: 'The model whose calls go to another one' }),
-  })
+  .strictObject(
+    {
+      ...scopeFields,
+      model: comparedField(MODEL_CHARS_MAX).meta({ description: 'The model whose calls go to another one' }),
+    },
+    {
+      error: ({ code, input }) =>
+        code === 'invalid_type' && input === undefined
+          ? 'is missing: name the model in scope.model'
+          : undefined,
+    },
+  )
   .transform(fromScope);
 
 function fromScope(scope: {

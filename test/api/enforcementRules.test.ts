@@ -162,6 +162,12 @@ describe('an enforcement rule', () => {
     expect(await listed(org)).toEqual([]);
   });
 
+  it('of a downgrade without a scope is told which part of one it lacks', async () => {
+    const { scope: _, ...rest } = DOWNGRADE;
+    const { body } = await ask(await api.addOrganization(), 'POST', RULES, rest);
+    expect(body.detail).toBe('scope: is missing: name the model in scope.model');
+  });
+
   it(`is one of ${RULES_MAX} at most; a removed one makes room`, async () => {
     const org = await api.addOrganization();
     const made = [];
