@@ -19,11 +19,17 @@ export function costViolation({ thresholdCents, ...named }: CostRule, cost: Pico
   return {
     ...named,
     severity: cost >= threshold * HIGH_TIMES ? 'high' : 'medium',
-    message: `The call cost $${decimalFromPico(cost)}; calls of $${decimalFromPico(threshold)} and more need approval.`,
+    message: `The call cost ${priceTag(cost)}; calls of ${priceTag(threshold)} and more need approval.`,
     details: {
       // Cut off, not rounded: held against the threshold the whole cents judge as the exact cost does.
       cost_cents: Number(cost / PICO_PER_CENT),
       threshold_cents: Number(thresholdCents),
     },
   };
+}
+
+/** "$2.90", "$0.289999": every digit that is known, and cents in any case. */
+function priceTag(pico: Pico): string {
+  const [whole, fraction = ''] = decimalFromPico(pico).split('.');
+  return `$${whole}.${fraction.padEnd(2, '0')}`;
 }

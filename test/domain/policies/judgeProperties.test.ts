@@ -96,6 +96,15 @@ describe('the threshold', () => {
     });
   });
 
+  it('says costs with every digit, and with cents in any case', () => {
+    const policy = policyOf('approval_required_threshold_cents', { threshold_cents: 220 });
+    const said = (costPico: bigint) => judge(policy, { costPico })[0]?.message.split(';')[0];
+    expect(said(3_000_000_000_000n)).toBe('The call cost $3.00');
+    expect(said(2_900_000_000_000n)).toBe('The call cost $2.90');
+    expect(said(2_266_208_120_000n)).toBe('The call cost $2.26620812');
+    expect(judge(policy, { costPico: 3_000_000_000_000n })[0]?.message).toContain('calls of $2.20 and more');
+  });
+
   it('of nothing judges nothing, and a cost that nobody knows is not judged, which is told', () => {
     const off = policyOf('approval_required_threshold_cents', { threshold_cents: 0 });
     const on = policyOf('approval_required_threshold_cents', { threshold_cents: 1 });
