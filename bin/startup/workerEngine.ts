@@ -103,6 +103,9 @@ function commonOptions(
   };
 }
 
+/** A warning of the SDK that is meant here: the queue of webhooks has activities alone. */
+const MEANT = 'No workflows registered, not polling for workflow tasks';
+
 /** The native core logs through our logger and leaves signals to us: the order of closing is ours. */
 function installRuntime(logger: Logger): void {
   const write =
@@ -115,7 +118,7 @@ function installRuntime(logger: Logger): void {
       trace: write('trace'),
       debug: write('debug'),
       info: write('info'),
-      warn: write('warn'),
+      warn: (message, meta) => write(message === MEANT ? 'debug' : 'warn')(message, meta),
       error: write('error'),
     },
     telemetryOptions: {
