@@ -78,19 +78,26 @@ export async function settleAlerts(
   const { members, calls } = settled;
   if (members.length === 0) return { added: [], removedIds: [] };
   const standsFor = new Map(members.map(({ id, standsId }) => [id, standsId]));
+  const costChanged = new Set(calls.filter(hasOtherCost).map(({ event }) => event.id));
   const outdated = fresh.filter(({ event, violation: { policyType } }) => {
     const standsId = standsFor.get(event.id);
     if (standsId === undefined || !OF_WHOLE_CALL.has(policyType)) return false;
-    return standsId !== event.id || policyType === 'approval_required_threshold_cents';
+    if (standsId !== event.id) return true;
+    return policyType === 'approval_required_threshold_cents' && costChanged.has(event.id);
   });
   const removedIds = await mergeAlerts(orgDb, members, calls, { fresh, outdated });
-  const candidates = calls.flatMap(({ event, costBefore, said }) => {
+  const candidates = calls.flatMap(({ event, said }) => {
     const cost = knownCost(event);
-    const ofCost = cost === null || cost === costBefore ? [] : judgeCost(event, cost);
+    const ofCost = cost !== null && costChanged.has(event.id) ? judgeCost(event, cost) : [];
     return [...said, ...ofCost].map((violation) => newAlert(event, violation));
   });
   const addedIds = new Set(await insertPolicyAlerts(orgDb, candidates));
   return { added: candidates.filter(({ id }) => addedIds.has(id)), removedIds };
+}
+
+/** Whether a call has come to cost something else than what it was judged by. */
+function hasOtherCost({ event, costBefore }: Standing): boolean {
+  return knownCost(event) !== costBefore;
 }
 
 /** Puts the alerts of settled events together; the ids of those that are gone. */

@@ -13,7 +13,8 @@ export interface NewMessage {
 
 /**
  * Leaves messages for every active endpoint that wants their type, with the outbox message that wakes its workflow.
- * Call it in the transaction of what they tell of. A message that nobody wants is not kept.
+ * Call it in the transaction of what they tell of. A message that nobody wants is not kept, and one that was left before
+ * is not left again: a call that was removed for its age and is sent once more has the same alert.
  */
 export async function publishMessages(orgDb: OrgDb, messages: readonly NewMessage[]): Promise<void> {
   if (messages.length === 0) return;
@@ -26,10 +27,11 @@ export async function publishMessages(orgDb: OrgDb, messages: readonly NewMessag
        kept as (
          insert into webhook_messages (org_id, id, type, body)
          select $1::uuid, id, type, body from told where id in (select message_id from wanted)
+         on conflict do nothing
          returning id),
        left_for as (
          insert into webhook_deliveries (org_id, id, endpoint_id, message_id)
-         select $1::uuid, gen_random_uuid(), endpoint_id, message_id from wanted
+         select $1::uuid, gen_random_uuid(), endpoint_id, message_id from wanted where message_id in (select id from kept)
          returning endpoint_id)
      insert into outbox (org_id, kind, subject_id) select distinct $1::uuid, 'webhook.deliver', endpoint_id from left_for`,
     [
