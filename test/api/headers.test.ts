@@ -53,7 +53,9 @@ describe('every answer', () => {
           "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
       });
       expect(headers['permissions-policy'], place).toMatch(/^camera=\(\), /);
-      expect(headers['cache-control'], place).toMatch(/^(?:no-store|no-cache|public, max-age=300, .*)$/);
+      expect(headers['cache-control'], place).toMatch(
+        /^(?:no-store|(?:private, )?no-cache|public, max-age=300, .*)$/,
+      );
       expect([headers.server, headers['x-powered-by'], headers['set-cookie']], place).toEqual([
         undefined,
         undefined,
