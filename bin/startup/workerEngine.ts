@@ -110,7 +110,7 @@ const MEANT = 'No workflows registered, not polling for workflow tasks';
 function installRuntime(logger: Logger): void {
   const write =
     (level: 'trace' | 'debug' | 'info' | 'warn' | 'error') => (message: string, meta?: LogMetadata) =>
-      logger[level](meta ?? {}, message);
+      logger[message === MEANT ? 'debug' : level](meta ?? {}, message);
   Runtime.install({
     shutdownSignals: [],
     logger: {
@@ -118,7 +118,7 @@ function installRuntime(logger: Logger): void {
       trace: write('trace'),
       debug: write('debug'),
       info: write('info'),
-      warn: (message, meta) => write(message === MEANT ? 'debug' : 'warn')(message, meta),
+      warn: write('warn'),
       error: write('error'),
     },
     telemetryOptions: {
