@@ -15,8 +15,8 @@ import { requireSecretKeys } from './startup/secretKeys.js';
 import { requireDatabase, requireEngine, retentionOf } from './startup/settings.js';
 import { waitForEngine } from './startup/workerEngine.js';
 
-/** Core activity slots / 5, and maintenance. */
-const POOL_MAX = 14;
+/** Core activity slots / 5, maintenance, and the four transactions that webhooks take at once. */
+const POOL_MAX = 18;
 const STATEMENT_TIMEOUT_MS = 60_000;
 
 /** Workflows, activities, the dispatcher, and what keeps totals in order; the last needs no workflow engine. */
