@@ -68,7 +68,7 @@ function keyOf({ serviceName, scopes }: DoubleTelling): string {
 async function findFormer(orgDb: OrgDb, pairKey: string): Promise<FormerNotice | undefined> {
   const rows = await orgDb.rows<{ id: string; status: AlertStatus; acknowledged_at: bigint | null }>(
     `select id, status, acknowledged_at from alerts
-     where org_id = $1 and kind = 'notice' and notice_key > $2 || ':' and notice_key < $2 || ';'
+     where org_id = $1 and kind = 'notice' and starts_with(notice_key, $2 || ':')
      order by created_at desc, id desc limit 1`,
     [orgDb.orgId, pairKey],
   );

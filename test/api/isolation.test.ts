@@ -86,8 +86,8 @@ const BY_ID = ENTRIES.flatMap(([name, operation]) =>
 
 describe('an id', () => {
   it('is known to the list of operations wherever a path takes one', () => {
-    // Neither is a row: a month, and what to break down by.
-    const words = ['period', 'dimension'];
+    // None of them is a row: a month, what to break down by, and a type that each organization has one policy of.
+    const words = ['period', 'dimension', 'policy_type'];
     for (const [name, operation] of ENTRIES) {
       const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, id = '']) => id);
       expect(Object.keys(operation.ids ?? {}), name).toEqual(inPath.filter((id) => !words.includes(id)));

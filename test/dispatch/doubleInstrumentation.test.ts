@@ -116,6 +116,25 @@ describe('a service that two scopes tell of', () => {
     expect((await noticesOf(org)).map(({ status }) => status)).toEqual(['open', 'acknowledged']);
   });
 
+  it('is told again in a database that sorts words as a language does, too', async () => {
+    await api.database.superuser.query(
+      'alter table alerts alter column notice_key type text collate "und-x-icu"',
+    );
+    const org = await api.addOrganization();
+    await tell(org, 'checkout', ['scope-a', 'scope-b']);
+    for (const told of [1, 2, 3]) {
+      await look();
+      const [newest, ...others] = await noticesOf(org);
+      expect([newest?.status, others.length]).toEqual(['open', told - 1]);
+      await recordAcknowledgement(org.orgDb, newest?.id ?? '', 'key_0000000000');
+      await org.orgDb.run(
+        `update alerts set acknowledged_at = acknowledged_at - make_interval(secs => $2), created_at = created_at - make_interval(secs => $2)
+         where org_id = $1`,
+        [org.orgId, Number(TOLD_AGAIN_AFTER_MICROS / 1_000_000n)],
+      );
+    }
+  });
+
   it('takes no look into the calls of organizations whose services have one scope each, or that sent nothing lately', async () => {
     const [double, single, silent] = [
       await api.addOrganization(),
