@@ -81,7 +81,7 @@ export const LIMIT_SETTINGS = {
   RATE_LIMIT_INGEST_ITEMS: rate('600000/min', 'Items in the requests of a key that send calls.'),
   RATE_LIMIT_RUNS: rate(
     '30/h',
-    'Gap runs that an organization starts; re-pricings and syncs likewise, each for itself.',
+    'Gap runs that an organization starts; re-pricings, savings runs and syncs likewise, each for itself.',
   ),
   RATE_LIMIT_IMPORTS: rate('120/h', 'Bills that an organization uploads.'),
   RATE_LIMIT_PUBLIC: rate(
@@ -95,7 +95,7 @@ export const LIMIT_SETTINGS = {
   OPEN_RUNS_MAX: atOnce(
     'OPEN_RUNS_MAX',
     2,
-    'Gap runs that an organization has open at once; syncs likewise.',
+    'Gap runs that an organization has open at once; re-pricings, savings runs and syncs likewise.',
   ),
   OPEN_IMPORTS_MAX: atOnce(
     'OPEN_IMPORTS_MAX',

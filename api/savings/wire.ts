@@ -60,7 +60,8 @@ const modeledRuleSchema = z
     unjudged_calls: z.int().meta({ description: 'Of the asked ones, those that it could not judge' }),
     unjudged: reasonsOf(UNJUDGED_REASONS),
     forgotten: z.int().meta({
-      description: 'Above 0: so many sessions or prompts were forgotten for want of room, and it may be more',
+      description:
+        'Above 0: so many sessions or prompts were forgotten for want of room, and it is not exact',
     }),
   })
   .meta({ id: 'ModeledRule' });

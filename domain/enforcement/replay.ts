@@ -34,7 +34,7 @@ export interface RuleFindings {
   savedPico: Pico;
   unpriced: Partial<Record<UnpricedReason, number>>;
   unjudged: Partial<Record<UnjudgedReason, number>>;
-  /** Sessions, or prompts, that were forgotten for want of room: above 0, the savings may be more. */
+  /** Sessions, or prompts, that were forgotten for want of room: above 0, the savings are not exact. */
   forgotten: number;
 }
 
