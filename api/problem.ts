@@ -69,7 +69,7 @@ export interface Problem {
   message: string;
   request_id: string;
   errors?: readonly FieldIssue[];
-  /** Of a 429: the policies that were exceeded (draft-ietf-httpapi-ratelimit-headers-11, 5.1). */
+  /** Of a 429: the limit policies that were exceeded (draft-ietf-httpapi-ratelimit-headers-11, 5.1). */
   'violated-policies'?: readonly string[];
 }
 

@@ -16,6 +16,9 @@ import { QUEUE_ROWS_MAX } from '../db/ingest/ingestWriter.js';
 import { WEBHOOK_MESSAGE_DAYS } from '../db/retention/webhookRetention.js';
 import { RULES_MAX } from '../domain/enforcement/rule.js';
 import * as event from '../domain/events/event.js';
+import { PROGRAM_SIZE_MAX, PROGRAM_SIZE_TOTAL_MAX } from '../domain/policies/inspectPatterns.js';
+import * as policy from '../domain/policies/policy.js';
+import { PREVIEW_EVENTS_MAX } from '../domain/policies/preview.js';
 import { ANSWER_CHARS_MAX } from '../domain/webhooks/attempt.js';
 import { attemptsMax } from '../domain/webhooks/retrySchedule.js';
 import { parseConfig } from '../platform/config.js';
@@ -85,6 +88,19 @@ describe('docs/limits.md', () => {
     for (const [what, limit] of Object.entries(expected)) expect(limitOf(what), what).toBe(limit);
     // A repeat of an attempt that its process left without a word never meets the attempt itself.
     expect(WEBHOOK_PACE.leaseSeconds * 1_000).toBeGreaterThan(2 * TOTAL_MS);
+  });
+
+  it('names what a policy can hold, as the code has it', () => {
+    const expected = {
+      'approved models': `${count(policy.MODELS_MAX)} of ${policy.MODEL_CHARS_MAX} characters`,
+      'banned patterns': `${count(policy.REGEXES_MAX)} of ${policy.REGEX_CHARS_MAX} characters`,
+      'prefixes of keys, environments': `${policy.PREFIXES_MAX} each, of ${policy.PREFIX_CHARS_MAX} characters`,
+      threshold: `${count(policy.THRESHOLD_CENTS_MAX)} cents`,
+      'of a prompt that is searched': `${policy.PROMPT_SCAN_CHARS} characters`,
+      'steps that a pattern compiles to; all of a policy': `${count(PROGRAM_SIZE_MAX)}; ${count(PROGRAM_SIZE_TOTAL_MAX)}`,
+      'events that a preview looks at': count(PREVIEW_EVENTS_MAX),
+    };
+    for (const [what, limit] of Object.entries(expected)) expect(limitOf(what), what).toBe(limit);
   });
 
   it('names sizes as the code has them', () => {

@@ -1,8 +1,8 @@
 import { DomainError } from '../errors.js';
 
-/** Too much of something: says which policies were exceeded, and from when on a repeat can succeed. */
+/** Too much of something: says which limit policies were exceeded, and from when on a repeat can succeed. */
 export class LimitError extends DomainError {
-  /** Names of the policies, as the RateLimit fields name them. */
+  /** Names of the limit policies, as the RateLimit fields name them. */
   readonly violatedPolicies: readonly string[];
 
   constructor(violatedPolicies: readonly string[], sentence: string, retryAfterSeconds: number) {
