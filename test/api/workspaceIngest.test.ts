@@ -70,7 +70,9 @@ const WAYS_IN: Record<string, readonly WayIn[]> = {
   ],
 };
 
-const INGEST = ENDPOINTS.filter(({ access }) => 'scope' in access && access.scope === 'ingest');
+const INGEST = ENDPOINTS.filter(
+  ({ access, method }) => method === 'post' && 'scope' in access && access.scope === 'ingest',
+);
 
 async function projectsOf(session: string): Promise<(string | null)[]> {
   const { body } = await api.get(`/api/v1/events?session_id=${session}`, org.adminKey);

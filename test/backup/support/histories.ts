@@ -72,7 +72,7 @@ export async function aHistory(source: TestDatabase, seed: number, index: number
   const steps = fc.sample(step, { seed: seed + index, numRuns: STEPS });
   const months = [...MONTHS];
   const fold = () => foldUsage(source.database, orgId).catch(() => undefined);
-  await send(source.database, orgId, [aCall({ requestId: 'first' })]);
+  await send(source.database, orgId, [aCall({ requestId: 'first', promptHash: -(2n ** 63n) })]);
   let commit: (() => Promise<void>) | undefined;
   for (const [at, action] of steps.entries()) {
     if (action.do === 'ingest')
