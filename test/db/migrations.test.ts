@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { listPendingMigrations, migrate } from '../../db/migrate.js';
@@ -128,6 +128,47 @@ describe('migrations', () => {
     await client.query('delete from schema_migrations');
     await migrate(url);
     expect(await describeSchema(client)).toEqual(schema);
+  });
+
+  it('go down and up again in a database that is at work, and what was there before stays', async () => {
+    const { url, client } = await createEmptyDatabase();
+    await migrate(url);
+    const schema = await describeSchema(client);
+    const orgId = randomUUID();
+    await client.query(`insert into organizations (id, name) values ('${orgId}', 'at work')`);
+    for (const statement of [
+      `insert into policies (org_id, id, policy_type, config, enabled, updated_by) values ($1, 1, 'approved_models', '{"models": ["m"]}', true, 'key_1')`,
+      `insert into alerts (org_id, id, kind, policy_type, policy_id, event_id, event_timestamp, subject_type, subject_id, severity, message, details, merged_into)
+       select $1, gen_random_uuid(), 'policy', 'approved_models', 1, gen_random_uuid(), now(), 'event', 'evt_1', 'low', '', '{}', m
+       from unnest(array[null, gen_random_uuid()]) as m`,
+      `insert into alerts (org_id, id, kind, notice, notice_key, subject_type, subject_id, severity, message, details)
+       values ($1, gen_random_uuid(), 'notice', 'webhook_failing', 'k', 'webhook_endpoint', 'whk_1', 'low', '', '{}')`,
+      `with e as (insert into webhook_endpoints (org_id, id, url, description, status, ciphertext, secret_key_id, created_by)
+           values ($1, gen_random_uuid(), 'https://receiver.example/', '', 'active', '\\x00', 'k1', 'key_1') returning *),
+         m as (insert into webhook_messages (org_id, id, type, body) values ($1, gen_random_uuid(), 'alert.created', '{}') returning *),
+         d as (insert into webhook_deliveries (org_id, id, endpoint_id, message_id) select $1, gen_random_uuid(), e.id, m.id from e, m returning *),
+         a as (insert into webhook_attempts (org_id, delivery_id, number) select $1, d.id, 1 from d)
+       insert into outbox (org_id, kind, subject_id) select $1, kind, e.id from e, unnest(array['gap_run.start', 'webhook.deliver', 'savings_run.start']) as kind`,
+      `with r as (insert into enforcement_rules (org_id, id, type, config, enabled, mode, created_by)
+           values ($1, gen_random_uuid(), 'token_ceiling', '{"max_tokens": 1}', true, 'block', 'key_1') returning *),
+         s as (insert into savings_runs (org_id, id, is_standard, window_start, window_end, cause, status) values ($1, gen_random_uuid(), true, now() - interval '1 day', now(), 'schedule', 'queued') returning *),
+         m as (insert into modeled_savings (org_id, run_id, rule_id, place, type, config, scope, mode) select $1, s.id, r.id, 1, r.type, r.config, r.scope, r.mode from r, s returning *)
+       insert into modeled_calls (org_id, run_id, timestamp, event_id, rule_id, action, saved_usd) select $1, m.run_id, now(), gen_random_uuid(), m.rule_id, 'block', 1 from m`,
+      `with moved as (update organizations set rules_revision = 7 where id = $1)
+       insert into retention_runs (id, step, started_at) select gen_random_uuid(), step, now() from unnest(array['events', 'alerts', 'webhook_messages', 'savings_runs']) as step`,
+    ])
+      await client.query(statement.replaceAll('$1', `'${orgId}'::uuid`));
+    const later = MIGRATIONS.filter(({ name }) => name >= '0020');
+    for (const { down } of later.toReversed()) await client.query(down);
+    await client.query(`delete from schema_migrations where name >= '0020'`);
+    expect(await migrate(url)).toEqual({ applied: later.map(({ name }) => name) });
+    expect(await describeSchema(client)).toEqual(schema);
+    const { rows } = await client.query(
+      `select (select array_agg(kind) from outbox) as outbox, (select array_agg(step) from retention_runs) as steps,
+         (select rules_revision from organizations where id = $1) as revision`,
+      [orgId],
+    );
+    expect(rows).toEqual([{ outbox: ['gap_run.start'], steps: ['events'], revision: '0' }]);
   });
 });
 
