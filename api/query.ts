@@ -41,9 +41,11 @@ const JSON_TYPES: Record<string, string> = {
 
 /** What is wrong in words for whoever wrote the request, where the schema itself says nothing. */
 const plainMessage: z.core.$ZodErrorMap = (issue) => {
+  if (issue.code === 'invalid_value') return `must be one of ${issue.values.map(String).join(', ')}`;
   if (issue.code !== 'invalid_type') return undefined;
   const wanted = JSON_TYPES[issue.expected];
-  if (issue.input === undefined) return wanted === undefined ? 'is missing' : `is missing: give ${wanted}`;
+  if (issue.input === undefined)
+    return wanted === undefined ? 'is missing: give it' : `is missing: give ${wanted}`;
   return wanted === undefined ? undefined : `must be ${wanted}`;
 };
 

@@ -64,6 +64,7 @@ const startRun = defineEndpoint({
   access: { scope: 'enforcement:write', workspace: 'refused' },
   limit: 'savings_run',
   body: savingsRunBody,
+  isBodyOptional: true,
   responses: acceptedResponse(savingsRunSchema),
   problems: ['invalid_range'],
   async handle({ body, orgDb, caller, requestId, afterCommit, runLimit }, deps) {

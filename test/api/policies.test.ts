@@ -221,6 +221,7 @@ describe('the configuration of a policy', () => {
       const answer = await put('approved_models', body);
       expect([answer.status, answer.body.code]).toEqual([400, 'invalid_body']);
     }
+    expect((await put('approved_models', { enabled: true })).body.detail).toBe('config: is missing: give it');
     expect(await list(api.adminKey)).toEqual([]);
   });
 });
