@@ -49,8 +49,9 @@ interface Rule {
 /** Of what a client calls its key's prefix so much is shown; our own keys' public prefix has 18 characters. */
 const SHOWN_PREFIX_CHARS = 20;
 
-/** A rule without patterns: its lists, which are some kilobytes. */
-const SMALL_RULE_BYTES = 100_000;
+/** What a rule without patterns takes, and each text of its lists beside its characters, bytes. */
+const BYTES_AROUND = 1_000;
+const BYTES_PER_TEXT = 64;
 
 const NOTHING: readonly Violation[] = [];
 const ALL_JUDGED: readonly Unjudged[] = [];
@@ -103,6 +104,10 @@ function compileRule(policy: Policy): Rule | undefined {
   }
 }
 
+function bytesOf(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + BYTES_PER_TEXT + 2 * text.length, BYTES_AROUND);
+}
+
 type Named = Pick<Violation, 'policyId' | 'policyType'>;
 
 function modelRule(named: Named, { models }: PolicyConfigs['approved_models']): Rule | undefined {
@@ -111,7 +116,7 @@ function modelRule(named: Named, { models }: PolicyConfigs['approved_models']): 
   const approved = new Set(models.map(stripText));
   return {
     policyType: named.policyType,
-    bytesMax: SMALL_RULE_BYTES,
+    bytesMax: bytesOf(models),
     violation: ({ model }) =>
       approved.has(model)
         ? undefined
@@ -155,7 +160,7 @@ function keyRule(
   const allowed = new Set(allowed_envs.map(stripText));
   return {
     policyType: named.policyType,
-    bytesMax: SMALL_RULE_BYTES,
+    bytesMax: bytesOf([...prefixes, ...allowed]),
     violation: ({ environment, keyPrefix }) => {
       if (environment === null || keyPrefix === null || allowed.has(environment)) return undefined;
       const prefix = prefixes.find((some) => keyPrefix.startsWith(some));
@@ -185,7 +190,7 @@ function thresholdRule(
   const rule: CostRule = { ...named, thresholdCents: BigInt(threshold_cents) };
   return {
     policyType: named.policyType,
-    bytesMax: SMALL_RULE_BYTES,
+    bytesMax: BYTES_AROUND,
     violation: ({ costPico }) => (costPico === null ? undefined : costViolation(rule, costPico)),
     unjudged: ({ costPico }) => (costPico === null ? 'cost_unknown' : undefined),
   };

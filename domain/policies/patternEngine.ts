@@ -5,8 +5,11 @@ import { RE2Set } from 're2js';
  * for the search without memory.
  */
 const AUTOMATON_BYTES_MAX = 4 * 1_048_576;
-/** What it may keep until the next prompt, bytes by the library's own count, which a heap snapshot confirms. */
+/** What any may keep until the next prompt, bytes by the library's own count, which the heap confirms. */
 const AUTOMATON_BYTES_KEPT = 1_048_576;
+/** Of smaller patterns less: so much, and so much for each instruction and each class of characters that they tell apart. */
+const BYTES_KEPT_LEAST = 65_536;
+const BYTES_KEPT_EACH = 512;
 /** Prompts that are searched without memory before another automaton is tried. */
 const PROMPTS_WITHOUT_MEMORY = 256;
 
@@ -21,6 +24,8 @@ const PROMPTS_WITHOUT_MEMORY = 256;
 export class PatternEngine {
   readonly #patterns: readonly string[];
   readonly #automaton: RE2Set;
+  /** What the automaton may keep between two prompts, bytes. */
+  readonly bytesKept: number;
   #withoutMemory: RE2Set | undefined;
   #restsFor = 0;
 
@@ -28,6 +33,8 @@ export class PatternEngine {
   constructor(patterns: readonly string[]) {
     this.#patterns = patterns;
     this.#automaton = compileSet(patterns, AUTOMATON_BYTES_MAX);
+    const parts = this.programSize + this.#automaton.dfa.numClasses;
+    this.bytesKept = Math.min(AUTOMATON_BYTES_KEPT, BYTES_KEPT_LEAST + BYTES_KEPT_EACH * parts);
   }
 
   /** The places in the list of all patterns that match anywhere in the text, ascending. */
@@ -40,7 +47,7 @@ export class PatternEngine {
     const { dfa } = this.#automaton;
     const statesBefore = dfa.stateCount;
     const hits = this.#automaton.match(text);
-    if (dfa.maxMem - dfa.memBudget > AUTOMATON_BYTES_KEPT || dfa.stateCount < statesBefore) {
+    if (dfa.maxMem - dfa.memBudget > this.bytesKept || dfa.stateCount < statesBefore) {
       dfa.clearCache();
       this.#restsFor = PROMPTS_WITHOUT_MEMORY;
     }

@@ -10,8 +10,8 @@ export interface PatternMatch {
   offset: number;
 }
 
-/** What an automaton keeps between two prompts, and what stands beside it, bytes as measured (docs/decisions/0129). */
-const BYTES_AROUND = 1_200_000;
+/** What stands around compiled patterns, bytes; this and the next as measured (docs/decisions/0129). */
+const BYTES_AROUND = 100_000;
 /** What an instruction takes in all the forms in which patterns are compiled, bytes. */
 const BYTES_PER_INSTRUCTION = 800;
 
@@ -30,7 +30,7 @@ export class PatternSet {
     this.#regexes = regexes;
     this.#places = places;
     this.#engine = new PatternEngine(places.map((place) => regexes[place] as string));
-    this.bytesMax = BYTES_AROUND + this.#engine.programSize * BYTES_PER_INSTRUCTION;
+    this.bytesMax = BYTES_AROUND + this.#engine.bytesKept + this.#engine.programSize * BYTES_PER_INSTRUCTION;
   }
 
   /** The patterns without those that are passed over; undefined where none is left. */
