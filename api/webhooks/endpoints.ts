@@ -173,6 +173,8 @@ const updateWebhook = defineEndpoint({
     return settle(async (inside) => {
       const changed = await updateWebhookEndpoint(inside, id, { url, description, eventTypes, enabled });
       if (!changed) throw notFound();
+      const answer = { status: 200, body: presentWebhook(changed.endpoint) };
+      if (!changed.isChanged) return answer;
       const details = {
         changed: Object.keys(body).sort(),
         host: url && hostOf(url),
@@ -180,7 +182,7 @@ const updateWebhook = defineEndpoint({
         enabled,
       };
       await recordAction(inside, { caller, requestId }, 'webhook.changed', webhookSubject(id), details);
-      return { status: 200, body: presentWebhook(changed) };
+      return answer;
     });
   },
 });

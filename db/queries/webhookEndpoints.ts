@@ -159,12 +159,15 @@ export interface EndpointChanges {
   enabled?: boolean | undefined;
 }
 
-/** Changes a receiver in the caller's transaction; what is not named stays. Undefined when there is none. */
+/**
+ * Changes a receiver in the caller's transaction; what is not named stays. Undefined when there is none. Where
+ * everything is as it is wanted nothing is written, and `isChanged` is false.
+ */
 export async function updateWebhookEndpoint(
   inside: OrgDb,
   id: string,
   changes: EndpointChanges,
-): Promise<WebhookEndpoint | undefined> {
+): Promise<{ endpoint: WebhookEndpoint; isChanged: boolean } | undefined> {
   await bumpRulesRevision(inside);
   const rows = await inside.rows<EndpointRow>(
     `update webhook_endpoints set url = coalesce($3, url), description = coalesce($4, description),
@@ -175,7 +178,11 @@ export async function updateWebhookEndpoint(
        disabled_at = case when $6::boolean is null or (not $6 and status = 'disabled') then disabled_at
          when $6 then null else now() end,
        updated_at = now()
-     where org_id = $1 and id = $2 and removed_at is null returning ${COLUMNS}`,
+     where org_id = $1 and id = $2 and removed_at is null
+       and (url, description, event_types, status = 'active') is distinct from
+         (coalesce($3, url), coalesce($4, description), coalesce($5::text[], event_types),
+          coalesce($6::boolean, status = 'active'))
+     returning ${COLUMNS}`,
     [
       inside.orgId,
       id,
@@ -186,8 +193,12 @@ export async function updateWebhookEndpoint(
     ],
   );
   const [row] = rows;
-  if (row?.status === 'disabled') await cancelPendingDeliveries(inside, id);
-  return row && fromEndpointRow(row);
+  if (!row) {
+    const endpoint = await findWebhookEndpoint(inside, id);
+    return endpoint && { endpoint, isChanged: false };
+  }
+  if (row.status === 'disabled') await cancelPendingDeliveries(inside, id);
+  return { endpoint: fromEndpointRow(row), isChanged: true };
 }
 
 /**

@@ -284,10 +284,20 @@ describe('a change', () => {
     expect(new Set(revisions).size).toBe(revisions.length);
   });
 
-  it('that names nothing is answered with the endpoint as it is', async () => {
-    const { secret: _, ...made } = await make();
-    const { status, body } = await ask('PATCH', `/${made.id}`, {});
-    expect([status, body]).toEqual([200, { ...made, updated_at: body.updated_at }]);
+  it('that names nothing, or only what is so already, leaves all as it is and no line in the log', async () => {
+    const { secret: _, ...made } = await make({ description: 'ours' });
+    const { url, description, event_types, enabled } = made;
+    for (const same of [{}, { enabled }, { url, description, event_types, enabled }]) {
+      const { status, body } = await ask('PATCH', `/${made.id}`, same);
+      expect([status, body]).toEqual([200, made]);
+    }
+    const changed = await ask('PATCH', `/${made.id}`, { enabled, description: 'theirs' });
+    expect(changed.body).toMatchObject({ ...made, description: 'theirs', updated_at: expect.any(String) });
+    const log = await sendJson(api, { path: '/api/v1/audit-log', key: org.adminKey });
+    expect(log.body.records.map(({ action }: { action: string }) => action)).toEqual([
+      'webhook.changed',
+      'webhook.created',
+    ]);
   });
 
   it('of its types decides from then on what it is sent', async () => {
