@@ -104,7 +104,9 @@ alter table retention_runs add constraint retention_runs_step_check check (step 
 delete from retention_runs where step = 'savings_runs';
 alter table retention_runs drop constraint retention_runs_step_check;
 alter table retention_runs add constraint retention_runs_step_check check (step in ('events', 'payloads', 'idempotency_keys', 'audit_log', 'rate_limits', 'alerts', 'webhook_messages'));
+set local role app_system;
 delete from outbox where kind = 'savings_run.start';
+reset role;
 alter table outbox drop constraint outbox_kind_check;
 alter table outbox add constraint outbox_kind_check check (kind in ('gap_run.start', 'gap_run.cancel', 'billing_import.start', 'billing_sync.start', 'connection.schedule', 'reprice.start', 'reprice.cancel', 'webhook.deliver'));
 drop table modeled_calls, modeled_savings, savings_runs;

@@ -35,15 +35,20 @@ import {
 const NAMES = MIGRATIONS.map((migration) => migration.name);
 const opened: pg.Client[] = [];
 
-/** An empty database. */
-async function createEmptyDatabase(): Promise<{ url: string; client: pg.Client }> {
+/** An empty database, of the superuser or of a new role that is none. The roles of the product must be there then. */
+async function createEmptyDatabase(owner?: string): Promise<{ url: string; client: pg.Client }> {
   const name = `empty_${randomBytes(6).toString('hex')}`;
   const server = new pg.Client({ connectionString: inject('postgresUrl') });
   await server.connect();
-  await server.query(`create database ${name}`);
+  if (owner !== undefined)
+    await server.query(
+      `create role ${owner} login password 'x'; grant app_rw, app_system, app_workspace to ${owner}`,
+    );
+  await server.query(`create database ${name}${owner === undefined ? '' : ` owner ${owner}`}`);
   await server.end();
   const url = new URL(inject('postgresUrl'));
   url.pathname = `/${name}`;
+  if (owner !== undefined) Object.assign(url, { username: owner, password: 'x' });
   const client = new pg.Client({ connectionString: url.href });
   await client.connect();
   opened.push(client);
@@ -130,11 +135,13 @@ describe('migrations', () => {
     expect(await describeSchema(client)).toEqual(schema);
   });
 
-  it('go down and up again in a database that is at work, and what was there before stays', async () => {
-    const { url, client } = await createEmptyDatabase();
+  it('go down and up again in a database that is at work, by an owner who is no superuser, and what was there before stays', async () => {
+    await migrate((await createEmptyDatabase()).url);
+    const { url, client } = await createEmptyDatabase(`owner_${randomBytes(6).toString('hex')}`);
     await migrate(url);
     const schema = await describeSchema(client);
     const orgId = randomUUID();
+    await client.query('set role app_system');
     await client.query(`insert into organizations (id, name) values ('${orgId}', 'at work')`);
     for (const statement of [
       `insert into policies (org_id, id, policy_type, config, enabled, updated_by) values ($1, 1, 'approved_models', '{"models": ["m"]}', true, 'key_1')`,
@@ -158,11 +165,13 @@ describe('migrations', () => {
        insert into retention_runs (id, step, started_at) select gen_random_uuid(), step, now() from unnest(array['events', 'alerts', 'webhook_messages', 'savings_runs']) as step`,
     ])
       await client.query(statement.replaceAll('$1', `'${orgId}'::uuid`));
+    await client.query('reset role');
     const later = MIGRATIONS.filter(({ name }) => name >= '0020');
-    for (const { down } of later.toReversed()) await client.query(down);
+    for (const { down } of later.toReversed()) await client.query(`begin; ${down} commit`);
     await client.query(`delete from schema_migrations where name >= '0020'`);
     expect(await migrate(url)).toEqual({ applied: later.map(({ name }) => name) });
     expect(await describeSchema(client)).toEqual(schema);
+    await client.query('set role app_system');
     const { rows } = await client.query(
       `select (select array_agg(kind) from outbox) as outbox, (select array_agg(step) from retention_runs) as steps,
          (select rules_revision from organizations where id = $1) as revision`,
