@@ -78,15 +78,22 @@ export interface GivenUp {
 
 /**
  * Writes down what attempts came to; returns the deliveries that were given up by it. What was delivered is so, whatever
- * was decided about it meanwhile; any other outcome counts only where no later attempt has been begun. In the caller's
- * transaction.
+ * was decided about it meanwhile; any other outcome counts only where no later attempt has been begun.
  */
 export async function recordAttempts(
-  inside: OrgDb,
+  orgDb: OrgDb,
   endpointId: string,
   ended: readonly EndedAttempt[],
 ): Promise<GivenUp[]> {
   if (ended.length === 0) return [];
+  return orgDb.transaction((inside) => recordInside(inside, endpointId, ended));
+}
+
+async function recordInside(
+  inside: OrgDb,
+  endpointId: string,
+  ended: readonly EndedAttempt[],
+): Promise<GivenUp[]> {
   const results = ended.map(({ outcome }) => outcome.result);
   const noting = noteEndpointHealth(inside, endpointId, {
     delivered: results.includes('delivered'),
