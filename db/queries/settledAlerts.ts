@@ -110,12 +110,20 @@ async function mergeAlerts(
   const ids = (alerts: readonly NewAlert[]) => plainArray(alerts.map(({ id }) => id));
   const [row] = await orgDb.rows<{ removed: string | null; kept: [string, string][] | null }>(
     `with outdated as (delete from alerts where org_id = $1 and id = any($4::uuid[]) returning id),
-     ranked as (
-       select a.id, m.stands_id,
-         first_value(a.id) over (partition by m.stands_id, a.policy_type order by a.created_at, a.id) as oldest_id
-       from unnest($2::uuid[], $3::uuid[]) as m (event_id, stands_id)
+     -- locked, so that none of them is being acknowledged meanwhile
+     theirs as (
+       select a.*, m.stands_id from unnest($2::uuid[], $3::uuid[]) as m (event_id, stands_id)
        join alerts a on a.org_id = $1 and a.event_id = m.event_id
-       where a.kind = 'policy' and a.merged_into is null and a.id <> all($4::uuid[])),
+       where a.kind = 'policy' and a.merged_into is null and a.id <> all($4::uuid[])
+       for update of a),
+     ranked as (
+       select id, stands_id, status, acknowledged_at, acknowledged_by,
+         first_value(id) over (partition by stands_id, policy_type order by created_at, id) as oldest_id
+       from theirs),
+     seen_to as (
+       update alerts a set status = 'acknowledged', acknowledged_at = r.acknowledged_at, acknowledged_by = r.acknowledged_by
+       from (select distinct on (oldest_id) * from ranked where status = 'acknowledged' order by oldest_id, acknowledged_at, id) r
+       where a.org_id = $1 and a.id = r.oldest_id and a.status = 'open'),
      doubled as (
        delete from alerts a using ranked r
        where a.org_id = $1 and a.id = r.id and r.id <> r.oldest_id and a.id = any($5::uuid[]) returning a.id),

@@ -1,5 +1,8 @@
 import { randomBytes } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadPriceBook } from '../../db/queries/prices.js';
+import { sweepTraces } from '../../db/queries/traceSweep.js';
+import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { NOWHERE } from '../support/outbound.js';
@@ -10,10 +13,12 @@ import { anEvent, aSpan, aTrace, ingest, send, sendJson } from './support/reques
 let database: TestDatabase;
 let here: TestApi;
 let there: TestApi;
+let prices: PriceBook;
 beforeAll(async () => {
   database = await createTestDatabase({ poolMax: 16 });
   here = await startTestApi({ database });
   there = await startTestApi({ database });
+  prices = await loadPriceBook(database.database);
 });
 afterAll(async () => {
   await here.close();
@@ -136,6 +141,84 @@ describe('an alert', () => {
     );
     const [alert] = await listAlerts(here, org.adminKey);
     expect(alert?.details.key_prefix.length).toBe(20);
+  });
+});
+
+/** Two requests with one span of a call each, which nothing but their trace joins. */
+async function tellTwice(org: TestOrganization): Promise<void> {
+  const traceId = hex(16);
+  const [outer, inner] = [hex(8), hex(8)];
+  const spans = [
+    aSpan({}, { traceId, spanId: outer }),
+    aSpan({}, { traceId, spanId: inner, parentSpanId: outer }),
+  ];
+  for (const span of spans)
+    expect((await here.post('/v1/traces', aTrace(span), org.ingestKey)).status).toBe(202);
+}
+
+/** Sweeps until the organization has so many alerts: transactions of other databases hold the sweep back. */
+async function sweepUntil(org: TestOrganization, alerts: number): Promise<void> {
+  await expect
+    .poll(
+      async () => {
+        await sweepTraces(database.database, { of: async () => prices });
+        return (await listAlerts(here, org.adminKey)).length;
+      },
+      { interval: 5 },
+    )
+    .toBe(alerts);
+}
+
+describe('two alerts of what turns out to be one call', () => {
+  it.each([
+    ['the older one', [0]],
+    ['the younger one', [1]],
+    ['both', [1, 0]],
+    ['neither', []],
+  ] as const)('are seen to once somebody has seen to either: %s', async (_, acknowledged) => {
+    const org = await here.addOrganization();
+    await putPolicy(here, org, 'approved_models', { models: ['other'] });
+    await tellTwice(org);
+    const [younger, older] = (await listAlerts(here, org.adminKey)) as [ShownAlert, ShownAlert];
+    const answers: ShownAlert[] = [];
+    for (const place of acknowledged) {
+      const { id } = [older, younger][place] as ShownAlert;
+      const { status, body } = await here.post(`/api/v1/alerts/${id}/acknowledge`, {}, org.adminKey);
+      expect(status).toBe(200);
+      answers.push(body);
+    }
+    await sweepUntil(org, 1);
+    for (const { id } of [older, younger]) {
+      const { body } = await there.get(`/api/v1/alerts/${id}`, org.adminKey);
+      expect(body).toMatchObject({
+        id: older.id,
+        status: acknowledged.length > 0 ? 'acknowledged' : 'open',
+        acknowledged_by: answers[0]?.acknowledged_by ?? null,
+      });
+      // What stood there before stays; else it is the time of the other one.
+      const own = answers.find((answer) => answer.id === older.id) ?? answers[0];
+      expect(body.acknowledged_at).toBe(own?.acknowledged_at ?? null);
+    }
+  });
+});
+
+describe('alerts that are acknowledged while they are put together', () => {
+  it('are acknowledged afterwards, whichever comes first', async () => {
+    const org = await here.addOrganization();
+    await putPolicy(here, org, 'approved_models', { models: ['other'] });
+    for (let call = 0; call < 12; call += 1) await tellTwice(org);
+    const alerts = await listAlerts(here, org.adminKey);
+    expect(alerts).toHaveLength(24);
+    // Every other one: the younger of each two.
+    const younger = alerts.filter((_, index) => index % 2 === 0);
+    const acknowledge = async () => {
+      for (const { id } of younger)
+        expect((await there.post(`/api/v1/alerts/${id}/acknowledge`, {}, org.adminKey)).status).toBe(200);
+    };
+    await Promise.all([acknowledge(), sweepUntil(org, 12)]);
+    expect((await listAlerts(here, org.adminKey)).map(({ status }) => status)).toEqual(
+      younger.map(() => 'acknowledged'),
+    );
   });
 });
 
