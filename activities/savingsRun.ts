@@ -129,7 +129,7 @@ async function whileHeld<T>(
 
 /** Clears what an earlier attempt has left, and reads the rules as they are. */
 async function begin(orgDb: OrgDb, runId: string, attemptId: string): Promise<Rule[]> {
-  for (let removed = SLICE_ROWS; removed === SLICE_ROWS; )
+  for (let removed = SLICE_ROWS; removed > 0; )
     removed = await whileHeld(orgDb, runId, attemptId, (inside) =>
       removeModeledCalls(inside, runId, SLICE_ROWS),
     );

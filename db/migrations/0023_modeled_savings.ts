@@ -80,18 +80,18 @@ select protect_tenant_table('modeled_savings', 'select, insert, update, delete')
 create table modeled_calls (
   org_id uuid not null,
   run_id uuid not null,
+  rule_id uuid not null,
   timestamp timestamptz not null,
   event_id uuid not null,
-  rule_id uuid not null,
   action text not null check (action in ('block', 'downgrade')),
   -- null: not known, for the reason beside it
   saved_usd numeric(24,12) check (saved_usd between 0 and 1000000000000),
   unpriced_reason text check (unpriced_reason in ('call_unpriced', 'no_price_for_model')),
-  primary key (org_id, run_id, timestamp, event_id),
+  -- also the order in which they are listed and removed: a run has few rules and may have a million calls
+  primary key (org_id, run_id, rule_id, timestamp, event_id),
   foreign key (org_id, run_id, rule_id) references modeled_savings (org_id, run_id, rule_id),
   check ((saved_usd is null) = (unpriced_reason is not null))
 );
-create index modeled_calls_of_rule on modeled_calls (org_id, run_id, rule_id, timestamp, event_id);
 select protect_tenant_table('modeled_calls', 'select, insert, delete');
 
 alter table outbox drop constraint outbox_kind_check;

@@ -120,13 +120,29 @@ export async function recordFindings(
     );
 }
 
-/** Removes calls of a run, so many at most; returns how many those were. */
+/**
+ * Removes calls of a run, so many at most; returns how many those were, and 0 when none is left. Rule by rule along the
+ * key, so that it is quick whatever the planner knows of rows that came a moment ago.
+ */
 export async function removeModeledCalls(orgDb: OrgDb, runId: string, limit: number): Promise<number> {
-  return orgDb.run(
-    `delete from modeled_calls where org_id = $1 and run_id = $2 and (timestamp, event_id) in (
-       select timestamp, event_id from modeled_calls where org_id = $1 and run_id = $2 limit $3)`,
-    [orgDb.orgId, runId, limit],
-  );
+  return orgDb.transaction(async (inside) => {
+    const run = [inside.orgId, runId];
+    const [first] = await inside.rows<{ rule_id: string }>(
+      'select rule_id from modeled_calls where org_id = $1 and run_id = $2 order by org_id, run_id, rule_id limit 1',
+      run,
+    );
+    if (!first) return 0;
+    const ofRule = 'org_id = $1 and run_id = $2 and rule_id = $3';
+    const [next] = await inside.rows<{ at: string; id: string }>(
+      `select timestamp::text as at, event_id as id from modeled_calls where ${ofRule} order by timestamp, event_id offset $4 limit 1`,
+      [...run, first.rule_id, limit],
+    );
+    if (!next) return inside.run(`delete from modeled_calls where ${ofRule}`, [...run, first.rule_id]);
+    return inside.run(
+      `delete from modeled_calls where ${ofRule} and (timestamp, event_id) < ($4::timestamptz, $5::uuid)`,
+      [...run, first.rule_id, next.at, next.id],
+    );
+  });
 }
 
 /** A call that makes up the savings, with what the event says of it; null where the event is not there any more. */
@@ -162,7 +178,7 @@ interface ModeledCallRow {
   cost_usd: Pico;
 }
 
-/** Calls of a run's result, newest first; those of one rule where one is named. */
+/** Calls of a run's result, newest first; those of one rule where one is named. Each rule gives a page's worth at most. */
 export async function listModeledCalls(
   orgDb: OrgDb,
   runId: string,
@@ -172,21 +188,20 @@ export async function listModeledCalls(
     limit: number;
   },
 ): Promise<ModeledCall[]> {
-  const values: SqlValue[] = [orgDb.orgId, runId, page.limit];
-  const bind = (value: SqlValue) => `$${values.push(value)}`;
-  let where = 'c.org_id = $1 and c.run_id = $2';
-  if (page.ruleId !== undefined) where += ` and c.rule_id = ${bind(page.ruleId)}`;
-  if (page.after) {
-    const place = `(${bind(isoFromMicros(page.after.timestampMicros))}::timestamptz, ${bind(page.after.id)}::uuid)`;
-    where += ` and (c.timestamp, c.event_id) < ${place}`;
-  }
+  const values: SqlValue[] = [orgDb.orgId, runId, page.limit, page.ruleId ?? null];
+  const after = page.after && [isoFromMicros(page.after.timestampMicros), page.after.id];
+  const behind = after ? 'and (c.timestamp, c.event_id) < ($5::timestamptz, $6::uuid)' : '';
+  const newest = 'order by c.timestamp desc, c.event_id desc';
   const rows = await orgDb.rows<ModeledCallRow>(
     `select c.event_id, c.timestamp, c.rule_id, c.action, c.saved_usd, c.unpriced_reason, e.provider, e.model, e.session_id, e.team_id,
        e.feature, e.cost_usd
-     from (select * from modeled_calls c where ${where} order by c.timestamp desc, c.event_id desc limit $3) c
+     from (
+       select c.* from modeled_savings r cross join lateral (
+         select * from modeled_calls c where c.org_id = $1 and c.run_id = $2 and c.rule_id = r.rule_id ${behind} ${newest} limit $3) c
+       where r.org_id = $1 and r.run_id = $2 and ($4::uuid is null or r.rule_id = $4) ${newest} limit $3) c
      left join events e on e.org_id = c.org_id and e.timestamp = c.timestamp and e.id = c.event_id
-     order by c.timestamp desc, c.event_id desc`,
-    values,
+     ${newest}`,
+    [...values, ...(after ?? [])],
   );
   return rows.map((row) => ({
     eventId: row.event_id,

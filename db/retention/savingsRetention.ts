@@ -31,7 +31,7 @@ export async function emptyReplacedSavings(
   report: (rows: number) => Promise<void>,
 ): Promise<void> {
   for (const { id } of await orgDb.rows<{ id: string }>(REPLACED, [orgDb.orgId])) {
-    for (let removed = SLICE_ROWS; removed === SLICE_ROWS; ) {
+    for (let removed = SLICE_ROWS; removed > 0; ) {
       removed = await removeModeledCalls(orgDb, id, SLICE_ROWS);
       if (removed > 0) await report(removed);
     }
