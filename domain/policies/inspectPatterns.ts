@@ -6,8 +6,8 @@ import { estimateProgramSize } from './programSize.js';
 
 /** Instructions that one pattern may compile to. */
 export const PROGRAM_SIZE_MAX = 1_000;
-/** Instructions of all patterns of a policy: what bounds the time of a prompt, whatever stands in it. */
-export const PROGRAM_SIZE_TOTAL_MAX = 4_000;
+/** Instructions of all patterns of a policy: as many as the longest lists of plain words come to. */
+export const PROGRAM_SIZE_TOTAL_MAX = 52_000;
 /** A pattern whose size was estimated above this is not even compiled, which takes up to a second: no estimate is less than half. */
 const ESTIMATE_MAX = 4 * PROGRAM_SIZE_MAX;
 
@@ -22,6 +22,8 @@ const REFERENCE = { pattern: '(a|b)*a(a|b){66}c', text: drawn(7, 'ab') };
 /** So often a search is made whose time counts, and so often one that seems slow: the quickest tells what it takes. */
 const SEARCHES_MIN = 4;
 const SEARCHES_MAX = 9;
+/** So many searches of the reference it may take to measure patterns alone, some seconds; what is not measured by then counts as slower than the rest. */
+const INSPECTION_TIMES_MAX = 2_500;
 /** So long nothing else gets a turn. */
 const WORK_MS_MAX = 20;
 
@@ -102,12 +104,17 @@ async function findSlowest(
   // Mostly that is it.
   if (await isInTime(bySize, bench)) return [];
   const measured: (Candidate & { times: number })[] = [];
-  for (const one of patterns)
-    measured.push({ ...one, times: await bench.timesOf([one.regex], SEARCHES_MIN) });
-  const tooSlow = measured.filter(({ times }) => times > SEARCH_TIMES_MAX);
+  for (const one of bySize)
+    measured.push({
+      ...one,
+      times: bench.isSpent ? Number.POSITIVE_INFINITY : await bench.timesOf([one.regex], SEARCHES_MIN),
+    });
+  const isTooSlow = ({ times }: { times: number }) => times > SEARCH_TIMES_MAX && Number.isFinite(times);
+  const tooSlow = measured.filter(isTooSlow);
+  // Those that were not measured come last, the smaller ones before the larger.
   const others = measured
-    .filter(({ times }) => times <= SEARCH_TIMES_MAX)
-    .sort((a, b) => a.times - b.times || a.index - b.index);
+    .filter((one) => !isTooSlow(one))
+    .sort((a, b) => compare(a.times, b.times) || a.size - b.size || a.index - b.index);
   // How many from the quickest on are searched in time: with one more it takes longer.
   let [least, most] = [0, others.length];
   while (least < most) {
@@ -121,6 +128,9 @@ async function findSlowest(
   ];
 }
 
+/** Infinity less infinity is no number. */
+const compare = (a: number, b: number) => (a < b ? -1 : a > b ? 1 : 0);
+
 async function isInTime(patterns: readonly Candidate[], bench: Bench): Promise<boolean> {
   return (await bench.timesOf(patterns.map(({ regex }) => regex))) <= SEARCH_TIMES_MAX;
 }
@@ -132,11 +142,19 @@ const SLOWEST_APART = 4;
 class Bench {
   readonly #pace: Pace;
   readonly #reference = searchWithoutMemory([REFERENCE.pattern]);
+  readonly #startedMs: number;
+  #referenceMs = Number.POSITIVE_INFINITY;
   #beganMs: number;
 
   constructor(pace: Pace) {
     this.#pace = pace;
-    this.#beganMs = pace.workedMs();
+    this.#startedMs = pace.workedMs();
+    this.#beganMs = this.#startedMs;
+  }
+
+  /** Whether measuring has gone on for so long that no more patterns are to be measured alone. */
+  get isSpent(): boolean {
+    return this.#pace.workedMs() - this.#startedMs > INSPECTION_TIMES_MAX * this.#referenceMs;
   }
 
   async turn(): Promise<void> {
@@ -158,6 +176,7 @@ class Bench {
       reference = Math.min(reference, this.#timeReference());
     // By a clock of coarse steps nothing takes any time: then the sizes alone decide.
     if (reference === 0) return 0;
+    this.#referenceMs = reference;
     let slowest = 0;
     for (const text of texts) {
       await this.turn();

@@ -1,4 +1,5 @@
 import { RE2Set } from 're2js';
+import { estimateProgramSize } from './programSize.js';
 
 /**
  * What an automaton may remember of one prompt's search, bytes; more is begun anew by the library, and at last given up
@@ -10,6 +11,8 @@ const AUTOMATON_BYTES_KEPT = 1_048_576;
 /** Of smaller patterns less: so much, and so much for each instruction and each class of characters that they tell apart. */
 const BYTES_KEPT_LEAST = 65_536;
 const BYTES_KEPT_EACH = 512;
+/** Instructions of the patterns that are searched for together, about. */
+const GROUP_SIZE = 4_000;
 /** Prompts that are searched without memory before another automaton is tried. */
 const PROMPTS_WITHOUT_MEMORY = 256;
 
@@ -65,10 +68,34 @@ export class PatternEngine {
   }
 }
 
+/**
+ * The patterns in their order as searches of a size each: a new set of places costs an automaton as much as its program
+ * is long, so several small ones are quicker than one large one. Told by estimated sizes, alike on every instance.
+ */
+export function groupPatterns(patterns: readonly string[]): string[][] {
+  const groups: string[][] = [];
+  let room = 0;
+  for (const pattern of patterns) {
+    const size = estimateProgramSize(pattern);
+    if (size > room || groups.length === 0) {
+      groups.push([]);
+      room = GROUP_SIZE;
+    }
+    groups.at(-1)?.push(pattern);
+    room -= size;
+  }
+  return groups;
+}
+
 /** The search whose time no text makes longer than the patterns' size allows: to measure what they take at worst. */
 export function searchWithoutMemory(patterns: readonly string[]): (text: string) => number[] {
-  const set = compileSet(patterns, 0);
-  return (text) => set.match(text);
+  let first = 0;
+  const sets = groupPatterns(patterns).map((group) => {
+    const set = { first, search: compileSet(group, 0) };
+    first += group.length;
+    return set;
+  });
+  return (text) => sets.flatMap((set) => set.search.match(text).map((hit) => set.first + hit));
 }
 
 function compileSet(patterns: readonly string[], automatonBytesMax: number): RE2Set {

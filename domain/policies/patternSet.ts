@@ -1,6 +1,6 @@
 import { RE2JS } from 're2js';
 import { stripText } from '../events/stripText.js';
-import { PatternEngine } from './patternEngine.js';
+import { groupPatterns, PatternEngine } from './patternEngine.js';
 import { PROMPT_SCAN_CHARS, type SkippedPattern } from './policy.js';
 
 export interface PatternMatch {
@@ -15,11 +15,17 @@ const BYTES_AROUND = 100_000;
 /** What an instruction takes in all the forms in which patterns are compiled, bytes. */
 const BYTES_PER_INSTRUCTION = 800;
 
+/** Some of the patterns, one after the other, and the place of the first of them among all that are searched for. */
+interface Search {
+  first: number;
+  engine: PatternEngine;
+}
+
 /** Patterns of one policy that are searched together: RE2 syntax, in linear time, anywhere in a prompt. */
 export class PatternSet {
   /** What it may come to in memory, bytes. */
   readonly bytesMax: number;
-  readonly #engine: PatternEngine;
+  readonly #searches: readonly Search[];
   readonly #regexes: readonly string[];
   /** The places in `regexes` of the patterns that are searched for. */
   readonly #places: readonly number[];
@@ -29,8 +35,16 @@ export class PatternSet {
   private constructor(regexes: readonly string[], places: readonly number[]) {
     this.#regexes = regexes;
     this.#places = places;
-    this.#engine = new PatternEngine(places.map((place) => regexes[place] as string));
-    this.bytesMax = BYTES_AROUND + this.#engine.bytesKept + this.#engine.programSize * BYTES_PER_INSTRUCTION;
+    let first = 0;
+    this.#searches = groupPatterns(places.map((place) => regexes[place] as string)).map((group) => {
+      const search = { first, engine: new PatternEngine(group) };
+      first += group.length;
+      return search;
+    });
+    this.bytesMax = this.#searches.reduce(
+      (sum, { engine }) => sum + engine.bytesKept + engine.programSize * BYTES_PER_INSTRUCTION,
+      BYTES_AROUND,
+    );
   }
 
   /** The patterns without those that are passed over; undefined where none is left. */
@@ -52,11 +66,14 @@ export class PatternSet {
   /** The match of the first pattern that matches a prompt, told from the others by the order of `regexes`. */
   findIn(prompt: string): PatternMatch | undefined {
     const text = scannedPart(prompt);
-    const [hit] = this.#engine.match(text);
-    if (hit === undefined) return undefined;
-    const patternIndex = this.#places[hit] as number;
-    const matcher = this.#singleAt(patternIndex).matcher(text);
-    return { patternIndex, offset: matcher.find() ? matcher.start() : 0 };
+    for (const { first, engine } of this.#searches) {
+      const [hit] = engine.match(text);
+      if (hit === undefined) continue;
+      const patternIndex = this.#places[first + hit] as number;
+      const matcher = this.#singleAt(patternIndex).matcher(text);
+      return { patternIndex, offset: matcher.find() ? matcher.start() : 0 };
+    }
+    return undefined;
   }
 
   #singleAt(place: number): RE2JS {

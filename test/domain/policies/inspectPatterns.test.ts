@@ -7,6 +7,7 @@ import {
   PROGRAM_SIZE_TOTAL_MAX,
 } from '../../../domain/policies/inspectPatterns.js';
 import { PatternSet } from '../../../domain/policies/patternSet.js';
+import { REGEX_CHARS_MAX, REGEXES_MAX } from '../../../domain/policies/policy.js';
 import { anyPattern, writePattern } from './support/plainPattern.js';
 
 /** As the API has it: work of the process. */
@@ -97,6 +98,21 @@ describe('a pattern is kept', () => {
       '(x+x+)+y',
     ];
     expect(await inspectPatterns([...words, ...usual], WORK)).toEqual([]);
+  });
+
+  it('where a hundred of them are as long as they may be: plain text is quick, however much it is', async () => {
+    const letter = (one: number, at: number) => String.fromCharCode(97 + ((one * 7 + at * at * 3) % 26));
+    const regexes = Array.from({ length: REGEXES_MAX }, (_, one) =>
+      Array.from({ length: REGEX_CHARS_MAX }, (_, at) => letter(one, at)).join(''),
+    );
+    expect(await inspectPatterns(regexes, WORK)).toEqual([]);
+    const set = PatternSet.of(regexes, []);
+    expect(set?.find([regexes[REGEXES_MAX - 1] as string])).toEqual({
+      patternIndex: regexes.indexOf(regexes[REGEXES_MAX - 1] as string),
+      offset: 0,
+    });
+    expect(set?.find([`${regexes[40]}x`])).toMatchObject({ offset: 0 });
+    expect(set?.find(['nothing of it'])).toBeUndefined();
   });
 
   it('whatever it is made of, and then it is searched for without a failure', async () => {
