@@ -16,7 +16,7 @@ import type { Judges } from './judges.js';
 /** Judging goes on for so long before requests that wait get their turn. */
 const TURN_MS = 8;
 /** Prompts that are searched without a look at the clock. */
-const PROMPTS_A_LOOK = 64;
+const PROMPTS_A_LOOK = 2;
 
 /** What policies say to the calls of a batch, before it is known which of them are new. */
 export interface Judgement {
@@ -139,7 +139,7 @@ function isObject(value: Json): value is { [key: string]: Json } {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** Lets requests that wait have their turn, now and then: the worst legal patterns take a millisecond a prompt. */
+/** Lets requests that wait have their turn, now and then: the worst legal patterns take some milliseconds a prompt. */
 class Turns {
   #since = performance.now();
 

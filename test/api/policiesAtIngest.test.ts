@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { alertsByEvent, listAlerts, putPolicy, type ShownAlert } from './support/policies.js';
-import { anEvent, aSpan, aTrace, ingest, send } from './support/requests.js';
+import { anEvent, aSpan, aTrace, ingest, send, sendJson } from './support/requests.js';
 import { saidByEvent, tablesWith, WAYS_IN, type WayIn } from './support/waysIn.js';
 
 const WORD = 'forbidden-word';
@@ -295,6 +295,39 @@ describe('a policy that was put at one server', () => {
     expect((await listAlerts(here, org.adminKey)).map(({ policy_type }) => policy_type)).toEqual([
       'approved_models',
     ]);
+  });
+});
+
+describe('a webhook endpoint that was made, changed or removed at one server', () => {
+  it('is told of the next alert of the other one, as long as it wants alerts', async () => {
+    const org = await here.addOrganization();
+    await putPolicy(here, org, 'approved_models', { models: ['other'] });
+    const ask = (api: TestApi, method: string, path: string, json?: object) =>
+      sendJson(api, { method, path: `/api/v1/webhook-endpoints${path}`, key: org.adminKey, json });
+    const wanted: string[] = [];
+    const alertBy = async (api: TestApi, isWanted: boolean) => {
+      const before = new Set((await listAlerts(api, org.adminKey)).map(({ id }) => id));
+      await store(api, org, [anEvent()]);
+      const [fresh] = (await listAlerts(api, org.adminKey)).filter(({ id }) => !before.has(id));
+      if (isWanted) wanted.push(fresh?.id);
+    };
+    await alertBy(there, false);
+    const { body } = await ask(here, 'POST', '', { url: 'https://hooks.example.com/alerts' });
+    await alertBy(there, true);
+    await ask(there, 'PATCH', `/${body.id}`, { event_types: ['gap_run.completed'] });
+    await alertBy(here, false);
+    await ask(here, 'PATCH', `/${body.id}`, { event_types: ['alert.created'] });
+    await alertBy(there, true);
+    const { deliveries } = (await ask(here, 'GET', `/${body.id}/deliveries?limit=100`)).body;
+    await ask(there, 'DELETE', `/${body.id}`);
+    await alertBy(here, false);
+    const { rows } = await database.superuser.query<{ body: string }>(
+      'select body from webhook_messages where org_id = $1',
+      [org.orgId],
+    );
+    const told = rows.map((row) => JSON.parse(row.body).data.alert_id);
+    expect(told.sort()).toEqual(wanted.sort());
+    expect(deliveries.map(({ type }: ShownAlert) => type)).toEqual(['alert.created', 'alert.created']);
   });
 });
 
