@@ -100,12 +100,12 @@ describe('a pattern is kept', () => {
     expect(await inspectPatterns([...words, ...usual], WORK)).toEqual([]);
   });
 
-  it('where a hundred of them are as long as they may be: plain text is quick, however much it is', async () => {
+  it('where a hundred of them are as long as they may be, and each of them is found', async () => {
     const letter = (one: number, at: number) => String.fromCharCode(97 + ((one * 7 + at * at * 3) % 26));
     const regexes = Array.from({ length: REGEXES_MAX }, (_, one) =>
       Array.from({ length: REGEX_CHARS_MAX }, (_, at) => letter(one, at)).join(''),
     );
-    expect(await inspectPatterns(regexes, WORK)).toEqual([]);
+    expect(await inspectPatterns(regexes, STILL)).toEqual([]);
     const set = PatternSet.of(regexes, []);
     expect(set?.find([regexes[REGEXES_MAX - 1] as string])).toEqual({
       patternIndex: regexes.indexOf(regexes[REGEXES_MAX - 1] as string),
