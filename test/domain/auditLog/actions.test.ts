@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { AUDIT_ACTIONS } from '../../../domain/auditLog/actions.js';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
-const sources = ['api', 'bin', 'db'].flatMap((room) =>
+const sources = ['activities', 'api', 'bin', 'db'].flatMap((room) =>
   readdirSync(path.join(ROOT, room), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts'))
     .map((name) => readFileSync(path.join(ROOT, room, name), 'utf8')),
