@@ -74,7 +74,9 @@ export const WEBHOOK_OPERATIONS: Record<string, Operation> = {
     },
   },
   getWebhookEndpoint: ofEndpoint('GET', '', 200),
-  updateWebhookEndpoint: ofEndpoint('PATCH', '', 200, (owner) => ({ description: markerOf(owner) })),
+  updateWebhookEndpoint: ofEndpoint('PATCH', '', 200, (owner) => ({
+    description: `${markerOf(owner)} ${freshWord()}`,
+  })),
   deleteWebhookEndpoint: ofEndpoint('DELETE', '', 204),
   rotateWebhookSecret: ofEndpoint('POST', '/rotate-secret', 200, () => ({ grace_seconds: 60 })),
   testWebhookEndpoint: ofEndpoint('POST', '/test', 200),
