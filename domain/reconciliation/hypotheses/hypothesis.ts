@@ -1,0 +1,86 @@
+/**
+ * The form of every hypothesis of the library: what a bill would say if one mistake had been made. A hypothesis is a small
+ * module that predicts; it neither scores nor decides, and knows nothing of other hypotheses.
+ */
+import type { TokenClass } from '../../events/event.js';
+import type { Pico } from '../../money.js';
+import type { DayRates } from '../dayRates.js';
+import type { SeriesDayEvidence } from '../evidence/seriesDay.js';
+import type { Meter } from '../meters.js';
+import type { BenignKind, ViolationKind } from '../taxonomy.js';
+
+/** One meter of a day: what was billed, and what was seen of it. Quantities in 1e-12 tokens. */
+export interface MeterDay {
+  /** Place in the day's meters: predictions speak of meters by it. */
+  readonly index: number;
+  /** As billed. A class that was observed and is on no line of the bill has a meter of amount and quantity zero. */
+  readonly meter: Meter;
+  readonly tokenClass: TokenClass;
+  /** Billed quantity at the agreed rates; null where quantity or rate is unknown. */
+  readonly expectedPico: Pico | null;
+  /** Used by calls that ended well or were cut off, under the circumstances that this meter takes. */
+  readonly observed: bigint;
+  /** Used by attempts that failed: no part of `observed`. */
+  readonly failed: bigint;
+  /** The part of `observed` that belongs to calls that were cut off. */
+  readonly interrupted: bigint;
+}
+
+/** A series-day as hypotheses see it. */
+export interface SeriesDay {
+  readonly day: string;
+  readonly evidence: SeriesDayEvidence;
+  readonly pricedAs: string | null;
+  readonly meters: readonly MeterDay[];
+  /** What should hold (contract, override, list), and the list alone. */
+  readonly agreed: DayRates;
+  readonly list: DayRates;
+}
+
+/** What is known beside a series: the same for all its days. */
+export interface SeriesContext {
+  /** First and last day that has evidence. */
+  readonly firstDay: string;
+  readonly lastDay: string;
+  /** True where the organization has entered a contract for the model at some time. */
+  readonly hasContract: boolean;
+}
+
+/**
+ * One way in which the mistake may have been made. Both functions are pure; with the null hypothesis the first is the
+ * quantity at the agreed rates and the second the observed quantity.
+ */
+export interface Variant {
+  /** Tells the variants of one kind apart, e.g. `input_rate`, `list_price`, `tier:priority`. Stable: findings keep it. */
+  readonly name: string;
+  /** What would be charged for this quantity of the meter; null: it cannot say. */
+  amountOf(meter: MeterDay, quantity: bigint): Pico | null;
+  /** The quantity that the bill would show, from what was observed; null: it says nothing about this meter. */
+  quantityOf(meter: MeterDay): bigint | null;
+  /** Whether the hypothesis says anything else than the null about the meter. */
+  touches(meter: MeterDay): boolean;
+}
+
+export interface Hypothesis {
+  readonly kind: ViolationKind | BenignKind;
+  /** rate: the price of a unit is wrong; quantity: the units are. */
+  readonly nature: 'rate' | 'quantity';
+  /** Whose it is. `own`: the user's, with something to change. `none`: nobody's mistake. */
+  readonly blame: 'provider' | 'own' | 'none';
+  /** Evidence without which the hypothesis can be found but never be HIGH. */
+  readonly needs: readonly EvidenceNeed[];
+  /** Every way in which it can have been made on this day; empty where the day cannot show it. */
+  variants(day: SeriesDay, context: SeriesContext): readonly Variant[];
+}
+
+export const EVIDENCE_NEEDS = [
+  'quantity',
+  'second_price_source',
+  'contract',
+  'complete_classes',
+  'full_coverage',
+  'failed_attempts',
+  'usage_report',
+  'request_counts',
+] as const;
+export type EvidenceNeed = (typeof EVIDENCE_NEEDS)[number];
