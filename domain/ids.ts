@@ -24,7 +24,9 @@ export type IdKind =
   | 'whk'
   | 'msg'
   | 'dlv'
-  | 'rul';
+  | 'rul'
+  | 'fnd'
+  | 'mat';
 
 /** uuid → public id, e.g. `evt_0192f3…`. */
 export function publicId(kind: IdKind, uuid: string): string {

@@ -154,6 +154,20 @@ describe('the house', () => {
     expect(seen.size).toBeGreaterThan(0);
   });
 
+  it('what generates bills to judge the engine by knows nothing of the product', () => {
+    const generators = IMPORTS.filter((item) => item.file.startsWith('bench/generators/'));
+    const foreign = generators.filter((item) =>
+      item.specifier.startsWith('.')
+        ? !placeOf(item).startsWith('bench/generators/')
+        : !item.specifier.startsWith('node:'),
+    );
+    expect(foreign.map((item) => `${item.file} imports ${item.specifier}`)).toEqual([]);
+    const judges = IMPORTS.filter(
+      (item) => item.specifier.startsWith('.') && placeOf(item).startsWith('bench/generators/'),
+    ).filter((item) => !item.file.startsWith('bench/'));
+    expect(judges.map((item) => item.file)).toEqual([]);
+  });
+
   it('only platform/config.ts reads the environment', () => {
     const readers = ROOMS.filter((room) => room !== 'bench')
       .flatMap((room) => filesUnder(room))

@@ -21,6 +21,7 @@ import { webhooks } from './0021_webhooks.js';
 import { enforcementRules } from './0022_enforcement_rules.js';
 import { modeledSavings } from './0023_modeled_savings.js';
 import { promptHash } from './0024_prompt_hash.js';
+import { findings } from './0025_findings.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -51,4 +52,5 @@ export const MIGRATIONS: readonly Migration[] = [
   enforcementRules,
   modeledSavings,
   promptHash,
+  findings,
 ];

@@ -1,5 +1,6 @@
 /** What the engine says about a run of days of one series: what is wrong, how surely, by how much, and why it says so. */
 import type { BilledClass } from '../../billing/billedRow.js';
+import type { TokenClass } from '../../events/event.js';
 import type { Pico } from '../../money.js';
 import type { Grade, Visibility, WaterfallStep } from '../cells.js';
 import type { FindingKind } from '../taxonomy.js';
@@ -105,7 +106,26 @@ export interface ExplainedDay {
   unexplainedPico: Pico;
 }
 
+/**
+ * A day on which a series' bill and calls differ in quantity beyond what its own coverage explains: what another series of
+ * the account may hold the other half of. Quantities in 1e-12 tokens, billed − observed.
+ */
+export interface ResidualDay {
+  day: string;
+  excess: Partial<Record<TokenClass, bigint>>;
+  billedPico: Pico;
+  /** Billed and observed at the agreed rates; null where quantity or rate is unknown. */
+  expectedOfBilledPico: Pico | null;
+  expectedOfObservedPico: Pico | null;
+  provisional: boolean;
+}
+
 export interface SeriesExplanation {
+  provider: string;
+  accountId: string;
+  model: string;
   findings: Finding[];
   days: ExplainedDay[];
+  /** Deviating days alone, so that they stay few. */
+  residuals: ResidualDay[];
 }
