@@ -22,6 +22,8 @@ import { enforcementRules } from './0022_enforcement_rules.js';
 import { modeledSavings } from './0023_modeled_savings.js';
 import { promptHash } from './0024_prompt_hash.js';
 import { findings } from './0025_findings.js';
+import { runInputs } from './0026_run_inputs.js';
+import { matches } from './0028_matches.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -53,4 +55,6 @@ export const MIGRATIONS: readonly Migration[] = [
   modeledSavings,
   promptHash,
   findings,
+  runInputs,
+  matches,
 ];

@@ -115,12 +115,24 @@ export const BILLING_KEYS = {
 
 const BILLING_KEY_NAMES = Object.keys(BILLING_KEYS).join(', ');
 
+// One pass over the log for both: the cells, and how many rows of the log each day got, which is its revision.
 const FOLD_BILLING = `
+with cells as materialized (
+  select ${Object.entries(BILLING_KEYS)
+    .map(([name, sql]) => `${sql} as ${name}`)
+    .join(', ')}, ${BILLING_QUANTITIES},
+    coalesce(min(end_at) filter (where sign > 0), min(end_at)) as first_seen,
+    coalesce(max(end_at) filter (where sign > 0), max(end_at)) as last_seen, count(*) as log_rows
+  from (${usageLogSql('$2', '$3')}) log where status <> 'blocked'
+  group by 1, 2, 3, 4, 5, 6, 7, 8, 9
+),
+days as (
+  insert into observed_days (org_id, billed_by, day, revision)
+  select $1::uuid, billed_by, (hour at time zone 'UTC')::date, sum(log_rows) from cells group by 2, 3
+  on conflict (org_id, billed_by, day) do update set revision = observed_days.revision + excluded.revision
+)
 insert into billing_cells (org_id, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen)
-select $1, ${Object.values(BILLING_KEYS).join(', ')}, ${BILLING_QUANTITIES},
-  coalesce(min(end_at) filter (where sign > 0), min(end_at)), coalesce(max(end_at) filter (where sign > 0), max(end_at))
-from (${usageLogSql('$2', '$3')}) log where status <> 'blocked'
-group by 2, 3, 4, 5, 6, 7, 8, 9, 10
+select $1::uuid, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen from cells
 on conflict (org_id, ${BILLING_KEY_NAMES}) do update set ${add('billing_cells', BILLING_MEASURE_NAMES)}, ${mergeSeen('billing_cells')}`;
 
 /** Organizations that have events which are in no total yet. */
