@@ -4,9 +4,10 @@
  */
 import type { TokenClass } from '../../events/event.js';
 import type { Pico } from '../../money.js';
+import type { Grade } from '../cells.js';
 import type { DayRates } from '../dayRates.js';
-import type { SeriesDayEvidence } from '../evidence/seriesDay.js';
-import type { Meter } from '../meters.js';
+import type { ObservedSource, SeriesDayEvidence } from '../evidence/seriesDay.js';
+import type { Meter, MeterPart } from '../meters.js';
 import type { BenignKind, ViolationKind } from '../taxonomy.js';
 
 /** One meter of a day: what was billed, and what was seen of it. Quantities in 1e-12 tokens. */
@@ -16,6 +17,11 @@ export interface MeterDay {
   /** As billed. A class that was observed and is on no line of the bill has a meter of amount and quantity zero. */
   readonly meter: Meter;
   readonly tokenClass: TokenClass;
+  /**
+   * What the quantity was used under, quantities as weights: the meter's own parts, else those of what was observed, else
+   * the circumstances that the meter itself names. Never empty.
+   */
+  readonly mix: readonly MeterPart[];
   /** Billed quantity at the agreed rates; null where quantity or rate is unknown. */
   readonly expectedPico: Pico | null;
   /** Used by calls that ended well or were cut off, under the circumstances that this meter takes. */
@@ -35,6 +41,9 @@ export interface SeriesDay {
   /** What should hold (contract, override, list), and the list alone. */
   readonly agreed: DayRates;
   readonly list: DayRates;
+  /** The calendar days beside it, where the series has them: what was used on one day may be billed on the next. */
+  readonly before?: SeriesDay | null;
+  readonly after?: SeriesDay | null;
 }
 
 /** What is known beside a series: the same for all its days. */
@@ -44,18 +53,37 @@ export interface SeriesContext {
   readonly lastDay: string;
   /** True where the organization has entered a contract for the model at some time. */
   readonly hasContract: boolean;
+  /** What calls of the series have told on at least one day: what none ever tells, its clients cannot tell. */
+  readonly tells: CallsTell;
+}
+
+export interface CallsTell {
+  readonly serviceTier: boolean;
+  readonly batch: boolean;
+  readonly cache: boolean;
+  /** Cache writes by their lifetime. */
+  readonly longWrites: boolean;
+}
+
+/** A run of days with one explanation. */
+export interface Run {
+  readonly firstDay: string;
+  readonly lastDay: string;
 }
 
 /**
  * One way in which the mistake may have been made. Both functions are pure; with the null hypothesis the first is the
- * quantity at the agreed rates and the second the observed quantity.
+ * quantity at the agreed rates and the second the observed quantity, and so they are for meters that are not touched.
  */
 export interface Variant {
   /** Tells the variants of one kind apart, e.g. `input_rate`, `list_price`, `tier:priority`. Stable: findings keep it. */
   readonly name: string;
   /** What would be charged for this quantity of the meter; null: it cannot say. */
   amountOf(meter: MeterDay, quantity: bigint): Pico | null;
-  /** The quantity that the bill would show, from what was observed; null: it says nothing about this meter. */
+  /**
+   * The quantity that the bill would show if all calls had been seen, from what was observed; null: any quantity would
+   * do, so a fit of it proves nothing.
+   */
   quantityOf(meter: MeterDay): bigint | null;
   /** Whether the hypothesis says anything else than the null about the meter. */
   touches(meter: MeterDay): boolean;
@@ -69,8 +97,16 @@ export interface Hypothesis {
   readonly blame: 'provider' | 'own' | 'none';
   /** Evidence without which the hypothesis can be found but never be HIGH. */
   readonly needs: readonly EvidenceNeed[];
+  /** The best grade that it can have, whatever the probability; absent: HIGH. */
+  readonly highest?: Grade;
   /** Every way in which it can have been made on this day; empty where the day cannot show it. */
   variants(day: SeriesDay, context: SeriesContext): readonly Variant[];
+  /** Whether it can be what a whole run of days shows; absent: any run. */
+  fits?(run: Run, context: SeriesContext): boolean;
+  /** What happened, as one sentence. */
+  describe(variant: string): string;
+  /** What to change or to ask for, as whole sentences. */
+  advise?(variant: string, sources: readonly ObservedSource[]): readonly string[];
 }
 
 export const EVIDENCE_NEEDS = [
