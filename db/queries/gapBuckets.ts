@@ -1,6 +1,7 @@
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { GapBucket, RateMismatch } from '../../domain/reconciliation/cells.js';
+import { tokensOf } from '../../domain/reconciliation/coverage.js';
 import type { StoredMismatch } from '../../domain/reconciliation/mergeMismatches.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
@@ -32,6 +33,10 @@ const COLUMNS: readonly Column[] = [
   ['reason', 'text', true, (b) => b.reason],
   ['gap_minutes', 'int4', false, (b) => b.gapMinutes],
   ['unobserved_minutes', 'int4', false, (b) => b.unobservedMinutes],
+  ['event_count', 'int8', false, (b) => b.eventCount],
+  ['billed_tokens', 'numeric', false, (b) => decimal(tokensOf(b.lines).billed)],
+  ['observed_tokens', 'numeric', false, (b) => decimal(tokensOf(b.lines).observed)],
+  ['covered_tokens', 'numeric', false, (b) => decimal(tokensOf(b.lines).covered)],
   ['provider_cost_usd', 'numeric', false, (b) => decimal(b.providerCostPico)],
   ['our_cost_usd', 'numeric', false, (b) => decimal(b.ourCostPico)],
   ['expected_cost_usd', 'numeric', false, (b) => decimal(b.expectedCostPico)],

@@ -12,7 +12,7 @@ import type {
 import { linesOf, sum, sumKnown } from './classLines.js';
 import { type DayRates, isTokenClass } from './dayRates.js';
 import { flagThresholdPico, gradeOf, isNeverFlagged, tolerancePico } from './grade.js';
-import { clockOf } from './hours.js';
+import { clockOf, countCalls } from './hours.js';
 import { evidenceOf } from './linkEvidence.js';
 import type { ModelLevel } from './linkModels.js';
 import { linkProbability, linkWaterfall } from './linkScore.js';
@@ -99,6 +99,7 @@ export function buildBucket(input: BucketInput, rates: DayRates): BuiltBucket {
       absPico(gap) >= flagThresholdPico(providerCostPico),
     reason,
     ...clockOf(input.usage, input.observed, matchStatus),
+    eventCount: countCalls(input.observed),
     providerCostPico,
     ourCostPico,
     expectedCostPico,

@@ -145,6 +145,8 @@ export interface GapBucket {
   reason: BucketReason | null;
   gapMinutes: number | null;
   unobservedMinutes: number | null;
+  /** Observed calls, those that failed or were cut off among them. */
+  eventCount: number;
   providerCostPico: Pico;
   ourCostPico: Pico;
   /** Billed quantity at the expected rates. */

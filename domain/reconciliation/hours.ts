@@ -24,6 +24,11 @@ function hourlyObserved(observed: readonly ObservedCell[]): { hour: bigint; quan
   }));
 }
 
+/** How many calls cells hold. */
+export function countCalls(observed: readonly ObservedCell[]): number {
+  return observed.reduce((calls, cell) => calls + cell.calls, 0);
+}
+
 /** Usage-weighted middle in minutes since 1970; undefined without usage. */
 function centreMinutes(entries: readonly { hour: bigint; quantity: bigint }[]): number | undefined {
   let weight = 0n;
@@ -175,6 +180,7 @@ function hourBucket(day: GapBucket, hour: Hour, billedPico: Pico): GapBucket {
       absPico(billedPico - ourCostPico) >= flagThresholdPico(billedPico),
     gapMinutes: null,
     unobservedMinutes: observed.length === 0 ? MINUTES_PER_HOUR : 0,
+    eventCount: countCalls(observed),
     providerCostPico: billedPico,
     ourCostPico,
     expectedCostPico: null,
