@@ -23,6 +23,7 @@ import { modeledSavings } from './0023_modeled_savings.js';
 import { promptHash } from './0024_prompt_hash.js';
 import { findings } from './0025_findings.js';
 import { runInputs } from './0026_run_inputs.js';
+import { disputes } from './0027_disputes.js';
 import { matches } from './0028_matches.js';
 import type { Migration } from './migration.js';
 
@@ -56,5 +57,6 @@ export const MIGRATIONS: readonly Migration[] = [
   promptHash,
   findings,
   runInputs,
+  disputes,
   matches,
 ];

@@ -17,12 +17,14 @@ import { PROVIDER_KEY_STATUSES } from '../../domain/billing/providerKeys.js';
 import { MODELED_ACTIONS, UNPRICED_REASONS } from '../../domain/enforcement/replay.js';
 import { RULE_MODES, RULE_TYPES } from '../../domain/enforcement/rule.js';
 import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
+import { DISPUTE_STATUSES, DISPUTE_TIERS, FINDING_STATUSES } from '../../domain/financial/decision.js';
 import { GAP_PERIODS } from '../../domain/period.js';
 import { POLICY_TYPES } from '../../domain/policies/policy.js';
 import { PRICE_COLLECTIONS } from '../../domain/pricing/imports/collection.js';
 import { OWN_PRICE_KINDS } from '../../domain/pricing/ownPrices.js';
 import { AGREEMENTS, PRICE_MODES } from '../../domain/pricing/prices.js';
 import { type GapBucket, GRADES, type MatchStatus, VISIBILITIES } from '../../domain/reconciliation/cells.js';
+import { BLAMES, DIRECTIONS } from '../../domain/reconciliation/inference/finding.js';
 import { RETENTION_STEPS } from '../../domain/retention.js';
 import { RUN_STATUSES } from '../../domain/runs.js';
 import {
@@ -152,7 +154,7 @@ describe('migrations', () => {
        values ($1, gen_random_uuid(), 'notice', 'webhook_failing', 'k', 'webhook_endpoint', 'whk_1', 'low', '', '{}')`,
       `with e as (insert into webhook_endpoints (org_id, id, url, description, status, ciphertext, secret_key_id, created_by)
            values ($1, gen_random_uuid(), 'https://receiver.example/', '', 'active', '\\x00', 'k1', 'key_1') returning *),
-         m as (insert into webhook_messages (org_id, id, type, body) values ($1, gen_random_uuid(), 'alert.created', '{}') returning *),
+         m as (insert into webhook_messages (org_id, id, type, body) select $1, gen_random_uuid(), t, '{}' from unnest(array['alert.created', 'dispute.opened']) as t returning *),
          d as (insert into webhook_deliveries (org_id, id, endpoint_id, message_id) select $1, gen_random_uuid(), e.id, m.id from e, m returning *),
          a as (insert into webhook_attempts (org_id, delivery_id, number) select $1, d.id, 1 from d)
        insert into outbox (org_id, kind, subject_id) select $1, kind, e.id from e, unnest(array['gap_run.start', 'webhook.deliver', 'savings_run.start']) as kind`,
@@ -290,6 +292,13 @@ const LISTS: Record<string, readonly string[]> = {
   'modeled_calls.unpriced_reason': UNPRICED_REASONS,
   'enforcement_rules.type': RULE_TYPES,
   'enforcement_rules.mode': RULE_MODES,
+  'findings.direction': DIRECTIONS,
+  'findings.blame': BLAMES,
+  'findings.grade': GRADES,
+  'findings.visibility': VISIBILITIES,
+  'findings.status': FINDING_STATUSES,
+  'disputes.status': DISPUTE_STATUSES,
+  'disputes.confidence_tier': DISPUTE_TIERS,
 };
 
 describe('the schema', () => {
