@@ -34,7 +34,12 @@ import { DomainError } from '../domain/errors.js';
 import { decimalFromPico } from '../domain/money.js';
 import { dayOf, isoFromMicros, MICROS_PER_DAY, microsOfDay, parseInstant } from '../domain/period.js';
 import { isProvider } from '../domain/providers.js';
-import type { DayInput, ObservedCell } from '../domain/reconciliation/cells.js';
+import {
+  CALL_STATUSES,
+  type CallStatus,
+  type DayInput,
+  type ObservedCell,
+} from '../domain/reconciliation/cells.js';
 import { ALL_ACCOUNTS, matchDay } from '../domain/reconciliation/matchDay.js';
 import { mergeMismatches } from '../domain/reconciliation/mergeMismatches.js';
 import type { ActivityDeps } from './deps.js';
@@ -159,6 +164,7 @@ async function matchUnit(deps: ActivityDeps, orgDb: OrgDb, runId: string, ordina
     usage,
     observed: observed.map(fromStoredCell),
     covered: accounts,
+    sources: new Map(),
     observedSince: observedSinceOf(run, unit.provider),
     withHours: microsOfDay(unit.day) >= run.windowEndMicros - HOURLY_DAYS * MICROS_PER_DAY,
   };
@@ -175,6 +181,11 @@ async function matchUnit(deps: ActivityDeps, orgDb: OrgDb, runId: string, ordina
   });
 }
 
+/** The log knows no other words than these three and `blocked`, which the query leaves out. */
+function callStatusOf(status: string): CallStatus {
+  return CALL_STATUSES.find((known) => known === status) ?? 'ok';
+}
+
 function fromStoredCell(cell: StoredCell): ObservedCell {
   return {
     accountId: cell.providerAccountId,
@@ -182,6 +193,7 @@ function fromStoredCell(cell: StoredCell): ObservedCell {
     serviceTier: cell.serviceTier,
     isBatch: cell.isBatch,
     contextBand: cell.contextBand,
+    status: callStatusOf(cell.status),
     hourMicros: cell.hourMicros,
     calls: cell.calls,
     tokens: {

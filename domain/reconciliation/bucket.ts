@@ -2,6 +2,7 @@ import { absPico, type Pico } from '../money.js';
 import type {
   BilledCell,
   BucketReason,
+  CallStatus,
   ClassLine,
   GapBucket,
   MatchStatus,
@@ -38,6 +39,16 @@ export interface BucketInput {
   fixedReason: BucketReason | null;
 }
 
+/** `billable`: the calls that a provider charges for; failed attempts are left out. */
+export interface BillableInput extends BucketInput {
+  billable: readonly ObservedCell[];
+}
+
+/** Failed attempts are no part of what should have been billed: own pricing holds what they came to. */
+export function isBillable(cell: { status: CallStatus }): boolean {
+  return cell.status !== 'error';
+}
+
 /** A bucket with what the other parts of the day's result are made of. */
 export interface BuiltBucket {
   bucket: GapBucket;
@@ -45,8 +56,9 @@ export interface BuiltBucket {
 }
 
 /** Compares one model's bill with its observed calls, class by class. */
-export function buildBucket(input: BucketInput, rates: DayRates): BuiltBucket {
-  const meters = buildMeters(input.billed, input.usage, input.observed, rates);
+export function buildBucket(given: BucketInput, rates: DayRates): BuiltBucket {
+  const input = { ...given, billable: given.observed.filter(isBillable) };
+  const meters = buildMeters(input.billed, input.usage, input.billable, rates);
   const lines = linesOf(meters, input, rates);
   const providerCostPico = sum(input.billed.map((cell) => cell.amountPico));
   const ourCostPico = sum(input.observed.map((cell) => cell.computedCostPico));
@@ -137,10 +149,10 @@ function visibilityOf(meters: readonly Meter[]): Visibility {
   return isWhole ? 'V3' : 'V2';
 }
 
-function gatesOf(input: BucketInput, meters: readonly Meter[]) {
+function gatesOf(input: BillableInput, meters: readonly Meter[]) {
   return {
     quantityKnown: meters.every((meter) => meter.quantity !== null || !isTokenClass(meter.tokenClass)),
-    classesComplete: input.observed.every(
+    classesComplete: input.billable.every(
       (cell) => cell.unpriced === 0 && cell.priceGaps === 0 && cell.unmetered === 0,
     ),
     accountKnown: input.accountKnown,
@@ -148,7 +160,7 @@ function gatesOf(input: BucketInput, meters: readonly Meter[]) {
 }
 
 function reasonOf(
-  input: BucketInput,
+  input: BillableInput,
   lines: readonly ClassLine[],
   billedPico: Pico,
   ourPico: Pico,
@@ -167,5 +179,5 @@ function reasonOf(
     return 'free_allowance';
   if (input.fixedReason) return input.fixedReason;
   if (input.billed.length === 0) return 'unbilled';
-  return input.observed.some((cell) => cell.unpriced > 0) ? 'unpriced' : null;
+  return input.billable.some((cell) => cell.unpriced > 0) ? 'unpriced' : null;
 }

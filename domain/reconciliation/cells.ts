@@ -5,6 +5,7 @@
 import type { BilledClass } from '../billing/billedRow.js';
 import type { TokenClass } from '../events/event.js';
 import type { Pico } from '../money.js';
+import type { ObservedSource, SeriesDayEvidence } from './evidence/seriesDay.js';
 import type { RateHint } from './rateHints.js';
 
 /** Money: the day's cost rows of one source, of one meter, added up. */
@@ -51,6 +52,10 @@ export interface UsageCell {
   hourMicros: bigint | null;
 }
 
+/** How a call ended, as far as it matters to a bill. Blocked calls never reached a provider. */
+export const CALL_STATUSES = ['ok', 'error', 'cancelled'] as const;
+export type CallStatus = (typeof CALL_STATUSES)[number];
+
 /** Calls that ended in one hour, as the roll-up holds them. */
 export interface ObservedCell {
   /** '' where no account is known. */
@@ -61,6 +66,8 @@ export interface ObservedCell {
   isBatch: boolean;
   /** The boundary whose long-request rates hold; 0: ordinary rates. */
   contextBand: number;
+  /** Failed attempts are charged to nobody: they enter no expected charge. */
+  status: CallStatus;
   hourMicros: bigint;
   calls: number;
   tokens: Readonly<Record<TokenClass, bigint>>;
@@ -79,6 +86,8 @@ export interface DayInput {
   usage: readonly UsageCell[];
   observed: readonly ObservedCell[];
   covered: readonly CoveredAccount[];
+  /** By observed model: which services its calls come from, and what their clients cannot tell. */
+  sources: ReadonlyMap<string, readonly ObservedSource[]>;
   /** First event of each account, '' for those without one; imported history counts. */
   observedSince: ReadonlyMap<string, bigint>;
   /** Write hours beside the day, where the usage report is hourly. */
@@ -187,5 +196,7 @@ export interface RateMismatch {
 
 export interface DayResult {
   buckets: GapBucket[];
+  /** What each day bucket was made of, in the buckets' order. */
+  evidence: SeriesDayEvidence[];
   rateMismatches: RateMismatch[];
 }

@@ -1,7 +1,7 @@
 import { type BilledClass, QUANTITY_ONE } from '../billing/billedRow.js';
 import { TOKEN_CLASSES } from '../events/event.js';
 import type { Pico } from '../money.js';
-import type { BucketInput } from './bucket.js';
+import type { BillableInput } from './bucket.js';
 import type { ClassLine } from './cells.js';
 import { chargeProduct, picoFromChargeProduct } from './charge.js';
 import { type Circumstances, type DayRates, isTokenClass } from './dayRates.js';
@@ -20,10 +20,10 @@ export function sumKnown(values: readonly (Pico | null)[]): Pico | null {
 }
 
 /** The classes of a bucket, billed ones first. */
-export function linesOf(meters: readonly Meter[], input: BucketInput, rates: DayRates): ClassLine[] {
+export function linesOf(meters: readonly Meter[], input: BillableInput, rates: DayRates): ClassLine[] {
   const classes = new Set<BilledClass>(meters.map((meter) => meter.tokenClass));
   for (const name of TOKEN_CLASSES)
-    if (input.observed.some((cell) => cell.tokens[name] > 0n)) classes.add(name);
+    if (input.billable.some((cell) => cell.tokens[name] > 0n)) classes.add(name);
   return [...classes].map((tokenClass) =>
     lineOf(
       tokenClass,
@@ -37,11 +37,11 @@ export function linesOf(meters: readonly Meter[], input: BucketInput, rates: Day
 function lineOf(
   tokenClass: BilledClass,
   meters: readonly Meter[],
-  input: BucketInput,
+  input: BillableInput,
   rates: DayRates,
 ): ClassLine {
   const observedQuantity = isTokenClass(tokenClass)
-    ? sum(input.observed.map((cell) => cell.tokens[tokenClass])) * QUANTITY_ONE
+    ? sum(input.billable.map((cell) => cell.tokens[tokenClass])) * QUANTITY_ONE
     : 0n;
   const hasQuantity = meters.every((meter) => meter.quantity !== null);
   const splits = new Set(meters.map((meter) => meter.split));
@@ -83,7 +83,7 @@ export function expectedOfMeter(meter: Meter, pricedAs: string | null, rates: Da
 function expectedOfObserved(
   tokenClass: BilledClass,
   meters: readonly Meter[],
-  input: BucketInput,
+  input: BillableInput,
   rates: DayRates,
 ): Pico | null {
   if (!isTokenClass(tokenClass)) return 0n;
@@ -91,7 +91,7 @@ function expectedOfObserved(
   let product = 0n;
   let divisor = 0n;
   for (const [, share] of places) divisor += share;
-  for (const cell of input.observed) {
+  for (const cell of input.billable) {
     const tokens = cell.tokens[tokenClass];
     if (tokens === 0n) continue;
     if (input.pricedAs === null) return null;

@@ -97,7 +97,12 @@ export function hoursOf(
       usage: used,
       observed: seen,
       ourCostPico: seen.reduce((total, cell) => total + cell.computedCostPico, 0n),
-      agrees: seen.length > 0 && quantitiesAgree(used, seen),
+      agrees:
+        seen.length > 0 &&
+        quantitiesAgree(
+          used,
+          seen.filter((cell) => cell.status !== 'error'),
+        ),
       weight: weightOf(used, pricedAs, rates),
     };
   });

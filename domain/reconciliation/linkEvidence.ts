@@ -1,6 +1,6 @@
 import { QUANTITY_ONE } from '../billing/billedRow.js';
 import { absPico, type Pico } from '../money.js';
-import type { BucketInput } from './bucket.js';
+import type { BillableInput } from './bucket.js';
 import type { ClassLine } from './cells.js';
 import { sum } from './classLines.js';
 import { isTokenClass } from './dayRates.js';
@@ -19,7 +19,7 @@ export interface Totals {
 
 /** What speaks for a charge being the observed usage. */
 export function evidenceOf(
-  input: BucketInput,
+  input: BillableInput,
   meters: readonly Meter[],
   lines: readonly ClassLine[],
   totals: Totals,
@@ -31,7 +31,7 @@ export function evidenceOf(
         .filter((one) => one.tokenClass === 'requests')
         .map((one) => one.quantity ?? 0n),
     ) / QUANTITY_ONE;
-  const calls = BigInt(input.observed.reduce((count, cell) => count + cell.calls, 0));
+  const calls = BigInt(input.billable.reduce((count, cell) => count + cell.calls, 0));
   return {
     model: input.level,
     worstQuantityDeviation: worstDeviation(lines, totals),

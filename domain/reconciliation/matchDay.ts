@@ -5,6 +5,16 @@ import type { Provider } from '../providers.js';
 import { type BucketInput, type BuiltBucket, buildBucket } from './bucket.js';
 import type { BilledCell, BucketReason, DayInput, DayResult, ObservedCell, UsageCell } from './cells.js';
 import { DayRates } from './dayRates.js';
+import {
+  billedKey,
+  dayUsageOf,
+  observedKey,
+  sortedBy,
+  sourcesOf,
+  usageKey,
+  vectorsOf,
+} from './evidence/dayEvidence.js';
+import type { SeriesDayEvidence } from './evidence/seriesDay.js';
 import { hoursOf } from './hours.js';
 import { linkModels, type ModelLinks } from './linkModels.js';
 import type { ChargeRates } from './rateHints.js';
@@ -33,21 +43,55 @@ interface Group {
  * Compares one provider's day with what was observed: pure, and the same for the same input. The buckets' provider
  * cost sums to the billed cells' amount exactly; cells of accounts that the bill does not cover are left out.
  */
-export function matchDay(book: PriceBook, provider: Provider, input: DayInput): DayResult {
+export function matchDay(book: PriceBook, provider: Provider, given: DayInput): DayResult {
+  const input = inFixedOrder(given);
   const dayMicros = microsOfDay(input.day);
   const rates = new DayRates(book, provider, dayMicros);
   const list = new DayRates(book.list, provider, dayMicros);
   const groups = groupByModel(input, provider, rates);
-  const result: DayResult = { buckets: [], rateMismatches: [] };
+  const result: DayResult = { buckets: [], evidence: [], rateMismatches: [] };
   for (const group of groups) {
-    const built = buildBucket(bucketInput(group, input, dayMicros, rates), rates);
+    const bucket = bucketInput(group, input, dayMicros, rates);
+    const built = buildBucket(bucket, rates);
+    const { pricedAs } = bucket;
     result.buckets.push(built.bucket);
-    const pricedAs = pricedAsOf(group);
+    result.evidence.push(evidenceOf(bucket, built, input));
     if (input.withHours)
       result.buckets.push(...hoursOf(built.bucket, group.usage, group.observed, pricedAs, rates));
     result.rateMismatches.push(...mismatchesOf(group, built, input.day, pricedAs, { agreed: rates, list }));
   }
   return result;
+}
+
+/** What is worked out of a day never depends on the order in which its cells came. */
+function inFixedOrder(input: DayInput): DayInput {
+  return {
+    ...input,
+    billed: sortedBy(input.billed, billedKey),
+    usage: sortedBy(input.usage, usageKey),
+    observed: sortedBy(input.observed, observedKey),
+    covered: sortedBy(input.covered, (account) => account.accountId),
+  };
+}
+
+function evidenceOf(bucket: BucketInput, { bucket: built }: BuiltBucket, input: DayInput): SeriesDayEvidence {
+  const models = [...new Set(bucket.observed.map((cell) => cell.model))];
+  return {
+    day: input.day,
+    accountId: bucket.accountId,
+    model: bucket.model,
+    pricedAs: bucket.pricedAs,
+    level: bucket.level,
+    fixedReason: bucket.fixedReason,
+    visibility: built.visibility,
+    provisional: bucket.provisional,
+    accountKnown: bucket.accountKnown,
+    notYetObserved: bucket.notYetObserved,
+    billed: bucket.billed,
+    usage: dayUsageOf(bucket.usage),
+    observed: vectorsOf(bucket.observed),
+    sources: sourcesOf(input.sources, models),
+  };
 }
 
 function mismatchesOf(

@@ -6,13 +6,8 @@
 import type { BilledCell, BucketReason, ObservedCell, UsageCell, Visibility } from '../cells.js';
 import type { ModelLevel } from '../linkModels.js';
 
-/** How a call ended, as far as it matters to a bill. Blocked calls never reached a provider. */
-export type CallStatus = 'ok' | 'error' | 'cancelled';
-
 /** Calls of a day that were used under the same circumstances and ended alike; hours are added up. */
-export interface ObservedVector extends Omit<ObservedCell, 'hourMicros' | 'accountId'> {
-  status: CallStatus;
-}
+export type ObservedVector = Omit<ObservedCell, 'hourMicros' | 'accountId'>;
 
 export interface SeriesDayEvidence {
   /** UTC day, or the provider's own where its days are shifted. */

@@ -1,8 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { TOKEN_CLASSES, type TokenClass } from '../../../domain/events/event.js';
-import type { DayInput, GapBucket, ObservedCell } from '../../../domain/reconciliation/cells.js';
+import {
+  CALL_STATUSES,
+  type DayInput,
+  type GapBucket,
+  type ObservedCell,
+} from '../../../domain/reconciliation/cells.js';
 import { apportion } from '../../../domain/reconciliation/charge.js';
+import { evidenceFromJson, evidenceToJson } from '../../../domain/reconciliation/evidence/evidenceText.js';
 import { matchDay } from '../../../domain/reconciliation/matchDay.js';
 import { amounts, billedCells, models, usageCells } from './arbitraries.js';
 import { aCoveredAccount, BOOK, DAY, DAY_MICROS, HOUR, NOW } from './support.js';
@@ -14,6 +20,7 @@ const observedCells: fc.Arbitrary<ObservedCell> = fc.record({
   serviceTier: fc.constantFrom('', 'default', 'priority', 'flex'),
   isBatch: fc.boolean(),
   contextBand: fc.constantFrom(0, 272_000),
+  status: fc.constantFrom(...CALL_STATUSES),
   hourMicros: fc.integer({ min: 0, max: 23 }).map((hour) => DAY_MICROS + BigInt(hour) * HOUR),
   calls: fc.integer({ min: 1, max: 10_000 }),
   tokens: fc.record(
@@ -34,6 +41,7 @@ const days: fc.Arbitrary<DayInput> = fc.record({
   usage: fc.array(usageCells, { maxLength: 12 }),
   observed: fc.array(observedCells, { maxLength: 12 }),
   covered: fc.constantFrom([aCoveredAccount({ accountId: 'a' }), aCoveredAccount({ accountId: 'b' })]),
+  sources: fc.constant(new Map([['gpt-5', [{ serviceName: 'checkout', calls: 3, callsWithoutCache: 3 }]]])),
   observedSince: fc.constantFrom(new Map(), new Map([['a', 0n]]), new Map([['', DAY_MICROS + 1n]])),
   withHours: fc.boolean(),
 });
@@ -170,6 +178,37 @@ describe('apportioning', () => {
           }
         },
       ),
+    );
+  });
+
+  it('the order in which cells come changes nothing', () => {
+    fc.assert(
+      fc.property(days, fc.integer({ min: 1, max: 11 }), (input, by) => {
+        const turned = <T>(things: readonly T[]) => [...things.slice(by), ...things.slice(0, by)].reverse();
+        const other = {
+          ...input,
+          billed: turned(input.billed),
+          usage: turned(input.usage),
+          observed: turned(input.observed),
+          covered: turned(input.covered),
+        };
+        expect(matchDay(BOOK, 'openai', other)).toEqual(matchDay(BOOK, 'openai', input));
+      }),
+      { numRuns: RUNS },
+    );
+  });
+
+  it('each day bucket has its evidence, and JSON holds it to the last digit', () => {
+    fc.assert(
+      fc.property(days, (input) => {
+        const { buckets, evidence } = matchDay(BOOK, 'openai', input);
+        expect(evidence.map(({ accountId, model }) => [accountId, model])).toEqual(
+          daysOf(buckets).map(({ accountId, model }) => [accountId, model]),
+        );
+        for (const one of evidence)
+          expect(evidenceFromJson(JSON.parse(JSON.stringify(evidenceToJson(one))))).toEqual(one);
+      }),
+      { numRuns: RUNS },
     );
   });
 });
