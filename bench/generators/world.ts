@@ -26,6 +26,17 @@ export interface ToldCall {
   reasoning: number;
   /** The client cannot send cached tokens apart: they are inside `input`. */
   lacksCache: boolean;
+  /** Where the call asked to be run, if it asked. */
+  inferenceGeo: 'us' | null;
+}
+
+/** A key as the company registered it; keys that the bill knows besides were registered by nobody. */
+export interface RegisteredKey {
+  provider: string;
+  accountId: string;
+  keyId: string;
+  /** Unix seconds; null = in use. */
+  revokedAtSeconds: number | null;
 }
 
 /** One answer of a provider's billing API, or one file, as the provider writes it. */
@@ -42,12 +53,19 @@ export interface Truth {
   id: string;
   /** A key of the violation taxonomy; `not_in_library` for a mistake that no library knows. */
   cause: string;
+  /** Other keys of the taxonomy that name the same facts as rightly. */
+  otherNames: readonly string[];
+  /** What was planted, more finely than the cause: `sdk_outage`, `rate_times_1370`. */
+  form: string;
   /** A mistake of the provider; else it is the company's own, or nobody's. */
   isViolation: boolean;
   provider: string;
   accountId: string;
   model: string;
-  /** By UTC day: billed − what would have been right, pico-dollars; negative for an undercharge. */
+  /**
+   * By day of the bill: billed − what would have been right, pico-dollars; negative for an undercharge. What is no
+   * violation has its days with zero. Where usage was billed as another model's, both models' lines are in it.
+   */
   impactByDay: ReadonlyMap<string, bigint>;
   /** The visibilities at which what is delivered suffices to tell it, with the generator's own reason if not. */
   identifiableAt: ReadonlySet<GeneratedVisibility>;
@@ -68,7 +86,9 @@ export interface GeneratedWorld {
   contracts: object[];
   /** Changes to the price list that the product is given, as entries of its file (data/README.md), where the set has wrong ones. */
   priceListChanges: object[];
+  /** What the company registered, as entries of PUT /api/v1/provider-keys. */
+  keys: RegisteredKey[];
   truths: Truth[];
-  /** Billed for usage in all, pico-dollars. */
+  /** Billed for usage in all, pico-dollars: tokens, fees and surcharges; credits are no usage. */
   spendPico: bigint;
 }
