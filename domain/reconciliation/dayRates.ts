@@ -4,6 +4,7 @@ import { divideHalfEven, type Pico } from '../money.js';
 import { expectedRatesOf } from '../pricing/cost.js';
 import type { PriceBook } from '../pricing/priceBook.js';
 import type { PricedModel } from '../pricing/pricedModel.js';
+import { listedRate, sourceKey } from '../pricing/rateSources.js';
 import { BATCH_TIER, normaliseServiceTier } from '../pricing/serviceTiers.js';
 import type { Provider } from '../providers.js';
 
@@ -22,6 +23,16 @@ export interface ExpectedRate {
   rate: Pico;
   /** No source gives this rate for these circumstances: nothing certain rests on it. */
   assumed: boolean;
+}
+
+/** A price period of a model, as one sees it from another day. */
+export interface PeriodView {
+  readonly rates: DayRates;
+  /** First day, and first day on which it no longer holds; null: open. */
+  readonly fromDay: string | null;
+  readonly toDay: string | null;
+  /** The contract that it comes from; null for a list price or an override. */
+  readonly contractId: string | null;
 }
 
 const FACTOR_SCALE = 1_000_000n;
@@ -118,6 +129,68 @@ export class DayRates {
         const atMicros = fromMicros ?? (toMicros === null ? null : toMicros - 1n);
         return atMicros === null ? [] : [new DayRates(this.#book, this.#provider, atMicros)];
       });
+  }
+
+  /** The model's price periods in their order and the place of the day's among them; undefined without a price. */
+  periodsOf(model: string): { periods: readonly PeriodView[]; now: number } | undefined {
+    const found = this.#find(model);
+    if (!found) return undefined;
+    const all = this.#book.periodsOf(found.entry.provider, found.entry.model);
+    const now = all.findIndex((period) => period.fromMicros === found.fromMicros);
+    return now < 0 ? undefined : { periods: all.map((period) => this.#viewOf(period)), now };
+  }
+
+  #viewOf({ fromMicros, toMicros, version, laid }: PricedModel): PeriodView {
+    const atMicros = fromMicros ?? (toMicros === null ? this.#atMicros : toMicros - 1n);
+    return {
+      rates: new DayRates(this.#book, this.#provider, atMicros),
+      fromDay: version.effectiveFrom,
+      toDay: version.effectiveTo,
+      contractId: laid?.statement.kind === 'contract' ? laid.statement.id : null,
+    };
+  }
+
+  /** The provider's other models that have a price on the day, in the order of their ids. */
+  otherModelsOf(model: string): string[] {
+    const own = this.#find(model)?.entry.model;
+    return this.#book
+      .entriesOf(this.#provider)
+      .map(({ entry }) => entry.model)
+      .filter((name) => name !== own && this.#find(name) !== undefined);
+  }
+
+  /** The public price collections that list the model, where its price is theirs. */
+  priceSourcesOf(model: string): string[] {
+    const priced = this.#describedOf(model);
+    return priced ? Object.keys(priced.entry.facts.sources).sort() : [];
+  }
+
+  /** What one public collection lists for a class; undefined where it lists nothing for these circumstances. */
+  rateOfSource(
+    model: string,
+    source: string,
+    tokenClass: TokenClass,
+    circumstances: Circumstances,
+  ): Pico | undefined {
+    const priced = this.#describedOf(model);
+    if (!priced || circumstances.region !== null) return undefined;
+    const { serviceTier, contextBand } = expectedRatesOf(priced, circumstances);
+    return listedRate(
+      priced.entry.facts.sources[source] ?? {},
+      sourceKey(serviceTier, contextBand),
+      tokenClass,
+    );
+  }
+
+  /** A listed price of the day that the collections describe: what each of them says is kept for that day alone. */
+  #describedOf(model: string): PricedModel | undefined {
+    const priced = this.#find(model);
+    if (!priced || priced.laid) return undefined;
+    const { effectiveFrom, effectiveTo } = priced.version;
+    const { asOf } = priced.entry.facts;
+    const isDescribed =
+      (effectiveFrom === null || effectiveFrom <= asOf) && (effectiveTo === null || effectiveTo > asOf);
+    return isDescribed ? priced : undefined;
   }
 
   /** Who says so, and whether anybody contradicts. */

@@ -102,7 +102,7 @@ export interface Hypothesis {
   /** Every way in which it can have been made on this day; empty where the day cannot show it. */
   variants(day: SeriesDay, context: SeriesContext): readonly Variant[];
   /** Whether it can be what a whole run of days shows; absent: any run. */
-  fits?(run: Run, context: SeriesContext): boolean;
+  fits?(run: Run, context: SeriesContext, variant: string): boolean;
   /** What happened, as one sentence. */
   describe(variant: string): string;
   /** What to change or to ask for, as whole sentences. */

@@ -1,0 +1,50 @@
+import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
+import { pairsBy, placeOf } from './places.js';
+import { movedVariant, multipleOf, otherCircumstances, under } from './predict.js';
+import { sentenceOf } from './words.js';
+
+const WORDS = {
+  standard_rate: 'Batch calls were charged at the standard rate.',
+  batch_rate: 'Standard calls were charged at the batch rate.',
+  discount_twice: 'The batch discount was taken off twice.',
+  in_standard_meter: 'Batch calls were counted as standard calls.',
+  in_batch_meter: 'Standard calls were counted as batch calls.',
+};
+
+const ASK = ['Ask for the batch rate on the calls named here; the batches are found by their ids.'];
+
+/** Batch calls charged at the rate of standard calls, or standard calls at that of batch. */
+export const batchDiscountRate: Hypothesis = {
+  kind: 'batch_discount_not_applied',
+  nature: 'rate',
+  blame: 'provider',
+  needs: ['quantity', 'second_price_source'],
+  variants: (day) => [
+    ...otherCircumstances(day, 'standard_rate', under({ isBatch: false })),
+    ...otherCircumstances(day, 'batch_rate', (at) =>
+      at.isBatch || at.serviceTier !== 'standard' ? at : { ...at, isBatch: true },
+    ),
+    ...multipleOf(day, 'discount_twice', 1n, 2n, (meter) => placeOf(meter).isBatch === true),
+  ],
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => ASK,
+};
+
+/** Batch calls on the meter of standard calls: the rates are right, the counts are not. */
+export const batchDiscountQuantity: Hypothesis = {
+  kind: 'batch_discount_not_applied',
+  nature: 'quantity',
+  blame: 'provider',
+  needs: ['quantity', 'complete_classes', 'full_coverage'],
+  variants: (day) => [...moved(day, 'in_standard_meter', true), ...moved(day, 'in_batch_meter', false)],
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => ASK,
+};
+
+function moved(day: SeriesDay, name: string, fromBatch: boolean): Variant[] {
+  return movedVariant(
+    day,
+    name,
+    pairsBy(day, (place) => place.isBatch === fromBatch, { isBatch: !fromBatch }),
+  );
+}

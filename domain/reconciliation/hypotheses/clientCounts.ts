@@ -1,0 +1,186 @@
+/** Mistakes of the client in what it counts: nobody may be accused before these are ruled out. */
+import type { ObservedSource } from '../evidence/seriesDay.js';
+import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
+import { partnerOfClass, placeKey } from './places.js';
+import { metersOf, quantityVariant, sumOf } from './predict.js';
+import { coversMost } from './runs.js';
+import { sentenceOf, servicesOf } from './words.js';
+
+const WORDS = {
+  input_includes_cached: 'The events count cached tokens as fresh input too.',
+  input_includes_reads: 'The events count tokens read from the cache as fresh input too.',
+  cache_not_told: 'The events do not tell cached from fresh input.',
+  class_missing: 'The events lack a class of tokens that is billed: %.',
+  lifetimes_missing: 'The events do not tell how long what they wrote to the cache is kept.',
+  reasoning_missing: 'The events count fewer output tokens than are billed: reasoning seems to be left out.',
+  reasoning_twice: 'The events count more output tokens than are billed: reasoning seems to be added on top.',
+  batch_not_flagged: 'The events do not say which calls were batch calls.',
+  tier_not_told: 'The events do not say which service tier served a call.',
+  sent_twice: 'The events hold every call twice.',
+};
+
+const ADVICE: Readonly<Record<string, (services: string) => string>> = {
+  input_includes_cached: (services) =>
+    `Your events of ${services} count cached tokens inside the input: send input without them, or name the convention of the counts.`,
+  input_includes_reads: (services) =>
+    `Your events of ${services} count tokens read from the cache inside the input: send input without them.`,
+  cache_not_told: (services) =>
+    `Your events of ${services} lack cache tokens: send cache_read and cache_creation of the provider’s usage with every call.`,
+  class_missing: (services) =>
+    `Your events of ${services} lack a class of tokens: send the provider’s usage object whole.`,
+  lifetimes_missing: (services) =>
+    `Your events of ${services} lack the lifetimes of cache writes: send the cache_creation object of the provider’s usage.`,
+  reasoning_missing: (services) =>
+    `Your events of ${services} lack reasoning tokens: send output_tokens of the provider’s usage, which holds them.`,
+  reasoning_twice: (services) =>
+    `Your events of ${services} add reasoning to the output, which holds it: send output_tokens as the provider gives it.`,
+  batch_not_flagged: (services) =>
+    `Your events of ${services} do not flag batch calls: send is_batch and batch_id.`,
+  tier_not_told: (services) =>
+    `Your events of ${services} lack the service tier: send service_tier of the provider’s answer.`,
+  sent_twice: (services) =>
+    `Your events of ${services} come twice: leave one of the two senders out, or send the provider’s request id so that repeats are told.`,
+};
+
+export const clientCounts: Hypothesis = {
+  kind: 'client_metering_error',
+  nature: 'quantity',
+  blame: 'own',
+  needs: ['quantity'],
+  variants: (day, context) => [
+    ...includesCached(day),
+    ...cacheNotTold(day),
+    ...missingClasses(day),
+    ...(context.tells.longWrites ? [] : lifetimesMissing(day)),
+    ...reasoning(day),
+    ...(context.tells.batch ? [] : untold(day, 'batch_not_flagged', (meter) => isBatchMeter(meter))),
+    ...(context.tells.serviceTier ? [] : untold(day, 'tier_not_told', (meter) => isTierMeter(meter))),
+    ...sentTwice(day),
+  ],
+  fits: (run, context, variant) => !variant.startsWith('reasoning') || coversMost(run, context),
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: (variant, sources) => {
+    const text = ADVICE[variant.split(':')[0] ?? ''];
+    return text ? [text(servicesOf(sources, !isAboutCache(variant)))] : [];
+  },
+};
+
+function isAboutCache(variant: string): boolean {
+  return ['cache_not_told', 'class_missing', 'lifetimes_missing'].includes(variant.split(':')[0] ?? '');
+}
+
+/** Services that say themselves that they cannot tell: they are asked first. */
+export function cannotTell(sources: readonly ObservedSource[]): boolean {
+  return sources.some((source) => source.callsWithoutCache > 0);
+}
+
+function includesCached(day: SeriesDay): Variant[] {
+  const without = (name: string, classes: readonly MeterDay['tokenClass'][]) => {
+    const quantities = new Map<number, bigint>();
+    for (const meter of metersOf(day, 'input')) {
+      const cached = sumOf(classes.map((one) => partnerOfClass(day, meter, one)?.observed ?? 0n));
+      if (cached > 0n && cached <= meter.observed) quantities.set(meter.index, meter.observed - cached);
+    }
+    return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
+  };
+  const hasWrites = metersOf(day, 'cache_write_5m', 'cache_write_1h').some((meter) => meter.observed > 0n);
+  return [
+    ...without('input_includes_cached', ['cache_read', 'cache_write_5m', 'cache_write_1h']),
+    ...(hasWrites ? without('input_includes_reads', ['cache_read']) : []),
+  ];
+}
+
+/** What was observed on a group of meters, divided as the bill divides it: the sum is what is tested. */
+function dividedAsBilled(groups: readonly (readonly MeterDay[])[]): Map<number, bigint> {
+  const quantities = new Map<number, bigint>();
+  for (const group of groups) {
+    const billed = sumOf(group.map((meter) => meter.meter.quantity ?? 0n));
+    const observed = sumOf(group.map((meter) => meter.observed));
+    const isKnown = group.every((meter) => meter.meter.quantity !== null);
+    if (!isKnown || group.length < 2 || billed <= 0n || observed === 0n) continue;
+    for (const meter of group)
+      quantities.set(meter.index, (observed * (meter.meter.quantity ?? 0n)) / billed);
+  }
+  return quantities;
+}
+
+function grouped(meters: readonly MeterDay[], keyOf: (meter: MeterDay) => string): MeterDay[][] {
+  const groups = new Map<string, MeterDay[]>();
+  for (const meter of meters) groups.set(keyOf(meter), [...(groups.get(keyOf(meter)) ?? []), meter]);
+  return [...groups.values()];
+}
+
+const placeAlone = (meter: MeterDay) => placeKey({ ...meter, tokenClass: 'input' });
+
+/** Fresh and cached input together are right, but fewer were told as cached than were billed so. */
+function cacheNotTold(day: SeriesDay): Variant[] {
+  const cached = metersOf(day, 'cache_read', 'cache_write_5m', 'cache_write_1h');
+  const billed = sumOf(cached.map((meter) => meter.meter.quantity ?? 0n));
+  const observed = sumOf(cached.map((meter) => meter.observed));
+  const none = observed === 0n && billed > 0n;
+  if (!none && !(cannotTell(day.evidence.sources) && observed < billed)) return [];
+  const groups = grouped([...metersOf(day, 'input'), ...cached], placeAlone);
+  const quantities = dividedAsBilled(groups);
+  return quantities.size > 0 ? [quantityVariant(day, 'cache_not_told', quantities)] : [];
+}
+
+/** A class that is billed and was never seen, while the others fit. */
+function missingClasses(day: SeriesDay): Variant[] {
+  return grouped(day.meters, (meter) => meter.tokenClass).flatMap((meters) => {
+    const seen = sumOf(meters.map((meter) => meter.observed));
+    const billed = sumOf(meters.map((meter) => meter.meter.quantity ?? 0n));
+    if (seen > 0n || billed === 0n || meters.length === day.meters.length) return [];
+    const free = new Map(meters.map((meter) => [meter.index, null]));
+    return [quantityVariant(day, `class_missing:${meters[0]?.tokenClass}`, free)];
+  });
+}
+
+function lifetimesMissing(day: SeriesDay): Variant[] {
+  const writes = metersOf(day, 'cache_write_5m', 'cache_write_1h');
+  const isLongBilled = writes.some(
+    (meter) => meter.tokenClass === 'cache_write_1h' && (meter.meter.quantity ?? 0n) > 0n,
+  );
+  const quantities = isLongBilled ? dividedAsBilled(grouped(writes, placeAlone)) : new Map();
+  return quantities.size > 0 ? [quantityVariant(day, 'lifetimes_missing', quantities)] : [];
+}
+
+/** Output alone off, by more than counting does. */
+function reasoning(day: SeriesDay): Variant[] {
+  const outputs = metersOf(day, 'output').filter((meter) => (meter.meter.quantity ?? 0n) > 0n);
+  const billed = sumOf(outputs.map((meter) => meter.meter.quantity ?? 0n));
+  const observed = sumOf(outputs.map((meter) => meter.observed));
+  if (observed === 0n || billed === 0n) return [];
+  const free = new Map(outputs.map((meter) => [meter.index, null]));
+  if (billed * 100n > observed * 103n) return [quantityVariant(day, 'reasoning_missing', free)];
+  if (observed * 100n > billed * 103n) return [quantityVariant(day, 'reasoning_twice', free)];
+  return [];
+}
+
+function isBatchMeter(meter: MeterDay): boolean {
+  return meter.mix.every((part) => part.circumstances.isBatch);
+}
+
+function isTierMeter(meter: MeterDay): boolean {
+  return meter.mix.every((part) => part.circumstances.serviceTier !== 'standard');
+}
+
+/** The bill tells apart what the calls cannot: each class as a whole is right. */
+function untold(day: SeriesDay, name: string, isTold: (meter: MeterDay) => boolean): Variant[] {
+  if (!day.meters.some((meter) => isTold(meter) && (meter.meter.quantity ?? 0n) > 0n)) return [];
+  const quantities = dividedAsBilled(grouped(day.meters, (meter) => meter.tokenClass));
+  return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
+}
+
+/** Half of what was observed, everywhere. */
+function sentTwice(day: SeriesDay): Variant[] {
+  const seen = day.meters.filter((meter) => meter.observed > 0n && (meter.meter.quantity ?? 0n) > 0n);
+  const isTwice = seen.some((meter) => meter.observed * 10n > (meter.meter.quantity ?? 0n) * 17n);
+  if (!isTwice) return [];
+  return [
+    quantityVariant(
+      day,
+      'sent_twice',
+      new Map(day.meters.map((meter) => [meter.index, meter.observed / 2n])),
+    ),
+  ];
+}

@@ -1,0 +1,63 @@
+import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
+import { partnerOfClass } from './places.js';
+import { metersOf, quantityVariant } from './predict.js';
+import { sentenceOf } from './words.js';
+
+const WORDS = {
+  reads_and_writes: 'Tokens read from and written to the cache were billed a second time as fresh input.',
+  reads: 'Tokens read from the cache were billed a second time as fresh input.',
+  writes: 'Tokens written to the cache were billed a second time as fresh input.',
+  cached_not_metered: 'Tokens read from and written to the cache were not billed at all.',
+  reads_not_metered: 'Tokens read from the cache were not billed at all.',
+};
+
+type Classes = readonly MeterDay['tokenClass'][];
+const READS: Classes = ['cache_read'];
+const WRITES: Classes = ['cache_write_5m', 'cache_write_1h'];
+
+/**
+ * What a cache took was counted as fresh input too, while the cache's own meters are right. Published of a provider's
+ * bills for prompts with cached tokens: billed input = fresh + read + written.
+ */
+export const doubleMetered: Hypothesis = {
+  kind: 'cached_tokens_double_metered',
+  nature: 'quantity',
+  blame: 'provider',
+  needs: ['quantity', 'complete_classes', 'full_coverage'],
+  variants: (day) => [
+    ...added(day, 'reads_and_writes', [...READS, ...WRITES]),
+    ...added(day, 'reads', READS),
+    ...added(day, 'writes', WRITES),
+    ...unmetered(day, 'cached_not_metered', [...READS, ...WRITES]),
+    ...unmetered(day, 'reads_not_metered', READS),
+  ],
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => [
+    'Give the provider the usage objects of some calls with cached tokens: their fresh and cached counts add up to the prompt once.',
+  ],
+};
+
+/** Input meters that count the cached classes on top. Variants that would add the same are given once. */
+function added(day: SeriesDay, name: string, classes: Classes): Variant[] {
+  const quantities = new Map<number, bigint>();
+  const found = new Set<string>();
+  for (const meter of metersOf(day, 'input')) {
+    let extra = 0n;
+    for (const tokenClass of classes) {
+      const observed = partnerOfClass(day, meter, tokenClass)?.observed ?? 0n;
+      if (observed > 0n) found.add(WRITES.includes(tokenClass) ? 'write' : 'read');
+      extra += observed;
+    }
+    if (extra > 0n) quantities.set(meter.index, meter.observed + extra);
+  }
+  const isWhole = name !== 'reads_and_writes' || found.size === 2;
+  return quantities.size > 0 && isWhole ? [quantityVariant(day, name, quantities)] : [];
+}
+
+function unmetered(day: SeriesDay, name: string, classes: Classes): Variant[] {
+  const meters = metersOf(day, ...classes).filter((meter) => meter.observed > 0n);
+  if (meters.length === 0) return [];
+  if (name === 'reads_not_metered' && !metersOf(day, ...WRITES).some((meter) => meter.observed > 0n))
+    return [];
+  return [quantityVariant(day, name, new Map(meters.map((meter) => [meter.index, 0n])))];
+}

@@ -1,0 +1,22 @@
+import { MICROS_PER_DAY, microsOfDay } from '../../period.js';
+import type { Run, SeriesContext } from './hypothesis.js';
+
+/** Share of a series' days from which on a run is how the series always is. */
+const MOST_PERCENT = 80n;
+
+function daysBetween(first: string, last: string): bigint {
+  return (microsOfDay(last) - microsOfDay(first)) / MICROS_PER_DAY + 1n;
+}
+
+/** Whether a run is nearly all that there is: a fault of the measuring does not come and go. */
+export function coversMost(run: Run, context: SeriesContext): boolean {
+  return (
+    daysBetween(run.firstDay, run.lastDay) * 100n >=
+    daysBetween(context.firstDay, context.lastDay) * MOST_PERCENT
+  );
+}
+
+/** Whether it begins with the series or lasts to its end: nothing shows then that the old price came back. */
+export function touchesEdge(run: Run, context: SeriesContext): boolean {
+  return run.firstDay <= context.firstDay || run.lastDay >= context.lastDay;
+}

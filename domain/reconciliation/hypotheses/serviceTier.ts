@@ -1,0 +1,59 @@
+import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
+import { pairsBy, placeOf } from './places.js';
+import { movedVariant, otherCircumstances } from './predict.js';
+import { sentenceOf } from './words.js';
+
+const WORDS = {
+  tier: 'Calls were charged at the rates of the % tier, which they did not use.',
+  in_meter: 'Calls were counted as calls of the % tier, which they did not use.',
+};
+
+const ASK = ['Name some of the calls: each answer says in its `service_tier` which tier served it.'];
+
+/** The rates of another service tier. Batch has its own hypothesis. */
+export const serviceTierRate: Hypothesis = {
+  kind: 'service_tier_rate_misapplied',
+  nature: 'rate',
+  blame: 'provider',
+  needs: ['quantity', 'second_price_source'],
+  variants: (day) =>
+    day.pricedAs === null
+      ? []
+      : day.agreed
+          .tiersOf(day.pricedAs)
+          .flatMap((tier) =>
+            otherCircumstances(day, `tier:${tier}`, (at) =>
+              at.isBatch || at.serviceTier === tier ? at : { ...at, serviceTier: tier },
+            ),
+          ),
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => ASK,
+};
+
+/** Calls of one tier on the meter of another. Which tier a call used must be told by its client. */
+export const serviceTierQuantity: Hypothesis = {
+  kind: 'service_tier_rate_misapplied',
+  nature: 'quantity',
+  blame: 'provider',
+  needs: ['quantity', 'complete_classes', 'full_coverage'],
+  variants: (day, context) => {
+    if (!context.tells.serviceTier) return [];
+    const tiers = new Set(day.meters.flatMap((meter) => placeOf(meter).serviceTier ?? []));
+    return [...tiers].sort().flatMap((from) =>
+      [...tiers]
+        .sort()
+        .filter((to) => to !== from)
+        .flatMap((to) => moved(day, from, to)),
+    );
+  },
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => ASK,
+};
+
+function moved(day: SeriesDay, from: string, to: string): Variant[] {
+  return movedVariant(
+    day,
+    `in_meter:${to}`,
+    pairsBy(day, (place) => place.serviceTier === from && place.isBatch !== true, { serviceTier: to }),
+  );
+}
