@@ -63,6 +63,7 @@ export class SupervisedProcess {
   #child: ChildProcess | undefined;
   #restart: NodeJS.Timeout | undefined;
   #isStopping = false;
+  #isRestarting = false;
   /** Settles with the first start: rejected when the process says why it cannot run. */
   readonly firstReady: Promise<{ port?: number }>;
   #settleFirst!: { resolve: (ready: { port?: number }) => void; reject: (error: Error) => void };
@@ -96,6 +97,11 @@ export class SupervisedProcess {
     child.once('exit', (code, signal) => {
       this.#child = undefined;
       onStatus('down');
+      if (this.#isRestarting) {
+        this.#isRestarting = false;
+        this.start();
+        return;
+      }
       this.#settleFirst.reject(
         new StartError(`The ${name} ended at once (${signal ?? `exit code ${code}`}).`),
       );
@@ -109,6 +115,15 @@ export class SupervisedProcess {
   /** Passes a word on to the process, when it runs. */
   tell(message: string): void {
     if (this.#child?.connected) this.#child.send(message);
+  }
+
+  /** Asks it to end in order and starts it again: its environment has changed. */
+  restart(): void {
+    const child = this.#child;
+    if (!child || this.#isStopping || this.#isRestarting) return;
+    this.#isRestarting = true;
+    if (child.connected) child.send(STOP_MESSAGE);
+    else child.kill('SIGTERM');
   }
 
   /** Asks it to end in order; after `limitMs`, or when `hurry` aborts, it is killed. */

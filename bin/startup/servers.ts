@@ -54,8 +54,10 @@ export async function openPostgres(
 
 /** What is known of the workflow engine when the start begins. */
 export interface Engine {
-  /** Where it is or will be. */
-  address: string;
+  /** Where it is or will be: asked anew by whoever starts something that works with it. */
+  readonly address: string;
+  /** Whom to tell when it came up somewhere else than was foretold, since another program had taken the port. */
+  onMove(tell: () => void): void;
   /** Resolves when it serves; rejects with what to do when none can be had. */
   ready: Promise<void>;
   /** False: it has to be downloaded or built first. */
@@ -78,15 +80,19 @@ export async function openEngine(
   const openedAt = performance.now();
   if (config.temporalAddress !== undefined) return externalEngine(config.temporalAddress, runtime, openedAt);
   const found = await findTemporalProgram(config);
-  const address = `127.0.0.1:${await chooseTemporalPort(config.dataDir)}`;
-  runtime.set('temporal', { status: found ? 'starting' : 'building', embedded: true, address });
+  const place = new EnginePlace(`127.0.0.1:${await chooseTemporalPort(config.dataDir)}`);
+  runtime.set('temporal', {
+    status: found ? 'starting' : 'building',
+    embedded: true,
+    address: place.address,
+  });
   const giveUp = new AbortController();
   let server: KeptServer<EmbeddedTemporal> | undefined;
   const bringUp = async () => {
     const program =
       found ?? (await acquireTemporalProgram(config, (step) => announce(step, runtime, note), giveUp.signal));
     if (giveUp.signal.aborted) return;
-    server = keptTemporal(config, program, runtime, logger);
+    server = keptTemporal(config, program, runtime, logger, place);
     await server.start();
   };
   const ready = bringUp().catch((error: unknown) => {
@@ -102,14 +108,15 @@ export async function openEngine(
     await ready.catch(() => undefined);
     await server?.stop();
   };
-  return { address, ready, isAtHand: found !== undefined, openedAt, stop };
+  return Object.assign(place, { ready, isAtHand: found !== undefined, openedAt, stop });
 }
 
 /** A server of somebody else's may come later than we: the worker waits for it by itself. */
 async function externalEngine(address: string, runtime: RuntimeFile, openedAt: number): Promise<Engine> {
   const status = (await isTemporalServing(address)) ? 'up' : 'degraded';
   runtime.set('temporal', { status, embedded: false, address });
-  return { address, ready: Promise.resolve(), isAtHand: true, openedAt, stop: async () => undefined };
+  const ready = Promise.resolve();
+  return { address, onMove: () => undefined, ready, isAtHand: true, openedAt, stop: async () => undefined };
 }
 
 function keptTemporal(
@@ -117,19 +124,46 @@ function keptTemporal(
   program: TemporalProgram,
   runtime: RuntimeFile,
   logger: Logger,
+  place: EnginePlace,
 ): KeptServer<EmbeddedTemporal> {
   return new KeptServer({
     name: 'temporal',
     start: () => startTemporal({ program, dataDir: config.dataDir, namespace: config.temporalNamespace }),
     logger,
-    onStatus: (status, running) =>
+    onStatus: (status, running) => {
       runtime.set('temporal', {
         status,
         detail: undefined,
         pid: running?.pid,
         ...(running ? { address: running.address, version: running.version } : {}),
-      }),
+      });
+      if (running) place.moveTo(running.address);
+    },
   });
+}
+
+/** Where the embedded engine is: mostly where it was foretold to be. */
+class EnginePlace {
+  #address: string;
+  #tell: () => void = () => undefined;
+
+  constructor(foretold: string) {
+    this.#address = foretold;
+  }
+
+  get address(): string {
+    return this.#address;
+  }
+
+  onMove(tell: () => void): void {
+    this.#tell = tell;
+  }
+
+  moveTo(address: string): void {
+    if (address === this.#address) return;
+    this.#address = address;
+    this.#tell();
+  }
 }
 
 const ANNOUNCEMENTS: Record<AcquireStep, string> = {

@@ -84,6 +84,7 @@ export async function startService(options: ServiceOptions): Promise<string | un
   );
   api.start();
   worker.start();
+  engine.onMove(() => worker.restart());
   const workerUp = followEngine(engine, worker, options);
   port = (await screen.step('API', api.firstReady)).port ?? port;
   const base = `http://${shownHost(config.host)}:${port}`;

@@ -20,6 +20,7 @@ export interface ServerCommand {
 
 /** A log file of a server is set aside once it is larger than this; one older one is kept. */
 const LOG_BYTES_MAX = 10 * 1_048_576;
+const OUTPUT_BYTES = 16_384;
 
 /**
  * A server that we started. It lives in a session of its own, so that a Ctrl-C typed in the terminal reaches us and
@@ -65,9 +66,12 @@ export class ServerProcess {
     return this.#exit;
   }
 
-  /** What it has written since it was started, at most the last 16 KB. */
+  /** What it has written since it was started; of more than 32 KB the first and the last 16. */
   output(): string {
-    return readFileSync(this.#logFile).subarray(this.#logStart).subarray(-16_384).toString('utf8');
+    const written = readFileSync(this.#logFile).subarray(this.#logStart);
+    if (written.length <= 2 * OUTPUT_BYTES) return written.toString('utf8');
+    const [opening, end] = [written.subarray(0, OUTPUT_BYTES), written.subarray(-OUTPUT_BYTES)];
+    return `${opening.toString('utf8')}\n…\n${end.toString('utf8')}`;
   }
 
   /** Sends each signal in turn, waiting for the end for its time, until the server is gone. */

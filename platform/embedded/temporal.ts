@@ -29,6 +29,8 @@ export interface TemporalOptions {
 const READY_LIMIT_MS = 60_000;
 /** A server that is still closing its SQLite file keeps the next one out. */
 const BUSY_LIMIT_MS = 10_000;
+/** Starts on ports that another program takes first: each chooses anew, so a second failure is rare and a fifth means something else. */
+const PORT_TRIES_MAX = 5;
 const POLL_MS = 20;
 const STOP_SIGNALS: readonly [NodeJS.Signals, number][] = [
   ['SIGTERM', 5_000],
@@ -43,9 +45,13 @@ export async function chooseTemporalPort(dataDir: string): Promise<number> {
 }
 
 /**
- * Starts the server on the port of `chooseTemporalPort` and waits until it serves. Ends one that a killed start left
- * behind. The caller holds the data directory's lock.
- * @throws StartError with the server's last words.
+ * Starts the server and waits until it serves: on the port of `chooseTemporalPort`, unless another program has taken
+ * that one meanwhile, so `address` is what counts. Ends one that a killed start left behind. The caller holds the data
+ * directory's lock.
+ *
+ * The server chooses eight more ports for its parts, lets go of them and binds them a moment later. Between the two any
+ * program of the machine may be given one of them; then the server ends, and is started again.
+ * @throws StartError with the server's own reason.
  */
 export async function startTemporal(options: TemporalOptions): Promise<EmbeddedTemporal> {
   const folder = join(options.dataDir, 'temporal');
@@ -54,7 +60,7 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
   const pidFile = join(folder, 'temporal.pid');
   await endOrphan(pidFile, database);
   const deadline = performance.now() + BUSY_LIMIT_MS;
-  for (;;) {
+  for (let tries = 1; ; tries += 1) {
     const port = await chooseTemporalPort(options.dataDir);
     const server = launch(options, port, database);
     writePrivateFile(pidFile, `${server.pid}\n`);
@@ -69,14 +75,33 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
       };
     }
     const output = server.output();
-    if (!/SQLITE_BUSY|database is locked/.test(output) || performance.now() > deadline) {
-      const why = output.trim().split('\n').at(-1) || (server.exit ?? 'not ready in time');
-      throw new StartError(
-        `Temporal did not start: ${why.slice(0, 300)}. Its log is ${logFile(options.dataDir)}.`,
-      );
+    const isBusy = /SQLITE_BUSY|database is locked/.test(output) && performance.now() <= deadline;
+    const isPortLost = /address already in use/.test(output) && tries < PORT_TRIES_MAX;
+    if (!isBusy && !isPortLost) {
+      const why = findReason(output) ?? server.exit ?? 'not ready in time';
+      throw new StartError(`Temporal did not start: ${why}. Its log is ${logFile(options.dataDir)}.`);
     }
     await delay(200);
   }
+}
+
+const REASON_LENGTH_MAX = 300;
+
+/**
+ * What a server that ended says of why. The last line of a panic is a place in the stack: its reason stands in its
+ * first line, and where a nil pointer is all that it says, in what was logged just before.
+ */
+export function findReason(output: string): string | undefined {
+  const lines = output
+    .split('\n')
+    .map((line) => line.trim())
+    .filter(Boolean);
+  const panic = lines.findIndex((line) => /^(panic|fatal error): /.test(line));
+  if (panic < 0) return lines.at(-1)?.slice(0, REASON_LENGTH_MAX);
+  return lines
+    .slice(Math.max(0, panic - 1), panic + 1)
+    .map((line) => line.slice(0, REASON_LENGTH_MAX))
+    .join(' / ');
 }
 
 function logFile(dataDir: string): string {

@@ -1,11 +1,13 @@
-import { rmSync } from 'node:fs';
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { isAlive, waitUntilGone } from '../../../platform/embedded/processTable.js';
-import { type EmbeddedTemporal, startTemporal } from '../../../platform/embedded/temporal.js';
+import { type EmbeddedTemporal, findReason, startTemporal } from '../../../platform/embedded/temporal.js';
 import { isTemporalServing } from '../../../platform/embedded/temporalHealth.js';
 import { readTemporalVersion } from '../../../platform/embedded/temporalRelease.js';
 import { startTypeScript } from '../../support/childProgram.js';
+import { makePausedTemporal } from '../../support/pausedTemporal.js';
 import { makeTestFolder } from '../../support/testFolder.js';
 
 let dataDir: string;
@@ -94,11 +96,61 @@ describe('an embedded Temporal', () => {
     expect(await isTemporalServing(next.address)).toBe(true);
   });
 
+  it('whose port another program takes before it does starts on another one, with its workflows', async () => {
+    const first = await start();
+    await withClient(first.address, startWaiting);
+    process.kill(first.pid, 'SIGKILL');
+    await first.exited;
+    const real = await suiteProgram();
+    const paused = makePausedTemporal(dataDir, real.program);
+    const starting = startTemporal({
+      program: { ...real, program: paused.program },
+      dataDir,
+      namespace: 'trueup',
+    });
+    const { port, holder } = await paused.takePort();
+    cleanUp.push(() => void holder.close());
+    const second = await starting;
+    cleanUp.push(() => second.stop());
+    expect(first.address).toBe(`127.0.0.1:${port}`);
+    expect(second.address).not.toBe(first.address);
+    const status = await withClient(second.address, (client) =>
+      client.workflow.getHandle('waiting').describe(),
+    );
+    expect(status.status.name).toBe('RUNNING');
+  });
+
+  it('that loses its ports again and again is given up, with its own reason', async () => {
+    const lost = 'level=ERROR msg="Failed to start gRPC listener" error="bind: address already in use"';
+    const program = join(dataDir, 'lossy-temporal');
+    const script = ['#!/bin/sh', `echo 'start' >> '${dataDir}/starts'`, "cat >&2 <<'END'"];
+    const panic = [lost, 'panic: runtime error: nil pointer', '', 'main.go:18 +0x96'];
+    writeFileSync(program, [...script, ...panic, 'END', 'exit 2', ''].join('\n'), { mode: 0o755 });
+    await expect(
+      startTemporal({
+        program: { program, serverVersion: '1.29.1', origin: 'cache' },
+        dataDir,
+        namespace: 'trueup',
+      }),
+    ).rejects.toThrow(`Temporal did not start: ${lost} / panic: runtime error: nil pointer. Its log is`);
+    expect(readFileSync(join(dataDir, 'starts'), 'utf8').trim().split('\n')).toHaveLength(5);
+  });
+
   it('that cannot start says why and where its log is', async () => {
     const program = { program: '/bin/false', serverVersion: '1.29.1', origin: 'cache' as const };
     await expect(startTemporal({ program, dataDir, namespace: 'trueup' })).rejects.toThrow(
       /^Temporal did not start: exit code 1. Its log is .*temporal.log.$/,
     );
+  });
+});
+
+describe('the reason of a server that ended', () => {
+  it('is the first line of a panic with what was logged before it, else its last line', () => {
+    const stack = ['goroutine 1 [running]:', 'main.main()', '\tmain.go:18 +0x96'].join('\n');
+    expect(findReason(`panic: no port\n\n${stack}\n`)).toBe('panic: no port');
+    expect(findReason(`early\nlistener failed\npanic: nil\n${stack}\n`)).toBe('listener failed / panic: nil');
+    expect(findReason('early\nlate\n\n')).toBe('late');
+    expect(findReason('\n')).toBeUndefined();
   });
 });
 
