@@ -18,6 +18,7 @@ import { gapRunEndpoints } from './gapRuns/endpoints.js';
 import { healthRoutes } from './health.js';
 import { ingestEndpoints } from './ingest/endpoints.js';
 import { keyEndpoints } from './keys/endpoints.js';
+import { matchEndpoints } from './matches/endpoints.js';
 import { buildOpenApi } from './openapi.js';
 import { organizationEndpoints } from './organization/endpoints.js';
 import { ownPriceEndpoints } from './ownPrices/endpoints.js';
@@ -60,6 +61,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...providerKeyEndpoints,
   ...gapRunEndpoints,
   ...reconciliationEndpoints,
+  ...matchEndpoints,
   ...statementEndpoints,
   ...auditEndpoints,
   ...keyEndpoints,

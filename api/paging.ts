@@ -14,10 +14,13 @@ export const offsetParameters = (limitMax = PAGE_LIMIT_MAX, limitDefault = PAGE_
   offset: integerParameter(0, PAGE_OFFSET_MAX).default(0),
 });
 
-export const pageParameters = {
-  ...offsetParameters(),
+/** A page of a list that a cursor goes through. */
+export const pageParametersOf = (limitMax: number, limitDefault: number) => ({
+  ...offsetParameters(limitMax, limitDefault),
   cursor: z.string().max(1_024, { error: 'is not a cursor of this list' }).optional(),
-};
+});
+
+export const pageParameters = pageParametersOf(PAGE_LIMIT_MAX, PAGE_LIMIT_DEFAULT);
 
 /** What the answer with a page says of it. */
 export const pageFields = { count: z.int(), offset: z.int(), has_more: z.boolean() };
@@ -142,4 +145,34 @@ export function decodeOffsetCursor(cursor: string | undefined, fallback: number)
   const [offset = ''] = decodeCursor(cursor, 1);
   if (!/^\d{1,9}$/.test(offset)) throw notOfThisList();
   return Number(offset);
+}
+
+const PICO_DIGITS = /^-?\d{1,30}$/;
+
+/**
+ * The position in a cursor of a list that is ordered by an amount and an id, whose ids `isId` knows; undefined without
+ * one. Error invalid_parameter.
+ */
+export function decodeAmountCursor(
+  cursor: string | undefined,
+  isId: (text: string) => boolean,
+): { pico: bigint; id: string } | undefined {
+  if (cursor === undefined) return undefined;
+  const [pico = '', id = ''] = decodeCursor(cursor, 2);
+  if (!PICO_DIGITS.test(pico) || !isId(id)) throw notOfThisList();
+  return { pico: BigInt(pico), id };
+}
+
+/**
+ * The position in a cursor of a list that is ordered by time and an amount, and its place among the
+ * rows that stand there; undefined without one. Error invalid_parameter.
+ */
+export function decodeTimeAmountCursor(
+  cursor: string | undefined,
+): { micros: bigint; pico: bigint; place: number } | undefined {
+  if (cursor === undefined) return undefined;
+  const [micros = '', pico = '', place = ''] = decodeCursor(cursor, 3);
+  if (!/^\d{1,18}$/.test(micros) || BigInt(micros) > LATEST_MICROS) throw notOfThisList();
+  if (!PICO_DIGITS.test(pico) || !/^\d{1,9}$/.test(place)) throw notOfThisList();
+  return { micros: BigInt(micros), pico: BigInt(pico), place: Number(place) };
 }

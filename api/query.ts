@@ -1,7 +1,15 @@
 import { z } from 'zod';
 import { DomainError, type ErrorCode, type FieldIssue } from '../domain/errors.js';
 import { stripText } from '../domain/events/stripText.js';
-import { exclusiveEnd, type Instant, parseInstant } from '../domain/period.js';
+import {
+  dayOf,
+  exclusiveEnd,
+  type Instant,
+  MICROS_PER_DAY,
+  parseInstant,
+  shiftDay,
+  startOfDay,
+} from '../domain/period.js';
 import { findProvider } from '../domain/providers.js';
 
 /**
@@ -179,4 +187,28 @@ export function windowOf(
     });
   }
   return { fromMicros, toMicros };
+}
+
+/** Without bounds, lists of days go back so far. */
+const WINDOW_DAYS = 30;
+
+/**
+ * Half-open days from an inclusive pair of times of their beginnings: by default up to today, and from 30 days before
+ * the end. Error invalid_range when the lower bound lies after the upper.
+ */
+export function dayWindowOf(
+  from: Instant | undefined,
+  to: Instant | undefined,
+  nowMicros: bigint,
+): { fromDay: string; toDay: string } {
+  const window = windowOf(from, to, ['from', 'to']);
+  // A day counts when its first moment lies within the bounds.
+  const firstFrom = (micros: bigint) => {
+    const day = startOfDay(micros);
+    return shiftDay(dayOf(day), day === micros ? 0 : 1);
+  };
+  const toDay = firstFrom(window.toMicros ?? startOfDay(nowMicros) + MICROS_PER_DAY);
+  const fromDay =
+    window.fromMicros === undefined ? shiftDay(toDay, -1 - WINDOW_DAYS) : firstFrom(window.fromMicros);
+  return { fromDay, toDay };
 }

@@ -4,11 +4,13 @@ import {
   listPublishedBuckets,
   sumMonth,
 } from '../../db/queries/gapExplorer.js';
+import { absPico } from '../../domain/money.js';
 import { dayOf, gapWindow, isoFromMicros } from '../../domain/period.js';
 import { nextMonth, previousMonth } from '../../domain/periods/month.js';
 import { summarizeMonth } from '../../domain/reconciliation/summary.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { EXPLORER_PATH } from '../gapRuns/wire.js';
+import { cursoredPage, decodeTimeAmountCursor } from '../paging.js';
 import { explorerQuery, explorerResponse, presentGap, presentSummary, summaryResponse } from './wire.js';
 
 const explore = defineEndpoint({
@@ -18,7 +20,7 @@ const explore = defineEndpoint({
   tag: 'Reconciliation',
   summary: 'Where billed and observed differ',
   description:
-    'Days, and hours with period=7d where the provider’s usage report is hourly. total and flagged count the period before flagged_only and flagged are applied.',
+    'Days, and hours with period=7d where the provider’s usage report is hourly. total and flagged count the period before flagged_only and flagged are applied. Newest first, then the largest gap; one answer holds at most 10,000 buckets, and next_cursor leads to the others.',
   access: { scope: 'reconciliation:read', workspace: 'refused' },
   query: explorerQuery,
   responses: { 200: { description: 'Buckets of the latest runs, newest first', schema: explorerResponse } },
@@ -32,22 +34,39 @@ const explore = defineEndpoint({
       hourly: query.period === '7d',
     };
     const flaggedOnly = query.flagged_only ?? false;
+    const after = decodeTimeAmountCursor(query.cursor);
     const { counts, buckets } = await orgDb.transaction(
       async (inside) => ({
         counts: await countPublishedBuckets(inside, window),
-        buckets: await listPublishedBuckets(inside, window, {
-          flaggedOnly: flaggedOnly || (query.flagged ?? false),
-          unmatchedOnly: flaggedOnly,
-        }),
+        buckets: await listPublishedBuckets(
+          inside,
+          window,
+          { flaggedOnly: flaggedOnly || (query.flagged ?? false), unmatchedOnly: flaggedOnly },
+          {
+            limit: query.limit + 1,
+            offset: query.offset,
+            after: after && { bucketMicros: after.micros, deltaPico: after.pico, place: after.place },
+          },
+        ),
       }),
       'repeatable read',
+    );
+    const { shown, page } = cursoredPage(
+      buckets,
+      query,
+      ({ bucketMicros, providerCostPico, ourCostPico, place }) => [
+        bucketMicros,
+        absPico(providerCostPico - ourCostPico),
+        place,
+      ],
     );
     return {
       status: 200,
       body: {
         period: { start: isoFromMicros(start), end: isoFromMicros(end) },
         ...counts,
-        gaps: buckets.map(presentGap),
+        gaps: shown.map(presentGap),
+        ...page,
       },
     };
   },

@@ -7,13 +7,18 @@ import { endOfMonth, monthOf, startOfMonth } from '../../domain/periods/month.js
 import { BUCKET_REASONS, GRADES } from '../../domain/reconciliation/cells.js';
 import type { MonthSummary } from '../../domain/reconciliation/summary.js';
 import { runQuery } from '../gapRuns/wire.js';
+import { cursoredPageFields, pageParametersOf } from '../paging.js';
 import { booleanParameter } from '../query.js';
+
+/** Ninety days of some hundred models fit one answer. */
+const BUCKETS_MAX = 10_000;
 
 export const explorerQuery = runQuery.extend({
   flagged_only: booleanParameter
     .optional()
     .meta({ description: 'Only the flagged buckets that are unmatched' }),
   flagged: booleanParameter.optional().meta({ description: 'All flagged buckets, partial ones too' }),
+  ...pageParametersOf(BUCKETS_MAX, BUCKETS_MAX),
 });
 
 const usd = z.number();
@@ -54,6 +59,7 @@ export const explorerResponse = z.strictObject({
   total: z.int(),
   flagged: z.int(),
   gaps: z.array(gapSchema),
+  ...cursoredPageFields,
 });
 
 export function presentGap(bucket: PublishedBucket): z.output<typeof gapSchema> {

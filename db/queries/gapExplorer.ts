@@ -1,4 +1,5 @@
-import type { Pico } from '../../domain/money.js';
+import { decimalFromPico, type Pico } from '../../domain/money.js';
+import { isoFromMicros } from '../../domain/period.js';
 import type { BucketReason, Grade, MatchStatus, Visibility } from '../../domain/reconciliation/cells.js';
 import type { ComparedBucket } from '../../domain/reconciliation/statementFigures.js';
 import type { OrgDb } from '../orgDb.js';
@@ -28,7 +29,7 @@ export interface PublishedBucket {
   ownPricingPico: Pico | null;
 }
 
-interface PublishedBucketRow {
+export interface PublishedBucketRow {
   bucket: bigint;
   provider: string;
   provider_account_id: string;
@@ -48,6 +49,37 @@ interface PublishedBucketRow {
   rate_usd: Pico | null;
   volume_usd: Pico | null;
   own_pricing_usd: Pico | null;
+}
+
+/** The size of a gap, of a row named b: what lists are ordered by. */
+export const DELTA = 'abs(b.provider_cost_usd - b.our_cost_usd)';
+
+/** Columns of a published bucket, of rows named b. */
+export const BUCKET_COLUMNS = `b.bucket, b.provider, b.provider_account_id, b.model, b.run_id, b.match_status, b.grade, b.confidence_score, b.visibility,
+  b.provisional, b.flagged, b.reason, b.gap_minutes, b.unobserved_minutes, b.provider_cost_usd, b.our_cost_usd, b.rate_usd, b.volume_usd, b.own_pricing_usd`;
+
+export function fromPublishedRow(row: PublishedBucketRow): PublishedBucket {
+  return {
+    bucketMicros: row.bucket,
+    provider: row.provider,
+    accountId: row.provider_account_id,
+    model: row.model,
+    runId: row.run_id,
+    matchStatus: row.match_status,
+    grade: row.grade,
+    confidenceScore: row.confidence_score,
+    visibility: row.visibility,
+    provisional: row.provisional,
+    flagged: row.flagged,
+    reason: row.reason,
+    gapMinutes: row.gap_minutes,
+    unobservedMinutes: row.unobserved_minutes,
+    providerCostPico: row.provider_cost_usd,
+    ourCostPico: row.our_cost_usd,
+    ratePico: row.rate_usd,
+    volumePico: row.volume_usd,
+    ownPricingPico: row.own_pricing_usd,
+  };
 }
 
 /**
@@ -71,17 +103,32 @@ export interface BucketWindow {
   hourly: boolean;
 }
 
-/** Order: newest bucket first, then the largest gap. */
+/** Where a bucket stands in the order of the list. */
+export interface BucketPosition {
+  bucketMicros: bigint;
+  /** |billed − ours| */
+  deltaPico: Pico;
+  /** Among those of the same time and gap, from 1. */
+  place: number;
+}
+
+/** A bucket of the list, with its place among those of the same time and gap. */
+export type PlacedBucket = PublishedBucket & { place: number };
+
+/** Order: newest bucket first, then the largest gap. `limit` counts from `offset`, or from after `after`. */
 export async function listPublishedBuckets(
   orgDb: OrgDb,
   window: BucketWindow,
   filter: { flaggedOnly: boolean; unmatchedOnly: boolean },
-): Promise<PublishedBucket[]> {
-  const rows = await orgDb.rows<PublishedBucketRow>(
-    `select b.bucket, b.provider, b.provider_account_id, b.model, b.run_id, b.match_status, b.grade, b.confidence_score, b.visibility,
-       b.provisional, b.flagged, b.reason, b.gap_minutes, b.unobserved_minutes, b.provider_cost_usd, b.our_cost_usd, b.rate_usd, b.volume_usd, b.own_pricing_usd
+  page: { limit: number; offset: number; after: BucketPosition | undefined },
+): Promise<PlacedBucket[]> {
+  const { after } = page;
+  const rows = await orgDb.rows<PublishedBucketRow & { place: number }>(
+    `select ${BUCKET_COLUMNS}, row_number() over (partition by b.bucket, ${DELTA} order by b.provider, b.provider_account_id, b.model) as place
      ${PUBLISHED} and (not $6 or b.flagged) and (not $7 or b.match_status = 'unmatched')
-     order by b.bucket desc, abs(b.provider_cost_usd - b.our_cost_usd) desc, b.provider, b.provider_account_id, b.model`,
+       and ($8::timestamptz is null or b.bucket < $8 or (b.bucket = $8 and ${DELTA} <= $9::numeric))
+     order by b.bucket desc, ${DELTA} desc, b.provider, b.provider_account_id, b.model
+     limit $10 offset $11`,
     [
       orgDb.orgId,
       window.fromDay,
@@ -90,29 +137,13 @@ export async function listPublishedBuckets(
       window.hourly,
       filter.flaggedOnly,
       filter.unmatchedOnly,
+      after ? isoFromMicros(after.bucketMicros) : null,
+      after ? decimalFromPico(after.deltaPico) : null,
+      page.limit,
+      after ? after.place : page.offset,
     ],
   );
-  return rows.map((row) => ({
-    bucketMicros: row.bucket,
-    provider: row.provider,
-    accountId: row.provider_account_id,
-    model: row.model,
-    runId: row.run_id,
-    matchStatus: row.match_status,
-    grade: row.grade,
-    confidenceScore: row.confidence_score,
-    visibility: row.visibility,
-    provisional: row.provisional,
-    flagged: row.flagged,
-    reason: row.reason,
-    gapMinutes: row.gap_minutes,
-    unobservedMinutes: row.unobserved_minutes,
-    providerCostPico: row.provider_cost_usd,
-    ourCostPico: row.our_cost_usd,
-    ratePico: row.rate_usd,
-    volumePico: row.volume_usd,
-    ownPricingPico: row.own_pricing_usd,
-  }));
+  return rows.map((row) => ({ ...fromPublishedRow(row), place: row.place }));
 }
 
 /** How many buckets a window holds, and how many of them are flagged. */

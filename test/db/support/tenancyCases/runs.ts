@@ -68,6 +68,7 @@ export const RUN_CASES: Record<string, TenancyCase> = {
       db,
       { ...ALL, hourly: false },
       { flaggedOnly: false, unmatchedOnly: false },
+      { ...PAGE, after: undefined },
     ),
   countPublishedBuckets: (db) => gapExplorer.countPublishedBuckets(db, { ...ALL, hourly: true }),
   sumMonth: (db) => gapExplorer.sumMonth(db, '2020-01-01', '2100-01-01'),

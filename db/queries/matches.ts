@@ -1,0 +1,190 @@
+import { decimalFromPico, type Pico, picoFromDecimal } from '../../domain/money.js';
+import type { ClassLine, Grade, MatchStatus, WaterfallStep } from '../../domain/reconciliation/cells.js';
+import type { Direction } from '../../domain/reconciliation/inference/finding.js';
+import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';
+import type { OrgDb } from '../orgDb.js';
+import { plainArray, textArray } from '../pgArray.js';
+import {
+  BUCKET_COLUMNS,
+  DELTA,
+  fromPublishedRow,
+  type PublishedBucket,
+  type PublishedBucketRow,
+} from './gapExplorer.js';
+
+/** A published day of one account and model, with all that it rests on. */
+export interface MatchRecord extends PublishedBucket {
+  matchId: string;
+  /** Null in what was compared before calls were counted with it. */
+  eventCount: number | null;
+  lines: ClassLine[];
+  waterfall: WaterfallStep[];
+  publishedAtMicros: bigint;
+}
+
+/** Which records: days are half-open; what is undefined does not narrow. */
+export interface MatchFilter {
+  fromDay: string;
+  toDay: string;
+  provider: string | undefined;
+  accountId: string | undefined;
+  grade: Grade | undefined;
+  matchStatus: MatchStatus | undefined;
+}
+
+/** Where a record stands in the order of the list. */
+export interface MatchPosition {
+  /** |billed − ours| */
+  deltaPico: Pico;
+  matchId: string;
+}
+
+/** Reads through the published pointers only, so a run that is under way changes nothing. */
+const PUBLISHED_DAYS = `from gap_published p
+  join gap_buckets b on b.org_id = $1 and b.run_id = p.run_id and b.provider = p.provider and b.provider_account_id = p.provider_account_id
+    and b.width = 'day' and b.bucket >= p.day and b.bucket < p.day + 1
+  where p.org_id = $1 and p.day >= $2::date and p.day < $3::date and ($4::text is null or p.provider = $4)
+    and ($5::text is null or p.provider_account_id = $5) and ($6::text is null or b.grade = $6) and ($7::text is null or b.match_status = $7)`;
+
+const valuesOf = (orgDb: OrgDb, filter: MatchFilter) => [
+  orgDb.orgId,
+  filter.fromDay,
+  filter.toDay,
+  filter.provider ?? null,
+  filter.accountId ?? null,
+  filter.grade ?? null,
+  filter.matchStatus ?? null,
+];
+
+type MatchRow = PublishedBucketRow & {
+  match_id: string;
+  event_count: number | null;
+  cells: StoredLine[];
+  waterfall: WaterfallStep[];
+  published_at: bigint;
+};
+
+/** A class as it is kept with its bucket: quantities and dollars as decimal texts. */
+type StoredLine = {
+  [Name in keyof ClassLine]: bigint extends ClassLine[Name]
+    ? string
+    : null extends ClassLine[Name]
+      ? string | null
+      : ClassLine[Name];
+};
+
+/**
+ * Records by |billed − ours|, the largest first, then by id. Order and page are found in an index that holds nothing
+ * else; what a record rests on is read for the page alone. `limit` counts from `offset`, or from after `after`.
+ */
+export async function listMatches(
+  orgDb: OrgDb,
+  filter: MatchFilter,
+  page: { limit: number; offset: number; after: MatchPosition | undefined },
+): Promise<MatchRecord[]> {
+  const rows = await orgDb.rows<MatchRow>(
+    `with page as materialized (
+       select p.published_at, b.run_id, b.provider, b.provider_account_id, b.bucket, b.model, b.match_id, ${DELTA} as delta
+       ${PUBLISHED_DAYS} and ($8::numeric is null or ${DELTA} < $8 or (${DELTA} = $8 and b.match_id > $9::uuid))
+       order by delta desc, b.match_id limit $10 offset $11)
+     select ${BUCKET_COLUMNS}, b.match_id, b.event_count, b.cells, b.waterfall, page.published_at
+     from page join gap_buckets b on b.org_id = $1 and b.run_id = page.run_id and b.provider = page.provider
+       and b.provider_account_id = page.provider_account_id and b.width = 'day' and b.bucket = page.bucket and b.model = page.model
+     order by page.delta desc, b.match_id`,
+    [
+      ...valuesOf(orgDb, filter),
+      page.after ? decimalFromPico(page.after.deltaPico) : null,
+      page.after?.matchId ?? null,
+      page.limit,
+      page.after ? 0 : page.offset,
+    ],
+  );
+  return rows.map((row) => ({
+    ...fromPublishedRow(row),
+    matchId: row.match_id,
+    eventCount: row.event_count,
+    lines: row.cells.map(fromStoredLine),
+    waterfall: row.waterfall,
+    publishedAtMicros: row.published_at,
+  }));
+}
+
+function fromStoredLine(line: StoredLine): ClassLine {
+  const exact = (text: string): bigint => picoFromDecimal(text) ?? 0n;
+  const known = (text: string | null) => (text === null ? null : exact(text));
+  return {
+    ...line,
+    billedQuantity: known(line.billedQuantity),
+    observedQuantity: exact(line.observedQuantity),
+    billedPico: exact(line.billedPico),
+    expectedOfBilledPico: known(line.expectedOfBilledPico),
+    expectedOfObservedPico: known(line.expectedOfObservedPico),
+  };
+}
+
+/** What all records of a filter sum to: the billed amounts that calls explain, and the rest of them. */
+export async function sumMatches(
+  orgDb: OrgDb,
+  filter: MatchFilter,
+): Promise<{ matchedPico: Pico; unmatchedPico: Pico }> {
+  const [row] = await orgDb.rows<{ matched: Pico; unmatched: Pico }>(
+    `select coalesce(sum(b.matched_usd), 0) as matched, coalesce(sum(b.provider_cost_usd - b.matched_usd), 0) as unmatched ${PUBLISHED_DAYS}`,
+    valuesOf(orgDb, filter),
+  );
+  return { matchedPico: row?.matched ?? 0n, unmatchedPico: row?.unmatched ?? 0n };
+}
+
+/** A finding that has part in a record's day. */
+export interface MatchFinding {
+  findingId: string;
+  kind: FindingKind;
+  direction: Direction;
+  grade: Grade;
+  status: string;
+  /** On that day alone: billed − what would have been right. */
+  impactPico: Pico;
+}
+
+interface MatchFindingRow {
+  at: number;
+  finding_id: string;
+  kind: FindingKind;
+  direction: Direction;
+  grade: Grade;
+  status: string;
+  impact_usd: Pico;
+}
+
+/** The findings of each of these days, in the order of the days; those that later runs no longer find are left out. */
+export async function listMatchFindings(
+  orgDb: OrgDb,
+  days: readonly { provider: string; accountId: string; model: string; day: string }[],
+): Promise<MatchFinding[][]> {
+  const found = days.map((): MatchFinding[] => []);
+  if (days.length === 0) return found;
+  const rows = await orgDb.rows<MatchFindingRow>(
+    `select t.at, f.id as finding_id, f.kind, f.direction, f.grade, f.status, d.impact_usd
+     from unnest($2::text[], $3::text[], $4::text[], $5::date[]) with ordinality as t (provider, account, model, day, at)
+     join findings f on f.org_id = $1 and f.provider = t.provider and f.provider_account_id = t.account and f.model = t.model
+       and f.first_day <= t.day and f.last_day >= t.day and f.status <> 'gone'
+     join finding_days d on d.org_id = $1 and d.finding_id = f.id and d.day = t.day
+     order by t.at, abs(d.impact_usd) desc, f.id`,
+    [
+      orgDb.orgId,
+      textArray(days.map((one) => one.provider)),
+      textArray(days.map((one) => one.accountId)),
+      textArray(days.map((one) => one.model)),
+      plainArray(days.map((one) => one.day)),
+    ],
+  );
+  for (const row of rows)
+    found[row.at - 1]?.push({
+      findingId: row.finding_id,
+      kind: row.kind,
+      direction: row.direction,
+      grade: row.grade,
+      status: row.status,
+      impactPico: row.impact_usd,
+    });
+  return found;
+}
