@@ -5,14 +5,22 @@ import { cacheWriteQuantity, cacheWriteRate } from './cacheWrite.js';
 import { clientAmounts } from './clientAmounts.js';
 import { clientCounts } from './clientCounts.js';
 import { contractRate } from './contractRate.js';
+import { contractTerms } from './contractTerms.js';
+import { cutStreams } from './cutStreams.js';
 import { doubleMetered } from './doubleMetered.js';
+import { duplicateAmounts, duplicateQuantity } from './duplicates.js';
 import { failedRequests } from './failedRequests.js';
 import type { Hypothesis } from './hypothesis.js';
+import { countInflation } from './inflation.js';
 import { longContextQuantity, longContextRate } from './longContext.js';
 import { modalityQuantity, modalityRate } from './modality.js';
+import { lateUsage, periodDoubleCount, timingShift } from './neighbourDays.js';
+import { otherModelRate } from './otherModel.js';
 import { priceEffectiveDate, promotionalRate } from './priceDates.js';
 import { regionUplift } from './region.js';
 import { serviceTierQuantity, serviceTierRate } from './serviceTier.js';
+import { listRate, stalePrice } from './unknownRate.js';
+import { unobservedUsage } from './unobserved.js';
 
 export const HYPOTHESES: readonly Hypothesis[] = [
   batchDiscountRate,
@@ -31,7 +39,19 @@ export const HYPOTHESES: readonly Hypothesis[] = [
   contractRate,
   promotionalRate,
   priceEffectiveDate,
+  otherModelRate,
+  listRate,
   failedRequests,
+  duplicateQuantity,
+  duplicateAmounts,
+  cutStreams,
+  countInflation,
+  periodDoubleCount,
   clientCounts,
   clientAmounts,
+  unobservedUsage,
+  timingShift,
+  lateUsage,
+  stalePrice,
+  contractTerms,
 ];

@@ -162,6 +162,40 @@ export function multipleOf(
   ];
 }
 
+/** Charges at what one price collection lists; meters for which it lists nothing are charged as they should be. */
+export function otherSourceVariant(day: SeriesDay, name: string, model: string, source: string): Variant[] {
+  const touched = new Map<number, { right: Pico; listed: Pico }>();
+  for (const { index, mix, tokenClass } of day.meters) {
+    const [first] = mix;
+    const isOneUse = first && mix.every((part) => sameUse(part.circumstances, first.circumstances));
+    const right = isOneUse && day.agreed.rate(model, tokenClass, first.circumstances)?.rate;
+    const listed = isOneUse && day.agreed.rateOfSource(model, source, tokenClass, first.circumstances);
+    if (right && listed && listed !== right) touched.set(index, { right, listed });
+  }
+  if (touched.size === 0) return [];
+  return [
+    rateVariant(
+      day,
+      name,
+      (meter, quantity) => {
+        const rates = touched.get(meter.index);
+        return rates ? divideHalfEven(chargeProduct(quantity, rates.listed), CHARGE_DIVISOR) : null;
+      },
+      (meter) => touched.has(meter.index),
+    ),
+  ];
+}
+
+function sameUse(a: Circumstances, b: Circumstances): boolean {
+  return (
+    a.serviceTier === b.serviceTier &&
+    a.isBatch === b.isBatch &&
+    a.longContext === b.longContext &&
+    a.contextBand === b.contextBand &&
+    a.region === b.region
+  );
+}
+
 /** A change of circumstances that leaves alone what it does not change. */
 export function under(change: Partial<Circumstances>): (circumstances: Circumstances) => Circumstances {
   const keys = Object.keys(change) as (keyof Circumstances)[];

@@ -1,0 +1,101 @@
+import { QUANTITY_ONE } from '../../billing/billedRow.js';
+import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
+import { multipleOf, quantityVariant, sumOf } from './predict.js';
+import { chargedMeters, sharedRatio } from './ratios.js';
+import { sentenceOf } from './words.js';
+
+const WORDS = {
+  beyond_usage_report: 'The charge counts more than the provider’s own usage report does.',
+  below_usage_report: 'The charge counts less than the provider’s own usage report does.',
+  amounts_twice: 'What the provider’s own usage report counts once was charged twice.',
+  amounts_of_half: 'Only half of what the provider’s own usage report counts was charged.',
+  requests_counted_once: 'Tokens were charged twice, while the provider counts the requests once.',
+};
+
+const ASK = [
+  'Put the charge beside the provider’s own usage report for the same days: the two must count the same.',
+];
+
+/**
+ * The same use billed more than once. Sums over a day cannot show it: twice the tokens are as well twice the use. Only
+ * where the provider's own usage report, or its count of requests, says once what the charge says twice, is it seen.
+ */
+export const duplicateQuantity: Hypothesis = {
+  kind: 'duplicate_charge',
+  nature: 'quantity',
+  blame: 'provider',
+  needs: ['quantity', 'usage_report'],
+  variants: (day) => {
+    const against = againstReport(day);
+    return against.length > 0 ? against : requestsOnce(day);
+  },
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => ASK,
+};
+
+/** Bills without quantities: the usage report counts, and the amounts are exactly twice its charge in every class. */
+export const duplicateAmounts: Hypothesis = {
+  kind: 'duplicate_charge',
+  nature: 'rate',
+  blame: 'provider',
+  needs: ['usage_report'],
+  variants: (day) => {
+    const charged = chargedMeters(day.meters);
+    const isCounted = charged.length > 0 && charged.every(({ meter }) => meter.quantitySource === 'usage');
+    const ratio = isCounted ? sharedRatio(charged) : undefined;
+    if (!ratio) return [];
+    const isMeant = (meter: MeterDay) => charged.some((one) => one.index === meter.index);
+    return ratio.billedPico > ratio.expectedPico
+      ? multipleOf(day, 'amounts_twice', 2n, 1n, isMeant)
+      : multipleOf(day, 'amounts_of_half', 1n, 2n, isMeant);
+  },
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => ASK,
+};
+
+/** One part in this many: counts that differ by less are the same. */
+const SAME_COUNT_PARTS = 500n;
+
+/** Classes whose charge counts another quantity than the usage report, and by how much. */
+function againstReport(day: SeriesDay): Variant[] {
+  const quantities = new Map<number, bigint>();
+  let more = false;
+  for (const tokenClass of new Set(day.meters.map((meter) => meter.tokenClass))) {
+    const meters = day.meters.filter((meter) => meter.tokenClass === tokenClass);
+    if (meters.some(({ meter }) => meter.quantity === null || meter.quantitySource === 'usage')) continue;
+    const billed = sumOf(meters.map(({ meter }) => meter.quantity ?? 0n));
+    const reported = sumOf(
+      day.evidence.usage.filter((cell) => cell.tokenClass === tokenClass).map((cell) => cell.quantity),
+    );
+    if (reported === 0n || billed === 0n) continue;
+    const difference = billed - reported;
+    if ((difference < 0n ? -difference : difference) * SAME_COUNT_PARTS < reported) continue;
+    more ||= difference > 0n;
+    for (const meter of meters) quantities.set(meter.index, (meter.observed * billed) / reported);
+  }
+  if (quantities.size === 0) return [];
+  return [quantityVariant(day, more ? 'beyond_usage_report' : 'below_usage_report', quantities)];
+}
+
+/** Twice what was seen of every class, while the requests are as many as were seen. */
+function requestsOnce(day: SeriesDay): Variant[] {
+  const requests =
+    sumOf(
+      [
+        ...day.evidence.usage.filter((cell) => cell.tokenClass === 'requests'),
+        ...day.evidence.billed.filter((cell) => cell.tokenClass === 'requests'),
+      ].map((cell) => cell.quantity ?? 0n),
+    ) / QUANTITY_ONE;
+  const calls = BigInt(
+    day.evidence.observed.filter((one) => one.status !== 'error').reduce((sum, one) => sum + one.calls, 0),
+  );
+  const isSame = requests > 0n && (requests - calls) ** 2n * 900n <= requests ** 2n;
+  if (!isSame) return [];
+  return [
+    quantityVariant(
+      day,
+      'requests_counted_once',
+      new Map(day.meters.map((meter) => [meter.index, meter.observed * 2n])),
+    ),
+  ];
+}
