@@ -32,6 +32,16 @@ export const PROFILES = {
     heartbeatTimeout: '10 seconds',
     retry: RETRY,
   },
+  /** What a gap run explains, read over many days of bills. */
+  planning: { startToCloseTimeout: '2 minutes', scheduleToCloseTimeout: '15 minutes', retry: RETRY },
+  /** The series of one account, one after the other; it heartbeats. A cancelled run does not wait for the account under way. */
+  explaining: {
+    cancellationType: 'TRY_CANCEL',
+    startToCloseTimeout: '1 hour',
+    scheduleToCloseTimeout: '3 hours',
+    heartbeatTimeout: '10 seconds',
+    retry: RETRY,
+  },
   /**
    * One chunk of a provider's report, fetched page by page and read; it heartbeats. The activity itself says when to repeat it and gives
    * a provider up (activities/syncPace.ts); the time limit is the fence behind that.

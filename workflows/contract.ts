@@ -19,6 +19,8 @@ export interface GapRunInput {
   runId: string;
   /** First unit that is left, when a long run goes on in a new history. */
   fromUnit?: number;
+  /** The same of the accounts that it explains. */
+  fromAccount?: number;
 }
 
 export interface BillingImportInput {

@@ -4,6 +4,7 @@ import {
   CancellationScope,
   continueAsNew,
   isCancellation,
+  patched,
   proxyActivities,
   setCurrentDetails,
   sleep,
@@ -13,19 +14,23 @@ import type { Activities } from '../activities/index.js';
 import { PROFILES } from './activityOptions.js';
 import type { GapRunInput } from './contract.js';
 
-/** Provider-days that are matched at once. */
+/** Provider-days that are matched at once, and accounts that are explained at once: those are bound by one core. */
 const WINDOW = 8;
+const EXPLAINED_AT_ONCE = 2;
 /** Pause between two looks whether it is a run's turn. */
 const TURN_POLL = '2 seconds';
 
 const { takeGapRunTurn, planGapRun, publishGapRun, endGapRunCancelled, endGapRunFailed } =
   proxyActivities<Activities>(PROFILES.database);
-const { failGapRunUnit } = proxyActivities<Activities>(PROFILES.database);
+const { failGapRunUnit, failRunAccount } = proxyActivities<Activities>(PROFILES.database);
 const { matchProviderDay } = proxyActivities<Activities>(PROFILES.matching);
+const { planExplanations } = proxyActivities<Activities>(PROFILES.planning);
+const { explainRunAccount } = proxyActivities<Activities>(PROFILES.explaining);
 
 /**
- * One gap run: plan, match each provider-day, publish all of it at once. A day that cannot be matched leaves the others
- * alone and makes the run partial. Cancelled, it publishes nothing.
+ * One gap run: plan, match each provider-day that has changed, explain the accounts that have, publish all of it at once.
+ * A day that cannot be matched, and an account that cannot be explained, leaves the others alone and makes the run
+ * partial. Cancelled, it publishes nothing.
  */
 export async function gapRun(input: GapRunInput): Promise<void> {
   const { orgId, runId } = input;
@@ -36,6 +41,12 @@ export async function gapRun(input: GapRunInput): Promise<void> {
     const { units } = await planGapRun({ orgId, runId });
     const next = await matchUnits(input, units);
     if (next < units) return await continueAsNew<typeof gapRun>({ orgId, runId, fromUnit: next });
+    if (patched('gapRun-explain-v1')) {
+      const explained = await explainAccounts(input);
+      if (explained === 'over') return;
+      if (explained !== 'done')
+        return await continueAsNew<typeof gapRun>({ orgId, runId, fromUnit: units, fromAccount: explained });
+    }
     await publishGapRun({ orgId, runId });
   } catch (error) {
     if (isCancellation(error)) {
@@ -76,6 +87,38 @@ async function matchUnits(input: GapRunInput, units: number): Promise<number> {
   };
   await Promise.all(Array.from({ length: Math.min(WINDOW, Math.max(0, units - next)) }, lane));
   return next;
+}
+
+/**
+ * Explains the accounts from where the history began, when no other run of the organization explains. Returns the first
+ * that is left when the history has grown long.
+ */
+async function explainAccounts(input: GapRunInput): Promise<'done' | 'over' | number> {
+  const { orgId, runId } = input;
+  let plan = await planExplanations({ orgId, runId });
+  while (plan.turn === 'wait') {
+    if (workflowInfo().continueAsNewSuggested) return input.fromAccount ?? 0;
+    await sleep(TURN_POLL);
+    plan = await planExplanations({ orgId, runId });
+  }
+  if (plan.turn === 'over') return 'over';
+  const { accounts } = plan;
+  let next = input.fromAccount ?? 0;
+  const lane = async (): Promise<void> => {
+    while (next < accounts && !workflowInfo().continueAsNewSuggested) {
+      const ordinal = next;
+      next += 1;
+      setCurrentDetails(`account ${ordinal + 1} of ${accounts}`);
+      try {
+        await explainRunAccount({ orgId, runId, ordinal });
+      } catch (error) {
+        if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
+        await failRunAccount({ orgId, runId, ordinal, message: reasonOf(error) });
+      }
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(EXPLAINED_AT_ONCE, Math.max(0, accounts - next)) }, lane));
+  return next < accounts ? next : 'done';
 }
 
 function reasonOf(error: ActivityFailure): string {

@@ -101,9 +101,18 @@ export const runSchema = z
     status: runStatusSchema,
     period: z.enum(GAP_PERIODS),
     provider: z.string().nullable().meta({ description: 'Null: every provider that has bills' }),
-    progress: progressSchema.meta({ description: 'In provider-days' }),
+    progress: progressSchema.meta({
+      description: 'In provider-days that are compared and, once they are known, series that are explained',
+    }),
     result: z
       .strictObject({
+        provider_days: z.int().nullable().meta({
+          description:
+            'Provider-days with a bill that were looked at; null in results from before it was kept',
+        }),
+        unchanged_days: z.int().nullable().meta({
+          description: 'Of them: as the last run had found them, so that they were not compared again',
+        }),
         total: z.int(),
         flagged: z.int(),
         reason: z.literal('no_billing_data').optional(),
@@ -120,6 +129,14 @@ export const runSchema = z
         }),
         suspect_key_count: z.int(),
         failed_units: z.array(z.strictObject({ provider: z.string(), day: z.string(), message: z.string() })),
+        failed_accounts: z
+          .array(
+            z.strictObject({ provider: z.string(), provider_account_id: z.string(), message: z.string() }),
+          )
+          .meta({
+            description:
+              'Accounts whose differences could not be explained: their findings are the former ones',
+          }),
       })
       .nullable(),
     ...runEndFields('A run of this period and provider is open: this is that run'),
@@ -147,6 +164,8 @@ function presentMismatch(mismatch: MergedMismatch): z.output<typeof mismatchSche
 
 function presentResult(result: GapRunResult): NonNullable<RunWire['result']> {
   return {
+    provider_days: result.provider_days ?? null,
+    unchanged_days: result.unchanged_days ?? null,
     total: result.total,
     flagged: result.flagged,
     ...(result.reason ? { reason: result.reason } : {}),
@@ -172,6 +191,11 @@ function presentResult(result: GapRunResult): NonNullable<RunWire['result']> {
     ),
     suspect_key_count: result.suspect_key_count ?? 0,
     failed_units: result.failed_units.map(({ provider, day, message }) => ({ provider, day, message })),
+    failed_accounts: (result.failed_accounts ?? []).map(({ provider, provider_account_id, message }) => ({
+      provider,
+      provider_account_id,
+      message,
+    })),
   };
 }
 

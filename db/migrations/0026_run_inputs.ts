@@ -18,6 +18,10 @@ alter table gap_run_units add column hours jsonb;
 -- Provider-days that were compared and found as they were published; by how many hours each provider's days are shifted.
 alter table gap_runs add column unchanged_units integer not null default 0;
 alter table gap_runs add column day_offsets jsonb not null default '{}';
+-- When its units were decided: a repeat goes by them.
+alter table gap_runs add column planned_at timestamptz;
+-- Since when it is its turn to explain: one run of an organization at a time, up to its end.
+alter table gap_runs add column explaining_since timestamptz;
 
 -- Grows whenever billing_cells of the day change: what the fold added of the log, in rows.
 create table observed_days (
@@ -38,7 +42,8 @@ create table gap_run_accounts (
   provider_account_id text not null,
   status text not null default 'pending' check (status in ('pending', 'done', 'failed')),
   error_message text,
-  -- what an account's explanation rests on beside its days
+  -- what an account's explanation rests on beside its days: {ties, suspects}, and what tells that it has changed
+  context jsonb not null,
   context_mark text not null,
   suspects_mark text not null,
   findings jsonb not null default '[]' check (jsonb_typeof(findings) = 'array'),
@@ -97,7 +102,7 @@ create index finding_days_by_day on finding_days (org_id, day);
 drop index finding_days_by_day;
 alter table findings drop column decided_as;
 drop table explained_accounts, series_explanations, gap_run_series, gap_run_accounts, observed_days;
-alter table gap_runs drop column unchanged_units, drop column day_offsets;
+alter table gap_runs drop column unchanged_units, drop column day_offsets, drop column explaining_since, drop column planned_at;
 alter table gap_run_units drop column input_mark, drop column hours;
 alter table gap_buckets drop column evidence;
 `,

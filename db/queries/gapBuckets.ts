@@ -48,17 +48,26 @@ const COLUMNS: readonly Column[] = [
   ['waterfall', 'jsonb', true, (b) => evidence(b.waterfall)],
 ];
 const NAMES = COLUMNS.map(([name]) => name).join(', ');
-const INSERT_BUCKETS = `insert into gap_buckets (org_id, run_id, provider, ${NAMES})
-select $1::uuid, $2::uuid, $3::text, ${NAMES} from unnest(${COLUMNS.map(([, type], at) => `$${at + 4}::${type}[]`).join(', ')}) as t(${NAMES})`;
+const INSERT_BUCKETS = `insert into gap_buckets (org_id, run_id, provider, ${NAMES}, evidence)
+select $1::uuid, $2::uuid, $3::text, ${NAMES}, evidence
+from unnest(${COLUMNS.map(([, type], at) => `$${at + 4}::${type}[]`).join(', ')}, $${COLUMNS.length + 4}::jsonb[]) as t(${NAMES}, evidence)`;
+
+/** A bucket with what is kept of it for the search for explanations; null on hours. */
+export interface RecordedBucket {
+  bucket: GapBucket;
+  evidence: unknown;
+}
 
 export interface UnitResult {
   ordinal: number;
   provider: string;
   day: string;
-  buckets: readonly GapBucket[];
+  buckets: readonly RecordedBucket[];
   rateMismatches: readonly RateMismatch[];
   /** By account: the sources that counted; '' for the buckets over all accounts. */
   countedSources: Readonly<Record<string, string>>;
+  /** Tokens by hour that tell whether the provider's days are shifted; null where its usage report has no hours. */
+  hours: unknown;
 }
 
 /** Stores what a unit found, in place of what an earlier attempt stored. */
@@ -70,13 +79,14 @@ export async function recordUnitResult(orgDb: OrgDb, runId: string, unit: UnitRe
     );
     if (unit.buckets.length > 0) {
       const columns = COLUMNS.map(([, , quoted, of]) => {
-        const values = unit.buckets.map(of);
+        const values = unit.buckets.map(({ bucket }) => of(bucket));
         return quoted ? textArray(values as (string | null)[]) : plainArray(values);
       });
-      await inside.run(INSERT_BUCKETS, [inside.orgId, runId, unit.provider, ...columns]);
+      const kept = unit.buckets.map((row) => (row.evidence === null ? null : JSON.stringify(row.evidence)));
+      await inside.run(INSERT_BUCKETS, [inside.orgId, runId, unit.provider, ...columns, textArray(kept)]);
     }
     await inside.run(
-      `update gap_run_units set status = 'done', error_message = null, rate_mismatches = $4::jsonb, counted_sources = $5::jsonb
+      `update gap_run_units set status = 'done', error_message = null, rate_mismatches = $4::jsonb, counted_sources = $5::jsonb, hours = $6::jsonb
        where org_id = $1 and run_id = $2 and ordinal = $3`,
       [
         inside.orgId,
@@ -84,6 +94,7 @@ export async function recordUnitResult(orgDb: OrgDb, runId: string, unit: UnitRe
         unit.ordinal,
         storedMismatches(unit.rateMismatches),
         JSON.stringify(unit.countedSources),
+        unit.hours === null ? null : JSON.stringify(unit.hours),
       ],
     );
     await countGapRunUnits(inside, runId);
@@ -106,50 +117,55 @@ export interface FinishedUnit {
 
 /** A run's units in their order, with what the bill alone showed. */
 export async function listFinishedUnits(orgDb: OrgDb, runId: string): Promise<FinishedUnit[]> {
-  const rows = await orgDb.rows<{
-    provider: string;
-    day: string;
-    status: string;
-    error_message: string | null;
-    rate_mismatches: StoredMismatch[];
-  }>(
-    `select provider, day, status, error_message, rate_mismatches from gap_run_units where org_id = $1 and run_id = $2 order by ordinal`,
+  return orgDb.rows<FinishedUnit>(
+    `select provider, day, status, error_message as "errorMessage", rate_mismatches as "rateMismatches"
+     from gap_run_units where org_id = $1 and run_id = $2 order by ordinal`,
     [orgDb.orgId, runId],
   );
-  return rows.map((row) => ({
-    provider: row.provider,
-    day: row.day,
-    status: row.status,
-    errorMessage: row.error_message,
-    rateMismatches: row.rate_mismatches,
-  }));
+}
+
+/** What the bill alone showed on the published days of a half-open window, by provider and day; days that show nothing are left out. */
+export async function listPublishedMismatches(
+  orgDb: OrgDb,
+  window: { provider: string | null; fromDay: string; toDay: string },
+): Promise<Pick<FinishedUnit, 'provider' | 'day' | 'rateMismatches'>[]> {
+  return orgDb.rows(
+    `select u.provider, u.day, u.rate_mismatches as "rateMismatches"
+     from (select distinct provider, day, run_id from gap_published
+       where org_id = $1 and ($2::text is null or provider = $2) and day >= $3::date and day < $4::date) p
+     join gap_run_units u on u.org_id = $1 and u.run_id = p.run_id and u.provider = p.provider and u.day = p.day
+     where u.rate_mismatches <> '[]' order by u.provider, u.day`,
+    [orgDb.orgId, window.provider, window.fromDay, window.toDay],
+  );
 }
 
 /**
  * Points every (provider, account, day) that the run matched at the run, and the account-wide buckets of the day with
- * them. In one statement, so a reader sees all of the run or nothing.
+ * them; accounts that no bill covers any more have no pointer afterwards. What the days were pointed at before is removed.
+ * Part of the transaction in which the run ends, so a reader sees all of it or nothing.
  */
 export async function publishGapRunDays(orgDb: OrgDb, runId: string): Promise<void> {
-  await orgDb.run(
-    `insert into gap_published (org_id, provider, provider_account_id, day, run_id, counted_sources)
-     select u.org_id, u.provider, s.key, u.day, u.run_id, s.value
-     from gap_run_units u cross join lateral jsonb_each_text(u.counted_sources) s
-     where u.org_id = $1 and u.run_id = $2 and u.status = 'done'
-     on conflict (org_id, provider, day, provider_account_id) do update
-       set run_id = excluded.run_id, counted_sources = excluded.counted_sources, published_at = now()`,
-    [orgDb.orgId, runId],
-  );
-}
-
-/** Buckets of one width that a run found, and how many of them are flagged. */
-export async function countRunBuckets(
-  orgDb: OrgDb,
-  runId: string,
-): Promise<{ total: number; flagged: number }> {
-  const rows = await orgDb.rows<{ total: number; flagged: number }>(
-    `select count(*)::bigint as total, (count(*) filter (where flagged))::bigint as flagged
-     from gap_buckets where org_id = $1 and run_id = $2 and width = 'day'`,
-    [orgDb.orgId, runId],
-  );
-  return rows[0] ?? { total: 0, flagged: 0 };
+  await orgDb.transaction(async (inside) => {
+    const run = [inside.orgId, runId];
+    await inside.run(
+      `with replaced as (
+         delete from gap_published p using gap_run_units u
+         where u.org_id = $1 and u.run_id = $2 and u.status = 'done'
+           and p.org_id = u.org_id and p.provider = u.provider and p.day = u.day
+         returning p.provider, p.day, p.run_id)
+       delete from gap_buckets b using (select distinct provider, day, run_id from replaced) r
+       where b.org_id = $1 and b.run_id = r.run_id and b.run_id <> $2 and b.provider = r.provider
+         and b.bucket >= r.day and b.bucket < r.day + 1`,
+      run,
+    );
+    await inside.run(
+      `insert into gap_published (org_id, provider, provider_account_id, day, run_id, counted_sources)
+       select u.org_id, u.provider, s.key, u.day, u.run_id, s.value
+       from gap_run_units u cross join lateral jsonb_each_text(u.counted_sources) s
+       where u.org_id = $1 and u.run_id = $2 and u.status = 'done'
+       on conflict (org_id, provider, day, provider_account_id) do update
+         set run_id = excluded.run_id, counted_sources = excluded.counted_sources, published_at = now()`,
+      run,
+    );
+  });
 }

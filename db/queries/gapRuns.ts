@@ -5,6 +5,7 @@ import type { MergedMismatch } from '../../domain/reconciliation/mergeMismatches
 import { RUN_TERMINAL_STATUSES, type RunStatus } from '../../domain/runs.js';
 import { lockByName } from '../locks.js';
 import type { OrgDb } from '../orgDb.js';
+import { textArray } from '../pgArray.js';
 
 /** A gap run as it is stored. */
 export interface GapRun {
@@ -20,6 +21,10 @@ export interface GapRun {
   totalUnits: number;
   /** By provider and account ('' without one): ISO time of the first event. */
   observedSince: Record<string, Record<string, string>>;
+  /** Provider-days that were compared with what is published and found unchanged: no units. */
+  unchangedUnits: number;
+  /** By provider: by how many hours its days are shifted; absent: by none. */
+  dayOffsets: Record<string, number>;
   result: GapRunResult | null;
   errorCode: string | null;
   errorMessage: string | null;
@@ -30,6 +35,9 @@ export interface GapRun {
 
 /** What a run's answer carries besides its buckets. */
 export interface GapRunResult {
+  /** Provider-days that were compared, and how many of them were as they had been published; absent in older results. */
+  provider_days?: number;
+  unchanged_days?: number;
   total: number;
   flagged: number;
   reason?: 'no_billing_data';
@@ -62,6 +70,8 @@ export interface GapRunResult {
   /** All of them; the list is cut. */
   suspect_key_count?: number;
   failed_units: { provider: string; day: string; message: string }[];
+  /** Accounts whose differences could not be explained: their findings are those from before. */
+  failed_accounts?: { provider: string; provider_account_id: string; message: string }[];
 }
 
 interface GapRunRow {
@@ -75,6 +85,8 @@ interface GapRunRow {
   done_units: number;
   total_units: number;
   observed_since: Record<string, Record<string, string>>;
+  unchanged_units: number;
+  day_offsets: Record<string, number>;
   result: GapRunResult | null;
   error_code: string | null;
   error_message: string | null;
@@ -84,7 +96,7 @@ interface GapRunRow {
 }
 
 const COLUMNS =
-  'id, period, provider, status, stage, window_start, window_end, done_units, total_units, observed_since, result, error_code, error_message, created_at, started_at, finished_at';
+  'id, period, provider, status, stage, window_start, window_end, done_units, total_units, observed_since, unchanged_units, day_offsets, result, error_code, error_message, created_at, started_at, finished_at';
 
 function fromGapRunRow(row: GapRunRow): GapRun {
   return {
@@ -98,6 +110,8 @@ function fromGapRunRow(row: GapRunRow): GapRun {
     doneUnits: row.done_units,
     totalUnits: row.total_units,
     observedSince: row.observed_since,
+    unchangedUnits: row.unchanged_units,
+    dayOffsets: row.day_offsets,
     result: row.result,
     errorCode: row.error_code,
     errorMessage: row.error_message,
@@ -188,7 +202,8 @@ export async function takeGapRunTurn(orgDb: OrgDb, id: string, runningMax: numbe
     const goes = run.status === 'running' || run.others < runningMax;
     await inside.run(
       `update gap_runs set status = case when $3 then 'running' else status end, stage = case when $3 then 'planning' else 'waiting_for_turn' end,
-         started_at = case when $3 then coalesce(started_at, now()) end, heartbeat_at = now()
+         started_at = case when $3 then coalesce(started_at, now()) end, heartbeat_at = now(),
+         explaining_since = case when status = 'running' then explaining_since end
        where org_id = $1 and id = $2 and status in ('queued', 'running')`,
       [inside.orgId, id, goes],
     );
@@ -202,26 +217,53 @@ export interface GapRunUnit {
   day: string;
 }
 
+/** What a run found out when it was planned. */
+export interface GapRunPlan {
+  units: readonly { provider: string; day: string; inputMark: string }[];
+  unchangedUnits: number;
+  observedSince: GapRun['observedSince'];
+  dayOffsets: GapRun['dayOffsets'];
+}
+
+/** How many units the run has, where it was planned before: a repeat goes by that plan. */
+export async function findGapRunPlan(orgDb: OrgDb, runId: string): Promise<{ units: number } | undefined> {
+  const rows = await orgDb.rows<{ units: number }>(
+    `select (select count(*) from gap_run_units u where u.org_id = $1 and u.run_id = $2)::bigint as units
+     from gap_runs where org_id = $1 and id = $2 and planned_at is not null`,
+    [orgDb.orgId, runId],
+  );
+  return rows[0];
+}
+
 /** Stores a run's units in their order; a repeat changes nothing. Returns how many the run has. */
-export async function insertGapRunUnits(
-  orgDb: OrgDb,
-  runId: string,
-  units: readonly { provider: string; day: string }[],
-  observedSince: GapRun['observedSince'],
-): Promise<number> {
+export async function insertGapRunUnits(orgDb: OrgDb, runId: string, plan: GapRunPlan): Promise<number> {
   return orgDb.transaction(async (inside) => {
+    const { units } = plan;
     await inside.run(
-      `insert into gap_run_units (org_id, run_id, ordinal, provider, day)
-       select $1::uuid, $2::uuid, ordinality - 1, provider, day
-       from unnest($3::text[], $4::date[]) with ordinality as u(provider, day, ordinality)
+      `insert into gap_run_units (org_id, run_id, ordinal, provider, day, input_mark)
+       select $1::uuid, $2::uuid, ordinality - 1, provider, day, mark
+       from unnest($3::text[], $4::date[], $5::text[]) with ordinality as u(provider, day, mark, ordinality)
        where not exists (select from gap_run_units where org_id = $1::uuid and run_id = $2::uuid)`,
-      [inside.orgId, runId, units.map((unit) => unit.provider), units.map((unit) => unit.day)],
+      [
+        inside.orgId,
+        runId,
+        units.map((unit) => unit.provider),
+        units.map((unit) => unit.day),
+        textArray(units.map((unit) => unit.inputMark)),
+      ],
     );
     const rows = await inside.rows<{ total_units: number }>(
-      `update gap_runs set stage = 'matching', heartbeat_at = now(), observed_since = $3::jsonb,
+      `update gap_runs set stage = 'matching', heartbeat_at = now(), planned_at = coalesce(planned_at, now()),
+         observed_since = $3::jsonb, unchanged_units = $4, day_offsets = $5::jsonb,
          total_units = (select count(*) from gap_run_units u where u.org_id = $1 and u.run_id = $2)
        where org_id = $1 and id = $2 returning total_units`,
-      [inside.orgId, runId, JSON.stringify(observedSince)],
+      [
+        inside.orgId,
+        runId,
+        JSON.stringify(plan.observedSince),
+        plan.unchangedUnits,
+        JSON.stringify(plan.dayOffsets),
+      ],
     );
     return rows[0]?.total_units ?? 0;
   });
@@ -256,7 +298,7 @@ export async function failGapRunUnit(
 }
 
 /**
- * Sets the run's progress from its units, so that it is right however often a unit was repeated. The row is locked
+ * Sets the run's progress from its units and series, so that it is right however often a unit was repeated. The row is locked
  * before the units are counted: a count beside the update would not see a unit that ends at the same time. The lock is
  * the weaker one that the units' foreign keys allow.
  */
@@ -269,6 +311,7 @@ export async function countGapRunUnits(orgDb: OrgDb, runId: string): Promise<voi
     await inside.run(
       `update gap_runs set heartbeat_at = now(),
          done_units = (select count(*) from gap_run_units u where u.org_id = $1 and u.run_id = $2 and u.status <> 'pending')
+           + (select count(*) from gap_run_series s where s.org_id = $1 and s.run_id = $2 and s.is_done)
        where org_id = $1 and id = $2`,
       [inside.orgId, runId],
     );

@@ -271,6 +271,8 @@ const LISTS: Record<string, readonly string[]> = {
   'period_totals.part': ['own', 'booked'],
   'adjustment_rollups.dimension': Object.keys(DIMENSION_KEYS),
   'gap_run_units.status': ['pending', 'done', 'failed'],
+  'gap_run_accounts.status': ['pending', 'done', 'failed'],
+  'findings.decided_as': ['confirmed', 'dismissed'],
   'gap_buckets.width': members<GapBucket['width']>({ day: true, hour: true }),
   'gap_buckets.match_status': members<MatchStatus>({ matched: true, partial: true, unmatched: true }),
   'gap_buckets.grade': GRADES,

@@ -343,7 +343,12 @@ async function makeOpenWork(
   const window = { windowStartMicros: MARCH.fromMicros, windowEndMicros: MARCH.toMicros };
   await insertGapRun(org.orgDb, { id: openRunId, period: '7d', provider, ...window });
   await takeGapRunTurn(org.orgDb, openRunId, 2);
-  await insertGapRunUnits(org.orgDb, openRunId, [{ provider, day: '2026-03-10' }], {});
+  await insertGapRunUnits(org.orgDb, openRunId, {
+    units: [{ provider, day: '2026-03-10', inputMark: 'mark' }],
+    unchangedUnits: 0,
+    observedSince: {},
+    dayOffsets: {},
+  });
   await insertSyncRun(org.orgDb, { id: emptySyncId, connectionId, trigger: 'request' });
   await endRun(org.orgDb, 'billing_sync', emptySyncId, { status: 'failed' });
   await insertSyncRun(org.orgDb, { id: openSyncId, connectionId, trigger: 'request' });

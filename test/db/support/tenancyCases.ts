@@ -4,6 +4,7 @@ import { BILL_CASES } from './tenancyCases/bills.js';
 import { CALL_CASES } from './tenancyCases/calls.js';
 import { CONNECTION_CASES } from './tenancyCases/connections.js';
 import { RULE_CASES } from './tenancyCases/enforcementRules.js';
+import { EXPLANATION_CASES } from './tenancyCases/explanations.js';
 import { MATCH_CASES } from './tenancyCases/matches.js';
 import { ORGANIZATION_CASES } from './tenancyCases/organization.js';
 import { POLICY_CASES } from './tenancyCases/policies.js';
@@ -20,6 +21,7 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
   ...CONNECTION_CASES,
   ...RUN_CASES,
   ...MATCH_CASES,
+  ...EXPLANATION_CASES,
   ...ORGANIZATION_CASES,
   ...ACCESS_CASES,
   ...ALERT_CASES,

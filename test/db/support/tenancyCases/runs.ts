@@ -37,7 +37,13 @@ export const RUN_CASES: Record<string, TenancyCase> = {
   listGapRuns: (db) => gapRuns.listGapRuns(db, { provider: undefined, status: undefined, ...PAGE }),
   takeGapRunTurn: (db, { openRunId }) => gapRuns.takeGapRunTurn(db, openRunId, 2),
   insertGapRunUnits: (db, { openRunId, provider }) =>
-    gapRuns.insertGapRunUnits(db, openRunId, [{ provider, day: '2026-03-11' }], {}),
+    gapRuns.insertGapRunUnits(db, openRunId, {
+      units: [{ provider, day: '2026-03-11', inputMark: 'mark' }],
+      unchangedUnits: 0,
+      observedSince: {},
+      dayOffsets: {},
+    }),
+  findGapRunPlan: (db, { openRunId }) => gapRuns.findGapRunPlan(db, openRunId),
   findGapRunUnit: (db, { openRunId }) => gapRuns.findGapRunUnit(db, openRunId, 0),
   failGapRunUnit: (db, { openRunId }) => gapRuns.failGapRunUnit(db, openRunId, 0, 'x'),
   countGapRunUnits: async (db, { openRunId }) => {
@@ -55,6 +61,7 @@ export const RUN_CASES: Record<string, TenancyCase> = {
       buckets: [],
       rateMismatches: [],
       countedSources: {},
+      hours: null,
     }),
   listFinishedUnits: (db, { runId }) => gapBuckets.listFinishedUnits(db, runId),
   publishGapRunDays: async (db, { runId }) => {
@@ -62,7 +69,7 @@ export const RUN_CASES: Record<string, TenancyCase> = {
     await gapBuckets.publishGapRunDays(db, runId);
     return db.rows('select * from gap_published where org_id = $1', [db.orgId]);
   },
-  countRunBuckets: (db, { runId }) => gapBuckets.countRunBuckets(db, runId),
+  listPublishedMismatches: (db) => gapBuckets.listPublishedMismatches(db, ALL),
   listPublishedBuckets: (db) =>
     gapExplorer.listPublishedBuckets(
       db,

@@ -1,0 +1,183 @@
+import {
+  type AccountContext,
+  type AccountName,
+  insertExplanationPlan,
+  listChangedSeries,
+  listExplainedAccounts,
+  listRunAccounts,
+  listSeriesOfAccount,
+  type RunAccount,
+  type SeriesName,
+  takeExplainingTurn,
+} from '../../db/queries/explanationRuns.js';
+import {
+  listAccountExplanations,
+  listPendingSeries,
+  recordAccountFindings,
+  recordSeriesExplanations,
+  streamSeriesEvidence,
+} from '../../db/queries/explanations.js';
+import type { GapRun } from '../../db/queries/gapRuns.js';
+import { type InvoiceTie, listInvoiceTies } from '../../db/queries/invoiceTies.js';
+import { listSuspectKeys } from '../../db/queries/providerKeys.js';
+import type { SuspectKey } from '../../domain/billing/providerKeys.js';
+import { DomainError } from '../../domain/errors.js';
+import type { PriceBook } from '../../domain/pricing/priceBook.js';
+import { isProvider, type Provider } from '../../domain/providers.js';
+import { evidenceFromJson } from '../../domain/reconciliation/evidence/evidenceText.js';
+import type { SeriesDayEvidence } from '../../domain/reconciliation/evidence/seriesDay.js';
+import {
+  explanationFromJson,
+  explanationToText,
+} from '../../domain/reconciliation/inference/explanationText.js';
+import type { SeriesExplanation } from '../../domain/reconciliation/inference/finding.js';
+import { ENGINE_VERSION } from '../../domain/reconciliation/inputMark.js';
+import { DEFAULT_WEIGHTS } from '../../domain/reconciliation/weights/weightSet.js';
+import { explainAccount, explainSeries } from './engine.js';
+import { digestOf, explainedWindowOf, loadRun, pricesDigest, type RunWork } from './runWork.js';
+
+/** Suspect keys that an explanation is given at most: what is billed most comes first. */
+const SUSPECTS_MAX = 10_000;
+
+/** What an account's explanation rests on beside its days. */
+interface Context {
+  ties: Record<string, InvoiceTie>;
+  suspects: SuspectKey[];
+}
+
+export type ExplanationPlan = { turn: 'wait' } | { turn: 'over' } | { turn: 'go'; accounts: number };
+
+/**
+ * Decides what a run explains anew, when it is its turn: the series that have a bucket on a day that it has matched, and
+ * all series of an account whose other grounds (prices, other copies of its bills) have changed. Where only what is known
+ * of its keys has changed, the account as a whole is looked at again. A repeat goes by what was decided first.
+ */
+export async function planExplanations(work: RunWork): Promise<ExplanationPlan> {
+  const { deps, orgDb, runId } = work;
+  const turn = await takeExplainingTurn(orgDb, runId);
+  if (turn !== 'go') return { turn };
+  const run = await loadRun(work);
+  const series = await listChangedSeries(orgDb, runId);
+  const explained = await listExplainedAccounts(orgDb, run.provider);
+  const before = new Map(explained.map((account) => [accountKey(account), account]));
+  const contexts = await readContexts(work, run);
+  const book = await deps.prices.freshOf(orgDb.orgId);
+  const changed = new Set(series.map(accountKey));
+  const names = new Map([...explained, ...series].map((name) => [accountKey(name), name]));
+  const accounts: AccountContext[] = [];
+  for (const [key, name] of [...names].sort(([one], [other]) => (one < other ? -1 : 1))) {
+    const context = contextOf(name, contexts.get(key), book);
+    const last = before.get(key);
+    const needsAll = last !== undefined && (last.stale || last.contextMark !== context.contextMark);
+    if (!needsAll && !changed.has(key) && last?.suspectsMark === context.suspectsMark) continue;
+    accounts.push(context);
+    if (needsAll) series.push(...(await listSeriesOfAccount(orgDb, name, explainedWindowOf(run).fromDay)));
+  }
+  const distinct = new Map(series.map((one) => [`${accountKey(one)}\n${one.model}`, one]));
+  return { turn, accounts: await insertExplanationPlan(orgDb, runId, accounts, [...distinct.values()]) };
+}
+
+const accountKey = ({ provider, accountId }: AccountName) => `${provider}\n${accountId}`;
+
+/** What is known beside the bills' days, of every account of which there is something. */
+async function readContexts({ orgDb }: RunWork, run: GapRun): Promise<Map<string, Context>> {
+  const window = explainedWindowOf(run);
+  const contexts = new Map<string, Context>();
+  const of = (name: AccountName): Context => {
+    const known = contexts.get(accountKey(name)) ?? { ties: {}, suspects: [] };
+    contexts.set(accountKey(name), known);
+    return known;
+  };
+  for (const tie of await listInvoiceTies(orgDb, window)) of(tie).ties[tie.month] = tie.tie;
+  const { keys } = await listSuspectKeys(orgDb, { ...window, limit: SUSPECTS_MAX });
+  for (const key of keys) of({ provider: key.provider, accountId: key.providerAccountId }).suspects.push(key);
+  return contexts;
+}
+
+function contextOf(name: AccountName, found: Context | undefined, book: PriceBook): AccountContext {
+  const context = found ?? { ties: {}, suspects: [] };
+  const prices = isProvider(name.provider) ? pricesDigest(book, name.provider) : '';
+  return {
+    provider: name.provider,
+    accountId: name.accountId,
+    context: explanationToText(context),
+    contextMark: digestOf(
+      JSON.stringify([ENGINE_VERSION, DEFAULT_WEIGHTS.version, prices, Object.entries(context.ties)]),
+    ),
+    suspectsMark: digestOf(explanationToText(context.suspects)),
+  };
+}
+
+/**
+ * Explains the series of one account that are left, each by itself, then the account as a whole. In memory are one series'
+ * days and the account's explanations. A repeat goes on with the series that are not explained yet.
+ */
+export async function explainRunAccount(work: RunWork, ordinal: number): Promise<void> {
+  const { deps, orgDb, runId } = work;
+  const account = (await listRunAccounts(orgDb, runId)).find((one) => one.ordinal === ordinal);
+  if (!account || !isProvider(account.provider))
+    throw new DomainError('not_found', `gap run ${runId} explains no account ${ordinal}`);
+  if (account.status === 'done') return;
+  const run = await loadRun(work);
+  const book = await deps.prices.freshOf(orgDb.orgId);
+  const scope = { account, provider: account.provider, book, fromDay: explainedWindowOf(run).fromDay };
+  for (const model of await listPendingSeries(orgDb, runId, account)) {
+    work.checkpoint();
+    const explanation = await explainOne(work, scope, model);
+    await recordSeriesExplanations(orgDb, runId, account, [
+      { model, explanation: explanation === null ? null : explanationToText(explanation) },
+    ]);
+  }
+  work.checkpoint();
+  const series = (await listAccountExplanations(orgDb, runId, account)).map((json) =>
+    explanationFromJson<SeriesExplanation>(json),
+  );
+  const findings = explainAccount({
+    provider: account.provider,
+    accountId: account.accountId,
+    series,
+    suspectKeys: contextOfAccount(account).suspects,
+    prices: { agreed: book, list: book.list },
+    weights: DEFAULT_WEIGHTS,
+  });
+  await recordAccountFindings(orgDb, runId, ordinal, explanationToText(findings));
+}
+
+interface Scope {
+  account: RunAccount;
+  provider: Provider;
+  book: PriceBook;
+  fromDay: string;
+}
+
+const contextOfAccount = (account: RunAccount) => explanationFromJson<Context>(account.context);
+
+/** Explains one series; null where none of its days is left. */
+async function explainOne(work: RunWork, scope: Scope, model: string): Promise<SeriesExplanation | null> {
+  const { account, provider, book } = scope;
+  const name: SeriesName = { provider, accountId: account.accountId, model };
+  const days: SeriesDayEvidence[] = [];
+  for await (const json of streamSeriesEvidence(work.orgDb, work.runId, name, scope.fromDay)) {
+    const evidence = readEvidence(json);
+    if (evidence) days.push(evidence);
+  }
+  if (days.length === 0) return null;
+  return explainSeries({
+    ...name,
+    provider,
+    days,
+    prices: { agreed: book, list: book.list },
+    weights: DEFAULT_WEIGHTS,
+    invoiceTies: new Map(Object.entries(contextOfAccount(account).ties)),
+  });
+}
+
+/** Evidence in a form from before an upgrade cannot be read: the day counts again once a run has compared it anew. */
+function readEvidence(json: unknown): SeriesDayEvidence | undefined {
+  try {
+    return evidenceFromJson(json);
+  } catch (error) {
+    if (error instanceof RangeError) return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,145 @@
+import { clearEndedExplanations } from '../../db/queries/explanations.js';
+import { findGapRunPlan, type GapRun, insertGapRunUnits } from '../../db/queries/gapRuns.js';
+import {
+  type CountedDay,
+  findFirstEventDay,
+  listCountedDays,
+  listKeyDigests,
+  listObservedRevisions,
+  listPublishedDays,
+} from '../../db/queries/matchInputs.js';
+import { listObservedSince } from '../../db/queries/observedSince.js';
+import { foldUsage } from '../../db/queries/rollups.js';
+import { isoFromMicros, MICROS_PER_DAY, microsOfDay, shiftDay } from '../../domain/period.js';
+import type { PriceBook } from '../../domain/pricing/priceBook.js';
+import { isProvider, type Provider } from '../../domain/providers.js';
+import { inputMark } from '../../domain/reconciliation/inputMark.js';
+import { DEFAULT_WEIGHTS } from '../../domain/reconciliation/weights/weightSet.js';
+import { estimateOffsets } from './dayOffsets.js';
+import { digestOf, loadRun, observedSinceOf, pricesDigest, type RunWork, windowOf } from './runWork.js';
+
+/** Hours are kept for days that a 7-day period can reach. */
+const HOURLY_DAYS = 8n;
+
+/** Whether a run keeps hours of a day. */
+export function wantsHours(run: GapRun, day: string): boolean {
+  return microsOfDay(day) >= run.windowEndMicros - HOURLY_DAYS * MICROS_PER_DAY;
+}
+
+/** All that the marks of a window's days are made of, read before anything is matched. */
+interface WindowInputs {
+  run: GapRun;
+  nowMicros: bigint;
+  book: PriceBook;
+  countedByDay: Map<string, CountedDay[]>;
+  revisions: Map<string, number>;
+  keys: Map<string, string>;
+  observedSince: GapRun['observedSince'];
+  firstEventDay: string | undefined;
+}
+
+/**
+ * Decides which provider-days a run compares: those with a bill whose inputs are not what they were published from, and
+ * those that are published and have no bill any more. A repeat goes by what was decided first. The marks are read before
+ * the inputs themselves are: what changes in between is compared again by the next run.
+ */
+export async function planRun(work: RunWork): Promise<{ units: number }> {
+  const { deps, orgDb, runId } = work;
+  const planned = await findGapRunPlan(orgDb, runId);
+  if (planned) return planned;
+  const run = await loadRun(work);
+  await clearEndedExplanations(orgDb);
+  // Folding first makes each unit's read cheap. Another fold under way does the same work, so a failure is no matter.
+  await foldUsage(deps.database, orgDb.orgId).catch((error: unknown) =>
+    deps.logger.debug({ err: error }, 'fold before a gap run'),
+  );
+  const inputs = await readInputs(work, run);
+  const published = await listPublishedDays(orgDb, windowOf(run));
+  const publishedMarks = new Map(published.map((day) => [keyOf(day), day.inputMark]));
+  const days = daysOf([...inputs.countedByDay.values()].flat(), published);
+  const dayOffsets = await estimateOffsets(work, days, (day) =>
+    (publishedMarks.get(keyOf(day)) ?? '').startsWith(`${baseMark(inputs, day)}.`),
+  );
+  const units = days
+    .map((day) => ({ ...day, inputMark: fullMark(inputs, day, dayOffsets[day.provider] ?? 0) }))
+    .filter((day) => publishedMarks.get(keyOf(day)) !== day.inputMark);
+  const stored = await insertGapRunUnits(orgDb, runId, {
+    units,
+    unchangedUnits: days.length - units.length,
+    observedSince: inputs.observedSince,
+    dayOffsets,
+  });
+  return { units: stored };
+}
+
+interface ProviderDay {
+  provider: Provider;
+  day: string;
+}
+
+const keyOf = ({ provider, day }: { provider: string; day: string }) => `${provider} ${day}`;
+
+async function readInputs(work: RunWork, run: GapRun): Promise<WindowInputs> {
+  const { deps, orgDb } = work;
+  const window = windowOf(run);
+  const book = await deps.prices.freshOf(orgDb.orgId);
+  const revisions = await listObservedRevisions(orgDb, {
+    ...window,
+    fromDay: shiftDay(window.fromDay, -1),
+    toDay: shiftDay(window.toDay, 1),
+  });
+  const keys = await listKeyDigests(orgDb);
+  const firstEventDay = await findFirstEventDay(orgDb);
+  const countedByDay = new Map<string, CountedDay[]>();
+  for (const counted of await listCountedDays(orgDb, window)) {
+    const known = countedByDay.get(keyOf(counted)) ?? [];
+    known.push(counted);
+    countedByDay.set(keyOf(counted), known);
+  }
+  const providers = new Set([...countedByDay.values()].flat().map(({ provider }) => provider));
+  const observedSince: GapRun['observedSince'] = {};
+  for (const provider of [...providers].sort()) {
+    const accounts = await listObservedSince(orgDb, provider);
+    observedSince[provider] = Object.fromEntries(
+      [...accounts].map(([account, micros]) => [account, isoFromMicros(micros)]),
+    );
+  }
+  const nowMicros = deps.nowMicros();
+  return { run, nowMicros, book, countedByDay, revisions, keys, observedSince, firstEventDay };
+}
+
+/** Provider-days with a bill or a published result, in the order in which a run takes them. */
+function daysOf(
+  counted: readonly ProviderDay[],
+  published: readonly { provider: string; day: string }[],
+): ProviderDay[] {
+  const days = new Map<string, ProviderDay>();
+  for (const { provider, day } of [...counted, ...published])
+    if (isProvider(provider)) days.set(keyOf({ provider, day }), { provider, day });
+  return [...days.values()].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+}
+
+/** The mark of a day's own inputs. What the provider's time offset adds stands behind a point. */
+function baseMark(inputs: WindowInputs, { provider, day }: ProviderDay): string {
+  return digestOf(
+    inputMark({
+      day,
+      nowMicros: inputs.nowMicros,
+      covered: inputs.countedByDay.get(keyOf({ provider, day })) ?? [],
+      observedRevision: inputs.revisions.get(keyOf({ provider, day })) ?? 0,
+      observedSince: observedSinceOf(inputs, provider),
+      keys: inputs.keys.get(provider) ?? '',
+      prices: pricesDigest(inputs.book, provider),
+      weights: DEFAULT_WEIGHTS.version,
+      withHours: wantsHours(inputs.run, day),
+      callsKept: inputs.firstEventDay !== undefined && inputs.firstEventDay <= day,
+    }),
+  );
+}
+
+/** With shifted days the calls of the days on either side count too. */
+function fullMark(inputs: WindowInputs, day: ProviderDay, offsetHours: number): string {
+  const beside = (days: number) => inputs.revisions.get(keyOf({ ...day, day: shiftDay(day.day, days) })) ?? 0;
+  const shift = offsetHours === 0 ? '0' : `${offsetHours}/${beside(-1)}/${beside(1)}`;
+  return `${baseMark(inputs, day)}.${shift}`;
+}

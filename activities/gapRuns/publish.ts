@@ -1,0 +1,156 @@
+import type { OrgDb } from '../../db/orgDb.js';
+import { listSourceDifferences, type SourceDifference } from '../../db/queries/billedDays.js';
+import { listRunAccounts, lockOpenGapRun, type RunAccount } from '../../db/queries/explanationRuns.js';
+import { publishExplanations, readAccountFindings } from '../../db/queries/explanations.js';
+import {
+  type FinishedUnit,
+  listFinishedUnits,
+  listPublishedMismatches,
+  publishGapRunDays,
+} from '../../db/queries/gapBuckets.js';
+import { countPublishedBuckets } from '../../db/queries/gapExplorer.js';
+import type { GapRun, GapRunResult } from '../../db/queries/gapRuns.js';
+import { listSuspectKeys } from '../../db/queries/providerKeys.js';
+import {
+  type IdentifiedFinding,
+  listFindingsOfAccount,
+  writeAccountFindings,
+} from '../../db/queries/publishedFindings.js';
+import { endRun, type RunEnd } from '../../db/queries/runStates.js';
+import type { SuspectKey } from '../../domain/billing/providerKeys.js';
+import { formatUuid } from '../../domain/ids.js';
+import { decimalFromPico } from '../../domain/money.js';
+import { carryFindings } from '../../domain/reconciliation/carryFindings.js';
+import { explanationFromJson } from '../../domain/reconciliation/inference/explanationText.js';
+import type { Finding } from '../../domain/reconciliation/inference/finding.js';
+import { mergeMismatches } from '../../domain/reconciliation/mergeMismatches.js';
+import { digestOf, explainedWindowOf, loadRun, type RunWork, windowOf } from './runWork.js';
+
+/** Differences and mismatches that a run's result lists; their number is given whole. */
+const LISTED_MAX = 200;
+
+/**
+ * Shows everything that a run found and ends it, in one transaction: the pointers to its days, the explanations of the
+ * series, the findings. A run that has ended publishes nothing.
+ */
+export async function publishRun(work: RunWork): Promise<void> {
+  const { orgDb, runId } = work;
+  const run = await loadRun(work);
+  await orgDb.transaction(async (inside) => {
+    if (!(await lockOpenGapRun(inside, runId))) return;
+    const units = await listFinishedUnits(inside, runId);
+    const accounts = await listRunAccounts(inside, runId);
+    await publishGapRunDays(inside, runId);
+    for (const account of accounts)
+      if (account.status === 'done') await publishFindings(inside, run, account);
+    await publishExplanations(inside, runId);
+    const result = await resultOf(inside, run, units, accounts);
+    await endRun(inside, 'gap_run', runId, { ...endOf(units, accounts), result });
+  });
+}
+
+function endOf(units: readonly FinishedUnit[], accounts: readonly RunAccount[]): RunEnd {
+  const failed = units.filter((unit) => unit.status !== 'done').length;
+  const unexplained = accounts.filter((account) => account.status !== 'done').length;
+  if (failed === 0 && unexplained === 0) return { status: 'succeeded' };
+  const days = `${failed} of ${units.length} provider-days could not be matched`;
+  const series = `the differences of ${unexplained} of ${accounts.length} accounts could not be explained`;
+  return {
+    status: failed > 0 && failed === units.length ? 'failed' : 'partial',
+    error: {
+      code: 'units_failed',
+      message: [...(failed > 0 ? [days] : []), ...(unexplained > 0 ? [series] : [])].join('; '),
+    },
+  };
+}
+
+/** Writes what was found in one account over what was published of it. */
+async function publishFindings(inside: OrgDb, run: GapRun, account: RunAccount): Promise<void> {
+  const published = await listFindingsOfAccount(inside, account, explainedWindowOf(run).fromDay);
+  const found = explanationFromJson<Finding[]>(await readAccountFindings(inside, run.id, account.ordinal));
+  const { ids, removed, gone } = carryFindings(published, found);
+  const taken = new Set(published.map(({ id }) => id));
+  const findings: IdentifiedFinding[] = found.map((finding, at) => ({
+    id: ids[at] ?? freshId(inside.orgId, finding, taken),
+    finding,
+  }));
+  await writeAccountFindings(inside, run.id, { findings, removed, gone });
+}
+
+/** An id that the same finding gets in every run that finds it first, whoever runs it. */
+function freshId(orgId: string, finding: Finding, taken: Set<string>): string {
+  const { provider, accountId, model, kind, variant, direction } = finding;
+  const name = [orgId, provider, accountId, model, kind, variant, direction, finding.days[0]?.day];
+  for (let attempt = 0; ; attempt += 1) {
+    const id = formatUuid(digestOf(JSON.stringify([...name, attempt])).slice(0, 32));
+    if (taken.has(id)) continue;
+    taken.add(id);
+    return id;
+  }
+}
+
+async function resultOf(
+  inside: OrgDb,
+  run: GapRun,
+  units: readonly FinishedUnit[],
+  accounts: readonly RunAccount[],
+): Promise<GapRunResult> {
+  const window = windowOf(run);
+  // Of all days of the window, those that this run found unchanged among them.
+  const mismatches = mergeMismatches(await listPublishedMismatches(inside, window));
+  const differences = await listSourceDifferences(inside, { ...window, limit: LISTED_MAX });
+  const suspects = await listSuspectKeys(inside, { ...window, limit: LISTED_MAX });
+  const failed = units.filter((unit) => unit.status !== 'done');
+  const providerDays = units.length + run.unchangedUnits;
+  return {
+    provider_days: providerDays,
+    unchanged_days: run.unchangedUnits,
+    ...(await countPublishedBuckets(inside, { ...window, hourly: false })),
+    ...(providerDays === 0 ? { reason: 'no_billing_data' as const } : {}),
+    rate_mismatches: mismatches.slice(0, LISTED_MAX),
+    rate_mismatch_count: mismatches.length,
+    source_differences: differences.map(presentDifference),
+    suspect_keys: suspects.keys.map(presentSuspect),
+    suspect_key_count: suspects.count,
+    failed_units: failed.slice(0, LISTED_MAX).map((unit) => ({
+      provider: unit.provider,
+      day: unit.day,
+      message: unit.errorMessage ?? 'not matched',
+    })),
+    failed_accounts: accounts
+      .filter((account) => account.status !== 'done')
+      .slice(0, LISTED_MAX)
+      .map((account) => ({
+        provider: account.provider,
+        provider_account_id: account.accountId,
+        message: account.errorMessage ?? 'not explained',
+      })),
+  };
+}
+
+function presentSuspect(key: SuspectKey): NonNullable<GapRunResult['suspect_keys']>[number] {
+  return {
+    provider: key.provider,
+    provider_account_id: key.providerAccountId,
+    provider_key_id: key.providerKeyId,
+    reason: key.reason,
+    first_day: key.firstDay,
+    last_day: key.lastDay,
+    billed_usd: key.billedPico === null ? null : decimalFromPico(key.billedPico),
+  };
+}
+
+function presentDifference(difference: SourceDifference): GapRunResult['source_differences'][number] {
+  return {
+    provider: difference.provider,
+    provider_account_id: difference.accountId,
+    day: difference.day,
+    charge_category: difference.chargeCategory,
+    counted_import_id: difference.countedSourceId,
+    counted_kind: difference.countedKind,
+    counted_usd: decimalFromPico(difference.countedPico),
+    other_import_id: difference.otherSourceId,
+    other_kind: difference.otherKind,
+    other_usd: decimalFromPico(difference.otherPico),
+  };
+}

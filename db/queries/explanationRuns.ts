@@ -1,0 +1,198 @@
+import { lockByName } from '../locks.js';
+import type { OrgDb } from '../orgDb.js';
+import { textArray } from '../pgArray.js';
+import type { RunTurn } from './gapRuns.js';
+
+/** What a gap run explains anew: accounts in their order, each with its series, and what was found there so far. */
+
+/** An account of a provider. */
+export interface AccountName {
+  provider: string;
+  accountId: string;
+}
+
+/** A series: the days of one model at one account. */
+export interface SeriesName extends AccountName {
+  model: string;
+}
+
+/** An account with what its explanation rests on beside its days. */
+export interface AccountContext extends AccountName {
+  /** What it rests on, as JSON text; the marks tell whether it has changed. */
+  context: string;
+  contextMark: string;
+  suspectsMark: string;
+}
+
+/**
+ * Lets a run explain when no other run of the organization does, up to the end of either: what a run finds in a series
+ * rests on all published days, and two that publish in turn would each undo the other's. The run keeps its turn.
+ */
+export async function takeExplainingTurn(orgDb: OrgDb, runId: string): Promise<RunTurn> {
+  return orgDb.transaction(async (inside) => {
+    await lockByName(inside, 'gapRunTurn', inside.orgId);
+    const [run] = await inside.rows<{ status: string; others: number }>(
+      `select r.status, (select count(*)::bigint from gap_runs o where o.org_id = $1 and o.status = 'running'
+         and o.explaining_since is not null and o.id <> r.id) as others
+       from gap_runs r where r.org_id = $1 and r.id = $2`,
+      [inside.orgId, runId],
+    );
+    if (run?.status !== 'running') return 'over';
+    const goes = run.others === 0;
+    await inside.run(
+      `update gap_runs set heartbeat_at = now(), stage = case when stage = 'cancelling' then stage when $3 then 'explaining' else 'waiting_for_turn' end,
+         explaining_since = case when $3 then coalesce(explaining_since, now()) end
+       where org_id = $1 and id = $2`,
+      [inside.orgId, runId, goes],
+    );
+    return goes ? 'go' : 'wait';
+  });
+}
+
+/**
+ * Holds a run that is about to publish until the transaction ends: no other run of the organization publishes or takes a
+ * turn meanwhile. False when the run has ended.
+ */
+export async function lockOpenGapRun(inside: OrgDb, runId: string): Promise<boolean> {
+  await lockByName(inside, 'gapRunTurn', inside.orgId);
+  const rows = await inside.rows(
+    `select id from gap_runs where org_id = $1 and id = $2 and status in ('queued', 'running') for no key update`,
+    [inside.orgId, runId],
+  );
+  return rows.length > 0;
+}
+
+/** The provider-days that the run has matched. */
+const DONE = `select provider, day from gap_run_units where org_id = $1 and run_id = $2 and status = 'done'`;
+
+/**
+ * Series that have a bucket on a day that the run has matched, before or now, and those of findings on such days.
+ */
+export async function listChangedSeries(orgDb: OrgDb, runId: string): Promise<SeriesName[]> {
+  return orgDb.rows<SeriesName>(
+    `with done as materialized (${DONE})
+     select provider, provider_account_id as "accountId", model from gap_buckets
+       where org_id = $1 and run_id = $2 and width = 'day'
+     union
+     select b.provider, b.provider_account_id, b.model from done
+       join gap_published p on p.org_id = $1 and p.provider = done.provider and p.day = done.day
+       join gap_buckets b on b.org_id = $1 and b.run_id = p.run_id and b.provider = p.provider
+         and b.provider_account_id = p.provider_account_id and b.width = 'day' and b.bucket = p.day::timestamptz
+     union
+     select f.provider, f.provider_account_id, f.model from done
+       join finding_days d on d.org_id = $1 and d.day = done.day
+       join findings f on f.org_id = $1 and f.id = d.finding_id and f.provider = done.provider
+     order by 1, 2, 3`,
+    [orgDb.orgId, runId],
+  );
+}
+
+/** An account that was explained, as it was left. */
+export interface ExplainedAccount extends Omit<AccountContext, 'context'> {
+  /** Some of its days were published without being explained. */
+  stale: boolean;
+}
+
+/** The accounts that have ever been explained, of one provider or of all. */
+export async function listExplainedAccounts(
+  orgDb: OrgDb,
+  provider: string | null,
+): Promise<ExplainedAccount[]> {
+  return orgDb.rows<ExplainedAccount>(
+    `select provider, provider_account_id as "accountId", context_mark as "contextMark", suspects_mark as "suspectsMark", stale
+     from explained_accounts where org_id = $1 and ($2::text is null or provider = $2) order by 1, 2`,
+    [orgDb.orgId, provider],
+  );
+}
+
+/** Every series of an account that has a published day from `fromDay` on, or an explanation. */
+export async function listSeriesOfAccount(
+  orgDb: OrgDb,
+  account: AccountName,
+  fromDay: string,
+): Promise<SeriesName[]> {
+  return orgDb.rows<SeriesName>(
+    `select b.provider, b.provider_account_id as "accountId", b.model from gap_published p
+     join gap_buckets b on b.org_id = $1 and b.run_id = p.run_id and b.provider = p.provider
+       and b.provider_account_id = p.provider_account_id and b.width = 'day' and b.bucket = p.day::timestamptz
+     where p.org_id = $1 and p.provider = $2 and p.provider_account_id = $3 and p.day >= $4::date
+     union select provider, provider_account_id, model from series_explanations
+       where org_id = $1 and provider = $2 and provider_account_id = $3
+     union select provider, provider_account_id, model from findings
+       where org_id = $1 and provider = $2 and provider_account_id = $3 and status <> 'gone' and last_day >= $4::date
+     order by 1, 2, 3`,
+    [orgDb.orgId, account.provider, account.accountId, fromDay],
+  );
+}
+
+/**
+ * Stores what the run explains anew, and counts it into the run's progress; a repeat finds it and changes nothing.
+ * Returns how many accounts there are.
+ */
+export async function insertExplanationPlan(
+  orgDb: OrgDb,
+  runId: string,
+  accounts: readonly AccountContext[],
+  series: readonly SeriesName[],
+): Promise<number> {
+  return orgDb.transaction(async (inside) => {
+    const stored = await countRunAccounts(inside, runId);
+    if (stored > 0) return stored;
+    await inside.run(
+      `insert into gap_run_accounts (org_id, run_id, ordinal, provider, provider_account_id, context, context_mark, suspects_mark)
+       select $1::uuid, $2::uuid, n - 1, provider, account, context, mark, suspects
+       from unnest($3::text[], $4::text[], $5::jsonb[], $6::text[], $7::text[]) with ordinality as a(provider, account, context, mark, suspects, n)`,
+      [
+        inside.orgId,
+        runId,
+        textArray(accounts.map((account) => account.provider)),
+        textArray(accounts.map((account) => account.accountId)),
+        textArray(accounts.map((account) => account.context)),
+        textArray(accounts.map((account) => account.contextMark)),
+        textArray(accounts.map((account) => account.suspectsMark)),
+      ],
+    );
+    await inside.run(
+      `insert into gap_run_series (org_id, run_id, provider, provider_account_id, model)
+       select $1::uuid, $2::uuid, * from unnest($3::text[], $4::text[], $5::text[])`,
+      [
+        inside.orgId,
+        runId,
+        textArray(series.map(({ provider }) => provider)),
+        textArray(series.map(({ accountId }) => accountId)),
+        textArray(series.map(({ model }) => model)),
+      ],
+    );
+    await inside.run(
+      `update gap_runs set total_units = (select count(*) from gap_run_units u where u.org_id = $1 and u.run_id = $2) + $3
+       where org_id = $1 and id = $2`,
+      [inside.orgId, runId, series.length],
+    );
+    return accounts.length;
+  });
+}
+
+async function countRunAccounts(inside: OrgDb, runId: string): Promise<number> {
+  const [row] = await inside.rows<{ count: number }>(
+    'select count(*)::bigint as count from gap_run_accounts where org_id = $1 and run_id = $2',
+    [inside.orgId, runId],
+  );
+  return row?.count ?? 0;
+}
+
+/** An account of a run. */
+export interface RunAccount extends AccountName {
+  context: unknown;
+  ordinal: number;
+  status: 'pending' | 'done' | 'failed';
+  errorMessage: string | null;
+}
+
+/** The accounts that a run explains, in their order. */
+export async function listRunAccounts(orgDb: OrgDb, runId: string): Promise<RunAccount[]> {
+  return orgDb.rows<RunAccount>(
+    `select ordinal, provider, provider_account_id as "accountId", context, status, error_message as "errorMessage"
+     from gap_run_accounts where org_id = $1 and run_id = $2 order by ordinal`,
+    [orgDb.orgId, runId],
+  );
+}

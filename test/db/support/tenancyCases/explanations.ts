@@ -1,0 +1,147 @@
+import type { OrgDb } from '../../../../db/orgDb.js';
+import * as explanationRuns from '../../../../db/queries/explanationRuns.js';
+import * as explanations from '../../../../db/queries/explanations.js';
+import { listInvoiceTies } from '../../../../db/queries/invoiceTies.js';
+import * as matchInputs from '../../../../db/queries/matchInputs.js';
+import { listObservedSources } from '../../../../db/queries/observedSources.js';
+import * as publishedFindings from '../../../../db/queries/publishedFindings.js';
+import { MICROS_PER_DAY } from '../../../../domain/period.js';
+import type { Owned } from '../ownedThings.js';
+import type { TenancyCase } from './tenancyCase.js';
+
+const ALL = { provider: null, fromDay: '2020-01-01', toDay: '2100-01-01' };
+const FIRST_DAY = '2020-01-01';
+
+const accountOf = ({ provider, marker }: Owned) => ({ provider, accountId: marker });
+const seriesOf = (of: Owned) => ({ ...accountOf(of), model: of.marker });
+
+/** An account and a series that the open run explains. */
+async function planned(db: OrgDb, of: Owned): Promise<number> {
+  const account = { ...accountOf(of), context: '{}', contextMark: of.marker, suspectsMark: of.marker };
+  return explanationRuns.insertExplanationPlan(db, of.openRunId, [account], [seriesOf(of)]);
+}
+
+async function explained(db: OrgDb, of: Owned): Promise<void> {
+  await planned(db, of);
+  const explanation = JSON.stringify({ of: of.marker });
+  await explanations.recordSeriesExplanations(db, of.openRunId, accountOf(of), [
+    { model: of.marker, explanation },
+  ]);
+}
+
+/** A finding of the owner's published run, on one day. */
+async function found(db: OrgDb, of: Owned): Promise<void> {
+  await db.run(
+    `insert into findings (org_id, id, run_id, provider, provider_account_id, model, kind, variant, direction, blame, claimable,
+       first_day, last_day, billed_usd, expected_usd, impact_usd, recoverable_usd, grade, probability, match_probability, visibility,
+       provisional, critical, missing_gates, lines, waterfall, reason, advice, weight_set)
+     values ($1, $2, $2, $3, $4, $4, 'unexplained', '', 'overcharge', 'none', false, $5, $5, 1, 0, 1, 0, 'LOW', 0.5, 0.5, 'V0',
+       false, false, '[]', '[]', '[]', $4, '[]', 'x') on conflict do nothing`,
+    [db.orgId, of.runId, of.provider, of.marker, of.day],
+  );
+  await db.run(
+    `insert into finding_days (org_id, finding_id, day, billed_usd, expected_usd, impact_usd, rate_usd, volume_usd, own_pricing_usd, probability)
+     values ($1, $2, $3, 1, 0, 1, 1, 0, 0, 0.5) on conflict do nothing`,
+    [db.orgId, of.runId, of.day],
+  );
+}
+
+/** A copy of a month's bill beside the one that counts. */
+async function copiedMonth(db: OrgDb, of: Owned): Promise<void> {
+  await db.run(
+    `insert into billing_days (org_id, source_id, provider, source_rank, source_fetched_at, provider_account_id, day, feed, report,
+       charge_category, row_count, amount_usd)
+     select org_id, id, provider, rank, now(), $3, day::date, 'cost', '', 'usage', 1, 1
+     from (select org_id, id, provider, row_number() over (order by id) as rank from billing_sources where org_id = $1 and provider = $2 limit 2) s,
+       generate_series('2020-02-01'::date, '2020-02-29'::date, interval '1 day') as day`,
+    [db.orgId, of.provider, of.marker],
+  );
+}
+
+/** What runs read before they compare, and what they keep of their explanations. */
+export const EXPLANATION_CASES: Record<string, TenancyCase> = {
+  listCountedDays: (db) => matchInputs.listCountedDays(db, ALL),
+  listObservedRevisions: (db) => matchInputs.listObservedRevisions(db, ALL),
+  listKeyDigests: (db) => matchInputs.listKeyDigests(db),
+  findFirstEventDay: (db) => matchInputs.findFirstEventDay(db),
+  listPublishedDays: (db) => matchInputs.listPublishedDays(db, ALL),
+  listObservedSources: (db, { live }) =>
+    listObservedSources(db, {
+      provider: live.billedBy,
+      fromMicros: live.endMicros - MICROS_PER_DAY,
+      toMicros: live.endMicros + MICROS_PER_DAY,
+    }),
+  listInvoiceTies: async (db, of) => {
+    await copiedMonth(db, of);
+    return listInvoiceTies(db, ALL);
+  },
+  takeExplainingTurn: (db, { openRunId }) => explanationRuns.takeExplainingTurn(db, openRunId),
+  lockOpenGapRun: (db, { openRunId }) =>
+    db.transaction((inside) => explanationRuns.lockOpenGapRun(inside, openRunId)),
+  listChangedSeries: (db, { runId }) => explanationRuns.listChangedSeries(db, runId),
+  listExplainedAccounts: (db) => explanationRuns.listExplainedAccounts(db, null),
+  listSeriesOfAccount: async (db, of) => {
+    await found(db, of);
+    return explanationRuns.listSeriesOfAccount(db, accountOf(of), FIRST_DAY);
+  },
+  insertExplanationPlan: planned,
+  listRunAccounts: async (db, of) => {
+    await planned(db, of);
+    return explanationRuns.listRunAccounts(db, of.openRunId);
+  },
+  listPendingSeries: async (db, of) => {
+    await planned(db, of);
+    return explanations.listPendingSeries(db, of.openRunId, accountOf(of));
+  },
+  recordSeriesExplanations: explained,
+  listAccountExplanations: async (db, of) => {
+    await explained(db, of);
+    return explanations.listAccountExplanations(db, of.openRunId, accountOf(of));
+  },
+  recordAccountFindings: async (db, of) => {
+    await planned(db, of);
+    await explanations.recordAccountFindings(db, of.openRunId, 0, '["x"]');
+  },
+  failRunAccount: async (db, of) => {
+    await planned(db, of);
+    await explanations.failRunAccount(db, of.openRunId, 0, 'x');
+  },
+  readAccountFindings: async (db, of) => {
+    await planned(db, of);
+    await explanations.recordAccountFindings(db, of.openRunId, 0, JSON.stringify([of.marker]));
+    return explanations.readAccountFindings(db, of.openRunId, 0);
+  },
+  publishExplanations: async (db, of) => {
+    await explained(db, of);
+    await explanations.recordAccountFindings(db, of.openRunId, 0, '[]');
+    await explanations.publishExplanations(db, of.openRunId);
+  },
+  clearEndedExplanations: async (db, of) => {
+    await db.run(
+      'insert into gap_run_series (org_id, run_id, provider, provider_account_id, model) values ($1, $2, $3, $4, $4)',
+      [db.orgId, of.runId, of.provider, of.marker],
+    );
+    await explanations.clearEndedExplanations(db);
+    return db.rows('select * from explained_accounts where org_id = $1', [db.orgId]);
+  },
+  streamSeriesEvidence: async (db, { runId }) => {
+    const [series] = await explanationRuns.listChangedSeries(db, runId);
+    const days: unknown[] = [];
+    if (series)
+      for await (const day of explanations.streamSeriesEvidence(db, runId, series, FIRST_DAY)) days.push(day);
+    return days;
+  },
+  listFindingsOfAccount: async (db, of) => {
+    await found(db, of);
+    return publishedFindings.listFindingsOfAccount(db, accountOf(of), FIRST_DAY);
+  },
+  writeAccountFindings: async (db, of) => {
+    await found(db, of);
+    await publishedFindings.writeAccountFindings(db, of.runId, {
+      findings: [],
+      removed: [of.runId],
+      gone: [],
+    });
+    await found(db, of);
+  },
+};
