@@ -10,10 +10,13 @@ import { callCostEndpoints } from './callCost/endpoints.js';
 import { connectionEndpoints } from './connections/endpoints.js';
 import { dashboardEndpoints } from './dashboard/endpoints.js';
 import type { ApiDeps } from './deps.js';
+import { disputeEndpoints } from './disputes/endpoints.js';
 import { docsRoutes } from './docs.js';
 import { assertDeclaredAccess, assertRepeatable, type Endpoint, problemsOf } from './endpoint.js';
 import { enforcementEndpoints } from './enforcement/endpoints.js';
 import { eventEndpoints } from './events/endpoints.js';
+import { financialEndpoints } from './financial/endpoints.js';
+import { findingEndpoints } from './findings/endpoints.js';
 import { gapRunEndpoints } from './gapRuns/endpoints.js';
 import { healthRoutes } from './health.js';
 import { ingestEndpoints } from './ingest/endpoints.js';
@@ -34,6 +37,7 @@ import { pricingEndpoints } from './pricing/endpoints.js';
 import { providerKeyEndpoints } from './providerKeys/endpoints.js';
 import { reconciliationEndpoints } from './reconciliation/endpoints.js';
 import { repricingEndpoints } from './repricing/endpoints.js';
+import { reviewQueueEndpoints } from './reviewQueue/endpoints.js';
 import { savingsEndpoints } from './savings/endpoints.js';
 import { savingsRunEndpoints } from './savingsRuns/endpoints.js';
 import { statementEndpoints } from './statement/endpoints.js';
@@ -63,6 +67,10 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...reconciliationEndpoints,
   ...matchEndpoints,
   ...statementEndpoints,
+  ...financialEndpoints,
+  ...reviewQueueEndpoints,
+  ...findingEndpoints,
+  ...disputeEndpoints,
   ...auditEndpoints,
   ...keyEndpoints,
   ...workspaceEndpoints,

@@ -131,6 +131,20 @@ export function decodeResultCursor(
   return { runId, timestampMicros: BigInt(micros), id };
 }
 
+/**
+ * The position in a cursor of a list ordered by size and id, whose ids `isId` knows; undefined without one. Error
+ * invalid_parameter.
+ */
+export function decodeSizeCursor(
+  cursor: string | undefined,
+  isId: (text: string) => boolean,
+): { sizePico: bigint; id: string } | undefined {
+  if (cursor === undefined) return undefined;
+  const [size = '', id = ''] = decodeCursor(cursor, 2);
+  if (!/^\d{1,24}$/.test(size) || !isId(id)) throw notOfThisList();
+  return { sizePico: BigInt(size), id };
+}
+
 /** The number in a cursor of a list that is ordered by a number of its rows; undefined without one. Error invalid_parameter. */
 export function decodeSeqCursor(cursor: string | undefined): number | undefined {
   if (cursor === undefined) return undefined;

@@ -41,6 +41,8 @@ export const AUDIT_ACTIONS = {
   'enforcement_rule.changed': 'An enforcement rule was changed, switched on or off.',
   'enforcement_rule.removed': 'An enforcement rule was removed.',
   'savings_run.started': 'A modeling of what the enforcement rules would save was asked for.',
+  'finding.confirmed': 'A finding was confirmed and a dispute opened over it.',
+  'finding.dismissed': 'A finding was dismissed.',
   'export.started': 'An export of calls was begun.',
   'payload.read': 'Prompts and answers of calls were read.',
   'auth.failed': 'A request came with a key of the organization that was refused.',
