@@ -1,3 +1,4 @@
+import type { TokenClass } from '../events/event.js';
 import type { Pico } from '../money.js';
 import type { Provider } from '../providers.js';
 
@@ -35,4 +36,16 @@ export interface SuspectKey {
   readonly lastDay: string;
   /** Null where only a usage report names the key: what it cost is then not said. */
   readonly billedPico: Pico | null;
+  /** Its use day by day, where the bill or the usage report tells the model; absent: only the sums are known. */
+  readonly uses?: readonly KeyUse[];
+}
+
+/** What one key used of one model on one UTC day. */
+export interface KeyUse {
+  readonly day: string;
+  readonly model: string;
+  /** Null where only a usage report tells the use. */
+  readonly billedPico: Pico | null;
+  /** 1e-12 tokens by class; a class that is not told is absent. */
+  readonly quantities: Readonly<Partial<Record<TokenClass, bigint>>>;
 }

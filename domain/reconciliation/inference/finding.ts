@@ -118,6 +118,8 @@ export interface ResidualDay {
   expectedOfBilledPico: Pico | null;
   expectedOfObservedPico: Pico | null;
   provisional: boolean;
+  /** The day's classes as findings show them: what a finding over the account is made of. */
+  lines?: readonly FindingLine[];
 }
 
 export interface SeriesExplanation {

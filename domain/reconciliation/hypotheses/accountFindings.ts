@@ -1,0 +1,105 @@
+/** What findings over an account are made of: findings of its series, cut by days, and days of their residuals. */
+import { absPico, type Pico } from '../../money.js';
+import type { Grade, Visibility } from '../cells.js';
+import { apportion } from '../charge.js';
+import { lowerOf } from '../grade.js';
+import type {
+  Finding,
+  FindingDay,
+  FindingLine,
+  Gate,
+  ResidualDay,
+  SeriesExplanation,
+} from '../inference/finding.js';
+
+export const sumPico = (values: readonly Pico[]): Pico => values.reduce((total, value) => total + value, 0n);
+
+/** The finding with these of its days alone; undefined where none is left. Sums follow, lines in proportion. */
+export function keepDays(finding: Finding, keeps: (day: string) => boolean): Finding | undefined {
+  const days = finding.days.filter((one) => keeps(one.day));
+  if (days.length === finding.days.length) return finding;
+  if (days.length === 0) return undefined;
+  const impactPico = sumPico(days.map((one) => one.impactPico));
+  return {
+    ...finding,
+    days,
+    impactPico,
+    recoverablePico: finding.recoverablePico === 0n ? 0n : impactPico,
+    lines: shareOfLines(finding, days),
+  };
+}
+
+/** Lines are told for all days together: a part of the days has its share of them by what was billed. */
+function shareOfLines({ lines, days: all }: Finding, days: readonly FindingDay[]): FindingLine[] {
+  const part = sumPico(days.map((one) => absPico(one.billedPico)));
+  const rest = sumPico(all.map((one) => absPico(one.billedPico))) - part;
+  const take = (whole: bigint) => apportion(whole, [part, rest])[0] ?? 0n;
+  return lines.map((line) => ({
+    ...line,
+    billedQuantity: line.billedQuantity === null ? null : take(line.billedQuantity),
+    observedQuantity: take(line.observedQuantity),
+    billedPico: take(line.billedPico),
+    expectedPico: take(line.expectedPico),
+  }));
+}
+
+/** A residual as the day of a finding of quantities; undefined where its dollars are not known. */
+export function dayOfResidual(residual: ResidualDay, probability: number): FindingDay | undefined {
+  const { expectedOfBilledPico: billed, expectedOfObservedPico: observed } = residual;
+  if (billed === null || observed === null || billed === observed) return undefined;
+  const volumePico = billed - observed;
+  return {
+    day: residual.day,
+    billedPico: residual.billedPico,
+    expectedPico: residual.billedPico - volumePico,
+    impactPico: volumePico,
+    ratePico: 0n,
+    volumePico,
+    ownPricingPico: 0n,
+    probability,
+  };
+}
+
+const BANDS: readonly (readonly [Grade, number])[] = [
+  ['HIGH', 0.95],
+  ['MEDIUM', 0.8],
+  ['LOW', 0.5],
+];
+const VISIBILITY_CAPS: Readonly<Record<Visibility, Grade>> = {
+  V0: 'LOW',
+  V1: 'MEDIUM',
+  V2: 'HIGH',
+  V3: 'HIGH',
+};
+
+/** The grade of a finding over an account, by the same bands, gates and caps as any other. */
+export function gradeOfAccountFinding(
+  probability: number,
+  missing: readonly Gate[],
+  visibility: Visibility,
+  provisional: boolean,
+): Grade {
+  if (provisional) return 'UNVERIFIED';
+  const band = BANDS.find(([, from]) => probability >= from)?.[0] ?? 'UNVERIFIED';
+  const byGates: Grade = missing.length === 0 ? 'HIGH' : missing.length === 1 ? 'MEDIUM' : 'LOW';
+  return lowerOf(lowerOf(band, byGates), VISIBILITY_CAPS[visibility]);
+}
+
+/** The best visibility that a series' findings tell; a residual has quantities, so it is V2 at least. */
+export function visibilityOf(series: SeriesExplanation): Visibility {
+  return series.findings.some((one) => one.visibility === 'V3') ? 'V3' : 'V2';
+}
+
+export const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+/** One order for an account's findings, whatever order its series came in. */
+export function inOrder(findings: readonly Finding[]): Finding[] {
+  return [...findings].sort(
+    (a, b) =>
+      byText(a.model, b.model) ||
+      byText(a.days[0]?.day ?? '', b.days[0]?.day ?? '') ||
+      byText(a.kind, b.kind) ||
+      byText(a.variant, b.variant) ||
+      byText(a.direction, b.direction),
+  );
+}

@@ -1,0 +1,158 @@
+/** Use of one model that was billed as another's: what one series has too much, another lacks on the same day. */
+import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
+import { absPico, type Pico } from '../../money.js';
+import { microsOfDay, shiftDay } from '../../period.js';
+import type { Provider } from '../../providers.js';
+import { chargeProduct, picoFromChargeProduct } from '../charge.js';
+import type { ChargePrices } from '../charges.js';
+import { DayRates } from '../dayRates.js';
+
+import type { ResidualDay, SeriesExplanation } from '../inference/finding.js';
+
+/** Both halves of one move, on the days on which it is seen. */
+export interface MovedUse {
+  readonly from: SeriesExplanation;
+  readonly to: SeriesExplanation;
+  readonly days: readonly MovedDay[];
+}
+
+export interface MovedDay {
+  readonly day: string;
+  readonly excess: ResidualDay;
+  readonly lack: ResidualDay;
+  /** How far the two halves are from each other, as a share of what moved; for a score. */
+  readonly mismatch: number;
+}
+
+/** Halves that differ by more are no halves. */
+const MISMATCH_MAX = 0.05;
+/** Below this a day's residual is noise. */
+const DAY_MIN_PICO = 100_000_000_000n;
+
+/** Kinds that say little: a finding of them gives way to a move that gives the same quantities. */
+export const GIVES_WAY: ReadonlySet<string> = new Set([
+  'unexplained',
+  'unobserved_usage',
+  'token_count_inflation',
+  'cancelled_stream_overbilled',
+  'timing_shift',
+  'late_usage_adjustment',
+  'client_metering_error',
+]);
+
+const ORDINARY = {
+  serviceTier: 'standard',
+  isBatch: false,
+  longContext: false,
+  contextBand: 0,
+  region: null,
+} as const;
+
+export function findMovedUse(
+  provider: Provider,
+  series: readonly SeriesExplanation[],
+  prices: ChargePrices,
+): MovedUse[] {
+  const free = new Map(series.map((one) => [one, openResiduals(one)]));
+  const moves = new Map<string, { from: SeriesExplanation; to: SeriesExplanation; days: MovedDay[] }>();
+  const days = [...new Set([...free.values()].flatMap((residuals) => [...residuals.keys()]))].sort();
+  for (const day of days) {
+    const rates = new DayRates(prices.agreed, provider, microsOfDay(day));
+    for (const { from, to, moved } of pairsOfDay(series, free, day, rates)) {
+      const key = JSON.stringify([from.model, to.model]);
+      const known = moves.get(key) ?? { from, to, days: [] };
+      known.days.push(moved);
+      moves.set(key, known);
+    }
+  }
+  return [...moves.values()].flatMap(splitRuns);
+}
+
+/** Residuals of days that no named mistake of another kind explains already. */
+function openResiduals(series: SeriesExplanation): Map<string, ResidualDay> {
+  const taken = new Set(
+    series.findings
+      .filter((finding) => !GIVES_WAY.has(finding.kind))
+      .flatMap((finding) => finding.days.filter((one) => one.volumePico !== 0n).map((one) => one.day)),
+  );
+  return new Map(
+    series.residuals.filter((one) => !taken.has(one.day) && !one.provisional).map((one) => [one.day, one]),
+  );
+}
+
+interface Candidate {
+  from: SeriesExplanation;
+  to: SeriesExplanation;
+  moved: MovedDay;
+}
+
+/** The day's pairs, the closest first; no series is in two of them. */
+function pairsOfDay(
+  series: readonly SeriesExplanation[],
+  free: ReadonlyMap<SeriesExplanation, ReadonlyMap<string, ResidualDay>>,
+  day: string,
+  rates: DayRates,
+): Candidate[] {
+  const candidates: Candidate[] = [];
+  for (const to of series) {
+    const excess = free.get(to)?.get(day);
+    if (!excess || dollarsOf(excess) < DAY_MIN_PICO) continue;
+    for (const from of series) {
+      const lack = from === to ? undefined : free.get(from)?.get(day);
+      if (!lack || dollarsOf(lack) > -1n) continue;
+      const mismatch = mismatchOf(excess, lack, to.model, rates);
+      if (mismatch <= MISMATCH_MAX) candidates.push({ from, to, moved: { day, excess, lack, mismatch } });
+    }
+  }
+  candidates.sort(
+    (a, b) =>
+      a.moved.mismatch - b.moved.mismatch ||
+      (a.to.model < b.to.model ? -1 : a.to.model > b.to.model ? 1 : 0) ||
+      (a.from.model < b.from.model ? -1 : 1),
+  );
+  const used = new Set<SeriesExplanation>();
+  return candidates.filter(({ from, to }) => {
+    if (used.has(from) || used.has(to)) return false;
+    used.add(from).add(to);
+    return true;
+  });
+}
+
+function dollarsOf(residual: ResidualDay): Pico {
+  return residual.expectedOfBilledPico === null || residual.expectedOfObservedPico === null
+    ? 0n
+    : residual.expectedOfBilledPico - residual.expectedOfObservedPico;
+}
+
+/** Σ |excess + lack| ÷ Σ |excess| over the classes, weighed by one model's rates. */
+function mismatchOf(excess: ResidualDay, lack: ResidualDay, model: string, rates: DayRates): number {
+  let apart = 0n;
+  let whole = 0n;
+  let classes = 0;
+  for (const tokenClass of TOKEN_CLASSES) {
+    const more = excess.excess[tokenClass] ?? 0n;
+    const less = lack.excess[tokenClass] ?? 0n;
+    if (more === 0n && less === 0n) continue;
+    const rate = rateOf(rates, model, tokenClass);
+    apart += picoFromChargeProduct(chargeProduct(absPico(more + less), rate));
+    whole += picoFromChargeProduct(chargeProduct(absPico(more), rate));
+    if (more > 0n && less < 0n) classes += 1;
+  }
+  return classes < 2 || whole === 0n ? Number.POSITIVE_INFINITY : Number(apart) / Number(whole);
+}
+
+function rateOf(rates: DayRates, model: string, tokenClass: TokenClass): Pico {
+  return rates.rate(model, tokenClass, ORDINARY)?.rate ?? 1_000_000_000_000n;
+}
+
+/** Days of the pair that follow each other, at most a week without use between them. */
+function splitRuns(move: { from: SeriesExplanation; to: SeriesExplanation; days: MovedDay[] }): MovedUse[] {
+  const runs: MovedDay[][] = [];
+  for (const one of move.days) {
+    const run = runs.at(-1);
+    const last = run?.at(-1);
+    if (run && last && one.day <= shiftDay(last.day, 7)) run.push(one);
+    else runs.push([one]);
+  }
+  return runs.map((days) => ({ ...move, days }));
+}
