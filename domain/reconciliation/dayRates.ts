@@ -193,6 +193,12 @@ export class DayRates {
     return isDescribed ? priced : undefined;
   }
 
+  /** Classes on whose listed rate the public collections differ; none where the organization gave the price itself. */
+  contestedClasses(model: string): readonly string[] {
+    const priced = this.#find(model);
+    return !priced || priced.agreement === 'contract' ? [] : priced.entry.facts.conflicts;
+  }
+
   /** Who says so, and whether anybody contradicts. */
   provenance(model: string): { priceSource: string; agreement: string; disputed: boolean } {
     const priced = this.#find(model);

@@ -2,14 +2,14 @@ import { absPico, PICO_PER_USD, type Pico } from '../money.js';
 import { type BucketReason, GRADES, type Grade, type Visibility } from './cells.js';
 
 /** Probability from which a grade is given, before gates and visibility (docs/reconciliation.md). */
-const BANDS: readonly [Grade, number][] = [
+export const BANDS: readonly [Grade, number][] = [
   ['HIGH', 0.95],
   ['MEDIUM', 0.8],
   ['LOW', 0.5],
 ];
 
 /** The best grade that each kind of bill allows. */
-const VISIBILITY_CAPS: Record<Visibility, Grade> = { V0: 'LOW', V1: 'MEDIUM', V2: 'HIGH', V3: 'HIGH' };
+export const VISIBILITY_CAPS: Record<Visibility, Grade> = { V0: 'LOW', V1: 'MEDIUM', V2: 'HIGH', V3: 'HIGH' };
 
 export interface GradeEvidence {
   /** Null when unmatched. */

@@ -7,9 +7,9 @@ import type { ModelLevel } from './linkModels.js';
  */
 export const LINK_WEIGHTS = {
   prior: { blocked_pair: 1 },
-  time: { same_bucket: 3 },
-  model: { exact: 4, alias: 3, family_same_price: 1, family_other_price: -2 },
-  scope: { unknown: 0 },
+  time: { same_bucket: 3, boundary_window: 1, adjacent_day: -1, farther: -6 },
+  model: { exact: 4, alias: 3, family_same_price: 1, family_other_price: -2, other: -8 },
+  scope: { mapped: 3, parent: 2, unknown: 0, conflict: -5 },
   quantities: {
     within_0_2_percent: 5,
     within_1_percent: 3.5,
@@ -21,7 +21,7 @@ export const LINK_WEIGHTS = {
   calls: { equal: 3, within_0_5_percent: 2, within_3_percent: 0, beyond: -2, absent: 0 },
   rate: { within_rounding: 4, known_multiplier: 2, within_1_percent: 1, beyond: -3, absent: 0 },
   total: { within_0_5_percent: 2.5, within_2_percent: 1, within_5_percent: -0.5, beyond: -3, not_used: 0 },
-  invoice: { none: 0 },
+  invoice: { exact: 3, close: 2, none: 0, contradicts: -4 },
 } as const;
 
 /** Ratios of billed to list that some price rule explains: batch, tiers, long context, regions, cache classes. */
@@ -41,8 +41,28 @@ export interface LinkEvidence {
   totalDeviation: number;
 }
 
+/** How well the invoice of the month ties out with the bill's days. */
+export type InvoiceTie = 'exact' | 'close' | 'contradicts';
+
+/** Bits by signal and level, as a weight set holds them. */
+export interface LinkWeights {
+  readonly [signal: string]: { readonly [level: string]: number };
+}
+
 /** Every signal at its level, in a fixed order. */
-export function linkWaterfall(evidence: LinkEvidence): WaterfallStep[] {
+export function linkWaterfall(
+  evidence: LinkEvidence,
+  weights: LinkWeights = LINK_WEIGHTS,
+  invoice: InvoiceTie | 'none' = 'none',
+): WaterfallStep[] {
+  const step = <S extends keyof typeof LINK_WEIGHTS>(
+    signal: S,
+    level: keyof (typeof LINK_WEIGHTS)[S] & string,
+  ): WaterfallStep => ({
+    signal,
+    level,
+    bits: weights[signal]?.[level] ?? (LINK_WEIGHTS[signal][level] as number),
+  });
   const hasQuantities = evidence.worstQuantityDeviation !== null;
   return [
     step('prior', 'blocked_pair'),
@@ -53,7 +73,7 @@ export function linkWaterfall(evidence: LinkEvidence): WaterfallStep[] {
     step('calls', callLevel(evidence.callDeviation)),
     step('rate', rateLevel(evidence)),
     step('total', hasQuantities ? 'not_used' : totalLevel(evidence.totalDeviation)),
-    step('invoice', 'none'),
+    step('invoice', invoice),
   ];
 }
 
@@ -61,13 +81,6 @@ export function linkWaterfall(evidence: LinkEvidence): WaterfallStep[] {
 export function linkProbability(waterfall: readonly WaterfallStep[]): number {
   const bits = waterfall.reduce((total, { bits: weight }) => total + weight, 0);
   return 1 / (1 + 2 ** -bits);
-}
-
-function step<S extends keyof typeof LINK_WEIGHTS>(
-  signal: S,
-  level: keyof (typeof LINK_WEIGHTS)[S] & string,
-): WaterfallStep {
-  return { signal, level, bits: LINK_WEIGHTS[signal][level] as number };
 }
 
 function quantityLevel(deviation: number | null): keyof typeof LINK_WEIGHTS.quantities {

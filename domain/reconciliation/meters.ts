@@ -107,6 +107,22 @@ function takesRegion(meter: Meter, others: readonly Meter[], region: string | nu
   return meter.region === null && !others.some((other) => other.region === region);
 }
 
+/** What calls were used under, as the log knows it. */
+export interface CallCircumstances {
+  serviceTier: string;
+  isBatch: boolean;
+  longContext: boolean;
+}
+
+/** Whether a meter is the one that calls of these circumstances are charged on. */
+export function takesCalls(meter: Meter, others: readonly Meter[], calls: CallCircumstances): boolean {
+  return (
+    takesTier(meter, others, calls.serviceTier) &&
+    agrees(meter.isBatch, calls.isBatch) &&
+    agrees(meter.longContext, calls.longContext)
+  );
+}
+
 const agrees = <T>(a: T | null, b: T | null): boolean => a === null || b === null || a === b;
 
 function isUsageOf(meter: Meter, others: readonly Meter[], cell: UsageCell): boolean {
@@ -240,12 +256,7 @@ function observedMix(
   for (const cell of observed) {
     const tier = rates.tier(cell.serviceTier);
     const longContext = cell.contextBand > 0;
-    if (
-      !takesTier(meter, others, tier) ||
-      !agrees(meter.isBatch, cell.isBatch) ||
-      !agrees(meter.longContext, longContext)
-    )
-      continue;
+    if (!takesCalls(meter, others, { serviceTier: tier, isBatch: cell.isBatch, longContext })) continue;
     const circumstances = {
       serviceTier: tier,
       isBatch: cell.isBatch,

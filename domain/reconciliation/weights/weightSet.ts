@@ -2,16 +2,18 @@
  * The numbers that the engine judges by, as data with a version: what is learned from claims' outcomes makes another set,
  * and a finding names the set that it was made by.
  */
-import { LINK_WEIGHTS } from '../linkScore.js';
+import { LINK_WEIGHTS, type LinkWeights } from '../linkScore.js';
 import type { TaxonomyKind } from '../taxonomy.js';
 
 export interface WeightSet {
   readonly version: string;
   /** Bits of each level of each signal of the link score. */
-  readonly link: { readonly [signal: string]: { readonly [level: string]: number } };
+  readonly link: LinkWeights;
   /** Prior probability of each explanation for a day of a series; what is not named has `otherPrior`. */
   readonly priors: Partial<Record<TaxonomyKind, number>>;
   readonly otherPrior: number;
+  /** Prior probability that something is wrong which no explanation knows. */
+  readonly unexplainedPrior: number;
   /** Standard deviations of logarithms of ratios: observed quantity to billed, and amount to quantity × rate. */
   readonly quantitySigma: number;
   readonly rateSigma: number;
@@ -24,7 +26,8 @@ export const DEFAULT_WEIGHTS: WeightSet = {
   version: 'default-1',
   link: LINK_WEIGHTS,
   priors: {},
-  otherPrior: 0.001,
+  otherPrior: 0.0005,
+  unexplainedPrior: 0.001,
   quantitySigma: 0.012,
   rateSigma: 0.0015,
   stay: 0.97,

@@ -1,0 +1,132 @@
+import type { TokenClass } from '../../events/event.js';
+import type { Pico } from '../../money.js';
+import type { Provider } from '../../providers.js';
+import type { ChargePrices } from '../charges.js';
+import type { SeriesDayEvidence } from '../evidence/seriesDay.js';
+import type { Hypothesis, SeriesContext, SeriesDay } from '../hypotheses/hypothesis.js';
+import { HYPOTHESES } from '../hypotheses/index.js';
+import { amountAs } from '../hypotheses/predict.js';
+import { seriesContextOf } from '../hypotheses/seriesContext.js';
+import type { InvoiceTie } from '../linkScore.js';
+import type { WeightSet } from '../weights/weightSet.js';
+import { impactOf } from './decompose.js';
+import type { ExplainedDay, ResidualDay, SeriesExplanation } from './finding.js';
+import { type FindingInput, findingOf, unexplainedOf } from './findings.js';
+import { noiseOf, type SeriesNoise } from './fit.js';
+import { CENT, type DayReading, readDay, rightPrediction } from './reading.js';
+import { type JudgedDay, judgeDays, runsOf, unexplainedRunsOf } from './runs.js';
+import { seriesDaysOf } from './seriesDays.js';
+import { statesOf } from './states.js';
+
+export interface ExplainSeriesInput {
+  provider: Provider;
+  accountId: string;
+  model: string;
+  /** In any order; each day once. */
+  days: readonly SeriesDayEvidence[];
+  prices: ChargePrices;
+  weights: WeightSet;
+  /** By month `YYYY-MM`: whether the month's invoice ties out. */
+  invoiceTies?: ReadonlyMap<string, InvoiceTie>;
+  /** The library unless a test brings its own. */
+  hypotheses?: readonly Hypothesis[];
+}
+
+/**
+ * Explains the differences between a series' bills and its calls: which days share which explanation, how surely, and how
+ * much it comes to. Pure and deterministic; the order of the days changes nothing (docs/engine.md).
+ */
+export function explainSeries(input: ExplainSeriesInput): SeriesExplanation {
+  const { provider, accountId, model, weights } = input;
+  const context = contextOf(input);
+  const days = seriesDaysOf(provider, input.days, input.prices, context);
+  const readings = days.map((day) => readDay(day, weights));
+  const noise = noiseOf(readings, readings.map(rightPrediction), weights.quantitySigma);
+  const series = statesOf(readings, input.hypotheses ?? HYPOTHESES, context, noise, weights);
+  const judged = judgeDays(series, context, weights);
+  const finding: FindingInput = {
+    series: { provider, accountId, model },
+    noise,
+    weights,
+    ties: input.invoiceTies,
+  };
+  return {
+    provider,
+    accountId,
+    model,
+    findings: [
+      ...runsOf(judged).map((run) => findingOf(run, finding)),
+      ...unexplainedRunsOf(judged).map((run) => unexplainedOf(run, finding)),
+    ],
+    days: judged.map(explainedDay),
+    residuals: judged.flatMap((one) => residualOf(one, noise)),
+  };
+}
+
+function contextOf({ days, prices, provider }: ExplainSeriesInput): SeriesContext {
+  const bare = seriesContextOf(days, false);
+  if (prices.agreed === prices.list) return bare;
+  const [first] = seriesDaysOf(provider, days.slice(0, 1), prices, bare);
+  const periods =
+    first && first.pricedAs !== null ? (first.agreed.periodsOf(first.pricedAs)?.periods ?? []) : [];
+  return { ...bare, hasContract: periods.some((period) => period.contractId !== null) };
+}
+
+function explainedDay({ work, shown, parts }: JudgedDay): ExplainedDay {
+  const { reading } = work;
+  const coverage = reading.comparable ? (shown ?? [...work.states.values()][0])?.fit.coverage : undefined;
+  return {
+    day: reading.day.day,
+    billedPico: billedOf(reading.day),
+    coverage: coverage === undefined ? null : Math.min(1, coverage),
+    explainedPico: impactOf(parts.explained),
+    unexplainedPico: impactOf(parts.unexplained),
+  };
+}
+
+const billedOf = (day: SeriesDay): Pico =>
+  day.evidence.billed.reduce((total, cell) => total + cell.amountPico, 0n);
+
+/** Deviations of this many standard deviations are passed on to who compares series. */
+const RESIDUAL_SIGMAS = 4;
+
+/** What a series' usual coverage does not account for, by class; empty where that is nothing to speak of. */
+function residualOf({ work }: JudgedDay, noise: SeriesNoise): ResidualDay[] {
+  const { reading } = work;
+  if (reading.depth !== 'quantities' || reading.day.evidence.notYetObserved) return [];
+  const excess: Partial<Record<TokenClass, bigint>> = {};
+  let isNotable = false;
+  let expectedOfBilled: Pico | null = 0n;
+  let expectedOfObserved: Pico | null = 0n;
+  for (const one of reading.meters) {
+    const usual = BigInt(Math.round(one.observed / noise.coverage));
+    const left = (one.of.meter.quantity ?? 0n) - usual;
+    excess[one.of.tokenClass] = (excess[one.of.tokenClass] ?? 0n) + left;
+    const observedPico = amountAs(reading.day, one.of, one.of.observed);
+    expectedOfBilled = added(expectedOfBilled, one.of.expectedPico);
+    expectedOfObserved = added(expectedOfObserved, observedPico);
+    isNotable ||= isNotableRest(
+      reading,
+      one.value,
+      Number(left) / Math.max(one.billed, one.observed, 1),
+      noise,
+    );
+  }
+  if (!isNotable) return [];
+  return [
+    {
+      day: reading.day.day,
+      excess,
+      billedPico: billedOf(reading.day),
+      expectedOfBilledPico: expectedOfBilled,
+      expectedOfObservedPico: expectedOfObserved,
+      provisional: reading.day.evidence.provisional,
+    },
+  ];
+}
+
+function isNotableRest(_: DayReading, value: number, share: number, noise: SeriesNoise): boolean {
+  return value * Math.abs(share) > 10 * CENT && Math.abs(share) > RESIDUAL_SIGMAS * noise.quantitySigma;
+}
+
+const added = (a: Pico | null, b: Pico | null): Pico | null => (a === null || b === null ? null : a + b);

@@ -1,0 +1,253 @@
+/** Findings from runs of days: dollars, probability, gates, grade and the words for them. */
+import { absPico, PICO_PER_USD, type Pico } from '../../money.js';
+import type { Provider } from '../../providers.js';
+import { billedRate } from '../charge.js';
+import { lowerOf } from '../grade.js';
+import type { InvoiceTie } from '../linkScore.js';
+import { type FindingKind, isViolation } from '../taxonomy.js';
+import type { WeightSet } from '../weights/weightSet.js';
+import type { MeterImpact } from './decompose.js';
+import type { Finding, FindingDay, FindingLine } from './finding.js';
+import type { SeriesNoise } from './fit.js';
+import { gradeOfRun, missingGates } from './gates.js';
+import { type Match, matchOf } from './match.js';
+import type { JudgedDay, RunOfDays } from './runs.js';
+import { explanationSteps } from './steps.js';
+import { daysText, FINER_BILL, GATE_ADVICE, impactText, UNEXPLAINED } from './words.js';
+
+export interface SeriesIdentity {
+  provider: Provider;
+  accountId: string;
+  model: string;
+}
+
+export interface FindingInput {
+  series: SeriesIdentity;
+  noise: SeriesNoise;
+  weights: WeightSet;
+  ties: ReadonlyMap<string, InvoiceTie> | undefined;
+}
+
+/** No explanation of a model of the world is surer than the model. */
+const CERTAINTY_MAX = 0.999;
+/** Odds beyond this say no more. */
+const ODDS_MAX = 1e9;
+
+/** The finding of a run with a named explanation. */
+export function findingOf(run: RunOfDays, input: FindingInput): Finding {
+  const { state } = run;
+  const { hypothesis } = state;
+  if (!hypothesis) throw new RangeError('a named explanation has a hypothesis');
+  const kind = state.kind as FindingKind;
+  const shares = sharesOf(run);
+  const explained = Math.min(
+    CERTAINTY_MAX,
+    weighted(run, shares, (one) => one.pooled.get(kind) ?? 0),
+  );
+  const next = nextBest(run, shares, kind, explained);
+  const strongest = strongestOf(run);
+  const match = matchAt(strongest.judged, input);
+  const probability = match.probability * explained;
+  const missing = missingGates({ run, noise: input.noise, odds: next?.odds ?? ODDS_MAX });
+  const grade = gradeOfRun(run, probability, missing);
+  const impactPico = totalOf(run);
+  const claimable = hypothesis.blame === 'provider' && isViolation(kind);
+  const { evidence } = strongest.judged.work.reading.day;
+  const days = run.days.map(({ judged }) => judged.work.reading.day.day);
+  return {
+    kind,
+    variant: state.variant,
+    direction: impactPico >= 0n ? 'overcharge' : 'undercharge',
+    blame: hypothesis.blame,
+    claimable,
+    ...input.series,
+    days: run.days.map(dayOf),
+    lines: linesOf(run),
+    impactPico,
+    recoverablePico: claimable && impactPico > 0n ? impactPico : 0n,
+    grade,
+    probability,
+    matchProbability: match.probability,
+    visibility: evidence.visibility,
+    provisional: false,
+    missing,
+    next,
+    waterfall: [...match.waterfall, ...explanationSteps(run, strongest.judged, explained)],
+    reason: `${hypothesis.describe(state.variant)} The bill is ${impactText(impactPico)} ${daysText(days)}.`,
+    advice: [
+      ...(hypothesis.advise?.(state.variant, evidence.sources) ?? []),
+      ...missing.map((gate) => GATE_ADVICE[gate]),
+      ...(evidence.visibility === 'V0' || evidence.visibility === 'V1' ? [FINER_BILL] : []),
+    ],
+    critical: false,
+    weightSet: input.weights.version,
+  };
+}
+
+/** The finding of a run of days that nothing explains. */
+export function unexplainedOf(run: RunOfDays, input: FindingInput): Finding {
+  const strongest = strongestOf(run);
+  const match = matchAt(strongest.judged, input);
+  const shares = sharesOf(run);
+  const unknown = Math.min(
+    CERTAINTY_MAX,
+    weighted(run, shares, (one) => 1 - (one.pooled.get('none') ?? 0)),
+  );
+  const impactPico = totalOf(run);
+  const days = run.days.map(({ judged }) => judged.work.reading.day.day);
+  const { evidence } = strongest.judged.work.reading.day;
+  return {
+    kind: 'unexplained',
+    variant: '',
+    direction: impactPico >= 0n ? 'overcharge' : 'undercharge',
+    blame: 'none',
+    claimable: false,
+    ...input.series,
+    days: run.days.map(dayOf),
+    lines: linesOf(run),
+    impactPico,
+    recoverablePico: 0n,
+    // Something is wrong, and nobody can say what: no more than a reason to look.
+    grade: lowerOf('LOW', gradeOfRun(run, match.probability * unknown, [])),
+    probability: match.probability * unknown,
+    matchProbability: match.probability,
+    visibility: evidence.visibility,
+    provisional: false,
+    missing: [],
+    next: nextBest(run, shares, 'unexplained', unknown),
+    waterfall: match.waterfall,
+    reason: `${UNEXPLAINED} The bill is ${impactText(impactPico)} ${daysText(days)}.`,
+    advice: adviceOfUnexplained(run),
+    critical: isCritical(run, input.noise),
+    weightSet: input.weights.version,
+  };
+}
+
+function adviceOfUnexplained(run: RunOfDays): string[] {
+  const isRate = run.days.every(({ impacts }) => impacts.every((one) => one.volumePico === 0n));
+  return isRate
+    ? ['Ask the provider which rate was charged on these lines, and compare it with your price list.']
+    : ['Look for services whose calls are not sent, and for keys on the bill that nobody knows.'];
+}
+
+function dayOf({ judged, impacts, impactPico }: RunOfDays['days'][number]): FindingDay {
+  const sum = (of: (one: MeterImpact) => Pico) => impacts.reduce((total, one) => total + of(one), 0n);
+  const billedPico = sum((one) => one.billedPico);
+  return {
+    day: judged.work.reading.day.day,
+    billedPico,
+    expectedPico: billedPico - impactPico,
+    impactPico,
+    ratePico: sum((one) => one.ratePico),
+    volumePico: sum((one) => one.volumePico),
+    ownPricingPico: 0n,
+    probability: judged.alone,
+  };
+}
+
+const totalOf = (run: RunOfDays): Pico => run.days.reduce((total, day) => total + day.impactPico, 0n);
+
+function strongestOf(run: RunOfDays): RunOfDays['days'][number] {
+  const [first, ...rest] = run.days;
+  if (!first) throw new RangeError('a run has days');
+  return rest.reduce((best, day) => (absPico(day.impactPico) > absPico(best.impactPico) ? day : best), first);
+}
+
+function matchAt({ work, shown }: JudgedDay, input: FindingInput): Match {
+  const { day } = work.reading.day;
+  return matchOf(work.reading, shown, input.weights, input.ties?.get(day.slice(0, 7)));
+}
+
+/** Each day's share of the run's dollars. */
+function sharesOf(run: RunOfDays): number[] {
+  const sizes = run.days.map(({ impactPico }) => Number(absPico(impactPico)));
+  const all = sizes.reduce((total, size) => total + size, 0);
+  return sizes.map((size) => (all > 0 ? size / all : 1 / sizes.length));
+}
+
+function weighted(run: RunOfDays, shares: readonly number[], of: (one: JudgedDay) => number): number {
+  return run.days.reduce((total, { judged }, at) => total + of(judged) * (shares[at] ?? 0), 0);
+}
+
+function nextBest(
+  run: RunOfDays,
+  shares: readonly number[],
+  own: FindingKind,
+  probability: number,
+): Finding['next'] {
+  const kinds = new Set(run.days.flatMap(({ judged }) => [...judged.pooled.keys()]));
+  let best: { kind: FindingKind | 'none'; p: number } | undefined;
+  for (const kind of kinds) {
+    if (kind === own) continue;
+    const p = weighted(run, shares, (one) => one.pooled.get(kind) ?? 0);
+    if (!best || p > best.p) best = { kind, p };
+  }
+  if (!best || best.p <= probability / ODDS_MAX) return null;
+  return { kind: best.kind, odds: probability / best.p };
+}
+
+/** One line for each meter that the bill tells apart, over all days. */
+function linesOf(run: RunOfDays): FindingLine[] {
+  const lines = new Map<string, { line: FindingLine; mixed: boolean; expectedOfBilled: Pico | null }>();
+  for (const { impacts } of run.days) {
+    for (const impact of impacts) {
+      const { meter } = impact;
+      const own = meter?.meter;
+      const key = own
+        ? [own.tokenClass, own.serviceTier, own.isBatch, own.longContext, own.region].join('|')
+        : '';
+      const known = lines.get(key);
+      const expectedPico = impact.billedPico - impact.ratePico - impact.volumePico;
+      const quantity = own?.quantity ?? null;
+      lines.set(key, {
+        mixed: (known?.mixed ?? false) || (meter?.mix.length ?? 2) > 1,
+        expectedOfBilled: addKnown(known?.expectedOfBilled ?? 0n, meter?.expectedPico ?? null),
+        line: {
+          tokenClass: own?.tokenClass ?? 'other',
+          serviceTier: own?.serviceTier ?? 'standard',
+          isBatch: own?.isBatch ?? null,
+          longContext: own?.longContext ?? null,
+          region: own?.region ?? null,
+          billedQuantity: known ? addKnown(known.line.billedQuantity, quantity) : quantity,
+          observedQuantity: (known?.line.observedQuantity ?? 0n) + (meter?.observed ?? 0n),
+          billedRate: null,
+          expectedRate: null,
+          billedPico: (known?.line.billedPico ?? 0n) + impact.billedPico,
+          expectedPico: (known?.line.expectedPico ?? 0n) + expectedPico,
+        },
+      });
+    }
+  }
+  return [...lines]
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, { line, mixed, expectedOfBilled }]) => {
+      const quantity = line.billedQuantity;
+      if (mixed || quantity === null || quantity <= 0n) return line;
+      return {
+        ...line,
+        billedRate: billedRate(line.billedPico, quantity),
+        expectedRate: expectedOfBilled === null ? null : billedRate(expectedOfBilled, quantity),
+      };
+    });
+}
+
+const addKnown = (a: bigint | null, b: bigint | null): bigint | null =>
+  a === null || b === null ? null : a + b;
+
+const CRITICAL_PICO = 100n * PICO_PER_USD;
+const CRITICAL_DIVISOR = 20n;
+const CRITICAL_Z = 6;
+const CRITICAL_DAYS = 2;
+
+/** Large on some day (more than $100 and 5 % of the day), or far outside the series' scatter on two days. */
+function isCritical(run: RunOfDays, noise: SeriesNoise): boolean {
+  let far = 0;
+  for (const { judged, impactPico } of run.days) {
+    const size = absPico(impactPico);
+    const billed = BigInt(Math.round(judged.work.reading.billedAmount));
+    const share = absPico(billed) / CRITICAL_DIVISOR;
+    if (size > (share > CRITICAL_PICO ? share : CRITICAL_PICO)) return true;
+    if (Number(size) >= CRITICAL_Z * noise.quantitySigma * judged.work.reading.billedAmount) far += 1;
+  }
+  return far >= CRITICAL_DAYS;
+}

@@ -1,0 +1,202 @@
+/**
+ * How well a prediction fits a day: natural logarithms of likelihoods, 0 for a perfect fit, cut off below so that no
+ * single meter decides alone. The share of calls that was seen is common to all meters of a day and belongs to the fit.
+ */
+import { CENT, type DayReading, type MeterReading, type Prediction } from './reading.js';
+
+/** What a series' days have in common. */
+export interface SeriesNoise {
+  /** Usual share of the billed quantities that is observed, and how far quantities scatter about it. */
+  readonly coverage: number;
+  readonly quantitySigma: number;
+}
+
+/** The least that a meter can score. */
+export interface Floors {
+  readonly rate: number;
+  readonly quantity: number;
+}
+
+/** A named mistake has to give every amount. */
+export const SHARP_FLOORS: Floors = { rate: -25, quantity: -12 };
+/** Something unknown gives any amount, equally badly. */
+export const OPEN_FLOORS: Floors = { rate: -7, quantity: -4 };
+
+export interface Fit {
+  readonly rate: number;
+  readonly quantity: number;
+  /** The share of calls seen under which quantities fit best. */
+  readonly coverage: number;
+}
+
+/** Batches are counted up to a day apart from the calls' end. */
+const BATCH_SIGMA = 0.1;
+/** Guesses of who used what never decide. */
+const SOFT_FLOOR = -4;
+/** A class that the prediction does not speak about. */
+const SILENT = -4;
+
+export function fitDay(reading: DayReading, prediction: Prediction, noise: SeriesNoise, floors: Floors): Fit {
+  const rate = rateFit(reading, prediction, floors);
+  if (!reading.comparable) return { rate, quantity: 0, coverage: noise.coverage };
+  const deviations = deviationsOf(reading, prediction, noise);
+  let best = { quantity: Number.NEGATIVE_INFINITY, coverage: noise.coverage };
+  for (const coverage of coverageCandidates(deviations, noise)) {
+    const quantity = quantityFit(deviations, coverage, noise, floors);
+    if (quantity > best.quantity) best = { quantity, coverage };
+  }
+  return { rate, ...best };
+}
+
+/** Amounts against quantity × rate, where the bill has quantities. */
+function rateFit(reading: DayReading, { amounts }: Prediction, floors: Floors): number {
+  let total = 0;
+  reading.meters.forEach((meter, at) => {
+    total += rateScore(meter, amounts[at] ?? Number.NaN, floors);
+  });
+  return total;
+}
+
+export function rateScore(meter: MeterReading, predicted: number, floors: Floors): number {
+  if (meter.rateEvidence === 'none') return 0;
+  if (Number.isNaN(predicted)) return SILENT;
+  const deviation = Math.abs(meter.amount - predicted);
+  if (deviation <= meter.rounding) return 0;
+  const score = -0.5 * (deviation / meter.rateSigma) ** 2;
+  return Math.max(score, meter.rateEvidence === 'soft' ? SOFT_FLOOR : floors.rate);
+}
+
+/** A comparison of quantities (or of amounts that stand for them): log(billed ÷ predicted) if everything was seen. */
+interface Deviation {
+  logRatio: number;
+  sigma: number;
+  /** No size would surprise. */
+  isFree: boolean;
+  weight: number;
+}
+
+function deviationsOf(reading: DayReading, prediction: Prediction, noise: SeriesNoise): Deviation[] {
+  if (reading.depth === 'total') {
+    const predicted = prediction.amounts.reduce(
+      (total, amount) => total + (Number.isNaN(amount) ? 0 : amount),
+      0,
+    );
+    return [deviation(reading.billedAmount, predicted, reading.billedAmount, noise.quantitySigma)];
+  }
+  return reading.meters.flatMap((meter, at) => {
+    const hasQuantity = !Number.isNaN(meter.billed);
+    // Usage at amount zero is an allowance where only amounts are known.
+    if (!hasQuantity && meter.amount <= 0) return [];
+    const seen = hasQuantity ? meter.billed : meter.amount;
+    const predicted = (hasQuantity ? prediction.quantities : prediction.amounts)[at] ?? Number.NaN;
+    const sigma = meter.isBatch ? Math.hypot(noise.quantitySigma, BATCH_SIGMA) : noise.quantitySigma;
+    return [deviation(seen, predicted, meter.value, sigma)];
+  });
+}
+
+function deviation(billed: number, predicted: number, value: number, seriesSigma: number): Deviation {
+  const sigma = Math.hypot(seriesSigma, CENT / Math.max(value, 1));
+  if (Number.isNaN(predicted)) return { logRatio: 0, sigma, isFree: true, weight: value };
+  // Half a cent stands beside both, so that nothing against almost nothing is no wonder.
+  const floor = value > 0 ? (0.5 * CENT * Math.max(billed, predicted)) / Math.max(value, CENT) : 1;
+  const logRatio = billed === predicted ? 0 : Math.log((billed + floor) / (predicted + floor));
+  return { logRatio, sigma, isFree: false, weight: value };
+}
+
+function quantityFit(
+  deviations: readonly Deviation[],
+  coverage: number,
+  noise: SeriesNoise,
+  floors: Floors,
+): number {
+  const logCoverage = Math.log(coverage);
+  let total = coveragePrior(coverage, noise);
+  for (const one of deviations) {
+    if (one.isFree) total += OPEN_FLOORS.quantity - 1;
+    else total += Math.max(-0.5 * ((one.logRatio + logCoverage) / one.sigma) ** 2, floors.quantity);
+  }
+  return total;
+}
+
+/** Days scatter about the series' usual coverage; now and then a day has one of its own, below it. */
+function coveragePrior(coverage: number, noise: SeriesNoise): number {
+  const spread = Math.max(noise.quantitySigma, 0.002);
+  const z = Math.log(coverage / noise.coverage) / spread;
+  const usual = Math.exp(-0.5 * z * z);
+  const any = coverage <= 1 + 3 * spread ? OWN_COVERAGE * spread : 0;
+  const beyond = Math.max(0, Math.log(coverage)) / spread;
+  return Math.log(usual + any + 1e-12) - 0.5 * beyond * beyond;
+}
+
+const OWN_COVERAGE = 0.15;
+
+function coverageCandidates(deviations: readonly Deviation[], noise: SeriesNoise): number[] {
+  const candidates = [noise.coverage, 1];
+  for (const one of deviations) {
+    if (one.isFree || one.weight < CENT) continue;
+    const own = Math.exp(-one.logRatio);
+    if (own > 0.01 && own < 1.05) candidates.push(own);
+  }
+  let weight = 0;
+  let sum = 0;
+  for (const one of deviations) {
+    if (one.isFree) continue;
+    weight += one.weight;
+    sum += one.weight * Math.exp(-one.logRatio);
+  }
+  const overall = weight > 0 ? sum / weight : 1;
+  if (overall > 0.01 && overall < 1.05) candidates.push(overall);
+  return candidates;
+}
+
+/** The usual coverage of a series and the scatter about it, from days that nobody has judged yet. */
+export function noiseOf(
+  readings: readonly DayReading[],
+  rights: readonly Prediction[],
+  defaultSigma: number,
+): SeriesNoise {
+  const ratios: number[] = [];
+  const scatter: number[] = [];
+  const start: SeriesNoise = { coverage: 1, quantitySigma: defaultSigma };
+  readings.forEach((reading, at) => {
+    const right = rights[at];
+    if (!right || !reading.judged || !reading.comparable) return;
+    const deviations = deviationsOf(reading, right, start).filter(
+      (one) => !one.isFree && one.weight >= 10 * CENT,
+    );
+    if (deviations.length === 0) return;
+    const middle = weightedMedian(deviations);
+    ratios.push(middle);
+    for (const one of deviations) if (deviations.length > 1) scatter.push(Math.abs(one.logRatio - middle));
+  });
+  if (ratios.length === 0) return start;
+  const logMedian = median(ratios);
+  const coverage = Math.min(1, Math.max(0.02, Math.exp(-logMedian)));
+  const days = ratios.map((one) => Math.abs(one - logMedian));
+  const enough = ratios.length >= SCATTER_DAYS_MIN;
+  const measured = 1.4826 * Math.max(median(days), scatter.length > 0 ? median(scatter) : 0);
+  const sigma = enough ? Math.min(SIGMA_MAX, Math.max(SIGMA_MIN, 1.3 * measured)) : defaultSigma;
+  return { coverage, quantitySigma: sigma };
+}
+
+const SCATTER_DAYS_MIN = 7;
+const SIGMA_MIN = 0.0015;
+const SIGMA_MAX = 0.03;
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b);
+  const middle = sorted.length >> 1;
+  const upper = sorted[middle] ?? 0;
+  return sorted.length % 2 === 1 ? upper : ((sorted[middle - 1] ?? 0) + upper) / 2;
+}
+
+function weightedMedian(deviations: readonly Deviation[]): number {
+  const sorted = [...deviations].sort((a, b) => a.logRatio - b.logRatio);
+  const half = sorted.reduce((total, one) => total + one.weight, 0) / 2;
+  let reached = 0;
+  for (const one of sorted) {
+    reached += one.weight;
+    if (reached >= half) return one.logRatio;
+  }
+  return 0;
+}

@@ -1,0 +1,132 @@
+/** What must hold for HIGH beside the probability, and the grade that follows. */
+import type { Grade } from '../cells.js';
+import { BANDS, lowerOf, tolerancePico, VISIBILITY_CAPS } from '../grade.js';
+import type { EvidenceNeed } from '../hypotheses/hypothesis.js';
+import { GATES, type Gate } from './finding.js';
+import type { SeriesNoise } from './fit.js';
+import type { MeterReading } from './reading.js';
+import type { JudgedDay, RunOfDays } from './runs.js';
+
+/** Below this share of calls seen, nobody is told that quantities are wrong for sure. */
+const COVERAGE_MIN = 0.99;
+const ODDS_MIN = 20;
+/** Agreement of sources on a price by which a provider may be accused. */
+const AGREED: ReadonlySet<string> = new Set(['agree', 'contract']);
+
+export interface GateInput {
+  run: RunOfDays;
+  noise: SeriesNoise;
+  odds: number;
+}
+
+/** The gates that do not hold, in their fixed order. */
+export function missingGates({ run, noise, odds }: GateInput): Gate[] {
+  const { hypothesis } = run.state;
+  if (!hypothesis) return [];
+  const holds: Record<Gate, boolean> = {
+    closed_period: run.days.every(({ judged }) => !judged.work.reading.day.evidence.provisional),
+    quantity_present: everyTouched(run, (meter) => meter.of.meter.quantity !== null),
+    price_source_dated: run.days.every(({ judged }) => hasPrice(judged)),
+    price_sources_agree: hypothesis.nature !== 'rate' || run.days.every(({ judged }) => pricesAgree(judged)),
+    classes_complete: run.days.every(({ judged }) => isComplete(judged, hypothesis.nature)),
+    coverage_or_sealed_scope:
+      hypothesis.nature === 'rate' || run.days.every(({ judged }) => isSealed(judged, noise)),
+    residual_within_tolerance: run.days.every(({ judged }) => isWithinTolerance(judged)),
+    odds_against_next: odds >= ODDS_MIN,
+    account_known: run.days.every(({ judged }) => judged.work.reading.day.evidence.accountKnown),
+    evidence_needed: hypothesis.needs.every((need) => hasNeed(run, need, noise)),
+  };
+  return GATES.filter((gate) => !holds[gate]);
+}
+
+function touchedOf({ work, shown }: JudgedDay): MeterReading[] {
+  const variant = shown?.variant;
+  return variant ? work.reading.meters.filter(({ of }) => variant.touches(of)) : [];
+}
+
+function everyTouched(run: RunOfDays, is: (meter: MeterReading) => boolean): boolean {
+  return run.days.every(({ judged }) => touchedOf(judged).every(is));
+}
+
+function provenanceOf({ work }: JudgedDay) {
+  const { day } = work.reading;
+  return day.pricedAs === null ? null : day.agreed.provenance(day.pricedAs);
+}
+
+const hasPrice = (judged: JudgedDay): boolean => (provenanceOf(judged)?.priceSource ?? '') !== '';
+
+function pricesAgree(judged: JudgedDay): boolean {
+  const provenance = provenanceOf(judged);
+  if (provenance === null || provenance.disputed || !AGREED.has(provenance.agreement)) return false;
+  const { day } = judged.work.reading;
+  const contested = new Set(day.agreed.contestedClasses(day.pricedAs ?? ''));
+  return !touchedOf(judged).some(({ of }) => contested.has(of.tokenClass));
+}
+
+/**
+ * Calls without usage, price or rate support no certain claim about quantities. A rate that bill and usage report show by
+ * themselves needs no calls; a price that had to be assumed for a class is told by the rate itself.
+ */
+function isComplete({ work }: JudgedDay, nature: 'rate' | 'quantity'): boolean {
+  const calls = work.reading.day.evidence.observed.filter((cell) => cell.status !== 'error');
+  if (nature === 'rate') return calls.every((cell) => cell.priceGaps === 0);
+  return calls.every((cell) => cell.unpriced === 0 && cell.priceGaps === 0 && cell.unmetered === 0);
+}
+
+function isSealed({ work, shown }: JudgedDay, noise: SeriesNoise): boolean {
+  if (!work.reading.comparable) return false;
+  return (shown?.fit.coverage ?? noise.coverage) >= COVERAGE_MIN;
+}
+
+/** What the explanation leaves of the meters that it speaks about. */
+function isWithinTolerance(judged: JudgedDay): boolean {
+  const { work, shown } = judged;
+  if (!shown?.variant) return false;
+  if (work.reading.depth !== 'quantities') return true;
+  let left = 0;
+  for (const meter of touchedOf(judged)) {
+    if (meter.rateEvidence === 'none') continue;
+    const predicted = shown.prediction.amounts[meter.of.index] ?? Number.NaN;
+    left += Math.max(0, Math.abs(meter.amount - predicted) - meter.rateSigma);
+  }
+  const rounding = work.reading.meters.reduce((total, meter) => total + meter.of.meter.roundingPico, 0n);
+  return left <= Number(tolerancePico(BigInt(Math.round(work.reading.billedAmount)), rounding));
+}
+
+function hasNeed(run: RunOfDays, need: EvidenceNeed, noise: SeriesNoise): boolean {
+  const days = run.days.map(({ judged }) => judged);
+  switch (need) {
+    case 'quantity':
+      return everyTouched(run, (meter) => meter.of.meter.quantity !== null);
+    case 'second_price_source':
+      return days.every(pricesAgree);
+    case 'contract':
+      return days.every((one) => provenanceOf(one)?.agreement === 'contract');
+    case 'complete_classes':
+      return days.every((one) => isComplete(one, 'quantity'));
+    case 'full_coverage':
+      return days.every((one) => isSealed(one, noise));
+    case 'failed_attempts':
+      return everyDay(days, (one) => one.work.reading.meters.some(({ of }) => of.failed > 0n));
+    case 'usage_report':
+      return everyDay(days, (one) => one.work.reading.day.evidence.usage.length > 0);
+    case 'request_counts':
+      return everyDay(days, (one) =>
+        [...one.work.reading.day.evidence.usage, ...one.work.reading.day.evidence.billed].some(
+          (cell) => cell.tokenClass === 'requests',
+        ),
+      );
+  }
+}
+
+const everyDay = (days: readonly JudgedDay[], is: (day: JudgedDay) => boolean): boolean => days.every(is);
+
+/** Band of the probability, lowered by missing gates and by what the bill shows. */
+export function gradeOfRun(run: RunOfDays, probability: number, missing: readonly Gate[]): Grade {
+  const band = BANDS.find(([, from]) => probability >= from)?.[0] ?? 'UNVERIFIED';
+  const gateCap: Grade = missing.length === 0 ? 'HIGH' : missing.length === 1 ? 'MEDIUM' : 'LOW';
+  let grade = lowerOf(lowerOf(band, gateCap), run.state.hypothesis?.highest ?? 'HIGH');
+  for (const { judged } of run.days)
+    grade = lowerOf(grade, VISIBILITY_CAPS[judged.work.reading.day.evidence.visibility]);
+  return grade;
+}

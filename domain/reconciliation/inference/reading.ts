@@ -1,0 +1,139 @@
+/**
+ * A series-day in the numbers that explanations are weighed by. Floats serve scores alone: no amount that anybody sees is
+ * made of them.
+ */
+import { PICO_PER_USD } from '../../money.js';
+import { isTokenClass } from '../dayRates.js';
+import type { MeterDay, SeriesDay, Variant } from '../hypotheses/hypothesis.js';
+import { amountAs } from '../hypotheses/predict.js';
+import { judgeMeter, type Verdict } from '../judgeMeter.js';
+import type { WeightSet } from '../weights/weightSet.js';
+
+/** How far the bill lets one look: quantities, amounts by class, or one amount for all. */
+export type Depth = 'quantities' | 'classes' | 'total';
+
+/** What a meter's amount says about its rate: everything, little (who used what is a guess), or nothing. */
+type RateEvidence = 'sharp' | 'soft' | 'none';
+
+export interface MeterReading {
+  readonly of: MeterDay;
+  readonly amount: number;
+  /** Billed quantity; NaN where the bill gives none. */
+  readonly billed: number;
+  readonly observed: number;
+  /** Standard deviation of the amount about quantity × rate, pico-dollars. */
+  readonly rateSigma: number;
+  readonly rounding: number;
+  readonly rateEvidence: RateEvidence;
+  /** Dollars that hang on the meter: below some cents it decides nothing. */
+  readonly value: number;
+  /** What quantities of batch calls may deviate by: a batch may end a day after it was counted. */
+  readonly isBatch: boolean;
+  readonly verdict: Verdict;
+}
+
+export interface DayReading {
+  readonly day: SeriesDay;
+  readonly depth: Depth;
+  readonly meters: readonly MeterReading[];
+  /** Of all meters, those without a token class included; pico-dollars. */
+  readonly billedAmount: number;
+  /** False where nothing may be concluded: provisional days, labels that no grammar knows, days without a bill. */
+  readonly judged: boolean;
+  /** False where nothing was observed that could be compared. */
+  readonly comparable: boolean;
+}
+
+/** What a bill would show, meter by meter; NaN: cannot say. */
+export interface Prediction {
+  readonly amounts: readonly number[];
+  readonly quantities: readonly number[];
+}
+
+/** Amounts of bills without quantities of their own are joined with a usage report: two reports, two roundings. */
+const SHARP_SHARE = 0.0005;
+const SOFT_SHARE = 0.03;
+
+export function readDay(day: SeriesDay, weights: WeightSet): DayReading {
+  const { evidence } = day;
+  const billedPico = evidence.billed.reduce((total, cell) => total + cell.amountPico, 0n);
+  const meters = day.meters.map((meter) => readMeter(day, meter, weights));
+  return {
+    day,
+    depth: depthOf(day),
+    meters,
+    billedAmount: Number(billedPico),
+    judged:
+      evidence.fixedReason === null &&
+      !evidence.provisional &&
+      day.pricedAs !== null &&
+      evidence.billed.length > 0,
+    comparable: !evidence.notYetObserved && meters.some((meter) => meter.observed > 0),
+  };
+}
+
+function depthOf({ evidence, meters }: SeriesDay): Depth {
+  if (evidence.visibility === 'V2' || evidence.visibility === 'V3') return 'quantities';
+  const hasClasses = evidence.billed.every((cell) => isTokenClass(cell.tokenClass) || cell.amountPico === 0n);
+  return hasClasses && meters.some((one) => one.meter.amountPico !== 0n) ? 'classes' : 'total';
+}
+
+function readMeter(day: SeriesDay, of: MeterDay, weights: WeightSet): MeterReading {
+  const { meter } = of;
+  const amount = Number(meter.amountPico);
+  const { verdict } = judgeMeter(meter, day.pricedAs, day.agreed);
+  const share =
+    meter.split === 'observed_mix' || verdict === 'batch_unknown' || verdict === 'length_unknown'
+      ? SOFT_SHARE
+      : meter.quantitySource === 'usage'
+        ? weights.rateSigma
+        : SHARP_SHARE;
+  const charged = amountAs(day, of, of.observed);
+  return {
+    of,
+    amount,
+    billed: meter.quantity === null ? Number.NaN : Number(meter.quantity),
+    observed: Number(of.observed),
+    rateSigma: Number(meter.roundingPico) + 1 + share * Math.abs(Number(of.expectedPico ?? 0n)),
+    rounding: Number(meter.roundingPico) + 1,
+    rateEvidence: rateEvidenceOf(of, verdict),
+    value: Math.max(amount, Number(of.expectedPico ?? 0n), Number(charged ?? 0n)),
+    isBatch: of.mix.some((part) => part.circumstances.isBatch),
+    verdict,
+  };
+}
+
+function rateEvidenceOf({ meter, expectedPico }: MeterDay, verdict: Verdict): RateEvidence {
+  if (meter.quantity === null || meter.quantity === 0n || expectedPico === null) return 'none';
+  if (verdict === 'batch_unknown' || verdict === 'length_unknown' || meter.split === 'observed_mix')
+    return 'soft';
+  return verdict === 'as_agreed' || verdict === 'differs' ? 'sharp' : 'none';
+}
+
+/** What the bill shows if nothing is wrong. */
+export function rightPrediction(reading: DayReading): Prediction {
+  return {
+    amounts: reading.meters.map(({ of, billed }) =>
+      numberOf(Number.isNaN(billed) ? amountAs(reading.day, of, of.observed) : of.expectedPico),
+    ),
+    quantities: reading.meters.map(({ observed }) => observed),
+  };
+}
+
+/** What the bill shows if the variant holds; `right` stands for meters that it does not touch. */
+export function predict(reading: DayReading, variant: Variant, right: Prediction): Prediction {
+  const amounts = [...right.amounts];
+  const quantities = [...right.quantities];
+  reading.meters.forEach(({ of, billed }, at) => {
+    if (!variant.touches(of)) return;
+    const quantity = variant.quantityOf(of);
+    quantities[at] = numberOf(quantity);
+    if (!Number.isNaN(billed)) amounts[at] = numberOf(variant.amountOf(of, of.meter.quantity ?? 0n));
+    else amounts[at] = quantity === null ? Number.NaN : numberOf(variant.amountOf(of, quantity));
+  });
+  return { amounts, quantities };
+}
+
+const numberOf = (value: bigint | null): number => (value === null ? Number.NaN : Number(value));
+
+export const CENT = Number(PICO_PER_USD / 100n);

@@ -1,0 +1,135 @@
+/** Days with the same explanation that follow each other: what becomes a finding. */
+import type { Pico } from '../../money.js';
+import type { SeriesContext } from '../hypotheses/hypothesis.js';
+import type { WeightSet } from '../weights/weightSet.js';
+import { type DayParts, impactOf, type MeterImpact, partsOf } from './decompose.js';
+import { poolDays } from './pooling.js';
+import { type DayState, type DayWork, NULL_STATE, type SeriesStates, type State } from './states.js';
+
+/** A day under the explanation that was chosen for it. */
+export interface JudgedDay {
+  readonly work: DayWork;
+  readonly state: State;
+  /** Undefined where the explanation does not show itself on the day. */
+  readonly shown: DayState | undefined;
+  readonly parts: DayParts;
+  /** By kind, of the pooled days and of the day alone. */
+  readonly pooled: ReadonlyMap<State['kind'], number>;
+  readonly alone: number;
+}
+
+export interface RunOfDays {
+  readonly state: State;
+  readonly days: readonly { judged: JudgedDay; impacts: readonly MeterImpact[]; impactPico: Pico }[];
+}
+
+/** How often explanations that do not fit their run are taken out and the rest judged again. */
+const REFUSALS_MAX = 4;
+
+export function judgeDays(series: SeriesStates, context: SeriesContext, weights: WeightSet): JudgedDay[] {
+  const refused = new Set<string>();
+  const isRefused = (state: State, at: number) => refused.has(`${series.states.indexOf(state)}|${at}`);
+  let judged: JudgedDay[] = [];
+  for (let round = 0; round <= REFUSALS_MAX; round += 1) {
+    const pooled = poolDays(series, weights, isRefused);
+    judged = series.days.map((work, at) => judge(series, work, pooled[at] ?? new Float64Array()));
+    let changed = false;
+    for (const run of runsOf(judged)) {
+      const days = run.days.map(({ judged: one }) => one.work.reading.day.day);
+      const span = { firstDay: days[0] ?? '', lastDay: days.at(-1) ?? '' };
+      if (run.state.hypothesis?.fits?.(span, context, run.state.variant) !== false) continue;
+      changed = true;
+      series.days.forEach((work, at) => {
+        const { day } = work.reading.day;
+        if (day >= span.firstDay && day <= span.lastDay)
+          refused.add(`${series.states.indexOf(run.state)}|${at}`);
+      });
+    }
+    if (!changed) break;
+  }
+  return judged;
+}
+
+function judge(series: SeriesStates, work: DayWork, pooled: Float64Array): JudgedDay {
+  const byKind = new Map<State['kind'], number>();
+  series.states.forEach((state, at) => {
+    byKind.set(state.kind, (byKind.get(state.kind) ?? 0) + (pooled[at] ?? 0));
+  });
+  let kind: State['kind'] = 'none';
+  for (const [one, p] of byKind) if (p > (byKind.get(kind) ?? 0)) kind = one;
+  let state = NULL_STATE;
+  let most = -1;
+  series.states.forEach((one, at) => {
+    if (one.kind !== kind || (pooled[at] ?? 0) <= most) return;
+    state = one;
+    most = pooled[at] ?? 0;
+  });
+  const shown = work.states.get(state);
+  const parts: DayParts = work.reading.judged
+    ? partsOf(work.reading, kind === 'none' ? undefined : shown, series.noise)
+    : { explained: [], unexplained: [] };
+  const isFine = kind === 'none';
+  return {
+    work,
+    state,
+    shown,
+    parts: isFine ? { explained: [], unexplained: [] } : parts,
+    pooled: byKind,
+    alone: aloneOf(series, work, kind),
+  };
+}
+
+/** Probability of a kind by the day alone. */
+function aloneOf(series: SeriesStates, work: DayWork, kind: State['kind']): number {
+  if (!work.reading.judged) return 0;
+  const logs = series.states.map((state) => {
+    const day = work.states.get(state);
+    return day ? day.fit.rate + day.fit.quantity + state.logPrior : Number.NEGATIVE_INFINITY;
+  });
+  const best = Math.max(...logs);
+  let [own, all] = [0, 0];
+  series.states.forEach((state, at) => {
+    const weight = Math.exp((logs[at] ?? best) - best);
+    all += weight;
+    if (state.kind === kind) own += weight;
+  });
+  return all > 0 ? own / all : 0;
+}
+
+/** Runs of named explanations, in the order of their first days. A day at which nothing shows does not end one. */
+export function runsOf(judged: readonly JudgedDay[]): RunOfDays[] {
+  return collect(judged, (one) => (one.state.hypothesis ? one.parts.explained : []), false);
+}
+
+/** Runs of what nothing explains; a day on which all is explained ends one. */
+export function unexplainedRunsOf(judged: readonly JudgedDay[]): RunOfDays[] {
+  return collect(judged, (one) => one.parts.unexplained, true);
+}
+
+type OpenRun = { state: State; days: RunOfDays['days'][number][] };
+
+function collect(
+  judged: readonly JudgedDay[],
+  impactsOf: (one: JudgedDay) => readonly MeterImpact[],
+  endsAtNothing: boolean,
+): RunOfDays[] {
+  const runs: OpenRun[] = [];
+  let open: OpenRun | undefined;
+  for (const one of judged) {
+    const impacts = impactsOf(one);
+    const impactPico = impactOf(impacts);
+    const state = endsAtNothing ? NULL_STATE : one.state;
+    if (impactPico === 0n) {
+      if ((endsAtNothing && one.work.reading.judged) || (open && open.state !== state)) open = undefined;
+      continue;
+    }
+    const last = open?.days.at(-1);
+    const goesOn = open && open.state === state && last && last.impactPico > 0n === impactPico > 0n;
+    if (!goesOn) {
+      open = { state, days: [] };
+      runs.push(open);
+    }
+    open?.days.push({ judged: one, impacts, impactPico });
+  }
+  return runs;
+}

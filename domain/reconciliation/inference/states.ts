@@ -1,0 +1,143 @@
+/**
+ * The explanations of a series and how well each fits each day: the null (nothing is wrong), something unknown, and every
+ * variant of every hypothesis that any day makes worth considering.
+ */
+
+import type { Hypothesis, SeriesContext, Variant } from '../hypotheses/hypothesis.js';
+import type { FindingKind } from '../taxonomy.js';
+import type { WeightSet } from '../weights/weightSet.js';
+import { type Fit, fitDay, OPEN_FLOORS, type SeriesNoise, SHARP_FLOORS } from './fit.js';
+import { type DayReading, type Prediction, predict, rightPrediction } from './reading.js';
+
+export interface State {
+  readonly kind: FindingKind | 'none';
+  readonly variant: string;
+  /** Null for the null and for something unknown. */
+  readonly hypothesis: Hypothesis | null;
+  /** Log prior of a day, the kind's shared by its variants. */
+  readonly logPrior: number;
+}
+
+/** A state on a day. */
+export interface DayState {
+  readonly fit: Fit;
+  readonly prediction: Prediction;
+  /** Null where the state says nothing else than the null. */
+  readonly variant: Variant | null;
+}
+
+export interface DayWork {
+  readonly reading: DayReading;
+  readonly right: Prediction;
+  readonly states: ReadonlyMap<State, DayState>;
+}
+
+export interface SeriesStates {
+  readonly noise: SeriesNoise;
+  readonly states: readonly State[];
+  readonly days: readonly DayWork[];
+}
+
+export const NULL_STATE: State = { kind: 'none', variant: '', hypothesis: null, logPrior: 0 };
+
+/** A state is kept when some day gives it this much of the day's probability, in logarithms below the best. */
+const KEPT_LOG = -9;
+/** Below this the null leaves nothing to explain. */
+const NULL_IS_FINE = -2.5;
+
+export function statesOf(
+  readings: readonly DayReading[],
+  hypotheses: readonly Hypothesis[],
+  context: SeriesContext,
+  noise: SeriesNoise,
+  weights: WeightSet,
+): SeriesStates {
+  const unknown: State = {
+    kind: 'unexplained',
+    variant: '',
+    hypothesis: null,
+    logPrior: Math.log(weights.unexplainedPrior),
+  };
+  const drafts = readings.map((reading) => draftOf(reading, noise, unknown));
+  const byKey = new Map<string, State>();
+  const variantsOf = new Map<DayReading, [string, Hypothesis, Variant][]>();
+  const list = (reading: DayReading) => {
+    const known = variantsOf.get(reading) ?? allVariants(reading, hypotheses, context);
+    variantsOf.set(reading, known);
+    return known;
+  };
+  for (const draft of drafts) {
+    if (!draft.isOdd) continue;
+    const tried = list(draft.reading).map(([key, hypothesis, variant]) => {
+      const state = byKey.get(key) ?? stateOf(hypothesis, variant, weights);
+      return { key, state, score: scoreOf(tryVariant(draft, variant, noise)) + state.logPrior };
+    });
+    const best = Math.max(draft.bestScore, ...tried.map(({ score }) => score));
+    for (const { key, state, score } of tried) if (score >= best + KEPT_LOG) byKey.set(key, state);
+  }
+  if (byKey.size > 0)
+    for (const draft of drafts)
+      for (const [key, , variant] of draft.reading.judged ? list(draft.reading) : []) {
+        const state = byKey.get(key);
+        if (state) draft.states.set(state, tryVariant(draft, variant, noise));
+      }
+  const states = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, state]) => state);
+  return { noise, states: [NULL_STATE, unknown, ...states], days: drafts };
+}
+
+const scoreOf = (state: DayState): number => state.fit.rate + state.fit.quantity;
+
+interface Draft extends DayWork {
+  readonly states: Map<State, DayState>;
+  readonly bestScore: number;
+  readonly isOdd: boolean;
+}
+
+function draftOf(reading: DayReading, noise: SeriesNoise, unknown: State): Draft {
+  const right = rightPrediction(reading);
+  const none: DayState = {
+    fit: fitDay(reading, right, noise, SHARP_FLOORS),
+    prediction: right,
+    variant: null,
+  };
+  const open: DayState = {
+    fit: fitDay(reading, right, noise, OPEN_FLOORS),
+    prediction: right,
+    variant: null,
+  };
+  const states = new Map<State, DayState>([
+    [NULL_STATE, none],
+    [unknown, open],
+  ]);
+  const bestScore = Math.max(scoreOf(none), scoreOf(open) + unknown.logPrior);
+  return { reading, right, states, bestScore, isOdd: reading.judged && scoreOf(none) < NULL_IS_FINE };
+}
+
+function tryVariant(draft: Draft, variant: Variant, noise: SeriesNoise): DayState {
+  const prediction = predict(draft.reading, variant, draft.right);
+  return { fit: fitDay(draft.reading, prediction, noise, SHARP_FLOORS), prediction, variant };
+}
+
+/** Every variant of the day that says something else than the null, under a key that tells them apart. */
+function allVariants(
+  reading: DayReading,
+  hypotheses: readonly Hypothesis[],
+  context: SeriesContext,
+): [string, Hypothesis, Variant][] {
+  const taken = new Set<string>();
+  const found: [string, Hypothesis, Variant][] = [];
+  for (const hypothesis of hypotheses) {
+    for (const variant of hypothesis.variants(reading.day, context)) {
+      const key = `${hypothesis.kind}|${variant.name}`;
+      if (taken.has(key) || !reading.meters.some(({ of }) => variant.touches(of))) continue;
+      taken.add(key);
+      found.push([key, hypothesis, variant]);
+    }
+  }
+  return found;
+}
+
+function stateOf(hypothesis: Hypothesis, variant: Variant, weights: WeightSet): State {
+  const prior = weights.priors[hypothesis.kind] ?? weights.otherPrior;
+  return { kind: hypothesis.kind, variant: variant.name, hypothesis, logPrior: Math.log(prior) };
+}
