@@ -4,6 +4,7 @@ import { DomainError } from '../domain/errors.js';
 import { alertEndpoints } from './alerts/endpoints.js';
 import { auditEndpoints } from './audit/endpoints.js';
 import { auditLogEndpoints } from './auditLog/endpoints.js';
+import { coverageEndpoints } from './billCoverage/endpoints.js';
 import { billingEndpoints } from './billing/endpoints.js';
 import { syncEndpoints } from './billingSyncs/endpoints.js';
 import { callCostEndpoints } from './callCost/endpoints.js';
@@ -66,6 +67,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...gapRunEndpoints,
   ...reconciliationEndpoints,
   ...matchEndpoints,
+  ...coverageEndpoints,
   ...statementEndpoints,
   ...financialEndpoints,
   ...reviewQueueEndpoints,

@@ -1,4 +1,10 @@
-import { listMatches, listMatchFindings, type MatchFilter, sumMatches } from '../../db/queries/matches.js';
+import {
+  listMatchDisputes,
+  listMatches,
+  listMatchFindings,
+  type MatchFilter,
+  sumMatches,
+} from '../../db/queries/matches.js';
 import { isUuidText } from '../../domain/ids.js';
 import { absPico, usdNumberFromPico } from '../../domain/money.js';
 import { dayOf } from '../../domain/period.js';
@@ -28,7 +34,7 @@ const getMatches = defineEndpoint({
       matchStatus: query.match_status,
     };
     const after = decodeAmountCursor(query.cursor, isUuidText);
-    const { found, findings, totals } = await orgDb.transaction(async (inside) => {
+    const { found, findings, disputes, totals } = await orgDb.transaction(async (inside) => {
       const records = await listMatches(inside, filter, {
         limit: query.limit + 1,
         offset: query.offset,
@@ -38,6 +44,7 @@ const getMatches = defineEndpoint({
       return {
         found: records,
         findings: await listMatchFindings(inside, days),
+        disputes: await listMatchDisputes(inside, days),
         totals: await sumMatches(inside, filter),
       };
     }, 'repeatable read');
@@ -49,7 +56,7 @@ const getMatches = defineEndpoint({
       status: 200,
       body: {
         matches: shown.map((record, at) =>
-          presentMatch(record, { findings: findings[at] ?? [], disputeId: null }),
+          presentMatch(record, { findings: findings[at] ?? [], disputeId: disputes[at] ?? null }),
         ),
         ...page,
         totals: {

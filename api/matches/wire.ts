@@ -121,7 +121,7 @@ export const matchesResponse = z.strictObject({
 /** What is known of a record beside its bucket. */
 export interface MatchBeside {
   findings: readonly MatchFinding[];
-  /** Public id of the dispute that one of the findings is in. */
+  /** Of the dispute that the day is in. */
   disputeId: string | null;
 }
 
@@ -149,7 +149,7 @@ export function presentMatch(record: MatchRecord, beside: MatchBeside): z.output
     invoice_line_id: null,
     event_count: record.eventCount,
     reasons: reasonsOfMatch(record),
-    dispute_id: beside.disputeId,
+    dispute_id: beside.disputeId && publicId('dsp', beside.disputeId),
     run_id: publicId('run', record.runId),
     created_at: isoFromMicros(record.publishedAtMicros),
     provisional: record.provisional,

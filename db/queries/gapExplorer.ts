@@ -168,16 +168,18 @@ export interface MonthTotals {
 
 /**
  * SQL of the provider-days that count as compared, `valid`, beside `counted`: every account of the day is published by a
- * run that read the very sources that count now. A restated or unmatched day is none of them.
+ * run that read the very sources that count now. A restated or unmatched day is none of them. $2 and $3 are the days;
+ * `alsoWhere` narrows billing_days, which is named d.
  */
-const COMPARED_DAYS = `counted as materialized (${countedSourcesSql(`d.org_id = $1 and d.day >= $2 and d.day < $3`)}),
+export const comparedDaysSql = (alsoWhere = '') =>
+  `counted as materialized (${countedSourcesSql(`d.org_id = $1 and d.day >= $2 and d.day < $3 ${alsoWhere}`)}),
      current as (select provider, day, provider_account_id, ${COUNTED_SOURCES_TEXT} as counted_sources
        from counted group by provider, day, provider_account_id
        having bool_or(feed = 'cost' and charge_category = 'usage')),
      valid as (select c.provider, c.day from current c
        left join gap_published p on p.org_id = $1 and p.provider = c.provider and p.day = c.day and p.provider_account_id = c.provider_account_id
        group by c.provider, c.day having bool_and(p.counted_sources is not null and p.counted_sources = c.counted_sources))`;
-const COMPARED_BUCKETS = `from valid v
+export const COMPARED_BUCKETS = `from valid v
      join gap_published p on p.org_id = $1 and p.provider = v.provider and p.day = v.day
      join gap_buckets b on b.org_id = $1 and b.run_id = p.run_id and b.provider = p.provider and b.provider_account_id = p.provider_account_id
        and b.width = 'day' and b.bucket >= p.day and b.bucket < p.day + 1`;
@@ -185,7 +187,7 @@ const COMPARED_BUCKETS = `from valid v
 /** Billed usage against published matches; days that do not count as compared are billed and unmatched. */
 export async function sumMonth(orgDb: OrgDb, fromDay: string, toDay: string): Promise<MonthTotals> {
   const rows = await orgDb.rows<{ grade: Grade | null; amount_usd: Pico }>(
-    `with ${COMPARED_DAYS}
+    `with ${comparedDaysSql()}
      select null as grade, coalesce(sum(amount_usd), 0) as amount_usd from counted where feed = 'cost' and charge_category = 'usage'
      union all
      select b.grade, sum(b.matched_usd) ${COMPARED_BUCKETS} group by b.grade`,
@@ -219,7 +221,7 @@ export async function listComparedBuckets(
   window: { fromDay: string; toDay: string },
 ): Promise<ComparedBucket[]> {
   const rows = await orgDb.rows<ComparedBucketRow>(
-    `with ${COMPARED_DAYS}
+    `with ${comparedDaysSql()}
      select b.provider, b.provider_account_id as account, p.day, b.grade, b.reason, b.provider_cost_usd, b.matched_usd, b.rate_usd
      ${COMPARED_BUCKETS}`,
     [orgDb.orgId, window.fromDay, window.toDay],

@@ -134,6 +134,14 @@ export async function sumMatches(
   return { matchedPico: row?.matched ?? 0n, unmatchedPico: row?.unmatched ?? 0n };
 }
 
+/** A day of one account and model, `YYYY-MM-DD`. */
+export interface MatchDay {
+  provider: string;
+  accountId: string;
+  model: string;
+  day: string;
+}
+
 /** A finding that has part in a record's day. */
 export interface MatchFinding {
   findingId: string;
@@ -156,10 +164,7 @@ interface MatchFindingRow {
 }
 
 /** The findings of each of these days, in the order of the days; those that later runs no longer find are left out. */
-export async function listMatchFindings(
-  orgDb: OrgDb,
-  days: readonly { provider: string; accountId: string; model: string; day: string }[],
-): Promise<MatchFinding[][]> {
+export async function listMatchFindings(orgDb: OrgDb, days: readonly MatchDay[]): Promise<MatchFinding[][]> {
   const found = days.map((): MatchFinding[] => []);
   if (days.length === 0) return found;
   const rows = await orgDb.rows<MatchFindingRow>(
@@ -169,13 +174,7 @@ export async function listMatchFindings(
        and f.first_day <= t.day and f.last_day >= t.day and f.status <> 'gone'
      join finding_days d on d.org_id = $1 and d.finding_id = f.id and d.day = t.day
      order by t.at, abs(d.impact_usd) desc, f.id`,
-    [
-      orgDb.orgId,
-      textArray(days.map((one) => one.provider)),
-      textArray(days.map((one) => one.accountId)),
-      textArray(days.map((one) => one.model)),
-      plainArray(days.map((one) => one.day)),
-    ],
+    [orgDb.orgId, ...namesOf(days)],
   );
   for (const row of rows)
     found[row.at - 1]?.push({
@@ -188,3 +187,26 @@ export async function listMatchFindings(
     });
   return found;
 }
+
+/** The dispute that each of these days is in, in the order of the days: one that is open before one that is resolved. */
+export async function listMatchDisputes(orgDb: OrgDb, days: readonly MatchDay[]): Promise<(string | null)[]> {
+  const found = days.map((): string | null => null);
+  if (days.length === 0) return found;
+  const rows = await orgDb.rows<{ at: number; dispute_id: string }>(
+    `select distinct on (t.at) t.at, d.id as dispute_id
+     from unnest($2::text[], $3::text[], $4::text[], $5::date[]) with ordinality as t (provider, account, model, day, at)
+     join dispute_days dd on dd.org_id = $1 and dd.provider = t.provider and dd.provider_account_id = t.account and dd.model = t.model and dd.day = t.day
+     join disputes d on d.org_id = $1 and d.id = dd.dispute_id
+     order by t.at, dd.live desc, d.opened_at desc, d.id`,
+    [orgDb.orgId, ...namesOf(days)],
+  );
+  for (const row of rows) found[row.at - 1] = row.dispute_id;
+  return found;
+}
+
+const namesOf = (days: readonly MatchDay[]) => [
+  textArray(days.map((one) => one.provider)),
+  textArray(days.map((one) => one.accountId)),
+  textArray(days.map((one) => one.model)),
+  plainArray(days.map((one) => one.day)),
+];

@@ -44,6 +44,7 @@ export const RECONCILIATION_OPERATIONS: Record<string, Operation> = {
   cancelGapRun: ofRun('POST', `${EXPLORER}/runs/{id}/cancel`, WRITE, 202),
   exploreGaps: read(EXPLORER),
   listMatches: read('/api/v1/reconciliation/matches', { provider: 'openai' }),
+  getCoverage: read('/api/v1/reconciliation/coverage', { group_by: 'model' }),
   getReconciliationSummary: read('/api/v1/reconciliation/summary'),
   getStatement: read('/api/v1/reconciliation/statement', { period: '2026-03' }),
   getAudit: read('/api/v1/reconciliation/audit', { provider: 'openai' }),

@@ -1,3 +1,6 @@
+import { readCoverage } from '../../../../db/coverage.js';
+import { listCoverage } from '../../../../db/queries/coverage.js';
+import { listBilledKeyDays, listObservedKeyDays } from '../../../../db/queries/keyCoverage.js';
 import * as matches from '../../../../db/queries/matches.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -14,6 +17,10 @@ const ALL: matches.MatchFilter = {
 export const MATCH_CASES: Record<string, TenancyCase> = {
   listMatches: (db) => matches.listMatches(db, ALL, { limit: 100, offset: 0, after: undefined }),
   sumMatches: (db) => matches.sumMatches(db, ALL),
+  listCoverage: (db) => listCoverage(db, 'model', ALL),
+  listBilledKeyDays: (db) => listBilledKeyDays(db, ALL),
+  listObservedKeyDays: (db) => listObservedKeyDays(db, ALL),
+  readCoverage: (db) => readCoverage(db, 'day', ALL),
   listMatchFindings: async (db) =>
     matches.listMatchFindings(
       db,
