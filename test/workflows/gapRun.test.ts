@@ -53,7 +53,7 @@ const start = async (organization: TestOrganization, query = '?period=30d') => {
 /** What a run stored, without the ids that differ between runs. */
 async function foundBy(organization: TestOrganization, runId: string): Promise<string[]> {
   const { rows } = await api.database.superuser.query(
-    `select to_jsonb(b) - 'run_id' - 'org_id' as found from gap_buckets b
+    `select to_jsonb(b) - 'run_id' - 'org_id' - 'match_id' as found from gap_buckets b
      where org_id = $1 and replace(run_id::text, '-', '') = $2 order by bucket, provider, width, model`,
     [organization.orgId, runId.slice(4)],
   );
@@ -110,10 +110,17 @@ describe('a run', () => {
     await worker.stop();
   });
 
-  it('over fewer days or one provider replaces its own days and hides nothing', async () => {
+  it('over fewer days or one provider replaces its own days that changed and hides nothing', async () => {
     const organization = await aBilledOrganization();
     const worker = await engine.startWorker();
     const wide = await runGaps(api, '?period=90d', undefined, organization.adminKey);
+    const agreed = { provider: 'openai', model: '*', discount_percent: 10, effective_from: bills.days[0] };
+    const { status } = await api.post(
+      '/api/v1/pricing/contract-rates',
+      { ...agreed, source: { document: 'Agreement' } },
+      organization.adminKey,
+    );
+    expect(status).toBe(201);
     const narrow = await runGaps(api, '?period=30d&provider=openai', undefined, organization.adminKey);
     const { body } = await api.get(`${EXPLORER}?period=90d`, organization.adminKey);
     expect(body.total).toBe(wide.result.total);
@@ -121,6 +128,17 @@ describe('a run', () => {
       body.gaps.map(({ provider, run_id }: { provider: string; run_id: string }) => `${provider} ${run_id}`),
     );
     expect(runs).toEqual(new Set([`openai ${narrow.run_id}`, `anthropic ${wide.run_id}`]));
+    await worker.stop();
+  });
+
+  it('that finds nothing changed compares nothing, and its result is that of all its days', async () => {
+    const organization = await aBilledOrganization();
+    const worker = await engine.startWorker();
+    const first = await runGaps(api, '?period=30d', undefined, organization.adminKey);
+    const again = await runGaps(api, '?period=30d', undefined, organization.adminKey);
+    expect(again).toMatchObject({ status: 'succeeded', progress: { done: 0, total: 0, percent: 100 } });
+    expect(first.result).toMatchObject({ provider_days: UNITS, unchanged_days: 0 });
+    expect(again.result).toEqual({ ...first.result, unchanged_days: UNITS });
     await worker.stop();
   });
 
@@ -168,8 +186,8 @@ describe('a run', () => {
     expect(done).toMatchObject({
       status: 'partial',
       error: { code: 'units_failed' },
-      progress: { done: UNITS, total: UNITS },
       result: {
+        provider_days: UNITS,
         failed_units: [{ provider: 'anthropic', day: bills.days[3], message: 'this day is broken' }],
       },
     });
@@ -188,8 +206,9 @@ describe('exactly once', () => {
     timeout: 120_000,
   }, async () => {
     const organization = await aBilledOrganization();
+    const other = await aBilledOrganization();
     const undisturbed = await engine.startWorker();
-    const reference = await runGaps(api, '?period=30d', undefined, organization.adminKey);
+    const reference = await runGaps(api, '?period=90d', undefined, other.adminKey);
     await undisturbed.stop();
     const before = await doneUnits(organization);
     const run = await start(organization, '?period=90d');
@@ -204,13 +223,13 @@ describe('exactly once', () => {
       await killHard(victim);
     }
     expect(await doneUnits(organization)).toBeLessThan(before + UNITS);
-    const other = await engine.startWorker();
+    const heir = await engine.startWorker();
     const done = await pollToEnd(api, run.status_url, 90_000, organization.adminKey);
-    expect(done).toMatchObject({ status: 'succeeded', progress: { done: UNITS, total: UNITS } });
+    expect(done).toMatchObject({ status: 'succeeded', progress: reference.progress });
     const found = await foundBy(organization, run.run_id);
     expect(found.length).toBeGreaterThan(UNITS);
-    expect(found).toEqual(await foundBy(organization, reference.run_id));
-    await other.stop();
+    expect(found).toEqual(await foundBy(other, reference.run_id));
+    await heir.stop();
   });
 
   it('a Temporal server killed in the middle finishes the run after it is back', {
@@ -242,7 +261,7 @@ describe('exactly once', () => {
     const second = await launch();
     expect(second.address).toBe(first.address);
     const done = await pollToEnd(ownApi, run.status_url, 120_000);
-    expect(done).toMatchObject({ status: 'succeeded', progress: { done: UNITS, total: UNITS } });
+    expect(done).toMatchObject({ status: 'succeeded', result: { provider_days: UNITS, failed_units: [] } });
     const { rows } = await ownApi.database.superuser.query(
       `select count(*)::int as buckets, count(distinct (provider, bucket, model))::int as places from gap_buckets where width = 'day'`,
     );

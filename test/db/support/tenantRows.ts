@@ -99,7 +99,7 @@ function namedValue(table: string, column: string, tenant: Tenant): unknown {
   return byPlace[`${table}.${column}`] ?? byName[column];
 }
 
-/** Optional columns that a check asks for. */
+/** What a check asks for. */
 const ALSO: Record<string, Record<string, unknown>> = {
   alerts: {
     policy_type: 'approved_models',
@@ -108,6 +108,16 @@ const ALSO: Record<string, Record<string, unknown>> = {
     event_timestamp: '2026-02-03T04:05:06Z',
   },
   billing_rows: { amount_usd: '1.25' },
+  dispute_days: { expected_usd: '0', volume_usd: '0', own_pricing_usd: '0' },
+  finding_days: { expected_usd: '0', volume_usd: '0', own_pricing_usd: '0' },
+  findings: {
+    expected_usd: '0',
+    recoverable_usd: '0',
+    missing_gates: '[]',
+    lines: '[]',
+    waterfall: '[]',
+    advice: '[]',
+  },
   modeled_calls: { saved_usd: '1.25' },
   own_prices: { discount_percent: '10', source: '{}' },
   call_spans: { biller: 'openai', trace_id: '00000000000000000000000000000001', span_id: 1 },
@@ -137,6 +147,7 @@ export async function insertOf(
 ): Promise<{ text: string; values: unknown[] }> {
   const values = new Map<string, unknown>(Object.entries(ALSO[table] ?? {}));
   for (const column of await listRequiredColumns(superuser, table)) {
+    if (values.has(column.name)) continue;
     const value =
       namedValue(table, column.name, tenant) ?? column.allowed?.[0] ?? BY_TYPE[column.type]?.(tenant);
     if (value === undefined) throw new Error(`no value for ${table}.${column.name} of type ${column.type}`);
