@@ -184,7 +184,7 @@ async function confirm(
       `days of it are in the dispute ${publicId('dsp', rival)}, whose finding is gone and may be the same dollars; resolve that one first`,
     );
   await recordDecision(inside, finding.id, { status: 'confirmed', by: said.by, reason: said.notes });
-  const dispute = await insertDispute(inside, finding, {
+  const dispute = await insertDispute(inside, finding.id, {
     id: newUuid(nowMicros),
     days,
     amountCents,
@@ -192,6 +192,7 @@ async function confirm(
     notes: said.notes,
     openedBy: said.by,
   });
+  if (!dispute) throw new Error('the finding is held, so it is there');
   return { dispute, isNew: true };
 }
 

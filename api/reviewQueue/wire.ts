@@ -34,11 +34,9 @@ const amountParameter = z
 export const reviewQuery = z.object({
   provider: filterParameter.optional(),
   status: wordParameter(FINDING_STATUSES).default('open'),
-  direction: wordParameter(DIRECTIONS)
-    .default('overcharge')
-    .meta({
-      description: 'undercharge: what the provider charged too little, which nets what is asked back',
-    }),
+  direction: wordParameter(DIRECTIONS).default('overcharge').meta({
+    description: 'undercharge: what the provider charged too little, which nets what is asked back',
+  }),
   min_impact_usd: amountParameter.optional(),
   ...pageParameters,
 });

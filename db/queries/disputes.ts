@@ -11,7 +11,7 @@ import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';
 import { disputeMessage } from '../../domain/webhooks/disputeMessage.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
-import { amountsOfDay, type DayRow, type FindingEvidence, type StoredFinding } from './findings.js';
+import { amountsOfDay, type DayRow, type FindingEvidence } from './findings.js';
 import { publishMessages } from './webhookMessages.js';
 
 export interface StoredDispute {
@@ -264,13 +264,16 @@ export interface NewDispute {
   openedBy: string;
 }
 
-/** Opens a dispute over days of a finding, in the transaction that holds it, and leaves its webhook message. */
+/**
+ * Opens a dispute over days of a finding, in the transaction that holds it, and leaves its webhook message. Undefined, and
+ * nothing done, where there is no such finding.
+ */
 export async function insertDispute(
   inside: OrgDb,
-  finding: StoredFinding,
+  findingId: string,
   { id, days, amountCents, tier, notes, openedBy }: NewDispute,
-): Promise<StoredDispute> {
-  const values = [inside.orgId, finding.id, id, plainArray(days.map(({ day }) => day))];
+): Promise<StoredDispute | undefined> {
+  const values = [inside.orgId, findingId, id, plainArray(days.map(({ day }) => day))];
   await inside.run(
     `insert into disputes (org_id, id, finding_id, provider, provider_account_id, model, kind, period_start, period_end, amount_cents,
        provider_cost_usd, our_cost_usd, confidence_tier, reason, evidence, notes, opened_by)
@@ -295,7 +298,6 @@ export async function insertDispute(
     values,
   );
   const opened = await findDispute(inside, id);
-  if (!opened) throw new Error('a dispute that was just opened is there');
-  await publishMessages(inside, [disputeMessage(opened)]);
+  if (opened) await publishMessages(inside, [disputeMessage(opened)]);
   return opened;
 }

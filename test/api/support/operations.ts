@@ -6,6 +6,7 @@ import { ALERT_OPERATIONS } from './operations/alerts.js';
 import { BILL_OPERATIONS } from './operations/bills.js';
 import { CALL_OPERATIONS } from './operations/calls.js';
 import { ENFORCEMENT_OPERATIONS } from './operations/enforcement.js';
+import { FINANCIAL_OPERATIONS } from './operations/financial.js';
 import type { Operation, OperationsPlace } from './operations/operation.js';
 import { ORGANIZATION_OPERATIONS } from './operations/organization.js';
 import { POLICY_OPERATIONS } from './operations/policies.js';
@@ -30,6 +31,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...ENFORCEMENT_OPERATIONS,
   ...SAVINGS_OPERATIONS,
   ...ALERT_OPERATIONS,
+  ...FINANCIAL_OPERATIONS,
 };
 
 /** The API with a loopback provider behind its connections. */

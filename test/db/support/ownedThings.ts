@@ -30,13 +30,14 @@ import { otherPrices, repriceAll } from './repriceAll.js';
 import { makeAccess } from './tenancyCases/access.js';
 import { makeAlert } from './tenancyCases/alerts.js';
 import { makeRules } from './tenancyCases/enforcementRules.js';
+import { makeFindings, type OwnedFindings } from './tenancyCases/financial.js';
 import { makePolicies } from './tenancyCases/policies.js';
 import { makePolicyAlerts } from './tenancyCases/policyAlerts.js';
 import { makeSavings, type OwnedSavings } from './tenancyCases/savings.js';
 import { makeWebhooks, type OwnedWebhooks } from './tenancyCases/webhooks.js';
 
 /** Everything that an organization can have, with the ids that queries take. */
-export interface Owned extends OwnedWebhooks, OwnedSavings {
+export interface Owned extends OwnedWebhooks, OwnedSavings, OwnedFindings {
   org: TestOrganization;
   /** Stands in every label and name that is the organization's own. */
   marker: string;
@@ -120,6 +121,7 @@ export async function makeOwned(
     ...(await makeSavings(org.orgDb, { ...rules, eventId: live.id })),
     ...(await makeWebhooks(org.orgDb, marker)),
     ...(await makeAlert(org.orgDb, marker)),
+    ...(await makeFindings(org.orgDb, marker)),
   };
 }
 
@@ -146,6 +148,7 @@ export async function makeNeighbour(
   await makeSavings(org.orgDb, { ruleId, eventId: calls.live.id });
   await makeWebhooks(org.orgDb, marker);
   await makeAlert(org.orgDb, marker);
+  await makeFindings(org.orgDb, marker);
   const finish = async () => {
     const connection = {
       id: randomUUID(),

@@ -5,6 +5,7 @@ import { CALL_CASES } from './tenancyCases/calls.js';
 import { CONNECTION_CASES } from './tenancyCases/connections.js';
 import { RULE_CASES } from './tenancyCases/enforcementRules.js';
 import { EXPLANATION_CASES } from './tenancyCases/explanations.js';
+import { FINANCIAL_CASES } from './tenancyCases/financial.js';
 import { MATCH_CASES } from './tenancyCases/matches.js';
 import { ORGANIZATION_CASES } from './tenancyCases/organization.js';
 import { POLICY_CASES } from './tenancyCases/policies.js';
@@ -30,6 +31,7 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
   ...SAVINGS_CASES,
   ...POLICY_CASES,
   ...POLICY_ALERT_CASES,
+  ...FINANCIAL_CASES,
 };
 
 /** Take a handle and tell nothing of any organization. */

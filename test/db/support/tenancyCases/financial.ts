@@ -1,0 +1,68 @@
+import { randomUUID } from 'node:crypto';
+import type { OrgDb } from '../../../../db/orgDb.js';
+import * as disputes from '../../../../db/queries/disputes.js';
+import { sumFindingDays } from '../../../../db/queries/financialSums.js';
+import * as findings from '../../../../db/queries/findings.js';
+import { listBrokenPolicies, sumFindings } from '../../../../db/queries/reviewQueue.js';
+import { aFindingDay, storeFindings } from '../../../support/findings.js';
+import type { TenancyCase } from './tenancyCase.js';
+
+const PAGE = { limit: 10, offset: 0 };
+const DAY = aFindingDay('2026-03-10', 5n * 10n ** 12n);
+
+const aDispute = (openedBy: string): disputes.NewDispute => ({
+  id: randomUUID(),
+  days: [DAY],
+  amountCents: 500n,
+  tier: 'HIGH',
+  notes: openedBy,
+  openedBy,
+});
+
+/** What was found, and what people decided on it. */
+export const FINANCIAL_CASES: Record<string, TenancyCase> = {
+  listFindings: (db) => findings.listFindings(db, {}, PAGE),
+  findFinding: (db, { findingId }) => findings.findFinding(db, findingId),
+  lockFinding: (db, { findingId }) => findings.lockFinding(db, findingId),
+  findFindingEvidence: (db, { findingId }) => findings.findFindingEvidence(db, findingId),
+  listFindingDays: (db, { findingId }) => findings.listFindingDays(db, findingId),
+  recordDecision: (db, { findingId, marker }) =>
+    findings.recordDecision(db, findingId, { status: 'dismissed', by: marker, reason: null }),
+  sumFindings: (db) => sumFindings(db, {}),
+  sumFindingDays: (db) => sumFindingDays(db, { fromDay: null, toDay: null }),
+  listBrokenPolicies: (db) => listBrokenPolicies(db),
+  listDisputes: (db) => disputes.listDisputes(db, {}, PAGE),
+  findDispute: (db, { disputeId }) => disputes.findDispute(db, disputeId),
+  findDisputeEvidence: (db, { disputeId }) => disputes.findDisputeEvidence(db, disputeId),
+  listDisputeDays: (db, { disputeId }) => disputes.listDisputeDays(db, disputeId),
+  findLiveDispute: (db, { disputedId }) => disputes.findLiveDispute(db, disputedId),
+  listUndisputedDays: (db, { findingId }) => disputes.listUndisputedDays(db, findingId),
+  findRivalDispute: (db, { rivalId }) => disputes.findRivalDispute(db, rivalId),
+  insertDispute: (db, { findingId, marker }) =>
+    db.transaction((inside) => disputes.insertDispute(inside, findingId, aDispute(marker))),
+};
+
+export interface OwnedFindings {
+  /** A finding that nobody has decided on, and one with a dispute. */
+  findingId: string;
+  disputedId: string;
+  disputeId: string;
+  /** One over the days of a dispute whose finding is gone. */
+  rivalId: string;
+}
+
+/** Makes what the cases above ask for, in a run of the organization. */
+export async function makeFindings(db: OrgDb, marker: string): Promise<OwnedFindings> {
+  const of = { accountId: marker, days: [DAY], reason: marker };
+  const [findingId = '', disputedId = '', goneId = '', rivalId = ''] = await storeFindings(db, [
+    { ...of, model: 'm-1' },
+    { ...of, model: 'm-2', status: 'confirmed' },
+    { ...of, model: 'm-3', status: 'gone' },
+    { ...of, model: 'm-3', kind: 'list_rate_mismatch' },
+  ]);
+  const open = (id: string) =>
+    db.transaction((inside) => disputes.insertDispute(inside, id, aDispute(marker)));
+  const dispute = await open(disputedId);
+  await open(goneId);
+  return { findingId, disputedId, disputeId: dispute?.id ?? '', rivalId };
+}
