@@ -58,6 +58,11 @@ async function save(client: Client, workflowId: string, name: string): Promise<v
   }
 }
 
+/** As a change of all prices would: the next run compares every day. */
+async function everythingChanges({ database, orgId }: TestApi): Promise<void> {
+  await database.superuser.query(`update gap_run_units set input_mark = '' where org_id = $1`, [orgId]);
+}
+
 it('records one history of each way that a workflow can go', { timeout: 120_000 }, async () => {
   const api: TestApi = await startTestApi();
   const engine: TestEngine = await startTestEngine(api.database.database);
@@ -85,10 +90,12 @@ it('records one history of each way that a workflow can go', { timeout: 120_000 
   const succeeded = (await api.post(RUN, {})).body;
   expect((await pollToEnd(api, succeeded.status_url)).status).toBe('succeeded');
   await save(client, runId(succeeded, api), 'gap-run-succeeded');
+  await save(client, runId(succeeded, api), 'gap-run-explained');
   const empty = await api.addOrganization();
   const nothing = (await api.post(RUN, {}, empty.adminKey)).body;
   await pollToEnd(api, nothing.status_url, undefined, empty.adminKey);
   await save(client, runId(nothing, empty), 'gap-run-no-billing-data');
+  await save(client, runId(nothing, empty), 'gap-run-nothing-to-explain');
   await plain.stop();
 
   const failing = await engine.startWorker((activities) => ({
@@ -96,10 +103,15 @@ it('records one history of each way that a workflow can go', { timeout: 120_000 
       if (unit.ordinal === 1) throw ApplicationFailure.nonRetryable('this day is broken', 'not_found');
       await activities.matchProviderDay(unit);
     },
+    explainRunAccount: async () => {
+      throw ApplicationFailure.nonRetryable('this account is broken', 'not_found');
+    },
   }));
+  await everythingChanges(api);
   const partial = (await api.post(RUN, {})).body;
   expect((await pollToEnd(api, partial.status_url)).status).toBe('partial');
   await save(client, runId(partial, api), 'gap-run-partial');
+  await save(client, runId(partial, api), 'gap-run-account-failed');
   await failing.stop();
 
   let release: () => void = () => undefined;
@@ -112,6 +124,7 @@ it('records one history of each way that a workflow can go', { timeout: 120_000 
       await activities.matchProviderDay(unit);
     },
   }));
+  await everythingChanges(api);
   const cancelled = (await api.post(RUN, {})).body;
   await until(
     'units',
@@ -121,6 +134,7 @@ it('records one history of each way that a workflow can go', { timeout: 120_000 
   await api.post(`${cancelled.status_url}/cancel`, {});
   expect((await pollToEnd(api, cancelled.status_url)).status).toBe('cancelled');
   await save(client, runId(cancelled, api), 'gap-run-cancelled');
+  await save(client, runId(cancelled, api), 'gap-run-cancelled-before-explaining');
   release();
   await held.stop();
 
