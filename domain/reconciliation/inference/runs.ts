@@ -37,18 +37,32 @@ export function judgeDays(series: SeriesStates, context: SeriesContext, weights:
     for (const run of runsOf(judged)) {
       const days = run.days.map(({ judged: one }) => one.work.reading.day.day);
       const span = { firstDay: days[0] ?? '', lastDay: days.at(-1) ?? '' };
-      if (run.state.hypothesis?.fits?.(span, context, run.state.variant) !== false) continue;
-      changed = true;
-      series.days.forEach((work, at) => {
-        const { day } = work.reading.day;
-        if (day >= span.firstDay && day <= span.lastDay)
-          refused.add(`${series.states.indexOf(run.state)}|${at}`);
-      });
+      for (const state of rivalsOf(run, series.states)) {
+        if (state.hypothesis?.fits?.(span, context, state.variant) !== false) continue;
+        series.days.forEach((work, at) => {
+          const { day } = work.reading.day;
+          const key = `${series.states.indexOf(state)}|${at}`;
+          if (day < span.firstDay || day > span.lastDay || refused.has(key)) return;
+          changed = true;
+          refused.add(key);
+        });
+      }
     }
     if (!changed) break;
   }
   return judged;
 }
+
+/** A run's explanation, and those that could be it: each has to be able to last as the run does. */
+function rivalsOf(run: RunOfDays, states: readonly State[]): State[] {
+  return states.filter(
+    (state) =>
+      state.hypothesis?.fits &&
+      run.days.some(({ judged }) => (judged.pooled.get(state.kind) ?? 0) > RIVAL_MIN),
+  );
+}
+
+const RIVAL_MIN = 1e-4;
 
 function judge(series: SeriesStates, work: DayWork, pooled: Float64Array): JudgedDay {
   const byKind = new Map<State['kind'], number>();

@@ -7,7 +7,14 @@ import type { Hypothesis, SeriesContext, Variant } from '../hypotheses/hypothesi
 import type { FindingKind } from '../taxonomy.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import { type Fit, fitDay, OPEN_FLOORS, type SeriesNoise, SHARP_FLOORS } from './fit.js';
-import { type DayReading, type Prediction, predict, rightPrediction } from './reading.js';
+import {
+  CENT,
+  type DayReading,
+  type MeterReading,
+  type Prediction,
+  predict,
+  rightPrediction,
+} from './reading.js';
 
 export interface State {
   readonly kind: FindingKind | 'none';
@@ -75,17 +82,46 @@ export function statesOf(
     const best = Math.max(draft.bestScore, ...tried.map(({ score }) => score));
     for (const { key, state, score } of tried) if (score >= best + KEPT_LOG) byKey.set(key, state);
   }
-  if (byKey.size > 0)
+  if (byKey.size > 0) {
     for (const draft of drafts)
       for (const [key, , variant] of draft.reading.judged ? list(draft.reading) : []) {
         const state = byKey.get(key);
         if (state) draft.states.set(state, tryVariant(draft, variant, noise));
       }
+    refuteUnsaid(drafts, [...byKey.values()]);
+  }
   const states = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, state]) => state);
   return { noise, states: [NULL_STATE, unknown, ...states], days: drafts };
 }
 
 const scoreOf = (state: DayState): number => state.fit.rate + state.fit.quantity;
+
+/**
+ * A hypothesis that has nothing to say on a day whose bill has the very meters that it spoke about on other days is
+ * refuted there; without them it is out of sight.
+ */
+function refuteUnsaid(drafts: readonly Draft[], states: readonly State[]): void {
+  for (const state of states) {
+    const spokenOf = new Set<string>();
+    for (const { reading, states: known } of drafts) {
+      const variant = known.get(state)?.variant;
+      if (variant) for (const one of reading.meters) if (variant.touches(one.of)) spokenOf.add(meterKey(one));
+    }
+    for (const draft of drafts) {
+      if (!draft.reading.judged || draft.states.has(state)) continue;
+      if (!draft.reading.meters.some((one) => one.value > CENT && spokenOf.has(meterKey(one)))) continue;
+      const none = draft.states.get(NULL_STATE);
+      if (none) draft.states.set(state, { ...none, fit: { ...none.fit, rate: none.fit.rate + REFUTED } });
+    }
+  }
+}
+
+/** As little as one wrong amount leaves. */
+const REFUTED = SHARP_FLOORS.rate;
+
+function meterKey({ of: { meter } }: MeterReading): string {
+  return `${meter.tokenClass}|${meter.serviceTier}|${meter.isBatch}|${meter.longContext}|${meter.region}`;
+}
 
 interface Draft extends DayWork {
   readonly states: Map<State, DayState>;

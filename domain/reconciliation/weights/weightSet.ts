@@ -25,7 +25,18 @@ export interface WeightSet {
 export const DEFAULT_WEIGHTS: WeightSet = {
   version: 'default-1',
   link: LINK_WEIGHTS,
-  priors: {},
+  priors: {
+    // Rates that are fitted, not predicted: each has a ratio of its own for a price.
+    list_rate_mismatch: 1e-6,
+    stale_price_reference: 1e-6,
+    contract_terms: 1e-5,
+    // What every observation has now and then.
+    unobserved_usage: 0.01,
+    timing_shift: 0.002,
+    client_metering_error: 0.0003,
+    token_count_inflation: 0.0002,
+    duplicate_charge: 0.0002,
+  },
   otherPrior: 0.0005,
   unexplainedPrior: 0.001,
   quantitySigma: 0.012,
