@@ -37,7 +37,7 @@ export interface TrueDay {
   impact: bigint;
   /** By the grade of what found it. */
   found: Record<Grade, bigint>;
-  /** Found under its own name, at whatever grade. */
+  /** Found under its own name, from HIGH to LOW. */
   named: bigint;
 }
 
@@ -159,7 +159,7 @@ function award(said: SaidDay, candidates: readonly TrueDay[], sameKind: boolean)
       one.found[said.finding.grade] += given;
       said.right += given;
       if (!sameKind) continue;
-      one.named += given;
+      if (said.finding.grade !== 'UNVERIFIED') one.named += given;
       said.typed += given;
     }
   }

@@ -116,5 +116,5 @@ export function targetLines(tallies: Tallies, isSecond: boolean): { text: string
 
 /** What a set came to, for orientation. */
 export function sizeLine(tally: Tally): string {
-  return `${tally.worlds} worlds, ${tally.seriesDays} series-days, $${dollars(tally.spend)} billed, $${dollars(tally.identifiable)} of overcharges and $${dollars(tally.under.identifiable)} of undercharges identifiable at V3, $${dollars(tally.unknown)} of mistakes that no library knows (${percent(metricsOf(tally).unknownClaimed)} of it claimed)`;
+  return `${tally.worlds} worlds, ${tally.seriesDays} series-days, $${dollars(tally.spend)} billed, $${dollars(tally.identifiable)} of overcharges and $${dollars(tally.under.identifiable)} of undercharges identifiable at this visibility, $${dollars(tally.unknown)} of mistakes that no library knows (${percent(metricsOf(tally).unknownClaimed)} of it claimed)`;
 }

@@ -73,9 +73,11 @@ export function planSeries(random: Random, span: Span, size: number): SeriesPlan
   return series;
 }
 
+const CONTRACTS = 4;
+
 /** A contract names a model at a provider, whatever the account. A third of them the company has not entered. */
 function planContracts(random: Random): Map<BookModel, SeriesPlan['contract']> {
-  const agreed = RATE_BOOK.filter(() => random.chance(0.15));
+  const agreed = random.shuffled(RATE_BOOK).slice(0, CONTRACTS);
   return new Map(
     agreed.map((model) => [
       model,
