@@ -26,6 +26,8 @@ import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { isProvider, type Provider } from '../../domain/providers.js';
 import { evidenceFromJson } from '../../domain/reconciliation/evidence/evidenceText.js';
 import type { SeriesDayEvidence } from '../../domain/reconciliation/evidence/seriesDay.js';
+import { explainAccount } from '../../domain/reconciliation/hypotheses/explainAccount.js';
+import { explainSeries } from '../../domain/reconciliation/inference/explainSeries.js';
 import {
   explanationFromJson,
   explanationToText,
@@ -33,7 +35,6 @@ import {
 import type { SeriesExplanation } from '../../domain/reconciliation/inference/finding.js';
 import { ENGINE_VERSION } from '../../domain/reconciliation/inputMark.js';
 import { DEFAULT_WEIGHTS } from '../../domain/reconciliation/weights/weightSet.js';
-import { explainAccount, explainSeries } from './engine.js';
 import { digestOf, explainedWindowOf, loadRun, pricesDigest, type RunWork } from './runWork.js';
 
 /** Suspect keys that an explanation is given at most: what is billed most comes first. */
