@@ -1,0 +1,190 @@
+/** A published case's bill as its provider writes it. */
+import {
+  amountOf,
+  billedLines,
+  type Class,
+  type Day,
+  type Line,
+  type PublishedCase,
+  rightLines,
+  shiftDay,
+} from './case.js';
+
+/** A file of one feed. */
+export interface Document {
+  feed: 'cost' | 'usage';
+  text: string;
+}
+
+export function documentsOf(one: PublishedCase): Document[] {
+  switch (one.format) {
+    case 'openai_pages':
+      return [
+        { feed: 'cost', text: openaiPage(one, openaiCosts) },
+        { feed: 'usage', text: openaiPage(one, openaiUsage) },
+      ];
+    case 'anthropic_pages':
+      return [
+        { feed: 'cost', text: anthropicPage(one, anthropicCosts) },
+        { feed: 'usage', text: anthropicPage(one, anthropicUsage) },
+      ];
+    case 'plain_csv':
+      return [{ feed: 'cost', text: plainCsv(one) }];
+  }
+}
+
+/** Pico-dollars as dollars; `digits` 10 gives cents. */
+function decimal(scaled: bigint, digits = 12): string {
+  const text = scaled.toString().padStart(digits + 1, '0');
+  const fraction = text.slice(-digits).replace(/0+$/, '');
+  return `${text.slice(0, -digits)}${fraction === '' ? '' : `.${fraction}`}`;
+}
+
+function groupLines(lines: readonly Line[], keyOf: (line: Line) => string): Line[][] {
+  const groups = new Map<string, Line[]>();
+  for (const line of lines) groups.set(keyOf(line), [...(groups.get(keyOf(line)) ?? []), line]);
+  return [...groups.values()];
+}
+
+const quantityOf = (lines: readonly Line[]) => lines.reduce((sum, line) => sum + line.quantity, 0n);
+const unix = (day: string) => Date.parse(`${day}T00:00:00Z`) / 1_000;
+
+const OPENAI_WORDS: Record<Class, string> = {
+  input: 'input',
+  cache_read: 'cached input',
+  cache_write_5m: 'cache writes',
+  cache_write_1h: '',
+  output: 'output',
+};
+
+function openaiPage(one: PublishedCase, resultsOf: (one: PublishedCase, day: Day) => object[]): string {
+  const data = one.days.map((day) => {
+    const results = resultsOf(one, day).map((result) =>
+      JSON.stringify(result).replaceAll(/"#([\d.]+)"/g, '$1'),
+    );
+    const start = unix(day.day);
+    return `{"object":"bucket","start_time":${start},"end_time":${start + 86_400},"results":[${results.join(',')}]}`;
+  });
+  return `{"object":"page","data":[${data.join(',')}],"has_more":false,"next_page":null}`;
+}
+
+/** A number of any length: `#` marks a text that stands without its quotes. */
+const number = (text: string) => `#${text}`;
+
+/** Batch and standard calls share a line; long requests have lines of their own. */
+function openaiCosts(one: PublishedCase, day: Day): object[] {
+  const lines = billedLines(one, day);
+  return groupLines(lines, (line) => `${line.tokenClass} ${line.isLong}`).map((group) => {
+    const [{ tokenClass, isLong }] = group as [Line];
+    return {
+      object: 'organization.costs.result',
+      amount: { value: number(decimal(amountOf(group))), currency: 'usd' },
+      line_item: `${one.model}, ${OPENAI_WORDS[tokenClass]}${isLong ? ', long context' : ''}`,
+      project_id: 'proj_1',
+      organization_id: null,
+      quantity: number(String(quantityOf(group))),
+      quantity_unit: 'tokens',
+    };
+  });
+}
+
+/** The usage report counts what the bill counts: what is metered twice is metered twice in both. */
+function openaiUsage(one: PublishedCase, day: Day): object[] {
+  return groupLines(billedLines(one, day), (line) => String(line.isBatch)).map((group) => {
+    const isBatch = group[0]?.isBatch === true;
+    const of = (tokenClass: Class) => quantityOf(group.filter((line) => line.tokenClass === tokenClass));
+    const input = of('input') + of('cache_read') + of('cache_write_5m');
+    return {
+      object: 'organization.usage.completions.result',
+      input_tokens: number(String(input)),
+      input_cached_tokens: number(String(of('cache_read'))),
+      input_cache_write_tokens: number(String(of('cache_write_5m'))),
+      input_uncached_tokens: number(String(of('input'))),
+      output_tokens: number(String(of('output'))),
+      input_audio_tokens: 0,
+      output_audio_tokens: 0,
+      num_model_requests: callsOf(day, isBatch),
+      project_id: 'proj_1',
+      user_id: null,
+      api_key_id: null,
+      model: one.model,
+      batch: isBatch,
+      service_tier: 'default',
+    };
+  });
+}
+
+function callsOf(day: Day, isBatch: boolean): number {
+  return day.calls.reduce((sum, calls) => sum + ((calls.isBatch ?? false) === isBatch ? calls.count : 0), 0);
+}
+
+const ANTHROPIC_TYPES: Record<Class, string> = {
+  input: 'uncached_input_tokens',
+  cache_read: 'cache_read_input_tokens',
+  cache_write_5m: 'cache_creation.ephemeral_5m_input_tokens',
+  cache_write_1h: 'cache_creation.ephemeral_1h_input_tokens',
+  output: 'output_tokens',
+};
+
+function anthropicPage(one: PublishedCase, resultsOf: (one: PublishedCase, day: Day) => object[]): string {
+  const data = one.days.map((day) => ({
+    starting_at: `${day.day}T00:00:00Z`,
+    ending_at: `${shiftDay(day.day, 1)}T00:00:00Z`,
+    results: resultsOf(one, day),
+  }));
+  const text = JSON.stringify({ data, has_more: false, next_page: null });
+  return text.replaceAll(/"#([\d.]+)"/g, '$1');
+}
+
+const placeOf = (line: Line) => ({
+  service_tier: line.isBatch ? 'batch' : 'standard',
+  context_window: line.isLong ? '200k-1M' : '0-200k',
+  inference_geo: 'global',
+  workspace_id: null,
+});
+
+/** Amounts are texts in cents; quantities are only in the usage report. */
+function anthropicCosts(one: PublishedCase, day: Day): object[] {
+  return billedLines(one, day).map((line) => ({
+    amount: decimal(line.quantity * line.rate, 10),
+    currency: 'USD',
+    cost_type: 'tokens',
+    description: `${one.model} Usage - ${line.tokenClass}`,
+    model: one.model,
+    token_type: ANTHROPIC_TYPES[line.tokenClass],
+    ...placeOf(line),
+  }));
+}
+
+function anthropicUsage(one: PublishedCase, day: Day): object[] {
+  return groupLines(billedLines(one, day), (line) => `${line.isBatch} ${line.isLong}`).map((group) => {
+    const of = (tokenClass: Class) =>
+      number(String(quantityOf(group.filter((line) => line.tokenClass === tokenClass))));
+    return {
+      uncached_input_tokens: of('input'),
+      cache_creation: {
+        ephemeral_1h_input_tokens: of('cache_write_1h'),
+        ephemeral_5m_input_tokens: of('cache_write_5m'),
+      },
+      cache_read_input_tokens: of('cache_read'),
+      output_tokens: of('output'),
+      server_tool_use: { web_search_requests: 0 },
+      api_key_id: null,
+      model: one.model,
+      ...placeOf(group[0] as Line),
+    };
+  });
+}
+
+/** One row for each class and day; a batch is told by its tier. */
+function plainCsv(one: PublishedCase): string {
+  const rows = one.days.flatMap((day) =>
+    groupLines(billedLines(one, day), (line) => `${line.tokenClass} ${line.isBatch}`).map((group) => {
+      const [{ tokenClass, isBatch }] = group as [Line];
+      const hasBatches = rightLines(day).some((line) => line.isBatch);
+      const tier = hasBatches ? (isBatch ? 'batch' : 'standard') : '';
+      return [day.day, one.model, tokenClass, quantityOf(group), decimal(amountOf(group)), tier].join(',');
+    }),
+  );
+  return ['date,model,token_class,quantity,amount_usd,service_tier', ...rows, ''].join('\n');
+}

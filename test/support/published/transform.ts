@@ -1,0 +1,47 @@
+/** Changes of a published case under which what is to be found changes in a known way. */
+import { type Calls, type Day, type Fault, type PublishedCase, shiftDay } from './case.js';
+
+/** So many times the calls. */
+export function scaled(one: PublishedCase, numerator: number, denominator: number): PublishedCase {
+  const times = ({ count, ...rest }: Calls): Calls => {
+    if ((count * numerator) % denominator !== 0) throw new RangeError(`${count} calls cannot be divided`);
+    return { ...rest, count: (count * numerator) / denominator };
+  };
+  return { ...one, days: one.days.map((day) => ({ ...day, calls: day.calls.map(times) })) };
+}
+
+/** Another model of the same prices. */
+export function renamed(one: PublishedCase, model: string): PublishedCase {
+  if (one.override) return { ...one, model, override: { ...one.override, model } };
+  const prices = {
+    provider: one.provider,
+    from: one.prices?.from ?? one.model,
+    shiftDays: 0,
+    ...one.prices,
+    model,
+  };
+  return { ...one, model, prices };
+}
+
+/** The same so many days later, the prices with it. */
+export function shifted(one: PublishedCase, by: number): PublishedCase {
+  const moved = renamed(one, one.override ? one.model : `${one.model}-shifted`);
+  const fault: Fault = {
+    ...one.fault,
+    days: one.fault.days.map((day) => shiftDay(day, by)),
+  };
+  return {
+    ...moved,
+    ...(moved.prices ? { prices: { ...moved.prices, shiftDays: by } } : {}),
+    ...(moved.override
+      ? { override: { ...moved.override, fromDay: shiftDay(moved.override.fromDay, by) } }
+      : {}),
+    days: one.days.map((day): Day => ({ ...day, day: shiftDay(day.day, by) })),
+    fault,
+  };
+}
+
+/** The mistake the other way round; undefined where there is no such thing. */
+export function mirrored(one: PublishedCase): PublishedCase | undefined {
+  return typeof one.mirror === 'string' ? undefined : { ...one, fault: one.mirror };
+}
