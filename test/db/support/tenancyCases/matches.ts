@@ -1,7 +1,9 @@
 import { readCoverage } from '../../../../db/coverage.js';
+import { readProviderDay } from '../../../../db/providerDay.js';
 import { listCoverage } from '../../../../db/queries/coverage.js';
 import { listBilledKeyDays, listObservedKeyDays } from '../../../../db/queries/keyCoverage.js';
 import * as matches from '../../../../db/queries/matches.js';
+import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
 const ALL: matches.MatchFilter = {
@@ -13,6 +15,10 @@ const ALL: matches.MatchFilter = {
   matchStatus: undefined,
 };
 
+/** Days that a finding of the owner has part in. */
+const foundDays = ({ marker }: Owned): matches.MatchDay[] =>
+  ['m-1', 'm-2'].map((model) => ({ provider: 'openai', accountId: marker, model, day: '2026-03-10' }));
+
 /** What is read of published comparisons. */
 export const MATCH_CASES: Record<string, TenancyCase> = {
   listMatches: (db) => matches.listMatches(db, ALL, { limit: 100, offset: 0, after: undefined }),
@@ -20,14 +26,9 @@ export const MATCH_CASES: Record<string, TenancyCase> = {
   listCoverage: (db) => listCoverage(db, 'model', ALL),
   listBilledKeyDays: (db) => listBilledKeyDays(db, ALL),
   listObservedKeyDays: (db) => listObservedKeyDays(db, ALL),
+  readProviderDay: (db, { provider, day }) =>
+    readProviderDay(db, { provider, day }, { nowMicros: 0n, observedSince: new Map(), withHours: false }),
   readCoverage: (db) => readCoverage(db, 'day', ALL),
-  listMatchFindings: async (db) =>
-    matches.listMatchFindings(
-      db,
-      await db.rows<{ provider: string; accountId: string; model: string; day: string }>(
-        `select provider, provider_account_id as "accountId", model, day from findings f
-         join finding_days d on d.org_id = $1 and d.finding_id = f.id where f.org_id = $1`,
-        [db.orgId],
-      ),
-    ),
+  listMatchFindings: (db, of) => matches.listMatchFindings(db, foundDays(of)),
+  listMatchDisputes: (db, of) => matches.listMatchDisputes(db, foundDays(of)),
 };

@@ -1,0 +1,74 @@
+import { MICROS_PER_DAY, microsOfDay } from '../domain/period.js';
+import type { Provider } from '../domain/providers.js';
+import {
+  CALL_STATUSES,
+  type CallStatus,
+  type DayInput,
+  type ObservedCell,
+} from '../domain/reconciliation/cells.js';
+import type { OrgDb } from './orgDb.js';
+import {
+  type BilledAccount,
+  listBilledAccounts,
+  listBilledCells,
+  listUsageCells,
+} from './queries/billedDays.js';
+import { listObservedCells, type ObservedCell as StoredCell } from './queries/billingCells.js';
+import { listObservedSources } from './queries/observedSources.js';
+
+/** A provider-day as it is compared, and the copies of the bill that count for it. */
+export interface ProviderDay extends DayInput {
+  covered: readonly BilledAccount[];
+}
+
+/** Everything that is stored of one provider's day, bills and calls. Work grows with the day's rows, cells and calls. */
+export async function readProviderDay(
+  orgDb: OrgDb,
+  scope: { provider: Provider; day: string },
+  beside: Pick<DayInput, 'nowMicros' | 'observedSince' | 'withHours'>,
+): Promise<ProviderDay> {
+  const covered = await listBilledAccounts(orgDb, scope);
+  const fromMicros = microsOfDay(scope.day);
+  const time = { provider: scope.provider, fromMicros, toMicros: fromMicros + MICROS_PER_DAY };
+  return {
+    ...beside,
+    day: scope.day,
+    billed: await listBilledCells(orgDb, scope),
+    usage: await listUsageCells(orgDb, scope),
+    observed: (await listObservedCells(orgDb, scope)).map(fromStoredCell),
+    covered,
+    // Who sent the calls matters to an explanation only, and there is none of a day without a bill.
+    sources: covered.length === 0 ? new Map() : await listObservedSources(orgDb, time),
+  };
+}
+
+/** The log knows no other words than these three and `blocked`, which the query leaves out. */
+function callStatusOf(status: string): CallStatus {
+  return CALL_STATUSES.find((known) => known === status) ?? 'ok';
+}
+
+function fromStoredCell(cell: StoredCell): ObservedCell {
+  return {
+    accountId: cell.providerAccountId,
+    model: cell.model,
+    serviceTier: cell.serviceTier,
+    isBatch: cell.isBatch,
+    contextBand: cell.contextBand,
+    status: callStatusOf(cell.status),
+    hourMicros: cell.hourMicros,
+    calls: cell.calls,
+    tokens: {
+      input: cell.inputTokens,
+      cache_read: cell.cacheRead,
+      cache_write_5m: cell.cacheWrite5m,
+      cache_write_1h: cell.cacheWrite1h,
+      output: cell.outputTokens,
+      input_audio: cell.inputAudio,
+      output_audio: cell.outputAudio,
+    },
+    computedCostPico: cell.computedCostPico,
+    unpriced: cell.unpriced,
+    priceGaps: cell.priceGaps,
+    unmetered: cell.unmetered,
+  };
+}
