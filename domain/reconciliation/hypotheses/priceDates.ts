@@ -1,3 +1,4 @@
+import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import type { TokenClass } from '../../events/event.js';
 import type { DayRates, PeriodView } from '../dayRates.js';
 import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
@@ -45,7 +46,7 @@ function ofPeriods(day: SeriesDay, promotional: boolean): Variant[] {
   const current = periods[now];
   if (!current) return [];
   const isTemporary = isPromotion(periods, now, model);
-  return periods.flatMap((period, place) => {
+  const variants = periods.flatMap((period, place) => {
     if (place === now || !sameContract(period, current)) return [];
     const isRegular = isTemporary && isCheaper(current.rates, period.rates, model);
     if (isRegular !== promotional) return [];
@@ -53,7 +54,18 @@ function ofPeriods(day: SeriesDay, promotional: boolean): Variant[] {
       rates: period.rates,
     });
   });
+  return variants.filter(
+    (one, at) => !variants.slice(0, at).some((earlier) => isSamePrediction(day, one, earlier)),
+  );
 }
+
+/** A price that came back is one price. */
+function isSamePrediction(day: SeriesDay, a: Variant, b: Variant): boolean {
+  return day.meters.every((meter) => a.amountOf(meter, PROBE) === b.amountOf(meter, PROBE));
+}
+
+/** A million tokens. */
+const PROBE = 1_000_000n * QUANTITY_ONE;
 
 /** Periods that differ by their contract are the contract's matter; before a contract and after it the list holds. */
 function sameContract(a: PeriodView, b: PeriodView): boolean {
