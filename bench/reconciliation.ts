@@ -19,7 +19,7 @@ import {
   type Tallies,
   targetLines,
 } from './reconciliation/report.js';
-import { GENERATORS, type GeneratorName, isGeneratorName } from './reconciliation/worlds.js';
+import { BENIGN_SET, GENERATORS, type GeneratorName, isGeneratorName } from './reconciliation/worlds.js';
 
 const PLOT = 'docs/images/reconciliation-reliability.svg';
 
@@ -69,7 +69,7 @@ const onLook = ({ world, visibility, judged, matched }: Look) => {
 const worlds = makeWorlds(options.generator, options.seeds, options.set, options.size);
 const tallies: Tallies = new Map(await runBenchmark(worlds, visibilities, { onLook }));
 if (options.set === 'mixed') {
-  const benign = makeWorlds(options.generator, options.seeds, 'benign', options.size);
+  const benign = makeWorlds(options.generator, options.seeds, BENIGN_SET, options.size);
   const [tally] = (await runBenchmark(benign, ['V3'], { onLook })).values();
   if (tally) (tallies as Map<'benign', typeof tally>).set('benign', tally);
 }

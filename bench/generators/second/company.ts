@@ -12,7 +12,7 @@ import { FAULT_CAUSES, planTelling, type Telling, tell } from './telling.js';
 import { callsOf, type RealCall } from './traffic.js';
 
 /** Sets of worlds by name: everything, or nothing that a provider did wrong. */
-export const SECOND_SETS = ['mixed', 'benign'] as const;
+export const SECOND_SETS = ['mixed', 'benign_only'] as const;
 
 export interface SecondOptions {
   seed: number;
@@ -79,7 +79,7 @@ function addSeries(
 ): void {
   const random = new Random('second', options.seed, series.id);
   const telling = planTelling(random, series);
-  const mistakes = options.set === 'benign' ? [] : planMistakes(random, series);
+  const mistakes = options.set === 'benign_only' ? [] : planMistakes(random, series);
   for (const call of callsOf(random, series)) {
     book(company, random, call, mistakes);
     const told = tell(random, call, telling);
