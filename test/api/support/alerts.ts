@@ -10,6 +10,7 @@ export interface AlertToStore {
   id?: string;
   /** Null: a notice. */
   policyType?: PolicyType | null;
+  policyId?: number;
   severity?: Severity;
   status?: AlertStatus;
   model?: string;
@@ -43,7 +44,7 @@ export async function storeAlerts(
         id,
         isNotice ? 'notice' : 'policy',
         policyType,
-        isNotice ? null : 1,
+        isNotice ? null : (alert.policyId ?? 1),
         eventId,
         isNotice ? null : createdAt,
         isNotice ? 'connection_broken' : null,
