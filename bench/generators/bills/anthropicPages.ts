@@ -1,8 +1,8 @@
 /** Anthropic's answers: `GET /v1/organizations/cost_report` and `…/usage_report/messages`, as its API reference shows them. */
-import { DAY_SECONDS, HOUR_SECONDS, rfc3339 } from '../support/days.js';
+import { DAY_SECONDS, rfc3339 } from '../support/days.js';
 import { centText } from '../support/money.js';
 import { grouped } from './grouped.js';
-import type { CostRow, ExtraLine, UsageRow } from './ledger.js';
+import { bucketsOf, type CostRow, type ExtraLine, type UsageRow } from './ledger.js';
 import { INPUT, OUTPUT, READ, WRITE_1H, WRITE_5M } from './rateBook.js';
 
 const TYPES: Record<number, string> = {
@@ -87,24 +87,24 @@ function extraResult(line: ExtraLine): string {
 }
 
 interface UsageOptions {
-  widthSeconds: number;
+  /** The first day that is told by the hour; days before it are told whole. */
+  hoursFromDay: number;
   /** Grouped by key, workspace, context window and geography too, not only by model and service tier. */
   isFull: boolean;
 }
 
 /** All pages of the usage report as one JSON list. */
 export function anthropicUsage(rows: readonly UsageRow[], options: UsageOptions): string {
-  const byBucket = grouped(rows, (row) => Math.floor(row.hour / options.widthSeconds));
-  const buckets = [...byBucket].map(([number, inside]) => {
+  const buckets = bucketsOf(rows, options.hoursFromDay).map(({ start, width, inside }) => {
     const groups = grouped(inside, (row) =>
       [row.model, tierOf(row), ...(options.isFull ? [row.keyId, row.project, row.isLong, row.geo] : [])].join(
         '|',
       ),
     );
     const results = [...groups.values()].map((group) => usageResult(group, options.isFull));
-    return bucket(number * options.widthSeconds, options.widthSeconds, results);
+    return bucket(start, width, results);
   });
-  return pages(buckets, options.widthSeconds === HOUR_SECONDS ? 168 : 31);
+  return pages(buckets, 168);
 }
 
 /** The usage report has no tier for the fast mode: it is another dimension, which is asked for with a beta header. */

@@ -5,6 +5,7 @@
  */
 import { DAY_SECONDS, dayOf, HOUR_SECONDS } from '../support/days.js';
 import { FEMTO_PER_PICO, roundTo } from '../support/money.js';
+import { grouped } from './grouped.js';
 import { CLASSES, type Rates } from './rateBook.js';
 
 /** A request, or a part of one, as the provider booked it. */
@@ -91,12 +92,32 @@ function costGrain(charge: Charge): Pick<CostRow, 'keyId' | 'isBatch' | 'tier' |
   return { keyId, isBatch, isLong: false, tier, geo: '' };
 }
 
-interface Collected extends Omit<CostRow, 'pico'> {
-  femto: bigint;
+/** The rows of one line, by class. What came at the same rates as the last is multiplied in one go. */
+interface Line {
+  head: Omit<CostRow, 'tokenClass' | 'quantity' | 'pico'>;
+  quantities: number[];
+  femto: bigint[];
+  pendingRates: Rates;
+  pending: number[];
+}
+
+const zeros = (): number[] => CLASSES.map(() => 0);
+
+function settle(line: Line): void {
+  for (let at = 0; at < CLASSES.length; at += 1) {
+    const pending = line.pending[at] as number;
+    if (pending === 0) continue;
+    line.femto[at] = (line.femto[at] as bigint) + BigInt(pending) * (line.pendingRates[at] as bigint);
+    line.pending[at] = 0;
+  }
+}
+
+function addTo(counts: number[], tokens: readonly number[]): void {
+  for (let at = 0; at < counts.length; at += 1) counts[at] = (counts[at] as number) + (tokens[at] as number);
 }
 
 export class Ledger {
-  private readonly costs = new Map<string, Collected>();
+  private readonly lines = new Map<string, Line>();
   private readonly usages = new Map<string, UsageRow>();
   readonly extras: ExtraLine[] = [];
 
@@ -105,28 +126,20 @@ export class Ledger {
     const day = dayOf(seconds);
     const grain = costGrain(charge);
     const { provider, accountId, project, model, tokens, rates } = charge;
-    const name = `${accountId}|${day}|${grain.keyId}|${project}|${model}|${grain.isBatch}|${grain.isLong}|${grain.tier}|${grain.geo}|`;
-    for (let tokenClass = 0; tokenClass < CLASSES.length; tokenClass += 1) {
-      const quantity = tokens[tokenClass] as number;
-      if (quantity === 0) continue;
-      const femto = BigInt(quantity) * (rates[tokenClass] as bigint);
-      const known = this.costs.get(name + tokenClass);
-      if (known) {
-        known.quantity += quantity;
-        known.femto += femto;
-      } else
-        this.costs.set(name + tokenClass, {
-          ...grain,
-          provider,
-          accountId,
-          day,
-          project,
-          model,
-          tokenClass,
-          quantity,
-          femto,
-        });
+    const name = `${accountId}|${day}|${grain.keyId}|${project}|${model}|${grain.isBatch}|${grain.isLong}|${grain.tier}|${grain.geo}`;
+    let line = this.lines.get(name);
+    if (!line) {
+      const head = { ...grain, provider, accountId, day, project, model };
+      const femto = CLASSES.map(() => 0n);
+      line = { head, quantities: zeros(), femto, pendingRates: rates, pending: zeros() };
+      this.lines.set(name, line);
     }
+    if (line.pendingRates !== rates) {
+      settle(line);
+      line.pendingRates = rates;
+    }
+    addTo(line.pending, tokens);
+    addTo(line.quantities, tokens);
   }
 
   /** Counts a charge's tokens in the usage report. */
@@ -137,8 +150,7 @@ export class Ledger {
     const name = `${accountId}|${hour}|${keyId}|${project}|${model}|${isBatch}|${isLong}|${tier}|${geo}`;
     const known = this.usages.get(name);
     if (known) {
-      for (let at = 0; at < tokens.length; at += 1)
-        known.tokens[at] = (known.tokens[at] as number) + (tokens[at] as number);
+      addTo(known.tokens, tokens);
       known.requests += requests;
     } else
       this.usages.set(name, {
@@ -159,10 +171,17 @@ export class Ledger {
 
   /** The rows of costs, each rounded as it is printed, in order of day, model and class. */
   costRows(): CostRow[] {
-    const rows = [...this.costs.values()].map(({ femto, ...row }) => ({
-      ...row,
-      pico: roundTo(femto, printedUnit(row.provider)) / FEMTO_PER_PICO,
-    }));
+    const rows: CostRow[] = [];
+    for (const line of this.lines.values()) {
+      settle(line);
+      const unit = printedUnit(line.head.provider);
+      for (let tokenClass = 0; tokenClass < CLASSES.length; tokenClass += 1) {
+        const quantity = line.quantities[tokenClass] as number;
+        if (quantity === 0) continue;
+        const pico = roundTo(line.femto[tokenClass] as bigint, unit) / FEMTO_PER_PICO;
+        rows.push({ ...line.head, tokenClass, quantity, pico });
+      }
+    }
     return sorted(rows, (row) => [
       row.day,
       row.model,
@@ -188,6 +207,18 @@ export class Ledger {
       row.geo,
     ]);
   }
+}
+
+/** Rows of usage by the bucket that tells them: hours from a day on, whole days before it. In order of time. */
+export function bucketsOf(
+  rows: readonly UsageRow[],
+  hoursFromDay: number,
+): { start: number; width: number; inside: UsageRow[] }[] {
+  const widthOf = (row: UsageRow) => (dayOf(row.hour) >= hoursFromDay ? HOUR_SECONDS : DAY_SECONDS);
+  const starts = grouped(rows, (row) => Math.floor(row.hour / widthOf(row)) * widthOf(row));
+  return [...starts]
+    .map(([start, inside]) => ({ start, width: widthOf(inside[0] as UsageRow), inside }))
+    .sort((a, b) => a.start - b.start);
 }
 
 /** By keys that are compared one by one; numbers as numbers, the rest as text. */

@@ -1,8 +1,8 @@
 /** OpenAI's answers: `GET /v1/organization/costs` and `…/usage/completions`, as its API reference shows them. */
-import { DAY_SECONDS, HOUR_SECONDS } from '../support/days.js';
+import { DAY_SECONDS } from '../support/days.js';
 import { dollarText } from '../support/money.js';
 import { grouped } from './grouped.js';
-import type { CostRow, ExtraLine, UsageRow } from './ledger.js';
+import { bucketsOf, type CostRow, type ExtraLine, type UsageRow } from './ledger.js';
 import { INPUT, OUTPUT, READ, WRITE_1H, WRITE_5M } from './rateBook.js';
 
 const WORDS: Record<number, string> = {
@@ -71,22 +71,22 @@ function costResult(
 }
 
 interface UsageOptions {
-  widthSeconds: number;
+  /** The first day that is told by the hour; days before it are told whole. */
+  hoursFromDay: number;
   /** Grouped by project and key too, not only by model, batch and service tier. */
   isFull: boolean;
 }
 
 /** All pages of usage as one JSON list. `input_tokens` includes what was cached and written. */
 export function openaiUsage(rows: readonly UsageRow[], options: UsageOptions): string {
-  const byBucket = grouped(rows, (row) => Math.floor(row.hour / options.widthSeconds));
-  const buckets = [...byBucket].map(([number, inside]) => {
+  const buckets = bucketsOf(rows, options.hoursFromDay).map(({ start, width, inside }) => {
     const groups = grouped(inside, (row) =>
       [row.model, row.isBatch, row.tier, ...(options.isFull ? [row.project, row.keyId] : [])].join('|'),
     );
     const results = [...groups.values()].map((group) => usageResult(group, options.isFull));
-    return bucket(number * options.widthSeconds, options.widthSeconds, results);
+    return bucket(start, width, results);
   });
-  return pages(buckets, options.widthSeconds === HOUR_SECONDS ? 168 : 31);
+  return pages(buckets, 168);
 }
 
 function usageResult(group: readonly UsageRow[], isFull: boolean): string {

@@ -54,9 +54,20 @@ export function ratesOf(list: ListRates): Rates {
   return rates;
 }
 
-/** Each rate × `perMille` ÷ 1,000. */
-export const scaled = (rates: Rates, perMille: number): Rates =>
-  rates.map((rate) => (rate * BigInt(perMille)) / 1_000n);
+const scalings = new WeakMap<Rates, Map<number, Rates>>();
+
+/** Each rate × `perMille` ÷ 1,000; the same answer for the same rates, so that equal charges share them. */
+export function scaled(rates: Rates, perMille: number): Rates {
+  if (perMille === 1_000) return rates;
+  const known = scalings.get(rates) ?? new Map<number, Rates>();
+  scalings.set(rates, known);
+  let result = known.get(perMille);
+  if (!result) {
+    result = rates.map((rate) => (rate * BigInt(perMille)) / 1_000n);
+    known.set(perMille, result);
+  }
+  return result;
+}
 
 /** The period in force on a day (days since 1970). */
 export function periodAt(model: BookModel, day: number): BookPeriod {

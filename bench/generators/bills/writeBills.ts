@@ -1,5 +1,4 @@
 /** A ledger as the documents of each visibility. All of them have the same total. */
-import { DAY_SECONDS, HOUR_SECONDS } from '../support/days.js';
 import type { BillDocument, GeneratedVisibility } from '../world.js';
 import { anthropicCosts, anthropicUsage } from './anthropicPages.js';
 import { grouped } from './grouped.js';
@@ -15,6 +14,9 @@ const CSV_GRAINS: Record<GeneratedVisibility, CsvGrain> = {
   V1: 'amounts',
   V0: 'totals',
 };
+
+/** Days before the last for which usage is asked by the hour, as whoever polls such reports would. */
+const HOURLY_DAYS = 31;
 
 export interface Span {
   firstDay: number;
@@ -60,7 +62,7 @@ function accountDocuments(
   span: Span,
 ): BillDocument[] {
   const isFull = visibility === 'V3';
-  const usageOptions = { isFull, widthSeconds: isFull ? HOUR_SECONDS : DAY_SECONDS };
+  const usageOptions = { isFull, hoursFromDay: isFull ? span.lastDay - HOURLY_DAYS : span.lastDay + 1 };
   const hasUsage = isFull || visibility === 'V2';
   if (visibility === 'V0' || (account.provider !== 'openai' && account.provider !== 'anthropic'))
     return [{ ...account, feed: 'plain_csv', text: plainCsv(costs, extras, CSV_GRAINS[visibility]) }];

@@ -108,6 +108,7 @@ const metering =
   (form: string, note: string, told: (call: ToldCall) => ToldCall): Confound =>
   (series, window) => {
     series.circumstances.told = told;
+    series.circumstances.lacksCache = told === withoutCache;
     return { form, cause: 'client_metering_error', ...whole(window), note };
   };
 

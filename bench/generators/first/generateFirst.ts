@@ -21,6 +21,8 @@ export interface FirstOptions {
   seed: number;
   size?: Partial<FirstSize>;
   set?: FirstSet;
+  /** The bills as they should be: the same world, with none of its mistakes made. Its truths have no dollars then. */
+  withoutMistakes?: boolean;
 }
 
 /** Books of the whole world, and those of what is right for the series with a mistake. */
@@ -39,6 +41,7 @@ export function generateFirst(options: FirstOptions): GeneratedWorld {
     provisionalFrom: recipe.lastDay - 1,
   };
   const plan = planWorld(options.seed, set, recipe, size, window);
+  if (options.withoutMistakes) for (const { mistake } of plan.mistakes) undo(mistake);
   const books: Books = { actual: new Ledger(), right: new Ledger() };
   const calls: ToldCall[] = [];
   for (const series of plan.series) bookSeries(series, plan, window, books, calls, options.seed);
@@ -62,6 +65,11 @@ export function generateFirst(options: FirstOptions): GeneratedWorld {
     truths,
     spendPico: [...costs, ...usageExtras].reduce((sum, row) => sum + row.pico, 0n),
   };
+}
+
+function undo(mistake: PlantedMistake['mistake']): void {
+  mistake.bill = (_call, right) => right;
+  mistake.extras = undefined;
 }
 
 function bookSeries(

@@ -28,7 +28,7 @@ export function identifiableAt(facts: Facts): { at: Set<GeneratedVisibility>; re
     return { at, reason: mistake.reason ?? 'the documents fit with something innocent' };
   if (effect === 0) return { at, reason: 'it changed no amount' };
   if (mistake.nature === 'key') {
-    if (series.provider === 'openai' || series.provider === 'anthropic') at.add('V3');
+    at.add('V3');
     return {
       at,
       reason: 'only a report by key shows it; amounts and quantities alone are usage that nobody told of',
@@ -36,16 +36,18 @@ export function identifiableAt(facts: Facts): { at: Set<GeneratedVisibility>; re
   }
   const isComplete = series.circumstances.coverage === 1;
   const isVisible = effect >= BLUR;
+  const tellsClasses = !series.circumstances.lacksCache;
   const mergesQuantities =
     series.habits.longShare > 0 || series.habits.usShare > 0 || isPlainWithBatch(series);
+  const canDivide = isComplete && isVisible && tellsClasses;
   if (mistake.nature === 'rate') {
     at.add('V3');
-    if (!mergesQuantities || (isComplete && isVisible)) at.add('V2');
-  } else if (isComplete && isVisible) {
+    if ((!mergesQuantities || canDivide) && !mistake.needsSecondCount) at.add('V2');
+  } else if (isComplete && isVisible && (tellsClasses || !mistake.needsQuantity)) {
     at.add('V3');
     at.add('V2');
   }
-  if (isComplete && isVisible && !(mistake.isUniform && mistake.hasTwin)) {
+  if (canDivide && !(mistake.isUniform && mistake.hasTwin)) {
     const canTellClass = !mistake.needsQuantity && days >= (mistake.isUniform ? DAYS_OF_AMOUNTS : 1);
     if (canTellClass) at.add('V1');
     if (canTellClass && days >= DAYS_OF_TOTALS && effect >= 2 * BLUR) at.add('V0');
@@ -57,10 +59,11 @@ export function identifiableAt(facts: Facts): { at: Set<GeneratedVisibility>; re
 const isPlainWithBatch = (series: Series): boolean =>
   series.provider !== 'openai' && series.provider !== 'anthropic' && series.habits.batchShare > 0;
 
-function reasonOf({ mistake }: Facts, isComplete: boolean, isVisible: boolean): string {
+function reasonOf({ mistake, series }: Facts, isComplete: boolean, isVisible: boolean): string {
   if (!isVisible) return 'smaller than what calls at midnight and cut answers blur';
   if (!isComplete)
     return 'not all calls were told of, so only what the bill itself counts can be held against it';
+  if (series.circumstances.lacksCache) return 'the clients tell cached tokens as plain input';
   if (mistake.needsQuantity) return 'an amount without its quantity could as well be a wrong rate';
   if (mistake.hasTwin) return 'without quantities another mistake gives the same amounts';
   return 'all calls were told of';

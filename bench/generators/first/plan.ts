@@ -50,7 +50,9 @@ export function planWorld(
   agreeContracts(plan, random, window);
   mistakePrices(plan, random);
   if (recipe.hasPriorityTier) usePriorityTier(plan);
-  if (recipe.lacksCache) for (const { circumstances } of plan.series) circumstances.told = withoutCache;
+  if (recipe.lacksCache)
+    for (const { circumstances } of plan.series)
+      Object.assign(circumstances, { told: withoutCache, lacksCache: true });
   plantMistakes(plan, random, window);
   confound(plan, random, window);
   return plan;

@@ -49,6 +49,8 @@ export interface Circumstances {
   /** An agreed price that was not entered: what the provider charges of the list, per mille. */
   hiddenPerMille: number;
   isFree: (call: UsedCall) => boolean;
+  /** The clients tell cached tokens as plain input. */
+  lacksCache: boolean;
   /** How the client tells it, where it tells it otherwise. */
   told: (call: ToldCall) => ToldCall;
   /** Requests of a tier that is paid for ahead: used, and left out of the cost report. */
@@ -75,6 +77,7 @@ export const PLAIN: Circumstances = {
   delaySeconds: () => 0,
   hiddenPerMille: 1_000,
   isFree: () => false,
+  lacksCache: false,
   told: (call) => call,
   isPaidAhead: () => false,
 };
@@ -168,8 +171,8 @@ function drawHabits(book: BookModel, random: Random, size: FirstSize): Habits {
   return {
     callsPerDay: random.lognormal(size.callsPerDay, 0.6),
     weekendFactor: random.between(0.2, 0.9),
-    promptMedian: random.lognormal(20_000, 0.8),
-    outputMedian: random.lognormal(1_200, 0.7),
+    promptMedian: random.lognormal(40_000, 0.8),
+    outputMedian: random.lognormal(2_500, 0.7),
     promptMix: random.dirichlet([4, 4, write5m === null ? 0 : 1, write1h === null ? 0 : 0.6]),
     cachedShare: random.between(0.5, 1),
     reasoningShare: random.pick([0, 0.2, 0.5]),

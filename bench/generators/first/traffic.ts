@@ -126,7 +126,11 @@ export function tellCall(call: UsedCall, series: Series): ToldCall {
     accountId: series.accountId,
     keyId: call.key.keyId,
     model: series.toldModel,
-    serviceTier: call.tier === 'standard' ? null : call.tier,
+    serviceTier: series.circumstances.isPaidAhead(call)
+      ? 'priority'
+      : call.tier === 'standard'
+        ? null
+        : call.tier,
     isBatch: call.isBatch,
     status: call.status,
     serviceName: call.key.serviceName,

@@ -23,6 +23,8 @@ export interface Mistake {
   hasTwin?: boolean;
   /** Amounts by class without quantities cannot tell it from a wrong rate. */
   needsQuantity?: boolean;
+  /** It needs the bill's quantities beside those of a usage report. */
+  needsSecondCount?: boolean;
   /** It begins and ends at midnight. */
   isWholeDays?: boolean;
   /** Why the documents cannot show it, where they cannot. */
@@ -32,7 +34,7 @@ export interface Mistake {
   /** The series on whose lines the usage landed too. */
   partner?: Series;
   /** Lines besides tokens, by day. */
-  extras?: (firstDay: number, lastDay: number) => ExtraLine[];
+  extras?: ((firstDay: number, lastDay: number) => ExtraLine[]) | undefined;
   /** A key that was revoked when the mistake began; its calls are the mistake. */
   revokedKeyId?: string;
 }

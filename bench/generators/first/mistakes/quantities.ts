@@ -65,20 +65,27 @@ export const cancelledOverbilled: Kind = (series) =>
             : right,
       };
 
+/** Whether all lines of a series at double rates are what a dearer tier's rates would make of them. */
+export function hasDoubleTier({ book, habits }: Series): boolean {
+  const period = book.periods.at(-1);
+  const dear = period?.priority ?? period?.fast;
+  const isOrdinaryOnly = habits.batchShare === 0 && habits.longShare === 0 && habits.priorityShare === 0;
+  return isOrdinaryOnly && dear?.[INPUT] === (period?.standard[INPUT] as number) * 2;
+}
+
 export const duplicateInCosts: Kind = (series) => {
-  // Twice the amount without quantities of its own is what a tier at double rates costs as well.
-  const dear = series.book.periods.at(-1)?.fast;
-  const isAmbiguous = series.provider === 'anthropic' && dear !== undefined && series.habits.batchShare === 0;
-  const hasQuantities = series.provider === 'openai' || series.provider === 'anthropic';
+  const isPlain = series.provider !== 'openai' && series.provider !== 'anthropic';
+  const isAmbiguous = hasDoubleTier(series) && series.provider === 'anthropic';
   return {
     form: 'days_twice_in_costs',
     cause: 'duplicate_charge',
-    nature: isAmbiguous || !hasQuantities ? 'nothing' : 'rate',
-    reason: isAmbiguous
-      ? 'twice the amount for the quantities of the usage report is also the price of the fast mode'
-      : 'a file has no second count of the same usage',
+    nature: isAmbiguous || isPlain ? 'nothing' : 'rate',
+    reason: isPlain
+      ? 'a file has no second count of the same usage'
+      : 'twice the amount for the quantities of the usage report is also the price of the fast mode',
     isUniform: true,
     hasTwin: true,
+    needsSecondCount: hasDoubleTier(series),
     isWholeDays: true,
     bill: (_call, right) => ({ cost: [...right.cost, ...right.cost], usage: right.usage }),
   };

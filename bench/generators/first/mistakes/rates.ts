@@ -15,6 +15,7 @@ import {
 import { dayNumber, dayOf } from '../../support/days.js';
 import type { Series } from '../series.js';
 import { atRates, changed, isOrdinary, type Kind, type Mistake, withRate } from './mistake.js';
+import { hasDoubleTier } from './quantities.js';
 
 /** What was agreed on the series holds for wrong rates too. */
 const agreed = (rates: Rates, series: Series): Rates => scaled(rates, series.contractPerMille);
@@ -134,6 +135,8 @@ export const dearTier: Kind = (series) => {
   return {
     form: `standard_at_${tier}_rates`,
     cause: 'service_tier_rate_misapplied',
+    // Without quantities on the bill itself, twice the amount may be a day that stands there twice.
+    otherNames: hasDoubleTier(series) ? ['duplicate_charge'] : [],
     nature: 'rate',
     isUniform: true,
     // Exactly the double is what a day that is charged twice costs.

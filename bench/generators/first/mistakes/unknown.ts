@@ -9,7 +9,7 @@ const REASON = 'no mistake of the library is of this form; that the rate is wron
 
 const oddRate =
   (factors: readonly number[]): Kind =>
-  (series, { random }) => {
+  (_series, { random }) => {
     const perMille = random.pick(factors);
     const onlyOutput = random.chance(0.4);
     return {
