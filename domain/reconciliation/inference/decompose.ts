@@ -6,7 +6,7 @@
 import { absPico, divideHalfEven, type Pico } from '../../money.js';
 import type { MeterDay, Variant } from '../hypotheses/hypothesis.js';
 import { amountAs } from '../hypotheses/predict.js';
-import type { SeriesNoise } from './fit.js';
+import { type SeriesNoise, sigmaOf } from './fit.js';
 import { CENT, type DayReading, type MeterReading } from './reading.js';
 import type { DayState } from './states.js';
 
@@ -117,7 +117,7 @@ function restOfVolume(
 ): Pico {
   if (!reading.comparable) return 0n;
   const quantity = predicted === undefined || Number.isNaN(predicted) ? one.billed * coverage : predicted;
-  const sigma = (one.isBatch ? 0.1 : 0) + Math.hypot(noise.quantitySigma, CENT / Math.max(one.value, 1));
+  const sigma = Math.hypot(sigmaOf(one, noise), CENT / Math.max(one.value, 1));
   if (isScatter(one.billed * coverage, quantity, sigma)) return 0n;
   const usual = BigInt(Math.round((quantity - Number(taken) * coverage) / coverage));
   const usualPico = amountAs(reading.day, one.of, usual > 0n ? usual : 0n);
@@ -153,7 +153,7 @@ function partsOfAmount(
     return [impactOn(of, amount, amount - share, variant, of), null];
   }
   const usual = Number(right) / coverage;
-  if (isScatter(one.amount, usual, Math.hypot(noise.quantitySigma, CENT / Math.max(one.value, 1))))
+  if (isScatter(one.amount, usual, Math.hypot(sigmaOf(one, noise), CENT / Math.max(one.value, 1))))
     return [null, null];
   const rest = amount - BigInt(Math.round(usual));
   return [

@@ -9,6 +9,8 @@ export interface SeriesNoise {
   /** Usual share of the billed quantities that is observed, and how far quantities scatter about it. */
   readonly coverage: number;
   readonly quantitySigma: number;
+  /** The same by token class, where the series has shown one of its own. */
+  readonly classSigmas: ReadonlyMap<string, number>;
 }
 
 /** The least that a meter can score. */
@@ -18,9 +20,9 @@ export interface Floors {
 }
 
 /** A named mistake has to give every amount. */
-export const SHARP_FLOORS: Floors = { rate: -25, quantity: -12 };
+export const SHARP_FLOORS: Floors = { rate: -25, quantity: -8 };
 /** Something unknown gives any amount, equally badly. */
-export const OPEN_FLOORS: Floors = { rate: -7, quantity: -4 };
+export const OPEN_FLOORS: Floors = { rate: -7, quantity: -5 };
 
 export interface Fit {
   readonly rate: number;
@@ -32,7 +34,9 @@ export interface Fit {
 /** Batches are counted up to a day apart from the calls' end. */
 const BATCH_SIGMA = 0.1;
 /** Guesses of who used what never decide. */
-const SOFT_FLOOR = -4;
+const SOFT_FLOOR = -8;
+/** A quantity that the prediction leaves free. */
+const FREE = -3.5;
 /** A class that the prediction does not speak about. */
 const SILENT = -4;
 
@@ -73,6 +77,7 @@ interface Deviation {
   /** No size would surprise. */
   isFree: boolean;
   weight: number;
+  tokenClass: string;
 }
 
 function deviationsOf(reading: DayReading, prediction: Prediction, noise: SeriesNoise): Deviation[] {
@@ -81,7 +86,7 @@ function deviationsOf(reading: DayReading, prediction: Prediction, noise: Series
       (total, amount) => total + (Number.isNaN(amount) ? 0 : amount),
       0,
     );
-    return [deviation(reading.billedAmount, predicted, reading.billedAmount, noise.quantitySigma)];
+    return [deviation('', reading.billedAmount, predicted, reading.billedAmount, noise.quantitySigma)];
   }
   return reading.meters.flatMap((meter, at) => {
     const hasQuantity = !Number.isNaN(meter.billed);
@@ -89,18 +94,29 @@ function deviationsOf(reading: DayReading, prediction: Prediction, noise: Series
     if (!hasQuantity && meter.amount <= 0) return [];
     const seen = hasQuantity ? meter.billed : meter.amount;
     const predicted = (hasQuantity ? prediction.quantities : prediction.amounts)[at] ?? Number.NaN;
-    const sigma = meter.isBatch ? Math.hypot(noise.quantitySigma, BATCH_SIGMA) : noise.quantitySigma;
-    return [deviation(seen, predicted, meter.value, sigma)];
+    return [deviation(meter.of.tokenClass, seen, predicted, meter.value, sigmaOf(meter, noise))];
   });
 }
 
-function deviation(billed: number, predicted: number, value: number, seriesSigma: number): Deviation {
+/** How far a meter's quantity scatters: as its class does, and by what answers that were cut off may still have held. */
+export function sigmaOf(meter: MeterReading, noise: SeriesNoise): number {
+  const own = noise.classSigmas.get(meter.of.tokenClass) ?? noise.quantitySigma;
+  return Math.hypot(own, meter.isBatch ? BATCH_SIGMA : 0, meter.cutShare);
+}
+
+function deviation(
+  tokenClass: string,
+  billed: number,
+  predicted: number,
+  value: number,
+  seriesSigma: number,
+): Deviation {
   const sigma = Math.hypot(seriesSigma, CENT / Math.max(value, 1));
-  if (Number.isNaN(predicted)) return { logRatio: 0, sigma, isFree: true, weight: value };
+  if (Number.isNaN(predicted)) return { logRatio: 0, sigma, isFree: true, weight: value, tokenClass };
   // Half a cent stands beside both, so that nothing against almost nothing is no wonder.
   const floor = value > 0 ? (0.5 * CENT * Math.max(billed, predicted)) / Math.max(value, CENT) : 1;
   const logRatio = billed === predicted ? 0 : Math.log((billed + floor) / (predicted + floor));
-  return { logRatio, sigma, isFree: false, weight: value };
+  return { logRatio, sigma, isFree: false, weight: value, tokenClass };
 }
 
 function quantityFit(
@@ -112,7 +128,7 @@ function quantityFit(
   const logCoverage = Math.log(coverage);
   let total = coveragePrior(coverage, noise);
   for (const one of deviations) {
-    if (one.isFree) total += OPEN_FLOORS.quantity - 1;
+    if (one.isFree) total += FREE;
     else total += Math.max(-0.5 * ((one.logRatio + logCoverage) / one.sigma) ** 2, floors.quantity);
   }
   return total;
@@ -157,7 +173,8 @@ export function noiseOf(
 ): SeriesNoise {
   const ratios: number[] = [];
   const scatter: number[] = [];
-  const start: SeriesNoise = { coverage: 1, quantitySigma: defaultSigma };
+  const byClass = new Map<string, number[]>();
+  const start: SeriesNoise = { coverage: 1, quantitySigma: defaultSigma, classSigmas: new Map() };
   readings.forEach((reading, at) => {
     const right = rights[at];
     if (!right || !reading.judged || !reading.comparable) return;
@@ -167,16 +184,26 @@ export function noiseOf(
     if (deviations.length === 0) return;
     const middle = weightedMedian(deviations);
     ratios.push(middle);
-    for (const one of deviations) if (deviations.length > 1) scatter.push(Math.abs(one.logRatio - middle));
+    if (deviations.length > 1) for (const one of deviations) scatter.push(Math.abs(one.logRatio - middle));
+    if (reading.depth === 'total') return;
+    for (const one of deviations) {
+      const known = byClass.get(one.tokenClass) ?? [];
+      known.push(Math.abs(one.logRatio - middle));
+      byClass.set(one.tokenClass, known);
+    }
   });
   if (ratios.length === 0) return start;
   const logMedian = median(ratios);
   const coverage = Math.min(1, Math.max(0.02, Math.exp(-logMedian)));
   const days = ratios.map((one) => Math.abs(one - logMedian));
   const enough = ratios.length >= SCATTER_DAYS_MIN;
-  const measured = 1.4826 * Math.max(median(days), scatter.length > 0 ? median(scatter) : 0);
-  const sigma = enough ? Math.min(SIGMA_MAX, Math.max(SIGMA_MIN, 1.3 * measured)) : defaultSigma;
-  return { coverage, quantitySigma: sigma };
+  const sigmaFrom = (values: readonly number[]) =>
+    Math.min(SIGMA_MAX, Math.max(SIGMA_MIN, 1.3 * 1.4826 * (values.length > 0 ? median(values) : 0)));
+  const sigma = enough ? Math.max(sigmaFrom(days), sigmaFrom(scatter)) : defaultSigma;
+  const classSigmas = new Map<string, number>();
+  for (const [name, values] of byClass)
+    if (values.length >= SCATTER_DAYS_MIN) classSigmas.set(name, Math.max(sigmaFrom(values), sigma / 2));
+  return { coverage, quantitySigma: sigma, classSigmas };
 }
 
 const SCATTER_DAYS_MIN = 7;

@@ -29,6 +29,8 @@ export interface MeterReading {
   readonly value: number;
   /** What quantities of batch calls may deviate by: a batch may end a day after it was counted. */
   readonly isBatch: boolean;
+  /** Share of the quantity that answers which were cut off may have held unseen. */
+  readonly cutShare: number;
   readonly verdict: Verdict;
 }
 
@@ -84,7 +86,7 @@ function readMeter(day: SeriesDay, of: MeterDay, weights: WeightSet): MeterReadi
   const { verdict } = judgeMeter(meter, day.pricedAs, day.agreed);
   const share =
     meter.split === 'observed_mix' || verdict === 'batch_unknown' || verdict === 'length_unknown'
-      ? SOFT_SHARE
+      ? softShareOf(of)
       : meter.quantitySource === 'usage'
         ? weights.rateSigma
         : SHARP_SHARE;
@@ -99,9 +101,35 @@ function readMeter(day: SeriesDay, of: MeterDay, weights: WeightSet): MeterReadi
     rateEvidence: rateEvidenceOf(of, verdict),
     value: Math.max(amount, Number(of.expectedPico ?? 0n), Number(charged ?? 0n)),
     isBatch: of.mix.some((part) => part.circumstances.isBatch),
+    cutShare: cutShareOf(day, of),
     verdict,
   };
 }
+
+/** Who used what is as sure as the calls seen are all that there were. */
+function softShareOf({ meter, observed }: MeterDay): number {
+  const billed = Number(meter.quantity ?? 0n);
+  const missing = billed > 0 ? Math.abs(billed - Number(observed)) / billed : 1;
+  return Math.min(SOFT_SHARE, SHARP_SHARE + 2 * missing);
+}
+
+/**
+ * What cut answers may have held beyond what was seen: as much again as is seen of them, and an ordinary answer's length
+ * for each.
+ */
+function cutShareOf(day: SeriesDay, { tokenClass, interrupted, observed }: MeterDay): number {
+  if (tokenClass !== 'output' && tokenClass !== 'output_audio') return 0;
+  let [cut, all] = [0, 0];
+  for (const cell of day.evidence.observed) {
+    if (cell.status === 'error') continue;
+    all += cell.calls;
+    if (cell.status === 'cancelled') cut += cell.calls;
+  }
+  if (cut === 0 || observed === 0n) return 0;
+  return Math.min(0.5, CUT_SHARE * Math.max(Number(interrupted) / Number(observed), cut / Math.max(all, 1)));
+}
+
+const CUT_SHARE = 0.7;
 
 function rateEvidenceOf({ meter, expectedPico }: MeterDay, verdict: Verdict): RateEvidence {
   if (meter.quantity === null || meter.quantity === 0n || expectedPico === null) return 'none';

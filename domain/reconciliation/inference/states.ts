@@ -51,6 +51,7 @@ export const NULL_STATE: State = { kind: 'none', variant: '', hypothesis: null, 
 const KEPT_LOG = -9;
 /** Below this the null leaves nothing to explain. */
 const NULL_IS_FINE = -2.5;
+const NOTHING_SHOWS = -6;
 
 export function statesOf(
   readings: readonly DayReading[],
@@ -136,8 +137,11 @@ function draftOf(reading: DayReading, noise: SeriesNoise, unknown: State): Draft
     prediction: right,
     variant: null,
   };
+  const isFine = scoreOf(none) >= NULL_IS_FINE;
+  const openFit = fitDay(reading, right, noise, OPEN_FLOORS);
+  // Something unknown would show itself: a day without a deviation speaks against it.
   const open: DayState = {
-    fit: fitDay(reading, right, noise, OPEN_FLOORS),
+    fit: isFine ? { ...openFit, rate: openFit.rate + NOTHING_SHOWS } : openFit,
     prediction: right,
     variant: null,
   };
@@ -146,7 +150,7 @@ function draftOf(reading: DayReading, noise: SeriesNoise, unknown: State): Draft
     [unknown, open],
   ]);
   const bestScore = Math.max(scoreOf(none), scoreOf(open) + unknown.logPrior);
-  return { reading, right, states, bestScore, isOdd: reading.judged && scoreOf(none) < NULL_IS_FINE };
+  return { reading, right, states, bestScore, isOdd: reading.judged && !isFine };
 }
 
 function tryVariant(draft: Draft, variant: Variant, noise: SeriesNoise): DayState {
