@@ -101,15 +101,11 @@ export function addWorld(
 }
 
 function addSaid(tally: Tally, world: GeneratedWorld, judged: Judged, matched: Matched): void {
-  const dirty = new Set(matched.truths.map((one) => `${one.place}\n${one.day}\n${one.direction}`));
-  const unknown = new Set(
-    matched.truths
-      .filter(({ truth }) => truth.cause === NOT_IN_LIBRARY)
-      .map((one) => `${one.place}\n${one.day}\n${one.direction}`),
-  );
+  const dirty = mistakenPlaces(matched, () => true);
+  const unknown = mistakenPlaces(matched, (cause) => cause === NOT_IN_LIBRARY);
   const benign = benignPlaces(world, judged);
   for (const one of matched.said) {
-    const { grade, probability } = one.finding;
+    const { grade, probability, accountId } = one.finding;
     const isRight = one.typed * 2n >= one.claimed;
     tally.predictions.push({ probability, outcome: isRight ? 1 : 0 });
     if (one.direction === 'over') {
@@ -123,13 +119,22 @@ function addSaid(tally: Tally, world: GeneratedWorld, judged: Judged, matched: M
     }
     tally.typedOf += usd(one.right);
     tally.typed += usd(one.typed);
-    const key = `${one.place}\n${one.day}\n${one.direction}`;
+    const key = placeKey(accountId, one);
     if (unknown.has(key)) tally.unknownClaimed += usd(one.claimed - one.right);
     if (dirty.has(key)) continue;
     tally.onClean += usd(one.claimed);
     const cause = benign.get(`${one.place}\n${one.day}`) ?? '';
     tally.onCleanByCause.set(cause, (tally.onCleanByCause.get(cause) ?? 0) + usd(one.claimed));
   }
+}
+
+const placeKey = (accountId: string, one: { place: string; day: string; direction: string }) =>
+  `${accountId}\n${one.place}\n${one.day}\n${one.direction}`;
+
+/** Series-days on which a provider was mistaken; also under no account, for findings that know none. */
+function mistakenPlaces({ truths }: Matched, isMeant: (cause: string) => boolean): Set<string> {
+  const meant = truths.filter(({ truth }) => isMeant(truth.cause));
+  return new Set(meant.flatMap((one) => [placeKey(one.truth.accountId, one), placeKey('', one)]));
 }
 
 /** What looks like a mistake and is none, by series and day. A cause without dollars of its own holds on all days. */
