@@ -8,6 +8,7 @@ import { ATTEMPTS_SHOWN_MAX } from '../db/queries/webhookLog.js';
 import { WEBHOOK_MESSAGE_DAYS } from '../db/retention/webhookRetention.js';
 import { alertMessage } from '../domain/alerts/alertMessage.js';
 import { ANSWER_CHARS_MAX } from '../domain/webhooks/attempt.js';
+import { disputeMessage } from '../domain/webhooks/disputeMessage.js';
 import { gapRunMessage } from '../domain/webhooks/gapRunMessage.js';
 import { MESSAGE_TYPES } from '../domain/webhooks/message.js';
 import { RETRY_DELAYS_SECONDS } from '../domain/webhooks/retrySchedule.js';
@@ -41,6 +42,17 @@ const MADE: Record<string, string> = {
     subject: { type: 'event', id: 'evt_0199f3a2c4d57e3a8f00112233445567' },
     severity: 'medium',
     createdAtMicros: AT_MICROS,
+  }).body,
+  'dispute.opened': disputeMessage({
+    id: UUID,
+    findingId: UUID.replace(/6$/, '7'),
+    kind: 'cached_tokens_double_metered',
+    provider: 'openai',
+    tier: 'HIGH',
+    amountCents: 849_312,
+    periodStart: '2026-05-04',
+    periodEnd: '2026-05-17',
+    openedAtMicros: AT_MICROS,
   }).body,
   'gap_run.completed': gapRunMessage({
     id: UUID,
