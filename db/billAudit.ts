@@ -49,7 +49,7 @@ export async function auditBills(
 ): Promise<AuditReport> {
   const { provider } = request;
   const span = await findBilledSpan(orgDb, provider);
-  const range = rangeOf(request, span);
+  const range = billedRangeOf(request, span, 'an audit');
   const audit = new BillAudit();
   const days: AccountDay[] = [];
   const units = range
@@ -109,16 +109,21 @@ interface Days {
   toDay: string;
 }
 
-function rangeOf(
-  request: AuditRequest,
+/**
+ * The days that are looked at: as asked, else as far as there are bills; undefined without either. `what` is looked
+ * for in them. Error invalid_range for a range that is turned round or longer than 366 days.
+ */
+export function billedRangeOf(
+  request: Pick<AuditRequest, 'fromDay' | 'toDay'>,
   span: { firstDay: string; lastDay: string } | undefined,
+  what: string,
 ): Days | undefined {
   const toDay = request.toDay ?? latest(span?.lastDay, request.fromDay);
   const fromDay = request.fromDay ?? earliest(toDay, span?.firstDay);
   if (toDay === undefined || fromDay === undefined) return undefined;
   if (fromDay > toDay) throw refuse('from', `${fromDay} lies after ${toDay}`);
   if (microsOfDay(toDay) - microsOfDay(fromDay) >= BigInt(AUDIT_DAYS_MAX) * MICROS_PER_DAY)
-    throw refuse('from', `an audit spans at most ${AUDIT_DAYS_MAX} days`);
+    throw refuse('from', `${what} spans at most ${AUDIT_DAYS_MAX} days`);
   return { fromDay, toDay };
 }
 

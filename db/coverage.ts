@@ -1,9 +1,5 @@
-import {
-  addCoverage,
-  type CoverageFigures,
-  coverageByKey,
-  noCoverage,
-} from '../domain/reconciliation/coverage.js';
+import { addCoverage, type CoverageFigures, noCoverage } from '../domain/reconciliation/coverage.js';
+import { coverageByKey } from '../domain/reconciliation/keyCoverage.js';
 import type { OrgDb } from './orgDb.js';
 import {
   type BucketGroup,

@@ -59,7 +59,7 @@ const findingSchema = z.strictObject({
   id: z.string(),
   kind: z.enum(FINDING_KINDS),
   direction: z.enum(DIRECTIONS),
-  grade: z.enum(GRADES),
+  confidence: z.enum(GRADES),
   status: z.string(),
   impact_usd: usd.meta({ description: 'On this day alone: billed − what would have been right' }),
 });
@@ -185,7 +185,7 @@ function presentFinding(finding: MatchFinding): z.output<typeof findingSchema> {
     id: publicId('fnd', finding.findingId),
     kind: finding.kind,
     direction: finding.direction,
-    grade: finding.grade,
+    confidence: finding.grade,
     status: finding.status,
     impact_usd: usdNumberFromPico(finding.impactPico),
   };

@@ -38,6 +38,18 @@ export function fitText(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, width - 1)}…`;
 }
 
+/** A text as lines of at most `width` characters, broken at spaces; a longer word stands on a line of its own. */
+export function wrapText(text: string, width: number): string[] {
+  const lines: string[] = [];
+  for (const word of text.split(/\s+/).filter((part) => part !== '')) {
+    const last = lines.at(-1);
+    if (last !== undefined && last.length + 1 + word.length <= width)
+      lines[lines.length - 1] = `${last} ${word}`;
+    else lines.push(word);
+  }
+  return lines;
+}
+
 /** A decimal with so many digits after the point, rounded half to even, thousands set apart by commas. */
 export function figure(value: bigint, digits: number): string {
   const scale = 12;

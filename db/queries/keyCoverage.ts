@@ -1,7 +1,7 @@
 import type { TokenClass } from '../../domain/events/event.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros, microsOfDay } from '../../domain/period.js';
-import type { BilledKeyDay, ObservedKeyDay } from '../../domain/reconciliation/coverage.js';
+import type { BilledKeyDay, ObservedKeyDay } from '../../domain/reconciliation/keyCoverage.js';
 import type { OrgDb } from '../orgDb.js';
 import { countedSourcesSql } from './billingRows.js';
 import type { CoverageQuery } from './coverage.js';

@@ -330,7 +330,7 @@ describe('a record', () => {
       id: `fnd_${finding.replaceAll('-', '')}`,
       kind: 'cache_read_rate_mismatch',
       direction: 'overcharge',
-      grade: 'HIGH',
+      confidence: 'HIGH',
       status: 'open',
     };
     expect(byDay.get('05')).toEqual([{ ...expected, impact_usd: 3 }]);

@@ -1,0 +1,72 @@
+import { shiftDay } from '../domain/period.js';
+import type { Provider } from '../domain/providers.js';
+import type { DayInput } from '../domain/reconciliation/cells.js';
+import type { ChargePrices } from '../domain/reconciliation/charges.js';
+import { type Reconciled, reconcileDays } from '../domain/reconciliation/reconcileDays.js';
+import type { WeightSet } from '../domain/reconciliation/weights/weightSet.js';
+import { billedRangeOf } from './billAudit.js';
+import type { OrgDb } from './orgDb.js';
+import { readProviderDay } from './providerDay.js';
+import { findBilledSpan } from './queries/billCoverage.js';
+import { listBilledProviderDays } from './queries/billedDays.js';
+import { listObservedSince } from './queries/observedSince.js';
+import { listSuspectKeys } from './queries/providerKeys.js';
+
+/** Keys that the search for explanations is given at most; the most dollars come first. */
+const SUSPECTS_MAX = 10_000;
+
+export interface ReconcileRequest {
+  provider: Provider;
+  /** First and last UTC day, `YYYY-MM-DD`, both included; null: as far as there are bills, at most 366 days. */
+  fromDay: string | null;
+  toDay: string | null;
+  nowMicros: bigint;
+}
+
+export interface ReconcileReport extends Reconciled {
+  provider: Provider;
+  /** First and last day that were looked at; null without any bill. */
+  fromDay: string | null;
+  toDay: string | null;
+  /** Days of the range with a bill. */
+  days: number;
+  /** The days for which there are bills of this provider at all; null: none. */
+  billed: { firstDay: string; lastDay: string } | null;
+  weightSet: string;
+}
+
+/**
+ * Reconciles a provider's bills with the calls of the same days as a gap run would, and stores nothing. Each day is read
+ * in a short transaction of its own. Error invalid_range for a range that is turned round or longer than 366 days.
+ */
+export async function reconcileBills(
+  orgDb: OrgDb,
+  request: ReconcileRequest,
+  prices: ChargePrices,
+  weights: WeightSet,
+): Promise<ReconcileReport> {
+  const { provider, nowMicros } = request;
+  const span = await findBilledSpan(orgDb, provider);
+  const range = billedRangeOf(request, span, 'a reconciliation');
+  const report = {
+    provider,
+    fromDay: range?.fromDay ?? null,
+    toDay: range?.toDay ?? null,
+    billed: span ?? null,
+    weightSet: weights.version,
+  };
+  if (!range) return { ...report, days: 0, buckets: [], findings: [], explanations: [] };
+  const window = { provider, fromDay: range.fromDay, toDay: shiftDay(range.toDay, 1) };
+  const observedSince = await listObservedSince(orgDb, provider);
+  const days: DayInput[] = [];
+  for (const { day } of await listBilledProviderDays(orgDb, window))
+    days.push(
+      await orgDb.transaction(
+        (inside) =>
+          readProviderDay(inside, { provider, day }, { nowMicros, observedSince, withHours: false }),
+        'repeatable read',
+      ),
+    );
+  const suspects = await listSuspectKeys(orgDb, { ...window, limit: SUSPECTS_MAX });
+  return { ...report, days: days.length, ...reconcileDays(provider, days, prices, weights, suspects.keys) };
+}

@@ -1,0 +1,55 @@
+import { absPico, type Pico } from '../money.js';
+import { GRADES, type Grade } from './cells.js';
+import type { Finding, SeriesExplanation } from './inference/finding.js';
+
+/** What findings come to. */
+export interface FindingSums {
+  /** What can be asked back, by how surely. */
+  recoverable: Record<Grade, Pico>;
+  /** Charged too much, and too little, by the provider's mistake; the latter is negative. */
+  overchargedPico: Pico;
+  underchargedPico: Pico;
+  /** Differences that are the organization's own to put right, in size. */
+  ownPico: Pico;
+  /** Differences that nobody knows an explanation of, in size: of findings, and of all days. */
+  unexplainedPico: Pico;
+}
+
+export function sumsOfFindings(
+  findings: readonly Finding[],
+  explanations: readonly SeriesExplanation[],
+): FindingSums {
+  const sums: FindingSums = {
+    recoverable: { HIGH: 0n, MEDIUM: 0n, LOW: 0n, UNVERIFIED: 0n },
+    overchargedPico: 0n,
+    underchargedPico: 0n,
+    ownPico: 0n,
+    unexplainedPico: 0n,
+  };
+  for (const { grade, blame, impactPico, recoverablePico } of findings) {
+    sums.recoverable[grade] += recoverablePico;
+    if (blame === 'own') sums.ownPico += absPico(impactPico);
+    if (blame === 'provider' && impactPico > 0n) sums.overchargedPico += impactPico;
+    if (blame === 'provider' && impactPico < 0n) sums.underchargedPico += impactPico;
+  }
+  for (const { days } of explanations)
+    for (const day of days) sums.unexplainedPico += absPico(day.unexplainedPico);
+  return sums;
+}
+
+/** Whether a finding asks somebody to do something: a mistake of whomever, or a difference without explanation. */
+export function asksForAction(finding: Finding): boolean {
+  return finding.blame !== 'none' || finding.kind === 'unexplained';
+}
+
+/** The surest grade first, then the largest amount; a fixed order for equal ones. */
+export function byWeight(a: Finding, b: Finding): number {
+  const grade = GRADES.indexOf(a.grade) - GRADES.indexOf(b.grade);
+  if (grade !== 0) return grade;
+  const [x, y] = [absPico(a.impactPico), absPico(b.impactPico)];
+  if (x !== y) return x > y ? -1 : 1;
+  return nameOf(a) < nameOf(b) ? -1 : 1;
+}
+
+const nameOf = ({ accountId, model, kind, variant, days }: Finding): string =>
+  JSON.stringify([accountId, model, kind, variant, days[0]?.day]);
