@@ -11,6 +11,7 @@ import type { Calendar } from './calendar.js';
 import { type DemoCall, listCost } from './calls.js';
 import { STRAY_KEY } from './company.js';
 import { isReported } from './events.js';
+import { findingsOf, type PlantedFinding } from './findings.js';
 import { type DemoProvider, priceOf, type TokenClass } from './prices.js';
 import { covers, type Days, SCHEDULE } from './schedule.js';
 import { type TrafficFindings, trafficFindingsOf, type WantedFindings, wantedFindingsOf } from './wanted.js';
@@ -48,6 +49,8 @@ export interface PlantedGap {
 export interface AnswerKey {
   rates: PlantedRate[];
   gaps: PlantedGap[];
+  /** The same as explanations. */
+  findings: PlantedFinding[];
   unlabelled: { events: number; pico: bigint };
   runawayLoop: { sessionId: string; events: number; pico: bigint };
   staging: { keyId: string; events: number; pico: bigint };
@@ -73,9 +76,11 @@ export function answerKeyOf(calls: readonly DemoCall[], calendar: Calendar): Ans
   const loop = calls.filter(({ sessionId }) => sessionId === 'sess-runaway-loop');
   const staging = calls.filter(({ environment }) => environment === 'staging');
   const openai = calls.filter(({ provider }) => provider === 'openai');
+  const gaps = gapsOf(calls, lines);
   return {
     rates: ratesOf(lines),
-    gaps: gapsOf(calls, lines),
+    gaps,
+    findings: findingsOf(gaps),
     unlabelled: { events: unlabelled.length, pico: costOf(unlabelled) },
     runawayLoop: { sessionId: 'sess-runaway-loop', events: loop.length, pico: costOf(loop) },
     staging: { keyId: staging[0]?.key.id ?? '', events: staging.length, pico: costOf(staging) },

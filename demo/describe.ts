@@ -1,22 +1,14 @@
 /** docs/demo.md: every planted fault with its dollars and where to see it. Days are offsets, so it holds on any day. */
 import type { AnswerKey, PlantedGap, PlantedRate } from './answerKey.js';
 import { CONTRACT, TRAFFIC } from './company.js';
+import { explanationCommands, explanationLines } from './describeFindings.js';
+import { exact, type Fault } from './describeWords.js';
 import { DEMO_SEED, type Demo } from './generateDemo.js';
 import { MISSING_HOURS, SCHEDULE } from './schedule.js';
 import { BUDGET_USD, DEAR_CENTS } from './wanted.js';
 
 /** What the document is made of. Its text is the same for every last day; a test holds it to that. */
 export const DOCUMENTED = { seed: DEMO_SEED, endDay: '2026-11-20' };
-
-const PICO_DIGITS = 12;
-
-/** Pico-dollars as an exact decimal with at least two digits after the point. */
-function exact(pico: bigint): string {
-  const text = (pico < 0n ? -pico : pico).toString().padStart(PICO_DIGITS + 1, '0');
-  const fraction = text.slice(-PICO_DIGITS).replace(/0+$/, '').padEnd(2, '0');
-  const whole = text.slice(0, -PICO_DIGITS).replace(/\B(?=(\d{3})+$)/g, ',');
-  return `${pico < 0n ? '−' : ''}$${whole}.${fraction}`;
-}
 
 const dayText = (offset: number): string => (offset === 0 ? 'day 0' : `day −${-offset}`);
 
@@ -25,15 +17,6 @@ function daysText({ first, last }: { first: number; last: number }): string {
 }
 
 const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
-
-interface Fault {
-  title: string;
-  days: { first: number; last: number };
-  amount: bigint;
-  what: string;
-  shows: string;
-  curl: string;
-}
 
 const rateTotal = (key: AnswerKey, kind: PlantedRate['kind']) =>
   sum(key.rates.filter((rate) => rate.kind === kind).map((rate) => rate.excessPico));
@@ -54,6 +37,7 @@ function billingFaults(key: AnswerKey): Fault[] {
   return [
     {
       title: 'A stale price',
+      planted: 'stale_price',
       days: SCHEDULE.stalePrice,
       amount: rateTotal(key, 'stale_price'),
       what: 'OpenAI charges gpt-5.6-terra at the price of before 2026-07-30 (2.50 and 15 instead of 2 and 12 dollars per million tokens), in every class.',
@@ -62,6 +46,7 @@ function billingFaults(key: AnswerKey): Fault[] {
     },
     {
       title: 'A day billed twice',
+      planted: 'doubled_day',
       days: SCHEDULE.doubled,
       amount: gapTotal(key, 'doubled_day'),
       what: 'OpenAI’s whole bill of the day stands in its cost report twice; its usage report counts the calls once.',
@@ -70,6 +55,7 @@ function billingFaults(key: AnswerKey): Fault[] {
     },
     {
       title: 'Cached tokens at the full rate',
+      planted: 'cache_at_full_rate',
       days: SCHEDULE.cacheAtFullRate,
       amount: rateTotal(key, 'cache_at_full_rate'),
       what: 'OpenAI charges cached input of gpt-6-sol like fresh input: ten times its rate.',
@@ -78,6 +64,7 @@ function billingFaults(key: AnswerKey): Fault[] {
     },
     {
       title: 'The contract’s discount forgotten',
+      planted: 'contract_discount_not_applied',
       days: SCHEDULE.contractForgotten,
       amount: rateTotal(key, 'contract_discount_not_applied'),
       what: `Anthropic charges list prices, though ${CONTRACT.source.document}, clause ${CONTRACT.source.clause}, gives ${CONTRACT.discountPercent} % on everything since ${dayText(CONTRACT.fromOffset)}.`,
@@ -86,6 +73,7 @@ function billingFaults(key: AnswerKey): Fault[] {
     },
     {
       title: 'The batch discount forgotten',
+      planted: 'batch_discount_not_applied',
       days: SCHEDULE.batchForgotten,
       amount: rateTotal(key, 'batch_discount_not_applied'),
       what: 'Anthropic charges batches of claude-haiku-4-5 like ordinary requests: twice their rate.',
@@ -94,6 +82,7 @@ function billingFaults(key: AnswerKey): Fault[] {
     },
     {
       title: 'A key that nobody knows',
+      planted: 'unknown_key',
       days: SCHEDULE.strayKey,
       amount: gapTotal(key, 'unknown_key'),
       what: `Key \`${key.strayKey.keyId}\` uses gpt-4o. No client of Demo Labs calls that model, and no entry of its key registry has that key.`,
@@ -107,6 +96,7 @@ function ownFaults(key: AnswerKey): Fault[] {
   return [
     {
       title: 'Five hours without our SDK',
+      planted: 'missing_window',
       days: SCHEDULE.missingWindow,
       amount: gapTotal(key, 'missing_window'),
       what: `From ${MISSING_HOURS.from}:00 to ${MISSING_HOURS.to}:00 UTC no call of OpenAI’s was reported. The bill is right; our record is not.`,
@@ -190,6 +180,15 @@ ${faults.map((fault) => `| ${fault.title} | ${daysText(fault.days)} | ${exact(fa
 
 Overcharged by rate in all: ${exact(excess)}. Nothing else is flagged, and no other rate differs.
 
+## What explains it
+
+Each fault comes out as findings of one kind, a finding for each model, with its days and its dollars to the last digit. Nothing else
+is found above LOW, and no dollar of these days is left without an explanation. \`get /financial/summary\` adds up what can be asked back.
+
+| fault | explanation | findings | grade | dollars |
+|---|---|---|---|---|
+${explanationLines(key, faults).join('\n')}
+
 ## What else is in it
 
 | what | days | dollars | where |
@@ -221,7 +220,7 @@ get() { curl -s -H "Authorization: Bearer $(cat .data/demo-key)" "http://localho
 day() { node -p "new Date(Date.parse(require('./.data/demo.json').endDay) + $1 * 864e5).toISOString().slice(0, 10)"; }
 \`\`\`
 
-${faults.map(section).join('\n')}
+${faults.map((fault) => section(key, fault)).join('\n')}
 ### Alerts and savings
 
 \`\`\`sh
@@ -240,13 +239,13 @@ npm run audit -- --provider anthropic --org $(node -p "require('./.data/demo.jso
 `;
 }
 
-function section(fault: Fault): string {
+function section(key: AnswerKey, fault: Fault): string {
   return `### ${fault.title}: ${daysText(fault.days)}, ${exact(fault.amount)}
 
 ${fault.what} Shows as ${fault.shows}.
 
 \`\`\`sh
-${fault.curl}
+${[fault.curl, ...explanationCommands(key, fault)].join('\n')}
 \`\`\`
 `;
 }

@@ -5,6 +5,7 @@ import type { Demo } from '../../demo/generateDemo.js';
 import { decimalFromPico, picoFromDecimal } from '../../domain/money.js';
 import type { TestApi } from './api.js';
 import type { BillTotals } from './independentBillReader.js';
+import { itExplainsWhatWasPlanted } from './plantedFindings.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
 type Json = any;
@@ -172,6 +173,8 @@ export function itFindsWhatWasPlanted(place: () => FoundDemo): void {
     expect(exact(body.unknown[0].billed_usd)).toBe(strayKey.pico);
     expect(place().run.result.suspect_keys).toEqual(body.unknown);
   });
+
+  itExplainsWhatWasPlanted(place);
 }
 
 /** How the audit names each planted wrong rate. */

@@ -11,6 +11,10 @@ export interface DemoFindings {
   /** Rates that do not fit, from the run. */
   rates: Json[];
   differences: Json[];
+  /** What explains the differences. */
+  findings: Json[];
+  /** What all of it comes to, in dollars. */
+  financial: Json;
   /** Keys on the bill that nobody knows, or that were revoked. */
   suspectKeys: Json[];
   /** Of the last complete month. */
@@ -26,12 +30,16 @@ export async function readFindings(client: ServiceClient, loaded: LoadedDemo): P
   const { gaps } = await get('/api/v1/reconciliation/gap-explorer?period=90d');
   const summary = await get('/api/v1/reconciliation/summary');
   const statement = await get(`/api/v1/reconciliation/statement?period=${summary.period}`);
+  const { findings } = await get('/api/v1/financial/findings?limit=1000');
+  const financial = await get('/api/v1/financial/summary');
   const { alerts } = await get('/api/v1/alerts?kind=policy&limit=1000');
   const { result } = loaded.run;
   return {
     gaps,
     rates: result.rate_mismatches,
     differences: result.source_differences,
+    findings,
+    financial,
     suspectKeys: result.suspect_keys,
     statement,
     alerts,
@@ -95,6 +103,47 @@ export function flaggedRuns(gaps: readonly Json[]): FlaggedRun[] {
       });
   }
   return runs;
+}
+
+/** What is said alike of several models over the same days, as one line. */
+export interface ExplainedRun {
+  provider: string;
+  models: string[];
+  firstDay: string;
+  lastDay: string;
+  kind: string;
+  blame: string;
+  grade: string;
+  billedUsd: number;
+  expectedUsd: number;
+}
+
+/** Findings that are sure enough to act on, the provider's mistakes first, the largest first among them. */
+export function explainedRuns(findings: readonly Json[]): ExplainedRun[] {
+  const runs = new Map<string, ExplainedRun>();
+  for (const finding of findings) {
+    const { kind, provider, period_start, period_end, confidence, blame } = finding;
+    if (confidence !== 'HIGH' && confidence !== 'MEDIUM') continue;
+    const id = [kind, provider, period_start, period_end, confidence].join('|');
+    const run: ExplainedRun = runs.get(id) ?? {
+      provider,
+      models: [],
+      firstDay: period_start,
+      lastDay: period_end,
+      kind,
+      blame,
+      grade: confidence,
+      billedUsd: 0,
+      expectedUsd: 0,
+    };
+    run.models.push(finding.model);
+    run.billedUsd += finding.provider_cost_usd;
+    run.expectedUsd += finding.our_cost_usd;
+    runs.set(id, run);
+  }
+  const excess = (run: ExplainedRun) => run.billedUsd - run.expectedUsd;
+  const isProviders = (run: ExplainedRun) => Number(run.blame === 'provider');
+  return [...runs.values()].sort((a, b) => isProviders(b) - isProviders(a) || excess(b) - excess(a));
 }
 
 /** Wrong rates of one model over the same days, as one line. */

@@ -1,5 +1,13 @@
 import { left, right, type TextColumn, textTable } from '../textTable.js';
-import { type DemoFindings, type FlaggedRun, flaggedRuns, type RateRun, rateRuns } from './demoFindings.js';
+import {
+  type DemoFindings,
+  type ExplainedRun,
+  explainedRuns,
+  type FlaggedRun,
+  flaggedRuns,
+  type RateRun,
+  rateRuns,
+} from './demoFindings.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are the API's own, whose schemas its tests hold
 type Json = any;
@@ -19,6 +27,7 @@ export interface Place {
 export function renderFindings(findings: DemoFindings, place: Place): string {
   const sections = [
     gapSection(findings),
+    explainedSection(findings),
     rateSection(findings),
     unobservedSection(findings),
     alertSection(findings),
@@ -46,7 +55,10 @@ function columnsOf(against: string, difference: string, what: string): TextColum
 }
 
 /** The cells of a row but the last: which days of what, and what was billed against what should have been. */
-function cellsOf(run: FlaggedRun | RateRun, againstUsd: number): string[] {
+function cellsOf(
+  run: (FlaggedRun | RateRun | ExplainedRun) & { model: string },
+  againstUsd: number,
+): string[] {
   return [
     daysText(run.firstDay, run.lastDay),
     run.provider,
@@ -64,6 +76,20 @@ function gapSection({ gaps }: DemoFindings): string[] {
   return section(
     `Flagged: ${flagged} of ${gaps.length} model-days, where the bill is not what was used`,
     textTable(columnsOf('ours $', 'gap $', 'what differs'), rows),
+  );
+}
+
+function explainedSection({ findings, financial }: DemoFindings): string[] {
+  const rows = explainedRuns(findings).map((run) => {
+    const model = run.models.length === 1 ? (run.models[0] ?? '') : `${run.models.length} models`;
+    const whose = run.blame === 'provider' ? '' : ': no mistake of theirs';
+    return [...cellsOf({ ...run, model }, run.expectedUsd), run.grade, `${run.kind}${whose}`];
+  });
+  const confirmed = money.format(financial.recoverable_confirmed_usd);
+  const review = money.format(financial.recoverable_review_usd);
+  return section(
+    `Explained: ${confirmed} $ can be asked back, ${review} $ somebody has to look into first`,
+    textTable([...columnsOf('right $', 'too much $', 'grade'), left('explanation')], rows),
   );
 }
 
@@ -160,6 +186,7 @@ function goOnSection({ statement }: DemoFindings, { base, keyFile }: Place): str
   const curl = (path: string) => `curl -H "Authorization: Bearer $(cat ${keyFile})" '${base}/api/v1${path}'`;
   return section('Go on', [
     curl('/reconciliation/gap-explorer?period=90d&flagged=true'),
+    curl('/financial/review-queue'),
     curl(`/reconciliation/statement?period=${statement.period}`),
     curl('/alerts?policy_type=banned_patterns'),
     curl('/dashboard/breakdown/session'),

@@ -1,0 +1,30 @@
+/** What docs/demo.md says of how the engine explains the planted faults. */
+import type { AnswerKey } from './answerKey.js';
+import { exact, type Fault } from './describeWords.js';
+import type { PlantedFinding } from './findings.js';
+
+function findingsOfFault(key: AnswerKey, { planted }: Fault): PlantedFinding[] {
+  return key.findings.filter(({ fault }) => fault === planted);
+}
+
+/** A row of a table for each fault that the engine explains. */
+export function explanationLines(key: AnswerKey, faults: readonly Fault[]): string[] {
+  return faults.flatMap((fault) => {
+    const findings = findingsOfFault(key, fault);
+    const [first] = findings;
+    if (!first) return [];
+    const impact = findings.reduce((sum, { impactPico }) => sum + impactPico, 0n);
+    const whose = first.claimable ? '' : ', no mistake of the provider';
+    return [
+      `| ${fault.title} | \`${first.kind}\`${whose} | ${findings.length} | ${first.grade} | ${exact(impact)} |`,
+    ];
+  });
+}
+
+/** The command that shows the findings of a fault. */
+export function explanationCommands(key: AnswerKey, fault: Fault): string[] {
+  const [first] = findingsOfFault(key, fault);
+  if (!first) return [];
+  const fields = '{model, period_start, period_end, impact_usd_exact, confidence, reason}';
+  return [`get '/financial/findings?kind=${first.kind}' | jq '.findings[] | ${fields}'`];
+}

@@ -1,0 +1,92 @@
+/** What the engine has to make of the demo's planted faults, by whatever way it came in. */
+import { expect, it } from 'vitest';
+import type { PlantedFinding } from '../../demo/findings.js';
+import { decimalFromPico, picoFromDecimal } from '../../domain/money.js';
+import type { FoundDemo } from './plantedFaults.js';
+
+// biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
+type Json = any;
+
+const FINDINGS = '/api/v1/financial/findings';
+const PICO_PER_CENT = 10_000_000_000n;
+/** A grade that says: somebody may act on it. */
+const isSure = ({ confidence }: Json) => confidence === 'HIGH' || confidence === 'MEDIUM';
+const byText = (a: object, b: object) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1);
+const sum = (values: readonly bigint[]) => values.reduce((total, value) => total + value, 0n);
+
+/** The rules that hold for the demo's findings; `place` is asked when they run. */
+export function itExplainsWhatWasPlanted(place: () => FoundDemo): void {
+  const listed = async (query = ''): Promise<Json[]> => {
+    const { body } = await place().api.get(`${FINDINGS}?limit=1000${query}`);
+    expect(body.has_more).toBe(false);
+    return body.findings;
+  };
+
+  it('explains every planted fault by its name, with its days, dollars and grade, and nothing else above LOW', async () => {
+    const { demo } = place();
+    const planted = demo.answerKey.findings.map((finding) => ({
+      kind: finding.kind,
+      provider: finding.provider,
+      model: finding.model,
+      period_start: demo.calendar.dayText(finding.days.first),
+      period_end: demo.calendar.dayText(finding.days.last),
+      impact_usd_exact: decimalFromPico(finding.impactPico),
+      claimable: finding.claimable,
+      confidence: finding.grade,
+      direction: 'overcharge',
+    }));
+    const found = (await listed())
+      .filter(isSure)
+      .map((finding) =>
+        Object.fromEntries(Object.keys(planted[0] ?? {}).map((name) => [name, finding[name]])),
+      );
+    expect(found.sort(byText)).toEqual(planted.sort(byText));
+  });
+
+  it('gives each finding its days, whose parts add up, and whose rates are the planted ones', async () => {
+    const { api, demo } = place();
+    const { gaps } = demo.answerKey;
+    for (const { id, model } of (await listed('&blame=provider')).filter(isSure)) {
+      const { body } = await api.get(`${FINDINGS}/${id}`);
+      for (const day of body.days) {
+        const planted = gaps.find(
+          (gap) => gap.model === model && demo.calendar.dayText(gap.offset) === day.day,
+        );
+        expect([day.day, model, pico(day.rate_usd_exact), pico(day.volume_usd_exact)]).toEqual([
+          day.day,
+          model,
+          planted?.ratePico,
+          planted?.volumePico,
+        ]);
+        expect(day.own_pricing_usd_exact).toBe('0');
+      }
+    }
+  });
+
+  it('asks back what the provider took too much and nothing of what is its own, to the cent', async () => {
+    const { api, demo } = place();
+    const { findings, gaps } = demo.answerKey;
+    const ofGrade = (grade: PlantedFinding['grade']) => {
+      const faults = findings.filter((one) => one.claimable && one.grade === grade).map(({ fault }) => fault);
+      const months = new Map<string, bigint>();
+      for (const gap of gaps.filter(({ kind }) => faults.includes(kind))) {
+        const month = `${gap.provider} ${demo.calendar.dayText(gap.offset).slice(0, 7)}`;
+        months.set(month, (months.get(month) ?? 0n) + gap.gapPico);
+      }
+      return Number(sum([...months.values()].map((month) => month / PICO_PER_CENT))) / 100;
+    };
+    const { body } = await api.get('/api/v1/financial/summary');
+    expect(body.recoverable_confirmed_usd).toBe(ofGrade('HIGH'));
+    expect(body.recoverable_review_usd).toBe(ofGrade('MEDIUM'));
+    expect([body.unexplained_critical_usd, body.unexplained_review_usd]).toEqual([0, 0]);
+  });
+
+  it('asks people about the provider’s mistakes alone', async () => {
+    const { body } = await place().api.get('/api/v1/financial/review-queue?limit=1000');
+    const found = body.items.filter(({ kind }: Json) => kind !== 'policy').map((item: Json) => item.kind);
+    const planted = place().demo.answerKey.findings.filter(({ claimable }) => claimable);
+    expect(found.sort()).toEqual(planted.map(({ kind }) => kind).sort());
+  });
+}
+
+const pico = (text: string): bigint => picoFromDecimal(text) ?? -1n;
