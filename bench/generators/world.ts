@@ -79,6 +79,7 @@ export interface GeneratedWorld {
   lastDay: string;
   /** When the bills were read; the days just before may still be restated. */
   readAtSeconds: number;
+  /** Of the day before the first too, so that nothing begins with the bills. */
   calls: ToldCall[];
   /** The same bills as far as each visibility shows them. */
   bills: Record<GeneratedVisibility, BillDocument[]>;

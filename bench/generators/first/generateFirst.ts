@@ -49,7 +49,7 @@ export function generateFirst(options: FirstOptions): GeneratedWorld {
   const costs = books.actual.costRows();
   const truths: Truth[] = [
     ...mistakeTruths(plan, costs, books.right.costRows(), books.actual.extras, window),
-    ...benignTruths(plan, window),
+    ...benignTruths(plan, books.actual.extras, window),
   ];
   const usageExtras = books.actual.extras.filter((line) => line.kind !== 'credit');
   return {
@@ -84,7 +84,7 @@ function bookSeries(
   const planted = plan.mistakes.find((one) => one.series === series);
   const isCompared = plan.mistakes.some((one) => one.series === series || one.mistake.partner === series);
   const isPacific = plan.recipe.pacific.includes(series.provider);
-  // The day before is made too: what it leaks into the first day belongs there.
+  // The day before is made and told too: what it leaks into the first day belongs there.
   for (const call of makeCalls(series, window.firstDay - 1, window.lastDay, random)) {
     const seconds = bookedSeconds(call, series, isPacific);
     const right = rightOf(call, series, seconds, planted);
@@ -92,8 +92,7 @@ function bookSeries(
       if (isCompared) book(books.right, right, seconds);
       book(books.actual, wronged(call, series, seconds, right, planted), seconds);
     }
-    if (call.endSeconds >= window.firstDay * DAY_SECONDS && isTold(call, series))
-      told.push(tellCall(call, series));
+    if (isTold(call, series)) told.push(tellCall(call, series));
   }
 }
 

@@ -20,6 +20,8 @@ const DAYS_OF_TOTALS = 5;
 const DAYS_OF_AMOUNTS = 3;
 /** Calls at midnight and answers that were cut off blur the observed quantities by as much. */
 const BLUR = 0.005;
+/** What was lost is a sample of the calls: as much of it can hide more or less of one class. */
+const BLUR_OF_LOSSES = 3;
 
 export function identifiableAt(facts: Facts): { at: Set<GeneratedVisibility>; reason: string } {
   const { mistake, series, days, effect } = facts;
@@ -34,37 +36,38 @@ export function identifiableAt(facts: Facts): { at: Set<GeneratedVisibility>; re
       reason: 'only a report by key shows it; amounts and quantities alone are usage that nobody told of',
     };
   }
-  const isComplete = series.circumstances.coverage === 1;
-  const isVisible = effect >= BLUR;
-  const tellsClasses = !series.circumstances.lacksCache;
+  const { coverage, lacksCache } = series.circumstances;
+  const isComplete = coverage === 1;
+  const isVisible = effect >= BLUR + BLUR_OF_LOSSES * (1 - coverage);
   const mergesQuantities =
     series.habits.longShare > 0 || series.habits.usShare > 0 || isPlainWithBatch(series);
-  const canDivide = isComplete && isVisible && tellsClasses;
+  const canDivide = isVisible && !lacksCache;
   if (mistake.nature === 'rate') {
     at.add('V3');
     if ((!mergesQuantities || canDivide) && !mistake.needsSecondCount) at.add('V2');
-  } else if (isComplete && isVisible && (tellsClasses || !mistake.needsQuantity)) {
+  } else if (isVisible && (!lacksCache || !mistake.needsQuantity)) {
     at.add('V3');
     at.add('V2');
   }
-  if (canDivide && !(mistake.isUniform && mistake.hasTwin)) {
-    const canTellClass = !mistake.needsQuantity && days >= (mistake.isUniform ? DAYS_OF_AMOUNTS : 1);
-    if (canTellClass) at.add('V1');
-    if (canTellClass && days >= DAYS_OF_TOTALS && effect >= 2 * BLUR) at.add('V0');
+  // Every class by one factor, without quantities: only equality on several days tells it from calls that were lost.
+  const isExact = isComplete && !mistake.hasTwin && days >= DAYS_OF_AMOUNTS;
+  if (canDivide && !mistake.needsQuantity && (isExact || !mistake.isUniform)) {
+    at.add('V1');
+    if (isComplete && days >= DAYS_OF_TOTALS && effect >= 2 * BLUR) at.add('V0');
   }
-  return { at, reason: reasonOf(facts, isComplete, isVisible) };
+  return { at, reason: reasonOf(facts, isVisible) };
 }
 
 /** A plain file that merges batch and standard has no usage report to divide them by. */
 const isPlainWithBatch = (series: Series): boolean =>
   series.provider !== 'openai' && series.provider !== 'anthropic' && series.habits.batchShare > 0;
 
-function reasonOf({ mistake, series }: Facts, isComplete: boolean, isVisible: boolean): string {
-  if (!isVisible) return 'smaller than what calls at midnight and cut answers blur';
-  if (!isComplete)
-    return 'not all calls were told of, so only what the bill itself counts can be held against it';
+function reasonOf({ mistake, series }: Facts, isVisible: boolean): string {
+  if (!isVisible) return 'smaller than what lost calls, calls at midnight and cut answers blur';
   if (series.circumstances.lacksCache) return 'the clients tell cached tokens as plain input';
   if (mistake.needsQuantity) return 'an amount without its quantity could as well be a wrong rate';
   if (mistake.hasTwin) return 'without quantities another mistake gives the same amounts';
+  if (series.circumstances.coverage < 1)
+    return 'some calls were not told of, so an amount for all classes is not exact';
   return 'all calls were told of';
 }

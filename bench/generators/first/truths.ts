@@ -1,4 +1,5 @@
 /** The truth about a world: what was planted, in exact dollars by day, and from what it could be told. */
+import { grouped } from '../bills/grouped.js';
 import type { CostRow, ExtraLine } from '../bills/ledger.js';
 import { dayOf, dayText } from '../support/days.js';
 import type { Truth } from '../world.js';
@@ -110,7 +111,7 @@ const byDayText = (days: ByDay): Map<string, bigint> =>
   new Map([...days].map(([day, pico]) => [dayText(day), pico]));
 
 /** What is no mistake of a provider: its days, without dollars. */
-export function benignTruths(plan: Plan, window: Window): Truth[] {
+export function benignTruths(plan: Plan, extras: readonly ExtraLine[], window: Window): Truth[] {
   const whole = { firstDay: window.firstDay, lastDay: window.lastDay };
   const planted = plan.confounders.map(({ series, confounder }) => ({ series, ...confounder }));
   for (const { book, wrong } of plan.wrongPrices)
@@ -148,7 +149,15 @@ export function benignTruths(plan: Plan, window: Window): Truth[] {
         note: 'no cache tokens',
       });
   }
-  return planted.map((one, at) => benignTruth(one, at));
+  return [
+    ...planted.map((one, at) => benignTruth(one, at)),
+    ...[
+      ...grouped(
+        extras.filter(({ kind }) => kind !== 'surcharge'),
+        nameOfLine,
+      ).values(),
+    ].map(lineTruth),
+  ];
 }
 
 function benignTruth(
@@ -169,5 +178,26 @@ function benignTruth(
     impactByDay: days,
     identifiableAt: new Set(),
     note: one.note,
+  };
+}
+
+const nameOfLine = ({ accountId, label }: ExtraLine): string => `${accountId}|${label}`;
+
+/** Fees or credits of an account, on its lines without a model. */
+function lineTruth(lines: readonly ExtraLine[], at: number): Truth {
+  const [{ provider, accountId, kind, label, pico }] = lines as [ExtraLine];
+  const hasLostSign = kind === 'credit' && pico > 0n;
+  return {
+    id: `l${at}`,
+    cause: 'other',
+    otherNames: [],
+    form: hasLostSign ? 'credit_without_its_sign' : kind === 'fee' ? 'tool_fee' : 'credit_line',
+    isViolation: false,
+    provider,
+    accountId,
+    model: '',
+    impactByDay: new Map(lines.map(({ day }) => [dayText(day), 0n])),
+    identifiableAt: new Set(),
+    note: hasLostSign ? `${label}, whose minus sign was lost` : label,
   };
 }
