@@ -1,6 +1,6 @@
 import type { Hypothesis } from './hypothesis.js';
 import { quantityVariant, sumOf } from './predict.js';
-import { coversMost } from './runs.js';
+import { coversMost, lasts } from './runs.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = { class: 'One class was billed in another quantity than was seen, while the others agree: %.' };
@@ -31,7 +31,7 @@ export const countInflation: Hypothesis = {
         quantityVariant(day, `class:${tokenClass}`, new Map(meters.map((meter) => [meter.index, null]))),
       ];
     }),
-  fits: (run, context) => !coversMost(run, context),
+  fits: (run, context) => lasts(run) && !coversMost(run, context),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => [
     'Compare the usage objects of some answers with the bill; give both with the request ids when asking.',

@@ -162,6 +162,59 @@ export function multipleOf(
   ];
 }
 
+/**
+ * A quantity at the rates of another price period. What a period does not list for a tier is taken in the proportion in
+ * which its standard rate differs: price changes are announced for a model, not for each of its tiers.
+ */
+export function amountInPeriod(
+  day: SeriesDay,
+  meter: MeterDay,
+  quantity: bigint,
+  period: DayRates,
+): Pico | null {
+  const model = day.pricedAs;
+  if (model === null) return null;
+  let product = 0n;
+  let whole = 0n;
+  for (const { circumstances, quantity: weight } of meter.mix) {
+    const then = period.rate(model, meter.tokenClass, circumstances);
+    const now = day.agreed.rate(model, meter.tokenClass, circumstances);
+    const plain = { ...circumstances, serviceTier: 'standard', isBatch: false };
+    const standardThen = period.rate(model, meter.tokenClass, plain);
+    const standardNow = day.agreed.rate(model, meter.tokenClass, plain);
+    if (!then || !now || !standardThen || !standardNow || standardThen.assumed) return null;
+    const isKnown = !then.assumed || standardNow.rate === 0n;
+    product += chargeProduct(
+      weight,
+      isKnown ? then.rate : divideHalfEven(now.rate * standardThen.rate, standardNow.rate),
+    );
+    whole += weight;
+  }
+  if (whole === 0n) return amountAs(day, meter, quantity, { rates: period });
+  return whole === quantity
+    ? divideHalfEven(product, CHARGE_DIVISOR)
+    : divideHalfEven(product * quantity, CHARGE_DIVISOR * whole);
+}
+
+/** Charges at the rates of another price period; none where they are the day's. */
+export function otherPeriod(day: SeriesDay, name: string, period: DayRates): Variant[] {
+  const isTouched = (meter: MeterDay) => {
+    const probe = weightOf(meter);
+    const then = amountInPeriod(day, meter, probe, period);
+    return then !== null && then !== amountAs(day, meter, probe);
+  };
+  const touched = new Set(day.meters.filter(isTouched).map((meter) => meter.index));
+  if (touched.size === 0) return [];
+  return [
+    rateVariant(
+      day,
+      name,
+      (meter, quantity) => amountInPeriod(day, meter, quantity, period),
+      (meter) => touched.has(meter.index),
+    ),
+  ];
+}
+
 /** Charges at what one price collection lists; meters for which it lists nothing are charged as they should be. */
 export function otherSourceVariant(day: SeriesDay, name: string, model: string, source: string): Variant[] {
   const touched = new Map<number, { right: Pico; listed: Pico }>();

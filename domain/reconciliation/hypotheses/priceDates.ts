@@ -2,7 +2,7 @@ import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import type { TokenClass } from '../../events/event.js';
 import type { DayRates, PeriodView } from '../dayRates.js';
 import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
-import { otherCharge } from './predict.js';
+import { otherPeriod } from './predict.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
@@ -50,9 +50,8 @@ function ofPeriods(day: SeriesDay, promotional: boolean): Variant[] {
     if (place === now || !sameContract(period, current)) return [];
     const isRegular = isTemporary && isCheaper(current.rates, period.rates, model);
     if (isRegular !== promotional) return [];
-    return otherCharge(day, isRegular ? regularName(place < now) : datedName(periods, place, now), {
-      rates: period.rates,
-    });
+    const name = isRegular ? regularName(place < now) : datedName(periods, place, now);
+    return otherPeriod(day, name, period.rates);
   });
   return variants.filter(
     (one, at) => !variants.slice(0, at).some((earlier) => isSamePrediction(day, one, earlier)),

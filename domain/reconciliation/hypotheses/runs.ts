@@ -20,3 +20,8 @@ export function coversMost(run: Run, context: SeriesContext): boolean {
 export function touchesEdge(run: Run, context: SeriesContext): boolean {
   return run.firstDay <= context.firstDay || run.lastDay >= context.lastDay;
 }
+
+/** Whether it lasts more than a day: on one day alone many things look like a rate or a count of their own. */
+export function lasts(run: Run): boolean {
+  return run.firstDay < run.lastDay;
+}

@@ -1,11 +1,12 @@
+import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
 import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
 import { pairsBy, placeOf } from './places.js';
 import { movedVariant, otherCircumstances } from './predict.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
-  tier: 'Calls were charged at the rates of the % tier, which they did not use.',
-  in_meter: 'Calls were counted as calls of the % tier, which they did not use.',
+  tier: 'Calls were charged at the rates of another tier than they used: %.',
+  in_meter: 'Calls were counted as calls of another tier than they used: %.',
 };
 
 const ASK = ['Name some of the calls: each answer says in its `service_tier` which tier served it.'];
@@ -16,16 +17,26 @@ export const serviceTierRate: Hypothesis = {
   nature: 'rate',
   blame: 'provider',
   needs: ['quantity', 'second_price_source'],
-  variants: (day) =>
-    day.pricedAs === null
-      ? []
-      : day.agreed
-          .tiersOf(day.pricedAs)
-          .flatMap((tier) =>
-            otherCircumstances(day, `tier:${tier}`, (at) =>
-              at.isBatch || at.serviceTier === tier ? at : { ...at, serviceTier: tier },
+  variants: (day) => {
+    if (day.pricedAs === null) return [];
+    const used = new Set(
+      day.meters.flatMap(({ mix }) =>
+        mix.flatMap(({ circumstances: at }) => (at.isBatch ? [] : [at.serviceTier])),
+      ),
+    );
+    const listed = [...new Set([STANDARD_TIER, ...day.agreed.tiersOf(day.pricedAs)])].sort();
+    return [...used]
+      .sort()
+      .flatMap((from) =>
+        listed
+          .filter((to) => to !== from)
+          .flatMap((to) =>
+            otherCircumstances(day, `tier:${from} as ${to}`, (at) =>
+              at.isBatch || at.serviceTier !== from ? at : { ...at, serviceTier: to },
             ),
           ),
+      );
+  },
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
@@ -53,7 +64,7 @@ export const serviceTierQuantity: Hypothesis = {
 function moved(day: SeriesDay, from: string, to: string): Variant[] {
   return movedVariant(
     day,
-    `in_meter:${to}`,
+    `in_meter:${from} as ${to}`,
     pairsBy(day, (place) => place.serviceTier === from && place.isBatch !== true, { serviceTier: to }),
   );
 }

@@ -1,8 +1,9 @@
 /** Rates that no known mistake gives: the provider's where our price is sure and comes back, else perhaps our own. */
+import { contractTerms } from './contractTerms.js';
 import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
 import { multipleOf, otherSourceVariant } from './predict.js';
 import { chargedMeters, type Ratio, ratioText, sharedRatio } from './ratios.js';
-import { touchesEdge } from './runs.js';
+import { lasts, touchesEdge } from './runs.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
@@ -63,7 +64,7 @@ export const listRate: Hypothesis = {
   needs: ['quantity', 'second_price_source'],
   highest: 'MEDIUM',
   variants: (day) => (isSure(day) ? deviations(day, '') : []),
-  fits: (run, context) => !touchesEdge(run, context),
+  fits: (run, context) => lasts(run) && !touchesEdge(run, context),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => [
     'Read the rate on the provider’s own price page for these days before asking for it: a price that no source dated looks the same.',
@@ -71,7 +72,7 @@ export const listRate: Hypothesis = {
 };
 
 /**
- * Our price may be the wrong one: it is given by one source or disputed, or the deviation has been there from the first
+ * A round discount on everything is no stale price but terms that nobody entered. Else our price may be the wrong one: it is given by one source or disputed, or the deviation has been there from the first
  * day or is there to the last, as an undated price change is.
  */
 export const stalePrice: Hypothesis = {
@@ -79,7 +80,10 @@ export const stalePrice: Hypothesis = {
   nature: 'rate',
   blame: 'none',
   needs: ['quantity'],
-  variants: (day) => [...fromSources(day), ...deviations(day, isSure(day) ? '' : 'unsure_')],
+  variants: (day, context) =>
+    contractTerms.variants(day, context).length > 0
+      ? []
+      : [...fromSources(day), ...deviations(day, isSure(day) ? '' : 'unsure_')],
   fits: (run, context, variant) =>
     variant.startsWith('unsure_') || variant.startsWith('source:') || touchesEdge(run, context),
   describe: (variant) => sentenceOf(WORDS, variant),

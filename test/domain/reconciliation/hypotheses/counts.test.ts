@@ -58,7 +58,7 @@ describe('use on another meter', () => {
     const flex = { input: 400_000, output: 50_000 };
     const observed = [calls(PLAIN, { serviceTier: 'default' }), calls(flex, { serviceTier: 'flex' })];
     expectExplained(serviceTierQuantity, dayOf({ billed: lines(plus(PLAIN, flex)), observed }), [
-      'in_meter:standard',
+      'in_meter:flex as standard',
     ]);
     const untold = [calls(plus(PLAIN, flex))];
     expectExplained(

@@ -104,15 +104,15 @@ describe('length, tier, place and kind', () => {
 
   it('each other tier of the model is a variant of its own', () => {
     for (const [tier, expected] of [
-      ['priority', 'tier:priority'],
-      ['flex', 'tier:flex'],
+      ['priority', 'tier:standard as priority'],
+      ['flex', 'tier:standard as flex'],
     ] as const) {
       const billed = lines(PLAIN, {}, { circumstances: { serviceTier: tier } });
       expectExplained(serviceTierRate, dayOf({ billed, observed: [calls(PLAIN)] }), [expected]);
     }
     const flex = lines(PLAIN, { serviceTier: 'flex' }, { circumstances: { serviceTier: 'standard' } });
     const observed = [calls(PLAIN, { serviceTier: 'flex' })];
-    expectExplained(serviceTierRate, dayOf({ billed: flex, observed }), ['tier:standard']);
+    expectExplained(serviceTierRate, dayOf({ billed: flex, observed }), ['tier:flex as standard']);
   });
 
   it('the addition for a place on calls of no place, and its lack', () => {
