@@ -1,7 +1,7 @@
 import type { BilledClass } from '../billing/billedRow.js';
 import { TOKEN_CLASSES, type TokenClass } from '../events/event.js';
 import { divideHalfEven, type Pico } from '../money.js';
-import { expectedRatesOf } from '../pricing/cost.js';
+import { type ExpectedRates, expectedRatesOf } from '../pricing/cost.js';
 import type { PriceBook } from '../pricing/priceBook.js';
 import type { PricedModel } from '../pricing/pricedModel.js';
 import { listedRate, sourceKey } from '../pricing/rateSources.js';
@@ -46,6 +46,8 @@ export class DayRates {
   readonly #book: PriceBook;
   readonly #provider: Provider;
   readonly #atMicros: bigint;
+  /** Null: none has a price. */
+  readonly #found = new Map<string, PricedModel | null>();
 
   constructor(book: PriceBook, provider: Provider, dayMicros: bigint) {
     this.#book = book;
@@ -79,7 +81,7 @@ export class DayRates {
   rate(model: string, tokenClass: TokenClass, circumstances: Circumstances): ExpectedRate | undefined {
     const priced = this.#find(model);
     if (!priced) return undefined;
-    const { rates, bases, assumed } = expectedRatesOf(priced, circumstances);
+    const { rates, bases, assumed } = ratesUnder(priced, circumstances);
     const basis = bases[tokenClass];
     const unsupported =
       basis === 'input_rate' || basis === 'output_rate' || basis === 'half' || basis === 'scaled';
@@ -211,8 +213,31 @@ export class DayRates {
   }
 
   #find(model: string): PricedModel | undefined {
-    return this.#book.find(this.#provider, model, this.#atMicros);
+    const known = this.#found.get(model);
+    if (known !== undefined) return known ?? undefined;
+    const found = this.#book.find(this.#provider, model, this.#atMicros);
+    this.#found.set(model, found ?? null);
+    return found;
   }
+}
+
+/** What a price gives under each circumstances, once worked out: a price never changes, and a search asks for it often. */
+const REMEMBERED = new WeakMap<PricedModel, Map<string, ExpectedRates>>();
+
+function ratesUnder(priced: PricedModel, circumstances: Circumstances): ExpectedRates {
+  const { serviceTier, isBatch, longContext, contextBand } = circumstances;
+  let known = REMEMBERED.get(priced);
+  if (!known) {
+    known = new Map();
+    REMEMBERED.set(priced, known);
+  }
+  const key = `${serviceTier}|${isBatch ? 1 : 0}|${longContext ? 1 : 0}|${contextBand}`;
+  let rates = known.get(key);
+  if (!rates) {
+    rates = expectedRatesOf(priced, circumstances);
+    known.set(key, rates);
+  }
+  return rates;
 }
 
 /** Factor on every rate for a place, scaled by 1e6; undefined where the price data names none. */

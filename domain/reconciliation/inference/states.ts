@@ -68,15 +68,9 @@ export function statesOf(
   };
   const drafts = readings.map((reading) => draftOf(reading, noise, unknown));
   const byKey = new Map<string, State>();
-  const variantsOf = new Map<DayReading, [string, Hypothesis, Variant][]>();
-  const list = (reading: DayReading) => {
-    const known = variantsOf.get(reading) ?? allVariants(reading, hypotheses, context);
-    variantsOf.set(reading, known);
-    return known;
-  };
   for (const draft of drafts) {
     if (!draft.isOdd) continue;
-    const tried = list(draft.reading).map(([key, hypothesis, variant]) => {
+    const tried = allVariants(draft.reading, hypotheses, context).map(([key, hypothesis, variant]) => {
       const state = byKey.get(key) ?? stateOf(hypothesis, variant, weights);
       return { key, state, score: scoreOf(tryVariant(draft, variant, noise)) + state.logPrior };
     });
@@ -84,8 +78,10 @@ export function statesOf(
     for (const { key, state, score } of tried) if (score >= best + KEPT_LOG) byKey.set(key, state);
   }
   if (byKey.size > 0) {
+    const kept = new Set([...byKey.values()].map((state) => state.hypothesis));
+    const asked = hypotheses.filter((one) => kept.has(one));
     for (const draft of drafts)
-      for (const [key, , variant] of draft.reading.judged ? list(draft.reading) : []) {
+      for (const [key, , variant] of draft.reading.judged ? allVariants(draft.reading, asked, context) : []) {
         const state = byKey.get(key);
         if (state) draft.states.set(state, tryVariant(draft, variant, noise));
       }
