@@ -29,13 +29,15 @@ export async function readProviderDay(
 ): Promise<ProviderDay> {
   const covered = await listBilledAccounts(orgDb, scope);
   const fromMicros = microsOfDay(scope.day);
+  // Only hours that are kept are read one by one: a day adds them up.
+  const cells = { ...scope, byHour: beside.withHours };
   const time = { provider: scope.provider, fromMicros, toMicros: fromMicros + MICROS_PER_DAY };
   return {
     ...beside,
     day: scope.day,
     billed: await listBilledCells(orgDb, scope),
-    usage: await listUsageCells(orgDb, scope),
-    observed: (await listObservedCells(orgDb, scope)).map(fromStoredCell),
+    usage: await listUsageCells(orgDb, cells),
+    observed: (await listObservedCells(orgDb, cells)).map(fromStoredCell),
     covered,
     // Who sent the calls matters to an explanation only, and there is none of a day without a bill.
     sources: covered.length === 0 ? new Map() : await listObservedSources(orgDb, time),

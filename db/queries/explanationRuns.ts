@@ -66,22 +66,28 @@ export async function lockOpenGapRun(inside: OrgDb, runId: string): Promise<bool
 const DONE = `select provider, day from gap_run_units where org_id = $1 and run_id = $2 and status = 'done'`;
 
 /**
- * Series that have a bucket on a day that the run has matched, before or now, and those of findings on such days.
+ * Series of which a day that the run has matched is not as it is published: its evidence is another, or it is there only
+ * before or only now. Those of findings on such days that have no bucket there any more are among them.
  */
 export async function listChangedSeries(orgDb: OrgDb, runId: string): Promise<SeriesName[]> {
   return orgDb.rows<SeriesName>(
-    `with done as materialized (${DONE})
-     select provider, provider_account_id as "accountId", model from gap_buckets
-       where org_id = $1 and run_id = $2 and width = 'day'
-     union
-     select b.provider, b.provider_account_id, b.model from done
-       join gap_published p on p.org_id = $1 and p.provider = done.provider and p.day = done.day
-       join gap_buckets b on b.org_id = $1 and b.run_id = p.run_id and b.provider = p.provider
-         and b.provider_account_id = p.provider_account_id and b.width = 'day' and b.bucket = p.day::timestamptz
+    `with done as materialized (${DONE}),
+     before as materialized (
+       select p.provider, p.provider_account_id as account, b.model, p.day, md5(b.evidence::text) as told
+       from done join gap_published p on p.org_id = $1 and p.provider = done.provider and p.day = done.day
+       cross join lateral (select model, evidence from gap_buckets where org_id = $1 and run_id = p.run_id and provider = p.provider
+         and provider_account_id = p.provider_account_id and width = 'day' and bucket = p.day::timestamptz offset 0) b),
+     now as materialized (
+       select provider, provider_account_id as account, model, (bucket at time zone 'UTC')::date as day, md5(evidence::text) as told
+       from gap_buckets where org_id = $1 and run_id = $2 and width = 'day'
+         and (provider, (bucket at time zone 'UTC')::date) in (select provider, day from done))
+     select provider, account as "accountId", model from before full join now using (provider, account, model, day)
+       where before.told is distinct from now.told
      union
      select f.provider, f.provider_account_id, f.model from done
        join finding_days d on d.org_id = $1 and d.day = done.day
-       join findings f on f.org_id = $1 and f.id = d.finding_id and f.provider = done.provider
+       join findings f on f.org_id = $1 and f.id = d.finding_id and f.provider = done.provider and f.status <> 'gone'
+       where not exists (select from now n where n.provider = f.provider and n.account = f.provider_account_id and n.model = f.model and n.day = d.day)
      order by 1, 2, 3`,
     [orgDb.orgId, runId],
   );

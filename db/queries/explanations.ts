@@ -170,13 +170,15 @@ export async function* streamSeriesEvidence(
   let after = '-infinity';
   for (;;) {
     const rows = await orgDb.rows<{ day: string; evidence: unknown }>(
+      // The limit makes it one look into the index a day: of a join Postgres would read all buckets of the runs.
       `select d.day, b.evidence from (
          select day, run_id from gap_run_units where org_id = $1 and run_id = $2 and provider = $3 and status = 'done'
          union all
          select day, run_id from gap_published p where org_id = $1 and provider = $3 and provider_account_id = $4
-           and not exists (select from gap_run_units u where u.org_id = $1 and u.run_id = $2 and u.provider = $3 and u.day = p.day and u.status = 'done')
-       ) d join gap_buckets b on b.org_id = $1 and b.run_id = d.run_id and b.provider = $3 and b.provider_account_id = $4
-         and b.width = 'day' and b.bucket = d.day::timestamptz and b.model = $5
+           and day not in (select day from gap_run_units where org_id = $1 and run_id = $2 and provider = $3 and status = 'done')
+       ) d cross join lateral (
+         select evidence from gap_buckets where org_id = $1 and run_id = d.run_id and provider = $3 and provider_account_id = $4
+           and width = 'day' and bucket = d.day::timestamptz and model = $5 limit 1) b
        where d.day >= $6::date and d.day > $7::date and b.evidence is not null order by d.day limit ${PAGE_DAYS}`,
       [orgDb.orgId, runId, series.provider, series.accountId, series.model, fromDay, after],
     );
