@@ -12,6 +12,7 @@ import { expectedCalibrationError, reliabilityBins } from './reconciliation/cali
 import { lookCloser } from './reconciliation/lookCloser.js';
 import { reliabilityPlot } from './reconciliation/reliabilityPlot.js';
 import {
+  calibrationTable,
   causeTable,
   falseTable,
   mainTable,
@@ -80,6 +81,7 @@ for (const [name, tally] of tallies) {
   print(`\n### ${name}: ${sizeLine(tally)}\n`);
   print(causeTable(tally));
   print(`\n${falseTable(tally)}`);
+  if (options.verbose) print(`\n${calibrationTable(tally)}`);
 }
 const { text, missed } = targetLines(tallies, options.generator === 'second');
 print(`\n${text}`);

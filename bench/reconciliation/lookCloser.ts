@@ -96,14 +96,16 @@ function seen(judged: Judged, atMicros: bigint, place: string, accountId: string
   for (const { bucket } of judged.buckets)
     if (
       new Date(Number(bucket.startMicros / 1_000n)).toISOString().startsWith(day) &&
-      place.endsWith(` ${bucket.model}`)
+      place.endsWith(` ${bucket.model}`) &&
+      (accountId === '' || bucket.accountId === '' || bucket.accountId === accountId)
     )
       lines.push(
         `  bucket ${bucket.accountId} ${bucket.grade} ${bucket.visibility} provisional=${bucket.provisional} billed $${usd(bucket.providerCostPico)} ours $${usd(bucket.ourCostPico)} expected $${usd(bucket.expectedCostPico)} rate $${usd(bucket.ratePico)} volume $${usd(bucket.volumePico)}`,
       );
   for (const finding of judged.findings) {
     const said = finding.days.find((one) => one.day === day);
-    if (said && nameOf(finding.provider, finding.model) === place)
+    const isHere = accountId === '' || finding.accountId === '' || finding.accountId === accountId;
+    if (said && isHere && nameOf(finding.provider, finding.model) === place)
       lines.push(
         `  said ${finding.kind}/${finding.variant} ${finding.direction} ${finding.grade} p=${finding.probability.toFixed(4)} day p=${said.probability.toFixed(4)} $${usd(said.impactPico)} of ${finding.days[0]?.day}..${finding.days.at(-1)?.day} missing=${finding.missing.join(',')} next=${finding.next?.kind ?? '-'} ${finding.next?.odds.toFixed(1) ?? ''}`,
       );

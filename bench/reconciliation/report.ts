@@ -1,5 +1,7 @@
 /** The figures as text. */
+
 import type { GeneratedVisibility } from '../generators/world.js';
+import { reliabilityBins } from './calibration.js';
 import { isReached, type Metrics, metricsOf, SECOND_ALLOWANCE, TARGETS } from './metrics.js';
 import type { Tally } from './tally.js';
 
@@ -85,6 +87,41 @@ export function causeTable(tally: Tally): string {
       share(cause.named / cause.found),
     ]);
   return table(['mistake', 'planted $', 'identifiable $', 'found HIGH $', 'found $', 'rightly named'], rows);
+}
+
+/** How sure the findings of each kind were of their days, and how often they were right. */
+export function calibrationTable({ predictions }: Tally): string {
+  const kinds = [...new Set(predictions.map(({ kind }) => kind))].sort();
+  const lines = kinds.map((kind) =>
+    lineOf(
+      kind,
+      predictions.filter((one) => one.kind === kind),
+    ),
+  );
+  const bins = reliabilityBins(predictions).map((bin, at) => [
+    `bin ${at + 1}`,
+    String(bin.count),
+    share(bin.said, 4),
+    share(bin.true, 4),
+  ]);
+  return table(['finding', 'days', 'probability said', 'share true'], [...lines, ...bins]);
+}
+
+function lineOf(name: string, predictions: Tally['predictions']): string[] {
+  const mean = (valueIn: (one: Tally['predictions'][number]) => number) =>
+    predictions.reduce((sum, one) => sum + valueIn(one), 0) / predictions.length;
+  return [
+    name,
+    String(predictions.length),
+    share(
+      mean(({ probability }) => probability),
+      4,
+    ),
+    share(
+      mean(({ outcome }) => outcome),
+      4,
+    ),
+  ];
 }
 
 /** Dollars that were claimed where the provider made no mistake, by what looked like one. */

@@ -42,7 +42,8 @@ export interface Tally {
   /** Dollars of mistakes that no library knows, and what of them was claimed under some name. */
   unknown: number;
   unknownClaimed: number;
-  predictions: Prediction[];
+  /** One for each day of each finding that accuses the provider, by what it says. */
+  predictions: (Prediction & { kind: string })[];
   accusations: Record<Grade, number>;
   causes: Map<string, CauseTally>;
   rules: Map<number, RuleTally>;
@@ -107,7 +108,7 @@ function addSaid(tally: Tally, world: GeneratedWorld, judged: Judged, matched: M
   for (const one of matched.said) {
     const { grade, probability, accountId } = one.finding;
     const isRight = one.typed * 2n >= one.claimed;
-    tally.predictions.push({ probability, outcome: isRight ? 1 : 0 });
+    tally.predictions.push({ kind: one.finding.kind, probability, outcome: isRight ? 1 : 0 });
     if (one.direction === 'over') {
       tally.claimed[grade] += usd(one.claimed);
       tally.right[grade] += usd(one.right);
