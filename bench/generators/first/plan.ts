@@ -152,7 +152,10 @@ function plantOne(
 
 /** A run of 2 to 25 days that may begin and end at any hour. */
 function runOf(mistake: Mistake, series: Series, random: Random, window: Window) {
-  const length = random.whole(DAYS_LOW, Math.min(DAYS_HIGH, window.lastDay - window.firstDay - 3));
+  const length = random.whole(
+    DAYS_LOW,
+    Math.min(mistake.daysHigh ?? DAYS_HIGH, window.lastDay - window.firstDay - 3),
+  );
   const hours = mistake.isWholeDays ? 0 : 1;
   let day = random.whole(window.firstDay + 1, window.lastDay - length + 1);
   const cut = series.book.periods

@@ -27,6 +27,8 @@ export interface Mistake {
   needsSecondCount?: boolean;
   /** It begins and ends at midnight. */
   isWholeDays?: boolean;
+  /** It is noticed and ended sooner than others. */
+  daysHigh?: number;
   /** Why the documents cannot show it, where they cannot. */
   reason?: string;
   /** How the call was booked instead. `seconds`: when. */

@@ -65,6 +65,8 @@ export const cancelledOverbilled: Kind = (series) =>
             : right,
       };
 
+const DAYS_TWICE = 5;
+
 /** Whether all lines of a series at double rates are what a dearer tier's rates would make of them. */
 export function hasDoubleTier({ book, habits }: Series): boolean {
   const period = book.periods.at(-1);
@@ -87,6 +89,7 @@ export const duplicateInCosts: Kind = (series) => {
     hasTwin: true,
     needsSecondCount: hasDoubleTier(series),
     isWholeDays: true,
+    daysHigh: DAYS_TWICE,
     bill: (_call, right) => ({ cost: [...right.cost, ...right.cost], usage: right.usage }),
   };
 };
@@ -98,6 +101,7 @@ export const duplicateInBoth: Kind = () => ({
   reason: 'twice in the usage report too, it is what as much usage that nobody told of would be',
   isUniform: true,
   isWholeDays: true,
+  daysHigh: DAYS_TWICE,
   bill: (_call, right) => ({
     cost: [...right.cost, ...right.cost],
     usage: [...right.usage, ...right.usage],

@@ -30,20 +30,20 @@ const oddRate =
 export const oddRateOver = oddRate(FACTORS_OVER);
 export const oddRateUnder = oddRate(FACTORS_UNDER);
 
-/** Another class's rate with noise by the day. */
+/** One class at another rate every day. */
 export const noisyClass: Kind = (series, { random }) => {
   const salt = random.whole(1, 1_000);
   if (series.habits.promptMix[READ] === 0) return undefined;
   return {
-    form: 'cache_read_near_output_rate',
+    form: 'cache_read_at_changing_rates',
     cause: 'not_in_library',
     otherNames: ['list_rate_mismatch'],
     nature: 'nothing',
     reason: REASON,
     bill: (_call, right, seconds) =>
       atRates(right, ({ rates }) => {
-        const perMille = 100 + ((dayOf(seconds) * 7_919 + salt * 104_729) % 400);
-        return withRate(rates, READ, ((rates[OUTPUT] as bigint) * BigInt(perMille)) / 1_000n);
+        const perMille = 1_300 + ((dayOf(seconds) * 7_919 + salt * 104_729) % 2_400);
+        return withRate(rates, READ, ((rates[READ] as bigint) * BigInt(perMille)) / 1_000n);
       }),
   };
 };
