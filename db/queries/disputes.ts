@@ -205,7 +205,10 @@ export async function listDisputeDays(orgDb: OrgDb, id: string): Promise<Omit<Fi
   return rows.map(amountsOfDay);
 }
 
-/** The days of a finding that no dispute is about or was about, in their order. */
+/**
+ * The days of a finding that no dispute is about or was about, in their order: none over the finding, in whichever way it
+ * was made then, and none over the same explanation of the day.
+ */
 export async function listUndisputedDays(
   inside: OrgDb,
   findingId: string,
@@ -214,9 +217,9 @@ export async function listUndisputedDays(
     `select n.day, n.billed_usd, n.expected_usd, n.impact_usd, n.rate_usd, n.volume_usd, n.own_pricing_usd
      from findings f join finding_days n on n.org_id = $1 and n.finding_id = f.id
      where f.org_id = $1 and f.id = $2::uuid and not exists (
-       select from dispute_days d
+       select from dispute_days d join disputes p on p.org_id = $1 and p.id = d.dispute_id
        where d.org_id = $1 and d.provider = f.provider and d.provider_account_id = f.provider_account_id and d.model = f.model
-         and d.day = n.day and d.kind = f.kind and d.variant = f.variant)
+         and d.day = n.day and (p.finding_id = f.id or (d.kind = f.kind and d.variant = f.variant)))
      order by n.day`,
     [inside.orgId, findingId],
   );

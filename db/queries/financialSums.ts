@@ -26,9 +26,9 @@ export async function sumFindingDays(
      where f.org_id = $1 and f.status in ('open', 'confirmed') and (f.blame = 'provider' or f.kind = 'unexplained')
        and ($2::date is null or n.day >= $2::date) and ($3::date is null or n.day <= $3::date)
        and not exists (
-         select from dispute_days d
+         select from dispute_days d join disputes p on p.org_id = $1 and p.id = d.dispute_id
          where d.org_id = $1 and d.provider = f.provider and d.provider_account_id = f.provider_account_id and d.model = f.model
-           and d.day = n.day and d.kind = f.kind and not d.live)
+           and d.day = n.day and not d.live and (p.finding_id = f.id or (d.kind = f.kind and d.variant = f.variant)))
      group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
      order by 3 desc, 1, 2`,
     [orgDb.orgId, window.fromDay, window.toDay],

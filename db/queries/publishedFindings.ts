@@ -8,7 +8,10 @@ import type { AccountName } from './explanationRuns.js';
 
 /** Writing of findings by the run that publishes them; who reads and decides on them is findings.ts. */
 
-/** The published findings of an account that reach into the days from `fromDay` on, those that are gone among them. */
+/**
+ * The published findings of an account that reach into the days from `fromDay` on, those that are gone among them. Nobody
+ * decides on them until the transaction ends: what somebody has decided on in between would be removed.
+ */
 export async function listFindingsOfAccount(
   orgDb: OrgDb,
   account: AccountName,
@@ -17,7 +20,7 @@ export async function listFindingsOfAccount(
   return orgDb.rows<PublishedFinding>(
     `select f.id, f.model, f.kind, f.direction, f.status,
        coalesce((select array_agg(d.day::text order by d.day) from finding_days d where d.org_id = $1 and d.finding_id = f.id), '{}') as days
-     from findings f where f.org_id = $1 and f.provider = $2 and f.provider_account_id = $3 and f.last_day >= $4::date order by f.id`,
+     from findings f where f.org_id = $1 and f.provider = $2 and f.provider_account_id = $3 and f.last_day >= $4::date order by f.id for update of f`,
     [orgDb.orgId, account.provider, account.accountId, fromDay],
   );
 }

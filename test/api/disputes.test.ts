@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listFindingsOfAccount, writeAccountFindings } from '../../db/queries/publishedFindings.js';
 import { publicId } from '../../domain/ids.js';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { aFindingDay, type FindingToStore, storeFindings } from '../support/findings.js';
+import { startTestApi, type TestAnswer, type TestApi } from '../support/api.js';
+import { until } from '../support/engine.js';
+import { aFindingDay, type FindingToStore, storeFindings, storeRun } from '../support/findings.js';
 import { anEndpoint } from '../support/webhooks.js';
 import { DISPUTES, day, FINDINGS, financialOf, fnd, resolveDisputes } from './support/financial.js';
 
@@ -146,6 +148,38 @@ describe('to confirm an item', () => {
     });
     expect(second.body.id).not.toBe(first.body.id);
     expect((await confirm(org, id)).body).toEqual(second.body);
+  });
+
+  it('stays one dispute when later runs tell the same finding in another way', async () => {
+    const { org, id } = await orgWith({});
+    const { body: first } = await confirm(org, id);
+    await org.orgDb.run(`update findings set variant = 'another' where org_id = $1`, [org.orgId]);
+    const again = await confirm(org, id);
+    expect([again.status, again.body.id]).toEqual([200, first.id]);
+  });
+
+  it('waits for a run that publishes, and then sees what the run has left', async () => {
+    const { org, ids } = await orgWith({ model: 'm-1' }, { model: 'm-2' });
+    const [kept = '', removed = ''] = ids;
+    const account = { provider: 'openai', accountId: 'acc-1' };
+    let asked: Promise<TestAnswer[]> | undefined;
+    await org.orgDb.transaction(async (inside) => {
+      const published = await listFindingsOfAccount(inside, account, '2026-03-01');
+      asked = Promise.all([confirm(org, kept), confirm(org, removed)]);
+      await until(
+        'both wait for the run',
+        async () => {
+          const { rows } = await api.database.superuser.query(
+            `select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+          );
+          return rows.length;
+        },
+        (waiting) => waiting === 2,
+      );
+      const gone = published.filter(({ model }) => model === 'm-2').map(({ id: uuid }) => uuid);
+      await writeAccountFindings(inside, await storeRun(inside), { findings: [], removed: gone, gone: [] });
+    });
+    expect((await asked)?.map(({ status }) => status)).toEqual([201, 404]);
   });
 
   it('is refused with the reason where there is nothing to ask back', async () => {
