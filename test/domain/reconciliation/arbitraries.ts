@@ -1,6 +1,12 @@
 import fc from 'fast-check';
 import { BILLED_CLASSES } from '../../../domain/billing/billedRow.js';
-import type { BilledCell, UsageCell } from '../../../domain/reconciliation/cells.js';
+import { TOKEN_CLASSES, type TokenClass } from '../../../domain/events/event.js';
+import {
+  type BilledCell,
+  CALL_STATUSES,
+  type ObservedCell,
+  type UsageCell,
+} from '../../../domain/reconciliation/cells.js';
 import { DAY_MICROS, HOUR } from './support.js';
 
 /** Cells of OpenAI's bill and usage report, whatever they hold, also what contradicts itself. */
@@ -48,4 +54,24 @@ export const usageCells: fc.Arbitrary<UsageCell> = fc.record({
     fc.integer({ min: 0, max: 23 }).map((hour) => DAY_MICROS + BigInt(hour) * HOUR),
     { nil: null, freq: 8 },
   ),
+});
+
+export const observedCells: fc.Arbitrary<ObservedCell> = fc.record({
+  accountId: fc.constantFrom('a', 'b', '', 'elsewhere'),
+  model: models,
+  serviceTier: fc.constantFrom('', 'default', 'priority', 'flex'),
+  isBatch: fc.boolean(),
+  contextBand: fc.constantFrom(0, 272_000),
+  status: fc.constantFrom(...CALL_STATUSES),
+  hourMicros: fc.integer({ min: 0, max: 23 }).map((hour) => DAY_MICROS + BigInt(hour) * HOUR),
+  calls: fc.integer({ min: 1, max: 10_000 }),
+  tokens: fc.record(
+    Object.fromEntries(
+      TOKEN_CLASSES.map((name) => [name, fc.bigInt({ min: 0n, max: 10n ** 12n })]),
+    ) as Record<TokenClass, fc.Arbitrary<bigint>>,
+  ),
+  computedCostPico: amounts,
+  unpriced: fc.integer({ min: 0, max: 3 }),
+  priceGaps: fc.integer({ min: 0, max: 3 }),
+  unmetered: fc.integer({ min: 0, max: 3 }),
 });

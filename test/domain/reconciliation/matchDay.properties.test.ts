@@ -1,39 +1,13 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { TOKEN_CLASSES, type TokenClass } from '../../../domain/events/event.js';
-import {
-  CALL_STATUSES,
-  type DayInput,
-  type GapBucket,
-  type ObservedCell,
-} from '../../../domain/reconciliation/cells.js';
+import type { DayInput, GapBucket } from '../../../domain/reconciliation/cells.js';
 import { apportion } from '../../../domain/reconciliation/charge.js';
 import { evidenceFromJson, evidenceToJson } from '../../../domain/reconciliation/evidence/evidenceText.js';
 import { matchDay } from '../../../domain/reconciliation/matchDay.js';
-import { amounts, billedCells, models, usageCells } from './arbitraries.js';
-import { aCoveredAccount, BOOK, DAY, DAY_MICROS, HOUR, NOW } from './support.js';
+import { billedCells, observedCells, usageCells } from './arbitraries.js';
+import { aCoveredAccount, BOOK, DAY, DAY_MICROS, NOW } from './support.js';
 
 const RUNS = 400;
-const observedCells: fc.Arbitrary<ObservedCell> = fc.record({
-  accountId: fc.constantFrom('a', 'b', '', 'elsewhere'),
-  model: models,
-  serviceTier: fc.constantFrom('', 'default', 'priority', 'flex'),
-  isBatch: fc.boolean(),
-  contextBand: fc.constantFrom(0, 272_000),
-  status: fc.constantFrom(...CALL_STATUSES),
-  hourMicros: fc.integer({ min: 0, max: 23 }).map((hour) => DAY_MICROS + BigInt(hour) * HOUR),
-  calls: fc.integer({ min: 1, max: 10_000 }),
-  tokens: fc.record(
-    Object.fromEntries(
-      TOKEN_CLASSES.map((name) => [name, fc.bigInt({ min: 0n, max: 10n ** 12n })]),
-    ) as Record<TokenClass, fc.Arbitrary<bigint>>,
-  ),
-  computedCostPico: amounts,
-  unpriced: fc.integer({ min: 0, max: 3 }),
-  priceGaps: fc.integer({ min: 0, max: 3 }),
-  unmetered: fc.integer({ min: 0, max: 3 }),
-});
-
 const days: fc.Arbitrary<DayInput> = fc.record({
   day: fc.constant(DAY),
   nowMicros: fc.constantFrom(NOW, DAY_MICROS),
