@@ -46,7 +46,7 @@ export function fitDay(reading: DayReading, prediction: Prediction, noise: Serie
   const deviations = deviationsOf(reading, prediction, noise);
   let best = { quantity: Number.NEGATIVE_INFINITY, coverage: noise.coverage };
   for (const coverage of coverageCandidates(deviations, noise)) {
-    const quantity = quantityFit(deviations, coverage, noise, floors);
+    const quantity = quantityFit(deviations, coverage, reading.calls, noise, floors);
     if (quantity > best.quantity) best = { quantity, coverage };
   }
   return { rate, ...best };
@@ -122,17 +122,33 @@ function deviation(
 function quantityFit(
   deviations: readonly Deviation[],
   coverage: number,
+  calls: number,
   noise: SeriesNoise,
   floors: Floors,
 ): number {
   const logCoverage = Math.log(coverage);
+  const mixture = mixtureOf(coverage, calls);
   let total = coveragePrior(coverage, noise);
   for (const one of deviations) {
     if (one.isFree) total += FREE;
-    else total += Math.max(-0.5 * ((one.logRatio + logCoverage) / one.sigma) ** 2, floors.quantity);
+    else {
+      const sigma = Math.hypot(one.sigma, mixture);
+      const z = (one.logRatio + logCoverage) / sigma;
+      total += Math.max(-0.5 * z * z, floors.quantity) - Math.log(sigma / one.sigma);
+    }
   }
   return total;
 }
+
+/**
+ * How far classes scatter because the calls that were missed are not like the others: the fewer calls, the more. Calls' own
+ * sizes scatter by about their mean.
+ */
+export function mixtureOf(coverage: number, calls: number): number {
+  return CALL_SCATTER * Math.sqrt(Math.max(0, 1 - coverage) / Math.max(1, calls));
+}
+
+const CALL_SCATTER = 1.3;
 
 /** Days scatter about the series' usual coverage; now and then a day has one of its own, below it. */
 function coveragePrior(coverage: number, noise: SeriesNoise): number {

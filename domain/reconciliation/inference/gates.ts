@@ -31,7 +31,9 @@ export function missingGates({ run, noise, odds }: GateInput): Gate[] {
     classes_complete: run.days.every(({ judged }) => isComplete(judged, hypothesis.nature)),
     coverage_or_sealed_scope:
       hypothesis.nature === 'rate' || run.days.every(({ judged }) => isSealed(judged, noise)),
-    residual_within_tolerance: run.days.every(({ judged }) => isWithinTolerance(judged)),
+    residual_within_tolerance:
+      run.days.every(({ judged }) => isWithinTolerance(judged)) &&
+      run.days.some(({ judged }) => !judged.shown?.isPartial),
     odds_against_next: odds >= ODDS_MIN,
     account_known: run.days.every(({ judged }) => judged.work.reading.day.evidence.accountKnown),
     evidence_needed: hypothesis.needs.every((need) => hasNeed(run, need, noise)),

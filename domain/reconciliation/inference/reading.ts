@@ -38,6 +38,8 @@ export interface DayReading {
   readonly day: SeriesDay;
   readonly depth: Depth;
   readonly meters: readonly MeterReading[];
+  /** Calls that a provider charges for. */
+  readonly calls: number;
   /** Of all meters, those without a token class included; pico-dollars. */
   readonly billedAmount: number;
   /** False where nothing may be concluded: provisional days, labels that no grammar knows, days without a bill. */
@@ -64,6 +66,7 @@ export function readDay(day: SeriesDay, weights: WeightSet): DayReading {
     day,
     depth: depthOf(day),
     meters,
+    calls: evidence.observed.reduce((sum, one) => (one.status === 'error' ? sum : sum + one.calls), 0),
     billedAmount: Number(billedPico),
     judged:
       evidence.fixedReason === null &&

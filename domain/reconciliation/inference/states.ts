@@ -7,6 +7,7 @@ import type { Hypothesis, SeriesContext, Variant } from '../hypotheses/hypothesi
 import type { FindingKind } from '../taxonomy.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import { type Fit, fitDay, OPEN_FLOORS, type SeriesNoise, SHARP_FLOORS } from './fit.js';
+import { asCharged, partialFit } from './partialDay.js';
 import {
   CENT,
   type DayReading,
@@ -31,6 +32,8 @@ export interface DayState {
   readonly prediction: Prediction;
   /** Null where the state says nothing else than the null. */
   readonly variant: Variant | null;
+  /** Only a part of the day was charged by it. */
+  readonly isPartial?: true;
 }
 
 export interface DayWork {
@@ -67,12 +70,14 @@ export function statesOf(
     logPrior: Math.log(weights.unexplainedPrior),
   };
   const drafts = readings.map((reading) => draftOf(reading, noise, unknown));
+  markEdges(drafts);
   const byKey = new Map<string, State>();
+  const used = usedTiers(readings);
   for (const draft of drafts) {
     if (!draft.isOdd) continue;
     const tried = allVariants(draft.reading, hypotheses, context).map(([key, hypothesis, variant]) => {
-      const state = byKey.get(key) ?? stateOf(hypothesis, variant, weights);
-      return { key, state, score: scoreOf(tryVariant(draft, variant, noise)) + state.logPrior };
+      const state = byKey.get(key) ?? stateOf(hypothesis, variant, weights, used);
+      return { key, state, score: scoreOf(tryVariant(draft, hypothesis, variant, noise)) + state.logPrior };
     });
     const best = Math.max(draft.bestScore, ...tried.map(({ score }) => score));
     for (const { key, state, score } of tried) if (score >= best + KEPT_LOG) byKey.set(key, state);
@@ -81,9 +86,11 @@ export function statesOf(
     const kept = new Set([...byKey.values()].map((state) => state.hypothesis));
     const asked = hypotheses.filter((one) => kept.has(one));
     for (const draft of drafts)
-      for (const [key, , variant] of draft.reading.judged ? allVariants(draft.reading, asked, context) : []) {
+      for (const [key, hypothesis, variant] of draft.reading.judged
+        ? allVariants(draft.reading, asked, context)
+        : []) {
         const state = byKey.get(key);
-        if (state) draft.states.set(state, tryVariant(draft, variant, noise));
+        if (state) draft.states.set(state, tryVariant(draft, hypothesis, variant, noise));
       }
     refuteUnsaid(drafts, [...byKey.values()]);
   }
@@ -124,6 +131,7 @@ interface Draft extends DayWork {
   readonly states: Map<State, DayState>;
   readonly bestScore: number;
   readonly isOdd: boolean;
+  isEdge: boolean;
 }
 
 function draftOf(reading: DayReading, noise: SeriesNoise, unknown: State): Draft {
@@ -146,12 +154,34 @@ function draftOf(reading: DayReading, noise: SeriesNoise, unknown: State): Draft
     [unknown, open],
   ]);
   const bestScore = Math.max(scoreOf(none), scoreOf(open) + unknown.logPrior);
-  return { reading, right, states, bestScore, isOdd: reading.judged && !isFine };
+  return { reading, right, states, bestScore, isOdd: reading.judged && !isFine, isEdge: false };
 }
 
-function tryVariant(draft: Draft, variant: Variant, noise: SeriesNoise): DayState {
-  const prediction = predict(draft.reading, variant, draft.right);
-  return { fit: fitDay(draft.reading, prediction, noise, SHARP_FLOORS), prediction, variant };
+/** Days beside one without a deviation: an error may begin or end there. */
+function markEdges(drafts: readonly Draft[]): void {
+  drafts.forEach((draft, at) => {
+    const beside = [drafts[at - 1], drafts[at + 1]];
+    draft.isEdge = draft.isOdd && beside.some((one) => !one?.isOdd);
+  });
+}
+
+/** Least that amounts lose when a variant does not give one of them. */
+const DOES_NOT_GIVE = -10;
+
+function tryVariant(draft: Draft, hypothesis: Hypothesis, variant: Variant, noise: SeriesNoise): DayState {
+  const { reading, right } = draft;
+  const prediction = predict(reading, variant, right);
+  const whole: DayState = { fit: fitDay(reading, prediction, noise, SHARP_FLOORS), prediction, variant };
+  if (hypothesis.nature !== 'rate' || hypothesis.blame !== 'provider') return whole;
+  if (!draft.isEdge || reading.depth !== 'quantities' || whole.fit.rate > DOES_NOT_GIVE) return whole;
+  const rate = partialFit(reading, right, prediction, variant, SHARP_FLOORS);
+  if (rate === undefined || rate <= whole.fit.rate) return whole;
+  return {
+    fit: { ...whole.fit, rate },
+    prediction: asCharged(reading, prediction, variant),
+    variant,
+    isPartial: true,
+  };
 }
 
 /** Every variant of the day that says something else than the null, under a key that tells them apart. */
@@ -173,7 +203,32 @@ function allVariants(
   return found;
 }
 
-function stateOf(hypothesis: Hypothesis, variant: Variant, weights: WeightSet): State {
+/** Tiers, and `batch`, that bills or calls of the series know. */
+function usedTiers(readings: readonly DayReading[]): ReadonlySet<string> {
+  const used = new Set<string>();
+  for (const { meters } of readings)
+    for (const { of } of meters)
+      for (const { circumstances } of of.mix)
+        used.add(circumstances.isBatch ? 'batch' : circumstances.serviceTier);
+  return used;
+}
+
+/** How much less likely it is that something was charged as a tier which nobody ever used. */
+const UNUSED_TIER = 0.04;
+
+function stateOf(
+  hypothesis: Hypothesis,
+  variant: Variant,
+  weights: WeightSet,
+  used: ReadonlySet<string>,
+): State {
   const prior = weights.priors[hypothesis.kind] ?? weights.otherPrior;
-  return { kind: hypothesis.kind, variant: variant.name, hypothesis, logPrior: Math.log(prior) };
+  const tier = variant.name.startsWith('tier:') ? variant.name.slice('tier:'.length) : undefined;
+  const factor = tier === undefined || used.has(tier) ? 1 : UNUSED_TIER;
+  return {
+    kind: hypothesis.kind,
+    variant: variant.name,
+    hypothesis,
+    logPrior: Math.log(prior * factor),
+  };
 }

@@ -26,8 +26,9 @@ export const DEFAULT_WEIGHTS: WeightSet = {
   version: 'default-1',
   link: LINK_WEIGHTS,
   priors: {
+    // A rate that no known mistake gives is not explained by being another rate: it stays unexplained.
+    list_rate_mismatch: 0,
     // Rates that are fitted, not predicted: each has a ratio of its own for a price.
-    list_rate_mismatch: 1e-6,
     stale_price_reference: 1e-6,
     contract_terms: 1e-5,
     // What every observation has now and then.
