@@ -1,5 +1,5 @@
 /** Changes of a published case under which what is to be found changes in a known way. */
-import { type Calls, type Day, type Fault, type PublishedCase, shiftDay } from './case.js';
+import { type Calls, type Day, type PublishedCase, shiftDay } from './case.js';
 
 /** So many times the calls. */
 export function scaled(one: PublishedCase, numerator: number, denominator: number): PublishedCase {
@@ -23,21 +23,23 @@ export function renamed(one: PublishedCase, model: string): PublishedCase {
   return { ...one, model, prices };
 }
 
+/** The same so many days later, at the prices of its own days. */
+export function onLaterDays(one: PublishedCase, by: number): PublishedCase {
+  return {
+    ...one,
+    days: one.days.map((day): Day => ({ ...day, day: shiftDay(day.day, by) })),
+    fault: { ...one.fault, days: one.fault.days.map((day) => shiftDay(day, by)) },
+  };
+}
+
 /** The same so many days later, the prices with it. */
 export function shifted(one: PublishedCase, by: number): PublishedCase {
-  const moved = renamed(one, one.override ? one.model : `${one.model}-shifted`);
-  const fault: Fault = {
-    ...one.fault,
-    days: one.fault.days.map((day) => shiftDay(day, by)),
-  };
+  const moved = renamed(onLaterDays(one, by), one.override ? one.model : `${one.model}-shifted`);
+  const { prices, override } = moved;
   return {
     ...moved,
-    ...(moved.prices ? { prices: { ...moved.prices, shiftDays: by } } : {}),
-    ...(moved.override
-      ? { override: { ...moved.override, fromDay: shiftDay(moved.override.fromDay, by) } }
-      : {}),
-    days: one.days.map((day): Day => ({ ...day, day: shiftDay(day.day, by) })),
-    fault,
+    ...(prices ? { prices: { ...prices, shiftDays: by } } : {}),
+    ...(override ? { override: { ...override, fromDay: shiftDay(override.fromDay, by) } } : {}),
   };
 }
 
