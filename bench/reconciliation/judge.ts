@@ -1,5 +1,6 @@
 /** A world's bills and calls judged by the product: documents in, findings out, and how long the judging took. */
-import type { SuspectKey } from '../../domain/billing/providerKeys.js';
+import type { BilledRow } from '../../domain/billing/billedRow.js';
+import type { KeyUse, SuspectKey } from '../../domain/billing/providerKeys.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay } from '../../domain/period.js';
 import { PROVIDERS, type Provider } from '../../domain/providers.js';
 import type { DayInput, GapBucket } from '../../domain/reconciliation/cells.js';
@@ -101,6 +102,7 @@ function suspectsOf(provider: Provider, world: GeneratedWorld, bills: FetchedBil
     world.keys.filter((key) => key.provider === provider).map((key) => [key.keyId, key.revokedAtSeconds]),
   );
   const found = new Map<string, Mutable<SuspectKey>>();
+  const rowsOf = new Map<string, BilledRow[]>();
   for (const { provider: of, accountId, row } of bills.rows) {
     const { apiKey, day, amountPico } = row;
     if (of !== provider || !apiKey) continue;
@@ -120,9 +122,34 @@ function suspectsOf(provider: Provider, world: GeneratedWorld, bills: FetchedBil
     if (day < suspect.firstDay) suspect.firstDay = day;
     if (day > suspect.lastDay) suspect.lastDay = day;
     if (amountPico !== null) suspect.billedPico = (suspect.billedPico ?? 0n) + amountPico;
+    rowsOf.set(key, [...(rowsOf.get(key) ?? []), row]);
     found.set(key, suspect);
   }
-  return [...found.values()];
+  return [...found].map(([key, suspect]) => ({ ...suspect, uses: usesOf(rowsOf.get(key) ?? []) }));
+}
+
+/** A suspect key's use by day and model, as db/queries/providerKeys.ts adds it up: tokens of the bill, else of the report. */
+function usesOf(rows: readonly BilledRow[]): KeyUse[] {
+  const uses = new Map<string, KeyUse & { quantities: Partial<Record<string, bigint>> }>();
+  const hasCounts = (row: BilledRow) =>
+    rows.some(
+      (one) => one.feed === 'cost' && one.day === row.day && one.model === row.model && one.quantity !== null,
+    );
+  for (const row of rows) {
+    const { day, model, tokenClass, amountPico, quantity } = row;
+    if (model === null || tokenClass === 'requests' || tokenClass === 'other') continue;
+    const key = JSON.stringify([day, model]);
+    const known = uses.get(key) ?? { day, model, billedPico: null, quantities: {} };
+    const counts = quantity !== null && (row.feed === 'cost' || !hasCounts(row));
+    uses.set(key, {
+      ...known,
+      billedPico: amountPico === null ? known.billedPico : (known.billedPico ?? 0n) + amountPico,
+      quantities: counts
+        ? { ...known.quantities, [tokenClass]: (known.quantities[tokenClass] ?? 0n) + quantity }
+        : known.quantities,
+    });
+  }
+  return [...uses.values()];
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };

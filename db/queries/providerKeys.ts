@@ -1,9 +1,11 @@
 import type {
+  KeyUse,
   ProviderKey,
   ProviderKeyStatus,
   SuspectKey,
   SuspectKeyReason,
 } from '../../domain/billing/providerKeys.js';
+import type { TokenClass } from '../../domain/events/event.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
@@ -147,6 +149,17 @@ export async function upsertProviderKeys(
 /** Rolls the transaction back. */
 class TooManyKeys extends Error {}
 
+/** Rows of the counted bills that name a key, and why the key is suspect; `$1`…`$4`: organization, provider, days. */
+const BILLED_KEYS_SQL = `counted as (${countedSourcesSql('d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4')}),
+         billed as (
+           select r.provider, r.provider_account_id as account, r.api_key, r.day, r.feed, r.amount_usd, r.model, r.token_class, r.quantity,
+             case when k.provider is null then 'unknown' when r.period_start >= k.revoked_at then 'billed_after_revocation' end as reason
+           from counted c
+           join billing_rows r on r.org_id = $1 and r.provider = c.provider and r.day = c.day and r.source_id = c.source_id
+             and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
+           left join provider_keys k on k.org_id = $1 and k.provider = r.provider and k.provider_key_id = r.api_key
+           where r.api_key is not null and r.api_key <> '')`;
+
 interface BilledKeyRow {
   provider: Provider;
   account: string;
@@ -168,15 +181,7 @@ export async function listSuspectKeys(
 ): Promise<{ keys: SuspectKey[]; count: number }> {
   const rows = await orgDb.transaction(async (inside) => {
     const billed = await inside.rows<BilledKeyRow>(
-      `with counted as (${countedSourcesSql('d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4')}),
-         billed as (
-           select r.provider, r.provider_account_id as account, r.api_key, r.day, r.feed, r.amount_usd,
-             case when k.provider is null then 'unknown' when r.period_start >= k.revoked_at then 'billed_after_revocation' end as reason
-           from counted c
-           join billing_rows r on r.org_id = $1 and r.provider = c.provider and r.day = c.day and r.source_id = c.source_id
-             and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
-           left join provider_keys k on k.org_id = $1 and k.provider = r.provider and k.provider_key_id = r.api_key
-           where r.api_key is not null and r.api_key <> '')
+      `with ${BILLED_KEYS_SQL}
          select provider, account, api_key, reason, min(day) as first_day, max(day) as last_day,
            sum(amount_usd) filter (where feed = 'cost') as billed_usd
          from billed where reason is not null group by 1, 2, 3, 4
@@ -191,7 +196,10 @@ export async function listSuspectKeys(
       (row) => row.reason !== 'unknown' || !observed.has(`${row.provider}\n${row.api_key}`),
     );
   }, 'repeatable read');
-  const keys = rows.slice(0, window.limit).map((row) => ({
+  const shown = rows.slice(0, window.limit);
+  const uses = await listUses(orgDb, window, shown);
+  const keys = shown.map((row) => ({
+    uses: uses.get(keyText(row)) ?? [],
     provider: row.provider,
     providerAccountId: row.account,
     providerKeyId: row.api_key,
@@ -201,6 +209,57 @@ export async function listSuspectKeys(
     billedPico: row.billed_usd,
   }));
   return { keys, count: rows.length };
+}
+
+interface KeyUseRow extends Pick<BilledKeyRow, 'provider' | 'account' | 'api_key' | 'reason'> {
+  day: string;
+  model: string;
+  token_class: TokenClass;
+  billed_usd: Pico | null;
+  cost_quantity: bigint | null;
+  usage_quantity: bigint | null;
+}
+
+/** Days, models and classes of suspect keys that are read at most: what lies beyond is known by its sum alone. */
+const USES_MAX = 50_000;
+
+const keyText = (row: Pick<BilledKeyRow, 'provider' | 'account' | 'api_key' | 'reason'>): string =>
+  JSON.stringify([row.provider, row.account, row.api_key, row.reason]);
+
+/** What suspect keys used by day and model: dollars of the bill, tokens of the bill or else of the usage report. */
+async function listUses(
+  orgDb: OrgDb,
+  window: { provider: string | null; fromDay: string; toDay: string },
+  keys: readonly BilledKeyRow[],
+): Promise<Map<string, KeyUse[]>> {
+  const uses = new Map<string, KeyUse[]>();
+  if (keys.length === 0) return uses;
+  const rows = await orgDb.rows<KeyUseRow>(
+    `with ${BILLED_KEYS_SQL}
+     select provider, account, api_key, reason, day, model, token_class,
+       sum(amount_usd) filter (where feed = 'cost') as billed_usd,
+       sum(quantity) filter (where feed = 'cost') as cost_quantity,
+       sum(quantity) filter (where feed = 'usage') as usage_quantity
+     from billed
+     where reason is not null and model is not null and token_class not in ('requests', 'other') and api_key = any($5::text[])
+     group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 4, 5, 6, 7 limit ${USES_MAX}`,
+    [orgDb.orgId, window.provider, window.fromDay, window.toDay, textArray(keys.map((key) => key.api_key))],
+  );
+  for (const row of rows) {
+    const own = uses.get(keyText(row)) ?? [];
+    uses.set(keyText(row), own);
+    const last = own.at(-1);
+    const quantity = row.cost_quantity ?? row.usage_quantity;
+    const quantities = quantity === null ? {} : { [row.token_class]: quantity };
+    if (last && last.day === row.day && last.model === row.model)
+      own[own.length - 1] = {
+        ...last,
+        billedPico: row.billed_usd === null ? last.billedPico : (last.billedPico ?? 0n) + row.billed_usd,
+        quantities: { ...last.quantities, ...quantities },
+      };
+    else own.push({ day: row.day, model: row.model, billedPico: row.billed_usd, quantities });
+  }
+  return uses;
 }
 
 /** Which of these keys some call has named, as `biller\nkey`. */

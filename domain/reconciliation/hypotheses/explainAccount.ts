@@ -42,7 +42,7 @@ export function explainAccount(input: AccountInput): Finding[] {
     findings = withoutDays(findings, move.from.model, daysOf(move));
     over.push(...halves);
   }
-  const suspect = findSuspectUse({ ...input, series }, findings);
+  const suspect = findSuspectUse({ ...input, series }, findings, over);
   return inOrder([...suspect, ...over]);
 }
 

@@ -27,7 +27,7 @@ export interface MovedDay {
 /** Halves that differ by more are no halves. */
 const MISMATCH_MAX = 0.05;
 /** Below this a day's residual is noise. */
-const DAY_MIN_PICO = 100_000_000_000n;
+const DAY_MIN_PICO = 20_000_000_000n;
 
 /** Kinds that say little: a finding of them gives way to a move that gives the same quantities. */
 export const GIVES_WAY: ReadonlySet<string> = new Set([

@@ -2,8 +2,11 @@
 import type { KeyUse, SuspectKey } from '../../billing/providerKeys.js';
 import { TOKEN_CLASSES } from '../../events/event.js';
 import { absPico, type Pico } from '../../money.js';
-import type { Finding, FindingDay, Gate } from '../inference/finding.js';
-import { gradeOfAccountFinding, keepDays, sumPico } from './accountFindings.js';
+import { microsOfDay } from '../../period.js';
+import { chargeProduct, picoFromChargeProduct } from '../charge.js';
+import { DayRates } from '../dayRates.js';
+import type { ExplainedDay, Finding, FindingDay, Gate, SeriesExplanation } from '../inference/finding.js';
+import { gradeOfAccountFinding, keepDays, sumPico, visibilityOf } from './accountFindings.js';
 import type { AccountInput } from './explainAccount.js';
 
 /** Kinds that may be such use under another name. */
@@ -11,110 +14,130 @@ const MAY_BE_USE: ReadonlySet<string> = new Set([
   'unexplained',
   'unobserved_usage',
   'token_count_inflation',
+  'timing_shift',
   'client_metering_error',
 ]);
 
-/** Excess and use that differ by less than this share are the same. */
-const SAME_PERCENT = 5n;
+/** The excess of a day may fall short of the keys' use by this share: some of it is scatter. */
+const SHORT_PERCENT = 10n;
+/** Below this a day's use is not told apart from scatter. */
+const DAY_MIN_PICO = 10_000_000_000n;
 
-/**
- * The findings, with those taken over that suspect keys account for: day by day where the keys' use is known, else as a
- * whole where the sums agree.
- */
-export function findSuspectUse(input: AccountInput, findings: readonly Finding[]): Finding[] {
-  const keys = input.suspectKeys.filter(
-    (key) => key.provider === input.provider && key.providerAccountId === input.accountId,
-  );
-  if (keys.length === 0) return [...findings];
-  const candidates = findings.filter(
-    (finding) => finding.direction === 'overcharge' && MAY_BE_USE.has(finding.kind),
-  );
-  const others = findings.filter((finding) => !candidates.includes(finding));
-  const taken = keys.some((key) => key.uses)
-    ? candidates.flatMap((finding) => takeDays(finding, keys, input))
-    : takeSums(candidates, keys, input);
-  return [...others, ...taken];
+/** One key's use on the days of one series on which nobody saw it. */
+interface UnseenUse {
+  key: SuspectKey;
+  series: SeriesExplanation;
+  days: { day: string; usedPico: Pico; billedPico: Pico }[];
 }
 
-/** Splits a finding into the days that the keys' use accounts for and the rest. */
-function takeDays(finding: Finding, keys: readonly SuspectKey[], input: AccountInput): Finding[] {
-  const isUsed = new Set<string>();
-  const users = new Set<SuspectKey>();
-  const residuals = new Map(
-    (input.series.find((one) => one.model === finding.model)?.residuals ?? []).map((one) => [one.day, one]),
+/**
+ * The findings with those of suspect keys: their use by day and model, as far as the day has more on the bill than was
+ * seen. Findings that may be the same use give way to them on these days; what `explained` holds is used up already.
+ */
+export function findSuspectUse(
+  input: AccountInput,
+  findings: readonly Finding[],
+  explained: readonly Finding[] = [],
+): Finding[] {
+  const keys = input.suspectKeys
+    .filter((key) => key.provider === input.provider && key.providerAccountId === input.accountId)
+    .sort((a, b) => (a.providerKeyId + a.reason < b.providerKeyId + b.reason ? -1 : 1));
+  const left = new Map<string, Pico>(
+    explained.flatMap(({ model, days }) => days.map((one) => [placeOf(model, one.day), 0n] as const)),
   );
-  for (const { day, impactPico } of finding.days) {
-    const own = keys.flatMap((key) =>
-      (key.uses ?? [])
-        .filter((use) => use.day === day && isModel(use, finding.model))
-        .map((use) => ({ key, use })),
+  const found = keys.flatMap((key) =>
+    input.series.flatMap((series) => unseenUse(key, series, input, left) ?? []),
+  );
+  let rest = [...findings];
+  for (const { series, days } of found) {
+    const taken = new Map(days.map((one) => [one.day, one.usedPico]));
+    rest = rest.flatMap((finding) =>
+      finding.model === series.model && finding.direction === 'overcharge' && MAY_BE_USE.has(finding.kind)
+        ? (withoutUse(finding, taken) ?? [])
+        : [finding],
     );
-    if (own.length === 0) continue;
-    const excess = residuals.get(day)?.excess;
-    if (
-      !isAccountedFor(
-        own.map(({ use }) => use),
-        impactPico,
-        excess,
-      )
-    )
-      continue;
-    isUsed.add(day);
-    for (const { key } of own) users.add(key);
   }
-  const mine = keepDays(finding, (day) => isUsed.has(day));
-  const rest = keepDays(finding, (day) => !isUsed.has(day));
-  return [...(mine ? [asSuspect(mine, [...users], input, true)] : []), ...(rest ? [rest] : [])];
+  return [...rest, ...found.map((use) => findingOf(use, input))];
+}
+
+const placeOf = (model: string, day: string): string => JSON.stringify([model, day]);
+
+/** Days on which the series has more on the bill than was seen, by at least what the key used. */
+function unseenUse(
+  key: SuspectKey,
+  series: SeriesExplanation,
+  input: AccountInput,
+  left: Map<string, Pico>,
+): UnseenUse | undefined {
+  const residuals = new Map(series.residuals.map((one) => [one.day, one]));
+  const days = series.days.flatMap((day) => {
+    const usedPico = sumPico(
+      (key.uses ?? [])
+        .filter((use) => use.day === day.day && isModel(use, series.model))
+        .map((use) => costOf(use, series.model, input)),
+    );
+    const residual = residuals.get(day.day);
+    const place = placeOf(series.model, day.day);
+    const excess = left.get(place) ?? excessOf(day, residual);
+    if (residual?.provisional || usedPico < DAY_MIN_PICO) return [];
+    if (excess * 100n < usedPico * (100n - SHORT_PERCENT)) return [];
+    left.set(place, excess - usedPico);
+    return [{ day: day.day, usedPico, billedPico: day.billedPico }];
+  });
+  return days.length > 0 ? { key, series, days } : undefined;
 }
 
 /** Bills may name a model by its date; a series has the name of its price entry. */
 function isModel(use: KeyUse, model: string): boolean {
-  return use.model === model || use.model.startsWith(`${model}-`);
+  return use.model === model || use.model.startsWith(`${model}-`) || model.startsWith(`${use.model}-`);
 }
 
-/** The keys' tokens are the excess, class by class; where only their cost is told, their cost is the impact. */
-function isAccountedFor(
-  uses: readonly KeyUse[],
-  impactPico: Pico,
-  excess: Readonly<Partial<Record<string, bigint>>> | undefined,
-): boolean {
-  const counted = uses.some((use) => Object.keys(use.quantities).length > 0);
-  if (counted && excess) {
-    let apart = 0n;
-    let whole = 0n;
-    for (const name of TOKEN_CLASSES) {
-      const used = uses.reduce((total, use) => total + (use.quantities[name] ?? 0n), 0n);
-      const more = excess[name] ?? 0n;
-      apart += absPico(more - used);
-      whole += absPico(more);
-    }
-    return whole > 0n && apart * 100n <= whole * SAME_PERCENT;
-  }
-  const billed = uses.reduce((total, use) => total + (use.billedPico ?? 0n), 0n);
-  return billed > 0n && isSame(billed, impactPico);
+/** What the use cost: as billed, else its tokens at the agreed rates of ordinary requests. */
+function costOf(use: KeyUse, model: string, { provider, prices }: AccountInput): Pico {
+  if (use.billedPico !== null) return use.billedPico;
+  const rates = new DayRates(prices.agreed, provider, microsOfDay(use.day));
+  const ordinary = {
+    serviceTier: 'standard',
+    isBatch: false,
+    longContext: false,
+    contextBand: 0,
+    region: null,
+  };
+  let product = 0n;
+  for (const name of TOKEN_CLASSES)
+    product += chargeProduct(use.quantities[name] ?? 0n, rates.rate(model, name, ordinary)?.rate ?? 0n);
+  return picoFromChargeProduct(product);
 }
 
-function isSame(one: Pico, other: Pico): boolean {
-  return absPico(one - other) * 100n <= absPico(other) * SAME_PERCENT;
+/** What a day has on the bill and nobody saw, at the agreed rates. */
+function excessOf(day: ExplainedDay, residual: SeriesExplanation['residuals'][number] | undefined): Pico {
+  if (residual && residual.expectedOfBilledPico !== null && residual.expectedOfObservedPico !== null)
+    return residual.expectedOfBilledPico - residual.expectedOfObservedPico;
+  if (day.coverage === null) return 0n;
+  return (day.billedPico * BigInt(Math.round((1 - day.coverage) * 1_000_000))) / 1_000_000n;
 }
 
-/** Where only sums are known: everything that lies within the keys' days is theirs if it sums to what they cost. */
-function takeSums(
-  candidates: readonly Finding[],
-  keys: readonly SuspectKey[],
-  input: AccountInput,
-): Finding[] {
-  const billed = sumPico(keys.map((key) => key.billedPico ?? 0n));
-  const isIn = (day: string) => keys.some((key) => day >= key.firstDay && day <= key.lastDay);
-  const inside = sumPico(
-    candidates.flatMap((finding) => finding.days.filter((one) => isIn(one.day)).map((one) => one.impactPico)),
-  );
-  if (billed <= 0n || !isSame(billed, inside)) return [...candidates];
-  return candidates.flatMap((finding) => {
-    const mine = keepDays(finding, isIn);
-    const rest = keepDays(finding, (day) => !isIn(day));
-    return [...(mine ? [asSuspect(mine, keys, input, false)] : []), ...(rest ? [rest] : [])];
+/** What is left of a finding once a key's use is taken out of its days; a day of which next to nothing is left goes. */
+function withoutUse(finding: Finding, taken: ReadonlyMap<string, Pico>): Finding | undefined {
+  const remains = (day: FindingDay) => day.impactPico - (taken.get(day.day) ?? 0n);
+  const isLeft = (day: FindingDay) =>
+    !taken.has(day.day) || remains(day) * 100n > absPico(day.impactPico) * SHORT_PERCENT;
+  const left = new Set(finding.days.filter(isLeft).map((one) => one.day));
+  const kept = keepDays(finding, (day) => left.has(day));
+  if (!kept) return undefined;
+  const days = kept.days.map((day) => {
+    const used = taken.get(day.day) ?? 0n;
+    return used === 0n
+      ? day
+      : {
+          ...day,
+          expectedPico: day.expectedPico + used,
+          impactPico: day.impactPico - used,
+          volumePico: day.volumePico - used,
+        };
   });
+  const impactPico = sumPico(days.map((one) => one.impactPico));
+  return { ...kept, days, impactPico, recoverablePico: kept.recoverablePico === 0n ? 0n : impactPico };
 }
 
 const REASON: Readonly<Record<SuspectKey['reason'], string>> = {
@@ -122,56 +145,61 @@ const REASON: Readonly<Record<SuspectKey['reason'], string>> = {
   billed_after_revocation: 'which was revoked before',
 };
 
-function asSuspect(
-  finding: Finding,
-  keys: readonly SuspectKey[],
-  input: AccountInput,
-  byDay: boolean,
-): Finding {
-  const probability = byDay ? 0.97 : 0.85;
-  const settled: readonly Gate[] = [
-    'coverage_or_sealed_scope',
-    'residual_within_tolerance',
-    'odds_against_next',
-    'evidence_needed',
-  ];
-  const isRevoked = keys.every((key) => key.reason === 'billed_after_revocation');
-  // Of a key that is only not registered nobody knows whether it is not the organization's own.
-  const missing: Gate[] = [
-    ...finding.missing.filter((gate) => !settled.includes(gate)),
-    ...(isRevoked ? [] : (['evidence_needed'] as const)),
-  ];
-  const days: FindingDay[] = finding.days.map((one) => ({ ...one, probability }));
-  const named = [...keys].sort((a, b) => (a.providerKeyId < b.providerKeyId ? -1 : 1));
+/** That the use is the key's stands on the bill; whether it was anybody's own, only the organization knows. */
+const PROBABILITY = 0.97;
+
+function findingOf({ key, series, days: used }: UnseenUse, input: AccountInput): Finding {
+  const isRevoked = key.reason === 'billed_after_revocation';
+  // A key that is only not registered may be the organization's own.
+  const missing: Gate[] = isRevoked ? [] : ['evidence_needed'];
+  const days = used.map(
+    ({ day, usedPico, billedPico }): FindingDay => ({
+      day,
+      billedPico,
+      expectedPico: billedPico - usedPico,
+      impactPico: usedPico,
+      ratePico: 0n,
+      volumePico: usedPico,
+      ownPricingPico: 0n,
+      probability: PROBABILITY,
+    }),
+  );
+  const impactPico = sumPico(days.map((one) => one.impactPico));
+  const visibility = visibilityOf(series);
   return {
-    ...finding,
     kind: 'unauthorized_key_usage',
     variant: isRevoked ? 'after_revocation' : 'unknown_key',
+    direction: 'overcharge',
     blame: 'provider',
     claimable: true,
+    provider: input.provider,
+    accountId: input.accountId,
+    model: series.model,
     days,
-    recoverablePico: finding.impactPico,
-    grade: gradeOfAccountFinding(probability, missing, finding.visibility, finding.provisional),
-    probability,
+    lines: [],
+    impactPico,
+    recoverablePico: impactPico,
+    grade: gradeOfAccountFinding(PROBABILITY, missing, visibility, false),
+    probability: PROBABILITY,
+    matchProbability: PROBABILITY,
+    visibility,
+    provisional: false,
     missing,
-    next: { kind: finding.kind, odds: probability / (1 - probability) },
+    next: { kind: 'unobserved_usage', odds: PROBABILITY / (1 - PROBABILITY) },
     waterfall: [
-      ...finding.waterfall,
       {
-        signal: 'provider keys',
-        level: byDay ? 'use by day' : 'sum',
-        bits: Math.log2(probability / (1 - probability)),
+        signal: 'provider key',
+        level: `${key.reason}, ${days.length} days`,
+        bits: Math.log2(PROBABILITY / (1 - PROBABILITY)),
       },
     ],
-    reason: `What no event tells of is what key ${named
-      .map((key) => `${key.providerKeyId}, ${REASON[key.reason]},`)
-      .join(' and key ')} used.`,
+    reason: `The bill has use of key ${key.providerKeyId}, ${REASON[key.reason]}, and no event tells of it.`,
     advice: isRevoked
       ? ['Tell the provider when the key was revoked, and ask which addresses used it afterwards.']
       : [
           'Register the key if it is yours; if it is not, revoke it at the provider now and ask which addresses used it.',
         ],
-    critical: finding.critical || !isRevoked,
+    critical: false,
     weightSet: input.weights.version,
   };
 }
