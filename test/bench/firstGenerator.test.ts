@@ -6,7 +6,7 @@ import { type FirstSet, SETS } from '../../bench/generators/first/sets.js';
 import type { GeneratedWorld } from '../../bench/generators/world.js';
 import { readLines, sumsBy } from './support/readBills.js';
 
-const SIZE = { series: 40, days: 24, callsPerDay: 10 };
+const SIZE = { series: 40, days: 20, callsPerDay: 6 };
 const make = (set: FirstSet, seed = 3) => generateFirst({ seed, set, size: SIZE });
 
 const WORLDS = new Map(SETS.map((set) => [set, make(set)]));

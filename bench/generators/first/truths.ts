@@ -123,7 +123,16 @@ export function benignTruths(plan: Plan, extras: readonly ExtraLine[], window: W
         ...whole,
         note: 'the price list is wrong',
       });
+  const taken = new Set([...plan.confounders, ...plan.mistakes].map(({ series }) => series));
   for (const series of plan.series) {
+    if (series.circumstances.coverage < 1 && !taken.has(series))
+      planted.push({
+        series,
+        form: 'small_loss',
+        cause: 'unobserved_usage',
+        ...whole,
+        note: 'a few calls were lost on the way',
+      });
     if (plan.recipe.pacific.includes(series.provider))
       planted.push({
         series,
