@@ -91,4 +91,22 @@ async function adoptPublished(system: SystemDb, values: [string, string, string]
     values,
   );
   await system.run(`update gap_published set provider_account_id = $3 where ${isDefault}`, values);
+  await adoptExplained(system, values, isDefault);
+}
+
+/** What was found keeps its id and what was decided on it; the next run explains the account anew under its real name. */
+async function adoptExplained(
+  system: SystemDb,
+  values: [string, string, string],
+  isDefault: string,
+): Promise<void> {
+  await system.run(`update findings set provider_account_id = $3 where ${isDefault}`, values);
+  await system.run(`delete from series_explanations where ${isDefault}`, values.slice(0, 2));
+  await system.run(
+    `with former as (delete from explained_accounts where ${isDefault} returning org_id, provider)
+     insert into explained_accounts (org_id, provider, provider_account_id, context_mark, suspects_mark, stale)
+     select org_id, provider, $3, '', '', true from former
+     on conflict (org_id, provider, provider_account_id) do update set stale = true`,
+    values,
+  );
 }

@@ -1,7 +1,14 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { readProviderDay } from '../../db/providerDay.js';
+import { adoptDefaultAccount } from '../../db/queries/adoptAccount.js';
+import { listObservedSince } from '../../db/queries/observedSince.js';
+import { loadPriceBook } from '../../db/queries/prices.js';
 import { changePrices } from '../../db/queries/revisions.js';
 import { foldUsage } from '../../db/queries/rollups.js';
+import { decimalFromPico } from '../../domain/money.js';
+import { reconcileDays } from '../../domain/reconciliation/reconcileDays.js';
+import { DEFAULT_WEIGHTS } from '../../domain/reconciliation/weights/weightSet.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import {
   ACCOUNTS,
@@ -265,6 +272,61 @@ describe('findings', () => {
     expect(await statuses(org)).toHaveLength(1);
     await runs.runFully(org);
     expect(await runs.published(org)).toEqual(after);
+  });
+
+  it('of an account that nobody could name keep their id when it gets its name', async () => {
+    const org = await api.addOrganization();
+    for (const at of [0, 1, 2, 3, 4, 5])
+      await addCalls(api, org.orgId, { day: dayAt(at - 1), account: null });
+    await addCalls(api, org.orgId, { day: dayAt(5), account: null });
+    const days = [0, 1, 2, 3, 4, 5].map(dayAt);
+    await addBill(api, org.orgId, { account: 'default', days, wrong: WRONG });
+    await runs.run(org);
+    const before = await statuses(org);
+    expect(before).toHaveLength(1);
+    await adoptDefaultAccount(api.database.database, org.orgId, 'openai', ONE);
+    await runs.run(org);
+    expect(await statuses(org)).toEqual(before);
+    const after = await runs.published(org);
+    expect(JSON.stringify(after)).not.toContain('"default"');
+    await runs.runFully(org);
+    expect(await runs.published(org)).toEqual(after);
+  });
+
+  it('are those of all days together, reckoned in one go', async () => {
+    const org = await aBilledOrganization(api, WRONG);
+    const { run } = await runs.run(org);
+    const book = await loadPriceBook(api.database.database);
+    const since = await listObservedSince(org.orgDb, 'openai');
+    const days = [];
+    for (const at of [0, 1, 2, 3, 4, 5]) {
+      const scope = { provider: 'openai' as const, day: dayAt(at) };
+      const beside = { nowMicros: run.windowEndMicros, observedSince: since, withHours: false };
+      days.push(await readProviderDay(org.orgDb, scope, beside));
+    }
+    const { findings } = reconcileDays(
+      'openai',
+      days,
+      { agreed: book, list: book.list },
+      DEFAULT_WEIGHTS,
+      [],
+    );
+    const { rows } = await sql(
+      `select kind, variant, grade, probability, trim_scale(impact_usd)::text as impact, first_day::text as first, last_day::text as last
+       from findings where org_id = $1`,
+      [org.orgId],
+    );
+    expect(rows).toEqual(
+      findings.map((finding) => ({
+        kind: finding.kind,
+        variant: finding.variant,
+        grade: finding.grade,
+        probability: finding.probability,
+        impact: decimalFromPico(finding.impactPico),
+        first: finding.days[0]?.day,
+        last: finding.days.at(-1)?.day,
+      })),
+    );
   });
 
   it('of a run that has ended are not published', async () => {

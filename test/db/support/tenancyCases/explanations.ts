@@ -29,6 +29,12 @@ async function explained(db: OrgDb, of: Owned): Promise<void> {
   ]);
 }
 
+/** The series of the published run as if nothing of it were published yet. */
+async function unpublished(db: OrgDb, { runId }: Owned): Promise<explanationRuns.SeriesName[]> {
+  await db.run('delete from gap_published where org_id = $1', [db.orgId]);
+  return explanationRuns.listChangedSeries(db, runId);
+}
+
 /** A finding of the owner's published run, on one day. */
 async function found(db: OrgDb, of: Owned): Promise<void> {
   await db.run(
@@ -54,7 +60,7 @@ async function copiedMonth(db: OrgDb, of: Owned): Promise<void> {
      select org_id, id, provider, rank, now(), $3, day::date, 'cost', '', 'usage', 1, 1
      from (select org_id, id, provider, row_number() over (order by id) as rank from billing_sources where org_id = $1 and provider = $2 limit 2) s,
        generate_series('2020-02-01'::date, '2020-02-29'::date, interval '1 day') as day`,
-    [db.orgId, of.provider, of.marker],
+    [db.orgId, of.provider, 'copied'],
   );
 }
 
@@ -62,7 +68,13 @@ async function copiedMonth(db: OrgDb, of: Owned): Promise<void> {
 export const EXPLANATION_CASES: Record<string, TenancyCase> = {
   listCountedDays: (db) => matchInputs.listCountedDays(db, ALL),
   listObservedRevisions: (db) => matchInputs.listObservedRevisions(db, ALL),
-  listKeyDigests: (db) => matchInputs.listKeyDigests(db),
+  listKeyDigests: async (db, { openRunId }) => {
+    await db.run('update provider_keys set provider_account_id = $2 where org_id = $1', [
+      db.orgId,
+      openRunId,
+    ]);
+    return matchInputs.listKeyDigests(db);
+  },
   findFirstEventDay: (db) => matchInputs.findFirstEventDay(db),
   listPublishedDays: (db) => matchInputs.listPublishedDays(db, ALL),
   listObservedSources: (db, { live }) =>
@@ -78,7 +90,7 @@ export const EXPLANATION_CASES: Record<string, TenancyCase> = {
   takeExplainingTurn: (db, { openRunId }) => explanationRuns.takeExplainingTurn(db, openRunId),
   lockOpenGapRun: (db, { openRunId }) =>
     db.transaction((inside) => explanationRuns.lockOpenGapRun(inside, openRunId)),
-  listChangedSeries: (db, { runId }) => explanationRuns.listChangedSeries(db, runId),
+  listChangedSeries: unpublished,
   listExplainedAccounts: (db) => explanationRuns.listExplainedAccounts(db, null),
   listSeriesOfAccount: async (db, of) => {
     await found(db, of);
@@ -124,11 +136,12 @@ export const EXPLANATION_CASES: Record<string, TenancyCase> = {
     await explanations.clearEndedExplanations(db);
     return db.rows('select * from explained_accounts where org_id = $1', [db.orgId]);
   },
-  streamSeriesEvidence: async (db, { runId }) => {
-    const [series] = await explanationRuns.listChangedSeries(db, runId);
+  streamSeriesEvidence: async (db, of) => {
+    const [series] = await unpublished(db, of);
     const days: unknown[] = [];
     if (series)
-      for await (const day of explanations.streamSeriesEvidence(db, runId, series, FIRST_DAY)) days.push(day);
+      for await (const day of explanations.streamSeriesEvidence(db, of.runId, series, FIRST_DAY))
+        days.push(day);
     return days;
   },
   listFindingsOfAccount: async (db, of) => {
