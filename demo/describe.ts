@@ -184,6 +184,7 @@ Overcharged by rate in all: ${exact(excess)}. Nothing else is flagged, and no ot
 
 Each fault comes out as findings of one kind, a finding for each model, with its days and its dollars to the last digit. Nothing else
 is found above LOW, and no dollar of these days is left without an explanation. \`get /financial/summary\` adds up what can be asked back.
+Mistakes that others told in public are held alike: [decision 159](decisions/0159-published-mistakes-are-held-as-numbers.md).
 
 | fault | explanation | findings | grade | dollars |
 |---|---|---|---|---|
