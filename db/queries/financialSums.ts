@@ -19,18 +19,25 @@ export async function sumFindingDays(
   window: { fromDay: string | null; toDay: string | null },
 ): Promise<FindingSum[]> {
   const rows = await orgDb.rows<SumRow>(
-    `select f.provider, f.provider_account_id, to_char(n.day, 'YYYY-MM') as month, f.kind = 'unexplained' as is_unexplained,
+    `with resolved as (
+       select f.id as finding_id, d.day
+       from dispute_days d join disputes p on p.org_id = $1 and p.id = d.dispute_id
+       join findings f on f.org_id = $1 and f.provider = d.provider and f.provider_account_id = d.provider_account_id
+         and f.model = d.model and (f.id = p.finding_id or (f.kind = d.kind and f.variant = d.variant))
+       where d.org_id = $1 and not d.live),
+     months as (
+       select n.finding_id, date_trunc('month', n.day)::date as month, sum(n.impact_usd) as impact_usd
+       from finding_days n
+       where n.org_id = $1 and ($2::date is null or n.day >= $2::date) and ($3::date is null or n.day <= $3::date)
+         and not exists (select from resolved r where r.finding_id = n.finding_id and r.day = n.day)
+       group by 1, 2)
+     select f.provider, f.provider_account_id, to_char(m.month, 'YYYY-MM') as month, f.kind = 'unexplained' as is_unexplained,
        f.status = 'confirmed' as is_confirmed, f.direction, f.blame, f.claimable, f.grade, f.provisional, f.critical,
-       sum(n.impact_usd) as impact_usd
-     from findings f join finding_days n on n.org_id = $1 and n.finding_id = f.id
+       sum(m.impact_usd) as impact_usd
+     from findings f join months m on m.finding_id = f.id
      where f.org_id = $1 and f.status in ('open', 'confirmed') and (f.blame = 'provider' or f.kind = 'unexplained')
-       and ($2::date is null or n.day >= $2::date) and ($3::date is null or n.day <= $3::date)
-       and not exists (
-         select from dispute_days d join disputes p on p.org_id = $1 and p.id = d.dispute_id
-         where d.org_id = $1 and d.provider = f.provider and d.provider_account_id = f.provider_account_id and d.model = f.model
-           and d.day = n.day and not d.live and (p.finding_id = f.id or (d.kind = f.kind and d.variant = f.variant)))
-     group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11
-     order by 3 desc, 1, 2`,
+     group by f.provider, f.provider_account_id, m.month, 4, 5, f.direction, f.blame, f.claimable, f.grade, f.provisional, f.critical
+     order by m.month desc, f.provider, f.provider_account_id`,
     [orgDb.orgId, window.fromDay, window.toDay],
   );
   return rows.map(({ provider_account_id, is_unexplained, is_confirmed, impact_usd, ...rest }) => ({
