@@ -36,7 +36,7 @@ const BATCH_SIGMA = 0.1;
 /** Guesses of who used what never decide. */
 const SOFT_FLOOR = -8;
 /** A quantity that the prediction leaves free. */
-const FREE = -3.5;
+const FREE = -4.5;
 /** A class that the prediction does not speak about. */
 const SILENT = -4;
 
@@ -88,15 +88,40 @@ function deviationsOf(reading: DayReading, prediction: Prediction, noise: Series
     );
     return [deviation('', reading.billedAmount, predicted, reading.billedAmount, noise.quantitySigma)];
   }
-  return reading.meters.flatMap((meter, at) => {
+  return groupsOf(reading).flatMap((group) => {
+    const [first] = group;
+    const meter = first === undefined ? undefined : reading.meters[first];
+    if (!meter) return [];
     const hasQuantity = !Number.isNaN(meter.billed);
+    const sum = (of: (at: number) => number) => group.reduce((total, at) => total + of(at), 0);
+    const seen = sum((at) => (hasQuantity ? reading.meters[at]?.billed : reading.meters[at]?.amount) ?? 0);
     // Usage at amount zero is an allowance where only amounts are known.
-    if (!hasQuantity && meter.amount <= 0) return [];
-    const seen = hasQuantity ? meter.billed : meter.amount;
-    const predicted = (hasQuantity ? prediction.quantities : prediction.amounts)[at] ?? Number.NaN;
-    return [deviation(meter.of.tokenClass, seen, predicted, meter.value, sigmaOf(meter, noise))];
+    if (!hasQuantity && seen <= 0) return [];
+    const predictions = hasQuantity ? prediction.quantities : prediction.amounts;
+    const predicted = sum((at) => predictions[at] ?? Number.NaN);
+    const value = sum((at) => reading.meters[at]?.value ?? 0);
+    return [deviation(meter.of.tokenClass, seen, predicted, value, sigmaOf(meter, noise))];
   });
 }
+
+/** Meters that differ by their place alone are compared as one: calls do not tell where they were served. */
+function groupsOf(reading: DayReading): readonly (readonly number[])[] {
+  const known = GROUPS.get(reading);
+  if (known) return known;
+  const groups = new Map<string, number[]>();
+  reading.meters.forEach(({ of: { meter }, billed }, at) => {
+    const key = `${meter.tokenClass}|${meter.serviceTier}|${meter.isBatch}|${meter.longContext}|${Number.isNaN(billed)}`;
+    const group = groups.get(key);
+    if (group) group.push(at);
+    else groups.set(key, [at]);
+  });
+  const made = [...groups.values()];
+  GROUPS.set(reading, made);
+  return made;
+}
+
+/** Worked out once for each reading, asked for with every explanation. */
+const GROUPS = new WeakMap<DayReading, readonly (readonly number[])[]>();
 
 /** How far a meter's quantity scatters: as its class does, and by what answers that were cut off may still have held. */
 export function sigmaOf(meter: MeterReading, noise: SeriesNoise): number {
@@ -178,6 +203,9 @@ function coverageCandidates(deviations: readonly Deviation[], noise: SeriesNoise
   }
   const overall = weight > 0 ? sum / weight : 1;
   if (overall > 0.01 && overall < 1.05) candidates.push(overall);
+  const own = candidates.slice(2);
+  const middle = Math.exp(own.reduce((total, one) => total + Math.log(one), 0) / Math.max(1, own.length));
+  if (own.length > 1) candidates.push(middle);
   return candidates;
 }
 
