@@ -3,14 +3,7 @@ import { absPico, type Pico } from '../../money.js';
 import type { Grade, Visibility } from '../cells.js';
 import { apportion } from '../charge.js';
 import { lowerOf } from '../grade.js';
-import type {
-  Finding,
-  FindingDay,
-  FindingLine,
-  Gate,
-  ResidualDay,
-  SeriesExplanation,
-} from '../inference/finding.js';
+import type { Finding, FindingDay, FindingLine, Gate, SeriesExplanation } from '../inference/finding.js';
 
 export const sumPico = (values: readonly Pico[]): Pico => values.reduce((total, value) => total + value, 0n);
 
@@ -41,23 +34,6 @@ function shareOfLines({ lines, days: all }: Finding, days: readonly FindingDay[]
     billedPico: take(line.billedPico),
     expectedPico: take(line.expectedPico),
   }));
-}
-
-/** A residual as the day of a finding of quantities; undefined where its dollars are not known. */
-export function dayOfResidual(residual: ResidualDay, probability: number): FindingDay | undefined {
-  const { expectedOfBilledPico: billed, expectedOfObservedPico: observed } = residual;
-  if (billed === null || observed === null || billed === observed) return undefined;
-  const volumePico = billed - observed;
-  return {
-    day: residual.day,
-    billedPico: residual.billedPico,
-    expectedPico: residual.billedPico - volumePico,
-    impactPico: volumePico,
-    ratePico: 0n,
-    volumePico,
-    ownPricingPico: 0n,
-    probability,
-  };
 }
 
 const BANDS: readonly (readonly [Grade, number])[] = [

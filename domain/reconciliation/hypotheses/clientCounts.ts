@@ -53,8 +53,8 @@ export const clientCounts: Hypothesis = {
     ...missingClasses(day),
     ...(context.tells.longWrites ? [] : lifetimesMissing(day)),
     ...reasoning(day),
-    ...(context.tells.batch ? [] : untold(day, 'batch_not_flagged', (meter) => isBatchMeter(meter))),
-    ...(context.tells.serviceTier ? [] : untold(day, 'tier_not_told', (meter) => isTierMeter(meter))),
+    ...untold(day, 'batch_not_flagged', isBatchMeter),
+    ...(isTierOpen(day) ? untold(day, 'tier_not_told', isTierMeter) : []),
     ...sentTwice(day),
   ],
   fits: (run, context, variant) => !variant.startsWith('reasoning') || coversMost(run, context),
@@ -164,9 +164,16 @@ function isTierMeter(meter: MeterDay): boolean {
   return meter.mix.every((part) => part.circumstances.serviceTier !== 'standard');
 }
 
-/** The bill tells apart what the calls cannot: each class as a whole is right. */
+/** Some calls name no tier: they may have used any. */
+function isTierOpen({ evidence }: SeriesDay): boolean {
+  return evidence.observed.some((one) => one.serviceTier === '');
+}
+
+/** The bill tells apart what the calls do not, or not all of them: each class as a whole is right. */
 function untold(day: SeriesDay, name: string, isTold: (meter: MeterDay) => boolean): Variant[] {
-  if (!day.meters.some((meter) => isTold(meter) && (meter.meter.quantity ?? 0n) > 0n)) return [];
+  const told = day.meters.filter(isTold);
+  const billed = sumOf(told.map((meter) => meter.meter.quantity ?? 0n));
+  if (billed <= sumOf(told.map((meter) => meter.observed))) return [];
   const quantities = dividedAsBilled(grouped(day.meters, (meter) => meter.tokenClass));
   return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
 }

@@ -1,6 +1,7 @@
 import { absPico } from '../../money.js';
 import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
 import { amountAs, otherCharge, rateVariant, scaled } from './predict.js';
+import { touchesEdge } from './runs.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
@@ -24,6 +25,8 @@ export const contractRate: Hypothesis = {
           ...otherContracts(day, day.pricedAs),
         ]
       : [],
+  // A discount that is larger from the first day on, or to the last, is one that was agreed and not entered.
+  fits: (run, context, variant) => variant !== 'discount_twice' || !touchesEdge(run, context),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => [
     'Send the clause of the contract that names the rates, and the first day on which they hold.',

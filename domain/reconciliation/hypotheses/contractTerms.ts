@@ -2,10 +2,12 @@ import { absPico } from '../../money.js';
 import type { Hypothesis } from './hypothesis.js';
 import { multipleOf } from './predict.js';
 import { chargedMeters, sharedRatio } from './ratios.js';
+import { touchesEdge } from './runs.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
-  discount: 'Everything was charged % percent below list: a discount that no entered contract tells of.',
+  discount:
+    'Everything was charged % percent below what is entered: a discount that no entered contract tells of.',
 };
 
 const DISCOUNT_PERCENT_MAX = 60n;
@@ -13,14 +15,17 @@ const DISCOUNT_PERCENT_MAX = 60n;
 const STEPS_PER_PERCENT = 2n;
 const SAME_RATIO_PARTS = 2_000n;
 
-/** The same round discount in every class, without a contract that would say so. */
+/**
+ * The same round discount in every class, and no contract that says so: none is entered, or one of a smaller discount. Under
+ * an entered contract a discount that comes and goes is the bill's.
+ */
 export const contractTerms: Hypothesis = {
   kind: 'contract_terms',
   nature: 'rate',
   blame: 'none',
   needs: ['quantity'],
-  variants: (day, context) => {
-    const charged = context.hasContract ? [] : chargedMeters(day.meters);
+  variants: (day) => {
+    const charged = chargedMeters(day.meters);
     const ratio = sharedRatio(charged);
     if (!ratio || ratio.billedPico >= ratio.expectedPico) return [];
     const { billedPico, expectedPico } = ratio;
@@ -34,6 +39,7 @@ export const contractTerms: Hypothesis = {
       charged.some((one) => one.index === meter.index),
     );
   },
+  fits: (run, context) => !context.hasContract || touchesEdge(run, context),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => [
     'Enter the contract under /pricing/contract-rates with its first day: without it nobody can say whether it was applied.',

@@ -1,6 +1,7 @@
 import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
 import { partnerOfClass } from './places.js';
 import { metersOf, quantityVariant } from './predict.js';
+import { lasts } from './runs.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
@@ -31,6 +32,7 @@ export const doubleMetered: Hypothesis = {
     ...unmetered(day, 'cached_not_metered', [...READS, ...WRITES]),
     ...unmetered(day, 'reads_not_metered', READS),
   ],
+  fits: (run, _context, variant) => !variant.endsWith('_not_metered') || lasts(run),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => [
     'Give the provider the usage objects of some calls with cached tokens: their fresh and cached counts add up to the prompt once.',

@@ -2,18 +2,17 @@
 import type { SuspectKey } from '../../billing/providerKeys.js';
 import type { Provider } from '../../providers.js';
 import type { ChargePrices } from '../charges.js';
-import type { Finding, FindingDay, Gate, ResidualDay, SeriesExplanation } from '../inference/finding.js';
+import type { Finding, FindingDay, Gate, SeriesExplanation } from '../inference/finding.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import {
   byText,
-  dayOfResidual,
   gradeOfAccountFinding,
   inOrder,
   keepDays,
   sumPico,
   visibilityOf,
 } from './accountFindings.js';
-import { findMovedUse, GIVES_WAY, type MovedUse } from './movedModels.js';
+import { dayOfMove, findMovedUse, GIVES_WAY, type MovedUse } from './movedModels.js';
 import { findSuspectUse } from './suspectUse.js';
 
 export interface AccountInput {
@@ -36,11 +35,11 @@ export function explainAccount(input: AccountInput): Finding[] {
   let findings = series.flatMap((one) => one.findings);
   const over: Finding[] = [];
   for (const move of findMovedUse(input.provider, series, input.prices)) {
-    const halves = halvesOf(move, findings, input);
-    if (!halves) continue;
+    const finding = findingOf(move, findings, input);
+    if (!finding) continue;
     findings = withoutDays(findings, move.to.model, daysOf(move));
     findings = withoutDays(findings, move.from.model, daysOf(move));
-    over.push(...halves);
+    over.push(finding);
   }
   const suspect = findSuspectUse({ ...input, series }, findings, over);
   return inOrder([...suspect, ...over]);
@@ -60,45 +59,32 @@ function withoutDays(findings: readonly Finding[], model: string, days: Readonly
 /** Days that agree within this share agree as well as counts ever do. */
 const CLOSE = 0.01;
 
-/** What was billed too much on one model and too little on the other; undefined where both cost the same. */
-function halvesOf(move: MovedUse, findings: readonly Finding[], input: AccountInput): Finding[] | undefined {
+/**
+ * What the moved calls cost as the model that was billed, less what they would have cost as the model that was used;
+ * undefined where both cost the same.
+ */
+function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountInput): Finding | undefined {
   const close = move.days.filter((one) => one.mismatch <= CLOSE).length;
   const probability = close >= 2 ? 0.97 : close === 1 || move.days.length > 1 ? 0.9 : 0.6;
-  const to = halfOf(move, 'to', probability, findings, input);
-  const from = halfOf(move, 'from', probability, findings, input);
-  if (!to || !from) return undefined;
-  return to.impactPico + from.impactPico === 0n ? undefined : [to, from];
-}
-
-function halfOf(
-  move: MovedUse,
-  side: 'to' | 'from',
-  probability: number,
-  findings: readonly Finding[],
-  input: AccountInput,
-): Finding | undefined {
-  const series = move[side];
-  const residuals = move.days.map((one) => (side === 'to' ? one.excess : one.lack));
-  const before = findings.filter((one) => one.model === series.model && GIVES_WAY.has(one.kind));
-  const days = residuals.flatMap((one) => dayIn(before, one, probability) ?? []);
-  if (days.length === 0) return undefined;
+  const before = findings.filter((one) => one.model === move.to.model && GIVES_WAY.has(one.kind));
+  const days = move.days.flatMap((one) => dayOfMove(one, probability) ?? []);
   const impactPico = sumPico(days.map((one) => one.impactPico));
   if (impactPico === 0n) return undefined;
   const missing = gatesOf(before, days);
-  const visibility = visibilityOf(series);
-  const other = side === 'to' ? move.from.model : move.to.model;
+  const visibility = visibilityOf(move.to);
   const isOver = impactPico > 0n;
+  const [to, from] = [move.to.model, move.from.model];
   return {
     kind: 'model_misattribution',
-    variant: side === 'to' ? `billed_for:${other}` : `billed_as:${other}`,
+    variant: `billed_for:${from}`,
     direction: isOver ? 'overcharge' : 'undercharge',
     blame: 'provider',
     claimable: isOver,
     provider: input.provider,
     accountId: input.accountId,
-    model: series.model,
+    model: to,
     days,
-    lines: residuals.flatMap((one) => one.lines ?? []),
+    lines: [],
     impactPico,
     recoverablePico: isOver ? impactPico : 0n,
     grade: gradeOfAccountFinding(probability, missing, visibility, false),
@@ -107,7 +93,7 @@ function halfOf(
     visibility,
     provisional: false,
     missing,
-    next: nextOf(before, probability),
+    next: before[0] ? { kind: before[0].kind, odds: probability / (1 - probability) } : null,
     waterfall: [
       {
         signal: 'quantities of two models',
@@ -115,7 +101,7 @@ function halfOf(
         bits: Math.log2(probability / (1 - probability)),
       },
     ],
-    reason: reasonOf(side, series.model, other),
+    reason: `The bill counts more of ${to} than was used, and as much less of ${from} on the same days: calls of ${from} were billed as ${to}.`,
     advice: [
       'Name some of the calls: each answer says which model gave it. Ask for both models’ lines to be corrected together.',
     ],
@@ -125,23 +111,6 @@ function halfOf(
 }
 
 const percentOf = (share: number): string => (share * 100).toFixed(1);
-
-function reasonOf(side: 'to' | 'from', model: string, other: string): string {
-  return side === 'to'
-    ? `The bill counts more of ${model} than was used, and as much less of ${other} on the same days: calls of ${other} were billed as ${model}.`
-    : `The bill counts less of ${model} than was used, and as much more of ${other} on the same days: calls of ${model} were billed as ${other}.`;
-}
-
-/** The day as a finding of the series has it already, else as its residual says. */
-function dayIn(
-  findings: readonly Finding[],
-  residual: ResidualDay,
-  probability: number,
-): FindingDay | undefined {
-  for (const finding of findings)
-    for (const day of finding.days) if (day.day === residual.day) return { ...day, probability };
-  return dayOfResidual(residual, probability);
-}
 
 /** What a finding over two series settles of the gates that the series' own findings lacked. */
 const SETTLED: ReadonlySet<Gate> = new Set([
@@ -157,9 +126,4 @@ function gatesOf(before: readonly Finding[], days: readonly FindingDay[]): Gate[
   return [...new Set(concerned.flatMap((finding) => finding.missing))]
     .filter((gate) => !SETTLED.has(gate))
     .sort();
-}
-
-function nextOf(before: readonly Finding[], probability: number): Finding['next'] {
-  const [first] = before;
-  return first ? { kind: first.kind, odds: probability / (1 - probability) } : null;
 }

@@ -1,6 +1,7 @@
 import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
 import { pairsBy } from './places.js';
 import { movedVariant, otherCircumstances } from './predict.js';
+import { lasts } from './runs.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
@@ -39,6 +40,7 @@ export const longContextQuantity: Hypothesis = {
   blame: 'provider',
   needs: ['quantity', 'complete_classes', 'full_coverage'],
   variants: (day) => [...moved(day, 'in_long_meter', false), ...moved(day, 'in_ordinary_meter', true)],
+  fits: (run, _context, variant) => variant !== 'in_ordinary_meter' || lasts(run),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };

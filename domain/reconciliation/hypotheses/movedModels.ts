@@ -1,13 +1,13 @@
 /** Use of one model that was billed as another's: what one series has too much, another lacks on the same day. */
 import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
-import { absPico, type Pico } from '../../money.js';
+import { absPico, divideHalfEven, type Pico } from '../../money.js';
 import { microsOfDay, shiftDay } from '../../period.js';
 import type { Provider } from '../../providers.js';
 import { chargeProduct, picoFromChargeProduct } from '../charge.js';
 import type { ChargePrices } from '../charges.js';
 import { DayRates } from '../dayRates.js';
 
-import type { ResidualDay, SeriesExplanation } from '../inference/finding.js';
+import type { FindingDay, ResidualDay, SeriesExplanation } from '../inference/finding.js';
 
 /** Both halves of one move, on the days on which it is seen. */
 export interface MovedUse {
@@ -20,6 +20,9 @@ export interface MovedDay {
   readonly day: string;
   readonly excess: ResidualDay;
   readonly lack: ResidualDay;
+  /** What the excess costs by the ordinary rates of the model that was billed and of the one that was used. */
+  readonly asBilledPico: Pico;
+  readonly asUsedPico: Pico;
   /** How far the two halves are from each other, as a share of what moved; for a score. */
   readonly mismatch: number;
 }
@@ -101,7 +104,10 @@ function pairsOfDay(
       const lack = from === to ? undefined : free.get(from)?.get(day);
       if (!lack || dollarsOf(lack) > -1n) continue;
       const mismatch = mismatchOf(excess, lack, to.model, rates);
-      if (mismatch <= MISMATCH_MAX) candidates.push({ from, to, moved: { day, excess, lack, mismatch } });
+      if (mismatch > MISMATCH_MAX) continue;
+      const asBilledPico = costOf(excess, to.model, rates);
+      const asUsedPico = costOf(excess, from.model, rates);
+      candidates.push({ from, to, moved: { day, excess, lack, mismatch, asBilledPico, asUsedPico } });
     }
   }
   candidates.sort(
@@ -139,6 +145,36 @@ function mismatchOf(excess: ResidualDay, lack: ResidualDay, model: string, rates
     if (more > 0n && less < 0n) classes += 1;
   }
   return classes < 2 || whole === 0n ? Number.POSITIVE_INFINITY : Number(apart) / Number(whole);
+}
+
+function costOf({ excess }: ResidualDay, model: string, rates: DayRates): Pico {
+  let product = 0n;
+  for (const tokenClass of TOKEN_CLASSES)
+    product += chargeProduct(excess[tokenClass] ?? 0n, rateOf(rates, model, tokenClass));
+  return picoFromChargeProduct(product);
+}
+
+/**
+ * The day of a finding: the excess as the bill charges it, less the same at the other model's rates, which stand to each
+ * other as the ordinary rates do. Undefined where that is nothing.
+ */
+export function dayOfMove(move: MovedDay, probability: number): FindingDay | undefined {
+  const excessPico = dollarsOf(move.excess);
+  if (move.asBilledPico <= 0n || excessPico <= 0n) return undefined;
+  const usedPico = divideHalfEven(excessPico * move.asUsedPico, move.asBilledPico);
+  const ratePico = excessPico - usedPico;
+  if (ratePico === 0n) return undefined;
+  const { billedPico } = move.excess;
+  return {
+    day: move.day,
+    billedPico,
+    expectedPico: billedPico - ratePico,
+    impactPico: ratePico,
+    ratePico,
+    volumePico: 0n,
+    ownPricingPico: 0n,
+    probability,
+  };
 }
 
 function rateOf(rates: DayRates, model: string, tokenClass: TokenClass): Pico {

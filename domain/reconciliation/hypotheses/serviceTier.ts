@@ -49,13 +49,22 @@ export const serviceTierQuantity: Hypothesis = {
   needs: ['quantity', 'complete_classes', 'full_coverage'],
   variants: (day, context) => {
     if (!context.tells.serviceTier) return [];
-    const tiers = new Set(day.meters.flatMap((meter) => placeOf(meter).serviceTier ?? []));
-    return [...tiers].sort().flatMap((from) =>
-      [...tiers]
-        .sort()
-        .filter((to) => to !== from)
-        .flatMap((to) => moved(day, from, to)),
+    // A call is on the wrong meter only if its own answer told the tier: what names none may have used any.
+    const told = new Set(
+      day.evidence.observed.flatMap((one) =>
+        one.serviceTier === '' ? [] : [day.agreed.tier(one.serviceTier)],
+      ),
     );
+    const tiers = new Set(day.meters.flatMap((meter) => placeOf(meter).serviceTier ?? []));
+    return [...tiers]
+      .filter((tier) => told.has(tier))
+      .sort()
+      .flatMap((from) =>
+        [...tiers]
+          .sort()
+          .filter((to) => to !== from)
+          .flatMap((to) => moved(day, from, to)),
+      );
   },
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,

@@ -84,7 +84,16 @@ function unseenUse(
     left.set(place, excess - usedPico);
     return [{ day: day.day, usedPico, billedPico: day.billedPico }];
   });
-  return days.length > 0 ? { key, series, days } : undefined;
+  if (days.length === 0 || (key.reason === 'unknown' && !isBurst(days.length, series))) return undefined;
+  return { key, series, days };
+}
+
+/** Share of a series' days up to which the use of an unknown key is an event; above it, it is somebody's daily work. */
+const BURST_PERCENT = 35;
+
+/** A key that nobody registered and that is used day by day is a service of the organization's own, not instrumented. */
+function isBurst(days: number, series: SeriesExplanation): boolean {
+  return days * 100 <= series.days.length * BURST_PERCENT;
 }
 
 /** Bills may name a model by its date; a series has the name of its price entry. */
@@ -145,11 +154,15 @@ const REASON: Readonly<Record<SuspectKey['reason'], string>> = {
   billed_after_revocation: 'which was revoked before',
 };
 
-/** That the use is the key's stands on the bill; whether it was anybody's own, only the organization knows. */
-const PROBABILITY = 0.97;
+/** That the use is the key's stands on the bill; whether an unknown key is anybody's own, only the organization knows. */
+const PROBABILITIES: Readonly<Record<SuspectKey['reason'], number>> = {
+  billed_after_revocation: 0.97,
+  unknown: 0.6,
+};
 
 function findingOf({ key, series, days: used }: UnseenUse, input: AccountInput): Finding {
   const isRevoked = key.reason === 'billed_after_revocation';
+  const probability = PROBABILITIES[key.reason];
   // A key that is only not registered may be the organization's own.
   const missing: Gate[] = isRevoked ? [] : ['evidence_needed'];
   const days = used.map(
@@ -161,7 +174,7 @@ function findingOf({ key, series, days: used }: UnseenUse, input: AccountInput):
       ratePico: 0n,
       volumePico: usedPico,
       ownPricingPico: 0n,
-      probability: PROBABILITY,
+      probability,
     }),
   );
   const impactPico = sumPico(days.map((one) => one.impactPico));
@@ -179,18 +192,18 @@ function findingOf({ key, series, days: used }: UnseenUse, input: AccountInput):
     lines: [],
     impactPico,
     recoverablePico: impactPico,
-    grade: gradeOfAccountFinding(PROBABILITY, missing, visibility, false),
-    probability: PROBABILITY,
-    matchProbability: PROBABILITY,
+    grade: gradeOfAccountFinding(probability, missing, visibility, false),
+    probability,
+    matchProbability: 0.97,
     visibility,
     provisional: false,
     missing,
-    next: { kind: 'unobserved_usage', odds: PROBABILITY / (1 - PROBABILITY) },
+    next: { kind: 'unobserved_usage', odds: probability / (1 - probability) },
     waterfall: [
       {
         signal: 'provider key',
         level: `${key.reason}, ${days.length} days`,
-        bits: Math.log2(PROBABILITY / (1 - PROBABILITY)),
+        bits: Math.log2(probability / (1 - probability)),
       },
     ],
     reason: `The bill has use of key ${key.providerKeyId}, ${REASON[key.reason]}, and no event tells of it.`,

@@ -93,7 +93,9 @@ const RESIDUAL_SIGMAS = 4;
 /** What a series' usual coverage does not account for, by class; empty where that is nothing to speak of. */
 function residualOf({ work }: JudgedDay, noise: SeriesNoise): ResidualDay[] {
   const { reading } = work;
-  if (reading.depth !== 'quantities' || reading.day.evidence.notYetObserved) return [];
+  // A day without a bill is billed too little of everything: another series may hold it.
+  const isUnbilled = reading.day.evidence.billed.length === 0 && reading.day.evidence.fixedReason === null;
+  if ((reading.depth !== 'quantities' && !isUnbilled) || reading.day.evidence.notYetObserved) return [];
   const excess: Partial<Record<TokenClass, bigint>> = {};
   let isNotable = false;
   let expectedOfBilled: Pico | null = 0n;
@@ -103,12 +105,12 @@ function residualOf({ work }: JudgedDay, noise: SeriesNoise): ResidualDay[] {
     const left = (one.of.meter.quantity ?? 0n) - usual;
     excess[one.of.tokenClass] = (excess[one.of.tokenClass] ?? 0n) + left;
     const observedPico = amountAs(reading.day, one.of, one.of.observed);
-    expectedOfBilled = added(expectedOfBilled, one.of.expectedPico);
+    expectedOfBilled = added(expectedOfBilled, isUnbilled ? 0n : one.of.expectedPico);
     expectedOfObserved = added(expectedOfObserved, observedPico);
     isNotable ||= isNotableRest(
       reading,
       one.value,
-      Number(left) / Math.max(one.billed, one.observed, 1),
+      Number(left) / Math.max(isUnbilled ? 0 : one.billed, one.observed, 1),
       noise,
     );
   }
