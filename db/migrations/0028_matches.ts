@@ -19,12 +19,13 @@ alter table gap_buckets
   add column observed_tokens numeric(38,12),
   add column covered_tokens numeric(38,12),
   add check (covered_tokens <= billed_tokens and covered_tokens <= observed_tokens);
--- Totals and order of a list read nothing else of a bucket, so that evidence is read for the rows of one page alone.
-create index gap_buckets_days on gap_buckets (org_id, run_id, provider, provider_account_id, bucket)
-  include (model, match_status, grade, provider_cost_usd, our_cost_usd, matched_usd, match_id) where width = 'day';
+-- Totals, shares and the order of lists read nothing else of a bucket; its evidence is read for the rows of one page alone.
+create index gap_buckets_figures on gap_buckets (org_id, run_id, provider, provider_account_id, width, bucket)
+  include (model, match_status, grade, flagged, reason, provider_cost_usd, our_cost_usd, matched_usd, rate_usd, match_id,
+    event_count, billed_tokens, observed_tokens, covered_tokens);
 `,
   down: `
-drop index gap_buckets_days;
+drop index gap_buckets_figures;
 alter table gap_buckets drop column covered_tokens, drop column observed_tokens, drop column billed_tokens,
   drop column event_count, drop column match_id;
 `,

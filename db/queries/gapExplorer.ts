@@ -82,19 +82,19 @@ export function fromPublishedRow(row: PublishedBucketRow): PublishedBucket {
   };
 }
 
+/** A model's day that has hours, of rows named b and p. */
+const HAS_HOURS = `exists (select from gap_buckets h where h.org_id = $1 and h.run_id = b.run_id and h.provider = b.provider
+    and h.provider_account_id = b.provider_account_id and h.model = b.model and h.width = 'hour'
+    and h.bucket >= p.day and h.bucket < p.day + 1)`;
+
 /**
  * Published buckets of the window. `hourly` takes hours where a model's day has them, days elsewhere. Reads through
  * the published pointers only, so a run that is under way changes nothing.
  */
-const PUBLISHED = `from gap_published p
+const publishedSql = (hourly: boolean) => `from gap_published p
   join gap_buckets b on b.org_id = $1 and b.run_id = p.run_id and b.provider = p.provider and b.provider_account_id = p.provider_account_id
-    and b.bucket >= p.day and b.bucket < p.day + 1
-  where p.org_id = $1 and p.day >= $2::date and p.day < $3::date and ($4::text is null or p.provider = $4)
-    and case when $5 then b.width = 'hour' or not exists (
-      select from gap_buckets h where h.org_id = $1 and h.run_id = b.run_id and h.provider = b.provider
-        and h.provider_account_id = b.provider_account_id and h.model = b.model and h.width = 'hour'
-        and h.bucket >= p.day and h.bucket < p.day + 1)
-      else b.width = 'day' end`;
+    and b.bucket >= p.day and b.bucket < p.day + 1 and ${hourly ? `(b.width = 'hour' or (b.width = 'day' and not ${HAS_HOURS}))` : `b.width = 'day'`}
+  where p.org_id = $1 and p.day >= $2::date and p.day < $3::date and ($4::text is null or p.provider = $4)`;
 
 export interface BucketWindow {
   fromDay: string;
@@ -115,7 +115,10 @@ export interface BucketPosition {
 /** A bucket of the list, with its place among those of the same time and gap. */
 export type PlacedBucket = PublishedBucket & { place: number };
 
-/** Order: newest bucket first, then the largest gap. `limit` counts from `offset`, or from after `after`. */
+/**
+ * Order: newest bucket first, then the largest gap. `limit` counts from `offset`, or from after `after`. The page is
+ * found in an index; the rest of a bucket is read for the page alone.
+ */
 export async function listPublishedBuckets(
   orgDb: OrgDb,
   window: BucketWindow,
@@ -124,17 +127,18 @@ export async function listPublishedBuckets(
 ): Promise<PlacedBucket[]> {
   const { after } = page;
   const rows = await orgDb.rows<PublishedBucketRow & { place: number }>(
-    `select ${BUCKET_COLUMNS}, row_number() over (partition by b.bucket, ${DELTA} order by b.provider, b.provider_account_id, b.model) as place
-     ${PUBLISHED} and (not $6 or b.flagged) and (not $7 or b.match_status = 'unmatched')
-       and ($8::timestamptz is null or b.bucket < $8 or (b.bucket = $8 and ${DELTA} <= $9::numeric))
-     order by b.bucket desc, ${DELTA} desc, b.provider, b.provider_account_id, b.model
-     limit $10 offset $11`,
+    `with page as materialized (
+       select b.run_id, b.provider, b.provider_account_id, b.width, b.bucket, b.model, ${DELTA} as delta,
+         row_number() over (partition by b.bucket, ${DELTA} order by b.provider, b.provider_account_id, b.model) as place
+       ${publishedSql(window.hourly)} and (not $5 or b.flagged) and (not $6 or b.match_status = 'unmatched')
+         and ($7::timestamptz is null or b.bucket < $7 or (b.bucket = $7 and ${DELTA} <= $8::numeric))
+       order by b.bucket desc, delta desc, place limit $9 offset $10)
+     select ${BUCKET_COLUMNS}, page.place
+     from page join gap_buckets b on b.org_id = $1 and b.run_id = page.run_id and b.provider = page.provider
+       and b.provider_account_id = page.provider_account_id and b.width = page.width and b.bucket = page.bucket and b.model = page.model
+     order by page.bucket desc, page.delta desc, page.place`,
     [
-      orgDb.orgId,
-      window.fromDay,
-      window.toDay,
-      window.provider,
-      window.hourly,
+      ...valuesOf(orgDb, window),
       filter.flaggedOnly,
       filter.unmatchedOnly,
       after ? isoFromMicros(after.bucketMicros) : null,
@@ -146,14 +150,21 @@ export async function listPublishedBuckets(
   return rows.map((row) => ({ ...fromPublishedRow(row), place: row.place }));
 }
 
+const valuesOf = (orgDb: OrgDb, window: BucketWindow) => [
+  orgDb.orgId,
+  window.fromDay,
+  window.toDay,
+  window.provider,
+];
+
 /** How many buckets a window holds, and how many of them are flagged. */
 export async function countPublishedBuckets(
   orgDb: OrgDb,
   window: BucketWindow,
 ): Promise<{ total: number; flagged: number }> {
   const rows = await orgDb.rows<{ total: number; flagged: number }>(
-    `select count(*)::bigint as total, (count(*) filter (where b.flagged))::bigint as flagged ${PUBLISHED}`,
-    [orgDb.orgId, window.fromDay, window.toDay, window.provider, window.hourly],
+    `select count(*)::bigint as total, (count(*) filter (where b.flagged))::bigint as flagged ${publishedSql(window.hourly)}`,
+    valuesOf(orgDb, window),
   );
   return rows[0] ?? { total: 0, flagged: 0 };
 }
