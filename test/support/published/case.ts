@@ -84,6 +84,8 @@ export interface PublishedCase {
   told?(calls: Calls): Calls['each'];
   prices?: PriceChange;
   override?: Override;
+  /** The file gives amounts to the cent. */
+  toTheCent?: boolean;
 }
 
 const TOKENS_PER_RATE = 1_000_000n;

@@ -176,6 +176,9 @@ function anthropicUsage(one: PublishedCase, day: Day): object[] {
   });
 }
 
+const CENT = 10_000_000_000n;
+const toTheCent = (pico: bigint) => ((pico + CENT / 2n) / CENT) * CENT;
+
 /** One row for each class and day; a batch is told by its tier. */
 function plainCsv(one: PublishedCase): string {
   const rows = one.days.flatMap((day) =>
@@ -183,7 +186,8 @@ function plainCsv(one: PublishedCase): string {
       const [{ tokenClass, isBatch }] = group as [Line];
       const hasBatches = rightLines(day).some((line) => line.isBatch);
       const tier = hasBatches ? (isBatch ? 'batch' : 'standard') : '';
-      return [day.day, one.model, tokenClass, quantityOf(group), decimal(amountOf(group)), tier].join(',');
+      const amount = one.toTheCent ? toTheCent(amountOf(group)) : amountOf(group);
+      return [day.day, one.model, tokenClass, quantityOf(group), decimal(amount), tier].join(',');
     }),
   );
   return ['date,model,token_class,quantity,amount_usd,service_tier', ...rows, ''].join('\n');
