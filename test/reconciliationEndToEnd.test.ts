@@ -200,17 +200,20 @@ async function storedFindings(): Promise<object[]> {
   }));
 }
 
-const keyOf = (finding: object) => {
-  const { provider, provider_account_id, model, kind, direction, days } = finding as Record<string, never>;
-  return JSON.stringify([
-    provider,
-    provider_account_id,
-    model,
-    kind,
-    direction,
-    (days as { day: string }[])[0]?.day,
-  ]);
-};
+interface Keyed {
+  provider: string;
+  provider_account_id: string;
+  model: string;
+  kind: string;
+  direction: string;
+  days: { day: string }[];
+}
+
+function keyOf(finding: object): string {
+  const { provider, provider_account_id, model, kind, direction, days } = finding as Keyed;
+  return JSON.stringify([provider, provider_account_id, model, kind, direction, days[0]?.day]);
+}
+
 const sorted = (findings: object[]) => [...findings].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 
 describe('bills and calls that come in through the API, and are compared by a gap run', () => {

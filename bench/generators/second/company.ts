@@ -6,6 +6,7 @@ import { DAY_SECONDS, dayNumber, dayOf, dayText } from '../support/days.js';
 import { FEMTO_PER_PICO } from '../support/money.js';
 import { Random } from '../support/random.js';
 import type { GeneratedVisibility, GeneratedWorld, ToldCall, Truth } from '../world.js';
+import { contractBodies, staleEntry, staleModel } from './knownPrices.js';
 import { type Charged, drawKind, type MistakeKind, OVERCHARGES, UNDERCHARGES } from './mistakes.js';
 import { planSeries, type SeriesPlan } from './series.js';
 import { FAULT_CAUSES, planTelling, type Telling, tell } from './telling.js';
@@ -87,7 +88,7 @@ function addSeries(
   }
   mistakes.forEach((mistake, at) => {
     const truth = truthOf(company, series, telling, mistake, at, options.isStale);
-    if (truth.impactByDay.size > 0) company.truths.push(truth);
+    company.truths.push(...byClosure(truth).filter(({ impactByDay }) => impactByDay.size > 0));
   });
   for (const [cause, form] of benignOf(series, telling, options.isStale))
     company.truths.push(benignTruth(series, cause, form));
@@ -205,6 +206,22 @@ function truthOf(
   };
 }
 
+/** The last day may still be restated when the bills are read: nothing can be told from it. */
+function byClosure(truth: Truth): Truth[] {
+  const open = dayText(LAST_DAY);
+  const days = [...truth.impactByDay];
+  return [
+    { ...truth, impactByDay: new Map(days.filter(([day]) => day !== open)) },
+    {
+      ...truth,
+      id: `${truth.id}-open`,
+      impactByDay: new Map(days.filter(([day]) => day === open)),
+      identifiableAt: new Set(),
+      note: 'the day may still be restated',
+    },
+  ];
+}
+
 const placeOf = (series: SeriesPlan) => ({
   provider: series.model.provider,
   accountId: series.accountId,
@@ -244,66 +261,4 @@ function keysOf(series: SeriesPlan): GeneratedWorld['keys'] {
     keyId,
     revokedAtSeconds: untilSeconds === null ? null : untilSeconds + 3_600,
   }));
-}
-
-function contractBodies(plans: readonly SeriesPlan[]): object[] {
-  const agreed = new Map(
-    plans.flatMap((series) => (series.contract?.isTold ? [[series.model, series.contract] as const] : [])),
-  );
-  return [...agreed].map(([model, { perMille }]) => ({
-    provider: model.provider,
-    model: model.billed,
-    discount_percent: (1_000 - perMille) / 10,
-    effective_from: '2026-01-01',
-    source: { document: 'Order form 2026-03' },
-  }));
-}
-
-/** A model whose price the list that the product is given has wrong; only one with a single price all the time. */
-function staleModel(random: Random, plans: readonly SeriesPlan[]): string | null {
-  const possible = plans.filter(
-    ({ model }) =>
-      model.provider === 'anthropic' &&
-      model.billed === model.model &&
-      model.periods.length === 1 &&
-      model.usPerMille !== undefined,
-  );
-  return possible.length > 0 && random.chance(0.6) ? random.pick(possible).model.model : null;
-}
-
-/** The entry as an outdated collection would list it: everything by a quarter dearer, and nobody else to ask. */
-function staleEntry(plans: readonly SeriesPlan[], name: string): object {
-  const model = plans.find((series) => series.model.model === name)?.model;
-  const [input = 0, read = 0, write5m, write1h, output = 0] = model?.periods[0]?.standard ?? [];
-  const dearer = (rate: number | null | undefined) => (rate ? Number((rate * 1.25).toFixed(6)) : null);
-  const rates = {
-    input: dearer(input),
-    output: dearer(output),
-    cache_read: dearer(read),
-    cache_write_5m: dearer(write5m),
-    cache_write_1h: dearer(write1h),
-  };
-  return {
-    provider: model?.provider,
-    model: name,
-    canonical_family: name,
-    aliases: [],
-    mode: 'chat',
-    first_party: true,
-    context_window: model?.contextTokens,
-    rates: [
-      {
-        effective_from: null,
-        effective_to: null,
-        ...rates,
-        input_audio: null,
-        output_audio: null,
-        batch_multiplier: 0.5,
-        tiers: [],
-      },
-    ],
-    agreement: 'single_source',
-    regional_multipliers: { us: 1.1 },
-    sources: { models_dev: rates },
-  };
 }
