@@ -66,5 +66,8 @@ export function partnerOfClass(
   tokenClass: MeterDay['tokenClass'],
 ): MeterDay | undefined {
   const own = placeOf(meter);
-  return day.meters.find((other) => other.tokenClass === tokenClass && sameUse(placeOf(other), own));
+  const candidates = day.meters.filter(
+    (other) => other.tokenClass === tokenClass && sameUse(placeOf(other), own),
+  );
+  return candidates.find((other) => placeOf(other).region === own.region) ?? candidates[0];
 }
