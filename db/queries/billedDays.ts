@@ -45,6 +45,7 @@ export async function listBilledCells(orgDb: OrgDb, scope: DayScope): Promise<Bi
      join billing_sources s on s.org_id = $1 and s.id = c.source_id
      group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 order by 1, 3, 4, 5, 6, 7, 8, 9`,
     [orgDb.orgId, scope.provider, scope.day],
+    'day_billed_cells',
   );
   return rows.map((row) => ({
     accountId: row.account,
@@ -95,6 +96,7 @@ export async function listUsageCells(
      where r.quantity is not null
      group by 1, 2, 3, 4, 5, 6, 7, 8 order by 1, 2, 3, 4, 5, 6, 7, 8`,
     [orgDb.orgId, scope.provider, scope.day, scope.byHour ?? true],
+    'day_usage_cells',
   );
   return rows.map((row) => ({
     accountId: row.account,
@@ -134,6 +136,7 @@ export async function listBilledAccounts(orgDb: OrgDb, scope: DayScope): Promise
      from counted c join keys k using (provider_account_id) join billing_sources s on s.org_id = $1 and s.id = c.source_id
      where c.feed = 'cost' and c.charge_category = 'usage' group by 1, 4 order by 1`,
     [orgDb.orgId, scope.provider, scope.day],
+    'day_billed_accounts',
   );
   return rows.map((row) => ({
     accountId: row.account,

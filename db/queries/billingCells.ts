@@ -137,6 +137,7 @@ export async function listObservedCells(
         scope.provider,
         await readFoldedXid(inside),
       ],
+      scope.byHour === false ? 'day_observed_cells' : 'hour_observed_cells',
     );
   }, 'repeatable read');
   return rows.map(fromCellRow);

@@ -181,6 +181,7 @@ export async function* streamSeriesEvidence(
            and width = 'day' and bucket = d.day::timestamptz and model = $5 limit 1) b
        where d.day >= $6::date and d.day > $7::date and b.evidence is not null order by d.day limit ${PAGE_DAYS}`,
       [orgDb.orgId, runId, series.provider, series.accountId, series.model, fromDay, after],
+      'series_evidence',
     );
     for (const row of rows) yield row.evidence;
     const last = rows.at(-1);
