@@ -16,6 +16,8 @@ const WORDS = {
   reasoning_twice: 'The events count more output tokens than are billed: reasoning seems to be added on top.',
   batch_not_flagged: 'The events do not say which calls were batch calls.',
   tier_not_told: 'The events do not say which service tier served a call.',
+  tier_as_requested: 'The events name another service tier than the one that served a call.',
+  length_miscounted: 'The events make requests longer than they were.',
   sent_twice: 'The events hold every call twice.',
 };
 
@@ -38,6 +40,10 @@ const ADVICE: Readonly<Record<string, (services: string) => string>> = {
     `Your events of ${services} do not flag batch calls: send is_batch and batch_id.`,
   tier_not_told: (services) =>
     `Your events of ${services} lack the service tier: send service_tier of the provider’s answer.`,
+  tier_as_requested: (services) =>
+    `Your events of ${services} name the tier that was asked for: send service_tier of the provider’s answer.`,
+  length_miscounted: (services) =>
+    `Your events of ${services} count more input than the requests had, so that they pass the boundary of long requests: look whether cached tokens are counted twice.`,
   sent_twice: (services) =>
     `Your events of ${services} come twice: leave one of the two senders out, or send the provider’s request id so that repeats are told.`,
 };
@@ -55,6 +61,8 @@ export const clientCounts: Hypothesis = {
     ...reasoning(day),
     ...untold(day, 'batch_not_flagged', isBatchMeter),
     ...(isTierOpen(day) ? untold(day, 'tier_not_told', isTierMeter) : []),
+    ...overtold(day, 'tier_as_requested', isTierMeter),
+    ...overtold(day, 'length_miscounted', isLongMeter),
     ...sentTwice(day),
   ],
   fits: (run, context, variant) => !variant.startsWith('reasoning') || coversMost(run, context),
@@ -160,6 +168,10 @@ function isBatchMeter(meter: MeterDay): boolean {
   return meter.mix.every((part) => part.circumstances.isBatch);
 }
 
+function isLongMeter(meter: MeterDay): boolean {
+  return meter.mix.every(({ circumstances: at }) => at.longContext || at.contextBand > 0);
+}
+
 function isTierMeter(meter: MeterDay): boolean {
   return meter.mix.every((part) => part.circumstances.serviceTier !== 'standard');
 }
@@ -174,6 +186,15 @@ function untold(day: SeriesDay, name: string, isTold: (meter: MeterDay) => boole
   const told = day.meters.filter(isTold);
   const billed = sumOf(told.map((meter) => meter.meter.quantity ?? 0n));
   if (billed <= sumOf(told.map((meter) => meter.observed))) return [];
+  const quantities = dividedAsBilled(grouped(day.meters, (meter) => meter.tokenClass));
+  return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
+}
+
+/** The calls tell more of these than the bill has: each class as a whole is right. */
+function overtold(day: SeriesDay, name: string, isTold: (meter: MeterDay) => boolean): Variant[] {
+  const told = day.meters.filter(isTold);
+  const observed = sumOf(told.map((meter) => meter.observed));
+  if (observed <= sumOf(told.map((meter) => meter.meter.quantity ?? 0n))) return [];
   const quantities = dividedAsBilled(grouped(day.meters, (meter) => meter.tokenClass));
   return quantities.size > 0 ? [quantityVariant(day, name, quantities)] : [];
 }

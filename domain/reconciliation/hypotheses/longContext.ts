@@ -1,14 +1,12 @@
-import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
+import type { Hypothesis } from './hypothesis.js';
 import { pairsBy } from './places.js';
 import { movedVariant, otherCircumstances } from './predict.js';
-import { lasts } from './runs.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
   long_rate_on_ordinary: 'Ordinary requests were charged at the rates of long requests.',
   ordinary_rate_on_long: 'Long requests were charged at the ordinary rates.',
   in_long_meter: 'Ordinary requests were counted as long ones.',
-  in_ordinary_meter: 'Long requests were counted as ordinary ones.',
 };
 
 const ASK = [
@@ -33,22 +31,21 @@ export const longContextRate: Hypothesis = {
   advise: () => ASK,
 };
 
-/** Requests on the meter of the other length. */
+/**
+ * Ordinary requests on the meter of long ones. The other way round nothing tells the bill from events that count too much
+ * input, by which a request seems longer than it was: that is the client's (clientCounts.ts).
+ */
 export const longContextQuantity: Hypothesis = {
   kind: 'long_context_rate_misapplied',
   nature: 'quantity',
   blame: 'provider',
   needs: ['quantity', 'complete_classes', 'full_coverage'],
-  variants: (day) => [...moved(day, 'in_long_meter', false), ...moved(day, 'in_ordinary_meter', true)],
-  fits: (run, _context, variant) => variant !== 'in_ordinary_meter' || lasts(run),
+  variants: (day) =>
+    movedVariant(
+      day,
+      'in_long_meter',
+      pairsBy(day, (place) => place.longContext === false, { longContext: true }),
+    ),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
-
-function moved(day: SeriesDay, name: string, fromLong: boolean): Variant[] {
-  return movedVariant(
-    day,
-    name,
-    pairsBy(day, (place) => place.longContext === fromLong, { longContext: !fromLong }),
-  );
-}

@@ -41,7 +41,10 @@ export const serviceTierRate: Hypothesis = {
   advise: () => ASK,
 };
 
-/** Calls of one tier on the meter of another. Which tier a call used must be told by its client. */
+/**
+ * Calls of one tier on the meter of a dearer one. Which tier a call used must be told by its client; on a cheaper meter it
+ * is more likely a tier that was asked for and not served, which is the client's (clientCounts.ts).
+ */
 export const serviceTierQuantity: Hypothesis = {
   kind: 'service_tier_rate_misapplied',
   nature: 'quantity',
@@ -62,7 +65,7 @@ export const serviceTierQuantity: Hypothesis = {
       .flatMap((from) =>
         [...tiers]
           .sort()
-          .filter((to) => to !== from)
+          .filter((to) => to !== from && isDearer(day, to, from))
           .flatMap((to) => moved(day, from, to)),
       );
   },
@@ -76,4 +79,19 @@ function moved(day: SeriesDay, from: string, to: string): Variant[] {
     `in_meter:${from} as ${to}`,
     pairsBy(day, (place) => place.serviceTier === from && place.isBatch !== true, { serviceTier: to }),
   );
+}
+
+function isDearer(day: SeriesDay, to: string, from: string): boolean {
+  const rateOf = (serviceTier: string) =>
+    day.pricedAs === null
+      ? undefined
+      : day.agreed.rate(day.pricedAs, 'input', {
+          serviceTier,
+          isBatch: false,
+          longContext: false,
+          contextBand: 0,
+          region: null,
+        })?.rate;
+  const [dear, cheap] = [rateOf(to), rateOf(from)];
+  return dear !== undefined && cheap !== undefined && dear > cheap;
 }

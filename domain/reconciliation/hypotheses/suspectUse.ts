@@ -89,7 +89,7 @@ function unseenUse(
 }
 
 /** Share of a series' days up to which the use of an unknown key is an event; above it, it is somebody's daily work. */
-const BURST_PERCENT = 35;
+const BURST_PERCENT = 50;
 
 /** A key that nobody registered and that is used day by day is a service of the organization's own, not instrumented. */
 function isBurst(days: number, series: SeriesExplanation): boolean {

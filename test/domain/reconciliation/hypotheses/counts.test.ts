@@ -1,6 +1,7 @@
 import { describe, it } from 'vitest';
 import { batchDiscountQuantity } from '../../../../domain/reconciliation/hypotheses/batchDiscount.js';
 import { cacheWriteQuantity } from '../../../../domain/reconciliation/hypotheses/cacheWrite.js';
+import { clientCounts } from '../../../../domain/reconciliation/hypotheses/clientCounts.js';
 import { cutStreams } from '../../../../domain/reconciliation/hypotheses/cutStreams.js';
 import { doubleMetered } from '../../../../domain/reconciliation/hypotheses/doubleMetered.js';
 import {
@@ -36,22 +37,24 @@ const times = (counts: Counts, factor: number): Counts =>
 describe('use on another meter', () => {
   const batch = { input: 700_000, output: 90_000 };
 
-  it('batch calls counted as standard calls, and the other way round', () => {
+  it('batch calls counted as standard calls; the other way round they may not have been flagged', () => {
     const observed = [calls(PLAIN), calls(batch, { isBatch: true })];
     expectExplained(batchDiscountQuantity, dayOf({ billed: lines(plus(PLAIN, batch)), observed }), [
       'in_standard_meter',
     ]);
-    const all = lines(plus(PLAIN, batch), { isBatch: true });
-    expectExplained(batchDiscountQuantity, dayOf({ billed: all, observed }), ['in_batch_meter']);
+    const all = dayOf({ billed: lines(plus(PLAIN, batch), { isBatch: true }), observed });
+    expectExplained(batchDiscountQuantity, all, []);
+    expectExplained(clientCounts, all, ['batch_not_flagged']);
   });
 
-  it('ordinary requests counted as long ones, and the other way round', () => {
+  it('ordinary requests counted as long ones; the other way round events may count too much input', () => {
     const long = { input: 900_000, output: 20_000 };
     const observed = [calls(PLAIN), calls(long, { contextBand: 272_000 })];
     const over = lines(plus(PLAIN, long), { longContext: true });
     expectExplained(longContextQuantity, dayOf({ billed: over, observed }), ['in_long_meter']);
-    const under = lines(plus(PLAIN, long), { longContext: false });
-    expectExplained(longContextQuantity, dayOf({ billed: under, observed }), ['in_ordinary_meter']);
+    const under = dayOf({ billed: lines(plus(PLAIN, long), { longContext: false }), observed });
+    expectExplained(longContextQuantity, under, []);
+    expectExplained(clientCounts, under, ['length_miscounted']);
   });
 
   it('flex calls counted as standard calls, where clients tell the tier', () => {
