@@ -2,7 +2,7 @@ import { readCoverage } from '../../db/coverage.js';
 import { DomainError } from '../../domain/errors.js';
 import { MICROS_PER_DAY, microsOfDay, shiftDay } from '../../domain/period.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
-import { decodeOffsetCursor, encodeCursor } from '../paging.js';
+import { pageOf } from '../paging.js';
 import { dayWindowOf, providerFilter } from '../query.js';
 import {
   COVERAGE_DAYS_MAX,
@@ -33,10 +33,7 @@ const getCoverage = defineEndpoint({
       provider: providerFilter(query.provider),
       accountId: query.provider_account_id,
     });
-    const offset = decodeOffsetCursor(query.cursor, query.offset);
-    const end = offset + query.limit;
-    const shown = groups.slice(offset, end);
-    const hasMore = groups.length > end;
+    const { shown, page } = pageOf(groups.slice(query.offset, query.offset + query.limit + 1), query);
     return {
       status: 200,
       body: {
@@ -44,10 +41,7 @@ const getCoverage = defineEndpoint({
         from: fromDay,
         to: shiftDay(toDay, -1),
         groups: shown.map(presentCoverageGroup),
-        count: shown.length,
-        offset,
-        has_more: hasMore,
-        next_cursor: hasMore ? encodeCursor([String(end)]) : null,
+        ...page,
         totals: presentFigures(days, totals),
       },
     };

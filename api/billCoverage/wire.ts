@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { CoverageGroup } from '../../db/queries/coverage.js';
 import { usdNumberFromPico } from '../../domain/money.js';
 import { type CoverageFigures, dollarShare, tokenShare } from '../../domain/reconciliation/coverage.js';
-import { cursoredPageFields, pageParameters } from '../paging.js';
+import { offsetParameters, pageFields } from '../paging.js';
 import { filterParameter, instantParameter } from '../query.js';
 
 export const COVERAGE_GROUPS = ['provider', 'account', 'model', 'key', 'day'] as const;
@@ -19,7 +19,7 @@ export const coverageQuery = z.object({
   provider_account_id: filterParameter.optional(),
   from: instantParameter.optional().meta({ description: 'First day; by default 30 days before the end' }),
   to: instantParameter.optional().meta({ description: 'Last day, included; by default today' }),
-  ...pageParameters,
+  ...offsetParameters(),
 });
 
 const usd = z.number();
@@ -83,7 +83,7 @@ export const coverageResponse = z.strictObject({
   from: z.string(),
   to: z.string().meta({ description: 'Last day, included' }),
   groups: z.array(groupSchema),
-  ...cursoredPageFields,
+  ...pageFields,
   totals: z.strictObject(figureFields).meta({ description: 'Of all groups, not of the page' }),
 });
 

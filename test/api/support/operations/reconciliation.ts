@@ -43,7 +43,7 @@ export const RECONCILIATION_OPERATIONS: Record<string, Operation> = {
   getGapRun: ofRun('GET', `${EXPLORER}/runs/{id}`, READ, 200),
   cancelGapRun: ofRun('POST', `${EXPLORER}/runs/{id}/cancel`, WRITE, 202),
   exploreGaps: read(EXPLORER),
-  listMatches: read('/api/v1/reconciliation/matches', { provider: 'openai' }),
+  listMatches: read('/api/v1/reconciliation/matches'),
   getCoverage: read('/api/v1/reconciliation/coverage', { group_by: 'model' }),
   getReconciliationSummary: read('/api/v1/reconciliation/summary'),
   getStatement: read('/api/v1/reconciliation/statement', { period: '2026-03' }),
