@@ -24,6 +24,8 @@ const LONGEST = [
   'test/backup/backup.test.ts',
   'test/backup/dataExport.test.ts',
   'test/reconciliationRun.test.ts',
+  'test/reconciliationEndToEnd.test.ts',
+  'test/bench/reconciliationQuality.test.ts',
   'test/platform/commands.test.ts',
   'test/platform/embedded/postgres.test.ts',
   'test/api/injection.test.ts',
