@@ -217,9 +217,12 @@ export async function listUndisputedDays(
     `select n.day, n.billed_usd, n.expected_usd, n.impact_usd, n.rate_usd, n.volume_usd, n.own_pricing_usd
      from findings f join finding_days n on n.org_id = $1 and n.finding_id = f.id
      where f.org_id = $1 and f.id = $2::uuid and not exists (
-       select from dispute_days d join disputes p on p.org_id = $1 and p.id = d.dispute_id
+       select from disputes p join dispute_days d on d.org_id = $1 and d.dispute_id = p.id
+       where p.org_id = $1 and p.finding_id = f.id and d.day = n.day)
+       and not exists (
+       select from dispute_days d
        where d.org_id = $1 and d.provider = f.provider and d.provider_account_id = f.provider_account_id and d.model = f.model
-         and d.day = n.day and (p.finding_id = f.id or (d.kind = f.kind and d.variant = f.variant)))
+         and d.day = n.day and d.kind = f.kind and d.variant = f.variant)
      order by n.day`,
     [inside.orgId, findingId],
   );

@@ -20,10 +20,12 @@ export async function sumFindingDays(
 ): Promise<FindingSum[]> {
   const rows = await orgDb.rows<SumRow>(
     `with resolved as (
-       select f.id as finding_id, d.day
-       from dispute_days d join disputes p on p.org_id = $1 and p.id = d.dispute_id
-       join findings f on f.org_id = $1 and f.provider = d.provider and f.provider_account_id = d.provider_account_id
-         and f.model = d.model and (f.id = p.finding_id or (f.kind = d.kind and f.variant = d.variant))
+       select p.finding_id, d.day
+       from disputes p join dispute_days d on d.org_id = $1 and d.dispute_id = p.id where p.org_id = $1 and not d.live
+       union
+       select f.id, d.day
+       from dispute_days d join findings f on f.org_id = $1 and f.provider = d.provider and f.provider_account_id = d.provider_account_id
+         and f.model = d.model and f.kind = d.kind and f.variant = d.variant
        where d.org_id = $1 and not d.live),
      months as (
        select n.finding_id, date_trunc('month', n.day)::date as month, sum(n.impact_usd) as impact_usd

@@ -158,6 +158,17 @@ describe('to confirm an item', () => {
     expect([again.status, again.body.id]).toEqual([200, first.id]);
   });
 
+  it('stays one dispute when the account, which nobody could name, gets its name', async () => {
+    const { org, id } = await orgWith({ accountId: 'default' });
+    const { body: first } = await confirm(org, id);
+    await org.orgDb.run(`update findings set provider_account_id = 'acc-9' where org_id = $1`, [org.orgId]);
+    const again = await confirm(org, id);
+    expect([again.status, again.body.id]).toEqual([200, first.id]);
+    await resolveDisputes(org);
+    const { body } = await api.get('/api/v1/financial/summary', org.adminKey);
+    expect(body.recoverable_confirmed_usd).toBe(0);
+  });
+
   it('waits for a run that publishes, and then sees what the run has left', async () => {
     const { org, ids } = await orgWith({ model: 'm-1' }, { model: 'm-2' });
     const [kept = '', removed = ''] = ids;
