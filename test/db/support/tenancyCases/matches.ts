@@ -3,6 +3,8 @@ import { readProviderDay } from '../../../../db/providerDay.js';
 import { listCoverage } from '../../../../db/queries/coverage.js';
 import { listBilledKeyDays, listObservedKeyDays } from '../../../../db/queries/keyCoverage.js';
 import * as matches from '../../../../db/queries/matches.js';
+import { reconcileBills } from '../../../../db/reconcileBills.js';
+import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -28,6 +30,13 @@ export const MATCH_CASES: Record<string, TenancyCase> = {
   listObservedKeyDays: (db) => listObservedKeyDays(db, ALL),
   readProviderDay: (db, { provider, day }) =>
     readProviderDay(db, { provider, day }, { nowMicros: 0n, observedSince: new Map(), withHours: false }),
+  reconcileBills: (db, { provider, day, prices }) =>
+    reconcileBills(
+      db,
+      { provider, fromDay: day, toDay: day, nowMicros: 0n },
+      { agreed: prices, list: prices.list },
+      DEFAULT_WEIGHTS,
+    ),
   readCoverage: (db) => readCoverage(db, 'day', ALL),
   listMatchFindings: (db, of) => matches.listMatchFindings(db, foundDays(of)),
   listMatchDisputes: (db, of) => matches.listMatchDisputes(db, foundDays(of)),
