@@ -1,4 +1,4 @@
-import type { Hypothesis, MeterDay } from './hypothesis.js';
+import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
 import { partnerOfClass } from './places.js';
 import { metersOf, movedVariant, otherCharge } from './predict.js';
 import { sentenceOf } from './words.js';
@@ -7,6 +7,8 @@ const WORDS = {
   at_1h_rate: 'Cache writes of five minutes were charged at the rate of one hour.',
   at_5m_rate: 'Cache writes of one hour were charged at the rate of five minutes.',
   as_input: 'Cache writes were charged at the rate of plain input.',
+  short_as_input: 'Cache writes of five minutes were charged at the rate of plain input.',
+  long_as_input: 'Cache writes of one hour were charged at the rate of plain input.',
   in_1h_meter: 'Cache writes of five minutes were counted as writes of one hour.',
   in_5m_meter: 'Cache writes of one hour were counted as writes of five minutes.',
   in_input_meter: 'Cache writes were counted as plain input.',
@@ -40,12 +42,22 @@ export const cacheWriteRate: Hypothesis = {
             { tokenClass: 'cache_write_5m' },
             (meter) => meter.tokenClass === 'cache_write_1h',
           ),
-          ...otherCharge(day, 'as_input', { tokenClass: 'input' }, isWrite),
+          ...asInput(day),
         ]
       : [],
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
+
+/** One kind of writes, and both where a day has both. */
+function asInput(day: SeriesDay): Variant[] {
+  const of = (name: string, tokenClass: MeterDay['tokenClass']) =>
+    otherCharge(day, name, { tokenClass: 'input' }, (meter) => meter.tokenClass === tokenClass);
+  const [short, long] = [of('short_as_input', 'cache_write_5m'), of('long_as_input', 'cache_write_1h')];
+  const both =
+    short.length > 0 && long.length > 0 ? otherCharge(day, 'as_input', { tokenClass: 'input' }, isWrite) : [];
+  return [...both, ...short, ...long];
+}
 
 /**
  * Cache writes on another class's meter. That five-minute writes were counted as long ones is only said of series whose

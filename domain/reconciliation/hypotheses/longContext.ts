@@ -1,17 +1,33 @@
-import type { Hypothesis } from './hypothesis.js';
+import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
+import type { Circumstances } from '../dayRates.js';
+import type { Hypothesis, SeriesDay } from './hypothesis.js';
 import { pairsBy } from './places.js';
 import { movedVariant, otherCircumstances } from './predict.js';
+import { daysOf, touchesEdge } from './runs.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
   long_rate_on_ordinary: 'Ordinary requests were charged at the rates of long requests.',
   ordinary_rate_on_long: 'Long requests were charged at the ordinary rates.',
+  long_rate_on_standard:
+    'Ordinary requests to the standard service were charged at the rates of long requests.',
+  ordinary_rate_on_long_standard: 'Long requests to the standard service were charged at the ordinary rates.',
+  in_ordinary_meter: 'Long requests were counted as ordinary ones.',
   in_long_meter: 'Ordinary requests were counted as long ones.',
 };
 
 const ASK = [
   'Name some of the requests with their whole input: below the boundary of the price list the ordinary rates hold.',
 ];
+
+const isLong = (at: Circumstances) => at.longContext || at.contextBand > 0;
+const asLong = (at: Circumstances) => (isLong(at) ? at : { ...at, longContext: true });
+const asOrdinary = (at: Circumstances) => (isLong(at) ? { ...at, longContext: false, contextBand: 0 } : at);
+const isStandard = (at: Circumstances) => !at.isBatch && at.serviceTier === STANDARD_TIER;
+
+function isMixed(day: SeriesDay): boolean {
+  return day.meters.some(({ mix }) => mix.some(({ circumstances }) => !isStandard(circumstances)));
+}
 
 /** The rates of long requests on requests below the boundary, or the other way round. */
 export const longContextRate: Hypothesis = {
@@ -20,20 +36,25 @@ export const longContextRate: Hypothesis = {
   blame: 'provider',
   needs: ['quantity', 'second_price_source', 'complete_classes'],
   variants: (day) => [
-    ...otherCircumstances(day, 'long_rate_on_ordinary', (at) =>
-      at.longContext || at.contextBand > 0 ? at : { ...at, longContext: true },
-    ),
-    ...otherCircumstances(day, 'ordinary_rate_on_long', (at) =>
-      at.longContext || at.contextBand > 0 ? { ...at, longContext: false, contextBand: 0 } : at,
-    ),
+    ...otherCircumstances(day, 'long_rate_on_ordinary', asLong),
+    ...otherCircumstances(day, 'ordinary_rate_on_long', asOrdinary),
+    // A bill's line may hold batch and other tiers as well, and the mistake be in the standard service's price alone.
+    ...(isMixed(day)
+      ? [
+          ...otherCircumstances(day, 'long_rate_on_standard', (at) => (isStandard(at) ? asLong(at) : at)),
+          ...otherCircumstances(day, 'ordinary_rate_on_long_standard', (at) =>
+            isStandard(at) ? asOrdinary(at) : at,
+          ),
+        ]
+      : []),
   ],
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
 
 /**
- * Ordinary requests on the meter of long ones. The other way round nothing tells the bill from events that count too much
- * input, by which a request seems longer than it was: that is the client's (clientCounts.ts).
+ * Requests on the meter of the other length. That long ones were counted as ordinary looks like events that count too much
+ * input, by which requests seem longer than they were (clientCounts.ts): it is said of a week between right days alone.
  */
 export const longContextQuantity: Hypothesis = {
   kind: 'long_context_rate_misapplied',
@@ -41,11 +62,15 @@ export const longContextQuantity: Hypothesis = {
   blame: 'provider',
   needs: ['quantity', 'complete_classes', 'full_coverage'],
   variants: (day) =>
-    movedVariant(
-      day,
-      'in_long_meter',
-      pairsBy(day, (place) => place.longContext === false, { longContext: true }),
+    [false, true].flatMap((fromLong) =>
+      movedVariant(
+        day,
+        fromLong ? 'in_ordinary_meter' : 'in_long_meter',
+        pairsBy(day, (place) => place.longContext === fromLong, { longContext: !fromLong }),
+      ),
     ),
+  fits: (run, context, variant) =>
+    variant !== 'in_ordinary_meter' || (daysOf(run) >= 5 && !touchesEdge(run, context)),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };

@@ -25,3 +25,8 @@ export function touchesEdge(run: Run, context: SeriesContext): boolean {
 export function lasts(run: Run): boolean {
   return run.firstDay < run.lastDay;
 }
+
+/** Calendar days from its first to its last. */
+export function daysOf(run: Run): number {
+  return Number(daysBetween(run.firstDay, run.lastDay));
+}

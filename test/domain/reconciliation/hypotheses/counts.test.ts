@@ -1,4 +1,4 @@
-import { describe, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { batchDiscountQuantity } from '../../../../domain/reconciliation/hypotheses/batchDiscount.js';
 import { cacheWriteQuantity } from '../../../../domain/reconciliation/hypotheses/cacheWrite.js';
 import { clientCounts } from '../../../../domain/reconciliation/hypotheses/clientCounts.js';
@@ -53,8 +53,14 @@ describe('use on another meter', () => {
     const over = lines(plus(PLAIN, long), { longContext: true });
     expectExplained(longContextQuantity, dayOf({ billed: over, observed }), ['in_long_meter']);
     const under = dayOf({ billed: lines(plus(PLAIN, long), { longContext: false }), observed });
-    expectExplained(longContextQuantity, under, []);
+    expectExplained(longContextQuantity, under, ['in_ordinary_meter']);
     expectExplained(clientCounts, under, ['length_miscounted']);
+    const context = { ...under.context, firstDay: '2026-09-01', lastDay: '2026-10-31' };
+    const fits = (firstDay: string, lastDay: string) =>
+      longContextQuantity.fits?.({ firstDay, lastDay }, context, 'in_ordinary_meter');
+    expect(fits('2026-09-10', '2026-09-16')).toBe(true);
+    expect(fits('2026-09-10', '2026-09-12')).toBe(false);
+    expect(fits('2026-09-10', '2026-10-31')).toBe(false);
   });
 
   it('flex calls counted as standard calls, where clients tell the tier', () => {

@@ -78,7 +78,7 @@ describe('the cache', () => {
     const observed = [calls(WRITTEN, {}, ANTHROPIC)];
     const day = (as: Parameters<typeof lines>[2]) => dayOf({ billed: write(as), observed }, ANTHROPIC);
     expectExplained(cacheWriteRate, day({ tokenClass: 'cache_write_1h' }), ['at_1h_rate']);
-    expectExplained(cacheWriteRate, day({ tokenClass: 'input' }), ['as_input']);
+    expectExplained(cacheWriteRate, day({ tokenClass: 'input' }), ['short_as_input']);
     const long = { cache_write_1h: 900_000 };
     const under = dayOf(
       {
@@ -100,6 +100,20 @@ describe('length, tier, place and kind', () => {
     const under = lines(CACHED, { longContext: true }, { circumstances: { longContext: false } });
     const observed = [calls(CACHED, { contextBand: 272_000 })];
     expectExplained(longContextRate, dayOf({ billed: under, observed }), ['ordinary_rate_on_long']);
+  });
+
+  it('the rates of long requests on the standard part of a line that holds batch as well', () => {
+    const batch = { input: 1_000_000, output: 60_000 };
+    const long = lines(PLAIN, { isBatch: null }, { circumstances: { longContext: true } });
+    const rest = lines(batch, { isBatch: null }, { circumstances: { isBatch: true } });
+    const billed = long.map((cell, at) => ({
+      ...cell,
+      quantity: (cell.quantity ?? 0n) + (rest[at]?.quantity ?? 0n),
+      amountPico: cell.amountPico + (rest[at]?.amountPico ?? 0n),
+    }));
+    const observed = [calls(PLAIN), calls(batch, { isBatch: true })];
+    const reported = [...usage(PLAIN), ...usage(batch, { isBatch: true })];
+    expectExplained(longContextRate, dayOf({ billed, observed, usage: reported }), ['long_rate_on_standard']);
   });
 
   it('each other tier of the model is a variant of its own', () => {
