@@ -30,6 +30,8 @@ export interface FindingInput {
 
 /** No explanation of a model of the world is surer than the model. */
 const CERTAINTY_MAX = 0.999;
+/** Parts of days, without a whole day of the same: some part of some mistake fits much. */
+const PARTS_ALONE_MAX = 0.6;
 /** Odds beyond this say no more. */
 const ODDS_MAX = 1e9;
 
@@ -40,10 +42,9 @@ export function findingOf(run: RunOfDays, input: FindingInput): Finding {
   if (!hypothesis) throw new RangeError('a named explanation has a hypothesis');
   const kind = state.kind as FindingKind;
   const shares = sharesOf(run);
-  const explained = Math.min(
-    CERTAINTY_MAX,
-    weighted(run, shares, (one) => one.pooled.get(kind) ?? 0),
-  );
+  const isWhole = run.days.some(({ judged }) => !judged.shown?.isPartial);
+  const pooled = weighted(run, shares, (one) => one.pooled.get(kind) ?? 0);
+  const explained = Math.min(isWhole ? CERTAINTY_MAX : PARTS_ALONE_MAX, pooled);
   const next = nextBest(run, shares, kind, explained);
   const strongest = strongestOf(run);
   const match = matchAt(strongest.judged, input);

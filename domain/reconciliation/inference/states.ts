@@ -215,6 +215,9 @@ function usedTiers(readings: readonly DayReading[]): ReadonlySet<string> {
 
 /** How much less likely it is that something was charged as a tier which nobody ever used. */
 const UNUSED_TIER = 0.04;
+/** A provider's other models are many, and some rate of one of them fits by chance. */
+const ANY_MODEL = 'rates_of:';
+const ONE_OF_MANY = 0.002;
 
 function stateOf(
   hypothesis: Hypothesis,
@@ -224,7 +227,11 @@ function stateOf(
 ): State {
   const prior = weights.priors[hypothesis.kind] ?? weights.otherPrior;
   const tier = variant.name.startsWith('tier:') ? variant.name.slice('tier:'.length) : undefined;
-  const factor = tier === undefined || used.has(tier) ? 1 : UNUSED_TIER;
+  const factor = variant.name.startsWith(ANY_MODEL)
+    ? ONE_OF_MANY
+    : tier === undefined || used.has(tier)
+      ? 1
+      : UNUSED_TIER;
   return {
     kind: hypothesis.kind,
     variant: variant.name,

@@ -30,7 +30,7 @@ export const DEFAULT_WEIGHTS: WeightSet = {
     list_rate_mismatch: 0,
     // Rates that are fitted, not predicted: each has a ratio of its own for a price.
     stale_price_reference: 1e-6,
-    contract_terms: 1e-5,
+    contract_terms: 1e-4,
     // What every observation has now and then.
     unobserved_usage: 0.01,
     timing_shift: 0.002,
