@@ -5,7 +5,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { parseArgs } from 'node:util';
-import type { GeneratedWorld } from './generators/world.js';
+import type { GeneratedVisibility, GeneratedWorld } from './generators/world.js';
 import { type Look, runBenchmark, VISIBILITIES } from './reconciliation/benchmark.js';
 import { repositoryRoot } from './reconciliation/books.js';
 import { expectedCalibrationError, reliabilityBins } from './reconciliation/calibration.js';
@@ -16,11 +16,12 @@ import {
   causeTable,
   falseTable,
   mainTable,
+  setTable,
   sizeLine,
-  type Tallies,
   targetLines,
 } from './reconciliation/report.js';
-import { BENIGN_SET, GENERATORS, type GeneratorName, isGeneratorName } from './reconciliation/worlds.js';
+import type { Tally } from './reconciliation/tally.js';
+import { ADVERSARIAL_SETS, BENIGN_SET, GENERATORS, isGeneratorName } from './reconciliation/worlds.js';
 
 const PLOT = 'docs/images/reconciliation-reliability.svg';
 
@@ -47,50 +48,74 @@ function readOptions() {
   return { ...values, seeds, size, generator: values.generator, wanted };
 }
 
-function makeWorlds(
-  generator: GeneratorName,
-  seeds: readonly number[],
-  set: string,
-  size: number,
-): GeneratedWorld[] {
-  return seeds.map((seed) => GENERATORS[generator]({ seed, set, size }));
+/** Set name under which every adversarial set of the first generator is judged, at V3, a line each. */
+const ADVERSARIAL = 'adversarial';
+
+function optionsOrEnd() {
+  try {
+    return readOptions();
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(2);
+  }
+}
+
+const options = optionsOrEnd();
+
+function* makeWorlds(set: string): Iterable<GeneratedWorld> {
+  for (const seed of options.seeds) yield GENERATORS[options.generator]({ seed, set, size: options.size });
 }
 
 function print(text = ''): void {
   process.stdout.write(`${text}\n`);
 }
 
-const options = readOptions();
-const visibilities = VISIBILITIES.filter((visibility) => options.wanted.includes(visibility));
-const onLook = ({ world, visibility, judged, matched }: Look) => {
+function onLook({ world, visibility, judged, matched }: Look): void {
   if (!options.verbose) return;
   print(`\nseed ${world.seed}, ${visibility}`);
   print(lookCloser(judged, matched, BigInt(world.readAtSeconds) * 1_000_000n));
-};
-const worlds = makeWorlds(options.generator, options.seeds, options.set, options.size);
-const tallies: Tallies = new Map(await runBenchmark(worlds, visibilities, { onLook }));
-if (options.set === 'mixed') {
-  const benign = makeWorlds(options.generator, options.seeds, BENIGN_SET, options.size);
-  const [tally] = (await runBenchmark(benign, ['V3'], { onLook })).values();
-  if (tally) (tallies as Map<'benign', typeof tally>).set('benign', tally);
 }
 
-print(`generator ${options.generator}, set ${options.set}, seeds ${options.seeds.join(', ')}\n`);
-print(mainTable(tallies));
-for (const [name, tally] of tallies) {
-  print(`\n### ${name}: ${sizeLine(tally)}\n`);
-  print(causeTable(tally));
-  print(`\n${falseTable(tally)}`);
-  if (options.verbose) print(`\n${calibrationTable(tally)}`);
+async function judgeSet(set: string): Promise<void> {
+  const visibilities = VISIBILITIES.filter((visibility) => options.wanted.includes(visibility));
+  const tallies = new Map<GeneratedVisibility | 'benign', Tally>(
+    await runBenchmark(makeWorlds(set), visibilities, { onLook }),
+  );
+  if (set === 'mixed') {
+    const [benign] = (await runBenchmark(makeWorlds(BENIGN_SET), ['V3'], { onLook })).values();
+    if (benign) tallies.set('benign', benign);
+  }
+  print(`generator ${options.generator}, set ${set}, seeds ${options.seeds.join(', ')}\n`);
+  print(mainTable(tallies));
+  for (const [name, tally] of tallies) {
+    print(`\n### ${name}: ${sizeLine(tally)}\n`);
+    print(causeTable(tally));
+    print(`\n${falseTable(tally)}`);
+    if (options.verbose) print(`\n${calibrationTable(tally)}`);
+  }
+  const { text, missed } = targetLines(tallies, options.generator === 'second');
+  print(`\n${text}`);
+  const widest = tallies.get('V3');
+  if (options.plot && widest) writePlot(widest);
+  if (missed > 0 && set === 'mixed' && !options['no-gate']) process.exitCode = 1;
 }
-const { text, missed } = targetLines(tallies, options.generator === 'second');
-print(`\n${text}`);
-const widest = tallies.get('V3');
-if (options.plot && widest) {
+
+function writePlot({ predictions }: Tally): void {
   const path = join(repositoryRoot(), PLOT);
   mkdirSync(dirname(path), { recursive: true });
-  const error = expectedCalibrationError(widest.predictions);
-  writeFileSync(path, reliabilityPlot(reliabilityBins(widest.predictions), error, 'Findings at V3'));
+  const error = expectedCalibrationError(predictions);
+  writeFileSync(path, reliabilityPlot(reliabilityBins(predictions), error, 'Findings at V3'));
   print(`\nwritten: ${PLOT}`);
 }
-if (missed > 0 && options.set === 'mixed' && !options['no-gate']) process.exitCode = 1;
+
+async function judgeAdversarial(): Promise<void> {
+  const tallies = new Map<string, Tally>();
+  for (const set of ADVERSARIAL_SETS) {
+    const [tally] = (await runBenchmark(makeWorlds(set), ['V3'], { onLook })).values();
+    if (tally) tallies.set(set, tally);
+  }
+  print(`generator ${options.generator}, adversarial sets at V3, seeds ${options.seeds.join(', ')}\n`);
+  print(setTable(tallies));
+}
+
+await (options.set === ADVERSARIAL ? judgeAdversarial() : judgeSet(options.set));

@@ -21,21 +21,18 @@ export interface Look {
   matched: Matched;
 }
 
-/** Judges each world at each visibility and adds it all up. */
+/** Judges each world at each visibility and adds it all up. Worlds are taken one by one, so that one at a time is held. */
 export async function runBenchmark(
-  worlds: readonly GeneratedWorld[],
+  worlds: Iterable<GeneratedWorld>,
   visibilities: readonly GeneratedVisibility[],
   options: { reconcile?: Reconcile; onLook?: (look: Look) => void } = {},
 ): Promise<Map<GeneratedVisibility, Tally>> {
-  const tallies = new Map<GeneratedVisibility, Tally>();
-  for (const visibility of visibilities) {
-    const tally = emptyTally();
-    tallies.set(visibility, tally);
-    for (const world of worlds) {
+  const tallies = new Map(visibilities.map((visibility) => [visibility, emptyTally()]));
+  for (const world of worlds)
+    for (const [visibility, tally] of tallies) {
       const judged = await judgeWorld(world, world.bills[visibility], options.reconcile ?? reconcile);
       const matched = addWorld(tally, world, judged, visibility);
       options.onLook?.({ world, visibility, judged, matched });
     }
-  }
   return tallies;
 }

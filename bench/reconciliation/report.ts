@@ -48,6 +48,25 @@ export function mainTable(tallies: Tallies): string {
   return table(head, [...rows, ...rules]);
 }
 
+/** A line for each adversarial set, at V3. */
+export function setTable(tallies: ReadonlyMap<string, Tally>): string {
+  const head = [
+    'set',
+    '$ precision HIGH',
+    '$ recall HIGH',
+    'all',
+    'type $',
+    'misattributed',
+    'findings at HIGH',
+  ];
+  const rows = [...tallies].map(([set, tally]) => {
+    const m = metricsOf(tally);
+    const shares = [m.precisionHigh, m.recallHigh, m.recall, m.typeByDollars].map((value) => share(value));
+    return [set, ...shares, percent(m.misattributed, 3), String(m.high)];
+  });
+  return table(head, rows);
+}
+
 const NAMES: Record<GeneratedVisibility | 'benign', string> = {
   V3: 'V3, amounts and quantities in all dimensions',
   V2: 'V2, dimensions merged',

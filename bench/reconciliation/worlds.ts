@@ -14,6 +14,9 @@ export interface WorldOptions {
 /** The set of worlds in which no provider makes a mistake. */
 export const BENIGN_SET = 'benign_only';
 
+/** Sets of the first generator that are hard in one way each. */
+export const ADVERSARIAL_SETS: readonly string[] = SETS.filter((set) => set !== 'mixed');
+
 function makeFirstWorld({ seed, set, size }: WorldOptions): GeneratedWorld {
   if (!(SETS as readonly string[]).includes(set))
     throw new Error(`the first generator has the sets ${SETS.join(', ')}, not ${set}`);
