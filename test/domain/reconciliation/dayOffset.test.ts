@@ -3,7 +3,7 @@ import { estimateDayOffset } from '../../../domain/reconciliation/evidence/dayOf
 
 const HOURS = 24 * 10;
 /** Use that is never the same two hours running, and never a day's use again. */
-const useAt = (hour: number): number => 1_000 + ((hour * 7_919) % 983) * 3;
+const useAt = (hour: number): number => 1_000 + ((hour * hour * 31 + hour * 4_421) % 983) * 3;
 
 function shifted(offset: number, share = 1) {
   return [
