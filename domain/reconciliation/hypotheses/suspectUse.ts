@@ -84,16 +84,20 @@ function unseenUse(
     left.set(place, excess - usedPico);
     return [{ day: day.day, usedPico, billedPico: day.billedPico }];
   });
-  if (days.length === 0 || (key.reason === 'unknown' && !isBurst(days.length, series))) return undefined;
+  if (days.length === 0 || (key.reason === 'unknown' && !isBurst(days.length, input))) return undefined;
   return { key, series, days };
 }
 
-/** Share of a series' days up to which the use of an unknown key is an event; above it, it is somebody's daily work. */
+/** Share of the account's days up to which the use of an unknown key is an event; above it, it is somebody's daily work. */
 const BURST_PERCENT = 50;
 
-/** A key that nobody registered and that is used day by day is a service of the organization's own, not instrumented. */
-function isBurst(days: number, series: SeriesExplanation): boolean {
-  return days * 100 <= series.days.length * BURST_PERCENT;
+/**
+ * A key that nobody registered and that is used day by day is a service of the organization's own, not instrumented. A
+ * model that the key alone uses has no other days, so the account's days count.
+ */
+function isBurst(days: number, { series }: AccountInput): boolean {
+  const all = new Set(series.flatMap((one) => one.days.map(({ day }) => day)));
+  return days * 100 <= all.size * BURST_PERCENT;
 }
 
 /** Bills may name a model by its date; a series has the name of its price entry. */

@@ -99,7 +99,9 @@ function deviationsOf(reading: DayReading, prediction: Prediction, noise: Series
     if (!hasQuantity && seen <= 0) return [];
     const predictions = hasQuantity ? prediction.quantities : prediction.amounts;
     const predicted = sum((at) => predictions[at] ?? Number.NaN);
-    const value = sum((at) => reading.meters[at]?.value ?? 0);
+    // What a prediction would cost beyond what is there counts as well: else it could say anything of a class of cents.
+    const there = Math.max(seen, hasQuantity ? sum((at) => reading.meters[at]?.observed ?? 0) : 0, 1);
+    const value = sum((at) => reading.meters[at]?.value ?? 0) * Math.max(1, predicted / there || 1);
     return [deviation(meter.of.tokenClass, seen, predicted, value, sigmaOf(meter, noise))];
   });
 }

@@ -93,6 +93,7 @@ export function statesOf(
         if (state) draft.states.set(state, tryVariant(draft, hypothesis, variant, noise));
       }
     refuteUnsaid(drafts, [...byKey.values()]);
+    for (const draft of drafts) contradict(draft, asked, context);
   }
   const states = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, state]) => state);
   return { noise, states: [NULL_STATE, unknown, ...states], days: drafts };
@@ -117,6 +118,34 @@ function refuteUnsaid(drafts: readonly Draft[], states: readonly State[]): void 
       const none = draft.states.get(NULL_STATE);
       if (none) draft.states.set(state, { ...none, fit: { ...none.fit, rate: none.fit.rate + REFUTED } });
     }
+  }
+}
+
+/** Counts that differ by more are no matter of how two reports round. */
+const SAME_REPORTS = 0.05;
+/** What speaks against everything that leaves two reports of the provider's apart. */
+const CONTRADICTED = -10;
+
+/**
+ * Where the provider's own usage report counts otherwise than its bill does, calls that nobody saw are no answer: they would
+ * stand in both. Only explanations that rest on that report account for it; something unknown might.
+ */
+function contradict(draft: Draft, hypotheses: readonly Hypothesis[], context: SeriesContext): void {
+  const { reading } = draft;
+  const isApart = hypotheses
+    .filter((one) => one.needs.includes('usage_report') && one.nature === 'quantity')
+    .flatMap((one) => one.variants(reading.day, context))
+    .some((variant) =>
+      reading.meters.some(({ of, observed, value }) => {
+        const counted = Number(variant.quantityOf(of) ?? of.observed);
+        return value > CENT && Math.abs(counted - observed) > SAME_REPORTS * Math.max(counted, observed);
+      }),
+    );
+  if (!isApart || !reading.judged) return;
+  for (const [state, { fit, ...rest }] of draft.states) {
+    if (state.hypothesis?.needs.includes('usage_report')) continue;
+    const by = state.kind === 'unexplained' ? CONTRADICTED / 2 : CONTRADICTED;
+    draft.states.set(state, { ...rest, fit: { ...fit, quantity: fit.quantity + by } });
   }
 }
 
