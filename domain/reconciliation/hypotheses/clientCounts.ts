@@ -3,7 +3,7 @@ import type { ObservedSource } from '../evidence/seriesDay.js';
 import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
 import { partnerOfClass, placeKey } from './places.js';
 import { metersOf, quantityVariant, sumOf } from './predict.js';
-import { coversMost } from './runs.js';
+import { coversMost, isEpisode } from './runs.js';
 import { sentenceOf, servicesOf } from './words.js';
 
 const WORDS = {
@@ -65,7 +65,10 @@ export const clientCounts: Hypothesis = {
     ...overtold(day, 'length_miscounted', isLongMeter),
     ...sentTwice(day),
   ],
-  fits: (run, context, variant) => !variant.startsWith('reasoning') || coversMost(run, context),
+  fits: (run, context, variant) => {
+    if (variant === 'length_miscounted') return !isEpisode(run, context);
+    return !variant.startsWith('reasoning') || coversMost(run, context);
+  },
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: (variant, sources) => {
     const text = ADVICE[variant.split(':')[0] ?? ''];

@@ -3,7 +3,7 @@ import type { Circumstances } from '../dayRates.js';
 import type { Hypothesis, SeriesDay } from './hypothesis.js';
 import { pairsBy } from './places.js';
 import { movedVariant, otherCircumstances } from './predict.js';
-import { daysOf, touchesEdge } from './runs.js';
+import { isEpisode } from './runs.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
@@ -54,7 +54,7 @@ export const longContextRate: Hypothesis = {
 
 /**
  * Requests on the meter of the other length. That long ones were counted as ordinary looks like events that count too much
- * input, by which requests seem longer than they were (clientCounts.ts): it is said of a week between right days alone.
+ * input, by which requests seem longer than they were (clientCounts.ts): it is said of an episode between right days alone.
  */
 export const longContextQuantity: Hypothesis = {
   kind: 'long_context_rate_misapplied',
@@ -69,8 +69,7 @@ export const longContextQuantity: Hypothesis = {
         pairsBy(day, (place) => place.longContext === fromLong, { longContext: !fromLong }),
       ),
     ),
-  fits: (run, context, variant) =>
-    variant !== 'in_ordinary_meter' || (daysOf(run) >= 5 && !touchesEdge(run, context)),
+  fits: (run, context, variant) => variant !== 'in_ordinary_meter' || isEpisode(run, context),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };

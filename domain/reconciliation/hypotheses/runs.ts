@@ -26,7 +26,12 @@ export function lasts(run: Run): boolean {
   return run.firstDay < run.lastDay;
 }
 
-/** Calendar days from its first to its last. */
-export function daysOf(run: Run): number {
-  return Number(daysBetween(run.firstDay, run.lastDay));
+const EPISODE_DAYS_MIN = 5n;
+const EPISODE_PERCENT_MAX = 40n;
+
+/** A stretch of some days within a longer history, with an end on both sides: something happened, and was put right. */
+export function isEpisode(run: Run, context: SeriesContext): boolean {
+  const days = daysBetween(run.firstDay, run.lastDay);
+  const all = daysBetween(context.firstDay, context.lastDay);
+  return days >= EPISODE_DAYS_MIN && days * 100n <= all * EPISODE_PERCENT_MAX && !touchesEdge(run, context);
 }
