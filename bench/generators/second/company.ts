@@ -8,7 +8,7 @@ import { Random } from '../support/random.js';
 import type { GeneratedVisibility, GeneratedWorld, ToldCall, Truth } from '../world.js';
 import { contractBodies, staleEntry, staleModel } from './knownPrices.js';
 import { type Charged, drawKind, type MistakeKind, OVERCHARGES, UNDERCHARGES } from './mistakes.js';
-import { planSeries, type SeriesPlan } from './series.js';
+import { planSeries, REVOKED_AFTER_SECONDS, type SeriesPlan } from './series.js';
 import { FAULT_CAUSES, planTelling, type Telling, tell } from './telling.js';
 import { callsOf, type RealCall } from './traffic.js';
 
@@ -259,6 +259,6 @@ function keysOf(series: SeriesPlan): GeneratedWorld['keys'] {
     provider: series.model.provider,
     accountId: series.accountId,
     keyId,
-    revokedAtSeconds: untilSeconds === null ? null : untilSeconds + 3_600,
+    revokedAtSeconds: untilSeconds === null ? null : untilSeconds + REVOKED_AFTER_SECONDS,
   }));
 }

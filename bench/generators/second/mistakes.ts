@@ -17,7 +17,7 @@ import {
 import { DAY_SECONDS } from '../support/days.js';
 import type { Random } from '../support/random.js';
 import type { GeneratedVisibility } from '../world.js';
-import type { SeriesPlan } from './series.js';
+import { REVOKED_AFTER_SECONDS, type SeriesPlan } from './series.js';
 import type { RealCall } from './traffic.js';
 
 /** What is charged for a call: quantities and rates, and under which words it is printed. */
@@ -77,6 +77,14 @@ const rate =
 
 const hasReads = (series: SeriesPlan) => series.readShare > 0.1;
 const hasWrites = (series: SeriesPlan) => series.writeShare > 0.02;
+
+/** A key of the series that was out of use by then, at a provider whose costs name keys. */
+function revokedBefore(series: SeriesPlan, seconds: number): string | undefined {
+  if (series.model.provider === 'anthropic') return undefined;
+  return series.keys.find(
+    ({ untilSeconds }) => untilSeconds !== null && untilSeconds + REVOKED_AFTER_SECONDS <= seconds,
+  )?.keyId;
+}
 
 /** The last day before a price of the model that is in force on the later day. */
 function dropOf(series: SeriesPlan, days: { firstDay: number }): BookPeriod | undefined {
@@ -206,14 +214,28 @@ export const OVERCHARGES: readonly MistakeKind[] = [
   },
   {
     cause: 'unauthorized_key_usage',
+    form: 'revoked_key',
+    weight: 8,
+    isPossible: (series, { firstDay }) => revokedBefore(series, firstDay * DAY_SECONDS) !== undefined,
+    change: (call, right, random) => {
+      const day = Math.floor(call.endSeconds / DAY_SECONDS);
+      const keyId = revokedBefore(call.series, day * DAY_SECONDS);
+      return right && keyId !== undefined && random.chance(0.3) ? [right, { ...right, keyId }] : undefined;
+    },
+    // Only OpenAI's costs, and files, name the key; coarser reports name none.
+    seenAt: ['V3'],
+    needsCalls: true,
+  },
+  {
+    cause: 'unauthorized_key_usage',
     form: 'foreign_key',
     weight: 1,
-    // Only OpenAI's costs name the key.
     isPossible: (series) => series.model.provider === 'openai',
     change: (_call, right, random) =>
       right && random.chance(0.3) ? [right, { ...right, keyId: 'key_foreign' }] : undefined,
-    seenAt: ['V3'],
-    needsCalls: false,
+    // A key that nobody registered may as well be the company's own.
+    seenAt: [],
+    needsCalls: true,
   },
   {
     cause: 'duplicate_charge',

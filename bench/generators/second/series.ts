@@ -133,6 +133,9 @@ function projectsOf(random: Random, provider: string, id: string): string[] {
   return Array.from({ length: random.whole(1, 2) }, (_, n) => `${word}_${id.replaceAll(/\W/g, '')}${n + 1}`);
 }
 
+/** A key is revoked so long after the next one took over. */
+export const REVOKED_AFTER_SECONDS = 3_600;
+
 /** A third of the series change their key once or twice; the old one is revoked an hour after the change. */
 function rotateKeys(random: Random, provider: string, id: string, span: Span): SeriesPlan['keys'] {
   const changes = random.chance(0.35) ? random.whole(1, 2) : 0;
