@@ -10,7 +10,7 @@ export interface PlantedFinding {
   kind: string;
   /** A mistake of the provider's, which can be asked back. */
   claimable: boolean;
-  grade: 'HIGH' | 'MEDIUM';
+  grade: 'HIGH' | 'MEDIUM' | 'LOW';
   provider: DemoProvider;
   model: string;
   days: Days;
@@ -28,7 +28,7 @@ const ofProvider = (kind: string, grade: PlantedFinding['grade'] = 'HIGH'): Name
 
 /**
  * A wrong rate shows in the bill itself; a day billed twice, beside the provider's own usage report. Of a key that is not
- * registered nobody knows whether it is not one's own after all, so it is never HIGH. Hours that nobody reported are no
+ * registered nobody knows whether it is not one's own after all, so it is LOW. Hours that nobody reported are no
  * mistake of the provider's.
  */
 const NAMES: Record<PlantedGap['kind'], Name> = {
@@ -37,7 +37,7 @@ const NAMES: Record<PlantedGap['kind'], Name> = {
   cache_at_full_rate: ofProvider('cache_read_rate_mismatch'),
   contract_discount_not_applied: ofProvider('contract_rate_not_applied'),
   batch_discount_not_applied: ofProvider('batch_discount_not_applied'),
-  unknown_key: ofProvider('unauthorized_key_usage', 'MEDIUM'),
+  unknown_key: ofProvider('unauthorized_key_usage', 'LOW'),
   missing_window: { kind: 'unobserved_usage', claimable: false, grade: 'HIGH' },
 };
 

@@ -118,12 +118,12 @@ export interface ExplainedRun {
   expectedUsd: number;
 }
 
-/** Findings that are sure enough to act on, the provider's mistakes first, the largest first among them. */
+/** Findings that can be verified, the provider's mistakes first, the largest first among them. */
 export function explainedRuns(findings: readonly Json[]): ExplainedRun[] {
   const runs = new Map<string, ExplainedRun>();
   for (const finding of findings) {
     const { kind, provider, period_start, period_end, confidence, blame } = finding;
-    if (confidence !== 'HIGH' && confidence !== 'MEDIUM') continue;
+    if (confidence === 'UNVERIFIED') continue;
     const id = [kind, provider, period_start, period_end, confidence].join('|');
     const run: ExplainedRun = runs.get(id) ?? {
       provider,
