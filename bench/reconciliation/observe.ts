@@ -14,8 +14,8 @@ const FREE: CallPrice = { computedPico: 0n, priceGaps: [], contextBand: 0 };
 /** What was observed of a provider's days. */
 export interface Observed {
   cells: ByDay<ObservedCell>;
-  /** By provider-day, then model: the busiest services first. */
-  sources: Map<string, Map<string, ObservedSource[]>>;
+  /** By provider-day, then account ('' where calls name none), then model: the busiest services first. */
+  sources: Map<string, Map<string, Map<string, ObservedSource[]>>>;
   /** First call's end by provider, then account ('' where calls name none), microseconds. */
   since: Map<string, Map<string, bigint>>;
 }
@@ -49,8 +49,9 @@ export function observe(world: Pick<GeneratedWorld, 'calls' | 'keys'>, book: Pri
     noteSource(observed.sources, call);
     noteSince(observed.since, call);
   }
-  for (const models of observed.sources.values())
-    for (const [model, sources] of models) models.set(model, busiest(sources));
+  for (const accounts of observed.sources.values())
+    for (const models of accounts.values())
+      for (const [model, sources] of models) models.set(model, busiest(sources));
   return observed;
 }
 
@@ -122,8 +123,10 @@ function addCall(cell: MutableCell, call: ToldCall, price: CallPrice): void {
 
 function noteSource(sources: Observed['sources'], call: ToldCall): void {
   const key = dayKey(call.provider, dayOf(BigInt(call.endSeconds) * 1_000_000n));
-  const models = sources.get(key) ?? new Map<string, ObservedSource[]>();
-  sources.set(key, models);
+  const accounts = sources.get(key) ?? new Map<string, Map<string, ObservedSource[]>>();
+  sources.set(key, accounts);
+  const models = accounts.get(call.accountId ?? '') ?? new Map<string, ObservedSource[]>();
+  accounts.set(call.accountId ?? '', models);
   const known = models.get(call.model) ?? [];
   models.set(call.model, known);
   let source = known.find(({ serviceName }) => serviceName === call.serviceName);

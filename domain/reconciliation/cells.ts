@@ -86,8 +86,8 @@ export interface DayInput {
   usage: readonly UsageCell[];
   observed: readonly ObservedCell[];
   covered: readonly CoveredAccount[];
-  /** By observed model: which services its calls come from, and what their clients cannot tell. */
-  sources: ReadonlyMap<string, readonly ObservedSource[]>;
+  /** By the calls' account ('' for those without one), then model: which services they come from, and what these cannot tell. */
+  sources: ReadonlyMap<string, ReadonlyMap<string, readonly ObservedSource[]>>;
   /** First event of each account, '' for those without one; imported history counts. */
   observedSince: ReadonlyMap<string, bigint>;
   /** Write hours beside the day, where the usage report is hourly. */

@@ -90,8 +90,15 @@ function evidenceOf(bucket: BucketInput, { bucket: built }: BuiltBucket, input: 
     billed: bucket.billed,
     usage: dayUsageOf(bucket.usage),
     observed: vectorsOf(bucket.observed),
-    sources: sourcesOf(input.sources, models),
+    sources: sourcesOf(input.sources, (account) => isComparedWith(bucket.accountId, account, input), models),
   };
+}
+
+/** Whether calls under this account are compared with what the bill charges to that one, as `groupByModel` has it. */
+function isComparedWith(billed: string, account: string, { covered }: DayInput): boolean {
+  if (account === billed) return true;
+  if (billed === ALL_ACCOUNTS) return covered.some(({ accountId }) => accountId === account);
+  return covered.length === 1 && (account === '' || billed === DEFAULT_ACCOUNT);
 }
 
 function mismatchesOf(

@@ -197,6 +197,20 @@ describe('a run compares what changed', () => {
   });
 });
 
+describe('a run explains', () => {
+  it('the series of the account whose day has changed, and none of another account of the same model', async () => {
+    const org = await aBilledOrganization(api, [dayAt(1)]);
+    await runs.run(org);
+    await addCalls(api, org.orgId, { day: dayAt(3), account: ONE });
+    const { run } = await runs.run(org);
+    const { rows } = await sql(
+      'select provider_account_id as account from series_explanations where org_id = $1 and run_id = $2',
+      [org.orgId, run.id],
+    );
+    expect(rows).toEqual([{ account: ONE }]);
+  });
+});
+
 describe('findings', () => {
   const WRONG = [dayAt(1), dayAt(2), dayAt(3)];
   const statuses = async ({ orgId }: TestOrganization) =>

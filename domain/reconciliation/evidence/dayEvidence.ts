@@ -62,13 +62,15 @@ export function dayUsageOf(usage: readonly UsageCell[]): UsageCell[] {
   return [...cells].sort(([a], [b]) => byText(a, b)).map(([, cell]) => cell);
 }
 
-/** The services of several models' calls, the busiest first. */
+/** The services of the calls of some accounts and models, the busiest first. */
 export function sourcesOf(
-  sources: ReadonlyMap<string, readonly ObservedSource[]>,
+  sources: ReadonlyMap<string, ReadonlyMap<string, readonly ObservedSource[]>>,
+  isOwn: (accountId: string) => boolean,
   models: readonly string[],
 ): ObservedSource[] {
   const byService = new Map<string, ObservedSource>();
-  for (const source of models.flatMap((model) => sources.get(model) ?? [])) {
+  const own = [...sources].flatMap(([account, ofAccount]) => (isOwn(account) ? [ofAccount] : []));
+  for (const source of own.flatMap((of) => models.flatMap((model) => of.get(model) ?? []))) {
     const known = byService.get(source.serviceName);
     byService.set(source.serviceName, {
       serviceName: source.serviceName,

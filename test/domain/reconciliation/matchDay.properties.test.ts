@@ -15,7 +15,9 @@ const days: fc.Arbitrary<DayInput> = fc.record({
   usage: fc.array(usageCells, { maxLength: 12 }),
   observed: fc.array(observedCells, { maxLength: 12 }),
   covered: fc.constantFrom([aCoveredAccount({ accountId: 'a' }), aCoveredAccount({ accountId: 'b' })]),
-  sources: fc.constant(new Map([['gpt-5', [{ serviceName: 'checkout', calls: 3, callsWithoutCache: 3 }]]])),
+  sources: fc.constant(
+    new Map([['', new Map([['gpt-5', [{ serviceName: 'checkout', calls: 3, callsWithoutCache: 3 }]]])]]),
+  ),
   observedSince: fc.constantFrom(new Map(), new Map([['a', 0n]]), new Map([['', DAY_MICROS + 1n]])),
   withHours: fc.boolean(),
 });

@@ -46,14 +46,19 @@ export async function inputOf(one: PublishedCase): Promise<CaseInput> {
       ],
       sources: new Map([
         [
-          one.model,
-          [
-            {
-              serviceName: 'chat',
-              calls: day.calls.reduce((sum, { count }) => sum + count, 0),
-              callsWithoutCache: 0,
-            },
-          ],
+          ACCOUNT,
+          new Map([
+            [
+              one.model,
+              [
+                {
+                  serviceName: 'chat',
+                  calls: day.calls.reduce((sum, { count }) => sum + count, 0),
+                  callsWithoutCache: 0,
+                },
+              ],
+            ],
+          ]),
         ],
       ]),
       observedSince: new Map([[ACCOUNT, first]]),
