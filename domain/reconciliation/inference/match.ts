@@ -3,6 +3,7 @@ import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import type { WaterfallStep } from '../cells.js';
 import { type InvoiceTie, type LinkEvidence, linkProbability, linkWaterfall } from '../linkScore.js';
 import type { WeightSet } from '../weights/weightSet.js';
+import { mixtureOf } from './fit.js';
 import { CENT, type DayReading } from './reading.js';
 import type { DayState } from './states.js';
 
@@ -20,6 +21,9 @@ export function matchOf(
   const waterfall = linkWaterfall(evidenceOf(reading, state), weights.link, tie ?? 'none');
   return { probability: linkProbability(waterfall), waterfall };
 }
+
+/** Deviations up to twice what missed calls leave by their mixture are the coverage's, not the charge's. */
+const MIXTURES = 2;
 
 function evidenceOf(reading: DayReading, state: DayState | undefined): LinkEvidence {
   const { evidence } = reading.day;
@@ -39,7 +43,8 @@ function evidenceOf(reading: DayReading, state: DayState | undefined): LinkEvide
     }
     if (worst === null || one.value < 10 * CENT || Number.isNaN(quantity)) return;
     const [seen, usual] = [one.billed * coverage, quantity];
-    worst = Math.max(worst, Math.abs(seen - usual) / Math.max(seen, usual, 1));
+    const apart = Math.abs(seen - usual) / Math.max(seen, usual, 1);
+    worst = Math.max(worst, apart - MIXTURES * mixtureOf(coverage, reading.calls) - one.cutShare);
   });
   const total = reading.depth === 'quantities' ? predicted : predicted / coverage;
   return {

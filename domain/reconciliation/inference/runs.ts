@@ -1,5 +1,6 @@
 /** Days with the same explanation that follow each other: what becomes a finding. */
-import type { Pico } from '../../money.js';
+import { absPico, type Pico } from '../../money.js';
+import { tolerancePico } from '../grade.js';
 import type { SeriesContext } from '../hypotheses/hypothesis.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import { type DayParts, impactOf, type MeterImpact, partsOf } from './decompose.js';
@@ -82,15 +83,22 @@ function judge(series: SeriesStates, work: DayWork, pooled: Float64Array): Judge
   const parts: DayParts = work.reading.judged
     ? partsOf(work.reading, kind === 'none' ? undefined : shown, series.noise)
     : { explained: [], unexplained: [] };
-  const isFine = kind === 'none';
   return {
     work,
     state,
     shown,
-    parts: isFine ? { explained: [], unexplained: [] } : parts,
+    parts: kind === 'none' ? { explained: [], unexplained: [] } : worthTelling(work, parts),
     pooled: byKind,
     alone: aloneOf(series, work, kind),
   };
+}
+
+/** Up to the tolerance that bill and calls are equal within, a difference is none. */
+function worthTelling({ reading }: DayWork, { explained, unexplained }: DayParts): DayParts {
+  const rounding = reading.meters.reduce((total, one) => total + one.of.meter.roundingPico, 0n);
+  const tolerance = tolerancePico(BigInt(Math.round(reading.billedAmount)), rounding);
+  const kept = (parts: readonly MeterImpact[]) => (absPico(impactOf(parts)) > tolerance ? parts : []);
+  return { explained: kept(explained), unexplained: kept(unexplained) };
 }
 
 /** Probability of a kind by the day alone. */

@@ -255,7 +255,11 @@ function stateOf(
   used: ReadonlySet<string>,
 ): State {
   const prior = weights.priors[hypothesis.kind] ?? weights.otherPrior;
-  const tier = variant.name.startsWith('tier:') ? variant.name.slice('tier:'.length) : undefined;
+  const tier = variant.name.startsWith('tier:')
+    ? variant.name.slice('tier:'.length)
+    : variant.name === 'batch_rate'
+      ? 'batch'
+      : undefined;
   const factor = variant.name.startsWith(ANY_MODEL)
     ? ONE_OF_MANY
     : tier === undefined || used.has(tier)
