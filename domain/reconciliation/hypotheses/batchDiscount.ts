@@ -1,6 +1,7 @@
 import type { Hypothesis } from './hypothesis.js';
 import { pairsBy, placeOf } from './places.js';
 import { movedVariant, multipleOf, otherCircumstances, under } from './predict.js';
+import { coversMost } from './runs.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
@@ -25,6 +26,8 @@ export const batchDiscountRate: Hypothesis = {
     ),
     ...multipleOf(day, 'discount_twice', 1n, 2n, (meter) => placeOf(meter).isBatch === true),
   ],
+  // Half the price from the first day to the last is no mistake of the bill.
+  fits: (run, context, variant) => variant === 'standard_rate' || !coversMost(run, context),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };

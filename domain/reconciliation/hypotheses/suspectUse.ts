@@ -161,7 +161,7 @@ const REASON: Readonly<Record<SuspectKey['reason'], string>> = {
 /** That the use is the key's stands on the bill; whether an unknown key is anybody's own, only the organization knows. */
 const PROBABILITIES: Readonly<Record<SuspectKey['reason'], number>> = {
   billed_after_revocation: 0.97,
-  unknown: 0.6,
+  unknown: 0.5,
 };
 
 function findingOf({ key, series, days: used }: UnseenUse, input: AccountInput): Finding {
