@@ -96,7 +96,6 @@ function ownFaults(key: AnswerKey): Fault[] {
   return [
     {
       title: 'Five hours without our SDK',
-      planted: 'missing_window',
       days: SCHEDULE.missingWindow,
       amount: gapTotal(key, 'missing_window'),
       what: `From ${MISSING_HOURS.from}:00 to ${MISSING_HOURS.to}:00 UTC no call of OpenAI’s was reported. The bill is right; our record is not.`,
@@ -182,8 +181,10 @@ Overcharged by rate in all: ${exact(excess)}. Nothing else is flagged, and no ot
 
 ## What explains it
 
-Each fault comes out as findings of one kind, a finding for each model, with its days and its dollars to the last digit. Nothing else
-is found above LOW, and no dollar of these days is left without an explanation. \`get /financial/summary\` adds up what can be asked back.
+Each fault of the bills comes out as findings of one kind, a finding for each model, with its days and its dollars to the last digit.
+Nothing else of the provider's is found above LOW, and nothing stays unexplained. The hours without our SDK are no mistake of a bill:
+the share of calls seen falls on that day, where the missing ones were unlike the rest \`unobserved_usage\` says so, and nothing of it
+can be asked back. \`get /financial/summary\` adds up what can.
 Mistakes that others told in public are held alike: [decision 159](decisions/0159-published-mistakes-are-held-as-numbers.md).
 
 | fault | explanation | findings | grade | dollars |

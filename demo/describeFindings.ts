@@ -14,9 +14,8 @@ export function explanationLines(key: AnswerKey, faults: readonly Fault[]): stri
     const [first] = findings;
     if (!first) return [];
     const impact = findings.reduce((sum, { impactPico }) => sum + impactPico, 0n);
-    const whose = first.claimable ? '' : ', no mistake of the provider';
     return [
-      `| ${fault.title} | \`${first.kind}\`${whose} | ${findings.length} | ${first.grade} | ${exact(impact)} |`,
+      `| ${fault.title} | \`${first.kind}\` | ${findings.length} | ${first.grade} | ${exact(impact)} |`,
     ];
   });
 }

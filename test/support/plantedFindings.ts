@@ -35,7 +35,8 @@ export function itExplainsWhatWasPlanted(place: () => FoundDemo): void {
       confidence: finding.grade,
       direction: 'overcharge',
     }));
-    const found = (await listed()).map((finding) =>
+    const told = (await listed()).filter(({ kind }) => kind !== 'unobserved_usage');
+    const found = told.map((finding) =>
       Object.fromEntries(Object.keys(planted[0] ?? {}).map((name) => [name, finding[name]])),
     );
     expect(found.filter(isSure).sort(byText)).toEqual(planted.filter(isSure).sort(byText));
@@ -68,7 +69,7 @@ export function itExplainsWhatWasPlanted(place: () => FoundDemo): void {
     const ofGrades = (...grades: PlantedFinding['grade'][]) => {
       const faults = findings
         .filter((one) => one.claimable && grades.includes(one.grade))
-        .map(({ fault }) => fault);
+        .map(({ fault }): string => fault);
       const months = new Map<string, bigint>();
       for (const gap of gaps.filter(({ kind }) => faults.includes(kind))) {
         const month = `${gap.provider} ${demo.calendar.dayText(gap.offset).slice(0, 7)}`;
@@ -80,6 +81,23 @@ export function itExplainsWhatWasPlanted(place: () => FoundDemo): void {
     expect(body.recoverable_confirmed_usd).toBe(ofGrades('HIGH'));
     expect(body.recoverable_review_usd).toBe(ofGrades('MEDIUM', 'LOW'));
     expect([body.unexplained_critical_usd, body.unexplained_review_usd]).toEqual([0, 0]);
+  });
+
+  it('blames nobody for hours that were not reported: whatever it says of them is no mistake of the provider’s', async () => {
+    const { demo } = place();
+    const missing = demo.answerKey.gaps.filter(({ kind }) => kind === 'missing_window');
+    const [day] = missing.map(({ offset }) => demo.calendar.dayText(offset));
+    const found = await listed(`&provider=openai&from=${day}&to=${day}`);
+    expect(await listed('&kind=unobserved_usage')).toEqual(found);
+    for (const finding of found) {
+      const planted = missing.find(({ model }) => model === finding.model);
+      expect([
+        finding.kind,
+        finding.claimable,
+        finding.recoverable_usd,
+        pico(finding.impact_usd_exact),
+      ]).toEqual(['unobserved_usage', false, 0, planted?.gapPico]);
+    }
   });
 
   it('asks people about the provider’s mistakes alone', async () => {
