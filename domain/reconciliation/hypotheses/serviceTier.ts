@@ -1,7 +1,9 @@
 import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
-import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
+import type { Circumstances } from '../dayRates.js';
+import type { MeterPart } from '../meters.js';
+import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
 import { pairsBy, placeOf } from './places.js';
-import { movedVariant, otherCircumstances } from './predict.js';
+import { amountAs, movedVariant, otherCircumstances, rateVariant, sumOf } from './predict.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
@@ -30,16 +32,41 @@ export const serviceTierRate: Hypothesis = {
       .flatMap((from) =>
         listed
           .filter((to) => to !== from)
-          .flatMap((to) =>
-            otherCircumstances(day, `tier:${from} as ${to}`, (at) =>
+          .flatMap((to) => [
+            ...otherCircumstances(day, `tier:${from} as ${to}`, (at) =>
               at.isBatch || at.serviceTier !== from ? at : { ...at, serviceTier: to },
             ),
-          ),
+            ...atListRates(day, from, to),
+          ]),
       );
   },
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
+
+/** The other tier's list rates: a contract is often applied to the tier that it was written for alone. */
+function atListRates(day: SeriesDay, from: string, to: string): Variant[] {
+  if (day.list === day.agreed) return [];
+  const isMeant = ({ circumstances: at }: MeterPart) => !at.isBatch && at.serviceTier === from;
+  const otherwise = {
+    rates: day.list,
+    circumstances: (at: Circumstances) => ({ ...at, serviceTier: to }),
+  };
+  const amountOf = (meter: MeterDay, quantity: bigint) => {
+    const meant = meter.mix.filter(isMeant);
+    const whole = sumOf(meter.mix.map((part) => part.quantity));
+    const part = whole === 0n ? quantity : (quantity * sumOf(meant.map((one) => one.quantity))) / whole;
+    const rest = { ...meter, mix: meter.mix.filter((one) => !isMeant(one)) };
+    const charged = amountAs(day, { ...meter, mix: meant }, part, otherwise);
+    const usual = rest.mix.length > 0 ? amountAs(day, rest, quantity - part) : 0n;
+    return charged === null || usual === null ? null : charged + usual;
+  };
+  const touched = day.meters.filter((meter) => meter.mix.some(isMeant)).map((meter) => meter.index);
+  if (touched.length === 0) return [];
+  return [
+    rateVariant(day, `tier:${from} as ${to} at list`, amountOf, (meter) => touched.includes(meter.index)),
+  ];
+}
 
 /**
  * Calls of one tier on the meter of a dearer one. Which tier a call used must be told by its client; on a cheaper meter it

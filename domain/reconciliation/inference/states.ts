@@ -255,11 +255,8 @@ function stateOf(
   used: ReadonlySet<string>,
 ): State {
   const prior = weights.priors[hypothesis.kind] ?? weights.otherPrior;
-  const tier = variant.name.startsWith('tier:')
-    ? variant.name.slice('tier:'.length)
-    : variant.name === 'batch_rate'
-      ? 'batch'
-      : undefined;
+  const charged = /^tier:.* as (\S+)/.exec(variant.name)?.[1];
+  const tier = charged ?? (variant.name === 'batch_rate' ? 'batch' : undefined);
   const factor = variant.name.startsWith(ANY_MODEL)
     ? ONE_OF_MANY
     : tier === undefined || used.has(tier)
