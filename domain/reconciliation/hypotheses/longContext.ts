@@ -1,8 +1,8 @@
 import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
 import type { Circumstances } from '../dayRates.js';
-import type { Hypothesis, SeriesDay } from './hypothesis.js';
+import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
 import { pairsBy } from './places.js';
-import { movedVariant, otherCircumstances } from './predict.js';
+import { movedVariant, otherCircumstances, quantityVariant } from './predict.js';
 import { isEpisode } from './runs.js';
 import { sentenceOf } from './words.js';
 
@@ -13,6 +13,7 @@ const WORDS = {
     'Ordinary requests to the standard service were charged at the rates of long requests.',
   ordinary_rate_on_long_standard: 'Long requests to the standard service were charged at the ordinary rates.',
   in_ordinary_meter: 'Long requests were counted as ordinary ones.',
+  part_in_long_meter: 'Some of the ordinary requests were counted as long ones.',
   in_long_meter: 'Ordinary requests were counted as long ones.',
 };
 
@@ -61,15 +62,35 @@ export const longContextQuantity: Hypothesis = {
   nature: 'quantity',
   blame: 'provider',
   needs: ['quantity', 'complete_classes', 'full_coverage'],
-  variants: (day) =>
-    [false, true].flatMap((fromLong) =>
+  variants: (day) => [
+    ...[false, true].flatMap((fromLong) =>
       movedVariant(
         day,
         fromLong ? 'in_ordinary_meter' : 'in_long_meter',
         pairsBy(day, (place) => place.longContext === fromLong, { longContext: !fromLong }),
       ),
     ),
+    ...partOnLongMeter(day),
+  ],
   fits: (run, context, variant) => variant !== 'in_ordinary_meter' || isEpisode(run, context),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
+
+/**
+ * Some of the ordinary requests on the meter of long ones, as a boundary that is drawn too low makes it: which, the bill does
+ * not say, so that both meters' sum is what is tested.
+ */
+function partOnLongMeter(day: SeriesDay): Variant[] {
+  const quantities = new Map<number, bigint>();
+  const pairs = pairsBy(day, (place) => place.longContext === false, { longContext: true });
+  for (const [ordinary, long] of pairs) {
+    const billed = [ordinary, long].map(({ meter }) => meter.quantity ?? 0n);
+    const [onOrdinary = 0n, onLong = 0n] = billed;
+    if (onLong <= long.observed || onOrdinary === 0n) continue;
+    const observed = ordinary.observed + long.observed;
+    quantities.set(long.index, (observed * onLong) / (onOrdinary + onLong));
+    quantities.set(ordinary.index, observed - (quantities.get(long.index) ?? 0n));
+  }
+  return quantities.size > 0 ? [quantityVariant(day, 'part_in_long_meter', quantities)] : [];
+}

@@ -52,6 +52,12 @@ describe('use on another meter', () => {
     const observed = [calls(PLAIN), calls(long, { contextBand: 272_000 })];
     const over = lines(plus(PLAIN, long), { longContext: true });
     expectExplained(longContextQuantity, dayOf({ billed: over, observed }), ['in_long_meter']);
+    const some = { input: 500_000, output: 30_000 };
+    const part = [
+      ...lines(plus(long, some), { longContext: true }),
+      ...lines({ input: 2_500_000, output: 470_000 }, { longContext: false }),
+    ];
+    expectExplained(longContextQuantity, dayOf({ billed: part, observed }), ['part_in_long_meter']);
     const under = dayOf({ billed: lines(plus(PLAIN, long), { longContext: false }), observed });
     expectExplained(longContextQuantity, under, ['in_ordinary_meter']);
     expectExplained(clientCounts, under, ['length_miscounted']);
