@@ -77,6 +77,9 @@ export const longContextQuantity: Hypothesis = {
   advise: () => ASK,
 };
 
+/** Share of a class that has to be seen before anything is said of how it was divided. */
+const SEEN_PERCENT = 97n;
+
 /**
  * Some of the ordinary requests on the meter of long ones, as a boundary that is drawn too low makes it: which, the bill does
  * not say, so that both meters' sum is what is tested.
@@ -89,6 +92,8 @@ function partOnLongMeter(day: SeriesDay): Variant[] {
     const [onOrdinary = 0n, onLong = 0n] = billed;
     if (onLong <= long.observed || onOrdinary === 0n) continue;
     const observed = ordinary.observed + long.observed;
+    // Calls that were not seen are as well the long ones: a split that is free fits any such day.
+    if (observed * 100n < (onOrdinary + onLong) * SEEN_PERCENT) continue;
     quantities.set(long.index, (observed * onLong) / (onOrdinary + onLong));
     quantities.set(ordinary.index, observed - (quantities.get(long.index) ?? 0n));
   }
