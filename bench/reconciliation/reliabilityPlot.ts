@@ -7,7 +7,7 @@ import type { ReliabilityBin } from './calibration.js';
 const WIDTH = 640;
 const HEIGHT = 460;
 const PLOT = { left: 76, top: 56, size: 330 };
-const COUNTS = { left: 450, width: 150 };
+const COUNTS = { left: 472, width: 136 };
 const TICKS = [0, 0.2, 0.4, 0.6, 0.8, 1];
 const INK = '#1f2933';
 const FAINT = '#9aa5b1';
