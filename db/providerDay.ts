@@ -21,13 +21,24 @@ export interface ProviderDay extends DayInput {
   covered: readonly BilledAccount[];
 }
 
-/** Everything that is stored of one provider's day, bills and calls. Work grows with the day's rows, cells and calls. */
+/**
+ * Everything that is stored of one provider's day, bills and calls, as it is at one time. Work grows with the day's rows,
+ * cells and calls.
+ */
 export async function readProviderDay(
   orgDb: OrgDb,
   scope: { provider: Provider; day: string },
   beside: Pick<DayInput, 'nowMicros' | 'observedSince' | 'withHours'>,
 ): Promise<ProviderDay> {
-  const covered = await listBilledAccounts(orgDb, scope);
+  return orgDb.transaction((inside) => readInside(inside, scope, beside), 'repeatable read');
+}
+
+async function readInside(
+  inside: OrgDb,
+  scope: { provider: Provider; day: string },
+  beside: Pick<DayInput, 'nowMicros' | 'observedSince' | 'withHours'>,
+): Promise<ProviderDay> {
+  const covered = await listBilledAccounts(inside, scope);
   const fromMicros = microsOfDay(scope.day);
   // Only hours that are kept are read one by one: a day adds them up.
   const cells = { ...scope, byHour: beside.withHours };
@@ -35,12 +46,12 @@ export async function readProviderDay(
   return {
     ...beside,
     day: scope.day,
-    billed: await listBilledCells(orgDb, scope),
-    usage: await listUsageCells(orgDb, cells),
-    observed: (await listObservedCells(orgDb, cells)).map(fromStoredCell),
+    billed: await listBilledCells(inside, scope),
+    usage: await listUsageCells(inside, cells),
+    observed: (await listObservedCells(inside, cells)).map(fromStoredCell),
     covered,
     // Who sent the calls matters to an explanation only, and there is none of a day without a bill.
-    sources: covered.length === 0 ? new Map() : await listObservedSources(orgDb, time),
+    sources: covered.length === 0 ? new Map() : await listObservedSources(inside, time),
   };
 }
 

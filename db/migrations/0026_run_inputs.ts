@@ -97,8 +97,12 @@ select protect_tenant_table('explained_accounts', 'select, insert, update, delet
 -- What had been decided on a finding that is gone: it holds again when the finding returns.
 alter table findings add column decided_as text check (decided_as in ('confirmed', 'dismissed'));
 create index finding_days_by_day on finding_days (org_id, day);
+
+-- The keys that bills name, each found without reading its rows.
+create index billing_rows_by_key on billing_rows (org_id, provider, api_key) where api_key <> '';
 `,
   down: `
+drop index billing_rows_by_key;
 drop index finding_days_by_day;
 alter table findings drop column decided_as;
 drop table explained_accounts, series_explanations, gap_run_series, gap_run_accounts, observed_days;

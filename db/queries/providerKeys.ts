@@ -149,7 +149,7 @@ export async function upsertProviderKeys(
 /** Rolls the transaction back. */
 class TooManyKeys extends Error {}
 
-/** Rows of the counted bills that name a key, and why the key is suspect; `$1`…`$4`: organization, provider, days. */
+/** Rows of the counted bills that name a key, and why the key is suspect; `$1`…`$5`: organization, provider, days, keys. */
 const BILLED_KEYS_SQL = `counted as (${countedSourcesSql('d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4')}),
          billed as (
            select r.provider, r.provider_account_id as account, r.api_key, r.day, r.feed, r.amount_usd, r.model, r.token_class, r.quantity,
@@ -158,7 +158,7 @@ const BILLED_KEYS_SQL = `counted as (${countedSourcesSql('d.org_id = $1 and ($2:
            join billing_rows r on r.org_id = $1 and r.provider = c.provider and r.day = c.day and r.source_id = c.source_id
              and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
            left join provider_keys k on k.org_id = $1 and k.provider = r.provider and k.provider_key_id = r.api_key
-           where r.api_key is not null and r.api_key <> '')`;
+           where r.api_key <> '' and r.api_key = any($5::text[]))`;
 
 interface BilledKeyRow {
   provider: Provider;
@@ -172,25 +172,34 @@ interface BilledKeyRow {
 
 /**
  * Keys that the counted bills of a half-open window of days name and that neither an entry nor a call knows, and keys
- * that were billed for time after they were revoked; the most dollars first. Work grows with the window's billed rows
- * and, where it finds such keys, with the organization's observed cells.
+ * that were billed for time after they were revoked; the most dollars first. Work grows with the number of keys and with
+ * the billed rows of suspect ones; where bills name keys without an entry, with the organization's observed cells.
  */
 export async function listSuspectKeys(
   orgDb: OrgDb,
   window: { provider: string | null; fromDay: string; toDay: string; limit: number },
 ): Promise<{ keys: SuspectKey[]; count: number }> {
   const rows = await orgDb.transaction(async (inside) => {
+    const candidates = await listCandidates(inside, window.provider);
+    const observed = await listObservedKeys(
+      inside,
+      candidates.flatMap((key) => (key.hasEntry ? [] : [key.api_key])),
+    );
+    const left = candidates.filter((key) => key.hasEntry || !observed.has(`${key.provider}\n${key.api_key}`));
+    if (left.length === 0) return [];
     const billed = await inside.rows<BilledKeyRow>(
       `with ${BILLED_KEYS_SQL}
          select provider, account, api_key, reason, min(day) as first_day, max(day) as last_day,
            sum(amount_usd) filter (where feed = 'cost') as billed_usd
          from billed where reason is not null group by 1, 2, 3, 4
          order by billed_usd desc nulls last, provider, account, api_key, reason`,
-      [inside.orgId, window.provider, window.fromDay, window.toDay],
-    );
-    const observed = await listObservedKeys(
-      inside,
-      billed.filter((row) => row.reason === 'unknown').map((row) => row.api_key),
+      [
+        inside.orgId,
+        window.provider,
+        window.fromDay,
+        window.toDay,
+        textArray([...new Set(left.map((key) => key.api_key))]),
+      ],
     );
     return billed.filter(
       (row) => row.reason !== 'unknown' || !observed.has(`${row.provider}\n${row.api_key}`),
@@ -209,6 +218,29 @@ export async function listSuspectKeys(
     billedPico: row.billed_usd,
   }));
   return { keys, count: rows.length };
+}
+
+/** A key that any bill of the organization names and that has no entry, or one that says it was revoked. */
+interface Candidate {
+  provider: string;
+  api_key: string;
+  hasEntry: boolean;
+}
+
+/** Looks for each key once in the index, and not at the rows that name it. */
+async function listCandidates(inside: OrgDb, provider: string | null): Promise<Candidate[]> {
+  const next = (after: string) =>
+    `(select provider, api_key from billing_rows where org_id = $1 and api_key <> '' and ($2::text is null or provider = $2) ${after}
+       order by provider, api_key limit 1)`;
+  return inside.rows<Candidate>(
+    `with recursive named as (
+       ${next('')} union all
+       select n.* from named cross join lateral ${next('and (provider, api_key) > (named.provider, named.api_key)')} n)
+     select named.provider, named.api_key, k.provider is not null as "hasEntry"
+     from named left join provider_keys k on k.org_id = $1 and k.provider = named.provider and k.provider_key_id = named.api_key
+     where k.provider is null or k.revoked_at is not null`,
+    [inside.orgId, provider],
+  );
 }
 
 interface KeyUseRow extends Pick<BilledKeyRow, 'provider' | 'account' | 'api_key' | 'reason'> {
@@ -241,7 +273,7 @@ async function listUses(
        sum(quantity) filter (where feed = 'cost') as cost_quantity,
        sum(quantity) filter (where feed = 'usage') as usage_quantity
      from billed
-     where reason is not null and model is not null and token_class not in ('requests', 'other') and api_key = any($5::text[])
+     where reason is not null and model is not null and token_class not in ('requests', 'other')
      group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 4, 5, 6, 7 limit ${USES_MAX}`,
     [orgDb.orgId, window.provider, window.fromDay, window.toDay, textArray(keys.map((key) => key.api_key))],
   );
