@@ -106,8 +106,11 @@ describe('cached tokens', () => {
   it('counted as fresh input on top', () => {
     const billed = lines({ ...CACHED, input: 2_000_000 + 9_000_000 + 800_000 });
     expectExplained(doubleMetered, dayOf({ billed, observed: [calls(CACHED)] }), ['reads_and_writes']);
-    const reads = lines({ ...CACHED, input: 2_000_000 + 9_000_000 });
-    expectExplained(doubleMetered, dayOf({ billed: reads, observed: [calls(CACHED)] }), ['reads']);
+    const read = { input: 2_000_000, cache_read: 9_000_000, output: 300_000 };
+    const reads = lines({ ...read, input: 2_000_000 + 9_000_000 });
+    expectExplained(doubleMetered, dayOf({ billed: reads, observed: [calls(read)] }), ['reads']);
+    const part = lines({ ...CACHED, input: 2_000_000 + 9_000_000 });
+    expectExplained(doubleMetered, dayOf({ billed: part, observed: [calls(CACHED)] }), []);
   });
 
   it('not counted at all is the undercharge', () => {
