@@ -1,4 +1,4 @@
-import { MICROS_PER_DAY, microsOfDay } from '../domain/period.js';
+import { MICROS_PER_DAY, MICROS_PER_HOUR, microsOfDay } from '../domain/period.js';
 import type { Provider } from '../domain/providers.js';
 import {
   CALL_STATUSES,
@@ -21,13 +21,20 @@ export interface ProviderDay extends DayInput {
   covered: readonly BilledAccount[];
 }
 
+export interface ProviderDayScope {
+  provider: Provider;
+  day: string;
+  /** By how many hours the provider's clock is ahead of UTC: its day holds the calls of these 24 hours. */
+  offsetHours?: number;
+}
+
 /**
  * Everything that is stored of one provider's day, bills and calls, as it is at one time. Work grows with the day's rows,
  * cells and calls.
  */
 export async function readProviderDay(
   orgDb: OrgDb,
-  scope: { provider: Provider; day: string },
+  scope: ProviderDayScope,
   beside: Pick<DayInput, 'nowMicros' | 'observedSince' | 'withHours'>,
 ): Promise<ProviderDay> {
   return orgDb.transaction((inside) => readInside(inside, scope, beside), 'repeatable read');
@@ -35,20 +42,20 @@ export async function readProviderDay(
 
 async function readInside(
   inside: OrgDb,
-  scope: { provider: Provider; day: string },
+  scope: ProviderDayScope,
   beside: Pick<DayInput, 'nowMicros' | 'observedSince' | 'withHours'>,
 ): Promise<ProviderDay> {
   const covered = await listBilledAccounts(inside, scope);
-  const fromMicros = microsOfDay(scope.day);
-  // Only hours that are kept are read one by one: a day adds them up.
-  const cells = { ...scope, byHour: beside.withHours };
+  const aheadMicros = BigInt(scope.offsetHours ?? 0) * MICROS_PER_HOUR;
+  const fromMicros = microsOfDay(scope.day) - aheadMicros;
   const time = { provider: scope.provider, fromMicros, toMicros: fromMicros + MICROS_PER_DAY };
   return {
     ...beside,
+    observedSince: new Map([...beside.observedSince].map(([account, at]) => [account, at + aheadMicros])),
     day: scope.day,
     billed: await listBilledCells(inside, scope),
-    usage: await listUsageCells(inside, cells),
-    observed: (await listObservedCells(inside, cells)).map(fromStoredCell),
+    usage: await listUsageCells(inside, scope),
+    observed: (await listObservedCells(inside, scope)).map(fromStoredCell),
     covered,
     // Who sent the calls matters to an explanation only, and there is none of a day without a bill.
     sources: covered.length === 0 ? new Map() : await listObservedSources(inside, time),

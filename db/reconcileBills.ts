@@ -2,6 +2,7 @@ import { shiftDay } from '../domain/period.js';
 import type { Provider } from '../domain/providers.js';
 import type { DayInput } from '../domain/reconciliation/cells.js';
 import type { ChargePrices } from '../domain/reconciliation/charges.js';
+import { estimateDayOffset } from '../domain/reconciliation/evidence/dayOffset.js';
 import { type Reconciled, reconcileDays } from '../domain/reconciliation/reconcileDays.js';
 import type { WeightSet } from '../domain/reconciliation/weights/weightSet.js';
 import { billedRangeOf } from './billAudit.js';
@@ -9,6 +10,7 @@ import type { OrgDb } from './orgDb.js';
 import { readProviderDay } from './providerDay.js';
 import { findBilledSpan } from './queries/billCoverage.js';
 import { listBilledProviderDays } from './queries/billedDays.js';
+import { listHoursOfBoth } from './queries/hoursOfBoth.js';
 import { listObservedSince } from './queries/observedSince.js';
 import { listSuspectKeys } from './queries/providerKeys.js';
 
@@ -58,12 +60,17 @@ export async function reconcileBills(
   if (!range) return { ...report, days: 0, buckets: [], findings: [], explanations: [] };
   const window = { provider, fromDay: range.fromDay, toDay: shiftDay(range.toDay, 1) };
   const observedSince = await listObservedSince(orgDb, provider);
+  const offsetHours = estimateDayOffset(await listHoursOfBoth(orgDb, window));
   const days: DayInput[] = [];
   for (const { day } of await listBilledProviderDays(orgDb, window))
     days.push(
       await orgDb.transaction(
         (inside) =>
-          readProviderDay(inside, { provider, day }, { nowMicros, observedSince, withHours: false }),
+          readProviderDay(
+            inside,
+            { provider, day, offsetHours },
+            { nowMicros, observedSince, withHours: false },
+          ),
         'repeatable read',
       ),
     );

@@ -3,6 +3,7 @@
  * turned into half-open ones here and nowhere else.
  */
 export const MICROS_PER_DAY = 86_400_000_000n;
+export const MICROS_PER_HOUR = 3_600_000_000n;
 const MICROS_PER_MILLI = 1000n;
 /** 9999-12-31T23:59:59.999999Z: the last time that ISO 8601 writes with four digits of a year. */
 export const LATEST_MICROS = 253_402_300_799_999_999n;

@@ -1,12 +1,44 @@
 import type { GapRun } from '../../db/queries/gapRuns.js';
+import { listHoursOfBoth } from '../../db/queries/hoursOfBoth.js';
 import type { Provider } from '../../domain/providers.js';
+import { estimateDayOffset } from '../../domain/reconciliation/evidence/dayOffset.js';
 import type { RunWork } from './runWork.js';
 
-/** By how many hours each provider's days are shifted against UTC; providers whose days are not are left out. */
+/** A provider-day of a run's window. */
+export interface MarkedDay {
+  provider: Provider;
+  day: string;
+  /** The mark of its own inputs now, and the whole mark that it was published with; '' when it is not. */
+  baseMark: string;
+  publishedMark: string;
+}
+
+const POINT = '.';
+
+/** A day's mark with the offset that it is matched with; `beside` tells the calls of the days on either side. */
+export function markWithOffset(baseMark: string, offsetHours: number, beside: string): string {
+  return `${baseMark}${POINT}${offsetHours}${offsetHours === 0 ? '' : `/${beside}`}`;
+}
+
+const offsetOf = (mark: string): number => Number.parseInt(mark.split(POINT)[1] ?? '0', 10);
+
+/**
+ * By how many hours each provider's clock is ahead of UTC; those that are not are left out. Estimated anew where an input
+ * of any of the provider's days has changed, and as it is published where none has.
+ */
 export async function estimateOffsets(
-  _work: RunWork,
-  _days: readonly { provider: Provider; day: string }[],
-  _isUnchanged: (day: { provider: Provider; day: string }) => boolean,
+  { orgDb }: RunWork,
+  days: readonly MarkedDay[],
+  toDay: string,
 ): Promise<GapRun['dayOffsets']> {
-  return {};
+  const offsets: GapRun['dayOffsets'] = {};
+  for (const provider of [...new Set(days.map((day) => day.provider))].sort()) {
+    const own = days.filter((day) => day.provider === provider);
+    const isUnchanged = own.every((day) => day.publishedMark.startsWith(`${day.baseMark}${POINT}`));
+    const offset = isUnchanged
+      ? offsetOf(own.at(-1)?.publishedMark ?? '')
+      : estimateDayOffset(await listHoursOfBoth(orgDb, { provider, toDay }));
+    if (offset !== 0) offsets[provider] = offset;
+  }
+  return offsets;
 }

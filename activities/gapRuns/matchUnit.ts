@@ -17,7 +17,7 @@ export async function matchUnit(work: RunWork, ordinal: number): Promise<void> {
     throw new DomainError('not_found', `gap run ${runId} has no unit ${ordinal}`);
   if (unit.status === 'done') return;
   const run = await loadRun(work);
-  const scope = { provider: unit.provider, day: unit.day };
+  const scope = { provider: unit.provider, day: unit.day, offsetHours: run.dayOffsets[unit.provider] ?? 0 };
   const input = await readProviderDay(orgDb, scope, {
     nowMicros: deps.nowMicros(),
     observedSince: observedSinceOf(run, unit.provider),
@@ -35,7 +35,6 @@ export async function matchUnit(work: RunWork, ordinal: number): Promise<void> {
     rateMismatches: result.rateMismatches,
     // A day that no bill covers any more is published as nothing.
     countedSources: covered.length === 0 ? {} : { ...countedSources, [ALL_ACCOUNTS]: 'all' },
-    hours: null,
   });
 }
 

@@ -15,7 +15,7 @@ import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { isProvider, type Provider } from '../../domain/providers.js';
 import { inputMark } from '../../domain/reconciliation/inputMark.js';
 import { DEFAULT_WEIGHTS } from '../../domain/reconciliation/weights/weightSet.js';
-import { estimateOffsets } from './dayOffsets.js';
+import { estimateOffsets, type MarkedDay, markWithOffset } from './dayOffsets.js';
 import { digestOf, loadRun, observedSinceOf, pricesDigest, type RunWork, windowOf } from './runWork.js';
 
 /** Hours are kept for days that a 7-day period can reach. */
@@ -56,13 +56,15 @@ export async function planRun(work: RunWork): Promise<{ units: number }> {
   const inputs = await readInputs(work, run);
   const published = await listPublishedDays(orgDb, windowOf(run));
   const publishedMarks = new Map(published.map((day) => [keyOf(day), day.inputMark]));
-  const days = daysOf([...inputs.countedByDay.values()].flat(), published);
-  const dayOffsets = await estimateOffsets(work, days, (day) =>
-    (publishedMarks.get(keyOf(day)) ?? '').startsWith(`${baseMark(inputs, day)}.`),
-  );
+  const days = daysOf([...inputs.countedByDay.values()].flat(), published).map((day) => ({
+    ...day,
+    baseMark: baseMark(inputs, day),
+    publishedMark: publishedMarks.get(keyOf(day)) ?? '',
+  }));
+  const dayOffsets = await estimateOffsets(work, days, windowOf(run).toDay);
   const units = days
     .map((day) => ({ ...day, inputMark: fullMark(inputs, day, dayOffsets[day.provider] ?? 0) }))
-    .filter((day) => publishedMarks.get(keyOf(day)) !== day.inputMark);
+    .filter((day) => day.publishedMark !== day.inputMark);
   const stored = await insertGapRunUnits(orgDb, runId, {
     units,
     unchangedUnits: days.length - units.length,
@@ -138,8 +140,7 @@ function baseMark(inputs: WindowInputs, { provider, day }: ProviderDay): string 
 }
 
 /** With shifted days the calls of the days on either side count too. */
-function fullMark(inputs: WindowInputs, day: ProviderDay, offsetHours: number): string {
+function fullMark(inputs: WindowInputs, day: MarkedDay, offsetHours: number): string {
   const beside = (days: number) => inputs.revisions.get(keyOf({ ...day, day: shiftDay(day.day, days) })) ?? 0;
-  const shift = offsetHours === 0 ? '0' : `${offsetHours}/${beside(-1)}/${beside(1)}`;
-  return `${baseMark(inputs, day)}.${shift}`;
+  return markWithOffset(day.baseMark, offsetHours, `${beside(-1)}/${beside(1)}`);
 }

@@ -12,8 +12,6 @@ alter table gap_buckets add column evidence jsonb;
 
 -- What a unit was matched from: the same text means that matching it again would find the same. '' equals nothing.
 alter table gap_run_units add column input_mark text not null default '';
--- Tokens by hour of the provider's usage report and of the calls: what tells whether its days are shifted.
-alter table gap_run_units add column hours jsonb;
 
 -- Provider-days that were compared and found as they were published; by how many hours each provider's days are shifted.
 alter table gap_runs add column unchanged_units integer not null default 0;
@@ -107,7 +105,7 @@ drop index finding_days_by_day;
 alter table findings drop column decided_as;
 drop table explained_accounts, series_explanations, gap_run_series, gap_run_accounts, observed_days;
 alter table gap_runs drop column unchanged_units, drop column day_offsets, drop column explaining_since, drop column planned_at;
-alter table gap_run_units drop column input_mark, drop column hours;
+alter table gap_run_units drop column input_mark;
 alter table gap_buckets drop column evidence;
 `,
 };

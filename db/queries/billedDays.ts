@@ -77,25 +77,19 @@ interface UsageCellRow {
   quantity: bigint;
 }
 
-/**
- * The provider's own usage report of one day, of the sources that count: by hour where the report is that fine, unless
- * `byHour` is false: then added up.
- */
-export async function listUsageCells(
-  orgDb: OrgDb,
-  scope: DayScope & { byHour?: boolean },
-): Promise<UsageCell[]> {
+/** The provider's own usage report of one day, of the sources that count; by hour where the report is that fine. */
+export async function listUsageCells(orgDb: OrgDb, scope: DayScope): Promise<UsageCell[]> {
   const rows = await orgDb.rows<UsageCellRow>(
     `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed = 'usage'`)})
      select r.provider_account_id as account, r.model, r.token_class, r.service_tier, r.is_batch, r.long_context, r.region,
-       case when $4 and r.period_end - r.period_start <= interval '1 hour' then date_trunc('hour', r.period_start, 'UTC') end as hour,
+       case when r.period_end - r.period_start <= interval '1 hour' then date_trunc('hour', r.period_start, 'UTC') end as hour,
        sum(r.quantity) as quantity
      from counted c
      join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = $3 and r.source_id = c.source_id
        and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
      where r.quantity is not null
      group by 1, 2, 3, 4, 5, 6, 7, 8 order by 1, 2, 3, 4, 5, 6, 7, 8`,
-    [orgDb.orgId, scope.provider, scope.day, scope.byHour ?? true],
+    [orgDb.orgId, scope.provider, scope.day],
     'day_usage_cells',
   );
   return rows.map((row) => ({

@@ -1,5 +1,5 @@
 import type { Pico } from '../../domain/money.js';
-import { isoFromMicros, MICROS_PER_DAY, microsOfDay } from '../../domain/period.js';
+import { isoFromMicros, MICROS_PER_DAY, MICROS_PER_HOUR, microsOfDay } from '../../domain/period.js';
 import type { OrgDb } from '../orgDb.js';
 import { joinKeyAccount, keyAccount } from './keyAccounts.js';
 import { BILLING_KEYS, BILLING_MEASURE_NAMES, BILLING_QUANTITIES } from './rollups.js';
@@ -96,26 +96,23 @@ function fromCellRow(row: CellRow): ObservedCell {
 const KEYS = Object.keys(BILLING_KEYS).join(', ');
 const SUMS = BILLING_MEASURE_NAMES.map((name) => `${sumOfMeasure(name)} as ${name}`).join(', ');
 
-/** The columns of a part, under the account that it is compared under; of whole days under their first hour, $2. */
-const partColumns = (instead: Readonly<Record<string, string>>) =>
-  [...Object.keys(BILLING_KEYS), ...BILLING_MEASURE_NAMES, 'first_seen', 'last_seen']
-    .map((name) => `${instead[name] ?? `p.${name}`} as ${name}`)
-    .join(', ');
-const ACCOUNT = { provider_account_id: keyAccount('p') };
-const BY_HOUR = partColumns(ACCOUNT);
-const BY_DAY = partColumns({ ...ACCOUNT, hour: '$2::timestamptz', provider_key_id: `''` });
+/** The columns of a part, under the account that it is compared under. */
+const COLUMNS = [...Object.keys(BILLING_KEYS), ...BILLING_MEASURE_NAMES, 'first_seen', 'last_seen']
+  .map((name) => (name === 'provider_account_id' ? `${keyAccount('p')} as ${name}` : `p.${name}`))
+  .join(', ');
 
 /**
- * Observed cells of one biller and one UTC day (`YYYY-MM-DD`, by the calls' end), by hour unless `byHour` is false: then
- * they are added up, under the day's first hour and no key. What is folded and what is not is read in one snapshot. Blocked
- * calls never reached the biller; cells that were folded before they were left out may name them. Work grows with the day's
- * cells and the events that are not folded.
+ * Observed cells of one biller and one UTC day (`YYYY-MM-DD`, by the calls' end), by hour. With `offsetHours` it
+ * is the day of a clock so many hours ahead of UTC, and hours are that clock's. What is folded and what is not is read in one
+ * snapshot. Blocked calls never reached the biller; cells that were folded before they were left out may name them. Work grows
+ * with the day's cells and the events that are not folded.
  */
 export async function listObservedCells(
   orgDb: OrgDb,
-  scope: { provider: string; day: string; byHour?: boolean },
+  scope: { provider: string; day: string; offsetHours?: number },
 ): Promise<ObservedCell[]> {
-  const start = microsOfDay(scope.day);
+  const aheadMicros = BigInt(scope.offsetHours ?? 0) * MICROS_PER_HOUR;
+  const start = microsOfDay(scope.day) - aheadMicros;
   const rows = await orgDb.transaction(async (inside) => {
     return inside.rows<CellRow>(
       `with parts as (
@@ -128,7 +125,7 @@ export async function listObservedCells(
          group by 1, 2, 3, 4, 5, 6, 7, 8, 9
        )
        select ${KEYS}, ${SUMS}, min(first_seen) as first_seen, max(last_seen) as last_seen
-       from (select ${scope.byHour === false ? BY_DAY : BY_HOUR} from parts p ${joinKeyAccount('p', '$4')}) cells
+       from (select ${COLUMNS} from parts p ${joinKeyAccount('p', '$4')}) cells
        group by ${KEYS} having sum(calls) <> 0 order by ${KEYS}`,
       [
         inside.orgId,
@@ -137,8 +134,8 @@ export async function listObservedCells(
         scope.provider,
         await readFoldedXid(inside),
       ],
-      scope.byHour === false ? 'day_observed_cells' : 'hour_observed_cells',
+      'day_observed_cells',
     );
   }, 'repeatable read');
-  return rows.map(fromCellRow);
+  return rows.map((row) => fromCellRow({ ...row, hour: row.hour + aheadMicros }));
 }

@@ -66,8 +66,6 @@ export interface UnitResult {
   rateMismatches: readonly RateMismatch[];
   /** By account: the sources that counted; '' for the buckets over all accounts. */
   countedSources: Readonly<Record<string, string>>;
-  /** Tokens by hour that tell whether the provider's days are shifted; null where its usage report has no hours. */
-  hours: unknown;
 }
 
 /** Stores what a unit found, in place of what an earlier attempt stored. */
@@ -86,7 +84,7 @@ export async function recordUnitResult(orgDb: OrgDb, runId: string, unit: UnitRe
       await inside.run(INSERT_BUCKETS, [inside.orgId, runId, unit.provider, ...columns, textArray(kept)]);
     }
     await inside.run(
-      `update gap_run_units set status = 'done', error_message = null, rate_mismatches = $4::jsonb, counted_sources = $5::jsonb, hours = $6::jsonb
+      `update gap_run_units set status = 'done', error_message = null, rate_mismatches = $4::jsonb, counted_sources = $5::jsonb
        where org_id = $1 and run_id = $2 and ordinal = $3`,
       [
         inside.orgId,
@@ -94,7 +92,6 @@ export async function recordUnitResult(orgDb: OrgDb, runId: string, unit: UnitRe
         unit.ordinal,
         storedMismatches(unit.rateMismatches),
         JSON.stringify(unit.countedSources),
-        unit.hours === null ? null : JSON.stringify(unit.hours),
       ],
     );
     await countGapRunUnits(inside, runId);

@@ -93,7 +93,7 @@ const HAS_HOURS = `exists (select from gap_buckets h where h.org_id = $1 and h.r
  */
 const publishedSql = (hourly: boolean) => `from gap_published p
   join gap_buckets b on b.org_id = $1 and b.run_id = p.run_id and b.provider = p.provider and b.provider_account_id = p.provider_account_id
-    and b.bucket >= p.day and b.bucket < p.day + 1 and ${hourly ? `(b.width = 'hour' or (b.width = 'day' and not ${HAS_HOURS}))` : `b.width = 'day'`}
+    and ${hourly ? `b.bucket >= p.day and b.bucket < p.day + 1 and (b.width = 'hour' or (b.width = 'day' and not ${HAS_HOURS}))` : `b.bucket = p.day::timestamptz and b.width = 'day'`}
   where p.org_id = $1 and p.day >= $2::date and p.day < $3::date and ($4::text is null or p.provider = $4)`;
 
 export interface BucketWindow {

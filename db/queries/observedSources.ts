@@ -28,12 +28,13 @@ export async function listObservedSources(
   scope: { provider: string; fromMicros: bigint; toMicros: bigint },
 ): Promise<Map<string, Map<string, ObservedSource[]>>> {
   const rows = await orgDb.rows<SourceRow>(
-    // Added up by key first: what account a key has is looked up once for each, and not for each call.
+    // Added up by key first: what account a key has is looked up once for each, and not for each call. Ordered by bytes,
+    // which is all that grouping needs; planned once, since a plan over all months of calls costs as much as the read.
     `select account, model, service, calls, without from (
        select *, row_number() over (partition by account, model order by calls desc, service collate "C") as place from (
          select ${keyAccount('told')} as account, model, service, sum(calls)::bigint as calls, sum(without)::bigint as without from (
-           select coalesce(provider_account_id, '') as provider_account_id, coalesce(provider_key_id, '') as provider_key_id,
-             ${BILLING_KEYS.model} as model, service_name as service, count(*) as calls,
+           select coalesce(provider_account_id, '') collate "C" as provider_account_id, coalesce(provider_key_id, '') collate "C" as provider_key_id,
+             ${BILLING_KEYS.model} collate "C" as model, service_name collate "C" as service, count(*) as calls,
              count(*) filter (where unmetered or usage_missing && ${CACHE_CLASSES}) as without
            from events where org_id = $1 and timestamp >= $2::timestamptz - interval '${CALL_HOURS} hours' and timestamp < $3::timestamptz
              and end_at >= $2::timestamptz and end_at < $3::timestamptz and billed_by = $4 and superseded_by is null and status <> 'blocked'
@@ -41,6 +42,7 @@ export async function listObservedSources(
          group by 1, 2, 3) services) ranked
      where place <= ${SOURCES_MAX} order by account collate "C", model collate "C", place`,
     [orgDb.orgId, isoFromMicros(scope.fromMicros), isoFromMicros(scope.toMicros), scope.provider],
+    'observed_sources',
   );
   const sources = new Map<string, Map<string, ObservedSource[]>>();
   for (const row of rows) {

@@ -109,10 +109,8 @@ describe('a run compares what changed', () => {
     expect((await runs.run(org)).units).toBe(DAYS);
     const before = await runs.published(org);
     const { units, run } = await runs.run(org);
-    expect({ units, result: run.result }).toMatchObject({
-      units: 0,
-      result: { provider_days: DAYS, unchanged_days: DAYS },
-    });
+    expect(units).toBe(0);
+    expect(run.result).toMatchObject({ provider_days: DAYS, unchanged_days: DAYS });
     expect(await runs.published(org)).toEqual(before);
   });
 
@@ -145,6 +143,9 @@ describe('a run compares what changed', () => {
   it('calls that are no longer stored: their sums are, who sent them is not', async () => {
     const org = await aBilledOrganization(api);
     await runs.run(org);
+    // Only what is in the sums is ever removed; another test's transaction may keep the fold waiting.
+    const folded = 'select from billing_cells where org_id = $1 having sum(calls) = 14';
+    while ((await sql(folded, [org.orgId])).rowCount === 0) await foldUsage(api.database.database, org.orgId);
     await sql('delete from events where org_id = $1 and timestamp < $2::date', [org.orgId, dayAt(2)]);
     expect((await runs.run(org)).units).toBe(2);
   });
@@ -153,14 +154,10 @@ describe('a run compares what changed', () => {
     const org = await aBilledOrganization(api);
     await addCalls(api, org.orgId, { day: dayAt(4), account: null, apiKey: 'key_x' });
     await runs.run(org);
-    const items = [
-      { provider: 'openai', provider_key_id: 'key_x', provider_account_id: ONE, name: 'x', status: 'active' },
-    ];
     await sql(
       `insert into provider_keys (org_id, provider, provider_key_id, provider_account_id, name, status)
-       select $1, provider, provider_key_id, provider_account_id, name, status
-       from jsonb_to_recordset($2::jsonb) as t(provider text, provider_key_id text, provider_account_id text, name text, status text)`,
-      [org.orgId, JSON.stringify(items)],
+       values ($1, 'openai', 'key_x', $2, 'x', 'active')`,
+      [org.orgId, ONE],
     );
     expect((await runs.run(org)).units).toBe(DAYS);
   });
@@ -318,13 +315,8 @@ describe('findings', () => {
       const beside = { nowMicros: run.windowEndMicros, observedSince: since, withHours: false };
       days.push(await readProviderDay(org.orgDb, scope, beside));
     }
-    const { findings } = reconcileDays(
-      'openai',
-      days,
-      { agreed: book, list: book.list },
-      DEFAULT_WEIGHTS,
-      [],
-    );
+    const prices = { agreed: book, list: book.list };
+    const { findings } = reconcileDays('openai', days, prices, DEFAULT_WEIGHTS, []);
     const { rows } = await sql(
       `select kind, variant, grade, probability, trim_scale(impact_usd)::text as impact, first_day::text as first, last_day::text as last
        from findings where org_id = $1`,

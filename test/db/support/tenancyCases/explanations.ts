@@ -1,6 +1,7 @@
 import type { OrgDb } from '../../../../db/orgDb.js';
 import * as explanationRuns from '../../../../db/queries/explanationRuns.js';
 import * as explanations from '../../../../db/queries/explanations.js';
+import { listHoursOfBoth } from '../../../../db/queries/hoursOfBoth.js';
 import { listInvoiceTies } from '../../../../db/queries/invoiceTies.js';
 import * as matchInputs from '../../../../db/queries/matchInputs.js';
 import { listObservedSources } from '../../../../db/queries/observedSources.js';
@@ -64,6 +65,21 @@ async function copiedMonth(db: OrgDb, of: Owned): Promise<void> {
   );
 }
 
+/** An hour of a usage report, as many tokens as the marker is long. */
+async function reportedHour(db: OrgDb, of: Owned): Promise<void> {
+  await db.run(
+    `with source as (select org_id, id, provider from billing_sources where org_id = $1 and provider = $2 order by id limit 1),
+       days as (insert into billing_days (org_id, source_id, provider, source_rank, source_fetched_at, provider_account_id, day, feed, report,
+           charge_category, row_count, amount_usd)
+         select org_id, id, provider, 99, now(), $3, '2099-01-01', 'usage', 'hourly', 'usage', 1, 0 from source)
+     insert into billing_rows (org_id, source_id, row_no, feed, report, provider, provider_account_id, day, period_start, period_end,
+       charge_category, line_item, observable, model, token_class, quantity, quantity_unit)
+     select org_id, id, 900000, 'usage', 'hourly', provider, $3, '2099-01-01', '2099-01-01', '2099-01-01T01:00:00Z', 'usage', $3, true, $3, 'input',
+       length($3), 'tokens' from source`,
+    [db.orgId, of.provider, of.marker],
+  );
+}
+
 /** What runs read before they compare, and what they keep of their explanations. */
 export const EXPLANATION_CASES: Record<string, TenancyCase> = {
   listCountedDays: (db) => matchInputs.listCountedDays(db, ALL),
@@ -83,6 +99,10 @@ export const EXPLANATION_CASES: Record<string, TenancyCase> = {
       fromMicros: live.endMicros - MICROS_PER_DAY,
       toMicros: live.endMicros + MICROS_PER_DAY,
     }),
+  listHoursOfBoth: async (db, of) => {
+    await reportedHour(db, of);
+    return listHoursOfBoth(db, { provider: of.provider, toDay: '2100-01-01' });
+  },
   listInvoiceTies: async (db, of) => {
     await copiedMonth(db, of);
     return listInvoiceTies(db, ALL);

@@ -61,7 +61,6 @@ export const RUN_CASES: Record<string, TenancyCase> = {
       buckets: [],
       rateMismatches: [],
       countedSources: {},
-      hours: null,
     }),
   listFinishedUnits: (db, { runId }) => gapBuckets.listFinishedUnits(db, runId),
   publishGapRunDays: async (db, { runId }) => {

@@ -1,0 +1,70 @@
+import { shiftDay } from '../../domain/period.js';
+import type { HourOfBoth } from '../../domain/reconciliation/evidence/dayOffset.js';
+import type { OrgDb } from '../orgDb.js';
+import { countedSourcesSql } from './billingRows.js';
+import { BILLING_QUANTITIES } from './rollups.js';
+import { readFoldedXid } from './usage.js';
+import { usageLogSql } from './usageLog.js';
+
+/** Days that are looked at, the newest with a usage report: enough to tell one hour from the next, of any week. */
+const DAYS = 14;
+
+const QUANTITIES = [
+  'input_tokens',
+  'cache_read',
+  'cache_write_5m',
+  'cache_write_1h',
+  'output_tokens',
+  'input_audio',
+  'output_audio',
+];
+
+/**
+ * Tokens by hour of the newest 14 days before `toDay` for which the provider's usage report is there, up to its last day: what
+ * the report counts, where it is hourly, and what was observed. All accounts and models together.
+ */
+export async function listHoursOfBoth(
+  orgDb: OrgDb,
+  scope: { provider: string; toDay: string },
+): Promise<HourOfBoth[]> {
+  return orgDb.transaction(async (inside) => {
+    const [row] = await inside.rows<{ day: string | null }>(
+      `select max(day) as day from billing_days
+       where org_id = $1 and provider = $2 and day < $3 and feed = 'usage' and superseded_at is null`,
+      [inside.orgId, scope.provider, scope.toDay],
+    );
+    if (!row?.day) return [];
+    const days = [shiftDay(row.day, 1 - DAYS), shiftDay(row.day, 1)] as const;
+    const billed = await listBilledHours(inside, scope.provider, days);
+    return billed.length === 0 ? [] : [...billed, ...(await listObservedHours(inside, scope.provider, days))];
+  }, 'repeatable read');
+}
+
+type Days = readonly [from: string, to: string];
+
+async function listBilledHours(inside: OrgDb, provider: string, [from, to]: Days): Promise<HourOfBoth[]> {
+  return inside.rows<HourOfBoth>(
+    `with counted as materialized (${countedSourcesSql(`d.org_id = $1 and d.provider = $2 and d.day >= $3 and d.day < $4 and d.feed = 'usage'`)})
+     select (extract(epoch from date_trunc('hour', r.period_start, 'UTC')) / 3600)::float8 as hour, sum(r.quantity)::float8 as billed, 0::float8 as observed
+     from counted c
+     join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = c.day and r.source_id = c.source_id
+       and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
+     where r.quantity is not null and r.period_end - r.period_start <= interval '1 hour' and r.token_class not in ('requests', 'other')
+     group by 1 order by 1`,
+    [inside.orgId, provider, from, to],
+  );
+}
+
+async function listObservedHours(inside: OrgDb, provider: string, [from, to]: Days): Promise<HourOfBoth[]> {
+  return inside.rows<HourOfBoth>(
+    `select (extract(epoch from hour) / 3600)::float8 as hour, 0::float8 as billed, sum(${QUANTITIES.join(' + ')})::float8 as observed from (
+       select hour, ${QUANTITIES.join(', ')} from billing_cells
+       where org_id = $1 and hour >= $3::date and hour < $4::date and billed_by = $2 and status <> 'blocked'
+       union all
+       select hour, ${QUANTITIES.join(', ')} from (
+         select date_trunc('hour', end_at, 'UTC') as hour, ${BILLING_QUANTITIES} from (${usageLogSql('$5')}) log
+         where end_at >= $3::date and end_at < $4::date and billed_by = $2 and status <> 'blocked' group by 1) unfolded) parts
+     group by 1 order by 1`,
+    [inside.orgId, provider, from, to, await readFoldedXid(inside)],
+  );
+}
