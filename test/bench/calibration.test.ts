@@ -48,12 +48,16 @@ describe('calibration', () => {
     expect(brierScore(predictions(0.5, 5, 5))).toBe(0.25);
   });
 
-  it('is drawn with its axes, its counts and a panel of its own', () => {
+  it('is drawn twice, as a whole and from 0.9 on, each dot with its interval, and with its counts', () => {
     const svg = reliabilityPlot(reliabilityBins(predictions(0.9, 18, 2)), 0.0123, 'Findings');
     expect(svg).toContain('probability that was said');
     expect(svg).toContain('share that was true');
     expect(svg).toContain('20 finding-days, expected calibration error 0.0123');
-    expect(svg.match(/<circle /g)).toHaveLength(10);
+    // All ten bins say 0.9: they are in the whole square and in the detail.
+    expect(svg.match(/<circle /g)).toHaveLength(20);
+    expect(svg.match(/stroke-opacity/g)).toHaveLength(20);
+    const low = reliabilityPlot(reliabilityBins(predictions(0.6, 12, 8)), 0.0123, 'Findings');
+    expect(low.match(/<circle /g)).toHaveLength(10);
     expect(svg).toContain('fill="#ffffff"');
   });
 });
