@@ -201,6 +201,12 @@ export class DayRates {
     return !priced || priced.agreement === 'contract' ? [] : priced.entry.facts.conflicts;
   }
 
+  /** Whether the price is that of a relative, since the list does not hold the id itself. */
+  isBorrowed(model: string): boolean {
+    const priced = this.#find(model);
+    return priced !== undefined && priced.matchedBy !== 'exact';
+  }
+
   /** Who says so, and whether anybody contradicts. */
   provenance(model: string): { priceSource: string; agreement: string; disputed: boolean } {
     const priced = this.#find(model);

@@ -9,7 +9,7 @@ function daysBetween(first: string, last: string): bigint {
 }
 
 /** Whether a run is nearly all that there is: a fault of the measuring does not come and go. */
-export function coversMost(run: Run, context: SeriesContext): boolean {
+export function coversMost(run: Run, context: Run): boolean {
   return (
     daysBetween(run.firstDay, run.lastDay) * 100n >=
     daysBetween(context.firstDay, context.lastDay) * MOST_PERCENT

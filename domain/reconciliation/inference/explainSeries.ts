@@ -13,7 +13,7 @@ import { impactOf } from './decompose.js';
 import type { ExplainedDay, ResidualDay, SeriesExplanation } from './finding.js';
 import { type FindingInput, findingOf, unexplainedOf } from './findings.js';
 import { noiseOf, type SeriesNoise } from './fit.js';
-import { CENT, type DayReading, readDay, rightPrediction } from './reading.js';
+import { CENT, readDay, rightPrediction } from './reading.js';
 import { type JudgedDay, judgeDays, runsOf, unexplainedRunsOf } from './runs.js';
 import { seriesDaysOf } from './seriesDays.js';
 import { statesOf } from './states.js';
@@ -49,6 +49,7 @@ export function explainSeries(input: ExplainSeriesInput): SeriesExplanation {
     noise,
     weights,
     ties: input.invoiceTies,
+    judged,
   };
   return {
     provider,
@@ -108,7 +109,6 @@ function residualOf({ work }: JudgedDay, noise: SeriesNoise): ResidualDay[] {
     expectedOfBilled = added(expectedOfBilled, isUnbilled ? 0n : one.of.expectedPico);
     expectedOfObserved = added(expectedOfObserved, observedPico);
     isNotable ||= isNotableRest(
-      reading,
       one.value,
       Number(left) / Math.max(isUnbilled ? 0 : one.billed, one.observed, 1),
       noise,
@@ -127,7 +127,7 @@ function residualOf({ work }: JudgedDay, noise: SeriesNoise): ResidualDay[] {
   ];
 }
 
-function isNotableRest(_: DayReading, value: number, share: number, noise: SeriesNoise): boolean {
+function isNotableRest(value: number, share: number, noise: SeriesNoise): boolean {
   return value * Math.abs(share) > 10 * CENT && Math.abs(share) > RESIDUAL_SIGMAS * noise.quantitySigma;
 }
 

@@ -10,10 +10,26 @@ import type { MeterImpact } from './decompose.js';
 import type { Finding, FindingDay, FindingLine } from './finding.js';
 import type { SeriesNoise } from './fit.js';
 import { gradeOfRun, missingGates } from './gates.js';
+import { historyOf, isAtPriceChange } from './history.js';
 import { type Match, matchOf } from './match.js';
+import { oddsAgainstOurPrice } from './ourPrice.js';
 import type { JudgedDay, RunOfDays } from './runs.js';
+import type { State } from './states.js';
 import { explanationSteps } from './steps.js';
-import { daysText, FINER_BILL, GATE_ADVICE, impactText, UNEXPLAINED } from './words.js';
+import {
+  DAY_OF_A_PRICE,
+  daysText,
+  FINER_BILL,
+  GATE_ADVICE,
+  impactText,
+  OLD_PRICE,
+  PARTS_OF_DAYS,
+  UNEXPLAINED,
+  UNKNOWN_CALLS,
+  UNKNOWN_DISCOUNT,
+  UNKNOWN_RATE,
+  UNKNOWN_REPEATS,
+} from './words.js';
 
 export interface SeriesIdentity {
   provider: Provider;
@@ -26,6 +42,8 @@ export interface FindingInput {
   noise: SeriesNoise;
   weights: WeightSet;
   ties: ReadonlyMap<string, InvoiceTie> | undefined;
+  /** All days of the series. */
+  judged: readonly JudgedDay[];
 }
 
 /** No explanation of a model of the world is surer than the model. */
@@ -42,30 +60,40 @@ export function findingOf(run: RunOfDays, input: FindingInput): Finding {
   if (!hypothesis) throw new RangeError('a named explanation has a hypothesis');
   const kind = state.kind as FindingKind;
   const shares = sharesOf(run);
-  const isWhole = run.days.some(({ judged }) => !judged.shown?.isPartial);
+  const isParts = run.days.every(({ judged }) => judged.shown?.isPartial);
+  const history = historyOf(run, input.judged);
+  const ourPrice = oddsAgainstOurPrice(run, history);
   const pooled = weighted(run, shares, (one) => one.pooled.get(kind) ?? 0);
-  const explained = Math.min(isWhole ? CERTAINTY_MAX : PARTS_ALONE_MAX, pooled);
-  const next = nextBest(run, shares, kind, explained);
+  const explained = Math.min(isParts ? PARTS_ALONE_MAX : CERTAINTY_MAX, pooled, shareOf(ourPrice));
+  const next = nearerOf(nextBest(run, shares, kind, explained), ourPrice);
   const strongest = strongestOf(run);
   const match = matchAt(strongest.judged, input);
   const probability = match.probability * explained;
-  const missing = missingGates({ run, noise: input.noise, odds: next?.odds ?? ODDS_MAX });
-  const grade = gradeOfRun(run, probability, missing);
+  const missing = missingGates({ run, history, noise: input.noise, odds: next?.odds ?? ODDS_MAX });
+  const isDated = isMatterOfADay(run);
+  const grade = lowerOf(gradeOfRun(run, probability, missing), isDated ? 'LOW' : 'HIGH');
   const impactPico = totalOf(run);
-  const claimable = hypothesis.blame === 'provider' && isViolation(kind);
+  const blame = isDated ? 'none' : hypothesis.blame;
+  // One source of a price accuses nobody, and nobody asks to be charged more.
+  const claimable =
+    blame === 'provider' &&
+    isViolation(kind) &&
+    !hypothesis.reviewOnly &&
+    impactPico > 0n &&
+    !missing.includes('price_sources_agree');
   const { evidence } = strongest.judged.work.reading.day;
   const days = run.days.map(({ judged }) => judged.work.reading.day.day);
   return {
     kind,
     variant: state.variant,
     direction: impactPico >= 0n ? 'overcharge' : 'undercharge',
-    blame: hypothesis.blame,
+    blame,
     claimable,
     ...input.series,
     days: run.days.map(dayOf),
     lines: linesOf(run),
     impactPico,
-    recoverablePico: claimable && impactPico > 0n ? impactPico : 0n,
+    recoverablePico: claimable ? impactPico : 0n,
     grade,
     probability,
     matchProbability: match.probability,
@@ -74,10 +102,13 @@ export function findingOf(run: RunOfDays, input: FindingInput): Finding {
     missing,
     next,
     waterfall: [...match.waterfall, ...explanationSteps(run, strongest.judged, explained)],
-    reason: `${hypothesis.describe(state.variant)} The bill is ${impactText(impactPico)} ${daysText(days)}.`,
+    reason: `${hypothesis.describe(state.variant)} The bill is ${impactText(impactPico, blame)} ${daysText(days)}.`,
     advice: [
-      ...(hypothesis.advise?.(state.variant, evidence.sources) ?? []),
-      ...missing.map((gate) => GATE_ADVICE[gate]),
+      ...(isDated ? [DAY_OF_A_PRICE] : (hypothesis.advise?.(state.variant, evidence.sources) ?? [])),
+      ...(ourPrice === null ? [] : [OLD_PRICE]),
+      ...missing.map((gate) =>
+        gate === 'residual_within_tolerance' && isParts ? PARTS_OF_DAYS : GATE_ADVICE[gate],
+      ),
       ...(evidence.visibility === 'V0' || evidence.visibility === 'V1' ? [FINER_BILL] : []),
     ],
     critical: false,
@@ -117,18 +148,37 @@ export function unexplainedOf(run: RunOfDays, input: FindingInput): Finding {
     missing: [],
     next: nextBest(run, shares, 'unexplained', unknown),
     waterfall: match.waterfall,
-    reason: `${UNEXPLAINED} The bill is ${impactText(impactPico)} ${daysText(days)}.`,
-    advice: adviceOfUnexplained(run),
+    reason: `${UNEXPLAINED} The bill is ${impactText(impactPico, 'none')} ${daysText(days)}.`,
+    advice: adviceOfUnexplained(run, impactPico),
     critical: isCritical(run, input.noise),
     weightSet: input.weights.version,
   };
 }
 
-function adviceOfUnexplained(run: RunOfDays): string[] {
+/** Wrong dates of a price that are told by the days beside a change alone: lists give no hours. */
+function isMatterOfADay(run: RunOfDays): boolean {
+  return DATED_KINDS.has(run.state.kind) && isAtPriceChange(run);
+}
+
+const DATED_KINDS: ReadonlySet<State['kind']> = new Set([
+  'price_effective_date_mismatch',
+  'promotional_rate_not_applied',
+]);
+
+/** The probability of odds; 1 without any. */
+const shareOf = (odds: number | null): number => (odds === null ? 1 : odds / (1 + odds));
+
+/** Our own price as the next best explanation, where nothing else is nearer. */
+function nearerOf(next: Finding['next'], ourPrice: number | null): Finding['next'] {
+  if (ourPrice === null || (next !== null && next.odds <= ourPrice)) return next;
+  return { kind: 'stale_price_reference', odds: ourPrice };
+}
+
+function adviceOfUnexplained(run: RunOfDays, impactPico: Pico): string[] {
   const isRate = run.days.every(({ impacts }) => impacts.every((one) => one.volumePico === 0n));
-  return isRate
-    ? ['Ask the provider which rate was charged on these lines, and compare it with your price list.']
-    : ['Look for services whose calls are not sent, and for keys on the bill that nobody knows.'];
+  const over = impactPico > 0n;
+  if (isRate) return [over ? UNKNOWN_RATE : UNKNOWN_DISCOUNT];
+  return [over ? UNKNOWN_CALLS : UNKNOWN_REPEATS];
 }
 
 function dayOf({ judged, impacts, impactPico }: RunOfDays['days'][number]): FindingDay {
@@ -238,9 +288,11 @@ const addKnown = (a: bigint | null, b: bigint | null): bigint | null =>
 const CRITICAL_PICO = 100n * PICO_PER_USD;
 const CRITICAL_DIVISOR = 20n;
 const CRITICAL_Z = 6;
+/** Cents may lie far out for days: nobody has to be called for them. */
+const FAR_PICO = 10n * PICO_PER_USD;
 const CRITICAL_DAYS = 2;
 
-/** Large on some day (more than $100 and 5 % of the day), or far outside the series' scatter on two days. */
+/** Large on some day (more than $100 and 5 % of the day), or from $10 and far outside the series' scatter on two days. */
 function isCritical(run: RunOfDays, noise: SeriesNoise): boolean {
   let far = 0;
   for (const { judged, impactPico } of run.days) {
@@ -248,7 +300,11 @@ function isCritical(run: RunOfDays, noise: SeriesNoise): boolean {
     const billed = BigInt(Math.round(judged.work.reading.billedAmount));
     const share = absPico(billed) / CRITICAL_DIVISOR;
     if (size > (share > CRITICAL_PICO ? share : CRITICAL_PICO)) return true;
-    if (Number(size) >= CRITICAL_Z * noise.quantitySigma * judged.work.reading.billedAmount) far += 1;
+    if (
+      size >= FAR_PICO &&
+      Number(size) >= CRITICAL_Z * noise.quantitySigma * judged.work.reading.billedAmount
+    )
+      far += 1;
   }
   return far >= CRITICAL_DAYS;
 }

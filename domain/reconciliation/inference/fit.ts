@@ -52,6 +52,29 @@ export function fitDay(reading: DayReading, prediction: Prediction, noise: Serie
   return { rate, ...best };
 }
 
+/**
+ * The null with a share of calls seen that need not be the series' own, but is at most all of them. Which calls are missing
+ * is anybody's guess: they may as well be of the very mixture of those that were seen.
+ */
+export function fitUnseen(reading: DayReading, right: Prediction, noise: SeriesNoise): Fit {
+  if (!reading.comparable) return { rate: 0, quantity: 0, coverage: noise.coverage };
+  const deviations = deviationsOf(reading, right, noise);
+  let best = { quantity: Number.NEGATIVE_INFINITY, coverage: noise.coverage };
+  for (const coverage of coverageCandidates(deviations, noise).map((one) => Math.min(1, one))) {
+    const mixture = mixtureOf(coverage, reading.calls);
+    let quantity = 0;
+    for (const one of deviations)
+      quantity += one.isFree
+        ? FREE
+        : Math.max(
+            -0.5 * ((one.logRatio + Math.log(coverage)) / Math.hypot(one.sigma, mixture)) ** 2,
+            SHARP_FLOORS.quantity,
+          );
+    if (quantity > best.quantity) best = { quantity, coverage };
+  }
+  return { rate: 0, ...best };
+}
+
 /** Amounts against quantity × rate, where the bill has quantities. */
 function rateFit(reading: DayReading, { amounts }: Prediction, floors: Floors): number {
   let total = 0;

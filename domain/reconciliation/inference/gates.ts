@@ -4,6 +4,7 @@ import { BANDS, lowerOf, tolerancePico, VISIBILITY_CAPS } from '../grade.js';
 import type { EvidenceNeed } from '../hypotheses/hypothesis.js';
 import { GATES, type Gate } from './finding.js';
 import type { SeriesNoise } from './fit.js';
+import { type RunHistory, touchedOf } from './history.js';
 import type { MeterReading } from './reading.js';
 import type { JudgedDay, RunOfDays } from './runs.js';
 
@@ -15,19 +16,24 @@ const AGREED: ReadonlySet<string> = new Set(['agree', 'contract']);
 
 export interface GateInput {
   run: RunOfDays;
+  history: RunHistory;
   noise: SeriesNoise;
   odds: number;
 }
 
 /** The gates that do not hold, in their fixed order. */
-export function missingGates({ run, noise, odds }: GateInput): Gate[] {
+export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
   const { hypothesis } = run.state;
   if (!hypothesis) return [];
+  // A price taken from a relative of the model is one only where the bill itself comes back to it.
+  const hasOwnPrice =
+    (history.rightBefore && history.rightAfter) || run.days.every(({ judged }) => !isBorrowed(judged));
   const holds: Record<Gate, boolean> = {
     closed_period: run.days.every(({ judged }) => !judged.work.reading.day.evidence.provisional),
     quantity_present: everyTouched(run, (meter) => meter.of.meter.quantity !== null),
-    price_source_dated: run.days.every(({ judged }) => hasPrice(judged)),
-    price_sources_agree: hypothesis.nature !== 'rate' || run.days.every(({ judged }) => pricesAgree(judged)),
+    price_source_dated: hasOwnPrice && run.days.every(({ judged }) => hasPrice(judged)),
+    price_sources_agree:
+      hypothesis.nature !== 'rate' || (hasOwnPrice && run.days.every(({ judged }) => pricesAgree(judged))),
     classes_complete: run.days.every(({ judged }) => isComplete(judged, hypothesis.nature)),
     coverage_or_sealed_scope:
       hypothesis.nature === 'rate' || run.days.every(({ judged }) => isSealed(judged, noise)),
@@ -41,11 +47,6 @@ export function missingGates({ run, noise, odds }: GateInput): Gate[] {
   return GATES.filter((gate) => !holds[gate]);
 }
 
-function touchedOf({ work, shown }: JudgedDay): MeterReading[] {
-  const variant = shown?.variant;
-  return variant ? work.reading.meters.filter(({ of }) => variant.touches(of)) : [];
-}
-
 function everyTouched(run: RunOfDays, is: (meter: MeterReading) => boolean): boolean {
   return run.days.every(({ judged }) => touchedOf(judged).every(is));
 }
@@ -53,6 +54,11 @@ function everyTouched(run: RunOfDays, is: (meter: MeterReading) => boolean): boo
 function provenanceOf({ work }: JudgedDay) {
   const { day } = work.reading;
   return day.pricedAs === null ? null : day.agreed.provenance(day.pricedAs);
+}
+
+function isBorrowed({ work }: JudgedDay): boolean {
+  const { agreed, pricedAs } = work.reading.day;
+  return pricedAs !== null && agreed.isBorrowed(pricedAs);
 }
 
 const hasPrice = (judged: JudgedDay): boolean => (provenanceOf(judged)?.priceSource ?? '') !== '';

@@ -48,6 +48,11 @@ export interface DayReading {
   readonly comparable: boolean;
 }
 
+/** Tells the lines of a series' bills apart, the same on all days. */
+export function meterKey({ of: { meter } }: MeterReading): string {
+  return `${meter.tokenClass}|${meter.serviceTier}|${meter.isBatch}|${meter.longContext}|${meter.region}`;
+}
+
 /** What a bill would show, meter by meter; NaN: cannot say. */
 export interface Prediction {
   readonly amounts: readonly number[];

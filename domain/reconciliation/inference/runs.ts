@@ -4,6 +4,8 @@ import { tolerancePico } from '../grade.js';
 import type { SeriesContext } from '../hypotheses/hypothesis.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import { type DayParts, impactOf, type MeterImpact, partsOf } from './decompose.js';
+import { historyOf } from './history.js';
+import { isRuledOutAsConstant } from './ourPrice.js';
 import { poolDays } from './pooling.js';
 import { type DayState, type DayWork, NULL_STATE, type SeriesStates, type State } from './states.js';
 
@@ -38,8 +40,10 @@ export function judgeDays(series: SeriesStates, context: SeriesContext, weights:
     for (const run of runsOf(judged)) {
       const days = run.days.map(({ judged: one }) => one.work.reading.day.day);
       const span = { firstDay: days[0] ?? '', lastDay: days.at(-1) ?? '' };
+      const history = historyOf(run, judged);
       for (const state of rivalsOf(run, series.states)) {
-        if (state.hypothesis?.fits?.(span, context, state.variant) !== false) continue;
+        const cannotLast = state.hypothesis?.fits?.(span, context, state.variant) === false;
+        if (!cannotLast && !isRuledOutAsConstant(state, run, history)) continue;
         series.days.forEach((work, at) => {
           const { day } = work.reading.day;
           const key = `${series.states.indexOf(state)}|${at}`;
@@ -58,8 +62,7 @@ export function judgeDays(series: SeriesStates, context: SeriesContext, weights:
 function rivalsOf(run: RunOfDays, states: readonly State[]): State[] {
   return states.filter(
     (state) =>
-      state.hypothesis?.fits &&
-      run.days.some(({ judged }) => (judged.pooled.get(state.kind) ?? 0) > RIVAL_MIN),
+      state.hypothesis && run.days.some(({ judged }) => (judged.pooled.get(state.kind) ?? 0) > RIVAL_MIN),
   );
 }
 

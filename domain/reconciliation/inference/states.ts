@@ -6,16 +6,9 @@
 import type { Hypothesis, SeriesContext, Variant } from '../hypotheses/hypothesis.js';
 import type { FindingKind } from '../taxonomy.js';
 import type { WeightSet } from '../weights/weightSet.js';
-import { type Fit, fitDay, OPEN_FLOORS, type SeriesNoise, SHARP_FLOORS } from './fit.js';
+import { type Fit, fitDay, fitUnseen, OPEN_FLOORS, type SeriesNoise, SHARP_FLOORS } from './fit.js';
 import { asCharged, partialFit } from './partialDay.js';
-import {
-  CENT,
-  type DayReading,
-  type MeterReading,
-  type Prediction,
-  predict,
-  rightPrediction,
-} from './reading.js';
+import { CENT, type DayReading, meterKey, type Prediction, predict, rightPrediction } from './reading.js';
 
 export interface State {
   readonly kind: FindingKind | 'none';
@@ -49,6 +42,19 @@ export interface SeriesStates {
 }
 
 export const NULL_STATE: State = { kind: 'none', variant: '', hypothesis: null, logPrior: 0 };
+
+/** Calls go unseen for days, with or without anybody's noticing: far more often than any mistake is made. */
+const UNSEEN_PRIOR = 0.01;
+/**
+ * Nothing is wrong, and for some days another share of the calls was seen than usual. It stands beside the null where the
+ * bill has amounts alone: one ratio common to all of them is what missing calls leave, whatever mistake gives it too.
+ */
+const UNSEEN_STATE: State = {
+  kind: 'none',
+  variant: 'not_seen',
+  hypothesis: null,
+  logPrior: Math.log(UNSEEN_PRIOR),
+};
 
 /** A state is kept when some day gives it this much of the day's probability, in logarithms below the best. */
 const KEPT_LOG = -9;
@@ -96,7 +102,12 @@ export function statesOf(
     for (const draft of drafts) contradict(draft, asked, context);
   }
   const states = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, state]) => state);
-  return { noise, states: [NULL_STATE, unknown, ...states], days: drafts };
+  const isAmounts = readings.some(({ depth }) => depth !== 'quantities');
+  return {
+    noise,
+    states: [NULL_STATE, unknown, ...(isAmounts ? [UNSEEN_STATE] : []), ...states],
+    days: drafts,
+  };
 }
 
 const scoreOf = (state: DayState): number => state.fit.rate + state.fit.quantity;
@@ -152,10 +163,6 @@ function contradict(draft: Draft, hypotheses: readonly Hypothesis[], context: Se
 /** As little as one wrong amount leaves. */
 const REFUTED = SHARP_FLOORS.rate;
 
-function meterKey({ of: { meter } }: MeterReading): string {
-  return `${meter.tokenClass}|${meter.serviceTier}|${meter.isBatch}|${meter.longContext}|${meter.region}`;
-}
-
 interface Draft extends DayWork {
   readonly states: Map<State, DayState>;
   readonly bestScore: number;
@@ -182,6 +189,8 @@ function draftOf(reading: DayReading, noise: SeriesNoise, unknown: State): Draft
     [NULL_STATE, none],
     [unknown, open],
   ]);
+  if (reading.depth !== 'quantities')
+    states.set(UNSEEN_STATE, { fit: fitUnseen(reading, right, noise), prediction: right, variant: null });
   const bestScore = Math.max(scoreOf(none), scoreOf(open) + unknown.logPrior);
   return { reading, right, states, bestScore, isOdd: reading.judged && !isFine, isEdge: false };
 }

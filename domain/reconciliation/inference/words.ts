@@ -1,6 +1,6 @@
 /** What a finding says of itself, in whole sentences. */
 import { decimalFromPico, PICO_PER_USD, type Pico } from '../../money.js';
-import type { Gate } from './finding.js';
+import type { Blame, Gate } from './finding.js';
 
 /** Dollars and cents, rounded towards zero. */
 export function dollarsOf(pico: Pico): string {
@@ -14,8 +14,11 @@ export function daysText(days: readonly string[]): string {
   return days.length === 1 ? `on ${first}` : `on ${days.length} days from ${first} to ${last}`;
 }
 
-export function impactText(impactPico: Pico): string {
-  return impactPico >= 0n ? `${dollarsOf(impactPico)} too much` : `${dollarsOf(impactPico)} too little`;
+/** A bill is wrong only where that is the provider's mistake: else it is what the events cost that may be. */
+export function impactText(impactPico: Pico, blame: Blame): string {
+  const dollars = dollarsOf(impactPico);
+  if (blame === 'provider') return `${dollars} too ${impactPico >= 0n ? 'much' : 'little'}`;
+  return `${dollars} ${impactPico >= 0n ? 'above' : 'below'} what these events cost`;
 }
 
 /** What would make each missing gate hold. */
@@ -44,3 +47,18 @@ export const FINER_BILL =
 
 export const UNEXPLAINED =
   'No known mistake gives these amounts, and neither missing calls nor rounding account for them.';
+
+export const UNKNOWN_RATE =
+  'Ask the provider which rate was charged on these lines, and compare it with your price list.';
+export const UNKNOWN_DISCOUNT =
+  'Look for credits, free allowances or terms of yours within these lines, and compare their rates with your price list.';
+export const UNKNOWN_CALLS =
+  'Look for services whose calls are not sent, and for keys on the bill that nobody knows.';
+export const UNKNOWN_REPEATS = 'Look for calls that come twice, as where two tools report the same calls.';
+
+export const OLD_PRICE =
+  'Nothing shows the agreed price on the bill both before and after: read it on the provider’s own price page first, since our price may be the old one.';
+export const DAY_OF_A_PRICE =
+  'Look up the day and the hour from which the price holds: lists give days, and a provider’s day may begin at another hour.';
+export const PARTS_OF_DAYS =
+  'Only parts of days show it: a whole day of the same, or the hours of the usage report, would make it sure.';

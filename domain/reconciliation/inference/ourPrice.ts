@@ -1,0 +1,44 @@
+/**
+ * That our price is the one that is wrong: what price sources agree on can still be old, or not be what was agreed. An end
+ * of a wrong rate speaks against it, since our price was right then; without one nothing in the bill tells the two apart.
+ */
+import type { RunHistory } from './history.js';
+import type { JudgedDay, RunOfDays } from './runs.js';
+import type { State } from './states.js';
+
+/** The provider's mistake against our own price: between the odds that MEDIUM asks for and those that HIGH does. */
+const UNDECIDED = 6;
+/** Where beside that the rate is one that a price may as well have: a share of another, an addition for a place. */
+const DOUBTFUL = 3;
+
+/** Rates that no line of the model's own price list gives for these calls: a price list may have them as well. */
+const ANY_PRICE = /^(input_share|uplift|discount_twice|amounts_)/;
+
+/**
+ * At most these odds has a run of wrong rates to be the provider's mistake and not our price's; null where the history
+ * leaves no such doubt, or a contract gives the price.
+ */
+export function oddsAgainstOurPrice(run: RunOfDays, history: RunHistory): number | null {
+  if (!isAboutRates(run.state) || run.days.every(({ judged }) => isByContract(judged))) return null;
+  const isAnyPrice = ANY_PRICE.test(run.state.variant);
+  if (history.isWhole) return isAnyPrice ? DOUBTFUL : UNDECIDED;
+  return isAnyPrice && !(history.rightBefore && history.rightAfter) ? UNDECIDED : null;
+}
+
+/**
+ * Amounts alone do not even tell calls from prices: a rate of the provider's that has been there on all days is not
+ * considered there.
+ */
+export function isRuledOutAsConstant(state: State, run: RunOfDays, history: RunHistory): boolean {
+  if (!history.isWhole || !isAboutRates(state)) return false;
+  return run.days.every(({ judged }) => judged.work.reading.depth !== 'quantities' && !isByContract(judged));
+}
+
+function isAboutRates({ hypothesis }: State): boolean {
+  return hypothesis?.nature === 'rate' && hypothesis.blame === 'provider';
+}
+
+function isByContract({ work }: JudgedDay): boolean {
+  const { day } = work.reading;
+  return day.pricedAs !== null && day.agreed.provenance(day.pricedAs).agreement === 'contract';
+}
