@@ -29,7 +29,7 @@ beforeAll(async () => {
   api = await startTestApi();
   engine = await startTestEngine(api.database.database);
   await engine.startWorker();
-  bills = generateBills({ seed: SEED, lastDay, days: DAYS, callsPerHour: 1 });
+  bills = generateBills({ seed: SEED, lastDay, days: DAYS, callsPerHour: 1, withWrongReads: true });
   const events = eventsOf(bills.calls);
   for (let at = 0; at < events.length; at += EVENTS_PER_REQUEST) {
     const part = events.slice(at, at + EVENTS_PER_REQUEST);
@@ -77,22 +77,44 @@ const text = async (...args: string[]): Promise<string> =>
   (await runReconcile(api.orgDb, readReconcileArguments(args), BigInt(Date.now()) * 1_000n)).text;
 const json = async (...args: string[]): Promise<Json> => JSON.parse(await text(...args, '--format', 'json'));
 
+const sumOf = (byDay: Map<string, bigint>) =>
+  decimalFromPico([...byDay.values()].reduce((sum, pico) => sum + pico, 0n));
+
 describe('npm run reconcile', () => {
   it('finds the wrong rate on its days, to the pico-dollar, and says what to do', async () => {
     const { findings, provider, status, days } = await json('--provider', 'anthropic');
     expect([provider, status, days]).toEqual(['anthropic', 'reconciled', DAYS]);
-    const { wrongRateDays, wrongRatePico } = bills.planted;
+    const { wrongReadDays, wrongReadPico } = bills.planted;
     const found = findings.filter((finding: Json) => finding.blame === 'provider');
     expect(found).toHaveLength(1);
     expect(found[0]).toMatchObject({
-      model: 'claude-opus-5',
+      kind: 'cache_read_rate_mismatch',
+      model: 'claude-haiku-4-5',
       direction: 'overcharge',
+      period_start: wrongReadDays[0],
+      period_end: wrongReadDays.at(-1),
+      impact_usd_exact: sumOf(wrongReadPico),
+    });
+    expect(found[0].reason).not.toBe('');
+    expect(found[0].advice).not.toEqual([]);
+  });
+
+  it('tells a rate that no known mistake gives to the pico-dollar too, and accuses nobody of it', async () => {
+    const { findings } = await json('--provider', 'anthropic');
+    const { wrongRateDays, wrongRatePico } = bills.planted;
+    const found = findings.filter((finding: Json) => finding.model === 'claude-opus-5');
+    expect(found).toHaveLength(1);
+    expect(found[0]).toMatchObject({
+      kind: 'unexplained',
+      direction: 'overcharge',
+      blame: 'none',
+      claimable: false,
       period_start: wrongRateDays[0],
       period_end: wrongRateDays.at(-1),
+      impact_usd_exact: sumOf(wrongRatePico),
+      parts: { rate_usd_exact: sumOf(wrongRatePico) },
     });
-    const planted = [...wrongRatePico.values()].reduce((sum, pico) => sum + pico, 0n);
-    expect(found[0].impact_usd_exact).toBe(decimalFromPico(planted));
-    expect(found[0].reason).not.toBe('');
+    expect(found[0].advice[0]).toContain('Ask the provider which rate was charged');
   });
 
   it('parts, days and impact of a finding are the same money', async () => {

@@ -2,7 +2,14 @@
  * Two providers' saved pages and the calls behind them, from a seed: what a company with two projects would have
  * after `days` days. Written for the tests alone; it shares no code with the product and has rates of its own.
  */
-import { anthropicCosts, anthropicUsage, openaiCosts, openaiUsage, rfc3339 } from './billPages.js';
+import {
+  anthropicCosts,
+  anthropicUsage,
+  openaiCosts,
+  openaiUsage,
+  rfc3339,
+  wrongReadsOf,
+} from './billPages.js';
 import {
   DAY_SECONDS,
   dayOfCall,
@@ -24,6 +31,9 @@ export interface PlantedErrors {
   /** Output of claude-opus-5 billed at 30 instead of 25 dollars per million on these consecutive days. */
   wrongRateDays: string[];
   wrongRatePico: Map<string, bigint>;
+  /** Where it was asked for: cached reads of claude-haiku-4-5 billed at the rate of fresh input on these days. */
+  wrongReadDays: string[];
+  wrongReadPico: Map<string, bigint>;
   /** A day that the second OpenAI file states anew. */
   restatedDay: string;
   restatedPico: bigint;
@@ -60,6 +70,7 @@ export function generateBills(options: {
   lastDay: string;
   days: number;
   callsPerHour: number;
+  withWrongReads?: boolean;
 }): GeneratedBills {
   const last = Date.parse(`${options.lastDay}T00:00:00Z`) / 1_000 / DAY_SECONDS;
   const first = last - options.days + 1;
@@ -80,6 +91,7 @@ export function generateBills(options: {
     call.seen = !(call.provider === 'openai' && dayOfCall(call) === missing && hour >= 9 && hour < 14);
   }
   const wrongDays = [wrong, wrong + 1, wrong + 2];
+  const wrongReads = options.withWrongReads ? [at(0.3), at(0.3) + 1, at(0.3) + 2] : [];
   const restatement = restate(calls, restated);
   const byProvider = (provider: GeneratedProvider) => calls.filter((call) => call.provider === provider);
   const openai = byProvider('openai');
@@ -97,7 +109,7 @@ export function generateBills(options: {
       ),
       openaiUsage: openaiUsage(openai, first, last),
       openaiRestated: openaiCosts(openai, restated, restated, credit),
-      anthropicCosts: anthropicCosts(anthropic, first, last, new Set(wrongDays)),
+      anthropicCosts: anthropicCosts(anthropic, first, last, new Set(wrongDays), new Set(wrongReads)),
       anthropicUsage: anthropicUsage(anthropic, first, last),
     },
     planted: {
@@ -115,6 +127,13 @@ export function generateBills(options: {
         ),
         (call) => dayText(dayOfCall(call)),
         (call) => BigInt(call.tokens.output) * 5_000_000n,
+      ),
+      wrongReadDays: wrongReads.map(dayText),
+      wrongReadPico: new Map(
+        wrongReads.map((day) => [
+          dayText(day),
+          wrongReadsOf(anthropic.filter((call) => dayOfCall(call) === day)),
+        ]),
       ),
       restatedDay: dayText(restated),
       restatedPico: restatement.added,

@@ -149,11 +149,21 @@ const ANTHROPIC_TYPES: Record<TokenClass, string> = {
 
 export const rfc3339 = (seconds: number) => new Date(seconds * 1_000).toISOString().replace('.000', '');
 
+/** What cached reads of claude-haiku-4-5 cost too much at the rate of fresh input: 1 instead of 0.1 dollars a million. */
+export const wrongReadsOf = (calls: readonly GeneratedCall[]): bigint =>
+  BigInt(
+    countOf(
+      calls.filter((call) => call.billedModel === 'claude-haiku-4-5-20251001'),
+      'cache_read',
+    ),
+  ) * 900_000n;
+
 export function anthropicCosts(
   calls: readonly GeneratedCall[],
   first: number,
   last: number,
   wrongDays: ReadonlySet<number>,
+  wrongReadDays: ReadonlySet<number> = new Set(),
 ): string {
   const byDay = groupBy(calls, (call) => String(dayOfCall(call)));
   const buckets: string[] = [];
@@ -169,7 +179,8 @@ export function anthropicCosts(
         const isWrong = name === 'output' && sample.billedModel === 'claude-opus-5' && wrongDays.has(day);
         const pico =
           chargeOf(group, name as TokenClass) +
-          (isWrong ? BigInt(countOf(group, 'output')) * 5_000_000n : 0n);
+          (isWrong ? BigInt(countOf(group, 'output')) * 5_000_000n : 0n) +
+          (name === 'cache_read' && wrongReadDays.has(day) ? wrongReadsOf(group) : 0n);
         results.push(
           `{"amount":"${cents(pico)}","currency":"USD","cost_type":"tokens","description":"${sample.billedModel} Usage - ${name}","model":"${sample.billedModel}","token_type":"${type}","service_tier":"${sample.isBatch ? 'batch' : 'standard'}","context_window":"0-200k","inference_geo":"global","workspace_id":${JSON.stringify(sample.project)}}`,
         );
