@@ -21,21 +21,16 @@ export interface Instant {
 
 /**
  * Reads ISO 8601. A time without an offset is UTC; digits after the microsecond are cut. Undefined for what is
- * not a time of the calendar (a 30 February, an hour 25).
+ * not a time of the calendar (a 30 February, an hour 25), and outside the years 1 to 9999 of UTC.
  */
 export function parseInstant(text: string): Instant | undefined {
   const match = ISO.exec(text.trim());
   if (!match) return undefined;
   const [, year, month, day, hour, minute, second, fraction, offset] = match;
-  const millis = Date.UTC(
-    Number(year),
-    Number(month) - 1,
-    Number(day),
-    Number(hour ?? 0),
-    Number(minute ?? 0),
-    Number(second ?? 0),
-  );
-  const date = new Date(millis);
+  const date = new Date(0);
+  // Not Date.UTC, which takes the years 0 to 99 for those of the twentieth century.
+  date.setUTCFullYear(Number(year), Number(month) - 1, Number(day));
+  const millis = date.setUTCHours(Number(hour ?? 0), Number(minute ?? 0), Number(second ?? 0));
   if (Number.isNaN(millis) || Number(year) < 1) return undefined;
   if (
     date.getUTCFullYear() !== Number(year) ||
@@ -49,7 +44,9 @@ export function parseInstant(text: string): Instant | undefined {
   const offsetMinutes = offsetMinutesOf(offset);
   if (offsetMinutes === undefined) return undefined;
   const utc = micros - BigInt(offsetMinutes) * 60_000_000n;
-  return utc > LATEST_MICROS ? undefined : { micros: utc, dateOnly: hour === undefined };
+  return utc < EARLIEST_MICROS || utc > LATEST_MICROS
+    ? undefined
+    : { micros: utc, dateOnly: hour === undefined };
 }
 
 function offsetMinutesOf(offset: string | undefined): number | undefined {
@@ -101,6 +98,12 @@ export function microsOfDay(day: string): bigint {
 export function shiftDay(day: string, days: number): string {
   const micros = microsOfDay(day) + BigInt(days) * MICROS_PER_DAY;
   return dayOf(micros > LATEST_MICROS ? LATEST_MICROS : micros < EARLIEST_MICROS ? EARLIEST_MICROS : micros);
+}
+
+/** The time so many days before another, and no earlier than the year 1. */
+export function daysBefore(micros: bigint, days: bigint): bigint {
+  const before = micros - days * MICROS_PER_DAY;
+  return before < EARLIEST_MICROS ? EARLIEST_MICROS : before;
 }
 
 /** The UTC days from one to another, in their order; the second is not among them. */

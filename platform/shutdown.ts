@@ -1,5 +1,5 @@
 import type { Server } from 'node:http';
-import { Server as NetServer } from 'node:net';
+import { Server as NetServer, type Socket } from 'node:net';
 import type { Logger } from 'pino';
 
 /** How long the parts of a process may take to end, milliseconds. */
@@ -35,6 +35,9 @@ export const STOP_LIMITS: StopLimits = process.channel === undefined ? ALONE : S
 const IDLE_GRACE_MS = 500;
 /** How often connections that have become idle are closed while the others drain. */
 const IDLE_SWEEP_MS = 50;
+
+/** How long connections are still taken that had been made before; those that come without end are not waited for. */
+const ACCEPT_LIMIT_MS = 250;
 
 /** What a supervisor sends over IPC instead of a signal, which not every platform delivers. */
 export const STOP_MESSAGE = 'stop';
@@ -124,14 +127,55 @@ export class Shutdown {
  * itself, they would lose a request that is on its way.
  */
 export async function closeHttpServer(server: Server, drainMs = STOP_LIMITS.httpDrainMs): Promise<void> {
-  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   server.prependListener('request', (_request, response) => response.setHeader('Connection', 'close'));
+  await acceptWaiting(server);
+  const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   const begun = performance.now();
   const sweep = setInterval(() => {
-    if (performance.now() - begun >= IDLE_GRACE_MS) server.closeIdleConnections();
+    if (performance.now() - begun < IDLE_GRACE_MS) return;
+    // Timers come before what has arrived is read: of a process that was held up, a request may be waiting there.
+    setImmediate(() => closeIdle(server));
   }, IDLE_SWEEP_MS);
   const cut = setTimeout(() => server.closeAllConnections(), drainMs);
   await closed;
   clearInterval(sweep);
   clearTimeout(cut);
+}
+
+const openSockets = new WeakMap<Server, Set<Socket>>();
+
+/** Keeps in mind who is connected: Node does not count a connection that has never sent anything among the idle ones. */
+export function rememberConnections(server: Server): void {
+  const sockets = new Set<Socket>();
+  openSockets.set(server, sockets);
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+}
+
+function closeIdle(server: Server): void {
+  server.closeIdleConnections();
+  for (const socket of openSockets.get(server) ?? []) if (socket.bytesRead === 0) socket.destroy();
+}
+
+/**
+ * Takes the connections that the system has made and the process has not taken yet: closing the port would reset them,
+ * whatever they have sent. The loop takes one a turn; the port is empty when a turn brings none.
+ */
+async function acceptWaiting(server: Server): Promise<void> {
+  let taken = 0;
+  const count = () => {
+    taken += 1;
+  };
+  server.on('connection', count);
+  const begun = performance.now();
+  let before: number;
+  do {
+    before = taken;
+    await new Promise((resolve) => setImmediate(resolve));
+    // The first turn may be one whose arrivals were read before.
+    await new Promise((resolve) => setImmediate(resolve));
+  } while (taken > before && performance.now() - begun < ACCEPT_LIMIT_MS);
+  server.off('connection', count);
 }

@@ -1,6 +1,6 @@
 import { sumUsageBooks } from '../../db/queries/usage.js';
 import { usdNumberFromPico } from '../../domain/money.js';
-import { MICROS_PER_DAY } from '../../domain/period.js';
+import { daysBefore } from '../../domain/period.js';
 import { presentAsOf, resolveView } from '../asOf.js';
 import { defineEndpoint } from '../endpoint.js';
 import { providerFilter, windowOf } from '../query.js';
@@ -26,7 +26,7 @@ const breakdown = defineEndpoint({
   async handle({ params, query, orgDb }, deps) {
     const window = windowOf(query.since, query.until, ['since', 'until']);
     const toMicros = window.toMicros ?? deps.nowMicros() + 1n;
-    const fromMicros = window.fromMicros ?? toMicros - DEFAULT_DAYS * MICROS_PER_DAY;
+    const fromMicros = window.fromMicros ?? daysBefore(toMicros, DEFAULT_DAYS);
     // Without `until` everything that has come in counts, also a call of a client whose clock is ahead of ours.
     const asked = { fromMicros, toMicros: window.toMicros };
     const nowMicros = deps.nowMicros();

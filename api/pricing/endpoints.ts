@@ -1,5 +1,5 @@
 import { listUnpricedModels } from '../../db/queries/unpriced.js';
-import { exclusiveEnd, MICROS_PER_DAY } from '../../domain/period.js';
+import { daysBefore, exclusiveEnd, MICROS_PER_DAY } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { holdsAt, type PricedModel } from '../../domain/pricing/pricedModel.js';
 import { priceTable } from '../../domain/pricing/priceTable.js';
@@ -106,7 +106,7 @@ const listUnpriced = defineEndpoint({
   async handle({ query, orgDb }, deps) {
     windowOf(query.since, query.until, ['since', 'until']);
     const toMicros = query.until ? exclusiveEnd(query.until) : deps.nowMicros() + MICROS_PER_DAY;
-    const fromMicros = query.since?.micros ?? toMicros - UNPRICED_DAYS * MICROS_PER_DAY;
+    const fromMicros = query.since?.micros ?? daysBefore(toMicros, UNPRICED_DAYS);
     const found = await listUnpricedModels(orgDb, { fromMicros, toMicros });
     const book = await deps.prices.of(orgDb.orgId);
     return { status: 200, body: presentUnpriced(book, book.versionAt(deps.nowMicros()), found) };

@@ -5,7 +5,7 @@ import {
   upsertProviderKeys,
 } from '../../db/queries/providerKeys.js';
 import { DomainError } from '../../domain/errors.js';
-import { dayOf, exclusiveEnd, MICROS_PER_DAY, shiftDay } from '../../domain/period.js';
+import { dayOf, daysBefore, exclusiveEnd, shiftDay } from '../../domain/period.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { pageOf } from '../paging.js';
 import { providerFilter, windowOf } from '../query.js';
@@ -40,7 +40,7 @@ const listKeys = defineEndpoint({
   async handle({ query, orgDb }, deps) {
     windowOf(query.since, query.until, ['since', 'until']);
     const toMicros = query.until ? exclusiveEnd(query.until) : deps.nowMicros();
-    const fromMicros = query.since?.micros ?? toMicros - SUSPECT_DAYS * MICROS_PER_DAY;
+    const fromMicros = query.since?.micros ?? daysBefore(toMicros, SUSPECT_DAYS);
     const provider = providerFilter(query.provider);
     const found = await listProviderKeys(
       orgDb,

@@ -1,6 +1,6 @@
 import { listEvents } from '../../db/queries/events.js';
 import { sumUsage, sumUsageBooks } from '../../db/queries/usage.js';
-import { exclusiveEnd, MICROS_PER_DAY } from '../../domain/period.js';
+import { daysBefore, exclusiveEnd } from '../../domain/period.js';
 import { presentAsOf, resolveView } from '../asOf.js';
 import { defineEndpoint } from '../endpoint.js';
 import { decodeEventCursor, decodeOffsetCursor, encodeCursor, eventPosition, nextCursor } from '../paging.js';
@@ -37,7 +37,7 @@ const usageSummary = defineEndpoint({
   async handle({ query, orgDb }, deps) {
     windowOf(query.from, query.to, ['from', 'to']);
     const toMicros = query.to ? exclusiveEnd(query.to) : deps.nowMicros() + 1n;
-    const fromMicros = query.from?.micros ?? toMicros - 1n - DEFAULT_DAYS * MICROS_PER_DAY;
+    const fromMicros = query.from?.micros ?? daysBefore(toMicros - 1n, DEFAULT_DAYS);
     // Without `to` everything that has come in counts, also a call of a client whose clock is ahead of ours.
     const asked = { fromMicros, toMicros: query.to && toMicros };
     const nowMicros = deps.nowMicros();

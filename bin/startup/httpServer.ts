@@ -4,6 +4,7 @@ import { answerBrokenRequests } from '../../platform/brokenRequests.js';
 import type { Metrics } from '../../platform/metrics.js';
 import { closeQueuedAnswers } from '../../platform/queuedAnswers.js';
 import { CONNECTIONS_MAX, HTTP_LIMITS } from '../../platform/serverLimits.js';
+import { rememberConnections } from '../../platform/shutdown.js';
 import type { ApiServerOptions } from './apiOptions.js';
 
 /** The server with its limits, not listening yet. */
@@ -14,6 +15,7 @@ export function makeHttpServer(listener: RequestListener, options: ApiServerOpti
   server.maxConnections = CONNECTIONS_MAX;
   answerBrokenRequests(server);
   closeQueuedAnswers(server);
+  rememberConnections(server);
   return server;
 }
 

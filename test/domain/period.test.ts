@@ -1,8 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dayOf, listDays, MICROS_PER_DAY, microsOfDay, shiftDay } from '../../domain/period.js';
+import { dayOf, listDays, MICROS_PER_DAY, microsOfDay, parseInstant, shiftDay } from '../../domain/period.js';
 
-const day = fc.integer({ min: 0, max: 40_000 }).map((at) => dayOf(BigInt(at) * MICROS_PER_DAY));
+const FIRST_DAY = -719_162;
+const LAST_DAY = 2_932_896;
+const dayAt = (at: number) => dayOf(BigInt(at) * MICROS_PER_DAY);
+const day = fc.integer({ min: FIRST_DAY + 5_000, max: LAST_DAY - 5_000 }).map(dayAt);
 
 describe('days', () => {
   it('shifted there and back are the same day, and each step is one day', () => {
@@ -15,9 +18,27 @@ describe('days', () => {
     );
   });
 
-  it('stay days at the end of time', () => {
+  it('are read as they are written, from the first of the year 1 to the last of 9999', () => {
+    expect([dayAt(FIRST_DAY), dayAt(LAST_DAY)]).toEqual(['0001-01-01', '9999-12-31']);
+    fc.assert(
+      fc.property(fc.integer({ min: FIRST_DAY, max: LAST_DAY }), (at) => {
+        expect(microsOfDay(dayAt(at))).toBe(BigInt(at) * MICROS_PER_DAY);
+      }),
+    );
+  });
+
+  it('stay days at both ends of time', () => {
     expect(shiftDay('9999-12-31', 1)).toBe('9999-12-31');
     expect(shiftDay('0100-01-01', -100_000)).toBe('0001-01-01');
+    expect(shiftDay(shiftDay('0100-01-01', -30), 30)).toBe('0100-01-01');
+  });
+
+  it('and times before the year 1 are none', () => {
+    for (const text of ['0000-12-31', '0001-01-01T00:00:00+00:01', '0001-01-01T13:59:59+14:00'])
+      expect(parseInstant(text)).toBeUndefined();
+    expect(parseInstant('0001-01-01T14:00:00+14:00')?.micros).toBe(microsOfDay('0001-01-01'));
+    expect(parseInstant('0099-02-29')).toBeUndefined();
+    expect(parseInstant('0096-02-29')?.dateOnly).toBe(true);
   });
 
   it('are listed without the last, and not at all where the range is turned round', () => {

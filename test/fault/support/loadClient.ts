@@ -19,6 +19,9 @@ export interface SeenAnswer {
   retryAfter: string | null;
   /** Why the connection broke, e.g. ECONNREFUSED; null for an answer. */
   broke: string | null;
+  /** What was sent, and whether an earlier request with it had been acknowledged. */
+  batch: SentBatch;
+  wasAcknowledged: boolean;
 }
 
 /**
@@ -80,6 +83,7 @@ export class LoadClient {
   }
 
   async #send(batch: SentBatch, { path, text }: { path: string; text: string }): Promise<void> {
+    const known = { batch, wasAcknowledged: batch.accepted.length > 0 };
     try {
       const response = await fetch(this.#baseUrl + path, {
         method: 'POST',
@@ -88,16 +92,13 @@ export class LoadClient {
         signal: AbortSignal.timeout(10_000),
       });
       const answer = (await response.json()) as { accepted?: number };
-      this.answers.push({
-        status: response.status,
-        retryAfter: response.headers.get('retry-after'),
-        broke: null,
-      });
+      const retryAfter = response.headers.get('retry-after');
+      this.answers.push({ status: response.status, retryAfter, broke: null, ...known });
       if (response.status === 202) batch.accepted.push(answer.accepted ?? -1);
       else await pause(20);
     } catch (error) {
       const { cause } = error as { cause?: { code?: string } };
-      this.answers.push({ status: 0, retryAfter: null, broke: cause?.code ?? String(error) });
+      this.answers.push({ status: 0, retryAfter: null, broke: cause?.code ?? String(error), ...known });
       await pause(20);
     }
   }
