@@ -40,6 +40,11 @@ export function normaliseServiceTier(provider: Provider, word: string | null | u
   return name === 'fast' && FAST_IS_PRIORITY.has(provider) ? 'priority' : name;
 }
 
+/** Whether a client's word is for the ordinary service, as every provider's is. */
+export function isStandardTier(word: string): boolean {
+  return (KNOWN_SPELLINGS.get(word) ?? spellTier(word)) === STANDARD_TIER;
+}
+
 function spellTier(word: string): string {
   const name = word
     .trim()

@@ -1,6 +1,9 @@
 /** Mistakes in what the bill's file or the client's calls say of amounts: their own side's, not the provider's. */
-import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
+import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
+import { contractTerms } from './contractTerms.js';
+import type { Hypothesis, SeriesContext, SeriesDay, Variant } from './hypothesis.js';
 import { multipleOf, otherCircumstances } from './predict.js';
+import { hasUntoldCalls, isMixOpen, isTierOpen } from './told.js';
 import { sentenceOf, servicesOf } from './words.js';
 
 const WORDS = {
@@ -8,6 +11,9 @@ const WORDS = {
   dollars_as_cents: 'The amounts are a hundredth of what they should be: dollars were read as cents.',
   batch_not_flagged: 'The amounts are those of batch calls, and the events name no batch call.',
   tier_not_told: 'The amounts are those of the % tier, and the events name no tier.',
+  tier_as_requested: 'The amounts are those of standard calls, and the events name another tier: %.',
+  cheaper_share:
+    'The amounts are % percent below what the events give, as if more of the calls had used a cheaper tier or batch than the events tell.',
 };
 
 export const clientAmounts: Hypothesis = {
@@ -18,12 +24,14 @@ export const clientAmounts: Hypothesis = {
   variants: (day, context) => [
     ...multipleOf(day, 'cents_as_dollars', 100n, 1n),
     ...multipleOf(day, 'dollars_as_cents', 1n, 100n),
-    ...(context.tells.batch || !isBatchOpen(day)
+    ...(context.tells.batch || !isMixOpen(day)
       ? []
       : otherCircumstances(day, 'batch_not_flagged', (at) =>
           at.isBatch || at.serviceTier !== 'standard' ? at : { ...at, isBatch: true },
         )),
-    ...(context.tells.serviceTier || !isBatchOpen(day) ? [] : tiers(day)),
+    ...(isTierOpen(day) ? tiers(day) : []),
+    ...(isMixOpen(day) ? asRequested(day) : []),
+    ...cheaperShare(day, context),
   ],
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: (variant, sources) => {
@@ -36,14 +44,17 @@ export const clientAmounts: Hypothesis = {
       return [
         `Your events of ${services} lack the service tier: send service_tier of the provider’s answer, or import the provider’s usage report, which tells it.`,
       ];
+    if (variant.startsWith('tier_as_requested'))
+      return [
+        `Your events of ${services} name the tier that was asked for: send service_tier of the provider’s answer.`,
+      ];
+    if (variant.startsWith('cheaper_share'))
+      return [
+        `Some of your events of ${services} name no tier: send service_tier of the provider’s answer and is_batch with every call, or import the provider’s usage report, which tells both. If they are complete, a discount is missing under /pricing/contract-rates.`,
+      ];
     return ['Look at the unit of the amounts in the file: the column must hold dollars. Import it again.'];
   },
 };
-
-/** The bill leaves open which calls were batch calls or of another tier, and no usage report tells it. */
-function isBatchOpen(day: SeriesDay): boolean {
-  return day.meters.some(({ meter }) => meter.isBatch === null && meter.split !== 'usage_report');
-}
 
 function tiers(day: SeriesDay): Variant[] {
   if (day.pricedAs === null) return [];
@@ -54,4 +65,37 @@ function tiers(day: SeriesDay): Variant[] {
         at.isBatch || at.serviceTier !== 'standard' ? at : { ...at, serviceTier: tier },
       ),
     );
+}
+
+/** A tier that clients asked for and did not get: the line is that of standard calls. */
+function asRequested(day: SeriesDay): Variant[] {
+  const told = new Set(
+    day.meters.flatMap(({ mix }) =>
+      mix.flatMap(({ circumstances: at }) => (at.isBatch ? [] : [at.serviceTier])),
+    ),
+  );
+  return [...told]
+    .filter((tier) => tier !== STANDARD_TIER)
+    .sort()
+    .flatMap((tier) =>
+      otherCircumstances(day, `tier_as_requested:${tier}`, (at) =>
+        at.isBatch || at.serviceTier !== tier ? at : { ...at, serviceTier: STANDARD_TIER },
+      ),
+    );
+}
+
+/** Batch and the cheapest tiers cost half: a mixture with them is nowhere below. */
+const CHEAPEST_PERCENT = 50;
+
+/**
+ * One discount on everything is as well a mixture, where the bill folds tiers and batch into one line, the series' clients
+ * use several, and some of the day's calls tell none.
+ */
+function cheaperShare(day: SeriesDay, context: SeriesContext): Variant[] {
+  const { tells } = context;
+  if (!(tells.otherTiers || tells.batch) || !isMixOpen(day) || !hasUntoldCalls(day)) return [];
+  return contractTerms.variants(day, context).flatMap((terms) => {
+    const percent = Number(terms.name.split(':')[1]);
+    return percent > CHEAPEST_PERCENT ? [] : [{ ...terms, name: `cheaper_share:${percent}` }];
+  });
 }

@@ -1,14 +1,17 @@
 /** Mistakes of the client in what it counts: nobody may be accused before these are ruled out. */
 import type { ObservedSource } from '../evidence/seriesDay.js';
+import { cachedOnTop } from './doubleMetered.js';
 import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
 import { partnerOfClass, placeKey } from './places.js';
 import { metersOf, quantityVariant, sumOf } from './predict.js';
-import { coversMost, isEpisode } from './runs.js';
+import { coversMost, isEpisode, touchesEdge } from './runs.js';
 import { sentenceOf, servicesOf } from './words.js';
 
 const WORDS = {
   input_includes_cached: 'The events count cached tokens as fresh input too.',
   input_includes_reads: 'The events count tokens read from the cache as fresh input too.',
+  cached_taken_off_twice:
+    'The events count less fresh input than is billed, by exactly the cached tokens: they seem to be taken off a count that has none.',
   cache_not_told: 'The events do not tell cached from fresh input.',
   class_missing: 'The events lack a class of tokens that is billed: %.',
   lifetimes_missing: 'The events do not tell how long what they wrote to the cache is kept.',
@@ -26,6 +29,8 @@ const ADVICE: Readonly<Record<string, (services: string) => string>> = {
     `Your events of ${services} count cached tokens inside the input: send input without them, or name the convention of the counts.`,
   input_includes_reads: (services) =>
     `Your events of ${services} count tokens read from the cache inside the input: send input without them.`,
+  cached_taken_off_twice: (services) =>
+    `Look whether your events of ${services} take cached tokens off an input that comes without them: Anthropic's input_tokens has none, OpenAI's has. If the fresh input of your answers is what the events say, the bill counts cached tokens twice: ask the provider.`,
   cache_not_told: (services) =>
     `Your events of ${services} lack cache tokens: send cache_read and cache_creation of the provider’s usage with every call.`,
   class_missing: (services) =>
@@ -55,6 +60,7 @@ export const clientCounts: Hypothesis = {
   needs: ['quantity'],
   variants: (day, context) => [
     ...includesCached(day),
+    ...takenOffTwice(day),
     ...cacheNotTold(day),
     ...missingClasses(day),
     ...(context.tells.longWrites ? [] : lifetimesMissing(day)),
@@ -67,7 +73,9 @@ export const clientCounts: Hypothesis = {
   ],
   fits: (run, context, variant) => {
     if (variant === 'length_miscounted') return !isEpisode(run, context);
-    return !variant.startsWith('reasoning') || coversMost(run, context);
+    // What clients count changes with a release and then stays; a bill's mistake has an end on both sides.
+    const isLasting = coversMost(run, context) || touchesEdge(run, context);
+    return isLasting || !(variant.startsWith('reasoning') || variant === 'cached_taken_off_twice');
   },
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: (variant, sources) => {
@@ -99,6 +107,11 @@ function includesCached(day: SeriesDay): Variant[] {
     ...without('input_includes_cached', ['cache_read', 'cache_write_5m', 'cache_write_1h']),
     ...(hasWrites ? without('input_includes_reads', ['cache_read']) : []),
   ];
+}
+
+/** Fresh input that lacks the cached tokens: a bill that counts them twice shows the same. */
+function takenOffTwice(day: SeriesDay): Variant[] {
+  return cachedOnTop(day).map(({ quantities }) => quantityVariant(day, 'cached_taken_off_twice', quantities));
 }
 
 /** What was observed on a group of meters, divided as the bill divides it: the sum is what is tested. */
@@ -135,12 +148,20 @@ function cacheNotTold(day: SeriesDay): Variant[] {
   return quantities.size > 0 ? [quantityVariant(day, 'cache_not_told', quantities)] : [];
 }
 
-/** A class that is billed and was never seen, while the others fit. */
+const CACHED: ReadonlySet<MeterDay['tokenClass']> = new Set([
+  'cache_read',
+  'cache_write_5m',
+  'cache_write_1h',
+]);
+
+/** A class that is billed and was never seen, or that some clients say they cannot tell, while the others fit. */
 function missingClasses(day: SeriesDay): Variant[] {
+  const isUntold = cannotTell(day.evidence.sources);
   return grouped(day.meters, (meter) => meter.tokenClass).flatMap((meters) => {
     const seen = sumOf(meters.map((meter) => meter.observed));
     const billed = sumOf(meters.map((meter) => meter.meter.quantity ?? 0n));
-    if (seen > 0n || billed === 0n || meters.length === day.meters.length) return [];
+    const isPart = isUntold && CACHED.has(meters[0]?.tokenClass ?? 'input') && seen < billed;
+    if ((seen > 0n && !isPart) || billed === 0n || meters.length === day.meters.length) return [];
     const free = new Map(meters.map((meter) => [meter.index, null]));
     return [quantityVariant(day, `class_missing:${meters[0]?.tokenClass}`, free)];
   });

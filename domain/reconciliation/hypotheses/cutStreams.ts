@@ -17,6 +17,7 @@ export const cutStreams: Hypothesis = {
   blame: 'provider',
   needs: ['quantity', 'complete_classes', 'full_coverage'],
   highest: 'LOW',
+  reviewOnly: true,
   variants: (day) => {
     const added = wholeAnswers(day);
     if (added === 0n) return [];

@@ -36,11 +36,17 @@ export const doubleMetered: Hypothesis = {
   ],
 };
 
+function added(day: SeriesDay): Variant[] {
+  return cachedOnTop(day).map(({ hasWrites, quantities }) =>
+    quantityVariant(day, hasWrites ? 'reads_and_writes' : 'reads', quantities),
+  );
+}
+
 /**
  * Input meters that count everything cached on top. A part of it alone is not searched where there is more: a few cached
  * tokens are soon as many as a count is off by. Writes alone are as few.
  */
-function added(day: SeriesDay): Variant[] {
+export function cachedOnTop(day: SeriesDay): { hasWrites: boolean; quantities: Map<number, bigint> }[] {
   const quantities = new Map<number, bigint>();
   const observedOf = (meter: MeterDay, classes: Classes) =>
     sumOf(classes.map((tokenClass) => partnerOfClass(day, meter, tokenClass)?.observed ?? 0n));
@@ -51,7 +57,7 @@ function added(day: SeriesDay): Variant[] {
     writes += written;
     if (read + written > 0n) quantities.set(meter.index, meter.observed + read + written);
   }
-  return reads > 0n ? [quantityVariant(day, writes > 0n ? 'reads_and_writes' : 'reads', quantities)] : [];
+  return reads > 0n ? [{ hasWrites: writes > 0n, quantities }] : [];
 }
 
 function unmetered(day: SeriesDay, name: string, classes: Classes): Variant[] {

@@ -1,10 +1,14 @@
 import { QUANTITY_ONE } from '../../billing/billedRow.js';
+import { absPico } from '../../money.js';
 import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
 import { multipleOf, quantityVariant, sumOf } from './predict.js';
 import { chargedMeters, sharedRatio } from './ratios.js';
+import { coversMost, touchesEdge } from './runs.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
+  partly_beyond_usage_report:
+    'The charge counts more than the provider’s own usage report does, and no whole number of times as much.',
   beyond_usage_report: 'The charge counts more than the provider’s own usage report does.',
   below_usage_report: 'The charge counts less than the provider’s own usage report does.',
   amounts_twice: 'What the provider’s own usage report counts once was charged twice.',
@@ -27,10 +31,35 @@ export const duplicateQuantity: Hypothesis = {
   needs: ['quantity', 'usage_report'],
   variants: (day) => {
     const against = againstReport(day);
-    return against.length > 0 ? against : requestsOnce(day);
+    if (!against) return requestsOnce(day);
+    if (!against.isMore) return [quantityVariant(day, 'below_usage_report', against.quantities)];
+    return against.isWhole ? [quantityVariant(day, 'beyond_usage_report', against.quantities)] : [];
   },
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
+};
+
+/**
+ * A part charged twice. The bill may as well hold a project that the report leaves out, so it needs right days before and
+ * after, and stays to be looked at; where it lasts, it is the report's scope (unobserved.ts).
+ */
+export const duplicatePart: Hypothesis = {
+  kind: 'duplicate_charge',
+  nature: 'quantity',
+  blame: 'provider',
+  needs: ['quantity', 'usage_report'],
+  highest: 'MEDIUM',
+  variants: (day) => {
+    const against = againstReport(day);
+    return against?.isMore && !against.isWhole
+      ? [quantityVariant(day, 'partly_beyond_usage_report', against.quantities)]
+      : [];
+  },
+  fits: (run, context) => !touchesEdge(run, context) && !coversMost(run, context),
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => [
+    'Look whether the usage report covers all projects and workspaces that the bill does; if so, the two must count the same.',
+  ],
 };
 
 /** Bills without quantities: the usage report counts, and the amounts are exactly twice its charge in every class. */
@@ -56,10 +85,20 @@ export const duplicateAmounts: Hypothesis = {
 /** One part in this many: counts that differ by less are the same. */
 const SAME_COUNT_PARTS = 500n;
 
-/** Classes whose charge counts another quantity than the usage report, and by how much. */
-function againstReport(day: SeriesDay): Variant[] {
+/** How a day's charge counts against the provider's own usage report. */
+export interface AgainstReport {
+  /** By the meters' places: what the bill would show if all calls had been seen. */
+  readonly quantities: Map<number, bigint>;
+  readonly isMore: boolean;
+  /** Every class that is off is charged the same whole number of times. */
+  readonly isWhole: boolean;
+}
+
+/** Classes whose charge counts another quantity than the usage report, and by how much; undefined where none does. */
+export function againstReport(day: SeriesDay): AgainstReport | undefined {
   const quantities = new Map<number, bigint>();
-  let more = false;
+  const times = new Set<bigint>();
+  let isMore = false;
   for (const tokenClass of new Set(day.meters.map((meter) => meter.tokenClass))) {
     const meters = day.meters.filter((meter) => meter.tokenClass === tokenClass);
     if (meters.some(({ meter }) => meter.quantity === null || meter.quantitySource === 'usage')) continue;
@@ -68,13 +107,19 @@ function againstReport(day: SeriesDay): Variant[] {
       day.evidence.usage.filter((cell) => cell.tokenClass === tokenClass).map((cell) => cell.quantity),
     );
     if (reported === 0n || billed === 0n) continue;
-    const difference = billed - reported;
-    if ((difference < 0n ? -difference : difference) * SAME_COUNT_PARTS < reported) continue;
-    more ||= difference > 0n;
+    times.add(timesOf(billed, reported));
+    if (absPico(billed - reported) * SAME_COUNT_PARTS < reported) continue;
+    isMore ||= billed > reported;
     for (const meter of meters) quantities.set(meter.index, (meter.observed * billed) / reported);
   }
-  if (quantities.size === 0) return [];
-  return [quantityVariant(day, more ? 'beyond_usage_report' : 'below_usage_report', quantities)];
+  const [only = 0n] = times;
+  return quantities.size > 0 ? { quantities, isMore, isWhole: times.size === 1 && only > 1n } : undefined;
+}
+
+/** How many times as much, within one part in a hundred; 0: no whole number of times. */
+function timesOf(billed: bigint, reported: bigint): bigint {
+  const times = (billed + reported / 2n) / reported;
+  return absPico(billed - times * reported) * 100n <= reported ? times : 0n;
 }
 
 /** Twice what was seen of every class, while the requests are as many as were seen. */

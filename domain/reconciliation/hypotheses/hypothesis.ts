@@ -59,6 +59,8 @@ export interface SeriesContext {
 
 export interface CallsTell {
   readonly serviceTier: boolean;
+  /** A tier that is not the ordinary one. */
+  readonly otherTiers: boolean;
   readonly batch: boolean;
   readonly cache: boolean;
   /** Cache writes by their lifetime. */
@@ -99,6 +101,8 @@ export interface Hypothesis {
   readonly needs: readonly EvidenceNeed[];
   /** The best grade that it can have, whatever the probability; absent: HIGH. */
   readonly highest?: Grade;
+  /** For a person to look at, never to ask money back for: the data cannot tell it from the client's own doing. */
+  readonly reviewOnly?: true;
   /** Every way in which it can have been made on this day; empty where the day cannot show it. */
   variants(day: SeriesDay, context: SeriesContext): readonly Variant[];
   /** Whether it can be what a whole run of days shows; absent: any run. */

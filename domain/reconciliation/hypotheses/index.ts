@@ -8,7 +8,7 @@ import { contractRate } from './contractRate.js';
 import { contractTerms } from './contractTerms.js';
 import { cutStreams } from './cutStreams.js';
 import { doubleMetered } from './doubleMetered.js';
-import { duplicateAmounts, duplicateQuantity } from './duplicates.js';
+import { duplicateAmounts, duplicatePart, duplicateQuantity } from './duplicates.js';
 import { failedRequests } from './failedRequests.js';
 import type { Hypothesis } from './hypothesis.js';
 import { countInflation } from './inflation.js';
@@ -20,7 +20,7 @@ import { priceEffectiveDate, promotionalRate } from './priceDates.js';
 import { regionUplift } from './region.js';
 import { serviceTierQuantity, serviceTierRate } from './serviceTier.js';
 import { listRate, stalePrice } from './unknownRate.js';
-import { unobservedUsage } from './unobserved.js';
+import { reportOfPart, unobservedUsage } from './unobserved.js';
 
 export const HYPOTHESES: readonly Hypothesis[] = [
   batchDiscountRate,
@@ -43,6 +43,7 @@ export const HYPOTHESES: readonly Hypothesis[] = [
   listRate,
   failedRequests,
   duplicateQuantity,
+  duplicatePart,
   duplicateAmounts,
   cutStreams,
   countInflation,
@@ -50,6 +51,7 @@ export const HYPOTHESES: readonly Hypothesis[] = [
   clientCounts,
   clientAmounts,
   unobservedUsage,
+  reportOfPart,
   timingShift,
   lateUsage,
   stalePrice,

@@ -1,3 +1,4 @@
+import { isStandardTier } from '../../pricing/serviceTiers.js';
 import type { SeriesDayEvidence } from '../evidence/seriesDay.js';
 import type { SeriesContext } from './hypothesis.js';
 
@@ -11,6 +12,7 @@ export function seriesContextOf(evidence: readonly SeriesDayEvidence[], hasContr
     hasContract,
     tells: {
       serviceTier: calls.some((one) => one.serviceTier !== ''),
+      otherTiers: calls.some((one) => !isStandardTier(one.serviceTier)),
       batch: calls.some((one) => one.isBatch),
       cache: calls.some(
         ({ tokens }) => tokens.cache_read + tokens.cache_write_5m + tokens.cache_write_1h > 0n,

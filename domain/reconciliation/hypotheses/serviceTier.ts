@@ -4,6 +4,7 @@ import type { MeterPart } from '../meters.js';
 import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
 import { pairsBy, placeOf } from './places.js';
 import { amountAs, movedVariant, otherCircumstances, rateVariant, sumOf } from './predict.js';
+import { isTierOpen } from './told.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
@@ -26,6 +27,8 @@ export const serviceTierRate: Hypothesis = {
         mix.flatMap(({ circumstances: at }) => (at.isBatch ? [] : [at.serviceTier])),
       ),
     );
+    // A call of which nobody tells the tier may have used any: it is the client's to tell (clientAmounts.ts).
+    if (isTierOpen(day)) used.delete(STANDARD_TIER);
     const listed = [...new Set([STANDARD_TIER, ...day.agreed.tiersOf(day.pricedAs)])].sort();
     return [...used]
       .sort()

@@ -1,9 +1,13 @@
+import { againstReport } from './duplicates.js';
 import type { Hypothesis } from './hypothesis.js';
 import { quantityVariant } from './predict.js';
+import { coversMost, touchesEdge } from './runs.js';
 import { sentenceOf, servicesOf } from './words.js';
 
 const WORDS = {
-  unseen_calls: 'The bill holds calls that no event tells of, of another mix than those that were seen.',
+  unseen_calls: 'The bill holds calls that no event tells of.',
+  report_of_a_part:
+    'The bill holds calls that neither an event nor the provider’s usage report tells of: the report seems to be of a part of what is billed.',
 };
 
 /**
@@ -27,5 +31,27 @@ export const unobservedUsage: Hypothesis = {
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: (_variant, sources) => [
     `Calls of this model come from more places than ${servicesOf(sources, true)}: instrument the others, or register their keys under /provider-keys.`,
+  ],
+};
+
+/**
+ * The bill counts more than the usage report, at no whole number of times, and does so for good: the report is of one
+ * project, and the bill of all.
+ */
+export const reportOfPart: Hypothesis = {
+  kind: 'unobserved_usage',
+  nature: 'quantity',
+  blame: 'none',
+  needs: ['quantity', 'usage_report'],
+  variants: (day) => {
+    const against = againstReport(day);
+    return against?.isMore && !against.isWhole
+      ? [quantityVariant(day, 'report_of_a_part', against.quantities)]
+      : [];
+  },
+  fits: (run, context) => touchesEdge(run, context) || coversMost(run, context),
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => [
+    'Fetch the usage report for all projects and workspaces that the bill is of, and instrument the others’ services.',
   ],
 };

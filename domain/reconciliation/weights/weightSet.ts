@@ -35,6 +35,8 @@ export const DEFAULT_WEIGHTS: WeightSet = {
     unobserved_usage: 0.01,
     timing_shift: 0.002,
     client_metering_error: 0.0003,
+    // Below the client's taking them off twice, which shows the same where it lasts.
+    cached_tokens_double_metered: 0.0002,
     token_count_inflation: 0.0002,
     duplicate_charge: 0.0002,
   },

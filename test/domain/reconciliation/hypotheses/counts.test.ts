@@ -6,6 +6,7 @@ import { cutStreams } from '../../../../domain/reconciliation/hypotheses/cutStre
 import { doubleMetered } from '../../../../domain/reconciliation/hypotheses/doubleMetered.js';
 import {
   duplicateAmounts,
+  duplicatePart,
   duplicateQuantity,
 } from '../../../../domain/reconciliation/hypotheses/duplicates.js';
 import { failedRequests } from '../../../../domain/reconciliation/hypotheses/failedRequests.js';
@@ -17,7 +18,7 @@ import {
   timingShift,
 } from '../../../../domain/reconciliation/hypotheses/neighbourDays.js';
 import { serviceTierQuantity } from '../../../../domain/reconciliation/hypotheses/serviceTier.js';
-import { unobservedUsage } from '../../../../domain/reconciliation/hypotheses/unobserved.js';
+import { reportOfPart, unobservedUsage } from '../../../../domain/reconciliation/hypotheses/unobserved.js';
 import { aUsageCell, tokens } from '../support.js';
 import { type Counts, calls, dayOf, expectExplained, lines, seriesOf, usage } from './support.js';
 
@@ -138,7 +139,11 @@ describe('more than was used', () => {
     const day = (factor: number) =>
       dayOf({ billed: lines(times(PLAIN, factor)), usage: usage(PLAIN), observed: [calls(PLAIN)] });
     expectExplained(duplicateQuantity, day(2), ['beyond_usage_report']);
-    expectExplained(duplicateQuantity, day(1.3), ['beyond_usage_report']);
+    expectExplained(duplicateQuantity, day(3), ['beyond_usage_report']);
+    expectExplained(duplicateQuantity, day(1.3), []);
+    expectExplained(duplicatePart, day(1.3), ['partly_beyond_usage_report']);
+    expectExplained(reportOfPart, day(1.3), ['report_of_a_part']);
+    expectExplained(duplicatePart, day(2), []);
     expectExplained(duplicateQuantity, day(0.5), ['below_usage_report']);
   });
 

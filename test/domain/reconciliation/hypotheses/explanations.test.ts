@@ -56,6 +56,7 @@ describe('docs/explanations.md', () => {
     for (const variant of [
       'input_includes_cached',
       'input_includes_reads',
+      'cached_taken_off_twice',
       'cache_not_told',
       'class_missing',
       'lifetimes_missing',
@@ -64,6 +65,7 @@ describe('docs/explanations.md', () => {
       'batch_not_flagged',
       'tier_not_told',
       'tier_as_requested',
+      'cheaper_share',
       'length_miscounted',
       'sent_twice',
       'cents_as_dollars',

@@ -116,13 +116,17 @@ describe('length, tier, place and kind', () => {
     expectExplained(longContextRate, dayOf({ billed, observed, usage: reported }), ['long_rate_on_standard']);
   });
 
-  it('each other tier of the model is a variant of its own', () => {
+  it('each other tier of the model is a variant of its own, where an answer or the usage report told the tier', () => {
     for (const [tier, expected] of [
       ['priority', 'tier:standard as priority'],
       ['flex', 'tier:standard as flex'],
     ] as const) {
       const billed = lines(PLAIN, {}, { circumstances: { serviceTier: tier } });
-      expectExplained(serviceTierRate, dayOf({ billed, observed: [calls(PLAIN)] }), [expected]);
+      const told = [calls(PLAIN, { serviceTier: 'default' })];
+      expectExplained(serviceTierRate, dayOf({ billed, observed: told }), [expected]);
+      const reported = dayOf({ billed, observed: [calls(PLAIN)], usage: usage(PLAIN) });
+      expectExplained(serviceTierRate, reported, [expected]);
+      expectExplained(serviceTierRate, dayOf({ billed, observed: [calls(PLAIN)] }), []);
     }
     const flex = lines(PLAIN, { serviceTier: 'flex' }, { circumstances: { serviceTier: 'standard' } });
     const observed = [calls(PLAIN, { serviceTier: 'flex' })];

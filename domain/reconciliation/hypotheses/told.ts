@@ -1,0 +1,21 @@
+/** What a day's calls and reports leave open: nobody is accused of what they do not tell. */
+import type { SeriesDay } from './hypothesis.js';
+
+/**
+ * Neither an answer nor the provider's usage report says which tier served the day's calls. What a cost line says of its tier
+ * is mostly the reader's word for "no tier named", so it tells none.
+ */
+export function isTierOpen({ evidence, meters }: SeriesDay): boolean {
+  const isTold = evidence.observed.some((one) => one.status !== 'error' && one.serviceTier !== '');
+  return !isTold && meters.some(({ meter }) => meter.amountPico !== 0n && meter.split !== 'usage_report');
+}
+
+/** The bill folds tiers and batch into one line, and no usage report divides it. */
+export function isMixOpen({ meters }: SeriesDay): boolean {
+  return meters.some(({ meter }) => meter.isBatch === null && meter.split !== 'usage_report');
+}
+
+/** Some calls of the day name no tier: they may have used any. */
+export function hasUntoldCalls({ evidence }: SeriesDay): boolean {
+  return evidence.observed.some((one) => one.status !== 'error' && one.serviceTier === '');
+}
