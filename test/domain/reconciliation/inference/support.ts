@@ -2,11 +2,12 @@
 import { QUANTITY_ONE } from '../../../../domain/billing/billedRow.js';
 import type { TokenClass } from '../../../../domain/events/event.js';
 import { microsOfDay, shiftDay } from '../../../../domain/period.js';
+import type { Provider } from '../../../../domain/providers.js';
 import type { BilledCell, DayInput, ObservedCell } from '../../../../domain/reconciliation/cells.js';
 import type { Finding } from '../../../../domain/reconciliation/inference/finding.js';
 import { type Reconciled, reconcileDays } from '../../../../domain/reconciliation/reconcileDays.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
-import { aBilledCell, aCoveredAccount, aDay, anObservedCell, BOOK, DAY } from '../support.js';
+import { ACCOUNT, aBilledCell, aCoveredAccount, aDay, anObservedCell, BOOK, DAY } from '../support.js';
 
 export const MODEL = 'gpt-6-sol';
 /** Dollars a million of gpt-6-sol's ordinary rates, as the shipped list has them. */
@@ -107,3 +108,63 @@ export const reconciled = (shape: SeriesShape): Reconciled =>
 export const findingsOf = (shape: SeriesShape): Finding[] => reconciled(shape).findings;
 
 export const isBetween = (at: number, first: number, last: number): boolean => at >= first && at <= last;
+
+/** The lines with these classes' amounts multiplied; all classes where none is named. */
+export function scale(lines: Lines, numerator: bigint, denominator: bigint, only?: (keyof Lines)[]): Lines {
+  const times = (tokenClass: keyof Lines): Line => {
+    const line = lines[tokenClass];
+    if (only && !only.includes(tokenClass)) return line;
+    return { ...line, amountPico: (line.amountPico * numerator) / denominator };
+  };
+  return { input: times('input'), cache_read: times('cache_read'), output: times('output') };
+}
+
+/** The part of a use that was seen, each class with a scatter of its own where one is given. */
+export function part(use: Use, share: number, scatter: (place: number) => number = () => 0): Use {
+  const of = (count: number, place: number) => Math.round(count * share * (1 + scatter(place)));
+  return { input: of(use.input, 1), cache_read: of(use.cache_read, 2), output: of(use.output, 3) };
+}
+
+/** A bill of amounts by class: quantities are taken out of it. */
+export const asClasses = (input: DayInput): DayInput => ({
+  ...input,
+  billed: input.billed.map((cell) => ({ ...cell, quantity: null })),
+});
+
+/** A bill of one amount a day. */
+export function asTotal(input: DayInput): DayInput {
+  const [first] = input.billed;
+  if (!first) return input;
+  const amountPico = input.billed.reduce((total, cell) => total + cell.amountPico, 0n);
+  return { ...input, billed: [{ ...first, tokenClass: 'other', quantity: null, amountPico }] };
+}
+
+/** Days that are long closed, of whatever the function gives for each. */
+export function daysOf(
+  count: number,
+  contentOf: (at: number, day: string) => Partial<DayInput>,
+  firstDay = DAY,
+): DayInput[] {
+  return Array.from({ length: count }, (_, at) => {
+    const day = shiftDay(firstDay, at);
+    const late = microsOfDay(day) + 90n * 86_400_000_000n;
+    return aDay({
+      day,
+      nowMicros: late,
+      covered: [aCoveredAccount({ fetchedAtMicros: late - 86_400_000_000n })],
+      observedSince: new Map([[ACCOUNT, microsOfDay(firstDay) - 86_400_000_000n]]),
+      ...contentOf(at, day),
+    });
+  });
+}
+
+export const findingsOfDays = (days: readonly DayInput[], provider: Provider = 'openai'): Finding[] =>
+  reconcileDays(provider, days, { agreed: BOOK, list: BOOK }, DEFAULT_WEIGHTS, []).findings;
+
+/** The only finding there is. */
+export function theFinding(findings: readonly Finding[]): Finding {
+  const [only, more] = findings;
+  if (!only || more)
+    throw new Error(`expected one finding, got ${findings.map((one) => one.kind).join(', ') || 'none'}`);
+  return only;
+}

@@ -1,0 +1,76 @@
+/** Bills without quantities: what missing calls leave as well is nobody's mistake. */
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import {
+  asClasses,
+  asTotal,
+  findingsOf,
+  isBetween,
+  part,
+  type SeriesShape,
+  scale,
+  theFinding,
+} from './support.js';
+
+const WITHOUT_QUANTITIES = [
+  ['amounts by class', asClasses],
+  ['one amount a day', asTotal],
+] as const;
+
+/** Every class of the same share, each with a scatter of a percent. */
+const seenOnDays =
+  (share: number, isMissing: (at: number) => boolean): SeriesShape['seen'] =>
+  (use, at) =>
+    isMissing(at) ? part(use, share, (place) => 0.01 * Math.sin(at * 7 + place)) : use;
+
+describe.each(WITHOUT_QUANTITIES)('%s', (_, input) => {
+  it('right bills are accused of nothing, whatever share of the calls was seen for some days', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(0.5, 0.65, 0.8, 0.909, 1 / 1.1, 0.91, 0.95),
+        fc.integer({ min: 0, max: 19 }),
+        fc.integer({ min: 0, max: 8 }),
+        (share, first, length) => {
+          const seen = seenOnDays(share, (at) => isBetween(at, first, first + length));
+          expect(findingsOf({ seen, input })).toEqual([]);
+        },
+      ),
+      { numRuns: 40, seed: 3 },
+    );
+  });
+
+  it('exactly half of the calls, or ten of eleven, is no rate of a tier or of a place', () => {
+    for (const [numerator, denominator] of [
+      [2n, 1n],
+      [11n, 10n],
+    ] as const)
+      expect(
+        findingsOf({
+          bill: (lines, at) => (isBetween(at, 8, 12) ? scale(lines, numerator, denominator) : lines),
+          input,
+        }),
+      ).toEqual([]);
+  });
+
+  it('less than what was seen costs is nothing that missing calls leave: it is told', () => {
+    const findings = findingsOf({
+      bill: (lines, at) => (isBetween(at, 8, 12) ? scale(lines, 1n, 2n) : lines),
+      input,
+    });
+    expect(theFinding(findings).direction).toBe('undercharge');
+    expect(['LOW', 'UNVERIFIED']).toContain(theFinding(findings).grade);
+  });
+});
+
+describe('amounts by class', () => {
+  it('one class at the rate of another is told where it begins and ends, at MEDIUM at most', () => {
+    const finding = theFinding(
+      findingsOf({
+        bill: (lines, at) => (isBetween(at, 8, 12) ? scale(lines, 10n, 1n, ['cache_read']) : lines),
+        input: asClasses,
+      }),
+    );
+    expect([finding.kind, finding.blame]).toEqual(['cache_read_rate_mismatch', 'provider']);
+    expect(['MEDIUM', 'LOW']).toContain(finding.grade);
+  });
+});
