@@ -71,10 +71,16 @@ create table dispute_days (
 -- The same dollars are never asked back twice at a time.
 create unique index dispute_days_live on dispute_days (org_id, provider, provider_account_id, model, day, kind, variant) where live;
 create index dispute_days_of_series on dispute_days (org_id, provider, provider_account_id, model, day);
+-- What the financial summary takes off again.
+create index dispute_days_settled on dispute_days (org_id, provider, provider_account_id, model, kind, variant, day, dispute_id) where not live;
 select protect_tenant_table('dispute_days', 'select, insert, update');
 
 -- Findings of every status by their size.
 create index findings_by_size on findings (org_id, (abs(impact_usd)) desc, id);
+-- What the financial summary and the queue's sums read of a finding, without its evidence; where is which of them count.
+create index findings_counted on findings (org_id, provider, provider_account_id, model, kind, variant, first_day)
+  include (last_day, id, status, direction, blame, claimable, grade, provisional, critical, impact_usd)
+  where status in ('open', 'confirmed') and (blame = 'provider' or kind = 'unexplained');
 
 alter table webhook_messages drop constraint webhook_messages_type_check;
 alter table webhook_messages add constraint webhook_messages_type_check check (type in ('alert.created', 'dispute.opened', 'gap_run.completed', 'webhook.test'));
@@ -88,6 +94,7 @@ delete from webhook_messages where type = 'dispute.opened';
 reset role;
 alter table webhook_messages drop constraint webhook_messages_type_check;
 alter table webhook_messages add constraint webhook_messages_type_check check (type in ('alert.created', 'gap_run.completed', 'webhook.test'));
+drop index findings_counted;
 drop index findings_by_size;
 drop table dispute_days, disputes;
 `,

@@ -1,7 +1,7 @@
 import type { Pico } from '../../domain/money.js';
 import type { CoverageFigures } from '../../domain/reconciliation/coverage.js';
 import type { OrgDb } from '../orgDb.js';
-import { COMPARED_BUCKETS, comparedDaysSql } from './gapExplorer.js';
+import { BUCKETS_OF_DAYS, comparedDaysSql } from './gapExplorer.js';
 
 /** By what buckets are put together. Keys of the provider are no part of a bucket: see keyCoverage. */
 export const BUCKET_GROUPS = ['provider', 'account', 'model', 'day'] as const;
@@ -86,7 +86,7 @@ export async function listCoverage(
          sum(${REST}) filter (where ${NOT_YET_OBSERVED}) as not_yet_observed,
          0::numeric as not_compared,
          sum(b.provider_cost_usd) filter (where b.billed_tokens is null and not ${NOT_OBSERVABLE} and not ${NOT_YET_OBSERVED}) as uncounted
-       ${COMPARED_BUCKETS} where ($5::text is null or b.provider_account_id = $5) group by 1, 2, 3, 4
+       ${BUCKETS_OF_DAYS} where ($5::text is null or b.provider_account_id = $5) group by 1, 2, 3, 4
        union all
        select c.provider, c.provider_account_id, null, c.day, 0, 0, 0, 0, 0, 0, 0, 0, sum(c.amount_usd), 0
        from counted c where c.feed = 'cost' and c.charge_category = 'usage' and ($5::text is null or c.provider_account_id = $5)

@@ -85,16 +85,32 @@ export function fromPublishedRow(row: PublishedBucketRow): PublishedBucket {
 /** A model's day that has hours, of rows named b and p. */
 const HAS_HOURS = `exists (select from gap_buckets h where h.org_id = $1 and h.run_id = b.run_id and h.provider = b.provider
     and h.provider_account_id = b.provider_account_id and h.model = b.model and h.width = 'hour'
-    and h.bucket >= p.day and h.bucket < p.day + 1)`;
+    and h.bucket >= p.starts and h.bucket < p.ends)`;
 
 /**
- * Published buckets of the window. `hourly` takes hours where a model's day has them, days elsewhere. Reads through
- * the published pointers only, so a run that is under way changes nothing.
+ * SQL of `published`: which run each day of a window, narrowed by `where`, is read from, so that a run that is under way
+ * changes nothing. Beginning and end of the day are columns of it: under row-level security only a comparison of plain
+ * columns can be looked up in the index of the buckets, one that converts a date to a time reads all of them.
  */
-const publishedSql = (hourly: boolean) => `from gap_published p
+export const publishedDaysSql = (where: string) =>
+  `published as materialized (
+     select p.run_id, p.provider, p.provider_account_id, p.day, p.published_at, p.day::timestamptz as starts, (p.day + 1)::timestamptz as ends
+     from gap_published p where ${where})`;
+
+/** The days' buckets `b` of `published`, which is named p. */
+export const BUCKETS_OF_DAYS = `from published p
   join gap_buckets b on b.org_id = $1 and b.run_id = p.run_id and b.provider = p.provider and b.provider_account_id = p.provider_account_id
-    and ${hourly ? `b.bucket >= p.day and b.bucket < p.day + 1 and (b.width = 'hour' or (b.width = 'day' and not ${HAS_HOURS}))` : `b.bucket = p.day::timestamptz and b.width = 'day'`}
-  where p.org_id = $1 and p.day >= $2::date and p.day < $3::date and ($4::text is null or p.provider = $4)`;
+    and b.width = 'day' and b.bucket = p.starts`;
+
+/** Likewise the hours, where a model's day has them, and days elsewhere. */
+const BUCKETS_OF_HOURS = `from published p
+  join gap_buckets b on b.org_id = $1 and b.run_id = p.run_id and b.provider = p.provider and b.provider_account_id = p.provider_account_id
+    and b.bucket >= p.starts and b.bucket < p.ends and (b.width = 'hour' or (b.width = 'day' and not ${HAS_HOURS}))`;
+
+const publishedInWindow = publishedDaysSql(
+  'p.org_id = $1 and p.day >= $2::date and p.day < $3::date and ($4::text is null or p.provider = $4)',
+);
+const bucketsSql = (hourly: boolean) => (hourly ? BUCKETS_OF_HOURS : BUCKETS_OF_DAYS);
 
 export interface BucketWindow {
   fromDay: string;
@@ -127,10 +143,11 @@ export async function listPublishedBuckets(
 ): Promise<PlacedBucket[]> {
   const { after } = page;
   const rows = await orgDb.rows<PublishedBucketRow & { place: number }>(
-    `with page as materialized (
+    `with ${publishedInWindow},
+     page as materialized (
        select b.run_id, b.provider, b.provider_account_id, b.width, b.bucket, b.model, ${DELTA} as delta,
          row_number() over (partition by b.bucket, ${DELTA} order by b.provider, b.provider_account_id, b.model) as place
-       ${publishedSql(window.hourly)} and (not $5 or b.flagged) and (not $6 or b.match_status = 'unmatched')
+       ${bucketsSql(window.hourly)} where (not $5 or b.flagged) and (not $6 or b.match_status = 'unmatched')
          and ($7::timestamptz is null or b.bucket < $7 or (b.bucket = $7 and ${DELTA} <= $8::numeric))
        order by b.bucket desc, delta desc, place limit $9 offset $10)
      select ${BUCKET_COLUMNS}, page.place
@@ -163,7 +180,8 @@ export async function countPublishedBuckets(
   window: BucketWindow,
 ): Promise<{ total: number; flagged: number }> {
   const rows = await orgDb.rows<{ total: number; flagged: number }>(
-    `select count(*)::bigint as total, (count(*) filter (where b.flagged))::bigint as flagged ${publishedSql(window.hourly)}`,
+    `with ${publishedInWindow}
+     select count(*)::bigint as total, (count(*) filter (where b.flagged))::bigint as flagged ${bucketsSql(window.hourly)}`,
     valuesOf(orgDb, window),
   );
   return rows[0] ?? { total: 0, flagged: 0 };
@@ -178,9 +196,9 @@ export interface MonthTotals {
 }
 
 /**
- * SQL of the provider-days that count as compared, `valid`, beside `counted`: every account of the day is published by a
- * run that read the very sources that count now. A restated or unmatched day is none of them. $2 and $3 are the days;
- * `alsoWhere` narrows billing_days, which is named d.
+ * SQL of the provider-days that count as compared, `valid`, with their `published` runs, beside `counted`: every account of
+ * the day is published by a run that read the very sources that count now. A restated or unmatched day is none of them. $2
+ * and $3 are the days; `alsoWhere` narrows billing_days, which is named d.
  */
 export const comparedDaysSql = (alsoWhere = '') =>
   `counted as materialized (${countedSourcesSql(`d.org_id = $1 and d.day >= $2 and d.day < $3 ${alsoWhere}`)}),
@@ -189,11 +207,8 @@ export const comparedDaysSql = (alsoWhere = '') =>
        having bool_or(feed = 'cost' and charge_category = 'usage')),
      valid as (select c.provider, c.day from current c
        left join gap_published p on p.org_id = $1 and p.provider = c.provider and p.day = c.day and p.provider_account_id = c.provider_account_id
-       group by c.provider, c.day having bool_and(p.counted_sources is not null and p.counted_sources = c.counted_sources))`;
-export const COMPARED_BUCKETS = `from valid v
-     join gap_published p on p.org_id = $1 and p.provider = v.provider and p.day = v.day
-     join gap_buckets b on b.org_id = $1 and b.run_id = p.run_id and b.provider = p.provider and b.provider_account_id = p.provider_account_id
-       and b.width = 'day' and b.bucket >= p.day and b.bucket < p.day + 1`;
+       group by c.provider, c.day having bool_and(p.counted_sources is not null and p.counted_sources = c.counted_sources)),
+     ${publishedDaysSql('p.org_id = $1 and p.day >= $2 and p.day < $3 and exists (select from valid v where v.provider = p.provider and v.day = p.day)')}`;
 
 /** Billed usage against published matches; days that do not count as compared are billed and unmatched. */
 export async function sumMonth(orgDb: OrgDb, fromDay: string, toDay: string): Promise<MonthTotals> {
@@ -201,7 +216,7 @@ export async function sumMonth(orgDb: OrgDb, fromDay: string, toDay: string): Pr
     `with ${comparedDaysSql()}
      select null as grade, coalesce(sum(amount_usd), 0) as amount_usd from counted where feed = 'cost' and charge_category = 'usage'
      union all
-     select b.grade, sum(b.matched_usd) ${COMPARED_BUCKETS} group by b.grade`,
+     select b.grade, sum(b.matched_usd) ${BUCKETS_OF_DAYS} group by b.grade`,
     [orgDb.orgId, fromDay, toDay],
   );
   const totals: MonthTotals = { billedPico: 0n, matchedPico: 0n, matchedByGrade: {} };
@@ -234,7 +249,7 @@ export async function listComparedBuckets(
   const rows = await orgDb.rows<ComparedBucketRow>(
     `with ${comparedDaysSql()}
      select b.provider, b.provider_account_id as account, p.day, b.grade, b.reason, b.provider_cost_usd, b.matched_usd, b.rate_usd
-     ${COMPARED_BUCKETS}`,
+     ${BUCKETS_OF_DAYS}`,
     [orgDb.orgId, window.fromDay, window.toDay],
   );
   return rows.map((row) => ({

@@ -6,10 +6,12 @@ import type { OrgDb } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 import {
   BUCKET_COLUMNS,
+  BUCKETS_OF_DAYS,
   DELTA,
   fromPublishedRow,
   type PublishedBucket,
   type PublishedBucketRow,
+  publishedDaysSql,
 } from './gapExplorer.js';
 
 /** A published day of one account and model, with all that it rests on. */
@@ -39,12 +41,11 @@ export interface MatchPosition {
   matchId: string;
 }
 
-/** Reads through the published pointers only, so a run that is under way changes nothing. */
-const PUBLISHED_DAYS = `from gap_published p
-  join gap_buckets b on b.org_id = $1 and b.run_id = p.run_id and b.provider = p.provider and b.provider_account_id = p.provider_account_id
-    and b.width = 'day' and b.bucket >= p.day and b.bucket < p.day + 1
-  where p.org_id = $1 and p.day >= $2::date and p.day < $3::date and ($4::text is null or p.provider = $4)
-    and ($5::text is null or p.provider_account_id = $5) and ($6::text is null or b.grade = $6) and ($7::text is null or b.match_status = $7)`;
+const PUBLISHED = publishedDaysSql(
+  `p.org_id = $1 and p.day >= $2::date and p.day < $3::date and ($4::text is null or p.provider = $4)
+       and ($5::text is null or p.provider_account_id = $5)`,
+);
+const RECORDS = `${BUCKETS_OF_DAYS} where ($6::text is null or b.grade = $6) and ($7::text is null or b.match_status = $7)`;
 
 const valuesOf = (orgDb: OrgDb, filter: MatchFilter) => [
   orgDb.orgId,
@@ -83,9 +84,10 @@ export async function listMatches(
   page: { limit: number; offset: number; after: MatchPosition | undefined },
 ): Promise<MatchRecord[]> {
   const rows = await orgDb.rows<MatchRow>(
-    `with page as materialized (
+    `with ${PUBLISHED},
+     page as materialized (
        select p.published_at, b.run_id, b.provider, b.provider_account_id, b.bucket, b.model, b.match_id, ${DELTA} as delta
-       ${PUBLISHED_DAYS} and ($8::numeric is null or ${DELTA} < $8 or (${DELTA} = $8 and b.match_id > $9::uuid))
+       ${RECORDS} and ($8::numeric is null or ${DELTA} < $8 or (${DELTA} = $8 and b.match_id > $9::uuid))
        order by delta desc, b.match_id limit $10 offset $11)
      select ${BUCKET_COLUMNS}, b.match_id, b.event_count, b.cells, b.waterfall, page.published_at
      from page join gap_buckets b on b.org_id = $1 and b.run_id = page.run_id and b.provider = page.provider
@@ -128,7 +130,8 @@ export async function sumMatches(
   filter: MatchFilter,
 ): Promise<{ matchedPico: Pico; unmatchedPico: Pico }> {
   const [row] = await orgDb.rows<{ matched: Pico; unmatched: Pico }>(
-    `select coalesce(sum(b.matched_usd), 0) as matched, coalesce(sum(b.provider_cost_usd - b.matched_usd), 0) as unmatched ${PUBLISHED_DAYS}`,
+    `with ${PUBLISHED}
+     select coalesce(sum(b.matched_usd), 0) as matched, coalesce(sum(b.provider_cost_usd - b.matched_usd), 0) as unmatched ${RECORDS}`,
     valuesOf(orgDb, filter),
   );
   return { matchedPico: row?.matched ?? 0n, unmatchedPico: row?.unmatched ?? 0n };

@@ -166,7 +166,7 @@ describe('the financial summary', () => {
     expect(await numbers()).toEqual([0, 0]);
   });
 
-  it('equals a plain reckoning over the days of whatever findings there are, and adds up', async () => {
+  it('equals a plain reckoning over the days of whatever findings, windows and resolved disputes there are, and adds up', async () => {
     const drawn = fc.record({
       provider: fc.constantFrom('openai', 'anthropic'),
       accountId: fc.constantFrom('', 'acc-1'),
@@ -178,10 +178,17 @@ describe('the financial summary', () => {
       provisional: fc.boolean(),
       critical: fc.boolean(),
       sizes: fc.array(fc.bigInt({ min: 1n, max: 20n * USD }), { minLength: 1, maxLength: 4 }),
+      /** Of which of its days a dispute was resolved; null: there was none. */
+      settledDay: fc.option(fc.nat({ max: 3 })),
+    });
+    const bound = fc.option(fc.constantFrom('2026-02-27', '2026-02-28', '2026-03-02', '2026-03-03'), {
+      nil: undefined,
     });
     await fc.assert(
-      fc.asyncProperty(fc.array(drawn, { maxLength: 15 }), async (given) => {
+      fc.asyncProperty(fc.array(drawn, { maxLength: 15 }), bound, bound, async (given, one, other) => {
         const org = await api.addOrganization();
+        const [from, to] =
+          one !== undefined && other !== undefined && one > other ? [other, one] : [one, other];
         const found = given.map(({ isUnder, sizes, claimable, ...rest }, at) => ({
           ...rest,
           model: `m-${at}`,
@@ -192,9 +199,18 @@ describe('the financial summary', () => {
             aFindingDay(`2026-0${day < 2 ? 2 : 3}-${day < 2 ? 27 + day : `0${day}`}`, isUnder ? -size : size),
           ),
         }));
-        await storeFindings(org.orgDb, found);
-        const summary = await read(org);
-        expect(summary).toMatchObject(plainReckoning(found));
+        const ids = await storeFindings(org.orgDb, found);
+        const settled = found.map(({ days, settledDay }) => days[settledDay ?? days.length]?.day);
+        for (const [at, id] of ids.entries()) await settle(org, id, settled[at]);
+        const query = Object.entries({ from, to }).flatMap(([name, day]) => (day ? [`${name}=${day}`] : []));
+        const summary = await read(org, query.join('&'));
+        const counted = found.map((finding, at) => ({
+          ...finding,
+          days: finding.days.filter(
+            ({ day: on }) => on !== settled[at] && (!from || on >= from) && (!to || on <= to),
+          ),
+        }));
+        expect(summary).toMatchObject(plainReckoning(counted));
         const sum = SIX.reduce((total, name) => total + centsOf(summary[name]), 0);
         expect(centsOf(summary.total_financial_opportunity_usd)).toBe(sum);
       }),
@@ -202,6 +218,22 @@ describe('the financial summary', () => {
     );
   });
 });
+
+/** A dispute over a day of a finding that was resolved; none without a day. */
+async function settle({ orgDb, orgId }: TestOrganization, findingId: string, on: string | undefined) {
+  if (on === undefined) return;
+  await orgDb.run(
+    `with opened as (
+       insert into disputes (org_id, id, finding_id, provider, provider_account_id, model, kind, period_start, period_end, amount_cents,
+         provider_cost_usd, our_cost_usd, confidence_tier, reason, evidence, opened_by, status, resolution, resolved_at, resolved_by)
+       select org_id, gen_random_uuid(), id, provider, provider_account_id, model, kind, $3::date, $3::date, 1, 1, 1, 'LOW', '', '{}', 'test',
+         'resolved', 'other', now(), 'test' from findings where org_id = $1 and id = $2 returning *)
+     insert into dispute_days (org_id, dispute_id, day, provider, provider_account_id, model, kind, variant, billed_usd, expected_usd,
+       impact_usd, rate_usd, volume_usd, own_pricing_usd, live)
+     select $1, o.id, $3::date, o.provider, o.provider_account_id, o.model, o.kind, 'full_rate', 1, 1, 0, 0, 0, 0, false from opened o`,
+    [orgId, findingId, on],
+  );
+}
 
 /** The four numbers of findings, day by day and without any sum that is shared. */
 function plainReckoning(
