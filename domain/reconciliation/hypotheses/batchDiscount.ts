@@ -1,6 +1,7 @@
 import type { Hypothesis } from './hypothesis.js';
+import { allMoved } from './movedCounts.js';
 import { pairsBy, placeOf } from './places.js';
-import { movedVariant, multipleOf, otherCircumstances, under } from './predict.js';
+import { multipleOf, otherCircumstances, under } from './predict.js';
 import { coversMost } from './runs.js';
 import { sentenceOf } from './words.js';
 
@@ -42,7 +43,7 @@ export const batchDiscountQuantity: Hypothesis = {
   blame: 'provider',
   needs: ['quantity', 'complete_classes', 'full_coverage'],
   variants: (day) =>
-    movedVariant(
+    allMoved(
       day,
       'in_standard_meter',
       pairsBy(day, (place) => place.isBatch === true, { isBatch: false }),

@@ -2,6 +2,7 @@
 import type { ObservedSource } from '../evidence/seriesDay.js';
 import { cachedOnTop } from './doubleMetered.js';
 import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
+import { isCountedAlike } from './movedCounts.js';
 import { partnerOfClass, placeKey } from './places.js';
 import { metersOf, quantityVariant, sumOf } from './predict.js';
 import { coversMost, isEpisode, touchesEdge } from './runs.js';
@@ -68,7 +69,7 @@ export const clientCounts: Hypothesis = {
     ...untold(day, 'batch_not_flagged', isBatchMeter),
     ...(isTierOpen(day) ? untold(day, 'tier_not_told', isTierMeter) : []),
     ...overtold(day, 'tier_as_requested', isTierMeter),
-    ...overtold(day, 'length_miscounted', isLongMeter),
+    ...(isCountedAlike(day) ? [] : overtold(day, 'length_miscounted', isLongMeter)),
     ...sentTwice(day),
   ],
   fits: (run, context, variant) => {

@@ -89,6 +89,11 @@ export interface Variant {
   quantityOf(meter: MeterDay): bigint | null;
   /** Whether the hypothesis says anything else than the null about the meter. */
   touches(meter: MeterDay): boolean;
+  /**
+   * Units too many (negative: too few) that hold whatever the calls were that nobody saw, for variants that can tell; a
+   * finding then takes these alone, and need not know that all was seen. Absent: all that is predicted beyond what was seen.
+   */
+  provenOf?(meter: MeterDay): bigint;
 }
 
 export interface Hypothesis {

@@ -1,8 +1,9 @@
 import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
 import type { Circumstances } from '../dayRates.js';
-import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
+import type { Hypothesis, SeriesDay } from './hypothesis.js';
+import { allMoved, isCountedAlike, partlyMoved } from './movedCounts.js';
 import { pairsBy } from './places.js';
-import { movedVariant, otherCircumstances, quantityVariant } from './predict.js';
+import { otherCircumstances } from './predict.js';
 import { isEpisode } from './runs.js';
 import { sentenceOf } from './words.js';
 
@@ -14,6 +15,7 @@ const WORDS = {
   ordinary_rate_on_long_standard: 'Long requests to the standard service were charged at the ordinary rates.',
   in_ordinary_meter: 'Long requests were counted as ordinary ones.',
   part_in_long_meter: 'Some of the ordinary requests were counted as long ones.',
+  part_in_ordinary_meter: 'Some of the long requests were counted as ordinary ones.',
   in_long_meter: 'Ordinary requests were counted as long ones.',
 };
 
@@ -55,7 +57,8 @@ export const longContextRate: Hypothesis = {
 
 /**
  * Requests on the meter of the other length. That long ones were counted as ordinary looks like events that count too much
- * input, by which requests seem longer than they were (clientCounts.ts): it is said of an episode between right days alone.
+ * input, by which requests seem longer than they were (clientCounts.ts): it is said of an episode between right days, or where
+ * requests and tokens as a whole are counted alike.
  */
 export const longContextQuantity: Hypothesis = {
   kind: 'long_context_rate_misapplied',
@@ -64,38 +67,27 @@ export const longContextQuantity: Hypothesis = {
   needs: ['quantity', 'complete_classes', 'full_coverage'],
   variants: (day) => [
     ...[false, true].flatMap((fromLong) =>
-      movedVariant(
+      allMoved(
         day,
         fromLong ? 'in_ordinary_meter' : 'in_long_meter',
         pairsBy(day, (place) => place.longContext === fromLong, { longContext: !fromLong }),
       ),
     ),
-    ...partOnLongMeter(day),
+    // A boundary that is drawn too low takes some of the ordinary requests; which, the bill does not say.
+    ...partlyMoved(
+      day,
+      'part_in_long_meter',
+      pairsBy(day, (place) => place.longContext === false, { longContext: true }),
+    ),
+    ...(isCountedAlike(day)
+      ? partlyMoved(
+          day,
+          'part_in_ordinary_meter',
+          pairsBy(day, (place) => place.longContext === true, { longContext: false }),
+        )
+      : []),
   ],
-  fits: (run, context, variant) => variant !== 'in_ordinary_meter' || isEpisode(run, context),
+  fits: (run, context, variant) => !variant.startsWith('in_ordinary_meter') || isEpisode(run, context),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
-
-/** Share of a class that has to be seen before anything is said of how it was divided. */
-const SEEN_PERCENT = 97n;
-
-/**
- * Some of the ordinary requests on the meter of long ones, as a boundary that is drawn too low makes it: which, the bill does
- * not say, so that both meters' sum is what is tested.
- */
-function partOnLongMeter(day: SeriesDay): Variant[] {
-  const quantities = new Map<number, bigint>();
-  const pairs = pairsBy(day, (place) => place.longContext === false, { longContext: true });
-  for (const [ordinary, long] of pairs) {
-    const billed = [ordinary, long].map(({ meter }) => meter.quantity ?? 0n);
-    const [onOrdinary = 0n, onLong = 0n] = billed;
-    if (onLong <= long.observed || onOrdinary === 0n) continue;
-    const observed = ordinary.observed + long.observed;
-    // Calls that were not seen are as well the long ones: a split that is free fits any such day.
-    if (observed * 100n < (onOrdinary + onLong) * SEEN_PERCENT) continue;
-    quantities.set(long.index, (observed * onLong) / (onOrdinary + onLong));
-    quantities.set(ordinary.index, observed - (quantities.get(long.index) ?? 0n));
-  }
-  return quantities.size > 0 ? [quantityVariant(day, 'part_in_long_meter', quantities)] : [];
-}

@@ -2,8 +2,9 @@ import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
 import type { Circumstances } from '../dayRates.js';
 import type { MeterPart } from '../meters.js';
 import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
+import { allMoved } from './movedCounts.js';
 import { pairsBy, placeOf } from './places.js';
-import { amountAs, movedVariant, otherCircumstances, rateVariant, sumOf } from './predict.js';
+import { amountAs, otherCircumstances, rateVariant, sumOf } from './predict.js';
 import { isTierOpen } from './told.js';
 import { sentenceOf } from './words.js';
 
@@ -104,7 +105,7 @@ export const serviceTierQuantity: Hypothesis = {
 };
 
 function moved(day: SeriesDay, from: string, to: string): Variant[] {
-  return movedVariant(
+  return allMoved(
     day,
     `in_meter:${from} as ${to}`,
     pairsBy(day, (place) => place.serviceTier === from && place.isBatch !== true, { serviceTier: to }),

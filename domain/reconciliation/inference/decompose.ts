@@ -97,6 +97,7 @@ function partsOfQuantity(
 /** The units too many that the variant speaks of: never more than the bill has too many, nor of another sign. */
 function excessOf(of: MeterDay, variant: Variant, coverage: number): bigint {
   const billed = of.meter.quantity ?? 0n;
+  if (variant.provenOf) return variant.provenOf(of);
   const predicted = variant.quantityOf(of);
   if (predicted === null) return billed - BigInt(Math.round(Number(of.observed) / coverage));
   const said = predicted - of.observed;
@@ -140,11 +141,13 @@ function partsOfAmount(
 ): Taken {
   const { of } = one;
   const amount = of.meter.amountPico;
-  if (amount <= 0n || !reading.comparable) return [null, null];
+  if (!reading.comparable) return [null, null];
   const right = amountAs(reading.day, of, of.observed);
   if (right === null) return [null, null];
+  const quantity = variant?.quantityOf(of) ?? null;
+  // What was charged on another meter instead is not charged here: without it the other's amount would be claimed whole.
+  if (amount <= 0n && !(variant && quantity === 0n)) return [null, null];
   if (variant) {
-    const quantity = variant.quantityOf(of);
     const predicted = quantity === null ? null : variant.amountOf(of, quantity);
     const share =
       predicted === null || predicted <= 0n

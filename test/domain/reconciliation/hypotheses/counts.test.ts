@@ -52,7 +52,10 @@ describe('use on another meter', () => {
     const long = { input: 900_000, output: 20_000 };
     const observed = [calls(PLAIN), calls(long, { contextBand: 272_000 })];
     const over = lines(plus(PLAIN, long), { longContext: true });
-    expectExplained(longContextQuantity, dayOf({ billed: over, observed }), ['in_long_meter']);
+    expectExplained(longContextQuantity, dayOf({ billed: over, observed }), [
+      'in_long_meter',
+      'part_in_long_meter',
+    ]);
     const some = { input: 500_000, output: 30_000 };
     const part = [
       ...lines(plus(long, some), { longContext: true }),
