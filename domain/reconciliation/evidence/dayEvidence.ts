@@ -28,7 +28,7 @@ export const observedKey = (cell: ObservedCell): string =>
 /** A day's calls with their hours added up, in a fixed order. */
 export function vectorsOf(observed: readonly ObservedCell[]): ObservedVector[] {
   const vectors = new Map<string, ObservedVector>();
-  for (const { accountId: _, hourMicros: __, ...cell } of observed) {
+  for (const { accountId: _, hourMicros: __, hours: ___, ...cell } of observed) {
     const key = vectorKey(cell);
     const known = vectors.get(key);
     vectors.set(key, known ? added(known, cell) : cell);
@@ -53,7 +53,7 @@ function added(a: ObservedVector, b: ObservedVector): ObservedVector {
 /** A day's usage report with its hours added up, in a fixed order. */
 export function dayUsageOf(usage: readonly UsageCell[]): UsageCell[] {
   const cells = new Map<string, UsageCell>();
-  for (const cell of usage) {
+  for (const { hours: _, ...cell } of usage) {
     const whole = { ...cell, hourMicros: null, quantity: 0n };
     const key = usageKey(whole);
     const known = cells.get(key);
@@ -72,10 +72,16 @@ export function sourcesOf(
   const own = [...sources].flatMap(([account, ofAccount]) => (isOwn(account) ? [ofAccount] : []));
   for (const source of own.flatMap((of) => models.flatMap((model) => of.get(model) ?? []))) {
     const known = byService.get(source.serviceName);
+    const sum = (of: (one: ObservedSource) => number | undefined) =>
+      ((known && of(known)) ?? 0) + (of(source) ?? 0);
+    const namedByAnswer = sum((one) => one.namedByAnswer);
+    const refused = sum((one) => one.refused);
     byService.set(source.serviceName, {
       serviceName: source.serviceName,
-      calls: (known?.calls ?? 0) + source.calls,
-      callsWithoutCache: (known?.callsWithoutCache ?? 0) + source.callsWithoutCache,
+      calls: sum((one) => one.calls),
+      callsWithoutCache: sum((one) => one.callsWithoutCache),
+      ...(namedByAnswer > 0 && { namedByAnswer }),
+      ...(refused > 0 && { refused }),
     });
   }
   return [...byService.values()]

@@ -10,12 +10,20 @@ const VERSION = 1;
 
 type Json = string | number | boolean | null;
 
+type SourceJson = [
+  serviceName: string,
+  calls: number,
+  withoutCache: number,
+  named?: number,
+  refused?: number,
+];
+
 interface EvidenceJson extends Omit<SeriesDayEvidence, 'billed' | 'usage' | 'observed' | 'sources'> {
   v: number;
   billed: Json[][];
   usage: Json[][];
   observed: [...Json[], string[]][];
-  sources: [string, number, number][];
+  sources: SourceJson[];
 }
 
 const textOf = (value: bigint | null): string | null => (value === null ? null : value.toString());
@@ -30,7 +38,7 @@ export function evidenceToJson(evidence: SeriesDayEvidence): unknown {
     billed: evidence.billed.map(billedToJson),
     usage: evidence.usage.map(usageToJson),
     observed: evidence.observed.map(vectorToJson),
-    sources: evidence.sources.map((one) => [one.serviceName, one.calls, one.callsWithoutCache]),
+    sources: evidence.sources.map(sourceToJson),
   };
   return json;
 }
@@ -44,13 +52,30 @@ export function evidenceFromJson(value: unknown): SeriesDayEvidence {
     billed: json.billed.map(billedFromJson),
     usage: json.usage.map(usageFromJson),
     observed: json.observed.map(vectorFromJson),
-    sources: json.sources.map(
-      ([serviceName, calls, callsWithoutCache]): ObservedSource => ({
-        serviceName,
-        calls,
-        callsWithoutCache,
-      }),
-    ),
+    sources: json.sources.map(sourceFromJson),
+  };
+}
+
+function sourceToJson(one: ObservedSource): SourceJson {
+  const { serviceName, calls, callsWithoutCache, namedByAnswer = 0, refused = 0 } = one;
+  return namedByAnswer + refused === 0
+    ? [serviceName, calls, callsWithoutCache]
+    : [serviceName, calls, callsWithoutCache, namedByAnswer, refused];
+}
+
+function sourceFromJson([
+  serviceName,
+  calls,
+  callsWithoutCache,
+  named = 0,
+  refused = 0,
+]: SourceJson): ObservedSource {
+  return {
+    serviceName,
+    calls,
+    callsWithoutCache,
+    ...(named > 0 && { namedByAnswer: named }),
+    ...(refused > 0 && { refused }),
   };
 }
 

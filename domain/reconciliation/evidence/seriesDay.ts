@@ -7,7 +7,7 @@ import type { BilledCell, BucketReason, ObservedCell, UsageCell, Visibility } fr
 import type { ModelLevel } from '../linkModels.js';
 
 /** Calls of a day that were used under the same circumstances and ended alike; hours are added up. */
-export type ObservedVector = Omit<ObservedCell, 'hourMicros' | 'accountId'>;
+export type ObservedVector = Omit<ObservedCell, 'hourMicros' | 'hours' | 'accountId'>;
 
 export interface SeriesDayEvidence {
   /** UTC day, or the provider's own where its days are shifted. */
@@ -40,6 +40,10 @@ export interface ObservedSource {
   calls: number;
   /** Calls whose client cannot tell cached from uncached input, or any class at all. */
   callsWithoutCache: number;
+  /** Calls whose model is the one that the answer names, not the one that was asked for; absent: none is known to be. */
+  namedByAnswer?: number;
+  /** Attempts that the provider itself refused, with an HTTP status of 400 or more; absent: none is known to be. */
+  refused?: number;
 }
 
 export const SOURCES_MAX = 5;

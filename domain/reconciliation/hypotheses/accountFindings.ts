@@ -4,6 +4,7 @@ import type { Grade, Visibility } from '../cells.js';
 import { apportion } from '../charge.js';
 import { lowerOf } from '../grade.js';
 import type { Finding, FindingDay, FindingLine, Gate, SeriesExplanation } from '../inference/finding.js';
+import { footed } from './accountLines.js';
 
 export const sumPico = (values: readonly Pico[]): Pico => values.reduce((total, value) => total + value, 0n);
 
@@ -27,13 +28,14 @@ function shareOfLines({ lines, days: all }: Finding, days: readonly FindingDay[]
   const part = sumPico(days.map((one) => absPico(one.billedPico)));
   const rest = sumPico(all.map((one) => absPico(one.billedPico))) - part;
   const take = (whole: bigint) => apportion(whole, [part, rest])[0] ?? 0n;
-  return lines.map((line) => ({
+  const shares = lines.map((line) => ({
     ...line,
     billedQuantity: line.billedQuantity === null ? null : take(line.billedQuantity),
     observedQuantity: take(line.observedQuantity),
     billedPico: take(line.billedPico),
     expectedPico: take(line.expectedPico),
   }));
+  return footed(shares, sumPico(days.map((one) => one.impactPico)));
 }
 
 const BANDS: readonly (readonly [Grade, number])[] = [

@@ -12,8 +12,10 @@ import {
   sumPico,
   visibilityOf,
 } from './accountFindings.js';
-import { dayOfMove, findMovedUse, GIVES_WAY, type MovedUse } from './movedModels.js';
+import { addedLines, footed } from './accountLines.js';
+import { dayOfMove, findMovedUse, GIVES_WAY, linesOfMove, type MovedUse } from './movedModels.js';
 import { findSuspectUse } from './suspectUse.js';
+import { WHOSE, whoseIs } from './whoseModel.js';
 
 export interface AccountInput {
   provider: Provider;
@@ -64,50 +66,58 @@ const CLOSE = 0.01;
  * undefined where both cost the same.
  */
 function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountInput): Finding | undefined {
-  const close = move.days.filter((one) => one.mismatch <= CLOSE).length;
-  const probability = close >= 2 ? 0.97 : close === 1 || move.days.length > 1 ? 0.9 : 0.6;
+  const whose = whoseIs(move);
+  const base = agreementOf(move);
+  const probability = Math.min(base, WHOSE[whose].probability);
   const before = findings.filter((one) => one.model === move.to.model && GIVES_WAY.has(one.kind));
-  const days = move.days.flatMap((one) => dayOfMove(one, probability) ?? []);
+  const moved = move.days.flatMap((one) => {
+    const day = dayOfMove(one, probability);
+    return day ? [{ day, lines: linesOfMove(one, day.impactPico) }] : [];
+  });
+  const days = moved.map(({ day }) => day);
   const impactPico = sumPico(days.map((one) => one.impactPico));
   if (impactPico === 0n) return undefined;
-  const missing = gatesOf(before, days);
+  const settled = gatesOf(before, days);
+  const missing = whose === 'answered' ? settled : [...settled, 'evidence_needed' as const];
   const visibility = visibilityOf(move.to);
   const isOver = impactPico > 0n;
-  const [to, from] = [move.to.model, move.from.model];
+  const isClaimable = isOver && whose !== 'lasting';
   return {
-    kind: 'model_misattribution',
-    variant: `billed_for:${from}`,
+    ...WHOSE[whose].says(move.from.model, move.to.model),
     direction: isOver ? 'overcharge' : 'undercharge',
-    blame: 'provider',
-    claimable: isOver,
+    claimable: isClaimable,
     provider: input.provider,
     accountId: input.accountId,
-    model: to,
+    model: move.to.model,
     days,
-    lines: [],
+    lines: footed(addedLines(moved.flatMap(({ lines }) => lines)), impactPico),
     impactPico,
-    recoverablePico: isOver ? impactPico : 0n,
+    recoverablePico: isClaimable ? impactPico : 0n,
     grade: gradeOfAccountFinding(probability, missing, visibility, false),
     probability,
     matchProbability: before[0]?.matchProbability ?? probability,
     visibility,
     provisional: false,
     missing,
-    next: before[0] ? { kind: before[0].kind, odds: probability / (1 - probability) } : null,
+    next: { kind: WHOSE[whose].rival, odds: probability / (1 - probability) },
     waterfall: [
       {
         signal: 'quantities of two models',
         level: `apart by at most ${percentOf(Math.max(...move.days.map((one) => one.mismatch)))} %`,
-        bits: Math.log2(probability / (1 - probability)),
+        bits: bitsOf(base),
       },
-    ],
-    reason: `The bill counts more of ${to} than was used, and as much less of ${from} on the same days: calls of ${from} were billed as ${to}.`,
-    advice: [
-      'Name some of the calls: each answer says which model gave it. Ask for both models’ lines to be corrected together.',
+      { signal: 'model of the events', level: WHOSE[whose].level, bits: bitsOf(probability) - bitsOf(base) },
     ],
     critical: false,
     weightSet: input.weights.version,
   };
+}
+
+const bitsOf = (probability: number): number => Math.log2(probability / (1 - probability));
+
+function agreementOf({ days }: MovedUse): number {
+  const close = days.filter((one) => one.mismatch <= CLOSE).length;
+  return close >= 2 ? 0.97 : close === 1 || days.length > 1 ? 0.9 : 0.6;
 }
 
 const percentOf = (share: number): string => (share * 100).toFixed(1);

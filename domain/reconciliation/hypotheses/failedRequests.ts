@@ -7,12 +7,15 @@ const WORDS = {
   input_only: 'The input of attempts that failed was billed.',
 };
 
-/** What failed attempts used, on top of what succeeded. Needs clients that log their failures with usage. */
+/**
+ * What failed attempts used, on top of what succeeded. Needs clients that log their failures with usage, and for HIGH with the
+ * provider's HTTP status: an answer that only the client's own parser or timeout refused is rightly billed.
+ */
 export const failedRequests: Hypothesis = {
   kind: 'failed_request_billed',
   nature: 'quantity',
   blame: 'provider',
-  needs: ['quantity', 'complete_classes', 'full_coverage', 'failed_attempts'],
+  needs: ['quantity', 'complete_classes', 'full_coverage', 'failed_attempts', 'refusals_told'],
   variants: (day) => {
     const failed = day.meters.filter((meter) => meter.failed > 0n);
     if (failed.length === 0) return [];
@@ -26,5 +29,8 @@ export const failedRequests: Hypothesis = {
     return variants;
   },
   describe: (variant) => sentenceOf(WORDS, variant),
-  advise: () => ['Give the ids of the failed requests with their status and time.'],
+  advise: () => [
+    'Only attempts that the provider answered with an HTTP status of 400 or more are free: look whether these had one, and send http_status with every failed attempt.',
+    'Give the ids of the failed requests with their status and time.',
+  ],
 };

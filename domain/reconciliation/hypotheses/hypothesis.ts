@@ -125,6 +125,7 @@ export const EVIDENCE_NEEDS = [
   'complete_classes',
   'full_coverage',
   'failed_attempts',
+  'refusals_told',
   'usage_report',
   'request_counts',
 ] as const;

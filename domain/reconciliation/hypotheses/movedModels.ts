@@ -6,8 +6,8 @@ import type { Provider } from '../../providers.js';
 import { chargeProduct, picoFromChargeProduct } from '../charge.js';
 import type { ChargePrices } from '../charges.js';
 import { DayRates } from '../dayRates.js';
-
-import type { FindingDay, ResidualDay, SeriesExplanation } from '../inference/finding.js';
+import type { FindingDay, FindingLine, ResidualDay, SeriesExplanation } from '../inference/finding.js';
+import { linesWithImpact } from './accountLines.js';
 
 /** Both halves of one move, on the days on which it is seen. */
 export interface MovedUse {
@@ -25,6 +25,8 @@ export interface MovedDay {
   readonly asUsedPico: Pico;
   /** How far the two halves are from each other, as a share of what moved; for a score. */
   readonly mismatch: number;
+  /** What each class costs more as the model that was billed, by ordinary rates. */
+  readonly dearer: ReadonlyMap<TokenClass, Pico>;
 }
 
 /** Halves that differ by more are no halves. */
@@ -103,11 +105,11 @@ function pairsOfDay(
     for (const from of series) {
       const lack = from === to ? undefined : free.get(from)?.get(day);
       if (!lack || dollarsOf(lack) > -1n) continue;
-      const mismatch = mismatchOf(excess, lack, to.model, rates);
-      if (mismatch > MISMATCH_MAX) continue;
-      const asBilledPico = costOf(excess, to.model, rates);
-      const asUsedPico = costOf(excess, from.model, rates);
-      candidates.push({ from, to, moved: { day, excess, lack, mismatch, asBilledPico, asUsedPico } });
+      const moved = closerOf(
+        movedDay(day, excess, lack, to.model, from.model, rates),
+        movedDay(day, beyondSeen(excess), beyondSeen(lack), to.model, from.model, rates),
+      );
+      if (moved.mismatch <= MISMATCH_MAX) candidates.push({ from, to, moved });
     }
   }
   candidates.sort(
@@ -122,6 +124,45 @@ function pairsOfDay(
     used.add(from).add(to);
     return true;
   });
+}
+
+const closerOf = (a: MovedDay, b: MovedDay): MovedDay => (b.mismatch < a.mismatch ? b : a);
+
+function movedDay(
+  day: string,
+  excess: ResidualDay,
+  lack: ResidualDay,
+  to: string,
+  from: string,
+  rates: DayRates,
+): MovedDay {
+  const dearer = new Map<TokenClass, Pico>();
+  for (const name of TOKEN_CLASSES) {
+    const apart = rateOf(rates, to, name) - rateOf(rates, from, name);
+    dearer.set(name, picoFromChargeProduct(chargeProduct(excess.excess[name] ?? 0n, apart)));
+  }
+  return {
+    day,
+    excess,
+    lack,
+    mismatch: mismatchOf(excess, lack, to, rates),
+    asBilledPico: costOf(excess, to, rates),
+    asUsedPico: costOf(excess, from, rates),
+    dearer,
+  };
+}
+
+/**
+ * The same against all that was seen: a series of which calls are billed as another model's on most days seems to be seen in
+ * part alone.
+ */
+function beyondSeen(residual: ResidualDay): ResidualDay {
+  const excess: Partial<Record<TokenClass, bigint>> = {};
+  for (const { tokenClass, billedQuantity, observedQuantity } of residual.lines) {
+    const name = tokenClass as TokenClass;
+    excess[name] = (excess[name] ?? 0n) + (billedQuantity ?? 0n) - observedQuantity;
+  }
+  return { ...residual, excess };
 }
 
 function dollarsOf(residual: ResidualDay): Pico {
@@ -175,6 +216,14 @@ export function dayOfMove(move: MovedDay, probability: number): FindingDay | und
     ownPricingPico: 0n,
     probability,
   };
+}
+
+/** The lines of the day, each class with its part of the day's impact. */
+export function linesOfMove(move: MovedDay, impactPico: Pico): FindingLine[] {
+  const whole = [...move.dearer.values()].reduce((sum, one) => sum + one, 0n);
+  const share = (part: Pico) => (whole === 0n ? 0n : divideHalfEven(part * impactPico, whole));
+  const impacts = new Map([...move.dearer].map(([name, part]) => [name, share(part)] as const));
+  return linesWithImpact(move.excess.lines, impacts, impactPico);
 }
 
 function rateOf(rates: DayRates, model: string, tokenClass: TokenClass): Pico {

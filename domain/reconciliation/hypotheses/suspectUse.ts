@@ -1,12 +1,20 @@
 /** What keys used that nobody knows, or that were out of use: it is among what the bill has and no event tells of. */
 import type { KeyUse, SuspectKey } from '../../billing/providerKeys.js';
-import { TOKEN_CLASSES } from '../../events/event.js';
+import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
 import { absPico, type Pico } from '../../money.js';
 import { microsOfDay } from '../../period.js';
-import { chargeProduct, picoFromChargeProduct } from '../charge.js';
+import { apportion, chargeProduct, picoFromChargeProduct } from '../charge.js';
 import { DayRates } from '../dayRates.js';
-import type { ExplainedDay, Finding, FindingDay, Gate, SeriesExplanation } from '../inference/finding.js';
+import type {
+  ExplainedDay,
+  Finding,
+  FindingDay,
+  FindingLine,
+  Gate,
+  SeriesExplanation,
+} from '../inference/finding.js';
 import { gradeOfAccountFinding, keepDays, sumPico, visibilityOf } from './accountFindings.js';
+import { addedLines, footed, shareOfImpact } from './accountLines.js';
 import type { AccountInput } from './explainAccount.js';
 
 /** Kinds that may be such use under another name. */
@@ -27,7 +35,7 @@ const DAY_MIN_PICO = 10_000_000_000n;
 interface UnseenUse {
   key: SuspectKey;
   series: SeriesExplanation;
-  days: { day: string; usedPico: Pico; billedPico: Pico }[];
+  days: { day: string; usedPico: Pico; billedPico: Pico; lines: FindingLine[] }[];
 }
 
 /**
@@ -71,20 +79,18 @@ function unseenUse(
 ): UnseenUse | undefined {
   const residuals = new Map(series.residuals.map((one) => [one.day, one]));
   const days = series.days.flatMap((day) => {
-    const usedPico = sumPico(
-      (key.uses ?? [])
-        .filter((use) => use.day === day.day && isModel(use, series.model))
-        .map((use) => costOf(use, series.model, input)),
-    );
+    const uses = (key.uses ?? []).filter((use) => use.day === day.day && isModel(use, series.model));
+    const usedPico = sumPico(uses.map((use) => costOf(use, series.model, input)));
     const residual = residuals.get(day.day);
     const place = placeOf(series.model, day.day);
     const excess = left.get(place) ?? excessOf(day, residual);
     if (residual?.provisional || usedPico < DAY_MIN_PICO) return [];
     if (excess * 100n < usedPico * (100n - SHORT_PERCENT)) return [];
     left.set(place, excess - usedPico);
-    return [{ day: day.day, usedPico, billedPico: day.billedPico }];
+    const lines = uses.flatMap((use) => linesOf(use, series.model, input));
+    return [{ day: day.day, usedPico, billedPico: day.billedPico, lines }];
   });
-  if (days.length === 0 || (key.reason === 'unknown' && !isBurst(days.length, input))) return undefined;
+  if (days.length === 0 || (key.reason === 'unknown' && !isBurst(key, series, input))) return undefined;
   return { key, series, days };
 }
 
@@ -95,9 +101,15 @@ const BURST_PERCENT = 50;
  * A key that nobody registered and that is used day by day is a service of the organization's own, not instrumented. A
  * model that the key alone uses has no other days, so the account's days count.
  */
-function isBurst(days: number, { series }: AccountInput): boolean {
+function isBurst(
+  { uses = [] }: SuspectKey,
+  { model, days }: SeriesExplanation,
+  { series }: AccountInput,
+): boolean {
   const all = new Set(series.flatMap((one) => one.days.map(({ day }) => day)));
-  return days * 100 <= all.size * BURST_PERCENT;
+  const known = new Set(days.map(({ day }) => day));
+  const used = new Set(uses.flatMap((use) => (known.has(use.day) && isModel(use, model) ? [use.day] : [])));
+  return used.size * 100 <= all.size * BURST_PERCENT;
 }
 
 /** Bills may name a model by its date; a series has the name of its price entry. */
@@ -106,8 +118,12 @@ function isModel(use: KeyUse, model: string): boolean {
 }
 
 /** What the use cost: as billed, else its tokens at the agreed rates of ordinary requests. */
-function costOf(use: KeyUse, model: string, { provider, prices }: AccountInput): Pico {
-  if (use.billedPico !== null) return use.billedPico;
+function costOf(use: KeyUse, model: string, input: AccountInput): Pico {
+  return use.billedPico ?? sumPico([...costsOf(use, model, input).values()]);
+}
+
+/** By class, at the agreed rates of ordinary requests. */
+function costsOf(use: KeyUse, model: string, { provider, prices }: AccountInput): Map<TokenClass, Pico> {
   const rates = new DayRates(prices.agreed, provider, microsOfDay(use.day));
   const ordinary = {
     serviceTier: 'standard',
@@ -116,10 +132,38 @@ function costOf(use: KeyUse, model: string, { provider, prices }: AccountInput):
     contextBand: 0,
     region: null,
   };
-  let product = 0n;
-  for (const name of TOKEN_CLASSES)
-    product += chargeProduct(use.quantities[name] ?? 0n, rates.rate(model, name, ordinary)?.rate ?? 0n);
-  return picoFromChargeProduct(product);
+  return new Map(
+    TOKEN_CLASSES.flatMap((name) => {
+      const quantity = use.quantities[name] ?? 0n;
+      const rate = rates.rate(model, name, ordinary)?.rate ?? 0n;
+      return quantity === 0n ? [] : [[name, picoFromChargeProduct(chargeProduct(quantity, rate))] as const];
+    }),
+  );
+}
+
+/** What the key used by class, of which nothing was to be expected; in one line where no quantities are told. */
+function linesOf(use: KeyUse, model: string, input: AccountInput): FindingLine[] {
+  const costs = [...costsOf(use, model, input)];
+  const whole = costOf(use, model, input);
+  const line = (tokenClass: FindingLine['tokenClass'], quantity: bigint | null, billedPico: Pico) => ({
+    tokenClass,
+    serviceTier: 'standard',
+    isBatch: null,
+    longContext: null,
+    region: null,
+    billedQuantity: quantity,
+    observedQuantity: 0n,
+    billedRate: null,
+    expectedRate: null,
+    billedPico,
+    expectedPico: 0n,
+  });
+  if (!costs.some(([, cost]) => cost > 0n)) return [line('other', null, whole)];
+  const shares = apportion(
+    whole,
+    costs.map(([, cost]) => cost),
+  );
+  return costs.map(([name], at) => line(name, use.quantities[name] ?? 0n, shares[at] ?? 0n));
 }
 
 /** What a day has on the bill and nobody saw, at the agreed rates. */
@@ -150,7 +194,14 @@ function withoutUse(finding: Finding, taken: ReadonlyMap<string, Pico>): Finding
         };
   });
   const impactPico = sumPico(days.map((one) => one.impactPico));
-  return { ...kept, days, impactPico, recoverablePico: kept.recoverablePico === 0n ? 0n : impactPico };
+  const recoverablePico = kept.recoverablePico === 0n ? 0n : impactPico;
+  return {
+    ...kept,
+    days,
+    impactPico,
+    recoverablePico,
+    lines: shareOfImpact(kept.lines, impactPico, kept.impactPico),
+  };
 }
 
 const REASON: Readonly<Record<SuspectKey['reason'], string>> = {
@@ -193,7 +244,7 @@ function findingOf({ key, series, days: used }: UnseenUse, input: AccountInput):
     accountId: input.accountId,
     model: series.model,
     days,
-    lines: [],
+    lines: footed(addedLines(used.flatMap(({ lines }) => lines)), impactPico),
     impactPico,
     recoverablePico: impactPico,
     grade: gradeOfAccountFinding(probability, missing, visibility, false),

@@ -1,4 +1,5 @@
 /** What a day's calls and reports leave open: nobody is accused of what they do not tell. */
+import type { SeriesDayEvidence } from '../evidence/seriesDay.js';
 import type { SeriesDay } from './hypothesis.js';
 
 /**
@@ -18,4 +19,16 @@ export function isMixOpen({ meters }: SeriesDay): boolean {
 /** Some calls of the day name no tier: they may have used any. */
 export function hasUntoldCalls({ evidence }: SeriesDay): boolean {
   return evidence.observed.some((one) => one.status !== 'error' && one.serviceTier === '');
+}
+
+/** Every attempt that failed was refused by the provider itself: its client tells an HTTP status of 400 or more. */
+export function areRefusalsTold({ observed, sources }: SeriesDayEvidence): boolean {
+  const failed = observed.reduce((sum, one) => (one.status === 'error' ? sum + one.calls : sum), 0);
+  return sources.reduce((sum, one) => sum + (one.refused ?? 0), 0) >= failed;
+}
+
+/** The model of every call of the day is the one that its answer names. */
+export function areModelsAnswered({ observed, sources }: SeriesDayEvidence): boolean {
+  const calls = observed.reduce((sum, one) => (one.status === 'error' ? sum : sum + one.calls), 0);
+  return calls > 0 && sources.reduce((sum, one) => sum + (one.namedByAnswer ?? 0), 0) >= calls;
 }

@@ -3,14 +3,15 @@ import type { Pico } from '../../money.js';
 import type { Provider } from '../../providers.js';
 import type { ChargePrices } from '../charges.js';
 import type { SeriesDayEvidence } from '../evidence/seriesDay.js';
-import type { Hypothesis, SeriesContext, SeriesDay } from '../hypotheses/hypothesis.js';
+import type { Hypothesis, MeterDay, SeriesContext, SeriesDay } from '../hypotheses/hypothesis.js';
 import { HYPOTHESES } from '../hypotheses/index.js';
 import { amountAs } from '../hypotheses/predict.js';
 import { seriesContextOf } from '../hypotheses/seriesContext.js';
+import { areModelsAnswered } from '../hypotheses/told.js';
 import type { InvoiceTie } from '../linkScore.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import { impactOf } from './decompose.js';
-import type { ExplainedDay, ResidualDay, SeriesExplanation } from './finding.js';
+import type { ExplainedDay, FindingLine, ResidualDay, SeriesExplanation } from './finding.js';
 import { type FindingInput, findingOf, unexplainedOf } from './findings.js';
 import { noiseOf, type SeriesNoise } from './fit.js';
 import { CENT, readDay, rightPrediction } from './reading.js';
@@ -91,28 +92,32 @@ const billedOf = (day: SeriesDay): Pico =>
 /** Deviations of this many standard deviations are passed on to who compares series. */
 const RESIDUAL_SIGMAS = 4;
 
-/** What a series' usual coverage does not account for, by class; empty where that is nothing to speak of. */
+/**
+ * What a series' bill and calls differ by, by class: beyond its usual coverage or, since calls may be missing under another
+ * model's name on all days, beyond none. Empty where that is nothing to speak of.
+ */
 function residualOf({ work }: JudgedDay, noise: SeriesNoise): ResidualDay[] {
   const { reading } = work;
+  const { evidence } = reading.day;
   // A day without a bill is billed too little of everything: another series may hold it.
-  const isUnbilled = reading.day.evidence.billed.length === 0 && reading.day.evidence.fixedReason === null;
-  if ((reading.depth !== 'quantities' && !isUnbilled) || reading.day.evidence.notYetObserved) return [];
+  const isUnbilled = evidence.billed.length === 0 && evidence.fixedReason === null;
+  if ((reading.depth !== 'quantities' && !isUnbilled) || evidence.notYetObserved) return [];
   const excess: Partial<Record<TokenClass, bigint>> = {};
+  const lines: FindingLine[] = [];
   let isNotable = false;
   let expectedOfBilled: Pico | null = 0n;
   let expectedOfObserved: Pico | null = 0n;
   for (const one of reading.meters) {
-    const usual = BigInt(Math.round(one.observed / noise.coverage));
-    const left = (one.of.meter.quantity ?? 0n) - usual;
+    const billed = one.of.meter.quantity ?? 0n;
+    const left = billed - BigInt(Math.round(one.observed / noise.coverage));
     excess[one.of.tokenClass] = (excess[one.of.tokenClass] ?? 0n) + left;
     const observedPico = amountAs(reading.day, one.of, one.of.observed);
     expectedOfBilled = added(expectedOfBilled, isUnbilled ? 0n : one.of.expectedPico);
     expectedOfObserved = added(expectedOfObserved, observedPico);
-    isNotable ||= isNotableRest(
-      one.value,
-      Number(left) / Math.max(isUnbilled ? 0 : one.billed, one.observed, 1),
-      noise,
-    );
+    const whole = Math.max(isUnbilled ? 0 : one.billed, one.observed, 1);
+    for (const apart of [left, billed - one.of.observed])
+      isNotable ||= isNotableRest(one.value, Number(apart) / whole, noise);
+    lines.push(lineOf(one.of, observedPico ?? 0n));
   }
   if (!isNotable) return [];
   return [
@@ -122,9 +127,25 @@ function residualOf({ work }: JudgedDay, noise: SeriesNoise): ResidualDay[] {
       billedPico: billedOf(reading.day),
       expectedOfBilledPico: expectedOfBilled,
       expectedOfObservedPico: expectedOfObserved,
-      provisional: reading.day.evidence.provisional,
+      provisional: evidence.provisional,
+      namedByAnswer: areModelsAnswered(evidence),
+      lines,
     },
   ];
+}
+
+function lineOf({ meter, tokenClass, observed }: MeterDay, expectedPico: Pico): FindingLine {
+  const { serviceTier, isBatch, longContext, region, quantity, amountPico } = meter;
+  const rates = { billedRate: null, expectedRate: null };
+  const at = { tokenClass, serviceTier, isBatch, longContext, region };
+  return {
+    ...at,
+    ...rates,
+    billedQuantity: quantity,
+    observedQuantity: observed,
+    billedPico: amountPico,
+    expectedPico,
+  };
 }
 
 function isNotableRest(value: number, share: number, noise: SeriesNoise): boolean {

@@ -118,8 +118,13 @@ export interface ResidualDay {
   expectedOfBilledPico: Pico | null;
   expectedOfObservedPico: Pico | null;
   provisional: boolean;
-  /** The day's classes as findings show them: what a finding over the account is made of. */
-  lines?: readonly FindingLine[];
+  /** Every call's model is the one that its answer names. */
+  namedByAnswer: boolean;
+  /**
+   * The day's meters: as billed, against what was seen of them at the agreed rates. Lines of a finding over the account are
+   * made of them.
+   */
+  lines: readonly FindingLine[];
 }
 
 export interface SeriesExplanation {

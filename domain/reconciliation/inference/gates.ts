@@ -2,6 +2,7 @@
 import type { Grade } from '../cells.js';
 import { BANDS, lowerOf, tolerancePico, VISIBILITY_CAPS } from '../grade.js';
 import type { EvidenceNeed } from '../hypotheses/hypothesis.js';
+import { areRefusalsTold } from '../hypotheses/told.js';
 import { GATES, type Gate } from './finding.js';
 import type { SeriesNoise } from './fit.js';
 import { type RunHistory, touchedOf } from './history.js';
@@ -118,6 +119,8 @@ function hasNeed(run: RunOfDays, need: EvidenceNeed, noise: SeriesNoise): boolea
       return days.every((one) => isSealed(one, noise));
     case 'failed_attempts':
       return everyDay(days, (one) => one.work.reading.meters.some(({ of }) => of.failed > 0n));
+    case 'refusals_told':
+      return days.every(({ work }) => areRefusalsTold(work.reading.day.evidence));
     case 'usage_report':
       return everyDay(days, (one) => one.work.reading.day.evidence.usage.length > 0);
     case 'request_counts':

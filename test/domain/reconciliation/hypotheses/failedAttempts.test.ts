@@ -1,0 +1,67 @@
+import { describe, expect, it } from 'vitest';
+import type { DayInput } from '../../../../domain/reconciliation/cells.js';
+import type { Finding } from '../../../../domain/reconciliation/inference/finding.js';
+import { findingsOf, isBetween, linesFor, MODEL, observedOf, type Use } from '../inference/support.js';
+import { ACCOUNT } from '../support.js';
+import { said } from './bills.js';
+
+const FAILED_CALLS = 40;
+const failedOf = (at: number): Use => ({ input: 4_000_000 + at * 10_000, cache_read: 0, output: 0 });
+const withOutput = (at: number): Use => ({ ...failedOf(at), output: 500_000 + at * 1_000 });
+
+/** Attempts that failed on some days and are on the bill; `refused` of them by the provider's own HTTP status. */
+function billed(of: (at: number) => Use, refused: number): Finding[] {
+  const isWrong = (at: number) => isBetween(at, 8, 12);
+  const sources = new Map([
+    [
+      ACCOUNT,
+      new Map([
+        [MODEL, [{ serviceName: 'chat', calls: 1000 + FAILED_CALLS, callsWithoutCache: 0, refused }]],
+      ]),
+    ],
+  ]);
+  return findingsOf({
+    bill: (lines, at, use) => {
+      const failed = of(at);
+      const both = {
+        input: use.input + failed.input,
+        cache_read: use.cache_read,
+        output: use.output + failed.output,
+      };
+      return isWrong(at) ? linesFor(both) : lines;
+    },
+    input: (input, at): DayInput => ({
+      ...input,
+      sources,
+      observed: [
+        ...input.observed,
+        ...(isWrong(at) ? [observedOf(input.day, of(at), { status: 'error', calls: FAILED_CALLS })] : []),
+      ],
+    }),
+  });
+}
+
+describe('failed attempts on the bill', () => {
+  it('are MEDIUM at most, since what a client refused itself is rightly billed', () => {
+    for (const of of [failedOf, withOutput])
+      for (const refused of [0, FAILED_CALLS - 1]) {
+        const [finding, more] = billed(of, refused);
+        expect(more).toBeUndefined();
+        expect(finding && said(finding)).toMatchObject({
+          is: expect.stringContaining('failed_request_billed/'),
+          claimable: true,
+          grade: 'MEDIUM',
+        });
+        expect(finding?.missing).toEqual(['evidence_needed']);
+        expect(finding?.advice[0]).toContain('HTTP status of 400 or more');
+      }
+  });
+
+  it('are HIGH where the provider refused every one of them itself', () => {
+    const [finding] = billed(failedOf, FAILED_CALLS);
+    expect(finding && said(finding)).toMatchObject({ grade: 'HIGH', claimable: true });
+    const [first = 0, ...rest] = [8, 9, 10, 11, 12].map((at) => failedOf(at).input * 2);
+    const cost = BigInt(rest.reduce((sum, one) => sum + one, first)) * 1_000_000n;
+    expect(finding?.impactPico).toBe(cost);
+  });
+});

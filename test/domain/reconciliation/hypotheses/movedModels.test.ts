@@ -1,0 +1,118 @@
+import { describe, expect, it } from 'vitest';
+import { microsOfDay, shiftDay } from '../../../../domain/period.js';
+import type { DayInput } from '../../../../domain/reconciliation/cells.js';
+import type { Finding } from '../../../../domain/reconciliation/inference/finding.js';
+import { reconcileDays } from '../../../../domain/reconciliation/reconcileDays.js';
+import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
+import { ACCOUNT, aCoveredAccount, aDay, BOOK, DAY } from '../support.js';
+import { said } from './bills.js';
+import { type Counts, calls, lines } from './support.js';
+
+const MINI = 'gpt-5-mini';
+const SOL = 'gpt-6-sol';
+const DAYS = 20;
+const CALLS = 500;
+
+const useOf = (at: number, share = 1): Counts => ({
+  input: Math.round(share * (30e6 + ((at * 7_919) % 13) * 1.1e6)),
+  cache_read: Math.round(share * (20e6 + ((at * 31) % 7) * 1.3e6)),
+  output: Math.round(share * (5e6 + ((at * 17) % 11) * 3e5)),
+});
+const plus = (a: Counts, b: Counts, sign = 1): Counts =>
+  Object.fromEntries(
+    Object.keys(a).map((name) => [name, (a[name as 'input'] ?? 0) + sign * (b[name as 'input'] ?? 0)]),
+  );
+
+/** Events name the cheap model; a part of these calls is on the bill as the dear one. */
+function daysOf(isMoved: (at: number) => boolean, named = 0): DayInput[] {
+  return Array.from({ length: DAYS }, (_, at) => {
+    const day = shiftDay(DAY, at);
+    const moved = useOf(at, isMoved(at) ? 0.3 + 0.01 * (at % 5) : 0);
+    const source = { serviceName: 'chat', calls: CALLS, callsWithoutCache: 0, namedByAnswer: named };
+    const ofModel = (model: string, seen: Counts, billed: Counts) => ({
+      seen: calls(seen, { calls: CALLS, serviceTier: 'default' }, { model, day }),
+      billed: lines(billed, {}, {}, { model, day }),
+    });
+    const both = [
+      ofModel(SOL, useOf(at), plus(useOf(at), moved)),
+      ofModel(MINI, useOf(at + 3), plus(useOf(at + 3), moved, -1)),
+    ];
+    return aDay({
+      day,
+      nowMicros: microsOfDay(day) + 90n * 86_400_000_000n,
+      covered: [aCoveredAccount({ fetchedAtMicros: microsOfDay(day) + 80n * 86_400_000_000n })],
+      observedSince: new Map([[ACCOUNT, microsOfDay(DAY) - 86_400_000_000n]]),
+      observed: both.map((one) => one.seen),
+      billed: both.flatMap((one) => one.billed),
+      sources: new Map([
+        [
+          ACCOUNT,
+          new Map([
+            [SOL, [source]],
+            [MINI, [source]],
+          ]),
+        ],
+      ]),
+    });
+  });
+}
+
+const findingsOf = (days: DayInput[]): Finding[] =>
+  reconcileDays('openai', days, { agreed: BOOK, list: BOOK }, DEFAULT_WEIGHTS, []).findings;
+
+const EPISODE = (at: number) => at >= 8 && at <= 12;
+const LASTING = [() => true, (at: number) => at >= 10, (at: number) => at <= 9];
+
+describe('use that stands under two models', () => {
+  it('is MEDIUM at most for some days, since the events may name the model that was asked for', () => {
+    const [finding, more] = findingsOf(daysOf(EPISODE));
+    expect(more).toBeUndefined();
+    expect(finding && said(finding)).toEqual({
+      is: `model_misattribution/billed_for:${MINI}`,
+      blame: 'provider',
+      claimable: true,
+      grade: 'MEDIUM',
+    });
+    expect(finding?.missing).toContain('evidence_needed');
+    expect(finding?.next?.kind).toBe('client_metering_error');
+    expect(finding?.reason).toContain('the model that was asked for');
+    expect(finding?.advice[0]).toContain('response_model');
+  });
+
+  it('is the client’s where it has no end on both sides, on all days and at either edge alike', () => {
+    for (const isMoved of LASTING) {
+      const [finding, more] = findingsOf(daysOf(isMoved));
+      expect(more).toBeUndefined();
+      expect(finding && said(finding)).toMatchObject({
+        is: `client_metering_error/model_as_requested:${MINI}`,
+        blame: 'own',
+        claimable: false,
+      });
+      expect(finding?.recoverablePico).toBe(0n);
+    }
+  });
+
+  it('is the provider’s at HIGH where every answer named its model', () => {
+    for (const isMoved of [EPISODE, ...LASTING]) {
+      const [finding, more] = findingsOf(daysOf(isMoved, CALLS));
+      expect(more).toBeUndefined();
+      expect(finding && said(finding)).toMatchObject({
+        is: `model_misattribution/billed_for:${MINI}`,
+        claimable: true,
+      });
+    }
+    expect(findingsOf(daysOf(EPISODE, CALLS))[0]?.grade).toBe('HIGH');
+    expect(findingsOf(daysOf(EPISODE, CALLS - 1))[0]?.grade).toBe('MEDIUM');
+  });
+
+  it('tells the classes that it consists of, summing to the impact, with odds that its waterfall sums to', () => {
+    for (const finding of findingsOf(daysOf(EPISODE))) {
+      expect(finding.lines.map((line) => line.tokenClass)).toEqual(['cache_read', 'input', 'output']);
+      const sum = finding.lines.reduce((total, line) => total + line.billedPico - line.expectedPico, 0n);
+      expect(sum).toBe(finding.impactPico);
+      for (const line of finding.lines) expect(line.billedQuantity).toBeGreaterThan(line.observedQuantity);
+      const bits = finding.waterfall.reduce((total, step) => total + step.bits, 0);
+      expect(bits).toBeCloseTo(Math.log2(finding.probability / (1 - finding.probability)));
+    }
+  });
+});
