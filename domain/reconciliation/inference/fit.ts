@@ -36,7 +36,7 @@ const BATCH_SIGMA = 0.1;
 /** Guesses of who used what never decide. */
 const SOFT_FLOOR = -8;
 /** A quantity that the prediction leaves free. */
-const FREE = -4.5;
+export const FREE = -4.5;
 /** A class that the prediction does not speak about. */
 const SILENT = -4;
 
@@ -50,29 +50,6 @@ export function fitDay(reading: DayReading, prediction: Prediction, noise: Serie
     if (quantity > best.quantity) best = { quantity, coverage };
   }
   return { rate, ...best };
-}
-
-/**
- * The null with a share of calls seen that need not be the series' own, but is at most all of them. Which calls are missing
- * is anybody's guess: they may as well be of the very mixture of those that were seen.
- */
-export function fitUnseen(reading: DayReading, right: Prediction, noise: SeriesNoise): Fit {
-  if (!reading.comparable) return { rate: 0, quantity: 0, coverage: noise.coverage };
-  const deviations = deviationsOf(reading, right, noise);
-  let best = { quantity: Number.NEGATIVE_INFINITY, coverage: noise.coverage };
-  for (const coverage of coverageCandidates(deviations, noise).map((one) => Math.min(1, one))) {
-    const mixture = mixtureOf(coverage, reading.calls);
-    let quantity = 0;
-    for (const one of deviations)
-      quantity += one.isFree
-        ? FREE
-        : Math.max(
-            -0.5 * ((one.logRatio + Math.log(coverage)) / Math.hypot(one.sigma, mixture)) ** 2,
-            SHARP_FLOORS.quantity,
-          );
-    if (quantity > best.quantity) best = { quantity, coverage };
-  }
-  return { rate: 0, ...best };
 }
 
 /** Amounts against quantity × rate, where the bill has quantities. */
@@ -94,7 +71,7 @@ export function rateScore(meter: MeterReading, predicted: number, floors: Floors
 }
 
 /** A comparison of quantities (or of amounts that stand for them): log(billed ÷ predicted) if everything was seen. */
-interface Deviation {
+export interface Deviation {
   logRatio: number;
   sigma: number;
   /** No size would surprise. */
@@ -103,7 +80,7 @@ interface Deviation {
   tokenClass: string;
 }
 
-function deviationsOf(reading: DayReading, prediction: Prediction, noise: SeriesNoise): Deviation[] {
+export function deviationsOf(reading: DayReading, prediction: Prediction, noise: SeriesNoise): Deviation[] {
   if (reading.depth === 'total') {
     const predicted = prediction.amounts.reduce(
       (total, amount) => total + (Number.isNaN(amount) ? 0 : amount),
@@ -212,7 +189,7 @@ function coveragePrior(coverage: number, noise: SeriesNoise): number {
 
 const OWN_COVERAGE = 0.15;
 
-function coverageCandidates(deviations: readonly Deviation[], noise: SeriesNoise): number[] {
+export function coverageCandidates(deviations: readonly Deviation[], noise: SeriesNoise): number[] {
   const candidates = [noise.coverage, 1];
   for (const one of deviations) {
     if (one.isFree || one.weight < CENT) continue;

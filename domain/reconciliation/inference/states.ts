@@ -6,9 +6,10 @@
 import type { Hypothesis, SeriesContext, Variant } from '../hypotheses/hypothesis.js';
 import type { FindingKind } from '../taxonomy.js';
 import type { WeightSet } from '../weights/weightSet.js';
-import { type Fit, fitDay, fitUnseen, OPEN_FLOORS, type SeriesNoise, SHARP_FLOORS } from './fit.js';
+import { type Fit, fitDay, median, OPEN_FLOORS, type SeriesNoise, SHARP_FLOORS } from './fit.js';
 import { asCharged, partialFit } from './partialDay.js';
 import { CENT, type DayReading, meterKey, type Prediction, predict, rightPrediction } from './reading.js';
+import { fitUnseen } from './unseen.js';
 
 export interface State {
   readonly kind: FindingKind | 'none';
@@ -45,16 +46,29 @@ export const NULL_STATE: State = { kind: 'none', variant: '', hypothesis: null, 
 
 /** Calls go unseen for days, with or without anybody's noticing: far more often than any mistake is made. */
 const UNSEEN_PRIOR = 0.01;
+
 /**
  * Nothing is wrong, and for some days another share of the calls was seen than usual. It stands beside the null where the
- * bill has amounts alone: one ratio common to all of them is what missing calls leave, whatever mistake gives it too.
+ * bill has amounts alone: one ratio common to all of them is what missing calls leave, whatever mistake gives it too. That
+ * they are of the very mixture of those that were seen is a matter of who they are, the same on all its days.
  */
-const UNSEEN_STATE: State = {
-  kind: 'none',
-  variant: 'not_seen',
-  hypothesis: null,
-  logPrior: Math.log(UNSEEN_PRIOR),
-};
+function addUnseen(drafts: readonly Draft[], noise: SeriesNoise): State[] {
+  if (drafts.every(({ reading }) => reading.depth === 'quantities')) return [];
+  const fits = drafts.map(({ reading, right }) => fitUnseen(reading, right, noise));
+  const wonders = fits.flatMap(({ wonder }, at) => (drafts[at]?.isOdd ? [wonder] : []));
+  const unseen = { kind: 'none', hypothesis: null } as const;
+  const prior = Math.log(UNSEEN_PRIOR);
+  const any: State = { ...unseen, variant: 'not_seen', logPrior: prior };
+  const wonder = wonders.length > 0 ? median(wonders) : 0;
+  const alike: State = { ...unseen, variant: 'not_seen_alike', logPrior: prior - wonder };
+  drafts.forEach(({ reading, right, states }, at) => {
+    const fit = fits[at];
+    if (!fit || reading.depth === 'quantities') return;
+    states.set(any, { fit: fit.any, prediction: right, variant: null });
+    states.set(alike, { fit: fit.alike, prediction: right, variant: null });
+  });
+  return [any, alike];
+}
 
 /** A state is kept when some day gives it this much of the day's probability, in logarithms below the best. */
 const KEPT_LOG = -9;
@@ -102,12 +116,7 @@ export function statesOf(
     for (const draft of drafts) contradict(draft, asked, context);
   }
   const states = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, state]) => state);
-  const isAmounts = readings.some(({ depth }) => depth !== 'quantities');
-  return {
-    noise,
-    states: [NULL_STATE, unknown, ...(isAmounts ? [UNSEEN_STATE] : []), ...states],
-    days: drafts,
-  };
+  return { noise, states: [NULL_STATE, unknown, ...addUnseen(drafts, noise), ...states], days: drafts };
 }
 
 const scoreOf = (state: DayState): number => state.fit.rate + state.fit.quantity;
@@ -189,8 +198,6 @@ function draftOf(reading: DayReading, noise: SeriesNoise, unknown: State): Draft
     [NULL_STATE, none],
     [unknown, open],
   ]);
-  if (reading.depth !== 'quantities')
-    states.set(UNSEEN_STATE, { fit: fitUnseen(reading, right, noise), prediction: right, variant: null });
   const bestScore = Math.max(scoreOf(none), scoreOf(open) + unknown.logPrior);
   return { reading, right, states, bestScore, isOdd: reading.judged && !isFine, isEdge: false };
 }

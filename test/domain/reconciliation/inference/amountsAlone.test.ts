@@ -19,7 +19,7 @@ const WITHOUT_QUANTITIES = [
 
 /** Every class of the same share, each with a scatter of a percent. */
 const seenOnDays =
-  (share: number, isMissing: (at: number) => boolean): SeriesShape['seen'] =>
+  (share: number, isMissing: (at: number) => boolean): NonNullable<SeriesShape['seen']> =>
   (use, at) =>
     isMissing(at) ? part(use, share, (place) => 0.01 * Math.sin(at * 7 + place)) : use;
 

@@ -1,0 +1,58 @@
+/**
+ * Calls that nobody saw, where the bill has amounts alone: whatever share of the calls is missing, nothing is wrong with a
+ * bill that is right of all of them (docs/decisions/0161).
+ */
+import {
+  coverageCandidates,
+  type Deviation,
+  deviationsOf,
+  type Fit,
+  FREE,
+  mixtureOf,
+  type SeriesNoise,
+  SHARP_FLOORS,
+} from './fit.js';
+import { CENT, type DayReading, type Prediction } from './reading.js';
+
+/** The null on a day of which another share of the calls was seen than usual, at most all of them. */
+export interface UnseenFit {
+  /** What is missing is of any mixture, as calls that are missing one by one are. */
+  readonly any: Fit;
+  /** What is missing is of the very mixture of what was seen. */
+  readonly alike: Fit;
+  /** How much of a wonder that would be, in logarithms, if calls were missing one by one: the fewer there are, the more. */
+  readonly wonder: number;
+}
+
+export function fitUnseen(reading: DayReading, right: Prediction, noise: SeriesNoise): UnseenFit {
+  const nothing: Fit = { rate: 0, quantity: 0, coverage: noise.coverage };
+  if (!reading.comparable) return { any: nothing, alike: nothing, wonder: 0 };
+  const deviations = deviationsOf(reading, right, noise);
+  const told = deviations.filter((one) => !one.isFree && one.weight >= CENT);
+  let any: Fit = { ...nothing, quantity: Number.NEGATIVE_INFINITY };
+  let alike = any;
+  let wonder = 0;
+  for (const coverage of coverageCandidates(deviations, noise).map((one) => Math.min(1, one))) {
+    const mixture = mixtureOf(coverage, reading.calls);
+    const loose = sharedFit(deviations, coverage, mixture);
+    if (loose > any.quantity) any = { rate: 0, quantity: loose, coverage };
+    const strict = sharedFit(deviations, coverage, 0);
+    if (strict <= alike.quantity) continue;
+    alike = { rate: 0, quantity: strict, coverage };
+    // One class sets the share, the others have to agree with it.
+    const wonders = told.map((one) => Math.log(Math.hypot(one.sigma, mixture) / one.sigma));
+    wonder = wonders.reduce((sum, one) => sum + one, 0) - Math.max(0, ...wonders);
+  }
+  return { any, alike, wonder };
+}
+
+/** How well one share of everything fits, whichever it is. */
+function sharedFit(deviations: readonly Deviation[], coverage: number, mixture: number): number {
+  let total = 0;
+  for (const one of deviations) {
+    const sigma = Math.hypot(one.sigma, mixture);
+    const z = (one.logRatio + Math.log(coverage)) / sigma;
+    total += one.isFree ? FREE : Math.max(-0.5 * z * z, SHARP_FLOORS.quantity) - Math.log(sigma / one.sigma);
+  }
+  return total;
+}
