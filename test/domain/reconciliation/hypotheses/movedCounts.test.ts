@@ -52,7 +52,7 @@ function series({ moved, seen = 1, requests, change = (input) => input }: Shape)
       requests === undefined
         ? []
         : [aUsageCell({ model: 'gpt-6-sol', tokenClass: 'requests', quantity: tokens(requests) })];
-    return change({
+    return {
       billed: [
         ...lines(onPlain, { longContext: false }, {}, { day }),
         ...lines(onLong, { longContext: true }, {}, { day }),
@@ -66,8 +66,8 @@ function series({ moved, seen = 1, requests, change = (input) => input }: Shape)
         ),
         calls(long, { calls: 100, contextBand: 272_000, serviceTier: 'default' }, { day }),
       ],
-    } as DayInput);
-  });
+    };
+  }).map(change);
 }
 
 const expectedPico = (share: (place: number) => number, sign: 1n | -1n): bigint => {
