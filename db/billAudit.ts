@@ -10,7 +10,7 @@ import {
   listBilledAccounts,
   listBilledCells,
   listBilledProviderDays,
-  listUsageCells,
+  listUsageOfDay,
 } from './queries/billedDays.js';
 
 /** The longest range of one audit, in days. */
@@ -92,7 +92,7 @@ export async function readBilledDay(
 ): Promise<{ charges: DayCharge[]; accounts: Awaited<ReturnType<typeof listBilledAccounts>> }> {
   const scope = { provider, day };
   const billed = await listBilledCells(orgDb, scope);
-  const usage = await listUsageCells(orgDb, scope);
+  const usage = await listUsageOfDay(orgDb, scope);
   const accounts = await listBilledAccounts(orgDb, scope);
   return { charges: chargesOfDay(provider, day, billed, usage, prices), accounts };
 }

@@ -12,8 +12,9 @@ import {
   listBilledAccounts,
   listBilledCells,
   listUsageCells,
+  listUsageOfDay,
 } from './queries/billedDays.js';
-import { listObservedCells, type ObservedCell as StoredCell } from './queries/billingCells.js';
+import { type DayCell, listObservedCells, listObservedDay } from './queries/billingCells.js';
 import { listObservedSources } from './queries/observedSources.js';
 
 /** A provider-day as it is compared, and the copies of the bill that count for it. */
@@ -54,11 +55,30 @@ async function readInside(
     observedSince: new Map([...beside.observedSince].map(([account, at]) => [account, at + aheadMicros])),
     day: scope.day,
     billed: await listBilledCells(inside, scope),
-    usage: await listUsageCells(inside, scope),
-    observed: (await listObservedCells(inside, scope)).map(fromStoredCell),
+    ...(await readUse(inside, scope, beside.withHours)),
     covered,
     // Who sent the calls matters to an explanation only, and there is none of a day without a bill.
     sources: covered.length === 0 ? new Map() : await listObservedSources(inside, time),
+  };
+}
+
+/** Both sides' use. Hours that are not written down are added up where they are: reading them costs more than all else. */
+async function readUse(
+  inside: OrgDb,
+  scope: ProviderDayScope,
+  withHours: boolean,
+): Promise<Pick<DayInput, 'usage' | 'observed'>> {
+  if (withHours) {
+    const usage = await listUsageCells(inside, scope);
+    const observed = await listObservedCells(inside, scope);
+    return { usage, observed: observed.map((cell) => fromStoredCell(cell, cell.hourMicros)) };
+  }
+  const usage = await listUsageOfDay(inside, scope);
+  const observed = await listObservedDay(inside, scope);
+  const dayMicros = microsOfDay(scope.day);
+  return {
+    usage,
+    observed: observed.map((cell) => ({ ...fromStoredCell(cell, dayMicros), hours: cell.hours })),
   };
 }
 
@@ -67,7 +87,7 @@ function callStatusOf(status: string): CallStatus {
   return CALL_STATUSES.find((known) => known === status) ?? 'ok';
 }
 
-function fromStoredCell(cell: StoredCell): ObservedCell {
+function fromStoredCell(cell: Omit<DayCell, 'hours'>, hourMicros: bigint): ObservedCell {
   return {
     accountId: cell.providerAccountId,
     model: cell.model,
@@ -75,7 +95,7 @@ function fromStoredCell(cell: StoredCell): ObservedCell {
     isBatch: cell.isBatch,
     contextBand: cell.contextBand,
     status: callStatusOf(cell.status),
-    hourMicros: cell.hourMicros,
+    hourMicros,
     calls: cell.calls,
     tokens: {
       input: cell.inputTokens,

@@ -5,6 +5,7 @@ import type { Provider } from '../../domain/providers.js';
 import type { BilledCell, CoveredAccount, UsageCell } from '../../domain/reconciliation/cells.js';
 import type { OrgDb } from '../orgDb.js';
 import { countedSourcesSql } from './billingRows.js';
+import { hourCountsSql, readHourCounts } from './hourCounts.js';
 
 interface DayScope {
   provider: Provider;
@@ -73,26 +74,45 @@ interface UsageCellRow {
   is_batch: boolean | null;
   long_context: boolean | null;
   region: string | null;
-  hour: bigint | null;
   quantity: bigint;
 }
 
+const USAGE_KEYS = 'account, model, token_class, service_tier, is_batch, long_context, region';
+const USAGE_OF_DAY = `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed = 'usage'`)}),
+usage as (
+  select r.provider_account_id as account, r.model, r.token_class, r.service_tier, r.is_batch, r.long_context, r.region,
+    case when r.period_end - r.period_start <= interval '1 hour' then date_trunc('hour', r.period_start, 'UTC') end as hour,
+    sum(r.quantity) as quantity
+  from counted c
+  join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = $3 and r.source_id = c.source_id
+    and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
+  where r.quantity is not null
+  group by 1, 2, 3, 4, 5, 6, 7, 8)`;
+
 /** The provider's own usage report of one day, of the sources that count; by hour where the report is that fine. */
 export async function listUsageCells(orgDb: OrgDb, scope: DayScope): Promise<UsageCell[]> {
-  const rows = await orgDb.rows<UsageCellRow>(
-    `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed = 'usage'`)})
-     select r.provider_account_id as account, r.model, r.token_class, r.service_tier, r.is_batch, r.long_context, r.region,
-       case when r.period_end - r.period_start <= interval '1 hour' then date_trunc('hour', r.period_start, 'UTC') end as hour,
-       sum(r.quantity) as quantity
-     from counted c
-     join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = $3 and r.source_id = c.source_id
-       and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
-     where r.quantity is not null
-     group by 1, 2, 3, 4, 5, 6, 7, 8 order by 1, 2, 3, 4, 5, 6, 7, 8`,
+  const rows = await orgDb.rows<UsageCellRow & { hour: bigint | null }>(
+    `${USAGE_OF_DAY} select ${USAGE_KEYS}, hour, quantity from usage order by ${USAGE_KEYS}, hour`,
     [orgDb.orgId, scope.provider, scope.day],
     'day_usage_cells',
   );
-  return rows.map((row) => ({
+  return rows.map((row) => fromUsageRow(row, row.hour));
+}
+
+/** The same with its hours added up: each cell with those of its hours that count something. */
+export async function listUsageOfDay(orgDb: OrgDb, scope: DayScope): Promise<UsageCell[]> {
+  const rows = await orgDb.rows<UsageCellRow & { hours: string | null }>(
+    `${USAGE_OF_DAY}
+     select ${USAGE_KEYS}, sum(quantity) as quantity, ${hourCountsSql('hour', 'trim_scale(quantity)', 'hour is not null and quantity > 0')} as hours
+     from usage group by ${USAGE_KEYS} order by ${USAGE_KEYS}`,
+    [orgDb.orgId, scope.provider, scope.day],
+    'day_usage',
+  );
+  return rows.map((row) => ({ ...fromUsageRow(row, null), hours: readHourCounts(row.hours) }));
+}
+
+function fromUsageRow(row: UsageCellRow, hourMicros: bigint | null): UsageCell {
+  return {
     accountId: row.account,
     model: row.model,
     tokenClass: row.token_class,
@@ -101,8 +121,8 @@ export async function listUsageCells(orgDb: OrgDb, scope: DayScope): Promise<Usa
     longContext: row.long_context,
     region: row.region,
     quantity: row.quantity,
-    hourMicros: row.hour,
-  }));
+    hourMicros,
+  };
 }
 
 /** An account that a bill covers on a day, with what tells whether the bill has changed since. */

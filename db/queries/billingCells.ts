@@ -1,6 +1,8 @@
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros, MICROS_PER_DAY, MICROS_PER_HOUR, microsOfDay } from '../../domain/period.js';
+import type { HourCount } from '../../domain/reconciliation/cells.js';
 import type { OrgDb } from '../orgDb.js';
+import { hourCountsSql, readHourCounts } from './hourCounts.js';
 import { joinKeyAccount, keyAccount } from './keyAccounts.js';
 import { BILLING_KEYS, BILLING_MEASURE_NAMES, BILLING_QUANTITIES } from './rollups.js';
 import { readFoldedXid } from './usage.js';
@@ -66,10 +68,18 @@ interface CellRow {
 
 function fromCellRow(row: CellRow): ObservedCell {
   return {
+    ...fromMeasures(row),
     hourMicros: row.hour,
     billedBy: row.billed_by,
-    providerAccountId: row.provider_account_id,
     providerKeyId: row.provider_key_id,
+    firstSeenMicros: row.first_seen,
+    lastSeenMicros: row.last_seen,
+  };
+}
+
+function fromMeasures(row: Omit<DayRow, 'hours'>): Omit<DayCell, 'hours'> {
+  return {
+    providerAccountId: row.provider_account_id,
     model: row.model,
     serviceTier: row.service_tier,
     isBatch: row.is_batch,
@@ -88,18 +98,40 @@ function fromCellRow(row: CellRow): ObservedCell {
     unpriced: row.unpriced,
     priceGaps: row.price_gaps,
     unmetered: row.unmetered,
-    firstSeenMicros: row.first_seen,
-    lastSeenMicros: row.last_seen,
   };
 }
 
 const KEYS = Object.keys(BILLING_KEYS).join(', ');
 const SUMS = BILLING_MEASURE_NAMES.map((name) => `${sumOfMeasure(name)} as ${name}`).join(', ');
 
+/** What a bill is compared by. */
+const DAY_KEYS = 'provider_account_id, model, service_tier, is_batch, context_band, status';
+const TOKENS =
+  'input_tokens + cache_read + cache_write_5m + cache_write_1h + output_tokens + input_audio + output_audio';
+
 /** The columns of a part, under the account that it is compared under. */
 const COLUMNS = [...Object.keys(BILLING_KEYS), ...BILLING_MEASURE_NAMES, 'first_seen', 'last_seen']
   .map((name) => (name === 'provider_account_id' ? `${keyAccount('p')} as ${name}` : `p.${name}`))
   .join(', ');
+
+interface DayScope {
+  provider: string;
+  /** `YYYY-MM-DD`, by the calls' end. */
+  day: string;
+  /** By how many hours the clock whose day it is is ahead of UTC. */
+  offsetHours?: number;
+}
+
+/** `cells`: organization $1, a time from $2 to $3, biller $4, everything folded before transaction $5. */
+const CELLS_OF_DAY = `with parts as (
+  select ${KEYS}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen from billing_cells
+  where org_id = $1 and hour >= $2::timestamptz and hour < $3::timestamptz and billed_by = $4 and status <> 'blocked'
+  union all
+  select ${Object.values(BILLING_KEYS).join(', ')}, ${BILLING_QUANTITIES}, min(end_at), max(end_at)
+  from (${usageLogSql('$5')}) log
+  where end_at >= $2::timestamptz and end_at < $3::timestamptz and billed_by = $4 and status <> 'blocked'
+  group by 1, 2, 3, 4, 5, 6, 7, 8, 9
+), cells as (select ${COLUMNS} from parts p ${joinKeyAccount('p', '$4')})`;
 
 /**
  * Observed cells of one biller and one UTC day (`YYYY-MM-DD`, by the calls' end), by hour. With `offsetHours` it
@@ -107,35 +139,57 @@ const COLUMNS = [...Object.keys(BILLING_KEYS), ...BILLING_MEASURE_NAMES, 'first_
  * snapshot. Blocked calls never reached the biller; cells that were folded before they were left out may name them. Work grows
  * with the day's cells and the events that are not folded.
  */
-export async function listObservedCells(
-  orgDb: OrgDb,
-  scope: { provider: string; day: string; offsetHours?: number },
-): Promise<ObservedCell[]> {
+export async function listObservedCells(orgDb: OrgDb, scope: DayScope): Promise<ObservedCell[]> {
   const aheadMicros = BigInt(scope.offsetHours ?? 0) * MICROS_PER_HOUR;
-  const start = microsOfDay(scope.day) - aheadMicros;
-  const rows = await orgDb.transaction(async (inside) => {
-    return inside.rows<CellRow>(
-      `with parts as (
-         select ${KEYS}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen from billing_cells
-         where org_id = $1 and hour >= $2::timestamptz and hour < $3::timestamptz and billed_by = $4 and status <> 'blocked'
-         union all
-         select ${Object.values(BILLING_KEYS).join(', ')}, ${BILLING_QUANTITIES}, min(end_at), max(end_at)
-         from (${usageLogSql('$5')}) log
-         where end_at >= $2::timestamptz and end_at < $3::timestamptz and billed_by = $4 and status <> 'blocked'
-         group by 1, 2, 3, 4, 5, 6, 7, 8, 9
-       )
-       select ${KEYS}, ${SUMS}, min(first_seen) as first_seen, max(last_seen) as last_seen
-       from (select ${COLUMNS} from parts p ${joinKeyAccount('p', '$4')}) cells
-       group by ${KEYS} having sum(calls) <> 0 order by ${KEYS}`,
-      [
-        inside.orgId,
-        isoFromMicros(start),
-        isoFromMicros(start + MICROS_PER_DAY),
-        scope.provider,
-        await readFoldedXid(inside),
-      ],
-      'day_observed_cells',
-    );
-  }, 'repeatable read');
+  const rows = await readOfDay<CellRow>(
+    orgDb,
+    scope,
+    `${CELLS_OF_DAY}
+     select ${KEYS}, ${SUMS}, min(first_seen) as first_seen, max(last_seen) as last_seen
+     from cells group by ${KEYS} having sum(calls) <> 0 order by ${KEYS}`,
+    'day_observed_cells',
+  );
   return rows.map((row) => fromCellRow({ ...row, hour: row.hour + aheadMicros }));
+}
+
+interface DayRow
+  extends Omit<CellRow, 'hour' | 'billed_by' | 'provider_key_id' | 'first_seen' | 'last_seen'> {
+  hours: string | null;
+}
+
+/** A cell of a whole day, by any key of the provider, and its hours with calls. */
+export interface DayCell
+  extends Omit<
+    ObservedCell,
+    'hourMicros' | 'billedBy' | 'providerKeyId' | 'firstSeenMicros' | 'lastSeenMicros'
+  > {
+  hours: HourCount[];
+}
+
+/**
+ * The same day with its hours added up, as bills are compared with it: each cell with the hours that have calls. Keys of the
+ * provider are not told apart.
+ */
+export async function listObservedDay(orgDb: OrgDb, scope: DayScope): Promise<DayCell[]> {
+  const rows = await readOfDay<DayRow>(
+    orgDb,
+    scope,
+    `${CELLS_OF_DAY},
+     hours as (select hour, ${DAY_KEYS}, ${SUMS} from cells group by hour, ${DAY_KEYS})
+     select ${DAY_KEYS}, ${SUMS},
+       ${hourCountsSql('hour', `(${TOKENS})`, 'calls > 0')} as hours
+     from hours group by ${DAY_KEYS} having sum(calls) <> 0 order by ${DAY_KEYS}`,
+    'day_observed',
+  );
+  return rows.map((row) => ({ ...fromMeasures(row), hours: readHourCounts(row.hours, scope.offsetHours) }));
+}
+
+/** Runs a statement over the cells of a day, in one snapshot of what is folded and what is not. */
+function readOfDay<T>(orgDb: OrgDb, scope: DayScope, sql: string, name: string): Promise<T[]> {
+  const start = microsOfDay(scope.day) - BigInt(scope.offsetHours ?? 0) * MICROS_PER_HOUR;
+  return orgDb.transaction(async (inside) => {
+    const times = [isoFromMicros(start), isoFromMicros(start + MICROS_PER_DAY)];
+    const foldedXid = await readFoldedXid(inside);
+    return inside.rows<T>(sql, [inside.orgId, ...times, scope.provider, foldedXid], name);
+  }, 'repeatable read');
 }

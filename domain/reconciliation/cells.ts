@@ -38,6 +38,12 @@ export interface CoveredAccount {
   provisionalDays: number;
 }
 
+/** One hour of a cell that holds a day: tokens of one class, or of all, scaled as quantities are. */
+export interface HourCount {
+  readonly hourMicros: bigint;
+  readonly quantity: bigint;
+}
+
 /** Quantities of the provider's own usage report, by hour where the report is that fine. */
 export interface UsageCell {
   accountId: string;
@@ -48,15 +54,17 @@ export interface UsageCell {
   longContext: boolean | null;
   region: string | null;
   quantity: bigint;
-  /** Start of the hour; null where the report counts whole days. */
+  /** Start of the hour; null where the report counts whole days, and of hours that are added up. */
   hourMicros: bigint | null;
+  /** What its hours count, where hours are added up. */
+  hours?: readonly HourCount[];
 }
 
 /** How a call ended, as far as it matters to a bill. Blocked calls never reached a provider. */
 export const CALL_STATUSES = ['ok', 'error', 'cancelled'] as const;
 export type CallStatus = (typeof CALL_STATUSES)[number];
 
-/** Calls that ended in one hour, as the roll-up holds them. */
+/** Calls that ended in one hour, as the roll-up holds them, or on one day. */
 export interface ObservedCell {
   /** '' where no account is known. */
   accountId: string;
@@ -68,7 +76,10 @@ export interface ObservedCell {
   contextBand: number;
   /** Failed attempts are charged to nobody: they enter no expected charge. */
   status: CallStatus;
+  /** Start of the hour; of hours that are added up, of the first. */
   hourMicros: bigint;
+  /** The hours with calls and what all classes of these count, where hours are added up. */
+  hours?: readonly HourCount[];
   calls: number;
   tokens: Readonly<Record<TokenClass, bigint>>;
   computedCostPico: Pico;

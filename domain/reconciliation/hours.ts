@@ -1,7 +1,7 @@
 import { QUANTITY_ONE } from '../billing/billedRow.js';
 import { TOKEN_CLASSES } from '../events/event.js';
 import { absPico, type Pico } from '../money.js';
-import type { GapBucket, MatchStatus, ObservedCell, UsageCell } from './cells.js';
+import type { GapBucket, HourCount, MatchStatus, ObservedCell, UsageCell } from './cells.js';
 import { apportion, chargeProduct, picoFromChargeProduct } from './charge.js';
 import { type DayRates, isTokenClass } from './dayRates.js';
 import { flagThresholdPico, isNeverFlagged, lowerOf, tolerancePico } from './grade.js';
@@ -11,17 +11,20 @@ const MINUTES_PER_HOUR = 60;
 const HOURS_PER_DAY = 24;
 
 /** Token usage with its hour. */
-function hourlyUsage(usage: readonly UsageCell[]): { hour: bigint; quantity: bigint }[] {
-  return usage.flatMap(({ tokenClass, hourMicros, quantity }) =>
-    hourMicros !== null && isTokenClass(tokenClass) ? [{ hour: hourMicros, quantity }] : [],
-  );
+function hourlyUsage(usage: readonly UsageCell[]): HourCount[] {
+  return usage.flatMap(({ tokenClass, hourMicros, quantity, hours }): readonly HourCount[] => {
+    if (!isTokenClass(tokenClass)) return [];
+    return hourMicros === null ? (hours ?? []) : [{ hourMicros, quantity }];
+  });
 }
 
-function hourlyObserved(observed: readonly ObservedCell[]): { hour: bigint; quantity: bigint }[] {
-  return observed.map((cell) => ({
-    hour: cell.hourMicros,
-    quantity: TOKEN_CLASSES.reduce((total, name) => total + cell.tokens[name], 0n) * QUANTITY_ONE,
-  }));
+/** The hours with calls. */
+function hourlyObserved(observed: readonly ObservedCell[]): HourCount[] {
+  return observed.flatMap((cell): readonly HourCount[] => {
+    if (cell.hours !== undefined) return cell.hours;
+    const quantity = TOKEN_CLASSES.reduce((total, name) => total + cell.tokens[name], 0n) * QUANTITY_ONE;
+    return cell.calls > 0 ? [{ hourMicros: cell.hourMicros, quantity }] : [];
+  });
 }
 
 /** How many calls cells hold. */
@@ -30,12 +33,12 @@ export function countCalls(observed: readonly ObservedCell[]): number {
 }
 
 /** Usage-weighted middle in minutes since 1970; undefined without usage. */
-function centreMinutes(entries: readonly { hour: bigint; quantity: bigint }[]): number | undefined {
+function centreMinutes(entries: readonly HourCount[]): number | undefined {
   let weight = 0n;
   let moment = 0n;
-  for (const { hour, quantity } of entries) {
+  for (const { hourMicros, quantity } of entries) {
     weight += quantity;
-    moment += (hour + MICROS_PER_HOUR / 2n) * quantity;
+    moment += (hourMicros + MICROS_PER_HOUR / 2n) * quantity;
   }
   return weight === 0n ? undefined : Number(moment / weight / 60_000_000n);
 }
@@ -53,8 +56,8 @@ export function clockOf(
   if (billed.length === 0) return { gapMinutes: null, unobservedMinutes: null };
   const ours = hourlyObserved(observed);
   const [theirs, own] = [centreMinutes(billed), centreMinutes(ours)];
-  const seen = new Set(observed.filter((cell) => cell.calls > 0).map((cell) => cell.hourMicros));
-  const unseen = new Set(billed.map(({ hour }) => hour).filter((hour) => !seen.has(hour)));
+  const seen = new Set(ours.map((hour) => hour.hourMicros));
+  const unseen = new Set(billed.map((hour) => hour.hourMicros).filter((hour) => !seen.has(hour)));
   return {
     gapMinutes:
       status === 'unmatched' || theirs === undefined || own === undefined ? null : Math.abs(theirs - own),

@@ -62,6 +62,7 @@ export const BILL_CASES: Record<string, TenancyCase> = {
   findBilledSpan: (db, { provider }) => billCoverage.findBilledSpan(db, provider),
   listBilledCells: (db, of) => billedDays.listBilledCells(db, unitOf(of)),
   listUsageCells: (db, of) => billedDays.listUsageCells(db, unitOf(of)),
+  listUsageOfDay: (db, of) => billedDays.listUsageOfDay(db, unitOf(of)),
   listBilledAccounts: (db, of) => billedDays.listBilledAccounts(db, unitOf(of)),
   listBilledProviderDays: (db) => billedDays.listBilledProviderDays(db, ALL),
   listSourceDifferences: (db) => billedDays.listSourceDifferences(db, { ...ALL, limit: 10 }),

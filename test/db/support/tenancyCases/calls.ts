@@ -1,4 +1,4 @@
-import { listObservedCells } from '../../../../db/queries/billingCells.js';
+import { listObservedCells, listObservedDay } from '../../../../db/queries/billingCells.js';
 import { streamEventTexts } from '../../../../db/queries/eventExport.js';
 import { getEvent, listEvents, lockEventsById } from '../../../../db/queries/events.js';
 import { insertEvents, recordRejections } from '../../../../db/queries/ingest.js';
@@ -48,6 +48,7 @@ export const CALL_CASES: Record<string, TenancyCase> = {
     return partitions;
   },
   listObservedCells: (db, { live }) => listObservedCells(db, { provider: 'openai', day: dayOf(live) }),
+  listObservedDay: (db, { live }) => listObservedDay(db, { provider: 'openai', day: dayOf(live) }),
   listObservedSince: (db) => listObservedSince(db, 'openai'),
   // The id of the owner's call, with the digest of another key: another call of the same id.
   insertEvents: (db, of) =>
