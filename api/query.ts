@@ -158,6 +158,20 @@ export const filterParameter = z
   .transform(stripText)
   .meta({ type: 'string' });
 
+/**
+ * A filter by a word of a list, in whichever case it is written; one that is not in the list is a typing error, which is to
+ * be told. `spell` gives the case of the list.
+ */
+export const wordParameter = <const T extends readonly [string, ...string[]]>(
+  words: T,
+  spell = (word: string) => word.toLowerCase(),
+) =>
+  z
+    .string()
+    .transform((word) => spell(word.trim()))
+    .pipe(z.enum(words, { error: `must be one of ${words.join(', ')}` }))
+    .meta({ enum: [...words] });
+
 /** The name that somebody gives a thing. */
 export const nameField = z
   .string()

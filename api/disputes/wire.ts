@@ -14,10 +14,9 @@ import {
   presentLine,
   presentWaterfall,
   waterfallSchema,
-  wordParameter,
 } from '../findings/wire.js';
 import { cursoredPageFields, pageParameters } from '../paging.js';
-import { filterParameter } from '../query.js';
+import { filterParameter, wordParameter } from '../query.js';
 import { isoOrNull } from '../runWire.js';
 
 export const DISPUTES_PATH = '/api/v1/financial/disputes';

@@ -43,10 +43,10 @@ const listFindingsEndpoint = defineEndpoint({
       orgDb,
       {
         provider: providerFilter(query.provider),
-        accountId: query.account,
+        accountId: query.provider_account_id,
         model: query.model,
         kind: query.kind,
-        grade: query.grade,
+        grade: query.confidence,
         blame: query.blame,
         direction: query.direction,
         status: query.status,

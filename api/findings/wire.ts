@@ -14,21 +14,19 @@ import { GRADES, VISIBILITIES, type WaterfallStep } from '../../domain/reconcili
 import { BLAMES, DIRECTIONS, type FindingDay, GATES } from '../../domain/reconciliation/inference/finding.js';
 import { FINDING_KINDS } from '../../domain/reconciliation/taxonomy.js';
 import { cursoredPageFields, pageParameters } from '../paging.js';
-import { filterParameter, instantParameter } from '../query.js';
+import { filterParameter, instantParameter, wordParameter } from '../query.js';
 import { isoOrNull } from '../runWire.js';
 
 export const FINDINGS_PATH = '/api/v1/financial/findings';
 
-/** A filter by a word of a list; one that is not in it is a typing error, which is to be told. */
-export const wordParameter = <const T extends readonly [string, ...string[]]>(words: T) =>
-  z.enum(words, { error: `must be one of ${words.join(', ')}` });
-
 export const listFindingsQuery = z.object({
   provider: filterParameter.optional(),
-  account: filterParameter.optional().meta({ description: 'The provider’s account' }),
+  provider_account_id: filterParameter
+    .optional()
+    .meta({ description: 'The provider’s account; empty: of calls whose account is unknown' }),
   model: filterParameter.optional(),
   kind: wordParameter(FINDING_KINDS).optional(),
-  grade: wordParameter(GRADES).optional(),
+  confidence: wordParameter(GRADES, (word) => word.toUpperCase()).optional(),
   blame: wordParameter(BLAMES)
     .optional()
     .meta({ description: 'own: what is to be changed in the organization’s own calls and prices' }),

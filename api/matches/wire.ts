@@ -14,24 +14,13 @@ import {
 } from '../../domain/reconciliation/matchRecord.js';
 import { FINDING_KINDS } from '../../domain/reconciliation/taxonomy.js';
 import { cursoredPageFields, pageParameters } from '../paging.js';
-import { filterParameter, instantParameter } from '../query.js';
+import { filterParameter, instantParameter, wordParameter } from '../query.js';
 
 export const MATCH_STATUSES = ['matched', 'partial', 'unmatched'] as const;
 
-/** One of some words, in whichever case they are written. */
-const oneOf = <const Words extends readonly [string, ...string[]]>(
-  words: Words,
-  spell: (word: string) => string,
-) =>
-  z
-    .string()
-    .transform((word) => spell(word.trim()))
-    .pipe(z.enum(words, { error: `must be one of ${words.join(', ')}` }))
-    .meta({ enum: [...words] });
-
 export const matchesQuery = z.object({
-  confidence: oneOf(GRADES, (word) => word.toUpperCase()).optional(),
-  match_status: oneOf(MATCH_STATUSES, (word) => word.toLowerCase()).optional(),
+  confidence: wordParameter(GRADES, (word) => word.toUpperCase()).optional(),
+  match_status: wordParameter(MATCH_STATUSES).optional(),
   provider: filterParameter
     .optional()
     .meta({ description: 'In any of its names; one that is not known finds nothing' }),

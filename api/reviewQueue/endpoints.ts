@@ -1,13 +1,5 @@
-import { newUuid } from '../../db/newUuid.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import {
-  findDispute,
-  findLiveDispute,
-  findRivalDispute,
-  insertDispute,
-  listUndisputedDays,
-  type StoredDispute,
-} from '../../db/queries/disputes.js';
+import { listDisputesOf } from '../../db/queries/disputes.js';
 import {
   type FindingFilter,
   findFinding,
@@ -19,14 +11,9 @@ import {
 } from '../../db/queries/findings.js';
 import { listBrokenPolicies, sumFindings } from '../../db/queries/reviewQueue.js';
 import { DomainError } from '../../domain/errors.js';
-import {
-  centsDown,
-  disputeTier,
-  whyNotDisputable,
-  whyNotForReview,
-} from '../../domain/financial/decision.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { type Pico, picoFromDecimal, usdNumberFromPico } from '../../domain/money.js';
+import { assertForReview, confirmFinding } from '../confirmFinding.js';
 import { disputeSchema, presentDispute } from '../disputes/wire.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { cursoredPage, decodeSizeCursor } from '../paging.js';
@@ -107,7 +94,8 @@ const readQueue = defineEndpoint({
     const minImpactPico = query.min_impact_usd;
     const filter = {
       ...{ provider, minImpactPico, status: query.status, direction: query.direction },
-      forReview: true,
+      // What has been decided on is shown, also where its days may be restated again.
+      forReview: query.status === 'open',
     };
     const hasPolicies = query.status === 'open' && query.direction === 'overcharge';
     const { items, policies, sum } = await orgDb.transaction(async (inside) => {
@@ -144,56 +132,11 @@ async function refuseItem(orgDb: OrgDb, id: string): Promise<never> {
   throw new DomainError('not_found', 'there is no item with this id in the review queue');
 }
 
-/** The finding behind an item, which nobody else decides on meanwhile. Errors not_found, decided_elsewhere, not_for_review. */
+/** The finding behind an item, which nobody else decides on meanwhile. Errors not_found, decided_elsewhere. */
 async function lockItem(inside: OrgDb, id: string): Promise<StoredFinding> {
   const uuid = findUuid('fnd', id);
   const finding = uuid === undefined ? undefined : await lockFinding(inside, uuid);
-  if (!finding) return refuseItem(inside, id);
-  const why = whyNotForReview(finding);
-  if (why !== undefined && finding.status !== 'gone') throw new DomainError('not_for_review', why);
-  return finding;
-}
-
-/** Opens the dispute over a finding, or gives the one that there is. Errors nothing_to_dispute, already_decided, already_disputed. */
-async function confirm(
-  inside: OrgDb,
-  finding: StoredFinding,
-  said: { notes: string | null; reopen: boolean; by: string },
-  nowMicros: bigint,
-): Promise<{ dispute: StoredDispute; isNew: boolean }> {
-  if (finding.status === 'dismissed' && !said.reopen)
-    throw new DomainError(
-      'already_decided',
-      'it was dismissed; confirm it all the same with {"reopen": true}',
-    );
-  const isGone = finding.status === 'gone';
-  const days = isGone ? [] : await listUndisputedDays(inside, finding.id);
-  const amountCents = centsDown(days.reduce((sum, day) => sum + day.impactPico, 0n));
-  if (amountCents === 0n) {
-    const known = finding.disputeId === null ? undefined : await findDispute(inside, finding.disputeId);
-    if (known && finding.status !== 'dismissed') return { dispute: known, isNew: false };
-  }
-  const why = isGone ? 'later runs no longer find it' : whyNotDisputable(finding);
-  if (why !== undefined) throw new DomainError('nothing_to_dispute', why);
-  if (amountCents === 0n)
-    throw new DomainError('nothing_to_dispute', 'what no dispute is about yet is less than a cent');
-  const rival = await findRivalDispute(inside, finding.id);
-  if (rival !== undefined)
-    throw new DomainError(
-      'already_disputed',
-      `days of it are in the dispute ${publicId('dsp', rival)}, whose finding is gone and may be the same dollars; resolve that one first`,
-    );
-  await recordDecision(inside, finding.id, { status: 'confirmed', by: said.by, reason: said.notes });
-  const dispute = await insertDispute(inside, finding.id, {
-    id: newUuid(nowMicros),
-    days,
-    amountCents,
-    tier: disputeTier(finding) ?? 'LOW',
-    notes: said.notes,
-    openedBy: said.by,
-  });
-  if (!dispute) throw new Error('the finding is held, so it is there');
-  return { dispute, isNew: true };
+  return finding ?? refuseItem(inside, id);
 }
 
 const confirmItem = defineEndpoint({
@@ -225,8 +168,8 @@ const confirmItem = defineEndpoint({
     const said = { notes: body.notes || null, reopen: body.reopen === true, by: caller.keyId };
     const { dispute, isNew } = await orgDb.transaction(async (inside) => {
       const finding = await lockItem(inside, params.id);
-      const confirmed = await confirm(inside, finding, said, deps.nowMicros());
-      if (confirmed.isNew)
+      const confirmed = await confirmFinding(inside, finding, said, deps.nowMicros());
+      if (confirmed.isDecided)
         await recordAction(inside, request, 'finding.confirmed', subjectOf(finding), {
           dispute_id: publicId('dsp', confirmed.dispute.id),
           kind: finding.kind,
@@ -259,7 +202,7 @@ const dismissItem = defineEndpoint({
     const dismissed = await orgDb.transaction(async (inside) => {
       const finding = await lockItem(inside, params.id);
       if (finding.status === 'dismissed') return finding;
-      const live = await findLiveDispute(inside, finding.id);
+      const live = (await listDisputesOf(inside, finding.id)).find(({ status }) => status !== 'resolved');
       if (live)
         throw new DomainError(
           'already_decided',
@@ -267,6 +210,7 @@ const dismissItem = defineEndpoint({
         );
       if (finding.status === 'gone')
         throw new DomainError('already_decided', 'later runs no longer find it: there is nothing to dismiss');
+      assertForReview(finding);
       await recordDecision(inside, finding.id, {
         status: 'dismissed',
         by: caller.keyId,

@@ -9,9 +9,9 @@ import { dayOf, isoFromMicros } from '../../domain/period.js';
 import { GRADES } from '../../domain/reconciliation/cells.js';
 import { DIRECTIONS } from '../../domain/reconciliation/inference/finding.js';
 import { FINDING_KINDS } from '../../domain/reconciliation/taxonomy.js';
-import { evidenceRefs, wordParameter } from '../findings/wire.js';
+import { evidenceRefs } from '../findings/wire.js';
 import { cursoredPageFields, pageParameters } from '../paging.js';
-import { filterParameter } from '../query.js';
+import { filterParameter, wordParameter } from '../query.js';
 import { isoOrNull } from '../runWire.js';
 
 export const REVIEW_PATH = '/api/v1/financial/review-queue';

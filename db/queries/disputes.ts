@@ -250,14 +250,22 @@ export async function findRivalDispute(inside: OrgDb, findingId: string): Promis
   return rows[0]?.id;
 }
 
-/** The newest dispute over a finding that is not resolved. */
-export async function findLiveDispute(orgDb: OrgDb, findingId: string): Promise<StoredDispute | undefined> {
+/**
+ * Disputes that a finding's days are in, newest first: those over the finding, and those over the same explanation of one
+ * of its days that was another finding's then, as when later runs find in two parts what they had found in one.
+ */
+export async function listDisputesOf(orgDb: OrgDb, findingId: string): Promise<StoredDispute[]> {
   const rows = await orgDb.rows<DisputeRow>(
-    `select ${COLUMNS} from disputes d where d.org_id = $1 and d.finding_id = $2::uuid and d.status <> 'resolved'
-     order by d.opened_at desc, d.id desc limit 1`,
+    `select ${COLUMNS} from disputes d where d.org_id = $1 and (d.finding_id = $2::uuid or d.id in (
+       select t.dispute_id
+       from findings f join finding_days n on n.org_id = $1 and n.finding_id = f.id
+       join dispute_days t on t.org_id = $1 and t.provider = f.provider and t.provider_account_id = f.provider_account_id
+         and t.model = f.model and t.kind = f.kind and t.variant = f.variant and t.day = n.day
+       where f.org_id = $1 and f.id = $2::uuid))
+     order by d.opened_at desc, d.id desc`,
     [orgDb.orgId, findingId],
   );
-  return rows[0] && fromDisputeRow(rows[0]);
+  return rows.map(fromDisputeRow);
 }
 
 export interface NewDispute {

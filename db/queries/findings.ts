@@ -54,7 +54,7 @@ export interface StoredFinding {
   decisionReason: string | null;
   foundAtMicros: bigint;
   updatedAtMicros: bigint;
-  /** The newest dispute over it; null where there is none. */
+  /** The newest dispute over it, else one that its days are in under another finding; null where there is none. */
   disputeId: string | null;
 }
 
@@ -109,9 +109,15 @@ const NAMES = [
   ...['found_at', 'updated_at'],
 ];
 
-/** Columns of a finding `f` of organization $1, with the newest dispute over it. */
+/**
+ * Columns of a finding `f` of organization $1, with the newest dispute over it, else one over the same explanation of one
+ * of its days.
+ */
 const FINDING_COLUMNS = `${NAMES.map((name) => `f.${name}`).join(', ')},
-  (select d.id from disputes d where d.org_id = $1 and d.finding_id = f.id order by d.opened_at desc, d.id desc limit 1) as dispute_id`;
+  coalesce((select d.id from disputes d where d.org_id = $1 and d.finding_id = f.id order by d.opened_at desc, d.id desc limit 1),
+    (select t.dispute_id from finding_days n join dispute_days t on t.org_id = $1 and t.provider = f.provider
+       and t.provider_account_id = f.provider_account_id and t.model = f.model and t.kind = f.kind and t.variant = f.variant and t.day = n.day
+     where n.org_id = $1 and n.finding_id = f.id order by t.live desc, t.day desc, t.dispute_id limit 1)) as dispute_id`;
 
 function fromFindingRow(row: FindingRow): StoredFinding {
   return {

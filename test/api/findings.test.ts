@@ -130,8 +130,8 @@ describe('a finding', () => {
       );
     expect(await found('')).toEqual([0, 1, 2, 3]);
     expect(await found('provider=anthropic')).toEqual([1]);
-    expect(await found('account=a&model=m')).toEqual([0]);
-    expect(await found('kind=unexplained&grade=LOW')).toEqual([1]);
+    expect(await found('provider_account_id=a&model=m')).toEqual([0]);
+    expect(await found('kind=unexplained&confidence=low')).toEqual([1]);
     expect(await found('blame=own&status=dismissed')).toEqual([2]);
     expect(await found('direction=undercharge')).toEqual([3]);
     expect(await found('from=2026-03-05&to=2026-03-09')).toEqual([0, 1]);
@@ -139,7 +139,7 @@ describe('a finding', () => {
     expect((await api.get(`${FINDINGS}?from=2026-03-09&to=2026-03-08`, org.adminKey)).body.code).toBe(
       'invalid_range',
     );
-    for (const wrong of ['kind=nothing', 'grade=high', 'blame=x', 'status=x', 'direction=up'])
+    for (const wrong of ['kind=nothing', 'confidence=sure', 'blame=x', 'status=x', 'direction=up'])
       expect((await api.get(`${FINDINGS}?${wrong}`, org.adminKey)).status, wrong).toBe(400);
     const first = (await api.get(`${FINDINGS}?limit=3`, org.adminKey)).body;
     expect(await found(`limit=3&cursor=${first.next_cursor}`)).toEqual([3]);

@@ -30,7 +30,7 @@ describe('what a run finds in a bill', () => {
     const get = async (path: string) => (await api.get(path, org.adminKey)).body;
     await runs.run(org);
 
-    const { findings } = await get(`${FINDINGS}?account=${ACCOUNT}&blame=provider`);
+    const { findings } = await get(`${FINDINGS}?provider_account_id=${ACCOUNT}&blame=provider`);
     expect(findings).toHaveLength(1);
     const [{ id, impact_usd_exact: impact }] = findings;
     const whole = await get(`${FINDINGS}/${id}`);
