@@ -78,6 +78,8 @@ export interface Deviation {
   isFree: boolean;
   weight: number;
   tokenClass: string;
+  /** Tells uses apart: a service has calls of some of them. */
+  use: string;
 }
 
 export function deviationsOf(reading: DayReading, prediction: Prediction, noise: SeriesNoise): Deviation[] {
@@ -102,7 +104,9 @@ export function deviationsOf(reading: DayReading, prediction: Prediction, noise:
     // What a prediction would cost beyond what is there counts as well: else it could say anything of a class of cents.
     const there = Math.max(seen, hasQuantity ? sum((at) => reading.meters[at]?.observed ?? 0) : 0, 1);
     const value = sum((at) => reading.meters[at]?.value ?? 0) * Math.max(1, predicted / there || 1);
-    return [deviation(meter.of.tokenClass, seen, predicted, value, sigmaOf(meter, noise))];
+    const { serviceTier, isBatch, longContext } = meter.of.meter;
+    const use = `${serviceTier}|${isBatch}|${longContext}`;
+    return [{ ...deviation(meter.of.tokenClass, seen, predicted, value, sigmaOf(meter, noise)), use }];
   });
 }
 
@@ -139,11 +143,12 @@ function deviation(
   seriesSigma: number,
 ): Deviation {
   const sigma = Math.hypot(seriesSigma, CENT / Math.max(value, 1));
-  if (Number.isNaN(predicted)) return { logRatio: 0, sigma, isFree: true, weight: value, tokenClass };
+  if (Number.isNaN(predicted))
+    return { logRatio: 0, sigma, isFree: true, weight: value, tokenClass, use: '' };
   // Half a cent stands beside both, so that nothing against almost nothing is no wonder.
   const floor = value > 0 ? (0.5 * CENT * Math.max(billed, predicted)) / Math.max(value, CENT) : 1;
   const logRatio = billed === predicted ? 0 : Math.log((billed + floor) / (predicted + floor));
-  return { logRatio, sigma, isFree: false, weight: value, tokenClass };
+  return { logRatio, sigma, isFree: false, weight: value, tokenClass, use: '' };
 }
 
 function quantityFit(

@@ -61,11 +61,13 @@ function addUnseen(drafts: readonly Draft[], noise: SeriesNoise): State[] {
   const any: State = { ...unseen, variant: 'not_seen', logPrior: prior };
   const wonder = wonders.length > 0 ? median(wonders) : 0;
   const alike: State = { ...unseen, variant: 'not_seen_alike', logPrior: prior - wonder };
-  drafts.forEach(({ reading, right, states }, at) => {
+  drafts.forEach(({ reading, right, states, isOdd }, at) => {
     const fit = fits[at];
     if (!fit || reading.depth === 'quantities') return;
-    states.set(any, { fit: fit.any, prediction: right, variant: null });
-    states.set(alike, { fit: fit.alike, prediction: right, variant: null });
+    // Days of the usual share are the null's: what goes on over them would be no matter of some days.
+    const shows = (one: Fit): Fit => (isOdd ? one : { ...one, rate: one.rate + NOTHING_SHOWS });
+    states.set(any, { fit: shows(fit.any), prediction: right, variant: null });
+    states.set(alike, { fit: shows(fit.alike), prediction: right, variant: null });
   });
   return [any, alike];
 }
@@ -206,7 +208,9 @@ function draftOf(reading: DayReading, noise: SeriesNoise, unknown: State): Draft
 function markEdges(drafts: readonly Draft[]): void {
   drafts.forEach((draft, at) => {
     const beside = [drafts[at - 1], drafts[at + 1]];
-    draft.isEdge = draft.isOdd && beside.some((one) => !one?.isOdd);
+    // Only days that something else has to explain are held against a discount that nobody entered (untoldDiscount.ts).
+    const isOther = (one?: Draft) => one?.reading.day.untoldDiscount !== draft.reading.day.untoldDiscount;
+    draft.isEdge = draft.isOdd && beside.some((one) => !one?.isOdd || isOther(one));
   });
 }
 

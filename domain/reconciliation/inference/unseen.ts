@@ -28,6 +28,9 @@ export function fitUnseen(reading: DayReading, right: Prediction, noise: SeriesN
   const nothing: Fit = { rate: 0, quantity: 0, coverage: noise.coverage };
   if (!reading.comparable) return { any: nothing, alike: nothing, wonder: 0 };
   const deviations = deviationsOf(reading, right, noise);
+  const byUse = [...new Set(deviations.map(({ use }) => use))].map((use) =>
+    deviations.filter((one) => one.use === use),
+  );
   const told = deviations.filter((one) => !one.isFree && one.weight >= CENT);
   let any: Fit = { ...nothing, quantity: Number.NEGATIVE_INFINITY };
   let alike = any;
@@ -43,7 +46,23 @@ export function fitUnseen(reading: DayReading, right: Prediction, noise: SeriesN
     const wonders = told.map((one) => Math.log(Math.hypot(one.sigma, mixture) / one.sigma));
     wonder = wonders.reduce((sum, one) => sum + one, 0) - Math.max(0, ...wonders);
   }
-  return { any, alike, wonder };
+  const apart = byUse.length > 1 ? fitByUse(byUse, reading.calls, noise) : any;
+  return { any: apart.quantity > any.quantity ? { ...apart, coverage: any.coverage } : any, alike, wonder };
+}
+
+/** What it costs that each use has a share of its own. */
+const OWN_SHARE = -1;
+
+/** Who is missing may have made calls of one use alone, as ordinary ones beside long ones. */
+function fitByUse(byUse: readonly (readonly Deviation[])[], calls: number, noise: SeriesNoise): Fit {
+  let quantity = OWN_SHARE * byUse.length;
+  for (const deviations of byUse) {
+    const fits = coverageCandidates(deviations, noise)
+      .map((one) => Math.min(1, one))
+      .map((coverage) => sharedFit(deviations, coverage, mixtureOf(coverage, calls)));
+    quantity += Math.max(...fits);
+  }
+  return { rate: 0, quantity, coverage: noise.coverage };
 }
 
 /** How well one share of everything fits, whichever it is. */

@@ -39,17 +39,10 @@ describe.each(WITHOUT_QUANTITIES)('%s', (_, input) => {
     );
   });
 
-  it('exactly half of the calls, or ten of eleven, is no rate of a tier or of a place', () => {
-    for (const [numerator, denominator] of [
-      [2n, 1n],
-      [11n, 10n],
-    ] as const)
-      expect(
-        findingsOf({
-          bill: (lines, at) => (isBetween(at, 8, 12) ? scale(lines, numerator, denominator) : lines),
-          input,
-        }),
-      ).toEqual([]);
+  it('exactly twice what was seen is half of the calls, and no rate of a tier', () => {
+    expect(
+      findingsOf({ bill: (lines, at) => (isBetween(at, 8, 12) ? scale(lines, 2n, 1n) : lines), input }),
+    ).toEqual([]);
   });
 
   it('less than what was seen costs is nothing that missing calls leave: it is told', () => {
@@ -62,7 +55,28 @@ describe.each(WITHOUT_QUANTITIES)('%s', (_, input) => {
   });
 });
 
+describe('one amount a day', () => {
+  it('shows no overcharge at all: some share of the calls gives every one', () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 101, max: 400 }), fc.integer({ min: 1, max: 15 }), (percent, first) => {
+        const bill: SeriesShape['bill'] = (lines, at) =>
+          isBetween(at, first, first + 3) ? scale(lines, BigInt(percent), 100n) : lines;
+        expect(findingsOf({ bill, input: asTotal })).toEqual([]);
+      }),
+      { numRuns: 30, seed: 5 },
+    );
+  });
+});
+
 describe('amounts by class', () => {
+  it('ten of eleven calls of a thousand leave classes that differ: the exact same ratio in each is LOW at most', () => {
+    const findings = findingsOf({
+      bill: (lines, at) => (isBetween(at, 8, 12) ? scale(lines, 11n, 10n) : lines),
+      input: asClasses,
+    });
+    for (const { grade } of findings) expect(['LOW', 'UNVERIFIED']).toContain(grade);
+  });
+
   it('one class at the rate of another is told where it begins and ends, at MEDIUM at most', () => {
     const finding = theFinding(
       findingsOf({
