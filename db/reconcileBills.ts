@@ -2,10 +2,10 @@ import { shiftDay } from '../domain/period.js';
 import type { Provider } from '../domain/providers.js';
 import type { DayInput } from '../domain/reconciliation/cells.js';
 import type { ChargePrices } from '../domain/reconciliation/charges.js';
-import { estimateDayOffset } from '../domain/reconciliation/evidence/dayOffset.js';
 import { type Reconciled, reconcileDays } from '../domain/reconciliation/reconcileDays.js';
 import type { WeightSet } from '../domain/reconciliation/weights/weightSet.js';
 import { billedRangeOf } from './billAudit.js';
+import { tellDayOffset } from './dayOffset.js';
 import type { OrgDb } from './orgDb.js';
 import { readProviderDay } from './providerDay.js';
 import { findBilledSpan } from './queries/billCoverage.js';
@@ -60,7 +60,9 @@ export async function reconcileBills(
   if (!range) return { ...report, days: 0, buckets: [], findings: [], explanations: [] };
   const window = { provider, fromDay: range.fromDay, toDay: shiftDay(range.toDay, 1) };
   const observedSince = await listObservedSince(orgDb, provider);
-  const offsetHours = estimateDayOffset(await listHoursOfBoth(orgDb, window));
+  const offsetHours = await tellDayOffset(window.toDay, (toDay) =>
+    listHoursOfBoth(orgDb, { provider, toDay }),
+  );
   const days: DayInput[] = [];
   for (const { day } of await listBilledProviderDays(orgDb, window))
     days.push(

@@ -1,7 +1,7 @@
+import { tellDayOffset } from '../../db/dayOffset.js';
 import type { GapRun } from '../../db/queries/gapRuns.js';
 import { listHoursOfBoth } from '../../db/queries/hoursOfBoth.js';
 import type { Provider } from '../../domain/providers.js';
-import { estimateDayOffset } from '../../domain/reconciliation/evidence/dayOffset.js';
 import type { RunWork } from './runWork.js';
 
 /** A provider-day of a run's window. */
@@ -15,7 +15,7 @@ export interface MarkedDay {
 
 const POINT = '.';
 
-/** A day's mark with the offset that it is matched with; `beside` tells the calls of the days on either side. */
+/** A day's mark with the offset that it is matched with; `beside` tells what it depends on besides where it is shifted. */
 export function markWithOffset(baseMark: string, offsetHours: number, beside: string): string {
   return `${baseMark}${POINT}${offsetHours}${offsetHours === 0 ? '' : `/${beside}`}`;
 }
@@ -37,7 +37,7 @@ export async function estimateOffsets(
     const isUnchanged = own.every((day) => day.publishedMark.startsWith(`${day.baseMark}${POINT}`));
     const offset = isUnchanged
       ? offsetOf(own.at(-1)?.publishedMark ?? '')
-      : estimateDayOffset(await listHoursOfBoth(orgDb, { provider, toDay }));
+      : await tellDayOffset(toDay, (before) => listHoursOfBoth(orgDb, { provider, toDay: before }));
     if (offset !== 0) offsets[provider] = offset;
   }
   return offsets;

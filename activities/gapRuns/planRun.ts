@@ -10,7 +10,14 @@ import {
 } from '../../db/queries/matchInputs.js';
 import { listObservedSince } from '../../db/queries/observedSince.js';
 import { foldUsage } from '../../db/queries/rollups.js';
-import { isoFromMicros, MICROS_PER_DAY, microsOfDay, shiftDay } from '../../domain/period.js';
+import {
+  dayOf,
+  isoFromMicros,
+  MICROS_PER_DAY,
+  MICROS_PER_HOUR,
+  microsOfDay,
+  shiftDay,
+} from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { isProvider, type Provider } from '../../domain/providers.js';
 import { inputMark } from '../../domain/reconciliation/inputMark.js';
@@ -139,8 +146,14 @@ function baseMark(inputs: WindowInputs, { provider, day }: ProviderDay): string 
   );
 }
 
-/** With shifted days the calls of the days on either side count too. */
+/** With shifted days the calls of the days on either side count too, and another beginning. */
 function fullMark(inputs: WindowInputs, day: MarkedDay, offsetHours: number): string {
   const beside = (days: number) => inputs.revisions.get(keyOf({ ...day, day: shiftDay(day.day, days) })) ?? 0;
-  return markWithOffset(day.baseMark, offsetHours, `${beside(-1)}/${beside(1)}`);
+  const startMicros = microsOfDay(day.day) - BigInt(offsetHours) * MICROS_PER_HOUR;
+  const unseen = [...observedSinceOf(inputs, day.provider)].flatMap(([account, at]) =>
+    at > startMicros ? [account] : [],
+  );
+  const callsKept = inputs.firstEventDay !== undefined && inputs.firstEventDay <= dayOf(startMicros);
+  const digest = digestOf(JSON.stringify([unseen.sort(), callsKept])).slice(0, 8);
+  return markWithOffset(day.baseMark, offsetHours, `${beside(-1)}/${beside(1)}/${digest}`);
 }

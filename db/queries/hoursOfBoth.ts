@@ -6,7 +6,7 @@ import { BILLING_QUANTITIES } from './rollups.js';
 import { readFoldedXid } from './usage.js';
 import { usageLogSql } from './usageLog.js';
 
-/** Days that are looked at, the newest with a usage report: enough to tell one hour from the next, of any week. */
+/** Days that are looked at together: enough to tell one hour from the next, of any week. */
 const DAYS = 14;
 
 const QUANTITIES = [
@@ -21,22 +21,24 @@ const QUANTITIES = [
 
 /**
  * Tokens by hour of the newest 14 days before `toDay` for which the provider's usage report is there, up to its last day: what
- * the report counts, where it is hourly, and what was observed. All accounts and models together.
+ * the report counts, where it is hourly, and what was observed. All accounts and models together. `fromDay` is the first
+ * of these days; null where there is no report before `toDay`.
  */
 export async function listHoursOfBoth(
   orgDb: OrgDb,
   scope: { provider: string; toDay: string },
-): Promise<HourOfBoth[]> {
+): Promise<{ hours: HourOfBoth[]; fromDay: string | null }> {
   return orgDb.transaction(async (inside) => {
     const [row] = await inside.rows<{ day: string | null }>(
       `select max(day) as day from billing_days
        where org_id = $1 and provider = $2 and day < $3 and feed = 'usage' and superseded_at is null`,
       [inside.orgId, scope.provider, scope.toDay],
     );
-    if (!row?.day) return [];
+    if (!row?.day) return { hours: [], fromDay: null };
     const days = [shiftDay(row.day, 1 - DAYS), shiftDay(row.day, 1)] as const;
     const billed = await listBilledHours(inside, scope.provider, days);
-    return billed.length === 0 ? [] : [...billed, ...(await listObservedHours(inside, scope.provider, days))];
+    const observed = billed.length === 0 ? [] : await listObservedHours(inside, scope.provider, days);
+    return { hours: [...billed, ...observed], fromDay: days[0] };
   }, 'repeatable read');
 }
 
@@ -45,11 +47,13 @@ type Days = readonly [from: string, to: string];
 async function listBilledHours(inside: OrgDb, provider: string, [from, to]: Days): Promise<HourOfBoth[]> {
   return inside.rows<HourOfBoth>(
     `with counted as materialized (${countedSourcesSql(`d.org_id = $1 and d.provider = $2 and d.day >= $3 and d.day < $4 and d.feed = 'usage'`)})
-     select (extract(epoch from date_trunc('hour', r.period_start, 'UTC')) / 3600)::float8 as hour, sum(r.quantity)::float8 as billed, 0::float8 as observed
-     from counted c
-     join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = c.day and r.source_id = c.source_id
-       and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
-     where r.quantity is not null and r.period_end - r.period_start <= interval '1 hour' and r.token_class not in ('requests', 'other')
+     select (extract(epoch from date_trunc('hour', starts, 'UTC')) / 3600)::float8 as hour, sum(quantity)::float8 as billed, 0::float8 as observed
+     from (select r.period_start as starts, sum(r.quantity) as quantity
+       from counted c
+       join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = c.day and r.source_id = c.source_id
+         and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
+       where r.quantity is not null and r.period_end <= r.period_start + interval '1 hour' and r.token_class not in ('requests', 'other')
+       group by 1) reported
      group by 1 order by 1`,
     [inside.orgId, provider, from, to],
   );

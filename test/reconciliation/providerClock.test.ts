@@ -34,6 +34,19 @@ describe('a provider whose clock is not UTC', () => {
     expect((await runs.run(org)).units).toBe(0);
   });
 
+  it('has the days of a run over 7 days compared alike by one over 30: no day of them again', async () => {
+    const early = await gapRunsOf(api, () => BigInt(Date.parse('2026-10-10T12:00:00Z')) * 1000n);
+    const org = await aShiftedOrganization(api, -8);
+    const [week, month] = [await early.run(org, '7d'), await early.run(org, '30d')];
+    expect([week.run.dayOffsets, month.run.dayOffsets]).toEqual([{ openai: -8 }, { openai: -8 }]);
+    expect([week.units, month.units]).toEqual([6, 2]);
+    const { rows } = await api.database.superuser.query(
+      `select distinct match_status from gap_buckets where org_id = $1 and width = 'day'`,
+      [org.orgId],
+    );
+    expect(rows).toEqual([{ match_status: 'matched' }]);
+  });
+
   it('has both days compared again that a late call may lie on', async () => {
     const org = await aShiftedOrganization(api, -8);
     await runs.run(org);

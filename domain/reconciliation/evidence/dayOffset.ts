@@ -17,10 +17,11 @@ const RIVAL_FACTOR = 3;
 
 /**
  * By how many hours a provider's clock is ahead of UTC: what was observed at hour h is on its report at h + offset. One
- * offset for the whole window, and 0 unless the hours leave no doubt: what lies apart without an offset must all but
- * vanish with it, and with no other. The order of the hours changes nothing.
+ * offset for the whole window, and another than 0 only where the hours leave no doubt: what lies apart without an offset must
+ * all but vanish with it, and with no other. Undefined where the hours do not tell: too few, too many that nobody saw, or a
+ * clock that was changed among them. The order of the hours changes nothing.
  */
-export function estimateDayOffset(hours: readonly HourOfBoth[]): number {
+export function findDayOffset(hours: readonly HourOfBoth[]): number | undefined {
   const billed = new Map<number, number>();
   const observed = new Map<number, number>();
   for (const one of hours) {
@@ -29,7 +30,7 @@ export function estimateDayOffset(hours: readonly HourOfBoth[]): number {
   }
   const used = [...billed.values()].filter((value) => value > 0).length;
   const seen = [...observed.values()].filter((value) => value > 0).length;
-  if (used < HOURS_MIN || seen < HOURS_MIN) return 0;
+  if (used < HOURS_MIN || seen < HOURS_MIN) return undefined;
   const names = [...new Set([...billed.keys(), ...observed.keys()])].sort((a, b) => a - b);
   const without = apartAt(names, billed, observed, 0);
   if (without < APART_WITHOUT_MIN) return 0;
@@ -41,7 +42,7 @@ export function estimateDayOffset(hours: readonly HourOfBoth[]): number {
     if (apart < least) [best, least, second] = [offset, apart, least];
     else if (offset !== best) second = Math.min(second, apart);
   }
-  return least <= APART_MAX && second >= RIVAL_FACTOR * least ? best : 0;
+  return least <= APART_MAX && second >= RIVAL_FACTOR * least ? best : undefined;
 }
 
 /** The share of both sides' use that does not meet. Hours whose other side lies outside the window are left out. */
