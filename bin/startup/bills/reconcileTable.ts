@@ -1,8 +1,12 @@
 import type { ReconcileReport } from '../../../db/reconcileBills.js';
+import { QUANTITY_ONE } from '../../../domain/billing/billedRow.js';
+import { centsFromPico, PICO_PER_USD, type Pico } from '../../../domain/money.js';
+import { apportion } from '../../../domain/reconciliation/charge.js';
 import {
   type CoverageFigures,
   coverageOfBuckets,
   dollarShare,
+  type ModelCoverage,
   tokenShare,
 } from '../../../domain/reconciliation/coverage.js';
 import { type FindingSums, sumsOfFindings } from '../../../domain/reconciliation/findingSums.js';
@@ -18,50 +22,54 @@ const LABEL_CHARS = 40;
 const LINE_CHARS = 112;
 const INDENT = '    ';
 const TOKENS_PER_MTOK = 1_000_000n;
+const ACCOUNT_CHARS = 24;
+const PICO_PER_CENT = PICO_PER_USD / 100n;
 
 /** The reconciliation for a terminal: at most 120 columns, plain text. */
 export function reconcileTable(report: ReconcileReport): string {
   if (report.billed === null) return `${withoutBills(report.provider)}\n`;
+  const title = `Bills of ${report.provider} and the calls of ${report.fromDay} to ${report.toDay}: ${count(report.days, 'day')} with a bill.`;
+  if (report.days === 0)
+    return `${title}\n\nThere is none in these days; the bills go from ${report.billed.firstDay} to ${report.billed.lastDay}.\n`;
   const { models, totals } = coverageOfBuckets(report.buckets);
   const parts = [
-    [
-      `Bills of ${report.provider} and the calls of ${report.fromDay} to ${report.toDay}: ${count(report.days, 'day')} with a bill.`,
-    ],
-    report.days === 0
-      ? [
-          `There is none in these days; the bills go from ${report.billed.firstDay} to ${report.billed.lastDay}.`,
-        ]
-      : findingsOf(report.findings),
-    report.days === 0 ? [] : sumsOf(totals, sumsOfFindings(report.findings, report.explanations)),
-    models.length === 0
-      ? []
-      : [
-          'How much of what was billed was observed',
-          ...textTable(
-            [
-              left('model'),
-              right('days'),
-              right('calls'),
-              right('Mtok billed'),
-              right('observed'),
-              right('billed'),
-              right('explained'),
-            ],
-            models
-              .slice(0, MODELS_MAX)
-              .map(({ model, days, figures }) => [
-                ...[fitText(model, LABEL_CHARS), String(days), String(figures.calls)],
-                ...[figure(figures.billedTokens / TOKENS_PER_MTOK, 3), percent(tokenShare(figures))],
-                ...[dollars(figures.billedPico), percent(dollarShare(figures))],
-              ]),
-          ),
-          ...more(models.length - MODELS_MAX, 'model', 'json'),
-        ],
+    [title],
+    findingsOf(report.findings),
+    sumsOf(totals, sumsOfFindings(report.findings, report.explanations)),
+    modelsOf(models),
   ];
   return `${parts
     .filter((lines) => lines.length > 0)
     .map((lines) => lines.join('\n'))
     .join('\n\n')}\n`;
+}
+
+function modelsOf(models: readonly ModelCoverage[]): string[] {
+  if (models.length === 0) return [];
+  const hasAccounts = new Set(models.map(({ accountId }) => accountId)).size > 1;
+  return [
+    'How much of what was billed was observed',
+    ...textTable(
+      [
+        ...(hasAccounts ? [left('account')] : []),
+        ...[left('model'), right('days'), right('calls'), right('Mtok billed'), right('observed')],
+        ...[right('billed'), right('explained')],
+      ],
+      models
+        .slice(0, MODELS_MAX)
+        .map(({ accountId, model, days, figures }) => [
+          ...(hasAccounts ? [fitText(accountId || 'unknown', ACCOUNT_CHARS)] : []),
+          ...[
+            fitText(model, hasAccounts ? LABEL_CHARS - ACCOUNT_CHARS / 2 : LABEL_CHARS),
+            figure(BigInt(days) * QUANTITY_ONE, 0),
+            figure(BigInt(figures.calls) * QUANTITY_ONE, 0),
+          ],
+          ...[figure(figures.billedTokens / TOKENS_PER_MTOK, 3), percent(tokenShare(figures))],
+          ...[dollars(figures.billedPico), percent(dollarShare(figures))],
+        ]),
+    ),
+    ...more(models.length - MODELS_MAX, 'model', 'json'),
+  ];
 }
 
 function withoutBills(provider: string): string {
@@ -78,10 +86,13 @@ function more(rest: number, noun: string, format: string): string[] {
   return rest > 0 ? [`and ${count(rest, `more ${noun}`)}: --format ${format} has them all`] : [];
 }
 
-/** How many times less likely the next best explanation is. */
-function odds(finding: Finding): string {
-  if (!finding.next) return '';
-  return finding.next.odds >= 1e6 ? '>1e6:1' : `${finding.next.odds.toPrecision(3).replace(/\.0+$/, '')}:1`;
+const ODDS_MAX = 999_999;
+
+/** How many times less likely the next best explanation is, to as many digits as anybody reads. */
+function odds({ next }: Finding): string {
+  if (!next) return '';
+  if (next.odds > ODDS_MAX) return `>${figure(BigInt(ODDS_MAX) * QUANTITY_ONE, 0)}:1`;
+  return `${next.odds < 10 ? next.odds.toFixed(1) : figure(BigInt(Math.round(next.odds)) * QUANTITY_ONE, 0)}:1`;
 }
 
 function findingsOf(findings: readonly Finding[]): string[] {
@@ -101,7 +112,7 @@ function findingsOf(findings: readonly Finding[]): string[] {
   );
   const hasAccounts = new Set(findings.map((finding) => finding.accountId)).size > 1;
   return [
-    'What is wrong, dollars billed − right; odds against the next best explanation',
+    'What was found: dollars billed − right, and how many times likelier it is than the next best explanation',
     headings,
     rule,
     ...rows.flatMap((row, at) => [row, ...remarks(shown[at], hasAccounts)]),
@@ -109,43 +120,78 @@ function findingsOf(findings: readonly Finding[]): string[] {
   ];
 }
 
-const WHOSE = { provider: 'the provider’s mistake', own: 'your own to change', none: '' } as const;
+/** Whose it is, as surely as the grade says. */
+function whoseOf({ blame, grade }: Finding): string {
+  if (blame === 'own') return 'This is your own to change.';
+  if (blame === 'none') return '';
+  return `This ${grade === 'HIGH' ? 'is' : grade === 'MEDIUM' ? 'is probably' : 'may be'} the provider’s mistake.`;
+}
+
+/** What else it could be, in words where the kind has no name. */
+const ELSE: Partial<Record<NonNullable<Finding['next']>['kind'], string>> = {
+  none: 'nothing is wrong with the bill',
+  unexplained: 'something that is not known',
+};
 
 /** What the figures leave out: whose it is, why, what else it could be, and what to do. */
 function remarks(finding: Finding | undefined, hasAccounts: boolean): string[] {
   if (!finding) return [];
-  const place = [
-    WHOSE[finding.blame],
-    hasAccounts ? `account ${finding.accountId || 'unknown'}` : '',
-    finding.provisional ? 'the bill may still change' : '',
-    finding.next ? `else ${finding.next.kind}` : '',
-  ].filter((words) => words !== '');
-  return [...(place.length === 0 ? [] : [`${place.join('; ')}.`]), finding.reason, ...finding.advice]
+  const { next } = finding;
+  const sentences = [
+    whoseOf(finding),
+    finding.reason,
+    hasAccounts ? `Account ${finding.accountId || 'unknown'}.` : '',
+    finding.provisional ? 'The bill of these days may still change.' : '',
+    next ? `Next best explanation: ${ELSE[next.kind] ?? next.kind}.` : '',
+  ];
+  return [sentences.filter((words) => words !== '').join(' '), ...finding.advice]
     .flatMap((sentence) => wrapText(sentence, LINE_CHARS))
     .map((line) => `${INDENT}${line}`);
 }
 
+/** Amounts to the cent that add up to their whole as it is shown: the largest remainders are rounded up. */
+function footed(whole: Pico, parts: readonly Pico[]): string[] {
+  if (parts.some((part) => part < 0n)) return parts.map(dollars);
+  return apportion(centsFromPico(whole), parts).map((cents) => dollars(cents * PICO_PER_CENT));
+}
+
 function sumsOf(totals: CoverageFigures, sums: FindingSums): string[] {
+  const { recoverable, overchargedPico } = sums;
+  const low = recoverable.LOW + recoverable.UNVERIFIED;
+  const notAsked = overchargedPico - recoverable.HIGH - recoverable.MEDIUM - low;
+  const billed = footed(totals.billedPico, [
+    ...[totals.explainedPico, totals.unexplainedPico, totals.notObservablePico, totals.notYetObservedPico],
+  ]);
+  const over = footed(overchargedPico, [recoverable.HIGH, recoverable.MEDIUM, low, notAsked]);
   return [
     'In US dollars',
     ...textTable(
       [left(''), right('')],
       [
         ['billed for usage', dollars(totals.billedPico)],
-        ['  explained by calls', dollars(totals.explainedPico)],
-        ['  not explained by calls', dollars(totals.unexplainedPico)],
-        ['  no call can show it', dollars(totals.notObservablePico)],
-        ['  before the first call', dollars(totals.notYetObservedPico)],
-        ['charged too much', dollars(sums.overchargedPico)],
-        ['  to be asked back: HIGH', dollars(sums.recoverable.HIGH)],
-        ['  to be asked back: MEDIUM', dollars(sums.recoverable.MEDIUM)],
-        ['  to be asked back: LOW and below', dollars(sums.recoverable.LOW + sums.recoverable.UNVERIFIED)],
+        ['  explained by calls', billed[0] ?? ''],
+        ['  not explained by calls', billed[1] ?? ''],
+        ['  no call can show it', billed[2] ?? ''],
+        ['  before the first call', billed[3] ?? ''],
+        ['charged too much', dollars(overchargedPico)],
+        ['  to be asked back: HIGH', over[0] ?? ''],
+        ['  to be asked back: MEDIUM', over[1] ?? ''],
+        ['  to be asked back: LOW and below', over[2] ?? ''],
+        ['  not to be asked back', over[3] ?? ''],
         ['charged too little', dollars(sums.underchargedPico)],
         ['your own to change', dollars(sums.ownPico)],
         ['without explanation', dollars(sums.unexplainedPico)],
-        ['tokens observed', percent(tokenShare(totals))],
-        ['dollars explained', percent(dollarShare(totals))],
       ],
     ).slice(2),
+    ...sharesOf(totals),
+  ];
+}
+
+/** What the shares are of, where there is anything to take a share of. */
+function sharesOf(totals: CoverageFigures): string[] {
+  const [tokens, amount] = [tokenShare(totals), dollarShare(totals)];
+  return [
+    ...(tokens === null ? [] : [`${percent(tokens)} of the billed tokens were observed.`]),
+    ...(amount === null ? [] : [`${percent(amount)} of the dollars that calls can show are explained.`]),
   ];
 }
