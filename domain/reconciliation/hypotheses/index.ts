@@ -14,7 +14,7 @@ import type { Hypothesis } from './hypothesis.js';
 import { countInflation } from './inflation.js';
 import { longContextQuantity, longContextRate } from './longContext.js';
 import { modalityQuantity, modalityRate } from './modality.js';
-import { lateUsage, periodDoubleCount, timingShift } from './neighbourDays.js';
+import { lateUsage, periodDoubleCount, periodDoubleCountAlike, timingShift } from './neighbourDays.js';
 import { otherModelRate } from './otherModel.js';
 import { priceEffectiveDate, promotionalRate } from './priceDates.js';
 import { regionUplift } from './region.js';
@@ -48,6 +48,7 @@ export const HYPOTHESES: readonly Hypothesis[] = [
   cutStreams,
   countInflation,
   periodDoubleCount,
+  periodDoubleCountAlike,
   clientCounts,
   clientAmounts,
   unobservedUsage,

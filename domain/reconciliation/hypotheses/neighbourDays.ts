@@ -9,6 +9,8 @@ const WORDS = {
   from_next: 'A part of the next day’s use was billed on this day.',
   to_before: 'A part of the day’s use was billed on the day before.',
   from_before: 'A part of the use of the day before was billed on this day.',
+  previous_day_alike:
+    'As much was billed on the first day of a month as that day and the one before used, both of the same mixture.',
   previous_day_again: 'The use of the last day of a month was billed again on the first day of the next.',
 };
 
@@ -29,20 +31,58 @@ export const periodDoubleCount: Hypothesis = {
   nature: 'quantity',
   blame: 'provider',
   needs: ['quantity', 'complete_classes', 'full_coverage'],
-  variants: (day) => {
-    const { before } = day;
-    if (!day.day.endsWith('-01') || !before || excessShare(before) !== 'right') return [];
-    const byKey = byPlace(before);
-    const quantities = new Map<number, bigint>();
-    for (const meter of day.meters) {
-      const again = byKey.get(placeKey(meter))?.observed ?? 0n;
-      if (again > 0n) quantities.set(meter.index, meter.observed + again);
-    }
-    return quantities.size > 0 ? [quantityVariant(day, 'previous_day_again', quantities)] : [];
-  },
+  variants: (day) => dayBeforeAgain(day, true),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ['Put the two months’ bills beside each other: the last day stands on both.'],
 };
+
+/**
+ * The same where both days' use is of one mixture: a part of the first day's calls that nobody saw is billed likewise, as are
+ * those of a job that runs once a month.
+ */
+export const periodDoubleCountAlike: Hypothesis = {
+  ...periodDoubleCount,
+  highest: 'LOW',
+  variants: (day) => dayBeforeAgain(day, false),
+  advise: () => [
+    'Put the two months’ bills beside each other, and look for calls of the first day that nobody sends: a job of once a month looks the same.',
+  ],
+};
+
+function dayBeforeAgain(day: SeriesDay, isOfOtherMix: boolean): Variant[] {
+  const { before } = day;
+  if (!day.day.endsWith('-01') || !before || excessShare(before) !== 'right') return [];
+  const byKey = byPlace(before);
+  const quantities = new Map<number, bigint>();
+  for (const meter of day.meters) {
+    const again = byKey.get(placeKey(meter))?.observed ?? 0n;
+    if (again > 0n) quantities.set(meter.index, meter.observed + again);
+  }
+  if (quantities.size === 0 || isProportional(day, quantities) === isOfOtherMix) return [];
+  return [quantityVariant(day, isOfOtherMix ? 'previous_day_again' : 'previous_day_alike', quantities)];
+}
+
+/** Classes that grow by nearly the same share: within four standard deviations of what counts usually differ by. */
+const ALIKE_PERCENT = 5n;
+/** Meters of less of the day's dollars decide nothing. */
+const WEIGHS_PARTS = 50n;
+
+function isProportional(day: SeriesDay, quantities: ReadonlyMap<number, bigint>): boolean {
+  const dollars = dollarsOf(day)?.observed ?? 0n;
+  const grown = day.meters.flatMap((meter) => {
+    const worth = amountAs(day, meter, quantities.get(meter.index) ?? meter.observed) ?? 0n;
+    if (worth * WEIGHS_PARTS < dollars) return [];
+    const quantity = quantities.get(meter.index) ?? meter.observed;
+    return meter.observed === 0n ? [null] : [(quantity * 10_000n) / meter.observed];
+  });
+  const shares = grown.filter((one) => one !== null);
+  if (shares.length < grown.length || shares.length === 0) return shares.length === 0;
+  const [least, most] = shares.reduce(
+    ([low, high], one) => [one < low ? one : low, one > high ? one : high],
+    [shares[0] ?? 0n, shares[0] ?? 0n],
+  );
+  return (most - least) * 100n <= least * ALIKE_PERCENT;
+}
 
 /** Billed less than was seen, on a day that the provider may still restate. */
 export const lateUsage: Hypothesis = {

@@ -6,6 +6,7 @@ import { sentenceOf, servicesOf } from './words.js';
 
 const WORDS = {
   unseen_calls: 'The bill holds calls that no event tells of.',
+  fewer_seen: 'Fewer of the calls were seen than usual, and the rest of them is on the bill.',
   report_of_a_part:
     'The bill holds calls that neither an event nor the provider’s usage report tells of: the report seems to be of a part of what is billed.',
 };
@@ -29,8 +30,10 @@ export const unobservedUsage: Hypothesis = {
     return [quantityVariant(day, 'unseen_calls', new Map(known.map((meter) => [meter.index, null])))];
   },
   describe: (variant) => sentenceOf(WORDS, variant),
-  advise: (_variant, sources) => [
-    `Calls of this model come from more places than ${servicesOf(sources, true)}: instrument the others, or register their keys under /provider-keys.`,
+  advise: (variant, sources) => [
+    variant === 'fewer_seen'
+      ? `Look for hours of these days in which events of ${servicesOf(sources, true)} were not sent: the day's unobserved_minutes tell how many.`
+      : `Calls of this model come from more places than ${servicesOf(sources, true)}: instrument the others, or register their keys under /provider-keys.`,
   ],
 };
 

@@ -7,6 +7,7 @@ import { type DayParts, impactOf, type MeterImpact, partsOf } from './decompose.
 import { historyOf } from './history.js';
 import { isRuledOutAsConstant } from './ourPrice.js';
 import { poolDays } from './pooling.js';
+import { FEWER_SEEN, fewerSeen } from './seenLess.js';
 import { type DayState, type DayWork, NULL_STATE, type SeriesStates, type State } from './states.js';
 
 /** A day under the explanation that was chosen for it. */
@@ -82,6 +83,8 @@ function judge(series: SeriesStates, work: DayWork, pooled: Float64Array): Judge
     state = one;
     most = pooled[at] ?? 0;
   });
+  const fewer = kind === 'none' ? fewerSeen(work, series.noise) : undefined;
+  if (fewer) return judgedAsFewer(series, work, byKind, fewer);
   const shown = work.states.get(state);
   const parts: DayParts = work.reading.judged
     ? partsOf(work.reading, kind === 'none' ? undefined : shown, series.noise)
@@ -93,6 +96,30 @@ function judge(series: SeriesStates, work: DayWork, pooled: Float64Array): Judge
     parts: kind === 'none' ? { explained: [], unexplained: [] } : worthTelling(work, parts),
     pooled: byKind,
     alone: aloneOf(series, work, kind),
+  };
+}
+
+/** Nothing is wrong with the bill; what is told is that the rest of it was not seen. */
+function judgedAsFewer(
+  series: SeriesStates,
+  work: DayWork,
+  byKind: ReadonlyMap<State['kind'], number>,
+  fewer: DayState,
+): JudgedDay {
+  const { kind } = FEWER_SEEN;
+  const pooled = new Map(byKind);
+  pooled.set(kind, (byKind.get(kind) ?? 0) + (byKind.get('none') ?? 0));
+  pooled.set('none', 0);
+  // What is usually not seen is no part of it.
+  const usual: DayState = { ...fewer, fit: { ...fewer.fit, coverage: Math.min(1, series.noise.coverage) } };
+  const { explained } = worthTelling(work, partsOf(work.reading, usual, series.noise));
+  return {
+    work,
+    state: FEWER_SEEN,
+    shown: fewer,
+    parts: { explained, unexplained: [] },
+    pooled,
+    alone: aloneOf(series, work, 'none'),
   };
 }
 
