@@ -41,6 +41,8 @@ export interface SeriesDay {
   /** What should hold (contract, override, list), and the list alone. */
   readonly agreed: DayRates;
   readonly list: DayRates;
+  /** Percent below what is entered that the days about this one were charged at, and that `agreed` is less for it. */
+  readonly untoldDiscount?: number;
   /** The calendar days beside it, where the series has them: what was used on one day may be billed on the next. */
   readonly before?: SeriesDay | null;
   readonly after?: SeriesDay | null;

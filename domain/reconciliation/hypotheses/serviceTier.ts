@@ -36,22 +36,40 @@ export const serviceTierRate: Hypothesis = {
       .flatMap((from) =>
         listed
           .filter((to) => to !== from)
-          .flatMap((to) => [
-            ...otherCircumstances(day, `tier:${from} as ${to}`, (at) =>
-              at.isBatch || at.serviceTier !== from ? at : { ...at, serviceTier: to },
-            ),
-            ...atListRates(day, from, to),
-          ]),
+          .flatMap((to) =>
+            lengthsOf(day, from).flatMap(([words, isMeant]) => [
+              ...otherCircumstances(day, `tier:${from} as ${to}${words}`, (at) =>
+                isMeant(at) ? { ...at, serviceTier: to } : at,
+              ),
+              ...atListRates(day, `tier:${from} as ${to}${words} at list`, to, isMeant),
+            ]),
+          ),
       );
   },
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
 
+/** All calls of a tier or, where some are long, the ordinary ones alone: not every tier takes long requests. */
+function lengthsOf(day: SeriesDay, from: string): [words: string, isMeant: (at: Circumstances) => boolean][] {
+  const isOfTier = (at: Circumstances) => !at.isBatch && at.serviceTier === from;
+  const isLong = (at: Circumstances) => at.longContext || at.contextBand > 0;
+  const hasLong = day.meters.some(({ mix }) =>
+    mix.some(({ circumstances: at }) => isOfTier(at) && isLong(at)),
+  );
+  const all: [string, (at: Circumstances) => boolean] = ['', isOfTier];
+  return hasLong ? [all, [' below the long boundary', (at) => isOfTier(at) && !isLong(at)]] : [all];
+}
+
 /** The other tier's list rates: a contract is often applied to the tier that it was written for alone. */
-function atListRates(day: SeriesDay, from: string, to: string): Variant[] {
+function atListRates(
+  day: SeriesDay,
+  name: string,
+  to: string,
+  isOf: (at: Circumstances) => boolean,
+): Variant[] {
   if (day.list === day.agreed) return [];
-  const isMeant = ({ circumstances: at }: MeterPart) => !at.isBatch && at.serviceTier === from;
+  const isMeant = ({ circumstances }: MeterPart) => isOf(circumstances);
   const otherwise = {
     rates: day.list,
     circumstances: (at: Circumstances) => ({ ...at, serviceTier: to }),
@@ -65,11 +83,13 @@ function atListRates(day: SeriesDay, from: string, to: string): Variant[] {
     const usual = rest.mix.length > 0 ? amountAs(day, rest, quantity - part) : 0n;
     return charged === null || usual === null ? null : charged + usual;
   };
-  const touched = day.meters.filter((meter) => meter.mix.some(isMeant)).map((meter) => meter.index);
+  // What the other tier lists no rate for, such as long requests, was charged as it should be.
+  const isListed = (meter: MeterDay) => amountOf(meter, sumOf(meter.mix.map((one) => one.quantity))) !== null;
+  const touched = day.meters
+    .filter((meter) => meter.mix.some(isMeant) && isListed(meter))
+    .map((meter) => meter.index);
   if (touched.length === 0) return [];
-  return [
-    rateVariant(day, `tier:${from} as ${to} at list`, amountOf, (meter) => touched.includes(meter.index)),
-  ];
+  return [rateVariant(day, name, amountOf, (meter) => touched.includes(meter.index))];
 }
 
 /**

@@ -18,6 +18,7 @@ import { CENT, readDay, rightPrediction } from './reading.js';
 import { type JudgedDay, judgeDays, runsOf, unexplainedRunsOf } from './runs.js';
 import { seriesDaysOf } from './seriesDays.js';
 import { statesOf } from './states.js';
+import { untoldDiscounts } from './untoldDiscount.js';
 
 export interface ExplainSeriesInput {
   provider: Provider;
@@ -40,11 +41,10 @@ export interface ExplainSeriesInput {
 export function explainSeries(input: ExplainSeriesInput): SeriesExplanation {
   const { provider, accountId, model, weights } = input;
   const context = contextOf(input);
-  const days = seriesDaysOf(provider, input.days, input.prices, context);
-  const readings = days.map((day) => readDay(day, weights));
-  const noise = noiseOf(readings, readings.map(rightPrediction), weights.quantitySigma);
-  const series = statesOf(readings, input.hypotheses ?? HYPOTHESES, context, noise, weights);
-  const judged = judgeDays(series, context, weights);
+  const first = judgedOf(input, context, new Map());
+  // What else is wrong beside a discount that nobody entered is explained against it.
+  const discounts = untoldDiscounts(first.judged);
+  const { judged, noise } = discounts.size > 0 ? judgedOf(input, context, discounts) : first;
   const finding: FindingInput = {
     series: { provider, accountId, model },
     noise,
@@ -63,6 +63,19 @@ export function explainSeries(input: ExplainSeriesInput): SeriesExplanation {
     days: judged.map(explainedDay),
     residuals: judged.flatMap((one) => residualOf(one, noise)),
   };
+}
+
+function judgedOf(
+  input: ExplainSeriesInput,
+  context: SeriesContext,
+  discounts: ReadonlyMap<string, number>,
+): { judged: JudgedDay[]; noise: SeriesNoise } {
+  const { weights } = input;
+  const days = seriesDaysOf(input.provider, input.days, input.prices, context, discounts);
+  const readings = days.map((day) => readDay(day, weights));
+  const noise = noiseOf(readings, readings.map(rightPrediction), weights.quantitySigma);
+  const series = statesOf(readings, input.hypotheses ?? HYPOTHESES, context, noise, weights);
+  return { judged: judgeDays(series, context, weights), noise };
 }
 
 function contextOf({ days, prices, provider }: ExplainSeriesInput): SeriesContext {

@@ -27,6 +27,8 @@ import { explanationSteps } from './steps.js';
 import {
   DAY_OF_A_PRICE,
   daysText,
+  discountText,
+  ENTER_TERMS,
   FINER_BILL,
   GATE_ADVICE,
   impactText,
@@ -89,6 +91,7 @@ export function findingOf(run: RunOfDays, input: FindingInput): Finding {
     !missing.includes('price_sources_agree');
   const { evidence } = strongest.judged.work.reading.day;
   const days = run.days.map(({ judged }) => judged.work.reading.day.day);
+  const untold = run.days.flatMap(({ judged }) => judged.work.reading.day.untoldDiscount ?? []);
   return {
     kind,
     variant: state.variant,
@@ -108,10 +111,11 @@ export function findingOf(run: RunOfDays, input: FindingInput): Finding {
     missing,
     next,
     waterfall: [...match.waterfall, ...explanationSteps(run, strongest.judged, explained)],
-    reason: `${hypothesis.describe(state.variant)} The bill is ${impactText(impactPico, blame)} ${daysText(days)}.`,
+    reason: `${hypothesis.describe(state.variant)} The bill is ${impactText(impactPico, blame)} ${daysText(days)}.${discountText(untold)}`,
     advice: [
       ...(isDated ? [DAY_OF_A_PRICE] : (hypothesis.advise?.(state.variant, evidence.sources) ?? [])),
       ...(ourPrice === null ? [] : [OLD_PRICE]),
+      ...(untold.length > 0 ? [ENTER_TERMS] : []),
       ...missing.map((gate) =>
         gate === 'residual_within_tolerance' && isParts ? PARTS_OF_DAYS : GATE_ADVICE[gate],
       ),

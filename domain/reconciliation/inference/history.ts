@@ -19,7 +19,10 @@ export function historyOf(run: RunOfDays, judged: readonly JudgedDay[]): RunHist
   const days = run.days.map((one) => one.judged.work.reading.day.day);
   const [first, last] = [days[0] ?? '', days.at(-1) ?? ''];
   const spokenOf = new Set(run.days.flatMap((one) => touchedOf(one.judged).map(meterKey)));
-  const right = judged.filter((one) => isRightOf(one, spokenOf)).map((one) => one.work.reading.day.day);
+  const terms = new Set(run.days.map((one) => one.judged.work.reading.day.untoldDiscount));
+  const right = judged
+    .filter((one) => isRightOf(one, spokenOf, terms))
+    .map((one) => one.work.reading.day.day);
   const rightBefore = right.some((day) => day < first);
   const rightAfter = right.some((day) => day > last);
   const known = judged.filter((one) => one.work.reading.judged).map((one) => one.work.reading.day.day);
@@ -38,12 +41,20 @@ export function touchedOf({ work, shown }: JudgedDay): MeterReading[] {
   return variant ? work.reading.meters.filter(({ of }) => variant.touches(of)) : [];
 }
 
-/** Whether the day has one of these lines, and all of them that it has are right. */
-function isRightOf({ work, state }: JudgedDay, keys: ReadonlySet<string>): boolean {
+/**
+ * Whether the day has one of these lines, and all of them that it has are right: as entered or, for what is explained against
+ * a discount that nobody entered, at that discount.
+ */
+function isRightOf(
+  { work, state }: JudgedDay,
+  keys: ReadonlySet<string>,
+  terms: ReadonlySet<number | undefined>,
+): boolean {
   const { reading } = work;
   if (!reading.judged) return false;
   const meters = reading.meters.filter((one) => isTold(one) && keys.has(meterKey(one)));
   if (meters.length === 0) return false;
+  if (state.kind === 'contract_terms') return terms.has(Number(state.variant.split(':')[1]));
   if (reading.depth !== 'quantities') return state.kind === 'none';
   const sharp = meters.filter((one) => one.rateEvidence === 'sharp');
   if (sharp.length === 0) return state.kind === 'none';

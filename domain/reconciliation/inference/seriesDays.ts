@@ -7,6 +7,7 @@ import { apportion } from '../charge.js';
 import type { ChargePrices } from '../charges.js';
 import { expectedOfMeter } from '../classLines.js';
 import { type Circumstances, DayRates, isTokenClass } from '../dayRates.js';
+import { DiscountedRates } from '../discountedRates.js';
 import { byText } from '../evidence/dayEvidence.js';
 import type { ObservedVector, SeriesDayEvidence } from '../evidence/seriesDay.js';
 import type { MeterDay, SeriesContext, SeriesDay } from '../hypotheses/hypothesis.js';
@@ -15,16 +16,20 @@ import { buildMeters, type Meter, type MeterPart, takesCalls } from '../meters.j
 /** A day of the series that can still be filled in with its neighbours. */
 type OpenDay = { -readonly [K in keyof SeriesDay]: SeriesDay[K] };
 
-/** The days in their order, each knowing the calendar days beside it. */
+/**
+ * The days in their order, each knowing the calendar days beside it. `discounts`: percent off everything by day, for days on
+ * which terms hold that nobody entered.
+ */
 export function seriesDaysOf(
   provider: Provider,
   evidence: readonly SeriesDayEvidence[],
   prices: ChargePrices,
   context: SeriesContext,
+  discounts: ReadonlyMap<string, number> = new Map(),
 ): SeriesDay[] {
   const days = [...evidence]
     .sort((a, b) => byText(a.day, b.day))
-    .map((one) => dayOf(provider, one, prices, context));
+    .map((one) => dayOf(provider, one, prices, context, discounts.get(one.day) ?? 0));
   const byDay = new Map(days.map((one) => [one.day, one]));
   for (const one of days) {
     one.before = byDay.get(shiftDay(one.day, -1)) ?? null;
@@ -38,10 +43,15 @@ function dayOf(
   evidence: SeriesDayEvidence,
   prices: ChargePrices,
   context: SeriesContext,
+  discount: number,
 ): OpenDay {
   const dayMicros = microsOfDay(evidence.day);
-  const agreed = new DayRates(prices.agreed, provider, dayMicros);
-  const list = prices.agreed === prices.list ? agreed : new DayRates(prices.list, provider, dayMicros);
+  const agreed =
+    discount > 0
+      ? new DiscountedRates(prices.agreed, provider, dayMicros, discount)
+      : new DayRates(prices.agreed, provider, dayMicros);
+  const isListed = prices.agreed === prices.list && discount === 0;
+  const list = isListed ? agreed : new DayRates(prices.list, provider, dayMicros);
   return {
     day: evidence.day,
     evidence,
@@ -49,6 +59,7 @@ function dayOf(
     meters: metersOf(evidence, agreed, context),
     agreed,
     list,
+    ...(discount > 0 ? { untoldDiscount: discount } : {}),
   };
 }
 

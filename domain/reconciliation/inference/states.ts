@@ -267,6 +267,9 @@ const UNUSED_TIER = 0.04;
 /** A provider's other models are many, and some rate of one of them fits by chance. */
 const ANY_MODEL = 'rates_of:';
 const ONE_OF_MANY = 0.002;
+/** A part that is whatever the bill makes it gives all that the whole gives. */
+const ANY_PART = 'part_';
+const SOME_PART = 0.3;
 
 function stateOf(
   hypothesis: Hypothesis,
@@ -277,11 +280,9 @@ function stateOf(
   const prior = weights.priors[hypothesis.kind] ?? weights.otherPrior;
   const charged = /^tier:.* as (\S+)/.exec(variant.name)?.[1];
   const tier = charged ?? (variant.name === 'batch_rate' ? 'batch' : undefined);
-  const factor = variant.name.startsWith(ANY_MODEL)
-    ? ONE_OF_MANY
-    : tier === undefined || used.has(tier)
-      ? 1
-      : UNUSED_TIER;
+  const isPart = variant.name.startsWith(ANY_PART);
+  const usual = tier === undefined || used.has(tier) ? 1 : UNUSED_TIER;
+  const factor = variant.name.startsWith(ANY_MODEL) ? ONE_OF_MANY : isPart ? SOME_PART : usual;
   return {
     kind: hypothesis.kind,
     variant: variant.name,

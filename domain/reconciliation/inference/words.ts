@@ -62,3 +62,13 @@ export const DAY_OF_A_PRICE =
   'Look up the day and the hour from which the price holds: lists give days, and a provider’s day may begin at another hour.';
 export const PARTS_OF_DAYS =
   'Only parts of days show it: a whole day of the same, or the hours of the usage report, would make it sure.';
+
+/** Said where right is less than what is entered. */
+export function discountText(percents: readonly number[]): string {
+  const [first] = percents;
+  if (first === undefined) return '';
+  return ` Right is taken for ${first} percent below what is entered, as the days about it were charged.`;
+}
+
+export const ENTER_TERMS =
+  'Enter the contract under /pricing/contract-rates with its first day: this finding rests on its discount.';
