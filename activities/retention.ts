@@ -4,6 +4,7 @@ import { pruneIdempotencyKeys } from '../db/queries/idempotencyKeys.js';
 import { pruneRateBuckets } from '../db/queries/rateBuckets.js';
 import { removeOldAlerts } from '../db/retention/alertRetention.js';
 import { removeOldEvents } from '../db/retention/eventRetention.js';
+import { removeOldGapRuns } from '../db/retention/gapRunRetention.js';
 import { removeOldPayloads } from '../db/retention/payloadRetention.js';
 import {
   endRetentionStep,
@@ -116,5 +117,7 @@ async function runStep(deps: ActivityDeps, step: RetentionStep, work: RetentionW
       return removeOldWebhookMessages(work);
     case 'savings_runs':
       return removeOldSavings(work);
+    case 'gap_runs':
+      return removeOldGapRuns(work);
   }
 }

@@ -10,6 +10,7 @@ export const RETENTION_STEPS = [
   'alerts',
   'webhook_messages',
   'savings_runs',
+  'gap_runs',
 ] as const;
 export type RetentionStep = (typeof RETENTION_STEPS)[number];
 

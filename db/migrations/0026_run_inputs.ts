@@ -98,8 +98,20 @@ create index finding_days_by_day on finding_days (org_id, day);
 
 -- The keys that bills name, each found without reading its rows.
 create index billing_rows_by_key on billing_rows (org_id, provider, api_key) where api_key <> '';
+
+-- A day's charges are a few rows beside the hours of its usage report: found without reading these.
+drop index billing_rows_by_day;
+create index billing_rows_by_day on billing_rows (org_id, provider, day, source_id, feed);
+
+alter table retention_runs drop constraint retention_runs_step_check;
+alter table retention_runs add constraint retention_runs_step_check check (step in ('events', 'payloads', 'idempotency_keys', 'audit_log', 'rate_limits', 'alerts', 'webhook_messages', 'savings_runs', 'gap_runs'));
 `,
   down: `
+drop index billing_rows_by_day;
+create index billing_rows_by_day on billing_rows (org_id, provider, day, source_id);
+delete from retention_runs where step = 'gap_runs';
+alter table retention_runs drop constraint retention_runs_step_check;
+alter table retention_runs add constraint retention_runs_step_check check (step in ('events', 'payloads', 'idempotency_keys', 'audit_log', 'rate_limits', 'alerts', 'webhook_messages', 'savings_runs'));
 drop index billing_rows_by_key;
 drop index finding_days_by_day;
 alter table findings drop column decided_as;

@@ -164,7 +164,7 @@ describe('migrations', () => {
          m as (insert into modeled_savings (org_id, run_id, rule_id, place, type, config, scope, mode) select $1, s.id, r.id, 1, r.type, r.config, r.scope, r.mode from r, s returning *)
        insert into modeled_calls (org_id, run_id, timestamp, event_id, rule_id, action, saved_usd) select $1, m.run_id, now(), gen_random_uuid(), m.rule_id, 'block', 1 from m`,
       `with moved as (update organizations set rules_revision = 7 where id = $1)
-       insert into retention_runs (id, step, started_at) select gen_random_uuid(), step, now() from unnest(array['events', 'alerts', 'webhook_messages', 'savings_runs']) as step`,
+       insert into retention_runs (id, step, started_at) select gen_random_uuid(), step, now() from unnest(array['events', 'alerts', 'webhook_messages', 'savings_runs', 'gap_runs']) as step`,
     ])
       await client.query(statement.replaceAll('$1', `'${orgId}'::uuid`));
     await client.query('reset role');

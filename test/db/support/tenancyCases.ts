@@ -106,6 +106,7 @@ export const ACROSS: Readonly<Record<string, string>> = {
   pruneIdempotencyKeys: 'upkeep by age',
   removeOldEvents: 'upkeep by age',
   removeOldPayloads: 'upkeep by age',
+  removeOldGapRuns: 'upkeep by age: test/db/gapRunRetention.test.ts shows that it goes by organization',
   removeOldSavings: 'upkeep by age; results that gave way are the case emptyReplacedSavings',
   removeOldAlerts: 'upkeep by age',
   listDoublyToldOrganizations: 'upkeep looks for work, as the fold does',
