@@ -183,8 +183,8 @@ Overcharged by rate in all: ${exact(excess)}. Nothing else is flagged, and no ot
 
 Each fault of the bills comes out as findings of one kind, a finding for each model, with its days and its dollars to the last digit.
 Nothing else of the provider's is found above LOW, and nothing stays unexplained. The hours without our SDK are no mistake of a bill:
-the share of calls seen falls on that day, where the missing ones were unlike the rest \`unobserved_usage\` says so, and nothing of it
-can be asked back. \`get /financial/summary\` adds up what can.
+\`unobserved_usage\` says of each of their three models that fewer of its calls were seen than usual, and nothing of it can be
+asked back. \`get /financial/summary\` adds up what can.
 Mistakes that others told in public are held alike: [decision 159](decisions/0159-published-mistakes-are-held-as-numbers.md).
 
 | fault | explanation | findings | grade | dollars |
