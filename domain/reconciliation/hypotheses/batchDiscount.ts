@@ -1,7 +1,7 @@
-import type { Hypothesis } from './hypothesis.js';
+import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
 import { allMoved } from './movedCounts.js';
 import { pairsBy, placeOf } from './places.js';
-import { multipleOf, otherCircumstances, under } from './predict.js';
+import { hasQuantities, multipleOf, otherCircumstances, under } from './predict.js';
 import { coversMost } from './runs.js';
 import { sentenceOf } from './words.js';
 
@@ -22,9 +22,8 @@ export const batchDiscountRate: Hypothesis = {
   needs: ['quantity', 'second_price_source'],
   variants: (day) => [
     ...otherCircumstances(day, 'standard_rate', under({ isBatch: false })),
-    ...otherCircumstances(day, 'batch_rate', (at) =>
-      at.isBatch || at.serviceTier !== 'standard' ? at : { ...at, isBatch: true },
-    ),
+    // With amounts alone half of all is as well half of what the events count.
+    ...(hasQuantities(day) ? atBatchRate(day) : []),
     ...multipleOf(day, 'discount_twice', 1n, 2n, (meter) => placeOf(meter).isBatch === true),
   ],
   // Half the price from the first day to the last is no mistake of the bill.
@@ -32,6 +31,12 @@ export const batchDiscountRate: Hypothesis = {
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
+
+function atBatchRate(day: SeriesDay): Variant[] {
+  return otherCircumstances(day, 'batch_rate', (at) =>
+    at.isBatch || at.serviceTier !== 'standard' ? at : { ...at, isBatch: true },
+  );
+}
 
 /**
  * Batch calls on the meter of standard calls: the rates are right, the counts are not. The other way round nothing tells the

@@ -1,6 +1,6 @@
 import { absPico } from '../../money.js';
 import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
-import { amountAs, otherCharge, rateVariant, scaled } from './predict.js';
+import { amountAs, hasQuantities, otherCharge, rateVariant, scaled } from './predict.js';
 import { touchesEdge } from './runs.js';
 import { sentenceOf } from './words.js';
 
@@ -21,7 +21,8 @@ export const contractRate: Hypothesis = {
     day.pricedAs !== null && isUnderContract(day, day.pricedAs)
       ? [
           ...otherCharge(day, 'list_price', { rates: day.list }),
-          ...discountTwice(day),
+          // With amounts alone less than agreed in all classes may as well be terms, or events that count too much.
+          ...(hasQuantities(day) ? discountTwice(day) : []),
           ...otherContracts(day, day.pricedAs),
         ]
       : [],

@@ -256,6 +256,11 @@ export function under(change: Partial<Circumstances>): (circumstances: Circumsta
     keys.every((key) => circumstances[key] === change[key]) ? circumstances : { ...circumstances, ...change };
 }
 
+/** Whether the bill, or the usage report beside it, counts: else its amounts stand against the events alone. */
+export function hasQuantities(day: SeriesDay): boolean {
+  return day.meters.some(({ meter }) => meter.quantity !== null);
+}
+
 /** The meters of a class. */
 export function metersOf(day: SeriesDay, ...classes: readonly TokenClass[]): MeterDay[] {
   return day.meters.filter((meter) => classes.includes(meter.tokenClass));
