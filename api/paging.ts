@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { DomainError } from '../domain/errors.js';
 import { isUuidText } from '../domain/ids.js';
 import { LATEST_MICROS } from '../domain/period.js';
-import { integerParameter } from './query.js';
+import { integerParameter, withDefault } from './query.js';
 
 export const PAGE_LIMIT_DEFAULT = 100;
 export const PAGE_LIMIT_MAX = 1_000;
@@ -10,8 +10,8 @@ export const PAGE_OFFSET_MAX = 100_000;
 
 /** A page of a list that is short enough to go through by offset alone. */
 export const offsetParameters = (limitMax = PAGE_LIMIT_MAX, limitDefault = PAGE_LIMIT_DEFAULT) => ({
-  limit: integerParameter(1, limitMax).default(limitDefault),
-  offset: integerParameter(0, PAGE_OFFSET_MAX).default(0),
+  limit: withDefault(integerParameter(1, limitMax), limitDefault),
+  offset: withDefault(integerParameter(0, PAGE_OFFSET_MAX), 0),
 });
 
 /** A page of a list that a cursor goes through. */

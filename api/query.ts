@@ -114,6 +114,18 @@ export function integerParameter(min: number, max: number) {
     });
 }
 
+/**
+ * A parameter that counts as `value` where it is absent. The documents say so, which they leave out of themselves where a
+ * text is read as something else.
+ */
+export function withDefault<S extends z.ZodType>(parameter: S, value: Exclude<z.output<S>, undefined>) {
+  return parameter.default(value).meta({
+    override: ({ jsonSchema }: { jsonSchema: Record<string, unknown> }) => {
+      jsonSchema.default = value;
+    },
+  });
+}
+
 /** ISO 8601 date or time as an Instant. */
 export const instantParameter = z
   .string({

@@ -3,14 +3,14 @@ import type { CoverageGroup } from '../../db/queries/coverage.js';
 import { usdNumberFromPico } from '../../domain/money.js';
 import { type CoverageFigures, dollarShare, tokenShare } from '../../domain/reconciliation/coverage.js';
 import { offsetParameters, pageFields } from '../paging.js';
-import { filterParameter, instantParameter, wordParameter } from '../query.js';
+import { filterParameter, instantParameter, withDefault, wordParameter } from '../query.js';
 
 export const COVERAGE_GROUPS = ['provider', 'account', 'model', 'key', 'day'] as const;
 /** The longest window of one answer, in days. */
 export const COVERAGE_DAYS_MAX = 366;
 
 export const coverageQuery = z.object({
-  group_by: wordParameter(COVERAGE_GROUPS).default('provider'),
+  group_by: withDefault(wordParameter(COVERAGE_GROUPS), 'provider'),
   provider: filterParameter
     .optional()
     .meta({ description: 'In any of its names; one that is not known finds nothing' }),

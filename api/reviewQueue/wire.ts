@@ -11,7 +11,7 @@ import { DIRECTIONS } from '../../domain/reconciliation/inference/finding.js';
 import { FINDING_KINDS } from '../../domain/reconciliation/taxonomy.js';
 import { evidenceRefs } from '../findings/wire.js';
 import { cursoredPageFields, pageParameters } from '../paging.js';
-import { filterParameter, wordParameter } from '../query.js';
+import { filterParameter, withDefault, wordParameter } from '../query.js';
 import { isoOrNull } from '../runWire.js';
 
 export const REVIEW_PATH = '/api/v1/financial/review-queue';
@@ -33,10 +33,13 @@ const amountParameter = z
 
 export const reviewQuery = z.object({
   provider: filterParameter.optional(),
-  status: wordParameter(FINDING_STATUSES).default('open'),
-  direction: wordParameter(DIRECTIONS).default('overcharge').meta({
-    description: 'undercharge: what the provider charged too little, which nets what is asked back',
-  }),
+  status: withDefault(wordParameter(FINDING_STATUSES), 'open'),
+  direction: withDefault(
+    wordParameter(DIRECTIONS).meta({
+      description: 'undercharge: what the provider charged too little, which nets what is asked back',
+    }),
+    'overcharge',
+  ),
   min_impact_usd: amountParameter.optional(),
   ...pageParameters,
 });

@@ -10,7 +10,7 @@ import { decimalFromPico, type Pico, usdNumberFromPico, usdNumberOrNull } from '
 import { isoFromMicros } from '../../domain/period.js';
 import { presentTold, toldFields } from '../enforcement/wire.js';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../paging.js';
-import { instantParameter, integerParameter } from '../query.js';
+import { instantParameter, integerParameter, withDefault } from '../query.js';
 import { isoOrNull } from '../runWire.js';
 import { FROM_MEANING, savingsRunUrl, TO_MEANING } from '../savingsRuns/wire.js';
 
@@ -25,7 +25,7 @@ export const savingsQuery = z.object({
 export const listSavingsCallsQuery = z.object({
   rule_id: z.string().optional().meta({ description: 'Calls of this rule alone' }),
   run_id: z.string().optional().meta({ description: 'Of this run’s result instead of the newest one' }),
-  limit: integerParameter(1, PAGE_LIMIT_MAX).default(PAGE_LIMIT_DEFAULT),
+  limit: withDefault(integerParameter(1, PAGE_LIMIT_MAX), PAGE_LIMIT_DEFAULT),
   cursor: z.string().max(1_024, { error: 'is not a cursor of this list' }).optional(),
 });
 

@@ -97,6 +97,27 @@ describe('/openapi.json', () => {
     }
   });
 
+  it('says how many rows a page has where nobody asks, and what a filter is that nobody gives', () => {
+    const defaults = (id: string) =>
+      Object.fromEntries(
+        (operations().find(([, { operationId }]) => operationId === id)?.[1].parameters ?? []).flatMap(
+          ({ name, schema }) => ('default' in schema ? [[name, schema.default]] : []),
+        ),
+      );
+    expect(defaults('listMatches')).toEqual({ limit: 100, offset: 0 });
+    expect(defaults('getReviewQueue')).toEqual({
+      status: 'open',
+      direction: 'overcharge',
+      limit: 100,
+      offset: 0,
+    });
+    expect(defaults('getCoverage')).toEqual({ group_by: 'provider', limit: 100, offset: 0 });
+    expect(defaults('exploreGaps')).toEqual({ period: '30d', limit: 10_000, offset: 0 });
+    for (const [name, { parameters = [] }] of operations())
+      for (const { name: parameter, schema } of parameters)
+        if (parameter === 'limit') expect(schema, name).toHaveProperty('default');
+  });
+
   it('names for each operation the problems that it can answer, each as problem+json', () => {
     const seen = new Set<string>();
     for (const [place, operation] of operations()) {
