@@ -110,9 +110,9 @@ function judgedAsFewer(
   const pooled = new Map(byKind);
   pooled.set(kind, (byKind.get(kind) ?? 0) + (byKind.get('none') ?? 0));
   pooled.set('none', 0);
-  // What is usually not seen is no part of it.
-  const usual: DayState = { ...fewer, fit: { ...fewer.fit, coverage: Math.min(1, series.noise.coverage) } };
-  const { explained } = worthTelling(work, partsOf(work.reading, usual, series.noise));
+  // All that the bill has and nobody saw, whatever share of it is usual.
+  const whole: DayState = { ...fewer, fit: { ...fewer.fit, coverage: 1 } };
+  const { explained } = worthTelling(work, partsOf(work.reading, whole, series.noise));
   return {
     work,
     state: FEWER_SEEN,

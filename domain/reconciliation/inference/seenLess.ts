@@ -34,7 +34,7 @@ export function fewerSeen({ reading, right, states }: DayWork, noise: SeriesNois
   const variant: Variant = {
     name: FEWER_SEEN.variant,
     amountOf: (meter, quantity) => amountAs(reading.day, meter, quantity),
-    // Whatever the bill has beyond the usual share.
+    // Whatever the bill has beyond what was seen.
     quantityOf: () => null,
     touches: (meter) => (meter.meter.quantity ?? 0n) > meter.observed,
   };

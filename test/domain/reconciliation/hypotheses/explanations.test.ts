@@ -16,6 +16,7 @@ const section = (title: string) =>
   PAGE.slice(PAGE.indexOf(`## ${title}`))
     .split('\n## ')[0]
     ?.split('\n### ')[0] ?? '';
+const partOf = (title: string) => PAGE.slice(PAGE.indexOf(`### ${title}`)).split('\n### ')[0] ?? '';
 const rowsOf = (text: string) =>
   [...text.matchAll(/^\| `(\w+)` \|(.*)\|$/gm)].map(([, key = '', rest = '']) => ({
     key,
@@ -76,6 +77,30 @@ describe('docs/explanations.md', () => {
       expect(advice.length, variant).toBeGreaterThan(0);
       expect(own.some((one) => one.describe(variant) !== '')).toBe(true);
     }
+  });
+});
+
+describe('the highest grades', () => {
+  const told = [...partOf('How sure it can be').matchAll(/^\| (`.*?) \| (.*?) \|/gm)].map(
+    ([, keys = '', grade = '']) => ({
+      keys: [...keys.matchAll(/`([a-z_]+)`/g)].map(([, key]) => key),
+      grade,
+    }),
+  );
+  const gradeOf = (kind: string) => told.find(({ keys }) => keys.includes(kind))?.grade ?? '';
+
+  it('are told of every kind that is found, and of what is never claimable', () => {
+    expect(told.flatMap(({ keys }) => keys).sort()).toEqual(found.map(({ key }) => key).sort());
+    for (const { kind, reviewOnly, blame } of HYPOTHESES)
+      expect(gradeOf(kind).includes('never claimable'), kind).toBe(
+        reviewOnly === true || blame !== 'provider',
+      );
+  });
+
+  it('are those of the library', () => {
+    for (const { kind, highest } of HYPOTHESES)
+      if (highest) expect(gradeOf(kind), kind).toContain(highest);
+      else expect(gradeOf(kind), kind).toContain('HIGH');
   });
 });
 
