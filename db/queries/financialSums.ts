@@ -1,19 +1,48 @@
 import type { FindingSum } from '../../domain/financial/summary.js';
 import type { Pico } from '../../domain/money.js';
+import { GRADES } from '../../domain/reconciliation/cells.js';
+import { BLAMES } from '../../domain/reconciliation/inference/finding.js';
 import type { OrgDb } from '../orgDb.js';
 
-interface SumRow extends Omit<FindingSum, 'accountId' | 'isUnexplained' | 'isConfirmed' | 'impactPico'> {
+interface SumRow {
+  provider: string;
   provider_account_id: string;
-  is_unexplained: boolean;
-  is_confirmed: boolean;
+  month: string;
+  traits: number;
   impact_usd: Pico;
+}
+
+/** The number of a word in its list, in SQL. */
+const numberOf = (column: string, words: readonly string[]) =>
+  `case ${column} ${words.map((word, at) => `when '${word}' then ${at}`).join(' ')} end`;
+
+/**
+ * All that decides what days of a finding `f` count as, beside whose they are, in one number, by which is grouped faster than
+ * by nine columns: six bits, then its grade and its blame.
+ */
+const TRAITS = `(f.kind = 'unexplained')::int + 2 * (f.status = 'confirmed')::int + 4 * (f.direction = 'overcharge')::int
+         + 8 * f.claimable::int + 16 * f.provisional::int + 32 * f.critical::int
+         + 64 * ${numberOf('f.grade', GRADES)} + 256 * ${numberOf('f.blame', BLAMES)}`;
+
+function fromTraits(traits: number): Omit<FindingSum, 'provider' | 'accountId' | 'month' | 'impactPico'> {
+  const grade = GRADES[(traits >> 6) & 3];
+  const blame = BLAMES[traits >> 8];
+  if (grade === undefined || blame === undefined) throw new RangeError(`no traits of a finding: ${traits}`);
+  return {
+    isUnexplained: (traits & 1) !== 0,
+    isConfirmed: (traits & 2) !== 0,
+    direction: (traits & 4) !== 0 ? 'overcharge' : 'undercharge',
+    claimable: (traits & 8) !== 0,
+    provisional: (traits & 16) !== 0,
+    critical: (traits & 32) !== 0,
+    grade,
+    blame,
+  };
 }
 
 const MONTH_OF = (day: string) => `date_trunc('month', ${day}::timestamp)`;
 const IN_WINDOW = '($2::date is null or day >= $2::date) and ($3::date is null or day <= $3::date)';
-/** All that decides what days of a finding `f` count as. */
-const CLASS = `f.provider, f.provider_account_id, f.kind = 'unexplained' as is_unexplained, f.status = 'confirmed' as is_confirmed,
-         f.direction, f.blame, f.claimable, f.grade, f.provisional, f.critical`;
+const GROUP = `f.provider, f.provider_account_id, ${TRAITS} as traits`;
 
 /**
  * What the findings that count come to, as parts of a finding and a month. A finding that lies in one month and in the
@@ -36,14 +65,14 @@ const PARTS = `counted as not materialized (
          and f.model = d.model and f.kind = d.kind and f.variant = d.variant and f.first_day <= d.day and f.last_day >= d.day
        where d.org_id = $1 and not d.live),
      parts as (
-       select ${CLASS}, ${MONTH_OF('f.first_day')} as month, f.impact_usd from counted f where f.is_whole
+       select ${GROUP}, ${MONTH_OF('f.first_day')} as month, f.impact_usd from counted f where f.is_whole
        union all
-       select ${CLASS}, ${MONTH_OF('n.day')}, n.impact_usd
+       select ${GROUP}, ${MONTH_OF('n.day')}, n.impact_usd
        from counted f cross join lateral (
          select day, impact_usd from finding_days where org_id = $1 and finding_id = f.id and ${IN_WINDOW} offset 0) n
        where not f.is_whole
        union all
-       select ${CLASS}, ${MONTH_OF('n.day')}, -n.impact_usd
+       select ${GROUP}, ${MONTH_OF('n.day')}, -n.impact_usd
        from settled s join counted f on f.id = s.finding_id cross join lateral (
          select day, impact_usd from finding_days
          where org_id = $1 and finding_id = s.finding_id and finding_days.day = s.day and ${IN_WINDOW} offset 0) n)`;
@@ -59,18 +88,14 @@ export async function sumFindingDays(
 ): Promise<FindingSum[]> {
   const rows = await orgDb.rows<SumRow>(
     `with ${PARTS}
-     select provider, provider_account_id, to_char(p.month, 'YYYY-MM') as month, is_unexplained, is_confirmed, direction, blame, claimable,
-       grade, provisional, critical, sum(impact_usd) as impact_usd
+     select provider, provider_account_id, to_char(p.month, 'YYYY-MM') as month, traits, sum(impact_usd) as impact_usd
      from parts p
-     group by p.month, provider, provider_account_id, is_unexplained, is_confirmed, direction, blame, claimable, grade, provisional, critical
-     order by p.month desc, provider, provider_account_id`,
+     group by p.month, provider, provider_account_id, traits
+     order by p.month desc, provider, provider_account_id, traits`,
     [orgDb.orgId, window.fromDay, window.toDay],
   );
-  return rows.map(({ provider_account_id, is_unexplained, is_confirmed, impact_usd, ...rest }) => ({
-    ...rest,
-    accountId: provider_account_id,
-    isUnexplained: is_unexplained,
-    isConfirmed: is_confirmed,
-    impactPico: impact_usd,
+  return rows.map(({ provider, provider_account_id, month, traits, impact_usd }) => ({
+    ...{ provider, accountId: provider_account_id, month, impactPico: impact_usd },
+    ...fromTraits(traits),
   }));
 }
