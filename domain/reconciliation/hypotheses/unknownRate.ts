@@ -7,8 +7,8 @@ import { lasts, touchesEdge } from './runs.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
-  ratio: 'All classes were charged at % times the listed rates; no known mistake gives that.',
-  class: 'One class was charged at another than its listed rate, and no known mistake gives that: %.',
+  ratio: 'All classes were charged at % times the listed rates.',
+  class: 'One class was charged at another than its listed rate: %.',
   unsure_ratio: 'All classes were charged at % times rates that price sources do not agree on.',
   unsure_class: 'One class was charged at another rate, and price sources do not agree on it: %.',
   source: 'The rates charged are those that % lists; price sources do not agree.',

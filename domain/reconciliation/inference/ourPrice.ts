@@ -8,8 +8,6 @@ import type { State } from './states.js';
 
 /** The provider's mistake against our own price: between the odds that MEDIUM asks for and those that HIGH does. */
 const UNDECIDED = 6;
-/** Where beside that the rate is one that a price may as well have: a share of another, an addition for a place. */
-const DOUBTFUL = 3;
 
 /** Rates that no line of the model's own price list gives for these calls: a price list may have them as well. */
 const ANY_PRICE = /^(input_share|uplift|discount_twice|amounts_)/;
@@ -20,18 +18,21 @@ const ANY_PRICE = /^(input_share|uplift|discount_twice|amounts_)/;
  */
 export function oddsAgainstOurPrice(run: RunOfDays, history: RunHistory): number | null {
   if (!isAboutRates(run.state) || run.days.every(({ judged }) => isByContract(judged))) return null;
-  const isAnyPrice = ANY_PRICE.test(run.state.variant);
-  if (history.isWhole) return isAnyPrice ? DOUBTFUL : UNDECIDED;
-  return isAnyPrice && !(history.rightBefore && history.rightAfter) ? UNDECIDED : null;
+  if (history.isWhole) return UNDECIDED;
+  const hasBothEnds = history.rightBefore && history.rightAfter;
+  return ANY_PRICE.test(run.state.variant) && !hasBothEnds ? UNDECIDED : null;
 }
 
 /**
- * Amounts alone do not even tell calls from prices: a rate of the provider's that has been there on all days is not
- * considered there.
+ * A rate that was never otherwise is ours to read first where a price list may have it as well, and wherever the bill has
+ * amounts alone, which do not even tell calls from prices: the provider's mistake is not considered.
  */
 export function isRuledOutAsConstant(state: State, run: RunOfDays, history: RunHistory): boolean {
   if (!history.isWhole || !isAboutRates(state)) return false;
-  return run.days.every(({ judged }) => judged.work.reading.depth !== 'quantities' && !isByContract(judged));
+  const isAnyPrice = ANY_PRICE.test(state.variant);
+  return run.days.every(
+    ({ judged }) => (isAnyPrice || judged.work.reading.depth !== 'quantities') && !isByContract(judged),
+  );
 }
 
 function isAboutRates({ hypothesis }: State): boolean {

@@ -14,8 +14,6 @@ const priority = (lines: Lines) => scale(lines, 2n, 1n);
 
 describe('a wrong rate on all days', () => {
   it.each([
-    ['an addition for a place', uplift],
-    ['another share of the input rate', quarterOfInput],
     ['the rate of another class', readsAsInput],
     ['the rates of another tier', priority],
   ])('is never HIGH: %s', (_, bill) => {
@@ -26,13 +24,20 @@ describe('a wrong rate on all days', () => {
     expect(finding.advice.join(' ')).toContain('our price may be the old one');
   });
 
+  it.each([
+    ['an addition for a place', uplift],
+    ['another share of the input rate', quarterOfInput],
+  ])('is our price’s where a price list may have that rate as well: %s', (_, bill) => {
+    for (const days of [20, 1]) {
+      const finding = theFinding(findingsOf({ days, bill }));
+      expect([finding.kind, finding.blame]).toEqual(['stale_price_reference', 'none']);
+      expect([finding.claimable, finding.recoverablePico]).toEqual([false, 0n]);
+    }
+  });
+
   it('is never HIGH on the only day that there is', () => {
     const finding = theFinding(findingsOf({ days: 1, bill: readsAsInput }));
     expect(['MEDIUM', 'LOW']).toContain(finding.grade);
-  });
-
-  it('is LOW where a price list may have that rate as well', () => {
-    for (const bill of [uplift, quarterOfInput]) expect(theFinding(findingsOf({ bill })).grade).toBe('LOW');
   });
 
   it('too little charged is no more certain', () => {
