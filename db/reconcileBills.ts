@@ -1,8 +1,9 @@
 import { shiftDay } from '../domain/period.js';
 import type { Provider } from '../domain/providers.js';
-import type { DayInput } from '../domain/reconciliation/cells.js';
+import type { DayResult } from '../domain/reconciliation/cells.js';
 import type { ChargePrices } from '../domain/reconciliation/charges.js';
-import { type Reconciled, reconcileDays } from '../domain/reconciliation/reconcileDays.js';
+import { matchDay } from '../domain/reconciliation/matchDay.js';
+import { type Reconciled, reconcileMatched } from '../domain/reconciliation/reconcileDays.js';
 import type { WeightSet } from '../domain/reconciliation/weights/weightSet.js';
 import { billedRangeOf } from './billAudit.js';
 import { tellDayOffset } from './dayOffset.js';
@@ -63,19 +64,17 @@ export async function reconcileBills(
   const offsetHours = await tellDayOffset(window.toDay, (toDay) =>
     listHoursOfBoth(orgDb, { provider, toDay }),
   );
-  const days: DayInput[] = [];
-  for (const { day } of await listBilledProviderDays(orgDb, window))
-    days.push(
-      await orgDb.transaction(
-        (inside) =>
-          readProviderDay(
-            inside,
-            { provider, day, offsetHours },
-            { nowMicros, observedSince, withHours: false },
-          ),
-        'repeatable read',
-      ),
-    );
+  const days: DayResult[] = [];
+  // Compared as they are read: of a day's rows and calls nothing stays but what the search for explanations needs.
+  for (const { day } of await listBilledProviderDays(orgDb, window)) {
+    const scope = { provider, day, offsetHours };
+    const input = await readProviderDay(orgDb, scope, { nowMicros, observedSince, withHours: false });
+    days.push(matchDay(prices.agreed, provider, input));
+  }
   const suspects = await listSuspectKeys(orgDb, { ...window, limit: SUSPECTS_MAX });
-  return { ...report, days: days.length, ...reconcileDays(provider, days, prices, weights, suspects.keys) };
+  return {
+    ...report,
+    days: days.length,
+    ...reconcileMatched(provider, days, prices, weights, suspects.keys),
+  };
 }

@@ -78,10 +78,11 @@ interface UsageCellRow {
 }
 
 const USAGE_KEYS = 'account, model, token_class, service_tier, is_batch, long_context, region';
-/** Added up by the rows' own times: reckoning the hour of each row would cost more than reading it. */
+/** Added up by the rows' own times, and by bytes: the hour of each row, and a language's order, would cost more than reading it. */
 const USAGE_OF_DAY = `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed = 'usage'`)}),
 usage as (
-  select r.provider_account_id as account, r.model, r.token_class, r.service_tier, r.is_batch, r.long_context, r.region,
+  select r.provider_account_id collate "C" as account, r.model collate "C" as model, r.token_class collate "C" as token_class,
+    r.service_tier collate "C" as service_tier, r.is_batch, r.long_context, r.region collate "C" as region,
     case when r.period_end <= r.period_start + interval '1 hour' then r.period_start end as starts, sum(r.quantity) as quantity
   from counted c
   join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = $3 and r.source_id = c.source_id

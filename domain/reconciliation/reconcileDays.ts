@@ -1,6 +1,6 @@
 import type { SuspectKey } from '../billing/providerKeys.js';
 import type { Provider } from '../providers.js';
-import type { DayInput, GapBucket } from './cells.js';
+import type { DayInput, DayResult, GapBucket } from './cells.js';
 import type { ChargePrices } from './charges.js';
 import { byText } from './evidence/dayEvidence.js';
 import type { SeriesDayEvidence } from './evidence/seriesDay.js';
@@ -27,13 +27,21 @@ export function reconcileDays(
   weights: WeightSet,
   suspects: readonly SuspectKey[],
 ): Reconciled {
-  const buckets: GapBucket[] = [];
-  const evidence: SeriesDayEvidence[] = [];
-  for (const day of [...days].sort((a, b) => byText(a.day, b.day))) {
-    const matched = matchDay(prices.agreed, provider, day);
-    buckets.push(...matched.buckets);
-    evidence.push(...matched.evidence);
-  }
+  const inOrder = [...days].sort((a, b) => byText(a.day, b.day));
+  const matched = inOrder.map((day) => matchDay(prices.agreed, provider, day));
+  return reconcileMatched(provider, matched, prices, weights, suspects);
+}
+
+/** The same of days that are compared already, the oldest first. */
+export function reconcileMatched(
+  provider: Provider,
+  days: readonly Pick<DayResult, 'buckets' | 'evidence'>[],
+  prices: ChargePrices,
+  weights: WeightSet,
+  suspects: readonly SuspectKey[],
+): Reconciled {
+  const buckets = days.flatMap((day) => day.buckets);
+  const evidence = days.flatMap((day) => day.evidence);
   const explanations = explainEvidence(provider, evidence, prices, weights);
   return { buckets, explanations, findings: findingsOf(provider, explanations, prices, weights, suspects) };
 }
