@@ -105,8 +105,8 @@ function billedOf(day: SeriesDay, meter: MeterDay): bigint {
 /** A quantity large enough to tell a rate by: a million million tokens, in 1e-12 tokens. */
 const PROBE = 10n ** 24n;
 
-/** Two counts of the same requests or tokens differ by no more than one in so many. */
-const ALIKE = 200n;
+/** Two counts of the same requests or tokens differ by no more than one in so many: events that count too much, by more. */
+const ALIKE = 50n;
 
 /**
  * Every request that the provider counts was seen, and every class of tokens as a whole is what was seen: then an event is a

@@ -147,6 +147,11 @@ function partsOfAmount(
   const quantity = variant?.quantityOf(of) ?? null;
   // What was charged on another meter instead is not charged here: without it the other's amount would be claimed whole.
   if (amount <= 0n && !(variant && quantity === 0n)) return [null, null];
+  if (variant?.provenOf) {
+    const units = variant.provenOf(of);
+    const worth = amountAs(reading.day, of, absPico(units));
+    return [worth === null ? null : impactOn(of, amount, units < 0n ? -worth : worth, variant, of), null];
+  }
   if (variant) {
     const predicted = quantity === null ? null : variant.amountOf(of, quantity);
     const share =
