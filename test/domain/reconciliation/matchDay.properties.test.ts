@@ -15,8 +15,11 @@ const days: fc.Arbitrary<DayInput> = fc.record({
   usage: fc.array(usageCells, { maxLength: 12 }),
   observed: fc.array(observedCells, { maxLength: 12 }),
   covered: fc.constantFrom([aCoveredAccount({ accountId: 'a' }), aCoveredAccount({ accountId: 'b' })]),
-  sources: fc.constant(
-    new Map([['', new Map([['gpt-5', [{ serviceName: 'checkout', calls: 3, callsWithoutCache: 3 }]]])]]),
+  sources: fc.constantFrom(
+    ...[{}, { namedByAnswer: 2 }, { refused: 1 }, { namedByAnswer: 2, refused: 1 }].map((told) => {
+      const source = { serviceName: 'checkout', calls: 3, callsWithoutCache: 3, ...told };
+      return new Map([['', new Map([['gpt-5', [source]]])]]);
+    }),
   ),
   observedSince: fc.constantFrom(new Map(), new Map([['a', 0n]]), new Map([['', DAY_MICROS + 1n]])),
   withHours: fc.boolean(),
