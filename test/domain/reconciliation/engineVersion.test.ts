@@ -1,0 +1,60 @@
+/** Whoever changes what the engine says raises its version: else installations keep what the former one said. */
+import { createHash } from 'node:crypto';
+import { expect, it } from 'vitest';
+import { ENGINE_VERSION } from '../../../domain/reconciliation/inputMark.js';
+import { reconcileDays } from '../../../domain/reconciliation/reconcileDays.js';
+import { DEFAULT_WEIGHTS } from '../../../domain/reconciliation/weights/weightSet.js';
+import {
+  asClasses,
+  asTotal,
+  isBetween,
+  linesFor,
+  part,
+  type SeriesShape,
+  scale,
+  seriesOf,
+} from './inference/support.js';
+import { BOOK } from './support.js';
+
+/** The engine's version, and what it says of the days below. Another digest needs another version. */
+const SAID = { version: '7.2', digest: 'b2b6472afa7eb02d' };
+
+const onDays = (at: number) => isBetween(at, 8, 12);
+const SHAPES: readonly SeriesShape[] = [
+  {},
+  { bill: (lines, at) => (onDays(at) ? scale(lines, 10n, 1n, ['cache_read']) : lines) },
+  { bill: (lines, at) => (onDays(at) ? scale(lines, 1n, 10n, ['input']) : lines) },
+  { bill: (lines, at) => (onDays(at) ? scale(lines, 137n, 100n, ['output']) : lines) },
+  { bill: (lines) => scale(lines, 11n, 10n) },
+  { bill: (lines, at) => (at >= 10 ? scale(lines, 2n, 1n) : lines) },
+  { bill: (_, __, use) => linesFor({ ...use, input: use.input + use.cache_read }) },
+  { seen: (use, at) => (onDays(at) ? part(use, 0.5, (place) => 0.01 * Math.sin(at + place)) : use) },
+  { seen: (use, at) => (onDays(at) ? part(use, 2) : use) },
+  { seen: (use, at) => (onDays(at) ? { ...use, output: use.output * 0.7 } : use) },
+  {
+    bill: (lines, at) => (onDays(at) ? scale(lines, 10n, 1n, ['cache_read']) : lines),
+    input: asClasses,
+  },
+  { bill: (lines, at) => (onDays(at) ? scale(lines, 1n, 2n) : lines), input: asTotal },
+];
+
+/** Numbers that differ by less are the same: processors round logarithms otherwise in the last digit. */
+const DIGITS = 9;
+
+function digestOf(value: unknown): string {
+  const text = JSON.stringify(value, (_, part: unknown) => {
+    if (typeof part === 'bigint') return `${part}n`;
+    return typeof part === 'number' ? Number(part.toPrecision(DIGITS)) : part;
+  });
+  return createHash('sha256').update(text).digest('hex').slice(0, 16);
+}
+
+it('what the engine says of a small world changes with its version alone', () => {
+  const said = SHAPES.map((shape) =>
+    reconcileDays('openai', seriesOf(shape), { agreed: BOOK, list: BOOK }, DEFAULT_WEIGHTS, []),
+  );
+  expect(
+    { version: ENGINE_VERSION, digest: digestOf(said) },
+    'Where only the digest differs, raise ENGINE_VERSION (domain/reconciliation/inputMark.ts) and enter both here.',
+  ).toEqual(SAID);
+});
