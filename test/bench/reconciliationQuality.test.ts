@@ -5,8 +5,11 @@ import { isReached, metricsOf, TARGETS } from '../../bench/reconciliation/metric
 import { causeTable, falseTable, mainTable, type Tallies } from '../../bench/reconciliation/report.js';
 import type { Tally } from '../../bench/reconciliation/tally.js';
 
-/** Small worlds of seeds that the engine was developed with: a change that makes it worse shows here first. */
-const SEEDS = [7, 8];
+/**
+ * Small worlds of seeds that the engine was developed with: a change that makes it worse shows here first. Several, since one
+ * series may hold half the dollars of one of them.
+ */
+const SEEDS = [4, 7, 8];
 const SIZE = { series: 20, days: 24, callsPerDay: 10 };
 /** Too few findings to say how far probabilities keep what they promise: `npm run bench:reconciliation` says it. */
 const NEEDS_MANY = 'expected calibration error';
@@ -19,7 +22,7 @@ beforeAll(async () => {
   const judged = await runBenchmark(mixed, ['V3', 'V1', 'V0']);
   const [nothingWrong] = (await runBenchmark(benign, ['V3'])).values();
   tallies = new Map([...judged, ['benign', nothingWrong as Tally]]);
-}, 180_000);
+}, 400_000);
 
 describe('what the engine finds in generated bills', () => {
   for (const target of TARGETS.filter(({ words }) => words !== NEEDS_MANY))
