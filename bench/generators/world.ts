@@ -15,6 +15,10 @@ export interface ToldCall {
   serviceTier: string | null;
   isBatch: boolean;
   status: 'ok' | 'error' | 'cancelled';
+  /** Of an attempt that failed: what the provider answered, where the client tells it. */
+  httpStatus: number | null;
+  /** The client tells which model answered: `model` is that one, or an alias of it. */
+  isNamedByAnswer: boolean;
   serviceName: string;
   /** Unix seconds at which it ended. */
   endSeconds: number;

@@ -121,13 +121,6 @@ function addCall(cell: MutableCell, call: ToldCall, price: CallPrice): void {
   if (price.priceGaps.length > 0) cell.priceGaps += 1;
 }
 
-/** What clients may tell of an answer; a world that says nothing of it has clients that do not. */
-interface ToldByAnswer {
-  /** The call's model is the one that its answer names. */
-  isNamedByAnswer?: boolean;
-  httpStatus?: number;
-}
-
 function noteSource(sources: Observed['sources'], call: ToldCall): void {
   const key = dayKey(call.provider, dayOf(BigInt(call.endSeconds) * 1_000_000n));
   const accounts = sources.get(key) ?? new Map<string, Map<string, ObservedSource[]>>();
@@ -143,7 +136,7 @@ function noteSource(sources: Observed['sources'], call: ToldCall): void {
   }
   source.calls += 1;
   if (call.lacksCache) source.callsWithoutCache += 1;
-  const { isNamedByAnswer, httpStatus }: ToldCall & ToldByAnswer = call;
+  const { isNamedByAnswer, httpStatus } = call;
   if (isNamedByAnswer && call.status !== 'error') source.namedByAnswer = (source.namedByAnswer ?? 0) + 1;
   if (call.status === 'error' && (httpStatus ?? 0) >= 400) source.refused = (source.refused ?? 0) + 1;
 }

@@ -29,6 +29,8 @@ export function identifiableAt(facts: Facts): { at: Set<GeneratedVisibility>; re
   if (mistake.nature === 'nothing')
     return { at, reason: mistake.reason ?? 'the documents fit with something innocent' };
   if (effect === 0) return { at, reason: 'it changed no amount' };
+  if (mistake.needsAnswers && !series.tellsAnswers)
+    return { at, reason: 'the clients do not tell what the provider answered, so it may be their own' };
   if (mistake.nature === 'key') {
     at.add('V3');
     return {

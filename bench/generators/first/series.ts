@@ -64,6 +64,8 @@ export interface Series {
   book: BookModel;
   /** The model as the client tells it: the alias that was asked for, or the id that answered. */
   toldModel: string;
+  /** The clients tell which model answered, and with what status an attempt was refused. */
+  tellsAnswers: boolean;
   keys: SeriesKey[];
   habits: Habits;
   /** What was agreed and entered, per mille of the list. */
@@ -116,6 +118,9 @@ export const projectName = (provider: string, random: Random): string =>
 export const keyName = (provider: string, random: Random): string =>
   provider === 'anthropic' ? id(random, 'apikey_01', 22) : id(random, 'key_', 16);
 
+/** Instrumentations mostly record an answer's model and an error's status; wrappers of one in so many series do not. */
+const SILENT_ONE_IN = 6;
+
 /** Draws accounts and series: each (account, model) at most once. */
 export function drawSeries(random: Random, size: FirstSize): Series[] {
   const series: Series[] = [];
@@ -156,6 +161,7 @@ function makeSeries(
     accountId,
     book,
     toldModel: random.chance(0.7) ? book.billed : book.model,
+    tellsAnswers: index % SILENT_ONE_IN !== 0,
     keys,
     habits: drawHabits(book, random, size),
     contractPerMille: 1_000,

@@ -118,6 +118,10 @@ function endEarly(call: UsedCall, habits: Series['habits'], random: Random): voi
   }
 }
 
+/** What providers refuse with: too many requests, their own faults, overload. */
+const REFUSALS = [429, 500, 503, 529];
+const refusalOf = (seconds: number): number => REFUSALS[seconds % REFUSALS.length] as number;
+
 /** The call as the company's own side tells of it. */
 export function tellCall(call: UsedCall, series: Series): ToldCall {
   const { tokens } = call;
@@ -133,6 +137,8 @@ export function tellCall(call: UsedCall, series: Series): ToldCall {
         : call.tier,
     isBatch: call.isBatch,
     status: call.status,
+    httpStatus: call.status === 'error' && series.tellsAnswers ? refusalOf(call.endSeconds) : null,
+    isNamedByAnswer: series.tellsAnswers,
     serviceName: call.key.serviceName,
     endSeconds: call.endSeconds,
     input: tokens[INPUT] as number,

@@ -9,7 +9,7 @@ import type { GeneratedVisibility, GeneratedWorld, ToldCall, Truth } from '../wo
 import { contractBodies, staleEntry, staleModel } from './knownPrices.js';
 import { type Charged, drawKind, type MistakeKind, OVERCHARGES, UNDERCHARGES } from './mistakes.js';
 import { planSeries, REVOKED_AFTER_SECONDS, type SeriesPlan } from './series.js';
-import { FAULT_CAUSES, planTelling, type Telling, tell } from './telling.js';
+import { FAULT_CAUSES, isSilent, planTelling, type Telling, tell } from './telling.js';
 import { callsOf, type RealCall } from './traffic.js';
 
 /** Sets of worlds by name: everything, or nothing that a provider did wrong. */
@@ -189,6 +189,7 @@ function truthOf(
   const isTold = telling.fault === 'none';
   const seen = kind.seenAt.filter((visibility) => {
     if (isStale || (kind.needsCalls && HIDING.has(telling.fault))) return false;
+    if (kind.needsAnswers && isSilent(series)) return false;
     const least = LEAST_PER_MILLE[visibility];
     if (least === undefined) return true;
     return isTold && series.contract?.isTold !== false && moved * 1_000n >= spent * least;

@@ -41,6 +41,8 @@ export interface MistakeKind {
   seenAt: readonly GeneratedVisibility[];
   /** It is told from quantities: most of the calls must have been told too. */
   needsCalls: boolean;
+  /** It is told only from what the provider answered. */
+  needsAnswers?: boolean;
 }
 
 const ALL: readonly GeneratedVisibility[] = ['V3', 'V2', 'V1', 'V0'];
@@ -211,6 +213,7 @@ export const OVERCHARGES: readonly MistakeKind[] = [
     },
     seenAt: BY_QUANTITY,
     needsCalls: true,
+    needsAnswers: true,
   },
   {
     cause: 'unauthorized_key_usage',

@@ -56,6 +56,12 @@ export function planTelling(random: Random, series: SeriesPlan): Telling {
   };
 }
 
+const REFUSED_WITH = 503;
+
+/** Clients of some series, by the look of their first key, tell neither the answer's model nor an error's status. */
+export const isSilent = (series: SeriesPlan): boolean =>
+  (series.keys[0]?.keyId.charCodeAt(series.keys[0].keyId.length - 1) ?? 0) % 7 === 0;
+
 /** What is told of a call; undefined: nothing. */
 export function tell(random: Random, call: RealCall, telling: Telling): ToldCall | undefined {
   const { series, endSeconds, asked } = call;
@@ -75,6 +81,8 @@ export function tell(random: Random, call: RealCall, telling: Telling): ToldCall
     serviceTier: asked.tier === 'standard' ? null : asked.tier,
     isBatch: asked.isBatch && telling.fault !== 'batch_unflagged',
     status: cutMore < 1 && call.status === 'ok' ? 'cancelled' : call.status,
+    httpStatus: call.status === 'error' && !isSilent(series) ? REFUSED_WITH : null,
+    isNamedByAnswer: !isSilent(series),
     serviceName: call.service,
     endSeconds,
     input: lacksCache ? input + read + write5m + write1h : input,

@@ -25,6 +25,8 @@ export interface Mistake {
   needsQuantity?: boolean;
   /** It needs the bill's quantities beside those of a usage report. */
   needsSecondCount?: boolean;
+  /** Only a client that tells what the provider answered can show it. */
+  needsAnswers?: boolean;
   /** It begins and ends at midnight. */
   isWholeDays?: boolean;
   /** It is noticed and ended sooner than others. */

@@ -44,6 +44,7 @@ export const failedBilled: Kind = (series) =>
         form: 'failed_attempts_billed',
         cause: 'failed_request_billed',
         nature: 'quantity',
+        needsAnswers: true,
         bill: (call, right, _seconds, charge) =>
           call.status === 'error' ? { cost: [charge], usage: [charge] } : right,
       };
@@ -146,6 +147,7 @@ const misattributed =
       form: isDearer ? 'billed_as_a_dearer_model' : 'billed_as_a_cheaper_model',
       cause: 'model_misattribution',
       nature: 'label',
+      needsAnswers: true,
       partner,
       bill: (call, right, seconds) => asModel(right, partner, call, seconds),
     };
