@@ -2,7 +2,6 @@ import { absPico } from '../../money.js';
 import type { Hypothesis, MeterDay, SeriesDay } from './hypothesis.js';
 import { amountAs, multipleOf, sumOf } from './predict.js';
 import { chargedMeters, type Ratio, sharedRatio } from './ratios.js';
-import { touchesEdge } from './runs.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
@@ -43,7 +42,6 @@ export const contractTerms: Hypothesis = {
       charged.some((one) => one.index === meter.index),
     );
   },
-  fits: (run, context) => !context.hasContract || touchesEdge(run, context),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => [
     'Enter the contract under /pricing/contract-rates with its first day: without it nobody can say whether it was applied.',

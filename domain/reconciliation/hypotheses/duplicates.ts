@@ -31,10 +31,21 @@ export const duplicateQuantity: Hypothesis = {
   needs: ['quantity', 'usage_report'],
   variants: (day) => {
     const against = againstReport(day);
-    if (!against) return requestsOnce(day);
+    if (!against) return [];
     if (!against.isMore) return [quantityVariant(day, 'below_usage_report', against.quantities)];
     return against.isWhole ? [quantityVariant(day, 'beyond_usage_report', against.quantities)] : [];
   },
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => ASK,
+};
+
+/** Tokens twice and requests once, by the provider's own count: no report of tokens stands against the bill. */
+export const duplicateTokens: Hypothesis = {
+  kind: 'duplicate_charge',
+  nature: 'quantity',
+  blame: 'provider',
+  needs: ['quantity', 'request_counts'],
+  variants: (day) => (againstReport(day) ? [] : requestsOnce(day)),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };

@@ -8,7 +8,7 @@ import { contractRate } from './contractRate.js';
 import { contractTerms } from './contractTerms.js';
 import { cutStreams } from './cutStreams.js';
 import { doubleMetered } from './doubleMetered.js';
-import { duplicateAmounts, duplicatePart, duplicateQuantity } from './duplicates.js';
+import { duplicateAmounts, duplicatePart, duplicateQuantity, duplicateTokens } from './duplicates.js';
 import { failedRequests } from './failedRequests.js';
 import type { Hypothesis } from './hypothesis.js';
 import { countInflation } from './inflation.js';
@@ -44,6 +44,7 @@ export const HYPOTHESES: readonly Hypothesis[] = [
   failedRequests,
   duplicateQuantity,
   duplicatePart,
+  duplicateTokens,
   duplicateAmounts,
   cutStreams,
   countInflation,

@@ -52,6 +52,8 @@ function isRightOf(
 ): boolean {
   const { reading } = work;
   if (!reading.judged) return false;
+  // Right at a discount that nobody entered is not right as entered.
+  if (reading.day.untoldDiscount !== undefined && !terms.has(reading.day.untoldDiscount)) return false;
   const meters = reading.meters.filter((one) => isTold(one) && keys.has(meterKey(one)));
   if (meters.length === 0) return false;
   if (state.kind === 'contract_terms') return terms.has(Number(state.variant.split(':')[1]));

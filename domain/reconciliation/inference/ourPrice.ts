@@ -23,11 +23,26 @@ export function oddsAgainstOurPrice(run: RunOfDays, history: RunHistory): number
   return ANY_PRICE.test(run.state.variant) && !hasBothEnds ? UNDECIDED : null;
 }
 
+/** A discount on top of an entered contract's: the bill's where it comes and goes, else terms that nobody entered. */
+const isMoreDiscount = ({ kind, variant }: State): boolean =>
+  kind === 'contract_rate_not_applied' && variant === 'discount_twice';
+
+const isTerms = ({ kind }: State): boolean => kind === 'contract_terms';
+
 /**
  * A rate that was never otherwise is ours to read first where a price list may have it as well, and wherever the bill has
- * amounts alone, which do not even tell calls from prices: the provider's mistake is not considered.
+ * amounts alone, which do not even tell calls from prices: the provider's mistake is not considered. Nor is a discount taken
+ * off twice that has no right day before it and after it; and where it has both, terms are not.
  */
-export function isRuledOutAsConstant(state: State, run: RunOfDays, history: RunHistory): boolean {
+export function isRuledOutByHistory(
+  state: State,
+  run: RunOfDays,
+  history: RunHistory,
+  hasContract: boolean,
+): boolean {
+  const comesAndGoes = history.rightBefore && history.rightAfter;
+  if (isMoreDiscount(state)) return !comesAndGoes;
+  if (isTerms(state)) return hasContract && comesAndGoes;
   if (!history.isWhole || !isAboutRates(state)) return false;
   const isAnyPrice = ANY_PRICE.test(state.variant);
   return run.days.every(

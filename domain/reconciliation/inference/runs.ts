@@ -3,9 +3,11 @@ import { absPico, type Pico } from '../../money.js';
 import { tolerancePico } from '../grade.js';
 import type { SeriesContext } from '../hypotheses/hypothesis.js';
 import type { WeightSet } from '../weights/weightSet.js';
+import { isCheaperUse } from './cheaperUse.js';
 import { type DayParts, impactOf, type MeterImpact, partsOf } from './decompose.js';
 import { historyOf } from './history.js';
-import { isRuledOutAsConstant } from './ourPrice.js';
+import { missesCounts } from './missedCounts.js';
+import { isRuledOutByHistory } from './ourPrice.js';
 import { poolDays } from './pooling.js';
 import { FEWER_SEEN, fewerSeen } from './seenLess.js';
 import { type DayState, type DayWork, NULL_STATE, type SeriesStates, type State } from './states.js';
@@ -28,7 +30,7 @@ export interface RunOfDays {
 }
 
 /** How often explanations that do not fit their run are taken out and the rest judged again. */
-const REFUSALS_MAX = 4;
+const REFUSALS_MAX = 6;
 
 export function judgeDays(series: SeriesStates, context: SeriesContext, weights: WeightSet): JudgedDay[] {
   const refused = new Set<string>();
@@ -44,7 +46,10 @@ export function judgeDays(series: SeriesStates, context: SeriesContext, weights:
       const history = historyOf(run, judged);
       for (const state of rivalsOf(run, series.states)) {
         const cannotLast = state.hypothesis?.fits?.(span, context, state.variant) === false;
-        if (!cannotLast && !isRuledOutAsConstant(state, run, history)) continue;
+        const isRuledOut = isRuledOutByHistory(state, run, history, context.hasContract);
+        const isNot =
+          (state.kind === run.state.kind && isCheaperUse(run)) || (state === run.state && missesCounts(run));
+        if (!cannotLast && !isRuledOut && !isNot) continue;
         series.days.forEach((work, at) => {
           const { day } = work.reading.day;
           const key = `${series.states.indexOf(state)}|${at}`;

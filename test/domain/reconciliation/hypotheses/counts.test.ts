@@ -8,6 +8,7 @@ import {
   duplicateAmounts,
   duplicatePart,
   duplicateQuantity,
+  duplicateTokens,
 } from '../../../../domain/reconciliation/hypotheses/duplicates.js';
 import { failedRequests } from '../../../../domain/reconciliation/hypotheses/failedRequests.js';
 import { countInflation } from '../../../../domain/reconciliation/hypotheses/inflation.js';
@@ -153,9 +154,10 @@ describe('more than was used', () => {
   it('requests that are counted once while tokens are counted twice are side evidence too', () => {
     const requests = aUsageCell({ tokenClass: 'requests', quantity: tokens(10) });
     const billed = lines(times(PLAIN, 2));
-    expectExplained(duplicateQuantity, dayOf({ billed, usage: [requests], observed: [calls(PLAIN)] }), [
-      'requests_counted_once',
-    ]);
+    const day = dayOf({ billed, usage: [requests], observed: [calls(PLAIN)] });
+    expectExplained(duplicateTokens, day, ['requests_counted_once']);
+    // A report of tokens that stands against the bill would rule all else out.
+    expectExplained(duplicateQuantity, day, []);
   });
 
   it('amounts of twice what the usage report counts', () => {
