@@ -115,9 +115,17 @@ function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountI
 
 const bitsOf = (probability: number): number => Math.log2(probability / (1 - probability));
 
+/** Of the pairs that are tried, one in so many is a move: most residuals are nobody's other half. */
+const TRIED = 10;
+/** How rarely what one model has too much is by chance what another lacks: within a share, twice that share. */
+const BY_CHANCE = { close: 2 * CLOSE, far: 0.1 };
+const AGREEMENT_MAX = 0.999;
+
+/** Each day on which the halves agree is another wonder if they are none. */
 function agreementOf({ days }: MovedUse): number {
   const close = days.filter((one) => one.mismatch <= CLOSE).length;
-  return close >= 2 ? 0.97 : close === 1 || days.length > 1 ? 0.9 : 0.6;
+  const odds = (BY_CHANCE.close ** -close * BY_CHANCE.far ** -(days.length - close)) / TRIED;
+  return Math.min(AGREEMENT_MAX, odds / (1 + odds));
 }
 
 const percentOf = (share: number): string => (share * 100).toFixed(1);

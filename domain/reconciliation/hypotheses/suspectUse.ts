@@ -5,6 +5,7 @@ import { absPico, type Pico } from '../../money.js';
 import { microsOfDay } from '../../period.js';
 import { apportion, chargeProduct, picoFromChargeProduct } from '../charge.js';
 import { DayRates } from '../dayRates.js';
+import { lowerOf } from '../grade.js';
 import type {
   ExplainedDay,
   Finding,
@@ -36,6 +37,8 @@ interface UnseenUse {
   key: SuspectKey;
   series: SeriesExplanation;
   days: { day: string; usedPico: Pico; billedPico: Pico; lines: FindingLine[] }[];
+  /** Of the account's days, how many have use of the key. */
+  share: number;
 }
 
 /**
@@ -90,26 +93,27 @@ function unseenUse(
     const lines = uses.flatMap((use) => linesOf(use, series.model, input));
     return [{ day: day.day, usedPico, billedPico: day.billedPico, lines }];
   });
-  if (days.length === 0 || (key.reason === 'unknown' && !isBurst(key, series, input))) return undefined;
-  return { key, series, days };
+  const share = shareOfDays(key, series, input);
+  if (days.length === 0 || (key.reason === 'unknown' && share > BURST)) return undefined;
+  return { key, series, days, share };
 }
 
 /** Share of the account's days up to which the use of an unknown key is an event; above it, it is somebody's daily work. */
-const BURST_PERCENT = 50;
+const BURST = 0.5;
 
 /**
  * A key that nobody registered and that is used day by day is a service of the organization's own, not instrumented. A
  * model that the key alone uses has no other days, so the account's days count.
  */
-function isBurst(
+function shareOfDays(
   { uses = [] }: SuspectKey,
   { model, days }: SeriesExplanation,
   { series }: AccountInput,
-): boolean {
+): number {
   const all = new Set(series.flatMap((one) => one.days.map(({ day }) => day)));
   const known = new Set(days.map(({ day }) => day));
   const used = new Set(uses.flatMap((use) => (known.has(use.day) && isModel(use, model) ? [use.day] : [])));
-  return used.size * 100 <= all.size * BURST_PERCENT;
+  return used.size / Math.max(1, all.size);
 }
 
 /** Bills may name a model by its date; a series has the name of its price entry. */
@@ -209,15 +213,21 @@ const REASON: Readonly<Record<SuspectKey['reason'], string>> = {
   billed_after_revocation: 'which was revoked before',
 };
 
-/** That the use is the key's stands on the bill; whether an unknown key is anybody's own, only the organization knows. */
-const PROBABILITIES: Readonly<Record<SuspectKey['reason'], number>> = {
-  billed_after_revocation: 0.97,
-  unknown: 0.5,
-};
+/** That the use is the key's stands on the bill, and so does that it was revoked. */
+const AFTER_REVOCATION = 0.99;
 
-function findingOf({ key, series, days: used }: UnseenUse, input: AccountInput): Finding {
+/**
+ * Whether an unknown key is anybody's own, only the organization knows. Its own services go on once they run, so what was
+ * seen on a share of the days alone is by that share as likely theirs.
+ */
+function probabilityOf({ key, share }: UnseenUse): number {
+  return key.reason === 'billed_after_revocation' ? AFTER_REVOCATION : 1 / (1 + share);
+}
+
+function findingOf(use: UnseenUse, input: AccountInput): Finding {
+  const { key, series, days: used } = use;
   const isRevoked = key.reason === 'billed_after_revocation';
-  const probability = PROBABILITIES[key.reason];
+  const probability = probabilityOf(use);
   // A key that is only not registered may be the organization's own.
   const missing: Gate[] = isRevoked ? [] : ['evidence_needed'];
   const days = used.map(
@@ -247,9 +257,12 @@ function findingOf({ key, series, days: used }: UnseenUse, input: AccountInput):
     lines: footed(addedLines(used.flatMap(({ lines }) => lines)), impactPico),
     impactPico,
     recoverablePico: impactPico,
-    grade: gradeOfAccountFinding(probability, missing, visibility, false),
+    grade: lowerOf(
+      gradeOfAccountFinding(probability, missing, visibility, false),
+      isRevoked ? 'HIGH' : 'LOW',
+    ),
     probability,
-    matchProbability: 0.97,
+    matchProbability: AFTER_REVOCATION,
     visibility,
     provisional: false,
     missing,

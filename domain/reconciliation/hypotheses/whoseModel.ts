@@ -33,7 +33,7 @@ const SEND_ANSWERED =
 
 export const WHOSE: Readonly<Record<WhoseModel, Saying>> = {
   answered: {
-    probability: 0.97,
+    probability: 1,
     rival: 'unobserved_usage',
     level: 'the answers name it',
     says: (from, to) => ({
