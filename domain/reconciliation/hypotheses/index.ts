@@ -12,7 +12,7 @@ import { duplicateAmounts, duplicatePart, duplicateQuantity, duplicateTokens } f
 import { failedRequests } from './failedRequests.js';
 import type { Hypothesis } from './hypothesis.js';
 import { countInflation } from './inflation.js';
-import { longContextQuantity, longContextRate } from './longContext.js';
+import { longContextEpisode, longContextQuantity, longContextRate } from './longContext.js';
 import { modalityQuantity, modalityRate } from './modality.js';
 import { lateUsage, periodDoubleCount, periodDoubleCountAlike, timingShift } from './neighbourDays.js';
 import { otherModelRate } from './otherModel.js';
@@ -31,6 +31,7 @@ export const HYPOTHESES: readonly Hypothesis[] = [
   doubleMetered,
   longContextRate,
   longContextQuantity,
+  longContextEpisode,
   serviceTierRate,
   serviceTierQuantity,
   regionUplift,

@@ -1,6 +1,6 @@
 import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
 import type { Circumstances } from '../dayRates.js';
-import type { Hypothesis, SeriesDay } from './hypothesis.js';
+import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
 import { allMoved, isCountedAlike, partlyMoved } from './movedCounts.js';
 import { pairsBy } from './places.js';
 import { otherCircumstances } from './predict.js';
@@ -56,9 +56,8 @@ export const longContextRate: Hypothesis = {
 };
 
 /**
- * Requests on the meter of the other length. That long ones were counted as ordinary looks like events that count too much
- * input, by which requests seem longer than they were (clientCounts.ts): it is said of an episode between right days, or where
- * requests and tokens as a whole are counted alike.
+ * Ordinary requests on the meter of long ones; long requests on the ordinary one where requests and tokens as a whole are
+ * counted alike.
  */
 export const longContextQuantity: Hypothesis = {
   kind: 'long_context_rate_misapplied',
@@ -66,13 +65,7 @@ export const longContextQuantity: Hypothesis = {
   blame: 'provider',
   needs: ['quantity', 'complete_classes', 'full_coverage'],
   variants: (day) => [
-    ...[false, true].flatMap((fromLong) =>
-      allMoved(
-        day,
-        fromLong ? 'in_ordinary_meter' : 'in_long_meter',
-        pairsBy(day, (place) => place.longContext === fromLong, { longContext: !fromLong }),
-      ),
-    ),
+    ...allOnOther(day, 'in_long_meter', false),
     // A boundary that is drawn too low takes some of the ordinary requests; which, the bill does not say.
     ...partlyMoved(
       day,
@@ -87,7 +80,30 @@ export const longContextQuantity: Hypothesis = {
         )
       : []),
   ],
-  fits: (run, context, variant) => !variant.startsWith('in_ordinary_meter') || isEpisode(run, context),
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
+
+/**
+ * Events that count too much input make requests longer than they were (clientCounts.ts), and a release that does so may be
+ * taken back: it is said of an episode between right days, and never for sure.
+ */
+export const longContextEpisode: Hypothesis = {
+  kind: 'long_context_rate_misapplied',
+  nature: 'quantity',
+  blame: 'provider',
+  needs: ['quantity', 'complete_classes', 'full_coverage'],
+  highest: 'MEDIUM',
+  variants: (day) => allOnOther(day, 'in_ordinary_meter', true),
+  fits: (run, context) => isEpisode(run, context),
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => ASK,
+};
+
+function allOnOther(day: SeriesDay, name: string, fromLong: boolean): Variant[] {
+  return allMoved(
+    day,
+    name,
+    pairsBy(day, (place) => place.longContext === fromLong, { longContext: !fromLong }),
+  );
+}

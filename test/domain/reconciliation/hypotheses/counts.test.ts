@@ -12,7 +12,10 @@ import {
 } from '../../../../domain/reconciliation/hypotheses/duplicates.js';
 import { failedRequests } from '../../../../domain/reconciliation/hypotheses/failedRequests.js';
 import { countInflation } from '../../../../domain/reconciliation/hypotheses/inflation.js';
-import { longContextQuantity } from '../../../../domain/reconciliation/hypotheses/longContext.js';
+import {
+  longContextEpisode,
+  longContextQuantity,
+} from '../../../../domain/reconciliation/hypotheses/longContext.js';
 import {
   lateUsage,
   periodDoubleCount,
@@ -64,11 +67,11 @@ describe('use on another meter', () => {
     ];
     expectExplained(longContextQuantity, dayOf({ billed: part, observed }), ['part_in_long_meter']);
     const under = dayOf({ billed: lines(plus(PLAIN, long), { longContext: false }), observed });
-    expectExplained(longContextQuantity, under, ['in_ordinary_meter']);
+    expectExplained(longContextEpisode, under, ['in_ordinary_meter']);
     expectExplained(clientCounts, under, ['length_miscounted']);
     const context = { ...under.context, firstDay: '2026-09-01', lastDay: '2026-10-31' };
     const fits = (firstDay: string, lastDay: string) =>
-      longContextQuantity.fits?.({ firstDay, lastDay }, context, 'in_ordinary_meter');
+      longContextEpisode.fits?.({ firstDay, lastDay }, context, 'in_ordinary_meter');
     expect(fits('2026-09-10', '2026-09-16')).toBe(true);
     expect(fits('2026-09-10', '2026-09-12')).toBe(false);
     expect(fits('2026-09-10', '2026-10-31')).toBe(false);

@@ -53,8 +53,8 @@ describe('a wrong rate on all days', () => {
   });
 });
 
-describe('a contract that gives the price', () => {
-  const contract = bookWithOwnPrices(
+const contractOf = (percent: bigint) =>
+  bookWithOwnPrices(
     BOOK,
     [
       {
@@ -62,7 +62,7 @@ describe('a contract that gives the price', () => {
         kind: 'contract',
         provider: 'openai',
         model: 'gpt-6-sol',
-        discountPercent: 10n * 10n ** 12n,
+        discountPercent: percent * 10n ** 12n,
         rates: null,
         batchMultiplier: null,
         effectiveFrom: '2026-01-01',
@@ -78,12 +78,32 @@ describe('a contract that gives the price', () => {
     { updatedAtMicros: 0n, contentHash: '00000001' },
   );
 
+describe('a contract that gives the price', () => {
+  const contract = contractOf(10n);
+
   it('is the word of both sides: its breach on all days is HIGH', () => {
     const days = seriesOf({});
     const { findings } = reconcileDays('openai', days, { agreed: contract, list: BOOK }, DEFAULT_WEIGHTS, []);
     const finding = theFinding(findings);
     expect([finding.kind, finding.grade]).toEqual(['contract_rate_not_applied', 'HIGH']);
     expect([finding.claimable, finding.days.length]).toEqual([true, 20]);
+  });
+});
+
+describe('a discount on top of a contract’s', () => {
+  const book = contractOf(10n);
+  const twice = (lines: Lines) => scale(lines, 81n, 100n);
+  const right = (lines: Lines) => scale(lines, 9n, 10n);
+  const kindsOf = (isTwice: (at: number) => boolean) => {
+    const days = seriesOf({ bill: (lines, at) => (isTwice(at) ? twice : right)(lines) });
+    const { findings } = reconcileDays('openai', days, { agreed: book, list: BOOK }, DEFAULT_WEIGHTS, []);
+    return findings.map(({ kind, blame }) => [kind, blame]);
+  };
+
+  it('that comes and goes was taken off twice; one that stays is terms that nobody entered', () => {
+    expect(kindsOf((at) => isBetween(at, 5, 12))).toEqual([['contract_rate_not_applied', 'provider']]);
+    for (const stays of [() => true, (at: number) => at >= 5, (at: number) => at < 12])
+      expect(kindsOf(stays)).toEqual([['contract_terms', 'none']]);
   });
 });
 
