@@ -2,15 +2,18 @@ import { anthropicCostRow, anthropicUsageRows, isUnparsed } from '../../domain/b
 import type { BilledRow, Feed, UnparsedLabel } from '../../domain/billing/billedRow.js';
 import { BucketCopies, PROJECTS_TRACKED_MAX } from '../../domain/billing/bucketCopies.js';
 import type { PageObject } from '../../domain/billing/exactNumber.js';
+import type { LeftOut } from '../../domain/billing/formats/tableFormat.js';
 import { openaiCostRow, openaiUsageRows } from '../../domain/billing/openaiRows.js';
 import type { FxRate, PageBucket, PageKind } from '../../domain/billing/pageRow.js';
-import type { BillingFormat } from '../../domain/billing/sources.js';
+import { type BillingFormat, factsOfFormat } from '../../domain/billing/sources.js';
 import { DomainError } from '../../domain/errors.js';
 import { dayOf, MICROS_PER_DAY } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
-import { readPlainCsv } from './csvReader.js';
 import { JsonEvents } from './jsonEvents.js';
 import { PageReader, type PageSink } from './pageReader.js';
+import { openCsvTable } from './tables/csvTable.js';
+import { readTable } from './tables/readTable.js';
+import type { RandomAccess, TableSource } from './tables/tableSource.js';
 
 /** A row with the number of the bucket that told it; 0 in formats whose rows stand for themselves. */
 export interface TaggedRow {
@@ -40,6 +43,8 @@ export interface BillingFileOptions {
   skip: ReadonlySet<number>;
   /** A report without a single result is in order: it was asked for, and `format` says whose it is. */
   mayBeEmpty?: boolean;
+  /** The same bytes in any order, for formats that begin at the end (Parquet). */
+  random?: RandomAccess;
 }
 
 /** What is known once the whole file has been read. */
@@ -48,6 +53,17 @@ export interface BillingFileSummary {
   covered: CoveredDay[];
   superseded: ReadonlySet<number>;
   unparsed: UnparsedLabel[];
+  /** Charges of services that are no model provider's. */
+  leftOut: readonly LeftOut[];
+  /** Charges that are kept and that nobody can convert: in no sum of dollars. By currency. */
+  unconverted: readonly Unconverted[];
+}
+
+/** `amount` is in 1e-12 units of `currency`. */
+export interface Unconverted {
+  currency: string;
+  rows: number;
+  amount: bigint;
 }
 
 /** How the activities are given `readBillingFile`. */
@@ -60,12 +76,14 @@ const UNPARSED_LISTED_MAX = 200;
 class Notes {
   readonly #covered = new Map<string, CoveredDay>();
   readonly #unparsed = new Map<string, UnparsedLabel>();
+  readonly #unconverted = new Map<string, Unconverted>();
 
   cover(day: CoveredDay): void {
     this.#covered.set(`${day.day}|${day.feed}|${day.report}|${day.account ?? ''}`, day);
   }
 
   row(row: BilledRow): void {
+    if (row.feed === 'cost' && row.amountPico === null) this.#addUnconverted(row);
     if (!isUnparsed(row)) return;
     const known = this.#unparsed.get(row.lineItem);
     if (known) {
@@ -76,12 +94,25 @@ class Notes {
     }
   }
 
-  summary(format: BillingFormat, superseded: ReadonlySet<number>): BillingFileSummary {
+  #addUnconverted({ currency, originalAmount }: BilledRow): void {
+    const known = this.#unconverted.get(currency ?? '') ?? { currency: currency ?? '', rows: 0, amount: 0n };
+    known.rows += 1;
+    known.amount += originalAmount ?? 0n;
+    this.#unconverted.set(known.currency, known);
+  }
+
+  summary(
+    format: BillingFormat,
+    superseded: ReadonlySet<number>,
+    leftOut: readonly LeftOut[] = [],
+  ): BillingFileSummary {
     return {
       format,
       covered: [...this.#covered.values()],
       superseded,
       unparsed: [...this.#unparsed.values()],
+      leftOut,
+      unconverted: [...this.#unconverted.values()].sort((a, b) => (a.currency < b.currency ? -1 : 1)),
     };
   }
 }
@@ -201,8 +232,10 @@ export async function* readBillingFile(
   if (first.done || first.value.length === 0)
     throw new DomainError('invalid_billing_file', 'the file is empty');
   const all = resume(first.value, iterator);
-  const isJson = options.format ? options.format !== 'plain_csv' : looksLikeJson(first.value);
-  return isJson ? yield* readPages(all, options) : yield* readCsv(all, options);
+  const isJson = options.format
+    ? factsOfFormat(options.format).shape !== 'table'
+    : looksLikeJson(first.value);
+  return isJson ? yield* readPages(all, options) : yield* readRecords(await openCsvTable(all), options);
 }
 
 async function* resume(first: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
@@ -248,17 +281,19 @@ async function* readPages(
   return notes.summary(rows.format, rows.superseded);
 }
 
-async function* readCsv(
-  chunks: AsyncIterable<Buffer>,
+async function* readRecords(
+  table: TableSource,
   options: BillingFileOptions,
 ): AsyncGenerator<TaggedRow[], BillingFileSummary> {
   const notes = new Notes();
-  for await (const batch of readPlainCsv(chunks, options.fxRate)) {
-    for (const row of batch) {
+  const reader = readTable(table, options);
+  for (;;) {
+    const next = await reader.next();
+    if (next.done) return notes.summary(next.value.format, new Set(), next.value.leftOut);
+    for (const row of next.value) {
       notes.row(row);
-      notes.cover({ day: row.day, feed: row.feed, report: row.report, account: null });
+      notes.cover({ day: row.day, feed: row.feed, report: row.report, account: row.account });
     }
-    yield batch.map((row) => ({ row, copy: 0 }));
+    yield next.value.map((row) => ({ row, copy: 0 }));
   }
-  return notes.summary('plain_csv', new Set());
 }

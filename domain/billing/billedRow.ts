@@ -51,12 +51,20 @@ export interface BilledRow {
   /** In 1e-12 units; tokens wherever the class is a token class. Null where the bill gives none. */
   quantity: bigint | null;
   quantityUnit: string | null;
-  /** The money that counts, in USD; null on usage rows. */
+  /** The money that counts, in USD; null on usage rows, and where nobody gave a rate for its currency. */
   amountPico: Pico | null;
+  /** The same charge at list prices, USD; null where the bill does not say or it cannot be converted. */
+  listPico: Pico | null;
+  /** At the prices of the customer's contract, USD; null likewise. */
+  contractedPico: Pico | null;
+  /** After discounts that the bill gives to the line itself, USD; null likewise. */
+  netPico: Pico | null;
   /** Upper-case ISO 4217 code of `originalAmount`; null on usage rows. */
   currency: string | null;
   /** The amount as billed, in its own currency, 1e-12 units. */
   originalAmount: bigint | null;
+  /** Whether the bill itself calls the charge final (an invoice number, no longer estimated); null: it does not say. */
+  isFinal: boolean | null;
 }
 
 /** A label that no grammar knows, kept as `other`: how often it came and what it sums to. */

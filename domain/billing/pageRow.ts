@@ -39,13 +39,18 @@ export function parseFxRate(text: string): FxRate {
 
 /** An amount in 1e-12 units of `currency` → pico-dollars. Error invalid_billing_file without a rate for it. */
 export function toPico(original: bigint, currency: string, fxRate: FxRate): Pico {
+  const pico = toPicoOrNull(original, currency, fxRate);
+  if (pico !== null) return pico;
+  throw new DomainError(
+    'invalid_billing_file',
+    `the amount is in ${currency.slice(0, 8)}; give fx_rate, US dollars for one ${currency.slice(0, 8)}`,
+  );
+}
+
+/** As `toPico`, null without a rate: the amount is then shown in its own currency and counts in no sum of dollars. */
+export function toPicoOrNull(original: bigint, currency: string, fxRate: FxRate): Pico | null {
   if (currency === 'USD') return original;
-  if (!fxRate) {
-    throw new DomainError(
-      'invalid_billing_file',
-      `the amount is in ${currency.slice(0, 8)}; give fx_rate, US dollars for one ${currency.slice(0, 8)}`,
-    );
-  }
+  if (!fxRate) return null;
   const product = original * fxRate.scaled;
   const scale = 10n ** BigInt(FX_SCALE);
   const half = product < 0n ? -scale / 2n : scale / 2n;
@@ -85,8 +90,12 @@ export function emptyRow(kind: PageKind, bucket: PageBucket): BilledRow {
     quantity: null,
     quantityUnit: null,
     amountPico: null,
+    listPico: null,
+    contractedPico: null,
+    netPico: null,
     currency: null,
     originalAmount: null,
+    isFinal: null,
   };
 }
 

@@ -50,8 +50,12 @@ const rowOf = ({ day, marker }: Owned): BilledRow => ({
   quantity: null,
   quantityUnit: null,
   amountPico: 1n,
+  listPico: null,
+  contractedPico: null,
+  netPico: null,
   currency: 'USD',
   originalAmount: 1n,
+  isFinal: null,
 });
 const FIRST_FREE_ROW = 1_000_000;
 
