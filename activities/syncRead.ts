@@ -74,7 +74,8 @@ export async function readChunk(work: ChunkWork, { pages, leftOut }: FetchedChun
   });
   await orgDb.transaction(async (inside) => {
     if (!(await finishSyncChunk(inside, run.id, chunk.ordinal, stored?.sourceId ?? null, result))) return;
-    await confirmApiDays(inside, of, same, fetchedAtMicros);
+    const final = same.filter((day) => told.isFinal(day));
+    await confirmApiDays(inside, of, same, final, fetchedAtMicros);
     if (!stored) return;
     const days = apiDays(work, told, changed);
     await replaceApiDays(
@@ -222,6 +223,7 @@ function apiDays(
       report: storedReport(chunk),
       chargeCategory,
       ...told.sumOf(day, chargeCategory),
+      isFinal: told.isFinal(day),
       contentHash: told.hashOf(day),
     })),
   );

@@ -1,5 +1,5 @@
 import type { BilledClass, ChargeCategory } from '../../domain/billing/billedRow.js';
-import { type BillingFormat, factsOfFormat } from '../../domain/billing/sources.js';
+import { type BillingFormat, factsOfFormat, provisionalDaysOf } from '../../domain/billing/sources.js';
 import type { Pico } from '../../domain/money.js';
 import type { Provider } from '../../domain/providers.js';
 import type { BilledCell, CoveredAccount, UsageCell } from '../../domain/reconciliation/cells.js';
@@ -114,6 +114,7 @@ export interface BilledAccount extends CoveredAccount {
 interface BilledAccountRow {
   account: string;
   formats: BillingFormat[];
+  is_final: boolean;
   told_at: bigint;
   counted_sources: string;
 }
@@ -126,9 +127,9 @@ export async function listBilledAccounts(orgDb: OrgDb, scope: DayScope): Promise
   const rows = await orgDb.rows<BilledAccountRow>(
     `with counted as (${countedSourcesSql(ONE_DAY)}),
      keys as (select provider_account_id, ${COUNTED_SOURCES_TEXT} as counted_sources from counted group by 1)
-     select c.provider_account_id as account, array_agg(s.format) as formats, min(c.told_at) as told_at, k.counted_sources
+     select c.provider_account_id as account, array_agg(s.format) as formats, bool_and(coalesce(c.is_final, false)) as is_final, min(c.told_at) as told_at, k.counted_sources
      from counted c join keys k using (provider_account_id) join billing_sources s on s.org_id = $1 and s.id = c.source_id
-     where c.feed = 'cost' and c.charge_category = 'usage' group by 1, 4 order by 1`,
+     where c.feed = 'cost' and c.charge_category = 'usage' group by 1, 5 order by 1`,
     [orgDb.orgId, scope.provider, scope.day],
     'day_billed_accounts',
   );
@@ -136,7 +137,7 @@ export async function listBilledAccounts(orgDb: OrgDb, scope: DayScope): Promise
     accountId: row.account,
     // When the provider last said so, of the copy that was told longest ago: that is what can still be restated.
     fetchedAtMicros: row.told_at,
-    provisionalDays: Math.max(...row.formats.map((format) => factsOfFormat(format).provisionalDays)),
+    provisionalDays: provisionalDaysOf(row.formats, row.is_final),
     countedSources: row.counted_sources,
   }));
 }

@@ -133,6 +133,20 @@ export function factsOfFormat(format: BillingFormat): FormatFacts {
   return FACTS[format];
 }
 
+/**
+ * The rank of one day of a bill. An export that itself says that the day is not final yet is one of many copies that were
+ * saved under way: what the provider says when it is asked goes before it.
+ */
+export function rankOfDay(format: BillingFormat, isFinal: boolean | null): number {
+  const { rank } = FACTS[format];
+  return isFinal === false && rank === SOURCE_RANKS.finalisedExport ? SOURCE_RANKS.savedPage : rank;
+}
+
+/** A day read within so many days of its beginning may still be restated; none where the bill itself calls it final. */
+export function provisionalDaysOf(formats: readonly BillingFormat[], isFinal: boolean | null): number {
+  return isFinal ? 0 : Math.max(...formats.map((format) => FACTS[format].provisionalDays));
+}
+
 export function isBillingFormat(text: string): text is BillingFormat {
   return (BILLING_FORMATS as readonly string[]).includes(text);
 }

@@ -22,10 +22,12 @@ export interface PlainCharge {
   chargeCategory: ChargeCategory;
   currency: string;
   amount: bigint;
+  /** An account and UTC day that the bill speaks about, where the charge is told of one. */
+  covers?: { account: string | null; day: string };
 }
 
 /** Charges that were left out, summed: kept and left out together are the file's total, to the last digit. */
-export interface LeftOut extends PlainCharge {
+export interface LeftOut extends Omit<PlainCharge, 'covers'> {
   rows: number;
 }
 

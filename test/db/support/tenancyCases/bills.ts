@@ -86,8 +86,9 @@ export const BILL_CASES: Record<string, TenancyCase> = {
     ),
   deleteBillingRows: (db, { importId }) => billingRows.deleteBillingRows(db, importId),
   insertBillingDays: (db, { importId, provider, marker, day }) =>
-    billingRows.insertBillingDays(db, { id: importId, provider, rank: 1, fetchedAtMicros: NOW_MICROS }, [
+    billingRows.insertBillingDays(db, { id: importId, provider, fetchedAtMicros: NOW_MICROS }, [
       {
+        rank: 1,
         accountId: `${marker}-other`,
         day,
         feed: 'cost',
@@ -95,6 +96,8 @@ export const BILL_CASES: Record<string, TenancyCase> = {
         chargeCategory: 'usage',
         rowCount: 1,
         amountPico: 1n,
+        unconvertedRows: 0,
+        isFinal: null,
       },
     ]),
   insertBillingPage: (db, { openImportId, marker }) =>
@@ -137,6 +140,8 @@ export const BILL_CASES: Record<string, TenancyCase> = {
       periodStart: null,
       periodEnd: null,
       unparsed: [],
+      leftOut: [],
+      unconverted: [],
       restatedBuckets: 0,
     });
   },
