@@ -10,7 +10,7 @@ import type { ConnectionSettings } from '../../domain/billing/connectionScope.js
 export type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
 
 /** The providers whose bills can be fetched. */
-export const CONNECTED_PROVIDERS = ['openai', 'anthropic'] as const;
+export const CONNECTED_PROVIDERS = ['openai', 'anthropic', 'azure_openai'] as const;
 export type ConnectedProvider = (typeof CONNECTED_PROVIDERS)[number];
 
 /** What is known of a provider's reports as data: when they settle and how often to ask. */
@@ -69,6 +69,13 @@ export interface ConnectorCheck {
   detail: string;
 }
 
+/** A setting that is missing or cannot be. */
+export interface SettingsFault {
+  /** E.g. `scope`. */
+  field: string;
+  message: string;
+}
+
 /**
  * Failures are DomainErrors. Passing: provider_unavailable (outage, network, time over; also a report that answers
  * 404) and provider_rate_limited (both may say retryAfterSeconds). Lasting until somebody acts: credentials_refused,
@@ -83,6 +90,10 @@ export interface BillingConnector {
    * of the provider, costs first and the latest days first. Usage is asked by the hour where it is recent.
    */
   plan(window: { fromDay: string; toDay: string }, nowMicros: bigint): ReportChunk[];
+  /** What is wrong with settings, where the provider needs some; the field is named from `settings` on. */
+  settingsFault?(settings: ConnectionSettings): SettingsFault | undefined;
+  /** The account, where the settings say it and the credentials do not. */
+  accountOfSettings?(settings: ConnectionSettings): string | null;
   /** The account that the credentials belong to; `accountId` null where the provider does not tell. */
   identify(access: ProviderAccess): Promise<{ accountId: string | null; name: string | null }>;
   /** One check for each thing that is needed. Throws only what is passing, so that "not now" is not read as "no". */

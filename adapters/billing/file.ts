@@ -4,6 +4,7 @@ import type { BillingFileOptions, BillingFileSummary, TaggedRow } from './fileSu
 import { readPages } from './pageRows.js';
 import { openCsvTable } from './tables/csvTable.js';
 import { openJsonLines } from './tables/jsonLinesTable.js';
+import { openParquetTable } from './tables/parquetTable.js';
 import { readTableRows } from './tables/tableRows.js';
 import { unpacked } from './unpack.js';
 
@@ -33,6 +34,10 @@ export async function* readBillingFile(
       return yield* readTableRows(await openCsvTable(all), options);
     case 'jsonLines':
       return yield* readTableRows(await openJsonLines(all), options);
+    case 'parquet':
+      await iterator.return?.(undefined);
+      if (!options.random) throw new RangeError('a Parquet file is read in any order');
+      return yield* readTableRows(await openParquetTable(options.random), options);
     case 'pages':
       return yield* readPages(all, options);
   }

@@ -3,13 +3,17 @@ import { type BillingFormat, factsOfFormat } from '../../domain/billing/sources.
 import { flatRecords } from './tables/jsonLinesTable.js';
 
 /** How a file is laid out; which bill it is, is told by the reader of its layout. */
-export type FileShape = 'csv' | 'jsonLines' | 'pages';
+export type FileShape = 'csv' | 'jsonLines' | 'parquet' | 'pages';
+
+/** What a Parquet file begins, and ends, with. */
+const PARQUET = Buffer.from('PAR1');
 
 /** Of a file so much is looked at: the beginning of its first record. */
 const HEAD_BYTES = 262_144;
 
 /** What a file is, from its first bytes and, where it was named, its format. */
 export function shapeOf(head: Buffer, format: BillingFormat | undefined): FileShape {
+  if (head.subarray(0, 4).equals(PARQUET)) return 'parquet';
   const text = head
     .subarray(0, HEAD_BYTES)
     .toString('utf8')

@@ -17,19 +17,26 @@ export async function openCsvTable(chunks: AsyncIterable<Buffer>): Promise<Table
   return {
     columns: new Set(columns),
     headerFault: (reason) => faultAt({ line: header.line, column: 1 }, reason),
-    records: readRecords(columns, rest, batches),
+    records: (wanted) =>
+      readRecords(
+        columns.map((column) => ((wanted?.has(column) ?? true) ? column : null)),
+        columns,
+        rest,
+        batches,
+      ),
   };
 }
 
 async function* readRecords(
+  wanted: readonly (string | null)[],
   columns: readonly string[],
   first: CsvLine[],
   rest: AsyncIterator<CsvLine[]>,
 ): AsyncGenerator<PlacedRecord[]> {
   try {
-    if (first.length > 0) yield first.map((line) => new CsvRecord(columns, line));
+    if (first.length > 0) yield first.map((line) => new CsvRecord(wanted, columns, line));
     for (let next = await rest.next(); !next.done; next = await rest.next())
-      yield next.value.map((line) => new CsvRecord(columns, line));
+      yield next.value.map((line) => new CsvRecord(wanted, columns, line));
   } finally {
     await rest.return?.();
   }
@@ -51,7 +58,7 @@ class CsvRecord implements PlacedRecord {
   readonly #columns: readonly string[];
   readonly #line: number;
 
-  constructor(columns: readonly string[], { cells, line }: CsvLine) {
+  constructor(wanted: readonly (string | null)[], columns: readonly string[], { cells, line }: CsvLine) {
     if (cells.length !== columns.length) {
       throw faultAt(
         { line, column: Math.min(cells.length, columns.length) + 1 },
@@ -61,9 +68,10 @@ class CsvRecord implements PlacedRecord {
     const record = new Map<string, string>();
     for (let at = 0; at < cells.length; at += 1) {
       const cell = cells[at] as string;
-      if (cell === '') continue;
+      const column = wanted[at];
+      if (cell === '' || column === null || column === undefined) continue;
       const text = cell.trim();
-      if (text !== '') record.set(columns[at] as string, text);
+      if (text !== '') record.set(column, text);
     }
     this.record = record;
     this.#columns = columns;

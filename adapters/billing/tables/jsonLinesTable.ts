@@ -16,7 +16,7 @@ export async function openJsonLines(chunks: AsyncIterable<Buffer>): Promise<Tabl
   return {
     columns: new Set(record.record.keys()),
     headerFault: (reason) => record.faultAt(reason),
-    records: chain(first.value as PlacedRecord[], batches),
+    records: () => chain(first.value as PlacedRecord[], batches),
   };
 }
 

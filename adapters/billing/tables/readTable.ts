@@ -22,7 +22,7 @@ export async function* readTable(
 ): AsyncGenerator<BilledRow[], TableSummary> {
   const format = placed(source.headerFault, () => chooseFormat(source, options));
   const leftOut = new LeftOutCharges();
-  for await (const records of source.records) {
+  for await (const records of source.records(format.reads)) {
     const rows: BilledRow[] = [];
     for (const one of records) {
       const told = rowsOf(format, one, options);

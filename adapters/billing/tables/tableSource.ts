@@ -14,8 +14,11 @@ export interface TableSource {
   columns: ReadonlySet<string>;
   /** The fault `reason` of the header; `column` is its lower-case name. */
   headerFault(reason: string): DomainError;
-  /** Can be gone through once. Error invalid_billing_file with the place. */
-  records: AsyncIterable<PlacedRecord[]>;
+  /**
+   * The records, with the cells of the `wanted` columns (all where undefined). Can be gone through once. Error
+   * invalid_billing_file with the place.
+   */
+  records(wanted: ReadonlySet<string> | undefined): AsyncIterable<PlacedRecord[]>;
 }
 
 /** Bytes of a file that can be read in any order. */

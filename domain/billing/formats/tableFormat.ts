@@ -38,6 +38,8 @@ export interface TableFormat {
   readonly name: string;
   /** Lower-case columns without which it is not this format: what is told of a header that almost fits. */
   readonly required: readonly string[];
+  /** The lower-case columns that it reads, so that a reader can pass over the others; absent: any. */
+  readonly reads?: ReadonlySet<string>;
   /** Whether a file with these lower-case columns is of this format. Of all formats at most one may say so. */
   isHeader(columns: ReadonlySet<string>): boolean;
   /**

@@ -55,7 +55,7 @@ describe('JSON lines', () => {
     const table = await openJsonLines(
       bytesOf('{"A":{"B":1.50,"C":null},"D":[{"e":12345678901234567890.1}],"f":"","g":true}\n'),
     );
-    for await (const [one] of table.records)
+    for await (const [one] of table.records(undefined))
       expect(Object.fromEntries(one?.record ?? [])).toEqual({
         'a.b': '1.50',
         d: '[{"e":12345678901234567890.1}]',
