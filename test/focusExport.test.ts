@@ -1,0 +1,253 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApi, type TestApi, type TestOrganization } from './support/api.js';
+import { importBill, runGaps } from './support/bills.js';
+import { startTestEngine, type TestEngine } from './support/engine.js';
+import { exactOf, readTable, sumsBy, sumTexts, textOfExact, timesExact } from './support/exactTable.js';
+
+/** A month with everything that a bill can say, exported as FOCUS and read by a reader of its own. */
+
+// biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas
+type Json = any;
+type Row = Record<string, string>;
+
+let api: TestApi;
+let engine: TestEngine;
+let org: TestOrganization;
+let rows: Row[];
+
+const [D1, D2, D3, D4] = [5, 6, 7, 8].map(dayOfLastMonth) as [string, string, string, string];
+const month = D1.slice(0, 7);
+
+function dayOfLastMonth(day: number): string {
+  const now = new Date();
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1, day)).toISOString().slice(0, 10);
+}
+
+/** gpt-6-sol costs 2 dollars a million input tokens; its label in the second row has a quote and a comma. */
+const OPENAI = `date,model,line_item,token_class,quantity,amount_usd,api_key,project
+${D1},gpt-6-sol,,input,2000001,4.000002,key_a,proj_1
+${D1},gpt-6-sol,"gpt-6-sol, ""input""",input,1000000,2,key_b,proj_2
+${D1},gpt-6-sol,,output,1000,0.5,key_a,proj_1
+${D2},gpt-6-sol,,input,4000000,8,key_a,proj_1
+${D2},,Promotional credit,other,,-250.000000000001,,
+${D2},,Sales tax,other,,1.07,,
+${D3},,Refund of September,other,,-3.5,,
+${D3},,Prepaid top-up,other,,100,,
+${D3},mystery-model,,input,77,0.000000000123,,
+${D3},,=cmd(),other,,1,,
+${D3},,2nd correction,other,,-0.25,,
+`;
+const EURO = `date,model,token_class,quantity,amount_usd,currency
+${D4},mistral-large-4,input,3000000,1.87,EUR
+`;
+const OTHER_ACCOUNT = `date,model,token_class,quantity,amount_usd
+${D1},gpt-6-sol,input,500000,1
+`;
+
+const call = (day: string, tokens: number, at: number, more: object = {}) => ({
+  provider: 'openai',
+  model: 'gpt-6-sol',
+  timestamp: `${day}T00:00:00Z`,
+  request_id: `${day}-${tokens}-${at}-${JSON.stringify(more)}`,
+  input_tokens: tokens,
+  output_tokens: 0,
+  provider_account_id: 'org-1',
+  ...more,
+});
+
+/** Decimals have a point in every row; equal numbers are equal texts without it. */
+const plain = (text: string | undefined) => sumTexts([text ?? '']);
+
+const fetchCsv = async (query: string, key = org.adminKey) => {
+  const response = await fetch(`${api.baseUrl}/api/v1/reconciliation/focus?${query}`, {
+    headers: { authorization: `Bearer ${key}` },
+  });
+  return { response, text: await response.text() };
+};
+
+const exportOf = async (query: string): Promise<Row[]> => readTable((await fetchCsv(query)).text);
+
+beforeAll(async () => {
+  api = await startTestApi();
+  engine = await startTestEngine(api.database.database);
+  await engine.startWorker();
+  org = await api.addOrganization();
+  const events = [
+    ...Array.from({ length: 25 }, (_, at) => call(D1, 100_000, at)),
+    ...Array.from({ length: 10 }, (_, at) =>
+      call(D1, 100_000, at, { model: 'gpt-5-mini', output_tokens: 7 }),
+    ),
+    ...Array.from({ length: 5 }, (_, at) => call(D1, 100_000, at, { provider_account_id: 'org-2' })),
+    ...Array.from({ length: 5 }, (_, at) => call(D2, 100_000, at, { output_tokens: 50 })),
+  ];
+  const { body } = await api.post('/api/v1/ingest/events', { events }, org.ingestKey);
+  expect(body.accepted).toBe(events.length);
+  await importBill(api, OPENAI, { provider: 'openai', account: 'org-1' }, org.adminKey);
+  await importBill(api, OTHER_ACCOUNT, { provider: 'openai', account: 'org-2' }, org.adminKey);
+  await importBill(api, EURO, { provider: 'mistral', account: 'm-1', fx_rate: '1.123' }, org.adminKey);
+  expect((await runGaps(api, '?period=90d', undefined, org.adminKey)).status).toBe('succeeded');
+  rows = await exportOf(`period=${month}`);
+}, 180_000);
+
+afterAll(async () => {
+  await engine?.close();
+  await api?.close();
+});
+
+const get = async (path: string): Promise<Json> => {
+  const { status, body } = await api.get(`/api/v1/reconciliation/${path}`, org.adminKey);
+  if (status !== 200) throw new Error(`${path}: ${status} ${JSON.stringify(body)}`);
+  return body;
+};
+
+describe('the export', () => {
+  it('has every charge of the month: by category it is the statement', async () => {
+    const { total } = await get(`statement?period=${month}`);
+    const billed = sumsBy(rows, (row) => row.x_ChargeCategory as string, 'x_BilledUsd');
+    expect(billed).toEqual({
+      adjustment: '-0.25',
+      credit: '-250.000000000001',
+      purchase: '100',
+      refund: '-3.5',
+      tax: '1.07',
+      usage: '18.600012000123',
+    });
+    expect(Number(sumTexts(rows.map((row) => row.x_BilledUsd as string)))).toBe(total.invoice_total_usd);
+    expect(Number(billed.usage)).toBe(total.billed_usage_usd);
+  });
+
+  it('is in the currency of each bill', () => {
+    expect(sumsBy(rows, (row) => row.BillingCurrency as string, 'BilledCost')).toMatchObject({ EUR: '1.87' });
+    const euro = rows.find((row) => row.BillingCurrency === 'EUR');
+    expect(euro).toMatchObject({
+      x_BilledUsd: '2.10001',
+      PricingCurrency: 'USD',
+      PricingCurrencyEffectiveCost: '2.10001',
+      EffectiveCost: '1.87',
+      ProviderName: 'Mistral AI',
+    });
+  });
+
+  it('keeps price × quantity = cost to the last digit, in every row that has a price', () => {
+    const product = (a: string, b: string) => textOfExact(timesExact(exactOf(a), exactOf(b)));
+    const priced = rows.filter((row) => row.ListUnitPrice !== '');
+    expect(priced.length).toBeGreaterThan(8);
+    for (const row of priced) {
+      expect(product(row.ListUnitPrice as string, row.PricingQuantity as string)).toBe(plain(row.ListCost));
+      expect(product(row.ContractedUnitPrice as string, row.PricingQuantity as string)).toBe(
+        plain(row.ContractedCost),
+      );
+    }
+    expect(rows.find((row) => row.ConsumedQuantity === '2000001.0')).toMatchObject({
+      PricingQuantity: '2.000001',
+      PricingUnit: '1000000 Tokens',
+      ListUnitPrice: '2.0',
+      ListCost: '4.000002',
+      x_ListPriceSource: 'price_list',
+    });
+  });
+
+  it('says of a charge without a price list that it is one charge, and whose price that is', () => {
+    expect(rows.find((row) => row.x_Model === 'mystery-model')).toMatchObject({
+      PricingQuantity: '1.0',
+      PricingUnit: 'Charges',
+      ListUnitPrice: '0.000000000123',
+      ConsumedQuantity: '77.0',
+      x_ListPriceSource: 'none',
+    });
+  });
+
+  it('gives taxes, credits and corrections neither unit nor price nor quantity', () => {
+    const plain = rows.filter((row) =>
+      ['Tax', 'Credit', 'Adjustment'].includes(row.ChargeCategory as string),
+    );
+    expect(plain).toHaveLength(4);
+    for (const row of plain) {
+      expect([
+        row.ListUnitPrice,
+        row.PricingQuantity,
+        row.PricingUnit,
+        row.ConsumedQuantity,
+        row.SkuId,
+      ]).toEqual(['', '', '', '', '']);
+      expect([row.ListCost, row.ContractedCost, row.EffectiveCost]).toEqual(Array(3).fill(row.BilledCost));
+    }
+    const purchase = rows.find((row) => row.ChargeCategory === 'Purchase');
+    expect(purchase).toMatchObject({
+      BilledCost: '100.0',
+      EffectiveCost: '0.0',
+      ChargeFrequency: 'One-Time',
+    });
+  });
+
+  it('lays what was observed beside it: the sums are those of the gap explorer', async () => {
+    const { gaps } = await get(`gap-explorer?period=90d&limit=1000`);
+    const days = gaps.filter((gap: Json) => gap.bucket.startsWith(month));
+    const ours = days.reduce((sum: number, gap: Json) => sum + gap.our_cost_usd, 0);
+    expect(Number(sumTexts(rows.map((row) => row.x_ObservedCostUsd as string)))).toBeCloseTo(ours, 12);
+    const usage = rows.filter((row) => row.ChargeCategory === 'Usage');
+    for (const row of usage)
+      expect(sumTexts([row.x_ObservedCostUsd as string, row.x_GapUsd as string])).toBe(row.x_BilledUsd);
+    expect(new Set(usage.map((row) => row.x_ReconStatus))).toEqual(
+      new Set(['matched', 'partial', 'unmatched', 'unbilled']),
+    );
+  });
+
+  it('has a row at zero for use that no bill has, by class', () => {
+    const unbilled = rows.filter((row) => row.x_ReconStatus === 'unbilled');
+    const mini = unbilled.filter((row) => row.x_Model === 'gpt-5-mini');
+    expect(mini.map((row) => [row.x_TokenClass, row.ConsumedQuantity]).sort()).toEqual([
+      ['input', '1000000.0'],
+      ['output', '70.0'],
+    ]);
+    for (const row of unbilled)
+      expect([row.BilledCost, row.ListCost, row.PricingQuantity]).toEqual(['0.0', '0.0', '0.0']);
+    // Output that the second day's bill leaves out, though it charges the model's input.
+    expect(unbilled.find((row) => row.ChargePeriodStart?.startsWith(D2))).toMatchObject({
+      x_Model: 'gpt-6-sol',
+      x_TokenClass: 'output',
+      ConsumedQuantity: '250.0',
+    });
+  });
+
+  it('runs nothing in a spreadsheet, and a quoted label comes back whole', () => {
+    expect(rows.map((row) => row.ChargeDescription)).toContain("'=cmd()");
+    expect(rows.map((row) => row.ChargeDescription)).toContain('gpt-6-sol, "input"');
+  });
+
+  it('is of 1.4 what 1.4 calls it: the same charges under the newer columns', async () => {
+    const newer = await exportOf(`period=${month}&version=1.4`);
+    const [one, other] = [Object.keys(rows[0] as Row), Object.keys(newer[0] as Row)];
+    expect(one.filter((name) => !other.includes(name))).toEqual(['ProviderName', 'PublisherName']);
+    expect(other.filter((name) => !one.includes(name))).toEqual([
+      'HostProviderName',
+      'InvoiceDetailId',
+      'ServiceProviderName',
+    ]);
+    const shared = one.filter((name) => other.includes(name));
+    expect(newer.map((row) => shared.map((name) => row[name]))).toEqual(
+      rows.map((row) => shared.map((name) => row[name])),
+    );
+  });
+
+  it('is the same twice, and comes as an attachment', async () => {
+    const [first, second] = [await fetchCsv(`period=${month}`), await fetchCsv(`period=${month}`)];
+    expect(second.text).toBe(first.text);
+    expect(first.response.headers.get('content-type')).toBe('text/csv; charset=utf-8; header=present');
+    expect(first.response.headers.get('content-disposition')).toBe(
+      `attachment; filename="focus-1.2-${month}.csv"`,
+    );
+  });
+
+  it('of a month without a bill is a header alone, and one that has not begun is refused', async () => {
+    expect(await exportOf('period=2024-02')).toEqual([]);
+    expect((await fetchCsv('period=2024-02')).text.split('\r\n')).toHaveLength(2);
+    for (const query of ['period=2999-01', 'period=2024-13', 'period=2024-02&version=1.3', ''])
+      expect((await fetchCsv(query)).response.status, query).toBe(400);
+  });
+
+  it('shows nothing of another organization', async () => {
+    const other = await api.addOrganization();
+    expect(readTable((await fetchCsv(`period=${month}`, other.adminKey)).text)).toEqual([]);
+  });
+});
