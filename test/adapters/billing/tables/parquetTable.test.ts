@@ -69,8 +69,15 @@ describe('a Parquet file', () => {
         map: '{"model":"x"}',
         yes: 'true',
       },
-      { count: '1', at: '1970-01-01T00:00:00.001Z', map: '{}', yes: 'false' },
-      { cost: '1e-10', count: '-5', at: '1970-01-01T00:00:00.002Z', text: 'é', map: '{"n":1}', yes: 'true' },
+      { count: '1', at: '1970-01-01T00:00:00.001000Z', map: '{}', yes: 'false' },
+      {
+        cost: '1e-10',
+        count: '-5',
+        at: '1970-01-01T00:00:00.002000Z',
+        text: 'é',
+        map: '{"n":1}',
+        yes: 'true',
+      },
     ]);
     expect(await recordsOf(bytes, new Set(['count']))).toEqual([
       { count: '9007199254740993' },
@@ -80,10 +87,21 @@ describe('a Parquet file', () => {
   });
 
   it('has decimals to the last digit, however they are stored', async () => {
-    const bytes = written([
-      { name: 'd', data: [123_456_789.12, -0.01], type: 'INT64', converted_type: 'DECIMAL' } as never,
-    ]);
-    expect(bytes.length).toBeGreaterThan(0);
+    const bytes = parquetWriteBuffer({
+      columnData: [{ name: 'd', data: [123_456_789.12, -0.01] }],
+      schema: [
+        { name: 'root', num_children: 1 },
+        {
+          name: 'd',
+          type: 'INT64',
+          converted_type: 'DECIMAL',
+          scale: 2,
+          precision: 18,
+          repetition_type: 'REQUIRED',
+        },
+      ],
+    });
+    expect(await recordsOf(Buffer.from(bytes))).toEqual([{ d: '123456789.12' }, { d: '-0.01' }]);
     expect(decimalText(-1n, 10)).toBe('-0.0000000001');
     expect(decimalText(Uint8Array.of(0xff, 0xfe), 1)).toBe('-0.2');
     expect(decimalText(Uint8Array.of(0x01, 0, 0, 0, 0, 0, 0, 0, 0), 3)).toBe('18446744073709551.616');
