@@ -30,6 +30,7 @@ const BATCH_ROWS = 1_000;
 const FORMATS: Readonly<Record<string, BillingFormat>> = {
   openai: 'openai_pages',
   anthropic: 'anthropic_pages',
+  azure_openai: 'azure_query_pages',
 };
 
 /**

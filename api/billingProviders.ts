@@ -18,6 +18,7 @@ const PROVIDER_RETRY_SECONDS = 30;
 const SCOPE_FIELDS: Readonly<Record<string, keyof NonNullable<ConnectionSettings['scope']>>> = {
   openai: 'projects',
   anthropic: 'workspaces',
+  azure_openai: 'resource',
 };
 
 /** The connection behind a public id. Error not_found. */
@@ -57,13 +58,16 @@ export function checkCredentials(connector: BillingConnector, credentials: Crede
   }
 }
 
-/** Error invalid_body: the provider does not narrow by this. */
+/** Error invalid_body: the provider does not narrow by this, or needs a setting that is missing. */
 export function checkScope(connector: BillingConnector, settings: ConnectionSettings): void {
+  const fault = connector.settingsFault?.(settings);
+  if (fault) throw invalidField('body', `settings.${fault.field}`, fault.message, 'invalid_body');
   for (const field of Object.keys(settings.scope ?? {})) {
     const own = SCOPE_FIELDS[connector.provider];
     if (field !== own) {
       const message = own ? `${connector.provider} is narrowed by ${own}` : 'is not known here';
-      throw invalidField('body', `settings.scope.${field}`, message, 'invalid_body');
+      const place = field === 'resource' ? 'settings.scope' : `settings.scope.${field}`;
+      throw invalidField('body', place, message, 'invalid_body');
     }
   }
 }
@@ -136,6 +140,8 @@ export function changedSettings(
 ): ConnectionSettings {
   checkScope(connector, given);
   if (given.account !== undefined && given.account !== connection.accountId) throw otherAccount(connection);
+  const named = connector.accountOfSettings?.(given) ?? connection.accountId;
+  if (named !== connection.accountId) throw otherAccount(connection);
   return { ...given, account: connection.accountId };
 }
 

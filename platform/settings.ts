@@ -184,6 +184,20 @@ export const SETTINGS = {
     remedy:
       'give an http or https address without user, query or fragment, for example https://api.anthropic.com',
   }),
+  AZURE_MANAGEMENT_BASE_URL: setting({
+    schema: z.string().refine(isWebAddress).default('https://management.azure.com'),
+    shownDefault: 'https://management.azure.com',
+    meaning: "Where Azure's costs are asked for: its resource manager.",
+    remedy:
+      'give an http or https address without user, query or fragment, for example https://management.azure.com',
+  }),
+  AZURE_LOGIN_BASE_URL: setting({
+    schema: z.string().refine(isWebAddress).default('https://login.microsoftonline.com'),
+    shownDefault: 'https://login.microsoftonline.com',
+    meaning: 'Where an application is given a token for Azure.',
+    remedy:
+      'give an http or https address without user, query or fragment, for example https://login.microsoftonline.com',
+  }),
   CORS_ORIGINS: setting({
     schema: z
       .string()

@@ -1,4 +1,4 @@
-import { parseAzureScope, type AzureScope } from '../../domain/billing/azureScope.js';
+import { type AzureScope, parseAzureScope } from '../../domain/billing/azureScope.js';
 import type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
 import { AZURE_MODEL_CATEGORIES } from '../../domain/billing/formats/azureTerms.js';
 import { DomainError } from '../../domain/errors.js';
@@ -85,7 +85,11 @@ export class AzureOpenaiConnector implements BillingConnector {
   settingsFault({ scope }: ConnectionSettings): SettingsFault | undefined {
     const field = 'scope';
     if (scope?.resource === undefined)
-      return { field, message: 'is required: the subscription to read, e.g. /subscriptions/00000000-0000-0000-0000-000000000000' };
+      return {
+        field,
+        message:
+          'is required: the subscription to read, e.g. /subscriptions/00000000-0000-0000-0000-000000000000',
+      };
     if (parseAzureScope(scope.resource)) return undefined;
     return {
       field,

@@ -1,4 +1,5 @@
 import { DomainError } from '../../domain/errors.js';
+import { readDocuments } from './documents.js';
 import { shapeOf } from './fileShape.js';
 import type { BillingFileOptions, BillingFileSummary, TaggedRow } from './fileSummary.js';
 import { readPages } from './pageRows.js';
@@ -26,7 +27,7 @@ export async function* readBillingFile(
 ): AsyncGenerator<TaggedRow[], BillingFileSummary> {
   const iterator = unpacked(chunks)[Symbol.asyncIterator]();
   const first = await iterator.next();
-  if (first.done || first.value.length === 0)
+  if (first.done || (first.value.length === 0 && !options.mayBeEmpty))
     throw new DomainError('invalid_billing_file', 'the file is empty');
   const all = resume(first.value, iterator);
   switch (shapeOf(first.value, options.format)) {
@@ -38,6 +39,8 @@ export async function* readBillingFile(
       await iterator.return?.(undefined);
       if (!options.random) throw new RangeError('a Parquet file is read in any order');
       return yield* readTableRows(await openParquetTable(options.random), options);
+    case 'documents':
+      return yield* readDocuments(all, options);
     case 'pages':
       return yield* readPages(all, options);
   }

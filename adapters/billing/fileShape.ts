@@ -1,9 +1,10 @@
 import { TABLE_FORMATS } from '../../domain/billing/formats/index.js';
 import { type BillingFormat, factsOfFormat } from '../../domain/billing/sources.js';
+import { holdsDocuments } from './documents.js';
 import { flatRecords } from './tables/jsonLinesTable.js';
 
 /** How a file is laid out; which bill it is, is told by the reader of its layout. */
-export type FileShape = 'csv' | 'jsonLines' | 'parquet' | 'pages';
+export type FileShape = 'csv' | 'jsonLines' | 'parquet' | 'pages' | 'documents';
 
 /** What a Parquet file begins, and ends, with. */
 const PARQUET = Buffer.from('PAR1');
@@ -19,10 +20,11 @@ export function shapeOf(head: Buffer, format: BillingFormat | undefined): FileSh
     .toString('utf8')
     .replace(/^\ufeff/, '')
     .trimStart();
+  if (format !== undefined && holdsDocuments(text, format)) return 'documents';
   const shape = format === undefined ? undefined : factsOfFormat(format).shape;
   if (text[0] !== '{' && text[0] !== '[') return shape === undefined || shape === 'table' ? 'csv' : 'pages';
   if (shape === 'table' || (shape === undefined && isRecordOfTable(text))) return 'jsonLines';
-  return 'pages';
+  return holdsDocuments(text, format) ? 'documents' : 'pages';
 }
 
 /** Whether the first line is a whole object whose fields are those of a table's header. */

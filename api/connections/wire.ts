@@ -34,16 +34,28 @@ const scope = z.strictObject({
     .meta({ description: 'Anthropic: ids of workspaces; `default` is the default workspace' }),
 });
 
+/** Azure names what is read by the path of its resource manager. */
+const azureScope = z
+  .string()
+  .trim()
+  .min(1, 'must not be empty')
+  .max(512, 'must have at most 512 characters')
+  .meta({ description: 'Azure: /subscriptions/{id}, a resource group of it, or a billing account' });
+
 const settings = z.strictObject({
   account: account.optional().meta({
     description: 'The provider’s own organization or account, where the provider does not tell it',
   }),
-  scope: scope.optional().meta({ description: 'The part of the account that is read; absent: all of it' }),
+  scope: z
+    .union([scope, azureScope])
+    .optional()
+    .meta({ description: 'The part of the account that is read; absent: all of it. Azure needs one' }),
 });
 
-const credentials = z
-  .record(z.string().max(64), z.string().min(1, 'must not be empty').max(4_096))
-  .meta({ description: 'openai and anthropic: {admin_key}. Kept sealed, never shown again' });
+const credentials = z.record(z.string().max(64), z.string().min(1, 'must not be empty').max(4_096)).meta({
+  description:
+    'openai and anthropic: {admin_key}; azure_openai: {tenant_id, client_id, client_secret}. Kept sealed, never shown again',
+});
 
 export const createConnectionBody = z
   .strictObject({
@@ -109,12 +121,19 @@ export const testResponse = z
 
 /** Settings as a connection keeps them: without what was not given. */
 export function settingsOf(given: z.output<typeof settings>): ConnectionSettings {
+  const account = given.account === undefined ? {} : { account: given.account };
+  if (typeof given.scope === 'string') return { ...account, scope: { resource: given.scope } };
   const { projects, workspaces } = given.scope ?? {};
   const narrowed = { ...(projects ? { projects } : {}), ...(workspaces ? { workspaces } : {}) };
-  return {
-    ...(given.account === undefined ? {} : { account: given.account }),
-    ...(Object.keys(narrowed).length === 0 ? {} : { scope: narrowed }),
-  };
+  return { ...account, ...(Object.keys(narrowed).length === 0 ? {} : { scope: narrowed }) };
+}
+
+/** The reverse of `settingsOf`. */
+function presentSettings({ account, scope: kept }: ConnectionSettings): z.output<typeof settings> {
+  const { resource, projects, workspaces } = kept ?? {};
+  const narrowed = { ...(projects ? { projects } : {}), ...(workspaces ? { workspaces } : {}) };
+  const shown = resource ?? (Object.keys(narrowed).length === 0 ? undefined : narrowed);
+  return { ...(account === undefined ? {} : { account }), ...(shown === undefined ? {} : { scope: shown }) };
 }
 
 export function presentConnection(
@@ -128,7 +147,7 @@ export function presentConnection(
     name: connection.name,
     status: connection.status,
     provider_account_id: connection.accountId,
-    settings: settingsOf(connection.settings),
+    settings: presentSettings(connection.settings),
     has_credentials: connection.ciphertext !== null,
     backfill_from: connection.backfillFrom,
     last_synced_at: isoOrNull(connection.lastSyncedAtMicros),

@@ -15,6 +15,8 @@ export interface ConnectionSettings {
 export interface ConnectionScope {
   projects?: string[];
   workspaces?: string[];
+  /** Azure: the subscription, resource group or billing account that is read, as its resource manager names it. */
+  resource?: string;
 }
 
 /** The projects or workspaces that a connection reads; empty for the whole account. */

@@ -1,9 +1,9 @@
 import { divideHalfEven, type Pico } from '../../money.js';
 import type { BilledRow, ChargeCategory } from '../billedRow.js';
-import { categoryOfLabel } from '../chargeCategory.js';
 import { parseAzureMeter } from '../grammars/azureMeter.js';
 import { type ParsedLabel, UNOBSERVABLE_LABEL } from '../grammars/parsedLabel.js';
 import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
+import { azureCategory } from './azureCategories.js';
 import { azureUnitTokens, isAzureModelCategory, resourceOf } from './azureTerms.js';
 import {
   cellOf,
@@ -163,23 +163,7 @@ function moneyOf(
   };
 }
 
-/** `ChargeType` of the schemas; files that have none list usage only. */
-const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
-  usage: 'usage',
-  unusedreservation: 'usage',
-  unusedsavingsplan: 'usage',
-  purchase: 'purchase',
-  refund: 'refund',
-  roundingadjustment: 'adjustment',
-  adjustment: 'adjustment',
-  tax: 'tax',
-  credit: 'credit',
-};
-
 function categoryOf(record: TableRecord, meter: string, recognised: boolean): ChargeCategory {
   const amount = requiredDecimal(record, COLUMNS.cost);
-  const type = (cellOf(record, COLUMNS.chargeType) ?? '').toLowerCase().replace(/[\s_]/g, '');
-  const category = CATEGORIES[type] ?? categoryOfLabel(type || meter, recognised, amount);
-  // A negative line of use is a correction: netted into the day's use it would look free.
-  return category === 'usage' && amount < 0n ? 'adjustment' : category;
+  return azureCategory(cellOf(record, COLUMNS.chargeType) ?? '', meter, recognised, amount);
 }

@@ -45,7 +45,7 @@ export function connectorAt(
   overrides: Partial<ConnectorOptions> = {},
 ): BillingConnector {
   return createBillingConnectors(
-    { openai: origin, anthropic: origin },
+    { openai: origin, anthropic: origin, azureManagement: origin, azureLogin: origin },
     {
       nowMicros: () => NOW_MICROS,
       nowMs: () => performance.now(),
