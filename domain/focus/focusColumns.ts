@@ -51,7 +51,7 @@ function skuPriceId(record: FocusRecord): string | null {
 /** FOCUS 1.2, SkuPriceDetails: keys of our own begin with x_, values are no objects. */
 function skuPriceDetails(record: FocusRecord): string | null {
   if (!hasSku(record)) return null;
-  const { model, tokenClass, serviceTier, isBatch, longContext, region } = record.charge;
+  const { model, tokenClass, serviceTier, isBatch, longContext, region, observable } = record.charge;
   return JSON.stringify({
     ...(model === null ? {} : { x_Model: model }),
     x_TokenClass: tokenClass,
@@ -61,6 +61,7 @@ function skuPriceDetails(record: FocusRecord): string | null {
     ...(tokenClass === 'cache_write_5m' ? { x_CacheTtl: '5m' } : {}),
     ...(tokenClass === 'cache_write_1h' ? { x_CacheTtl: '1h' } : {}),
     ...(region === null ? {} : { x_Region: region }),
+    ...(observable ? {} : { x_Observable: false }),
   });
 }
 
