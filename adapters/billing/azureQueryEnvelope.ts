@@ -21,9 +21,10 @@ const page = z.object({
  */
 export function readAzureEnvelope(
   body: Buffer,
-  window: BucketTimes,
+  { startMicros, endMicros }: BucketTimes,
   cursor: string | null,
 ): { buckets: BucketTimes[]; nextCursor: string | null } {
+  const window = { startMicros, endMicros };
   // 204: the scope has nothing to tell.
   if (body.length === 0) return { buckets: [window], nextCursor: null };
   const { properties } = readEnvelope(page, body, 'Azure');

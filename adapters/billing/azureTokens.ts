@@ -51,6 +51,8 @@ export interface AzureTokenOptions {
 interface Token {
   value: string;
   endsMicros: bigint;
+  /** Some request has gone with it already. */
+  isUsed: boolean;
 }
 
 /**
@@ -69,7 +71,10 @@ export class AzureTokens {
   async tokenOf(access: ProviderAccess): Promise<string> {
     const key = keyOf(access);
     const known = this.#tokens.get(key);
-    if (known && known.endsMicros - SPARE_MICROS > this.#options.nowMicros()) return known.value;
+    if (known && known.endsMicros - SPARE_MICROS > this.#options.nowMicros()) {
+      known.isUsed = true;
+      return known.value;
+    }
     const token = await this.#ask(access);
     this.#tokens.delete(key);
     this.#tokens.set(key, token);
@@ -77,9 +82,12 @@ export class AzureTokens {
     return token.value;
   }
 
-  /** The token was refused: the next request asks for another. */
-  forget(access: ProviderAccess): void {
-    this.#tokens.delete(keyOf(access));
+  /** The token was refused: the next request asks for another. False where it was a new one. */
+  forget(access: ProviderAccess): boolean {
+    const key = keyOf(access);
+    const wasUsed = this.#tokens.get(key)?.isUsed ?? false;
+    this.#tokens.delete(key);
+    return wasUsed;
   }
 
   async #ask({ credentials, signal }: ProviderAccess): Promise<Token> {
@@ -131,7 +139,7 @@ export class AzureTokens {
       );
     }
     const { access_token: value, expires_in: seconds } = parsed.data;
-    return { value, endsMicros: this.#options.nowMicros() + BigInt(seconds) * 1_000_000n };
+    return { value, endsMicros: this.#options.nowMicros() + BigInt(seconds) * 1_000_000n, isUsed: false };
   }
 
   #refusal(response: Response, text: string): DomainError {

@@ -28,8 +28,11 @@ export interface ProviderClientOptions {
     access: ProviderAccess,
     outgoing: OutgoingRequest,
   ): AuthorizingHeaders | Promise<AuthorizingHeaders>;
-  /** The provider answered 401: what `authorize` remembers of these credentials is worth nothing. */
-  onUnauthorized?(access: ProviderAccess): void;
+  /**
+   * The provider answered 401: what `authorize` remembers of these credentials is worth nothing. True where it had been
+   * remembered, so that the same request may do better with another proof.
+   */
+  onUnauthorized?(access: ProviderAccess): boolean;
   requestGapMs: number;
   /** The time now, microseconds since 1970. */
   nowMicros(): bigint;
@@ -99,7 +102,11 @@ export class ProviderClient {
     const deadline = AbortSignal.timeout(this.#options.deadlineMs ?? REQUEST_DEADLINE_MS);
     const signal = AbortSignal.any([access.signal, deadline]);
     try {
-      const response = await this.#send({ ...access, signal }, request, url);
+      let response = await this.#send({ ...access, signal }, request, url);
+      if (response.status === 401 && this.#options.onUnauthorized?.(access)) {
+        await response.body?.cancel();
+        response = await this.#send({ ...access, signal }, request, url);
+      }
       if (response.status !== 200 && response.status !== 204)
         throw await this.#refusal(response, request, access, paceKey);
       const body = await readBody(response, this.#options.pageBytesMax ?? PAGE_BYTES_MAX, words.name);
@@ -153,7 +160,6 @@ export class ProviderClient {
     const text = await readStart(response);
     const retryAfterSeconds = retryAfterOf(response.headers, this.#options.nowMicros());
     if (response.status === 429) this.#pacer.block(paceKey, retryAfterSeconds);
-    if (response.status === 401) this.#options.onUnauthorized?.(access);
     return refusalOf({
       status: response.status,
       text,
