@@ -251,3 +251,38 @@ describe('the export', () => {
     expect(readTable((await fetchCsv(`period=${month}`, other.adminKey)).text)).toEqual([]);
   });
 });
+
+describe('an export that is imported again', () => {
+  it.each(['1.2', '1.4'])('of version %s bills the same, charge by charge', async (version) => {
+    const other = await api.addOrganization();
+    const { text } = await fetchCsv(`period=${month}&version=${version}`);
+    for (const provider of ['openai', 'mistral']) {
+      const done = await importBill(api, text, { provider }, other.adminKey);
+      expect(done).toMatchObject({ status: 'succeeded', format: 'focus' });
+    }
+    const again = readTable((await fetchCsv(`period=${month}&version=${version}`, other.adminKey)).text);
+    const billed = readTable(text).filter((row) => row.x_ReconStatus !== 'unbilled');
+    const same = [
+      ...[
+        'BilledCost',
+        'BillingAccountId',
+        'BillingCurrency',
+        'ChargeCategory',
+        'ChargeDescription',
+        'ChargePeriodStart',
+      ],
+      ...[
+        'ConsumedQuantity',
+        'ConsumedUnit',
+        'SkuMeter',
+        'SubAccountId',
+        'x_BilledUsd',
+        'x_ChargeCategory',
+        'x_IsBatch',
+      ],
+      ...['x_Model', 'x_ProviderKeyId', 'x_TokenClass', 'EffectiveCost'],
+    ];
+    const texts = (all: Row[]) => all.map((row) => same.map((name) => row[name]).join('|')).sort();
+    expect(texts(again)).toEqual(texts(billed));
+  });
+});

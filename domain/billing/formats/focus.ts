@@ -73,10 +73,10 @@ function rowOf(provider: Provider, record: TableRecord, fxRate: FxRate): BilledR
   };
 }
 
-/** Date/time as FOCUS has it, with or without seconds; a day alone is its beginning. */
+/** Date/time as FOCUS has it; some writers leave the seconds out, and a day alone is its beginning. */
 function instantOf(record: TableRecord, column: string): bigint {
   const text = record.get(column) ?? '';
-  const instant = parseInstant(text.replace(/^(\d{4}-\d\d-\d\d[T ]\d\d:\d\d)(Z?)$/, '$1:00$2'));
+  const instant = parseInstant(text);
   if (instant) return instant.micros;
   throw new CellFault(
     column,

@@ -1,0 +1,151 @@
+import { spawnSync } from 'node:child_process';
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadDemo } from '../../bin/startup/demo/demoLoad.js';
+import { createScreen } from '../../bin/startup/screen.js';
+import { DEMO_SEED, generateDemo } from '../../demo/generateDemo.js';
+import { createLogger } from '../../platform/logger.js';
+import { startTestApi, type TestApi } from '../support/api.js';
+import { startTestEngine, type TestEngine } from '../support/engine.js';
+import { yesterday } from '../support/plantedFaults.js';
+
+/**
+ * The demo's months as FOCUS, judged by others (docs/focus.md has the result). FOCUS_PYTHON names a Python from 3.12;
+ * FOCUS_VENV a folder for the validator that is kept; FOCUS_OUT a folder for the exports and the reports.
+ */
+const PYTHONS = [process.env.FOCUS_PYTHON, 'python3.14', 'python3.13', 'python3.12', 'python3'];
+
+/** What is true of the providers of language models, in FOCUS's words; the rules that depend on it are judged. */
+const APPLIES = [
+  'ACCOUNT_NAMING_SUPPORTED',
+  'MULTIPLE_PRICING_CATEGORIES_SUPPORTED',
+  'NEGOTIATED_PRICING_SUPPORTED',
+  'PRICING_BILLING_CURRENCY_DIFFERENCES_SUPPORTED',
+  'PUBLIC_PRICE_LIST_SUPPORTED',
+  'REGION_SUPPORTED',
+  'SUB_ACCOUNT_SUPPORTED',
+  'TAGGING_SUPPORTED',
+  'UNIT_PRICING_SUPPORTED',
+  'USAGE_MEASUREMENT_SUPPORTED',
+];
+
+const temporary = mkdtempSync(join(tmpdir(), 'trueup-focus-'));
+const out = process.env.FOCUS_OUT ?? temporary;
+const venv = process.env.FOCUS_VENV ?? join(temporary, 'venv');
+
+let api: TestApi;
+let engine: TestEngine;
+let months: string[];
+
+function run(
+  program: string,
+  args: readonly string[],
+  cwd?: string,
+): { status: number | null; text: string } {
+  const { status, stdout, stderr } = spawnSync(program, args, { cwd, encoding: 'utf8', maxBuffer: 1 << 28 });
+  return { status, text: `${stdout ?? ''}${stderr ?? ''}` };
+}
+
+function makeVenv(): void {
+  if (existsSync(join(venv, 'bin', 'focus-validator'))) return;
+  const check = 'import sys; sys.exit(sys.version_info < (3, 12))';
+  const python = PYTHONS.find((name) => name !== undefined && run(name, ['-c', check]).status === 0);
+  if (python === undefined) throw new Error('the validator needs Python 3.12: name one in FOCUS_PYTHON');
+  const steps = [
+    [python, ['-m', 'venv', venv]],
+    [join(venv, 'bin', 'pip'), ['install', '-q', '-r', join(import.meta.dirname, 'requirements.txt')]],
+  ] as const;
+  for (const [program, args] of steps) {
+    const { status, text } = run(program, args);
+    if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${text}`);
+  }
+}
+
+async function fetchExport(version: string, month: string): Promise<string> {
+  const response = await fetch(
+    `${api.baseUrl}/api/v1/reconciliation/focus?version=${version}&period=${month}`,
+    { headers: { authorization: `Bearer ${api.adminKey}` } },
+  );
+  expect(response.status).toBe(200);
+  const path = join(out, `focus-${version}-${month}.csv`);
+  writeFileSync(path, await response.text());
+  return path;
+}
+
+beforeAll(async () => {
+  mkdirSync(out, { recursive: true });
+  makeVenv();
+  api = await startTestApi();
+  engine = await startTestEngine(api.database.database);
+  await engine.startWorker();
+  const screen = createScreen(false, createLogger({ name: 'focus', level: 'silent' }));
+  await loadDemo(
+    { base: api.baseUrl, key: api.adminKey },
+    generateDemo({ seed: DEMO_SEED, endDay: yesterday }),
+    screen,
+  );
+  const last = new Date(`${yesterday}T00:00:00Z`);
+  months = [1, 2].map((back) =>
+    new Date(Date.UTC(last.getUTCFullYear(), last.getUTCMonth() - back, 1)).toISOString().slice(0, 7),
+  );
+});
+
+afterAll(async () => {
+  await engine?.close();
+  await api?.close();
+  rmSync(temporary, { recursive: true, force: true });
+});
+
+/** Where the validator looks for its list of currencies: relative to where it is run. */
+const packages = () =>
+  run(join(venv, 'bin', 'python'), [
+    '-c',
+    'import sysconfig; print(sysconfig.get_path("purelib"))',
+  ]).text.trim();
+
+/** The failed rules of a report, and how many passed. */
+function readReport(text: string): { passed: number; failed: string[] } {
+  const passed = /Pass: (\d+)/.exec(text)?.[1];
+  if (passed === undefined) throw new Error(`the validator gave no result: ${text.slice(-2_000)}`);
+  const failed = [...text.matchAll(/^- (\S+): violations=/gm)].map((match) => match[1] as string);
+  return { passed: Number(passed), failed: [...new Set(failed)].sort() };
+}
+
+/**
+ * Rules that a charge without an invoice cannot keep alone: the machine-readable rule lacks its condition (“when the charge
+ * is associated with an invoice”), and the one above it (InvoiceId-C-003-C: null or not, as it is associated) passes.
+ */
+const WITHOUT_INVOICE = ['InvoiceId-C-005-C'];
+
+describe('an export of the demo', () => {
+  it('keeps the rules of FOCUS 1.2, by the FOCUS project’s validator', async () => {
+    for (const month of months) {
+      const path = await fetchExport('1.2', month);
+      const { text } = run(
+        join(venv, 'bin', 'focus-validator'),
+        [
+          ...['--data-file', path, '--validate-version', '1.2', '--block-download'],
+          ...['--applicability-criteria', APPLIES.join(','), '--show-violations'],
+        ],
+        packages(),
+      );
+      writeFileSync(join(out, `focus-1.2-${month}.txt`), text);
+      const { passed, failed } = readReport(text);
+      console.info(`FOCUS 1.2, ${month}: ${/^Total: .*$/m.exec(text)?.[0]}`);
+      expect(failed).toEqual(WITHOUT_INVOICE);
+      expect(passed).toBeGreaterThan(200);
+    }
+  });
+
+  it('is well formed by the data model of FOCUS 1.4', async () => {
+    for (const month of months) {
+      const path = await fetchExport('1.4', month);
+      const { status, text } = run(join(venv, 'bin', 'focus-toolkit'), ['validate', path]);
+      writeFileSync(join(out, `focus-1.4-${month}.txt`), text);
+      console.info(`FOCUS 1.4, ${month}: ${text.trim()}`);
+      expect(status, text).toBe(0);
+    }
+  });
+});
