@@ -1,7 +1,12 @@
 import type { BilledRow } from '../../../domain/billing/billedRow.js';
 import { CellFault } from '../../../domain/billing/formats/cellFault.js';
 import { formatOfHeader } from '../../../domain/billing/formats/index.js';
-import type { LeftOut, TableFormat, TableOptions } from '../../../domain/billing/formats/tableFormat.js';
+import type {
+  LeftOut,
+  PlainCharge,
+  TableFormat,
+  TableOptions,
+} from '../../../domain/billing/formats/tableFormat.js';
 import { type BillingFormat, factsOfFormat } from '../../../domain/billing/sources.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { PlacedRecord, TableSource } from './tableSource.js';
@@ -67,16 +72,20 @@ class LeftOutCharges {
   readonly #sums = new Map<string, LeftOut>();
 
   add(format: TableFormat, one: PlacedRecord): void {
-    const charge = placed(one.faultAt.bind(one), () => format.chargeOf?.(one.record));
-    if (!charge) throw new Error(`${format.format} left a record out and does not say what it charges`);
-    const key = `${charge.chargeCategory} ${charge.currency}`;
+    const charges = placed(one.faultAt.bind(one), () => format.chargeOf?.(one.record));
+    if (!charges) throw new Error(`${format.format} left a record out and does not say what it charges`);
+    for (const charge of [charges].flat()) this.#add(charge);
+  }
+
+  #add({ chargeCategory, currency, amount }: PlainCharge): void {
+    const key = `${chargeCategory} ${currency}`;
     const known = this.#sums.get(key);
     if (!known) {
-      this.#sums.set(key, { ...charge, rows: 1 });
+      this.#sums.set(key, { chargeCategory, currency, amount, rows: 1 });
       return;
     }
     known.rows += 1;
-    known.amount += charge.amount;
+    known.amount += amount;
   }
 
   /** In the order of category and currency. */

@@ -2,11 +2,12 @@ import { DomainError } from '../../errors.js';
 import type { BillingFormat } from '../sources.js';
 import { azureCostDetails } from './azureCostDetails.js';
 import { focus } from './focus.js';
+import { googleBillingExport } from './googleBillingExport.js';
 import { plainCsv } from './plainCsv.js';
 import type { TableFormat } from './tableFormat.js';
 
 /** Every kind of bill that is a table. */
-export const TABLE_FORMATS: readonly TableFormat[] = [plainCsv, azureCostDetails, focus];
+export const TABLE_FORMATS: readonly TableFormat[] = [plainCsv, azureCostDetails, googleBillingExport, focus];
 
 /** Of a header that almost fits, so many missing columns are named. */
 const MISSING_NAMED_MAX = 8;

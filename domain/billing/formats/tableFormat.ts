@@ -47,6 +47,6 @@ export interface TableFormat {
    * counted (`chargeOf`). Error CellFault naming the column.
    */
   rowsOf(record: TableRecord, options: TableOptions): readonly BilledRow[] | null;
-  /** The charge of a record of which `rowsOf` made no row. Absent where every record becomes rows. Error CellFault. */
-  chargeOf?(record: TableRecord): PlainCharge;
+  /** What a record charges of which `rowsOf` made no row. Absent where every record becomes rows. Error CellFault. */
+  chargeOf?(record: TableRecord): PlainCharge | readonly PlainCharge[];
 }
