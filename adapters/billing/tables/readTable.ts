@@ -15,7 +15,11 @@ import type { PlacedRecord, TableSource } from './tableSource.js';
 export interface TableSummary {
   format: BillingFormat;
   leftOut: LeftOut[];
+  /** Days of accounts that charges which were left out are told of: the bill speaks about them too. */
+  covered: Covered[];
 }
+
+type Covered = NonNullable<PlainCharge['covers']>;
 
 /**
  * A table's rows, batch by batch. The format is told from its columns. Error invalid_billing_file with the place;
@@ -36,7 +40,7 @@ export async function* readTable(
     }
     if (rows.length > 0) yield rows;
   }
-  return { format: format.format, leftOut: leftOut.sums };
+  return { format: format.format, leftOut: leftOut.sums, covered: leftOut.covered };
 }
 
 function chooseFormat(
@@ -70,6 +74,7 @@ function placed<T>(faultAt: (reason: string, column?: string) => DomainError, re
 /** Sums of what was left out, by category and currency. */
 class LeftOutCharges {
   readonly #sums = new Map<string, LeftOut>();
+  readonly #covered = new Map<string, Covered>();
 
   add(format: TableFormat, one: PlacedRecord): void {
     const charges = placed(one.faultAt.bind(one), () => format.chargeOf?.(one.record));
@@ -77,7 +82,8 @@ class LeftOutCharges {
     for (const charge of [charges].flat()) this.#add(charge);
   }
 
-  #add({ chargeCategory, currency, amount }: PlainCharge): void {
+  #add({ chargeCategory, currency, amount, covers }: PlainCharge): void {
+    if (covers) this.#covered.set(`${covers.day} ${covers.account ?? ''}`, covers);
     const key = `${chargeCategory} ${currency}`;
     const known = this.#sums.get(key);
     if (!known) {
@@ -86,6 +92,10 @@ class LeftOutCharges {
     }
     known.rows += 1;
     known.amount += amount;
+  }
+
+  get covered(): Covered[] {
+    return [...this.#covered.values()];
   }
 
   /** In the order of category and currency. */

@@ -14,7 +14,11 @@ export async function* readTableRows(
   const currencies = new Set<string>();
   for (;;) {
     const next = await reader.next();
-    if (next.done) return notes.summary(next.value.format, new Set(), next.value.leftOut);
+    if (next.done) {
+      for (const { day, account } of next.value.covered)
+        notes.cover({ day, account, feed: 'cost', report: '' });
+      return notes.summary(next.value.format, new Set(), next.value.leftOut);
+    }
     for (const row of next.value) {
       notes.row(row);
       if (options.fxRate) assertOneCurrency(row, currencies);

@@ -1,5 +1,6 @@
 import { DomainError } from '../../errors.js';
 import type { BillingFormat } from '../sources.js';
+import { awsCur2, awsCurLegacy } from './awsCur.js';
 import { azureCostDetails } from './azureCostDetails.js';
 import { focus } from './focus.js';
 import { googleBillingExport } from './googleBillingExport.js';
@@ -7,7 +8,14 @@ import { plainCsv } from './plainCsv.js';
 import type { TableFormat } from './tableFormat.js';
 
 /** Every kind of bill that is a table. */
-export const TABLE_FORMATS: readonly TableFormat[] = [plainCsv, azureCostDetails, googleBillingExport, focus];
+export const TABLE_FORMATS: readonly TableFormat[] = [
+  plainCsv,
+  awsCur2,
+  awsCurLegacy,
+  azureCostDetails,
+  googleBillingExport,
+  focus,
+];
 
 /** Of a header that almost fits, so many missing columns are named. */
 const MISSING_NAMED_MAX = 8;
