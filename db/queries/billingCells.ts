@@ -1,5 +1,7 @@
+import { timesOfBillingDay } from '../../domain/billing/billingDay.js';
 import type { Pico } from '../../domain/money.js';
-import { isoFromMicros, MICROS_PER_DAY, MICROS_PER_HOUR, microsOfDay } from '../../domain/period.js';
+import { isoFromMicros, microsOfDay } from '../../domain/period.js';
+import type { Biller } from '../../domain/providers.js';
 import type { OrgDb } from '../orgDb.js';
 import { joinKeyAccount, keyAccount } from './keyAccounts.js';
 import { BILLING_KEYS, BILLING_MEASURE_NAMES, BILLING_QUANTITIES } from './rollups.js';
@@ -102,17 +104,17 @@ const COLUMNS = [...Object.keys(BILLING_KEYS), ...BILLING_MEASURE_NAMES, 'first_
   .join(', ');
 
 /**
- * Observed cells of one biller and one UTC day (`YYYY-MM-DD`, by the calls' end), by hour. With `offsetHours` it
- * is the day of a clock so many hours ahead of UTC, and hours are that clock's. What is folded and what is not is read in one
+ * Observed cells of one biller and one of its days (`YYYY-MM-DD`, by the calls' end), by hour; the hours are those of the
+ * clock by which it bills. What is folded and what is not is read in one
  * snapshot. Blocked calls never reached the biller; cells that were folded before they were left out may name them. Work grows
  * with the day's cells and the events that are not folded.
  */
 export async function listObservedCells(
   orgDb: OrgDb,
-  scope: { provider: string; day: string; offsetHours?: number },
+  scope: { provider: Biller; day: string; offsetHours?: number },
 ): Promise<ObservedCell[]> {
-  const aheadMicros = BigInt(scope.offsetHours ?? 0) * MICROS_PER_HOUR;
-  const start = microsOfDay(scope.day) - aheadMicros;
+  const { startMicros, endMicros } = timesOfBillingDay(scope.provider, scope.day, scope.offsetHours ?? 0);
+  const aheadMicros = microsOfDay(scope.day) - startMicros;
   const rows = await orgDb.transaction(async (inside) => {
     return inside.rows<CellRow>(
       `with parts as (
@@ -129,8 +131,8 @@ export async function listObservedCells(
        group by ${KEYS} having sum(calls) <> 0 order by ${KEYS}`,
       [
         inside.orgId,
-        isoFromMicros(start),
-        isoFromMicros(start + MICROS_PER_DAY),
+        isoFromMicros(startMicros),
+        isoFromMicros(endMicros),
         scope.provider,
         await readFoldedXid(inside),
       ],
