@@ -1,5 +1,4 @@
-import { spawnSync } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
@@ -10,12 +9,15 @@ import { createLogger } from '../../platform/logger.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { startTestEngine, type TestEngine } from '../support/engine.js';
 import { yesterday } from '../support/plantedFaults.js';
+import { makeVenv, runProgram } from '../support/pythonVenv.js';
 
 /**
- * The demo's months as FOCUS, judged by others (docs/focus.md has the result). FOCUS_PYTHON names a Python from 3.12;
- * FOCUS_VENV a folder for the validator that is kept; FOCUS_OUT a folder for the exports and the reports.
+ * The demo's months as FOCUS, judged by others (docs/focus.md has the result). PYTHON names a Python from 3.12; FOCUS_VENV a
+ * folder for the validator that is kept; FOCUS_OUT a folder for the exports and the reports.
  */
-const PYTHONS = [process.env.FOCUS_PYTHON, 'python3.14', 'python3.13', 'python3.12', 'python3'];
+const temporary = mkdtempSync(join(tmpdir(), 'trueup-focus-'));
+const out = process.env.FOCUS_OUT ?? temporary;
+const venv = process.env.FOCUS_VENV ?? join(temporary, 'venv');
 
 /** What is true of the providers of language models, in FOCUS's words; the rules that depend on it are judged. */
 const APPLIES = [
@@ -31,37 +33,9 @@ const APPLIES = [
   'USAGE_MEASUREMENT_SUPPORTED',
 ];
 
-const temporary = mkdtempSync(join(tmpdir(), 'trueup-focus-'));
-const out = process.env.FOCUS_OUT ?? temporary;
-const venv = process.env.FOCUS_VENV ?? join(temporary, 'venv');
-
 let api: TestApi;
 let engine: TestEngine;
 let months: string[];
-
-function run(
-  program: string,
-  args: readonly string[],
-  cwd?: string,
-): { status: number | null; text: string } {
-  const { status, stdout, stderr } = spawnSync(program, args, { cwd, encoding: 'utf8', maxBuffer: 1 << 28 });
-  return { status, text: `${stdout ?? ''}${stderr ?? ''}` };
-}
-
-function makeVenv(): void {
-  if (existsSync(join(venv, 'bin', 'focus-validator'))) return;
-  const check = 'import sys; sys.exit(sys.version_info < (3, 12))';
-  const python = PYTHONS.find((name) => name !== undefined && run(name, ['-c', check]).status === 0);
-  if (python === undefined) throw new Error('the validator needs Python 3.12: name one in FOCUS_PYTHON');
-  const steps = [
-    [python, ['-m', 'venv', venv]],
-    [join(venv, 'bin', 'pip'), ['install', '-q', '-r', join(import.meta.dirname, 'requirements.txt')]],
-  ] as const;
-  for (const [program, args] of steps) {
-    const { status, text } = run(program, args);
-    if (status !== 0) throw new Error(`${program} ${args.join(' ')}: ${text}`);
-  }
-}
 
 async function fetchExport(version: string, month: string): Promise<string> {
   const response = await fetch(
@@ -76,7 +50,7 @@ async function fetchExport(version: string, month: string): Promise<string> {
 
 beforeAll(async () => {
   mkdirSync(out, { recursive: true });
-  makeVenv();
+  makeVenv(venv, join(import.meta.dirname, 'requirements.txt'), 12);
   api = await startTestApi();
   engine = await startTestEngine(api.database.database);
   await engine.startWorker();
@@ -100,7 +74,7 @@ afterAll(async () => {
 
 /** Where the validator looks for its list of currencies: relative to where it is run. */
 const packages = () =>
-  run(join(venv, 'bin', 'python'), [
+  runProgram(join(venv, 'bin', 'python'), [
     '-c',
     'import sysconfig; print(sysconfig.get_path("purelib"))',
   ]).text.trim();
@@ -123,13 +97,13 @@ describe('an export of the demo', () => {
   it('keeps the rules of FOCUS 1.2, by the FOCUS project’s validator', async () => {
     for (const month of months) {
       const path = await fetchExport('1.2', month);
-      const { text } = run(
+      const { text } = runProgram(
         join(venv, 'bin', 'focus-validator'),
         [
           ...['--data-file', path, '--validate-version', '1.2', '--block-download'],
           ...['--applicability-criteria', APPLIES.join(','), '--show-violations'],
         ],
-        packages(),
+        { cwd: packages() },
       );
       writeFileSync(join(out, `focus-1.2-${month}.txt`), text);
       const { passed, failed } = readReport(text);
@@ -142,7 +116,7 @@ describe('an export of the demo', () => {
   it('is well formed by the data model of FOCUS 1.4', async () => {
     for (const month of months) {
       const path = await fetchExport('1.4', month);
-      const { status, text } = run(join(venv, 'bin', 'focus-toolkit'), ['validate', path]);
+      const { status, text } = runProgram(join(venv, 'bin', 'focus-toolkit'), ['validate', path]);
       writeFileSync(join(out, `focus-1.4-${month}.txt`), text);
       console.info(`FOCUS 1.4, ${month}: ${text.trim()}`);
       expect(status, text).toBe(0);

@@ -1,6 +1,7 @@
 import type { Provider } from '../../providers.js';
 import { BILLED_CLASSES, type BilledClass } from '../billedRow.js';
 import { parseAzureMeter } from '../grammars/azureMeter.js';
+import { parseBedrockUsageType } from '../grammars/bedrockUsageType.js';
 import { parseGoogleSku } from '../grammars/googleSku.js';
 import { type ParsedLabel, UNKNOWN_LABEL } from '../grammars/parsedLabel.js';
 import { parseOpenaiLineItem } from '../openaiLineItem.js';
@@ -23,6 +24,7 @@ const ANY_LABEL = ['chargedescription', 'skuid', 'skumeter'] as const;
 
 const GRAMMARS: Partial<Record<Provider, (label: string, record: TableRecord) => ParsedLabel>> = {
   openai: (label) => ({ ...parseOpenaiLineItem(label), region: null }),
+  aws_bedrock: (label, record) => parseBedrockUsageType(label, record.get('servicename') ?? ''),
   azure_openai: (label, record) =>
     parseAzureMeter(label, cellOf(record, ['x_skumetersubcategory', 'servicename']) ?? ''),
   google: parseGoogleSku,
