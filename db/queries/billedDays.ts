@@ -27,6 +27,7 @@ interface BilledCellRow {
   row_count: number;
   quantity: bigint | null;
   amount_usd: Pico;
+  unconverted: boolean;
   list_amount_usd: Pico | null;
 }
 
@@ -37,13 +38,13 @@ export async function listBilledCells(orgDb: OrgDb, scope: DayScope): Promise<Bi
      select r.provider_account_id as account, s.format,
        case when r.model is null or not r.observable then r.line_item else '' end as line_item,
        r.model, r.token_class, r.service_tier, r.is_batch, r.long_context, r.region, r.observable, count(*)::bigint as row_count,
-       case when bool_and(r.quantity is not null) then sum(r.quantity) end as quantity, sum(r.amount_usd) as amount_usd,
+       case when bool_and(r.quantity is not null) then sum(r.quantity) end as quantity, coalesce(sum(r.amount_usd), 0) as amount_usd, r.amount_usd is null as unconverted,
        case when bool_and(r.list_amount_usd is not null) then sum(r.list_amount_usd) end as list_amount_usd
      from counted c
      join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = $3 and r.source_id = c.source_id
        and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
      join billing_sources s on s.org_id = $1 and s.id = c.source_id
-     group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 order by 1, 3, 4, 5, 6, 7, 8, 9`,
+     group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, r.amount_usd is null order by 1, 3, 4, 5, 6, 7, 8, 9`,
     [orgDb.orgId, scope.provider, scope.day],
     'day_billed_cells',
   );
@@ -62,6 +63,7 @@ export async function listBilledCells(orgDb: OrgDb, scope: DayScope): Promise<Bi
     amountPico: row.amount_usd,
     listAmountPico: row.list_amount_usd,
     roundingPico: factsOfFormat(row.format).roundingPico,
+    ...(row.unconverted ? { unconverted: true } : {}),
   }));
 }
 
