@@ -31,6 +31,7 @@ const FORMATS: Readonly<Record<string, BillingFormat>> = {
   openai: 'openai_pages',
   anthropic: 'anthropic_pages',
   azure_openai: 'azure_query_pages',
+  aws_bedrock: 'aws_ce_pages',
 };
 
 /**
@@ -111,15 +112,8 @@ async function surveyPages(
 
 /** Rows of the chunk that belong to what the connection reads. Error account_mismatch when they name another account. */
 async function* ownRows(work: ChunkWork, pages: readonly SyncPage[]): AsyncGenerator<BilledRow> {
-  const { deps, orgDb, connection, chunk } = work;
-  const reader = deps.readBillingFile(bytesOf(orgDb, pages), {
-    provider: connection.provider,
-    format: FORMATS[connection.provider],
-    fxRate: undefined,
-    skip: new Set(),
-    mayBeEmpty: true,
-  });
-  for await (const batch of inWordsOfASync(reader as AsyncIterable<TaggedRow[]>, work)) {
+  const { connection, chunk } = work;
+  for await (const batch of inWordsOfASync(rowsOf(work, pages), work)) {
     for (const { row } of batch) {
       if (row.account !== null && row.account !== connection.accountId) {
         throw new DomainError(
@@ -135,6 +129,28 @@ async function* ownRows(work: ChunkWork, pages: readonly SyncPage[]): AsyncGener
       }
       if (isInScope(row, connection.settings)) yield { ...row, account: connection.accountId };
     }
+  }
+}
+
+/** All rows of the pages; those that were asked for differently are read apart. */
+async function* rowsOf(
+  { deps, orgDb, connection, connector }: ChunkWork,
+  pages: readonly SyncPage[],
+): AsyncGenerator<TaggedRow[]> {
+  const askedFor = pages.map((_page, at) => connector.askedFor?.(pages[at - 1]?.nextCursor ?? null));
+  for (let from = 0; from < pages.length; ) {
+    const asked = askedFor[from];
+    let to = from + 1;
+    while (to < pages.length && askedFor[to] === asked) to += 1;
+    yield* deps.readBillingFile(bytesOf(orgDb, pages.slice(from, to)), {
+      provider: connection.provider,
+      format: FORMATS[connection.provider],
+      fxRate: undefined,
+      skip: new Set(),
+      mayBeEmpty: true,
+      ...(asked === undefined ? {} : { asked }),
+    });
+    from = to;
   }
 }
 

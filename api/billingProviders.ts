@@ -19,6 +19,7 @@ const SCOPE_FIELDS: Readonly<Record<string, keyof NonNullable<ConnectionSettings
   openai: 'projects',
   anthropic: 'workspaces',
   azure_openai: 'resource',
+  aws_bedrock: 'accounts',
 };
 
 /** The connection behind a public id. Error not_found. */
@@ -46,9 +47,10 @@ export function connectorOf(deps: ApiDeps, provider: string): BillingConnector {
 /** Errors invalid_body: a name that the provider does not know, or one that is missing. */
 export function checkCredentials(connector: BillingConnector, credentials: Credentials): void {
   const names = connector.facts.credentialNames;
+  const all = [...names, ...(connector.facts.optionalCredentialNames ?? [])];
   for (const name of Object.keys(credentials)) {
-    if (!names.includes(name)) {
-      const known = `${connector.provider} takes ${names.join(', ')}`;
+    if (!all.includes(name)) {
+      const known = `${connector.provider} takes ${all.join(', ')}`;
       throw invalidField('body', `credentials.${name}`, `is not known; ${known}`, 'invalid_body');
     }
   }
@@ -127,7 +129,7 @@ export async function identifyAccount(
   throw invalidField(
     'body',
     'settings.account',
-    `is required: ${connector.provider} does not say whose credentials these are; give the id of the organization as its settings page shows it (OpenAI: org-…)`,
+    `is required: ${connector.provider} does not say whose credentials these are; give the id of the organization as its settings page shows it (OpenAI: org-…; AWS: the twelve digits of the account that pays)`,
     'invalid_body',
   );
 }

@@ -53,6 +53,7 @@ export interface Config {
   readonly anthropicAdminBaseUrl: string;
   readonly azureManagementBaseUrl: string;
   readonly azureLoginBaseUrl: string;
+  readonly awsCostExplorerEndpoint: string;
   /** Origins whose pages may call the API from a browser. */
   readonly corsOrigins: readonly string[];
   readonly hstsMaxAgeSeconds: number;
@@ -140,6 +141,7 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     anthropicAdminBaseUrl: values.ANTHROPIC_ADMIN_BASE_URL,
     azureManagementBaseUrl: values.AZURE_MANAGEMENT_BASE_URL,
     azureLoginBaseUrl: values.AZURE_LOGIN_BASE_URL,
+    awsCostExplorerEndpoint: values.AWS_COST_EXPLORER_ENDPOINT,
     corsOrigins: Object.freeze(values.CORS_ORIGINS),
     hstsMaxAgeSeconds: values.HSTS_MAX_AGE_SECONDS,
     outboundAllowedHosts: Object.freeze(values.OUTBOUND_ALLOWED_HOSTS),

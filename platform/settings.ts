@@ -198,6 +198,13 @@ export const SETTINGS = {
     remedy:
       'give an http or https address without user, query or fragment, for example https://login.microsoftonline.com',
   }),
+  AWS_COST_EXPLORER_ENDPOINT: setting({
+    schema: z.string().refine(isWebAddress).default('https://ce.us-east-1.amazonaws.com'),
+    shownDefault: 'https://ce.us-east-1.amazonaws.com',
+    meaning: "Where AWS's costs are asked for: Cost Explorer.",
+    remedy:
+      'give an http or https address without user, query or fragment, for example https://ce.us-east-1.amazonaws.com',
+  }),
   CORS_ORIGINS: setting({
     schema: z
       .string()

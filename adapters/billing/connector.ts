@@ -4,19 +4,21 @@
  * fetched and one that was saved by hand are read by the same code.
  */
 
-import type { Feed } from '../../domain/billing/billedRow.js';
+import type { ChargeCategory, Feed } from '../../domain/billing/billedRow.js';
 import type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
 
 export type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
 
 /** The providers whose bills can be fetched. */
-export const CONNECTED_PROVIDERS = ['openai', 'anthropic', 'azure_openai'] as const;
+export const CONNECTED_PROVIDERS = ['openai', 'anthropic', 'azure_openai', 'aws_bedrock'] as const;
 export type ConnectedProvider = (typeof CONNECTED_PROVIDERS)[number];
 
 /** What is known of a provider's reports as data: when they settle and how often to ask. */
 export interface ConnectorFacts {
   /** The names that `credentials` must have, e.g. `admin_key`. */
   credentialNames: readonly string[];
+  /** Names that `credentials` may have besides, e.g. `session_token`. */
+  optionalCredentialNames?: readonly string[];
   /** A day fetched within so many days of its beginning is provisional. */
   provisionalDays: number;
   /** Days back that the provider may still restate: asked for again once a day. */
@@ -98,6 +100,8 @@ export interface BillingConnector {
   identify(access: ProviderAccess): Promise<{ accountId: string | null; name: string | null }>;
   /** One check for each thing that is needed. Throws only what is passing, so that "not now" is not read as "no". */
   test(access: ProviderAccess): Promise<ConnectorCheck[]>;
+  /** What the page that `cursor` asks for is of, where its answer does not say it. */
+  askedFor?(cursor: string | null): ChargeCategory;
   /** One page of a chunk; `cursor` null asks for the first. */
   fetchPage(access: ProviderAccess, chunk: ReportChunk, cursor: string | null): Promise<FetchedPage>;
 }

@@ -1,4 +1,5 @@
 import { AnthropicConnector } from './anthropicConnector.js';
+import { AwsBedrockConnector } from './awsBedrockConnector.js';
 import { AzureOpenaiConnector } from './azureOpenaiConnector.js';
 import type { BillingConnector, ConnectedProvider, ConnectorOptions } from './connector.js';
 import { OpenaiConnector } from './openaiConnector.js';
@@ -12,6 +13,7 @@ export interface ProviderAddresses {
   anthropic: string;
   azureManagement: string;
   azureLogin: string;
+  awsCostExplorer: string;
 }
 
 /** Every connector, each with its own base address. */
@@ -27,5 +29,6 @@ export function createBillingConnectors(
       baseUrl: baseUrls.azureManagement,
       loginBaseUrl: baseUrls.azureLogin,
     }),
+    aws_bedrock: new AwsBedrockConnector({ ...options, baseUrl: baseUrls.awsCostExplorer }),
   };
 }

@@ -21,7 +21,7 @@ export async function* readDocuments(
   options: BillingFileOptions,
 ): AsyncGenerator<TaggedRow[], BillingFileSummary> {
   const notes = new Notes();
-  const context = { fxRate: options.fxRate, seen: new Set<string>() };
+  const context = { fxRate: options.fxRate, asked: options.asked, seen: new Set<string>() };
   const leftOut: LeftOut[] = [];
   let chosen: DocumentFormat | undefined;
   for await (const document of readJsonDocuments(chunks)) {

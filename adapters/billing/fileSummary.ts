@@ -1,5 +1,5 @@
 import { isUnparsed } from '../../domain/billing/anthropicRows.js';
-import type { BilledRow, Feed, UnparsedLabel } from '../../domain/billing/billedRow.js';
+import type { BilledRow, ChargeCategory, Feed, UnparsedLabel } from '../../domain/billing/billedRow.js';
 import type { LeftOut } from '../../domain/billing/formats/tableFormat.js';
 import type { FxRate, PageKind } from '../../domain/billing/pageRow.js';
 import type { BillingFormat } from '../../domain/billing/sources.js';
@@ -34,6 +34,8 @@ export interface BillingFileOptions {
   skip: ReadonlySet<number>;
   /** A report without a single result is in order: it was asked for, and `format` says whose it is. */
   mayBeEmpty?: boolean;
+  /** What the pages were asked for, where they do not say it themselves (`BillingConnector.askedFor`). */
+  asked?: ChargeCategory;
   /** The same bytes in any order, for formats that begin at the end (Parquet). */
   random?: RandomAccess;
 }

@@ -159,7 +159,8 @@ export class ProviderClient {
   ): Promise<DomainError> {
     const text = await readStart(response);
     const retryAfterSeconds = retryAfterOf(response.headers, this.#options.nowMicros());
-    if (response.status === 429) this.#pacer.block(paceKey, retryAfterSeconds);
+    const meant = this.#options.words.statusOf?.(response.status, text) ?? response.status;
+    if (meant === 429) this.#pacer.block(paceKey, retryAfterSeconds);
     return refusalOf({
       status: response.status,
       text,

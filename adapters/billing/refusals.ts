@@ -11,6 +11,10 @@ export interface ProviderWords {
   adminKeyPrefix?: string;
   /** What asks, e.g. `the application`; `the key` where absent. */
   subject?: string;
+  /**
+   * The status that an answer means where the provider gives another one; `page`: the page asked for is no longer known.
+   */
+  statusOf?(status: number, text: string): number | 'page' | undefined;
   /** What a 404 means where it is no outage: ends a sentence. */
   notFoundMeans?: string;
   /** The setting that holds the base address. */
@@ -38,7 +42,10 @@ const MISSING_SCOPES = /missing scopes?:\s*([a-z]\w*(?:\.\w+)*(?:,\s*[a-z]\w*(?:
 const PARAMETER = /^[a-z_]{1,40}(?:\[\d{0,4}\])?$/;
 
 /** An answer with another status than 200 as the failure that it means (adapters/billing/connector.ts). */
-export function refusalOf(refusal: Refusal): DomainError {
+export function refusalOf(given: Refusal): DomainError {
+  const meant = given.words.statusOf?.(given.status, given.text) ?? given.status;
+  const isPage = meant === 'page';
+  const refusal = { ...given, status: isPage ? given.status : meant };
   const { status, words, report } = refusal;
   if (status === 401 || status === 403) return credentialsRefused(refusal);
   if (status === 404 && words.notFoundMeans !== undefined) {
@@ -50,7 +57,7 @@ export function refusalOf(refusal: Refusal): DomainError {
   if (status === 429) {
     return rateLimited(`${words.name} limits requests (429 on ${report})`, refusal.retryAfterSeconds);
   }
-  if (status === 400 && refusal.hasCursor && isAboutPage(refusal.text)) {
+  if (refusal.hasCursor && (isPage || (status === 400 && isAboutPage(refusal.text)))) {
     return new DomainError(
       'provider_paging_changed',
       `${words.name} no longer knows the page of ${report} that it named itself; the chunk is fetched from its beginning`,

@@ -32,6 +32,7 @@ const scope = z.strictObject({
   workspaces: parts
     .optional()
     .meta({ description: 'Anthropic: ids of workspaces; `default` is the default workspace' }),
+  accounts: parts.optional().meta({ description: 'AWS: ids of linked accounts' }),
 });
 
 /** Azure names what is read by the path of its resource manager. */
@@ -46,6 +47,11 @@ const settings = z.strictObject({
   account: account.optional().meta({
     description: 'The provider’s own organization or account, where the provider does not tell it',
   }),
+  region: z
+    .string()
+    .regex(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'must be a region such as us-east-1')
+    .optional()
+    .meta({ description: 'AWS: the region that requests are signed for; us-east-1 where absent' }),
   scope: z
     .union([scope, azureScope])
     .optional()
@@ -54,7 +60,7 @@ const settings = z.strictObject({
 
 const credentials = z.record(z.string().max(64), z.string().min(1, 'must not be empty').max(4_096)).meta({
   description:
-    'openai and anthropic: {admin_key}; azure_openai: {tenant_id, client_id, client_secret}. Kept sealed, never shown again',
+    'openai and anthropic: {admin_key}; azure_openai: {tenant_id, client_id, client_secret}; aws_bedrock: {access_key_id, secret_access_key, session_token?}. Kept sealed, never shown again',
 });
 
 export const createConnectionBody = z
@@ -121,19 +127,38 @@ export const testResponse = z
 
 /** Settings as a connection keeps them: without what was not given. */
 export function settingsOf(given: z.output<typeof settings>): ConnectionSettings {
-  const account = given.account === undefined ? {} : { account: given.account };
+  const account = {
+    ...(given.account === undefined ? {} : { account: given.account }),
+    ...(given.region === undefined ? {} : { region: given.region }),
+  };
   if (typeof given.scope === 'string') return { ...account, scope: { resource: given.scope } };
-  const { projects, workspaces } = given.scope ?? {};
-  const narrowed = { ...(projects ? { projects } : {}), ...(workspaces ? { workspaces } : {}) };
+  const narrowed = narrowedBy(given.scope ?? {});
   return { ...account, ...(Object.keys(narrowed).length === 0 ? {} : { scope: narrowed }) };
 }
 
 /** The reverse of `settingsOf`. */
-function presentSettings({ account, scope: kept }: ConnectionSettings): z.output<typeof settings> {
-  const { resource, projects, workspaces } = kept ?? {};
-  const narrowed = { ...(projects ? { projects } : {}), ...(workspaces ? { workspaces } : {}) };
-  const shown = resource ?? (Object.keys(narrowed).length === 0 ? undefined : narrowed);
-  return { ...(account === undefined ? {} : { account }), ...(shown === undefined ? {} : { scope: shown }) };
+function presentSettings({ account, region, scope: kept }: ConnectionSettings): z.output<typeof settings> {
+  const narrowed = narrowedBy(kept ?? {});
+  const shown = kept?.resource ?? (Object.keys(narrowed).length === 0 ? undefined : narrowed);
+  return {
+    ...(account === undefined ? {} : { account }),
+    ...(region === undefined ? {} : { region }),
+    ...(shown === undefined ? {} : { scope: shown }),
+  };
+}
+
+interface Parts {
+  projects?: string[];
+  workspaces?: string[];
+  accounts?: string[];
+}
+
+function narrowedBy({ projects, workspaces, accounts }: { [K in keyof Parts]: Parts[K] | undefined }): Parts {
+  return {
+    ...(projects ? { projects } : {}),
+    ...(workspaces ? { workspaces } : {}),
+    ...(accounts ? { accounts } : {}),
+  };
 }
 
 export function presentConnection(

@@ -84,6 +84,7 @@ async function fetchAccount(
       anthropic: server.origin,
       azureManagement: server.origin,
       azureLogin: server.origin,
+      awsCostExplorer: server.origin,
     },
     { nowMicros: () => nowMicros, nowMs: () => performance.now(), requestGapMs: 0 },
   )[provider];

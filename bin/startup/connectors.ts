@@ -11,6 +11,7 @@ export function connectorsOf(config: Config): BillingConnectors {
       anthropic: config.anthropicAdminBaseUrl,
       azureManagement: config.azureManagementBaseUrl,
       azureLogin: config.azureLoginBaseUrl,
+      awsCostExplorer: config.awsCostExplorerEndpoint,
     },
     { nowMicros: () => microsFromDate(new Date()), nowMs: () => performance.now() },
   );

@@ -7,6 +7,8 @@ export const DEFAULT_WORKSPACE = 'default';
 export interface ConnectionSettings {
   /** The provider's own organization, account or subscription, where the provider cannot be asked for it. */
   account?: string;
+  /** AWS: the region that requests are signed for where the address does not say it; us-east-1 where absent. */
+  region?: string;
   /** The part of the account that the connection reads; absent or empty lists mean the whole account. */
   scope?: ConnectionScope;
 }
@@ -15,6 +17,8 @@ export interface ConnectionSettings {
 export interface ConnectionScope {
   projects?: string[];
   workspaces?: string[];
+  /** AWS: the linked accounts of an organization that are read. */
+  accounts?: string[];
   /** Azure: the subscription, resource group or billing account that is read, as its resource manager names it. */
   resource?: string;
 }

@@ -23,6 +23,7 @@ export function scopeText(settings: ConnectionSettings): string {
   const parts = [
     ...(settings.scope?.projects ?? []).map((id) => `project:${id}`),
     ...(settings.scope?.workspaces ?? []).map((id) => `workspace:${id}`),
+    ...(settings.scope?.accounts ?? []).map((id) => `account:${id}`),
     ...resourceGroupsOf(settings).map((name) => `resource_group:${name}`),
   ];
   return [...new Set(parts)].sort().join(',');

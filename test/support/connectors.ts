@@ -22,7 +22,14 @@ export function testConnectors(
   nowMicros = () => microsFromDate(new Date()),
 ): BillingConnectors {
   return createBillingConnectors(
-    { openai: NOWHERE, anthropic: NOWHERE, azureManagement: NOWHERE, azureLogin: NOWHERE, ...baseUrls },
+    {
+      openai: NOWHERE,
+      anthropic: NOWHERE,
+      azureManagement: NOWHERE,
+      azureLogin: NOWHERE,
+      awsCostExplorer: NOWHERE,
+      ...baseUrls,
+    },
     { nowMicros, nowMs: () => performance.now(), requestGapMs: 0, deadlineMs: 5_000 },
   );
 }

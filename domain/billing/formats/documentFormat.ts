@@ -1,4 +1,4 @@
-import type { BilledRow } from '../billedRow.js';
+import type { BilledRow, ChargeCategory } from '../billedRow.js';
 import type { PageObject } from '../exactNumber.js';
 import type { FxRate } from '../pageRow.js';
 import type { BillingFormat } from '../sources.js';
@@ -8,6 +8,8 @@ import type { LeftOut } from './tableFormat.js';
 export interface DocumentContext {
   /** Given with the file; a rate on the bill itself goes before it. */
   fxRate: FxRate;
+  /** What the answers were asked for, where a connection asked and they do not say it themselves. */
+  asked: ChargeCategory | undefined;
   /** Names of what was told already, kept by the format as it likes. */
   seen: Set<string>;
 }
