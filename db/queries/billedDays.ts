@@ -1,4 +1,4 @@
-import type { BilledClass, ChargeCategory } from '../../domain/billing/billedRow.js';
+import { type BilledClass, type ChargeCategory, MONTH_REPORT } from '../../domain/billing/billedRow.js';
 import { type BillingFormat, factsOfFormat, provisionalDaysOf } from '../../domain/billing/sources.js';
 import type { Pico } from '../../domain/money.js';
 import type { Provider } from '../../domain/providers.js';
@@ -34,7 +34,7 @@ interface BilledCellRow {
 /** Money billed as usage on one day, of the sources that count, added up by meter. Work grows with the day's rows. */
 export async function listBilledCells(orgDb: OrgDb, scope: DayScope): Promise<BilledCell[]> {
   const rows = await orgDb.rows<BilledCellRow>(
-    `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed = 'cost' and d.charge_category = 'usage'`)})
+    `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed = 'cost' and d.charge_category = 'usage' and d.report <> '${MONTH_REPORT}'`)})
      select r.provider_account_id as account, s.format,
        case when r.model is null or not r.observable then r.line_item else '' end as line_item,
        r.model, r.token_class, r.service_tier, r.is_batch, r.long_context, r.region, r.observable, count(*)::bigint as row_count,
@@ -131,7 +131,7 @@ export async function listBilledAccounts(orgDb: OrgDb, scope: DayScope): Promise
      keys as (select provider_account_id, ${COUNTED_SOURCES_TEXT} as counted_sources from counted group by 1)
      select c.provider_account_id as account, array_agg(s.format) as formats, bool_and(coalesce(c.is_final, false)) as is_final, min(c.told_at) as told_at, k.counted_sources
      from counted c join keys k using (provider_account_id) join billing_sources s on s.org_id = $1 and s.id = c.source_id
-     where c.feed = 'cost' and c.charge_category = 'usage' group by 1, 5 order by 1`,
+     where c.feed = 'cost' and c.charge_category = 'usage' and c.report <> '${MONTH_REPORT}' group by 1, 5 order by 1`,
     [orgDb.orgId, scope.provider, scope.day],
     'day_billed_accounts',
   );
@@ -151,7 +151,7 @@ export async function listBilledProviderDays(
 ): Promise<DayScope[]> {
   return orgDb.rows<DayScope>(
     `select distinct provider, day from billing_days
-     where org_id = $1 and ($2::text is null or provider = $2) and day >= $3 and day < $4 and feed = 'cost'
+     where org_id = $1 and ($2::text is null or provider = $2) and day >= $3 and day < $4 and feed = 'cost' and report <> '${MONTH_REPORT}'
      order by provider, day`,
     [orgDb.orgId, window.provider, window.fromDay, window.toDay],
   );

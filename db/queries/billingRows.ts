@@ -1,4 +1,9 @@
-import type { BilledRow, ChargeCategory, Feed } from '../../domain/billing/billedRow.js';
+import {
+  type BilledRow,
+  type ChargeCategory,
+  type Feed,
+  MONTH_REPORT,
+} from '../../domain/billing/billedRow.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
@@ -120,6 +125,15 @@ export async function insertBillingDays(
 }
 
 /**
+ * What is told of a month counts where nothing of its category is told of its days: an invoice and the days that it sums up
+ * would be the bill twice.
+ */
+const MONTH_STANDS_ALONE = `(d.report <> '${MONTH_REPORT}' or not exists (select from billing_days daily
+      where daily.org_id = d.org_id and daily.provider = d.provider and daily.day >= d.day and daily.day < d.day + interval '1 month'
+        and daily.provider_account_id = d.provider_account_id and daily.feed = 'cost' and daily.report <> '${MONTH_REPORT}'
+        and daily.charge_category = d.charge_category and daily.superseded_at is null))`;
+
+/**
  * SQL of the sources that count: for each (account, day, feed, report, category) the copy of the highest rank, then the
  * one that was last told (docs/decisions/0042, 0086). Where that is a copy of a part of the account, every part counts by its own
  * best copy, and copies of the whole account are cross-checks. Copies that a newer fetch replaced count nowhere.
@@ -129,7 +143,7 @@ export function countedSourcesSql(where: string): string {
   return `select provider, day, provider_account_id, feed, report, charge_category, source_id, source_fetched_at, told_at, scope, amount_usd, is_final, unconverted_rows
   from (select d.*, coalesce(d.confirmed_at, d.source_fetched_at) as told_at, row_number() over copies as place,
       array_agg(d.scope) over (copies rows between unbounded preceding and unbounded following) as scopes
-    from billing_days d where ${where} and d.superseded_at is null
+    from billing_days d where ${where} and d.superseded_at is null and ${MONTH_STANDS_ALONE}
     window copies as (partition by d.provider, d.day, d.provider_account_id, d.feed, d.report, d.charge_category
       order by d.source_rank desc, coalesce(d.confirmed_at, d.source_fetched_at) desc, d.source_id desc)) ranked
   where case when scopes[1] = '' then place = 1 else place = any(disjoint_scopes(scopes)) end`;

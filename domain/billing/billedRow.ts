@@ -20,9 +20,18 @@ export type BilledClass = (typeof BILLED_CLASSES)[number];
 export const QUANTITY_SCALE = 12;
 export const QUANTITY_ONE = 10n ** BigInt(QUANTITY_SCALE);
 
+/**
+ * The report of cost rows that tell a month and no day of it: they stand on the month's first day, enter the statement, and
+ * are compared with no day's calls.
+ */
+export const MONTH_REPORT = 'month';
+
 export interface BilledRow {
   feed: Feed;
-  /** Which of a provider's usage reports told it, e.g. `completions`; '' on cost rows. */
+  /**
+   * Which of a provider's usage reports told it, e.g. `completions`; '' on cost rows, but where copies of other rows of
+   * the day must not take their place: `month`, or the invoice of another month.
+   */
   report: string;
   /** The account that the content itself names; null where it names none. */
   account: string | null;

@@ -78,3 +78,11 @@ export function timesOfDay(day: string): { periodStartMicros: bigint; periodEndM
   const periodStartMicros = microsOfDay(day);
   return { periodStartMicros, periodEndMicros: periodStartMicros + MICROS_PER_DAY };
 }
+
+/** The half-open times of a UTC month `YYYY-MM`, microseconds. */
+export function timesOfMonth(month: string): { periodStartMicros: bigint; periodEndMicros: bigint } {
+  const periodStartMicros = microsOfDay(`${month}-01`);
+  // The 32nd day of a month lies in the next one, whichever it is.
+  const next = dayOf(periodStartMicros + 31n * MICROS_PER_DAY).slice(0, 7);
+  return { periodStartMicros, periodEndMicros: microsOfDay(`${next}-01`) };
+}
