@@ -252,6 +252,46 @@ describe('the export', () => {
   });
 });
 
+describe('a bill that nobody can convert', () => {
+  it('leaves in its own currency, priced as it is billed, and in no dollars', async () => {
+    const other = await api.addOrganization();
+    await importBill(api, exportInEuros(), { provider: 'openai' }, other.adminKey);
+    const [row, ...more] = readTable((await fetchCsv('period=2026-01', other.adminKey)).text);
+    expect(more).toEqual([]);
+    expect(row).toMatchObject({
+      BilledCost: '1.87',
+      BillingCurrency: 'EUR',
+      PricingCurrency: 'EUR',
+      PricingCurrencyEffectiveCost: '1.87',
+      ListCost: '1.87',
+      PricingQuantity: '1.0',
+      ConsumedQuantity: '3000000.0',
+      x_ListPriceSource: 'none',
+      x_BilledUsd: '',
+      x_GapUsd: '',
+    });
+  });
+});
+
+/** What another tool might write: FOCUS in euros, without a rate. */
+function exportInEuros(): string {
+  const cells: Row = {
+    BilledCost: '1.87',
+    BillingAccountId: 'eu-1',
+    BillingCurrency: 'EUR',
+    ChargeCategory: 'Usage',
+    ChargeDescription: 'gpt-6-sol, input',
+    ChargePeriodStart: '2026-01-05T00:00:00Z',
+    ConsumedQuantity: '3',
+    ConsumedUnit: '1M Tokens',
+    ProviderName: 'OpenAI',
+    ServiceName: 'OpenAI API',
+  };
+  return `${Object.keys(cells).join(',')}\n${Object.values(cells)
+    .map((cell) => `"${cell}"`)
+    .join(',')}\n`;
+}
+
 describe('an export that is imported again', () => {
   it.each(['1.2', '1.4'])('of version %s bills the same, charge by charge', async (version) => {
     const other = await api.addOrganization();

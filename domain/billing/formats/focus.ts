@@ -26,10 +26,28 @@ const REQUIRED = [
   'servicename',
 ] as const;
 
+/** Beside those: columns that not every version or writer has. */
+const READ_TOO = [
+  ...[
+    'billingaccountid',
+    'chargeclass',
+    'chargeperiodend',
+    'consumedquantity',
+    'consumedunit',
+    'contractedcost',
+  ],
+  ...['effectivecost', 'listcost', 'pricingcurrency', 'pricingcurrencyeffectivecost', 'pricingquantity'],
+  ...['pricingunit', 'resourceid', 'skuid', 'skumeter', 'skupricedetails', 'subaccountid'],
+  ...['x_billedcostinusd', 'x_billedusd', 'x_chargecategory', 'x_providerkeyid', 'x_quantitysource'],
+  ...['x_reconstatus', 'x_servicecode', 'x_skudescription', 'x_skumetercategory', 'x_skumetername'],
+  ...['x_skumetersubcategory', 'x_usagetype'],
+] as const;
+
 export const focus: TableFormat = {
   format: 'focus',
   name: 'a FOCUS export',
   required: REQUIRED,
+  reads: new Set([...REQUIRED, ...READ_TOO, ...FOCUS_PROVIDER_COLUMNS]),
   isHeader: (columns) =>
     REQUIRED.every((column) => columns.has(column)) &&
     FOCUS_PROVIDER_COLUMNS.some((column) => columns.has(column)),

@@ -177,6 +177,26 @@ describe('a FOCUS export', () => {
       tokenClass: 'input',
       quantity: 12_500n * 10n ** 12n,
     });
+    const bedrock = await rowOf(
+      {
+        ProviderName: 'AWS',
+        ServiceName: 'Amazon Bedrock',
+        SubAccountId: '444455556666',
+        x_UsageType: 'USE1-Nova2.0Lite-input-tokens',
+        ChargeDescription: '$0.00033 per 1K input tokens',
+        ConsumedQuantity: '37411.2',
+        ConsumedUnit: '1K tokens',
+      },
+      'aws_bedrock',
+    );
+    expect(bedrock).toMatchObject({
+      account: '444455556666',
+      lineItem: 'USE1-Nova2.0Lite-input-tokens',
+      tokenClass: 'input',
+      quantity: 37_411_200n * 10n ** 12n,
+      quantityUnit: 'tokens',
+    });
+    expect(bedrock.model).toMatch(/nova-2-lite/);
     const google = await rowOf(
       {
         ProviderName: 'Google Cloud',
