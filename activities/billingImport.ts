@@ -1,3 +1,4 @@
+import { Context } from '@temporalio/activity';
 import type { BillingFileSummary, TaggedRow } from '../adapters/billing/file.js';
 import { OrgDb } from '../db/orgDb.js';
 import { giveToFirstConnection } from '../db/queries/adoptAccount.js';
@@ -40,7 +41,12 @@ export function createBillingImportActivities(deps: ActivityDeps) {
     /** Reads a stored file into rows: all of it counts, or nothing. */
     readBillingImport: ({ orgId, importId }: ImportRef): Promise<void> =>
       // A repeat stores the same rows anew; the days by which they count commit with the import's end, once.
-      withFailures(() => withHeartbeat(() => readImport(deps, new OrgDb(deps.database, orgId), importId))),
+      withFailures(() =>
+        withHeartbeat(() => {
+          const signal = Context.current().cancellationSignal;
+          return readImport(deps, new OrgDb(deps.database, orgId), importId, signal);
+        }),
+      ),
 
     endBillingImportFailed: ({ orgId, importId, message }: ImportRef & { message: string }): Promise<void> =>
       // Only an open import is ended.
@@ -50,7 +56,15 @@ export function createBillingImportActivities(deps: ActivityDeps) {
   };
 }
 
-async function readImport(deps: ActivityDeps, orgDb: OrgDb, importId: string): Promise<void> {
+type ImportDeps = Pick<ActivityDeps, 'database' | 'readBillingFile'>;
+
+/** Reads the file of an import and ends it. Error CancelledFailure when the signal is aborted. */
+export async function readImport(
+  deps: ImportDeps,
+  orgDb: OrgDb,
+  importId: string,
+  signal: AbortSignal,
+): Promise<void> {
   const source = await findBillingSource(orgDb, importId);
   if (!source) throw new DomainError('not_found', `there is no import ${importId}`);
   const giveAway = async () => {
@@ -59,7 +73,7 @@ async function readImport(deps: ActivityDeps, orgDb: OrgDb, importId: string): P
   if (RUN_TERMINAL_STATUSES.has(source.status)) return giveAway();
   await markBillingSourceRunning(orgDb, importId);
   try {
-    await readRows(deps, orgDb, source);
+    await readRows(deps, orgDb, source, signal);
     await giveAway();
   } catch (error) {
     if (
@@ -88,11 +102,18 @@ async function discard(
  * Reads the file once. Only where it restates buckets, which is known at its end, is it read again without the copies
  * that were replaced. Rows count nowhere until the days are written, so a fault in the last line leaves nothing.
  */
-async function readRows(deps: ActivityDeps, orgDb: OrgDb, source: BillingSource): Promise<void> {
-  const first = await storeRows(deps, orgDb, source, new Set());
+async function readRows(
+  deps: ImportDeps,
+  orgDb: OrgDb,
+  source: BillingSource,
+  signal: AbortSignal,
+): Promise<void> {
+  const read = (skip: ReadonlySet<number>) =>
+    storeRows(orgDb, source, openReader(deps, orgDb, source, { skip, signal }));
+  const first = await read(new Set());
   const { superseded } = first.summary;
-  const read = superseded.size === 0 ? first : await storeRows(deps, orgDb, source, superseded);
-  await finish(orgDb, source, read, superseded.size);
+  const last = superseded.size === 0 ? first : await read(superseded);
+  await finish(orgDb, source, last, superseded.size);
 }
 
 /**
@@ -119,15 +140,13 @@ interface StoredRows {
  * what counts was read by one version of the code.
  */
 async function storeRows(
-  deps: ActivityDeps,
   orgDb: OrgDb,
   source: BillingSource,
-  skip: ReadonlySet<number>,
+  reader: AsyncGenerator<TaggedRow[], BillingFileSummary>,
 ): Promise<StoredRows> {
   await deleteBillingRows(orgDb, source.id);
   const accounts = new Accounts(source.declaredAccount, () => settleAccount(orgDb, source));
   const days = new ImportDays();
-  const reader = openReader(deps, orgDb, source, skip);
   const writer = new RowWriter(orgDb, source);
   try {
     let next = await reader.next();
@@ -145,12 +164,12 @@ async function storeRows(
 }
 
 function openReader(
-  deps: ActivityDeps,
+  deps: ImportDeps,
   orgDb: OrgDb,
   source: BillingSource,
-  skip: ReadonlySet<number>,
+  { skip, signal }: { skip: ReadonlySet<number>; signal: AbortSignal },
 ): AsyncGenerator<TaggedRow[], BillingFileSummary> {
-  const bytes = new ImportBytes(orgDb, source);
+  const bytes = new ImportBytes(orgDb, source, signal);
   return deps.readBillingFile(bytes.chunks(), {
     provider: source.provider,
     format: source.declaredFormat ?? undefined,

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { CancelledFailure, Context } from '@temporalio/activity';
+import { CancelledFailure } from '@temporalio/activity';
 import type { BillingFileOptions } from '../adapters/billing/file.js';
 import { BILLING_PAGE_BYTES } from '../db/billingUpload.js';
 import type { OrgDb } from '../db/orgDb.js';
@@ -12,9 +12,11 @@ const PROGRESS_BYTES = 16_777_216;
 export class ImportBytes {
   readonly #orgDb: OrgDb;
   readonly #source: BillingSource;
+  readonly #signal: AbortSignal;
   #noted = 0;
 
-  constructor(orgDb: OrgDb, source: BillingSource) {
+  constructor(orgDb: OrgDb, source: BillingSource, signal: AbortSignal) {
+    this.#signal = signal;
     this.#orgDb = orgDb;
     this.#source = source;
   }
@@ -54,7 +56,7 @@ export class ImportBytes {
   }
 
   async #page(pageNo: number): Promise<Buffer> {
-    if (Context.current().cancellationSignal.aborted) throw new CancelledFailure('the import was cancelled');
+    if (this.#signal.aborted) throw new CancelledFailure('the import was cancelled');
     const page = await findBillingPage(this.#orgDb, this.#source.id, pageNo);
     if (!page || createHash('sha256').update(page.body).digest('hex') !== page.sha256)
       throw new Error(`chunk ${pageNo} of import ${this.#source.id} is missing or damaged`);
