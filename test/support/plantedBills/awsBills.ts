@@ -1,4 +1,3 @@
-import { parquetWriteBuffer } from 'hyparquet-writer';
 import type { ChargeCategory } from '../../../domain/billing/billedRow.js';
 import {
   AWKWARD,
@@ -11,6 +10,8 @@ import {
   numbersFrom,
   type PlantedBill,
   type PlantedCharge,
+  parquetOf,
+  parquetTable,
 } from './planted.js';
 
 /** AWS Data Exports, CUR 2.0 (AWS documentation, "Cost and Usage Report (CUR) 2.0" table dictionary). */
@@ -180,35 +181,6 @@ const sumOf = (type: string, cost: string, currency: string) => ({
 });
 const CUR2_SUM = sumOf('line_item_line_item_type', 'line_item_unblended_cost', 'line_item_currency_code');
 
-/** The columns of numbers, of times and of maps; AWS writes costs as doubles. */
-function parquetOf(charges: readonly PlantedCharge[]): Buffer {
-  const doubles = new Set(['line_item_unblended_cost', 'line_item_usage_amount']);
-  const columnData = CUR2.map((name) => {
-    const data = charges.map(({ cells }) => cells[name] ?? '');
-    if (doubles.has(name))
-      return {
-        name,
-        type: 'DOUBLE' as const,
-        nullable: true,
-        data: data.map((cell) => (cell === '' ? null : Number(cell))),
-      };
-    if (name.endsWith('_date'))
-      return {
-        name,
-        type: 'TIMESTAMP' as const,
-        nullable: true,
-        data: data.map((cell) => (cell === '' ? null : new Date(cell))),
-      };
-    return {
-      name,
-      type: 'STRING' as const,
-      nullable: true,
-      data: data.map((cell) => (cell === '' ? null : cell)),
-    };
-  });
-  return Buffer.from(parquetWriteBuffer({ columnData, rowGroupSize: 25 }));
-}
-
 const bill = (
   name: string,
   filename: string,
@@ -254,8 +226,15 @@ export const AWS_BILLS: readonly PlantedBill[] = [
     sums: [CUR2_SUM],
   }),
   bill('AWS CUR 2.0 Parquet', 'aws-cur2.parquet', 'aws_cur2', ofParquet, {
-    bytes: parquetOf(ofParquet),
-    table: `(select * replace (cast(line_item_unblended_cost as varchar) as line_item_unblended_cost) from read_parquet('$file'))`,
+    bytes: parquetOf(
+      CUR2,
+      ofParquet.map(({ cells }) => cells),
+      {
+        doubles: new Set(['line_item_unblended_cost', 'line_item_usage_amount']),
+        times: new Set(CUR2.filter((name) => name.endsWith('_date'))),
+      },
+    ),
+    table: parquetTable('line_item_unblended_cost'),
     sums: [CUR2_SUM],
   }),
   bill('AWS legacy CUR', 'aws-cur-legacy.csv', 'aws_cur_legacy', ofLegacy, {

@@ -10,6 +10,8 @@ import {
   numbersFrom,
   type PlantedBill,
   type PlantedCharge,
+  parquetOf,
+  parquetTable,
 } from './planted.js';
 
 /** Every column of Cost and Usage that is in all versions from 1.0 to 1.4 (FOCUS specification). */
@@ -92,9 +94,9 @@ function charge(
   };
 }
 
-function plantedCharges(version: string): PlantedCharge[] {
+function plantedCharges(version: string, digits = 12): PlantedCharge[] {
   const next = numbersFrom(version.charCodeAt(2));
-  const amount = () => decimal(next, 1 + next(12));
+  const amount = () => decimal(next, 1 + next(digits));
   const usage = Array.from({ length: 60 }, (_, at) =>
     charge(amount(), 'usage', { ChargePeriodStart: `${day(at)}T00:00:00Z` }),
   );
@@ -104,7 +106,7 @@ function plantedCharges(version: string): PlantedCharge[] {
     ...halves(whole).map((part) => charge(part, 'usage', {})),
     charge('0', 'usage', {}),
     charge('1E-7', 'usage', {}),
-    charge('123456789.000000000001', 'usage', { ChargeDescription: AWKWARD }),
+    charge(digits === 12 ? '123456789.000000000001' : '1234.5', 'usage', { ChargeDescription: AWKWARD }),
     charge('-3.000000000001', 'adjustment', { ChargeDescription: 'gpt-6-sol, output' }),
     charge(`-${amount()}`, 'credit', {
       ChargeCategory: 'Credit',
@@ -169,6 +171,23 @@ function bill(name: string, version: string, columns: readonly string[]): Plante
   };
 }
 
+/** Doubles of up to ten digits after the point name their decimal. */
+const ofParquet = plantedCharges('1.2', 10);
+const NUMBERS = ['BilledCost', 'EffectiveCost', 'ListCost', 'ContractedCost', 'ConsumedQuantity'];
+const TIMES = ['BillingPeriodEnd', 'BillingPeriodStart', 'ChargePeriodEnd', 'ChargePeriodStart'];
+
+const parquetBill: PlantedBill = {
+  ...bill('FOCUS 1.2 Parquet', '1.2', []),
+  filename: 'FOCUS-1.2.parquet',
+  bytes: parquetOf(
+    FOCUS_COLUMNS['1.2'] ?? [],
+    ofParquet.map(({ cells }) => cells),
+    { doubles: new Set(NUMBERS), times: new Set(TIMES) },
+  ),
+  charges: ofParquet,
+  table: parquetTable('BilledCost'),
+};
+
 /** An export of each version with all of its columns, and one with those alone that it cannot do without. */
 export const FOCUS_BILLS: readonly PlantedBill[] = [
   ...Object.entries(FOCUS_COLUMNS).map(([version, columns]) => bill(`FOCUS ${version}`, version, columns)),
@@ -177,4 +196,5 @@ export const FOCUS_BILLS: readonly PlantedBill[] = [
     '1.2',
     (FOCUS_COLUMNS['1.2'] ?? []).filter((column) => REQUIRED.has(column)),
   ),
+  parquetBill,
 ];

@@ -167,8 +167,8 @@ export const GOOGLE_BILLS: readonly PlantedBill[] = [
     bytes: Buffer.from(lines.map(({ cells }) => `${json(cells)}\n`).join('')),
     charges,
     // Every field as the text that stands in the file.
-    table: `(select cast(line -> 'cost' as varchar) as cost, line ->> 'currency' as currency, line ->> 'cost_type' as cost_type,
-      cast(line -> 'credits' as varchar) as credits
+    table: `(select cast(json_extract(line, '$.cost') as varchar) as cost, json_extract_string(line, '$.currency') as currency, json_extract_string(line, '$.cost_type') as cost_type,
+      cast(json_extract(line, '$.credits') as varchar) as credits
       from (select cast(text as json) as line from (select unnest(string_split(content, chr(10))) as text from read_text('$file')) where text <> ''))`,
     sums: [COST, CREDITS],
   },

@@ -1,3 +1,4 @@
+import { parquetWriteBuffer } from 'hyparquet-writer';
 import type { ChargeCategory } from '../../../domain/billing/billedRow.js';
 import type { BillingFormat } from '../../../domain/billing/sources.js';
 import type { Provider } from '../../../domain/providers.js';
@@ -70,6 +71,27 @@ export function csvOf(columns: readonly string[], records: readonly Record<strin
 }
 
 export const CSV_TABLE = `read_csv('$file', all_varchar = true, header = true, quote = '"', escape = '"', delim = ',')`;
+
+/** A Parquet file of several row groups, with numbers as doubles and times as times, as the clouds write theirs. */
+export function parquetOf(
+  columns: readonly string[],
+  records: readonly Record<string, string>[],
+  kinds: { doubles: ReadonlySet<string>; times: ReadonlySet<string> },
+): Buffer {
+  const columnData = columns.map((name) => {
+    const cells = records.map((record) => record[name] ?? '');
+    const of = <T>(read: (cell: string) => T) => cells.map((cell) => (cell === '' ? null : read(cell)));
+    if (kinds.doubles.has(name)) return { name, type: 'DOUBLE' as const, nullable: true, data: of(Number) };
+    if (kinds.times.has(name))
+      return { name, type: 'TIMESTAMP' as const, nullable: true, data: of((cell) => new Date(cell)) };
+    return { name, type: 'STRING' as const, nullable: true, data: of((cell) => cell) };
+  });
+  return Buffer.from(parquetWriteBuffer({ columnData, rowGroupSize: 25 }));
+}
+
+/** The table of such a file with one column of numbers as the texts that name them. */
+export const parquetTable = (amount: string): string =>
+  `(select * replace (cast("${amount}" as varchar) as "${amount}") from read_parquet('$file'))`;
 
 /** Days of the generated bills: September 2026, and one day of the month before that comes late. */
 export const day = (at: number): string => `2026-09-${String((at % 30) + 1).padStart(2, '0')}`;

@@ -1,5 +1,6 @@
 import { AWS_BILLS } from './awsBills.js';
 import { AZURE_BILLS } from './azureBills.js';
+import { DOCUMENT_BILLS } from './documentBills.js';
 import { FOCUS_BILLS } from './focusBills.js';
 import { GOOGLE_BILLS } from './googleBills.js';
 import { PLAIN_BILLS } from './plainBills.js';
@@ -17,4 +18,5 @@ export const PLANTED_BILLS: readonly PlantedBill[] = [
   ...FOCUS_BILLS,
   ...GOOGLE_BILLS,
   ...PLAIN_BILLS,
+  ...DOCUMENT_BILLS,
 ];
