@@ -16,6 +16,7 @@ import { finishSyncChunk } from '../db/queries/syncChunks.js';
 import type { ChunkResult, RestatedDay } from '../db/queries/syncRuns.js';
 import { type BilledRow, CHARGE_CATEGORIES } from '../domain/billing/billedRow.js';
 import { isInScope } from '../domain/billing/connectionScope.js';
+import { parseFxRate } from '../domain/billing/pageRow.js';
 import type { BillingFormat } from '../domain/billing/sources.js';
 import { DomainError } from '../domain/errors.js';
 import { decimalFromPico, type Pico } from '../domain/money.js';
@@ -145,7 +146,7 @@ async function* rowsOf(
     yield* deps.readBillingFile(bytesOf(orgDb, pages.slice(from, to)), {
       provider: connection.provider,
       format: FORMATS[connection.provider],
-      fxRate: undefined,
+      fxRate: parseFxRate(connection.settings.fxRate ?? ''),
       skip: new Set(),
       mayBeEmpty: true,
       ...(asked === undefined ? {} : { asked }),
@@ -165,7 +166,7 @@ async function* inWordsOfASync<T>(
     if (!(error instanceof DomainError) || error.code !== 'invalid_billing_file') throw error;
     throw new DomainError(
       'provider_answer_unreadable',
-      `the answer of ${connection.provider} for ${chunk.report} cannot be read: ${error.message.replace(/give fx_rate, .*$/, 'a connection reads US dollars only')}`,
+      `the answer of ${connection.provider} for ${chunk.report} cannot be read: ${error.message.replace(/give fx_rate,/, 'give settings.fx_rate,')}`,
     );
   }
 }

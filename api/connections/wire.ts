@@ -3,6 +3,7 @@ import type { BillingConnection } from '../../db/queries/billingConnections.js';
 import type { SyncRun } from '../../db/queries/syncRuns.js';
 import type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
 import { CONNECTION_STATUSES } from '../../domain/billing/connections.js';
+import { parseFxRate } from '../../domain/billing/pageRow.js';
 import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { CONNECTIONS_PATH, presentSyncRun, syncRunSchema } from '../billingSyncs/wire.js';
@@ -52,6 +53,15 @@ const settings = z.strictObject({
     .regex(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'must be a region such as us-east-1')
     .optional()
     .meta({ description: 'AWS: the region that requests are signed for; us-east-1 where absent' }),
+  fx_rate: z
+    .string()
+    .regex(/^\d{1,6}(?:\.\d{1,12})?$/, 'must be a decimal such as 1.0842')
+    .refine((text) => parseFxRate(text) !== undefined, 'must be above zero')
+    .optional()
+    .meta({
+      description:
+        'US dollars for one unit of the currency, where the bill is not in dollars and names no rate of its own',
+    }),
   scope: z
     .union([scope, azureScope])
     .optional()
@@ -130,6 +140,7 @@ export function settingsOf(given: z.output<typeof settings>): ConnectionSettings
   const account = {
     ...(given.account === undefined ? {} : { account: given.account }),
     ...(given.region === undefined ? {} : { region: given.region }),
+    ...(given.fx_rate === undefined ? {} : { fxRate: given.fx_rate }),
   };
   if (typeof given.scope === 'string') return { ...account, scope: { resource: given.scope } };
   const narrowed = narrowedBy(given.scope ?? {});
@@ -137,12 +148,18 @@ export function settingsOf(given: z.output<typeof settings>): ConnectionSettings
 }
 
 /** The reverse of `settingsOf`. */
-function presentSettings({ account, region, scope: kept }: ConnectionSettings): z.output<typeof settings> {
+function presentSettings({
+  account,
+  region,
+  fxRate,
+  scope: kept,
+}: ConnectionSettings): z.output<typeof settings> {
   const narrowed = narrowedBy(kept ?? {});
   const shown = kept?.resource ?? (Object.keys(narrowed).length === 0 ? undefined : narrowed);
   return {
     ...(account === undefined ? {} : { account }),
     ...(region === undefined ? {} : { region }),
+    ...(fxRate === undefined ? {} : { fx_rate: fxRate }),
     ...(shown === undefined ? {} : { scope: shown }),
   };
 }

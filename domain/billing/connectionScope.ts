@@ -7,6 +7,8 @@ export const DEFAULT_WORKSPACE = 'default';
 export interface ConnectionSettings {
   /** The provider's own organization, account or subscription, where the provider cannot be asked for it. */
   account?: string;
+  /** US dollars for one unit of the currency of a bill that is not in dollars and names no rate; a decimal. */
+  fxRate?: string;
   /** AWS: the region that requests are signed for where the address does not say it; us-east-1 where absent. */
   region?: string;
   /** The part of the account that the connection reads; absent or empty lists mean the whole account. */
