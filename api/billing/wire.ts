@@ -16,7 +16,7 @@ export const importForm = z
   .strictObject({
     file: z.string().meta({
       format: 'binary',
-      description: 'The bill: saved cost and usage pages as JSON, or the plain CSV',
+      description: 'The bill, as the provider gives it',
     }),
     provider: z.enum(PROVIDERS),
     format: z.enum(BILLING_FORMATS).optional().meta({ description: 'Told from the content when absent' }),
