@@ -138,7 +138,9 @@ function quantitiesOf(usage: readonly FocusCharge[], names: ChargeNames): Map<Fo
   const shares = new Map<FocusCharge, Share>();
   for (const charge of usage) {
     const judged = names.judgedOf(charge);
-    if (judged) rowsOf.set(judged, [...(rowsOf.get(judged) ?? []), charge]);
+    const known = judged && rowsOf.get(judged);
+    if (known) known.push(charge);
+    else if (judged) rowsOf.set(judged, [charge]);
     else if (charge.quantity !== null)
       shares.set(charge, { quantity: charge.quantity, source: 'bill', listPico: null, agreedPico: null });
   }
