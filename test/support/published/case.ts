@@ -51,7 +51,7 @@ export interface Fault {
   bill(lines: readonly Line[], day: Day): Line[];
 }
 
-export type Format = 'openai_pages' | 'anthropic_pages' | 'plain_csv';
+export type Format = 'openai_pages' | 'anthropic_pages' | 'plain_csv' | 'aws_cur2' | 'aws_ce_pages';
 
 /** An entry of a price list under another name, or with other days or rates than the shipped one. */
 export interface PriceChange {
