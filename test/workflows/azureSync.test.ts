@@ -75,7 +75,7 @@ async function patch(path: string, body: object) {
     headers: { authorization: `Bearer ${api.adminKey}`, 'content-type': 'application/json' },
     body: JSON.stringify(body),
   });
-  return { status: response.status, body: await response.json() };
+  return { status: response.status, body: (await response.json()) as { sync: { status_url: string } } };
 }
 
 async function totals() {

@@ -222,16 +222,32 @@ const BEDROCK_DROP: Pick<PublishedCase, 'source' | 'provider' | 'model' | 'days'
   ),
 };
 
+/** Told of Azure, so in every format that its bills come in; its users' agreement had the rates of those days. */
+const AZURE_TWICE: Omit<PublishedCase, 'name' | 'format'> = {
+  provider: 'azure_openai',
+  model: 'gpt-5.6-sol',
+  otherModel: 'gpt-5.6-luna',
+  override: { model: 'gpt-5.6-sol', rates: SOL, fromDay: '2026-07-01' },
+  ...CACHED_TWICE,
+};
+
 const LISTED = 'Price lists give both rates side by side; bills that took the wrong one were told in public.';
 
 export const PUBLISHED_CASES: readonly PublishedCase[] = [
   {
     name: 'cached tokens of GPT-5.6 metered twice, as a file of azure_openai',
-    provider: 'azure_openai',
     format: 'plain_csv',
-    model: 'gpt-5.6-sol',
-    override: { model: 'gpt-5.6-sol', rates: SOL, fromDay: '2026-07-01' },
-    ...CACHED_TWICE,
+    ...AZURE_TWICE,
+  },
+  {
+    name: 'cached tokens of GPT-5.6 metered twice, as cost details of Azure',
+    format: 'azure_cost_details',
+    ...AZURE_TWICE,
+  },
+  {
+    name: 'cached tokens of GPT-5.6 metered twice, as an answer of Azure Cost Management',
+    format: 'azure_query_pages',
+    ...AZURE_TWICE,
   },
   {
     name: 'cached tokens of GPT-5.6 metered twice, as pages of OpenAI',

@@ -32,6 +32,10 @@ export function documentsOf(one: PublishedCase): Document[] {
       return [{ feed: 'cost', text: costAndUsageReport(one) }];
     case 'aws_ce_pages':
       return [{ feed: 'cost', text: costExplorerAnswer(one) }];
+    case 'azure_cost_details':
+      return [{ feed: 'cost', text: costDetails(one) }];
+    case 'azure_query_pages':
+      return [{ feed: 'cost', text: queryAnswer(one) }];
     case 'plain_csv':
       return [{ feed: 'cost', text: plainCsv(one) }];
   }
@@ -237,4 +241,67 @@ function costExplorerAnswer(one: PublishedCase): string {
   }));
   const GroupDefinitions = ['RECORD_TYPE', 'USAGE_TYPE'].map((Key) => ({ Type: 'DIMENSION', Key }));
   return JSON.stringify({ GroupDefinitions, ResultsByTime });
+}
+
+const AZURE_WORDS: Record<Class, string> = {
+  input: 'Inp',
+  cache_read: 'Cd Inp',
+  cache_write_5m: 'Cd Wr',
+  cache_write_1h: '',
+  output: 'Outp',
+};
+
+/** One line for each meter of a day; a meter counts millions. */
+function azureLines<T>(one: PublishedCase, lineOf: (day: string, meter: string, lines: Line[]) => T): T[] {
+  const name = one.model.replace(/^gpt-/, '').replaceAll('-', ' ');
+  return one.days.flatMap((day) =>
+    groupLines(billedLines(one, day), (line) => `${line.tokenClass} ${line.isLong}`).map((group) => {
+      const [{ tokenClass, isLong }] = group as [Line];
+      const length = isLong ? 'LongCo' : 'ShortCo';
+      return lineOf(day.day, `${name} ${length} ${AZURE_WORDS[tokenClass]} Std Gl 1M Tokens`, group);
+    }),
+  );
+}
+
+/** The months as they were invoiced. */
+function costDetails(one: PublishedCase): string {
+  const header =
+    'invoiceId,SubscriptionId,ResourceId,date,chargeType,meterCategory,meterSubCategory,meterName,unitOfMeasure,quantity,billingCurrency,costInBillingCurrency';
+  const lines = azureLines(one, (day, meter, group) =>
+    [
+      'G000000001',
+      AZURE_SUBSCRIPTION,
+      AZURE_RESOURCE,
+      `${day.slice(5, 7)}/${day.slice(8)}/${day.slice(0, 4)}`,
+      'Usage',
+      'Foundry Models',
+      'Azure OpenAI GPT5',
+      meter,
+      '1M',
+      decimal(quantityOf(group), 6),
+      'USD',
+      decimal(amountOf(group)),
+    ].join(','),
+  );
+  return [header, ...lines, ''].join('\n');
+}
+
+const AZURE_SUBSCRIPTION = '11111111-0000-4000-8000-000000000001';
+const AZURE_RESOURCE = `/subscriptions/${AZURE_SUBSCRIPTION}/resourceGroups/models/providers/Microsoft.CognitiveServices/accounts/one`;
+
+/** The same as Cost Management's query tells it. */
+function queryAnswer(one: PublishedCase): string {
+  const columns = ['Cost', 'UsageQuantity', 'UsageDate', 'Meter', 'ResourceId', 'Currency'];
+  const rows = azureLines(one, (day, meter, group) => [
+    number(decimal(amountOf(group))),
+    number(decimal(quantityOf(group), 6)),
+    number(day.replaceAll('-', '')),
+    meter,
+    AZURE_RESOURCE.toLowerCase(),
+    'USD',
+  ]);
+  const text = JSON.stringify({
+    properties: { nextLink: null, columns: columns.map((name) => ({ name })), rows },
+  });
+  return text.replaceAll(/"#([\d.]+)"/g, '$1');
 }
