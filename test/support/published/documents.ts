@@ -252,7 +252,10 @@ const AZURE_WORDS: Record<Class, string> = {
 };
 
 /** One line for each meter of a day; a meter counts millions. */
-function azureLines<T>(one: PublishedCase, lineOf: (day: string, meter: string, lines: Line[]) => T): T[] {
+export function azureLines<T>(
+  one: PublishedCase,
+  lineOf: (day: string, meter: string, lines: Line[]) => T,
+): T[] {
   const name = one.model.replace(/^gpt-/, '').replaceAll('-', ' ');
   return one.days.flatMap((day) =>
     groupLines(billedLines(one, day), (line) => `${line.tokenClass} ${line.isLong}`).map((group) => {
@@ -286,8 +289,8 @@ function costDetails(one: PublishedCase): string {
   return [header, ...lines, ''].join('\n');
 }
 
-const AZURE_SUBSCRIPTION = '11111111-0000-4000-8000-000000000001';
-const AZURE_RESOURCE = `/subscriptions/${AZURE_SUBSCRIPTION}/resourceGroups/models/providers/Microsoft.CognitiveServices/accounts/one`;
+export const AZURE_SUBSCRIPTION = '11111111-0000-4000-8000-000000000001';
+export const AZURE_RESOURCE = `/subscriptions/${AZURE_SUBSCRIPTION}/resourceGroups/models/providers/Microsoft.CognitiveServices/accounts/one`;
 
 /** The same as Cost Management's query tells it. */
 function queryAnswer(one: PublishedCase): string {
