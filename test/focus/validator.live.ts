@@ -8,6 +8,7 @@ import { DEMO_SEED, generateDemo } from '../../demo/generateDemo.js';
 import { createLogger } from '../../platform/logger.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { startTestEngine, type TestEngine } from '../support/engine.js';
+import { FOCUS_MONTH, loadFocusMonth } from '../support/focusMonth.js';
 import { yesterday } from '../support/plantedFaults.js';
 import { makeVenv, runProgram } from '../support/pythonVenv.js';
 
@@ -35,15 +36,16 @@ const APPLIES = [
 
 let api: TestApi;
 let engine: TestEngine;
-let months: string[];
+/** Exports that are judged: a month, and the key of whose it is. */
+let judged: { name: string; month: string; key: string }[];
 
-async function fetchExport(version: string, month: string): Promise<string> {
+async function fetchExport(version: string, { name, month, key }: (typeof judged)[number]): Promise<string> {
   const response = await fetch(
     `${api.baseUrl}/api/v1/reconciliation/focus?version=${version}&period=${month}`,
-    { headers: { authorization: `Bearer ${api.adminKey}` } },
+    { headers: { authorization: `Bearer ${key}` } },
   );
   expect(response.status).toBe(200);
-  const path = join(out, `focus-${version}-${month}.csv`);
+  const path = join(out, `focus-${version}-${name}.csv`);
   writeFileSync(path, await response.text());
   return path;
 }
@@ -61,9 +63,14 @@ beforeAll(async () => {
     screen,
   );
   const last = new Date(`${yesterday}T00:00:00Z`);
-  months = [1, 2].map((back) =>
+  const months = [1, 2].map((back) =>
     new Date(Date.UTC(last.getUTCFullYear(), last.getUTCMonth() - back, 1)).toISOString().slice(0, 7),
   );
+  const every = await loadFocusMonth(api);
+  judged = [
+    ...months.map((month) => ({ name: `demo-${month}`, month, key: api.adminKey })),
+    { name: 'every-kind', month: FOCUS_MONTH, key: every.adminKey },
+  ];
 });
 
 afterAll(async () => {
@@ -93,10 +100,10 @@ function readReport(text: string): { passed: number; failed: string[] } {
  */
 const WITHOUT_INVOICE = ['InvoiceId-C-005-C'];
 
-describe('an export of the demo', () => {
+describe('an export of the demo, and of a month with every kind of charge', () => {
   it('keeps the rules of FOCUS 1.2, by the FOCUS project’s validator', async () => {
-    for (const month of months) {
-      const path = await fetchExport('1.2', month);
+    for (const one of judged) {
+      const path = await fetchExport('1.2', one);
       const { text } = runProgram(
         join(venv, 'bin', 'focus-validator'),
         [
@@ -105,20 +112,20 @@ describe('an export of the demo', () => {
         ],
         { cwd: packages() },
       );
-      writeFileSync(join(out, `focus-1.2-${month}.txt`), text);
+      writeFileSync(join(out, `focus-1.2-${one.name}.txt`), text);
       const { passed, failed } = readReport(text);
-      console.info(`FOCUS 1.2, ${month}: ${/^Total: .*$/m.exec(text)?.[0]}`);
+      console.info(`FOCUS 1.2, ${one.name}: ${/^Total: .*$/m.exec(text)?.[0]}`);
       expect(failed).toEqual(WITHOUT_INVOICE);
       expect(passed).toBeGreaterThan(200);
     }
   });
 
   it('is well formed by the data model of FOCUS 1.4', async () => {
-    for (const month of months) {
-      const path = await fetchExport('1.4', month);
+    for (const one of judged) {
+      const path = await fetchExport('1.4', one);
       const { status, text } = runProgram(join(venv, 'bin', 'focus-toolkit'), ['validate', path]);
-      writeFileSync(join(out, `focus-1.4-${month}.txt`), text);
-      console.info(`FOCUS 1.4, ${month}: ${text.trim()}`);
+      writeFileSync(join(out, `focus-1.4-${one.name}.txt`), text);
+      console.info(`FOCUS 1.4, ${one.name}: ${text.trim()}`);
       expect(status, text).toBe(0);
     }
   });
