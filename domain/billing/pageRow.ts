@@ -102,10 +102,14 @@ export function emptyRow(kind: PageKind, bucket: PageBucket): BilledRow {
 /** Longest label, model or id that is kept of a row. */
 const TEXT_CHARS_MAX = 512;
 
-/** A text of the bill as it is stored: without control characters, cut at 512 characters. */
+/**
+ * A text of the bill as it is stored: without control characters, cut at 512 characters. It is a text of its own: one
+ * that was cut out of a chunk of the file would hold the whole chunk in memory for as long as it is kept.
+ */
 export function keepText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed
-  return text.replace(/[\u0000-\u001f\u007f]/g, ' ').slice(0, TEXT_CHARS_MAX);
+  const kept = text.replace(/[\u0000-\u001f\u007f]/g, ' ').slice(0, TEXT_CHARS_MAX);
+  return ` ${kept}`.slice(1);
 }
 
 export function keepTextOrNull(text: string | null): string | null {
