@@ -6,8 +6,12 @@ import type { Provider } from '../domain/providers.js';
 import type { ChargePrices } from '../domain/reconciliation/charges.js';
 import { readBilledDay } from './billAudit.js';
 import type { OrgDb } from './orgDb.js';
-import { listBilledProviderDays } from './queries/billedDays.js';
-import { type ComparedModelDay, listComparedModels, listFocusCharges } from './queries/focusCharges.js';
+import {
+  type ComparedModelDay,
+  listComparedModels,
+  listFocusCharges,
+  listFocusDays,
+} from './queries/focusCharges.js';
 import { listMatchDisputes, listMatchFindings } from './queries/matches.js';
 
 /**
@@ -19,8 +23,8 @@ export async function* streamFocusRecords(
   firstDay: string,
   prices: ChargePrices,
 ): AsyncGenerator<FocusRecord[]> {
-  const window = { provider: null, fromDay: firstDay, toDay: nextMonth(firstDay) };
-  for (const { provider, day } of await listBilledProviderDays(orgDb, window))
+  const window = { fromDay: firstDay, toDay: nextMonth(firstDay) };
+  for (const { provider, day } of await listFocusDays(orgDb, window))
     yield await orgDb.transaction((inside) => readDay(inside, provider, day, prices), 'repeatable read');
 }
 

@@ -222,6 +222,44 @@ describe('a bill that nobody can convert', () => {
   });
 });
 
+describe('periods of an export', () => {
+  it('are the month for an invoice’s line, and Pacific days for Google', async () => {
+    const other = await api.addOrganization();
+    const invoice = {
+      coreInvoice: {
+        lines: [
+          { description: 'grok-4-0709', unitType: 'Prompt text tokens', numUnits: '1000', amount: '300' },
+        ],
+      },
+      billingCycle: { year: 2026, month: 1 },
+    };
+    await importBill(api, JSON.stringify(invoice), { provider: 'xai', account: 'x' }, other.adminKey);
+    const google =
+      'billing_account_id,service.description,sku.description,usage_start_time,cost,currency,invoice.month\n' +
+      'g,Gemini API,Gemini 2.5 Flash GA Text Input - Predictions,2026-01-11 07:30:00 UTC,2.5,USD,202601\n';
+    await importBill(api, google, { provider: 'google' }, other.adminKey);
+    const told = readTable((await fetchCsv('period=2026-01', other.adminKey)).text).map((row) => [
+      row.ProviderName,
+      row.BilledCost,
+      row.ChargePeriodStart,
+      row.ChargePeriodEnd,
+      row.BillingPeriodStart,
+      row.x_ReconStatus,
+    ]);
+    expect(told).toEqual([
+      [
+        'Google Cloud',
+        '2.5',
+        '2026-01-10T08:00:00Z',
+        '2026-01-11T08:00:00Z',
+        '2026-01-01T08:00:00Z',
+        'not_compared',
+      ],
+      ['xAI', '3.0', '2026-01-01T00:00:00Z', '2026-02-01T00:00:00Z', '2026-01-01T00:00:00Z', 'not_compared'],
+    ]);
+  });
+});
+
 /** What another tool might write: FOCUS in euros, without a rate. */
 function exportInEuros(): string {
   const cells: Row = {

@@ -1,4 +1,4 @@
-import type { BilledClass, ChargeCategory } from '../../domain/billing/billedRow.js';
+import { type BilledClass, type ChargeCategory, MONTH_REPORT } from '../../domain/billing/billedRow.js';
 import type { ComparedDay, FocusCharge } from '../../domain/focus/focusCharge.js';
 import type { Pico } from '../../domain/money.js';
 import { shiftDay } from '../../domain/period.js';
@@ -16,6 +16,7 @@ interface DayScope {
 
 interface FocusChargeRow {
   account: string;
+  is_of_month: boolean;
   charge_category: ChargeCategory;
   line_item: string;
   model: string | null;
@@ -37,6 +38,18 @@ interface FocusChargeRow {
   original_amount: bigint;
 }
 
+/** Provider-days of a half-open window on which anything is billed, invoices' lines of whole months too; in their order. */
+export async function listFocusDays(
+  orgDb: OrgDb,
+  window: { fromDay: string; toDay: string },
+): Promise<DayScope[]> {
+  return orgDb.rows<DayScope>(
+    `select distinct provider, day from billing_days where org_id = $1 and day >= $2 and day < $3 and feed = 'cost'
+     order by provider, day`,
+    [orgDb.orgId, window.fromDay, window.toDay],
+  );
+}
+
 /** What all rows say, or nothing. */
 const sumOfAll = (column: string) => `case when bool_and(r.${column} is not null) then sum(r.${column}) end`;
 
@@ -48,20 +61,21 @@ export async function listFocusCharges(orgDb: OrgDb, scope: DayScope): Promise<F
   const rows = await orgDb.rows<FocusChargeRow>(
     `with counted as (${countedSourcesSql(`d.org_id = $1 and d.provider = $2 and d.day = $3 and d.feed = 'cost'`)})
      select r.provider_account_id as account, r.charge_category, r.line_item, r.model, r.token_class, r.service_tier, r.is_batch,
-       r.long_context, r.region, r.observable, r.project, r.api_key, k.team_id, r.quantity_unit, coalesce(r.currency, 'USD') as currency,
+       r.long_context, r.region, r.observable, r.project, r.api_key, k.team_id, r.quantity_unit, coalesce(r.currency, 'USD') as currency, r.report = '${MONTH_REPORT}' as is_of_month,
        ${sumOfAll('quantity')} as quantity, ${sumOfAll('amount_usd')} as amount_usd, ${sumOfAll('list_amount_usd')} as list_usd,
        ${sumOfAll('contracted_amount_usd')} as contracted_usd, sum(coalesce(r.original_amount, r.amount_usd)) as original_amount
      from counted c
      join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = $3 and r.source_id = c.source_id
        and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
      left join provider_keys k on k.org_id = $1 and k.provider = $2 and k.provider_key_id = r.api_key
-     group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, r.amount_usd is null
-     order by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15, r.amount_usd is null`,
+     group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, r.amount_usd is null
+     order by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15, 16, r.amount_usd is null`,
     [orgDb.orgId, scope.provider, scope.day],
     'day_focus_charges',
   );
   return rows.map((row) => ({
     accountId: row.account,
+    isOfMonth: row.is_of_month,
     chargeCategory: row.charge_category,
     lineItem: row.line_item,
     model: row.model,

@@ -7,6 +7,8 @@ import type { FocusCategory } from './focusVersions.js';
 /** Cost rows of one day that say the same of everything, added up: what a row of an export is about. */
 export interface FocusCharge {
   accountId: string;
+  /** An invoice's line, told of the month that begins on the day: it is compared with no day. */
+  isOfMonth: boolean;
   chargeCategory: ChargeCategory;
   /** The provider's own label, verbatim. */
   lineItem: string;

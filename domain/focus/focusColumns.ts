@@ -1,5 +1,6 @@
+import { timesOfBillingDay } from '../billing/billingDay.js';
 import { decimalFromPico, type Pico } from '../money.js';
-import { shiftDay } from '../period.js';
+import { isoFromMicros, shiftDay } from '../period.js';
 import { nextMonth } from '../periods/month.js';
 import type { FocusRecord } from './focusCharge.js';
 import { FOCUS_METERS, FOCUS_SELLERS, publisherOf } from './focusNames.js';
@@ -24,9 +25,12 @@ const usd = (pico: Pico | null | undefined): FocusCell =>
   pico === null || pico === undefined ? null : { number: decimalFromPico(pico) };
 const yesOrNo = (value: boolean | null | undefined): FocusCell =>
   value === null || value === undefined ? null : String(value);
-/** Date/time as FOCUS writes it. */
-const startOf = (day: string) => `${day}T00:00:00Z`;
+/** Date/time as FOCUS writes it: when the day begins by the clock that the provider bills by. */
+const startOf = ({ provider }: FocusRecord, day: string) =>
+  `${isoFromMicros(timesOfBillingDay(provider, day, 0).startMicros).slice(0, 19)}Z`;
 const monthOf = (record: FocusRecord) => `${record.day.slice(0, 7)}-01`;
+const endOf = (record: FocusRecord) =>
+  startOf(record, record.charge.isOfMonth ? nextMonth(monthOf(record)) : shiftDay(record.day, 1));
 /** A unit, a rate and a product exist for what is used or bought. */
 const hasSku = ({ category }: FocusRecord) => category === 'Usage' || category === 'Purchase';
 
@@ -73,15 +77,15 @@ const FOCUS_COLUMNS: readonly (FocusColumn & { versions?: readonly FocusExportVe
   { name: 'BillingAccountId', of: ({ charge }) => charge.accountId },
   { name: 'BillingAccountName', of: ({ charge }) => charge.accountId },
   { name: 'BillingCurrency', of: ({ charge }) => charge.currency },
-  { name: 'BillingPeriodEnd', of: (record) => startOf(nextMonth(monthOf(record))) },
-  { name: 'BillingPeriodStart', of: (record) => startOf(monthOf(record)) },
+  { name: 'BillingPeriodEnd', of: (record) => startOf(record, nextMonth(monthOf(record))) },
+  { name: 'BillingPeriodStart', of: (record) => startOf(record, monthOf(record)) },
   { name: 'ChargeCategory', of: (record) => record.category },
   // A bill does not say which month an adjustment corrects, and only corrections of earlier months have a class.
   { name: 'ChargeClass', of: () => null },
   { name: 'ChargeDescription', of: (record) => record.description },
   { name: 'ChargeFrequency', of: ({ category }) => (category === 'Usage' ? 'Usage-Based' : 'One-Time') },
-  { name: 'ChargePeriodEnd', of: ({ day }) => startOf(shiftDay(day, 1)) },
-  { name: 'ChargePeriodStart', of: ({ day }) => startOf(day) },
+  { name: 'ChargePeriodEnd', of: endOf },
+  { name: 'ChargePeriodStart', of: (record) => startOf(record, record.day) },
   // No bill says so yet; rules of other columns ask for it.
   { name: 'CommitmentDiscountStatus', of: () => null },
   { name: 'ConsumedQuantity', of: (record) => number(record.consumedQuantity) },

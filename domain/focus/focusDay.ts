@@ -78,12 +78,14 @@ class ChargeNames {
 
   /** The judged charge that this one is a row of. */
   judgedOf(charge: FocusCharge): DayCharge | undefined {
+    if (charge.isOfMonth) return undefined;
     const hasMeter = charge.model !== null && charge.observable;
     const tier = hasMeter ? this.#list.tier(charge.serviceTier) : charge.serviceTier;
     return this.#judged.get(meterKey(charge, this.#labelOf(charge, this.#list), tier));
   }
 
   comparedOf(charge: FocusCharge): ComparedDay | undefined {
+    if (charge.isOfMonth) return undefined;
     const name = this.#labelOf(charge, this.#rates);
     return (
       this.#compared.get(`${charge.accountId}\n${name}`) ?? this.#compared.get(`${ALL_ACCOUNTS}\n${name}`)
@@ -231,6 +233,7 @@ function unbilledRecord(day: FocusDay, use: UnbilledUse, names: ChargeNames): Fo
   const { tokenClass, observedQuantity } = use.line;
   const charge: FocusCharge = {
     accountId: use.day.accountId === ALL_ACCOUNTS ? ANY_ACCOUNT : use.day.accountId,
+    isOfMonth: false,
     chargeCategory: 'usage',
     lineItem: `${use.day.model}, ${tokenClass} (not billed)`,
     model: use.day.model,

@@ -3,6 +3,7 @@ import { dayOf, parseInstant } from '../../period.js';
 import type { Provider } from '../../providers.js';
 import { type BilledRow, CHARGE_CATEGORIES, type ChargeCategory } from '../billedRow.js';
 import { categoryOfLabel } from '../chargeCategory.js';
+import { pacificDayOf } from '../pacificDay.js';
 import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
 import { resourceOf } from './azureTerms.js';
 import { CellFault } from './cellFault.js';
@@ -28,6 +29,7 @@ const REQUIRED = [
 
 /** Beside those: columns that not every version or writer has. */
 const READ_TOO = [
+  ...['billingperiodend', 'billingperiodstart'],
   ...[
     'billingaccountid',
     'chargeclass',
@@ -69,11 +71,11 @@ function rowOf(provider: Provider, record: TableRecord, fxRate: FxRate): BilledR
   const currency = currencyOf(record, ['billingcurrency']);
   const original = requiredDecimal(record, ['billedcost']);
   const start = instantOf(record, 'chargeperiodstart');
-  const day = dayOf(start);
+  const day = provider === 'google' ? pacificDayOf(start) : dayOf(start);
   const hasEnd = record.has('chargeperiodend');
   return {
     feed: 'cost',
-    report: '',
+    report: reportOf(record, start),
     account: accountOf(provider, record),
     day,
     ...timesOfDay(day),
@@ -137,15 +139,13 @@ function categoryOf(record: TableRecord, label: string, recognised: boolean): Ch
     : categoryOfLabel(label, true, requiredDecimal(record, ['billedcost']));
 }
 
-/** AWS and Azure bill the account or subscription inside of the billing account, as their other exports do. */
+/** As the provider's other exports have it: whoever pays; at Azure the subscription. */
 function accountOf(provider: Provider, record: TableRecord): string | null {
-  const isOwn = record.has('x_chargecategory');
-  const sub = textOf(record, ['subaccountid']);
   const whole = textOf(record, ['billingaccountid']);
-  if (isOwn) return whole;
-  if (provider === 'aws_bedrock') return sub ?? whole;
-  if (provider === 'azure_openai') return subscriptionOf(sub) ?? whole;
-  return whole;
+  const isOwn = record.has('x_chargecategory');
+  return provider === 'azure_openai' && !isOwn
+    ? (subscriptionOf(textOf(record, ['subaccountid'])) ?? whole)
+    : whole;
 }
 
 /** `/subscriptions/<id>` → id, as the cost details have it. */
@@ -155,9 +155,21 @@ function subscriptionOf(text: string | null): string | null {
 
 function projectOf(provider: Provider, record: TableRecord): string | null {
   const isOwn = record.has('x_chargecategory');
-  if (!isOwn && provider === 'azure_openai') return resourceOf(record.get('resourceid'));
-  if (!isOwn && provider === 'aws_bedrock') return null;
-  return textOf(record, ['subaccountid']);
+  return provider === 'azure_openai' && !isOwn
+    ? resourceOf(record.get('resourceid'))
+    : textOf(record, ['subaccountid']);
+}
+
+/**
+ * '' for a charge of its own billing period. One that an invoice of another period has (a correction, late use) is told
+ * apart, so that a later export adds to that day and does not take the place of its whole bill.
+ */
+function reportOf(record: TableRecord, start: bigint): string {
+  if (!record.has('billingperiodstart')) return '';
+  const from = instantOf(record, 'billingperiodstart');
+  const isLater = record.has('billingperiodend') && start >= instantOf(record, 'billingperiodend');
+  if (start >= from && !isLater) return '';
+  return `invoice ${dayOf(from).slice(0, 7).replace('-', '')}`;
 }
 
 const TOKEN_UNIT = /^(?:(\d+|1k|1m)\s*)?tokens?$/i;

@@ -190,7 +190,8 @@ describe('a FOCUS export', () => {
       'aws_bedrock',
     );
     expect(bedrock).toMatchObject({
-      account: '444455556666',
+      account: 'acct-1',
+      project: '444455556666',
       lineItem: 'USE1-Nova2.0Lite-input-tokens',
       tokenClass: 'input',
       quantity: 37_411_200n * 10n ** 12n,
@@ -253,6 +254,36 @@ describe('a FOCUS export', () => {
       Array(2).fill([null, 'other', 'Tokens']),
     );
     expect(summary.unparsed).toEqual([{ label: 'Mystery', rows: 2, amountPico: 2_500_000_000_000n }]);
+  });
+});
+
+describe('days of a FOCUS export', () => {
+  const period = { BillingPeriodStart: '2026-09-01T00:00:00Z', BillingPeriodEnd: '2026-10-01T00:00:00Z' };
+
+  it('a charge of another billing period than its invoice’s is told apart, on its own day', async () => {
+    const { rows } = await readBill(
+      csvOf(
+        [...(VERSIONS['1.2'] as string[]), 'BillingPeriodStart', 'BillingPeriodEnd'],
+        [
+          aCharge(period),
+          aCharge({ ...period, ChargePeriodStart: '2026-08-31T23:00:00Z' }),
+          aCharge({ ...period, ChargePeriodStart: '2026-10-01T00:00:00Z' }),
+        ],
+      ),
+      { provider: 'openai' },
+    );
+    expect(rows.map((row) => [row.day, row.report])).toEqual([
+      ['2026-09-03', ''],
+      ['2026-08-31', 'invoice 202609'],
+      ['2026-10-01', 'invoice 202609'],
+    ]);
+  });
+
+  it('Google’s are Pacific ones, everybody else’s UTC', async () => {
+    const start = { ChargePeriodStart: '2026-09-03T06:59:59Z', ChargePeriodEnd: '2026-09-03T07:59:59Z' };
+    const google = { ...start, ProviderName: 'Google', ServiceName: 'Gemini API' };
+    expect((await rowOf(google, 'google')).day).toBe('2026-09-02');
+    expect((await rowOf(start)).day).toBe('2026-09-03');
   });
 });
 

@@ -6,6 +6,7 @@ import { exactOf, sumTexts, textOfExact, timesExact } from '../../support/exactT
 
 const CHARGE: FocusCharge = {
   accountId: 'a',
+  isOfMonth: false,
   chargeCategory: 'usage',
   lineItem: 'm, input',
   model: 'm',

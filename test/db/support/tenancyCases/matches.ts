@@ -2,7 +2,7 @@ import { readCoverage } from '../../../../db/coverage.js';
 import { streamFocusRecords } from '../../../../db/focusExport.js';
 import { readProviderDay } from '../../../../db/providerDay.js';
 import { listCoverage } from '../../../../db/queries/coverage.js';
-import { listComparedModels, listFocusCharges } from '../../../../db/queries/focusCharges.js';
+import { listComparedModels, listFocusCharges, listFocusDays } from '../../../../db/queries/focusCharges.js';
 import { listBilledKeyDays, listObservedKeyDays } from '../../../../db/queries/keyCoverage.js';
 import * as matches from '../../../../db/queries/matches.js';
 import { reconcileBills } from '../../../../db/reconcileBills.js';
@@ -44,6 +44,7 @@ export const MATCH_CASES: Record<string, TenancyCase> = {
       DEFAULT_WEIGHTS,
     ),
   readCoverage: (db) => readCoverage(db, 'day', ALL),
+  listFocusDays: (db) => listFocusDays(db, ALL),
   listFocusCharges: (db, { provider, day }) => listFocusCharges(db, { provider, day }),
   listComparedModels: async (db, { provider, day }) => {
     const models = [];
