@@ -5,6 +5,7 @@ import type { ParsedLabel } from '../grammars/parsedLabel.js';
 import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
 import type { BillingFormat } from '../sources.js';
 import { awsCategory, awsUnitTokens, isBedrockCharge } from './awsTerms.js';
+import { reportOfInvoice } from './billingPeriod.js';
 import { CellFault } from './cellFault.js';
 import { cellOf, currencyOf, decimalOf, requiredDecimal, textOf } from './cells.js';
 import type { PlainCharge, TableFormat, TableRecord } from './tableFormat.js';
@@ -16,6 +17,7 @@ import type { PlainCharge, TableFormat, TableRecord } from './tableFormat.js';
  * User Guide, "CUR 2.0 table dictionary", and Cost and Usage Reports User Guide, "Data dictionary".
  */
 interface CurColumns {
+  period: readonly string[];
   payer: readonly string[];
   account: readonly string[];
   invoice: readonly string[];
@@ -40,6 +42,7 @@ interface CurColumns {
 }
 
 const CUR2: CurColumns = {
+  period: ['bill_billing_period_start_date'],
   payer: ['bill_payer_account_id'],
   account: ['line_item_usage_account_id'],
   invoice: ['bill_invoice_id'],
@@ -63,6 +66,7 @@ const CUR2: CurColumns = {
 };
 
 const LEGACY: CurColumns = {
+  period: ['bill/billingperiodstartdate'],
   payer: ['bill/payeraccountid'],
   account: ['lineitem/usageaccountid'],
   invoice: ['bill/invoiceid'],
@@ -105,7 +109,10 @@ function curFormat(format: BillingFormat, name: string, of: CurColumns): TableFo
         chargeCategory: awsCategory(cellOf(record, of.type) ?? '', amount),
         currency: currencyOf(record, of.currency),
         amount,
-        covers: { account: textOf(record, of.payer), day: dayOf(timeOf(record, of.start)) },
+        // What a bill has of another month says nothing of the rest of that day.
+        ...(reportOf(record, of) === ''
+          ? { covers: { account: textOf(record, of.payer), day: dayOf(timeOf(record, of.start)) } }
+          : {}),
       };
     },
   };
@@ -129,7 +136,7 @@ function rowsOf(record: TableRecord, of: CurColumns, fxRate: FxRate): BilledRow[
   return [
     {
       feed: 'cost',
-      report: '',
+      report: reportOf(record, of),
       account: textOf(record, of.payer),
       day: dayOf(startMicros),
       periodStartMicros: startMicros,
@@ -151,6 +158,15 @@ function rowsOf(record: TableRecord, of: CurColumns, fxRate: FxRate): BilledRow[
       isFinal: cellOf(record, of.invoice) !== undefined,
     },
   ];
+}
+
+const MONTH = /^\d{4}-\d{2}/;
+
+/** AWS's billing periods are months, in UTC. */
+function reportOf(record: TableRecord, of: CurColumns): string {
+  const month = MONTH.exec(cellOf(record, of.period) ?? '')?.[0];
+  const start = cellOf(record, of.start) ?? '';
+  return month === undefined || start.startsWith(month) ? '' : reportOfInvoice(month);
 }
 
 type ClassFields = Pick<BilledRow, 'model' | 'tokenClass' | 'serviceTier' | 'isBatch' | 'longContext'>;
@@ -212,12 +228,14 @@ function mapOf(record: TableRecord, of: CurColumns): Record<string, string | und
   }
 }
 
-/** A time as `2026-09-01T00:00:00Z` or, by tools that rewrite an export, `2026-09-01 00:00:00`; UTC. */
+/** A time as tools that rewrite an export print it; all of them mean UTC. */
+const REWRITTEN = /^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(?: ?(?:UTC|Z|\+00(?::?00)?))?$/;
+
+/** A time as `2026-09-01T00:00:00Z`, or as databases write it: `2026-09-01 00:00:00`, `2026-09-01 00:00:00+00`. */
 function timeOf(record: TableRecord, columns: readonly string[]): bigint {
   const text = cellOf(record, columns) ?? '';
-  const instant = parseInstant(
-    /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(?:\.\d+)?$/.test(text) ? `${text.replace(' ', 'T')}Z` : text,
-  );
+  const [, day, time] = REWRITTEN.exec(text) ?? [];
+  const instant = parseInstant(day === undefined ? text : `${day}T${time}Z`);
   if (instant) return instant.micros;
   throw new CellFault(
     columns[0] ?? '',

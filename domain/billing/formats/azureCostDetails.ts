@@ -5,6 +5,7 @@ import { type ParsedLabel, UNOBSERVABLE_LABEL } from '../grammars/parsedLabel.js
 import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
 import { azureCategory } from './azureCategories.js';
 import { azureUnitTokens, isAzureModelCategory, resourceOf } from './azureTerms.js';
+import { reportOfInvoice } from './billingPeriod.js';
 import {
   cellOf,
   currencyOf,
@@ -24,6 +25,9 @@ import type { PlainCharge, TableFormat, TableRecord } from './tableFormat.js';
  */
 const COLUMNS = {
   day: ['date', 'usagedatetime', 'usagedate'],
+  periodStart: ['billingperiodstartdate'],
+  /** Its last day. */
+  periodEnd: ['billingperiodenddate'],
   cost: ['costinbillingcurrency', 'cost', 'pretaxcost', 'extendedcost'],
   costUsd: ['costinusd'],
   currency: ['billingcurrencycode', 'billingcurrency', 'currency', 'currencycode'],
@@ -85,7 +89,7 @@ function rowOf(record: TableRecord, fxRate: FxRate): BilledRow {
   const isTokens = label.recognised && label.observable && unitTokens !== undefined;
   return {
     feed: 'cost',
-    report: '',
+    report: reportOf(record, day),
     account: textOf(record, COLUMNS.account)?.toLowerCase() ?? null,
     day,
     ...timesOfDay(day),
@@ -106,6 +110,14 @@ function rowOf(record: TableRecord, fxRate: FxRate): BilledRow {
     originalAmount: original,
     isFinal: cellOf(record, COLUMNS.invoice) === undefined ? null : true,
   };
+}
+
+function reportOf(record: TableRecord, day: string): string {
+  const dayIn = (columns: readonly string[]) =>
+    cellOf(record, columns) === undefined ? undefined : dayOfCell(record, columns);
+  const [from, last] = [dayIn(COLUMNS.periodStart), dayIn(COLUMNS.periodEnd)];
+  const isOwn = from === undefined || (day >= from && (last === undefined || day <= last));
+  return isOwn ? '' : reportOfInvoice(from);
 }
 
 /** Capacity that was paid for and not used comes in lines of its own, in the meter's name. */

@@ -6,6 +6,7 @@ import { categoryOfLabel } from '../chargeCategory.js';
 import { pacificDayOf } from '../pacificDay.js';
 import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
 import { resourceOf } from './azureTerms.js';
+import { reportOfInvoice } from './billingPeriod.js';
 import { CellFault } from './cellFault.js';
 import { cellOf, currencyOf, decimalOf, requiredDecimal, textOf, timesOfDay } from './cells.js';
 import { type FocusLabel, readFocusLabel } from './focusLabel.js';
@@ -160,16 +161,12 @@ function projectOf(provider: Provider, record: TableRecord): string | null {
     : textOf(record, ['subaccountid']);
 }
 
-/**
- * '' for a charge of its own billing period. One that an invoice of another period has (a correction, late use) is told
- * apart, so that a later export adds to that day and does not take the place of its whole bill.
- */
+/** Half-open times, as FOCUS has them. */
 function reportOf(record: TableRecord, start: bigint): string {
   if (!record.has('billingperiodstart')) return '';
   const from = instantOf(record, 'billingperiodstart');
   const isLater = record.has('billingperiodend') && start >= instantOf(record, 'billingperiodend');
-  if (start >= from && !isLater) return '';
-  return `invoice ${dayOf(from).slice(0, 7).replace('-', '')}`;
+  return start >= from && !isLater ? '' : reportOfInvoice(dayOf(from));
 }
 
 const TOKEN_UNIT = /^(?:(\d+|1k|1m)\s*)?tokens?$/i;

@@ -5,6 +5,7 @@ import { parseGoogleSku } from '../grammars/googleSku.js';
 import { type ParsedLabel, UNKNOWN_LABEL } from '../grammars/parsedLabel.js';
 import { pacificDayOf } from '../pacificDay.js';
 import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
+import { reportOfInvoice } from './billingPeriod.js';
 import { CellFault } from './cellFault.js';
 import { cellOf, currencyOf, decimalOf, requiredDecimal, textOf } from './cells.js';
 import type { PlainCharge, TableFormat, TableRecord } from './tableFormat.js';
@@ -191,7 +192,7 @@ function reportOf(record: TableRecord, day: string): string {
       'invoice.month',
       `invoice.month must be a month such as 202601, not "${text.slice(0, 40)}"`,
     );
-  return day.startsWith(`${year}-${month}`) ? '' : `invoice ${year}${month}`;
+  return day.startsWith(`${year}-${month}`) ? '' : reportOfInvoice(`${year}-${month}`);
 }
 
 const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
