@@ -214,17 +214,23 @@ function mapOf(record: TableRecord, of: CurColumns): Record<string, string | und
   const text = cellOf(record, of.product);
   const isBedrock = /^AmazonBedrock/i.test(cellOf(record, of.productCode) ?? '');
   if (text === undefined || !(isBedrock || text.includes('Bedrock'))) return {};
+  return Object.fromEntries(
+    fieldsOf(text).map(([key, value]) => [
+      key.toLowerCase().replace(/^inference_type$/, 'inferencetype'),
+      typeof value === 'string' ? value : undefined,
+    ]),
+  );
+}
+
+/** A map as databases print it: `{product_name=Amazon Bedrock, region=us-east-1}`. */
+const PRINTED = /(?:^\{|, )(\w+)=(.*?)(?=, \w+=|\}$)/g;
+
+/** Fields of a map in JSON, as exports have it, or as a database printed it; none where it is neither. */
+function fieldsOf(text: string): [string, unknown][] {
   try {
-    const fields: [string, unknown][] = Object.entries(JSON.parse(text) as object);
-    return Object.fromEntries(
-      fields.map(([key, value]) => [
-        key.toLowerCase().replace(/^inference_type$/, 'inferencetype'),
-        typeof value === 'string' ? value : undefined,
-      ]),
-    );
+    return Object.entries(JSON.parse(text) as object);
   } catch {
-    // Tools that rewrite an export write the map in words of their own; the usage type still tells.
-    return {};
+    return [...text.matchAll(PRINTED)].map(([, key = '', value = '']) => [key, value]);
   }
 }
 

@@ -245,6 +245,25 @@ describe('a CUR 2.0', () => {
     expect((await read(Buffer.from(parquet))).rows).toEqual(rows);
   });
 
+  it('that a database has rewritten has its times in that database’s words', async () => {
+    for (const start of [
+      '2026-09-01 07:00:00',
+      '2026-09-01 07:00:00.000',
+      '2026-09-01 07:00:00+00',
+      '2026-09-01 07:00:00 UTC',
+    ]) {
+      const { rows } = await read(csv([line({ line_item_usage_start_date: start })]));
+      expect(rows[0]?.periodStartMicros).toBe(1_788_246_000_000_000n);
+    }
+    const product = '{product_name=Claude Sonnet 4.6 (Amazon Bedrock Edition), region=us-east-1}';
+    const usage = {
+      line_item_usage_type: 'USE1-MP:USE1_OutputTokenCount-Units',
+      line_item_product_code: 'x8k2',
+    };
+    const { rows } = await read(csv([line({ ...usage, product })]));
+    expect(rows[0]).toMatchObject({ model: 'us.anthropic.claude-sonnet-4-6', tokenClass: 'output' });
+  });
+
   it('that is cut is refused with its place', async () => {
     const whole = csv([LINE, LINE]);
     await expect(
