@@ -277,16 +277,32 @@ function costQuery(
         : ['SERVICE', 'LINKED_ACCOUNT'];
   const accounts = access.settings.scope?.accounts ?? [];
   const filters = [
-    ['SERVICE', step === 'usage' ? own : step === 'editions' ? sellers : services] as const,
-    ['RECORD_TYPE', AWS_RECORD_TYPES[categoryOfStep(step)]] as const,
-    ...(accounts.length > 0 ? [['LINKED_ACCOUNT', accounts] as const] : []),
+    among('SERVICE', step === 'usage' ? own : step === 'editions' ? sellers : services),
+    ofCategory(categoryOfStep(step)),
+    ...(accounts.length > 0 ? [among('LINKED_ACCOUNT', accounts)] : []),
   ];
   return {
     TimePeriod: periodOf(chunk.startMicros, chunk.endMicros),
     Granularity: 'DAILY',
     Metrics: ['UnblendedCost', 'NetUnblendedCost', 'UsageQuantity'],
     GroupBy: groups.map((Key) => ({ Type: 'DIMENSION', Key })),
-    Filter: { And: filters.map(([Key, Values]) => ({ Dimensions: { Key, Values } })) },
+    Filter: { And: filters },
+  };
+}
+
+function among(Key: string, Values: readonly string[]): object {
+  return { Dimensions: { Key, Values } };
+}
+
+/** Adjustments are whatever is of no other category, so that a record type that AWS adds is not left out. */
+function ofCategory(category: ChargeCategory): object {
+  if (category !== 'adjustment') return among('RECORD_TYPE', AWS_RECORD_TYPES[category]);
+  const others = CHARGE_CATEGORIES.filter((other) => other !== category);
+  return {
+    Not: among(
+      'RECORD_TYPE',
+      others.flatMap((other) => AWS_RECORD_TYPES[other]),
+    ),
   };
 }
 

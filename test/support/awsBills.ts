@@ -44,6 +44,7 @@ export function chargesOf(day: string, at: number): AwsCharge[] {
     { ...bedrock, recordType: 'Credit', usageType: 'USE1-NovaPro-input-tokens', cost: '-0.5', quantity: '0' },
     { ...bedrock, recordType: 'Refund', usageType: '', cost: '-0.1', quantity: '0' },
     { ...bedrock, recordType: 'EdpDiscount', usageType: '', cost: '-0.05', quantity: '0' },
+    { ...bedrock, recordType: 'A record type of next year', usageType: '', cost: '0.07', quantity: '0' },
     {
       ...bedrock,
       service: 'Amazon Elastic Compute Cloud - Compute',
@@ -70,6 +71,7 @@ export function sumsOf(charges: readonly AwsCharge[]): Record<string, bigint> {
     Credit: 'credit',
     Refund: 'refund',
     EdpDiscount: 'adjustment',
+    'A record type of next year': 'adjustment',
   };
   const sums: Record<string, bigint> = {};
   for (const { recordType, service, cost } of charges) {

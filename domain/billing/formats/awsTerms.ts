@@ -23,6 +23,7 @@ export const AWS_RECORD_TYPES: Readonly<Record<ChargeCategory, readonly string[]
     'Enterprise Discount Program Discount',
     'Solution Provider Program Discount',
     'Other out-of-cycle charges',
+    'Support',
     'Support fee',
   ],
 };

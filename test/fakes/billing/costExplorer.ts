@@ -281,6 +281,7 @@ function startOf(token: string | undefined, request: string, generation: number)
 function matches(charge: AwsCharge, filter: AnyJson): boolean {
   if (filter === undefined) return true;
   if (filter.And) return filter.And.every((one: AnyJson) => matches(charge, one));
+  if (filter.Not) return !matches(charge, filter.Not);
   const { Key, Values } = filter.Dimensions ?? {};
   const of = DIMENSIONS[Key];
   if (!of || !Array.isArray(Values) || Values.length === 0) throw new Refused('ValidationException');

@@ -109,12 +109,11 @@ describe('Cost Explorer', () => {
     const queries = fake.requests.filter(({ action }) => action === 'GetCostAndUsage');
     expect(queries).toHaveLength(7);
     expect(queries.every(({ body }) => body.GroupBy.length === 2 && body.Granularity === 'DAILY')).toBe(true);
-    const types = queries.map(
-      ({ body }) =>
-        body.Filter.And.find((one: { Dimensions: { Key: string } }) => one.Dimensions.Key === 'RECORD_TYPE')
-          .Dimensions.Values[0],
-    );
-    expect(types).toEqual(['Usage', 'Usage', 'Tax', 'Credit', 'Refund', 'Fee', 'Discount']);
+    const types = queries.map(({ body }) => {
+      const [, filter] = body.Filter.And;
+      return (filter.Not ? 'not ' : '') + (filter.Not ?? filter).Dimensions.Values[0];
+    });
+    expect(types).toEqual(['Usage', 'Usage', 'Tax', 'Credit', 'Refund', 'Fee', 'not Usage']);
     expect(fake.costUsd()).toBeCloseTo(0.08);
   });
 
