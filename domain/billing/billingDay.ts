@@ -1,6 +1,6 @@
-import { MICROS_PER_DAY, MICROS_PER_HOUR, microsOfDay } from '../period.js';
+import { dayOf, MICROS_PER_DAY, MICROS_PER_HOUR, microsOfDay } from '../period.js';
 import type { Biller } from '../providers.js';
-import { timesOfPacificDay } from './pacificDay.js';
+import { pacificDayOf, timesOfPacificDay } from './pacificDay.js';
 
 /** Google bills in Pacific Time; every other provider by a clock that keeps one distance from UTC, mostly none. */
 const PACIFIC: ReadonlySet<Biller> = new Set(['google']);
@@ -22,4 +22,9 @@ export function timesOfBillingDay(
   if (PACIFIC.has(provider)) return timesOfPacificDay(day);
   const startMicros = microsOfDay(day) - BigInt(offsetHours) * MICROS_PER_HOUR;
   return { startMicros, endMicros: startMicros + MICROS_PER_DAY };
+}
+
+/** The day on which a provider bills what happens at a time, where its clock is UTC's or known without looking. */
+export function billingDayOf(provider: Biller, micros: bigint): string {
+  return PACIFIC.has(provider) ? pacificDayOf(micros) : dayOf(micros);
 }
