@@ -208,7 +208,6 @@ describe('the demo’s OpenAI as Azure bills it', () => {
         period_start: demo.calendar.dayText(finding.days.first),
         period_end: demo.calendar.dayText(finding.days.last),
         impact_usd_exact: decimalFromPico(finding.impactPico),
-        claimable: finding.claimable,
         // The old price is known from nobody but the organization itself.
         confidence: grades[finding.fault],
       }));
