@@ -1,29 +1,21 @@
-import { createHash } from 'node:crypto';
-import { CancelledFailure, Context } from '@temporalio/activity';
-import type { BillingFileSummary } from '../adapters/billing/file.js';
+import { Context } from '@temporalio/activity';
+import type { BillingFileSummary, TaggedRow } from '../adapters/billing/file.js';
 import { OrgDb } from '../db/orgDb.js';
 import { giveToFirstConnection } from '../db/queries/adoptAccount.js';
-import {
-  type BillingDay,
-  deleteBillingRows,
-  insertBillingDays,
-  insertBillingRows,
-} from '../db/queries/billingRows.js';
+import { deleteBillingRows, insertBillingDays, insertBillingRows } from '../db/queries/billingRows.js';
 import {
   type BillingSource,
   type BillingSourceResult,
   deleteBillingPages,
   failBillingSource,
-  findBillingPage,
   findBillingSource,
   finishBillingSource,
   listKnownAccounts,
   markBillingSourceRunning,
-  recordBillingProgress,
   setBillingSourceAccount,
 } from '../db/queries/billingSources.js';
 import { resolveAccount } from '../domain/billing/account.js';
-import { type BilledRow, CHARGE_CATEGORIES } from '../domain/billing/billedRow.js';
+import type { BilledRow } from '../domain/billing/billedRow.js';
 import { parseFxRate } from '../domain/billing/pageRow.js';
 import { factsOfFormat } from '../domain/billing/sources.js';
 import { DomainError } from '../domain/errors.js';
@@ -32,6 +24,8 @@ import { RUN_TERMINAL_STATUSES } from '../domain/runs.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';
+import { ImportBytes } from './importBytes.js';
+import { Accounts, ImportDays } from './importDays.js';
 
 interface ImportRef {
   orgId: string;
@@ -40,8 +34,6 @@ interface ImportRef {
 
 /** Rows of one INSERT. */
 const BATCH_ROWS = 1_000;
-/** A progress note, and a sign of life, at most so often. */
-const PROGRESS_BYTES = 16_777_216;
 
 /** The effects of reading a bill. */
 export function createBillingImportActivities(deps: ActivityDeps) {
@@ -49,7 +41,12 @@ export function createBillingImportActivities(deps: ActivityDeps) {
     /** Reads a stored file into rows: all of it counts, or nothing. */
     readBillingImport: ({ orgId, importId }: ImportRef): Promise<void> =>
       // A repeat stores the same rows anew; the days by which they count commit with the import's end, once.
-      withFailures(() => withHeartbeat(() => readImport(deps, new OrgDb(deps.database, orgId), importId))),
+      withFailures(() =>
+        withHeartbeat(() => {
+          const signal = Context.current().cancellationSignal;
+          return readImport(deps, new OrgDb(deps.database, orgId), importId, signal);
+        }),
+      ),
 
     endBillingImportFailed: ({ orgId, importId, message }: ImportRef & { message: string }): Promise<void> =>
       // Only an open import is ended.
@@ -59,7 +56,15 @@ export function createBillingImportActivities(deps: ActivityDeps) {
   };
 }
 
-async function readImport(deps: ActivityDeps, orgDb: OrgDb, importId: string): Promise<void> {
+type ImportDeps = Pick<ActivityDeps, 'database' | 'readBillingFile'>;
+
+/** Reads the file of an import and ends it. Error CancelledFailure when the signal is aborted. */
+export async function readImport(
+  deps: ImportDeps,
+  orgDb: OrgDb,
+  importId: string,
+  signal: AbortSignal,
+): Promise<void> {
   const source = await findBillingSource(orgDb, importId);
   if (!source) throw new DomainError('not_found', `there is no import ${importId}`);
   const giveAway = async () => {
@@ -68,10 +73,7 @@ async function readImport(deps: ActivityDeps, orgDb: OrgDb, importId: string): P
   if (RUN_TERMINAL_STATUSES.has(source.status)) return giveAway();
   await markBillingSourceRunning(orgDb, importId);
   try {
-    // The first reading finds every fault before anything is stored, and the buckets that are told again.
-    const survey = await surveyFile(deps, orgDb, source);
-    const accounts = new Accounts(source, await settleAccount(orgDb, source, survey));
-    await storeRows(deps, orgDb, source, survey.superseded, accounts);
+    await readRows(deps, orgDb, source, signal);
     await giveAway();
   } catch (error) {
     if (
@@ -96,117 +98,142 @@ async function discard(
   });
 }
 
-async function surveyFile(
-  deps: ActivityDeps,
+/**
+ * Reads the file once. Only where it restates buckets, which is known at its end, is it read again without the copies
+ * that were replaced. Rows count nowhere until the days are written, so a fault in the last line leaves nothing.
+ */
+async function readRows(
+  deps: ImportDeps,
   orgDb: OrgDb,
   source: BillingSource,
-): Promise<BillingFileSummary> {
-  const reader = openReader(deps, orgDb, source, new Set());
-  for (;;) {
-    const next = await reader.next();
-    if (next.done) return next.value;
-  }
+  signal: AbortSignal,
+): Promise<void> {
+  const read = (skip: ReadonlySet<number>) =>
+    storeRows(orgDb, source, openReader(deps, orgDb, source, { skip, signal }));
+  const first = await read(new Set());
+  const { superseded } = first.summary;
+  const last = superseded.size === 0 ? first : await read(superseded);
+  await finish(orgDb, source, last, superseded.size);
 }
 
 /**
- * The account of rows that name none: decided once and kept with the import, so that a later attempt, which may know
- * more accounts, decides the same. Null where every row names its own. Error account_required.
+ * Whose the rows are that name no account: decided once and kept with the import, so that a later attempt, which may
+ * know more accounts, decides the same. Error account_required.
  */
-async function settleAccount(
-  orgDb: OrgDb,
-  source: BillingSource,
-  survey: BillingFileSummary,
-): Promise<string | null> {
-  if (source.declaredAccount !== null) return source.declaredAccount;
-  if (survey.covered.every((day) => day.account !== null)) return null;
-  if (source.accountId !== null) return source.accountId;
+async function settleAccount(orgDb: OrgDb, source: BillingSource): Promise<string> {
+  const known = (await findBillingSource(orgDb, source.id))?.accountId ?? null;
+  if (known !== null) return known;
   const account = resolveAccount(null, null, await listKnownAccounts(orgDb, source.provider));
   await setBillingSourceAccount(orgDb, source.id, account);
   return account;
 }
 
-function openReader(deps: ActivityDeps, orgDb: OrgDb, source: BillingSource, skip: ReadonlySet<number>) {
-  return deps.readBillingFile(readPages(orgDb, source), {
+interface StoredRows {
+  summary: BillingFileSummary;
+  accounts: Accounts;
+  days: ImportDays;
+  rowCount: number;
+}
+
+/**
+ * Stores the rows in short transactions, each while the next ones are read. A former attempt's rows go first, so that
+ * what counts was read by one version of the code.
+ */
+async function storeRows(
+  orgDb: OrgDb,
+  source: BillingSource,
+  reader: AsyncGenerator<TaggedRow[], BillingFileSummary>,
+): Promise<StoredRows> {
+  await deleteBillingRows(orgDb, source.id);
+  const accounts = new Accounts(source.declaredAccount, () => settleAccount(orgDb, source));
+  const days = new ImportDays();
+  const writer = new RowWriter(orgDb, source);
+  try {
+    let next = await reader.next();
+    for (; !next.done; next = await reader.next()) {
+      for (const { row } of next.value) {
+        const owned = { ...row, account: await accounts.of(row.account) };
+        days.add(owned);
+        await writer.add(owned);
+      }
+    }
+    return { summary: next.value, accounts, days, rowCount: await writer.end() };
+  } finally {
+    await writer.settled();
+  }
+}
+
+function openReader(
+  deps: ImportDeps,
+  orgDb: OrgDb,
+  source: BillingSource,
+  { skip, signal }: { skip: ReadonlySet<number>; signal: AbortSignal },
+): AsyncGenerator<TaggedRow[], BillingFileSummary> {
+  const bytes = new ImportBytes(orgDb, source, signal);
+  return deps.readBillingFile(bytes.chunks(), {
     provider: source.provider,
     format: source.declaredFormat ?? undefined,
     fxRate: source.declaredFxRate === null ? undefined : parseFxRate(source.declaredFxRate),
     skip,
+    random: bytes.random,
   });
 }
 
-/** The stored chunks in order, each checked against its sha256; notes progress on the way. */
-async function* readPages(orgDb: OrgDb, source: BillingSource): AsyncGenerator<Buffer> {
-  const context = Context.current();
-  let done = 0;
-  let noted = 0;
-  for (let pageNo = 0; done < source.sizeBytes; pageNo += 1) {
-    if (context.cancellationSignal.aborted) throw new CancelledFailure('the import was cancelled');
-    const page = await findBillingPage(orgDb, source.id, pageNo);
-    if (!page || createHash('sha256').update(page.body).digest('hex') !== page.sha256) {
-      throw new Error(`chunk ${pageNo} of import ${source.id} is missing or damaged`);
-    }
-    yield page.body;
-    done += page.body.length;
-    if (done - noted < PROGRESS_BYTES) continue;
-    noted = done;
-    await recordBillingProgress(orgDb, source.id, done);
-  }
-}
+/** Stores rows batch by batch, one statement under way while the next batch fills. */
+class RowWriter {
+  readonly #orgDb: OrgDb;
+  readonly #source: BillingSource;
+  #batch: BilledRow[] = [];
+  #rows = 0;
+  #pending: Promise<void> = Promise.resolve();
 
-/**
- * Stores the rows in short transactions; they count nowhere until the days are written, which ends the import in one.
- * A former attempt's rows go first, so that what counts was read by one version of the code.
- */
-async function storeRows(
-  deps: ActivityDeps,
-  orgDb: OrgDb,
-  source: BillingSource,
-  skip: ReadonlySet<number>,
-  accounts: Accounts,
-): Promise<void> {
-  await deleteBillingRows(orgDb, source.id);
-  const days = new Days();
-  const reader = openReader(deps, orgDb, source, skip);
-  let stored = 0;
-  let batch: BilledRow[] = [];
-  const flush = async () => {
-    await insertBillingRows(
-      orgDb,
-      { id: source.id, provider: source.provider, firstRowNo: stored + 1 },
-      batch,
-    );
-    stored += batch.length;
-    batch = [];
-  };
-  let next = await reader.next();
-  for (; !next.done; next = await reader.next()) {
-    for (const { row } of next.value) {
-      const owned = { ...row, account: accounts.of(row.account) };
-      days.add(owned);
-      batch.push(owned);
-      if (batch.length >= BATCH_ROWS) await flush();
-    }
+  constructor(orgDb: OrgDb, source: BillingSource) {
+    this.#orgDb = orgDb;
+    this.#source = source;
   }
-  await flush();
-  await finish(orgDb, source, next.value, accounts, days, { rowCount: stored, restatedBuckets: skip.size });
+
+  async add(row: BilledRow): Promise<void> {
+    this.#batch.push(row);
+    if (this.#batch.length >= BATCH_ROWS) await this.#flush();
+  }
+
+  /** How many rows there are, once the last is stored. */
+  async end(): Promise<number> {
+    await this.#flush();
+    await this.#pending;
+    return this.#rows;
+  }
+
+  /** Nothing is under way any more; what failed has been told, or is of no interest since something else did. */
+  async settled(): Promise<void> {
+    await this.#pending.catch(() => undefined);
+  }
+
+  async #flush(): Promise<void> {
+    await this.#pending;
+    const batch = this.#batch;
+    this.#batch = [];
+    const place = { id: this.#source.id, provider: this.#source.provider, firstRowNo: this.#rows + 1 };
+    this.#rows += batch.length;
+    this.#pending = insertBillingRows(this.#orgDb, place, batch);
+    // Told by the next look at it.
+    this.#pending.catch(() => undefined);
+  }
 }
 
 async function finish(
   orgDb: OrgDb,
   source: BillingSource,
-  summary: BillingFileSummary,
-  accounts: Accounts,
-  days: Days,
-  counts: { rowCount: number; restatedBuckets: number },
+  { summary, accounts, days, rowCount }: StoredRows,
+  restatedBuckets: number,
 ): Promise<void> {
-  const facts = factsOfFormat(summary.format);
-  const covered = days.covering(summary, accounts, facts.coversAllCategories);
+  const covered = await days.covering(summary, accounts);
   const dates = covered.map((day) => day.day).sort();
   const result: BillingSourceResult = {
     format: summary.format,
-    sourceRank: facts.rank,
+    sourceRank: factsOfFormat(summary.format).rank,
     accountId: accounts.only,
-    rowCount: counts.rowCount,
+    rowCount,
     amountPico: covered.reduce((sum, day) => sum + day.amountPico, 0n),
     periodStart: dates[0] ?? null,
     periodEnd: dates.at(-1) ?? null,
@@ -215,78 +242,26 @@ async function finish(
       rows,
       amount_usd: decimalFromPico(amountPico),
     })),
-    restatedBuckets: counts.restatedBuckets,
+    leftOut: summary.leftOut.map(({ chargeCategory, currency, rows, amount }) => ({
+      charge_category: chargeCategory,
+      currency,
+      rows,
+      amount: decimalFromPico(amount),
+    })),
+    unconverted: summary.unconverted.map(({ currency, rows, amount }) => ({
+      currency,
+      rows,
+      amount: decimalFromPico(amount),
+    })),
+    restatedBuckets,
   };
   await orgDb.transaction(async (inside) => {
     // Another attempt may have ended it meanwhile: then its days are there.
     if (!(await finishBillingSource(inside, source.id, result))) return;
     await insertBillingDays(
       inside,
-      { id: source.id, provider: source.provider, rank: facts.rank, fetchedAtMicros: source.fetchedAtMicros },
+      { id: source.id, provider: source.provider, fetchedAtMicros: source.fetchedAtMicros },
       covered,
     );
   });
-}
-
-/** Whose rows these are: as declared, else as each row says, else the account that was settled for those that do not. */
-class Accounts {
-  readonly #declared: string | null;
-  readonly #settled: string | null;
-  readonly #names = new Set<string>();
-
-  constructor(source: BillingSource, settled: string | null) {
-    this.#declared = source.declaredAccount;
-    this.#settled = settled;
-  }
-
-  /** Error account_required when nothing names one. */
-  of(fromContent: string | null): string {
-    const name = this.#declared ?? fromContent ?? this.#settled;
-    if (name === null)
-      throw new DomainError('account_required', 'some rows name no account; say whose bill it is');
-    this.#names.add(name);
-    return name;
-  }
-
-  /** The one account of the file; null where it has several. */
-  get only(): string | null {
-    const [name, more] = this.#names;
-    return more === undefined ? (name ?? null) : null;
-  }
-}
-
-/** Sums by account, day, feed, report and category. */
-class Days {
-  readonly #days = new Map<string, BillingDay>();
-
-  add(row: BilledRow): void {
-    const day = this.#of({
-      accountId: row.account ?? '',
-      day: row.day,
-      feed: row.feed,
-      report: row.report,
-      chargeCategory: row.chargeCategory,
-    });
-    day.rowCount += 1;
-    day.amountPico += row.amountPico ?? 0n;
-  }
-
-  /** Everything that the file speaks about: also days, and for whole reports categories, in which it bills nothing. */
-  covering(summary: BillingFileSummary, accounts: Accounts, allCategories: boolean): BillingDay[] {
-    for (const { day, feed, report, account } of summary.covered) {
-      const categories = feed === 'usage' ? (['usage'] as const) : allCategories ? CHARGE_CATEGORIES : [];
-      for (const chargeCategory of categories)
-        this.#of({ accountId: accounts.of(account), day, feed, report, chargeCategory });
-    }
-    return [...this.#days.values()];
-  }
-
-  #of(key: Pick<BillingDay, 'accountId' | 'day' | 'feed' | 'report' | 'chargeCategory'>): BillingDay {
-    const name = [key.day, key.accountId, key.feed, key.report, key.chargeCategory].join('|');
-    const known = this.#days.get(name);
-    if (known) return known;
-    const day: BillingDay = { ...key, rowCount: 0, amountPico: 0n };
-    this.#days.set(name, day);
-    return day;
-  }
 }

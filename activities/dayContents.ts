@@ -2,16 +2,26 @@ import { createHash } from 'node:crypto';
 import type { BilledRow, ChargeCategory } from '../domain/billing/billedRow.js';
 import type { Pico } from '../domain/money.js';
 
+/** What a day bills of one category. */
+export interface CategorySum {
+  rowCount: number;
+  amountPico: Pico;
+  unconvertedRows: number;
+}
+
 interface Line {
   /** Null while no row gives one. */
   quantity: bigint | null;
   amountPico: Pico;
   originalAmount: bigint;
+  netPico: Pico | null;
 }
 
 interface DayContent {
   lines: Map<string, Line>;
-  sums: Map<ChargeCategory, { rowCount: number; amountPico: Pico }>;
+  sums: Map<ChargeCategory, CategorySum>;
+  /** True while every row says that it is final, false once one says that it is not. */
+  isFinal: boolean | null;
 }
 
 /**
@@ -43,15 +53,23 @@ export class DayContents {
       row.quantityUnit,
       row.currency,
     ]);
-    const line = day.lines.get(key) ?? { quantity: null, amountPico: 0n, originalAmount: 0n };
+    const line = day.lines.get(key) ?? {
+      quantity: null,
+      amountPico: 0n,
+      originalAmount: 0n,
+      netPico: null,
+    };
     if (row.quantity !== null) line.quantity = (line.quantity ?? 0n) + row.quantity;
     line.amountPico += row.amountPico ?? 0n;
     line.originalAmount += row.originalAmount ?? 0n;
+    if (row.netPico !== null) line.netPico = (line.netPico ?? 0n) + row.netPico;
     day.lines.set(key, line);
-    const sum = day.sums.get(row.chargeCategory) ?? { rowCount: 0, amountPico: 0n };
+    const sum = day.sums.get(row.chargeCategory) ?? { rowCount: 0, amountPico: 0n, unconvertedRows: 0 };
     sum.rowCount += 1;
     sum.amountPico += row.amountPico ?? 0n;
+    if (row.feed === 'cost' && row.amountPico === null) sum.unconvertedRows += 1;
     day.sums.set(row.chargeCategory, sum);
+    day.isFinal = day.isFinal === null ? row.isFinal : day.isFinal && row.isFinal;
   }
 
   /** In their order. */
@@ -62,13 +80,19 @@ export class DayContents {
   /** The same for two fetches that say the same of the day. */
   hashOf(day: string): string {
     const lines = [...this.#of(day).lines].map(
-      ([key, line]) => `${key} ${line.quantity ?? '-'} ${line.amountPico} ${line.originalAmount}`,
+      ([key, line]) =>
+        `${key} ${line.quantity ?? '-'} ${line.amountPico} ${line.originalAmount}${line.netPico === null ? '' : ` ${line.netPico}`}`,
     );
     return createHash('sha256').update(lines.sort().join('\n')).digest('hex');
   }
 
-  sumOf(day: string, category: ChargeCategory): { rowCount: number; amountPico: Pico } {
-    return this.#of(day).sums.get(category) ?? { rowCount: 0, amountPico: 0n };
+  sumOf(day: string, category: ChargeCategory): CategorySum {
+    return this.#of(day).sums.get(category) ?? { rowCount: 0, amountPico: 0n, unconvertedRows: 0 };
+  }
+
+  /** Whether the report itself calls the day final; null where it does not say. */
+  isFinal(day: string): boolean | null {
+    return this.#of(day).isFinal;
   }
 
   totalOf(day: string): Pico {
@@ -78,7 +102,7 @@ export class DayContents {
   #of(day: string): DayContent {
     const known = this.#days.get(day);
     if (known) return known;
-    const content: DayContent = { lines: new Map(), sums: new Map() };
+    const content: DayContent = { lines: new Map(), sums: new Map(), isFinal: null };
     this.#days.set(day, content);
     return content;
   }

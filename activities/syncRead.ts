@@ -16,6 +16,7 @@ import { finishSyncChunk } from '../db/queries/syncChunks.js';
 import type { ChunkResult, RestatedDay } from '../db/queries/syncRuns.js';
 import { type BilledRow, CHARGE_CATEGORIES } from '../domain/billing/billedRow.js';
 import { isInScope } from '../domain/billing/connectionScope.js';
+import { parseFxRate } from '../domain/billing/pageRow.js';
 import type { BillingFormat } from '../domain/billing/sources.js';
 import { DomainError } from '../domain/errors.js';
 import { decimalFromPico, type Pico } from '../domain/money.js';
@@ -30,6 +31,8 @@ const BATCH_ROWS = 1_000;
 const FORMATS: Readonly<Record<string, BillingFormat>> = {
   openai: 'openai_pages',
   anthropic: 'anthropic_pages',
+  azure_openai: 'azure_query_pages',
+  aws_bedrock: 'aws_ce_pages',
 };
 
 /**
@@ -74,7 +77,8 @@ export async function readChunk(work: ChunkWork, { pages, leftOut }: FetchedChun
   });
   await orgDb.transaction(async (inside) => {
     if (!(await finishSyncChunk(inside, run.id, chunk.ordinal, stored?.sourceId ?? null, result))) return;
-    await confirmApiDays(inside, of, same, fetchedAtMicros);
+    const final = same.filter((day) => told.isFinal(day));
+    await confirmApiDays(inside, of, same, final, fetchedAtMicros);
     if (!stored) return;
     const days = apiDays(work, told, changed);
     await replaceApiDays(
@@ -109,15 +113,8 @@ async function surveyPages(
 
 /** Rows of the chunk that belong to what the connection reads. Error account_mismatch when they name another account. */
 async function* ownRows(work: ChunkWork, pages: readonly SyncPage[]): AsyncGenerator<BilledRow> {
-  const { deps, orgDb, connection, chunk } = work;
-  const reader = deps.readBillingFile(bytesOf(orgDb, pages), {
-    provider: connection.provider,
-    format: FORMATS[connection.provider],
-    fxRate: undefined,
-    skip: new Set(),
-    mayBeEmpty: true,
-  });
-  for await (const batch of inWordsOfASync(reader as AsyncIterable<TaggedRow[]>, work)) {
+  const { connection, chunk } = work;
+  for await (const batch of inWordsOfASync(rowsOf(work, pages), work)) {
     for (const { row } of batch) {
       if (row.account !== null && row.account !== connection.accountId) {
         throw new DomainError(
@@ -136,6 +133,28 @@ async function* ownRows(work: ChunkWork, pages: readonly SyncPage[]): AsyncGener
   }
 }
 
+/** All rows of the pages; those that were asked for differently are read apart. */
+async function* rowsOf(
+  { deps, orgDb, connection, connector }: ChunkWork,
+  pages: readonly SyncPage[],
+): AsyncGenerator<TaggedRow[]> {
+  const askedFor = pages.map((_page, at) => connector.askedFor?.(pages[at - 1]?.nextCursor ?? null));
+  for (let from = 0; from < pages.length; ) {
+    const asked = askedFor[from];
+    let to = from + 1;
+    while (to < pages.length && askedFor[to] === asked) to += 1;
+    yield* deps.readBillingFile(bytesOf(orgDb, pages.slice(from, to)), {
+      provider: connection.provider,
+      format: FORMATS[connection.provider],
+      fxRate: parseFxRate(connection.settings.fxRate ?? ''),
+      skip: new Set(),
+      mayBeEmpty: true,
+      ...(asked === undefined ? {} : { asked }),
+    });
+    from = to;
+  }
+}
+
 /** The reader speaks of a file that somebody gave; here it is an answer that was fetched. */
 async function* inWordsOfASync<T>(
   rows: AsyncIterable<T>,
@@ -147,7 +166,7 @@ async function* inWordsOfASync<T>(
     if (!(error instanceof DomainError) || error.code !== 'invalid_billing_file') throw error;
     throw new DomainError(
       'provider_answer_unreadable',
-      `the answer of ${connection.provider} for ${chunk.report} cannot be read: ${error.message.replace(/give fx_rate, .*$/, 'a connection reads US dollars only')}`,
+      `the answer of ${connection.provider} for ${chunk.report} cannot be read: ${error.message.replace(/give fx_rate,/, 'give settings.fx_rate,')}`,
     );
   }
 }
@@ -222,6 +241,7 @@ function apiDays(
       report: storedReport(chunk),
       chargeCategory,
       ...told.sumOf(day, chargeCategory),
+      isFinal: told.isFinal(day),
       contentHash: told.hashOf(day),
     })),
   );

@@ -18,6 +18,7 @@ import { enforcementEndpoints } from './enforcement/endpoints.js';
 import { eventEndpoints } from './events/endpoints.js';
 import { financialEndpoints } from './financial/endpoints.js';
 import { findingEndpoints } from './findings/endpoints.js';
+import { focusExportEndpoints } from './focusExport/endpoints.js';
 import { gapRunEndpoints } from './gapRuns/endpoints.js';
 import { healthRoutes } from './health.js';
 import { ingestEndpoints } from './ingest/endpoints.js';
@@ -69,6 +70,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...matchEndpoints,
   ...coverageEndpoints,
   ...statementEndpoints,
+  ...focusExportEndpoints,
   ...financialEndpoints,
   ...reviewQueueEndpoints,
   ...findingEndpoints,

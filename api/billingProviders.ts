@@ -18,6 +18,8 @@ const PROVIDER_RETRY_SECONDS = 30;
 const SCOPE_FIELDS: Readonly<Record<string, keyof NonNullable<ConnectionSettings['scope']>>> = {
   openai: 'projects',
   anthropic: 'workspaces',
+  azure_openai: 'resource',
+  aws_bedrock: 'accounts',
 };
 
 /** The connection behind a public id. Error not_found. */
@@ -45,9 +47,10 @@ export function connectorOf(deps: ApiDeps, provider: string): BillingConnector {
 /** Errors invalid_body: a name that the provider does not know, or one that is missing. */
 export function checkCredentials(connector: BillingConnector, credentials: Credentials): void {
   const names = connector.facts.credentialNames;
+  const all = [...names, ...(connector.facts.optionalCredentialNames ?? [])];
   for (const name of Object.keys(credentials)) {
-    if (!names.includes(name)) {
-      const known = `${connector.provider} takes ${names.join(', ')}`;
+    if (!all.includes(name)) {
+      const known = `${connector.provider} takes ${all.join(', ')}`;
       throw invalidField('body', `credentials.${name}`, `is not known; ${known}`, 'invalid_body');
     }
   }
@@ -57,13 +60,16 @@ export function checkCredentials(connector: BillingConnector, credentials: Crede
   }
 }
 
-/** Error invalid_body: the provider does not narrow by this. */
+/** Error invalid_body: the provider does not narrow by this, or needs a setting that is missing. */
 export function checkScope(connector: BillingConnector, settings: ConnectionSettings): void {
+  const fault = connector.settingsFault?.(settings);
+  if (fault) throw invalidField('body', `settings.${fault.field}`, fault.message, 'invalid_body');
   for (const field of Object.keys(settings.scope ?? {})) {
     const own = SCOPE_FIELDS[connector.provider];
     if (field !== own) {
       const message = own ? `${connector.provider} is narrowed by ${own}` : 'is not known here';
-      throw invalidField('body', `settings.scope.${field}`, message, 'invalid_body');
+      const place = field === 'resource' ? 'settings.scope' : `settings.scope.${field}`;
+      throw invalidField('body', place, message, 'invalid_body');
     }
   }
 }
@@ -123,7 +129,7 @@ export async function identifyAccount(
   throw invalidField(
     'body',
     'settings.account',
-    `is required: ${connector.provider} does not say whose credentials these are; give the id of the organization as its settings page shows it (OpenAI: org-…)`,
+    `is required: ${connector.provider} does not say whose credentials these are; give the id of the organization as its settings page shows it (OpenAI: org-…; AWS: the twelve digits of the account that pays)`,
     'invalid_body',
   );
 }
@@ -136,6 +142,8 @@ export function changedSettings(
 ): ConnectionSettings {
   checkScope(connector, given);
   if (given.account !== undefined && given.account !== connection.accountId) throw otherAccount(connection);
+  const named = connector.accountOfSettings?.(given) ?? connection.accountId;
+  if (named !== connection.accountId) throw otherAccount(connection);
   return { ...given, account: connection.accountId };
 }
 

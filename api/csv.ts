@@ -40,11 +40,16 @@ function textOf(cell: CsvCell): string {
 }
 
 /**
- * RFC 4180: a header, then the rows, each ended by CRLF. A text that a spreadsheet would run as a formula gets an
- * apostrophe in front; numbers are written as they are.
+ * RFC 4180: a row, ended by CRLF. A text that a spreadsheet would run as a formula gets an apostrophe in front; numbers
+ * are written as they are.
  */
+export function writeCsvRow(row: readonly CsvCell[]): string {
+  return `${row.map(textOf).join(',')}\r\n`;
+}
+
+/** A header, then the rows. */
 export function writeCsv(header: readonly string[], rows: readonly (readonly CsvCell[])[]): string {
-  return [header, ...rows].map((row) => `${row.map(textOf).join(',')}\r\n`).join('');
+  return [header, ...rows].map(writeCsvRow).join('');
 }
 
 /** A CSV answer that browsers save under a name. */

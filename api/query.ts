@@ -6,10 +6,12 @@ import {
   exclusiveEnd,
   type Instant,
   MICROS_PER_DAY,
+  microsOfDay,
   parseInstant,
   shiftDay,
   startOfDay,
 } from '../domain/period.js';
+import { parseMonth } from '../domain/periods/month.js';
 import { findProvider } from '../domain/providers.js';
 
 /**
@@ -237,4 +239,20 @@ export function dayWindowOf(
   const fromDay =
     window.fromMicros === undefined ? shiftDay(toDay, -1 - WINDOW_DAYS) : firstFrom(window.fromMicros);
   return { fromDay, toDay };
+}
+
+/** A UTC month as its first day. */
+export const monthParameter = z
+  .string({ error: 'is required: a month such as 2026-10' })
+  .refine((text) => parseMonth(text) !== undefined, { error: 'must be a month such as 2026-10' })
+  .transform((month) => `${month}-01`)
+  .meta({ type: 'string', description: 'UTC month, YYYY-MM', example: '2026-10' });
+
+/** A month of bills must have begun. Error invalid_parameter naming `period`. */
+export function assertMonthBegun(firstDay: string, nowMicros: bigint): void {
+  if (microsOfDay(firstDay) <= nowMicros) return;
+  const message = `${firstDay.slice(0, 7)} has not begun; ask for a month up to the current one`;
+  throw new DomainError('invalid_parameter', `period: ${message}`, {
+    issues: [{ in: 'query', field: 'period', message }],
+  });
 }

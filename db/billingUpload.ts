@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { findAccountIn } from '../domain/billing/account.js';
+import { assertAccountIn } from '../domain/billing/account.js';
 import { DomainError } from '../domain/errors.js';
 import type { OrgDb } from './orgDb.js';
 import {
@@ -43,7 +43,8 @@ export async function storeBillingUpload(
     const wanted: NewBillingSource = { ...bill, id: importId };
     const stored = await orgDb.transaction(async (inside) => {
       // Refused at once rather than later: nothing says whose bill it is, and several accounts are known.
-      if (bill.declaredAccount === null) findAccountIn(head, await listKnownAccounts(inside, bill.provider));
+      if (bill.declaredAccount === null)
+        assertAccountIn(head, await listKnownAccounts(inside, bill.provider));
       const source = await insertWithinLimit(inside, limit, () => insertBillingSource(inside, wanted));
       if (source) {
         await insertOutboxMessage(inside, 'billing_import.start', importId);

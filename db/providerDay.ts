@@ -1,4 +1,5 @@
-import { MICROS_PER_DAY, MICROS_PER_HOUR, microsOfDay } from '../domain/period.js';
+import { aheadMicrosOf, timesOfBillingDay } from '../domain/billing/billingDay.js';
+import { microsOfDay } from '../domain/period.js';
 import type { Provider } from '../domain/providers.js';
 import {
   CALL_STATUSES,
@@ -25,7 +26,7 @@ export interface ProviderDay extends DayInput {
 export interface ProviderDayScope {
   provider: Provider;
   day: string;
-  /** By how many hours the provider's clock is ahead of UTC: its day holds the calls of these 24 hours. */
+  /** By how many hours the provider's clock is ahead of UTC, where it keeps one distance (`timesOfBillingDay`). */
   offsetHours?: number;
 }
 
@@ -47,9 +48,9 @@ async function readInside(
   beside: Pick<DayInput, 'nowMicros' | 'observedSince' | 'withHours'>,
 ): Promise<ProviderDay> {
   const covered = await listBilledAccounts(inside, scope);
-  const aheadMicros = BigInt(scope.offsetHours ?? 0) * MICROS_PER_HOUR;
-  const fromMicros = microsOfDay(scope.day) - aheadMicros;
-  const time = { provider: scope.provider, fromMicros, toMicros: fromMicros + MICROS_PER_DAY };
+  const times = timesOfBillingDay(scope.provider, scope.day, scope.offsetHours ?? 0);
+  const aheadMicros = aheadMicrosOf(scope.provider, scope.day, scope.offsetHours ?? 0);
+  const time = { provider: scope.provider, fromMicros: times.startMicros, toMicros: times.endMicros };
   return {
     ...beside,
     observedSince: new Map([...beside.observedSince].map(([account, at]) => [account, at + aheadMicros])),

@@ -1,3 +1,4 @@
+import { knownOffsetHours } from '../domain/billing/billingDay.js';
 import { shiftDay } from '../domain/period.js';
 import type { Provider } from '../domain/providers.js';
 import type { DayResult } from '../domain/reconciliation/cells.js';
@@ -61,9 +62,9 @@ export async function reconcileBills(
   if (!range) return { ...report, days: 0, buckets: [], findings: [], explanations: [] };
   const window = { provider, fromDay: range.fromDay, toDay: shiftDay(range.toDay, 1) };
   const observedSince = await listObservedSince(orgDb, provider);
-  const offsetHours = await tellDayOffset(window.toDay, (toDay) =>
-    listHoursOfBoth(orgDb, { provider, toDay }),
-  );
+  const offsetHours =
+    knownOffsetHours(provider) ??
+    (await tellDayOffset(window.toDay, (toDay) => listHoursOfBoth(orgDb, { provider, toDay })));
   const days: DayResult[] = [];
   // Compared as they are read: of a day's rows and calls nothing stays but what the search for explanations needs.
   for (const { day } of await listBilledProviderDays(orgDb, window)) {

@@ -51,6 +51,9 @@ export interface Config {
   readonly auditAnchorDir: string;
   readonly openaiAdminBaseUrl: string;
   readonly anthropicAdminBaseUrl: string;
+  readonly azureManagementBaseUrl: string;
+  readonly azureLoginBaseUrl: string;
+  readonly awsCostExplorerEndpoint: string;
   /** Origins whose pages may call the API from a browser. */
   readonly corsOrigins: readonly string[];
   readonly hstsMaxAgeSeconds: number;
@@ -136,6 +139,9 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     auditAnchorDir: resolve(workingFolder, values.AUDIT_ANCHOR_DIR ?? join(values.DATA_DIR, 'audit-anchors')),
     openaiAdminBaseUrl: values.OPENAI_ADMIN_BASE_URL,
     anthropicAdminBaseUrl: values.ANTHROPIC_ADMIN_BASE_URL,
+    azureManagementBaseUrl: values.AZURE_MANAGEMENT_BASE_URL,
+    azureLoginBaseUrl: values.AZURE_LOGIN_BASE_URL,
+    awsCostExplorerEndpoint: values.AWS_COST_EXPLORER_ENDPOINT,
     corsOrigins: Object.freeze(values.CORS_ORIGINS),
     hstsMaxAgeSeconds: values.HSTS_MAX_AGE_SECONDS,
     outboundAllowedHosts: Object.freeze(values.OUTBOUND_ALLOWED_HOSTS),

@@ -184,6 +184,27 @@ export const SETTINGS = {
     remedy:
       'give an http or https address without user, query or fragment, for example https://api.anthropic.com',
   }),
+  AZURE_MANAGEMENT_BASE_URL: setting({
+    schema: z.string().refine(isWebAddress).default('https://management.azure.com'),
+    shownDefault: 'https://management.azure.com',
+    meaning: "Where Azure's costs are asked for: its resource manager.",
+    remedy:
+      'give an http or https address without user, query or fragment, for example https://management.azure.com',
+  }),
+  AZURE_LOGIN_BASE_URL: setting({
+    schema: z.string().refine(isWebAddress).default('https://login.microsoftonline.com'),
+    shownDefault: 'https://login.microsoftonline.com',
+    meaning: 'Where an application is given a token for Azure.',
+    remedy:
+      'give an http or https address without user, query or fragment, for example https://login.microsoftonline.com',
+  }),
+  AWS_COST_EXPLORER_ENDPOINT: setting({
+    schema: z.string().refine(isWebAddress).default('https://ce.us-east-1.amazonaws.com'),
+    shownDefault: 'https://ce.us-east-1.amazonaws.com',
+    meaning: "Where AWS's costs are asked for: Cost Explorer.",
+    remedy:
+      'give an http or https address without user, query or fragment, for example https://ce.us-east-1.amazonaws.com',
+  }),
   CORS_ORIGINS: setting({
     schema: z
       .string()

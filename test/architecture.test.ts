@@ -177,6 +177,7 @@ describe('the house', () => {
 
   it('only these files send requests; of addresses that users set, only the one that judges them', () => {
     const senders = [
+      'adapters/billing/azureTokens.ts',
       'adapters/billing/providerClient.ts',
       'adapters/outbound/safeFetch.ts',
       'bin/startup/demo/demoClient.ts',

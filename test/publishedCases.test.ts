@@ -96,7 +96,7 @@ describe.each(named(PUBLISHED_CASES))('%s', (_, one) => {
   });
 
   it('is found under another name of the model', async () => {
-    const other = renamed(one, 'atlas-9-large');
+    const other = renamed(one, one.otherModel ?? 'atlas-9-large');
     expectRight(other, await reconcile(other));
   });
 

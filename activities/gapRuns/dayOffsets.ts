@@ -1,6 +1,7 @@
 import { tellDayOffset } from '../../db/dayOffset.js';
 import type { GapRun } from '../../db/queries/gapRuns.js';
 import { listHoursOfBoth } from '../../db/queries/hoursOfBoth.js';
+import { knownOffsetHours } from '../../domain/billing/billingDay.js';
 import type { Provider } from '../../domain/providers.js';
 import type { RunWork } from './runWork.js';
 
@@ -35,9 +36,11 @@ export async function estimateOffsets(
   for (const provider of [...new Set(days.map((day) => day.provider))].sort()) {
     const own = days.filter((day) => day.provider === provider);
     const isUnchanged = own.every((day) => day.publishedMark.startsWith(`${day.baseMark}${POINT}`));
-    const offset = isUnchanged
-      ? offsetOf(own.at(-1)?.publishedMark ?? '')
-      : await tellDayOffset(toDay, (before) => listHoursOfBoth(orgDb, { provider, toDay: before }));
+    const offset =
+      knownOffsetHours(provider) ??
+      (isUnchanged
+        ? offsetOf(own.at(-1)?.publishedMark ?? '')
+        : await tellDayOffset(toDay, (before) => listHoursOfBoth(orgDb, { provider, toDay: before })));
     if (offset !== 0) offsets[provider] = offset;
   }
   return offsets;

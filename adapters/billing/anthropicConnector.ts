@@ -14,7 +14,7 @@ import type {
 import { readAnthropicEnvelope, readEnvelope } from './pageEnvelope.js';
 import { askInPages } from './pageSize.js';
 import { runChecks } from './permissionChecks.js';
-import { ProviderClient } from './providerClient.js';
+import { adminKeyOf, ProviderClient } from './providerClient.js';
 import type { ProviderWords } from './refusals.js';
 
 const WORDS: ProviderWords = {
@@ -83,7 +83,7 @@ export class AnthropicConnector implements BillingConnector {
       requestGapMs: ANTHROPIC_REQUEST_GAP_MS,
       ...options,
       words: WORDS,
-      headersOf: (adminKey) => ({ 'x-api-key': adminKey, 'anthropic-version': VERSION }),
+      authorize: (access) => ({ 'x-api-key': adminKeyOf(access, WORDS), 'anthropic-version': VERSION }),
     });
   }
 
@@ -93,7 +93,7 @@ export class AnthropicConnector implements BillingConnector {
 
   async identify(access: ProviderAccess): Promise<{ accountId: string | null; name: string | null }> {
     const request = { path: '/v1/organizations/me', report: 'organizations/me', query: {} };
-    const { body } = await this.#client.get(access, request);
+    const { body } = await this.#client.ask(access, request);
     const { id, name } = readEnvelope(organization, body, WORDS.name);
     return { accountId: id, name: name ?? null };
   }
@@ -142,7 +142,7 @@ export class AnthropicConnector implements BillingConnector {
     // The default workspace has no id, so a scope that names it is narrowed when the rows are read.
     const isFiltered =
       canFilterWorkspaces && workspaces.length > 0 && !includesDefaultWorkspace(access.settings);
-    return this.#client.get(access, {
+    return this.#client.ask(access, {
       path,
       report,
       query: {

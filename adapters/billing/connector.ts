@@ -4,19 +4,21 @@
  * fetched and one that was saved by hand are read by the same code.
  */
 
-import type { Feed } from '../../domain/billing/billedRow.js';
+import type { ChargeCategory, Feed } from '../../domain/billing/billedRow.js';
 import type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
 
 export type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
 
 /** The providers whose bills can be fetched. */
-export const CONNECTED_PROVIDERS = ['openai', 'anthropic'] as const;
+export const CONNECTED_PROVIDERS = ['openai', 'anthropic', 'azure_openai', 'aws_bedrock'] as const;
 export type ConnectedProvider = (typeof CONNECTED_PROVIDERS)[number];
 
 /** What is known of a provider's reports as data: when they settle and how often to ask. */
 export interface ConnectorFacts {
   /** The names that `credentials` must have, e.g. `admin_key`. */
   credentialNames: readonly string[];
+  /** Names that `credentials` may have besides, e.g. `session_token`. */
+  optionalCredentialNames?: readonly string[];
   /** A day fetched within so many days of its beginning is provisional. */
   provisionalDays: number;
   /** Days back that the provider may still restate: asked for again once a day. */
@@ -69,6 +71,13 @@ export interface ConnectorCheck {
   detail: string;
 }
 
+/** A setting that is missing or cannot be. */
+export interface SettingsFault {
+  /** E.g. `scope`. */
+  field: string;
+  message: string;
+}
+
 /**
  * Failures are DomainErrors. Passing: provider_unavailable (outage, network, time over; also a report that answers
  * 404) and provider_rate_limited (both may say retryAfterSeconds). Lasting until somebody acts: credentials_refused,
@@ -83,10 +92,16 @@ export interface BillingConnector {
    * of the provider, costs first and the latest days first. Usage is asked by the hour where it is recent.
    */
   plan(window: { fromDay: string; toDay: string }, nowMicros: bigint): ReportChunk[];
+  /** What is wrong with settings, where the provider needs some; the field is named from `settings` on. */
+  settingsFault?(settings: ConnectionSettings): SettingsFault | undefined;
+  /** The account, where the settings say it and the credentials do not. */
+  accountOfSettings?(settings: ConnectionSettings): string | null;
   /** The account that the credentials belong to; `accountId` null where the provider does not tell. */
   identify(access: ProviderAccess): Promise<{ accountId: string | null; name: string | null }>;
   /** One check for each thing that is needed. Throws only what is passing, so that "not now" is not read as "no". */
   test(access: ProviderAccess): Promise<ConnectorCheck[]>;
+  /** What the page that `cursor` asks for is of, where its answer does not say it. */
+  askedFor?(cursor: string | null): ChargeCategory;
   /** One page of a chunk; `cursor` null asks for the first. */
   fetchPage(access: ProviderAccess, chunk: ReportChunk, cursor: string | null): Promise<FetchedPage>;
 }

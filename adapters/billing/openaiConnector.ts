@@ -12,7 +12,7 @@ import type {
 import { readOpenaiEnvelope } from './pageEnvelope.js';
 import { askInPages } from './pageSize.js';
 import { runChecks } from './permissionChecks.js';
-import { ProviderClient } from './providerClient.js';
+import { adminKeyOf, ProviderClient } from './providerClient.js';
 import type { ProviderWords } from './refusals.js';
 
 const WORDS: ProviderWords = {
@@ -85,7 +85,7 @@ export class OpenaiConnector implements BillingConnector {
       requestGapMs: OPENAI_REQUEST_GAP_MS,
       ...options,
       words: WORDS,
-      headersOf: (adminKey) => ({ authorization: `Bearer ${adminKey}` }),
+      authorize: (access) => ({ authorization: `Bearer ${adminKeyOf(access, WORDS)}` }),
     });
   }
 
@@ -143,7 +143,7 @@ export class OpenaiConnector implements BillingConnector {
   #ask(access: ProviderAccess, chunk: ReportChunk, cursor: string | null, limit: number) {
     const { path, groupBy, report } = reportOf(chunk);
     const projects = access.settings.scope?.projects ?? [];
-    return this.#client.get(access, {
+    return this.#client.ask(access, {
       path,
       report,
       query: {

@@ -4,7 +4,7 @@ import type { ProviderAccess } from './connector.js';
 import { Pacer } from './pacer.js';
 import { PageTooLarge } from './pageSize.js';
 import { OUTAGE_SECONDS, type ProviderWords, refusalOf } from './refusals.js';
-import { retryAfterOf, spentWindowOf } from './retryAfter.js';
+import { retryAfterOf, saysRetryAfter, spentWindowOf } from './retryAfter.js';
 
 /** Longest wait for one whole answer. */
 export const REQUEST_DEADLINE_MS = 60_000;
@@ -20,8 +20,19 @@ export interface ProviderClientOptions {
   /** Scheme, host and perhaps a path before the provider's own; from the configuration, never from a tenant. */
   baseUrl: string;
   words: ProviderWords;
-  /** Headers that carry the key. */
-  headersOf(adminKey: string): Record<string, string>;
+  /**
+   * Headers that prove who asks, made for the one request. Error credentials_refused where the credentials cannot be
+   * what the provider takes.
+   */
+  authorize(
+    access: ProviderAccess,
+    outgoing: OutgoingRequest,
+  ): AuthorizingHeaders | Promise<AuthorizingHeaders>;
+  /**
+   * The provider answered 401: what `authorize` remembers of these credentials is worth nothing. True where it had been
+   * remembered, so that the same request may do better with another proof.
+   */
+  onUnauthorized?(access: ProviderAccess): boolean;
   requestGapMs: number;
   /** The time now, microseconds since 1970. */
   nowMicros(): bigint;
@@ -31,7 +42,19 @@ export interface ProviderClientOptions {
   pageBytesMax?: number;
 }
 
-/** An answer with status 200. */
+export type AuthorizingHeaders = Readonly<Record<string, string>>;
+
+/** A request as it will leave, for providers that sign it. */
+export interface OutgoingRequest {
+  method: 'GET' | 'POST';
+  url: URL;
+  /** '' for GET. */
+  body: string;
+  /** Lower-case names; to be signed and sent as they are. */
+  headers: Readonly<Record<string, string>>;
+}
+
+/** An answer with status 200, or 204 where nothing is there to be told (the body is then empty). */
 export interface ProviderAnswer {
   /** Path and query as asked. */
   requestPath: string;
@@ -47,10 +70,16 @@ export interface ProviderRequest {
   query: Readonly<Record<string, string | readonly string[]>>;
   /** The report that the path belongs to, for what is said when it fails. */
   report: string;
+  /** JSON; the request is then a POST. */
+  body?: string;
+  /** Beside those that every request has, in lower case. */
+  headers?: Readonly<Record<string, string>>;
+  /** The request goes on behind a page that the provider named. */
+  hasCursor?: boolean;
 }
 
 /**
- * GET requests to one provider: paced, with a deadline and a limit of bytes, without redirects. Every failure is a
+ * Requests to one provider: paced, with a deadline and a limit of bytes, without redirects. Every failure is a
  * DomainError (adapters/billing/connector.ts) whose sentence is made of our own words: what a provider writes may
  * quote the key.
  */
@@ -65,25 +94,21 @@ export class ProviderClient {
     this.#pacer = new Pacer(options.requestGapMs, options.nowMs);
   }
 
-  async get(access: ProviderAccess, request: ProviderRequest): Promise<ProviderAnswer> {
+  async ask(access: ProviderAccess, request: ProviderRequest): Promise<ProviderAnswer> {
     const { words, nowMicros } = this.#options;
-    const adminKey = adminKeyOf(access, words);
-    const paceKey = createHash('sha256').update(adminKey).digest('hex');
+    const paceKey = paceKeyOf(access);
     await this.#pacer.turn(paceKey, access.signal);
     const url = this.#urlOf(request);
     const deadline = AbortSignal.timeout(this.#options.deadlineMs ?? REQUEST_DEADLINE_MS);
     const signal = AbortSignal.any([access.signal, deadline]);
     try {
-      const response = await fetch(url, {
-        headers: {
-          accept: 'application/json',
-          'user-agent': USER_AGENT,
-          ...this.#options.headersOf(adminKey),
-        },
-        redirect: 'manual',
-        signal,
-      });
-      if (response.status !== 200) throw await this.#refusal(response, request, access, paceKey);
+      let response = await this.#send({ ...access, signal }, request, url);
+      if (response.status === 401 && this.#options.onUnauthorized?.(access)) {
+        await response.body?.cancel();
+        response = await this.#send({ ...access, signal }, request, url);
+      }
+      if (response.status !== 200 && response.status !== 204)
+        throw await this.#refusal(response, request, access, paceKey);
       const body = await readBody(response, this.#options.pageBytesMax ?? PAGE_BYTES_MAX, words.name);
       const fetchedAtMicros = nowMicros();
       const spentSeconds = spentWindowOf(response.headers, fetchedAtMicros);
@@ -95,6 +120,25 @@ export class ProviderClient {
       if (error instanceof DomainError) throw error;
       throw unreachable(error, deadline.aborted, words.name);
     }
+  }
+
+  async #send(access: ProviderAccess, request: ProviderRequest, url: URL): Promise<Response> {
+    const { body } = request;
+    const method = body === undefined ? ('GET' as const) : ('POST' as const);
+    const headers = {
+      accept: 'application/json',
+      'user-agent': USER_AGENT,
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...request.headers,
+    };
+    const proof = await this.#options.authorize(access, { method, url, body: body ?? '', headers });
+    return fetch(url, {
+      method,
+      headers: { ...headers, ...proof },
+      redirect: 'manual',
+      signal: access.signal,
+      ...(body === undefined ? {} : { body }),
+    });
   }
 
   #urlOf({ path, query }: ProviderRequest): URL {
@@ -115,21 +159,29 @@ export class ProviderClient {
   ): Promise<DomainError> {
     const text = await readStart(response);
     const retryAfterSeconds = retryAfterOf(response.headers, this.#options.nowMicros());
-    if (response.status === 429) this.#pacer.block(paceKey, retryAfterSeconds);
+    const meant = this.#options.words.statusOf?.(response.status, text) ?? response.status;
+    if (meant === 429) this.#pacer.block(paceKey, retryAfterSeconds);
     return refusalOf({
       status: response.status,
       text,
       report: request.report,
-      hasCursor: 'page' in request.query,
-      adminKey: access.credentials.admin_key ?? '',
+      hasCursor: request.hasCursor ?? 'page' in request.query,
+      adminKey: access.credentials.admin_key,
       retryAfterSeconds,
-      saysRetryAfter: response.headers.has('retry-after'),
+      saysRetryAfter: saysRetryAfter(response.headers),
       words: this.#options.words,
     });
   }
 }
 
-function adminKeyOf(access: ProviderAccess, words: ProviderWords): string {
+/** Requests with the same credentials share their pace. */
+function paceKeyOf({ credentials }: ProviderAccess): string {
+  const parts = Object.entries(credentials).sort(([a], [b]) => (a < b ? -1 : 1));
+  return createHash('sha256').update(JSON.stringify(parts)).digest('hex');
+}
+
+/** The one key of a provider that takes no more. Error credentials_refused where it is missing or cannot be one. */
+export function adminKeyOf(access: ProviderAccess, words: ProviderWords): string {
   const adminKey = access.credentials.admin_key ?? '';
   if (KEY.test(adminKey)) return adminKey;
   const fault = adminKey === '' ? 'is missing' : 'holds characters that no key has';

@@ -7,8 +7,16 @@ export interface ProviderWords {
   name: string;
   /** What the key has to be and where it is made; ends a sentence. */
   remedy: string;
-  /** How every admin key begins. */
-  adminKeyPrefix: string;
+  /** How every admin key begins; undefined where there is no such key. */
+  adminKeyPrefix?: string;
+  /** What asks, e.g. `the application`; `the key` where absent. */
+  subject?: string;
+  /**
+   * The status that an answer means where the provider gives another one; `page`: the page asked for is no longer known.
+   */
+  statusOf?(status: number, text: string): number | 'page' | undefined;
+  /** What a 404 means where it is no outage: ends a sentence. */
+  notFoundMeans?: string;
   /** The setting that holds the base address. */
   baseUrlSetting: string;
 }
@@ -20,7 +28,8 @@ export interface Refusal {
   report: string;
   /** The request named a page. */
   hasCursor: boolean;
-  adminKey: string;
+  /** Undefined where the credentials are no single key. */
+  adminKey: string | undefined;
   retryAfterSeconds: number;
   saysRetryAfter: boolean;
   words: ProviderWords;
@@ -33,13 +42,22 @@ const MISSING_SCOPES = /missing scopes?:\s*([a-z]\w*(?:\.\w+)*(?:,\s*[a-z]\w*(?:
 const PARAMETER = /^[a-z_]{1,40}(?:\[\d{0,4}\])?$/;
 
 /** An answer with another status than 200 as the failure that it means (adapters/billing/connector.ts). */
-export function refusalOf(refusal: Refusal): DomainError {
+export function refusalOf(given: Refusal): DomainError {
+  const meant = given.words.statusOf?.(given.status, given.text) ?? given.status;
+  const isPage = meant === 'page';
+  const refusal = { ...given, status: isPage ? given.status : meant };
   const { status, words, report } = refusal;
   if (status === 401 || status === 403) return credentialsRefused(refusal);
+  if (status === 404 && words.notFoundMeans !== undefined) {
+    return new DomainError(
+      'credentials_refused',
+      `${words.name} answered 404: ${words.notFoundMeans}; ${words.remedy}`,
+    );
+  }
   if (status === 429) {
     return rateLimited(`${words.name} limits requests (429 on ${report})`, refusal.retryAfterSeconds);
   }
-  if (status === 400 && refusal.hasCursor && isAboutPage(refusal.text)) {
+  if (refusal.hasCursor && (isPage || (status === 400 && isAboutPage(refusal.text)))) {
     return new DomainError(
       'provider_paging_changed',
       `${words.name} no longer knows the page of ${report} that it named itself; the chunk is fetched from its beginning`,
@@ -65,14 +83,17 @@ export function refusalOf(refusal: Refusal): DomainError {
 
 function credentialsRefused({ status, text, report, adminKey, words }: Refusal): DomainError {
   const scopes = MISSING_SCOPES.exec(text)?.[1];
+  const subject = words.subject ?? 'the key';
   const what = scopes
-    ? `the key lacks the permission ${scopes} for ${report}`
+    ? `${subject} lacks the permission ${scopes} for ${report}`
     : status === 401
-      ? 'the key is not valid'
-      : `the key may not read ${report}`;
-  const hint = adminKey.startsWith(words.adminKeyPrefix)
-    ? ''
-    : ` The key given does not begin with ${words.adminKeyPrefix}, so it is no admin key.`;
+      ? `${subject} is not valid`
+      : `${subject} may not read ${report}`;
+  const prefix = words.adminKeyPrefix;
+  const hint =
+    prefix === undefined || adminKey === undefined || adminKey.startsWith(prefix)
+      ? ''
+      : ` The key given does not begin with ${prefix}, so it is no admin key.`;
   return new DomainError(
     'credentials_refused',
     `${words.name} answered ${status}: ${what}; ${words.remedy}.${hint}`,

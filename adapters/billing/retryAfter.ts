@@ -10,10 +10,14 @@ const DURATION = /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\
 
 /**
  * Seconds that an answer asks to wait, whole and at least one: `retry-after-ms`, `retry-after` (seconds or an HTTP
- * date), else when the window of requests begins anew (Anthropic names the time, OpenAI a duration such as `1m6s`).
+ * date) or the longest of Azure's own headers, else when the window of requests begins anew (Anthropic names the time, OpenAI a duration such as `1m6s`).
  */
 export function retryAfterOf(headers: Headers, nowMicros: bigint): number {
-  const seconds = fromRetryAfter(headers, nowMicros) ?? fromReset(headers, nowMicros);
+  const named = fromRetryAfter(headers, nowMicros);
+  const ofAzure = longestOfAzure(headers);
+  const longest =
+    named === undefined || ofAzure === undefined ? (named ?? ofAzure) : Math.max(named, ofAzure);
+  const seconds = longest ?? fromReset(headers, nowMicros);
   return Math.min(Math.max(1, Math.ceil(seconds ?? RETRY_AFTER_SECONDS_DEFAULT)), RETRY_AFTER_SECONDS_MAX);
 }
 
@@ -24,6 +28,25 @@ export function spentWindowOf(headers: Headers, nowMicros: bigint): number | und
   if (remaining?.trim() !== '0') return undefined;
   const seconds = fromReset(headers, nowMicros);
   return seconds === undefined ? undefined : Math.min(Math.max(0, seconds), RETRY_AFTER_SECONDS_MAX);
+}
+
+/** Azure names the wait for each of its limits apart (`…costmanagement-qpu-retry-after`, `-entity-`, `-tenant-`). */
+const AZURE_RETRY_AFTER = /^x-ms-ratelimit-microsoft\.(?:costmanagement|consumption)[\w.-]*-retry-after$/;
+
+/** Whether an answer says itself how long to wait. */
+export function saysRetryAfter(headers: Headers): boolean {
+  return headers.has('retry-after') || longestOfAzure(headers) !== undefined;
+}
+
+/** The longest of the waits that Azure names, in seconds. */
+function longestOfAzure(headers: Headers): number | undefined {
+  let longest: number | undefined;
+  for (const [name, value] of headers) {
+    const text = value.trim();
+    if (!AZURE_RETRY_AFTER.test(name) || !SECONDS.test(text)) continue;
+    longest = Math.max(longest ?? 0, Number(text));
+  }
+  return longest;
 }
 
 function fromRetryAfter(headers: Headers, nowMicros: bigint): number | undefined {

@@ -38,7 +38,7 @@ const createImport = defineEndpoint({
   tag: 'Billing',
   summary: 'Import a provider’s bill from a file',
   description:
-    'OpenAI and Anthropic cost and usage pages saved as JSON (one page, an array of pages, or one after the other), or the plain CSV. The file is read behind the scenes, as a whole or not at all. The same file again gives the same import.',
+    'A provider’s bill in the format in which the provider gives it: saved cost and usage pages of OpenAI, Anthropic, AWS and Azure, AWS Cost and Usage Reports, Azure cost details, Google’s billing export, xAI invoices, Mistral usage, FOCUS, or the plain CSV; CSV, JSON lines, Parquet or JSON, also packed with gzip. The format is told from the content. The file is read behind the scenes, as a whole or not at all. The same file again gives the same import.',
   access: { scope: 'billing:write', workspace: 'refused' },
   streams: { 'multipart/form-data': importForm },
   limit: 'billing_import',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { BillingSource } from '../../db/queries/billingSources.js';
+import type { BillingSource, ListedCharges } from '../../db/queries/billingSources.js';
+import { CHARGE_CATEGORIES } from '../../domain/billing/billedRow.js';
 import { BILLING_FORMATS } from '../../domain/billing/sources.js';
 import { publicId } from '../../domain/ids.js';
 import { usdNumberFromDecimal, usdNumberOrNull } from '../../domain/money.js';
@@ -15,7 +16,7 @@ export const importForm = z
   .strictObject({
     file: z.string().meta({
       format: 'binary',
-      description: 'The bill: saved cost and usage pages as JSON, or the plain CSV',
+      description: 'The bill, as the provider gives it',
     }),
     provider: z.enum(PROVIDERS),
     format: z.enum(BILLING_FORMATS).optional().meta({ description: 'Told from the content when absent' }),
@@ -30,6 +31,12 @@ export const listImportsQuery = z.object({
   provider: filterParameter.optional(),
   ...offsetParameters(),
 });
+
+const chargesFields = {
+  currency: z.string(),
+  rows: z.int(),
+  amount: z.number().meta({ description: 'In that currency' }),
+};
 
 const unparsedSchema = z.strictObject({ label: z.string(), rows: z.int(), amount_usd: z.number() });
 
@@ -55,6 +62,12 @@ export const importSchema = z
     unparsed: z
       .array(unparsedSchema)
       .meta({ description: 'Labels that no grammar knows: kept as other, never guessed' }),
+    left_out: z
+      .array(z.strictObject({ charge_category: z.enum(CHARGE_CATEGORIES), ...chargesFields }))
+      .meta({ description: 'Charges of services that are no model provider’s: no row is kept of them' }),
+    unconverted: z
+      .array(z.strictObject(chargesFields))
+      .meta({ description: 'Charges that are kept in their own currency, since there is no rate for it' }),
     restated_buckets: z
       .int()
       .meta({ description: 'Buckets that a later page of the same file told again; the later counts' }),
@@ -67,6 +80,10 @@ export const importSchema = z
 export type ImportWire = z.output<typeof importSchema>;
 
 export const listImportsResponse = z.strictObject({ imports: z.array(importSchema), ...pageFields });
+
+function presentCharges({ currency, rows, amount }: ListedCharges) {
+  return { currency, rows, amount: usdNumberFromDecimal(amount) };
+}
 
 export function presentImport(source: BillingSource): ImportWire {
   const id = publicId('imp', source.id);
@@ -91,6 +108,11 @@ export function presentImport(source: BillingSource): ImportWire {
       rows,
       amount_usd: usdNumberFromDecimal(amount_usd),
     })),
+    left_out: source.leftOut.map(({ charge_category, ...charges }) => ({
+      charge_category,
+      ...presentCharges(charges),
+    })),
+    unconverted: source.unconverted.map(presentCharges),
     restated_buckets: source.restatedBuckets,
     progress: presentProgress({ ...source, done: source.doneBytes, total: source.sizeBytes }),
     result:

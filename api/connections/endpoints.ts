@@ -171,7 +171,8 @@ const updateConnection = defineEndpoint({
         : {}),
     };
     const isOtherScope = settings !== undefined && scopeText(settings) !== connection.scope;
-    const needsSync = (isOtherScope || credentials !== undefined) && body.paused !== true;
+    const isOtherRate = settings !== undefined && settings.fxRate !== connection.settings.fxRate;
+    const needsSync = (isOtherScope || isOtherRate || credentials !== undefined) && body.paused !== true;
     return settle(async (inside) => {
       if (!(await updateBillingConnection(inside, connection, changes)))
         throw new DomainError('not_found', 'the connection was ended just now');

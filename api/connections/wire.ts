@@ -3,6 +3,7 @@ import type { BillingConnection } from '../../db/queries/billingConnections.js';
 import type { SyncRun } from '../../db/queries/syncRuns.js';
 import type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
 import { CONNECTION_STATUSES } from '../../domain/billing/connections.js';
+import { parseFxRate } from '../../domain/billing/pageRow.js';
 import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { CONNECTIONS_PATH, presentSyncRun, syncRunSchema } from '../billingSyncs/wire.js';
@@ -32,18 +33,45 @@ const scope = z.strictObject({
   workspaces: parts
     .optional()
     .meta({ description: 'Anthropic: ids of workspaces; `default` is the default workspace' }),
+  accounts: parts.optional().meta({ description: 'AWS: ids of linked accounts' }),
 });
+
+/** Azure names what is read by the path of its resource manager. */
+const azureScope = z
+  .string()
+  .trim()
+  .min(1, 'must not be empty')
+  .max(512, 'must have at most 512 characters')
+  .meta({ description: 'Azure: /subscriptions/{id}, a resource group of it, or a billing account' });
 
 const settings = z.strictObject({
   account: account.optional().meta({
     description: 'The provider’s own organization or account, where the provider does not tell it',
   }),
-  scope: scope.optional().meta({ description: 'The part of the account that is read; absent: all of it' }),
+  region: z
+    .string()
+    .regex(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'must be a region such as us-east-1')
+    .optional()
+    .meta({ description: 'AWS: the region that requests are signed for; us-east-1 where absent' }),
+  fx_rate: z
+    .string()
+    .regex(/^\d{1,6}(?:\.\d{1,12})?$/, 'must be a decimal such as 1.0842')
+    .refine((text) => parseFxRate(text) !== undefined, 'must be above zero')
+    .optional()
+    .meta({
+      description:
+        'US dollars for one unit of the currency, where the bill is not in dollars and names no rate of its own',
+    }),
+  scope: z
+    .union([scope, azureScope])
+    .optional()
+    .meta({ description: 'The part of the account that is read; absent: all of it. Azure needs one' }),
 });
 
-const credentials = z
-  .record(z.string().max(64), z.string().min(1, 'must not be empty').max(4_096))
-  .meta({ description: 'openai and anthropic: {admin_key}. Kept sealed, never shown again' });
+const credentials = z.record(z.string().max(64), z.string().min(1, 'must not be empty').max(4_096)).meta({
+  description:
+    'openai and anthropic: {admin_key}; azure_openai: {tenant_id, client_id, client_secret}; aws_bedrock: {access_key_id, secret_access_key, session_token?}. Kept sealed, never shown again',
+});
 
 export const createConnectionBody = z
   .strictObject({
@@ -109,11 +137,44 @@ export const testResponse = z
 
 /** Settings as a connection keeps them: without what was not given. */
 export function settingsOf(given: z.output<typeof settings>): ConnectionSettings {
-  const { projects, workspaces } = given.scope ?? {};
-  const narrowed = { ...(projects ? { projects } : {}), ...(workspaces ? { workspaces } : {}) };
-  return {
+  const account = {
     ...(given.account === undefined ? {} : { account: given.account }),
-    ...(Object.keys(narrowed).length === 0 ? {} : { scope: narrowed }),
+    ...(given.region === undefined ? {} : { region: given.region }),
+    ...(given.fx_rate === undefined ? {} : { fxRate: given.fx_rate }),
+  };
+  if (typeof given.scope === 'string') return { ...account, scope: { resource: given.scope } };
+  const narrowed = narrowedBy(given.scope ?? {});
+  return { ...account, ...(Object.keys(narrowed).length === 0 ? {} : { scope: narrowed }) };
+}
+
+/** The reverse of `settingsOf`. */
+function presentSettings({
+  account,
+  region,
+  fxRate,
+  scope: kept,
+}: ConnectionSettings): z.output<typeof settings> {
+  const narrowed = narrowedBy(kept ?? {});
+  const shown = kept?.resource ?? (Object.keys(narrowed).length === 0 ? undefined : narrowed);
+  return {
+    ...(account === undefined ? {} : { account }),
+    ...(region === undefined ? {} : { region }),
+    ...(fxRate === undefined ? {} : { fx_rate: fxRate }),
+    ...(shown === undefined ? {} : { scope: shown }),
+  };
+}
+
+interface Parts {
+  projects?: string[];
+  workspaces?: string[];
+  accounts?: string[];
+}
+
+function narrowedBy({ projects, workspaces, accounts }: { [K in keyof Parts]: Parts[K] | undefined }): Parts {
+  return {
+    ...(projects ? { projects } : {}),
+    ...(workspaces ? { workspaces } : {}),
+    ...(accounts ? { accounts } : {}),
   };
 }
 
@@ -128,7 +189,7 @@ export function presentConnection(
     name: connection.name,
     status: connection.status,
     provider_account_id: connection.accountId,
-    settings: settingsOf(connection.settings),
+    settings: presentSettings(connection.settings),
     has_credentials: connection.ciphertext !== null,
     backfill_from: connection.backfillFrom,
     last_synced_at: isoOrNull(connection.lastSyncedAtMicros),

@@ -1,8 +1,7 @@
 import { readMonthStatement } from '../../db/monthStatement.js';
-import { DomainError } from '../../domain/errors.js';
-import { microsOfDay } from '../../domain/period.js';
 import { csvAnswer } from '../csv.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { assertMonthBegun } from '../query.js';
 import { writeStatementCsv } from './csv.js';
 import { presentStatement, statementQuery, statementResponse } from './wire.js';
 
@@ -22,7 +21,7 @@ const getStatement = defineEndpoint({
   problems: ['invalid_parameter', 'missing_parameter'],
   async handle({ query, orgDb }, deps) {
     const nowMicros = deps.nowMicros();
-    if (microsOfDay(query.period) > nowMicros) throw notYet(query.period.slice(0, 7));
+    assertMonthBegun(query.period, nowMicros);
     const agreed = await deps.prices.of(orgDb.orgId);
     const prices = { agreed, list: agreed.list };
     const statement = await readMonthStatement(orgDb, query.period, nowMicros, prices);
@@ -31,12 +30,5 @@ const getStatement = defineEndpoint({
     return { status: 200, body: presentStatement(statement, nowMicros) };
   },
 });
-
-function notYet(month: string): DomainError {
-  const message = `${month} has not begun; ask for a month up to the current one`;
-  return new DomainError('invalid_parameter', `period: ${message}`, {
-    issues: [{ in: 'query', field: 'period', message }],
-  });
-}
 
 export const statementEndpoints: readonly Endpoint[] = [getStatement];

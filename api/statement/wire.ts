@@ -5,7 +5,6 @@ import { BILLED_CLASSES } from '../../domain/billing/billedRow.js';
 import { publicId, publicSourceId } from '../../domain/ids.js';
 import { type Pico, usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { parseMonth } from '../../domain/periods/month.js';
 import { UNJUDGED_REASONS } from '../../domain/reconciliation/judgeMeter.js';
 import { NOT_PRICED_LABELS_MAX } from '../../domain/reconciliation/statement.js';
 import type { DayRange } from '../../domain/reconciliation/statementCoverage.js';
@@ -16,13 +15,7 @@ import {
 } from '../../domain/reconciliation/statementFigures.js';
 import { formatParameter } from '../csv.js';
 import { sourceDifferenceSchema } from '../gapRuns/wire.js';
-
-/** A UTC month as its first day. */
-const monthParameter = z
-  .string({ error: 'is required: a month such as 2026-10' })
-  .refine((text) => parseMonth(text) !== undefined, { error: 'must be a month such as 2026-10' })
-  .transform((month) => `${month}-01`)
-  .meta({ type: 'string', description: 'UTC month, YYYY-MM', example: '2026-10' });
+import { monthParameter } from '../query.js';
 
 export const statementQuery = z.object({ period: monthParameter, format: formatParameter });
 

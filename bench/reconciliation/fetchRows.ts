@@ -79,7 +79,13 @@ async function fetchAccount(
     throw new RangeError(`the bills of ${provider} cannot be fetched`);
   const nowMicros = BigInt(world.readAtSeconds) * 1_000_000n;
   const connector: BillingConnector = createBillingConnectors(
-    { openai: server.origin, anthropic: server.origin },
+    {
+      openai: server.origin,
+      anthropic: server.origin,
+      azureManagement: server.origin,
+      azureLogin: server.origin,
+      awsCostExplorer: server.origin,
+    },
     { nowMicros: () => nowMicros, nowMs: () => performance.now(), requestGapMs: 0 },
   )[provider];
   const access = {

@@ -1,5 +1,6 @@
 /** A world's bills and calls judged by the product: documents in, findings out, and how long the judging took. */
 import type { BilledRow } from '../../domain/billing/billedRow.js';
+import { aheadMicrosOf } from '../../domain/billing/billingDay.js';
 import type { KeyUse, SuspectKey } from '../../domain/billing/providerKeys.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay } from '../../domain/period.js';
 import { PROVIDERS, type Provider } from '../../domain/providers.js';
@@ -86,7 +87,12 @@ function inputsOf(world: GeneratedWorld, bills: FetchedBills, observed: Observed
             fetchedAtMicros: nowMicros,
             provisionalDays,
           })),
-        observedSince: observed.since.get(provider) ?? new Map(),
+        observedSince: new Map(
+          [...(observed.since.get(provider) ?? [])].map(([account, at]) => [
+            account,
+            at + aheadMicrosOf(provider, day, 0),
+          ]),
+        ),
         sources: observed.sources.get(key) ?? new Map(),
         withHours: false,
       };

@@ -1,8 +1,8 @@
 /** Told calls as the product keeps them: priced by its own pricing, added up by the hour of their end. */
-import { dayOf } from '../../domain/period.js';
+import { aheadMicrosOf, billingDayOf } from '../../domain/billing/billingDay.js';
 import { type CallPrice, priceCall } from '../../domain/pricing/cost.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
-import { isProvider } from '../../domain/providers.js';
+import { isProvider, type Provider } from '../../domain/providers.js';
 import type { ObservedCell } from '../../domain/reconciliation/cells.js';
 import { type ObservedSource, SOURCES_MAX } from '../../domain/reconciliation/evidence/seriesDay.js';
 import type { GeneratedWorld, ToldCall } from '../generators/world.js';
@@ -40,7 +40,10 @@ export function observe(world: Pick<GeneratedWorld, 'calls' | 'keys'>, book: Pri
     if (!cell) {
       cell = emptyCell(call, hourSeconds, price.contextBand);
       groups.set(key, cell);
-      const day = dayKey(call.provider, dayOf(cell.hourMicros));
+      const provider = providerOf(call);
+      const billedOn = billingDayOf(provider, cell.hourMicros);
+      cell.hourMicros += aheadMicrosOf(provider, billedOn, 0);
+      const day = dayKey(provider, billedOn);
       const ofDay = observed.cells.get(day);
       if (ofDay) ofDay.push(cell);
       else observed.cells.set(day, [cell]);
@@ -55,10 +58,15 @@ export function observe(world: Pick<GeneratedWorld, 'calls' | 'keys'>, book: Pri
   return observed;
 }
 
+function providerOf({ provider }: ToldCall): Provider {
+  if (!isProvider(provider)) throw new RangeError(`${provider} is not a provider`);
+  return provider;
+}
+
 /** A failed attempt without usage used nothing, as the product's ingest has it (db/queries/ingest.ts). */
 function priceOf(call: ToldCall, book: PriceBook): CallPrice {
-  const { provider, model, serviceTier, isBatch } = call;
-  if (!isProvider(provider)) throw new RangeError(`${provider} is not a provider`);
+  const { model, serviceTier, isBatch } = call;
+  const provider = providerOf(call);
   const cacheCreation = call.cacheWrite5m + call.cacheWrite1h;
   const all = call.input + call.cacheRead + cacheCreation + call.output;
   if (call.status === 'error' && all === 0) return FREE;
@@ -122,7 +130,7 @@ function addCall(cell: MutableCell, call: ToldCall, price: CallPrice): void {
 }
 
 function noteSource(sources: Observed['sources'], call: ToldCall): void {
-  const key = dayKey(call.provider, dayOf(BigInt(call.endSeconds) * 1_000_000n));
+  const key = dayKey(call.provider, billingDayOf(providerOf(call), BigInt(call.endSeconds) * 1_000_000n));
   const accounts = sources.get(key) ?? new Map<string, Map<string, ObservedSource[]>>();
   sources.set(key, accounts);
   const models = accounts.get(call.accountId ?? '') ?? new Map<string, ObservedSource[]>();

@@ -6,7 +6,13 @@ import type { Config } from '../../platform/config.js';
 /** The connectors to the providers' bills, at the addresses that the settings name. */
 export function connectorsOf(config: Config): BillingConnectors {
   return createBillingConnectors(
-    { openai: config.openaiAdminBaseUrl, anthropic: config.anthropicAdminBaseUrl },
+    {
+      openai: config.openaiAdminBaseUrl,
+      anthropic: config.anthropicAdminBaseUrl,
+      azureManagement: config.azureManagementBaseUrl,
+      azureLogin: config.azureLoginBaseUrl,
+      awsCostExplorer: config.awsCostExplorerEndpoint,
+    },
     { nowMicros: () => microsFromDate(new Date()), nowMs: () => performance.now() },
   );
 }

@@ -25,6 +25,7 @@ import { findings } from './0025_findings.js';
 import { runInputs } from './0026_run_inputs.js';
 import { disputes } from './0027_disputes.js';
 import { matches } from './0028_matches.js';
+import { billingFormats } from './0029_billing_formats.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -59,4 +60,5 @@ export const MIGRATIONS: readonly Migration[] = [
   runInputs,
   disputes,
   matches,
+  billingFormats,
 ];

@@ -57,11 +57,12 @@ async function adoptSource(system: SystemDb, values: [string, string, string, st
     `with moved as (delete from billing_days
        where org_id = $1 and provider = $2 and source_id = $4 and provider_account_id = '${DEFAULT_ACCOUNT}' returning *)
      insert into billing_days (org_id, provider, provider_account_id, day, feed, report, charge_category, source_id, source_rank,
-       source_fetched_at, row_count, amount_usd, scope, connection_id, confirmed_at, superseded_at, content_hash)
+       source_fetched_at, row_count, amount_usd, unconverted_rows, is_final, scope, connection_id, confirmed_at, superseded_at, content_hash)
      select org_id, provider, $3, day, feed, report, charge_category, source_id, source_rank,
-       source_fetched_at, row_count, amount_usd, scope, connection_id, confirmed_at, superseded_at, content_hash from moved
+       source_fetched_at, row_count, amount_usd, unconverted_rows, is_final, scope, connection_id, confirmed_at, superseded_at, content_hash from moved
      on conflict (org_id, provider, day, provider_account_id, feed, report, charge_category, source_id) do update
-       set row_count = billing_days.row_count + excluded.row_count, amount_usd = billing_days.amount_usd + excluded.amount_usd`,
+       set row_count = billing_days.row_count + excluded.row_count, amount_usd = billing_days.amount_usd + excluded.amount_usd,
+         unconverted_rows = billing_days.unconverted_rows + excluded.unconverted_rows, is_final = billing_days.is_final and excluded.is_final`,
     values,
   );
   await system.run(

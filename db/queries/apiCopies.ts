@@ -171,9 +171,9 @@ export async function replaceApiDays(
   );
   await orgDb.run(
     `insert into billing_days (org_id, source_id, provider, source_rank, source_fetched_at, confirmed_at, scope, connection_id,
-       provider_account_id, feed, report, day, charge_category, row_count, amount_usd, content_hash)
+       provider_account_id, feed, report, day, charge_category, row_count, amount_usd, unconverted_rows, is_final, content_hash)
      select $1::uuid, $2::uuid, $3::text, $4::smallint, $5::timestamptz, $5::timestamptz, $6::text, $7::uuid, $8::text, $9::text, $10::text, d.*
-     from unnest($11::date[], $12::text[], $13::bigint[], $14::numeric[], $15::text[]) d`,
+     from unnest($11::date[], $12::text[], $13::bigint[], $14::numeric[], $15::bigint[], $16::bool[], $17::text[]) d`,
     [
       orgDb.orgId,
       source.id,
@@ -189,6 +189,8 @@ export async function replaceApiDays(
       textArray(days.map(({ chargeCategory }) => chargeCategory)),
       plainArray(days.map(({ rowCount }) => rowCount)),
       plainArray(days.map(({ amountPico }) => decimalFromPico(amountPico))),
+      plainArray(days.map(({ unconvertedRows }) => unconvertedRows)),
+      plainArray(days.map(({ isFinal }) => isFinal)),
       textArray(days.map(({ contentHash }) => contentHash)),
     ],
   );
@@ -207,18 +209,22 @@ export async function replaceApiDays(
   );
 }
 
-/** Notes that the provider says the same of these days as before. */
+/**
+ * Notes that the provider says the same of these days as before; of those in `finalDays` it says by now that they are
+ * final.
+ */
 export async function confirmApiDays(
   orgDb: OrgDb,
   of: ReportOf,
   days: readonly string[],
+  finalDays: readonly string[],
   atMicros: bigint,
 ): Promise<void> {
   if (days.length === 0) return;
   await orgDb.run(
-    `update billing_days set confirmed_at = greatest(coalesce(confirmed_at, source_fetched_at), $7::timestamptz)
+    `update billing_days set confirmed_at = greatest(coalesce(confirmed_at, source_fetched_at), $7::timestamptz), is_final = day = any($8::date[]) or is_final
      where org_id = $1 and connection_id = $2 and provider = $3 and feed = $4 and report = $5 and day = any($6::date[]) and superseded_at is null`,
-    [orgDb.orgId, of.connectionId, of.provider, of.feed, of.report, days, isoFromMicros(atMicros)],
+    [orgDb.orgId, of.connectionId, of.provider, of.feed, of.report, days, isoFromMicros(atMicros), finalDays],
   );
 }
 

@@ -1,4 +1,4 @@
-import { type BillingFormat, factsOfFormat } from '../../domain/billing/sources.js';
+import { type BillingFormat, provisionalDaysOf } from '../../domain/billing/sources.js';
 import type { CountedCopy } from '../../domain/reconciliation/statementCoverage.js';
 import type { OrgDb } from '../orgDb.js';
 import { countedSourcesSql } from './billingRows.js';
@@ -11,6 +11,7 @@ interface CountedCopyRow {
   source_id: string;
   name: string;
   format: BillingFormat;
+  is_final: boolean;
   told_at: bigint;
 }
 
@@ -24,7 +25,7 @@ export async function listCountedCopies(
 ): Promise<CountedCopy[]> {
   const rows = await orgDb.rows<CountedCopyRow>(
     `select c.provider, c.provider_account_id as account, c.day, s.kind, coalesce(s.connection_id, s.id) as source_id,
-       coalesce(n.name, s.filename) as name, s.format, min(c.told_at) as told_at
+       coalesce(n.name, s.filename) as name, s.format, bool_and(coalesce(c.is_final, false)) as is_final, min(c.told_at) as told_at
      from (${countedSourcesSql(
        `d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4 and d.feed = 'cost'`,
      )}) c
@@ -41,7 +42,7 @@ export async function listCountedCopies(
     sourceId: row.source_id,
     name: row.name,
     toldAtMicros: row.told_at,
-    provisionalDays: factsOfFormat(row.format).provisionalDays,
+    provisionalDays: provisionalDaysOf([row.format], row.is_final),
   }));
 }
 

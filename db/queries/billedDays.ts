@@ -1,5 +1,5 @@
-import type { BilledClass, ChargeCategory } from '../../domain/billing/billedRow.js';
-import { type BillingFormat, factsOfFormat } from '../../domain/billing/sources.js';
+import { type BilledClass, type ChargeCategory, MONTH_REPORT } from '../../domain/billing/billedRow.js';
+import { type BillingFormat, factsOfFormat, provisionalDaysOf } from '../../domain/billing/sources.js';
 import type { Pico } from '../../domain/money.js';
 import type { Provider } from '../../domain/providers.js';
 import type { BilledCell, CoveredAccount, UsageCell } from '../../domain/reconciliation/cells.js';
@@ -28,23 +28,24 @@ interface BilledCellRow {
   row_count: number;
   quantity: bigint | null;
   amount_usd: Pico;
+  unconverted: boolean;
   list_amount_usd: Pico | null;
 }
 
 /** Money billed as usage on one day, of the sources that count, added up by meter. Work grows with the day's rows. */
 export async function listBilledCells(orgDb: OrgDb, scope: DayScope): Promise<BilledCell[]> {
   const rows = await orgDb.rows<BilledCellRow>(
-    `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed = 'cost' and d.charge_category = 'usage'`)})
+    `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed = 'cost' and d.charge_category = 'usage' and d.report <> '${MONTH_REPORT}'`)})
      select r.provider_account_id as account, s.format,
        case when r.model is null or not r.observable then r.line_item else '' end as line_item,
        r.model, r.token_class, r.service_tier, r.is_batch, r.long_context, r.region, r.observable, count(*)::bigint as row_count,
-       case when bool_and(r.quantity is not null) then sum(r.quantity) end as quantity, sum(r.amount_usd) as amount_usd,
+       case when bool_and(r.quantity is not null) then sum(r.quantity) end as quantity, coalesce(sum(r.amount_usd), 0) as amount_usd, r.amount_usd is null as unconverted,
        case when bool_and(r.list_amount_usd is not null) then sum(r.list_amount_usd) end as list_amount_usd
      from counted c
      join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = $3 and r.source_id = c.source_id
        and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
      join billing_sources s on s.org_id = $1 and s.id = c.source_id
-     group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 order by 1, 3, 4, 5, 6, 7, 8, 9`,
+     group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, r.amount_usd is null order by 1, 3, 4, 5, 6, 7, 8, 9`,
     [orgDb.orgId, scope.provider, scope.day],
     'day_billed_cells',
   );
@@ -63,6 +64,7 @@ export async function listBilledCells(orgDb: OrgDb, scope: DayScope): Promise<Bi
     amountPico: row.amount_usd,
     listAmountPico: row.list_amount_usd,
     roundingPico: factsOfFormat(row.format).roundingPico,
+    ...(row.unconverted ? { unconverted: true } : {}),
   }));
 }
 
@@ -137,6 +139,7 @@ export interface BilledAccount extends CoveredAccount {
 interface BilledAccountRow {
   account: string;
   formats: BillingFormat[];
+  is_final: boolean;
   told_at: bigint;
   counted_sources: string;
 }
@@ -149,9 +152,9 @@ export async function listBilledAccounts(orgDb: OrgDb, scope: DayScope): Promise
   const rows = await orgDb.rows<BilledAccountRow>(
     `with counted as (${countedSourcesSql(ONE_DAY)}),
      keys as (select provider_account_id, ${COUNTED_SOURCES_TEXT} as counted_sources from counted group by 1)
-     select c.provider_account_id as account, array_agg(s.format) as formats, min(c.told_at) as told_at, k.counted_sources
+     select c.provider_account_id as account, array_agg(s.format) as formats, bool_and(coalesce(c.is_final, false)) as is_final, min(c.told_at) as told_at, k.counted_sources
      from counted c join keys k using (provider_account_id) join billing_sources s on s.org_id = $1 and s.id = c.source_id
-     where c.feed = 'cost' and c.charge_category = 'usage' group by 1, 4 order by 1`,
+     where c.feed = 'cost' and c.charge_category = 'usage' and c.report <> '${MONTH_REPORT}' group by 1, 5 order by 1`,
     [orgDb.orgId, scope.provider, scope.day],
     'day_billed_accounts',
   );
@@ -159,7 +162,7 @@ export async function listBilledAccounts(orgDb: OrgDb, scope: DayScope): Promise
     accountId: row.account,
     // When the provider last said so, of the copy that was told longest ago: that is what can still be restated.
     fetchedAtMicros: row.told_at,
-    provisionalDays: Math.max(...row.formats.map((format) => factsOfFormat(format).provisionalDays)),
+    provisionalDays: provisionalDaysOf(row.formats, row.is_final),
     countedSources: row.counted_sources,
   }));
 }
@@ -171,7 +174,7 @@ export async function listBilledProviderDays(
 ): Promise<DayScope[]> {
   return orgDb.rows<DayScope>(
     `select distinct provider, day from billing_days
-     where org_id = $1 and ($2::text is null or provider = $2) and day >= $3 and day < $4 and feed = 'cost'
+     where org_id = $1 and ($2::text is null or provider = $2) and day >= $3 and day < $4 and feed = 'cost' and report <> '${MONTH_REPORT}'
      order by provider, day`,
     [orgDb.orgId, window.provider, window.fromDay, window.toDay],
   );

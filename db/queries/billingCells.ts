@@ -1,5 +1,7 @@
+import { aheadMicrosOf, timesOfBillingDay } from '../../domain/billing/billingDay.js';
 import type { Pico } from '../../domain/money.js';
-import { isoFromMicros, MICROS_PER_DAY, MICROS_PER_HOUR, microsOfDay } from '../../domain/period.js';
+import { isoFromMicros, MICROS_PER_HOUR } from '../../domain/period.js';
+import type { Biller } from '../../domain/providers.js';
 import type { HourCount } from '../../domain/reconciliation/cells.js';
 import type { OrgDb } from '../orgDb.js';
 import { hourCountsSql, readHourCounts } from './hourCounts.js';
@@ -115,10 +117,10 @@ const COLUMNS = [...Object.keys(BILLING_KEYS), ...BILLING_MEASURE_NAMES, 'first_
   .join(', ');
 
 interface DayScope {
-  provider: string;
+  provider: Biller;
   /** `YYYY-MM-DD`, by the calls' end. */
   day: string;
-  /** By how many hours the clock whose day it is is ahead of UTC. */
+  /** By how many hours the biller's clock is ahead of UTC, where it keeps one distance (`timesOfBillingDay`). */
   offsetHours?: number;
 }
 
@@ -134,13 +136,13 @@ const CELLS_OF_DAY = `with parts as (
 ), cells as (select ${COLUMNS} from parts p ${joinKeyAccount('p', '$4')})`;
 
 /**
- * Observed cells of one biller and one UTC day (`YYYY-MM-DD`, by the calls' end), by hour. With `offsetHours` it
- * is the day of a clock so many hours ahead of UTC, and hours are that clock's. What is folded and what is not is read in one
+ * Observed cells of one biller and one of its days (`YYYY-MM-DD`, by the calls' end), by hour; the hours are those of the
+ * clock by which it bills. What is folded and what is not is read in one
  * snapshot. Blocked calls never reached the biller; cells that were folded before they were left out may name them. Work grows
  * with the day's cells and the events that are not folded.
  */
 export async function listObservedCells(orgDb: OrgDb, scope: DayScope): Promise<ObservedCell[]> {
-  const aheadMicros = BigInt(scope.offsetHours ?? 0) * MICROS_PER_HOUR;
+  const { aheadMicros } = timesOf(scope);
   const rows = await readOfDay<CellRow>(
     orgDb,
     scope,
@@ -181,14 +183,23 @@ export async function listObservedDay(orgDb: OrgDb, scope: DayScope): Promise<Da
      from hours group by ${DAY_KEYS} having sum(calls) <> 0 order by ${DAY_KEYS}`,
     'day_observed',
   );
-  return rows.map((row) => ({ ...fromMeasures(row), hours: readHourCounts(row.hours, scope.offsetHours) }));
+  return rows.map((row) => ({
+    ...fromMeasures(row),
+    hours: readHourCounts(row.hours, Number(timesOf(scope).aheadMicros / MICROS_PER_HOUR)),
+  }));
+}
+
+/** The times of the biller's day, and by how much its clock is ahead of UTC when it begins. */
+function timesOf({ provider, day, offsetHours }: DayScope) {
+  const times = timesOfBillingDay(provider, day, offsetHours ?? 0);
+  return { ...times, aheadMicros: aheadMicrosOf(provider, day, offsetHours ?? 0) };
 }
 
 /** Runs a statement over the cells of a day, in one snapshot of what is folded and what is not. */
 function readOfDay<T>(orgDb: OrgDb, scope: DayScope, sql: string, name: string): Promise<T[]> {
-  const start = microsOfDay(scope.day) - BigInt(scope.offsetHours ?? 0) * MICROS_PER_HOUR;
+  const { startMicros, endMicros } = timesOf(scope);
   return orgDb.transaction(async (inside) => {
-    const times = [isoFromMicros(start), isoFromMicros(start + MICROS_PER_DAY)];
+    const times = [isoFromMicros(startMicros), isoFromMicros(endMicros)];
     const foldedXid = await readFoldedXid(inside);
     return inside.rows<T>(sql, [inside.orgId, ...times, scope.provider, foldedXid], name);
   }, 'repeatable read');

@@ -1,4 +1,9 @@
-import type { BilledRow, ChargeCategory, Feed } from '../../domain/billing/billedRow.js';
+import {
+  type BilledRow,
+  type ChargeCategory,
+  type Feed,
+  MONTH_REPORT,
+} from '../../domain/billing/billedRow.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
@@ -36,6 +41,9 @@ const COLUMNS: readonly Column[] = [
   ['quantity', 'numeric', false, (row) => decimal(row.quantity)],
   ['quantity_unit', 'text', true, (row) => row.quantityUnit],
   ['amount_usd', 'numeric', false, (row) => decimal(row.amountPico)],
+  ['list_amount_usd', 'numeric', false, (row) => decimal(row.listPico)],
+  ['contracted_amount_usd', 'numeric', false, (row) => decimal(row.contractedPico)],
+  ['net_amount_usd', 'numeric', false, (row) => decimal(row.netPico)],
   ['currency', 'text', true, (row) => row.currency],
   ['original_amount', 'numeric', false, (row) => decimal(row.originalAmount)],
 ];
@@ -77,25 +85,32 @@ export interface BillingDay {
   report: string;
   chargeCategory: ChargeCategory;
   rowCount: number;
+  /** Of the rows that have one. */
   amountPico: Pico;
+  /** Rows in a currency that nobody can convert. */
+  unconvertedRows: number;
+  /** As the bill itself says; null where it does not. */
+  isFinal: boolean | null;
 }
 
-/** Stores what a source covers. */
+/** Stores what a source covers, each day with the rank that it has among the copies of that day. */
 export async function insertBillingDays(
   orgDb: OrgDb,
-  source: { id: string; provider: Provider; rank: number; fetchedAtMicros: bigint },
-  days: readonly BillingDay[],
+  source: { id: string; provider: Provider; fetchedAtMicros: bigint },
+  days: readonly (BillingDay & { rank: number })[],
 ): Promise<void> {
   if (days.length === 0) return;
   await orgDb.run(
-    `insert into billing_days (org_id, source_id, provider, source_rank, source_fetched_at, provider_account_id, day, feed, report, charge_category, row_count, amount_usd)
-     select $1::uuid, $2::uuid, $3::text, $4::smallint, $5::timestamptz, d.* from unnest($6::text[], $7::date[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::numeric[]) d`,
+    `insert into billing_days (org_id, source_id, provider, source_fetched_at, source_rank, provider_account_id, day, feed, report, charge_category,
+       row_count, amount_usd, unconverted_rows, is_final)
+     select $1::uuid, $2::uuid, $3::text, $4::timestamptz, d.*
+     from unnest($5::smallint[], $6::text[], $7::date[], $8::text[], $9::text[], $10::text[], $11::bigint[], $12::numeric[], $13::bigint[], $14::bool[]) d`,
     [
       orgDb.orgId,
       source.id,
       source.provider,
-      source.rank,
       isoFromMicros(source.fetchedAtMicros),
+      plainArray(days.map((day) => day.rank)),
       textArray(days.map((day) => day.accountId)),
       plainArray(days.map((day) => day.day)),
       textArray(days.map((day) => day.feed)),
@@ -103,9 +118,20 @@ export async function insertBillingDays(
       textArray(days.map((day) => day.chargeCategory)),
       plainArray(days.map((day) => day.rowCount)),
       plainArray(days.map((day) => decimalFromPico(day.amountPico))),
+      plainArray(days.map((day) => day.unconvertedRows)),
+      plainArray(days.map((day) => day.isFinal)),
     ],
   );
 }
+
+/**
+ * What is told of a month counts where nothing of its category is told of its days: an invoice and the days that it sums up
+ * would be the bill twice.
+ */
+const MONTH_STANDS_ALONE = `(d.report <> '${MONTH_REPORT}' or not exists (select from billing_days daily
+      where daily.org_id = d.org_id and daily.provider = d.provider and daily.day >= d.day and daily.day < d.day + interval '1 month'
+        and daily.provider_account_id = d.provider_account_id and daily.feed = 'cost' and daily.report <> '${MONTH_REPORT}'
+        and daily.charge_category = d.charge_category and daily.superseded_at is null))`;
 
 /**
  * SQL of the sources that count: for each (account, day, feed, report, category) the copy of the highest rank, then the
@@ -114,10 +140,10 @@ export async function insertBillingDays(
  * `where` narrows billing_days, which is named d.
  */
 export function countedSourcesSql(where: string): string {
-  return `select provider, day, provider_account_id, feed, report, charge_category, source_id, source_fetched_at, told_at, scope, amount_usd
+  return `select provider, day, provider_account_id, feed, report, charge_category, source_id, source_fetched_at, told_at, scope, amount_usd, is_final, unconverted_rows
   from (select d.*, coalesce(d.confirmed_at, d.source_fetched_at) as told_at, row_number() over copies as place,
       array_agg(d.scope) over (copies rows between unbounded preceding and unbounded following) as scopes
-    from billing_days d where ${where} and d.superseded_at is null
+    from billing_days d where ${where} and d.superseded_at is null and ${MONTH_STANDS_ALONE}
     window copies as (partition by d.provider, d.day, d.provider_account_id, d.feed, d.report, d.charge_category
       order by d.source_rank desc, coalesce(d.confirmed_at, d.source_fetched_at) desc, d.source_id desc)) ranked
   where case when scopes[1] = '' then place = 1 else place = any(disjoint_scopes(scopes)) end`;

@@ -1,4 +1,5 @@
 import { DEFAULT_ACCOUNT } from '../../domain/billing/account.js';
+import type { ChargeCategory } from '../../domain/billing/billedRow.js';
 import type { BillingFormat } from '../../domain/billing/sources.js';
 import type { Pico } from '../../domain/money.js';
 import { decimalFromPico } from '../../domain/money.js';
@@ -27,6 +28,15 @@ export interface ListedLabel {
   amount_usd: string;
 }
 
+/** Charges that an import lists beside its rows, summed; `charge_category` of those of which no row is kept. */
+export interface ListedCharges {
+  charge_category?: ChargeCategory;
+  currency: string;
+  rows: number;
+  /** In that currency. */
+  amount: string;
+}
+
 /** An import of a bill and how far it is. */
 export interface BillingSource {
   id: string;
@@ -48,6 +58,8 @@ export interface BillingSource {
   periodStart: string | null;
   periodEnd: string | null;
   unparsed: ListedLabel[];
+  leftOut: Required<ListedCharges>[];
+  unconverted: ListedCharges[];
   restatedBuckets: number;
   errorCode: string | null;
   errorMessage: string | null;
@@ -76,6 +88,8 @@ interface SourceRow {
   period_start: string | null;
   period_end: string | null;
   unparsed: ListedLabel[];
+  left_out: Required<ListedCharges>[];
+  unconverted: ListedCharges[];
   restated_buckets: number;
   error_code: string | null;
   error_message: string | null;
@@ -86,7 +100,7 @@ interface SourceRow {
 
 const COLUMNS = `id, provider, filename, declared_format, declared_account, declared_fx_rate::text as declared_fx_rate, sha256, size_bytes,
   fetched_at, status, stage, done_bytes, format, provider_account_id, row_count, amount_usd, period_start, period_end,
-  unparsed, restated_buckets, error_code, error_message, created_at, started_at, finished_at`;
+  unparsed, left_out, unconverted, restated_buckets, error_code, error_message, created_at, started_at, finished_at`;
 
 function fromSourceRow(row: SourceRow): BillingSource {
   return {
@@ -109,6 +123,8 @@ function fromSourceRow(row: SourceRow): BillingSource {
     periodStart: row.period_start,
     periodEnd: row.period_end,
     unparsed: row.unparsed,
+    leftOut: row.left_out,
+    unconverted: row.unconverted,
     restatedBuckets: row.restated_buckets,
     errorCode: row.error_code,
     errorMessage: row.error_message,
@@ -248,6 +264,8 @@ export interface BillingSourceResult {
   periodStart: string | null;
   periodEnd: string | null;
   unparsed: readonly ListedLabel[];
+  leftOut: readonly Required<ListedCharges>[];
+  unconverted: readonly ListedCharges[];
   restatedBuckets: number;
 }
 
@@ -260,7 +278,7 @@ export async function finishBillingSource(
   const changed = await orgDb.run(
     `update billing_sources set status = 'succeeded', stage = 'done', done_bytes = size_bytes, format = $3, source_rank = $4,
        provider_account_id = $5, row_count = $6, amount_usd = $7::numeric, period_start = $8, period_end = $9,
-       unparsed = $10::jsonb, restated_buckets = $11, finished_at = now()
+       unparsed = $10::jsonb, restated_buckets = $11, left_out = $12::jsonb, unconverted = $13::jsonb, finished_at = now()
      where org_id = $1 and id = $2 and status in ('queued', 'running')`,
     [
       orgDb.orgId,
@@ -274,6 +292,8 @@ export async function finishBillingSource(
       result.periodEnd,
       JSON.stringify(result.unparsed),
       result.restatedBuckets,
+      JSON.stringify(result.leftOut),
+      JSON.stringify(result.unconverted),
     ],
   );
   return changed === 1;

@@ -59,7 +59,7 @@ const NAMES = ['provider', 'account', 'model', 'on_day'] as const;
 const NOT_OBSERVABLE = `coalesce(b.reason in ('not_observable', 'free_allowance'), false)`;
 const NOT_YET_OBSERVED = `coalesce(b.reason = 'not_yet_observed', false)`;
 /** Tokens of an allowance are used and counted like others; what is left out of the bill is compared with nothing. */
-const TOKENS_COMPARED = `b.billed_tokens is not null and coalesce(b.reason not in ('not_observable', 'not_yet_observed', 'not_in_cost_report'), true)`;
+const TOKENS_COMPARED = `b.billed_tokens is not null and coalesce(b.reason not in ('not_observable', 'not_yet_observed', 'not_in_cost_report', 'unconverted'), true)`;
 const REST = 'b.provider_cost_usd - b.matched_usd';
 
 /**

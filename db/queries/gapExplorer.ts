@@ -1,3 +1,4 @@
+import { MONTH_REPORT } from '../../domain/billing/billedRow.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { BucketReason, Grade, MatchStatus, Visibility } from '../../domain/reconciliation/cells.js';
@@ -204,7 +205,7 @@ export const comparedDaysSql = (alsoWhere = '') =>
   `counted as materialized (${countedSourcesSql(`d.org_id = $1 and d.day >= $2 and d.day < $3 ${alsoWhere}`)}),
      current as (select provider, day, provider_account_id, ${COUNTED_SOURCES_TEXT} as counted_sources
        from counted group by provider, day, provider_account_id
-       having bool_or(feed = 'cost' and charge_category = 'usage')),
+       having bool_or(feed = 'cost' and charge_category = 'usage' and report <> '${MONTH_REPORT}')),
      valid as (select c.provider, c.day from current c
        left join gap_published p on p.org_id = $1 and p.provider = c.provider and p.day = c.day and p.provider_account_id = c.provider_account_id
        group by c.provider, c.day having bool_and(p.counted_sources is not null and p.counted_sources = c.counted_sources)),

@@ -1,4 +1,5 @@
-import { type BillingFormat, factsOfFormat } from '../../domain/billing/sources.js';
+import { MONTH_REPORT } from '../../domain/billing/billedRow.js';
+import { type BillingFormat, provisionalDaysOf } from '../../domain/billing/sources.js';
 import type { Provider } from '../../domain/providers.js';
 import type { OrgDb } from '../orgDb.js';
 import { type BilledAccount, COUNTED_SOURCES_TEXT } from './billedDays.js';
@@ -28,6 +29,7 @@ interface CountedDayRow {
   day: string;
   account: string;
   formats: BillingFormat[];
+  is_final: boolean;
   told_at: bigint;
   counted_sources: string;
 }
@@ -38,9 +40,10 @@ export async function listCountedDays(orgDb: OrgDb, window: InputWindow): Promis
     `with counted as (${countedSourcesSql('d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4')}),
      told as (select c.*, s.format from counted c join billing_sources s on s.org_id = $1 and s.id = c.source_id)
      select provider, day, provider_account_id as account, ${COUNTED_SOURCES_TEXT} as counted_sources,
-       array_agg(format) filter (where feed = 'cost' and charge_category = 'usage') as formats,
-       min(told_at) filter (where feed = 'cost' and charge_category = 'usage') as told_at
-     from told group by 1, 2, 3 having bool_or(feed = 'cost' and charge_category = 'usage') order by 1, 2, 3`,
+       array_agg(format) filter (where feed = 'cost' and charge_category = 'usage' and report <> '${MONTH_REPORT}') as formats,
+       bool_and(coalesce(is_final, false)) filter (where feed = 'cost' and charge_category = 'usage' and report <> '${MONTH_REPORT}') as is_final,
+       min(told_at) filter (where feed = 'cost' and charge_category = 'usage' and report <> '${MONTH_REPORT}') as told_at
+     from told group by 1, 2, 3 having bool_or(feed = 'cost' and charge_category = 'usage' and report <> '${MONTH_REPORT}') order by 1, 2, 3`,
     [orgDb.orgId, window.provider, window.fromDay, window.toDay],
   );
   return rows.map((row) => ({
@@ -48,7 +51,7 @@ export async function listCountedDays(orgDb: OrgDb, window: InputWindow): Promis
     day: row.day,
     accountId: row.account,
     fetchedAtMicros: row.told_at,
-    provisionalDays: Math.max(...row.formats.map((format) => factsOfFormat(format).provisionalDays)),
+    provisionalDays: provisionalDaysOf(row.formats, row.is_final),
     countedSources: row.counted_sources,
   }));
 }

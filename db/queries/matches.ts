@@ -66,7 +66,7 @@ type MatchRow = PublishedBucketRow & {
 };
 
 /** A class as it is kept with its bucket: quantities and dollars as decimal texts. */
-type StoredLine = {
+export type StoredLine = {
   [Name in keyof ClassLine]: bigint extends ClassLine[Name]
     ? string
     : null extends ClassLine[Name]
@@ -111,7 +111,7 @@ export async function listMatches(
   }));
 }
 
-function fromStoredLine(line: StoredLine): ClassLine {
+export function fromStoredLine(line: StoredLine): ClassLine {
   const exact = (text: string): bigint => picoFromDecimal(text) ?? 0n;
   const known = (text: string | null) => (text === null ? null : exact(text));
   return {

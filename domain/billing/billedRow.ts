@@ -20,9 +20,18 @@ export type BilledClass = (typeof BILLED_CLASSES)[number];
 export const QUANTITY_SCALE = 12;
 export const QUANTITY_ONE = 10n ** BigInt(QUANTITY_SCALE);
 
+/**
+ * The report of cost rows that tell a month and no day of it: they stand on the month's first day, enter the statement, and
+ * are compared with no day's calls.
+ */
+export const MONTH_REPORT = 'month';
+
 export interface BilledRow {
   feed: Feed;
-  /** Which of a provider's usage reports told it, e.g. `completions`; '' on cost rows. */
+  /**
+   * Which of a provider's usage reports told it, e.g. `completions`; '' on cost rows, but where copies of other rows of
+   * the day must not take their place: `month`, or the invoice of another month.
+   */
   report: string;
   /** The account that the content itself names; null where it names none. */
   account: string | null;
@@ -51,12 +60,20 @@ export interface BilledRow {
   /** In 1e-12 units; tokens wherever the class is a token class. Null where the bill gives none. */
   quantity: bigint | null;
   quantityUnit: string | null;
-  /** The money that counts, in USD; null on usage rows. */
+  /** The money that counts, in USD; null on usage rows, and where nobody gave a rate for its currency. */
   amountPico: Pico | null;
+  /** The same charge at list prices, USD; null where the bill does not say or it cannot be converted. */
+  listPico: Pico | null;
+  /** At the prices of the customer's contract, USD; null likewise. */
+  contractedPico: Pico | null;
+  /** After discounts that the bill gives to the line itself, USD; null likewise. */
+  netPico: Pico | null;
   /** Upper-case ISO 4217 code of `originalAmount`; null on usage rows. */
   currency: string | null;
   /** The amount as billed, in its own currency, 1e-12 units. */
   originalAmount: bigint | null;
+  /** Whether the bill itself calls the charge final (an invoice number, no longer estimated); null: it does not say. */
+  isFinal: boolean | null;
 }
 
 /** A label that no grammar knows, kept as `other`: how often it came and what it sums to. */

@@ -7,6 +7,10 @@ export const DEFAULT_WORKSPACE = 'default';
 export interface ConnectionSettings {
   /** The provider's own organization, account or subscription, where the provider cannot be asked for it. */
   account?: string;
+  /** US dollars for one unit of the currency of a bill that is not in dollars and names no rate; a decimal. */
+  fxRate?: string;
+  /** AWS: the region that requests are signed for where the address does not say it; us-east-1 where absent. */
+  region?: string;
   /** The part of the account that the connection reads; absent or empty lists mean the whole account. */
   scope?: ConnectionScope;
 }
@@ -15,6 +19,10 @@ export interface ConnectionSettings {
 export interface ConnectionScope {
   projects?: string[];
   workspaces?: string[];
+  /** AWS: the linked accounts of an organization that are read. */
+  accounts?: string[];
+  /** Azure: the subscription, resource group or billing account that is read, as its resource manager names it. */
+  resource?: string;
 }
 
 /** The projects or workspaces that a connection reads; empty for the whole account. */

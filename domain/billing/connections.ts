@@ -1,3 +1,4 @@
+import { parseAzureScope } from './azureScope.js';
 import type { ConnectionSettings } from './connectionScope.js';
 
 /** What a connection is and which part of an account it reads. */
@@ -22,8 +23,17 @@ export function scopeText(settings: ConnectionSettings): string {
   const parts = [
     ...(settings.scope?.projects ?? []).map((id) => `project:${id}`),
     ...(settings.scope?.workspaces ?? []).map((id) => `workspace:${id}`),
+    ...(settings.scope?.accounts ?? []).map((id) => `account:${id}`),
+    ...resourceGroupsOf(settings).map((name) => `resource_group:${name}`),
   ];
   return [...new Set(parts)].sort().join(',');
+}
+
+/** Azure's scope is the account itself, unless it names one resource group of it. */
+function resourceGroupsOf({ scope }: ConnectionSettings): string[] {
+  const group =
+    scope?.resource === undefined ? null : (parseAzureScope(scope.resource)?.resourceGroup ?? null);
+  return group === null ? [] : [group];
 }
 
 /**

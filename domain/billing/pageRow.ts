@@ -39,13 +39,18 @@ export function parseFxRate(text: string): FxRate {
 
 /** An amount in 1e-12 units of `currency` → pico-dollars. Error invalid_billing_file without a rate for it. */
 export function toPico(original: bigint, currency: string, fxRate: FxRate): Pico {
+  const pico = toPicoOrNull(original, currency, fxRate);
+  if (pico !== null) return pico;
+  throw new DomainError(
+    'invalid_billing_file',
+    `the amount is in ${currency.slice(0, 8)}; give fx_rate, US dollars for one ${currency.slice(0, 8)}`,
+  );
+}
+
+/** As `toPico`, null without a rate: the amount is then shown in its own currency and counts in no sum of dollars. */
+export function toPicoOrNull(original: bigint, currency: string, fxRate: FxRate): Pico | null {
   if (currency === 'USD') return original;
-  if (!fxRate) {
-    throw new DomainError(
-      'invalid_billing_file',
-      `the amount is in ${currency.slice(0, 8)}; give fx_rate, US dollars for one ${currency.slice(0, 8)}`,
-    );
-  }
+  if (!fxRate) return null;
   const product = original * fxRate.scaled;
   const scale = 10n ** BigInt(FX_SCALE);
   const half = product < 0n ? -scale / 2n : scale / 2n;
@@ -85,18 +90,26 @@ export function emptyRow(kind: PageKind, bucket: PageBucket): BilledRow {
     quantity: null,
     quantityUnit: null,
     amountPico: null,
+    listPico: null,
+    contractedPico: null,
+    netPico: null,
     currency: null,
     originalAmount: null,
+    isFinal: null,
   };
 }
 
 /** Longest label, model or id that is kept of a row. */
 const TEXT_CHARS_MAX = 512;
 
-/** A text of the bill as it is stored: without control characters, cut at 512 characters. */
+/**
+ * A text of the bill as it is stored: without control characters, cut at 512 characters. It is a text of its own: one
+ * that was cut out of a chunk of the file would hold the whole chunk in memory for as long as it is kept.
+ */
 export function keepText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed
-  return text.replace(/[\u0000-\u001f\u007f]/g, ' ').slice(0, TEXT_CHARS_MAX);
+  const kept = text.replace(/[\u0000-\u001f\u007f]/g, ' ').slice(0, TEXT_CHARS_MAX);
+  return ` ${kept}`.slice(1);
 }
 
 export function keepTextOrNull(text: string | null): string | null {

@@ -99,6 +99,7 @@ export function buildBucket(given: BucketInput, rates: DayRates): BuiltBucket {
       probability,
       visibility,
       provisional: input.provisional,
+      unconverted: input.fixedReason === 'unconverted',
       gates: gatesOf(input, meters),
     }),
     confidenceScore: probability,
@@ -159,6 +160,13 @@ function gatesOf(input: BillableInput, meters: readonly Meter[]) {
   };
 }
 
+/** Reasons that hold whatever the figures say. */
+const HOLDS_ALWAYS: ReadonlySet<BucketReason> = new Set([
+  'not_observable',
+  'not_in_cost_report',
+  'unconverted',
+]);
+
 function reasonOf(
   input: BillableInput,
   lines: readonly ClassLine[],
@@ -166,8 +174,7 @@ function reasonOf(
   ourPico: Pico,
   status: MatchStatus,
 ): BucketReason | null {
-  if (input.fixedReason === 'not_observable' || input.fixedReason === 'not_in_cost_report')
-    return input.fixedReason;
+  if (input.fixedReason !== null && HOLDS_ALWAYS.has(input.fixedReason)) return input.fixedReason;
   if (status === 'matched') return null;
   if (input.notYetObserved) return 'not_yet_observed';
   const freePico = sum(

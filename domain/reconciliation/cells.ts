@@ -28,6 +28,8 @@ export interface BilledCell {
   listAmountPico: Pico | null;
   /** How far one row's amount may be rounded. */
   roundingPico: Pico;
+  /** The amount is in a currency that nobody gave a rate for: `amountPico` is zero, and is not what was billed. */
+  unconverted?: boolean;
 }
 
 /** An account whose cost feed covers the day, with or without charges, and the source that counts for it. */
@@ -114,12 +116,13 @@ export type Grade = (typeof GRADES)[number];
 export const VISIBILITIES = ['V0', 'V1', 'V2', 'V3'] as const;
 export type Visibility = (typeof VISIBILITIES)[number];
 
-/** Why a bucket is as it is. The first four are never flagged. */
+/** Why a bucket is as it is. The first five are never flagged. */
 export const BUCKET_REASONS = [
   'not_observable',
   'not_yet_observed',
   'free_allowance',
   'not_in_cost_report',
+  'unconverted',
   'unparsed_line',
   'unbilled',
   'unpriced',

@@ -64,6 +64,8 @@ export function chargesOfDay(
   const groups = new Map<string, { label: string; pricedAs: string; cells: BilledCell[] }>();
   const charges: DayCharge[] = [];
   for (const cell of billed) {
+    // Nobody knows its dollars, so there is nothing to hold against a rate.
+    if (cell.unconverted) continue;
     if (cell.model === null || !cell.observable) {
       charges.push(chargeOfLine(cell));
       continue;

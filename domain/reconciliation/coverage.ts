@@ -104,6 +104,7 @@ const WITHOUT_TOKENS: ReadonlySet<BucketReason> = new Set([
   'not_observable',
   'not_yet_observed',
   'not_in_cost_report',
+  'unconverted',
 ]);
 
 /** What a day's bucket adds to the coverage of its group. */

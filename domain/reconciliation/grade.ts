@@ -16,6 +16,8 @@ export interface GradeEvidence {
   probability: number | null;
   visibility: Visibility;
   provisional: boolean;
+  /** What was billed is not known in dollars: at most LOW. */
+  unconverted?: boolean;
   /** Gates of HIGH that can be judged before the hypotheses: missing one caps at MEDIUM, missing two at LOW. */
   gates: { quantityKnown: boolean; classesComplete: boolean; accountKnown: boolean };
 }
@@ -27,7 +29,8 @@ export function gradeOf(evidence: GradeEvidence): Grade {
   const band = BANDS.find(([, from]) => probability >= from)?.[0] ?? 'UNVERIFIED';
   const missing = Object.values(evidence.gates).filter((holds) => !holds).length;
   const gateCap: Grade = missing === 0 ? 'HIGH' : missing === 1 ? 'MEDIUM' : 'LOW';
-  return lowerOf(lowerOf(band, gateCap), VISIBILITY_CAPS[evidence.visibility]);
+  const cap = evidence.unconverted ? 'LOW' : VISIBILITY_CAPS[evidence.visibility];
+  return lowerOf(lowerOf(band, gateCap), cap);
 }
 
 /** The less certain of two grades. */
@@ -58,6 +61,7 @@ const NEVER_FLAGGED: ReadonlySet<BucketReason> = new Set([
   'not_yet_observed',
   'free_allowance',
   'not_in_cost_report',
+  'unconverted',
 ]);
 
 /** Whether a reason explains a gap well enough that nobody has to look. */

@@ -264,12 +264,15 @@ function groupAccount(
   for (const cell of billed) {
     if (cell.model !== null && cell.observable) {
       const key = rates.entryKey(cell.model);
-      into(key, rates.nameOf(key), null, links).billed.push(cell);
+      const group = into(key, rates.nameOf(key), null, links);
+      group.billed.push(cell);
+      // Of a part of the bill nobody knows the dollars: the whole of the model's day cannot be judged.
+      if (cell.unconverted) group.fixedReason = 'unconverted';
     } else
       into(
         `line ${cell.lineItem}`,
         cell.lineItem,
-        cell.observable ? 'unparsed_line' : 'not_observable',
+        cell.unconverted ? 'unconverted' : cell.observable ? 'unparsed_line' : 'not_observable',
       ).billed.push(cell);
   }
   for (const cell of observed) {

@@ -167,7 +167,7 @@ describe('connecting', () => {
   });
 
   it.each([
-    [{ provider: 'aws_bedrock' }, 'provider', /openai, anthropic/],
+    [{ provider: 'mistral' }, 'provider', /openai, anthropic/],
     [{ provider: 'nobody' }, 'provider', /openai, anthropic/],
     [{ credentials: {} }, 'credentials.admin_key', /is required/],
     [{ credentials: { admin_key: 'sk-admin-x', api_key: 'x' } }, 'credentials.api_key', /is not known/],

@@ -1,4 +1,8 @@
-import { type BillingConnectors, createBillingConnectors } from '../../adapters/billing/connectors.js';
+import {
+  type BillingConnectors,
+  createBillingConnectors,
+  type ProviderAddresses,
+} from '../../adapters/billing/connectors.js';
 import { microsFromDate } from '../../domain/period.js';
 import { SecretKeys } from '../../platform/secretKeys.js';
 
@@ -14,11 +18,18 @@ export function testSecretKeys(): SecretKeys {
 
 /** The connectors of the product, pointed at loopback providers and without the pauses that a real one asks for. */
 export function testConnectors(
-  baseUrls: { openai?: string; anthropic?: string } = {},
+  baseUrls: Partial<ProviderAddresses> = {},
   nowMicros = () => microsFromDate(new Date()),
 ): BillingConnectors {
   return createBillingConnectors(
-    { openai: baseUrls.openai ?? NOWHERE, anthropic: baseUrls.anthropic ?? NOWHERE },
+    {
+      openai: NOWHERE,
+      anthropic: NOWHERE,
+      azureManagement: NOWHERE,
+      azureLogin: NOWHERE,
+      awsCostExplorer: NOWHERE,
+      ...baseUrls,
+    },
     { nowMicros, nowMs: () => performance.now(), requestGapMs: 0, deadlineMs: 5_000 },
   );
 }

@@ -2,7 +2,7 @@
 import { Ledger } from '../bills/ledger.js';
 import { listRates, periodAt, type Rates, scaled } from '../bills/rateBook.js';
 import { writeBills } from '../bills/writeBills.js';
-import { DAY_SECONDS, dayNumber, dayOf, dayText } from '../support/days.js';
+import { DAY_SECONDS, dayNumber, dayOf, dayText, pacificOffsetSeconds } from '../support/days.js';
 import { FEMTO_PER_PICO } from '../support/money.js';
 import { Random } from '../support/random.js';
 import type { GeneratedVisibility, GeneratedWorld, ToldCall, Truth } from '../world.js';
@@ -119,9 +119,10 @@ function book(company: Company, random: Random, call: RealCall, mistakes: readon
   const mistake = mistakes.find(({ from, to }) => endSeconds >= from && endSeconds < to);
   const wrong = mistake?.kind.change(call, right, random);
   const charges = wrong ?? (right ? [right] : []);
-  // A request of the last minutes of a day may be booked on the next.
-  const isLateBooked = endSeconds % DAY_SECONDS > DAY_SECONDS - 900 && random.chance(0.4);
-  const bookedAt = endSeconds + (isLateBooked ? 900 : 0);
+  // Google's days are Pacific ones. A request of the last minutes of a day may be booked on the next.
+  const local = endSeconds - (series.model.provider === 'google' ? pacificOffsetSeconds(endSeconds) : 0);
+  const isLateBooked = local % DAY_SECONDS > DAY_SECONDS - 900 && random.chance(0.4);
+  const bookedAt = local + (isLateBooked ? 900 : 0);
   const day = dayOf(bookedAt);
   if (day > LAST_DAY || (day === LAST_DAY && random.chance(LATE_SHARE))) return;
   let impact = -(right ? amountOf(right) : 0n);

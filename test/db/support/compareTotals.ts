@@ -170,7 +170,7 @@ export async function compareCells(
 ): Promise<void> {
   const events = (await readLiveEvents(superuser, orgDb.orgId)).filter(({ status }) => status !== 'blocked');
   const answered = new Map<string, Record<string, bigint>>();
-  const scopes = ['openai', 'anthropic', 'unknown'].flatMap((provider) =>
+  const scopes = (['openai', 'anthropic', 'unknown'] as const).flatMap((provider) =>
     days.map((day) => ({ provider, day })),
   );
   for (const cells of await Promise.all(scopes.map((scope) => listObservedCells(orgDb, scope)))) {

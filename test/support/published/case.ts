@@ -51,7 +51,14 @@ export interface Fault {
   bill(lines: readonly Line[], day: Day): Line[];
 }
 
-export type Format = 'openai_pages' | 'anthropic_pages' | 'plain_csv';
+export type Format =
+  | 'openai_pages'
+  | 'anthropic_pages'
+  | 'plain_csv'
+  | 'aws_cur2'
+  | 'aws_ce_pages'
+  | 'azure_cost_details'
+  | 'azure_query_pages';
 
 /** An entry of a price list under another name, or with other days or rates than the shipped one. */
 export interface PriceChange {
@@ -76,6 +83,8 @@ export interface PublishedCase {
   provider: 'openai' | 'anthropic' | 'azure_openai' | 'aws_bedrock';
   format: Format;
   model: string;
+  /** Another model that the format can name, where it cannot name any. */
+  otherModel?: string;
   days: readonly Day[];
   fault: Fault;
   /** The same mistake in the provider's disfavour; a sentence where there is no such thing. */

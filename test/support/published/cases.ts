@@ -205,16 +205,49 @@ const inclusiveDays = daysOf('2026-07-10', 24, { ordinary: SOL, long: SOL_LONG }
   { ...WORK, count: 2_000 },
 ]);
 
+/** Bedrock's announced price and the old one on its invoices; told in every format that bills of Bedrock come in. */
+const BEDROCK_DROP: Pick<PublishedCase, 'source' | 'provider' | 'model' | 'days' | 'fault' | 'mirror'> = {
+  source:
+    'Bedrock announced 4.4/22 instead of 5.5/33 dollars for openai.gpt-5.6-sol from 2026-08-21 on; users told that invoices of 2026-08-26 still had the old price.',
+  provider: 'aws_bedrock',
+  model: 'openai.gpt-5.6-sol',
+  days: bedrockDays,
+  fault: rerated(
+    over('price_effective_date_mismatch', fromTo(bedrockDays, '2026-08-21', 6), 'not_yet'),
+    atRates(BEDROCK_BEFORE),
+  ),
+  mirror: rerated(
+    under('price_effective_date_mismatch', fromTo(bedrockDays, '2026-08-15', 6), 'too_early'),
+    atRates(BEDROCK),
+  ),
+};
+
+/** Told of Azure, so in every format that its bills come in; its users' agreement had the rates of those days. */
+const AZURE_TWICE: Omit<PublishedCase, 'name' | 'format'> = {
+  provider: 'azure_openai',
+  model: 'gpt-5.6-sol',
+  otherModel: 'gpt-5.6-luna',
+  override: { model: 'gpt-5.6-sol', rates: SOL, fromDay: '2026-07-01' },
+  ...CACHED_TWICE,
+};
+
 const LISTED = 'Price lists give both rates side by side; bills that took the wrong one were told in public.';
 
 export const PUBLISHED_CASES: readonly PublishedCase[] = [
   {
     name: 'cached tokens of GPT-5.6 metered twice, as a file of azure_openai',
-    provider: 'azure_openai',
     format: 'plain_csv',
-    model: 'gpt-5.6-sol',
-    override: { model: 'gpt-5.6-sol', rates: SOL, fromDay: '2026-07-01' },
-    ...CACHED_TWICE,
+    ...AZURE_TWICE,
+  },
+  {
+    name: 'cached tokens of GPT-5.6 metered twice, as cost details of Azure',
+    format: 'azure_cost_details',
+    ...AZURE_TWICE,
+  },
+  {
+    name: 'cached tokens of GPT-5.6 metered twice, as an answer of Azure Cost Management',
+    format: 'azure_query_pages',
+    ...AZURE_TWICE,
   },
   {
     name: 'cached tokens of GPT-5.6 metered twice, as pages of OpenAI',
@@ -225,20 +258,18 @@ export const PUBLISHED_CASES: readonly PublishedCase[] = [
   },
   {
     name: 'a price drop that invoices ignored, as a file of aws_bedrock',
-    source:
-      'Bedrock announced 4.4/22 instead of 5.5/33 dollars for openai.gpt-5.6-sol from 2026-08-21 on; users told that invoices of 2026-08-26 still had the old price.',
-    provider: 'aws_bedrock',
     format: 'plain_csv',
-    model: 'openai.gpt-5.6-sol',
-    days: bedrockDays,
-    fault: rerated(
-      over('price_effective_date_mismatch', fromTo(bedrockDays, '2026-08-21', 6), 'not_yet'),
-      atRates(BEDROCK_BEFORE),
-    ),
-    mirror: rerated(
-      under('price_effective_date_mismatch', fromTo(bedrockDays, '2026-08-15', 6), 'too_early'),
-      atRates(BEDROCK),
-    ),
+    ...BEDROCK_DROP,
+  },
+  {
+    name: 'a price drop that invoices ignored, as a Cost and Usage Report of AWS',
+    format: 'aws_cur2',
+    ...BEDROCK_DROP,
+  },
+  {
+    name: 'a price drop that invoices ignored, as an answer of AWS Cost Explorer',
+    format: 'aws_ce_pages',
+    ...BEDROCK_DROP,
   },
   {
     name: 'a price drop that the bill ignored, as pages of OpenAI',

@@ -28,6 +28,14 @@ export function documentsOf(one: PublishedCase): Document[] {
         { feed: 'cost', text: anthropicPage(one, anthropicCosts) },
         { feed: 'usage', text: anthropicPage(one, anthropicUsage) },
       ];
+    case 'aws_cur2':
+      return [{ feed: 'cost', text: costAndUsageReport(one) }];
+    case 'aws_ce_pages':
+      return [{ feed: 'cost', text: costExplorerAnswer(one) }];
+    case 'azure_cost_details':
+      return [{ feed: 'cost', text: costDetails(one) }];
+    case 'azure_query_pages':
+      return [{ feed: 'cost', text: queryAnswer(one) }];
     case 'plain_csv':
       return [{ feed: 'cost', text: plainCsv(one) }];
   }
@@ -191,4 +199,112 @@ function plainCsv(one: PublishedCase): string {
     }),
   );
   return ['date,model,token_class,quantity,amount_usd,service_tier', ...rows, ''].join('\n');
+}
+
+const AWS_METERS: Record<Class, string> = {
+  input: 'input-tokens',
+  cache_read: 'cache-read-tokens',
+  cache_write_5m: 'cache-write-tokens',
+  cache_write_1h: 'cache-write-tokens-1h',
+  output: 'output-tokens',
+};
+
+const usageTypeOf = (one: PublishedCase, { tokenClass, isBatch }: Line) =>
+  `USE1-${one.model}-mantle-${AWS_METERS[tokenClass]}-${isBatch ? 'batch' : 'standard'}`;
+
+/** Lines of usage, a thousand tokens to the unit, once the month is closed. */
+function costAndUsageReport(one: PublishedCase): string {
+  const header =
+    'bill_invoice_id,bill_payer_account_id,line_item_line_item_type,line_item_usage_start_date,line_item_product_code,line_item_usage_type,line_item_usage_amount,pricing_unit,line_item_currency_code,line_item_unblended_cost';
+  const lines = one.days.flatMap((day) =>
+    billedLines(one, day).map((line) => {
+      const amount = `${decimal(line.quantity, 3)},1K tokens,USD,${decimal(amountOf([line]))}`;
+      return `INV-1,111122223333,Usage,${day.day}T00:00:00Z,AmazonBedrock,${usageTypeOf(one, line)},${amount}`;
+    }),
+  );
+  return [header, ...lines, ''].join('\n');
+}
+
+/** The same as Cost Explorer tells it, by day and usage type. */
+function costExplorerAnswer(one: PublishedCase): string {
+  const ResultsByTime = one.days.map((day) => ({
+    TimePeriod: { Start: day.day, End: shiftDay(day.day, 1) },
+    Total: {},
+    Groups: billedLines(one, day).map((line) => ({
+      Keys: ['Usage', usageTypeOf(one, line)],
+      Metrics: {
+        UnblendedCost: { Amount: decimal(amountOf([line])), Unit: 'USD' },
+        UsageQuantity: { Amount: decimal(line.quantity, 3), Unit: 'N/A' },
+      },
+    })),
+    Estimated: false,
+  }));
+  const GroupDefinitions = ['RECORD_TYPE', 'USAGE_TYPE'].map((Key) => ({ Type: 'DIMENSION', Key }));
+  return JSON.stringify({ GroupDefinitions, ResultsByTime });
+}
+
+const AZURE_WORDS: Record<Class, string> = {
+  input: 'Inp',
+  cache_read: 'Cd Inp',
+  cache_write_5m: 'Cd Wr',
+  cache_write_1h: '',
+  output: 'Outp',
+};
+
+/** One line for each meter of a day; a meter counts millions. */
+export function azureLines<T>(
+  one: PublishedCase,
+  lineOf: (day: string, meter: string, lines: Line[]) => T,
+): T[] {
+  const name = one.model.replace(/^gpt-/, '').replaceAll('-', ' ');
+  return one.days.flatMap((day) =>
+    groupLines(billedLines(one, day), (line) => `${line.tokenClass} ${line.isLong}`).map((group) => {
+      const [{ tokenClass, isLong }] = group as [Line];
+      const length = isLong ? 'LongCo' : 'ShortCo';
+      return lineOf(day.day, `${name} ${length} ${AZURE_WORDS[tokenClass]} Std Gl 1M Tokens`, group);
+    }),
+  );
+}
+
+/** The months as they were invoiced. */
+function costDetails(one: PublishedCase): string {
+  const header =
+    'invoiceId,SubscriptionId,ResourceId,date,chargeType,meterCategory,meterSubCategory,meterName,unitOfMeasure,quantity,billingCurrency,costInBillingCurrency';
+  const lines = azureLines(one, (day, meter, group) =>
+    [
+      'G000000001',
+      AZURE_SUBSCRIPTION,
+      AZURE_RESOURCE,
+      `${day.slice(5, 7)}/${day.slice(8)}/${day.slice(0, 4)}`,
+      'Usage',
+      'Foundry Models',
+      'Azure OpenAI GPT5',
+      meter,
+      '1M',
+      decimal(quantityOf(group), 6),
+      'USD',
+      decimal(amountOf(group)),
+    ].join(','),
+  );
+  return [header, ...lines, ''].join('\n');
+}
+
+export const AZURE_SUBSCRIPTION = '11111111-0000-4000-8000-000000000001';
+export const AZURE_RESOURCE = `/subscriptions/${AZURE_SUBSCRIPTION}/resourceGroups/models/providers/Microsoft.CognitiveServices/accounts/one`;
+
+/** The same as Cost Management's query tells it. */
+function queryAnswer(one: PublishedCase): string {
+  const columns = ['Cost', 'UsageQuantity', 'UsageDate', 'Meter', 'ResourceId', 'Currency'];
+  const rows = azureLines(one, (day, meter, group) => [
+    number(decimal(amountOf(group))),
+    number(decimal(quantityOf(group), 6)),
+    number(day.replaceAll('-', '')),
+    meter,
+    AZURE_RESOURCE.toLowerCase(),
+    'USD',
+  ]);
+  const text = JSON.stringify({
+    properties: { nextLink: null, columns: columns.map((name) => ({ name })), rows },
+  });
+  return text.replaceAll(/"#([\d.]+)"/g, '$1');
 }

@@ -24,9 +24,13 @@ export interface CaseInput {
   prices: ChargePrices;
 }
 
-export async function inputOf(one: PublishedCase): Promise<CaseInput> {
+/** `read` gets the rows of the case's bill; by default those of its documents. */
+export async function inputOf(
+  one: PublishedCase,
+  read: (one: PublishedCase) => Promise<BilledRow[]> = readRows,
+): Promise<CaseInput> {
   const prices = pricesOf(one);
-  const rows = await readRows(one);
+  const rows = await read(one);
   const last = one.days.at(-1)?.day ?? '';
   const nowMicros = microsOfDay(shiftDay(last, 40));
   const first = microsOfDay(one.days[0]?.day ?? '') - MICROS_PER_DAY;

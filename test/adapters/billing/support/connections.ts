@@ -45,7 +45,13 @@ export function connectorAt(
   overrides: Partial<ConnectorOptions> = {},
 ): BillingConnector {
   return createBillingConnectors(
-    { openai: origin, anthropic: origin },
+    {
+      openai: origin,
+      anthropic: origin,
+      azureManagement: origin,
+      azureLogin: origin,
+      awsCostExplorer: origin,
+    },
     {
       nowMicros: () => NOW_MICROS,
       nowMs: () => performance.now(),

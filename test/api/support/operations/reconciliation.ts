@@ -47,5 +47,6 @@ export const RECONCILIATION_OPERATIONS: Record<string, Operation> = {
   getCoverage: read('/api/v1/reconciliation/coverage', { group_by: 'model' }),
   getReconciliationSummary: read('/api/v1/reconciliation/summary'),
   getStatement: read('/api/v1/reconciliation/statement', { period: '2026-03' }),
+  exportFocus: read('/api/v1/reconciliation/focus', { period: '2026-03' }),
   getAudit: read('/api/v1/reconciliation/audit', { provider: 'openai' }),
 };

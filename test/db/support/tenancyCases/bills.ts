@@ -50,8 +50,12 @@ const rowOf = ({ day, marker }: Owned): BilledRow => ({
   quantity: null,
   quantityUnit: null,
   amountPico: 1n,
+  listPico: null,
+  contractedPico: null,
+  netPico: null,
   currency: 'USD',
   originalAmount: 1n,
+  isFinal: null,
 });
 const FIRST_FREE_ROW = 1_000_000;
 
@@ -83,8 +87,9 @@ export const BILL_CASES: Record<string, TenancyCase> = {
     ),
   deleteBillingRows: (db, { importId }) => billingRows.deleteBillingRows(db, importId),
   insertBillingDays: (db, { importId, provider, marker, day }) =>
-    billingRows.insertBillingDays(db, { id: importId, provider, rank: 1, fetchedAtMicros: NOW_MICROS }, [
+    billingRows.insertBillingDays(db, { id: importId, provider, fetchedAtMicros: NOW_MICROS }, [
       {
+        rank: 1,
         accountId: `${marker}-other`,
         day,
         feed: 'cost',
@@ -92,6 +97,8 @@ export const BILL_CASES: Record<string, TenancyCase> = {
         chargeCategory: 'usage',
         rowCount: 1,
         amountPico: 1n,
+        unconvertedRows: 0,
+        isFinal: null,
       },
     ]),
   insertBillingPage: (db, { openImportId, marker }) =>
@@ -134,6 +141,8 @@ export const BILL_CASES: Record<string, TenancyCase> = {
       periodStart: null,
       periodEnd: null,
       unparsed: [],
+      leftOut: [],
+      unconverted: [],
       restatedBuckets: 0,
     });
   },

@@ -69,12 +69,14 @@ export const CONNECTION_CASES: Record<string, TenancyCase> = {
           chargeCategory: 'usage',
           rowCount: 1,
           amountPico: 1n,
+          unconvertedRows: 0,
+          isFinal: null,
         },
       ] as never,
     ),
   confirmApiDays: async (db, of) => {
     const days = (await apiCopies.listCurrentCopies(of.org.orgDb, reportOf(of), ALL)).map(({ day }) => day);
-    return apiCopies.confirmApiDays(db, reportOf(of), days, FAR_MICROS);
+    return apiCopies.confirmApiDays(db, reportOf(of), days, days, FAR_MICROS);
   },
   pruneSupersededCopies: (db, { connection }) =>
     apiCopies.pruneSupersededCopies(db, connection.id, { provisionalDays: 9_999, keptDays: 0 }),

@@ -1,9 +1,12 @@
 import { readCoverage } from '../../../../db/coverage.js';
+import { streamFocusRecords } from '../../../../db/focusExport.js';
 import { readProviderDay } from '../../../../db/providerDay.js';
 import { listCoverage } from '../../../../db/queries/coverage.js';
+import { listComparedModels, listFocusCharges, listFocusDays } from '../../../../db/queries/focusCharges.js';
 import { listBilledKeyDays, listObservedKeyDays } from '../../../../db/queries/keyCoverage.js';
 import * as matches from '../../../../db/queries/matches.js';
 import { reconcileBills } from '../../../../db/reconcileBills.js';
+import { dayOf, listDays, shiftDay } from '../../../../domain/period.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
@@ -20,6 +23,9 @@ const ALL: matches.MatchFilter = {
 /** Days that a finding of the owner has part in. */
 const foundDays = ({ marker }: Owned): matches.MatchDay[] =>
   ['m-1', 'm-2'].map((model) => ({ provider: 'openai', accountId: marker, model, day: '2026-03-10' }));
+
+/** A day and a week on either side of it. */
+const nearDays = (day: string): string[] => listDays(shiftDay(day, -7), shiftDay(day, 8));
 
 /** What is read of published comparisons. */
 export const MATCH_CASES: Record<string, TenancyCase> = {
@@ -38,6 +44,21 @@ export const MATCH_CASES: Record<string, TenancyCase> = {
       DEFAULT_WEIGHTS,
     ),
   readCoverage: (db) => readCoverage(db, 'day', ALL),
+  listFocusDays: (db) => listFocusDays(db, ALL),
+  listFocusCharges: (db, { provider, day }) => listFocusCharges(db, { provider, day }),
+  listComparedModels: async (db, { provider, day }) => {
+    const models = [];
+    // The bill's own days and, of the connection, those before today: some have been compared as they are.
+    for (const at of [...nearDays(day), ...nearDays(dayOf(BigInt(Date.now()) * 1_000n))])
+      models.push(...(await listComparedModels(db, { provider, day: at })));
+    return models;
+  },
+  streamFocusRecords: async (db, { day, prices }) => {
+    const days = [];
+    const agreed = { agreed: prices, list: prices.list };
+    for await (const records of streamFocusRecords(db, `${day.slice(0, 7)}-01`, agreed)) days.push(records);
+    return days;
+  },
   listMatchFindings: (db, of) => matches.listMatchFindings(db, foundDays(of)),
   listMatchDisputes: (db, of) => matches.listMatchDisputes(db, foundDays(of)),
 };

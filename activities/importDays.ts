@@ -1,0 +1,93 @@
+import type { BillingFileSummary } from '../adapters/billing/file.js';
+import type { BillingDay } from '../db/queries/billingRows.js';
+import { type BilledRow, CHARGE_CATEGORIES } from '../domain/billing/billedRow.js';
+import { factsOfFormat, rankOfDay } from '../domain/billing/sources.js';
+
+/** Whose rows these are: as declared, else as each row says, else the account that was settled for those that do not. */
+export class Accounts {
+  readonly #declared: string | null;
+  readonly #settle: () => Promise<string>;
+  #settled: string | null = null;
+  readonly #names = new Set<string>();
+
+  /** `settle` decides, once, whose the rows are that name no account. */
+  constructor(declared: string | null, settle: () => Promise<string>) {
+    this.#declared = declared;
+    this.#settle = settle;
+  }
+
+  /** Error account_required when nothing names one. */
+  async of(fromContent: string | null): Promise<string> {
+    const name = this.#declared ?? fromContent ?? this.#settled ?? (await this.#settle());
+    if (this.#declared === null && fromContent === null) this.#settled = name;
+    this.#names.add(name);
+    return name;
+  }
+
+  /** The one account of the file; null where it has several. */
+  get only(): string | null {
+    const [name, more] = this.#names;
+    return more === undefined ? (name ?? null) : null;
+  }
+}
+
+type DayKey = Pick<BillingDay, 'accountId' | 'day' | 'feed' | 'report' | 'chargeCategory'>;
+
+/** Sums by account, day, feed, report and category. */
+export class ImportDays {
+  readonly #days = new Map<string, BillingDay>();
+  /** What the bill says of its account's days; a category without a charge is as final as the others. */
+  readonly #finality = new Map<string, boolean | null>();
+
+  add(row: BilledRow & { account: string }): void {
+    const day = this.#of({
+      accountId: row.account,
+      day: row.day,
+      feed: row.feed,
+      report: row.report,
+      chargeCategory: row.chargeCategory,
+    });
+    day.rowCount += 1;
+    day.amountPico += row.amountPico ?? 0n;
+    if (row.feed === 'cost' && row.amountPico === null) day.unconvertedRows += 1;
+    const place = placeOf(day);
+    const known = this.#finality.get(place);
+    this.#finality.set(place, known === undefined ? row.isFinal : known && row.isFinal);
+  }
+
+  /** Everything that the file speaks about: also days, and for whole reports categories, in which it bills nothing. */
+  async covering(
+    summary: BillingFileSummary,
+    accounts: Accounts,
+  ): Promise<(BillingDay & { rank: number })[]> {
+    const { coversAllCategories } = factsOfFormat(summary.format);
+    for (const { day, feed, report, account } of summary.covered) {
+      const categories =
+        feed === 'usage' ? (['usage'] as const) : coversAllCategories ? CHARGE_CATEGORIES : [];
+      for (const chargeCategory of categories)
+        this.#of({ accountId: await accounts.of(account), day, feed, report, chargeCategory });
+    }
+    // A day without a charge of its own is as final as the bill's others are.
+    const all = [...this.#finality.values()];
+    const ofBill =
+      all.length > 0 && all.every((isFinal) => isFinal) ? true : all.includes(false) ? false : null;
+    return [...this.#days.values()].map((day) => {
+      const told = this.#finality.get(placeOf(day));
+      const isFinal = told === undefined ? ofBill : told;
+      return { ...day, isFinal, rank: rankOfDay(summary.format, isFinal) };
+    });
+  }
+
+  #of(key: DayKey): BillingDay {
+    const name = `${placeOf(key)}|${key.feed}|${key.report}|${key.chargeCategory}`;
+    const known = this.#days.get(name);
+    if (known) return known;
+    const day: BillingDay = { ...key, rowCount: 0, amountPico: 0n, unconvertedRows: 0, isFinal: null };
+    this.#days.set(name, day);
+    return day;
+  }
+}
+
+function placeOf({ accountId, day }: DayKey): string {
+  return `${day}|${accountId}`;
+}

@@ -1,0 +1,192 @@
+import { type AzureScope, parseAzureScope } from '../../domain/billing/azureScope.js';
+import type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
+import { AZURE_MODEL_CATEGORIES } from '../../domain/billing/formats/azureTerms.js';
+import { DomainError } from '../../domain/errors.js';
+import { dayOf, MICROS_PER_DAY, startOfDay } from '../../domain/period.js';
+import { readAzureEnvelope } from './azureQueryEnvelope.js';
+import { AzureTokens } from './azureTokens.js';
+import { planChunks, type ReportFacts } from './chunkPlan.js';
+import type {
+  BillingConnector,
+  ConnectorCheck,
+  ConnectorFacts,
+  ConnectorOptions,
+  FetchedPage,
+  ProviderAccess,
+  ReportChunk,
+  SettingsFault,
+} from './connector.js';
+import { runChecks } from './permissionChecks.js';
+import { ProviderClient } from './providerClient.js';
+import type { ProviderWords } from './refusals.js';
+
+const WORDS: ProviderWords = {
+  name: 'Azure',
+  subject: 'the application',
+  remedy:
+    'give the application the role Cost Management Reader on the scope, under portal.azure.com → the subscription → Access control (IAM)',
+  notFoundMeans: 'the scope does not exist, or the application may not see it',
+  baseUrlSetting: 'AZURE_MANAGEMENT_BASE_URL',
+};
+
+/** Cost Management cuts a daily answer off at 31 days (Microsoft documentation, "Query - Usage"). */
+const DAYS_MAX = 31;
+const REPORTS: readonly ReportFacts[] = [{ report: 'query', feed: 'cost', bucketsMax: { '1d': DAYS_MAX } }];
+const API_VERSION = '2025-03-01';
+
+/**
+ * A tenant has 12 query units for ten seconds and 60 for a minute, and a scope has been seen to be held at four calls a
+ * minute: ten a minute leave room for others, and a 429 is obeyed.
+ */
+export const AZURE_REQUEST_GAP_MS = 6_000;
+
+const FACTS: ConnectorFacts = {
+  credentialNames: ['tenant_id', 'client_id', 'client_secret'],
+  // A month is closed up to five days after its end; a day of it may change until then.
+  provisionalDays: 36,
+  revisableDays: 36,
+  // Costs are made anew every four hours; Microsoft asks to query once a day.
+  pollIntervalSeconds: 86_400,
+  requestGapMs: AZURE_REQUEST_GAP_MS,
+};
+
+export interface AzureConnectorOptions extends ConnectorOptions {
+  loginBaseUrl: string;
+}
+
+/** Azure's own costs of its OpenAI models, by Cost Management's query (docs/connectors.md). */
+export class AzureOpenaiConnector implements BillingConnector {
+  readonly provider = 'azure_openai' as const;
+  readonly facts = FACTS;
+  readonly #client: ProviderClient;
+  readonly #nowMicros: () => bigint;
+
+  constructor(options: AzureConnectorOptions) {
+    this.#nowMicros = options.nowMicros;
+    const tokens = new AzureTokens({
+      loginBaseUrl: options.loginBaseUrl,
+      managementBaseUrl: options.baseUrl,
+      nowMicros: options.nowMicros,
+      ...(options.deadlineMs === undefined ? {} : { deadlineMs: options.deadlineMs }),
+    });
+    this.#client = new ProviderClient({
+      requestGapMs: AZURE_REQUEST_GAP_MS,
+      ...options,
+      words: WORDS,
+      authorize: async (access) => ({ authorization: `Bearer ${await tokens.tokenOf(access)}` }),
+      onUnauthorized: (access) => tokens.forget(access),
+    });
+  }
+
+  plan(window: { fromDay: string; toDay: string }, nowMicros: bigint): ReportChunk[] {
+    return planChunks(REPORTS, window, nowMicros);
+  }
+
+  settingsFault({ scope }: ConnectionSettings): SettingsFault | undefined {
+    const field = 'scope';
+    if (scope?.resource === undefined)
+      return {
+        field,
+        message:
+          'is required: the subscription to read, e.g. /subscriptions/00000000-0000-0000-0000-000000000000',
+      };
+    if (parseAzureScope(scope.resource)) return undefined;
+    return {
+      field,
+      message:
+        'must be /subscriptions/{id}, /subscriptions/{id}/resourceGroups/{name}, /providers/Microsoft.Billing/billingAccounts/{id} or /providers/Microsoft.Management/managementGroups/{name}',
+    };
+  }
+
+  accountOfSettings({ scope }: ConnectionSettings): string | null {
+    return parseAzureScope(scope?.resource ?? '')?.account ?? null;
+  }
+
+  /** The scope says whose bill it is; that the application may read it is asked of one day. */
+  async identify(access: ProviderAccess): Promise<{ accountId: string | null; name: string | null }> {
+    await this.fetchPage(access, this.#yesterday(), null);
+    return { accountId: scopeOf(access).account, name: null };
+  }
+
+  test(access: ProviderAccess): Promise<ConnectorCheck[]> {
+    const chunk = this.#yesterday();
+    return runChecks([
+      {
+        name: 'costs',
+        run: async () => {
+          await this.fetchPage(access, chunk, null);
+          return `the costs of ${dayOf(chunk.startMicros)} can be read`;
+        },
+      },
+    ]);
+  }
+
+  async fetchPage(access: ProviderAccess, chunk: ReportChunk, cursor: string | null): Promise<FetchedPage> {
+    const scope = scopeOf(access);
+    const answer = await this.#client.ask(access, {
+      path: `${scope.path}/providers/Microsoft.CostManagement/query`,
+      report: 'query',
+      query: cursor === null ? { 'api-version': API_VERSION } : queryOf(cursor),
+      body: JSON.stringify(queryBody(scope, chunk)),
+      hasCursor: cursor !== null,
+    });
+    return {
+      requestPath: answer.requestPath,
+      status: answer.status,
+      body: answer.body,
+      fetchedAtMicros: answer.fetchedAtMicros,
+      providerRequestId: answer.headers.get('x-ms-request-id'),
+      ...readAzureEnvelope(answer.body, chunk, cursor),
+    };
+  }
+
+  #yesterday(): ReportChunk {
+    const endMicros = startOfDay(this.#nowMicros());
+    return {
+      report: 'query',
+      feed: 'cost',
+      bucketWidth: '1d',
+      startMicros: endMicros - MICROS_PER_DAY,
+      endMicros,
+    };
+  }
+}
+
+/** Two groups and two sums are all that a query may have. */
+function queryBody(scope: AzureScope, chunk: ReportChunk): object {
+  const dimension = (name: string) => ({ type: 'Dimension', name });
+  return {
+    type: 'ActualCost',
+    timeframe: 'Custom',
+    timePeriod: {
+      from: `${dayOf(chunk.startMicros)}T00:00:00Z`,
+      to: `${dayOf(chunk.endMicros - 1n)}T23:59:59Z`,
+    },
+    dataset: {
+      granularity: 'Daily',
+      aggregation: {
+        totalCost: { name: 'Cost', function: 'Sum' },
+        qty: { name: 'UsageQuantity', function: 'Sum' },
+      },
+      grouping: [dimension('Meter'), dimension(scope.groupsByResource ? 'ResourceId' : 'SubscriptionId')],
+      filter: {
+        dimensions: { name: 'MeterCategory', operator: 'In', values: [...AZURE_MODEL_CATEGORIES] },
+      },
+    },
+  };
+}
+
+/** The link's own parameters, each once. */
+function queryOf(cursor: string): Record<string, string> {
+  return Object.fromEntries(new URLSearchParams(cursor));
+}
+
+/** Error credentials_refused: the settings name no scope of Azure's. */
+function scopeOf({ settings }: ProviderAccess): AzureScope {
+  const scope = parseAzureScope(settings.scope?.resource ?? '');
+  if (scope) return scope;
+  throw new DomainError(
+    'credentials_refused',
+    'the connection names no scope of Azure; give /subscriptions/{id} in settings.scope',
+  );
+}

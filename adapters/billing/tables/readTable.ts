@@ -1,0 +1,105 @@
+import type { BilledRow } from '../../../domain/billing/billedRow.js';
+import { CellFault } from '../../../domain/billing/formats/cellFault.js';
+import { formatOfHeader } from '../../../domain/billing/formats/index.js';
+import type {
+  LeftOut,
+  PlainCharge,
+  TableFormat,
+  TableOptions,
+} from '../../../domain/billing/formats/tableFormat.js';
+import { type BillingFormat, factsOfFormat } from '../../../domain/billing/sources.js';
+import { DomainError } from '../../../domain/errors.js';
+import type { PlacedRecord, TableSource } from './tableSource.js';
+
+/** What is known of a table once all of it has been read. */
+export interface TableSummary {
+  format: BillingFormat;
+  leftOut: LeftOut[];
+  /** Days of accounts that charges which were left out are told of: the bill speaks about them too. */
+  covered: Covered[];
+}
+
+type Covered = NonNullable<PlainCharge['covers']>;
+
+/**
+ * A table's rows, batch by batch. The format is told from its columns. Error invalid_billing_file with the place;
+ * whatever was yielded before it must then not be kept.
+ */
+export async function* readTable(
+  source: TableSource,
+  options: TableOptions & { format: BillingFormat | undefined },
+): AsyncGenerator<BilledRow[], TableSummary> {
+  const format = placed(source.headerFault, () => chooseFormat(source, options));
+  const leftOut = new LeftOutCharges();
+  for await (const records of source.records(format.reads)) {
+    const rows: BilledRow[] = [];
+    for (const one of records) {
+      const told = rowsOf(format, one, options);
+      if (told) rows.push(...told);
+      else leftOut.add(format, one);
+    }
+    if (rows.length > 0) yield rows;
+  }
+  return { format: format.format, leftOut: leftOut.sums, covered: leftOut.covered };
+}
+
+function chooseFormat(
+  { columns }: TableSource,
+  options: TableOptions & { format: BillingFormat | undefined },
+): TableFormat {
+  const format = formatOfHeader(columns, options.format);
+  const { provider } = factsOfFormat(format.format);
+  if (provider === undefined || provider === options.provider) return format;
+  throw new DomainError(
+    'invalid_billing_file',
+    `this is ${format.name}, a bill of ${provider}, but the file was given as ${options.provider}'s`,
+  );
+}
+
+function rowsOf(format: TableFormat, one: PlacedRecord, options: TableOptions): readonly BilledRow[] | null {
+  return placed(one.faultAt.bind(one), () => format.rowsOf(one.record, options));
+}
+
+/** Adds the place to a fault that a format tells of a record. */
+function placed<T>(faultAt: (reason: string, column?: string) => DomainError, read: () => T): T {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof CellFault) throw faultAt(error.message, error.column);
+    if (error instanceof DomainError) throw faultAt(error.message);
+    throw error;
+  }
+}
+
+/** Sums of what was left out, by category and currency. */
+class LeftOutCharges {
+  readonly #sums = new Map<string, LeftOut>();
+  readonly #covered = new Map<string, Covered>();
+
+  add(format: TableFormat, one: PlacedRecord): void {
+    const charges = placed(one.faultAt.bind(one), () => format.chargeOf?.(one.record));
+    if (!charges) throw new Error(`${format.format} left a record out and does not say what it charges`);
+    for (const charge of [charges].flat()) this.#add(charge);
+  }
+
+  #add({ chargeCategory, currency, amount, covers }: PlainCharge): void {
+    if (covers) this.#covered.set(`${covers.day} ${covers.account ?? ''}`, covers);
+    const key = `${chargeCategory} ${currency}`;
+    const known = this.#sums.get(key);
+    if (!known) {
+      this.#sums.set(key, { chargeCategory, currency, amount, rows: 1 });
+      return;
+    }
+    known.rows += 1;
+    known.amount += amount;
+  }
+
+  get covered(): Covered[] {
+    return [...this.#covered.values()];
+  }
+
+  /** In the order of category and currency. */
+  get sums(): LeftOut[] {
+    return [...this.#sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum);
+  }
+}

@@ -1,0 +1,181 @@
+import { divideHalfEven, type Pico } from '../../money.js';
+import type { BilledRow, ChargeCategory } from '../billedRow.js';
+import { parseAzureMeter } from '../grammars/azureMeter.js';
+import { type ParsedLabel, UNOBSERVABLE_LABEL } from '../grammars/parsedLabel.js';
+import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
+import { azureCategory } from './azureCategories.js';
+import { azureUnitTokens, isAzureModelCategory, resourceOf } from './azureTerms.js';
+import { reportOfInvoice } from './billingPeriod.js';
+import {
+  cellOf,
+  currencyOf,
+  dayOfCell,
+  decimalOf,
+  product,
+  requiredDecimal,
+  textOf,
+  timesOfDay,
+} from './cells.js';
+import type { PlainCharge, TableFormat, TableRecord } from './tableFormat.js';
+
+/**
+ * Azure's cost details export (also "usage details", "usage and charges file"): one line for each day, resource and
+ * meter. The columns are those of Microsoft's cost and usage details schemas: Enterprise Agreement, Microsoft Customer
+ * Agreement and pay-as-you-go name them differently and change their case from version to version.
+ */
+const COLUMNS = {
+  day: ['date', 'usagedatetime', 'usagedate'],
+  periodStart: ['billingperiodstartdate'],
+  /** Its last day. */
+  periodEnd: ['billingperiodenddate'],
+  cost: ['costinbillingcurrency', 'cost', 'pretaxcost', 'extendedcost'],
+  costUsd: ['costinusd'],
+  currency: ['billingcurrencycode', 'billingcurrency', 'currency', 'currencycode'],
+  quantity: ['quantity', 'usagequantity', 'consumedquantity'],
+  unit: ['unitofmeasure'],
+  category: ['metercategory'],
+  product: ['metersubcategory'],
+  meter: ['metername', 'meter'],
+  productName: ['productname', 'product'],
+  chargeType: ['chargetype'],
+  account: ['subscriptionid', 'subscriptionguid'],
+  resource: ['resourceid', 'instanceid', 'instancename'],
+  listUsd: ['paygcostinusd'],
+  list: ['paygcostinbillingcurrency'],
+  listPrice: ['paygprice'],
+  contractPrice: ['unitprice'],
+  invoice: ['invoiceid', 'invoicenumber'],
+} as const;
+
+const REQUIRED = ['date', 'metercategory', 'metername', 'quantity', 'costinbillingcurrency'] as const;
+
+const has = (columns: ReadonlySet<string>, names: readonly string[]) =>
+  names.some((name) => columns.has(name));
+
+export const azureCostDetails: TableFormat = {
+  format: 'azure_cost_details',
+  name: 'an Azure cost details export',
+  required: REQUIRED,
+  isHeader: (columns) =>
+    has(columns, COLUMNS.day) &&
+    has(columns, COLUMNS.cost) &&
+    has(columns, COLUMNS.quantity) &&
+    columns.has('metercategory') &&
+    has(columns, COLUMNS.meter) &&
+    !columns.has('chargeperiodstart'),
+  rowsOf: (record, { fxRate }) => (isModelCharge(record) ? [rowOf(record, fxRate)] : null),
+  chargeOf: (record): PlainCharge => ({
+    chargeCategory: categoryOf(record, cellOf(record, COLUMNS.meter) ?? '', true),
+    currency: currencyOf(record, COLUMNS.currency),
+    amount: requiredDecimal(record, COLUMNS.cost),
+  }),
+};
+
+/** Charges of Azure's model services; a purchase names its service in the product only. */
+function isModelCharge(record: TableRecord): boolean {
+  const category = cellOf(record, COLUMNS.category) ?? '';
+  if (isAzureModelCategory(category)) return true;
+  return /openai|\bfoundry\b/i.test(cellOf(record, COLUMNS.productName) ?? '');
+}
+
+function rowOf(record: TableRecord, fxRate: FxRate): BilledRow {
+  const day = dayOfCell(record, COLUMNS.day);
+  const meter = cellOf(record, COLUMNS.meter) ?? cellOf(record, COLUMNS.productName) ?? '(no meter)';
+  const label = labelOf(record, meter);
+  const currency = currencyOf(record, COLUMNS.currency);
+  const original = requiredDecimal(record, COLUMNS.cost);
+  const quantity = decimalOf(record, COLUMNS.quantity);
+  const unitTokens = azureUnitTokens(cellOf(record, COLUMNS.unit)) ?? label.unitTokens;
+  const isTokens = label.recognised && label.observable && unitTokens !== undefined;
+  return {
+    feed: 'cost',
+    report: reportOf(record, day),
+    account: textOf(record, COLUMNS.account)?.toLowerCase() ?? null,
+    day,
+    ...timesOfDay(day),
+    chargeCategory: categoryOf(record, meter, label.recognised),
+    lineItem: keepText(meter),
+    observable: label.observable,
+    model: label.model,
+    tokenClass: label.tokenClass,
+    serviceTier: label.serviceTier,
+    isBatch: label.isBatch,
+    longContext: label.longContext,
+    region: label.region,
+    project: resourceOf(cellOf(record, COLUMNS.resource)),
+    apiKey: null,
+    ...countOf(quantity, isTokens ? unitTokens : undefined, record),
+    ...moneyOf(record, original, quantity, currency, fxRate),
+    currency,
+    originalAmount: original,
+    isFinal: cellOf(record, COLUMNS.invoice) === undefined ? null : true,
+  };
+}
+
+function reportOf(record: TableRecord, day: string): string {
+  const dayIn = (columns: readonly string[]) =>
+    cellOf(record, columns) === undefined ? undefined : dayOfCell(record, columns);
+  const [from, last] = [dayIn(COLUMNS.periodStart), dayIn(COLUMNS.periodEnd)];
+  const isOwn = from === undefined || (day >= from && (last === undefined || day <= last));
+  return isOwn ? '' : reportOfInvoice(from);
+}
+
+/** Capacity that was paid for and not used comes in lines of its own, in the meter's name. */
+function labelOf(record: TableRecord, meter: string): ParsedLabel {
+  if (/^unused/i.test(cellOf(record, COLUMNS.chargeType) ?? '')) return UNOBSERVABLE_LABEL;
+  return parseAzureMeter(meter, cellOf(record, COLUMNS.product) ?? '');
+}
+
+function countOf(
+  quantity: bigint | null,
+  unitTokens: bigint | undefined,
+  record: TableRecord,
+): Pick<BilledRow, 'quantity' | 'quantityUnit'> {
+  if (quantity === null || quantity < 0n) return { quantity: null, quantityUnit: null };
+  if (unitTokens !== undefined) return { quantity: quantity * unitTokens, quantityUnit: 'tokens' };
+  return { quantity, quantityUnit: textOf(record, COLUMNS.unit) };
+}
+
+/**
+ * The amount in US dollars: as billed in them, as Microsoft converted it (`CostInUsd`), by the rate that was given, or
+ * not at all. List and contract prices are for one unit of the meter, in the pricing currency where one is named.
+ */
+function moneyOf(
+  record: TableRecord,
+  original: bigint,
+  quantity: bigint | null,
+  currency: string,
+  fxRate: FxRate,
+): Pick<BilledRow, 'amountPico' | 'listPico' | 'contractedPico' | 'netPico'> {
+  const costUsd = currency === 'USD' ? null : decimalOf(record, COLUMNS.costUsd);
+  const convert = (amount: bigint | null): Pico | null => {
+    if (amount === null) return null;
+    if (costUsd === null) return toPicoOrNull(amount, currency, fxRate);
+    // The rate of this line: Microsoft's dollars for its amount.
+    if (original === 0n) return null;
+    const sign = original < 0n ? -1n : 1n;
+    return divideHalfEven(amount * costUsd * sign, original * sign);
+  };
+  const priceCurrency = record.has('pricingcurrency') ? currencyOf(record, ['pricingcurrency']) : currency;
+  const priced = (columns: readonly string[]): Pico | null => {
+    const price = decimalOf(record, columns);
+    if (price === null || price === 0n || quantity === null) return null;
+    const amount = product(price, quantity);
+    if (priceCurrency === 'USD') return amount;
+    return priceCurrency === currency ? convert(amount) : null;
+  };
+  return {
+    amountPico: costUsd ?? toPicoOrNull(original, currency, fxRate),
+    listPico:
+      decimalOf(record, COLUMNS.listUsd) ??
+      convert(decimalOf(record, COLUMNS.list)) ??
+      priced(COLUMNS.listPrice),
+    contractedPico: priced(COLUMNS.contractPrice),
+    netPico: null,
+  };
+}
+
+function categoryOf(record: TableRecord, meter: string, recognised: boolean): ChargeCategory {
+  const amount = requiredDecimal(record, COLUMNS.cost);
+  return azureCategory(cellOf(record, COLUMNS.chargeType) ?? '', meter, recognised, amount);
+}

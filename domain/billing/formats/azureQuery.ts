@@ -1,0 +1,226 @@
+import { DomainError } from '../../errors.js';
+import { parseInstant } from '../../period.js';
+import type { BilledRow, ChargeCategory } from '../billedRow.js';
+import { QUANTITY_ONE, QUANTITY_SCALE } from '../billedRow.js';
+import {
+  ExactNumber,
+  findScaled,
+  findText,
+  isPageObject,
+  type PageObject,
+  type PageValue,
+} from '../exactNumber.js';
+import { parseAzureMeter } from '../grammars/azureMeter.js';
+import type { ParsedLabel } from '../grammars/parsedLabel.js';
+import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
+import { azureCategory } from './azureCategories.js';
+import { azureUnitTokens, resourceOf } from './azureTerms.js';
+import { timesOfDay } from './cells.js';
+import type { DocumentContext, DocumentFormat } from './documentFormat.js';
+
+/**
+ * Lower-case names of the columns of an answer of Azure's Cost Management query, which comes as columns and rows: they
+ * are found by name, whatever their order, the cost and the quantity also by the names that the request gave them.
+ */
+export const AZURE_QUERY_COLUMNS = {
+  cost: ['cost', 'pretaxcost', 'totalcost'],
+  quantity: ['usagequantity', 'qty'],
+  day: ['usagedate'],
+  meter: ['meter', 'metername'],
+  currency: ['currency', 'billingcurrency'],
+  resource: ['resourceid'],
+  subscription: ['subscriptionid'],
+  product: ['metersubcategory'],
+  unit: ['unitofmeasure'],
+  chargeType: ['chargetype'],
+} as const;
+
+type ColumnName = keyof typeof AZURE_QUERY_COLUMNS;
+
+/** Whether a JSON document is an answer of the query. */
+function isAzureQueryPage(document: PageObject): boolean {
+  const { properties } = document;
+  return isPageObject(properties) && Array.isArray(properties.columns) && Array.isArray(properties.rows);
+}
+
+const USAGE_DATE = /^(\d{4})(\d\d)(\d\d)$/;
+
+/** `20260901` (a number) or a text such as `2026-09-01T00:00:00` → `2026-09-01`; undefined where it is neither. */
+export function dayOfUsageDate(text: string): string | undefined {
+  const [, year, month, day] = USAGE_DATE.exec(text) ?? [];
+  const iso = year === undefined ? text.slice(0, 10) : `${year}-${month}-${day}`;
+  return parseInstant(iso)?.dateOnly ? iso : undefined;
+}
+
+/** Cells of one row, by column. */
+class QueryRow {
+  readonly #cells: readonly PageValue[];
+  readonly #places: ReadonlyMap<ColumnName, number>;
+
+  constructor(cells: readonly PageValue[], places: ReadonlyMap<ColumnName, number>) {
+    this.#cells = cells;
+    this.#places = places;
+  }
+
+  value(column: ColumnName): PageValue | undefined {
+    const place = this.#places.get(column);
+    return place === undefined ? undefined : this.#cells[place];
+  }
+
+  text(column: ColumnName): string | null {
+    const value = this.value(column);
+    return value instanceof ExactNumber ? value.text : findText(value);
+  }
+
+  /** 1e-12 units; null where the column or the cell is empty. */
+  number(column: ColumnName): bigint | null {
+    return findScaled(this.value(column), QUANTITY_SCALE) ?? null;
+  }
+}
+
+/** One row before it is known what its quantity counts. */
+interface ReadRow {
+  row: QueryRow;
+  label: ParsedLabel;
+  cost: bigint;
+  quantity: bigint | null;
+  unitTokens: bigint;
+}
+
+/** Meters that do not say otherwise are priced by the thousand tokens. */
+const USUAL_UNIT_TOKENS = 1_000n;
+/** A thousandth of a unit of money for a million tokens, in 1e-12 units: no model costs so little. */
+const IMPOSSIBLE_RATE = 1_000_000_000n;
+
+/** Rows of a file whose cells are remembered, so that none counts twice. */
+const SEEN_MAX = 1_000_000;
+
+/** Saved or fetched answers of the query. */
+export const azureQuery: DocumentFormat = {
+  format: 'azure_query_pages',
+  name: "an answer of Azure's Cost Management query",
+  looksLike: /"properties"\s*:\s*\{[\s\S]*"columns"\s*:\s*\[/,
+  isDocument: isAzureQueryPage,
+  read: (document, context) => ({ rows: azureQueryRows(document, context) }),
+};
+
+/**
+ * One answer of the query → cost rows. Money is converted by the rate given, or kept in its currency without one. Error
+ * invalid_billing_file naming the row, also where one stands twice: pages of an answer have been seen to overlap.
+ */
+function azureQueryRows(document: PageObject, { fxRate, seen }: DocumentContext): BilledRow[] {
+  const { properties } = document;
+  if (!isPageObject(properties) || !Array.isArray(properties.columns) || !Array.isArray(properties.rows))
+    throw new DomainError('invalid_billing_file', 'the answer has no columns and rows in "properties"');
+  const places = placesOf(properties.columns);
+  const read = properties.rows.map((cells, at) => {
+    checkOnce(cells, seen, at);
+    return readRow(cells, places, at);
+  });
+  const countsTokens = read.some(isImpossible);
+  return read.map((one, at) => toRow(one, countsTokens, fxRate, at));
+}
+
+function placesOf(columns: readonly PageValue[]): Map<ColumnName, number> {
+  const names = columns.map((column) =>
+    isPageObject(column) ? (findText(column.name) ?? '').toLowerCase() : '',
+  );
+  const places = new Map<ColumnName, number>();
+  for (const [name, known] of Object.entries(AZURE_QUERY_COLUMNS)) {
+    const place = names.findIndex((column) => (known as readonly string[]).includes(column));
+    if (place >= 0) places.set(name as ColumnName, place);
+  }
+  for (const name of ['cost', 'day', 'meter'] as const) {
+    if (!places.has(name)) {
+      throw new DomainError(
+        'invalid_billing_file',
+        `the answer has no column ${AZURE_QUERY_COLUMNS[name][0]}; its columns are ${names.slice(0, 20).join(', ')}`,
+      );
+    }
+  }
+  return places;
+}
+
+/** Rows are grouped by all that they name, so two that are alike are one row told twice. */
+function checkOnce(cells: PageValue, seen: Set<string>, at: number): void {
+  if (!Array.isArray(cells) || seen.size >= SEEN_MAX) return;
+  const key = JSON.stringify(cells.map((cell) => (cell instanceof ExactNumber ? cell.text : cell)));
+  if (seen.has(key)) throw fault(at, 'the same charge is told twice; give each page of an answer once');
+  seen.add(key);
+}
+
+function readRow(cells: PageValue, places: ReadonlyMap<ColumnName, number>, at: number): ReadRow {
+  if (!Array.isArray(cells)) throw fault(at, 'a row must be an array');
+  const row = new QueryRow(cells, places);
+  const cost = row.number('cost');
+  if (cost === null) throw fault(at, 'the cost must be a number');
+  const label = parseAzureMeter(row.text('meter') ?? '', row.text('product') ?? '');
+  const unitTokens = azureUnitTokens(row.text('unit') ?? undefined) ?? label.unitTokens ?? USUAL_UNIT_TOKENS;
+  return { row, label, cost, quantity: row.number('quantity'), unitTokens };
+}
+
+/**
+ * The quantity counts units of the meter, as in the cost details (there `UnitOfMeasure` stands beside it). Answers have
+ * been published in which it counts tokens. They are told by their rates: read as units, some meter would cost less for
+ * a million tokens than any model does.
+ */
+function isImpossible({ label, cost, quantity, unitTokens }: ReadRow): boolean {
+  if (!label.recognised || !label.observable || cost <= 0n || quantity === null || quantity <= 0n)
+    return false;
+  // cost / (quantity × unit) < rate / 1e6
+  return cost * 1_000_000n * QUANTITY_ONE < IMPOSSIBLE_RATE * quantity * unitTokens;
+}
+
+function toRow(
+  { row, label, cost, quantity, unitTokens }: ReadRow,
+  countsTokens: boolean,
+  fxRate: FxRate,
+  at: number,
+): BilledRow {
+  const day = dayOfUsageDate(row.text('day') ?? '');
+  if (day === undefined) throw fault(at, 'UsageDate must be a day such as 20260901');
+  const currency = (row.text('currency') ?? 'USD').toUpperCase();
+  if (!/^[A-Z]{3}$/.test(currency)) throw fault(at, 'Currency must be three letters such as EUR');
+  const meter = row.text('meter') ?? '(no meter)';
+  const isTokens = label.recognised && label.observable;
+  const count = quantity === null || quantity < 0n ? null : quantity;
+  const category: ChargeCategory = azureCategory(row.text('chargeType') ?? '', meter, label.recognised, cost);
+  return {
+    feed: 'cost',
+    report: '',
+    account: accountOf(row),
+    day,
+    ...timesOfDay(day),
+    chargeCategory: category,
+    lineItem: keepText(meter),
+    observable: label.observable,
+    model: label.model,
+    tokenClass: label.tokenClass,
+    serviceTier: label.serviceTier,
+    isBatch: label.isBatch,
+    longContext: label.longContext,
+    region: label.region,
+    project: resourceOf(row.text('resource')) ?? row.text('subscription')?.toLowerCase() ?? null,
+    apiKey: null,
+    quantity: count === null ? null : isTokens && !countsTokens ? count * unitTokens : count,
+    quantityUnit: count === null ? null : isTokens ? 'tokens' : null,
+    amountPico: toPicoOrNull(cost, currency, fxRate),
+    listPico: null,
+    contractedPico: null,
+    netPico: null,
+    currency,
+    originalAmount: cost,
+    isFinal: null,
+  };
+}
+
+const SUBSCRIPTION = /^\/subscriptions\/([0-9a-f-]{36})\//i;
+
+/** The subscription of the resource; null in an answer that groups by something else. */
+function accountOf(row: QueryRow): string | null {
+  return SUBSCRIPTION.exec(row.text('resource') ?? '')?.[1]?.toLowerCase() ?? null;
+}
+
+function fault(at: number, reason: string): DomainError {
+  return new DomainError('invalid_billing_file', `row ${at + 1} of the answer: ${reason}`);
+}

@@ -1,0 +1,88 @@
+import { divideHalfEven, parseScaled } from '../../money.js';
+import { dayOf, MICROS_PER_DAY, microsOfDay, parseInstant } from '../../period.js';
+import { QUANTITY_ONE, QUANTITY_SCALE } from '../billedRow.js';
+import { keepText } from '../pageRow.js';
+import { CellFault } from './cellFault.js';
+import type { TableRecord } from './tableFormat.js';
+
+/** The first of these columns that has a cell; undefined where none has. Exports name one thing by several names. */
+export function cellOf(record: TableRecord, columns: readonly string[]): string | undefined {
+  for (const column of columns) {
+    const text = record.get(column);
+    if (text !== undefined) return text;
+  }
+  return undefined;
+}
+
+/** As `cellOf`, as it is stored. */
+export function textOf(record: TableRecord, columns: readonly string[]): string | null {
+  const text = cellOf(record, columns);
+  return text === undefined ? null : keepText(text);
+}
+
+/** A decimal in 1e-12 units; null where the cells are empty. Error CellFault where it is none. */
+export function decimalOf(record: TableRecord, columns: readonly string[]): bigint | null {
+  for (const column of columns) {
+    const text = record.get(column);
+    if (text === undefined) continue;
+    const value = parseScaled(text, QUANTITY_SCALE);
+    if (value !== undefined) return value;
+    throw new CellFault(column, `${column} must be a decimal number, not "${text.slice(0, 40)}"`);
+  }
+  return null;
+}
+
+/** As `decimalOf`. Error CellFault also where the cells are empty. */
+export function requiredDecimal(record: TableRecord, columns: readonly string[]): bigint {
+  const value = decimalOf(record, columns);
+  if (value !== null) return value;
+  const [column = ''] = columns;
+  throw new CellFault(column, `${column} must be a decimal number, not empty`);
+}
+
+/** A three-letter currency code in capitals. Error CellFault where the cells hold something else; USD where none is. */
+export function currencyOf(record: TableRecord, columns: readonly string[]): string {
+  const text = cellOf(record, columns);
+  if (text === undefined) return 'USD';
+  if (/^[a-z]{3}$/i.test(text)) return text.toUpperCase();
+  throw new CellFault(
+    columns.find((column) => record.has(column)) ?? '',
+    `a currency is three letters such as EUR, not "${text.slice(0, 40)}"`,
+  );
+}
+
+/** Two decimals in 1e-12 units → their product in 1e-12 units, rounded half to even. */
+export function product(a: bigint, b: bigint): bigint {
+  return divideHalfEven(a * b, QUANTITY_ONE);
+}
+
+const US_DATE = /^(\d{1,2})\/(\d{1,2})\/(\d{4})$/;
+
+/** A day as `YYYY-MM-DD`, `M/D/YYYY` or a time of day in UTC. Error CellFault. */
+export function dayOfCell(record: TableRecord, columns: readonly string[]): string {
+  const text = cellOf(record, columns);
+  const [, month, day, year] = US_DATE.exec(text?.split(/[ T]/)[0] ?? '') ?? [];
+  const iso =
+    year === undefined ? text : `${year}-${(month ?? '').padStart(2, '0')}-${(day ?? '').padStart(2, '0')}`;
+  const instant = iso === undefined ? undefined : parseInstant(iso);
+  if (instant) return dayOf(instant.micros);
+  const column = columns.find((name) => record.has(name)) ?? columns[0] ?? '';
+  throw new CellFault(
+    column,
+    `${column} must be a day such as 2026-01-31 or 1/31/2026, not "${(text ?? '').slice(0, 40)}"`,
+  );
+}
+
+/** The half-open times of a UTC day, microseconds. */
+export function timesOfDay(day: string): { periodStartMicros: bigint; periodEndMicros: bigint } {
+  const periodStartMicros = microsOfDay(day);
+  return { periodStartMicros, periodEndMicros: periodStartMicros + MICROS_PER_DAY };
+}
+
+/** The half-open times of a UTC month `YYYY-MM`, microseconds. */
+export function timesOfMonth(month: string): { periodStartMicros: bigint; periodEndMicros: bigint } {
+  const periodStartMicros = microsOfDay(`${month}-01`);
+  // The 32nd day of a month lies in the next one, whichever it is.
+  const next = dayOf(periodStartMicros + 31n * MICROS_PER_DAY).slice(0, 7);
+  return { periodStartMicros, periodEndMicros: microsOfDay(`${next}-01`) };
+}

@@ -1,0 +1,251 @@
+import { divideHalfEven, type Pico } from '../../money.js';
+import { dayOf, parseInstant } from '../../period.js';
+import type { Provider } from '../../providers.js';
+import { type BilledRow, CHARGE_CATEGORIES, type ChargeCategory } from '../billedRow.js';
+import { categoryOfLabel } from '../chargeCategory.js';
+import { pacificDayOf } from '../pacificDay.js';
+import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
+import { resourceOf } from './azureTerms.js';
+import { reportOfInvoice } from './billingPeriod.js';
+import { CellFault } from './cellFault.js';
+import { cellOf, currencyOf, decimalOf, requiredDecimal, textOf, timesOfDay } from './cells.js';
+import { type FocusLabel, readFocusLabel } from './focusLabel.js';
+import { FOCUS_PROVIDER_COLUMNS, isFocusChargeOf } from './focusServices.js';
+import type { PlainCharge, TableFormat, TableRecord } from './tableFormat.js';
+
+/**
+ * An export of the FinOps Open Cost and Usage Specification, Cost and Usage, versions 1.0 to 1.4. Columns that are read
+ * are the same in all of them but the provider's: ProviderName until 1.2, both in 1.3, ServiceProviderName in 1.4. SkuMeter
+ * and SkuPriceDetails came with 1.1, PricingCurrency with 1.2. Columns beginning with x_ are the writer's own.
+ */
+const REQUIRED = [
+  'billedcost',
+  'billingaccountid',
+  'billingcurrency',
+  'chargecategory',
+  'chargeperiodstart',
+  'chargedescription',
+  'servicename',
+] as const;
+
+/** Beside those: columns that not every version or writer has. */
+const READ_TOO = [
+  ...['billingperiodend', 'billingperiodstart'],
+  ...[
+    'billingaccountid',
+    'chargeclass',
+    'chargeperiodend',
+    'consumedquantity',
+    'consumedunit',
+    'contractedcost',
+  ],
+  ...['effectivecost', 'listcost', 'pricingcurrency', 'pricingcurrencyeffectivecost', 'pricingquantity'],
+  ...['pricingunit', 'resourceid', 'skuid', 'skumeter', 'skupricedetails', 'subaccountid'],
+  ...['x_billedcostinusd', 'x_billedusd', 'x_chargecategory', 'x_providerkeyid', 'x_quantitysource'],
+  ...['x_reconstatus', 'x_servicecode', 'x_skudescription', 'x_skumetercategory', 'x_skumetername'],
+  ...['x_skumetersubcategory', 'x_usagetype'],
+] as const;
+
+export const focus: TableFormat = {
+  format: 'focus',
+  name: 'a FOCUS export',
+  required: REQUIRED,
+  reads: new Set([...REQUIRED, ...READ_TOO, ...FOCUS_PROVIDER_COLUMNS]),
+  isHeader: (columns) =>
+    REQUIRED.every((column) => columns.has(column)) &&
+    FOCUS_PROVIDER_COLUMNS.some((column) => columns.has(column)),
+  rowsOf: (record, { provider, fxRate }) => {
+    if (!isFocusChargeOf(provider, record)) return null;
+    // Use that no bill has, in an export of our own: no charge.
+    if (record.get('x_reconstatus') === 'unbilled') return [];
+    return [rowOf(provider, record, fxRate)];
+  },
+  chargeOf: (record): PlainCharge => ({
+    chargeCategory: categoryOf(record, record.get('chargedescription') ?? '', true),
+    currency: currencyOf(record, ['billingcurrency']),
+    amount: requiredDecimal(record, ['billedcost']),
+  }),
+};
+
+function rowOf(provider: Provider, record: TableRecord, fxRate: FxRate): BilledRow {
+  const { lineItem, recognised, unitTokens, ...label } = readFocusLabel(provider, record);
+  const currency = currencyOf(record, ['billingcurrency']);
+  const original = requiredDecimal(record, ['billedcost']);
+  const start = instantOf(record, 'chargeperiodstart');
+  const day = provider === 'google' ? pacificDayOf(start) : dayOf(start);
+  const hasEnd = record.has('chargeperiodend');
+  return {
+    feed: 'cost',
+    report: reportOf(record, start),
+    account: accountOf(provider, record),
+    day,
+    ...timesOfDay(day),
+    ...(hasEnd ? { periodStartMicros: start, periodEndMicros: instantOf(record, 'chargeperiodend') } : {}),
+    chargeCategory: categoryOf(record, lineItem, recognised),
+    lineItem,
+    ...label,
+    project: projectOf(provider, record),
+    apiKey: textOf(record, ['x_providerkeyid']),
+    ...countOf(record, label, unitTokens),
+    ...moneyOf(record, original, currency, fxRate),
+    currency,
+    originalAmount: original,
+    isFinal: null,
+  };
+}
+
+/** Date/time as FOCUS has it; some writers leave the seconds out, and a day alone is its beginning. */
+function instantOf(record: TableRecord, column: string): bigint {
+  const text = record.get(column) ?? '';
+  const instant = parseInstant(text);
+  if (instant) return instant.micros;
+  throw new CellFault(
+    column,
+    `${column} must be a time such as 2026-01-31T00:00:00Z, not "${text.slice(0, 40)}"`,
+  );
+}
+
+const CATEGORIES: Readonly<Record<string, ChargeCategory>> = {
+  usage: 'usage',
+  purchase: 'purchase',
+  tax: 'tax',
+  credit: 'credit',
+  adjustment: 'adjustment',
+};
+
+/**
+ * ChargeCategory, with what FOCUS has no word for: what is given back of use or of a purchase, and corrections of them
+ * (ChargeClass), are no use of the day. An export of our own says it itself.
+ */
+function categoryOf(record: TableRecord, label: string, recognised: boolean): ChargeCategory {
+  const own = record.get('x_chargecategory');
+  const known = CHARGE_CATEGORIES.find((category) => category === own);
+  if (known !== undefined) return known;
+  const word = record.get('chargecategory') ?? '';
+  const category = CATEGORIES[word.toLowerCase()];
+  if (category === undefined) {
+    throw new CellFault(
+      'chargecategory',
+      `chargecategory must be Usage, Purchase, Tax, Credit or Adjustment, not "${word.slice(0, 40)}"`,
+    );
+  }
+  if (category === 'tax' || category === 'credit') return category;
+  const described = categoryOfLabel(`${label} ${record.get('chargedescription') ?? ''}`, false, 0n);
+  const isRefund = described === 'refund';
+  if (category === 'adjustment' || record.get('chargeclass')?.toLowerCase() === 'correction')
+    return isRefund ? 'refund' : 'adjustment';
+  if (category === 'purchase') return isRefund ? 'refund' : 'purchase';
+  return isRefund && !recognised
+    ? 'refund'
+    : categoryOfLabel(label, true, requiredDecimal(record, ['billedcost']));
+}
+
+/** As the provider's other exports have it: whoever pays; at Azure the subscription. */
+function accountOf(provider: Provider, record: TableRecord): string | null {
+  const whole = textOf(record, ['billingaccountid']);
+  const isOwn = record.has('x_chargecategory');
+  return provider === 'azure_openai' && !isOwn
+    ? (subscriptionOf(textOf(record, ['subaccountid'])) ?? whole)
+    : whole;
+}
+
+/** `/subscriptions/<id>` → id, as the cost details have it. */
+function subscriptionOf(text: string | null): string | null {
+  return text === null ? null : text.toLowerCase().replace(/^\/?subscriptions\//, '');
+}
+
+function projectOf(provider: Provider, record: TableRecord): string | null {
+  const isOwn = record.has('x_chargecategory');
+  return provider === 'azure_openai' && !isOwn
+    ? resourceOf(record.get('resourceid'))
+    : textOf(record, ['subaccountid']);
+}
+
+/** Half-open times, as FOCUS has them. */
+function reportOf(record: TableRecord, start: bigint): string {
+  if (!record.has('billingperiodstart')) return '';
+  const from = instantOf(record, 'billingperiodstart');
+  const isLater = record.has('billingperiodend') && start >= instantOf(record, 'billingperiodend');
+  return start >= from && !isLater ? '' : reportOfInvoice(dayOf(from));
+}
+
+const TOKEN_UNIT = /^(?:(\d+|1k|1m)\s*)?tokens?$/i;
+const UNIT_WORDS: Readonly<Record<string, bigint>> = { '1k': 1_000n, '1m': 1_000_000n };
+
+/** Tokens of one unit; undefined where it is another unit. */
+function tokensOfUnit(unit: string | undefined): bigint | undefined {
+  const match = TOKEN_UNIT.exec((unit ?? '').trim());
+  if (!match) return undefined;
+  const [, count] = match;
+  if (count === undefined) return 1n;
+  return UNIT_WORDS[count.toLowerCase()] ?? BigInt(count);
+}
+
+/** What was consumed, else what was priced: in tokens wherever one of them is. */
+function countOf(
+  record: TableRecord,
+  label: Pick<FocusLabel, 'tokenClass' | 'observable'>,
+  unitTokens: bigint | undefined,
+): Pick<BilledRow, 'quantity' | 'quantityUnit'> {
+  // An export of our own: one charge, of a quantity that nobody knows.
+  if (record.get('x_quantitysource') === 'none') return { quantity: null, quantityUnit: null };
+  const counts = (
+    [
+      ['consumedquantity', 'consumedunit'],
+      ['pricingquantity', 'pricingunit'],
+    ] as const
+  ).map(([column, unit]) => ({ count: decimalOf(record, [column]), unit: record.get(unit) }));
+  const isTokens = label.tokenClass !== 'other' && label.tokenClass !== 'requests';
+  if (isTokens) {
+    for (const { count, unit } of counts) {
+      const tokens = tokensOfUnit(unit);
+      if (count !== null && count >= 0n && tokens !== undefined)
+        return { quantity: count * tokens, quantityUnit: 'tokens' };
+    }
+    const [{ count } = { count: null }] = counts;
+    return count !== null && count >= 0n && unitTokens !== undefined
+      ? { quantity: count * unitTokens, quantityUnit: 'tokens' }
+      : { quantity: null, quantityUnit: null };
+  }
+  const known = counts.find(({ count }) => count !== null && count >= 0n);
+  return known
+    ? { quantity: known.count, quantityUnit: known.unit === undefined ? null : keepText(known.unit) }
+    : { quantity: null, quantityUnit: null };
+}
+
+/**
+ * The amount in US dollars: as billed in them; by the bill's own conversion (a column of the writer's, or EffectiveCost
+ * beside the same in the pricing currency); by the rate that was given; or not at all.
+ */
+function moneyOf(
+  record: TableRecord,
+  original: bigint,
+  currency: string,
+  fxRate: FxRate,
+): Pick<BilledRow, 'amountPico' | 'listPico' | 'contractedPico' | 'netPico'> {
+  const rate = currency === 'USD' ? null : rateOf(record, original);
+  const convert = (amount: bigint | null): Pico | null => {
+    if (amount === null) return null;
+    if (rate === null) return toPicoOrNull(amount, currency, fxRate);
+    return divideHalfEven(amount * rate.usd, rate.original);
+  };
+  return {
+    amountPico: convert(original),
+    listPico: convert(decimalOf(record, ['listcost'])),
+    contractedPico: convert(decimalOf(record, ['contractedcost'])),
+    netPico: convert(decimalOf(record, ['effectivecost'])),
+  };
+}
+
+/** Dollars beside what they are dollars of; null where the record does not say. The divisor is positive. */
+function rateOf(record: TableRecord, original: bigint): { usd: bigint; original: bigint } | null {
+  const told = decimalOf(record, ['x_billedusd', 'x_billedcostinusd']);
+  const pair = (usd: bigint | null, amount: bigint | null) => {
+    if (usd === null || amount === null || amount === 0n) return null;
+    return amount < 0n ? { usd: -usd, original: -amount } : { usd, original: amount };
+  };
+  const billed = pair(told, original);
+  if (billed) return billed;
+  if (cellOf(record, ['pricingcurrency'])?.toUpperCase() !== 'USD') return null;
+  return pair(decimalOf(record, ['pricingcurrencyeffectivecost']), decimalOf(record, ['effectivecost']));
+}

@@ -1,0 +1,115 @@
+import { DomainError } from '../../errors.js';
+import { parseScaled } from '../../money.js';
+import { MICROS_PER_DAY, parseInstant } from '../../period.js';
+import { BILLED_CLASSES, type BilledClass, type BilledRow, QUANTITY_SCALE } from '../billedRow.js';
+import { categoryOfLabel } from '../chargeCategory.js';
+import { type FxRate, keepText, toPico } from '../pageRow.js';
+import { CellFault } from './cellFault.js';
+import type { TableFormat, TableRecord } from './tableFormat.js';
+
+/** Columns that must be there; `project`, `api_key`, `line_item`, `service_tier` and `currency` may be. */
+const REQUIRED = ['date', 'model', 'token_class', 'quantity', 'amount_usd'] as const;
+
+/** The format for everything that has no other: one line for each day, model and class. */
+export const plainCsv: TableFormat = {
+  format: 'plain_csv',
+  name: 'a plain CSV',
+  required: REQUIRED,
+  isHeader: (columns) => REQUIRED.every((column) => columns.has(column)),
+  rowsOf: (record, { fxRate }) => [plainCsvRow(record, fxRate)],
+};
+
+const DAY = /^\d{4}-\d{2}-\d{2}$/;
+
+function readDay(text: string): bigint {
+  const instant = DAY.test(text) ? parseInstant(text) : undefined;
+  if (!instant)
+    throw new CellFault('date', `date must be a day such as 2026-01-31, not "${text.slice(0, 40)}"`);
+  return instant.micros;
+}
+
+function readDecimal(record: TableRecord, column: string): bigint | null {
+  const text = record.get(column);
+  if (text === undefined) return null;
+  const value = parseScaled(text, QUANTITY_SCALE);
+  if (value === undefined)
+    throw new CellFault(column, `${column} must be a decimal number, not "${text.slice(0, 40)}"`);
+  return value;
+}
+
+/**
+ * One record of a plain CSV → a cost row. An empty `quantity` means that the bill gives none. `amount_usd` is in
+ * `currency` where that column names another. Error: CellFault naming the column.
+ */
+function plainCsvRow(record: TableRecord, fxRate: FxRate): BilledRow {
+  const day = record.get('date') ?? '';
+  const startMicros = readDay(day);
+  const className = (record.get('token_class') ?? '').toLowerCase();
+  if (!(BILLED_CLASSES as readonly string[]).includes(className)) {
+    throw new CellFault(
+      'token_class',
+      `token_class must be one of ${BILLED_CLASSES.join(', ')}, not "${className.slice(0, 40)}"`,
+    );
+  }
+  const tokenClass = className as BilledClass;
+  const original = readDecimal(record, 'amount_usd');
+  if (original === null) throw new CellFault('amount_usd', 'amount_usd must be a decimal number, not empty');
+  const quantity = readDecimal(record, 'quantity');
+  if (quantity !== null && quantity < 0n && original >= 0n)
+    throw new CellFault('quantity', 'quantity must not be negative');
+  const currency = (record.get('currency') ?? 'USD').toUpperCase();
+  const model = textOrNull(record, 'model');
+  const amountPico = convert(original, currency, fxRate);
+  const label = record.get('line_item') ?? (model === null ? className : `${model}, ${className}`);
+  const tier = (record.get('service_tier') ?? '').toLowerCase();
+  const recognised = model !== null && tokenClass !== 'other';
+  return {
+    feed: 'cost',
+    report: '',
+    account: null,
+    day,
+    periodStartMicros: startMicros,
+    periodEndMicros: startMicros + MICROS_PER_DAY,
+    chargeCategory: categoryOfLabel(label, recognised, amountPico),
+    lineItem: keepText(label),
+    observable: true,
+    model,
+    tokenClass,
+    serviceTier: tier === '' || tier === 'default' || tier === 'batch' ? 'standard' : keepText(tier),
+    isBatch: tier === '' ? null : tier === 'batch',
+    longContext: null,
+    region: null,
+    project: textOrNull(record, 'project'),
+    apiKey: textOrNull(record, 'api_key'),
+    quantity: quantity === null || quantity < 0n ? null : quantity,
+    quantityUnit:
+      quantity === null
+        ? null
+        : tokenClass === 'requests'
+          ? 'requests'
+          : tokenClass === 'other'
+            ? null
+            : 'tokens',
+    amountPico,
+    listPico: null,
+    contractedPico: null,
+    netPico: null,
+    currency,
+    originalAmount: original,
+    isFinal: null,
+  };
+}
+
+function textOrNull(record: TableRecord, column: string): string | null {
+  const text = record.get(column);
+  return text === undefined ? null : keepText(text);
+}
+
+/** As `toPico`; the fault is of the cell that holds the amount. */
+function convert(original: bigint, currency: string, fxRate: FxRate): bigint {
+  try {
+    return toPico(original, currency, fxRate);
+  } catch (error) {
+    throw error instanceof DomainError ? new CellFault('amount_usd', error.message) : error;
+  }
+}

@@ -1,0 +1,118 @@
+import { expect, it } from 'vitest';
+import { AzureOpenaiConnector } from '../../../adapters/billing/azureOpenaiConnector.js';
+import type { FetchedPage, ProviderAccess } from '../../../adapters/billing/connector.js';
+import { readBillingFile } from '../../../adapters/billing/file.js';
+import type { BilledRow } from '../../../domain/billing/billedRow.js';
+import { microsOfDay } from '../../../domain/period.js';
+import type { Finding } from '../../../domain/reconciliation/inference/finding.js';
+import { reconcileDays } from '../../../domain/reconciliation/reconcileDays.js';
+import { DEFAULT_WEIGHTS } from '../../../domain/reconciliation/weights/weightSet.js';
+import { type AzureCharge, startAzureBilling } from '../../fakes/billing/azureBilling.js';
+import { excessByDay, type PublishedCase, shiftDay } from '../../support/published/case.js';
+import { PUBLISHED_CASES } from '../../support/published/cases.js';
+import { AZURE_RESOURCE, AZURE_SUBSCRIPTION, azureLines } from '../../support/published/documents.js';
+import { inputOf } from '../../support/published/judge.js';
+
+const SCOPE = `/subscriptions/${AZURE_SUBSCRIPTION}`;
+const CREDENTIALS = { tenant_id: 'tenant', client_id: 'client', client_secret: 'secret' };
+
+const decimal = (scaled: bigint, digits: number) =>
+  `${scaled / 10n ** BigInt(digits)}.${String(scaled % 10n ** BigInt(digits)).padStart(digits, '0')}`;
+
+/** The case's bill as what Cost Management adds up: line by line, several to a meter and day. */
+function chargesOf(one: PublishedCase): AzureCharge[] {
+  return azureLines(one, (day, Meter, lines) =>
+    lines.map(
+      ({ quantity, rate }): AzureCharge => ({
+        day,
+        cost: decimal(quantity * rate, 12),
+        quantity: decimal(quantity, 6),
+        dimensions: { Meter, MeterCategory: 'Foundry Models', ResourceId: AZURE_RESOURCE },
+      }),
+    ),
+  ).flat();
+}
+
+/** Rows as a connection fetches and reads them. */
+async function fetchRows(one: PublishedCase): Promise<BilledRow[]> {
+  const last = shiftDay(one.days.at(-1)?.day ?? '', 1);
+  const nowMicros = microsOfDay(shiftDay(last, 40));
+  const fake = await startAzureBilling({
+    truth: {
+      tenantId: CREDENTIALS.tenant_id,
+      clientId: CREDENTIALS.client_id,
+      clientSecret: CREDENTIALS.client_secret,
+      scopes: { [SCOPE]: chargesOf(one) },
+      currency: 'USD',
+    },
+    nowSeconds: () => Number(nowMicros / 1_000_000n),
+    pageRows: 17,
+  });
+  try {
+    const connector = new AzureOpenaiConnector({
+      baseUrl: fake.origin,
+      loginBaseUrl: fake.origin,
+      nowMicros: () => nowMicros,
+      nowMs: () => performance.now(),
+      requestGapMs: 0,
+    });
+    const access: ProviderAccess = {
+      credentials: CREDENTIALS,
+      settings: { scope: { resource: SCOPE } },
+      signal: new AbortController().signal,
+    };
+    const rows: BilledRow[] = [];
+    for (const chunk of connector.plan({ fromDay: one.days[0]?.day ?? '', toDay: last }, nowMicros)) {
+      for (let cursor: string | null = null; ; ) {
+        const page: FetchedPage = await connector.fetchPage(access, chunk, cursor);
+        rows.push(...(await readPage(page.body)));
+        cursor = page.nextCursor;
+        if (cursor === null) break;
+      }
+    }
+    return rows;
+  } finally {
+    await fake.close();
+  }
+}
+
+async function readPage(body: Buffer): Promise<BilledRow[]> {
+  const reader = readBillingFile(
+    (async function* () {
+      yield body;
+    })(),
+    {
+      provider: 'azure_openai',
+      format: 'azure_query_pages',
+      fxRate: undefined,
+      skip: new Set(),
+      mayBeEmpty: true,
+    },
+  );
+  const rows: BilledRow[] = [];
+  for await (const batch of reader) rows.push(...batch.map(({ row }) => row));
+  return rows;
+}
+
+const gist = (findings: readonly Finding[]) =>
+  findings.map(({ kind, variant, direction, blame, model, grade, days }) => ({
+    kind,
+    variant,
+    direction,
+    blame,
+    model,
+    grade,
+    days,
+  }));
+
+it('a published mistake of Azure that a connection fetches is the finding that its file is, to the dollar', async () => {
+  const one = PUBLISHED_CASES.find(({ format }) => format === 'azure_query_pages') as PublishedCase;
+  const found = async (read?: typeof fetchRows) => {
+    const { days, prices } = await inputOf(one, read);
+    return reconcileDays(one.provider, days, prices, DEFAULT_WEIGHTS, []).findings;
+  };
+  const fetched = await found(fetchRows);
+  expect(gist(fetched)).toEqual(gist(await found()));
+  const impact = new Map(fetched.flatMap(({ days }) => days.map(({ day, impactPico }) => [day, impactPico])));
+  expect(impact).toEqual(excessByDay(one));
+});
