@@ -7,8 +7,7 @@ import { sentenceOf } from './words.js';
 const WORDS = {
   list_price: 'The list price was charged instead of the contract’s.',
   discount_twice: 'The contract’s discount was taken off twice.',
-  other_contract:
-    'The rates of the contract that held from % on were charged, on a day on which another one held.',
+  other_contract: 'The rates of the contract that held from % on were charged while another one held.',
 };
 
 /** Another price than the contract's: the list's, or that of a contract of other days. */

@@ -6,8 +6,8 @@ import { otherPeriod } from './predict.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
-  not_yet: 'The price from before % was charged, on a day on which the later one held.',
-  too_early: 'The price from % on was charged, on a day on which the earlier one held.',
+  not_yet: 'The price from before % was charged while the later one held.',
+  too_early: 'The price from % on was charged while the earlier one held.',
   regular: 'The regular price was charged, while a temporary lower one held.',
 };
 

@@ -1,10 +1,10 @@
 /** What a finding says of itself, in whole sentences. */
-import { decimalFromPico, PICO_PER_USD, type Pico } from '../../money.js';
+import { absPico, centsFromPico, decimalFromPico, PICO_PER_USD, type Pico } from '../../money.js';
 import type { Blame, Gate } from './finding.js';
 
-/** Dollars and cents, rounded towards zero. */
+/** Dollars and cents without a sign, rounded half to even as tables and answers are. */
 export function dollarsOf(pico: Pico): string {
-  const cents = (pico < 0n ? -pico : pico) / (PICO_PER_USD / 100n);
+  const cents = centsFromPico(absPico(pico));
   return `$${decimalFromPico(cents * (PICO_PER_USD / 100n)).replace(/(\.\d)$/, '$10')}`;
 }
 

@@ -1,5 +1,6 @@
 /** What findings say of themselves. */
 import { describe, expect, it } from 'vitest';
+import { impactText } from '../../../../domain/reconciliation/inference/words.js';
 import { anObservedCell } from '../support.js';
 import { chargeFor, findingsOf, isBetween, linesFor, part, scale, theFinding, type Use } from './support.js';
 
@@ -25,6 +26,12 @@ describe('a bill is too high or too low', () => {
     );
     expect(theirs.blame).toBe('provider');
     expect(theirs.reason).toMatch(/The bill is \$[\d.]+ too much on 5 days/);
+  });
+
+  it('by dollars that are rounded as those of tables and answers are, half to even', () => {
+    expect(impactText(109_017_591_375_000n, 'provider')).toBe('$109.02 too much');
+    expect(impactText(-109_015_000_000_000n, 'none')).toBe('$109.02 below what these events cost');
+    expect(impactText(-109_005_000_000_000n, 'none')).toBe('$109.00 below what these events cost');
   });
 
   it('calls that come twice leave the bill below what the events cost', () => {
