@@ -1,11 +1,11 @@
 /** What a finding says of itself, in whole sentences. */
-import { absPico, centsFromPico, decimalFromPico, PICO_PER_USD, type Pico } from '../../money.js';
+import { absPico, centsFromPico, type Pico } from '../../money.js';
 import type { Blame, Gate } from './finding.js';
 
 /** Dollars and cents without a sign, rounded half to even as tables and answers are. */
 export function dollarsOf(pico: Pico): string {
   const cents = centsFromPico(absPico(pico));
-  return `$${decimalFromPico(cents * (PICO_PER_USD / 100n)).replace(/(\.\d)$/, '$10')}`;
+  return `$${cents / 100n}.${String(cents % 100n).padStart(2, '0')}`;
 }
 
 /** The days of a finding: "on 2026-10-05", "on 3 days from 2026-10-05 to 2026-10-07". */
