@@ -41,7 +41,7 @@ interface PolicyOf<T extends PolicyType> {
 }
 export type Policy = { [T in PolicyType]: PolicyOf<T> }[PolicyType];
 
-/** Characters of each prompt that are searched, after stripping (interface.md, section 8). */
+/** Characters of each prompt that are searched, after stripping. */
 export const PROMPT_SCAN_CHARS = 512;
 export const MODELS_MAX = 1_000;
 export const MODEL_CHARS_MAX = 256;
