@@ -25,15 +25,6 @@ export async function* readJsonDocuments(chunks: AsyncIterable<Buffer>): AsyncGe
   yield* builder.take();
 }
 
-/** The documents of bytes that are whole. Error invalid_billing_file. */
-export function jsonDocumentsOf(bytes: Buffer): JsonDocument[] {
-  const builder = new DocumentBuilder(() => events.position);
-  const events = new JsonEvents(builder);
-  events.write(bytes);
-  events.end();
-  return builder.take();
-}
-
 class DocumentBuilder implements JsonHandler {
   readonly #place: () => { line: number; column: number };
   #ready: JsonDocument[] = [];

@@ -4,7 +4,7 @@ import type { Pico } from '../../domain/money.js';
 import type { Provider } from '../../domain/providers.js';
 import type { BilledCell, CoveredAccount, UsageCell } from '../../domain/reconciliation/cells.js';
 import type { OrgDb } from '../orgDb.js';
-import { countedSourcesSql } from './billingRows.js';
+import { countedSourcesSql, joinCountedRows } from './billingRows.js';
 import { hourCountsSql, readHourCounts } from './hourCounts.js';
 
 interface DayScope {
@@ -42,8 +42,7 @@ export async function listBilledCells(orgDb: OrgDb, scope: DayScope): Promise<Bi
        case when bool_and(r.quantity is not null) then sum(r.quantity) end as quantity, coalesce(sum(r.amount_usd), 0) as amount_usd, r.amount_usd is null as unconverted,
        case when bool_and(r.list_amount_usd is not null) then sum(r.list_amount_usd) end as list_amount_usd
      from counted c
-     join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = $3 and r.source_id = c.source_id
-       and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
+     ${joinCountedRows('$2', '$3')}
      join billing_sources s on s.org_id = $1 and s.id = c.source_id
      group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, r.amount_usd is null order by 1, 3, 4, 5, 6, 7, 8, 9`,
     [orgDb.orgId, scope.provider, scope.day],
@@ -87,8 +86,7 @@ usage as (
     r.service_tier collate "C" as service_tier, r.is_batch, r.long_context, r.region collate "C" as region,
     case when r.period_end <= r.period_start + interval '1 hour' then r.period_start end as starts, sum(r.quantity) as quantity
   from counted c
-  join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = $3 and r.source_id = c.source_id
-    and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
+  ${joinCountedRows('$2', '$3')}
   where r.quantity is not null
   group by 1, 2, 3, 4, 5, 6, 7, 8)`;
 

@@ -134,6 +134,14 @@ const MONTH_STANDS_ALONE = `(d.report <> '${MONTH_REPORT}' or not exists (select
         and daily.charge_category = d.charge_category and daily.superseded_at is null))`;
 
 /**
+ * SQL that joins the rows `r` of the days `c` that `countedSourcesSql` tells; organization $1. Provider and day are given as
+ * parameters where they are one: Postgres then looks them up before it joins.
+ */
+export const joinCountedRows = (provider = 'c.provider', day = 'c.day') =>
+  `join billing_rows r on r.org_id = $1 and r.provider = ${provider} and r.day = ${day} and r.source_id = c.source_id
+     and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category`;
+
+/**
  * SQL of the sources that count: for each (account, day, feed, report, category) the copy of the highest rank, then the
  * one that was last told (docs/decisions/0042, 0086). Where that is a copy of a part of the account, every part counts by its own
  * best copy, and copies of the whole account are cross-checks. Copies that a newer fetch replaced count nowhere.

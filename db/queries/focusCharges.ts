@@ -5,7 +5,7 @@ import { shiftDay } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
 import type { Grade, MatchStatus } from '../../domain/reconciliation/cells.js';
 import type { OrgDb } from '../orgDb.js';
-import { countedSourcesSql } from './billingRows.js';
+import { countedSourcesSql, joinCountedRows } from './billingRows.js';
 import { BUCKETS_OF_DAYS, comparedDaysSql } from './gapExplorer.js';
 import { fromStoredLine, type StoredLine } from './matches.js';
 
@@ -65,8 +65,7 @@ export async function listFocusCharges(orgDb: OrgDb, scope: DayScope): Promise<F
        ${sumOfAll('quantity')} as quantity, ${sumOfAll('amount_usd')} as amount_usd, ${sumOfAll('list_amount_usd')} as list_usd,
        ${sumOfAll('contracted_amount_usd')} as contracted_usd, sum(coalesce(r.original_amount, r.amount_usd)) as original_amount
      from counted c
-     join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = $3 and r.source_id = c.source_id
-       and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
+     ${joinCountedRows('$2', '$3')}
      left join provider_keys k on k.org_id = $1 and k.provider = $2 and k.provider_key_id = r.api_key
      group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, r.amount_usd is null
      order by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 14, 15, 16, r.amount_usd is null`,

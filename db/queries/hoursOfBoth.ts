@@ -1,7 +1,7 @@
 import { shiftDay } from '../../domain/period.js';
 import type { HourOfBoth } from '../../domain/reconciliation/evidence/dayOffset.js';
 import type { OrgDb } from '../orgDb.js';
-import { countedSourcesSql } from './billingRows.js';
+import { countedSourcesSql, joinCountedRows } from './billingRows.js';
 import { BILLING_QUANTITIES } from './rollups.js';
 import { readFoldedXid } from './usage.js';
 import { usageLogSql } from './usageLog.js';
@@ -50,8 +50,7 @@ async function listBilledHours(inside: OrgDb, provider: string, [from, to]: Days
      select (extract(epoch from date_trunc('hour', starts, 'UTC')) / 3600)::float8 as hour, sum(quantity)::float8 as billed, 0::float8 as observed
      from (select r.period_start as starts, sum(r.quantity) as quantity
        from counted c
-       join billing_rows r on r.org_id = $1 and r.provider = $2 and r.day = c.day and r.source_id = c.source_id
-         and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
+       ${joinCountedRows('$2')}
        where r.quantity is not null and r.period_end <= r.period_start + interval '1 hour' and r.token_class not in ('requests', 'other')
        group by 1) reported
      group by 1 order by 1`,

@@ -3,7 +3,7 @@ import type { Pico } from '../../domain/money.js';
 import { isoFromMicros, microsOfDay } from '../../domain/period.js';
 import type { BilledKeyDay, ObservedKeyDay } from '../../domain/reconciliation/keyCoverage.js';
 import type { OrgDb } from '../orgDb.js';
-import { countedSourcesSql } from './billingRows.js';
+import { countedSourcesSql, joinCountedRows } from './billingRows.js';
 import type { CoverageQuery } from './coverage.js';
 import { joinKeyAccount, keyAccount } from './keyAccounts.js';
 import { BILLING_KEYS, BILLING_MEASURE_NAMES, BILLING_QUANTITIES } from './rollups.js';
@@ -46,8 +46,7 @@ export async function listBilledKeyDays(orgDb: OrgDb, query: CoverageQuery): Pro
          then sum(r.quantity) filter (where r.feed = 'cost' and r.observable and u.provider is null) end as cost_quantity,
        sum(r.quantity) filter (where r.feed = 'usage') as usage_quantity, bool_or(u.provider is not null) as has_usage
      from counted c
-     join billing_rows r on r.org_id = $1 and r.provider = c.provider and r.day = c.day and r.source_id = c.source_id
-       and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
+     ${joinCountedRows()}
      left join reported u on u.provider = r.provider and u.provider_account_id = r.provider_account_id and u.day = r.day
      where r.feed = 'usage' or r.charge_category = 'usage' group by 1, 2, 3, 4 order by 1, 2, 3, 4`,
     [orgDb.orgId, query.fromDay, query.toDay, query.provider ?? null, query.accountId ?? null],

@@ -12,7 +12,7 @@ import type { Provider } from '../../domain/providers.js';
 import { lockByName } from '../locks.js';
 import type { OrgDb } from '../orgDb.js';
 import { textArray } from '../pgArray.js';
-import { countedSourcesSql } from './billingRows.js';
+import { countedSourcesSql, joinCountedRows } from './billingRows.js';
 import { readFoldedXid } from './usage.js';
 import { usageLogSql } from './usageLog.js';
 
@@ -155,8 +155,7 @@ const BILLED_KEYS_SQL = `counted as (${countedSourcesSql('d.org_id = $1 and ($2:
            select r.provider, r.provider_account_id as account, r.api_key, r.day, r.feed, r.amount_usd, r.model, r.token_class, r.quantity,
              case when k.provider is null then 'unknown' when r.period_start >= k.revoked_at then 'billed_after_revocation' end as reason
            from counted c
-           join billing_rows r on r.org_id = $1 and r.provider = c.provider and r.day = c.day and r.source_id = c.source_id
-             and r.provider_account_id = c.provider_account_id and r.feed = c.feed and r.report = c.report and r.charge_category = c.charge_category
+           ${joinCountedRows()}
            left join provider_keys k on k.org_id = $1 and k.provider = r.provider and k.provider_key_id = r.api_key
            where r.api_key <> '' and r.api_key = any($5::text[]))`;
 

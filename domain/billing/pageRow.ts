@@ -68,7 +68,7 @@ export function countOf(value: PageValue | undefined, field: string): bigint {
 }
 
 /** The fields that every row of a bucket shares, with everything else at its neutral value. */
-export function emptyRow(kind: PageKind, bucket: PageBucket): BilledRow {
+export function emptyRow(kind: Pick<PageKind, 'feed' | 'report'>, bucket: PageBucket): BilledRow {
   return {
     feed: kind.feed,
     report: kind.report,

@@ -3,7 +3,7 @@ import { divideHalfEven } from '../../money.js';
 import { parseInstant } from '../../period.js';
 import { type BilledClass, type BilledRow, QUANTITY_ONE } from '../billedRow.js';
 import { findScaled, findText, isPageObject, type PageObject, type PageValue } from '../exactNumber.js';
-import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
+import { emptyRow, type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
 import { timesOfDay } from './cells.js';
 import type { DocumentContext, DocumentFormat } from './documentFormat.js';
 
@@ -134,13 +134,9 @@ function usageRow(category: string, entry: PageObject, label: string, used: bigi
   const tokenClass = isToken ? TOKEN_CLASSES[group] : undefined;
   const tier = findText(entry.service_tier);
   const isBatch = /batch/i.test(`${findText(entry.usage_type) ?? ''} ${tier ?? ''}`);
+  const { periodStartMicros, periodEndMicros } = timesOfDay(day);
   return {
-    feed: 'cost',
-    report: '',
-    account: null,
-    day,
-    ...timesOfDay(day),
-    chargeCategory: 'usage',
+    ...emptyRow({ feed: 'cost', report: '' }, { startMicros: periodStartMicros, endMicros: periodEndMicros }),
     lineItem: keepText(label),
     // Pages, seconds and the like: no call of ours carries their count.
     observable: tokenClass !== undefined,
@@ -148,19 +144,8 @@ function usageRow(category: string, entry: PageObject, label: string, used: bigi
     tokenClass: tokenClass ?? 'other',
     serviceTier: tier === null || /batch/i.test(tier) ? 'standard' : keepText(tier),
     isBatch: isBatch ? true : null,
-    longContext: null,
-    region: null,
-    project: null,
-    apiKey: null,
     quantity: used < 0n ? null : used * QUANTITY_ONE,
     quantityUnit: tokenClass === undefined ? event : 'tokens',
-    amountPico: null,
-    listPico: null,
-    contractedPico: null,
-    netPico: null,
-    currency: null,
-    originalAmount: null,
-    isFinal: null,
   };
 }
 

@@ -9,7 +9,7 @@ import {
 } from '../billedRow.js';
 import { categoryOfLabel } from '../chargeCategory.js';
 import { findScaled, findText, isPageObject, type PageObject, type PageValue } from '../exactNumber.js';
-import { keepText, toPicoOrNull } from '../pageRow.js';
+import { emptyRow, keepText, toPicoOrNull } from '../pageRow.js';
 import { timesOfMonth } from './cells.js';
 import type { DocumentContext, DocumentFormat } from './documentFormat.js';
 
@@ -89,7 +89,7 @@ function rowsOf({ content, month }: Invoice, { fxRate }: DocumentContext): Bille
     if (cents === undefined || cents === 0n) continue;
     // A credit is issued to the customer, whichever sign it is told with.
     const amount = category === 'credit' && cents > 0n ? -cents : cents;
-    rows.push({ ...emptyRow(month), chargeCategory: category, lineItem: label, originalAmount: amount });
+    rows.push({ ...rowOfMonth(month), chargeCategory: category, lineItem: label, originalAmount: amount });
   }
   return rows.map((row) => ({ ...row, amountPico: toPicoOrNull(row.originalAmount ?? 0n, 'USD', fxRate) }));
 }
@@ -110,7 +110,7 @@ function lineRow(line: PageObject, month: string, at: number): BilledRow {
   const units = findScaled(line.numUnits, QUANTITY_SCALE);
   const category = isSubscription ? 'purchase' : categoryOfLabel(label, model !== null, amount);
   return {
-    ...emptyRow(month),
+    ...rowOfMonth(month),
     chargeCategory: category,
     lineItem: keepText(label),
     model,
@@ -143,32 +143,8 @@ function classOf(text: string): BilledClass | undefined {
   return /\b(?:prompt|input)\b/i.test(text) ? 'input' : undefined;
 }
 
-function emptyRow(month: string): BilledRow {
-  return {
-    feed: 'cost',
-    report: MONTH_REPORT,
-    account: null,
-    day: `${month}-01`,
-    ...timesOfMonth(month),
-    chargeCategory: 'usage',
-    lineItem: '',
-    observable: true,
-    model: null,
-    tokenClass: 'other',
-    serviceTier: 'standard',
-    isBatch: null,
-    longContext: null,
-    region: null,
-    project: null,
-    apiKey: null,
-    quantity: null,
-    quantityUnit: null,
-    amountPico: null,
-    listPico: null,
-    contractedPico: null,
-    netPico: null,
-    currency: 'USD',
-    originalAmount: null,
-    isFinal: null,
-  };
+function rowOfMonth(month: string): BilledRow {
+  const { periodStartMicros, periodEndMicros } = timesOfMonth(month);
+  const times = { startMicros: periodStartMicros, endMicros: periodEndMicros };
+  return { ...emptyRow({ feed: 'cost', report: MONTH_REPORT }, times), currency: 'USD' };
 }
