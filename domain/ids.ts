@@ -26,7 +26,8 @@ export type IdKind =
   | 'dlv'
   | 'rul'
   | 'fnd'
-  | 'mat';
+  | 'mat'
+  | 'crd';
 
 /** uuid → public id, e.g. `evt_0192f3…`. */
 export function publicId(kind: IdKind, uuid: string): string {

@@ -26,6 +26,7 @@ import { runInputs } from './0026_run_inputs.js';
 import { disputes } from './0027_disputes.js';
 import { matches } from './0028_matches.js';
 import { billingFormats } from './0029_billing_formats.js';
+import { claims } from './0033_claims.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -61,4 +62,5 @@ export const MIGRATIONS: readonly Migration[] = [
   disputes,
   matches,
   billingFormats,
+  claims,
 ];

@@ -13,6 +13,8 @@ export const OUTBOX_KINDS = [
   'reprice.cancel',
   'webhook.deliver',
   'savings_run.start',
+  'claim.wake',
+  'weights.recompute',
 ] as const;
 export type OutboxKind = (typeof OUTBOX_KINDS)[number];
 

@@ -29,6 +29,9 @@ export const NOTICE_CODES = [
   'double_instrumentation',
   'webhook_failing',
   'webhook_disabled',
+  'claim_due',
+  'claim_credit_proposed',
+  'claim_evidence_stale',
 ] as const;
 export type NoticeCode = (typeof NOTICE_CODES)[number];
 

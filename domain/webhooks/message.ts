@@ -1,5 +1,11 @@
 /** Events that receivers may subscribe to. Grows as their subjects come to exist. */
-export const WEBHOOK_EVENT_TYPES = ['alert.created', 'dispute.opened', 'gap_run.completed'] as const;
+export const WEBHOOK_EVENT_TYPES = [
+  'alert.created',
+  'claim.created',
+  'claim.status_changed',
+  'dispute.opened',
+  'gap_run.completed',
+] as const;
 export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];
 
 /** What is sent only when somebody asks for it. */

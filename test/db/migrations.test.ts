@@ -14,6 +14,7 @@ import { ACTOR_KINDS } from '../../domain/auditLog/actions.js';
 import { BILLED_CLASSES, CHARGE_CATEGORIES, FEEDS } from '../../domain/billing/billedRow.js';
 import { CONNECTION_STATUSES, SYNC_TRIGGERS } from '../../domain/billing/connections.js';
 import { PROVIDER_KEY_STATUSES } from '../../domain/billing/providerKeys.js';
+import { CLAIM_STATUSES, isTerminal } from '../../domain/claims/lifecycle.js';
 import { MODELED_ACTIONS, UNPRICED_REASONS } from '../../domain/enforcement/replay.js';
 import { RULE_MODES, RULE_TYPES } from '../../domain/enforcement/rule.js';
 import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
@@ -299,6 +300,11 @@ const LISTS: Record<string, readonly string[]> = {
   'findings.grade': GRADES,
   'findings.visibility': VISIBILITIES,
   'findings.status': FINDING_STATUSES,
+  'claims.status': CLAIM_STATUSES,
+  'claims.confidence_tier': DISPUTE_TIERS,
+  'claim_outcomes.status': CLAIM_STATUSES.filter(isTerminal),
+  'claim_credits.source': ['credit_row', 'restatement'],
+  'claim_credits.status': ['proposed', 'accepted', 'rejected'],
   'disputes.status': DISPUTE_STATUSES,
   'disputes.confidence_tier': DISPUTE_TIERS,
 };

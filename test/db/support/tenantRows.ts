@@ -95,6 +95,8 @@ function namedValue(table: string, column: string, tenant: Tenant): unknown {
     'savings_runs.id': tenant.runId,
     'modeled_savings.rule_id': tenant.sourceId,
     'modeled_calls.rule_id': tenant.sourceId,
+    'claims.evidence_sha256': Buffer.from(digits, 'utf8'),
+    'claim_files.sha256': Buffer.from(digits, 'utf8'),
   };
   return byPlace[`${table}.${column}`] ?? byName[column];
 }
@@ -107,6 +109,9 @@ const ALSO: Record<string, Record<string, unknown>> = {
     event_id: randomUUID(),
     event_timestamp: '2026-02-03T04:05:06Z',
   },
+  claim_events: { to_status: 'draft' },
+  claim_outcomes: { status: 'credit_issued', credit_issued_cents: 1 },
+  claim_undercharges: { impact_usd: '-1' },
   billing_rows: { amount_usd: '1.25' },
   dispute_days: { expected_usd: '0', volume_usd: '0', own_pricing_usd: '0' },
   finding_days: { expected_usd: '0', volume_usd: '0', own_pricing_usd: '0' },
