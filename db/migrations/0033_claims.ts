@@ -131,8 +131,9 @@ create table claim_outcome_kinds (
   fraction numeric(13,12) not null check (fraction between 0 and 1),
   -- of each signal the level that its match had
   levels jsonb not null check (jsonb_typeof(levels) = 'object'),
-  -- as it was claimed
+  -- as it was claimed, and before what outcomes had taught by then (rawProbabilityOf in domain/reconciliation/weights/levels.ts)
   probability double precision not null check (probability between 0 and 1),
+  raw_probability double precision not null check (raw_probability between 0 and 1),
   weight_set text not null,
   at timestamptz not null,
   primary key (org_id, claim_id, claimed_type),
