@@ -1,5 +1,5 @@
 /** Which disputes become which claims, what is netted, and what is left to ask for (docs/claims.md, “How a claim is made”). */
-import type { DisputeTier } from '../financial/decision.js';
+import { centsDown, DISPUTE_TIERS, type DisputeTier } from '../financial/decision.js';
 import type { Pico } from '../money.js';
 import type { Grade, Visibility, WaterfallStep } from '../reconciliation/cells.js';
 import type { Finding, FindingDay, FindingLine, Gate } from '../reconciliation/inference/finding.js';
@@ -93,4 +93,77 @@ export interface DraftClaim {
   recoverablePico: Pico;
   /** `recoverablePico` rounded down; above zero. */
   recoverableCents: bigint;
+}
+
+/** The months that disputes have days in, `YYYY-MM`, each once and in their order. */
+export function monthsOf(disputes: readonly Pick<DraftDispute, 'days'>[]): string[] {
+  return [...new Set(disputes.flatMap(({ days }) => days.map(({ day }) => day.slice(0, 7))))].sort();
+}
+
+/** What disputes come to by their days. */
+export function disputedPicoOf(disputes: readonly Pick<DraftDispute, 'days'>[]): Pico {
+  return sumOf(disputes.flatMap(({ days }) => days.map(({ impactPico }) => impactPico)));
+}
+
+/** What undercharges come to, as an amount that is not below zero. */
+export function nettedPicoOf(undercharges: readonly Pick<NettedUndercharge, 'impactPico'>[]): Pico {
+  return -sumOf(undercharges.map(({ impactPico }) => impactPico));
+}
+
+/**
+ * The claim over disputes of one provider and account, less undercharges of the same; undefined where less than a cent is
+ * left. The same whatever order they are given in. Throws RangeError for none, and for several accounts.
+ */
+export function netDraft(
+  id: string,
+  given: { disputes: readonly DraftDispute[]; undercharges: readonly NettedUndercharge[] },
+): DraftClaim | undefined {
+  const disputes = [...given.disputes].sort(byFirstDay);
+  const undercharges = [...given.undercharges].sort(byDay);
+  const [first] = disputes;
+  if (!first) throw new RangeError('a claim is over at least one dispute');
+  const { provider, accountId } = first;
+  for (const one of [...disputes, ...undercharges])
+    if (one.provider !== provider || one.accountId !== accountId)
+      throw new RangeError('a claim is over one account of one provider');
+  const days = disputes.flatMap((dispute) => dispute.days);
+  const disputedPico = disputedPicoOf(disputes);
+  const nettedPico = nettedPicoOf(undercharges);
+  const recoverablePico = disputedPico - nettedPico;
+  const recoverableCents = centsDown(recoverablePico);
+  if (recoverableCents === 0n) return undefined;
+  return {
+    ...{ id, provider, accountId, disputes, undercharges },
+    periodStart: first.periodStart,
+    periodEnd: disputes.map(({ periodEnd }) => periodEnd).reduce((a, b) => (a > b ? a : b)),
+    tier: leastSure(disputes.map(({ tier }) => tier)),
+    billedPico: sumOf(days.map(({ billedPico }) => billedPico)),
+    expectedPico: sumOf(days.map(({ expectedPico }) => expectedPico)),
+    ...{ disputedPico, nettedPico, recoverablePico, recoverableCents },
+  };
+}
+
+/** LOW before MEDIUM before HIGH. */
+export function leastSure(tiers: readonly DisputeTier[]): DisputeTier {
+  const rank = Math.max(...tiers.map((tier) => DISPUTE_TIERS.indexOf(tier)));
+  return DISPUTE_TIERS[rank] ?? 'LOW';
+}
+
+function sumOf(amounts: readonly Pico[]): Pico {
+  return amounts.reduce((sum, amount) => sum + amount, 0n);
+}
+
+const byFirstDay = (a: DraftDispute, b: DraftDispute): number =>
+  inOrder([a.periodStart, a.model, a.kind, a.id], [b.periodStart, b.model, b.kind, b.id]);
+
+const byDay = (a: NettedUndercharge, b: NettedUndercharge): number =>
+  inOrder([a.day, a.model, a.kind, a.variant, a.findingId], [b.day, b.model, b.kind, b.variant, b.findingId]);
+
+/** Texts one after the other, each by its code units. */
+export function inOrder(a: readonly string[], b: readonly string[]): number {
+  for (const [at, text] of a.entries()) {
+    const other = b[at] ?? '';
+    if (text !== other) return text < other ? -1 : 1;
+  }
+  return 0;
 }
