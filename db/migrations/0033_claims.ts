@@ -94,6 +94,9 @@ create table claim_events (
   actor text not null,
   -- what the move said: ticket, reason of a denial, credit
   fields jsonb not null default '{}' check (jsonb_typeof(fields) = 'object'),
+  -- the notice that was next from then on
+  next_action text,
+  next_action_at timestamptz,
   primary key (org_id, claim_id, version),
   foreign key (org_id, claim_id) references claims (org_id, id) on delete cascade,
   check (case when from_status is null then to_status = 'draft' else is_claim_move(from_status, to_status) end)
@@ -161,7 +164,8 @@ create table claim_undercharges (
 );
 -- What was charged too little is taken off once at a time.
 create unique index claim_undercharges_live on claim_undercharges (org_id, provider, provider_account_id, model, day, kind, variant) where live;
-select protect_tenant_table('claim_undercharges', 'select, insert, update');
+-- Deleted while it is a draft: drafts that are merged net anew.
+select protect_tenant_table('claim_undercharges', 'select, insert, update, delete');
 
 -- The evidence as files, as they were when the claim was made.
 create table claim_files (
@@ -177,7 +181,8 @@ create table claim_files (
   primary key (org_id, claim_id, name),
   foreign key (org_id, claim_id) references claims (org_id, id) on delete cascade
 );
-select protect_tenant_table('claim_files', 'select, insert');
+-- Deleted while it is a draft: drafts that are merged are frozen anew.
+select protect_tenant_table('claim_files', 'select, insert, delete');
 
 -- Credits on later bills, and days that were restated, that look like the answer to a claim. Somebody says whether they are.
 create table claim_credits (
