@@ -8,6 +8,7 @@ import { coverageEndpoints } from './billCoverage/endpoints.js';
 import { billingEndpoints } from './billing/endpoints.js';
 import { syncEndpoints } from './billingSyncs/endpoints.js';
 import { callCostEndpoints } from './callCost/endpoints.js';
+import { claimEndpoints } from './claims/endpoints.js';
 import { connectionEndpoints } from './connections/endpoints.js';
 import { dashboardEndpoints } from './dashboard/endpoints.js';
 import type { ApiDeps } from './deps.js';
@@ -75,6 +76,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...reviewQueueEndpoints,
   ...findingEndpoints,
   ...disputeEndpoints,
+  ...claimEndpoints,
   ...auditEndpoints,
   ...keyEndpoints,
   ...workspaceEndpoints,

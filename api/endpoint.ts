@@ -16,8 +16,11 @@ import type { Deprecation } from './pipeline/deprecation.js';
 export const WORKSPACE_RULES = ['own', 'shared', 'refused'] as const;
 export type WorkspaceRule = (typeof WORKSPACE_RULES)[number];
 
-/** Who may call: everybody, or a key that holds the scope. An endpoint without one neither compiles nor starts. */
-export type Access = { public: true } | { scope: Scope; workspace: WorkspaceRule };
+/**
+ * Who may call: everybody, or a key that holds the scope, and the role besides where others hold the scope for less. An
+ * endpoint without one neither compiles nor starts.
+ */
+export type Access = { public: true } | { scope: Scope; workspace: WorkspaceRule; role?: 'admin' };
 
 /**
  * By which limits an endpoint's requests are counted (docs/limits.md): those of its key, and of its organization where

@@ -136,7 +136,11 @@ function operationOf(endpoint: Endpoint): ZodOpenApiOperationObject {
     'x-limit': limitClassOf(endpoint),
     ...('public' in endpoint.access
       ? {}
-      : { 'x-scope': endpoint.access.scope, 'x-workspace-keys': endpoint.access.workspace }),
+      : {
+          'x-scope': endpoint.access.scope,
+          ...(endpoint.access.role ? { 'x-role': endpoint.access.role } : {}),
+          'x-workspace-keys': endpoint.access.workspace,
+        }),
     ...(endpoint.deprecated ? { deprecated: true } : {}),
     ...(endpoint.query || endpoint.params || takesKey
       ? {

@@ -162,10 +162,15 @@ export function assertPayloads(caller: Caller, includePayload: boolean | undefin
 }
 
 /**
- * Refuses a caller that lacks an endpoint's scope, or is bound to a workspace where the endpoint concerns the whole
+ * Refuses a caller that lacks an endpoint's role or scope, or is bound to a workspace where the endpoint concerns the whole
  * organization. Error: forbidden.
  */
-export function assertAllowed(caller: Caller, access: { scope: Scope; workspace: WorkspaceRule }): void {
+export function assertAllowed(
+  caller: Caller,
+  access: { scope: Scope; workspace: WorkspaceRule; role?: 'admin' },
+): void {
+  if (access.role !== undefined && caller.role !== access.role)
+    throw new DomainError('forbidden', 'admin role required');
   assertScope(caller, access.scope);
   if (caller.workspace && access.workspace === 'refused') {
     throw new DomainError(

@@ -117,8 +117,7 @@ create table claim_outcomes (
   at timestamptz not null,
   primary key (org_id, claim_id),
   foreign key (org_id, claim_id) references claims (org_id, id),
-  check ((status = 'denied') = (denial_reason is not null)),
-  check (status <> 'denied' or violation_type is not null),
+  check (status <> 'denied' or (denial_reason is not null and violation_type is not null and credit_issued_cents is null)),
   check (status = 'denied' or credit_issued_cents is not null)
 );
 select protect_tenant_table('claim_outcomes', 'select, insert');

@@ -47,6 +47,8 @@ export const AUDIT_ACTIONS = {
   'claim.created': 'A claim was drafted over disputes.',
   'claim.merged': 'Drafts of claims were merged into one.',
   'claim.discarded': 'The draft of a claim was discarded; its disputes stay open.',
+  'claim.submitted': 'A claim was sent to the provider.',
+  'claim.status_changed': 'What a provider did about a claim was recorded.',
   'export.started': 'An export of calls was begun.',
   'payload.read': 'Prompts and answers of calls were read.',
   'auth.failed': 'A request came with a key of the organization that was refused.',

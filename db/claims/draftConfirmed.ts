@@ -1,0 +1,86 @@
+import { netDraft } from '../../domain/claims/draft.js';
+import { monthsOf } from '../../domain/claims/draft.js';
+import { type DraftGroup, planDrafts, type WithheldDraft } from '../../domain/claims/planDrafts.js';
+import { publicId } from '../../domain/ids.js';
+import { newUuid } from '../newUuid.js';
+import type { OrgDb } from '../orgDb.js';
+import { recordAudit } from '../queries/auditLog.js';
+import type { StoredClaim } from '../queries/claims.js';
+import {
+  type ClaimedAccount,
+  listDraftableAccounts,
+  listNettable,
+  loadDraftDisputes,
+  lockClaimable,
+} from '../queries/draftDisputes.js';
+import { type DraftDeps, lockDrafting, storeNewClaim } from './draftClaims.js';
+
+/** What came of drafting. */
+export interface Drafted {
+  claims: StoredClaim[];
+  /** Over what nothing was drafted, since as much was charged too little. */
+  withheld: WithheldDraft[];
+  /** What could not be made, and why. */
+  failed: { group: DraftGroup; error: unknown }[];
+}
+
+/**
+ * Drafts claims over what people have confirmed of a provider's bills (null: of all of them), as far as it is in no claim
+ * and still found: one for each account, kind and month, each in a transaction of its own, so that what has been made stays
+ * when the next one fails. Again it drafts nothing more. `by` is who the claims say made them. Throws DomainError
+ * service_unavailable where the database cannot be asked; repeat it then.
+ */
+export async function draftConfirmed(
+  orgDb: OrgDb,
+  given: { provider: string | null; by: string; isOver?: () => boolean },
+  deps: DraftDeps,
+): Promise<Drafted> {
+  const drafted: Drafted = { claims: [], withheld: [], failed: [] };
+  for (const account of await listDraftableAccounts(orgDb, given.provider)) {
+    const failed = new Map<string, { group: DraftGroup; error: unknown }>();
+    for (let goesOn = true; goesOn && !given.isOver?.(); ) {
+      const step = await draftOne(orgDb, account, given.by, new Set(failed.keys()), deps);
+      goesOn = step.made !== undefined || step.failed !== undefined;
+      if (step.made) drafted.claims.push(step.made);
+      else if (step.failed) failed.set(step.failed.group.key, step.failed);
+      else drafted.withheld.push(...step.withheld);
+    }
+    drafted.failed.push(...failed.values());
+  }
+  return drafted;
+}
+
+interface Step {
+  made?: StoredClaim;
+  failed?: { group: DraftGroup; error: unknown };
+  withheld: WithheldDraft[];
+}
+
+/** Drafts the largest claim of an account that there is to draft, if there is one. */
+async function draftOne(
+  orgDb: OrgDb,
+  account: ClaimedAccount,
+  by: string,
+  isLeftOut: ReadonlySet<string>,
+  deps: DraftDeps,
+): Promise<Step> {
+  let group: DraftGroup | undefined;
+  try {
+    return await orgDb.transaction(async (inside) => {
+      await lockDrafting(inside, account);
+      const plan = await planAccount(inside, account);
+      const next = plan.drafts.find((draft) => !isLeftOut.has(draft.group.key));
+      if (!next) return { withheld: plan.withheld };
+      group = next.group;
+      const id = newUuid(deps.nowMicros());
+      const draft = netDraft(id, { disputes: next.group.disputes, undercharges: next.undercharges });
+      if (!draft) throw new Error('what is planned asks for something');
+      const made = await storeNewClaim(inside, draft, { by, notes: null }, deps);
+      await recordAudit(inside, createdByRun(made, next.group));
+      return { made, withheld: [] };
+    });
+  } catch (error) {
+    if (!group || isTransient(error)) throw error;
+    return { failed: { group, error }, withheld: [] };
+  }
+}

@@ -1,0 +1,215 @@
+import type { ClaimCommand } from '../../domain/claims/command.js';
+import { nextDeadline } from '../../domain/claims/deadlines.js';
+import { canMove, isTerminal, nextStatuses } from '../../domain/claims/lifecycle.js';
+import { creditedFraction, isWhollyCredited, movedFields, resolutionOf } from '../../domain/claims/move.js';
+import { DomainError, invalidField } from '../../domain/errors.js';
+import { publicId } from '../../domain/ids.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';
+import { levelsOf, rawProbabilityOf } from '../../domain/reconciliation/weights/levels.js';
+import { claimMovedMessage } from '../../domain/webhooks/claimMessage.js';
+import { newUuid } from '../newUuid.js';
+import type { OrgDb } from '../orgDb.js';
+import { recordAudit } from '../queries/auditLog.js';
+import { findClaimEventOf, insertClaimEvent } from '../queries/claimEvents.js';
+import {
+  type ClaimedDispute,
+  type ClaimOutcomeKind,
+  insertClaimOutcome,
+  listClaimedDisputes,
+} from '../queries/claimOutcomes.js';
+import { findClaim, lockClaim, type StoredClaim } from '../queries/claims.js';
+import { publishMessages } from '../queries/webhookMessages.js';
+
+/**
+ * Carries a move out, with everything that follows from it, in the caller's transaction; a command that is recorded already
+ * changes nothing more. Whoever comes at the same time waits for the row, so the history is in one order. Errors not_found,
+ * command_too_late, illegal_transition, claim_conflict (it is another version by now), invalid_body (partial of the whole).
+ */
+export async function recordClaimMove(inside: OrgDb, command: ClaimCommand): Promise<StoredClaim> {
+  const before = await lockClaim(inside, command.claimId);
+  if (!before) throw new DomainError('not_found', 'there is no claim with this id');
+  // Two statements after the lock, sent together: what was recorded, and the time, as they are now.
+  const [recorded, atMicros] = await Promise.all([
+    findClaimEventOf(inside, command.commandId),
+    readTime(inside),
+  ]);
+  if (recorded) return before;
+  if (atMicros >= BigInt(command.notAfterMicros))
+    throw new DomainError('command_too_late', 'whoever asked for this move is no longer waiting for it');
+  assertMovable(before, command);
+  const at = atMicros < before.enteredAtMicros ? before.enteredAtMicros : atMicros;
+  const after = await moveRow(inside, before, command, at);
+  await insertClaimEvent(inside, {
+    claimId: before.id,
+    version: after.version,
+    commandId: command.commandId,
+    from: before.status,
+    to: command.to,
+    atMicros: at,
+    actor: command.keyId,
+    fields: command.fields,
+    nextAction: after.nextAction,
+    nextActionAtMicros: after.nextActionAtMicros,
+  });
+  if (before.status === 'draft') await claimDisputes(inside, before.id);
+  if (isTerminal(command.to)) await endClaim(inside, after, command, at);
+  await publishMessages(inside, [claimMovedMessage(newUuid(at), after, before.status, at)]);
+  await tellAudit(inside, before, after, command);
+  return after;
+}
+
+/** Error illegal_transition, claim_conflict or invalid_body where the claim cannot be moved so, as it is. */
+export function assertMovable(
+  claim: StoredClaim,
+  command: Pick<ClaimCommand, 'to' | 'version' | 'fields'>,
+): void {
+  if (!canMove(claim.status, command.to)) {
+    const next = nextStatuses(claim.status);
+    const remedy = next.length === 0 ? 'nothing follows it' : `from there it goes to ${next.join(', ')}`;
+    throw new DomainError(
+      'illegal_transition',
+      `the claim is ${claim.status} and cannot become ${command.to}: ${remedy}`,
+    );
+  }
+  if (claim.version !== command.version)
+    throw new DomainError(
+      'claim_conflict',
+      `somebody else has changed the claim meanwhile; it is ${claim.status} now: look at it and ask again`,
+    );
+  const { creditIssuedCents } = command.fields;
+  if (
+    command.to === 'partial' &&
+    creditIssuedCents !== null &&
+    isWhollyCredited(creditIssuedCents, claim.recoverableCents)
+  )
+    throw invalidField(
+      'body',
+      'credit_issued_cents',
+      `must be below total_recoverable_cents (${claim.recoverableCents}) of a partial credit; say credit_issued where all of it came`,
+      'invalid_body',
+    );
+}
+
+async function readTime(inside: OrgDb): Promise<bigint> {
+  const [row] = await inside.rows<{ at: bigint }>('select clock_timestamp() as at', [], 'claim-time');
+  if (!row) throw new Error('a clock answers');
+  return row.at;
+}
+
+async function moveRow(
+  inside: OrgDb,
+  before: StoredClaim,
+  { to, fields }: ClaimCommand,
+  at: bigint,
+): Promise<StoredClaim> {
+  const { externalTicketId, creditIssuedCents } = movedFields(before, to, fields);
+  const { periodStart } = before;
+  const next = nextDeadline({ status: to, enteredAtMicros: at, periodStart }, at);
+  await inside.run(
+    `update claims set version = version + 1, status = $3, entered_at = $4::timestamptz, updated_at = $4::timestamptz,
+       submitted_at = coalesce(submitted_at, $4::timestamptz),
+       resolved_at = case when $5::boolean then $4::timestamptz end,
+       external_ticket_id = $6, credit_issued_cents = $7, next_action = $8, next_action_at = $9::timestamptz, snoozed_until = null
+     where org_id = $1 and id = $2::uuid`,
+    [
+      ...[inside.orgId, before.id, to, isoFromMicros(at), isTerminal(to), externalTicketId],
+      ...[creditIssuedCents, next?.action ?? null, next ? isoFromMicros(next.atMicros) : null],
+    ],
+  );
+  const after = await findClaim(inside, before.id);
+  if (!after) throw new Error('the claim is held, so it is there');
+  return after;
+}
+
+/** What was sent to a provider is open no longer. */
+async function claimDisputes(inside: OrgDb, claimId: string): Promise<void> {
+  await inside.run(
+    `update disputes set status = 'claimed' where org_id = $1 and claim_id = $2::uuid and status = 'open'`,
+    [inside.orgId, claimId],
+  );
+}
+
+/** The outcome is written down, the disputes are resolved, and their days and what was netted are free again. */
+async function endClaim(
+  inside: OrgDb,
+  claim: StoredClaim,
+  { to, fields, keyId }: ClaimCommand,
+  atMicros: bigint,
+): Promise<void> {
+  const disputes = await listClaimedDisputes(inside, claim.id);
+  await insertClaimOutcome(
+    inside,
+    {
+      claimId: claim.id,
+      status: to,
+      denialReason: fields.denialReason,
+      violationType: fields.violationType,
+      creditIssuedCents: claim.creditIssuedCents,
+      actor: keyId,
+      atMicros,
+    },
+    {
+      provider: claim.provider,
+      fraction: creditedFraction(to, claim.creditIssuedCents, claim.recoverableCents),
+      kinds: kindsOf(disputes),
+    },
+  );
+  const values = [inside.orgId, claim.id];
+  await inside.run(
+    `update dispute_days d set live = false from disputes p
+     where d.org_id = $1 and p.org_id = $1 and p.claim_id = $2::uuid and d.dispute_id = p.id and d.live`,
+    values,
+  );
+  await inside.run(
+    `update disputes set status = 'resolved', resolution = $3, resolved_at = $4::timestamptz, resolved_by = $5
+     where org_id = $1 and claim_id = $2::uuid and status <> 'resolved'`,
+    [...values, resolutionOf(to, fields.violationType) ?? null, isoFromMicros(atMicros), keyId],
+  );
+  await inside.run(
+    'update claim_undercharges set live = false where org_id = $1 and claim_id = $2::uuid and live',
+    values,
+  );
+}
+
+/** Kind by kind; of several disputes of a kind the largest says what it was believed on. */
+function kindsOf(disputes: readonly ClaimedDispute[]): ClaimOutcomeKind[] {
+  const kinds = new Map<FindingKind, ClaimOutcomeKind>();
+  for (const { kind, amountCents, probability, waterfall, weightSet } of disputes) {
+    const known = kinds.get(kind);
+    if (known) kinds.set(kind, { ...known, claimedCents: known.claimedCents + BigInt(amountCents) });
+    else
+      kinds.set(kind, {
+        claimedType: kind,
+        claimedCents: BigInt(amountCents),
+        levels: levelsOf(waterfall),
+        probability,
+        rawProbability: rawProbabilityOf(probability, waterfall),
+        weightSet,
+      });
+  }
+  return [...kinds.values()];
+}
+
+function tellAudit(
+  inside: OrgDb,
+  before: StoredClaim,
+  after: StoredClaim,
+  { keyId, requestId, fields }: ClaimCommand,
+): Promise<void> {
+  return recordAudit(inside, {
+    action: before.status === 'draft' ? 'claim.submitted' : 'claim.status_changed',
+    actor: { kind: 'key', id: keyId },
+    subject: { type: 'claim', id: publicId('clm', after.id) },
+    details: {
+      from: before.status,
+      to: after.status,
+      version: after.version,
+      total_recoverable_cents: after.recoverableCents,
+      credit_issued_cents: after.creditIssuedCents,
+      external_ticket_id: after.externalTicketId,
+      violation_type: fields.violationType,
+    },
+    requestId,
+  });
+}
