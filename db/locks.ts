@@ -20,6 +20,7 @@ const SEEDS = {
   auditCheckpoint: 14,
   idempotencyKey: 15,
   enforcementRules: 16,
+  claimDrafts: 17,
   openRuns: 7_241_188_017,
 } as const;
 

@@ -1,8 +1,14 @@
-import { type DraftClaim, monthsOf, netDraft, disputedPicoOf, nettedPicoOf } from '../../domain/claims/draft.js';
+import {
+  type DraftClaim,
+  disputedPicoOf,
+  monthsOf,
+  netDraft,
+  nettedPicoOf,
+} from '../../domain/claims/draft.js';
 import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
-import { claimCreatedMessage } from '../../domain/webhooks/claimMessage.js';
+import { claimCreatedMessage } from '../../domain/webhooks/claimCreatedMessage.js';
 import { lockByName } from '../locks.js';
 import { newUuid } from '../newUuid.js';
 import type { OrgDb } from '../orgDb.js';
@@ -17,7 +23,7 @@ import {
   lockClaimable,
 } from '../queries/draftDisputes.js';
 import { publishMessages } from '../queries/webhookMessages.js';
-import { type FreezeDeps, freezeEvidence } from './freezeEvidence.js';
+import { type FreezeDeps, freezeEvidence } from './minimalEvidence.js';
 import { insertDraft, replaceDraft } from './storeDraft.js';
 
 /** What making a claim asks of the process. */

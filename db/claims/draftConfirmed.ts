@@ -1,6 +1,12 @@
-import { netDraft } from '../../domain/claims/draft.js';
-import { monthsOf } from '../../domain/claims/draft.js';
-import { type DraftGroup, planDrafts, type WithheldDraft } from '../../domain/claims/planDrafts.js';
+import type { AuditEntry } from '../../domain/auditLog/actions.js';
+import { monthsOf, netDraft } from '../../domain/claims/draft.js';
+import {
+  type DraftGroup,
+  type DraftPlan,
+  planDrafts,
+  type WithheldDraft,
+} from '../../domain/claims/planDrafts.js';
+import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { newUuid } from '../newUuid.js';
 import type { OrgDb } from '../orgDb.js';
@@ -32,13 +38,13 @@ export interface Drafted {
  */
 export async function draftConfirmed(
   orgDb: OrgDb,
-  given: { provider: string | null; by: string; isOver?: () => boolean },
+  given: { provider: string | null; by: string },
   deps: DraftDeps,
 ): Promise<Drafted> {
   const drafted: Drafted = { claims: [], withheld: [], failed: [] };
   for (const account of await listDraftableAccounts(orgDb, given.provider)) {
     const failed = new Map<string, { group: DraftGroup; error: unknown }>();
-    for (let goesOn = true; goesOn && !given.isOver?.(); ) {
+    for (let goesOn = true; goesOn; ) {
       const step = await draftOne(orgDb, account, given.by, new Set(failed.keys()), deps);
       goesOn = step.made !== undefined || step.failed !== undefined;
       if (step.made) drafted.claims.push(step.made);
@@ -83,4 +89,34 @@ async function draftOne(
     if (!group || isTransient(error)) throw error;
     return { failed: { group, error }, withheld: [] };
   }
+}
+
+const PASSING: ReadonlySet<ErrorCode> = new Set(['service_unavailable', 'storage_full']);
+const isTransient = (error: unknown) => error instanceof DomainError && PASSING.has(error.code);
+
+/** What is to be drafted in an account as it is now; its disputes are held. */
+async function planAccount(inside: OrgDb, account: ClaimedAccount): Promise<DraftPlan> {
+  const [draftable] = await listDraftableAccounts(inside, account.provider, account.accountId);
+  // Held first and looked at then: what somebody resolves or claims meanwhile is out.
+  const held = await lockClaimable(inside, draftable?.disputeIds ?? []);
+  const open = held.filter(({ status, claimId }) => status === 'open' && claimId === null);
+  const disputes = await loadDraftDisputes(
+    inside,
+    open.map(({ id }) => id),
+  );
+  return planDrafts(disputes, await listNettable(inside, account, monthsOf(disputes)));
+}
+
+function createdByRun(claim: StoredClaim, group: DraftGroup): AuditEntry {
+  return {
+    action: 'claim.created',
+    actor: { kind: 'system', id: 'gap_run' },
+    subject: { type: 'claim', id: publicId('clm', claim.id) },
+    details: {
+      run_id: claim.createdBy,
+      dispute_ids: group.disputes.map(({ id }) => publicId('dsp', id)),
+      total_recoverable_cents: claim.recoverableCents,
+    },
+    requestId: null,
+  };
 }

@@ -9,7 +9,11 @@ export interface FrozenEvidence {
   files: readonly { name: string; mediaType: string; bytes: Buffer }[];
 }
 
-export async function freezeEvidence(_inside: OrgDb, draft: DraftClaim, _deps: FreezeDeps): Promise<FrozenEvidence> {
+export async function freezeEvidence(
+  _inside: OrgDb,
+  draft: DraftClaim,
+  _deps: FreezeDeps,
+): Promise<FrozenEvidence> {
   const text = JSON.stringify({ claim: draft.id, disputes: draft.disputes.map(({ id }) => id) });
   const bytes = Buffer.from(text);
   return {

@@ -11,7 +11,7 @@ import { plainArray } from '../pgArray.js';
 import { insertClaimEvent } from '../queries/claimEvents.js';
 import { findClaim, type StoredClaim } from '../queries/claims.js';
 import { insertOutboxMessage } from '../queries/outbox.js';
-import type { FrozenEvidence } from './freezeEvidence.js';
+import type { FrozenEvidence } from './minimalEvidence.js';
 
 const compress = promisify(gzip);
 
@@ -98,10 +98,11 @@ async function woken(inside: OrgDb, id: string): Promise<StoredClaim> {
 
 /** Its disputes, what it nets and the files of its evidence. */
 async function insertParts(inside: OrgDb, draft: DraftClaim, frozen: FrozenEvidence): Promise<void> {
-  await inside.run(
-    'update disputes set claim_id = $2::uuid where org_id = $1 and id = any($3::uuid[])',
-    [inside.orgId, draft.id, plainArray(draft.disputes.map(({ id }) => id))],
-  );
+  await inside.run('update disputes set claim_id = $2::uuid where org_id = $1 and id = any($3::uuid[])', [
+    inside.orgId,
+    draft.id,
+    plainArray(draft.disputes.map(({ id }) => id)),
+  ]);
   await inside.run(
     `insert into claim_undercharges (org_id, claim_id, finding_id, day, provider, provider_account_id, model, kind, variant, impact_usd)
      select $1::uuid, $2::uuid, t.finding_id, t.day, $3, $4, t.model, t.kind, t.variant, t.impact_usd
