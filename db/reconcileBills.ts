@@ -70,7 +70,7 @@ export async function reconcileBills(
   for (const { day } of await listBilledProviderDays(orgDb, window)) {
     const scope = { provider, day, offsetHours };
     const input = await readProviderDay(orgDb, scope, { nowMicros, observedSince, withHours: false });
-    days.push(matchDay(prices.agreed, provider, input));
+    days.push(matchDay(prices.agreed, provider, input, weights.link));
   }
   const suspects = await listSuspectKeys(orgDb, { ...window, limit: SUSPECTS_MAX });
   return {

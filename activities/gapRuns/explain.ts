@@ -20,6 +20,7 @@ import {
 import type { GapRun } from '../../db/queries/gapRuns.js';
 import { type InvoiceTie, listInvoiceTies } from '../../db/queries/invoiceTies.js';
 import { listSuspectKeys } from '../../db/queries/providerKeys.js';
+import { currentWeights } from '../../db/queries/weightSets.js';
 import type { SuspectKey } from '../../domain/billing/providerKeys.js';
 import { DomainError } from '../../domain/errors.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
@@ -34,7 +35,8 @@ import {
 } from '../../domain/reconciliation/inference/explanationText.js';
 import type { SeriesExplanation } from '../../domain/reconciliation/inference/finding.js';
 import { ENGINE_VERSION } from '../../domain/reconciliation/inputMark.js';
-import { DEFAULT_WEIGHTS } from '../../domain/reconciliation/weights/weightSet.js';
+import { weightsFor } from '../../domain/reconciliation/weights/learn.js';
+import type { WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
 import { digestOf, explainedWindowOf, loadRun, pricesDigest, type RunWork } from './runWork.js';
 
 /** Suspect keys that an explanation is given at most: what is billed most comes first. */
@@ -63,11 +65,12 @@ export async function planExplanations(work: RunWork): Promise<ExplanationPlan> 
   const before = new Map(explained.map((account) => [accountKey(account), account]));
   const contexts = await readContexts(work, run);
   const book = await deps.prices.freshOf(orgDb.orgId);
+  const weights = await currentWeights(orgDb);
   const changed = new Set(series.map(accountKey));
   const names = new Map([...explained, ...series].map((name) => [accountKey(name), name]));
   const accounts: AccountContext[] = [];
   for (const [key, name] of [...names].sort(([one], [other]) => (one < other ? -1 : 1))) {
-    const context = contextOf(name, contexts.get(key), book);
+    const context = contextOf(name, contexts.get(key), book, weights);
     const last = before.get(key);
     const needsAll = last !== undefined && (last.stale || last.contextMark !== context.contextMark);
     if (!needsAll && !changed.has(key) && last?.suspectsMark === context.suspectsMark) continue;
@@ -95,7 +98,12 @@ async function readContexts({ orgDb }: RunWork, run: GapRun): Promise<Map<string
   return contexts;
 }
 
-function contextOf(name: AccountName, found: Context | undefined, book: PriceBook): AccountContext {
+function contextOf(
+  name: AccountName,
+  found: Context | undefined,
+  book: PriceBook,
+  weights: WeightSet,
+): AccountContext {
   const context = found ?? { ties: {}, suspects: [] };
   const prices = isProvider(name.provider) ? pricesDigest(book, name.provider) : '';
   return {
@@ -103,7 +111,7 @@ function contextOf(name: AccountName, found: Context | undefined, book: PriceBoo
     accountId: name.accountId,
     context: explanationToText(context),
     contextMark: digestOf(
-      JSON.stringify([ENGINE_VERSION, DEFAULT_WEIGHTS.version, prices, Object.entries(context.ties)]),
+      JSON.stringify([ENGINE_VERSION, weights.version, prices, Object.entries(context.ties)]),
     ),
     suspectsMark: digestOf(explanationToText(context.suspects)),
   };
@@ -121,7 +129,12 @@ export async function explainRunAccount(work: RunWork, ordinal: number): Promise
   if (account.status === 'done') return;
   const run = await loadRun(work);
   const book = await deps.prices.freshOf(orgDb.orgId);
-  const scope = { account, provider: account.provider, book, fromDay: explainedWindowOf(run).fromDay };
+  // Read anew, as prices are: what was learned since the plan is explained once more by the next run.
+  const weights = weightsFor(await currentWeights(orgDb), account.provider);
+  const scope = {
+    ...{ account, provider: account.provider, book, weights },
+    fromDay: explainedWindowOf(run).fromDay,
+  };
   for (const model of await listPendingSeries(orgDb, runId, account)) {
     work.checkpoint();
     const explanation = await explainOne(work, scope, model);
@@ -139,7 +152,7 @@ export async function explainRunAccount(work: RunWork, ordinal: number): Promise
     series,
     suspectKeys: contextOfAccount(account).suspects,
     prices: { agreed: book, list: book.list },
-    weights: DEFAULT_WEIGHTS,
+    weights,
   });
   await recordAccountFindings(orgDb, runId, ordinal, explanationToText(findings));
 }
@@ -148,6 +161,7 @@ interface Scope {
   account: RunAccount;
   provider: Provider;
   book: PriceBook;
+  weights: WeightSet;
   fromDay: string;
 }
 
@@ -168,7 +182,7 @@ async function explainOne(work: RunWork, scope: Scope, model: string): Promise<S
     provider,
     days,
     prices: { agreed: book, list: book.list },
-    weights: DEFAULT_WEIGHTS,
+    weights: scope.weights,
     invoiceTies: new Map(Object.entries(contextOfAccount(account).ties)),
   });
 }

@@ -1,6 +1,7 @@
 import { readProviderDay } from '../../db/providerDay.js';
 import { type RecordedBucket, recordUnitResult } from '../../db/queries/gapBuckets.js';
 import { findGapRunUnit } from '../../db/queries/gapRuns.js';
+import { currentWeights } from '../../db/queries/weightSets.js';
 import { DomainError } from '../../domain/errors.js';
 import { isProvider } from '../../domain/providers.js';
 import type { DayResult } from '../../domain/reconciliation/cells.js';
@@ -24,7 +25,8 @@ export async function matchUnit(work: RunWork, ordinal: number): Promise<void> {
     withHours: wantsHours(run, unit.day),
   });
   const { covered } = input;
-  const result = matchDay(await deps.prices.freshOf(orgDb.orgId), unit.provider, input);
+  const { link } = await currentWeights(orgDb);
+  const result = matchDay(await deps.prices.freshOf(orgDb.orgId), unit.provider, input, link);
   work.checkpoint();
   const countedSources = Object.fromEntries(
     covered.map((account) => [account.accountId, account.countedSources]),

@@ -10,6 +10,7 @@ import {
 } from '../../db/queries/matchInputs.js';
 import { listObservedSince } from '../../db/queries/observedSince.js';
 import { foldUsage } from '../../db/queries/rollups.js';
+import { currentWeights } from '../../db/queries/weightSets.js';
 import {
   dayOf,
   isoFromMicros,
@@ -21,7 +22,6 @@ import {
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { isProvider, type Provider } from '../../domain/providers.js';
 import { inputMark } from '../../domain/reconciliation/inputMark.js';
-import { DEFAULT_WEIGHTS } from '../../domain/reconciliation/weights/weightSet.js';
 import { estimateOffsets, type MarkedDay, markWithOffset } from './dayOffsets.js';
 import { digestOf, loadRun, observedSinceOf, pricesDigest, type RunWork, windowOf } from './runWork.js';
 
@@ -43,6 +43,8 @@ interface WindowInputs {
   keys: Map<string, string>;
   observedSince: GapRun['observedSince'];
   firstEventDay: string | undefined;
+  /** Version of the weights. */
+  weights: string;
 }
 
 /**
@@ -99,6 +101,7 @@ async function readInputs(work: RunWork, run: GapRun): Promise<WindowInputs> {
   });
   const keys = await listKeyDigests(orgDb);
   const firstEventDay = await findFirstEventDay(orgDb);
+  const { version: weights } = await currentWeights(orgDb);
   const countedByDay = new Map<string, CountedDay[]>();
   for (const counted of await listCountedDays(orgDb, window)) {
     const known = countedByDay.get(keyOf(counted)) ?? [];
@@ -114,7 +117,7 @@ async function readInputs(work: RunWork, run: GapRun): Promise<WindowInputs> {
     );
   }
   const nowMicros = deps.nowMicros();
-  return { run, nowMicros, book, countedByDay, revisions, keys, observedSince, firstEventDay };
+  return { run, nowMicros, book, countedByDay, revisions, keys, observedSince, firstEventDay, weights };
 }
 
 /** Provider-days with a bill or a published result, in the order in which a run takes them. */
@@ -139,7 +142,7 @@ function baseMark(inputs: WindowInputs, { provider, day }: ProviderDay): string 
       observedSince: observedSinceOf(inputs, provider),
       keys: inputs.keys.get(provider) ?? '',
       prices: pricesDigest(inputs.book, provider),
-      weights: DEFAULT_WEIGHTS.version,
+      weights: inputs.weights,
       withHours: wantsHours(inputs.run, day),
       callsKept: inputs.firstEventDay !== undefined && inputs.firstEventDay <= day,
     }),

@@ -27,6 +27,7 @@ import { disputes } from './0027_disputes.js';
 import { matches } from './0028_matches.js';
 import { billingFormats } from './0029_billing_formats.js';
 import { claims } from './0033_claims.js';
+import { weightSets } from './0034_weight_sets.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -63,4 +64,5 @@ export const MIGRATIONS: readonly Migration[] = [
   matches,
   billingFormats,
   claims,
+  weightSets,
 ];

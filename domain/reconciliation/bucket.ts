@@ -16,7 +16,7 @@ import { flagThresholdPico, gradeOf, isNeverFlagged, tolerancePico } from './gra
 import { clockOf, countCalls } from './hours.js';
 import { evidenceOf } from './linkEvidence.js';
 import type { ModelLevel } from './linkModels.js';
-import { linkProbability, linkWaterfall } from './linkScore.js';
+import { type LinkWeights, linkProbability, linkWaterfall } from './linkScore.js';
 import { buildMeters, type Meter } from './meters.js';
 
 /** Everything of one account's day that belongs to one model. */
@@ -56,7 +56,7 @@ export interface BuiltBucket {
 }
 
 /** Compares one model's bill with its observed calls, class by class. */
-export function buildBucket(given: BucketInput, rates: DayRates): BuiltBucket {
+export function buildBucket(given: BucketInput, rates: DayRates, link?: LinkWeights): BuiltBucket {
   const input = { ...given, billable: given.observed.filter(isBillable) };
   const meters = buildMeters(input.billed, input.usage, input.billable, rates);
   const lines = linesOf(meters, input, rates);
@@ -78,7 +78,7 @@ export function buildBucket(given: BucketInput, rates: DayRates): BuiltBucket {
           expectedOfObserved,
           roundingPico,
         });
-  const waterfall = evidence ? linkWaterfall(evidence) : [];
+  const waterfall = evidence ? linkWaterfall(evidence, link) : [];
   const probability = evidence ? linkProbability(waterfall) : null;
   const explained = expectedOfObserved ?? ourCostPico;
   const matchedPico =

@@ -17,6 +17,7 @@ import {
 import type { SeriesDayEvidence } from './evidence/seriesDay.js';
 import { hoursOf } from './hours.js';
 import { linkModels, type ModelLinks } from './linkModels.js';
+import type { LinkWeights } from './linkScore.js';
 import type { ChargeRates } from './rateHints.js';
 import { findRateMismatches } from './rateMismatch.js';
 
@@ -41,9 +42,15 @@ interface Group {
 
 /**
  * Compares one provider's day with what was observed: pure, and the same for the same input. The buckets' provider
- * cost sums to the billed cells' amount exactly; cells of accounts that the bill does not cover are left out.
+ * cost sums to the billed cells' amount exactly; cells of accounts that the bill does not cover are left out. `link`: the bits
+ * that a match is judged by; the ones that nobody has taught unless given.
  */
-export function matchDay(book: PriceBook, provider: Provider, given: DayInput): DayResult {
+export function matchDay(
+  book: PriceBook,
+  provider: Provider,
+  given: DayInput,
+  link?: LinkWeights,
+): DayResult {
   const input = inFixedOrder(given);
   const dayMicros = microsOfDay(input.day);
   const rates = new DayRates(book, provider, dayMicros);
@@ -52,7 +59,7 @@ export function matchDay(book: PriceBook, provider: Provider, given: DayInput): 
   const result: DayResult = { buckets: [], evidence: [], rateMismatches: [] };
   for (const group of groups) {
     const bucket = bucketInput(group, input, dayMicros, rates);
-    const built = buildBucket(bucket, rates);
+    const built = buildBucket(bucket, rates, link);
     const { pricedAs } = bucket;
     result.buckets.push(built.bucket);
     result.evidence.push(evidenceOf(bucket, built, input));

@@ -8,6 +8,7 @@ import { explainAccount } from './hypotheses/explainAccount.js';
 import { explainSeries } from './inference/explainSeries.js';
 import type { Finding, SeriesExplanation } from './inference/finding.js';
 import { matchDay } from './matchDay.js';
+import { weightsFor } from './weights/learn.js';
 import type { WeightSet } from './weights/weightSet.js';
 
 export interface Reconciled {
@@ -28,7 +29,7 @@ export function reconcileDays(
   suspects: readonly SuspectKey[],
 ): Reconciled {
   const inOrder = [...days].sort((a, b) => byText(a.day, b.day));
-  const matched = inOrder.map((day) => matchDay(prices.agreed, provider, day));
+  const matched = inOrder.map((day) => matchDay(prices.agreed, provider, day, weights.link));
   return reconcileMatched(provider, matched, prices, weights, suspects);
 }
 
@@ -53,6 +54,7 @@ function explainEvidence(
   prices: ChargePrices,
   weights: WeightSet,
 ): SeriesExplanation[] {
+  const judgeBy = weightsFor(weights, provider);
   const series = new Map<string, SeriesDayEvidence[]>();
   for (const one of evidence) {
     const key = JSON.stringify([one.accountId, one.model]);
@@ -66,7 +68,7 @@ function explainEvidence(
       const [first] = days;
       if (!first) return [];
       const { accountId, model } = first;
-      return [explainSeries({ provider, accountId, model, days, prices, weights })];
+      return [explainSeries({ provider, accountId, model, days, prices, weights: judgeBy })];
     });
 }
 

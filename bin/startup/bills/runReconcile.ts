@@ -1,9 +1,9 @@
 import type { OrgDb } from '../../../db/orgDb.js';
 import { PriceBookHolder } from '../../../db/prices/priceBookHolder.js';
+import { currentWeights } from '../../../db/queries/weightSets.js';
 import { reconcileBills } from '../../../db/reconcileBills.js';
 import { DomainError } from '../../../domain/errors.js';
 import { asksForAction, byWeight } from '../../../domain/reconciliation/findingSums.js';
-import { DEFAULT_WEIGHTS } from '../../../domain/reconciliation/weights/weightSet.js';
 import { StartError } from '../../../platform/startError.js';
 import type { ReconcileArguments } from './reconcileArguments.js';
 import { reconcileTable } from './reconcileTable.js';
@@ -28,7 +28,7 @@ export async function runReconcile(
     orgDb,
     { provider, fromDay, toDay, nowMicros },
     { agreed, list: agreed.list },
-    DEFAULT_WEIGHTS,
+    await currentWeights(orgDb),
   ).catch((error: unknown) => {
     throw error instanceof DomainError && error.code === 'invalid_range'
       ? new StartError(`--${error.message}.`)

@@ -3,6 +3,7 @@ import type { SuspectKey } from '../../billing/providerKeys.js';
 import type { Provider } from '../../providers.js';
 import type { ChargePrices } from '../charges.js';
 import type { Finding, FindingDay, Gate, SeriesExplanation } from '../inference/finding.js';
+import { applyLearning } from '../weights/applyLearning.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import {
   byText,
@@ -44,7 +45,7 @@ export function explainAccount(input: AccountInput): Finding[] {
     over.push(finding);
   }
   const suspect = findSuspectUse({ ...input, series }, findings, over);
-  return inOrder([...suspect, ...over]);
+  return applyLearning(inOrder([...suspect, ...over]), input.weights);
 }
 
 const daysOf = (move: MovedUse): ReadonlySet<string> => new Set(move.days.map((one) => one.day));

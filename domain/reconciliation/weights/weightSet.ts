@@ -4,6 +4,7 @@
  */
 import { LINK_WEIGHTS, type LinkWeights } from '../linkScore.js';
 import type { TaxonomyKind } from '../taxonomy.js';
+import type { LearnedWeights } from './learn.js';
 
 export interface WeightSet {
   readonly version: string;
@@ -19,6 +20,8 @@ export interface WeightSet {
   readonly rateSigma: number;
   /** Probability that a day's explanation is the day before's. */
   readonly stay: number;
+  /** What outcomes of claims have taught on top of it; absent from a set that nobody has taught. */
+  readonly learned?: LearnedWeights;
 }
 
 /** What holds until outcomes teach something else. */

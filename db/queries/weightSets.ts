@@ -1,0 +1,184 @@
+import type { DisputeTier } from '../../domain/financial/decision.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { Grade, Visibility, WaterfallStep } from '../../domain/reconciliation/cells.js';
+import { type FindingKind, isViolation, type TaxonomyKind } from '../../domain/reconciliation/taxonomy.js';
+import { type LearnedWeights, learnedSet } from '../../domain/reconciliation/weights/learn.js';
+import type { LevelVector } from '../../domain/reconciliation/weights/levels.js';
+import type { Outcome } from '../../domain/reconciliation/weights/outcome.js';
+import { DEFAULT_WEIGHTS, type WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
+import type { OrgDb } from '../orgDb.js';
+
+/** A draft whose tier a recompute changed. */
+export interface RescoredDraft {
+  claimId: string;
+  from: DisputeTier;
+  to: DisputeTier;
+  /** What it is worth now lies below LOW, of which there is no tier. */
+  belowLow: boolean;
+}
+
+/** A version of an organization's weights, as it was stored. */
+export interface StoredWeightSet {
+  version: number;
+  learned: LearnedWeights;
+  rescored: RescoredDraft[];
+  madeAtMicros: bigint;
+}
+
+/** The newest version; undefined where nothing was ever learned. */
+export async function findWeightSet(orgDb: OrgDb): Promise<StoredWeightSet | undefined> {
+  const rows = await orgDb.rows<{
+    version: number;
+    learned: LearnedWeights;
+    rescored: { claim_id: string; from: DisputeTier; to: DisputeTier; below_low: boolean }[];
+    made_at: bigint;
+  }>(
+    `select version, learned, rescored, made_at from weight_sets where org_id = $1 order by version desc limit 1`,
+    [orgDb.orgId],
+  );
+  const [row] = rows;
+  return (
+    row && {
+      version: row.version,
+      learned: row.learned,
+      rescored: row.rescored.map((one) => ({
+        claimId: one.claim_id,
+        from: one.from,
+        to: one.to,
+        belowLow: one.below_low,
+      })),
+      madeAtMicros: row.made_at,
+    }
+  );
+}
+
+/** What the organization's runs judge by: the newest of its sets, or the default where nobody has taught it anything. */
+export async function currentWeights(orgDb: OrgDb): Promise<WeightSet> {
+  const stored = await findWeightSet(orgDb);
+  return stored ? learnedSet(DEFAULT_WEIGHTS, stored.learned, stored.version) : DEFAULT_WEIGHTS;
+}
+
+/** Writes a version down, after every other; a second one with the same number is refused by the table. */
+export async function insertWeightSet(inside: OrgDb, set: StoredWeightSet): Promise<void> {
+  const rescored = set.rescored.map((one) => ({
+    claim_id: one.claimId,
+    from: one.from,
+    to: one.to,
+    below_low: one.belowLow,
+  }));
+  await inside.run(
+    `insert into weight_sets (org_id, version, base, learned, outcomes, rescored, made_at)
+     values ($1, $2, $3, $4::jsonb, $5, $6::jsonb, $7::timestamptz)`,
+    [
+      ...[inside.orgId, set.version, set.learned.base, JSON.stringify(set.learned), set.learned.outcomes],
+      ...[JSON.stringify(rescored), isoFromMicros(set.madeAtMicros)],
+    ],
+  );
+}
+
+/** All outcomes of the organization's claims, kind by kind, the newest first; at most `limit`. */
+export async function listOutcomes(orgDb: OrgDb, limit?: number): Promise<Outcome[]> {
+  const rows = await orgDb.rows<{
+    claim_id: string;
+    claimed_type: FindingKind;
+    provider: string;
+    status: Outcome['status'];
+    violation_type: TaxonomyKind | null;
+    claimed_cents: number;
+    fraction: number;
+    levels: LevelVector;
+    raw_probability: number;
+    at: bigint;
+  }>(
+    `select k.claim_id, k.claimed_type, k.provider, o.status, o.violation_type, k.claimed_cents,
+       k.fraction::double precision as fraction, k.levels, k.raw_probability, k.at
+     from claim_outcome_kinds k join claim_outcomes o on o.org_id = $1 and o.claim_id = k.claim_id
+     where k.org_id = $1 order by k.at desc, k.claim_id, k.claimed_type limit $2`,
+    [orgDb.orgId, limit ?? null],
+  );
+  return rows.flatMap((row) =>
+    isViolation(row.claimed_type)
+      ? [
+          {
+            claimId: row.claim_id,
+            claimedType: row.claimed_type,
+            provider: row.provider,
+            status: row.status,
+            violationType: row.violation_type,
+            claimedCents: BigInt(row.claimed_cents),
+            fraction: row.fraction,
+            levels: row.levels,
+            rawProbability: row.raw_probability,
+            atMicros: row.at,
+          },
+        ]
+      : [],
+  );
+}
+
+export async function countOutcomes(orgDb: OrgDb): Promise<number> {
+  const rows = await orgDb.rows<{ count: number }>(
+    'select count(*)::int as count from claim_outcome_kinds where org_id = $1',
+    [orgDb.orgId],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** A dispute of a draft, with what its tier rests on; what it was opened without is null. */
+export interface DraftedDispute {
+  claimId: string;
+  claimTier: DisputeTier;
+  kind: FindingKind;
+  provider: string;
+  disputeTier: DisputeTier;
+  grade: Grade | null;
+  probability: number | null;
+  missing: readonly string[];
+  visibility: Visibility | null;
+  waterfall: readonly WaterfallStep[];
+}
+
+/** The disputes of every draft, draft by draft. Claims that were sent are not among them. */
+export async function listDraftedDisputes(orgDb: OrgDb): Promise<DraftedDispute[]> {
+  const rows = await orgDb.rows<{
+    claim_id: string;
+    claim_tier: DisputeTier;
+    kind: FindingKind;
+    provider: string;
+    dispute_tier: DisputeTier;
+    grade: Grade | null;
+    probability: number | null;
+    missing: string[] | null;
+    visibility: Visibility | null;
+    waterfall: WaterfallStep[] | null;
+  }>(
+    `select c.id as claim_id, c.confidence_tier as claim_tier, d.kind, d.provider, d.confidence_tier as dispute_tier,
+       d.evidence ->> 'grade' as grade, (d.evidence ->> 'probability')::double precision as probability,
+       d.evidence -> 'missing_gates' as missing, d.evidence ->> 'visibility' as visibility, d.evidence -> 'waterfall' as waterfall
+     from claims c join disputes d on d.org_id = $1 and d.claim_id = c.id
+     where c.org_id = $1 and c.status = 'draft' order by c.id, d.id`,
+    [orgDb.orgId],
+  );
+  return rows.map((row) => ({
+    claimId: row.claim_id,
+    claimTier: row.claim_tier,
+    kind: row.kind,
+    provider: row.provider,
+    disputeTier: row.dispute_tier,
+    grade: row.grade,
+    probability: row.probability,
+    missing: row.missing ?? [],
+    visibility: row.visibility,
+    waterfall: row.waterfall ?? [],
+  }));
+}
+
+/** Gives a draft another tier; false where it was sent, or discarded, meanwhile. */
+export async function rescoreDraft(inside: OrgDb, claimId: string, tier: DisputeTier): Promise<boolean> {
+  const rows = await inside.rows<{ id: string }>(
+    `update claims set confidence_tier = $3, updated_at = now()
+     where org_id = $1 and id = $2::uuid and status = 'draft' returning id`,
+    [inside.orgId, claimId, tier],
+  );
+  return rows.length > 0;
+}
