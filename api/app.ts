@@ -8,6 +8,7 @@ import { coverageEndpoints } from './billCoverage/endpoints.js';
 import { billingEndpoints } from './billing/endpoints.js';
 import { syncEndpoints } from './billingSyncs/endpoints.js';
 import { callCostEndpoints } from './callCost/endpoints.js';
+import { claimDraftEndpoints } from './claims/draftEndpoints.js';
 import { claimEndpoints } from './claims/endpoints.js';
 import { connectionEndpoints } from './connections/endpoints.js';
 import { dashboardEndpoints } from './dashboard/endpoints.js';
@@ -77,6 +78,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...findingEndpoints,
   ...disputeEndpoints,
   ...claimEndpoints,
+  ...claimDraftEndpoints,
   ...auditEndpoints,
   ...keyEndpoints,
   ...workspaceEndpoints,

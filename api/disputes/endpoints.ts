@@ -9,6 +9,8 @@ import { findUuid, isUuidText } from '../../domain/ids.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../paging.js';
 import { providerFilter } from '../query.js';
+import { exportDisputes } from './export.js';
+import { resolveEndpoints } from './resolve.js';
 import {
   DISPUTES_PATH,
   disputeParams,
@@ -68,4 +70,10 @@ const getDisputeEndpoint = defineEndpoint({
   },
 });
 
-export const disputeEndpoints: readonly Endpoint[] = [listDisputesEndpoint, getDisputeEndpoint];
+export const disputeEndpoints: readonly Endpoint[] = [
+  listDisputesEndpoint,
+  // Before the disputes by their ids: it is none.
+  exportDisputes,
+  getDisputeEndpoint,
+  ...resolveEndpoints,
+];

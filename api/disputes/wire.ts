@@ -27,6 +27,38 @@ export const listDisputesQuery = z.object({
   ...pageParameters,
 });
 
+export const exportDisputesQuery = z.object({ status: wordParameter(DISPUTE_STATUSES).optional() });
+
+const RESOLUTION_CHARS_MAX = 64;
+const NOTES_CHARS_MAX = 4_000;
+/** What disputes mostly end with; another word is taken too. */
+const USUAL_RESOLUTIONS = [
+  'credit_received',
+  'credit_partial',
+  'provider_correct',
+  'our_error',
+  'duplicate',
+  'written_off',
+  'other',
+];
+
+export const resolveBody = z
+  .strictObject({
+    resolution: z
+      .string()
+      .trim()
+      .min(1, { error: 'must not be empty: say what came of it' })
+      .max(RESOLUTION_CHARS_MAX, { error: `must have at most ${RESOLUTION_CHARS_MAX} characters` })
+      .meta({ description: `Usually one of ${USUAL_RESOLUTIONS.join(', ')}` }),
+    notes: z
+      .string()
+      .trim()
+      .max(NOTES_CHARS_MAX, { error: `must have at most ${NOTES_CHARS_MAX} characters` })
+      .nullable()
+      .optional(),
+  })
+  .meta({ id: 'DisputeResolution' });
+
 export const disputeParams = z.object({
   id: z
     .string()

@@ -1,0 +1,118 @@
+import { createClaim, discardDraft, mergeDrafts } from '../../db/claims/draftClaims.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { DomainError, invalidField } from '../../domain/errors.js';
+import { findUuid, publicId } from '../../domain/ids.js';
+import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { recordAction } from '../recordAction.js';
+import { createClaimBody, MERGE_PATH, mergeClaimsBody } from './draftWire.js';
+import { getWholeClaim, uuidOfClaim } from './wholeClaim.js';
+import { CLAIM_ADMIN, CLAIMS_PATH, claimParams, claimSchema, presentClaim } from './wire.js';
+
+const TAG = 'Claims';
+const subjectOf = (id: string) => ({ type: 'claim', id: publicId('clm', id) });
+
+async function answerWith(inside: OrgDb, id: string) {
+  return presentClaim(inside.orgId, await getWholeClaim(inside, id));
+}
+
+const createClaimEndpoint = defineEndpoint({
+  operationId: 'createClaim',
+  method: 'post',
+  path: CLAIMS_PATH,
+  tag: TAG,
+  summary: 'Draft a claim over chosen disputes',
+  description:
+    'Of one account of one provider, of as many kinds and months as there are. What the provider charged the account too little in these months is taken off and listed, and the evidence is frozen.',
+  access: CLAIM_ADMIN,
+  body: createClaimBody,
+  responses: { 201: { description: 'The draft', schema: claimSchema } },
+  problems: ['not_found', 'mixed_accounts', 'already_claimed', 'already_resolved', 'nets_to_nothing'],
+  async handle(request, deps) {
+    const { body, caller, orgDb, afterCommit } = request;
+    const disputeIds = body.dispute_ids.map(uuidOfDispute);
+    const created = await orgDb.transaction(async (inside) => {
+      const said = { disputeIds, by: caller.keyId, notes: body.notes || null };
+      const claim = await createClaim(inside, said, deps);
+      const whole = await answerWith(inside, claim.id);
+      await recordAction(inside, request, 'claim.created', subjectOf(claim.id), {
+        dispute_ids: whole.dispute_ids,
+        total_recoverable_cents: claim.recoverableCents,
+      });
+      return whole;
+    });
+    afterCommit(() => deps.kickDispatcher());
+    return { status: 201, body: created };
+  },
+});
+
+const mergeClaimsEndpoint = defineEndpoint({
+  operationId: 'mergeClaims',
+  method: 'post',
+  path: MERGE_PATH,
+  tag: TAG,
+  summary: 'Make one draft of several',
+  description:
+    'This one stays, with the disputes of all of them, netted and frozen anew; the others are gone. All of them are drafts of one account of one provider.',
+  access: CLAIM_ADMIN,
+  params: claimParams,
+  body: mergeClaimsBody,
+  responses: { 200: { description: 'The draft as it is now', schema: claimSchema } },
+  problems: ['not_found', 'mixed_accounts', 'claim_not_draft', 'nets_to_nothing'],
+  async handle(request, deps) {
+    const { params, body, caller, orgDb, afterCommit } = request;
+    const intoId = uuidOfClaim(params.id);
+    const otherIds = body.claim_ids.map(uuidOfClaim);
+    if (otherIds.includes(intoId))
+      throw invalidField('body', 'claim_ids', 'must not name the draft itself', 'invalid_body');
+    const merged = await orgDb.transaction(async (inside) => {
+      const claim = await mergeDrafts(inside, { intoId, otherIds, by: caller.keyId }, deps);
+      const whole = await answerWith(inside, claim.id);
+      await recordAction(inside, request, 'claim.merged', subjectOf(claim.id), {
+        merged_claim_ids: body.claim_ids,
+        total_recoverable_cents: claim.recoverableCents,
+      });
+      return whole;
+    });
+    afterCommit(() => deps.kickDispatcher());
+    return { status: 200, body: merged };
+  },
+});
+
+const discardClaimEndpoint = defineEndpoint({
+  operationId: 'discardClaim',
+  method: 'delete',
+  path: `${CLAIMS_PATH}/{id}`,
+  tag: TAG,
+  summary: 'Discard a draft',
+  description:
+    'Its disputes stay open and are in no claim; the next run of the provider drafts them again, unless they are resolved or in another claim by then.',
+  access: CLAIM_ADMIN,
+  params: claimParams,
+  responses: { 204: { description: 'Discarded' } },
+  problems: ['not_found', 'claim_not_draft'],
+  async handle(request) {
+    const { params, orgDb } = request;
+    const id = uuidOfClaim(params.id);
+    await orgDb.transaction(async (inside) => {
+      const { claim, disputeIds } = await discardDraft(inside, id);
+      await recordAction(inside, request, 'claim.discarded', subjectOf(id), {
+        dispute_ids: disputeIds.map((one) => publicId('dsp', one)),
+        total_recoverable_cents: claim.recoverableCents,
+      });
+    });
+    return { status: 204 };
+  },
+});
+
+/** Error not_found. */
+function uuidOfDispute(id: string): string {
+  const uuid = findUuid('dsp', id);
+  if (uuid === undefined) throw new DomainError('not_found', `there is no dispute ${id}`);
+  return uuid;
+}
+
+export const claimDraftEndpoints: readonly Endpoint[] = [
+  createClaimEndpoint,
+  mergeClaimsEndpoint,
+  discardClaimEndpoint,
+];
