@@ -5,6 +5,7 @@ import { failGapRunUnit, type RunTurn, takeGapRunTurn } from '../db/queries/gapR
 import { endRun } from '../db/queries/runStates.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
+import { draftRunClaims } from './gapRuns/draft.js';
 import { type ExplanationPlan, explainRunAccount, planExplanations } from './gapRuns/explain.js';
 import { matchUnit } from './gapRuns/matchUnit.js';
 import { planRun } from './gapRuns/planRun.js';
@@ -80,6 +81,11 @@ export function createGapRunActivities(deps: ActivityDeps) {
     publishGapRun: (ref: RunRef): Promise<void> =>
       // Everything changes in one transaction, once: a repeat finds the run ended.
       withFailures(() => publishRun(runWork(deps, ref))),
+
+    /** Drafts claims over what people have confirmed, once the run has published. */
+    draftRunClaims: (ref: RunRef): Promise<void> =>
+      // A repeat drafts what is left: a dispute is in one claim at most.
+      longWork(ref, (work) => draftRunClaims(work, deps)),
 
     endGapRunCancelled: ({ orgId, runId }: RunRef): Promise<void> =>
       // Only an open run is ended.

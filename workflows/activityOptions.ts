@@ -9,6 +9,10 @@ const NEVER_RETRIED = [
   'credentials_refused',
   'provider_answer_unreadable',
   'secret_key_missing',
+  'illegal_transition',
+  'claim_conflict',
+  'command_too_late',
+  'invalid_body',
 ];
 const RETRY = {
   initialInterval: '500 milliseconds',
@@ -21,6 +25,15 @@ const RETRY = {
 export const PROFILES = {
   /** A few statements. */
   database: { startToCloseTimeout: '30 seconds', scheduleToCloseTimeout: '5 minutes', retry: RETRY },
+  /**
+   * A move of a claim, which somebody waits for: after a few seconds nobody does, and the row refuses it. Repeated
+   * at once, so that a database that is away for a moment costs nobody his move.
+   */
+  moving: {
+    startToCloseTimeout: '10 seconds',
+    scheduleToCloseTimeout: '20 seconds',
+    retry: { ...RETRY, initialInterval: '100 milliseconds', maximumInterval: '1 second' },
+  },
   /**
    * One provider-day: aggregation in SQL and in memory; it heartbeats. A cancelled run does not wait for the days that
    * are under way: what they still store is never published.
@@ -39,6 +52,17 @@ export const PROFILES = {
     cancellationType: 'TRY_CANCEL',
     startToCloseTimeout: '1 hour',
     scheduleToCloseTimeout: '3 hours',
+    heartbeatTimeout: '10 seconds',
+    retry: RETRY,
+  },
+  /**
+   * Claims over what was confirmed, each with its evidence and its document; it heartbeats. What is made stays, and the rest
+   * is left to the next run, so a repeat ends soon.
+   */
+  drafting: {
+    cancellationType: 'TRY_CANCEL',
+    startToCloseTimeout: '1 hour',
+    scheduleToCloseTimeout: '2 hours',
     heartbeatTimeout: '10 seconds',
     retry: RETRY,
   },

@@ -4,6 +4,7 @@ import {
   CancellationScope,
   continueAsNew,
   isCancellation,
+  log,
   patched,
   proxyActivities,
   setCurrentDetails,
@@ -26,9 +27,11 @@ const { failGapRunUnit, failRunAccount } = proxyActivities<Activities>(PROFILES.
 const { matchProviderDay } = proxyActivities<Activities>(PROFILES.matching);
 const { planExplanations } = proxyActivities<Activities>(PROFILES.planning);
 const { explainRunAccount } = proxyActivities<Activities>(PROFILES.explaining);
+const { draftRunClaims } = proxyActivities<Activities>(PROFILES.drafting);
 
 /**
- * One gap run: plan, match each provider-day that has changed, explain the accounts that have, publish all of it at once.
+ * One gap run: plan, match each provider-day that has changed, explain the accounts that have, publish all of it at once,
+ * and then draft claims over what people have confirmed.
  * A day that cannot be matched, and an account that cannot be explained, leaves the others alone and makes the run
  * partial. Cancelled, it publishes nothing.
  */
@@ -48,6 +51,7 @@ export async function gapRun(input: GapRunInput): Promise<void> {
         return await continueAsNew<typeof gapRun>({ orgId, runId, fromUnit: units, fromAccount: explained });
     }
     await publishGapRun({ orgId, runId });
+    if (patched('gapRun-drafts-v1')) await draftClaims({ orgId, runId });
   } catch (error) {
     if (isCancellation(error)) {
       await CancellationScope.nonCancellable(() => endGapRunCancelled({ orgId, runId }));
@@ -119,6 +123,16 @@ async function explainAccounts(input: GapRunInput): Promise<'done' | 'over' | nu
   };
   await Promise.all(Array.from({ length: Math.min(EXPLAINED_AT_ONCE, Math.max(0, accounts - next)) }, lane));
   return next < accounts ? next : 'done';
+}
+
+/** The run has ended by then: what cannot be drafted now is drafted by the next one. */
+async function draftClaims({ orgId, runId }: GapRunInput): Promise<void> {
+  try {
+    await draftRunClaims({ orgId, runId });
+  } catch (error) {
+    if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
+    log.error('claims could not be drafted', { orgId, runId, reason: reasonOf(error) });
+  }
 }
 
 function reasonOf(error: ActivityFailure): string {

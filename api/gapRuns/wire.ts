@@ -93,6 +93,18 @@ export const sourceDifferenceSchema = z.strictObject({
   other_usd: usd,
 });
 
+const withheldSchema = z
+  .strictObject({
+    provider: z.string(),
+    provider_account_id: z.string(),
+    kind: z.string(),
+    month: z.string().meta({ description: 'YYYY-MM in which the disputes begin' }),
+    dispute_ids: z.array(z.string()),
+    disputed_usd: usd,
+    undercharged_usd: usd,
+  })
+  .meta({ id: 'WithheldClaim' });
+
 export const runSchema = z
   .strictObject({
     id: z.string().meta({ example: 'run_0199f3a2c4d57e3a8f00112233445566' }),
@@ -137,6 +149,13 @@ export const runSchema = z
             description:
               'Accounts whose differences could not be explained: their findings are the former ones',
           }),
+        claims_drafted: z.array(z.string()).meta({
+          description: 'Claims over what people have confirmed, drafted a moment after the run has ended',
+        }),
+        claims_withheld: z.array(withheldSchema).meta({
+          description:
+            'Disputes over which nothing was drafted, since as much was charged too little in their months; at most 200',
+        }),
       })
       .nullable(),
     ...runEndFields('A run of this period and provider is open: this is that run'),
@@ -195,6 +214,16 @@ function presentResult(result: GapRunResult): NonNullable<RunWire['result']> {
       provider,
       provider_account_id,
       message,
+    })),
+    claims_drafted: (result.drafts?.claim_ids ?? []).map((id) => publicId('clm', id)),
+    claims_withheld: (result.drafts?.withheld ?? []).map((one) => ({
+      provider: one.provider,
+      provider_account_id: one.provider_account_id,
+      kind: one.kind,
+      month: one.month,
+      dispute_ids: one.dispute_ids.map((id) => publicId('dsp', id)),
+      disputed_usd: usdNumberFromDecimal(one.disputed_usd),
+      undercharged_usd: usdNumberFromDecimal(one.undercharged_usd),
     })),
   };
 }

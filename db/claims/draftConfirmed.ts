@@ -33,18 +33,20 @@ export interface Drafted {
 /**
  * Drafts claims over what people have confirmed of a provider's bills (null: of all of them), as far as it is in no claim
  * and still found: one for each account, kind and month, each in a transaction of its own, so that what has been made stays
- * when the next one fails. Again it drafts nothing more. `by` is who the claims say made them. Throws DomainError
+ * when the next one fails. Again it drafts nothing more. `by` is who the claims say made them; `checkpoint` is
+ * asked between two of them and throws where nothing more is to be made. Throws DomainError
  * service_unavailable where the database cannot be asked; repeat it then.
  */
 export async function draftConfirmed(
   orgDb: OrgDb,
-  given: { provider: string | null; by: string },
+  given: { provider: string | null; by: string; checkpoint?: () => void },
   deps: DraftDeps,
 ): Promise<Drafted> {
   const drafted: Drafted = { claims: [], withheld: [], failed: [] };
   for (const account of await listDraftableAccounts(orgDb, given.provider)) {
     const failed = new Map<string, { group: DraftGroup; error: unknown }>();
     for (let goesOn = true; goesOn; ) {
+      given.checkpoint?.();
       const step = await draftOne(orgDb, account, given.by, new Set(failed.keys()), deps);
       goesOn = step.made !== undefined || step.failed !== undefined;
       if (step.made) drafted.claims.push(step.made);

@@ -6,6 +6,7 @@ import { RUN_TERMINAL_STATUSES, type RunStatus } from '../../domain/runs.js';
 import { lockByName } from '../locks.js';
 import type { OrgDb } from '../orgDb.js';
 import { textArray } from '../pgArray.js';
+import type { RunDrafts } from './runDrafts.js';
 
 /** A gap run as it is stored. */
 export interface GapRun {
@@ -72,6 +73,8 @@ export interface GapRunResult {
   failed_units: { provider: string; day: string; message: string }[];
   /** Accounts whose differences could not be explained: their findings are those from before. */
   failed_accounts?: { provider: string; provider_account_id: string; message: string }[];
+  /** Added after the run has ended; absent where there was nothing to draft. */
+  drafts?: RunDrafts;
 }
 
 interface GapRunRow {
