@@ -232,7 +232,7 @@ export class PageReader implements JsonHandler {
 }
 
 /** Unix seconds (OpenAI) or RFC 3339 (Anthropic) → microseconds. */
-function timeOf(value: JsonScalar | undefined): bigint | undefined {
+export function timeOf(value: PageValue | undefined): bigint | undefined {
   if (value instanceof ExactNumber)
     return /^\d{1,12}$/.test(value.text) ? BigInt(value.text) * 1_000_000n : undefined;
   return typeof value === 'string' ? parseInstant(value)?.micros : undefined;
@@ -246,7 +246,7 @@ const OPENAI_REPORTS: Record<string, string> = {
 };
 
 /** The report that a result belongs to: OpenAI says so in `object`, Anthropic's two differ in their fields. */
-function kindOf(result: PageObject): PageKind | undefined {
+export function kindOf(result: PageObject): PageKind | undefined {
   const object = findText(result.object);
   if (object === 'organization.costs.result') return { format: 'openai_pages', feed: 'cost', report: '' };
   const named = object === null ? undefined : OPENAI_USAGE.exec(object)?.[1];

@@ -100,7 +100,8 @@ class PageRows implements PageSink {
   }
 }
 
-function rowsOf(kind: PageKind, bucket: PageBucket, result: PageObject, fxRate: FxRate): BilledRow[] {
+/** The rows that one result of a report says. Error invalid_billing_file. */
+export function rowsOf(kind: PageKind, bucket: PageBucket, result: PageObject, fxRate: FxRate): BilledRow[] {
   if (kind.format === 'openai_pages') {
     return kind.feed === 'cost'
       ? [openaiCostRow(kind, bucket, result, fxRate)]

@@ -218,6 +218,11 @@ export class DayRates {
     };
   }
 
+  /** The price that holds for an id, with what it rests on; undefined when it has none. */
+  priceOf(model: string): PricedModel | undefined {
+    return this.#find(model);
+  }
+
   #find(model: string): PricedModel | undefined {
     const known = this.#found.get(model);
     if (known !== undefined) return known ?? undefined;

@@ -16,6 +16,8 @@ export interface MeterImpact {
   readonly billedPico: Pico;
   readonly ratePico: Pico;
   readonly volumePico: Pico;
+  /** The units, of those billed, that the volume leaves as right; absent where the amounts were not made of units. */
+  readonly rightQuantity?: bigint;
 }
 
 export interface DayParts {
@@ -82,7 +84,15 @@ function partsOfQuantity(
   const isNoise = absPico(rate) <= max(of.meter.roundingPico + 1n, absPico(expected) / NOISE_DIVISOR);
   const unexplainedRate = variant || isNoise || one.rateEvidence !== 'sharp' ? 0n : rate;
   return [
-    variant ? { meter: of, billedPico: of.meter.amountPico, ratePico: rate, volumePico: volume } : null,
+    variant
+      ? {
+          meter: of,
+          billedPico: of.meter.amountPico,
+          ratePico: rate,
+          volumePico: volume,
+          rightQuantity: billed - taken,
+        }
+      : null,
     unexplainedRate === 0n && rest === 0n
       ? null
       : {

@@ -9,8 +9,9 @@ import { amountAs } from '../hypotheses/predict.js';
 import { seriesContextOf } from '../hypotheses/seriesContext.js';
 import { areModelsAnswered } from '../hypotheses/told.js';
 import type { InvoiceTie } from '../linkScore.js';
+import type { FindingKind } from '../taxonomy.js';
 import type { WeightSet } from '../weights/weightSet.js';
-import { impactOf } from './decompose.js';
+import { impactOf, type MeterImpact } from './decompose.js';
 import type { ExplainedDay, FindingLine, ResidualDay, SeriesExplanation } from './finding.js';
 import { type FindingInput, findingOf, unexplainedOf } from './findings.js';
 import { noiseOf, type SeriesNoise } from './fit.js';
@@ -40,11 +41,7 @@ export interface ExplainSeriesInput {
  */
 export function explainSeries(input: ExplainSeriesInput): SeriesExplanation {
   const { provider, accountId, model, weights } = input;
-  const context = contextOf(input);
-  const first = judgedOf(input, context, new Map());
-  // What else is wrong beside a discount that nobody entered is explained against it.
-  const discounts = untoldDiscounts(first.judged);
-  const { judged, noise } = discounts.size > 0 ? judgedOf(input, context, discounts) : first;
+  const { judged, noise } = judgedAgainstDiscounts(input);
   const finding: FindingInput = {
     series: { provider, accountId, model },
     noise,
@@ -63,6 +60,35 @@ export function explainSeries(input: ExplainSeriesInput): SeriesExplanation {
     days: judged.map(explainedDay),
     residuals: judged.flatMap((one) => residualOf(one, noise)),
   };
+}
+
+/** One day of one explanation, meter by meter: what a finding's day is the sum of. */
+export interface ExplainedImpacts {
+  kind: FindingKind;
+  variant: string;
+  day: SeriesDay;
+  impacts: readonly MeterImpact[];
+}
+
+/** What `explainSeries` makes its findings' days of, in their order: for whoever has to show the computation. */
+export function explainedImpactsOf(input: ExplainSeriesInput): ExplainedImpacts[] {
+  const { judged } = judgedAgainstDiscounts(input);
+  return [...runsOf(judged), ...unexplainedRunsOf(judged)].flatMap(({ state, days }) =>
+    days.map((one) => ({
+      kind: state.kind === 'none' ? 'unexplained' : state.kind,
+      variant: state.variant,
+      day: one.judged.work.reading.day,
+      impacts: one.impacts,
+    })),
+  );
+}
+
+/** What else is wrong beside a discount that nobody entered is explained against it. */
+function judgedAgainstDiscounts(input: ExplainSeriesInput): { judged: JudgedDay[]; noise: SeriesNoise } {
+  const context = contextOf(input);
+  const first = judgedOf(input, context, new Map());
+  const discounts = untoldDiscounts(first.judged);
+  return discounts.size > 0 ? judgedOf(input, context, discounts) : first;
 }
 
 function judgedOf(

@@ -1,0 +1,207 @@
+/** Where on its pages a bill says what was read from it: record by record, for whoever has to show it again. */
+import type { BilledRow, ChargeCategory } from '../../domain/billing/billedRow.js';
+import {
+  ExactNumber,
+  isPageObject,
+  type PageObject,
+  type PageValue,
+} from '../../domain/billing/exactNumber.js';
+import { DOCUMENT_FORMATS } from '../../domain/billing/formats/documents.js';
+import { formatOfHeader } from '../../domain/billing/formats/index.js';
+import type { TableRecord } from '../../domain/billing/formats/tableFormat.js';
+import type { FxRate } from '../../domain/billing/pageRow.js';
+import type { BillingFormat } from '../../domain/billing/sources.js';
+import { DomainError } from '../../domain/errors.js';
+import type { Provider } from '../../domain/providers.js';
+import type { BillingConnector } from './connector.js';
+import { shapeOf } from './fileShape.js';
+import { readJsonDocuments } from './jsonDocuments.js';
+import { kindOf, timeOf } from './pageReader.js';
+import { rowsOf } from './pageRows.js';
+import { openCsvTable } from './tables/csvTable.js';
+import { openJsonLines } from './tables/jsonLinesTable.js';
+import { openParquetTable } from './tables/parquetTable.js';
+import type { TableSource } from './tables/tableSource.js';
+import { unpacked } from './unpack.js';
+
+/** A page as it was received, and how it was read then. */
+export interface LocatedPage {
+  bytes: Buffer;
+  provider: Provider;
+  format: BillingFormat;
+  fxRate: FxRate;
+  /** What a connection had asked for, where the page does not say it. */
+  asked?: ChargeCategory | undefined;
+}
+
+/** What a record of a page says. */
+export interface LocatedRecord {
+  /** Of the JSON documents of the file, from 0; 0 of a table. */
+  document: number;
+  /** JSON pointer of the record, or `#17`: the 17th record of a table, from 0. */
+  at: string;
+  /** Numbers of the record by JSON pointers inside it, or by column. */
+  numbers: Map<string, string>;
+  /** Cells of a table's record. */
+  cells: TableRecord | null;
+  /** Rows that the product's own reader makes of it; empty where which record makes which rows is not known. */
+  rows: readonly BilledRow[];
+}
+
+/** How whoever freezes evidence is given `locateRecords`. */
+export type RecordLocator = typeof locateRecords;
+
+/**
+ * The records of a page with the rows that each says, in their order. Records of which no row is made have none. Of bills
+ * that only make sense as a whole (`unplacedRows`) the rows come with the first record, and any record may say them.
+ */
+export async function* locateRecords(page: LocatedPage): AsyncGenerator<LocatedRecord> {
+  const bytes = Buffer.concat(await gather(unpacked(once(page.bytes))));
+  if (bytes.length === 0) return;
+  switch (shapeOf(bytes, page.format)) {
+    case 'csv':
+      return yield* recordsOfTable(await openCsvTable(once(bytes)), page);
+    case 'jsonLines':
+      return yield* recordsOfTable(await openJsonLines(once(bytes)), page);
+    case 'parquet':
+      return yield* recordsOfTable(await openParquetTable(randomOf(bytes)), page);
+    case 'documents':
+      return yield* recordsOfDocuments(bytes, page);
+    case 'pages':
+      return yield* recordsOfPages(bytes, page);
+  }
+}
+
+async function* once(bytes: Buffer): AsyncGenerator<Buffer> {
+  yield bytes;
+}
+
+async function gather(chunks: AsyncIterable<Buffer>): Promise<Buffer[]> {
+  const all: Buffer[] = [];
+  for await (const chunk of chunks) all.push(chunk);
+  return all;
+}
+
+const randomOf = (bytes: Buffer) => ({
+  sizeBytes: bytes.length,
+  read: async (from: number, to: number) => bytes.subarray(from, to),
+});
+
+async function* recordsOfTable(table: TableSource, page: LocatedPage): AsyncGenerator<LocatedRecord> {
+  const format = formatOfHeader(table.columns, page.format);
+  let place = 0;
+  for await (const records of table.records(undefined)) {
+    for (const { record } of records) {
+      yield {
+        document: 0,
+        at: `#${place}`,
+        numbers: new Map([...record].filter(([, text]) => NUMBER.test(text))),
+        cells: record,
+        rows: format.rowsOf(record, { provider: page.provider, fxRate: page.fxRate }) ?? [],
+      };
+      place += 1;
+    }
+  }
+}
+
+const NUMBER = /^\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d{1,4})?\s*$/;
+
+/** Pages of OpenAI's and Anthropic's reports: a record is a result of a bucket. */
+async function* recordsOfPages(bytes: Buffer, page: LocatedPage): AsyncGenerator<LocatedRecord> {
+  let document = 0;
+  for await (const { value } of readJsonDocuments(once(bytes))) {
+    const pages: [string, PageValue][] = Array.isArray(value)
+      ? value.map((one, at) => [`/${at}`, one])
+      : [['', value]];
+    for (const [pointer, one] of pages) yield* resultsOfPage(one, pointer, document, page);
+    document += 1;
+  }
+}
+
+function* resultsOfPage(
+  value: PageValue,
+  pointer: string,
+  document: number,
+  page: LocatedPage,
+): Generator<LocatedRecord> {
+  for (const [at, bucket] of elementsOf(value, 'data', pointer)) {
+    const startMicros = timeOf(bucket.start_time ?? bucket.starting_at);
+    const endMicros = timeOf(bucket.end_time ?? bucket.ending_at);
+    if (startMicros === undefined || endMicros === undefined) continue;
+    for (const [place, result] of elementsOf(bucket, 'results', at)) {
+      const kind = kindOf(result);
+      if (!kind) continue;
+      const rows = rowsOf(kind, { startMicros, endMicros }, result, page.fxRate);
+      yield { document, at: place, numbers: numbersOf(result), cells: null, rows };
+    }
+  }
+}
+
+function elementsOf(value: PageValue, name: string, pointer: string): [string, PageObject][] {
+  const list = isPageObject(value) ? value[name] : undefined;
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((one, at): [string, PageObject][] =>
+    isPageObject(one) ? [[`${pointer}/${name}/${at}`, one]] : [],
+  );
+}
+
+/** Documents that only make sense as a whole: any list element that has numbers may be the record of a row. */
+async function* recordsOfDocuments(bytes: Buffer, page: LocatedPage): AsyncGenerator<LocatedRecord> {
+  const context = { fxRate: page.fxRate, asked: page.asked, seen: new Set<string>() };
+  const format = DOCUMENT_FORMATS.find((known) => known.format === page.format);
+  if (!format) throw new DomainError('invalid_billing_file', `no reader of ${page.format} is known`);
+  let document = 0;
+  for await (const { value } of readJsonDocuments(once(bytes))) {
+    if (isPageObject(value) && format.isDocument(value)) {
+      yield { document, at: '', numbers: new Map(), cells: null, rows: format.read(value, context).rows };
+      for (const [at, numbers] of listElements(value, ''))
+        yield { document, at, numbers, cells: null, rows: [] };
+    }
+    document += 1;
+  }
+}
+
+/** Every element of a list that holds numbers, outer ones first. */
+function* listElements(value: PageValue, pointer: string): Generator<[string, Map<string, string>]> {
+  const entries = childrenOf(value);
+  for (const [name, child] of entries) {
+    const at = `${pointer}/${escaped(name)}`;
+    if (Array.isArray(value)) {
+      const numbers = numbersOf(child);
+      if (numbers.size > 0) yield [at, numbers];
+    }
+    yield* listElements(child, at);
+  }
+}
+
+/** Numbers of a value by their pointers, numeric texts among them: several reports write amounts so. */
+function numbersOf(value: PageValue): Map<string, string> {
+  const numbers = new Map<string, string>();
+  const walk = (one: PageValue, pointer: string) => {
+    if (one instanceof ExactNumber) numbers.set(pointer, one.text);
+    else if (typeof one === 'string' && NUMBER.test(one)) numbers.set(pointer, one);
+    else for (const [name, child] of childrenOf(one)) walk(child, `${pointer}/${escaped(name)}`);
+  };
+  walk(value, '');
+  return numbers;
+}
+
+function childrenOf(value: PageValue): [string, PageValue][] {
+  if (Array.isArray(value)) return value.map((one, at) => [String(at), one]);
+  return isPageObject(value) ? Object.entries(value) : [];
+}
+
+/** A name inside a JSON pointer (RFC 6901). */
+const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
+
+/** What whoever freezes evidence needs of the readers of bills; connectors say what their pages were asked for. */
+export function createPageReaders(
+  connectors: Readonly<Partial<Record<string, Pick<BillingConnector, 'askedFor'>>>>,
+) {
+  return {
+    locateRecords: (page: Omit<LocatedPage, 'provider' | 'format'> & { provider: string; format: string }) =>
+      locateRecords(page as LocatedPage),
+    askedFor: (provider: string, previousCursor: string | null) =>
+      connectors[provider]?.askedFor?.(previousCursor),
+  };
+}

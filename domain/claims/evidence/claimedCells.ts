@@ -1,0 +1,160 @@
+/** The cells of a claim: each disputed day, meter by meter, with the quantities and rates that its dollars follow from. */
+import { QUANTITY_ONE } from '../../billing/billedRow.js';
+import { divideHalfEven, type Pico } from '../../money.js';
+import { billedRate, chargeProduct } from '../../reconciliation/charge.js';
+import type { MeterDay, SeriesDay } from '../../reconciliation/hypotheses/hypothesis.js';
+import type { MeterImpact } from '../../reconciliation/inference/decompose.js';
+import type { ExplainedImpacts } from '../../reconciliation/inference/explainSeries.js';
+import type { DisputedDay, DraftDispute } from '../draft.js';
+import type { CellBasis, EvidencePart } from './claimEvidence.js';
+import type { RateRegister } from './rateRegister.js';
+
+/** A cell before its rows are looked for. Quantities in 1e-12 units. */
+export interface CellDraft {
+  dispute: DraftDispute;
+  day: string;
+  /** Null where the whole day is one cell. */
+  meter: MeterDay | null;
+  seriesDay: SeriesDay | null;
+  basis: CellBasis;
+  billedQuantity: bigint | null;
+  rightQuantity: bigint | null;
+  observedQuantity: bigint | null;
+  billedPico: Pico;
+  ratePico: Pico;
+  volumePico: Pico;
+  parts: EvidencePart[];
+  billedRate: Pico | null;
+  expectedRate: Pico | null;
+}
+
+/**
+ * The cells of a dispute, day by day. `explained` is what the engine makes of the series today; where that is no longer
+ * what the dispute was opened on, to the pico-dollar, the day is one cell as the dispute states it.
+ */
+export function cellsOfDispute(
+  dispute: DraftDispute,
+  explained: readonly ExplainedImpacts[],
+  register: RateRegister,
+): CellDraft[] {
+  return dispute.days.flatMap((day) => {
+    const found = explained.find(
+      (one) => one.kind === dispute.kind && one.variant === day.variant && one.day.day === day.day,
+    );
+    return found && isSame(day, found.impacts)
+      ? found.impacts.map((impact) => cellOf(dispute, found.day, impact, register))
+      : [statedCell(dispute, day, found?.day ?? dayOf(explained, day.day))];
+  });
+}
+
+const dayOf = (explained: readonly ExplainedImpacts[], day: string): SeriesDay | null =>
+  explained.find((one) => one.day.day === day)?.day ?? null;
+
+function isSame(day: DisputedDay, impacts: readonly MeterImpact[]): boolean {
+  const sum = (of: (one: MeterImpact) => Pico) => impacts.reduce((total, one) => total + of(one), 0n);
+  return (
+    sum((one) => one.billedPico) === day.billedPico &&
+    sum((one) => one.ratePico) === day.ratePico &&
+    sum((one) => one.volumePico) === day.volumePico
+  );
+}
+
+function statedCell(dispute: DraftDispute, day: DisputedDay, seriesDay: SeriesDay | null): CellDraft {
+  return {
+    dispute,
+    day: day.day,
+    meter: null,
+    seriesDay,
+    basis: 'stated',
+    billedQuantity: null,
+    rightQuantity: null,
+    observedQuantity: null,
+    billedPico: day.billedPico,
+    ratePico: day.ratePico,
+    volumePico: day.volumePico + day.ownPricingPico,
+    parts: [],
+    billedRate: null,
+    expectedRate: null,
+  };
+}
+
+function cellOf(
+  dispute: DraftDispute,
+  day: SeriesDay,
+  impact: MeterImpact,
+  register: RateRegister,
+): CellDraft {
+  const { meter } = impact;
+  const quantity = meter?.meter.quantity ?? null;
+  const computed = meter && quantity !== null ? computedParts(day, meter, register) : undefined;
+  const right = impact.rightQuantity ?? (impact.volumePico === 0n ? quantity : null);
+  const isComputed = computed !== undefined && right !== null && isRecomputable(impact, computed, right);
+  return {
+    dispute,
+    day: day.day,
+    meter,
+    seriesDay: day,
+    basis: isComputed ? 'rates' : 'stated',
+    billedQuantity: quantity,
+    rightQuantity: isComputed ? right : null,
+    observedQuantity: meter?.observed ?? null,
+    billedPico: impact.billedPico,
+    ratePico: impact.ratePico,
+    volumePico: impact.volumePico,
+    parts: isComputed
+      ? computed.parts.map(({ quantity: part, id }) => ({ quantity: String(part), rate: id }))
+      : [],
+    billedRate: quantity !== null && quantity > 0n ? billedRate(impact.billedPico, quantity) : null,
+    expectedRate:
+      computed && new Set(computed.parts.map(({ id }) => id)).size === 1
+        ? (computed.parts[0]?.rate ?? null)
+        : null,
+  };
+}
+
+interface ComputedParts {
+  parts: { quantity: bigint; id: string; rate: Pico }[];
+}
+
+function computedParts(day: SeriesDay, meter: MeterDay, register: RateRegister): ComputedParts | undefined {
+  if (day.pricedAs === null) return undefined;
+  const parts: ComputedParts['parts'] = [];
+  for (const { circumstances, quantity } of meter.mix) {
+    const found = register.idOf({
+      rates: day.agreed,
+      model: day.pricedAs,
+      tokenClass: meter.tokenClass,
+      circumstances,
+      discountPercent: day.untoldDiscount ?? null,
+    });
+    if (!found) return undefined;
+    parts.push({ quantity, ...found });
+  }
+  return { parts };
+}
+
+const CHARGE_DIVISOR = QUANTITY_ONE * 1_000_000n;
+
+/** Quantity at the rates of the parts, in their proportion; exactly as whoever checks the pack works it out. */
+export function amountOfParts(parts: readonly { quantity: bigint; rate: Pico }[], quantity: bigint): Pico {
+  const whole = parts.reduce((total, part) => total + part.quantity, 0n);
+  const product = parts.reduce((total, part) => total + chargeProduct(part.quantity, part.rate), 0n);
+  if (whole === quantity || whole === 0n) return divideHalfEven(product, CHARGE_DIVISOR);
+  return divideHalfEven(product * quantity, CHARGE_DIVISOR * whole);
+}
+
+/** Whether rate and volume follow from quantities and rates alone. */
+function isRecomputable(
+  { meter, billedPico, ratePico, volumePico }: MeterImpact,
+  { parts }: ComputedParts,
+  right: bigint,
+): boolean {
+  const whole = parts.reduce((total, part) => total + part.quantity, 0n);
+  const quantity = meter?.meter.quantity ?? null;
+  if (quantity === null || whole !== quantity || right < 0n || right > quantity) return false;
+  const ofBilled = amountOfParts(parts, quantity);
+  return (
+    (ratePico === 0n || ratePico === billedPico - ofBilled) &&
+    volumePico === ofBilled - amountOfParts(parts, right)
+  );
+}
