@@ -12,6 +12,10 @@ const LASTING: ReadonlySet<ErrorCode> = new Set([
   'secret_key_missing',
   'not_found',
   'invalid_parameter',
+  'illegal_transition',
+  'claim_conflict',
+  'command_too_late',
+  'invalid_body',
 ]);
 
 /**

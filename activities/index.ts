@@ -1,5 +1,6 @@
 import { createBillingImportActivities } from './billingImport.js';
 import { createBillingSyncActivities } from './billingSync.js';
+import { createClaimActivities } from './claims.js';
 import type { ActivityDeps } from './deps.js';
 import { createGapRunActivities } from './gapRun.js';
 import { createRepricingActivities } from './repricing.js';
@@ -19,6 +20,7 @@ export function createActivities(deps: ActivityDeps) {
     ...createRetentionActivities(deps),
     ...createWebhookActivities(deps),
     ...createSavingsRunActivities(deps),
+    ...createClaimActivities(deps),
   };
 }
 

@@ -2,21 +2,21 @@ import {
   Client,
   Connection,
   defaultGrpcRetryOptions,
-  isGrpcServiceError,
   makeGrpcRetryInterceptor,
   ScheduleAlreadyRunning,
   ScheduleNotFoundError,
   type ScheduleOptions,
-  ServiceError,
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
 } from '@temporalio/client';
-import { DomainError } from '../domain/errors.js';
+import type { ClaimCommand } from '../domain/claims/command.js';
 import {
   type BillingImportInput,
   type BillingSyncInput,
   billingImportWorkflowId,
   billingSyncWorkflowId,
+  type ClaimInput,
+  claimWorkflowId,
   type GapRunInput,
   gapRunWorkflowId,
   ONE_SHOT_TIMEOUT,
@@ -32,8 +32,11 @@ import {
   WORKFLOW_NAMES,
   webhookDeliveryWorkflowId,
 } from '../workflows/contract.js';
+import { askForMove, type MoveAnswer } from './claimMoves.js';
+import { deadlineIn, EngineCalls } from './engineCalls.js';
 import { retentionScheduleOptions, type SyncSchedule, syncScheduleOptions } from './scheduleOptions.js';
 
+export type { MoveAnswer } from './claimMoves.js';
 export type { SyncSchedule } from './scheduleOptions.js';
 
 export interface OrchestratorOptions {
@@ -45,17 +48,8 @@ export interface OrchestratorOptions {
   nowMs(): number;
 }
 
-/** Longest wait for an answer of the engine. */
-const RPC_DEADLINE_MS = 5_000;
 const HEALTH_DEADLINE_MS = 1_000;
 const RPC_ATTEMPTS = 3;
-/** After so many calls without an answer the engine is left alone for a moment. */
-const BREAKER_FAILURES = 3;
-const BREAKER_OPEN_MS = 5_000;
-const RETRY_AFTER_SECONDS = 5;
-
-/** gRPC codes of an engine that is away, too slow or overloaded; everything else would fail again. */
-const TRANSIENT_GRPC: ReadonlySet<number> = new Set([1, 4, 8, 10, 13, 14]);
 
 export type WorkflowState = 'running' | 'closed' | 'unknown';
 
@@ -71,6 +65,10 @@ export interface Orchestrator {
   startSavingsRun(input: SavingsRunInput): Promise<void>;
   /** Tells the workflow of a webhook endpoint that something may be due, and starts it where there is none. Error workflow_engine_unavailable. */
   wakeWebhookDelivery(input: WebhookDeliveryInput): Promise<void>;
+  /** Has the workflow of a claim carry a move out; starts it where there is none. Throws nothing. */
+  moveClaim(input: ClaimInput, command: ClaimCommand): Promise<MoveAnswer>;
+  /** Tells the workflow of a claim that its row has changed, and starts it where there is none. Error workflow_engine_unavailable. */
+  wakeClaim(input: ClaimInput): Promise<void>;
   /** As cancelGapRun. */
   cancelRepricing(input: RepricingInput): Promise<void>;
   /** Makes the schedule of a connection, or changes it to this. Error workflow_engine_unavailable. */
@@ -97,18 +95,16 @@ export class TemporalOrchestrator implements Orchestrator {
   readonly #connection: Connection;
   readonly #client: Client;
   readonly #taskQueue: string;
-  readonly #nowMs: () => number;
-  #failures = 0;
-  #openUntilMs = 0;
+  readonly #calls: EngineCalls;
 
   constructor(options: OrchestratorOptions) {
-    this.#nowMs = options.nowMs;
     this.#taskQueue = options.taskQueue ?? TASK_QUEUE_CORE;
     this.#connection = Connection.lazy({
       address: options.address,
       interceptors: [makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: RPC_ATTEMPTS }))],
     });
     this.#client = new Client({ connection: this.#connection, namespace: options.namespace });
+    this.#calls = new EngineCalls(this.#connection, options.nowMs);
   }
 
   async startGapRun(input: GapRunInput): Promise<void> {
@@ -205,6 +201,23 @@ export class TemporalOrchestrator implements Orchestrator {
     });
   }
 
+  moveClaim(input: ClaimInput, command: ClaimCommand): Promise<MoveAnswer> {
+    return askForMove(this.#calls, this.#client.workflow, { input, command, taskQueue: this.#taskQueue });
+  }
+
+  async wakeClaim(input: ClaimInput): Promise<void> {
+    await this.#call(async () => {
+      // No time limit: it lives for as long as the claim.
+      await this.#client.workflow.signalWithStart(WORKFLOW_NAMES.claimLifecycle, {
+        workflowId: claimWorkflowId(input),
+        taskQueue: this.#taskQueue,
+        args: [input],
+        signal: WAKE_SIGNAL,
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      });
+    });
+  }
+
   async cancelGapRun(input: GapRunInput): Promise<void> {
     await this.#cancel(gapRunWorkflowId(input));
   }
@@ -237,7 +250,7 @@ export class TemporalOrchestrator implements Orchestrator {
 
   async status(): Promise<'up' | 'degraded'> {
     try {
-      await this.#connection.withDeadline(this.#deadline(HEALTH_DEADLINE_MS), () =>
+      await this.#connection.withDeadline(deadlineIn(HEALTH_DEADLINE_MS), () =>
         this.#connection.workflowService.getSystemInfo({}),
       );
       return 'up';
@@ -267,42 +280,7 @@ export class TemporalOrchestrator implements Orchestrator {
     });
   }
 
-  #deadline(milliseconds: number): Date {
-    return new Date(Date.now() + milliseconds);
+  #call<T>(work: () => Promise<T>): Promise<T> {
+    return this.#calls.call(work);
   }
-
-  async #call<T>(work: () => Promise<T>): Promise<T> {
-    if (this.#nowMs() < this.#openUntilMs) throw unavailable();
-    try {
-      const result = await this.#connection.withDeadline(this.#deadline(RPC_DEADLINE_MS), work);
-      this.#failures = 0;
-      return result;
-    } catch (error) {
-      if (!isTransient(error)) throw error;
-      this.#failures += 1;
-      if (this.#failures >= BREAKER_FAILURES) {
-        this.#openUntilMs = this.#nowMs() + BREAKER_OPEN_MS;
-        this.#failures = 0;
-      }
-      throw unavailable(error);
-    }
-  }
-}
-
-function unavailable(cause?: unknown): DomainError {
-  return new DomainError(
-    'workflow_engine_unavailable',
-    'The workflow engine does not answer. What was asked for waits and is done when it does.',
-    {
-      retryAfterSeconds: RETRY_AFTER_SECONDS,
-      cause,
-    },
-  );
-}
-
-/** The client wraps what gRPC says; a connection that was never made says it itself. */
-function isTransient(error: unknown): boolean {
-  const cause = error instanceof ServiceError ? error.cause : error;
-  if (isGrpcServiceError(cause)) return TRANSIENT_GRPC.has(cause.code);
-  return error instanceof Error && error.message === 'Failed to connect before the deadline';
 }

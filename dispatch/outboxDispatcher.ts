@@ -6,6 +6,7 @@ import {
   claimOutboxMessages,
   killOutboxMessage,
   markOutboxDispatched,
+  type OutboxKind,
   type OutboxMessage,
   retryOutboxMessage,
 } from '../db/queries/outbox.js';
@@ -139,6 +140,7 @@ export class OutboxDispatcher {
     if (started) return RUN_HANDLING[started].start(orchestrator, { orgId, id: subjectId });
     if (kind === 'gap_run.cancel') return orchestrator.cancelGapRun({ orgId, runId: subjectId });
     if (kind === 'webhook.deliver') return orchestrator.wakeWebhookDelivery({ orgId, endpointId: subjectId });
+    if (kind === 'claim.wake') return orchestrator.wakeClaim({ orgId, claimId: subjectId });
     if (kind === 'reprice.cancel') return orchestrator.cancelRepricing({ orgId, runId: subjectId });
     return schedules.tend(orgId, subjectId);
   }
@@ -158,15 +160,18 @@ export class OutboxDispatcher {
 /** Messages that one call to the engine delivers. */
 type MessageGroup = readonly [OutboxMessage, ...OutboxMessage[]];
 
+/** Messages that wake a workflow: several at a time are one word to it. */
+const WAKINGS: ReadonlySet<OutboxKind> = new Set(['webhook.deliver', 'claim.wake']);
+
 /**
- * Messages that wake the same endpoint are one group: each transaction that told of something has left one, and a burst
- * of them is one word to its workflow. Every other message is delivered by itself.
+ * Messages that wake the same workflow are one group: each transaction that told of something has left one, and a burst
+ * of them is one word to it. Every other message is delivered by itself.
  */
 function groupWakings(messages: readonly OutboxMessage[]): MessageGroup[] {
   const groups = new Map<string, [OutboxMessage, ...OutboxMessage[]]>();
   for (const message of messages) {
     const { kind, orgId, subjectId, id } = message;
-    const name = kind === 'webhook.deliver' ? `${orgId} ${subjectId}` : `${orgId} ${id}`;
+    const name = WAKINGS.has(kind) ? `${kind} ${orgId} ${subjectId}` : `${orgId} ${id}`;
     const group = groups.get(name);
     if (group) group.push(message);
     else groups.set(name, [message]);

@@ -54,6 +54,13 @@ export interface WebhookDeliveryInput {
   endpointId: string;
 }
 
+export interface ClaimInput {
+  orgId: string;
+  claimId: string;
+  /** After so many events it goes on in a new history; where absent, when the engine says so. */
+  eventsMax?: number;
+}
+
 export const WORKFLOW_NAMES = {
   gapRun: 'gapRun',
   billingImport: 'billingImport',
@@ -63,6 +70,7 @@ export const WORKFLOW_NAMES = {
   savingsRun: 'savingsRun',
   retention: 'retention',
   webhookDelivery: 'webhookDelivery',
+  claimLifecycle: 'claimLifecycle',
 } as const;
 
 /** `gap:<organization>:<run>`: a second start is the same start. */
@@ -91,7 +99,15 @@ export function webhookDeliveryWorkflowId(input: WebhookDeliveryInput): string {
   return `webhook:${input.orgId}:${input.endpointId}`;
 }
 
-/** Word to the workflow of an endpoint that something may be due. */
+/** `claim:<organization>:<claim>`: one workflow for each claim at a time. */
+export function claimWorkflowId({ orgId, claimId }: ClaimInput): string {
+  return `claim:${orgId}:${claimId}`;
+}
+
+/** The update of a claim's workflow that carries a move out. */
+export const MOVE_UPDATE = 'moveClaim';
+
+/** Word to the workflow of an endpoint that something may be due, and to that of a claim that its row has changed. */
 export const WAKE_SIGNAL = 'wake';
 
 /** What the ids of schedules of connections begin with. */

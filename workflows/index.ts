@@ -1,6 +1,7 @@
 /** The entry of the workflow bundle: every workflow, by the name under which it is started. */
 export { billingImport } from './billingImport.js';
 export { billingSync } from './billingSync.js';
+export { claimLifecycle } from './claimLifecycle.js';
 export { gapRun } from './gapRun.js';
 export { repricing } from './repricing.js';
 export { retention } from './retention.js';

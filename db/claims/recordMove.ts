@@ -1,8 +1,8 @@
 import type { ClaimCommand } from '../../domain/claims/command.js';
 import { nextDeadline } from '../../domain/claims/deadlines.js';
-import { canMove, isTerminal, nextStatuses } from '../../domain/claims/lifecycle.js';
-import { creditedFraction, isWhollyCredited, movedFields, resolutionOf } from '../../domain/claims/move.js';
-import { DomainError, invalidField } from '../../domain/errors.js';
+import { isTerminal } from '../../domain/claims/lifecycle.js';
+import { assertMovable, creditedFraction, movedFields, resolutionOf } from '../../domain/claims/move.js';
+import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';
@@ -57,38 +57,6 @@ export async function recordClaimMove(inside: OrgDb, command: ClaimCommand): Pro
   await publishMessages(inside, [claimMovedMessage(newUuid(at), after, before.status, at)]);
   await tellAudit(inside, before, after, command);
   return after;
-}
-
-/** Error illegal_transition, claim_conflict or invalid_body where the claim cannot be moved so, as it is. */
-export function assertMovable(
-  claim: StoredClaim,
-  command: Pick<ClaimCommand, 'to' | 'version' | 'fields'>,
-): void {
-  if (!canMove(claim.status, command.to)) {
-    const next = nextStatuses(claim.status);
-    const remedy = next.length === 0 ? 'nothing follows it' : `from there it goes to ${next.join(', ')}`;
-    throw new DomainError(
-      'illegal_transition',
-      `the claim is ${claim.status} and cannot become ${command.to}: ${remedy}`,
-    );
-  }
-  if (claim.version !== command.version)
-    throw new DomainError(
-      'claim_conflict',
-      `somebody else has changed the claim meanwhile; it is ${claim.status} now: look at it and ask again`,
-    );
-  const { creditIssuedCents } = command.fields;
-  if (
-    command.to === 'partial' &&
-    creditIssuedCents !== null &&
-    isWhollyCredited(creditIssuedCents, claim.recoverableCents)
-  )
-    throw invalidField(
-      'body',
-      'credit_issued_cents',
-      `must be below total_recoverable_cents (${claim.recoverableCents}) of a partial credit; say credit_issued where all of it came`,
-      'invalid_body',
-    );
 }
 
 async function readTime(inside: OrgDb): Promise<bigint> {

@@ -35,3 +35,11 @@ export interface ClaimCommand {
   keyId: string;
   requestId: string;
 }
+
+/** What the workflow of a claim knows of its row: what it waits by. */
+export interface ClaimState {
+  version: number;
+  status: ClaimStatus;
+  /** When the next notice is due, microseconds since 1970; null: none is. */
+  nextActionAtMicros: number | null;
+}

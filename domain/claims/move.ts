@@ -1,7 +1,9 @@
 /** What a move makes of a claim: the rules that the row, its disputes and its outcome follow. */
+
+import { DomainError, invalidField } from '../errors.js';
 import type { TaxonomyKind } from '../reconciliation/taxonomy.js';
-import type { MoveFields } from './command.js';
-import { type ClaimStatus, isTerminal } from './lifecycle.js';
+import type { ClaimCommand, MoveFields } from './command.js';
+import { type ClaimStatus, canMove, isTerminal, nextStatuses } from './lifecycle.js';
 
 /** Digits of a fraction after the point. */
 const FRACTION_DIGITS = 12;
@@ -23,8 +25,40 @@ export function movedFields(before: MovedFields, to: ClaimStatus, said: MoveFiel
 }
 
 /** Whether a credit is too large to be called partial: it is then the whole of what was asked for, or more. */
-export function isWhollyCredited(creditIssuedCents: number, recoverableCents: number): boolean {
+function isWhollyCredited(creditIssuedCents: number, recoverableCents: number): boolean {
   return creditIssuedCents >= recoverableCents;
+}
+
+/** Error illegal_transition, claim_conflict or invalid_body where the claim cannot be moved so, as it is. */
+export function assertMovable(
+  claim: { status: ClaimStatus; version: number; recoverableCents: number },
+  command: Pick<ClaimCommand, 'to' | 'version' | 'fields'>,
+): void {
+  if (!canMove(claim.status, command.to)) {
+    const next = nextStatuses(claim.status);
+    const remedy = next.length === 0 ? 'nothing follows it' : `from there it goes to ${next.join(', ')}`;
+    throw new DomainError(
+      'illegal_transition',
+      `the claim is ${claim.status} and cannot become ${command.to}: ${remedy}`,
+    );
+  }
+  if (claim.version !== command.version)
+    throw new DomainError(
+      'claim_conflict',
+      `somebody else has changed the claim meanwhile; it is ${claim.status} now: look at it and ask again`,
+    );
+  const { creditIssuedCents } = command.fields;
+  if (
+    command.to === 'partial' &&
+    creditIssuedCents !== null &&
+    isWhollyCredited(creditIssuedCents, claim.recoverableCents)
+  )
+    throw invalidField(
+      'body',
+      'credit_issued_cents',
+      `must be below total_recoverable_cents (${claim.recoverableCents}) of a partial credit; say credit_issued where all of it came`,
+      'invalid_body',
+    );
 }
 
 /** Whether a claim was recorded as credited in full though clearly less came: it may have been meant as partial. */
