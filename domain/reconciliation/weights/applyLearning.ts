@@ -1,13 +1,13 @@
 /** What was learned from claims, applied where findings get their grade: the one place in which it changes what a run says. */
 import type { DisputeTier } from '../../financial/decision.js';
 import type { Grade, Visibility, WaterfallStep } from '../cells.js';
-import { BANDS, lowerOf, VISIBILITY_CAPS } from '../grade.js';
+import { lowerOf, VISIBILITY_CAPS } from '../grade.js';
 import { HYPOTHESES } from '../hypotheses/index.js';
 import type { Direction, Finding } from '../inference/finding.js';
 import { type FindingKind, isViolation } from '../taxonomy.js';
 import { claimProbability, type LearnedWeights } from './learn.js';
 import { LEARNED_SIGNAL, rawProbabilityOf } from './levels.js';
-import { DEFAULT_THRESHOLDS, type Thresholds } from './thresholds.js';
+import { bandOf, type Thresholds } from './thresholds.js';
 import type { WeightSet } from './weightSet.js';
 
 /**
@@ -75,8 +75,8 @@ const DATED_KINDS: ReadonlySet<FindingKind> = new Set([
  */
 export function learnedGrade(basis: GradeBasis, probability: number, thresholds: Thresholds): Grade {
   if (basis.grade === 'UNVERIFIED') return 'UNVERIFIED';
-  const band = bandAt(probability, thresholds);
-  const isLowered = basis.grade !== bandAt(basis.probability, DEFAULT_THRESHOLDS);
+  const band = bandOf(probability, thresholds);
+  const isLowered = basis.grade !== bandOf(basis.probability);
   if (isLowered || DATED_KINDS.has(basis.kind)) return lowerOf(basis.grade, band);
   return lowerOf(band, highestOf(basis));
 }
@@ -85,11 +85,6 @@ function highestOf({ kind, missing, visibility }: GradeBasis): Grade {
   const byGates: Grade = missing.length === 0 ? 'HIGH' : missing.length === 1 ? 'MEDIUM' : 'LOW';
   const known = HYPOTHESES.filter((one) => one.kind === kind).map((one) => one.highest ?? 'HIGH');
   return lowerOf(known.reduce(lowerOf, 'HIGH'), lowerOf(byGates, VISIBILITY_CAPS[visibility]));
-}
-
-function bandAt(probability: number, { high, medium }: Thresholds): Grade {
-  const from: Partial<Record<Grade, number>> = { HIGH: high, MEDIUM: medium };
-  return BANDS.find(([grade, usual]) => probability >= (from[grade] ?? usual))?.[0] ?? 'UNVERIFIED';
 }
 
 /** A dispute of a draft with what its tier rests on; what it was opened without is null. */
@@ -118,7 +113,7 @@ export function learnedTier(
   const q = rawProbabilityOf(probability, waterfall);
   const basis = { kind, missing, visibility, probability: q, grade: dispute.grade };
   // What was learned by then may have lowered or raised it: the engine's own grade is that of its own probability.
-  const grade = q === probability ? basis.grade : lowerOf(bandAt(q, DEFAULT_THRESHOLDS), highestOf(basis));
+  const grade = q === probability ? basis.grade : lowerOf(bandOf(q), highestOf(basis));
   const now = learnedGrade(
     { ...basis, grade },
     claimProbability(q, kind, provider, learned),

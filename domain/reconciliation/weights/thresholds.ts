@@ -1,4 +1,5 @@
 /** From which probability on a claim is HIGH or MEDIUM, by how much of such claims was credited. */
+import type { Grade } from '../cells.js';
 import { BANDS } from '../grade.js';
 import type { Judged } from './calibration.js';
 
@@ -7,10 +8,16 @@ export interface Thresholds {
   readonly medium: number;
 }
 
-const bandOf = (grade: 'HIGH' | 'MEDIUM' | 'LOW'): number => BANDS.find(([one]) => one === grade)?.[1] ?? 1;
+const startOf = (grade: 'HIGH' | 'MEDIUM' | 'LOW'): number => BANDS.find(([one]) => one === grade)?.[1] ?? 1;
 
 /** What holds until outcomes say otherwise. */
-export const DEFAULT_THRESHOLDS: Thresholds = { high: bandOf('HIGH'), medium: bandOf('MEDIUM') };
+export const DEFAULT_THRESHOLDS: Thresholds = { high: startOf('HIGH'), medium: startOf('MEDIUM') };
+
+/** The grade that a probability has by itself, before gates. */
+export function bandOf(probability: number, { high, medium }: Thresholds = DEFAULT_THRESHOLDS): Grade {
+  const from: Partial<Record<Grade, number>> = { HIGH: high, MEDIUM: medium };
+  return BANDS.find(([grade, usual]) => probability >= (from[grade] ?? usual))?.[0] ?? 'UNVERIFIED';
+}
 
 /** The share of the dollars that must be credited, by the lower bound. */
 const CREDITED: Thresholds = { high: 0.95, medium: 0.75 };
@@ -27,7 +34,7 @@ export function learnThresholds(judged: readonly Judged[]): Thresholds {
   const high = thresholdOf(judged, CREDITED.high, DEFAULT_THRESHOLDS.high);
   const medium = thresholdOf(judged, CREDITED.medium, DEFAULT_THRESHOLDS.medium);
   // Grades stay in their order, and above the next one's own beginning.
-  const bounded = Math.max(medium, bandOf('LOW'));
+  const bounded = Math.max(medium, startOf('LOW'));
   return { high: Math.max(high, bounded, DEFAULT_THRESHOLDS.medium), medium: bounded };
 }
 
