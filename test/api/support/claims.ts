@@ -1,0 +1,38 @@
+import type { TestAnswer, TestApi, TestOrganization } from '../../support/api.js';
+import type { FindingToStore } from '../../support/findings.js';
+import { financialOf } from './financial.js';
+import { type RawAnswer, send } from './requests.js';
+
+export const CLAIMS = '/api/v1/claims';
+
+/** What an organization's admin does with claims. */
+export function claimsOf(api: TestApi) {
+  const financial = financialOf(api);
+  const claims = {
+    /** An organization with a dispute over each finding; the disputes' public ids. */
+    orgWithDisputes: async (
+      ...given: FindingToStore[]
+    ): Promise<{ org: TestOrganization; disputes: string[]; findings: string[] }> => {
+      const { org, ids } = await financial.orgWith(...given);
+      const disputes: string[] = [];
+      for (const id of ids) disputes.push((await financial.confirm(org, id)).body.id);
+      return { org, disputes, findings: ids };
+    },
+    create: (org: TestOrganization, disputeIds: readonly string[], rest: object = {}): Promise<TestAnswer> =>
+      api.post(CLAIMS, { dispute_ids: disputeIds, ...rest }, org.adminKey),
+    merge: (org: TestOrganization, into: string, others: readonly string[]): Promise<TestAnswer> =>
+      api.post(`${CLAIMS}/${into}/merge`, { claim_ids: others }, org.adminKey),
+    discard: (org: TestOrganization, id: string): Promise<RawAnswer> =>
+      send(api, { method: 'DELETE', path: `${CLAIMS}/${id}`, key: org.adminKey }),
+    get: async (org: TestOrganization, id: string) => (await api.get(`${CLAIMS}/${id}`, org.adminKey)).body,
+    list: async (org: TestOrganization) => (await api.get(CLAIMS, org.adminKey)).body.claims,
+    dispute: async (org: TestOrganization, id: string) =>
+      (await api.get(`/api/v1/financial/disputes/${id}`, org.adminKey)).body,
+    /** What the audit log says was done to claims, newest first. */
+    actionsOf: async (org: TestOrganization): Promise<string[]> => {
+      const { body } = await api.get('/api/v1/audit-log?subject_type=claim', org.adminKey);
+      return body.records.map(({ action }: { action: string }) => action);
+    },
+  };
+  return claims;
+}
