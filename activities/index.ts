@@ -7,6 +7,7 @@ import { createRepricingActivities } from './repricing.js';
 import { createRetentionActivities } from './retention.js';
 import { createSavingsRunActivities } from './savingsRun.js';
 import { createWebhookActivities } from './webhookDelivery.js';
+import { createWeightActivities } from './weights.js';
 
 export type { ActivityDeps } from './deps.js';
 
@@ -20,6 +21,7 @@ export function createActivities(deps: ActivityDeps) {
     ...createRetentionActivities(deps),
     ...createWebhookActivities(deps),
     ...createSavingsRunActivities(deps),
+    ...createWeightActivities(deps),
     ...createClaimActivities(deps),
   };
 }

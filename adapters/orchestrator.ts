@@ -20,6 +20,7 @@ import {
   type GapRunInput,
   gapRunWorkflowId,
   ONE_SHOT_TIMEOUT,
+  POKE_SIGNAL,
   type RepricingInput,
   repricingWorkflowId,
   retentionScheduleId,
@@ -29,8 +30,10 @@ import {
   TASK_QUEUE_CORE,
   WAKE_SIGNAL,
   type WebhookDeliveryInput,
+  type WeightRecomputeInput,
   WORKFLOW_NAMES,
   webhookDeliveryWorkflowId,
+  weightRecomputeWorkflowId,
 } from '../workflows/contract.js';
 import { askForMove, type MoveAnswer } from './claimMoves.js';
 import { deadlineIn, EngineCalls } from './engineCalls.js';
@@ -44,6 +47,8 @@ export interface OrchestratorOptions {
   namespace: string;
   /** Where workflows are started; another than the product's own only in tests. */
   taskQueue?: string;
+  /** How long no outcome has come before they are learned from; the product's own where absent. */
+  weightsQuietMs?: number;
   /** Milliseconds of a clock that never goes back; drives the circuit breaker. */
   nowMs(): number;
 }
@@ -69,6 +74,8 @@ export interface Orchestrator {
   moveClaim(input: ClaimInput, command: ClaimCommand): Promise<MoveAnswer>;
   /** Tells the workflow of a claim that its row has changed, and starts it where there is none. Error workflow_engine_unavailable. */
   wakeClaim(input: ClaimInput): Promise<void>;
+  /** Tells the workflow that learns from an organization's claims of another outcome, and starts it where there is none. Error workflow_engine_unavailable. */
+  pokeWeightRecompute(input: WeightRecomputeInput): Promise<void>;
   /** As cancelGapRun. */
   cancelRepricing(input: RepricingInput): Promise<void>;
   /** Makes the schedule of a connection, or changes it to this. Error workflow_engine_unavailable. */
@@ -95,10 +102,12 @@ export class TemporalOrchestrator implements Orchestrator {
   readonly #connection: Connection;
   readonly #client: Client;
   readonly #taskQueue: string;
+  readonly #weightsQuietMs: number | undefined;
   readonly #calls: EngineCalls;
 
   constructor(options: OrchestratorOptions) {
     this.#taskQueue = options.taskQueue ?? TASK_QUEUE_CORE;
+    this.#weightsQuietMs = options.weightsQuietMs;
     this.#connection = Connection.lazy({
       address: options.address,
       interceptors: [makeGrpcRetryInterceptor(defaultGrpcRetryOptions({ maxAttempts: RPC_ATTEMPTS }))],
@@ -213,6 +222,20 @@ export class TemporalOrchestrator implements Orchestrator {
         taskQueue: this.#taskQueue,
         args: [input],
         signal: WAKE_SIGNAL,
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      });
+    });
+  }
+
+  async pokeWeightRecompute({ orgId }: WeightRecomputeInput): Promise<void> {
+    const input = { orgId, ...(this.#weightsQuietMs === undefined ? {} : { quietMs: this.#weightsQuietMs }) };
+    await this.#call(async () => {
+      // No time limit: it lives until what was learned is stored.
+      await this.#client.workflow.signalWithStart(WORKFLOW_NAMES.weightRecompute, {
+        workflowId: weightRecomputeWorkflowId(input),
+        taskQueue: this.#taskQueue,
+        args: [input],
+        signal: POKE_SIGNAL,
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       });
     });

@@ -141,6 +141,7 @@ export class OutboxDispatcher {
     if (kind === 'gap_run.cancel') return orchestrator.cancelGapRun({ orgId, runId: subjectId });
     if (kind === 'webhook.deliver') return orchestrator.wakeWebhookDelivery({ orgId, endpointId: subjectId });
     if (kind === 'claim.wake') return orchestrator.wakeClaim({ orgId, claimId: subjectId });
+    if (kind === 'weights.recompute') return orchestrator.pokeWeightRecompute({ orgId });
     if (kind === 'reprice.cancel') return orchestrator.cancelRepricing({ orgId, runId: subjectId });
     return schedules.tend(orgId, subjectId);
   }
@@ -161,7 +162,7 @@ export class OutboxDispatcher {
 type MessageGroup = readonly [OutboxMessage, ...OutboxMessage[]];
 
 /** Messages that wake a workflow: several at a time are one word to it. */
-const WAKINGS: ReadonlySet<OutboxKind> = new Set(['webhook.deliver', 'claim.wake']);
+const WAKINGS: ReadonlySet<OutboxKind> = new Set(['webhook.deliver', 'claim.wake', 'weights.recompute']);
 
 /**
  * Messages that wake the same workflow are one group: each transaction that told of something has left one, and a burst
@@ -171,7 +172,8 @@ function groupWakings(messages: readonly OutboxMessage[]): MessageGroup[] {
   const groups = new Map<string, [OutboxMessage, ...OutboxMessage[]]>();
   for (const message of messages) {
     const { kind, orgId, subjectId, id } = message;
-    const name = WAKINGS.has(kind) ? `${kind} ${orgId} ${subjectId}` : `${orgId} ${id}`;
+    const about = kind === 'weights.recompute' ? '' : subjectId;
+    const name = WAKINGS.has(kind) ? `${kind} ${orgId} ${about}` : `${orgId} ${id}`;
     const group = groups.get(name);
     if (group) group.push(message);
     else groups.set(name, [message]);

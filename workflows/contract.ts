@@ -61,6 +61,12 @@ export interface ClaimInput {
   eventsMax?: number;
 }
 
+export interface WeightRecomputeInput {
+  orgId: string;
+  /** How long no outcome has come before they are learned from; the product's own where absent. */
+  quietMs?: number;
+}
+
 export const WORKFLOW_NAMES = {
   gapRun: 'gapRun',
   billingImport: 'billingImport',
@@ -70,6 +76,7 @@ export const WORKFLOW_NAMES = {
   savingsRun: 'savingsRun',
   retention: 'retention',
   webhookDelivery: 'webhookDelivery',
+  weightRecompute: 'weightRecompute',
   claimLifecycle: 'claimLifecycle',
 } as const;
 
@@ -106,6 +113,17 @@ export function claimWorkflowId({ orgId, claimId }: ClaimInput): string {
 
 /** The update of a claim's workflow that carries a move out. */
 export const MOVE_UPDATE = 'moveClaim';
+
+/** `weights:<organization>`: one at a time. */
+export function weightRecomputeWorkflowId({ orgId }: WeightRecomputeInput): string {
+  return `weights:${orgId}`;
+}
+
+/** Word to it that there is another outcome. */
+export const POKE_SIGNAL = 'poke';
+
+/** Outcomes come in batches, as a provider answers: one recompute for all of them. */
+export const WEIGHTS_QUIET_MS = 60_000;
 
 /** Word to the workflow of an endpoint that something may be due, and to that of a claim that its row has changed. */
 export const WAKE_SIGNAL = 'wake';

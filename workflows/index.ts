@@ -8,3 +8,4 @@ export { retention } from './retention.js';
 export { savingsRun } from './savingsRun.js';
 export { scheduledSync } from './scheduledSync.js';
 export { webhookDelivery } from './webhookDelivery.js';
+export { weightRecompute } from './weightRecompute.js';

@@ -11,6 +11,7 @@ import {
 import { inject } from 'vitest';
 import { type Activities, type ActivityDeps, createActivities } from '../../activities/index.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
+import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
 import { pollSecondsOf } from '../../bin/startup/connectors.js';
 import type { Database } from '../../db/client.js';
@@ -101,6 +102,8 @@ export interface TestEngineOptions
   address?: string;
   nowMicros?: () => bigint;
   sweep?: { queuedSeconds: number; silentSeconds: number };
+  /** How long no outcome has come before they are learned from. */
+  weightsQuietMs?: number;
   /** How webhooks are sent; where it is absent, none are. */
   deliverWebhook?: ActivityDeps['deliverWebhook'];
 }
@@ -119,6 +122,7 @@ export async function startTestEngine(
     address,
     namespace: TEST_NAMESPACE,
     taskQueue,
+    ...(options.weightsQuietMs === undefined ? {} : { weightsQuietMs: options.weightsQuietMs }),
     nowMs: () => performance.now(),
   });
   const connectors = options.connectors ?? testConnectors();
@@ -145,6 +149,7 @@ export async function startTestEngine(
     database,
     prices,
     readBillingFile,
+    pages: createPageReaders(connectors),
     connectors,
     secretKeys: options.secretKeys ?? testSecretKeys(),
     directUrl: directly(database.options.url),

@@ -13,12 +13,17 @@ const learn = (outcomes: readonly Outcome[]) => learnWeights(outcomes, DEFAULT_W
 
 const KINDS = ['cache_read_rate_mismatch', 'duplicate_charge', 'region_uplift_misapplied'] as const;
 const PROVIDERS = ['openai', 'anthropic'] as const;
-const levels = fc.record(
-  Object.fromEntries(
-    Object.entries(LINK_WEIGHTS).map(([signal, of]) => [signal, fc.constantFrom(...Object.keys(of))]),
-  ),
-  { requiredKeys: [] },
-);
+const levels = fc
+  .record(
+    Object.fromEntries(
+      Object.entries(LINK_WEIGHTS).map(([signal, of]) => [signal, fc.constantFrom(null, ...Object.keys(of))]),
+    ),
+  )
+  .map((all) =>
+    Object.fromEntries(
+      Object.entries(all).flatMap(([signal, level]) => (level === null ? [] : [[signal, level]])),
+    ),
+  );
 
 const outcome: fc.Arbitrary<Outcome> = fc
   .record({
