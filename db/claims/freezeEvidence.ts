@@ -11,7 +11,7 @@ import type {
   EvidenceMatch,
   EvidenceRow,
 } from '../../domain/claims/evidence/claimEvidence.js';
-import { type CellDraft, cellsOfDispute } from '../../domain/claims/evidence/claimedCells.js';
+import { asStated, type CellDraft, cellsOfDispute } from '../../domain/claims/evidence/claimedCells.js';
 import { RateRegister } from '../../domain/claims/evidence/rateRegister.js';
 import { publicId, publicSourceId } from '../../domain/ids.js';
 import { dayOf, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
@@ -75,10 +75,13 @@ export async function freezeEvidence(
   for (const [model, disputes] of bySeries(draft)) {
     const one = await readSeries(inside, draft, model, disputes, book, deps.weights ?? DEFAULT_WEIGHTS);
     series.push(one);
-    for (const dispute of disputes) cells.push(...cellsOfDispute(dispute, one.explained, register));
+    for (const dispute of disputes) cells.push(...cellsOfDispute(dispute, one, register));
   }
   const rows = await readRows(inside, draft, series, cells);
-  const found = cells.map((cell) => ({ cell, ...rowsOfCell(cell, rows) }));
+  const found = cells.map((cell) => {
+    const of = rowsOfCell(cell, rows);
+    return of.isWhole ? { cell, ...of } : { cell: asStated(cell), ...of };
+  });
   const used = new Map(
     found.flatMap(({ cost, usage }) => [...cost, ...usage].map((row) => [rowId(row), row])),
   );

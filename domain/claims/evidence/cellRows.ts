@@ -47,13 +47,12 @@ export function rowsOfCell<Row extends MeterRow>(cell: CellDraft, rows: readonly
   };
 }
 
-function isOfSeries({ seriesDay, dispute }: CellDraft, row: MeterRow): boolean {
-  if (!seriesDay) return row.model === dispute.model || row.lineItem === dispute.model;
-  const cells = [...seriesDay.evidence.billed, ...seriesDay.evidence.usage];
-  return (
-    cells.some((cell) => cell.model !== null && cell.model === row.model) ||
-    seriesDay.evidence.billed.some((cell) => cell.model === null && cell.lineItem === row.lineItem)
+function isOfSeries({ evidence, dispute }: CellDraft, row: MeterRow): boolean {
+  if (!evidence) return row.model === dispute.model || row.lineItem === dispute.model;
+  const named = [...evidence.billed, ...evidence.usage].some(
+    (cell) => cell.model !== null && cell.model === row.model,
   );
+  return named || evidence.billed.some((cell) => cell.model === null && cell.lineItem === row.lineItem);
 }
 
 function isOfMeter({ meter: of, seriesDay }: CellDraft, row: MeterRow): boolean {

@@ -103,6 +103,8 @@ export interface EvidenceRate {
   /** Day on which the sources were read. */
   retrieved_on: string | null;
   source_keys: readonly string[];
+  /** Where the provider publishes its prices; null of an own price. */
+  price_page_url: string | null;
   contract: { document: string; clause: string | null; url: string | null } | null;
   /** Percent that days about this one were charged below what is entered, and that the rate is less for it. */
   untold_discount_percent: number | null;
@@ -111,6 +113,7 @@ export interface EvidenceRate {
 export interface EvidencePriceSource {
   key: string;
   name: string;
+  /** Null where nobody said where it can be read. */
   url: string | null;
 }
 

@@ -2,6 +2,7 @@
 import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import { divideHalfEven, type Pico } from '../../money.js';
 import { billedRate, chargeProduct } from '../../reconciliation/charge.js';
+import type { SeriesDayEvidence } from '../../reconciliation/evidence/seriesDay.js';
 import type { MeterDay, SeriesDay } from '../../reconciliation/hypotheses/hypothesis.js';
 import type { MeterImpact } from '../../reconciliation/inference/decompose.js';
 import type { ExplainedImpacts } from '../../reconciliation/inference/explainSeries.js';
@@ -16,6 +17,8 @@ export interface CellDraft {
   /** Null where the whole day is one cell. */
   meter: MeterDay | null;
   seriesDay: SeriesDay | null;
+  /** What the series' day is made of; null where no run has published it with its evidence. */
+  evidence: SeriesDayEvidence | null;
   basis: CellBasis;
   billedQuantity: bigint | null;
   rightQuantity: bigint | null;
@@ -28,13 +31,19 @@ export interface CellDraft {
   expectedRate: Pico | null;
 }
 
+/** A series of a claim: what is published of its days, and what the engine makes of them. */
+export interface ExplainedSeries {
+  explained: readonly ExplainedImpacts[];
+  evidence: ReadonlyMap<string, SeriesDayEvidence>;
+}
+
 /**
  * The cells of a dispute, day by day. `explained` is what the engine makes of the series today; where that is no longer
  * what the dispute was opened on, to the pico-dollar, the day is one cell as the dispute states it.
  */
 export function cellsOfDispute(
   dispute: DraftDispute,
-  explained: readonly ExplainedImpacts[],
+  { explained, evidence }: ExplainedSeries,
   register: RateRegister,
 ): CellDraft[] {
   return dispute.days.flatMap((day) => {
@@ -43,12 +52,9 @@ export function cellsOfDispute(
     );
     return found && isSame(day, found.impacts)
       ? found.impacts.map((impact) => cellOf(dispute, found.day, impact, register))
-      : [statedCell(dispute, day, found?.day ?? dayOf(explained, day.day))];
+      : [statedCell(dispute, day, evidence.get(day.day) ?? null)];
   });
 }
-
-const dayOf = (explained: readonly ExplainedImpacts[], day: string): SeriesDay | null =>
-  explained.find((one) => one.day.day === day)?.day ?? null;
 
 function isSame(day: DisputedDay, impacts: readonly MeterImpact[]): boolean {
   const sum = (of: (one: MeterImpact) => Pico) => impacts.reduce((total, one) => total + of(one), 0n);
@@ -59,12 +65,13 @@ function isSame(day: DisputedDay, impacts: readonly MeterImpact[]): boolean {
   );
 }
 
-function statedCell(dispute: DraftDispute, day: DisputedDay, seriesDay: SeriesDay | null): CellDraft {
+function statedCell(dispute: DraftDispute, day: DisputedDay, evidence: SeriesDayEvidence | null): CellDraft {
   return {
     dispute,
     day: day.day,
     meter: null,
-    seriesDay,
+    seriesDay: null,
+    evidence,
     basis: 'stated',
     billedQuantity: null,
     rightQuantity: null,
@@ -94,6 +101,7 @@ function cellOf(
     day: day.day,
     meter,
     seriesDay: day,
+    evidence: day.evidence,
     basis: isComputed ? 'rates' : 'stated',
     billedQuantity: quantity,
     rightQuantity: isComputed ? right : null,
@@ -143,6 +151,14 @@ export function amountOfParts(parts: readonly { quantity: bigint; rate: Pico }[]
   return divideHalfEven(product * quantity, CHARGE_DIVISOR * whole);
 }
 
+/** A cell whose rows are no longer those that it was found on: what it says is stated. */
+export const asStated = (cell: CellDraft): CellDraft => ({
+  ...cell,
+  basis: 'stated',
+  rightQuantity: null,
+  parts: [],
+});
+
 /** Whether rate and volume follow from quantities and rates alone. */
 function isRecomputable(
   { meter, billedPico, ratePico, volumePico }: MeterImpact,
@@ -152,6 +168,8 @@ function isRecomputable(
   const whole = parts.reduce((total, part) => total + part.quantity, 0n);
   const quantity = meter?.meter.quantity ?? null;
   if (quantity === null || whole !== quantity || right < 0n || right > quantity) return false;
+  // No more is asked for than the bill has beyond what calls show.
+  if (right !== quantity && right < (meter?.observed ?? 0n)) return false;
   const ofBilled = amountOfParts(parts, quantity);
   return (
     (ratePico === 0n || ratePico === billedPico - ofBilled) &&

@@ -17,7 +17,7 @@ const COLLECTIONS: Readonly<Record<string, { name: string; url: string }>> = {
   models_dev: { name: 'models.dev', url: 'https://models.dev' },
 };
 
-/** Where providers publish their prices. */
+/** Where providers publish their prices, for whoever wants to compare; nothing is read from there. */
 const PRICE_PAGES: Readonly<Record<string, string>> = {
   openai: 'https://platform.openai.com/docs/pricing',
   anthropic: 'https://platform.claude.com/docs/en/about-claude/pricing',
@@ -79,6 +79,7 @@ export class RateRegister {
       agreement: priced.agreement,
       retrieved_on: priced.laid ? null : entry.facts.asOf,
       source_keys: this.#sourcesOf(priced),
+      price_page_url: priced.laid ? null : (PRICE_PAGES[entry.provider] ?? null),
       contract: contractOf(priced),
       untold_discount_percent: asked.discountPercent,
     });
@@ -93,18 +94,14 @@ export class RateRegister {
     return [...this.#sources.values()].sort((a, b) => (a.key < b.key ? -1 : 1));
   }
 
-  #sourcesOf({ version, entry, laid }: PricedModel): string[] {
+  #sourcesOf({ version, laid }: PricedModel): string[] {
     const keys = version.source.split(', ').filter((key) => key !== '');
     for (const key of keys) {
       const known = COLLECTIONS[key];
       const proof = laid?.statement.proof?.url ?? null;
       this.#sources.set(key, { key, name: known?.name ?? key, url: known?.url ?? proof });
     }
-    const page = PRICE_PAGES[entry.provider];
-    if (laid || page === undefined) return keys;
-    const key = `${entry.provider}_price_page`;
-    this.#sources.set(key, { key, name: `Price page of ${entry.provider}`, url: page });
-    return [...keys, key];
+    return keys;
   }
 }
 
