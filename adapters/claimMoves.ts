@@ -5,7 +5,7 @@ import {
 } from '@temporalio/client';
 import { ApplicationFailure, type Workflow } from '@temporalio/common';
 import type { ClaimCommand, ClaimState } from '../domain/claims/command.js';
-import { DomainError, ERROR_CODES, type ErrorCode } from '../domain/errors.js';
+import { DomainError, type ErrorCode } from '../domain/errors.js';
 import { type ClaimInput, claimWorkflowId, MOVE_UPDATE, WORKFLOW_NAMES } from '../workflows/contract.js';
 import type { EngineCalls } from './engineCalls.js';
 
@@ -66,9 +66,17 @@ async function update(
   }
 }
 
-/** What a rule of ours has refused an update with, by its code; undefined for every other failure of one. */
+/** What rules refuse a move with; of every other failure the row alone knows what became of it. */
+const REFUSALS: readonly ErrorCode[] = [
+  'not_found',
+  'illegal_transition',
+  'claim_conflict',
+  'invalid_body',
+  'command_too_late',
+];
+
 function findRefusal(cause: unknown): DomainError | undefined {
   if (!(cause instanceof ApplicationFailure)) return undefined;
-  const code = ERROR_CODES.find((known: ErrorCode) => known === cause.type);
+  const code = REFUSALS.find((known) => known === cause.type);
   return code && new DomainError(code, cause.message);
 }

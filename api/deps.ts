@@ -1,9 +1,11 @@
 import type { Logger } from 'pino';
 import type { BillingConnectors } from '../adapters/billing/connectors.js';
+import type { Orchestrator } from '../adapters/orchestrator.js';
 import type * as otlp from '../adapters/otlp/protobuf.js';
 import type { DeliverWebhook } from '../adapters/outbound/deliverWebhook.js';
 import type { SafeFetch } from '../adapters/outbound/safeFetch.js';
 import type { Changes } from '../db/changeFeed.js';
+import type { EvidenceDeps } from '../db/claims/freezeEvidence.js';
 import type { Database } from '../db/client.js';
 import type { IngestWriter } from '../db/ingest/ingestWriter.js';
 import type { Prices } from '../db/prices/priceBookHolder.js';
@@ -24,6 +26,8 @@ export interface ApiDeps {
   ingest: IngestWriter;
   /** The OTLP protobuf codec. */
   otlp: Pick<typeof otlp, 'decodeTraceRequest' | 'encodeTraceResponse'>;
+  /** Reads stored pages of bills again, for the evidence of claims. */
+  pages: EvidenceDeps['pages'];
   /** How the providers' bills are fetched. */
   connectors: BillingConnectors;
   /** The only way to addresses that users give. */
@@ -40,6 +44,8 @@ export interface ApiDeps {
   limits: RequestLimits;
   /** Wakes the dispatcher after a commit that left something in the outbox; best effort. */
   kickDispatcher(): void;
+  /** Has the workflow of a claim carry a move out. */
+  moveClaim: Orchestrator['moveClaim'];
   /** Health of what runs beside the API, for /readyz. */
   engineStatus(): Promise<'up' | 'degraded'>;
   settings: ApiSettings;

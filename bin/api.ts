@@ -5,6 +5,7 @@ import { createLogger } from '../platform/logger.js';
 import { runMain, tellSupervisor } from '../platform/processMain.js';
 import { closeHttpServer, Shutdown } from '../platform/shutdown.js';
 import { createApiServer } from './apiServer.js';
+import { openApiEngine } from './startup/apiEngine.js';
 import { openChangeFeed } from './startup/changes.js';
 import { connectorsOf } from './startup/connectors.js';
 import { engineStatus } from './startup/engineStatus.js';
@@ -40,6 +41,8 @@ await runMain(async () => {
   await warnOfMissingKeys(database, secretKeys, logger);
   const changes = openChangeFeed(directUrl, logger);
   shutdown.add('changes', () => changes.close());
+  const engine = openApiEngine(config);
+  shutdown.add('engine', () => engine.close());
   const api = await createApiServer({
     database,
     changes,
@@ -58,7 +61,8 @@ await runMain(async () => {
     corsOrigins: config.corsOrigins,
     hstsMaxAgeSeconds: config.hstsMaxAgeSeconds,
     kickDispatcher: () => tellSupervisor({ type: 'outbox' }),
-    engineStatus: engineStatus(config),
+    engineStatus: engineStatus(engine.address),
+    moveClaim: engine.moveClaim,
   });
   shutdown.add('http', async () => {
     await closeHttpServer(api.server);

@@ -1,16 +1,21 @@
 import { listClaims } from '../../db/queries/claims.js';
+import { NO_FIELDS } from '../../domain/claims/command.js';
 import { isUuidText } from '../../domain/ids.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { moveClaim } from '../moveClaim.js';
 import { cursoredPage, decodeTimeCursor } from '../paging.js';
 import { providerFilter } from '../query.js';
-import { getWholeClaim, uuidOfClaim } from './wholeClaim.js';
+import { getWholeClaim, uuidOfClaim } from '../wholeClaim.js';
 import {
+  CLAIM_ADMIN,
   CLAIM_READ,
   CLAIMS_PATH,
   claimParams,
   claimSchema,
+  fieldsOf,
   listClaimsQuery,
   listClaimsResponse,
+  moveBody,
   presentClaim,
   presentListedClaim,
 } from './wire.js';
@@ -59,4 +64,52 @@ const getClaim = defineEndpoint({
   },
 });
 
-export const claimEndpoints: readonly Endpoint[] = [listClaimsEndpoint, getClaim];
+const MOVE_PROBLEMS = [
+  'not_found',
+  'illegal_transition',
+  'claim_conflict',
+  'workflow_engine_unavailable',
+] as const;
+const MOVED = { 200: { description: 'The claim as the move has left it', schema: claimSchema } };
+const UNAVAILABLE =
+  'While the workflow engine is away: 503 workflow_engine_unavailable, and the claim is as it was and stays so. A repeat with the same Idempotency-Key is safe.';
+
+const submitClaim = defineEndpoint({
+  operationId: 'submitClaim',
+  method: 'post',
+  path: `${CLAIMS_PATH}/{id}/submit`,
+  tag: TAG,
+  summary: 'Record that a draft was sent to the provider',
+  description: `Its disputes are claimed from then on. ${UNAVAILABLE}`,
+  access: CLAIM_ADMIN,
+  idempotency: 'afterwards',
+  params: claimParams,
+  responses: MOVED,
+  problems: MOVE_PROBLEMS,
+  handle: (request, deps) =>
+    moveClaim('submitClaim', request, { to: 'submitted_to_provider', fields: NO_FIELDS }, deps),
+});
+
+const setClaimStatus = defineEndpoint({
+  operationId: 'setClaimStatus',
+  method: 'patch',
+  path: `${CLAIMS_PATH}/{id}/status`,
+  tag: TAG,
+  summary: 'Record what became of a claim',
+  description: `docs/claims.md has the moves that are legal. ${UNAVAILABLE}`,
+  access: CLAIM_ADMIN,
+  idempotency: 'afterwards',
+  params: claimParams,
+  body: moveBody,
+  responses: MOVED,
+  problems: MOVE_PROBLEMS,
+  handle: (request, deps) =>
+    moveClaim('setClaimStatus', request, { to: request.body.status, fields: fieldsOf(request.body) }, deps),
+});
+
+export const claimEndpoints: readonly Endpoint[] = [
+  listClaimsEndpoint,
+  getClaim,
+  submitClaim,
+  setClaimStatus,
+];

@@ -2,7 +2,8 @@ import { z } from 'zod';
 import type { ClaimEvent } from '../../db/queries/claimEvents.js';
 import type { ClaimOutcome } from '../../db/queries/claimOutcomes.js';
 import type { StoredClaim } from '../../db/queries/claims.js';
-import { CLAIM_STATUSES, nextStatuses } from '../../domain/claims/lifecycle.js';
+import type { MoveFields } from '../../domain/claims/command.js';
+import { CLAIM_STATUSES, nextStatuses, requiredFor } from '../../domain/claims/lifecycle.js';
 import { isShortCredit } from '../../domain/claims/move.js';
 import { DISPUTE_TIERS } from '../../domain/financial/decision.js';
 import { publicId } from '../../domain/ids.js';
@@ -86,6 +87,69 @@ const outcomeSchema = z.strictObject({
   actor: z.string(),
   at: z.string(),
 });
+
+const ticketRule = 'must be the provider’s reference, 1 to 256 characters';
+const reasonRule = 'must say why the provider refused, in 1 to 4000 characters';
+const centsRule = 'must be a whole number of cents above 0';
+
+/** What a status needs beside it. */
+const NEEDED = {
+  denial_reason: 'denialReason',
+  violation_type: 'violationType',
+  credit_issued_cents: 'creditIssued',
+} as const;
+
+export const moveBody = z
+  .strictObject({
+    status: z.enum(CLAIM_STATUSES),
+    denial_reason: z
+      .string()
+      .trim()
+      .min(1, { error: reasonRule })
+      .max(4_000, { error: reasonRule })
+      .nullish()
+      .meta({ description: 'Needed with denied' }),
+    violation_type: z.enum(TAXONOMY_KINDS).nullish().meta({
+      description: 'What it was, by the provider’s word: a key of docs/explanations.md. Needed with denied',
+    }),
+    credit_issued_cents: z
+      .int({ error: centsRule })
+      .positive({ error: centsRule })
+      .nullish()
+      .meta({ description: 'Needed with credit_issued and partial; below the total for partial' }),
+    external_ticket_id: z
+      .string()
+      .trim()
+      .min(1, { error: ticketRule })
+      .max(256, { error: ticketRule })
+      .nullish(),
+  })
+  .superRefine((body, context) => {
+    const required = requiredFor(body.status);
+    for (const name of ['denial_reason', 'violation_type', 'credit_issued_cents'] as const)
+      if (required[NEEDED[name]] && (body[name] ?? null) === null)
+        context.addIssue({
+          code: 'custom',
+          path: [name],
+          message: `is needed with the status ${body.status}`,
+        });
+    if (body.status === 'denied' && (body.credit_issued_cents ?? null) !== null)
+      context.addIssue({
+        code: 'custom',
+        path: ['credit_issued_cents'],
+        message: 'nothing is credited on a denied claim: leave it out, or say partial',
+      });
+  });
+
+/** What a request says of a move, absent and null being the same. */
+export function fieldsOf(body: z.output<typeof moveBody>): MoveFields {
+  return {
+    denialReason: body.denial_reason ?? null,
+    violationType: body.violation_type ?? null,
+    creditIssuedCents: body.credit_issued_cents ?? null,
+    externalTicketId: body.external_ticket_id ?? null,
+  };
+}
 
 export const listedClaimSchema = z.strictObject(claimFields).meta({ id: 'ListedClaim' });
 

@@ -8,7 +8,10 @@ import type { HTTP_LIMITS } from '../../platform/serverLimits.js';
 
 /** What the API is wired with. */
 export interface ApiServerOptions
-  extends Pick<ApiDeps, 'kickDispatcher' | 'engineStatus' | 'connectors' | 'outbound' | 'secretKeys'> {
+  extends Pick<
+    ApiDeps,
+    'kickDispatcher' | 'engineStatus' | 'moveClaim' | 'connectors' | 'outbound' | 'secretKeys'
+  > {
   database: Database;
   /** What is served; the whole surface where nothing is said. */
   endpoints?: readonly Endpoint[];

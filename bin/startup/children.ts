@@ -7,6 +7,9 @@ import { type ChildMessage, SupervisedProcess } from '../../platform/supervision
 /** Word to the worker that something waits in the outbox. */
 export const OUTBOX_MESSAGE = 'outbox';
 
+/** Word to the API where the workflow engine is now: its address follows. */
+export const ENGINE_MESSAGE = 'engine ';
+
 /** The API and the worker as processes that are kept running, each the same program as in a cluster. */
 export function createChildren(
   environment: () => Environment,

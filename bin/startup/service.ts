@@ -8,7 +8,7 @@ import { TRUEUP_VERSION } from '../../platform/serverLimits.js';
 import type { Shutdown } from '../../platform/shutdown.js';
 import { StartError } from '../../platform/startError.js';
 import type { SupervisedProcess } from '../../platform/supervision.js';
-import { createChildren } from './children.js';
+import { createChildren, ENGINE_MESSAGE } from './children.js';
 import { bringDemo, demoLine, isDemoWanted } from './demo/demoRun.js';
 import { checkAdminKey, type FirstStart, openToolDatabase, prepareDatabase } from './firstStart.js';
 import { type Screen, seconds } from './screen.js';
@@ -84,7 +84,10 @@ export async function startService(options: ServiceOptions): Promise<string | un
   );
   api.start();
   worker.start();
-  engine.onMove(() => worker.restart());
+  engine.onMove(() => {
+    worker.restart();
+    api.tell(`${ENGINE_MESSAGE}${engine.address}`);
+  });
   const workerUp = followEngine(engine, worker, options);
   port = (await screen.step('API', api.firstReady)).port ?? port;
   const base = `http://${shownHost(config.host)}:${port}`;

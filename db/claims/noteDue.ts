@@ -3,6 +3,7 @@ import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { OrgDb } from '../orgDb.js';
 import { findClaim, lockClaim, type StoredClaim } from '../queries/claims.js';
+import { readClock } from '../queries/clock.js';
 import { recordNotice } from '../queries/notices.js';
 
 /**
@@ -12,9 +13,9 @@ import { recordNotice } from '../queries/notices.js';
 export async function noteClaimDue(orgDb: OrgDb, claimId: string): Promise<StoredClaim | undefined> {
   return orgDb.transaction(async (inside) => {
     const claim = await lockClaim(inside, claimId);
-    const [clock] = await inside.rows<{ at: bigint }>('select clock_timestamp() as at');
+    const atMicros = await readClock(inside);
     const { nextAction: action, nextActionAtMicros: dueMicros } = claim ?? {};
-    if (!claim || !clock || !action || !dueMicros || dueMicros > clock.at) return claim;
+    if (!claim || !action || !dueMicros || dueMicros > atMicros) return claim;
     const next = nextDeadline(claim, dueMicros);
     await inside.run(
       `update claims set next_action = $3, next_action_at = $4::timestamptz where org_id = $1 and id = $2::uuid`,

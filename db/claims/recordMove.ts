@@ -19,6 +19,7 @@ import {
   listClaimedDisputes,
 } from '../queries/claimOutcomes.js';
 import { findClaim, lockClaim, type StoredClaim } from '../queries/claims.js';
+import { readClock } from '../queries/clock.js';
 import { publishMessages } from '../queries/webhookMessages.js';
 
 /**
@@ -32,7 +33,7 @@ export async function recordClaimMove(inside: OrgDb, command: ClaimCommand): Pro
   // Two statements after the lock, sent together: what was recorded, and the time, as they are now.
   const [recorded, atMicros] = await Promise.all([
     findClaimEventOf(inside, command.commandId),
-    readTime(inside),
+    readClock(inside),
   ]);
   if (recorded) return before;
   if (atMicros >= BigInt(command.notAfterMicros))
@@ -57,12 +58,6 @@ export async function recordClaimMove(inside: OrgDb, command: ClaimCommand): Pro
   await publishMessages(inside, [claimMovedMessage(newUuid(at), after, before.status, at)]);
   await tellAudit(inside, before, after, command);
   return after;
-}
-
-async function readTime(inside: OrgDb): Promise<bigint> {
-  const [row] = await inside.rows<{ at: bigint }>('select clock_timestamp() as at', [], 'claim-time');
-  if (!row) throw new Error('a clock answers');
-  return row.at;
 }
 
 async function moveRow(

@@ -92,6 +92,7 @@ describe('/metrics', () => {
         ingestMaxBodyBytes: 1_000,
         eventRetentionDays: undefined,
         engineStatus: async () => 'up',
+        moveClaim: async () => ({ kind: 'unsent' }),
         kickDispatcher: () => undefined,
       });
       await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

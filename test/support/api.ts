@@ -14,6 +14,7 @@ import type { Role, Scope } from '../../domain/access/scopes.js';
 import { createLogger } from '../../platform/logger.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
+import { movesAtOnce } from './movesAtOnce.js';
 import { testOutbound } from './outbound.js';
 
 export interface TestOrganization {
@@ -105,6 +106,7 @@ export async function startTestApi(
     Pick<
       ApiServerOptions,
       | 'connectors'
+      | 'moveClaim'
       | 'outbound'
       | 'secretKeys'
       | 'logger'
@@ -129,6 +131,7 @@ export async function startTestApi(
     changes,
     logger: options.logger ?? createLogger({ name: 'api', level: process.env.TEST_LOG_LEVEL ?? 'silent' }),
     connectors: options.connectors ?? testConnectors(),
+    moveClaim: options.moveClaim ?? movesAtOnce(database.database),
     outbound: options.outbound ?? testOutbound(),
     secretKeys: options.secretKeys ?? testSecretKeys(),
     checkResponses: true,

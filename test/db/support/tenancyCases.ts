@@ -42,6 +42,7 @@ export const NEUTRAL: Readonly<Record<string, string>> = {
   eventConditions: 'words of a statement; asks nothing',
   foldWhenBehind: 'asks whether a fold is due; what it then folds is the case foldUsage',
   readSnapshotTime: 'the clock',
+  readClock: 'the clock',
   prepareSession: 'settings of a new connection',
   andOfProject: 'words of a statement; asks nothing',
   lockKeyRing: 'a lock by the organization’s id; reads no row',

@@ -1,0 +1,21 @@
+import type { MoveAnswer } from '../../adapters/orchestrator.js';
+import { recordClaimMove } from '../../db/claims/recordMove.js';
+import type { Database } from '../../db/client.js';
+import { OrgDb } from '../../db/orgDb.js';
+import type { ClaimCommand } from '../../domain/claims/command.js';
+import { DomainError } from '../../domain/errors.js';
+
+/** In place of the workflow engine, for tests that are about something else: its effect, at once. */
+export function movesAtOnce(database: Database) {
+  return async ({ orgId }: { orgId: string }, command: ClaimCommand): Promise<MoveAnswer> => {
+    try {
+      const { version, status } = await new OrgDb(database, orgId).transaction((inside) =>
+        recordClaimMove(inside, command),
+      );
+      return { kind: 'moved', state: { version, status, nextActionAtMicros: null } };
+    } catch (error) {
+      if (error instanceof DomainError) return { kind: 'refused', error };
+      throw error;
+    }
+  };
+}
