@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { BillingConnectors } from '../adapters/billing/connectors.js';
 import type { BillingFileReader } from '../adapters/billing/file.js';
 import type { DeliverWebhook } from '../adapters/outbound/deliverWebhook.js';
+import type { EvidenceDeps } from '../db/claims/freezeEvidence.js';
 import type { Database } from '../db/client.js';
 import type { Prices } from '../db/prices/priceBookHolder.js';
 import type { RetentionLimits } from '../domain/retention.js';
@@ -15,6 +16,8 @@ export interface ActivityDeps {
   prices: Prices;
   /** Reads bills: adapters/billing/file.ts. */
   readBillingFile: BillingFileReader;
+  /** Reads stored pages of bills again, for the evidence of claims: adapters/billing/locateRows.ts. */
+  pages: EvidenceDeps['pages'];
   /** How the providers' bills are fetched. */
   connectors: BillingConnectors;
   /** Sends one message to a webhook endpoint: adapters/outbound/deliverWebhook.ts. */

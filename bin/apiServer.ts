@@ -1,4 +1,5 @@
 import type { Server } from 'node:http';
+import { createPageReaders } from '../adapters/billing/locateRows.js';
 import * as otlp from '../adapters/otlp/protobuf.js';
 import { deliverWebhookBy } from '../adapters/outbound/deliverWebhook.js';
 import { createApp } from '../api/app.js';
@@ -55,6 +56,7 @@ export async function createApiServer(
     prices,
     ingest,
     otlp,
+    pages: createPageReaders(options.connectors),
     deliverWebhook: deliverWebhookBy(options.outbound, { nowMicros, nowMs: () => performance.now() }),
     nowMicros,
     metrics,

@@ -1,11 +1,11 @@
-import { createClaim, discardDraft, mergeDrafts } from '../../db/claims/draftClaims.js';
+import { createClaim, discardDraft, mergeDrafts, readyToDraft } from '../../db/claims/draftClaims.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { recordAction } from '../recordAction.js';
+import { getWholeClaim, uuidOfClaim } from '../wholeClaim.js';
 import { createClaimBody, MERGE_PATH, mergeClaimsBody } from './draftWire.js';
-import { getWholeClaim, uuidOfClaim } from './wholeClaim.js';
 import { CLAIM_ADMIN, CLAIMS_PATH, claimParams, claimSchema, presentClaim } from './wire.js';
 
 const TAG = 'Claims';
@@ -25,23 +25,24 @@ const createClaimEndpoint = defineEndpoint({
     'Of one account of one provider, of as many kinds and months as there are. What the provider charged the account too little in these months is taken off and listed, and the evidence is frozen.',
   access: CLAIM_ADMIN,
   body: createClaimBody,
+  idempotency: 'afterwards',
   responses: { 201: { description: 'The draft', schema: claimSchema } },
   problems: ['not_found', 'mixed_accounts', 'already_claimed', 'already_resolved', 'nets_to_nothing'],
   async handle(request, deps) {
-    const { body, caller, orgDb, afterCommit } = request;
+    const { body, caller, settle, afterCommit } = request;
     const disputeIds = body.dispute_ids.map(uuidOfDispute);
-    const created = await orgDb.transaction(async (inside) => {
+    const ready = await readyToDraft(caller.orgId, deps);
+    afterCommit(() => deps.kickDispatcher());
+    return settle(async (inside) => {
       const said = { disputeIds, by: caller.keyId, notes: body.notes || null };
-      const claim = await createClaim(inside, said, deps);
+      const claim = await createClaim(inside, said, ready);
       const whole = await answerWith(inside, claim.id);
       await recordAction(inside, request, 'claim.created', subjectOf(claim.id), {
         dispute_ids: whole.dispute_ids,
         total_recoverable_cents: claim.recoverableCents,
       });
-      return whole;
+      return { status: 201, body: whole };
     });
-    afterCommit(() => deps.kickDispatcher());
-    return { status: 201, body: created };
   },
 });
 
@@ -56,25 +57,26 @@ const mergeClaimsEndpoint = defineEndpoint({
   access: CLAIM_ADMIN,
   params: claimParams,
   body: mergeClaimsBody,
+  idempotency: 'afterwards',
   responses: { 200: { description: 'The draft as it is now', schema: claimSchema } },
   problems: ['not_found', 'mixed_accounts', 'claim_not_draft', 'nets_to_nothing'],
   async handle(request, deps) {
-    const { params, body, caller, orgDb, afterCommit } = request;
+    const { params, body, caller, settle, afterCommit } = request;
     const intoId = uuidOfClaim(params.id);
     const otherIds = body.claim_ids.map(uuidOfClaim);
     if (otherIds.includes(intoId))
       throw invalidField('body', 'claim_ids', 'must not name the draft itself', 'invalid_body');
-    const merged = await orgDb.transaction(async (inside) => {
-      const claim = await mergeDrafts(inside, { intoId, otherIds, by: caller.keyId }, deps);
+    const ready = await readyToDraft(caller.orgId, deps);
+    afterCommit(() => deps.kickDispatcher());
+    return settle(async (inside) => {
+      const claim = await mergeDrafts(inside, { intoId, otherIds, by: caller.keyId }, ready);
       const whole = await answerWith(inside, claim.id);
       await recordAction(inside, request, 'claim.merged', subjectOf(claim.id), {
         merged_claim_ids: body.claim_ids,
         total_recoverable_cents: claim.recoverableCents,
       });
-      return whole;
+      return { status: 200, body: whole };
     });
-    afterCommit(() => deps.kickDispatcher());
-    return { status: 200, body: merged };
   },
 });
 

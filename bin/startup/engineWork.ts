@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import type { Logger } from 'pino';
 import { type ActivityDeps, createActivities } from '../../activities/index.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
+import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
 import type { Database } from '../../db/client.js';
 import type { Prices } from '../../db/prices/priceBookHolder.js';
@@ -38,6 +39,7 @@ export async function startEngineWork(options: EngineWorkOptions): Promise<void>
     activities: createActivities({
       ...options,
       readBillingFile,
+      pages: createPageReaders(connectors),
       nowMicros: () => microsFromDate(new Date()),
     }),
     logger,

@@ -23,13 +23,19 @@ import {
   lockClaimable,
 } from '../queries/draftDisputes.js';
 import { publishMessages } from '../queries/webhookMessages.js';
-import { type FreezeDeps, freezeEvidence } from './minimalEvidence.js';
+import { type EvidenceDeps, freezeEvidence } from './freezeEvidence.js';
 import { insertDraft, replaceDraft } from './storeDraft.js';
 
 /** What making a claim asks of the process. */
-export interface DraftDeps extends FreezeDeps {
-  /** The time now, microseconds since 1970. */
-  nowMicros(): bigint;
+export type DraftDeps = EvidenceDeps;
+
+/**
+ * The same with the organization's prices at hand: ask for them before a transaction, which holds a connection while others
+ * wait for their turn with theirs.
+ */
+export async function readyToDraft(orgId: string, deps: DraftDeps): Promise<DraftDeps> {
+  const book = await deps.prices.freshOf(orgId);
+  return { ...deps, prices: { freshOf: async () => book } };
 }
 
 /**
@@ -42,7 +48,9 @@ export async function createClaim(
   given: { disputeIds: readonly string[]; by: string; notes: string | null },
   deps: DraftDeps,
 ): Promise<StoredClaim> {
-  const account = accountOf(allOf(given.disputeIds, await listClaimable(inside, given.disputeIds)));
+  const seen = allOf(given.disputeIds, await listClaimable(inside, given.disputeIds));
+  const account = accountOf(seen);
+  for (const dispute of seen) assertClaimable(dispute);
   await lockDrafting(inside, account);
   const held = allOf(given.disputeIds, await lockClaimable(inside, given.disputeIds));
   for (const dispute of held) assertClaimable(dispute);

@@ -19,7 +19,7 @@ import {
   loadDraftDisputes,
   lockClaimable,
 } from '../queries/draftDisputes.js';
-import { type DraftDeps, lockDrafting, storeNewClaim } from './draftClaims.js';
+import { type DraftDeps, lockDrafting, readyToDraft, storeNewClaim } from './draftClaims.js';
 
 /** What came of drafting. */
 export interface Drafted {
@@ -43,11 +43,14 @@ export async function draftConfirmed(
   deps: DraftDeps,
 ): Promise<Drafted> {
   const drafted: Drafted = { claims: [], withheld: [], failed: [] };
-  for (const account of await listDraftableAccounts(orgDb, given.provider)) {
+  const accounts = await listDraftableAccounts(orgDb, given.provider);
+  if (accounts.length === 0) return drafted;
+  const ready = await readyToDraft(orgDb.orgId, deps);
+  for (const account of accounts) {
     const failed = new Map<string, { group: DraftGroup; error: unknown }>();
     for (let goesOn = true; goesOn; ) {
       given.checkpoint?.();
-      const step = await draftOne(orgDb, account, given.by, new Set(failed.keys()), deps);
+      const step = await draftOne(orgDb, account, given.by, new Set(failed.keys()), ready);
       goesOn = step.made !== undefined || step.failed !== undefined;
       if (step.made) drafted.claims.push(step.made);
       else if (step.failed) failed.set(step.failed.group.key, step.failed);

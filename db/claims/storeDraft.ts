@@ -11,7 +11,7 @@ import { plainArray } from '../pgArray.js';
 import { insertClaimEvent } from '../queries/claimEvents.js';
 import { findClaim, type StoredClaim } from '../queries/claims.js';
 import { insertOutboxMessage } from '../queries/outbox.js';
-import type { FrozenEvidence } from './minimalEvidence.js';
+import type { FrozenEvidence } from './freezeEvidence.js';
 
 const compress = promisify(gzip);
 

@@ -7,6 +7,7 @@ import { createActivities } from '../../activities/index.js';
 import type { SyncPace } from '../../activities/syncPace.js';
 import type { WebhookPace } from '../../activities/webhookPace.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
+import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { openDatabase } from '../../db/client.js';
 import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
 import { microsFromDate } from '../../domain/period.js';
@@ -46,11 +47,13 @@ const prices = await PriceBookHolder.open(database, {
   nowMs: () => performance.now(),
   onFailure: () => undefined,
 });
+const connectors = testConnectors(settings.providers);
 const activities = createActivities({
   database,
   prices,
   readBillingFile,
-  connectors: testConnectors(settings.providers),
+  pages: createPageReaders(connectors),
+  connectors,
   secretKeys: testSecretKeys(),
   deliverWebhook: testWebhookDelivery(testOutbound(settings.webhooks?.allowedHosts)),
   ...(settings.webhooks ? { webhookPace: settings.webhooks.pace } : {}),
