@@ -9,6 +9,8 @@ import { createClaimBody, MERGE_PATH, mergeClaimsBody } from './draftWire.js';
 import { CLAIM_ADMIN, CLAIMS_PATH, claimParams, claimSchema, presentClaim } from './wire.js';
 
 const TAG = 'Claims';
+/** Drafts are put in order by whoever may write claims; to make one of what was chosen takes an admin. */
+const CLAIM_WRITE = { scope: 'claims:write', workspace: 'refused' } as const;
 const subjectOf = (id: string) => ({ type: 'claim', id: publicId('clm', id) });
 
 async function answerWith(inside: OrgDb, id: string) {
@@ -54,7 +56,7 @@ const mergeClaimsEndpoint = defineEndpoint({
   summary: 'Make one draft of several',
   description:
     'This one stays, with the disputes of all of them, netted and frozen anew; the others are gone. All of them are drafts of one account of one provider.',
-  access: CLAIM_ADMIN,
+  access: CLAIM_WRITE,
   params: claimParams,
   body: mergeClaimsBody,
   idempotency: 'afterwards',
@@ -88,7 +90,7 @@ const discardClaimEndpoint = defineEndpoint({
   summary: 'Discard a draft',
   description:
     'Its disputes stay open and are in no claim; the next run of the provider drafts them again, unless they are resolved or in another claim by then.',
-  access: CLAIM_ADMIN,
+  access: CLAIM_WRITE,
   params: claimParams,
   responses: { 204: { description: 'Discarded' } },
   problems: ['not_found', 'claim_not_draft'],

@@ -92,9 +92,10 @@ const forbidden = (message: string) => ({
 });
 
 /** The exact answer of an operation to a key that is known. */
-function expectedOf(operation: Operation, { scopes, projectId }: LiveKey): object {
+function expectedOf(operation: Operation, { role, scopes, projectId }: LiveKey): object {
   const { access, alsoNeeds, status } = operation;
   if (access === 'public') return { status };
+  if (access.role !== undefined && role !== access.role) return forbidden('admin role required');
   if (!scopes.includes(access.scope)) return forbidden(refusalOf(access.scope));
   if (projectId !== undefined && access.workspace === 'refused') return forbidden(WORKSPACE_REFUSAL);
   if (alsoNeeds !== undefined && !scopes.includes(alsoNeeds)) return forbidden(refusalOf(alsoNeeds));

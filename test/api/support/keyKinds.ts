@@ -54,6 +54,7 @@ export const refusalOf = (scope: string): string =>
 export interface LiveKey {
   kind: string;
   key: string;
+  role: RoleName;
   scopes: readonly string[];
   /** The project of its workspace. */
   projectId?: string;
@@ -118,18 +119,20 @@ export async function makeLiveKeys(api: TestApi, owner: TestOrganization): Promi
   const { orgId } = owner;
   const keys: LiveKey[] = [];
   for (const role of ['admin', 'member', 'auditor', 'ingest'] as const)
-    keys.push({ kind: `the role ${role}`, key: await api.addKey(orgId, role), scopes: HELD[role] });
+    keys.push({ kind: `the role ${role}`, key: await api.addKey(orgId, role), role, scopes: HELD[role] });
+  const asAdmin = { role: 'admin', scopes: ALL_SCOPES } as const;
   const rotated = await makeRotated(api, owner, 3_600);
-  keys.push({ kind: 'a secret within its grace', key: rotated.before, scopes: ALL_SCOPES });
-  keys.push({ kind: 'a new secret', key: rotated.after, scopes: ALL_SCOPES });
+  keys.push({ kind: 'a secret within its grace', key: rotated.before, ...asAdmin });
+  keys.push({ kind: 'a new secret', key: rotated.after, ...asAdmin });
   const expiring = await api.addKey(orgId, 'admin', { expiresInMs: 3_600_000 });
-  keys.push({ kind: 'a key that will expire', key: expiring, scopes: ALL_SCOPES });
+  keys.push({ kind: 'a key that will expire', key: expiring, ...asAdmin });
   const projectId = 'project-of-a-workspace';
   const workspaceId = await api.addWorkspace(orgId, projectId);
   for (const role of ['member', 'auditor', 'ingest'] as const)
     keys.push({
       kind: `the role ${role} of a workspace`,
       key: await api.addKey(orgId, role, { workspaceId }),
+      role,
       scopes: HELD[role],
       projectId,
     });
@@ -158,8 +161,9 @@ export class NarrowedKeys {
   }
 
   async #make(kind: string, scopes: readonly string[]): Promise<LiveKey> {
-    const known = this.#made.get(kind) ?? {
+    const known: LiveKey = this.#made.get(kind) ?? {
       kind,
+      role: 'admin',
       key: await this.#api.addKey(this.#orgId, 'admin', narrowed(scopes)),
       scopes,
     };

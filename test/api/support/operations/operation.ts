@@ -21,13 +21,13 @@ export interface OperationRequest {
 }
 
 /**
- * Who may: everybody, or a key with the scope; and what a key of a workspace is answered: `own` sees its project's
+ * Who may: everybody, or a key with the scope, and of a role where others hold the scope for less; and what a key of a workspace is answered: `own` sees its project's
  * rows alone, `shared` what is everybody's, `refused` 403. Written down here a second time, apart from the endpoints,
  * so that a change of theirs is seen.
  */
 export type ExpectedAccess =
   | 'public'
-  | { scope: string; workspace: 'own' | 'shared' | 'refused'; alsoBasic?: boolean };
+  | { scope: string; workspace: 'own' | 'shared' | 'refused'; role?: 'admin'; alsoBasic?: boolean };
 
 export interface Operation {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
