@@ -15,6 +15,7 @@ import {
   syncScheduleId,
   WORKFLOW_NAMES,
   webhookDeliveryWorkflowId,
+  weightRecomputeWorkflowId,
 } from '../../workflows/contract.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { generateBills } from '../support/billGenerator.js';
@@ -342,4 +343,83 @@ it('records one history of each way that the delivery of webhooks can go', { tim
   await failing.stop();
   await connection.close();
   await place.close();
+});
+
+it('records one history of each way that learning can go', { timeout: 120_000 }, async () => {
+  const api: TestApi = await startTestApi();
+  const engine: TestEngine = await startTestEngine(api.database.database, { weightsQuietMs: 1_000 });
+  const connection = await Connection.connect({ address: inject('temporalAddress') });
+  const client = new Client({ connection, namespace: TEST_NAMESPACE });
+  const idOf = ({ orgId }: TestOrganization) => weightRecomputeWorkflowId({ orgId });
+  const poke = ({ orgId }: TestOrganization) => engine.orchestrator.pokeWeightRecompute({ orgId });
+  const hasTimer = (org: TestOrganization) =>
+    until(
+      'a timer',
+      async () =>
+        (
+          await client.workflow
+            .getHandle(idOf(org))
+            .fetchHistory()
+            .catch(() => undefined)
+        )?.events ?? [],
+      (events) => events.some(({ timerStartedEventAttributes: timer }) => Boolean(timer)),
+    );
+
+  const plain = await engine.startWorker();
+  // Ten at once, and one more that puts it off.
+  const many = await api.addOrganization();
+  for (let word = 0; word < 10; word += 1) await poke(many);
+  await hasTimer(many);
+  await poke(many);
+  await save(client, idOf(many), 'weight-recompute-put-off');
+  await plain.stop();
+
+  let isAtWork = false;
+  let release: () => void = () => undefined;
+  const gate = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  const held = await engine.startWorker((activities) => ({
+    recomputeWeights: async (ref) => {
+      isAtWork = true;
+      await gate;
+      await activities.recomputeWeights(ref);
+    },
+  }));
+  const twice = await api.addOrganization();
+  await poke(twice);
+  await until('the recompute', async () => isAtWork, Boolean);
+  await poke(twice);
+  release();
+  await save(client, idOf(twice), 'weight-recompute-again');
+  await held.stop();
+
+  let isBroken = true;
+  const failing = await engine.startWorker((activities) => ({
+    recomputeWeights: async (ref) => {
+      if (isBroken) throw ApplicationFailure.nonRetryable('this is broken', 'not_found');
+      await activities.recomputeWeights(ref);
+    },
+  }));
+  const broken = await api.addOrganization();
+  await poke(broken);
+  await until(
+    'a failed recompute',
+    async () =>
+      (
+        await client.workflow
+          .getHandle(idOf(broken))
+          .fetchHistory()
+          .catch(() => undefined)
+      )?.events ?? [],
+    (events) => events.some(({ activityTaskFailedEventAttributes: failed }) => Boolean(failed)),
+  );
+  isBroken = false;
+  await poke(broken);
+  await save(client, idOf(broken), 'weight-recompute-effect-failed');
+  await failing.stop();
+
+  await connection.close();
+  await engine.close();
+  await api.close();
 });
