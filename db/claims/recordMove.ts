@@ -20,6 +20,7 @@ import {
 } from '../queries/claimOutcomes.js';
 import { findClaim, lockClaim, type StoredClaim } from '../queries/claims.js';
 import { readClock } from '../queries/clock.js';
+import { insertOutboxMessage } from '../queries/outbox.js';
 import { publishMessages } from '../queries/webhookMessages.js';
 
 /**
@@ -133,6 +134,7 @@ async function endClaim(
     'update claim_undercharges set live = false where org_id = $1 and claim_id = $2::uuid and live',
     values,
   );
+  await insertOutboxMessage(inside, 'weights.recompute', claim.id);
 }
 
 /** Kind by kind; of several disputes of a kind the largest says what it was believed on. */

@@ -5,6 +5,7 @@ import { ADMIN_KEYS, openaiTruth } from '../../support/fetchedBills.js';
 import { ALERT_OPERATIONS } from './operations/alerts.js';
 import { BILL_OPERATIONS } from './operations/bills.js';
 import { CALL_OPERATIONS } from './operations/calls.js';
+import { CLAIM_OPERATIONS } from './operations/claims.js';
 import { DRAFT_OPERATIONS } from './operations/drafts.js';
 import { ENFORCEMENT_OPERATIONS } from './operations/enforcement.js';
 import { FINANCIAL_OPERATIONS } from './operations/financial.js';
@@ -34,6 +35,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...ALERT_OPERATIONS,
   ...FINANCIAL_OPERATIONS,
   ...DRAFT_OPERATIONS,
+  ...CLAIM_OPERATIONS,
 };
 
 /** The API with a loopback provider behind its connections. */
