@@ -48,6 +48,7 @@ import { statementEndpoints } from './statement/endpoints.js';
 import { usageEndpoints } from './usage/endpoints.js';
 import { webhookDeliveryEndpoints } from './webhookDeliveries/endpoints.js';
 import { webhookEndpoints } from './webhooks/endpoints.js';
+import { weightEndpoints } from './weights/endpoints.js';
 import { workspaceEndpoints } from './workspaces/endpoints.js';
 
 /** The whole HTTP surface. */
@@ -71,6 +72,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...reconciliationEndpoints,
   ...matchEndpoints,
   ...coverageEndpoints,
+  ...weightEndpoints,
   ...statementEndpoints,
   ...focusExportEndpoints,
   ...financialEndpoints,

@@ -1,12 +1,18 @@
 import type { DisputeTier } from '../../domain/financial/decision.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Grade, Visibility, WaterfallStep } from '../../domain/reconciliation/cells.js';
-import { type FindingKind, isViolation, type TaxonomyKind } from '../../domain/reconciliation/taxonomy.js';
+import {
+  type FindingKind,
+  type TaxonomyKind,
+  VIOLATION_KINDS,
+  type ViolationKind,
+} from '../../domain/reconciliation/taxonomy.js';
 import { type LearnedWeights, learnedSet } from '../../domain/reconciliation/weights/learn.js';
 import type { LevelVector } from '../../domain/reconciliation/weights/levels.js';
 import type { Outcome } from '../../domain/reconciliation/weights/outcome.js';
 import { DEFAULT_WEIGHTS, type WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
 import type { OrgDb } from '../orgDb.js';
+import { plainArray } from '../pgArray.js';
 
 /** A draft whose tier a recompute changed. */
 export interface RescoredDraft {
@@ -76,11 +82,14 @@ export async function insertWeightSet(inside: OrgDb, set: StoredWeightSet): Prom
   );
 }
 
-/** All outcomes of the organization's claims, kind by kind, the newest first; at most `limit`. */
-export async function listOutcomes(orgDb: OrgDb, limit?: number): Promise<Outcome[]> {
+/** The outcomes of the organization's claims, kind by kind, the newest first; all of them unless a page is asked for. */
+export async function listOutcomes(
+  orgDb: OrgDb,
+  page: { limit: number | null; offset: number } = { limit: null, offset: 0 },
+): Promise<Outcome[]> {
   const rows = await orgDb.rows<{
     claim_id: string;
-    claimed_type: FindingKind;
+    claimed_type: ViolationKind;
     provider: string;
     status: Outcome['status'];
     violation_type: TaxonomyKind | null;
@@ -93,36 +102,36 @@ export async function listOutcomes(orgDb: OrgDb, limit?: number): Promise<Outcom
     `select k.claim_id, k.claimed_type, k.provider, o.status, o.violation_type, k.claimed_cents,
        k.fraction::double precision as fraction, k.levels, k.raw_probability, k.at
      from claim_outcome_kinds k join claim_outcomes o on o.org_id = $1 and o.claim_id = k.claim_id
-     where k.org_id = $1 order by k.at desc, k.claim_id, k.claimed_type limit $2`,
-    [orgDb.orgId, limit ?? null],
+     where k.org_id = $1 and k.claimed_type = any($2::text[])
+     order by k.at desc, k.claim_id, k.claimed_type limit $3 offset $4`,
+    [orgDb.orgId, LEARNED_KINDS, page.limit, page.offset],
   );
-  return rows.flatMap((row) =>
-    isViolation(row.claimed_type)
-      ? [
-          {
-            claimId: row.claim_id,
-            claimedType: row.claimed_type,
-            provider: row.provider,
-            status: row.status,
-            violationType: row.violation_type,
-            claimedCents: BigInt(row.claimed_cents),
-            fraction: row.fraction,
-            levels: row.levels,
-            rawProbability: row.raw_probability,
-            atMicros: row.at,
-          },
-        ]
-      : [],
-  );
+  return rows.map((row) => ({
+    claimId: row.claim_id,
+    claimedType: row.claimed_type,
+    provider: row.provider,
+    status: row.status,
+    violationType: row.violation_type,
+    claimedCents: BigInt(row.claimed_cents),
+    fraction: row.fraction,
+    levels: row.levels,
+    rawProbability: row.raw_probability,
+    atMicros: row.at,
+  }));
 }
 
-export async function countOutcomes(orgDb: OrgDb): Promise<number> {
-  const rows = await orgDb.rows<{ count: number }>(
-    'select count(*)::int as count from claim_outcome_kinds where org_id = $1',
-    [orgDb.orgId],
+/** How many there are, and when the newest came; null where there are none. */
+export async function sumOutcomes(orgDb: OrgDb): Promise<{ count: number; newestMicros: bigint | null }> {
+  const rows = await orgDb.rows<{ count: number; newest: bigint | null }>(
+    `select count(*)::int as count, max(at) as newest from claim_outcome_kinds
+     where org_id = $1 and claimed_type = any($2::text[])`,
+    [orgDb.orgId, LEARNED_KINDS],
   );
-  return rows[0]?.count ?? 0;
+  return { count: rows[0]?.count ?? 0, newestMicros: rows[0]?.newest ?? null };
 }
+
+/** What nothing explained has no detector to learn about. */
+const LEARNED_KINDS = plainArray(VIOLATION_KINDS);
 
 /** A dispute of a draft, with what its tier rests on; what it was opened without is null. */
 export interface DraftedDispute {

@@ -32,12 +32,13 @@ const MICROS_PER_DAY = 86_400_000_000;
  * last bit. Age is reckoned to `atMicros`; what lies behind it counts as new.
  */
 export function weighed(outcomes: readonly Outcome[], atMicros: bigint): WeighedOutcome[] {
-  return outcomes
-    .map((outcome) => {
-      const days = Math.max(0, Number(atMicros - outcome.atMicros)) / MICROS_PER_DAY;
-      return { ...outcome, weight: 0.5 ** (days / HALF_LIFE_DAYS) };
-    })
-    .sort(inOrder);
+  return outcomes.map((outcome) => ({ ...outcome, weight: weightAt(outcome, atMicros) })).sort(inOrder);
+}
+
+/** What an outcome counts at a time: half after each 180 days. */
+export function weightAt(outcome: Pick<Outcome, 'atMicros'>, atMicros: bigint): number {
+  const days = Math.max(0, Number(atMicros - outcome.atMicros)) / MICROS_PER_DAY;
+  return 0.5 ** (days / HALF_LIFE_DAYS);
 }
 
 function inOrder(a: Outcome, b: Outcome): number {

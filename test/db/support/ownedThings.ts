@@ -35,9 +35,10 @@ import { makePolicies } from './tenancyCases/policies.js';
 import { makePolicyAlerts } from './tenancyCases/policyAlerts.js';
 import { makeSavings, type OwnedSavings } from './tenancyCases/savings.js';
 import { makeWebhooks, type OwnedWebhooks } from './tenancyCases/webhooks.js';
+import { makeWeights, type OwnedWeights } from './tenancyCases/weights.js';
 
 /** Everything that an organization can have, with the ids that queries take. */
-export interface Owned extends OwnedWebhooks, OwnedSavings, OwnedFindings {
+export interface Owned extends OwnedWebhooks, OwnedSavings, OwnedFindings, OwnedWeights {
   org: TestOrganization;
   /** Stands in every label and name that is the organization's own. */
   marker: string;
@@ -122,6 +123,7 @@ export async function makeOwned(
     ...(await makeWebhooks(org.orgDb, marker)),
     ...(await makeAlert(org.orgDb, marker)),
     ...(await makeFindings(org.orgDb, marker)),
+    ...(await makeWeights(org.orgDb, marker)),
   };
 }
 
@@ -149,6 +151,7 @@ export async function makeNeighbour(
   await makeWebhooks(org.orgDb, marker);
   await makeAlert(org.orgDb, marker);
   await makeFindings(org.orgDb, marker);
+  await makeWeights(org.orgDb, marker);
   const finish = async () => {
     const connection = {
       id: randomUUID(),

@@ -14,6 +14,7 @@ import { RUN_CASES } from './tenancyCases/runs.js';
 import { SAVINGS_CASES } from './tenancyCases/savings.js';
 import type { TenancyCase } from './tenancyCases/tenancyCase.js';
 import { WEBHOOK_CASES } from './tenancyCases/webhooks.js';
+import { WEIGHT_CASES } from './tenancyCases/weights.js';
 
 /** A call of every function of db/ that concerns one organization, by the function's name. */
 export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
@@ -32,6 +33,7 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
   ...POLICY_CASES,
   ...POLICY_ALERT_CASES,
   ...FINANCIAL_CASES,
+  ...WEIGHT_CASES,
 };
 
 /** Take a handle and tell nothing of any organization. */

@@ -46,6 +46,7 @@ export const RECONCILIATION_OPERATIONS: Record<string, Operation> = {
   listMatches: read('/api/v1/reconciliation/matches'),
   getCoverage: read('/api/v1/reconciliation/coverage', { group_by: 'model' }),
   getReconciliationSummary: read('/api/v1/reconciliation/summary'),
+  getWeights: read('/api/v1/reconciliation/weights', { limit: '10' }),
   getStatement: read('/api/v1/reconciliation/statement', { period: '2026-03' }),
   exportFocus: read('/api/v1/reconciliation/focus', { period: '2026-03' }),
   getAudit: read('/api/v1/reconciliation/audit', { provider: 'openai' }),

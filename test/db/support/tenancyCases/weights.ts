@@ -1,0 +1,42 @@
+import type { OrgDb } from '../../../../db/orgDb.js';
+import * as weightSets from '../../../../db/queries/weightSets.js';
+import { recomputeWeights } from '../../../../db/weights/recomputeWeights.js';
+import { learnWeights } from '../../../../domain/reconciliation/weights/learn.js';
+import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
+import { storeClaim } from '../../../support/claims.js';
+import type { TenancyCase } from './tenancyCase.js';
+
+const LEARNED = learnWeights([], DEFAULT_WEIGHTS, 0n);
+const aSet = (version: number): weightSets.StoredWeightSet => ({
+  ...{ version, learned: LEARNED, rescored: [], madeAtMicros: 1_790_000_000_000_000n },
+});
+
+/** What was learned from the outcomes of claims. */
+export const WEIGHT_CASES: Record<string, TenancyCase> = {
+  findWeightSet: (db) => weightSets.findWeightSet(db),
+  currentWeights: (db) => weightSets.currentWeights(db),
+  insertWeightSet: async (db) => {
+    await weightSets.insertWeightSet(db, aSet(1_001));
+  },
+  listOutcomes: (db) => weightSets.listOutcomes(db),
+  sumOutcomes: (db) => weightSets.sumOutcomes(db),
+  listDraftedDisputes: (db) => weightSets.listDraftedDisputes(db),
+  rescoreDraft: (db, { weighedDraftId }) => weightSets.rescoreDraft(db, weighedDraftId, 'LOW'),
+  recomputeWeights: async (db) => {
+    await storeClaim(db, { status: 'denied' });
+    return recomputeWeights(db, 1_790_000_000_000_000n);
+  },
+};
+
+export interface OwnedWeights {
+  /** A draft whose tier may change. */
+  weighedDraftId: string;
+}
+
+/** Makes what the cases above ask for: a claim that ended, a draft, and a version that was learned. */
+export async function makeWeights(db: OrgDb, marker: string): Promise<OwnedWeights> {
+  await storeClaim(db, { status: 'denied', by: marker });
+  const draft = await storeClaim(db, { by: marker });
+  await weightSets.insertWeightSet(db, { ...aSet(1), learned: { ...LEARNED, base: marker } });
+  return { weighedDraftId: draft.id };
+}
