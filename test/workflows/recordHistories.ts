@@ -1,9 +1,5 @@
-import { writeFileSync } from 'node:fs';
-import { hostname } from 'node:os';
-import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
-import { historyToJSON } from '@temporalio/common/lib/proto-utils.js';
 import { expect, inject, it } from 'vitest';
 import { findUuid } from '../../domain/ids.js';
 import {
@@ -25,39 +21,13 @@ import { aConnection, CONNECTIONS, FAST, startFetchingPlace } from '../support/f
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { startWebhookPlace } from '../support/webhookPlace.js';
 import { tellOf } from '../support/webhooks.js';
+import { saveHistory } from './saveHistory.js';
 
 /**
  * Records the histories that test/workflows/replay.test.ts replays: `npm run workflows:record`. Run it when a workflow
  * is added or changed behind a patch, and commit what it writes; a history that is there already is never replaced.
  */
-const FOLDER = join(import.meta.dirname, 'histories');
 const RUN = '/api/v1/reconciliation/gap-explorer/run';
-
-/** The machine that recorded is nobody's business and no part of a replay. */
-const anonymous = (key: string, value: unknown) => {
-  if (key === 'identity') return 'recorder';
-  if (key === 'stackTrace') return '';
-  return typeof value === 'string' ? value.replaceAll(hostname(), 'recorder') : value;
-};
-
-async function save(client: Client, workflowId: string, name: string): Promise<void> {
-  const handle = client.workflow.getHandle(workflowId);
-  await until(
-    `the end of ${workflowId}`,
-    () => handle.describe(),
-    ({ status }) => status.name !== 'RUNNING',
-  );
-  const history = await handle.fetchHistory();
-  try {
-    writeFileSync(
-      join(FOLDER, `${name}.json`),
-      `${JSON.stringify(JSON.parse(historyToJSON(history), anonymous), null, 1)}\n`,
-      { flag: 'wx' },
-    );
-  } catch (error) {
-    if ((error as { code?: string }).code !== 'EEXIST') throw error;
-  }
-}
 
 /** As a change of all prices would: the next run compares every day. */
 async function everythingChanges({ database, orgId }: TestApi): Promise<void> {
@@ -77,12 +47,12 @@ it('records one history of each way that a workflow can go', { timeout: 120_000 
     billingImportWorkflowId({ orgId: api.orgId, importId: findUuid('imp', body.import_id) ?? '' });
 
   const plain = await engine.startWorker();
-  await save(
+  await saveHistory(
     client,
     importId(await importBill(api, bills.files.openaiCosts, { provider: 'openai' })),
     'billing-import-succeeded',
   );
-  await save(
+  await saveHistory(
     client,
     importId(await importBill(api, '{"data":[oops]}', { provider: 'openai' })),
     'billing-import-unreadable',
@@ -90,13 +60,14 @@ it('records one history of each way that a workflow can go', { timeout: 120_000 
   await importBill(api, bills.files.anthropicCosts, { provider: 'anthropic' });
   const succeeded = (await api.post(RUN, {})).body;
   expect((await pollToEnd(api, succeeded.status_url)).status).toBe('succeeded');
-  await save(client, runId(succeeded, api), 'gap-run-succeeded');
-  await save(client, runId(succeeded, api), 'gap-run-explained');
+  await saveHistory(client, runId(succeeded, api), 'gap-run-succeeded');
+  await saveHistory(client, runId(succeeded, api), 'gap-run-explained');
+  await saveHistory(client, runId(succeeded, api), 'gap-run-drafted');
   const empty = await api.addOrganization();
   const nothing = (await api.post(RUN, {}, empty.adminKey)).body;
   await pollToEnd(api, nothing.status_url, undefined, empty.adminKey);
-  await save(client, runId(nothing, empty), 'gap-run-no-billing-data');
-  await save(client, runId(nothing, empty), 'gap-run-nothing-to-explain');
+  await saveHistory(client, runId(nothing, empty), 'gap-run-no-billing-data');
+  await saveHistory(client, runId(nothing, empty), 'gap-run-nothing-to-explain');
   await plain.stop();
 
   const failing = await engine.startWorker((activities) => ({
@@ -107,12 +78,16 @@ it('records one history of each way that a workflow can go', { timeout: 120_000 
     explainRunAccount: async () => {
       throw ApplicationFailure.nonRetryable('this account is broken', 'not_found');
     },
+    draftRunClaims: async () => {
+      throw ApplicationFailure.nonRetryable('no claim can be made', 'not_found');
+    },
   }));
   await everythingChanges(api);
   const partial = (await api.post(RUN, {})).body;
   expect((await pollToEnd(api, partial.status_url)).status).toBe('partial');
-  await save(client, runId(partial, api), 'gap-run-partial');
-  await save(client, runId(partial, api), 'gap-run-account-failed');
+  await saveHistory(client, runId(partial, api), 'gap-run-partial');
+  await saveHistory(client, runId(partial, api), 'gap-run-account-failed');
+  await saveHistory(client, runId(partial, api), 'gap-run-drafting-failed');
   await failing.stop();
 
   let release: () => void = () => undefined;
@@ -134,8 +109,8 @@ it('records one history of each way that a workflow can go', { timeout: 120_000 
   );
   await api.post(`${cancelled.status_url}/cancel`, {});
   expect((await pollToEnd(api, cancelled.status_url)).status).toBe('cancelled');
-  await save(client, runId(cancelled, api), 'gap-run-cancelled');
-  await save(client, runId(cancelled, api), 'gap-run-cancelled-before-explaining');
+  await saveHistory(client, runId(cancelled, api), 'gap-run-cancelled');
+  await saveHistory(client, runId(cancelled, api), 'gap-run-cancelled-before-explaining');
   release();
   await held.stop();
 
@@ -156,7 +131,7 @@ it('records one history of each way that a re-pricing can go', { timeout: 120_00
   const plain = await engine.startWorker();
   const succeeded = (await api.post('/api/v1/pricing/reprice', window)).body;
   expect((await pollToEnd(api, succeeded.status_url)).status).toBe('succeeded');
-  await save(client, workflowId(succeeded), 'repricing-succeeded');
+  await saveHistory(client, workflowId(succeeded), 'repricing-succeeded');
   await plain.stop();
 
   const failing = await engine.startWorker(() => ({
@@ -166,7 +141,7 @@ it('records one history of each way that a re-pricing can go', { timeout: 120_00
   }));
   const failed = (await api.post('/api/v1/pricing/reprice', window)).body;
   expect((await pollToEnd(api, failed.status_url)).status).toBe('failed');
-  await save(client, workflowId(failed), 'repricing-failed');
+  await saveHistory(client, workflowId(failed), 'repricing-failed');
   await failing.stop();
 
   const slow = await engine.startWorker((activities) => ({
@@ -183,7 +158,7 @@ it('records one history of each way that a re-pricing can go', { timeout: 120_00
   );
   await api.post(`${cancelled.status_url}/cancel`, {});
   expect((await pollToEnd(api, cancelled.status_url)).status).toBe('cancelled');
-  await save(client, workflowId(cancelled), 'repricing-cancelled');
+  await saveHistory(client, workflowId(cancelled), 'repricing-cancelled');
   await slow.stop();
 
   await connection.close();
@@ -203,7 +178,7 @@ it('records one history of each way that a savings run can go', { timeout: 120_0
   const plain = await engine.startWorker();
   const succeeded = await start();
   expect((await pollToEnd(api, succeeded.status_url)).status).toBe('succeeded');
-  await save(client, workflowId(succeeded), 'savings-run-succeeded');
+  await saveHistory(client, workflowId(succeeded), 'savings-run-succeeded');
   await plain.stop();
 
   const failing = await engine.startWorker(() => ({
@@ -216,7 +191,7 @@ it('records one history of each way that a savings run can go', { timeout: 120_0
   }));
   const failed = await start();
   expect((await pollToEnd(api, failed.status_url)).status).toBe('failed');
-  await save(client, workflowId(failed), 'savings-run-failed');
+  await saveHistory(client, workflowId(failed), 'savings-run-failed');
   await failing.stop();
 
   let isAtWork = false;
@@ -231,7 +206,7 @@ it('records one history of each way that a savings run can go', { timeout: 120_0
   await until('the run at work', async () => isAtWork, Boolean);
   await client.workflow.getHandle(workflowId(cancelled)).cancel();
   expect((await pollToEnd(api, cancelled.status_url)).status).toBe('cancelled');
-  await save(client, workflowId(cancelled), 'savings-run-cancelled');
+  await saveHistory(client, workflowId(cancelled), 'savings-run-cancelled');
   await slow.stop();
 
   await connection.close();
@@ -252,11 +227,11 @@ it('records one history of each way that a sync can go', { timeout: 120_000 }, a
     billingSyncWorkflowId({ orgId: api.orgId, runId: findUuid('run', id) ?? '' });
   const { body: connected } = await api.post(CONNECTIONS, aConnection('anthropic'));
   expect(await pollToEnd(api, connected.sync.status_url)).toMatchObject({ status: 'succeeded' });
-  await save(client, idOf(connected.sync), 'billing-sync-succeeded');
+  await saveHistory(client, idOf(connected.sync), 'billing-sync-succeeded');
   anthropic.faults.inject({ kind: 'outage', status: 503, report: 'messages' });
   const { body: partial } = await api.post(`${CONNECTIONS}/${connected.id}/sync`, {});
   expect(await pollToEnd(api, partial.status_url)).toMatchObject({ status: 'partial' });
-  await save(client, idOf(partial), 'billing-sync-partial');
+  await saveHistory(client, idOf(partial), 'billing-sync-partial');
   const schedule = client.schedule.getHandle(
     syncScheduleId({ orgId: api.orgId, connectionId: findUuid('con', connected.id) ?? '' }),
   );
@@ -266,7 +241,7 @@ it('records one history of each way that a sync can go', { timeout: 120_000 }, a
     () => schedule.describe(),
     (found) => found.info.recentActions.length > 0,
   );
-  await save(client, info.recentActions[0]?.action.workflow.workflowId ?? '', 'scheduled-sync');
+  await saveHistory(client, info.recentActions[0]?.action.workflow.workflowId ?? '', 'scheduled-sync');
   await worker.stop();
   await connection.close();
   await place.close();
@@ -280,7 +255,7 @@ it('records one history of each way that the retention can go', { timeout: 120_0
   const run = async (name: string) => {
     const workflowId = `retention-${name}-${engine.taskQueue}`;
     await client.workflow.execute(WORKFLOW_NAMES.retention, { workflowId, taskQueue: engine.taskQueue });
-    await save(client, workflowId, name);
+    await saveHistory(client, workflowId, name);
   };
   const plain = await engine.startWorker();
   await run('retention-succeeded');
@@ -318,7 +293,7 @@ it('records one history of each way that the delivery of webhooks can go', { tim
   // Told of something else while it sleeps.
   await tellOf(retried.org);
   await place.settled(retried.endpoint);
-  await save(client, idOf(retried), 'webhook-delivery-retried');
+  await saveHistory(client, idOf(retried), 'webhook-delivery-retried');
   await worker.stop();
 
   let isBroken = true;
@@ -339,7 +314,7 @@ it('records one history of each way that the delivery of webhooks can go', { tim
   isBroken = false;
   await tellOf(broken.org);
   await place.settled(broken.endpoint);
-  await save(client, idOf(broken), 'webhook-delivery-effect-failed');
+  await saveHistory(client, idOf(broken), 'webhook-delivery-effect-failed');
   await failing.stop();
   await connection.close();
   await place.close();
@@ -371,7 +346,7 @@ it('records one history of each way that learning can go', { timeout: 120_000 },
   for (let word = 0; word < 10; word += 1) await poke(many);
   await hasTimer(many);
   await poke(many);
-  await save(client, idOf(many), 'weight-recompute-put-off');
+  await saveHistory(client, idOf(many), 'weight-recompute-put-off');
   await plain.stop();
 
   let isAtWork = false;
@@ -391,7 +366,7 @@ it('records one history of each way that learning can go', { timeout: 120_000 },
   await until('the recompute', async () => isAtWork, Boolean);
   await poke(twice);
   release();
-  await save(client, idOf(twice), 'weight-recompute-again');
+  await saveHistory(client, idOf(twice), 'weight-recompute-again');
   await held.stop();
 
   let isBroken = true;
@@ -416,7 +391,7 @@ it('records one history of each way that learning can go', { timeout: 120_000 },
   );
   isBroken = false;
   await poke(broken);
-  await save(client, idOf(broken), 'weight-recompute-effect-failed');
+  await saveHistory(client, idOf(broken), 'weight-recompute-effect-failed');
   await failing.stop();
 
   await connection.close();

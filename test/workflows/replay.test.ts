@@ -41,6 +41,7 @@ describe('a workflow that was under way when the code changed', () => {
     expect(HISTORIES.some((name) => name.startsWith('retention-'))).toBe(true);
     expect(HISTORIES.some((name) => name.startsWith('savings-run-'))).toBe(true);
     expect(HISTORIES.some((name) => name.startsWith('webhook-delivery-'))).toBe(true);
+    expect(HISTORIES.some((name) => name.startsWith('claim-'))).toBe(true);
     expect(HISTORIES.some((name) => name.startsWith('weight-recompute-'))).toBe(true);
   });
 });
