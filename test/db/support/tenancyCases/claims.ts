@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import { noteClaimDue } from '../../../../db/claims/noteDue.js';
+import { recordClaimMove } from '../../../../db/claims/recordMove.js';
+import { viewClaim, waitForMove } from '../../../../db/claims/viewClaim.js';
+import type { OrgDb } from '../../../../db/orgDb.js';
+import * as events from '../../../../db/queries/claimEvents.js';
+import * as outcomes from '../../../../db/queries/claimOutcomes.js';
+import * as claims from '../../../../db/queries/claims.js';
+import { NO_FIELDS } from '../../../../domain/claims/command.js';
+import { aCommand, storeClaim } from '../../../support/claims.js';
+import type { TenancyCase } from './tenancyCase.js';
+
+const PAGE = { limit: 10, offset: 0 };
+const AT_MICROS = 1_772_323_200_000_000n;
+
+/** The life of claims. */
+export const CLAIM_CASES: Record<string, TenancyCase> = {
+  findClaim: (db, { draftClaimId }) => claims.findClaim(db, draftClaimId),
+  lockClaim: (db, { draftClaimId }) => claims.lockClaim(db, draftClaimId),
+  findClaimEvidence: (db, { draftClaimId }) => claims.findClaimEvidence(db, draftClaimId),
+  listClaims: (db) => claims.listClaims(db, {}, PAGE),
+  listDisputeIdsOfClaim: (db, { draftClaimId }) => claims.listDisputeIdsOfClaim(db, draftClaimId),
+  listClaimEvents: (db, { endedClaimId }) => events.listClaimEvents(db, endedClaimId),
+  findClaimEventOf: (db, { commandId }) => events.findClaimEventOf(db, commandId),
+  insertClaimEvent: (db, { draftClaimId, marker }) =>
+    events.insertClaimEvent(db, {
+      ...{ claimId: draftClaimId, version: 7, commandId: randomUUID(), from: null, to: 'draft' as const },
+      ...{
+        atMicros: AT_MICROS,
+        actor: marker,
+        fields: NO_FIELDS,
+        nextAction: null,
+        nextActionAtMicros: null,
+      },
+    }),
+  listClaimOutcomes: (db, { endedClaimId }) => outcomes.listClaimOutcomes(db, endedClaimId),
+  listClaimedDisputes: (db, { endedClaimId }) => outcomes.listClaimedDisputes(db, endedClaimId),
+  insertClaimOutcome: (db, { draftClaimId, marker }) =>
+    outcomes.insertClaimOutcome(
+      db,
+      {
+        ...{ claimId: draftClaimId, status: 'credit_issued', denialReason: null, violationType: null },
+        ...{ creditIssuedCents: 1, actor: marker, atMicros: AT_MICROS },
+      },
+      { provider: 'openai', fraction: '1', kinds: [] },
+    ),
+  recordClaimMove: (db, { draftClaimId }) =>
+    db.transaction((inside) =>
+      recordClaimMove(inside, aCommand({ id: draftClaimId, version: 1 }, 'submitted_to_provider')),
+    ),
+  noteClaimDue: (db, { draftClaimId }) => noteClaimDue(db, draftClaimId),
+  viewClaim: (db, { draftClaimId, commandId }) => viewClaim(db, draftClaimId, commandId),
+  waitForMove: (db, { endedClaimId, commandId }) =>
+    waitForMove(db, { claimId: endedClaimId, commandId, notAfterMicros: 1 }, async () => undefined),
+};
+
+export interface OwnedClaims {
+  /** A draft whose notice is due, and a claim that was credited in part. */
+  draftClaimId: string;
+  endedClaimId: string;
+  /** A command that the latter's history has. */
+  commandId: string;
+}
+
+export async function makeClaims(db: OrgDb, marker: string): Promise<OwnedClaims> {
+  const longAgo = { by: marker, atMicros: AT_MICROS };
+  const of = { disputes: [{ cents: 12_345, accountId: marker }], notes: marker, evidence: { marker } };
+  const draft = await storeClaim(db, { ...of, ...longAgo });
+  const ended = await storeClaim(db, { ...of, by: marker, status: 'partial' });
+  const [, filed] = await events.listClaimEvents(db, ended.id);
+  return { draftClaimId: draft.id, endedClaimId: ended.id, commandId: filed?.commandId ?? '' };
+}
