@@ -35,9 +35,9 @@ export function weighed(outcomes: readonly Outcome[], atMicros: bigint): Weighed
   return outcomes.map((outcome) => ({ ...outcome, weight: weightAt(outcome, atMicros) })).sort(inOrder);
 }
 
-/** What an outcome counts at a time: half after each 180 days. */
+/** What an outcome counts at a time: half after each 180 days, by whole days. */
 export function weightAt(outcome: Pick<Outcome, 'atMicros'>, atMicros: bigint): number {
-  const days = Math.max(0, Number(atMicros - outcome.atMicros)) / MICROS_PER_DAY;
+  const days = Math.floor(Math.max(0, Number(atMicros - outcome.atMicros)) / MICROS_PER_DAY);
   return 0.5 ** (days / HALF_LIFE_DAYS);
 }
 
