@@ -1,0 +1,127 @@
+import { fork } from 'node:child_process';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { DomainError } from '../../domain/errors.js';
+import type { RenderAnswer, RenderJob } from './renderProgram.js';
+
+/** What is set, and the time that it says of its making. */
+export interface Document {
+  template: string;
+  data: object;
+  createdSeconds: number;
+}
+
+export interface RendererLimits {
+  /** Of the data as JSON. */
+  dataBytesMax: number;
+  pdfBytesMax: number;
+  /** A process that takes longer is ended. */
+  timeoutMs: number;
+  /** Documents that are set at once; others wait. */
+  atOnce: number;
+}
+
+export const RENDERER_LIMITS: RendererLimits = {
+  dataBytesMax: 16_777_216,
+  pdfBytesMax: 67_108_864,
+  timeoutMs: 120_000,
+  atOnce: 2,
+};
+
+/**
+ * Sets documents as PDF, each in a process of its own: it neither holds up this one nor takes it along when the typesetter
+ * fails. Error document_failed where the data is too large, the time is over, or the typesetter gives up.
+ */
+export class Renderer {
+  readonly #limits: RendererLimits;
+  readonly #waiting: (() => void)[] = [];
+  #underWay = 0;
+
+  constructor(limits: RendererLimits = RENDERER_LIMITS) {
+    this.#limits = limits;
+  }
+
+  async render({ template, data, createdSeconds }: Document): Promise<Buffer> {
+    const text = JSON.stringify(data);
+    if (Buffer.byteLength(text) > this.#limits.dataBytesMax)
+      throw failed(`its data is larger than ${this.#limits.dataBytesMax} bytes`);
+    await this.#takeTurn();
+    const workspace = mkdtempSync(join(tmpdir(), 'trueup-document-'));
+    try {
+      const job = { template, data: text, createdSeconds, workspace, fontPaths: fontPaths() };
+      const answer = await ask(job, this.#limits.timeoutMs);
+      if ('error' in answer) throw failed(answer.error);
+      if (answer.pdf.length > this.#limits.pdfBytesMax)
+        throw failed(`it is larger than ${this.#limits.pdfBytesMax} bytes`);
+      return Buffer.from(answer.pdf);
+    } finally {
+      rmSync(workspace, { recursive: true, force: true });
+      this.#endTurn();
+    }
+  }
+
+  async #takeTurn(): Promise<void> {
+    if (this.#underWay >= this.#limits.atOnce)
+      await new Promise<void>((resolve) => {
+        this.#waiting.push(resolve);
+      });
+    else this.#underWay += 1;
+  }
+
+  /** The place goes on to whoever waits longest. */
+  #endTurn(): void {
+    const next = this.#waiting.shift();
+    if (next) next();
+    else this.#underWay -= 1;
+  }
+}
+
+const failed = (why: string) => new DomainError('document_failed', `the document cannot be set: ${why}`);
+
+/** The weights that templates use, as files: the typesetter reads no web fonts. */
+function fontPaths(): string[] {
+  const folder = dirname(createRequire(import.meta.url).resolve('@expo-google-fonts/inter/package.json'));
+  return ['400Regular', '400Regular_Italic', '500Medium', '600SemiBold', '700Bold'].map((name) =>
+    join(folder, name),
+  );
+}
+
+/** Where nothing is built the sources themselves run, as everything does that runs from them. */
+const IS_BUILT = !import.meta.url.endsWith('.ts');
+const PROGRAM = fileURLToPath(new URL(`./renderProgram.${IS_BUILT ? 'js' : 'ts'}`, import.meta.url));
+
+function ask(job: RenderJob, timeoutMs: number): Promise<RenderAnswer> {
+  return new Promise((resolve, reject) => {
+    const child = fork(PROGRAM, [], {
+      execArgv: IS_BUILT ? [] : ['--import', 'tsx'],
+      env: {},
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    let answer: RenderAnswer | undefined;
+    const timer = setTimeout(() => child.kill('SIGKILL'), timeoutMs);
+    child.once('message', (message) => {
+      answer = message as RenderAnswer;
+    });
+    child.once('error', (error) => {
+      clearTimeout(timer);
+      reject(failed(error.message));
+    });
+    child.once('close', (code, signal) => {
+      clearTimeout(timer);
+      if (answer) resolve(answer);
+      else
+        reject(
+          failed(
+            signal === 'SIGKILL' ? 'the time for it is over' : `the typesetter ended with ${signal ?? code}`,
+          ),
+        );
+    });
+    child.send(job, (error) => {
+      if (error) child.kill('SIGKILL');
+    });
+  });
+}
