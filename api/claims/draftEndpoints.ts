@@ -109,9 +109,10 @@ const discardClaimEndpoint = defineEndpoint({
 });
 
 /** Error not_found. */
-function uuidOfDispute(id: string): string {
+function uuidOfDispute(id: string, at: number): string {
   const uuid = findUuid('dsp', id);
-  if (uuid === undefined) throw new DomainError('not_found', `there is no dispute ${id}`);
+  if (uuid === undefined)
+    throw new DomainError('not_found', `there is no dispute with the id at place ${at + 1} of the list`);
   return uuid;
 }
 

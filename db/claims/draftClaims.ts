@@ -168,9 +168,9 @@ function throwNoClaim(): never {
 /** Error not_found where one of them is none of the organization's. */
 function allOf(ids: readonly string[], found: ClaimableDispute[]): ClaimableDispute[] {
   const known = new Set(found.map(({ id }) => id));
-  const unknown = ids.find((id) => !known.has(id));
-  if (unknown !== undefined)
-    throw new DomainError('not_found', `there is no dispute ${publicId('dsp', unknown)}`);
+  const unknown = ids.findIndex((id) => !known.has(id));
+  if (unknown >= 0)
+    throw new DomainError('not_found', `there is no dispute with the id at place ${unknown + 1} of the list`);
   return found;
 }
 

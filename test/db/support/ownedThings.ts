@@ -29,6 +29,8 @@ import { aConnection, CONNECTIONS, type FetchedProvider } from '../../support/fe
 import { otherPrices, repriceAll } from './repriceAll.js';
 import { makeAccess } from './tenancyCases/access.js';
 import { makeAlert } from './tenancyCases/alerts.js';
+import { makeClaims, type OwnedClaims } from './tenancyCases/claims.js';
+import { makeDrafts, type OwnedDrafts } from './tenancyCases/drafts.js';
 import { makeRules } from './tenancyCases/enforcementRules.js';
 import { makeFindings, type OwnedFindings } from './tenancyCases/financial.js';
 import { makePolicies } from './tenancyCases/policies.js';
@@ -38,7 +40,13 @@ import { makeWebhooks, type OwnedWebhooks } from './tenancyCases/webhooks.js';
 import { makeWeights, type OwnedWeights } from './tenancyCases/weights.js';
 
 /** Everything that an organization can have, with the ids that queries take. */
-export interface Owned extends OwnedWebhooks, OwnedSavings, OwnedFindings, OwnedWeights {
+export interface Owned
+  extends OwnedWebhooks,
+    OwnedSavings,
+    OwnedFindings,
+    OwnedWeights,
+    OwnedClaims,
+    OwnedDrafts {
   org: TestOrganization;
   /** Stands in every label and name that is the organization's own. */
   marker: string;
@@ -123,6 +131,8 @@ export async function makeOwned(
     ...(await makeWebhooks(org.orgDb, marker)),
     ...(await makeAlert(org.orgDb, marker)),
     ...(await makeFindings(org.orgDb, marker)),
+    ...(await makeClaims(org.orgDb, marker)),
+    ...(await makeDrafts(org.orgDb, marker)),
     ...(await makeWeights(org.orgDb, marker)),
   };
 }
@@ -151,6 +161,8 @@ export async function makeNeighbour(
   await makeWebhooks(org.orgDb, marker);
   await makeAlert(org.orgDb, marker);
   await makeFindings(org.orgDb, marker);
+  await makeClaims(org.orgDb, marker);
+  await makeDrafts(org.orgDb, marker);
   await makeWeights(org.orgDb, marker);
   const finish = async () => {
     const connection = {

@@ -2,7 +2,9 @@ import { ACCESS_CASES } from './tenancyCases/access.js';
 import { ALERT_CASES } from './tenancyCases/alerts.js';
 import { BILL_CASES } from './tenancyCases/bills.js';
 import { CALL_CASES } from './tenancyCases/calls.js';
+import { CLAIM_CASES } from './tenancyCases/claims.js';
 import { CONNECTION_CASES } from './tenancyCases/connections.js';
+import { DRAFT_CASES } from './tenancyCases/drafts.js';
 import { RULE_CASES } from './tenancyCases/enforcementRules.js';
 import { EXPLANATION_CASES } from './tenancyCases/explanations.js';
 import { FINANCIAL_CASES } from './tenancyCases/financial.js';
@@ -33,6 +35,8 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
   ...POLICY_CASES,
   ...POLICY_ALERT_CASES,
   ...FINANCIAL_CASES,
+  ...CLAIM_CASES,
+  ...DRAFT_CASES,
   ...WEIGHT_CASES,
 };
 
@@ -49,6 +53,7 @@ export const NEUTRAL: Readonly<Record<string, string>> = {
   andOfProject: 'words of a statement; asks nothing',
   lockKeyRing: 'a lock by the organization’s id; reads no row',
   lockOpenRuns: 'a lock by the organization’s id; reads no row',
+  lockDrafting: 'a lock by the organization’s id and an account; reads no row',
 };
 
 /** Work across organizations, or of none: each for the reason given. */
