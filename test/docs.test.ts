@@ -19,8 +19,8 @@ const TEXTS = new Map(PAGES.map((page) => [page, textOf(page)]));
 
 /** Codes that no answer has today: they are kept for limits and negotiation of a later version. */
 const UNUSED_CODES = ['not_acceptable'];
-/** Codes that stand on runs only, never in the answer to a request. */
-const RUN_CODES = ['credentials_refused'];
+/** Codes that stand on runs, or go from an effect to its workflow, and never in the answer to a request. */
+const RUN_CODES = ['credentials_refused', 'command_too_late'];
 
 /** The anchor that a heading gets where the pages are shown. */
 function anchorOf(heading: string): string {

@@ -8,6 +8,8 @@ import { ATTEMPTS_SHOWN_MAX } from '../db/queries/webhookLog.js';
 import { WEBHOOK_MESSAGE_DAYS } from '../db/retention/webhookRetention.js';
 import { alertMessage } from '../domain/alerts/alertMessage.js';
 import { ANSWER_CHARS_MAX } from '../domain/webhooks/attempt.js';
+import { claimCreatedMessage } from '../domain/webhooks/claimCreatedMessage.js';
+import { claimMovedMessage } from '../domain/webhooks/claimMessage.js';
 import { disputeMessage } from '../domain/webhooks/disputeMessage.js';
 import { gapRunMessage } from '../domain/webhooks/gapRunMessage.js';
 import { MESSAGE_TYPES } from '../domain/webhooks/message.js';
@@ -43,6 +45,32 @@ const MADE: Record<string, string> = {
     severity: 'medium',
     createdAtMicros: AT_MICROS,
   }).body,
+  'claim.created': claimCreatedMessage({
+    id: UUID,
+    provider: 'openai',
+    tier: 'HIGH',
+    recoverableCents: 849_312,
+    periodStart: '2026-05-04',
+    periodEnd: '2026-05-17',
+    createdAtMicros: AT_MICROS,
+  }).body,
+  'claim.status_changed': claimMovedMessage(
+    UUID.replace(/6$/, '7'),
+    {
+      id: UUID,
+      version: 5,
+      status: 'partial',
+      provider: 'openai',
+      tier: 'HIGH',
+      recoverableCents: 849_312,
+      creditIssuedCents: 800_000,
+      externalTicketId: 'T-4711',
+      submittedAtMicros: AT_MICROS - 30n * 86_400_000_000n + 34_200_000_000n,
+      resolvedAtMicros: AT_MICROS,
+    },
+    'under_review',
+    AT_MICROS,
+  ).body,
   'dispute.opened': disputeMessage({
     id: UUID,
     findingId: UUID.replace(/6$/, '7'),
