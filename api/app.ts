@@ -10,6 +10,7 @@ import { syncEndpoints } from './billingSyncs/endpoints.js';
 import { callCostEndpoints } from './callCost/endpoints.js';
 import { claimDraftEndpoints } from './claims/draftEndpoints.js';
 import { claimEndpoints } from './claims/endpoints.js';
+import { claimEvidenceEndpoints } from './claims/evidenceEndpoints.js';
 import { connectionEndpoints } from './connections/endpoints.js';
 import { dashboardEndpoints } from './dashboard/endpoints.js';
 import type { ApiDeps } from './deps.js';
@@ -81,6 +82,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...disputeEndpoints,
   ...claimEndpoints,
   ...claimDraftEndpoints,
+  ...claimEvidenceEndpoints,
   ...auditEndpoints,
   ...keyEndpoints,
   ...workspaceEndpoints,

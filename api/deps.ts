@@ -9,6 +9,7 @@ import type { EvidenceDeps } from '../db/claims/freezeEvidence.js';
 import type { Database } from '../db/client.js';
 import type { IngestWriter } from '../db/ingest/ingestWriter.js';
 import type { Prices } from '../db/prices/priceBookHolder.js';
+import type { ClaimEvidence } from '../domain/claims/evidence/claimEvidence.js';
 import type { Metrics } from '../platform/metrics.js';
 import type { SecretKeys } from '../platform/secretKeys.js';
 import type { RequestLimits } from './limits/requestLimits.js';
@@ -28,6 +29,8 @@ export interface ApiDeps {
   otlp: Pick<typeof otlp, 'decodeTraceRequest' | 'encodeTraceResponse'>;
   /** Reads stored pages of bills again, for the evidence of claims. */
   pages: EvidenceDeps['pages'];
+  /** Sets the document of a claim, in a process of its own. Error document_failed. */
+  renderClaim(evidence: ClaimEvidence): Promise<Buffer>;
   /** How the providers' bills are fetched. */
   connectors: BillingConnectors;
   /** The only way to addresses that users give. */

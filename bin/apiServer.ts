@@ -2,11 +2,14 @@ import type { Server } from 'node:http';
 import { createPageReaders } from '../adapters/billing/locateRows.js';
 import * as otlp from '../adapters/otlp/protobuf.js';
 import { deliverWebhookBy } from '../adapters/outbound/deliverWebhook.js';
+import { renderClaimPdf } from '../adapters/typst/claimPdf.js';
+import { Renderer } from '../adapters/typst/renderer.js';
 import { createApp } from '../api/app.js';
 import { AuthFailures } from '../api/pipeline/authFailures.js';
 import { NO_CHANGES } from '../db/changeFeed.js';
 import { IngestWriter } from '../db/ingest/ingestWriter.js';
 import { PriceBookHolder } from '../db/prices/priceBookHolder.js';
+import type { ClaimEvidence } from '../domain/claims/evidence/claimEvidence.js';
 import { MICROS_PER_DAY, microsFromDate, microsOfDay } from '../domain/period.js';
 import { createMetrics } from '../platform/metrics.js';
 import { HSTS_MAX_AGE_SECONDS, TRUEUP_VERSION } from '../platform/serverLimits.js';
@@ -50,6 +53,7 @@ export async function createApiServer(
     corsOrigins: new Set(options.corsOrigins),
     hstsMaxAgeSeconds: options.hstsMaxAgeSeconds ?? HSTS_MAX_AGE_SECONDS,
   };
+  const renderer = new Renderer();
   const deps = {
     changes: NO_CHANGES,
     ...options,
@@ -57,6 +61,7 @@ export async function createApiServer(
     ingest,
     otlp,
     pages: createPageReaders(options.connectors),
+    renderClaim: (evidence: ClaimEvidence) => renderClaimPdf(renderer, evidence),
     deliverWebhook: deliverWebhookBy(options.outbound, { nowMicros, nowMs: () => performance.now() }),
     nowMicros,
     metrics,

@@ -40,7 +40,7 @@ export const CLAIM_TEMPLATE = String.raw`
 #let label(body) = text(size: 7.2pt, weight: 600, fill: muted, tracking: 0.04em, upper(body))
 #let th(body) = text(size: 7.2pt, weight: 600, fill: muted, body)
 // Long words of data, such as model names and addresses, break where they must.
-#let breaking(it) = it.replace(regex("([/_.:?&=\\-])"), m => m.text + "\u{200b}")
+#let breaking(it) = it.replace(regex("[/_.:?&=\\-]|[0-9A-Za-z]{28}"), m => m.text + "\u{200b}")
 
 // Figures of one width stand under each other in columns of numbers; elsewhere they would stretch names and dates.
 #let figures(align, x, body) = if align(x, 1) == right { text(number-width: "tabular", body) } else { body }

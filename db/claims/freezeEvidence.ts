@@ -24,7 +24,7 @@ import {
   explainedImpactsOf,
 } from '../../domain/reconciliation/inference/explainSeries.js';
 import { QUANTITY_KINDS } from '../../domain/reconciliation/taxonomy.js';
-import { DEFAULT_WEIGHTS, type WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
+import type { WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
 import type { OrgDb } from '../orgDb.js';
 import {
   type CountedRow,
@@ -34,6 +34,7 @@ import {
   type PublishedDay,
 } from '../queries/claimEvidence.js';
 import { getOrganization } from '../queries/organizations.js';
+import { currentWeights } from '../queries/weightSets.js';
 import { type ClaimedDay, EVENTS_FILE, readCalls } from './evidenceCalls.js';
 import { type LocatedRows, locateRows, type PageReaders, rowId } from './evidencePages.js';
 
@@ -43,10 +44,6 @@ export interface EvidenceDeps {
   prices: { freshOf(orgId: string): Promise<PriceBook> };
   /** What reads pages of bills again. */
   pages: PageReaders;
-  /** The weights that the organization's runs judge by; absent: the first ones. */
-  weights?: WeightSet;
-  /** The document for people; absent: a pack without it. */
-  renderClaim?(evidence: ClaimEvidence): Promise<Buffer>;
 }
 
 export interface FrozenEvidence {
@@ -69,11 +66,12 @@ export async function freezeEvidence(
   deps: EvidenceDeps,
 ): Promise<FrozenEvidence> {
   const book = await deps.prices.freshOf(inside.orgId);
+  const weights = await currentWeights(inside);
   const register = new RateRegister();
   const cells: CellDraft[] = [];
   const series: SeriesWork[] = [];
   for (const [model, disputes] of bySeries(draft)) {
-    const one = await readSeries(inside, draft, model, disputes, book, deps.weights ?? DEFAULT_WEIGHTS);
+    const one = await readSeries(inside, draft, model, disputes, book, weights);
     series.push(one);
     for (const dispute of disputes) cells.push(...cellsOfDispute(dispute, one, register));
   }
@@ -115,7 +113,7 @@ export async function freezeEvidence(
     notes: notesOf({ found, located, calls }),
     nowMicros: deps.nowMicros(),
   });
-  return fileEvidence(plain(built), [...located.files, ...(calls.file ? [calls.file] : [])], deps);
+  return fileEvidence(plain(built), [...located.files, ...(calls.file ? [calls.file] : [])]);
 }
 
 /** The same as it comes back from where it is stored: without what says nothing. */
@@ -299,12 +297,11 @@ function notesOf({
   ];
 }
 
-/** The evidence with its hash, and the files of its pack. */
-async function fileEvidence(
+/** The evidence with its hash, and the files of its pack; its document is set from it when it is first asked for. */
+function fileEvidence(
   built: Omit<ClaimEvidence, 'sha256'>,
   gathered: readonly EvidenceFile[],
-  deps: EvidenceDeps,
-): Promise<FrozenEvidence> {
+): FrozenEvidence {
   const sha256 = sha256Of(Buffer.from(canonicalJson(built as unknown as JsonValue)));
   const evidence: ClaimEvidence = { ...built, sha256 };
   const json = (name: string, value: unknown): EvidenceFile => ({
@@ -319,20 +316,7 @@ async function fileEvidence(
     { name: 'claim.csv', mediaType: 'text/csv; charset=utf-8', bytes: Buffer.from(claimCsv(evidence)) },
     ...gathered,
   ];
-  if (deps.renderClaim)
-    files.push({ name: 'claim.pdf', mediaType: 'application/pdf', bytes: await deps.renderClaim(evidence) });
-  const manifest = {
-    format: evidence.format,
-    claim_id: evidence.claim.id,
-    evidence_sha256: sha256,
-    files: files.map(({ name, mediaType, bytes }) => ({
-      path: name,
-      media_type: mediaType,
-      size_bytes: bytes.length,
-      sha256: sha256Of(bytes),
-    })),
-  };
-  return { evidence, sha256, files: [...files, json('manifest.json', manifest)] };
+  return { evidence, sha256, files };
 }
 
 const sha256Of = (bytes: Buffer): string => createHash('sha256').update(bytes).digest('hex');

@@ -197,14 +197,12 @@ describe('drafting', () => {
       { days: [day(90n)] },
       { days: [day(10n)], kind: 'tool_fee_mismatch' },
     );
-    const broken: DraftDeps = {
-      ...deps,
-      renderClaim: async (evidence) => {
-        if (evidence.totals.recoverable_cents > 5_000) throw new Error('no paper left');
-        return Buffer.from('%PDF-');
-      },
-    };
-    const first = await draftConfirmed(org.orgDb, { provider: null, by: 'test' }, broken);
+    const { superuser } = api.database;
+    await superuser.query(`create function refuse_large() returns trigger language plpgsql as $$ begin
+        if new.total_recoverable_cents > 5000 then raise exception 'no paper left'; end if; return new; end $$;
+      create trigger refuse_large before insert on claims for each row execute function refuse_large()`);
+    const first = await draftConfirmed(org.orgDb, { provider: null, by: 'test' }, deps);
+    await superuser.query('drop trigger refuse_large on claims; drop function refuse_large()');
     expect(first.claims.map(({ recoverableCents }) => recoverableCents)).toEqual([1_000]);
     expect(first.failed.map(({ error }) => (error as Error).message)).toEqual(['no paper left']);
     expect((await claims.dispute(org, disputes[0] ?? '')).claim_id).toBeNull();

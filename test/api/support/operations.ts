@@ -8,6 +8,7 @@ import { CALL_OPERATIONS } from './operations/calls.js';
 import { CLAIM_OPERATIONS } from './operations/claims.js';
 import { DRAFT_OPERATIONS } from './operations/drafts.js';
 import { ENFORCEMENT_OPERATIONS } from './operations/enforcement.js';
+import { EVIDENCE_OPERATIONS } from './operations/evidence.js';
 import { FINANCIAL_OPERATIONS } from './operations/financial.js';
 import type { Operation, OperationsPlace } from './operations/operation.js';
 import { ORGANIZATION_OPERATIONS } from './operations/organization.js';
@@ -36,6 +37,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...FINANCIAL_OPERATIONS,
   ...DRAFT_OPERATIONS,
   ...CLAIM_OPERATIONS,
+  ...EVIDENCE_OPERATIONS,
 };
 
 /** The API with a loopback provider behind its connections. */

@@ -1,0 +1,152 @@
+import type { OrgDb } from '../../db/orgDb.js';
+import {
+  findClaimFile,
+  insertClaimFile,
+  listClaimFiles,
+  type StoredFile,
+} from '../../db/queries/claimEvidenceFiles.js';
+import type { ClaimEvidence } from '../../domain/claims/evidence/claimEvidence.js';
+import { packManifest } from '../../domain/claims/evidence/packManifest.js';
+import { DomainError } from '../../domain/errors.js';
+import { publicId } from '../../domain/ids.js';
+import { parseInstant } from '../../domain/period.js';
+import { packBytes } from '../../platform/archive/packBytes.js';
+import type { ApiDeps } from '../deps.js';
+import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { claimNotFound, uuidOfClaim } from '../wholeClaim.js';
+import { CLAIM_READ, CLAIMS_PATH, claimParams } from './wire.js';
+
+const TAG = 'Claims';
+const CLAIM_JSON = 'claim.json';
+const CLAIM_PDF = 'claim.pdf';
+
+const attached = (id: string, extension: string) => ({
+  'Content-Disposition': `attachment; filename="${publicId('clm', id)}-evidence.${extension}"`,
+});
+
+/** Error not_found. */
+async function getFile(orgDb: OrgDb, id: string, name: string): Promise<StoredFile> {
+  const file = await findClaimFile(orgDb, id, name);
+  if (!file) throw claimNotFound();
+  return file;
+}
+
+/** How often a draft may be made anew while its document is set. */
+const ATTEMPTS_MAX = 3;
+
+/**
+ * The document, set from the frozen evidence when it is first asked for and stored then. A draft that is made anew
+ * meanwhile is read again. Errors not_found, document_failed.
+ */
+async function getPdf(orgDb: OrgDb, id: string, deps: ApiDeps): Promise<StoredFile> {
+  for (let attempt = 1; attempt <= ATTEMPTS_MAX; attempt += 1) {
+    const stored = await findClaimFile(orgDb, id, CLAIM_PDF);
+    if (stored) return stored;
+    const evidence = evidenceOf(await getFile(orgDb, id, CLAIM_JSON));
+    const bytes = await deps.renderClaim(evidence);
+    const file = { name: CLAIM_PDF, mediaType: 'application/pdf', bytes };
+    const kept = await insertClaimFile(orgDb, id, evidence.sha256, file);
+    if (kept) return kept;
+  }
+  throw new DomainError('document_failed', 'the claim is made anew again and again; ask once more');
+}
+
+const evidenceOf = ({ bytes }: StoredFile): ClaimEvidence =>
+  JSON.parse(bytes.toString('utf8')) as ClaimEvidence;
+
+const getEvidenceJson = defineEndpoint({
+  operationId: 'getClaimEvidenceJson',
+  method: 'get',
+  path: `${CLAIMS_PATH}/{id}/evidence.json`,
+  tag: TAG,
+  summary: 'The frozen evidence of a claim, byte for byte as in its pack',
+  access: CLAIM_READ,
+  limit: 'export',
+  params: claimParams,
+  responses: { 200: { description: 'claim.json', contentType: 'application/json' } },
+  problems: ['not_found'],
+  async handle({ params, orgDb }) {
+    const id = uuidOfClaim(params.id);
+    const { bytes, mediaType } = await getFile(orgDb, id, CLAIM_JSON);
+    return { status: 200, headers: attached(id, 'json'), content: { type: mediaType, data: bytes } };
+  },
+});
+
+const getEvidenceCsv = defineEndpoint({
+  operationId: 'getClaimEvidenceCsv',
+  method: 'get',
+  path: `${CLAIMS_PATH}/{id}/evidence.csv`,
+  tag: TAG,
+  summary: 'A claim line by line: each day and class, charged and expected',
+  access: CLAIM_READ,
+  limit: 'export',
+  params: claimParams,
+  responses: { 200: { description: 'claim.csv', contentType: 'text/csv' } },
+  problems: ['not_found'],
+  async handle({ params, orgDb }) {
+    const id = uuidOfClaim(params.id);
+    const { bytes } = await getFile(orgDb, id, 'claim.csv');
+    return {
+      status: 200,
+      headers: attached(id, 'csv'),
+      content: { type: 'text/csv; charset=utf-8; header=present', data: bytes },
+    };
+  },
+});
+
+const getEvidencePdf = defineEndpoint({
+  operationId: 'getClaimEvidencePdf',
+  method: 'get',
+  path: `${CLAIMS_PATH}/{id}/evidence.pdf`,
+  tag: TAG,
+  summary: 'The document of a claim: summary, chart, lines, rates, calls and pages',
+  description: 'Set from the frozen evidence when it is first asked for; the same bytes from then on.',
+  access: CLAIM_READ,
+  limit: 'export',
+  params: claimParams,
+  responses: { 200: { description: 'claim.pdf', contentType: 'application/pdf' } },
+  problems: ['not_found', 'document_failed'],
+  async handle({ params, orgDb }, deps) {
+    const id = uuidOfClaim(params.id);
+    const { bytes, mediaType } = await getPdf(orgDb, id, deps);
+    return { status: 200, headers: attached(id, 'pdf'), content: { type: mediaType, data: bytes } };
+  },
+});
+
+const getEvidencePack = defineEndpoint({
+  operationId: 'getClaimEvidencePack',
+  method: 'get',
+  path: `${CLAIMS_PATH}/{id}/evidence.tar.gz`,
+  tag: TAG,
+  summary: 'The whole pack of a claim, as npm run evidence:verify checks it',
+  description:
+    'The evidence, its lines as CSV, its document, the provider’s pages as they were received, the calls and the rates, with a manifest of their sha256. The same bytes each time.',
+  access: CLAIM_READ,
+  limit: 'export',
+  params: claimParams,
+  responses: { 200: { description: 'The pack', contentType: 'application/gzip' } },
+  problems: ['not_found', 'document_failed'],
+  async handle({ params, orgDb }, deps) {
+    const id = uuidOfClaim(params.id);
+    await getPdf(orgDb, id, deps);
+    const files = await listClaimFiles(orgDb, id);
+    const claim = files.find(({ name }) => name === CLAIM_JSON);
+    if (!claim) throw claimNotFound();
+    const evidence = evidenceOf(claim);
+    const text = packManifest({ claimId: publicId('clm', id), evidenceSha256: evidence.sha256 }, files);
+    const seconds = Number((parseInstant(evidence.generated_at)?.micros ?? 0n) / 1_000_000n);
+    const data = await packBytes([...files, { name: 'manifest.json', bytes: Buffer.from(text) }], seconds);
+    return {
+      status: 200,
+      headers: attached(id, 'tar.gz'),
+      content: { type: 'application/gzip', data },
+    };
+  },
+});
+
+export const claimEvidenceEndpoints: readonly Endpoint[] = [
+  getEvidenceJson,
+  getEvidenceCsv,
+  getEvidencePdf,
+  getEvidencePack,
+];
