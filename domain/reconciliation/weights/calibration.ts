@@ -63,10 +63,12 @@ export function learnCalibrator(judged: readonly Judged[]): Calibrator {
 const curveOf = (judged: readonly Judged[], around: PlattCurve): Curve =>
   judged.length < ISOTONIC_FROM ? plattOf(judged, around) : isotonicOf(judged);
 
-/** What the prior of the curve counts: outcomes of even odds, at log-odds of 2 on either side. */
-const PRIOR_OUTCOMES = 400;
-const PRIOR_SHIFT = PRIOR_OUTCOMES / 4;
-const PRIOR_SLOPE = PRIOR_SHIFT * 4;
+/**
+ * How sure it is beforehand that the curve is the one it is drawn around, as 1 / variance: a tenth in the shift, a fortieth in
+ * the slope, since what is far out pulls at the slope most.
+ */
+const PRIOR_SHIFT = 1 / 0.1 ** 2;
+const PRIOR_SLOPE = 1 / 0.025 ** 2;
 const NEWTON_STEPS = 25;
 const SLOPE_MIN = 0.05;
 

@@ -79,6 +79,21 @@ describe('what runs find after claims have ended', () => {
     }
   });
 
+  it('of a provider that named our prices as the reason weighs its next findings against them', () => {
+    // Ever since a day, and not come back: our list may be the older one.
+    const days = seriesOf({ days: 12, bill: (lines, at) => (at >= 4 ? scale(lines, 2n, 1n) : lines) });
+    const judged = (provider: string) => {
+      const refusals = times(7, anOutcome({ provider, violationType: 'stale_price_reference' }));
+      const prices = { agreed: BOOK, list: BOOK };
+      return theFinding(reconcileDays('openai', days, prices, taught(refusals), []).findings);
+    };
+    const [here, elsewhere] = [judged('openai'), judged('anthropic')];
+    expect(elsewhere).toMatchObject({ kind: 'service_tier_rate_misapplied', grade: 'MEDIUM' });
+    expect(here).toMatchObject({ kind: 'service_tier_rate_misapplied', grade: 'LOW' });
+    expect(here.next).toMatchObject({ kind: 'stale_price_reference' });
+    expect(here.next?.odds).toBeCloseTo((elsewhere.next?.odds ?? 0) / 8, 6);
+  });
+
   it('says in its waterfall what was learned, and from it what the engine thought by itself', () => {
     const before = found('cache_read_rate_mismatch');
     const after = found('cache_read_rate_mismatch', taught(times(3, outcomeOf(before))));

@@ -4,8 +4,10 @@ import {
   type Judged,
   learnCalibrator,
 } from '../../../../domain/reconciliation/weights/calibration.js';
+import { claimProbability, learnWeights } from '../../../../domain/reconciliation/weights/learn.js';
 import { learnThresholds } from '../../../../domain/reconciliation/weights/thresholds.js';
-import { anOutcome } from './support.js';
+import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
+import { anOutcome, NOW, times } from './support.js';
 
 const judged = (count: number, p: number, fraction: number, given: Partial<Judged> = {}): Judged[] =>
   Array.from({ length: count }, (_, at) => ({
@@ -21,6 +23,19 @@ describe('the calibration', () => {
     const bits = Math.log2(0.99 / 0.01) - Math.log2(p / (1 - p));
     expect(bits).toBeGreaterThan(0);
     expect(bits).toBeLessThan(0.25);
+  });
+
+  it('of any number of refusals of one kind moves the others by less than half a bit', () => {
+    const bits = (p: number) => Math.log2(p / (1 - p));
+    for (const count of [1, 10, 30, 100, 199, 200, 500]) {
+      const learned = learnWeights(times(count, anOutcome({ rawProbability: 0.999 })), DEFAULT_WEIGHTS, NOW);
+      for (const q of [0.5, 0.9, 0.97, 0.999]) {
+        const p = claimProbability(q, 'region_uplift_misapplied', 'openai', learned);
+        expect(Math.abs(bits(p) - bits(q)), `${count} at ${q}`).toBeLessThan(0.5);
+      }
+      const own = claimProbability(0.999, 'cache_read_rate_mismatch', 'openai', learned);
+      if (count >= 5) expect(own).toBeLessThan(0.95);
+    }
   });
 
   it('of many is near what was credited: below 200 by Platt’s curve, above as it is', () => {
