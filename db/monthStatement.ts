@@ -4,6 +4,7 @@ import type { ChargePrices } from '../domain/reconciliation/charges.js';
 import { buildStatement, type Statement } from '../domain/reconciliation/statement.js';
 import { readBilledDay } from './billAudit.js';
 import type { OrgDb } from './orgDb.js';
+import { listAskedBack } from './queries/askedBack.js';
 import { listBilledAccountNames, listCountedCopies } from './queries/billCoverage.js';
 import {
   listBilledProviderDays,
@@ -60,6 +61,7 @@ export async function readMonthStatement(
       charges,
       compared: await listComparedBuckets(inside, window),
       copies: await listCountedCopies(inside, window),
+      asked: await listAskedBack(inside, month),
       accounts: await listBilledAccountNames(inside, {
         fromDay: shiftDay(window.fromDay, -NEIGHBOUR_DAYS),
         toDay: shiftDay(window.toDay, NEIGHBOUR_DAYS),

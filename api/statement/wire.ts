@@ -60,6 +60,13 @@ const figures = {
     description: 'The rest. verified_usd, these five and restated_since_closing_usd sum to billed_usage_usd',
   }),
   unexplained_rate_usd: usd.meta({ description: 'Of unexplained_usd: charged above the agreed rate' }),
+  disputed_usd: usd.meta({
+    description: 'What is disputed of these days now, claimed or not; part of no sum',
+  }),
+  credited_usd: usd.meta({
+    description:
+      'What providers credited on claims over these days, whenever it came; the row of the credit itself is in credits_usd of the month that bills it. Part of no sum',
+  }),
   free_allowance_list_usd: usd.meta({
     description: 'What usage at amount zero would cost at list; part of no sum',
   }),
@@ -188,6 +195,8 @@ function presentFigures(figures: StatementFigures): z.output<typeof figuresSchem
     across_accounts_usd: number(figures.acrossAccountsPico),
     unexplained_usd: number(figures.unexplainedPico),
     unexplained_rate_usd: number(figures.unexplainedRatePico),
+    disputed_usd: number(figures.disputedPico),
+    credited_usd: number(figures.creditedPico),
     free_allowance_list_usd: number(figures.freeAllowancePico),
   };
 }

@@ -22,6 +22,15 @@ export interface StatementTotal {
   amountPico: Pico;
 }
 
+/** What was asked back of an account's days in the month. */
+export interface AskedBack {
+  provider: string;
+  /** '' where calls of unknown account were compared with the sum over all accounts. */
+  accountId: string;
+  disputedPico: Pico;
+  creditedPico: Pico;
+}
+
 export interface StatementInput {
   /** First day of the month. */
   firstDay: string;
@@ -34,6 +43,8 @@ export interface StatementInput {
   charges: readonly { provider: string; charges: readonly DayCharge[] }[];
   compared: readonly ComparedBucket[];
   copies: readonly CountedCopy[];
+  /** Of the month's days, now. */
+  asked: readonly AskedBack[];
   /** Accounts that had a bill in this month or in the months beside it. */
   accounts: readonly { provider: string; accountId: string }[];
 }
@@ -84,6 +95,7 @@ export function buildStatement(input: StatementInput): Statement {
   if (input.frozen) addRestatements(input.frozen, input.totals, accountOf);
   const notPriced = priceCharges(input, accountOf);
   const shared = verify(input, accountOf);
+  for (const one of input.asked) addAsked(one, accountOf, shared);
   const listed = [...accounts.values()].sort(
     (a, b) => compare(a.provider, b.provider) || compare(a.accountId, b.accountId),
   );
@@ -181,6 +193,18 @@ function verify(input: StatementInput, accountOf: AccountOf): Map<string, Statem
     else account.notComparedPico += amountPico;
   }
   return shared;
+}
+
+/** What was asked back of no account is the provider's alone, like what was compared over all of them. */
+function addAsked(
+  { provider, accountId, disputedPico, creditedPico }: AskedBack,
+  accountOf: AccountOf,
+  shared: Map<string, StatementFigures>,
+): void {
+  const figures = accountId === '' ? (shared.get(provider) ?? noFigures()) : accountOf(provider, accountId);
+  figures.disputedPico += disputedPico;
+  figures.creditedPico += creditedPico;
+  if (accountId === '') shared.set(provider, figures);
 }
 
 function sumProviders(

@@ -36,6 +36,10 @@ export interface StatementFigures {
   unexplainedPico: Pico;
   /** Of `unexplained`: what was charged above the agreed rate. */
   unexplainedRatePico: Pico;
+  /** What is disputed of these days now, claimed or not: part of no sum. */
+  disputedPico: Pico;
+  /** What providers have credited on claims over these days, whenever the credit came: part of no sum. */
+  creditedPico: Pico;
 }
 
 export function noFigures(): StatementFigures {
@@ -55,6 +59,8 @@ export function noFigures(): StatementFigures {
     acrossAccountsPico: 0n,
     unexplainedPico: 0n,
     unexplainedRatePico: 0n,
+    disputedPico: 0n,
+    creditedPico: 0n,
   };
 }
 

@@ -55,4 +55,6 @@ export const STATEMENT_LINES: readonly StatementLine[] = [
   line('verification', 'restated_since_closing_usd', (f) => f.restatedPico),
   line('verification', 'billed_usage_usd', (f) => f.billed.usage, 'footing'),
   line('verification', 'unexplained_rate_usd', (f) => f.unexplainedRatePico, 'memo'),
+  line('verification', 'disputed_usd', (f) => f.disputedPico, 'memo'),
+  line('verification', 'credited_usd', (f) => f.creditedPico, 'memo'),
 ];

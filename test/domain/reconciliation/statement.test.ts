@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CHARGE_CATEGORIES } from '../../../domain/billing/billedRow.js';
+import { PICO_PER_USD } from '../../../domain/money.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';
 import { OTHER_LABELS } from '../../../domain/reconciliation/audit.js';
 import { BUCKET_REASONS, GRADES } from '../../../domain/reconciliation/cells.js';
@@ -78,6 +79,7 @@ function statement(over: Partial<StatementInput> = {}) {
     charges: [],
     compared: [],
     copies: [aCopy()],
+    asked: [],
     accounts: [{ provider: 'openai', accountId: 'acct' }],
     ...over,
   });
@@ -223,6 +225,25 @@ describe('what is known of a month', () => {
       { verified: { HIGH: usd('4'), MEDIUM: usd('25') }, acrossAccountsPico: 0n, unexplainedPico: usd('1') },
     ]);
     expect([...accounts, ...providers].flatMap(unfooted)).not.toContain('verification');
+  });
+});
+
+describe('what was asked back of a month', () => {
+  it('stands beside the sums, by account; of no account it is the provider’s', () => {
+    const of = { provider: 'openai', creditedPico: 3n * PICO_PER_USD };
+    const built = statement({
+      asked: [
+        { ...of, accountId: 'acct', disputedPico: 5n * PICO_PER_USD },
+        { ...of, accountId: '', disputedPico: 7n * PICO_PER_USD },
+      ],
+    });
+    const shown = ({ disputedPico, creditedPico }: StatementFigures) => [disputedPico, creditedPico];
+    const usd = (...dollars: bigint[]) => dollars.map((one) => one * PICO_PER_USD);
+    expect(built.accounts.map(shown)).toEqual([usd(5n, 3n)]);
+    expect(built.providers.map(shown)).toEqual([usd(12n, 6n)]);
+    expect(shown(built.total)).toEqual(usd(12n, 6n));
+    // Part of no sum.
+    expect(unfooted(built.total)).toEqual(unfooted(statement().total));
   });
 });
 
