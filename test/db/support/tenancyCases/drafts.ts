@@ -4,6 +4,7 @@ import { draftConfirmed } from '../../../../db/claims/draftConfirmed.js';
 import type { FrozenEvidence } from '../../../../db/claims/freezeEvidence.js';
 import { insertDraft, replaceDraft } from '../../../../db/claims/storeDraft.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
+import { listAskedBack } from '../../../../db/queries/askedBack.js';
 import { findClaim } from '../../../../db/queries/claims.js';
 import { streamDisputes } from '../../../../db/queries/disputeExport.js';
 import { insertDispute } from '../../../../db/queries/disputes.js';
@@ -29,7 +30,11 @@ const depsOf = ({ prices }: Owned): draftClaims.DraftDeps => ({
 });
 
 /** The claim over a dispute, as far as the handle sees it. */
-async function draftOver(db: OrgDb, disputeId: string, id: string = randomUUID()): Promise<DraftClaim> {
+export async function draftOver(
+  db: OrgDb,
+  disputeId: string,
+  id: string = randomUUID(),
+): Promise<DraftClaim> {
   const disputes = await drafts.loadDraftDisputes(db, [disputeId]);
   const draft = netDraft(id, { disputes, undercharges: [] });
   if (!draft) throw new Error('the dispute is over something');
@@ -80,6 +85,7 @@ export const DRAFT_CASES: Record<string, TenancyCase> = {
   lockDispute: (db, { openDisputeId }) => db.transaction((inside) => lockDispute(inside, openDisputeId)),
   resolveDispute: (db, { openDisputeId }) =>
     resolveDispute(db, openDisputeId, { resolution: 'other', notes: null, by: 'test' }),
+  listAskedBack: (db) => listAskedBack(db, '2026-05'),
   streamDisputes: async (db) => {
     const pages = [];
     for await (const page of streamDisputes(db, undefined)) pages.push(page);
