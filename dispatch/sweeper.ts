@@ -2,6 +2,7 @@ import type { Logger } from 'pino';
 import type { Orchestrator, WorkflowState } from '../adapters/orchestrator.js';
 import type { Database } from '../db/client.js';
 import { OrgDb } from '../db/orgDb.js';
+import { listOverdueClaims } from '../db/queries/claims.js';
 import {
   deleteOrphanedPages,
   insertOutboxMessage,
@@ -33,7 +34,8 @@ const UPLOAD_HOURS_MAX = 2;
 /**
  * Every accepted run reaches an end: what was queued and never started is started, what is running without a sign of
  * life is asked after, started again when the engine has lost it, and failed when its workflow is over. Webhooks whose
- * time is over wake their endpoint's workflow: where the engine has lost it, it begins anew.
+ * time is over wake their endpoint's workflow, and notices of claims their claim's: where the engine has lost it, it begins
+ * anew.
  */
 export class Sweeper {
   readonly #options: SweeperOptions;
@@ -67,7 +69,10 @@ export class Sweeper {
     const overdue = await listOverdueEndpoints(database, limits.queuedSeconds);
     for (const { orgId, endpointId } of overdue)
       await insertOutboxMessage(new OrgDb(database, orgId), 'webhook.deliver', endpointId);
-    if (stalled.length + overdue.length > 0) kick();
+    const unreminded = await listOverdueClaims(database, limits.queuedSeconds);
+    for (const { orgId, claimId } of unreminded)
+      await insertOutboxMessage(new OrgDb(database, orgId), 'claim.wake', claimId);
+    if (stalled.length + overdue.length + unreminded.length > 0) kick();
     await pruneOutbox(database, DELIVERED_DAYS);
     await deleteOrphanedPages(database, UPLOAD_HOURS_MAX);
   }

@@ -30,8 +30,8 @@ export const PROFILES = {
    * at once, so that a database that is away for a moment costs nobody his move.
    */
   moving: {
-    startToCloseTimeout: '10 seconds',
-    scheduleToCloseTimeout: '20 seconds',
+    startToCloseTimeout: '5 seconds',
+    scheduleToCloseTimeout: '10 seconds',
     retry: { ...RETRY, initialInterval: '100 milliseconds', maximumInterval: '1 second' },
   },
   /**

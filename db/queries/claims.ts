@@ -1,7 +1,8 @@
 import type { ClaimStatus } from '../../domain/claims/lifecycle.js';
 import type { DisputeTier } from '../../domain/financial/decision.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { OrgDb, SqlValue } from '../orgDb.js';
+import type { Database } from '../client.js';
+import { type OrgDb, type SqlValue, unscoped } from '../orgDb.js';
 
 /** A claim without its evidence and its history. */
 export interface StoredClaim {
@@ -160,4 +161,28 @@ export async function listDisputeIdsOfClaim(orgDb: OrgDb, id: string): Promise<s
     [orgDb.orgId, id],
   );
   return rows.map((row) => row.id);
+}
+
+/** A claim whose notice should have been given: its workflow may be lost. */
+export interface OverdueClaim {
+  orgId: string;
+  claimId: string;
+}
+
+/** Claims whose notice was due longer ago than `seconds`, where no word to their workflow is on its way. */
+export async function listOverdueClaims(database: Database, seconds: number): Promise<OverdueClaim[]> {
+  const rows = await unscoped(
+    database,
+    'the sweeper looks for overdue claims of every organization',
+    (system) =>
+      system.rows<{ org_id: string; id: string }>(
+        `select c.org_id, c.id from claims c
+         where c.next_action_at < now() - make_interval(secs => $1)
+           and not exists (select from outbox o where o.org_id = c.org_id and o.subject_id = c.id and o.kind = 'claim.wake'
+             and o.dispatched_at is null and o.dead_at is null)
+         order by c.next_action_at limit 1000`,
+        [seconds],
+      ),
+  );
+  return rows.map((row) => ({ orgId: row.org_id, claimId: row.id }));
 }
