@@ -70,7 +70,7 @@ export async function replaceDraft(
   await inside.run(
     `update claims set version = version + 1, period_start = $3::date, period_end = $4::date, total_recoverable_cents = $5::bigint,
        confidence_tier = $6, evidence = $7::jsonb, evidence_sha256 = $8, evidence_stale_at = null, next_action = $9,
-       next_action_at = $10::timestamptz, updated_at = $11::timestamptz
+       next_action_at = $10::timestamptz, snoozed_until = null, updated_at = $11::timestamptz
      where org_id = $1 and id = $2::uuid and status = 'draft'`,
     [
       ...[inside.orgId, draft.id, periodStart, draft.periodEnd, draft.recoverableCents, draft.tier],
