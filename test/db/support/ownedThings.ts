@@ -29,6 +29,7 @@ import { aConnection, CONNECTIONS, type FetchedProvider } from '../../support/fe
 import { otherPrices, repriceAll } from './repriceAll.js';
 import { makeAccess } from './tenancyCases/access.js';
 import { makeAlert } from './tenancyCases/alerts.js';
+import { makeEvidence, type OwnedEvidence } from './tenancyCases/claimEvidence.js';
 import { makeClaims, type OwnedClaims } from './tenancyCases/claims.js';
 import { makeDrafts, type OwnedDrafts } from './tenancyCases/drafts.js';
 import { makeRules } from './tenancyCases/enforcementRules.js';
@@ -46,6 +47,7 @@ export interface Owned
     OwnedFindings,
     OwnedWeights,
     OwnedClaims,
+    OwnedEvidence,
     OwnedDrafts {
   org: TestOrganization;
   /** Stands in every label and name that is the organization's own. */
@@ -133,6 +135,7 @@ export async function makeOwned(
     ...(await makeFindings(org.orgDb, marker)),
     ...(await makeClaims(org.orgDb, marker)),
     ...(await makeDrafts(org.orgDb, marker)),
+    ...(await makeEvidence(org.orgDb, marker)),
     ...(await makeWeights(org.orgDb, marker)),
   };
 }

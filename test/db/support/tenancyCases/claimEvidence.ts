@@ -1,0 +1,121 @@
+import { createHash } from 'node:crypto';
+import { readCalls } from '../../../../db/claims/evidenceCalls.js';
+import { locateRows, type PageReaders } from '../../../../db/claims/evidencePages.js';
+import { freezeEvidence } from '../../../../db/claims/freezeEvidence.js';
+import type { OrgDb } from '../../../../db/orgDb.js';
+import * as evidence from '../../../../db/queries/claimEvidence.js';
+import * as events from '../../../../db/queries/claimEvidenceEvents.js';
+import * as files from '../../../../db/queries/claimEvidenceFiles.js';
+import { dayOf } from '../../../../domain/period.js';
+import { storeClaim } from '../../../support/claims.js';
+import type { Owned } from '../ownedThings.js';
+import { draftOver } from './drafts.js';
+import type { TenancyCase } from './tenancyCase.js';
+
+/** No page is read again: rows are shown as they were imported. */
+const PAGES: PageReaders = { locateRecords: async function* () {}, askedFor: () => undefined };
+const FILE = 'claim.json';
+const ALL_ACCOUNTS = '';
+
+const countedOf = ({ countedRow: { provider, day, model } }: Owned) => ({
+  ...{ provider, accountId: ALL_ACCOUNTS, days: [day], models: [model], labels: [] },
+});
+
+const callsOf = ({ live }: Owned): events.EventsOfDay => ({
+  ...{ provider: live.billedBy, accountId: ALL_ACCOUNTS, models: [live.responseModel ?? live.model] },
+  ...{ fromMicros: live.endMicros, toMicros: live.endMicros + 1n },
+});
+
+/** A row of an import of the owner's, whoever asks where it stands. */
+const rowOf = ({ importId, day, marker }: Owned): evidence.CountedRow => ({
+  ...{ sourceId: importId, rowNo: 1, accountId: marker, feed: 'cost', report: '', day },
+  ...{ periodStartMicros: 0n, periodEndMicros: 1n, lineItem: '', model: null, tokenClass: 'other' },
+  ...{ serviceTier: 'standard', isBatch: null, longContext: null, region: null, project: null, apiKey: null },
+  ...{ quantity: null, amountPico: 1n, currency: 'USD', originalAmount: 1n },
+});
+
+/** What the evidence of claims is read from, and its files. */
+export const CLAIM_EVIDENCE_CASES: Record<string, TenancyCase> = {
+  listPublishedSeriesDays: (db, { publishedSeries }) =>
+    evidence.listPublishedSeriesDays(db, publishedSeries, { fromDay: '2020-01-01', toDay: '2100-01-01' }),
+  findRunWindow: (db, { runId }) => evidence.findRunWindow(db, runId),
+  listCountedRows: (db, of) => evidence.listCountedRows(db, countedOf(of)),
+  listEvidenceSources: (db, { importId }) => evidence.listEvidenceSources(db, [importId]),
+  listPagesOfSource: (db, { syncSourceId }) => evidence.listPagesOfSource(db, syncSourceId),
+  readFileBytes: (db, { importId }) => evidence.readFileBytes(db, importId),
+  countEventsOfDay: (db, of) => events.countEventsOfDay(db, callsOf(of)),
+  listEventsOfDay: (db, of) => events.listEventsOfDay(db, callsOf(of), 10),
+  readCalls: (db, of) => {
+    const { provider, accountId, models } = callsOf(of);
+    const day = { provider, accountId, models, model: of.live.model, offsetHours: 0 };
+    return readCalls(db, [{ ...day, day: dayOf(of.live.endMicros) }], true);
+  },
+  locateRows: (db, of) => locateRows(db, [rowOf(of)], PAGES),
+  freezeEvidence: (db, of) =>
+    db.transaction(async (inside) => {
+      const prices = { freshOf: async () => of.prices };
+      const draft = await draftOver(inside, of.openDisputeId, NO_ID);
+      return freezeEvidence(inside, draft, { nowMicros: () => 1n, prices, pages: PAGES });
+    }),
+  findClaimFile: (db, { evidencedId }) => files.findClaimFile(db, evidencedId, FILE),
+  listClaimFiles: (db, { evidencedId }) => files.listClaimFiles(db, evidencedId),
+  insertClaimFile: (db, { evidencedId, marker }) =>
+    files.insertClaimFile(db, evidencedId, sha256Of(marker), {
+      ...{ name: 'claim.pdf', mediaType: 'application/pdf', bytes: Buffer.from(marker) },
+    }),
+};
+
+const NO_ID = '00000000-0000-7000-8000-000000000000';
+const evidenceOf = (marker: string) => ({ pricing_snapshot: { version: marker } });
+const sha256Of = (marker: string) =>
+  createHash('sha256')
+    .update(JSON.stringify(evidenceOf(marker)))
+    .digest('hex');
+
+export interface OwnedEvidence {
+  /** A series with a published day. */
+  publishedSeries: evidence.ClaimedSeries;
+  /** What names a row of a bill that counts. */
+  countedRow: { provider: string; day: string; model: string };
+  /** What a sync has stored its rows under. */
+  syncSourceId: string;
+  /** A claim with a file. */
+  evidencedId: string;
+}
+
+/** Makes what the cases above ask for, of what a sync and a run have left. */
+export async function makeEvidence(db: OrgDb, marker: string): Promise<OwnedEvidence> {
+  const { id: evidencedId } = await storeClaim(db, { evidence: evidenceOf(marker), by: marker });
+  await files.insertClaimFile(db, evidencedId, sha256Of(marker), {
+    ...{ name: FILE, mediaType: 'application/json', bytes: Buffer.from(JSON.stringify(evidenceOf(marker))) },
+  });
+  return {
+    evidencedId,
+    publishedSeries: await first<evidence.ClaimedSeries>(
+      db,
+      `select p.provider, p.provider_account_id as "accountId", b.model from gap_published p
+       join gap_buckets b on b.org_id = p.org_id and b.run_id = p.run_id and b.provider = p.provider
+         and b.provider_account_id = p.provider_account_id and b.width = 'day' and b.bucket = p.day::timestamptz
+       where p.org_id = $1 and b.evidence is not null order by p.day, b.model limit 1`,
+    ),
+    countedRow: await first(
+      db,
+      `select r.provider, r.day, r.model from billing_rows r
+       join billing_days d on d.org_id = r.org_id and d.source_id = r.source_id and d.day = r.day and d.superseded_at is null
+       where r.org_id = $1 and r.model is not null and r.charge_category = 'usage' order by r.day desc, r.row_no limit 1`,
+    ),
+    syncSourceId: (
+      await first<{ id: string }>(
+        db,
+        `select c.source_id as id from sync_chunks c join sync_pages s on s.org_id = c.org_id and s.run_id = c.run_id and s.ordinal = c.ordinal
+         where c.org_id = $1 and c.source_id is not null order by c.ordinal limit 1`,
+      )
+    ).id,
+  };
+}
+
+async function first<T extends object>(db: OrgDb, statement: string): Promise<T> {
+  const [row] = await db.rows<T>(statement, [db.orgId]);
+  if (!row) throw new Error('syncs and runs leave something');
+  return row;
+}
