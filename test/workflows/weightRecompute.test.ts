@@ -3,7 +3,7 @@ import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { insertOutboxMessage } from '../../db/queries/outbox.js';
 import { findWeightSet } from '../../db/queries/weightSets.js';
-import { weightRecomputeWorkflowId } from '../../workflows/contract.js';
+import { POKE_SIGNAL, WORKFLOW_NAMES, weightRecomputeWorkflowId } from '../../workflows/contract.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { storeClaim } from '../support/claims.js';
 import { startTestEngine, type TestEngine, until } from '../support/engine.js';
@@ -91,8 +91,14 @@ describe('what becomes of claims', () => {
 
   it('is put off by another outcome: the quiet time begins anew', async () => {
     const org = await api.addOrganization();
-    const patient = await startTestEngine(api.database.database, { weightsQuietMs: 3_600_000 });
-    const worker = await patient.startWorker();
+    const worker = await engine.startWorker();
+    const workflowId = weightRecomputeWorkflowId({ orgId: org.orgId });
+    const poke = () =>
+      client.workflow.signalWithStart(WORKFLOW_NAMES.weightRecompute, {
+        ...{ workflowId, taskQueue: engine.taskQueue, signal: POKE_SIGNAL },
+        // No test waits for it.
+        args: [{ orgId: org.orgId, quietMs: 3_600_000 }],
+      });
     const timers = async () => {
       const { events } = await handleOf(org).fetchHistory();
       return {
@@ -101,9 +107,9 @@ describe('what becomes of claims', () => {
         recomputes: (events ?? []).filter((event) => event.activityTaskScheduledEventAttributes).length,
       };
     };
-    await patient.orchestrator.pokeWeightRecompute({ orgId: org.orgId });
+    await poke();
     const before = await until('a first timer', timers, ({ started }) => started > 0);
-    await patient.orchestrator.pokeWeightRecompute({ orgId: org.orgId });
+    await poke();
     const after = await until('another timer', timers, ({ started }) => started > before.started);
     expect(after).toEqual({
       started: before.started + 1,
@@ -112,7 +118,6 @@ describe('what becomes of claims', () => {
     });
     await handleOf(org).terminate('the test is over');
     await worker.stop();
-    await patient.close();
   });
 
   it('is learned from after an effect that could not be had, by the next word', async () => {
