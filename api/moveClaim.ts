@@ -72,7 +72,10 @@ async function carryOut(
   if (said.kind === 'refused')
     throw said.error.code === 'command_too_late' ? notMoved(said.error) : said.error;
   logger.warn({ err: said.cause, claimId: command.claimId }, 'the engine does not say what became of a move');
-  if (!(await waitForMove(orgDb, command, (ms) => sleep(ms)))) throw notMoved(said.cause);
+  if (await waitForMove(orgDb, command, (ms) => sleep(ms))) return;
+  // It was not made; and where somebody else has moved the claim, the row says why not.
+  assertMovable((await view(orgDb, command.claimId, command.commandId)).claim, command);
+  throw notMoved(said.cause);
 }
 
 async function view(orgDb: OrgDb, claimId: string, commandId: string): Promise<ClaimOnItsWay> {

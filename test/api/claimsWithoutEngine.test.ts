@@ -128,6 +128,16 @@ describe('when the engine does not say what became of a move', () => {
     expect([status, body.status]).toEqual([200, 'submitted_to_provider']);
   });
 
+  it('and somebody else has moved the claim, that is what is told', async () => {
+    const id = await place.aClaim({ status: 'submitted_to_provider' });
+    engine = async (command) => {
+      await record({ ...command, commandId: randomUUID(), to: 'escalated' });
+      return { kind: 'unknown', cause: new Error('the line is cut') };
+    };
+    const { status, body } = await place.patch(id, { status: 'under_review' });
+    expect([status, body.code]).toEqual([409, 'claim_conflict']);
+  });
+
   it('and it was not made, 503 comes once it can be made no more', async () => {
     const id = await place.aClaim();
     let asked: ClaimCommand | undefined;

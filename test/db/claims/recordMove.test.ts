@@ -7,9 +7,11 @@ import { listClaimOutcomes } from '../../../db/queries/claimOutcomes.js';
 import { findClaim, type StoredClaim } from '../../../db/queries/claims.js';
 import type { ClaimCommand } from '../../../domain/claims/command.js';
 import { CLAIM_STATUSES, canMove } from '../../../domain/claims/lifecycle.js';
+import { publicId } from '../../../domain/ids.js';
 import { createTestOrganization, type TestOrganization } from '../../support/api.js';
 import { aCommand, storeClaim } from '../../support/claims.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { anEndpoint } from '../../support/webhooks.js';
 
 let database: TestDatabase;
 let org: TestOrganization;
@@ -143,6 +145,44 @@ describe('a move that is recorded', () => {
     expect(
       await rowsOf('select live from claim_undercharges where org_id = $1 and claim_id = $2', claim),
     ).toEqual([{ live: false }]);
+  });
+
+  it('tells receivers and the log once, and has the weights learned anew at the end', async () => {
+    const receiver = await anEndpoint(org, 'https://hooks.example.com/claims', ['claim.status_changed']);
+    const claim = await storeClaim(db, { status: 'under_review' });
+    const ended = await record(aCommand(claim, 'partial', { keyId: 'key_a', requestId: 'req-1' }));
+    const { rows: told } = await database.superuser.query(
+      `select m.body from webhook_messages m join webhook_deliveries d on d.message_id = m.id
+       where m.org_id = $1 and d.endpoint_id = $2 and m.type = 'claim.status_changed' order by m.body::json ->> 'timestamp'`,
+      [org.orgId, receiver.id],
+    );
+    expect(told.map(({ body }) => JSON.parse(body).data.status)).toEqual([
+      'submitted_to_provider',
+      'under_review',
+      'partial',
+    ]);
+    expect(JSON.parse(told[2].body).data).toMatchObject({
+      claim_id: publicId('clm', claim.id),
+      version: ended.version,
+      previous_status: 'under_review',
+      credit_issued_cents: 1_000,
+    });
+    const { rows: log } = await database.superuser.query(
+      'select action, actor_id, request_id, details from audit_log where org_id = $1 and subject_id = $2 order by seq',
+      [org.orgId, publicId('clm', claim.id)],
+    );
+    expect(log.map(({ action }) => action)).toEqual([
+      'claim.submitted',
+      'claim.status_changed',
+      'claim.status_changed',
+    ]);
+    expect(log[2]).toMatchObject({ actor_id: 'key_a', request_id: 'req-1' });
+    expect(
+      await rowsOf(
+        `select kind from outbox where org_id = $1 and subject_id = $2 and kind like 'weights%'`,
+        claim,
+      ),
+    ).toEqual([{ kind: 'weights.recompute' }]);
   });
 
   it('leaves a dispute as it is that somebody has resolved meanwhile', async () => {
