@@ -7,9 +7,13 @@ import { makeOwned, type Owned } from '../db/support/ownedThings.js';
 import { digestTenantRows } from '../db/support/tenantRows.js';
 import type { TestOrganization } from '../support/api.js';
 import { type FetchingPlace, startFetchingPlace } from '../support/fetchedBills.js';
+import { storeFindings } from '../support/findings.js';
+import { claimsOf } from './support/claims.js';
+import { financialOf } from './support/financial.js';
 import {
   addressOf,
   bodyOf,
+  freshWord,
   markerOf,
   type Operation,
   type OperationRequest,
@@ -198,9 +202,29 @@ async function foreignFilters(name: string, operation: Operation): Promise<[stri
 
 describe('an id in a body', () => {
   /** Names of what is not ours: ids of providers, and labels. */
-  const NOT_OURS = ['project_id', 'provider_key_id', 'provider_account_id', 'team_id'];
-  const BODIES: Record<string, (id: string) => object> = {
-    'createKey workspace_id': (id) => ({ name: 'of a workspace', role: 'ingest', workspace_id: id }),
+  const NOT_OURS = ['project_id', 'provider_key_id', 'provider_account_id', 'team_id', 'external_ticket_id'];
+  /** What the owner has, of which kind it is, and the request of somebody that names it. */
+  interface NamedId {
+    kind: 'wsp' | 'dsp' | 'clm';
+    theirs(): Promise<string>;
+    request(id: string, who: TestOrganization): Promise<OperationRequest>;
+  }
+  const BODIES: Record<string, NamedId> = {
+    'createKey workspace_id': {
+      kind: 'wsp',
+      theirs: async () => publicId('wsp', owned.workspaceId),
+      request: async (id) => ({ json: { name: 'of a workspace', role: 'ingest', workspace_id: id } }),
+    },
+    'createClaim dispute_ids': {
+      kind: 'dsp',
+      theirs: () => aDispute(owner),
+      request: async (id) => ({ json: { dispute_ids: [id] } }),
+    },
+    'mergeClaims claim_ids': {
+      kind: 'clm',
+      theirs: () => aDraft(owner),
+      request: async (id, who) => ({ params: { id: await aDraft(who) }, json: { claim_ids: [id] } }),
+    },
   };
 
   it('is known wherever a body takes one', () => {
@@ -212,23 +236,34 @@ describe('an id in a body', () => {
         .filter((field) => !NOT_OURS.includes(field))
         .map((field) => `${name} ${field}`);
     });
-    expect(found).toEqual(Object.keys(BODIES));
+    expect(found.sort()).toEqual(Object.keys(BODIES).sort());
   });
 
   it.each(Object.entries(BODIES))(
     '%s of another organization is as one that nothing has',
-    async (name, bodyOfId) => {
+    async (name, { kind, theirs, request }) => {
       const operation = OPERATIONS[name.split(' ')[0] ?? ''] as Operation;
-      const theirs = publicId('wsp', owned.workspaceId);
+      const id = await theirs();
       const before = await rowsOfOwner();
-      const foreign = await ask(operation, { json: bodyOfId(theirs) }, stranger);
-      const nothing = await ask(operation, { json: bodyOfId(unknownId('wsp')()) }, stranger);
+      const foreign = await ask(operation, await request(id, stranger), stranger);
+      const nothing = await ask(operation, await request(unknownId(kind)(), stranger), stranger);
       expect(foreign.status).toBeGreaterThanOrEqual(400);
       expect(seen(foreign)).toEqual(seen(nothing));
       expect(await rowsOfOwner()).toEqual(before);
-      expect((await ask(operation, { json: bodyOfId(theirs) }, owner)).status).toBe(operation.status);
+      expect((await ask(operation, await request(id, owner), owner)).status).toBe(operation.status);
     },
   );
+
+  /** A dispute of theirs in no claim. */
+  async function aDispute(who: TestOrganization): Promise<string> {
+    const model = `${markerOf(who)}-${freshWord()}`;
+    const [id = ''] = await storeFindings(who.orgDb, [{ model, accountId: markerOf(who) }]);
+    return (await financialOf(place.api).confirm(who, publicId('fnd', id))).body.id;
+  }
+
+  async function aDraft(who: TestOrganization): Promise<string> {
+    return (await claimsOf(place.api).create(who, [await aDispute(who)])).body.id;
+  }
 });
 
 /** Names of properties that are ids, in a schema and all that it refers to. */
