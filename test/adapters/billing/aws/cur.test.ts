@@ -75,7 +75,7 @@ describe('a CUR 2.0', () => {
         tokenClass: 'input',
         serviceTier: 'standard',
         isBatch: false,
-        longContext: null,
+        longContext: false,
         region: null,
         project: '444455556666',
         apiKey: null,
