@@ -37,17 +37,10 @@ export function parseFxRate(text: string): FxRate {
   return scaled !== undefined && scaled > 0n ? { scaled } : undefined;
 }
 
-/** An amount in 1e-12 units of `currency` → pico-dollars. Error invalid_billing_file without a rate for it. */
-export function toPico(original: bigint, currency: string, fxRate: FxRate): Pico {
-  const pico = toPicoOrNull(original, currency, fxRate);
-  if (pico !== null) return pico;
-  throw new DomainError(
-    'invalid_billing_file',
-    `the amount is in ${currency.slice(0, 8)}; give fx_rate, US dollars for one ${currency.slice(0, 8)}`,
-  );
-}
-
-/** As `toPico`, null without a rate: the amount is then shown in its own currency and counts in no sum of dollars. */
+/**
+ * An amount in 1e-12 units of `currency` → pico-dollars. Null without a rate: the amount is then shown in its own currency and
+ * counts in no sum of dollars.
+ */
 export function toPicoOrNull(original: bigint, currency: string, fxRate: FxRate): Pico | null {
   if (currency === 'USD') return original;
   if (!fxRate) return null;
@@ -55,6 +48,13 @@ export function toPicoOrNull(original: bigint, currency: string, fxRate: FxRate)
   const scale = 10n ** BigInt(FX_SCALE);
   const half = product < 0n ? -scale / 2n : scale / 2n;
   return (product + half) / scale;
+}
+
+/** A three-letter code in capitals; US dollars where a result names none. Error invalid_billing_file. */
+export function currencyCodeOf(value: PageValue | undefined, field: string): string {
+  if (value === undefined || value === null || value === '') return 'USD';
+  if (typeof value === 'string' && /^[a-z]{3}$/i.test(value)) return value.toUpperCase();
+  throw new DomainError('invalid_billing_file', `${field} must be three letters such as EUR`);
 }
 
 /** A count that a usage result must have as a number from 0; absent counts as zero, as the APIs leave classes out. */

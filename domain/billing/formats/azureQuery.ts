@@ -12,7 +12,7 @@ import {
 } from '../exactNumber.js';
 import { parseAzureMeter } from '../grammars/azureMeter.js';
 import type { ParsedLabel } from '../grammars/parsedLabel.js';
-import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
+import { type FxRate, keepText, keepTextOrNull, toPicoOrNull } from '../pageRow.js';
 import { azureCategory } from './azureCategories.js';
 import { azureUnitTokens, resourceOf } from './azureTerms.js';
 import { timesOfDay } from './cells.js';
@@ -200,7 +200,8 @@ function toRow(
     isBatch: label.isBatch,
     longContext: label.longContext,
     region: label.region,
-    project: resourceOf(row.text('resource')) ?? row.text('subscription')?.toLowerCase() ?? null,
+    project:
+      resourceOf(row.text('resource')) ?? keepTextOrNull(row.text('subscription')?.toLowerCase() ?? null),
     apiKey: null,
     quantity: count === null ? null : isTokens && !countsTokens ? count * unitTokens : count,
     quantityUnit: count === null ? null : isTokens ? 'tokens' : null,

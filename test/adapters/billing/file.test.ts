@@ -147,18 +147,20 @@ describe('OpenAI cost pages', () => {
     expect(rows[0]?.row.day).toBe('2024-11-01');
   });
 
-  it('in another currency need a rate', async () => {
+  it('in another currency are converted by the rate that is given, and kept in it without one', async () => {
     const euro = costs('2').replace('"usd"', '"eur"');
-    await expect(read(euro)).rejects.toMatchObject({
-      code: 'invalid_billing_file',
-      message: expect.stringContaining('fx_rate'),
-    });
+    const kept = await read(euro);
+    expect(kept.rows[0]?.row).toMatchObject({ amountPico: null, currency: 'EUR' });
+    expect(kept.summary.unconverted).toEqual([{ currency: 'EUR', rows: 1, amount: 2n * 10n ** 12n }]);
     const { rows } = await read(euro, { fxRate: { scaled: 1_080_000_000_000n } });
     expect(rows[0]?.row).toMatchObject({
       amountPico: 2_160_000_000_000n,
       currency: 'EUR',
       originalAmount: 2n * 10n ** 12n,
     });
+    await expect(read(costs('2').replace('"usd"', '"euros"'))).rejects.toThrow(
+      'amount.currency must be three letters such as EUR',
+    );
   });
 });
 

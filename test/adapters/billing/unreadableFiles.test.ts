@@ -1,0 +1,170 @@
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import { describe, expect, it } from 'vitest';
+import { readBill } from '../../support/readBill.js';
+
+const HEADER = 'date,model,token_class,quantity,amount_usd';
+const LINE = '2026-01-01,gpt-6-sol,input,10,1';
+const BILL = `${HEADER}\n${LINE}\n`;
+const withAmount = (text: string) => `${HEADER}\n2026-01-01,gpt-6-sol,input,10,${text}\n`;
+const withQuantity = (text: string) => `${HEADER}\n2026-01-01,gpt-6-sol,input,${text},1\n`;
+
+const read = (content: Buffer | string) => readBill(content, { provider: 'openai' });
+
+const refused = (content: Buffer | string) =>
+  expect(
+    readBill(content, {
+      provider: 'openai',
+      random: {
+        sizeBytes: Buffer.from(content).length,
+        read: async (from, to) => Buffer.from(content).subarray(from, to),
+      },
+    }),
+  ).rejects;
+
+const beginningWith = (...bytes: number[]) => Buffer.concat([Buffer.from(bytes), Buffer.alloc(600, 7)]);
+
+describe('a file that is no bill is refused with what it is and what to give instead', () => {
+  it.each<[string, Buffer | string, string]>([
+    ['a ZIP archive', beginningWith(0x50, 0x4b, 3, 4), 'byte 1: this is a ZIP archive or an Excel workbook'],
+    ['an old workbook', beginningWith(0xd0, 0xcf, 0x11, 0xe0), 'byte 1: this is an Excel workbook'],
+    ['Zstandard', beginningWith(0x28, 0xb5, 0x2f, 0xfd), 'byte 1: this is packed with Zstandard'],
+    ['bzip2', beginningWith(0x42, 0x5a, 0x68), 'byte 1: this is packed with bzip2'],
+    ['xz', beginningWith(0xfd, 0x37, 0x7a, 0x58, 0x5a), 'byte 1: this is packed with xz'],
+    ['a bill that is packed twice', gzipSync(gzipSync(BILL)), 'byte 1: this is packed with gzip twice'],
+    [
+      'a packed Parquet file',
+      gzipSync('PAR1....PAR1'),
+      'byte 1: this is a Parquet file that is packed with gzip',
+    ],
+    [
+      'a tar archive',
+      Buffer.concat([Buffer.from('bill.csv'.padEnd(257, '0')), Buffer.from('ustar')]),
+      'byte 1: this is a tar archive',
+    ],
+    ['a PDF', '%PDF-1.7\n', 'byte 1: this is a PDF'],
+    ['a web page', '\ufeff<!DOCTYPE html><html></html>', 'byte 1: this is a web page or an XML document'],
+    ['an error in XML', '<?xml version="1.0"?><Error/>', 'byte 1: this is a web page or an XML document'],
+    ['what has zero bytes', Buffer.from([9, 7, 0, 0, 5, 0, 0]), 'byte 1: this is no text'],
+    ['brotli', brotliCompressSync(BILL.repeat(9)), 'the text is not UTF-8; save it as UTF-8'],
+    [
+      'UTF-16',
+      Buffer.concat([Buffer.from([0xff, 0xfe]), Buffer.from(BILL, 'utf16le')]),
+      'byte 1: the text is UTF-16; save it as UTF-8',
+    ],
+    [
+      'UTF-16 without a mark',
+      Buffer.from(BILL, 'utf16le').swap16(),
+      'byte 1: the text is UTF-16; save it as UTF-8',
+    ],
+    ['a Parquet file that is cut', 'PAR1', 'byte 4: the Parquet file is cut or damaged (too short)'],
+    ['semicolons', BILL.replaceAll(',', ';'), 'line 1, column 1: the cells are separated by semicolons'],
+    ['tabs', BILL.replaceAll(',', '\t'), 'line 1, column 1: the cells are separated by tabs'],
+    ['bars', BILL.replaceAll(',', '|'), 'line 1, column 1: the cells are separated by bars'],
+    ['a named separator', `sep=,\n${BILL}`, 'line 1, column 1: the first line names a separator'],
+    ['a header alone', HEADER, 'line 1, column 1: a plain CSV without a single charge'],
+    ['nothing', '', 'the file is empty'],
+    ['nothing that is packed', gzipSync(''), 'the file is empty'],
+    ['empty lines', '\n\n \n', 'line 1, column 1: the file has no header line'],
+    ['a scalar', '"hello"', 'line 1, column 1: the columns date'],
+    ['an error in JSON', '{"error":{"message":"no"}}', 'the page has no array "data"'],
+  ])('%s', async (_name, content, told) => {
+    await refused(content).toMatchObject({
+      code: 'invalid_billing_file',
+      message: expect.stringContaining(told),
+    });
+  });
+
+  it('but one JSON document of a cloud is told by the columns that it misses', async () => {
+    await expect(readBill('{"error":{"code":"429"}}', { provider: 'azure_openai' })).rejects.toThrow(
+      'line 1, column 1: the columns date, model, token_class, quantity, amount_usd are missing',
+    );
+  });
+
+  it('nor is a text in another encoding read as other letters', async () => {
+    const latin = Buffer.from(`${BILL}2026-01-02,sol-é,input,1,1\n`, 'latin1');
+    await refused(latin).toThrow('line 3, column 1: the text is not UTF-8; save it as UTF-8');
+    const own = `${BILL}2026-01-02,sol-\ufffd,input,1,1\n`;
+    expect((await read(own)).rows[1]?.model).toBe('sol-\ufffd');
+  });
+});
+
+describe('a line that cannot be meant so is refused with its place', () => {
+  it.each<[string, string]>([
+    [withAmount('1e400'), 'line 2, column 5: amount_usd must be a decimal number'],
+    [withAmount('"1,234.56"'), 'line 2, column 5: amount_usd must be a decimal number'],
+    [withAmount('1,5'), 'line 2, column 6: the line has 6 cells, the header has 5'],
+    [withAmount('$5'), 'line 2, column 5: amount_usd must be a decimal number'],
+    [withAmount('(5.00)'), 'line 2, column 5: amount_usd must be a decimal number'],
+    [withAmount('NaN'), 'line 2, column 5: amount_usd must be a decimal number'],
+    [withAmount('100000000001'), 'line 2, column 1: an amount is too large for a charge'],
+    [withAmount('-1e12'), 'line 2, column 1: an amount is too large for a charge'],
+    [
+      withQuantity('1e18').replace('1e18', '1.1e18'),
+      'line 2, column 1: the quantity is too large for a charge',
+    ],
+    [BILL.replace('2026-01-01', '9999-12-31'), 'line 2, column 1: the day 9999-12-31 is none of a bill'],
+    [BILL.replace('2026-01-01', '1970-01-01'), 'line 2, column 1: the day 1970-01-01 is none of a bill'],
+    [`${BILL}${BILL}`, 'line 3, column 1: date must be a day such as 2026-01-31, not "date"'],
+    [
+      `${BILL}2026-01-02,${'x'.repeat(1_100_000)}`,
+      'line 3, column 1: not CSV: a record is longer than 1048576',
+    ],
+  ])('%.70s', async (content, told) => {
+    await refused(content).toMatchObject({
+      code: 'invalid_billing_file',
+      message: expect.stringContaining(told),
+    });
+  });
+
+  it.each([
+    ['1E-7', 100_000n],
+    ['-0', 0n],
+    ['-0.0', 0n],
+    ['+5', 5_000_000_000_000n],
+    ['.5', 500_000_000_000n],
+    ['1e-400', 0n],
+    ['0.0000000000005', 0n],
+    ['0.0000000000015', 2n],
+    ['1e11', 100_000_000_000_000_000_000_000n],
+  ])('but an amount may be written %s', async (text, pico) => {
+    expect((await read(withAmount(text))).rows[0]).toMatchObject({
+      amountPico: pico,
+      chargeCategory: 'usage',
+    });
+  });
+});
+
+describe('JSON lines of a table', () => {
+  const record = {
+    billing_account_id: '0123',
+    service: { description: 'Vertex AI' },
+    sku: { description: 'Gemini 2.5 Flash GA Text Input - Predictions' },
+    usage_start_time: '2026-09-01 07:00:00 UTC',
+    cost: 0.1,
+    currency: 'USD',
+    usage: { amount: 1_000, unit: 'count' },
+    labels: [{ key: 'team', value: 'a' }],
+    credits: [],
+  };
+
+  it.each([
+    ['lines', `${JSON.stringify(record)}\n\n${JSON.stringify(record)}\n`],
+    ['an array', JSON.stringify([record, record])],
+    ['an array over many lines', JSON.stringify([record, record], null, 2)],
+    ['objects over many lines', `${JSON.stringify(record, null, 2)}\n${JSON.stringify(record, null, 2)}`],
+  ])('may come as %s', async (_name, text) => {
+    const { rows, summary } = await readBill(text, { provider: 'google' });
+    expect(summary.format).toBe('google_billing_export');
+    expect(rows.map(({ amountPico, day }) => [amountPico, day])).toEqual([
+      [100_000_000_000n, '2026-09-01'],
+      [100_000_000_000n, '2026-09-01'],
+    ]);
+  });
+
+  it('that hold something else than objects are refused with the place', async () => {
+    const google = (text: string) => expect(readBill(text, { provider: 'google' })).rejects;
+    await google(`[${JSON.stringify(record)},\n[5]]`).toThrow('line 2, column 1: an object is expected here');
+    await google(`${JSON.stringify(record)}\n5`).toThrow('line 2, column 1: an object is expected here');
+    await google(`[${JSON.stringify(record)}`).toThrow('the file ends in the middle');
+  });
+});
