@@ -2,12 +2,14 @@ import { DomainError } from '../errors.js';
 import { type BilledRow, QUANTITY_ONE } from './billedRow.js';
 
 /**
- * Largest amount of one charge: a hundred billion dollars, and as many thousand billions in another currency. What is
- * larger is a number in the wrong column, and sums of it could not be kept.
+ * Largest amount of one charge: a billion dollars, or a million billions in another currency. What is larger is a number in
+ * the wrong column; what it would be compared with, summed over months, could not be kept.
  */
-const DOLLARS_MAX = 100_000_000_000n * QUANTITY_ONE;
-const ORIGINAL_MAX = 1_000n * DOLLARS_MAX;
-/** Largest quantity of one charge. */
+const DOLLARS_MAX = 1_000_000_000n * QUANTITY_ONE;
+const ORIGINAL_MAX = 1_000_000n * DOLLARS_MAX;
+/** Largest number of tokens of one charge, and of a day: more than any provider serves to all of its customers in a day. */
+const TOKENS_MAX = 100_000_000_000_000n * QUANTITY_ONE;
+/** Largest quantity of anything else: bytes, characters. */
 const QUANTITY_MAX = 10n ** 18n * QUANTITY_ONE;
 /** Days of bills, half-open: before the first there was nothing to bill, and a typing error of the year is no bill. */
 const FIRST_DAY = '2000-01-01';
@@ -19,18 +21,21 @@ export function assertPlausible(row: BilledRow): void {
     throw fault(`the day ${row.day} is none of a bill's, which lie between ${FIRST_DAY} and ${END_DAY}`);
   const dollars = [row.amountPico, row.listPico, row.contractedPico, row.netPico];
   if (isAbove(row.originalAmount, ORIGINAL_MAX) || dollars.some((amount) => isAbove(amount, DOLLARS_MAX)))
-    throw fault('an amount is too large for a charge: the most is 100,000,000,000 dollars');
-  if (isAbove(row.quantity, QUANTITY_MAX))
-    throw fault('the quantity is too large for a charge: the most is 1,000,000,000,000,000,000');
+    throw fault('an amount is too large for a charge: the most is 1,000,000,000 dollars');
+  if (isAbove(row.quantity, row.quantityUnit === 'tokens' ? TOKENS_MAX : QUANTITY_MAX))
+    throw fault('the quantity is too large for a charge: the most is 100,000,000,000,000 tokens');
 }
 
-/** Largest sum of a day's or a file's charges, in dollars. */
-const SUM_MAX = 10n * DOLLARS_MAX;
-
-/** Error invalid_billing_file where a sum of charges cannot be kept. */
+/** Error invalid_billing_file where the charges of a day or a file, in dollars, sum to what no bill does. */
 export function assertPlausibleSum(amountPico: bigint, what: string): void {
-  if (isAbove(amountPico, SUM_MAX - 1n))
-    throw fault(`the charges of ${what} sum to more than 1,000,000,000,000 dollars`);
+  if (isAbove(amountPico, 10n * DOLLARS_MAX))
+    throw fault(`the charges of ${what} sum to more than 10,000,000,000 dollars`);
+}
+
+/** As `assertPlausibleSum`, for the tokens of a day, in 1e-12. */
+export function assertPlausibleTokens(tokens: bigint, day: string): void {
+  if (isAbove(tokens, TOKENS_MAX))
+    throw fault(`the charges of ${day} are for more than 100,000,000,000,000 tokens`);
 }
 
 function isAbove(value: bigint | null, most: bigint): boolean {
