@@ -103,13 +103,14 @@ export function emptyRow(kind: Pick<PageKind, 'feed' | 'report'>, bucket: PageBu
 const TEXT_CHARS_MAX = 512;
 
 /**
- * A text of the bill as it is stored: without control characters, cut at 512 characters. It is a text of its own: one
- * that was cut out of a chunk of the file would hold the whole chunk in memory for as long as it is kept.
+ * A text of the bill as it is stored: without control characters and halves of a character, which JSON can hold and a
+ * database cannot, cut at 512 characters. It is a text of its own: one that was cut out of a chunk of the file would
+ * hold the whole chunk in memory for as long as it is kept.
  */
 export function keepText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed
-  const kept = text.replace(/[\u0000-\u001f\u007f]/g, ' ').slice(0, TEXT_CHARS_MAX);
-  return ` ${kept}`.slice(1);
+  const plain = text.replace(/[\u0000-\u001f\u007f]/g, ' ');
+  return ` ${plain.slice(0, TEXT_CHARS_MAX).toWellFormed()}`.slice(1);
 }
 
 export function keepTextOrNull(text: string | null): string | null {
