@@ -39,7 +39,7 @@ export class ImportDays {
   readonly #days = new Map<string, BillingDay>();
   /** What the bill says of its account's days; a category without a charge is as final as the others. */
   readonly #finality = new Map<string, boolean | null>();
-  /** Billed tokens by day and account, 1e-12. */
+  /** Tokens by day, account, feed and report, 1e-12. */
   readonly #tokens = new Map<string, bigint>();
 
   add(row: BilledRow & { account: string }): void {
@@ -54,8 +54,10 @@ export class ImportDays {
     day.amountPico += row.amountPico ?? 0n;
     if (row.feed === 'cost' && row.amountPico === null) day.unconvertedRows += 1;
     const place = placeOf(day);
-    if (row.feed === 'cost' && row.quantityUnit === 'tokens')
-      this.#tokens.set(place, (this.#tokens.get(place) ?? 0n) + (row.quantity ?? 0n));
+    if (row.quantityUnit === 'tokens') {
+      const told = `${place}|${row.feed}|${row.report}`;
+      this.#tokens.set(told, (this.#tokens.get(told) ?? 0n) + (row.quantity ?? 0n));
+    }
     const known = this.#finality.get(place);
     this.#finality.set(place, known === undefined ? row.isFinal : known && row.isFinal);
   }
@@ -68,7 +70,7 @@ export class ImportDays {
       whole += amountPico;
     }
     assertPlausibleSum(whole, 'the file');
-    for (const [place, tokens] of this.#tokens) assertPlausibleTokens(tokens, place.slice(0, 10));
+    for (const [told, tokens] of this.#tokens) assertPlausibleTokens(tokens, told.slice(0, 10));
   }
 
   /** Everything that the file speaks about: also days, and for whole reports categories, in which it bills nothing. */

@@ -90,10 +90,10 @@ function parseMarketplace(label: string, productName: string): ParsedLabel | und
   const manner = mannerOf(words.filter((word) => !METER_WORDS.has(word)));
   if (!tokenClass || !manner) return undefined;
   const name = productName.replace(/\(.*$/, '').trim();
-  const model =
-    name === '' ? null : bedrockModelOf(name, (inner ?? code ?? '').toUpperCase(), manner.isGlobal);
-  // Without a product's name what was counted is known, and of which model is not.
-  return name === '' ? undefined : labelOf(model ?? name, tokenClass, manner, MILLION);
+  // Without a product's name, or with the service's, what was counted is known, and of which model is not.
+  if (name === '' || /^(?:Amazon|AWS) ?Bedrock\b/i.test(name)) return undefined;
+  const model = bedrockModelOf(name, (inner ?? code ?? '').toUpperCase(), manner.isGlobal);
+  return labelOf(model ?? name, tokenClass, manner, MILLION);
 }
 
 /** Words of a meter that say what is counted. */

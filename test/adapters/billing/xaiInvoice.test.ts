@@ -82,4 +82,17 @@ describe('xAI’s invoices', () => {
   ])('a fault is told: %o', async (document, sentence) => {
     await expect(readBill(JSON.stringify(document), XAI)).rejects.toThrow(sentence);
   });
+
+  it('but its usage analytics are no invoice, and are refused', async () => {
+    const analytics = {
+      timeSeries: [{ dataPoints: [{ timestamp: '2026-09-01T00:00:00Z', values: [1.5] }] }],
+      limitReached: true,
+    };
+    await expect(readBill(JSON.stringify(analytics), XAI)).rejects.toMatchObject({
+      code: 'invalid_billing_file',
+    });
+    await expect(readBill(JSON.stringify(analytics), { ...XAI, format: 'xai_invoices' })).rejects.toThrow(
+      'the document is not an answer of xAI about invoices',
+    );
+  });
 });
