@@ -17,7 +17,7 @@ import type { PlainCharge, TableFormat, TableRecord } from './tableFormat.js';
  * User Guide, "CUR 2.0 table dictionary", and Cost and Usage Reports User Guide, "Data dictionary".
  */
 interface CurColumns {
-  /** Unique in a billing period, which is what a report is told by. */
+  /** Unique in a time interval of a report (AWS, Data Exports User Guide, "Identity columns"). */
   identity: readonly string[];
   interval: readonly string[];
   period: readonly string[];
@@ -169,8 +169,8 @@ function rowsOf(record: TableRecord, of: CurColumns, fxRate: FxRate): BilledRow[
 }
 
 /**
- * A line's id is unique in a billing period (AWS, "Identity columns"); with what the line says beside it, so that two lines
- * are one only where they say the same.
+ * A line's id is unique together with its time interval; with what the line says beside it, so that two lines are one only
+ * where they say the same.
  */
 function identityOf(record: TableRecord, of: CurColumns): string | undefined {
   const id = cellOf(record, of.identity);
