@@ -22,7 +22,8 @@ export async function* readDocuments(
   options: BillingFileOptions,
 ): AsyncGenerator<TaggedRow[], BillingFileSummary> {
   const notes = new Notes();
-  const context = { fxRate: options.fxRate, asked: options.asked, seen: new Set<string>() };
+  const { fxRate, fxRateOn = () => fxRate, asked } = options;
+  const context = { fxRate, fxRateOn, asked, seen: new Set<string>() };
   const leftOut: LeftOut[] = [];
   let chosen: DocumentFormat | undefined;
   for await (const document of readJsonDocuments(chunks)) {

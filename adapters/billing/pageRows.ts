@@ -59,7 +59,8 @@ class PageRows implements PageSink {
 
   result(kind: PageKind, bucket: PageBucket, result: PageObject): void {
     this.#agree(kind);
-    for (const row of rowsOf(kind, bucket, result, this.#options.fxRate)) {
+    const { fxRate, fxRateOn = () => fxRate } = this.#options;
+    for (const row of rowsOf(kind, bucket, result, fxRateOn(dayOf(bucket.startMicros)))) {
       assertPlausible(row);
       if (row.account !== null) this.#account = row.account;
       if (row.project !== null && this.#projects.size < PROJECTS_TRACKED_MAX) this.#projects.add(row.project);

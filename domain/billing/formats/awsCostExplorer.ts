@@ -21,7 +21,7 @@ export const awsCostExplorer: DocumentFormat = {
   read: (document, context) => ({ rows: rowsOf(document, context) }),
 };
 
-function rowsOf(document: PageObject, { fxRate, asked }: DocumentContext): BilledRow[] {
+function rowsOf(document: PageObject, { fxRateOn, asked }: DocumentContext): BilledRow[] {
   const keys = groupKeysOf(document.GroupDefinitions);
   if (!keys.includes('RECORD_TYPE') && asked === undefined)
     throw fault('the answer does not say of which RECORD_TYPE it is; group it by RECORD_TYPE');
@@ -33,7 +33,7 @@ function rowsOf(document: PageObject, { fxRate, asked }: DocumentContext): Bille
     if (groups.length === 0 && hasTotal(result.Total))
       throw fault(`${day} has a total and no groups; group the answer by USAGE_TYPE and SERVICE`);
     const isFinal = result.Estimated === false ? true : result.Estimated === true ? false : null;
-    return groups.map((group) => rowOf(group, keys, { day, isFinal, fxRate, asked }));
+    return groups.map((group) => rowOf(group, keys, { day, isFinal, fxRate: fxRateOn(day), asked }));
   });
 }
 
