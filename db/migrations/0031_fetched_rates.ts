@@ -12,8 +12,10 @@ alter table billing_days
   add column fx_rate numeric(24,12);
 grant update (fx_rate) on billing_days to app_rw;
 -- days that are there stay as they were read until somebody gives another rate
+set local role app_system;
 update billing_days d set fx_rate = (c.settings ->> 'fxRate')::numeric from billing_connections c
   where c.org_id = d.org_id and c.id = d.connection_id and c.settings ? 'fxRate';
+reset role;
 `,
   down: `
 revoke update (fx_rate) on billing_days from app_rw;
