@@ -15,10 +15,15 @@ const QUANTITY_MAX = 10n ** 18n * QUANTITY_ONE;
 const FIRST_DAY = '2000-01-01';
 const END_DAY = '2100-01-01';
 
+/** Error invalid_billing_file for a day, `YYYY-MM-DD`, that no bill speaks of. */
+export function assertPlausibleDay(day: string): void {
+  if (day < FIRST_DAY || day >= END_DAY)
+    throw fault(`the day ${day} is none of a bill's, which lie between ${FIRST_DAY} and ${END_DAY}`);
+}
+
 /** Error invalid_billing_file where a row has an amount, a quantity or a day that no bill has. */
 export function assertPlausible(row: BilledRow): void {
-  if (row.day < FIRST_DAY || row.day >= END_DAY)
-    throw fault(`the day ${row.day} is none of a bill's, which lie between ${FIRST_DAY} and ${END_DAY}`);
+  assertPlausibleDay(row.day);
   const dollars = [row.amountPico, row.listPico, row.contractedPico, row.netPico];
   if (isAbove(row.originalAmount, ORIGINAL_MAX) || dollars.some((amount) => isAbove(amount, DOLLARS_MAX)))
     throw fault('an amount is too large for a charge: the most is 1,000,000,000 dollars');

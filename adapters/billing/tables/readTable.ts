@@ -7,7 +7,7 @@ import type {
   TableFormat,
   TableOptions,
 } from '../../../domain/billing/formats/tableFormat.js';
-import { assertPlausible } from '../../../domain/billing/rowBounds.js';
+import { assertPlausible, assertPlausibleDay } from '../../../domain/billing/rowBounds.js';
 import { type BillingFormat, factsOfFormat } from '../../../domain/billing/sources.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { PlacedRecord, TableSource } from './tableSource.js';
@@ -113,7 +113,11 @@ class LeftOutCharges {
   readonly #covered = new Map<string, Covered>();
 
   add(format: TableFormat, one: PlacedRecord): void {
-    const charges = placed(one.faultAt.bind(one), () => format.chargeOf?.(one.record));
+    const charges = placed(one.faultAt.bind(one), () => {
+      const told = format.chargeOf?.(one.record);
+      for (const { covers } of [told ?? []].flat()) if (covers) assertPlausibleDay(covers.day);
+      return told;
+    });
     if (!charges) throw new Error(`${format.format} left a record out and does not say what it charges`);
     for (const charge of [charges].flat()) this.#add(charge);
   }

@@ -1,5 +1,6 @@
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
+import type { Provider } from '../../../domain/providers.js';
 import { readBill } from '../../support/readBill.js';
 
 const HEADER = 'date,model,token_class,quantity,amount_usd';
@@ -173,5 +174,94 @@ describe('JSON lines of a table', () => {
     await google(`[${JSON.stringify(record)},\n[5]]`).toThrow('line 2, column 1: an object is expected here');
     await google(`${JSON.stringify(record)}\n5`).toThrow('line 2, column 1: an object is expected here');
     await google(`[${JSON.stringify(record)}`).toThrow('the file ends in the middle');
+  });
+});
+
+describe('a bill of a time that no bill is of is refused, in every format', () => {
+  const json = JSON.stringify;
+  const written = (day: string): readonly (readonly [provider: Provider, content: string])[] => {
+    const record = { service: { description: 'Vertex AI' }, sku: { description: 'Gemini x' }, cost: 1 };
+    const cur =
+      'line_item_line_item_type,line_item_usage_start_date,line_item_product_code,line_item_usage_type,line_item_usage_amount,line_item_unblended_cost';
+    const group = { Keys: ['Usage'], Metrics: { UnblendedCost: { Amount: '1', Unit: 'USD' } } };
+    const entry = {
+      ...{ billing_metric: 'm', billing_group: 'input', event_type: 'api_tokens' },
+      ...{ timestamp: day, value: 1, value_paid: 1 },
+    };
+    const price = { event_type: 'api_tokens', billing_metric: 'm', billing_group: 'input', price: '1' };
+    const [year, month] = day.split('-').map(Number);
+    return [
+      ['google', json({ ...record, usage_start_time: `${day} 00:00:00 UTC` })],
+      ['xai', json({ invoices: [{ createTime: day, lines: [{ description: 'grok-4', amount: '1' }] }] })],
+      ['xai', json({ coreInvoice: { lines: [{ amount: '1' }] }, billingCycle: { year, month } })],
+      [
+        'aws_bedrock',
+        json({
+          GroupDefinitions: [{ Key: 'RECORD_TYPE' }],
+          ResultsByTime: [{ TimePeriod: { Start: day, End: nextDay(day) }, Groups: [group] }],
+        }),
+      ],
+      ['aws_bedrock', `${cur}\nUsage,${day}T23:00:00Z,AmazonBedrock,x,1,1\n`],
+      ['aws_bedrock', `${cur}\nUsage,${day}T23:00:00Z,AmazonEC2,x,1,1\n`],
+      [
+        'azure_openai',
+        json({
+          properties: {
+            columns: [{ name: 'Cost' }, { name: 'UsageDate' }, { name: 'Meter' }],
+            rows: [[1, day.replaceAll('-', ''), 'x']],
+          },
+        }),
+      ],
+      [
+        'azure_openai',
+        `date,meterCategory,meterName,quantity,costInBillingCurrency\n${day},Cognitive Services,x,1,1\n`,
+      ],
+      [
+        'google',
+        `BilledCost,BillingAccountId,BillingCurrency,ChargeCategory,ChargePeriodStart,ChargeDescription,ServiceName,ProviderName\n1,a,USD,Usage,${day}T00:00:00Z,x,Vertex AI,Google\n`,
+      ],
+      ['mistral', json({ completion: { a: [entry] }, prices: [price], currency: 'USD' })],
+      [
+        'anthropic',
+        json({
+          data: [
+            {
+              ...{ starting_at: `${day}T00:00:00Z`, ending_at: `${day}T23:00:00Z` },
+              results: [{ amount: '1', cost_type: 'tokens', currency: 'USD', description: 'x' }],
+            },
+          ],
+        }),
+      ],
+      ['mistral', BILL.replace('2026-01-01', day)],
+    ];
+  };
+  const nextDay = (day: string) => `${day.slice(0, 8)}${String(Number(day.slice(8)) + 1).padStart(2, '0')}`;
+
+  it.each([
+    '0001-01-01',
+    '0000-12-30',
+    '1899-12-30',
+    '1999-12-30',
+    '9999-12-30',
+    '10000-01-01',
+    '20260-09-01',
+  ])('%s', async (day) => {
+    for (const [provider, content] of written(day))
+      await expect(readBill(content, { provider }), content).rejects.toMatchObject({
+        code: 'invalid_billing_file',
+      });
+  });
+
+  it('and the same bills of our days are read', async () => {
+    for (const [provider, content] of written('2026-09-01'))
+      expect((await readBill(content, { provider })).summary.covered.length, content).toBeGreaterThan(0);
+  });
+
+  it('nor may a bucket cover more than a month', async () => {
+    const bucket = (start: number, end: number) =>
+      `{"data":[{"start_time":${start},"end_time":${end},"results":[{"object":"organization.costs.result","amount":{"value":1},"line_item":"x"}]}]}`;
+    await refused(bucket(1_730_419_200, 9_730_505_600)).toThrow(
+      'the bucket is longer than a month; ask for buckets of a day',
+    );
   });
 });
