@@ -173,7 +173,7 @@ async function* inWordsOfASync<T>(
     if (!(error instanceof DomainError) || error.code !== 'invalid_billing_file') throw error;
     throw new DomainError(
       'provider_answer_unreadable',
-      `the answer of ${connection.provider} for ${chunk.report} cannot be read: ${error.message.replace(/give fx_rate,/, 'give settings.fx_rate,')}`,
+      `the answer of ${connection.provider} for ${chunk.report} cannot be read: ${error.message}`,
     );
   }
 }
