@@ -83,6 +83,19 @@ describe('xAI’s invoices', () => {
     await expect(readBill(JSON.stringify(document), XAI)).rejects.toThrow(sentence);
   });
 
+  it('several answers, one after the other or in an array', async () => {
+    const one = JSON.stringify(preview());
+    const other = JSON.stringify(preview({ billingCycle: { year: 2026, month: 8 } }));
+    const { rows } = await readBill(`${one}\n${other}`, XAI);
+    expect(rows).toHaveLength(12);
+    expect((await readBill(`[${one},\n${other}]`, XAI)).rows).toEqual(rows);
+    await expect(readBill(`[${one},\n[${other}]]`, XAI)).rejects.toThrow(
+      'line 2, column 1: the document is not',
+    );
+    await expect(readBill(`[${one},\n5]`, XAI)).rejects.toThrow('line 2, column 1: the document is not');
+    await expect(readBill(`[${one},\n${other}`, XAI)).rejects.toThrow('the file ends in the middle');
+  });
+
   it('but its usage analytics are no invoice, and are refused', async () => {
     const analytics = {
       timeSeries: [{ dataPoints: [{ timestamp: '2026-09-01T00:00:00Z', values: [1.5] }] }],
