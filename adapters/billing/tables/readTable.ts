@@ -87,7 +87,7 @@ function placed<T>(faultAt: (reason: string, column?: string) => DomainError, re
 }
 
 /** Records of models whose identity is remembered, so that none counts twice. */
-const REMEMBERED_MAX = 100_000;
+const REMEMBERED_MAX = 20_000;
 
 /** Looks for a record that stands in the file twice, where the format gives each one an identity. */
 class RepeatedRecords {
