@@ -84,7 +84,7 @@ const USAGE_ROWS = `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed 
 reported as (
   select r.provider_account_id collate "C" as account, r.model collate "C" as model, r.token_class collate "C" as token_class,
     r.service_tier collate "C" as service_tier, r.is_batch, r.long_context, r.region collate "C" as region, r.quantity,
-    case when r.period_end <= r.period_start + interval '1 hour' then r.period_start end as starts
+    case when r.period_end - r.period_start <= interval '1 hour' then r.period_start end as starts
   from counted c
   ${joinCountedRows('$2', '$3')}
   where r.quantity is not null)`;

@@ -20,21 +20,17 @@ export const hourCountsSql = (time: string, count: string, where: string, weight
  */
 export function readHourCounts(text: string | null, aheadHours = 0): HourCount[] {
   if (text === null) return [];
-  const parts = text
-    .split(',')
-    .map(readPart)
-    .sort((a, b) => a.seconds - b.seconds);
+  const parts = partsOf(text);
   const counts: HourCount[] = [];
   for (let at = 0; at < parts.length; ) {
-    const first = parts[at] as Part;
-    let { quantity, weight } = first;
-    for (at += 1; parts[at]?.seconds === first.seconds; at += 1) {
-      quantity += (parts[at] as Part).quantity;
-      weight += (parts[at] as Part).weight;
+    const { seconds, ...sum } = parts[at] as Part;
+    for (at += 1; parts[at]?.seconds === seconds; at += 1) {
+      sum.quantity += (parts[at] as Part).quantity;
+      sum.weight += (parts[at] as Part).weight;
     }
-    const hour = Math.floor(first.seconds / SECONDS_PER_HOUR) + aheadHours;
-    if (Number.isNaN(weight) ? quantity > 0n : weight > 0)
-      counts.push({ hourMicros: BigInt(hour) * MICROS_PER_HOUR, quantity });
+    const hourMicros = BigInt(Math.floor(seconds / SECONDS_PER_HOUR) + aheadHours) * MICROS_PER_HOUR;
+    if (Number.isNaN(sum.weight) ? sum.quantity > 0n : sum.weight > 0)
+      counts.push({ hourMicros, quantity: sum.quantity });
   }
   return counts;
 }
@@ -46,18 +42,30 @@ interface Part {
   weight: number;
 }
 
+/** The parts of a text in the order of their times. */
+function partsOf(text: string): Part[] {
+  const parts = text.split(',').map(readPart);
+  return parts.sort((a, b) => a.seconds - b.seconds);
+}
+
 function readPart(part: string): Part {
   const at = part.indexOf('=');
   const end = part.indexOf('=', at + 1);
   return {
     seconds: Number(part.slice(0, at)),
-    quantity: readQuantity(part.slice(at + 1, end < 0 ? undefined : end)),
+    quantity: readQuantity(end < 0 ? part.slice(at + 1) : part.slice(at + 1, end)),
     weight: end < 0 ? Number.NaN : Number(part.slice(end + 1)),
   };
 }
 
+/** Up to so many digits a whole number is read by way of a number, which is exact and quicker. */
+const SAFE_DIGITS = 15;
+
 function readQuantity(text: string): bigint {
-  if (/^\d{1,15}$/.test(text)) return BigInt(text) * QUANTITY_ONE;
+  if (text.length <= SAFE_DIGITS) {
+    const whole = Number(text);
+    if (Number.isInteger(whole) && whole >= 0) return BigInt(whole) * QUANTITY_ONE;
+  }
   const quantity = parseScaled(text, QUANTITY_SCALE);
   if (quantity === undefined) throw new RangeError(`not a finite numeric: ${text}`);
   return quantity;

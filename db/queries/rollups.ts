@@ -117,7 +117,7 @@ export const BILLING_KEYS = {
 const BILLING_KEY_NAMES = Object.keys(BILLING_KEYS).join(', ');
 
 // One pass over the log for both: the cells, and how many rows of the log each day got, which is its revision. The day's sources
-// are folded by the same transaction.
+// are folded by the same transaction. Cells of a day lie together, for they are read by the day.
 const FOLD_BILLING = `
 with cells as materialized (
   select ${Object.entries(BILLING_KEYS)
@@ -135,7 +135,7 @@ days as (
     sources_revision = observed_days.sources_revision + excluded.sources_revision
 )
 insert into billing_cells (org_id, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen)
-select $1::uuid, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen from cells
+select $1::uuid, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen from cells order by hour, billed_by
 on conflict (org_id, ${BILLING_KEY_NAMES}) do update set ${add('billing_cells', BILLING_MEASURE_NAMES)}, ${mergeSeen('billing_cells')}`;
 
 /** Organizations that have events which are in no total yet. */

@@ -3,41 +3,71 @@ import { expect } from 'vitest';
 import type { OrgDb } from '../../../db/orgDb.js';
 import { listObservedSources } from '../../../db/queries/observedSources.js';
 import { timesOfBillingDay } from '../../../domain/billing/billingDay.js';
-import { dayOf, isoFromMicros, MICROS_PER_DAY } from '../../../domain/period.js';
-import type { Biller } from '../../../domain/providers.js';
-import { SOURCES_MAX } from '../../../domain/reconciliation/evidence/seriesDay.js';
+import { dayOf, MICROS_PER_DAY } from '../../../domain/period.js';
+import { type ObservedSource, SOURCES_MAX } from '../../../domain/reconciliation/evidence/seriesDay.js';
 import { DAYS, FIRST } from './drawSteps.js';
 
-interface CountedSource {
+interface LiveCall {
+  billedBy: string;
+  endMicros: bigint;
   account: string;
   model: string;
   service: string;
-  calls: number;
-  without: number;
-  named: number;
-  refused: number;
+  lacksCache: boolean;
+  isNamed: boolean;
+  isRefused: boolean;
 }
 
-/** The same counted from the live events, call by call, of calls that name their account or have none. */
-async function countSources(
-  superuser: pg.Pool,
-  orgId: string,
-  scope: { provider: Biller; day: string; offsetHours: number },
-): Promise<CountedSource[]> {
-  const { startMicros, endMicros } = timesOfBillingDay(scope.provider, scope.day, scope.offsetHours);
-  const { rows } = await superuser.query<CountedSource>(
-    `select coalesce(provider_account_id, '') as account, coalesce(response_model, model) as model, service_name as service, count(*)::int as calls,
-       count(*) filter (where unmetered or 'cache_read' = any(usage_missing) or 'cache_write_5m' = any(usage_missing) or 'cache_write_1h' = any(usage_missing))::int as without,
-       count(*) filter (where response_model is not null and status <> 'error')::int as named,
-       count(*) filter (where status = 'error' and http_status >= 400)::int as refused
-     from events where org_id = $1 and billed_by = $2 and end_at >= $3 and end_at < $4 and superseded_by is null and status <> 'blocked'
-     group by 1, 2, 3`,
-    [orgId, scope.provider, isoFromMicros(startMicros), isoFromMicros(endMicros)],
+/** The calls that count, one by one. */
+async function readLiveCalls(superuser: pg.Pool, orgId: string): Promise<LiveCall[]> {
+  const { rows } = await superuser.query<Omit<LiveCall, 'endMicros'> & { end_micros: string }>(
+    `select billed_by as "billedBy", (extract(epoch from end_at) * 1000000)::bigint::text as end_micros, coalesce(provider_account_id, '') as account,
+       coalesce(response_model, model) as model, service_name as service,
+       unmetered or coalesce(usage_missing && '{cache_read,cache_write_5m,cache_write_1h}', false) as "lacksCache",
+       response_model is not null and status <> 'error' as "isNamed", coalesce(status = 'error' and http_status >= 400, false) as "isRefused"
+     from events where org_id = $1 and superseded_by is null and status <> 'blocked'`,
+    [orgId],
   );
-  return rows.sort((a, b) => b.calls - a.calls || (a.service < b.service ? -1 : 1));
+  return rows.map(({ end_micros, ...row }) => ({ ...row, endMicros: BigInt(end_micros) }));
 }
 
-/** Which services a day's calls came from, against the events themselves, by clocks of which some are the ones that days are folded by. */
+const byBusiest = (a: ObservedSource, b: ObservedSource) =>
+  b.calls - a.calls || (a.serviceName < b.serviceName ? -1 : 1);
+
+/** By account and model, as the product answers. */
+function countSources(calls: readonly LiveCall[]): Map<string, Map<string, ObservedSource[]>> {
+  const sources = new Map<string, Map<string, ObservedSource[]>>();
+  for (const { account, model, service, lacksCache, isNamed, isRefused } of calls) {
+    const models = sources.get(account) ?? new Map<string, ObservedSource[]>();
+    sources.set(account, models);
+    const own = models.get(model) ?? [];
+    const known = own.find(({ serviceName }) => serviceName === service);
+    const named = (known?.namedByAnswer ?? 0) + Number(isNamed);
+    const refused = (known?.refused ?? 0) + Number(isRefused);
+    const source: ObservedSource = {
+      serviceName: service,
+      calls: (known?.calls ?? 0) + 1,
+      callsWithoutCache: (known?.callsWithoutCache ?? 0) + Number(lacksCache),
+      ...(named > 0 && { namedByAnswer: named }),
+      ...(refused > 0 && { refused }),
+    };
+    models.set(model, [...own.filter((one) => one !== known), source]);
+  }
+  for (const models of sources.values())
+    for (const [model, own] of models) models.set(model, own.sort(byBusiest).slice(0, SOURCES_MAX));
+  return sources;
+}
+
+/** Clocks of which some are those that days are folded by. */
+const CLOCKS = [
+  ['openai', 0],
+  ['openai', 9],
+  ['anthropic', 0],
+  ['google', -8],
+  ['unknown', 0],
+] as const;
+
+/** Which services a day's calls came from, against the events themselves. */
 export async function compareSources(
   superuser: pg.Pool,
   orgDb: OrgDb,
@@ -45,28 +75,14 @@ export async function compareSources(
     dayOf(FIRST + BigInt(index) * MICROS_PER_DAY),
   ),
 ): Promise<void> {
-  for (const provider of ['openai', 'anthropic', 'google', 'unknown'] as const)
-    for (const day of days)
-      for (const offsetHours of provider === 'google' ? [-8] : [0, 9]) {
-        const scope = { provider, day, offsetHours };
-        const [answer, counted] = await Promise.all([
-          listObservedSources(orgDb, scope),
-          countSources(superuser, orgDb.orgId, scope),
-        ]);
-        const expected = new Map<string, Map<string, unknown[]>>();
-        for (const { account, model, service, calls, without, named, refused } of counted) {
-          const models = expected.get(account) ?? new Map<string, unknown[]>();
-          const sources = models.get(model) ?? [];
-          expected.set(account, models.set(model, sources));
-          if (sources.length === SOURCES_MAX) continue;
-          sources.push({
-            serviceName: service,
-            calls,
-            callsWithoutCache: without,
-            ...(named > 0 && { namedByAnswer: named }),
-            ...(refused > 0 && { refused }),
-          });
-        }
-        expect(answer, `${provider} ${day} ${offsetHours}`).toEqual(expected);
-      }
+  const calls = await readLiveCalls(superuser, orgDb.orgId);
+  for (const [provider, offsetHours] of CLOCKS)
+    for (const day of days) {
+      const { startMicros, endMicros } = timesOfBillingDay(provider, day, offsetHours);
+      const own = calls.filter(
+        (call) => call.billedBy === provider && call.endMicros >= startMicros && call.endMicros < endMicros,
+      );
+      const answer = await listObservedSources(orgDb, { provider, day, offsetHours });
+      expect(answer, `${provider} ${day} ${offsetHours}`).toEqual(countSources(own));
+    }
 }
