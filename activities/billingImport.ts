@@ -1,6 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { BillingFileSummary, TaggedRow } from '../adapters/billing/file.js';
 import { OrgDb } from '../db/orgDb.js';
+import { isValueRefused } from '../db/pgErrors.js';
 import { giveToFirstConnection } from '../db/queries/adoptAccount.js';
 import { deleteBillingRows, insertBillingDays, insertBillingRows } from '../db/queries/billingRows.js';
 import {
@@ -76,14 +77,24 @@ export async function readImport(
     await readRows(deps, orgDb, source, signal);
     await giveAway();
   } catch (error) {
-    if (
-      !(error instanceof DomainError) ||
-      (error.code !== 'invalid_billing_file' && error.code !== 'account_required')
-    )
-      throw error;
+    const outcome = outcomeOf(error);
+    if (!outcome) throw error;
     // What is wrong with a file is the import's outcome: told on it, and nothing else of the file is kept.
-    await discard(orgDb, importId, { code: error.code, message: error.message });
+    await discard(orgDb, importId, outcome);
   }
+}
+
+/** What a repeat would only tell again; undefined for a failure that may pass. */
+function outcomeOf(error: unknown): { code: string; message: string } | undefined {
+  if (isValueRefused(error))
+    return {
+      code: 'invalid_billing_file',
+      message: `the bill holds a value that cannot be stored: ${(error as Error).message.slice(0, 200)}`,
+    };
+  return error instanceof DomainError &&
+    (error.code === 'invalid_billing_file' || error.code === 'account_required')
+    ? { code: error.code, message: error.message }
+    : undefined;
 }
 
 async function discard(
@@ -227,6 +238,7 @@ async function finish(
   { summary, accounts, days, rowCount }: StoredRows,
   restatedBuckets: number,
 ): Promise<void> {
+  days.assertPlausible();
   const covered = await days.covering(summary, accounts);
   const dates = covered.map((day) => day.day).sort();
   const result: BillingSourceResult = {

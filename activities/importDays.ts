@@ -1,6 +1,7 @@
 import type { BillingFileSummary } from '../adapters/billing/file.js';
 import type { BillingDay } from '../db/queries/billingRows.js';
 import { type BilledRow, CHARGE_CATEGORIES } from '../domain/billing/billedRow.js';
+import { assertPlausibleSum, assertPlausibleTokens } from '../domain/billing/rowBounds.js';
 import { factsOfFormat, rankOfDay } from '../domain/billing/sources.js';
 
 /** Whose rows these are: as declared, else as each row says, else the account that was settled for those that do not. */
@@ -38,6 +39,8 @@ export class ImportDays {
   readonly #days = new Map<string, BillingDay>();
   /** What the bill says of its account's days; a category without a charge is as final as the others. */
   readonly #finality = new Map<string, boolean | null>();
+  /** Tokens by day, account, feed and report, 1e-12. */
+  readonly #tokens = new Map<string, bigint>();
 
   add(row: BilledRow & { account: string }): void {
     const day = this.#of({
@@ -51,8 +54,23 @@ export class ImportDays {
     day.amountPico += row.amountPico ?? 0n;
     if (row.feed === 'cost' && row.amountPico === null) day.unconvertedRows += 1;
     const place = placeOf(day);
+    if (row.quantityUnit === 'tokens') {
+      const told = `${place}|${row.feed}|${row.report}`;
+      this.#tokens.set(told, (this.#tokens.get(told) ?? 0n) + (row.quantity ?? 0n));
+    }
     const known = this.#finality.get(place);
     this.#finality.set(place, known === undefined ? row.isFinal : known && row.isFinal);
+  }
+
+  /** Error invalid_billing_file where a day, or the file, is of more than any bill is. */
+  assertPlausible(): void {
+    let whole = 0n;
+    for (const { day, amountPico } of this.#days.values()) {
+      assertPlausibleSum(amountPico, day);
+      whole += amountPico;
+    }
+    assertPlausibleSum(whole, 'the file');
+    for (const [told, tokens] of this.#tokens) assertPlausibleTokens(tokens, told.slice(0, 10));
   }
 
   /** Everything that the file speaks about: also days, and for whole reports categories, in which it bills nothing. */

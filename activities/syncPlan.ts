@@ -18,7 +18,7 @@ export interface SyncPlan {
 
 /**
  * What a sync asks for: the days that are not settled, once a day all that may still be restated, and every day since
- * the connection's beginning that no sync has fetched yet. So a backfill is a sync to which everything is missing, and
+ * the connection's beginning that no sync has fetched yet, or that was converted by another rate than is given now. So a backfill is a sync to which everything is missing, and
  * what one sync could not fetch is taken up by the next.
  */
 export async function planSync(

@@ -15,7 +15,7 @@ import { findFetchedPage, type SyncPage } from '../db/queries/fetchedPages.js';
 import { finishSyncChunk } from '../db/queries/syncChunks.js';
 import type { ChunkResult, RestatedDay } from '../db/queries/syncRuns.js';
 import { type BilledRow, CHARGE_CATEGORIES } from '../domain/billing/billedRow.js';
-import { isInScope } from '../domain/billing/connectionScope.js';
+import { type ConnectionSettings, fxRateOn, isInScope } from '../domain/billing/connectionScope.js';
 import { parseFxRate } from '../domain/billing/pageRow.js';
 import type { BillingFormat } from '../domain/billing/sources.js';
 import { DomainError } from '../domain/errors.js';
@@ -78,7 +78,12 @@ export async function readChunk(work: ChunkWork, { pages, leftOut }: FetchedChun
   await orgDb.transaction(async (inside) => {
     if (!(await finishSyncChunk(inside, run.id, chunk.ordinal, stored?.sourceId ?? null, result))) return;
     const final = same.filter((day) => told.isFinal(day));
-    await confirmApiDays(inside, of, same, final, fetchedAtMicros);
+    await confirmApiDays(
+      inside,
+      of,
+      { days: same, finalDays: final, atMicros: fetchedAtMicros },
+      work.connection.settings,
+    );
     if (!stored) return;
     const days = apiDays(work, told, changed);
     await replaceApiDays(
@@ -92,6 +97,7 @@ export async function readChunk(work: ChunkWork, { pages, leftOut }: FetchedChun
         amountPico: days.reduce((sum, day) => sum + day.amountPico, 0n),
       },
       days,
+      work.connection.settings,
     );
   });
 }
@@ -147,6 +153,7 @@ async function* rowsOf(
       provider: connection.provider,
       format: FORMATS[connection.provider],
       fxRate: parseFxRate(connection.settings.fxRate ?? ''),
+      fxRateOn: (day) => parseFxRate(fxRateOn(connection.settings, day) ?? ''),
       skip: new Set(),
       mayBeEmpty: true,
       ...(asked === undefined ? {} : { asked }),
@@ -166,7 +173,7 @@ async function* inWordsOfASync<T>(
     if (!(error instanceof DomainError) || error.code !== 'invalid_billing_file') throw error;
     throw new DomainError(
       'provider_answer_unreadable',
-      `the answer of ${connection.provider} for ${chunk.report} cannot be read: ${error.message.replace(/give fx_rate,/, 'give settings.fx_rate,')}`,
+      `the answer of ${connection.provider} for ${chunk.report} cannot be read: ${error.message}`,
     );
   }
 }
@@ -258,15 +265,22 @@ interface Reading {
   leftOut: ReadonlySet<string>;
 }
 
+/** Whether the copy was converted by another rate than the settings name now. */
+function isOtherRate({ day, fxRate }: CurrentCopy, settings: ConnectionSettings): boolean {
+  return parseFxRate(fxRate ?? '')?.scaled !== parseFxRate(fxRateOn(settings, day) ?? '')?.scaled;
+}
+
 /** What the chunk brought. A day that the provider had closed and tells otherwise now is a restatement. */
-function describe({ chunk, connector }: ChunkWork, reading: Reading): ChunkResult {
+function describe({ chunk, connection, connector }: ChunkWork, reading: Reading): ChunkResult {
   const { told, known, changed, same, pages, fetchedAtMicros, rows } = reading;
   const closedFrom = (day: string) =>
     microsOfDay(day) + BigInt(connector.facts.provisionalDays) * MICROS_PER_DAY;
   const usd = (pico: Pico) => (chunk.feed === 'cost' ? decimalFromPico(pico) : null);
   const restated = [...changed].sort().flatMap((day): RestatedDay[] => {
     const copy = known.get(day);
-    if (!copy || copy.confirmedAtMicros < closedFrom(day)) return [];
+    // Another rate is ours, not the provider's.
+    if (!copy || copy.confirmedAtMicros < closedFrom(day) || isOtherRate(copy, connection.settings))
+      return [];
     const place = { day, feed: chunk.feed, report: storedReport(chunk) };
     return [{ ...place, old_usd: usd(copy.amountPico), new_usd: usd(told.totalOf(day)) }];
   });

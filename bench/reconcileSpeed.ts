@@ -104,6 +104,11 @@ async function timeRun({ url, deps }: Bench, orgId: string): Promise<RunTimes> {
   };
 }
 
+const cpuOf = ({ nodeCpu, backendCpu }: RunTimes) => nodeCpu + backendCpu;
+
+/** What a run takes where one core does all of it: what this process and Postgres did at once stands one after the other. */
+const onOneCore = (times: RunTimes) => Math.max(times.total, cpuOf(times));
+
 async function backendSeconds(url: string): Promise<number> {
   return [...(await readBackendCpu(url)).values()].reduce((sum, seconds) => sum + seconds, 0);
 }
@@ -114,7 +119,7 @@ function tell(name: string, times: RunTimes): void {
     .join(', ');
   process.stdout.write(
     `${name}: ${times.total.toFixed(2)} s (${steps}; ${times.units} provider-days, ${times.accounts} accounts; ` +
-      `CPU ${times.nodeCpu.toFixed(2)} s here, ${times.backendCpu.toFixed(2)} s in Postgres; memory at its highest ${formatMebibytes(times.peakBytes)})\n`,
+      `CPU ${times.nodeCpu.toFixed(2)} s here, ${times.backendCpu.toFixed(2)} s in Postgres, ${cpuOf(times).toFixed(2)} s together; memory at its highest ${formatMebibytes(times.peakBytes)})\n`,
   );
 }
 
@@ -168,11 +173,13 @@ async function measure(bench: Bench, client: pg.Client): Promise<boolean> {
   );
   const growth = full.total / quarter.total;
   process.stdout.write(
-    `full ${full.total.toFixed(2)} s, target below ${TARGETS.fullSeconds}; ${GROWTH}x the data takes ${growth.toFixed(2)}x the time, ` +
+    `full ${full.total.toFixed(2)} s, ${onOneCore(full).toFixed(2)} s on one core, target below ${TARGETS.fullSeconds}; ${GROWTH}x the data takes ${growth.toFixed(2)}x the time, ` +
       `target at most ${TARGETS.growth}; one changed day ${changed.total.toFixed(2)} s, target below ${TARGETS.changedDaySeconds}\n`,
   );
   return (
-    full.total < TARGETS.fullSeconds && growth <= TARGETS.growth && changed.total < TARGETS.changedDaySeconds
+    onOneCore(full) < TARGETS.fullSeconds &&
+    growth <= TARGETS.growth &&
+    changed.total < TARGETS.changedDaySeconds
   );
 }
 

@@ -6,15 +6,11 @@ import { readBilledDay } from './billAudit.js';
 import type { OrgDb } from './orgDb.js';
 import { listAskedBack } from './queries/askedBack.js';
 import { listBilledAccountNames, listCountedCopies } from './queries/billCoverage.js';
-import {
-  listBilledProviderDays,
-  listBilledTotals,
-  listSourceDifferences,
-  type SourceDifference,
-} from './queries/billedDays.js';
+import { listBilledProviderDays, listBilledTotals } from './queries/billedDays.js';
 import { listComparedBuckets } from './queries/gapExplorer.js';
 import { type BilledAdjustment, listBilledAdjustments, listFrozenBills } from './queries/periodBills.js';
 import { findPeriodClosing } from './queries/periods.js';
+import { listSourceDifferences, type SourceDifference } from './queries/sourceDifferences.js';
 
 /** Copies of a bill that do not say the same: so many are listed. */
 export const DIFFERENCES_MAX = 200;
@@ -26,7 +22,7 @@ export interface MonthStatement extends Statement {
   closing: MonthClosing | null;
   /** How the bills of earlier, closed months were restated, as far as it is booked in this one. */
   bookedAdjustments: BilledAdjustment[];
-  /** Days on which a copy that does not count says another amount, the latest first; at most DIFFERENCES_MAX. */
+  /** Where a copy that does not count says another amount, the latest day first; at most DIFFERENCES_MAX. */
   sourceDifferences: SourceDifference[];
 }
 

@@ -56,3 +56,12 @@ export function translatePgError(error: unknown): unknown {
     cause: error,
   });
 }
+
+/**
+ * Whether the database refused a value (SQLSTATE class 22, data exception: out of range, not representable; or a check that a
+ * row breaks): the same row is refused whenever it is given.
+ */
+export function isValueRefused(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === '23514' || (code.length === 5 && code.startsWith('22'));
+}

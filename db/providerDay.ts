@@ -1,4 +1,4 @@
-import { aheadMicrosOf, timesOfBillingDay } from '../domain/billing/billingDay.js';
+import { aheadMicrosOf } from '../domain/billing/billingDay.js';
 import { microsOfDay } from '../domain/period.js';
 import type { Provider } from '../domain/providers.js';
 import {
@@ -31,8 +31,8 @@ export interface ProviderDayScope {
 }
 
 /**
- * Everything that is stored of one provider's day, bills and calls, as it is at one time. Work grows with the day's rows,
- * cells and calls.
+ * Everything that is stored of one provider's day, bills and calls, as it is at one time. Work grows with the day's rows
+ * and cells.
  */
 export async function readProviderDay(
   orgDb: OrgDb,
@@ -48,9 +48,7 @@ async function readInside(
   beside: Pick<DayInput, 'nowMicros' | 'observedSince' | 'withHours'>,
 ): Promise<ProviderDay> {
   const covered = await listBilledAccounts(inside, scope);
-  const times = timesOfBillingDay(scope.provider, scope.day, scope.offsetHours ?? 0);
   const aheadMicros = aheadMicrosOf(scope.provider, scope.day, scope.offsetHours ?? 0);
-  const time = { provider: scope.provider, fromMicros: times.startMicros, toMicros: times.endMicros };
   return {
     ...beside,
     observedSince: new Map([...beside.observedSince].map(([account, at]) => [account, at + aheadMicros])),
@@ -59,7 +57,7 @@ async function readInside(
     ...(await readUse(inside, scope, beside.withHours)),
     covered,
     // Who sent the calls matters to an explanation only, and there is none of a day without a bill.
-    sources: covered.length === 0 ? new Map() : await listObservedSources(inside, time),
+    sources: covered.length === 0 ? new Map() : await listObservedSources(inside, scope),
   };
 }
 

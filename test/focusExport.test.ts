@@ -66,7 +66,15 @@ describe('the export', () => {
   });
 
   it('is in the currency of each bill', () => {
-    expect(sumsBy(rows, (row) => row.BillingCurrency as string, 'BilledCost')).toMatchObject({ EUR: '1.87' });
+    expect(sumsBy(rows, (row) => row.BillingCurrency as string, 'BilledCost')).toMatchObject({
+      EUR: '1.87',
+      DKK: '12.345678901234',
+    });
+    const kroner = rows.filter((row) => row.BillingCurrency === 'DKK');
+    expect(kroner.map((row) => [row.BilledCost, row.x_BilledUsd, row.PricingCurrency])).toEqual([
+      ['12.345678901234', '', 'DKK'],
+      ['0.0', '', 'DKK'],
+    ]);
     const euro = rows.find((row) => row.BillingCurrency === 'EUR');
     expect(euro).toMatchObject({
       x_BilledUsd: '2.10001',
@@ -135,11 +143,24 @@ describe('the export', () => {
     const ours = days.reduce((sum: number, gap: Json) => sum + gap.our_cost_usd, 0);
     expect(Number(sumTexts(rows.map((row) => row.x_ObservedCostUsd as string)))).toBeCloseTo(ours, 12);
     const usage = rows.filter((row) => row.ChargeCategory === 'Usage');
-    for (const row of usage)
+    for (const row of usage.filter(({ x_BilledUsd }) => x_BilledUsd !== ''))
       expect(sumTexts([row.x_ObservedCostUsd as string, row.x_GapUsd as string])).toBe(row.x_BilledUsd);
     expect(new Set(usage.map((row) => row.x_ReconStatus))).toEqual(
       new Set(['matched', 'partial', 'unmatched', 'unbilled']),
     );
+  });
+
+  it('has the use that a bill charges nothing for, with its quantity and list price', () => {
+    const free = rows.find((row) => row.ConsumedQuantity === '250000.0');
+    expect(free).toMatchObject({
+      BilledCost: '0.0',
+      EffectiveCost: '0.0',
+      x_BilledUsd: '0',
+      PricingQuantity: '0.25',
+      ChargeCategory: 'Usage',
+      x_ListPriceSource: 'price_list',
+    });
+    expect(Number(free?.ListCost)).toBeGreaterThan(0);
   });
 
   it('has a row at zero for use that no bill has, by class', () => {
@@ -283,7 +304,7 @@ describe('an export that is imported again', () => {
   it.each(['1.2', '1.4'])('of version %s bills the same, charge by charge', async (version) => {
     const other = await api.addOrganization();
     const { text } = await fetchCsv(`period=${month}&version=${version}`);
-    for (const provider of ['openai', 'mistral']) {
+    for (const provider of ['openai', 'mistral', 'cohere']) {
       const done = await importBill(api, text, { provider }, other.adminKey);
       expect(done).toMatchObject({ status: 'succeeded', format: 'focus' });
     }

@@ -1,5 +1,4 @@
 import type { OrgDb } from '../../db/orgDb.js';
-import { listSourceDifferences, type SourceDifference } from '../../db/queries/billedDays.js';
 import { listRunAccounts, lockOpenGapRun, type RunAccount } from '../../db/queries/explanationRuns.js';
 import { publishExplanations, readAccountFindings } from '../../db/queries/explanations.js';
 import {
@@ -17,6 +16,7 @@ import {
   writeAccountFindings,
 } from '../../db/queries/publishedFindings.js';
 import { endRun, type RunEnd } from '../../db/queries/runStates.js';
+import { listSourceDifferences, type SourceDifference } from '../../db/queries/sourceDifferences.js';
 import type { SuspectKey } from '../../domain/billing/providerKeys.js';
 import { formatUuid } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
@@ -145,6 +145,7 @@ function presentDifference(difference: SourceDifference): GapRunResult['source_d
     provider: difference.provider,
     provider_account_id: difference.accountId,
     day: difference.day,
+    span: difference.span,
     charge_category: difference.chargeCategory,
     counted_import_id: difference.countedSourceId,
     counted_kind: difference.countedKind,

@@ -2,6 +2,7 @@ import { isPageObject } from '../../domain/billing/exactNumber.js';
 import type { DocumentFormat } from '../../domain/billing/formats/documentFormat.js';
 import { DOCUMENT_FORMATS } from '../../domain/billing/formats/documents.js';
 import type { LeftOut } from '../../domain/billing/formats/tableFormat.js';
+import { assertPlausible } from '../../domain/billing/rowBounds.js';
 import { type BillingFormat, factsOfFormat } from '../../domain/billing/sources.js';
 import { DomainError } from '../../domain/errors.js';
 import { type BillingFileOptions, type BillingFileSummary, Notes, type TaggedRow } from './fileSummary.js';
@@ -21,13 +22,16 @@ export async function* readDocuments(
   options: BillingFileOptions,
 ): AsyncGenerator<TaggedRow[], BillingFileSummary> {
   const notes = new Notes();
-  const context = { fxRate: options.fxRate, asked: options.asked, seen: new Set<string>() };
+  const { fxRate, fxRateOn = () => fxRate, asked } = options;
+  const context = { fxRate, fxRateOn, asked, seen: new Set<string>() };
   const leftOut: LeftOut[] = [];
   let chosen: DocumentFormat | undefined;
   for await (const document of readJsonDocuments(chunks)) {
     const { rows, leftOut: others = [] } = placed(document, () => {
       chosen = formatOf(document, options, chosen);
-      return isPageObject(document.value) ? chosen.read(document.value, context) : { rows: [] };
+      const read = isPageObject(document.value) ? chosen.read(document.value, context) : { rows: [] };
+      for (const row of read.rows) assertPlausible(row);
+      return read;
     });
     addLeftOut(leftOut, others);
     for (const row of rows) {

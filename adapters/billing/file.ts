@@ -1,7 +1,8 @@
 import { DomainError } from '../../domain/errors.js';
 import { readDocuments } from './documents.js';
-import { shapeOf } from './fileShape.js';
+import { HEAD_BYTES, shapeOf } from './fileShape.js';
 import type { BillingFileOptions, BillingFileSummary, TaggedRow } from './fileSummary.js';
+import { foreignContent } from './foreignContent.js';
 import { readPages } from './pageRows.js';
 import { openCsvTable } from './tables/csvTable.js';
 import { openJsonLines } from './tables/jsonLinesTable.js';
@@ -25,12 +26,18 @@ export async function* readBillingFile(
   chunks: AsyncIterable<Buffer>,
   options: BillingFileOptions,
 ): AsyncGenerator<TaggedRow[], BillingFileSummary> {
-  const iterator = unpacked(chunks)[Symbol.asyncIterator]();
-  const first = await iterator.next();
-  if (first.done || (first.value.length === 0 && !options.mayBeEmpty))
+  const { bytes, isPacked } = await unpacked(chunks);
+  const iterator = bytes[Symbol.asyncIterator]();
+  const head = await readHead(iterator);
+  if (head === undefined || (head.length === 0 && !options.mayBeEmpty))
     throw new DomainError('invalid_billing_file', 'the file is empty');
-  const all = resume(first.value, iterator);
-  switch (shapeOf(first.value, options.format)) {
+  const foreign = foreignContent(head, isPacked);
+  if (foreign !== undefined) {
+    await iterator.return?.(undefined);
+    throw new DomainError('invalid_billing_file', `byte 1: ${foreign}`);
+  }
+  const all = resume(head, iterator);
+  switch (shapeOf(head, options.format, options.provider)) {
     case 'csv':
       return yield* readTableRows(await openCsvTable(all), options);
     case 'jsonLines':
@@ -44,6 +51,19 @@ export async function* readBillingFile(
     case 'pages':
       return yield* readPages(all, options);
   }
+}
+
+/** The beginning of the file, however its chunks are cut; undefined where it has none. */
+async function readHead(chunks: AsyncIterator<Buffer>): Promise<Buffer | undefined> {
+  const held: Buffer[] = [];
+  let heldBytes = 0;
+  while (heldBytes < HEAD_BYTES) {
+    const next = await chunks.next();
+    if (next.done) break;
+    held.push(next.value);
+    heldBytes += next.value.length;
+  }
+  return held.length > 1 ? Buffer.concat(held, heldBytes) : held[0];
 }
 
 async function* resume(first: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {

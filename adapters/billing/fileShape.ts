@@ -1,7 +1,8 @@
 import { TABLE_FORMATS } from '../../domain/billing/formats/index.js';
 import { type BillingFormat, factsOfFormat } from '../../domain/billing/sources.js';
+import type { Provider } from '../../domain/providers.js';
 import { holdsDocuments } from './documents.js';
-import { flatRecords } from './tables/jsonLinesTable.js';
+import { firstRecord } from './tables/jsonLinesTable.js';
 
 /** How a file is laid out; which bill it is, is told by the reader of its layout. */
 export type FileShape = 'csv' | 'jsonLines' | 'parquet' | 'pages' | 'documents';
@@ -10,10 +11,14 @@ export type FileShape = 'csv' | 'jsonLines' | 'parquet' | 'pages' | 'documents';
 const PARQUET = Buffer.from('PAR1');
 
 /** Of a file so much is looked at: the beginning of its first record. */
-const HEAD_BYTES = 262_144;
+export const HEAD_BYTES = 262_144;
 
-/** What a file is, from its first bytes and, where it was named, its format. */
-export function shapeOf(head: Buffer, format: BillingFormat | undefined): FileShape {
+/** Whose reports come as pages. */
+const PAGE_PROVIDERS: ReadonlySet<Provider> = new Set(['openai', 'anthropic']);
+const PAGE = /"data"\s*:\s*\[/;
+
+/** What a file is, from its first bytes, its provider and, where it was named, its format. */
+export function shapeOf(head: Buffer, format: BillingFormat | undefined, provider: Provider): FileShape {
   if (head.subarray(0, 4).equals(PARQUET)) return 'parquet';
   const text = head
     .subarray(0, HEAD_BYTES)
@@ -24,18 +29,13 @@ export function shapeOf(head: Buffer, format: BillingFormat | undefined): FileSh
   const shape = format === undefined ? undefined : factsOfFormat(format).shape;
   if (text[0] !== '{' && text[0] !== '[') return shape === undefined || shape === 'table' ? 'csv' : 'pages';
   if (shape === 'table' || (shape === undefined && isRecordOfTable(text))) return 'jsonLines';
-  return holdsDocuments(text, format) ? 'documents' : 'pages';
+  if (holdsDocuments(text, format)) return 'documents';
+  // What is none of these is told by the columns that it misses, but to those whose reports are pages.
+  return shape === 'pages' || PAGE_PROVIDERS.has(provider) || PAGE.test(text) ? 'pages' : 'jsonLines';
 }
 
-/** Whether the first line is a whole object whose fields are those of a table's header. */
+/** Whether the first object, alone or in an array, has the fields of a table's header. */
 function isRecordOfTable(text: string): boolean {
-  const end = text.indexOf('\n');
-  const line = end < 0 ? text : text.slice(0, end);
-  try {
-    const [first] = flatRecords(Buffer.from(line));
-    const columns = new Set(first?.record.keys());
-    return TABLE_FORMATS.some((format) => format.isHeader(columns));
-  } catch {
-    return false;
-  }
+  const columns = new Set(firstRecord(Buffer.from(text))?.record.keys());
+  return TABLE_FORMATS.some((format) => format.isHeader(columns));
 }

@@ -25,6 +25,8 @@ export interface BillingFileOptions {
   /** Told from the content where absent. */
   format: BillingFormat | undefined;
   fxRate: FxRate;
+  /** In its place where a rate was given for each month; asked by the day (`YYYY-MM-DD`). */
+  fxRateOn?(day: string): FxRate;
   /**
    * The report that every page is of, where that is known because it was asked for (`pageKindOf`): a page without any
    * result then says that its days bill nothing, and a result of another report is an error.

@@ -11,7 +11,7 @@ export interface JsonDocument {
 }
 
 /**
- * JSON documents that stand one after the other, each held in memory as a whole: for bills whose parts only make sense
+ * JSON documents that stand one after the other, or in one array, each held in memory as a whole: for bills whose parts only make sense
  * together. Error invalid_billing_file with line and column.
  */
 export async function* readJsonDocuments(chunks: AsyncIterable<Buffer>): AsyncGenerator<JsonDocument> {
@@ -32,6 +32,8 @@ class DocumentBuilder implements JsonHandler {
   #keys: string[] = [];
   #entries = 0;
   #root: JsonDocument | undefined;
+  /** The documents are the items of one array. */
+  #isArray = false;
 
   constructor(place: () => { line: number; column: number }) {
     this.#place = place;
@@ -52,11 +54,13 @@ class DocumentBuilder implements JsonHandler {
   }
 
   startArray(): void {
-    this.#open([]);
+    if (this.#stack.length > 0 || this.#isArray) this.#open([]);
+    else this.#isArray = true;
   }
 
   endArray(): void {
-    this.#close();
+    if (this.#stack.length > 0) this.#close();
+    else this.#isArray = false;
   }
 
   key(name: string): void {
@@ -65,10 +69,15 @@ class DocumentBuilder implements JsonHandler {
 
   scalar(value: JsonScalar): void {
     this.#put(value);
+    this.#finish();
   }
 
-  endDocument(): void {
-    if (this.#root) this.#ready.push(this.#root);
+  endDocument(): void {}
+
+  /** A document is over where nothing is open. */
+  #finish(): void {
+    if (this.#stack.length > 0 || !this.#root) return;
+    this.#ready.push(this.#root);
     this.#root = undefined;
     this.#entries = 0;
   }
@@ -82,6 +91,7 @@ class DocumentBuilder implements JsonHandler {
   #close(): void {
     this.#stack.pop();
     this.#keys.pop();
+    this.#finish();
   }
 
   #put(value: PageValue): void {

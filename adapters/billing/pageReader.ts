@@ -1,11 +1,13 @@
 import { ExactNumber, findText, type PageObject, type PageValue } from '../../domain/billing/exactNumber.js';
 import type { PageBucket, PageKind } from '../../domain/billing/pageRow.js';
 import { DomainError } from '../../domain/errors.js';
-import { parseInstant } from '../../domain/period.js';
+import { MICROS_PER_DAY, parseInstant } from '../../domain/period.js';
 import { faultAt, type JsonHandler, type JsonScalar } from './jsonEvents.js';
 
 /** Results of one bucket that may come before its times, which then have to wait in memory. */
 const WAITING_RESULTS_MAX = 10_000;
+/** Longest bucket: reports have buckets of a minute, an hour or a day, and a bucket covers every day that it touches. */
+const BUCKET_MICROS_MAX = 31n * MICROS_PER_DAY;
 /** Entries of one result object. */
 const RESULT_ENTRIES_MAX = 200;
 
@@ -205,6 +207,8 @@ export class PageReader implements JsonHandler {
     const endMicros = timeOf(this.#fields.end_time ?? this.#fields.ending_at);
     if (startMicros === undefined || endMicros === undefined) return;
     if (endMicros <= startMicros) throw faultAt(this.#bucketPlace, 'the bucket ends before it starts');
+    if (endMicros - startMicros > BUCKET_MICROS_MAX)
+      throw faultAt(this.#bucketPlace, 'the bucket is longer than a month; ask for buckets of a day');
     this.#bucket = { startMicros, endMicros };
     for (const { kind, result } of this.#waiting) this.#give(kind, this.#bucket, result);
     this.#waiting = [];

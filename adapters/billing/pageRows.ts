@@ -4,6 +4,7 @@ import { BucketCopies, PROJECTS_TRACKED_MAX } from '../../domain/billing/bucketC
 import type { PageObject } from '../../domain/billing/exactNumber.js';
 import { openaiCostRow, openaiUsageRows } from '../../domain/billing/openaiRows.js';
 import type { FxRate, PageBucket, PageKind } from '../../domain/billing/pageRow.js';
+import { assertPlausible } from '../../domain/billing/rowBounds.js';
 import type { BillingFormat } from '../../domain/billing/sources.js';
 import { DomainError } from '../../domain/errors.js';
 import { dayOf, MICROS_PER_DAY } from '../../domain/period.js';
@@ -58,7 +59,9 @@ class PageRows implements PageSink {
 
   result(kind: PageKind, bucket: PageBucket, result: PageObject): void {
     this.#agree(kind);
-    for (const row of rowsOf(kind, bucket, result, this.#options.fxRate)) {
+    const { fxRate, fxRateOn = () => fxRate } = this.#options;
+    for (const row of rowsOf(kind, bucket, result, fxRateOn(dayOf(bucket.startMicros)))) {
+      assertPlausible(row);
       if (row.account !== null) this.#account = row.account;
       if (row.project !== null && this.#projects.size < PROJECTS_TRACKED_MAX) this.#projects.add(row.project);
       if (this.#options.skip.has(this.#number)) continue;

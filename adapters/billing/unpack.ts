@@ -7,18 +7,27 @@ const UNPACKED_BYTES_MAX = 32 * 1_073_741_824;
 const GZIP = [0x1f, 0x8b] as const;
 
 /** The bytes of a file, unpacked where it begins like gzip. Error invalid_billing_file where the packing is broken. */
-export async function* unpacked(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+export async function unpacked(
+  chunks: AsyncIterable<Buffer>,
+): Promise<{ bytes: AsyncGenerator<Buffer>; isPacked: boolean }> {
   const iterator = chunks[Symbol.asyncIterator]();
-  const first = await iterator.next();
-  if (first.done) return;
-  const all = chain(first.value, iterator);
-  if (first.value[0] === GZIP[0] && first.value[1] === GZIP[1]) yield* gunzip(all);
-  else yield* all;
+  const held: Buffer[] = [];
+  let first = await iterator.next();
+  // The first chunk may be a single byte.
+  for (; !first.done && first.value.length < GZIP.length && held.length < GZIP.length; ) {
+    held.push(first.value);
+    first = await iterator.next();
+  }
+  if (!first.done) held.push(first.value);
+  const head = held.length > 1 ? Buffer.concat(held) : (held[0] ?? Buffer.alloc(0));
+  const isPacked = head[0] === GZIP[0] && head[1] === GZIP[1];
+  const all = chain(held.length === 0 ? undefined : head, iterator);
+  return { bytes: isPacked ? gunzip(all) : all, isPacked };
 }
 
-async function* chain(first: Buffer, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
+async function* chain(first: Buffer | undefined, rest: AsyncIterator<Buffer>): AsyncGenerator<Buffer> {
   try {
-    yield first;
+    if (first !== undefined) yield first;
     for (let next = await rest.next(); !next.done; next = await rest.next()) yield next.value;
   } finally {
     await rest.return?.();

@@ -11,6 +11,7 @@ import {
 } from '../../db/queries/billingConnections.js';
 import { findSyncRun } from '../../db/queries/syncRuns.js';
 import { openSync } from '../../db/runs/openSync.js';
+import { hasOtherRates } from '../../domain/billing/connectionScope.js';
 import { BACKFILL_DAYS, scopeText } from '../../domain/billing/connections.js';
 import { openCredentials, sealCredentials } from '../../domain/billing/credentials.js';
 import { DomainError } from '../../domain/errors.js';
@@ -171,7 +172,7 @@ const updateConnection = defineEndpoint({
         : {}),
     };
     const isOtherScope = settings !== undefined && scopeText(settings) !== connection.scope;
-    const isOtherRate = settings !== undefined && settings.fxRate !== connection.settings.fxRate;
+    const isOtherRate = settings !== undefined && hasOtherRates(settings, connection.settings);
     const needsSync = (isOtherScope || isOtherRate || credentials !== undefined) && body.paused !== true;
     return settle(async (inside) => {
       if (!(await updateBillingConnection(inside, connection, changes)))

@@ -44,6 +44,12 @@ const azureScope = z
   .max(512, 'must have at most 512 characters')
   .meta({ description: 'Azure: /subscriptions/{id}, a resource group of it, or a billing account' });
 
+const rate = z
+  .string()
+  .regex(/^\d{1,6}(?:\.\d{1,12})?$/, 'must be a decimal such as 1.0842')
+  .refine((text) => parseFxRate(text) !== undefined, 'must be above zero');
+const FX_MONTHS_MAX = 120;
+
 const settings = z.strictObject({
   account: account.optional().meta({
     description: 'The provider’s own organization or account, where the provider does not tell it',
@@ -53,14 +59,19 @@ const settings = z.strictObject({
     .regex(/^[a-z]{2}(?:-[a-z]+)+-\d$/, 'must be a region such as us-east-1')
     .optional()
     .meta({ description: 'AWS: the region that requests are signed for; us-east-1 where absent' }),
-  fx_rate: z
-    .string()
-    .regex(/^\d{1,6}(?:\.\d{1,12})?$/, 'must be a decimal such as 1.0842')
-    .refine((text) => parseFxRate(text) !== undefined, 'must be above zero')
+  fx_rate: rate.optional().meta({
+    description:
+      'US dollars for one unit of the currency, where the bill is not in dollars and names no rate of its own',
+  }),
+  fx_rates: z
+    .record(z.string().regex(/^\d{4}-(?:0[1-9]|1[0-2])$/, 'must be a month such as 2026-10'), rate)
+    .refine(
+      (rates) => Object.keys(rates).length <= FX_MONTHS_MAX,
+      `must name at most ${FX_MONTHS_MAX} months`,
+    )
     .optional()
     .meta({
-      description:
-        'US dollars for one unit of the currency, where the bill is not in dollars and names no rate of its own',
+      description: 'The same for single months of the bill, {"2026-10": "1.0842"}; fx_rate is for all others',
     }),
   scope: z
     .union([scope, azureScope])
@@ -141,6 +152,7 @@ export function settingsOf(given: z.output<typeof settings>): ConnectionSettings
     ...(given.account === undefined ? {} : { account: given.account }),
     ...(given.region === undefined ? {} : { region: given.region }),
     ...(given.fx_rate === undefined ? {} : { fxRate: given.fx_rate }),
+    ...(given.fx_rates === undefined ? {} : { fxRates: given.fx_rates }),
   };
   if (typeof given.scope === 'string') return { ...account, scope: { resource: given.scope } };
   const narrowed = narrowedBy(given.scope ?? {});
@@ -152,6 +164,7 @@ function presentSettings({
   account,
   region,
   fxRate,
+  fxRates,
   scope: kept,
 }: ConnectionSettings): z.output<typeof settings> {
   const narrowed = narrowedBy(kept ?? {});
@@ -160,6 +173,7 @@ function presentSettings({
     ...(account === undefined ? {} : { account }),
     ...(region === undefined ? {} : { region }),
     ...(fxRate === undefined ? {} : { fx_rate: fxRate }),
+    ...(fxRates === undefined ? {} : { fx_rates: fxRates }),
     ...(shown === undefined ? {} : { scope: shown }),
   };
 }

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { GapRun, GapRunResult } from '../../db/queries/gapRuns.js';
 import { publicId, publicSourceId } from '../../domain/ids.js';
-import { usdNumberFromDecimal } from '../../domain/money.js';
+import { picoFromDecimal, usdNumberFromDecimal, usdNumberFromPico } from '../../domain/money.js';
 import { GAP_PERIODS } from '../../domain/period.js';
 import { GAP_PROVIDERS, PROVIDER_FACTS } from '../../domain/providers.js';
 import type { MergedMismatch } from '../../domain/reconciliation/mergeMismatches.js';
@@ -77,20 +77,28 @@ const mismatchSchema = z
   })
   .meta({ id: 'RateMismatch' });
 
-/** Two copies of a day's bill that do not say the same. */
+/** Two copies of a bill, of a day or of a month, that do not say the same. */
 export const sourceDifferenceSchema = z.strictObject({
   provider: z.string(),
   provider_account_id: z.string(),
   day: z.string(),
+  span: z.enum(['day', 'month']).meta({
+    description:
+      'month: an invoice that tells no day, beside the sum of the days that count; day is then the month’s first',
+  }),
   charge_category: z.string(),
   counted_kind: z.enum(['file', 'api']),
-  counted_import_id: z
-    .string()
-    .meta({ description: 'imp_… of an imported file, src_… of what a connection fetched' }),
-  counted_usd: usd,
+  counted_import_id: z.string().meta({
+    description:
+      'imp_… of an imported file, src_… of what a connection fetched; of a month’s several the one told last',
+  }),
+  counted_usd: usd.meta({
+    description: 'What counts, with what later bills have of the day as far as it counts',
+  }),
   other_kind: z.enum(['file', 'api']),
   other_import_id: z.string(),
-  other_usd: usd,
+  other_usd: usd.meta({ description: 'What the other copy says of the same' }),
+  difference_usd: usd.meta({ description: 'other_usd − counted_usd' }),
 });
 
 const withheldSchema = z
@@ -194,6 +202,7 @@ function presentResult(result: GapRunResult): NonNullable<RunWire['result']> {
       provider: difference.provider,
       provider_account_id: difference.provider_account_id,
       day: difference.day,
+      span: difference.span ?? 'day',
       charge_category: difference.charge_category,
       counted_kind: difference.counted_kind ?? 'file',
       counted_import_id: publicSourceId(difference.counted_kind ?? 'file', difference.counted_import_id),
@@ -201,6 +210,9 @@ function presentResult(result: GapRunResult): NonNullable<RunWire['result']> {
       other_kind: difference.other_kind ?? 'file',
       other_import_id: publicSourceId(difference.other_kind ?? 'file', difference.other_import_id),
       other_usd: usdNumberFromDecimal(difference.other_usd),
+      difference_usd: usdNumberFromPico(
+        (picoFromDecimal(difference.other_usd) ?? 0n) - (picoFromDecimal(difference.counted_usd) ?? 0n),
+      ),
     })),
     suspect_keys: (result.suspect_keys ?? []).map(({ billed_usd, ...key }) =>
       presentSuspectKey({

@@ -160,7 +160,7 @@ export const statementResponse = z
     ),
     source_differences: z
       .array(sourceDifferenceSchema)
-      .meta({ description: `Copies of a day’s bill that do not say the same; at most ${DIFFERENCES_MAX}` }),
+      .meta({ description: `Copies of a bill that do not say the same; at most ${DIFFERENCES_MAX}` }),
   })
   .meta({ id: 'Statement' });
 
@@ -265,6 +265,7 @@ export function presentStatement(
       provider: difference.provider,
       provider_account_id: difference.accountId,
       day: difference.day,
+      span: difference.span,
       charge_category: difference.chargeCategory,
       counted_kind: difference.countedKind,
       counted_import_id: publicSourceId(difference.countedKind, difference.countedSourceId),
@@ -272,6 +273,7 @@ export function presentStatement(
       other_kind: difference.otherKind,
       other_import_id: publicSourceId(difference.otherKind, difference.otherSourceId),
       other_usd: number(difference.otherPico),
+      difference_usd: number(difference.otherPico - difference.countedPico),
     })),
   };
 }

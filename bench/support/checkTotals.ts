@@ -50,6 +50,14 @@ const CELLS = `
     sum(reasoning_tok), sum(coalesce(computed_cost_usd, 0))
   from (${LIVE}) live where status <> 'blocked' group by 1, 2, 3, 4, 5, 6, 7, 8, 9, 10`;
 
+/** By the clock of each biller: billed by anybody but Google here. */
+const SOURCES = `
+  select org_id, billed_by, (end_at at time zone 'UTC')::date, coalesce(provider_account_id, ''), coalesce(provider_key_id, ''),
+    coalesce(response_model, model), service_name, count(*),
+    count(*) filter (where unmetered or usage_missing && '{cache_read,cache_write_5m,cache_write_1h}'),
+    count(response_model) filter (where status <> 'error'), count(*) filter (where status = 'error' and http_status >= 400)
+  from (${LIVE}) live where status <> 'blocked' and billed_by <> 'google' group by 1, 2, 3, 4, 5, 6, 7`;
+
 const CHECKS: Record<string, { folded: string; recomputed: string }> = {
   usage_rollups: {
     folded: `select org_id, dimension, bucket, key, ${SUM_NAMES} from usage_rollups where calls <> 0`,
@@ -64,6 +72,11 @@ const CHECKS: Record<string, { folded: string; recomputed: string }> = {
       status, calls, input_tokens, cache_read, cache_write_5m, cache_write_1h, output_tokens, input_audio, output_audio,
       reasoning_tok, computed_cost_usd from billing_cells where calls <> 0`,
     recomputed: CELLS,
+  },
+  source_days: {
+    folded: `select org_id, billed_by, day, provider_account_id, provider_key_id, model, service_name, calls, without_cache,
+      named_by_answer, refused from source_days where calls <> 0 and billed_by <> 'google'`,
+    recomputed: SOURCES,
   },
 };
 

@@ -61,7 +61,7 @@ join jsonb_to_recordset($6::jsonb) as s(at_place int, provider text, account tex
 cross join lateral (select 200 + n * 7919 % 7800 as input, 20 + n * 104729 % 1480 as output, case when n % 3 = 0 then n * 1299709 % 6000 else 0 end as cached) u
 cross join lateral (select (u.input * s.input + u.cached * s.cache_read + u.output * s.output) / 1000000 as cost) c`;
 
-/** Cost rows by class and day, usage rows by class and hour, of what was observed; some series are billed wrongly for days. */
+/** Cost rows by class and day, usage rows by class and hour, of what was observed, each account's in the order of time, as providers tell it; some series are billed wrongly for days. */
 const BILL = `
 with told as (
   select c.billed_by as provider, c.provider_account_id as account, c.model, c.hour, (c.hour at time zone 'UTC')::date as day, t.class, t.tokens,
@@ -77,7 +77,7 @@ wrong as (
   from told)
 insert into billing_rows (org_id, source_id, row_no, feed, report, provider, provider_account_id, day, period_start, period_end, charge_category,
   line_item, observable, model, token_class, is_batch, quantity, quantity_unit, amount_usd, currency, original_amount)
-select $1::uuid, b.id, row_number() over (partition by b.id), r.feed, r.report, r.provider, r.account, r.day, r.starts, r.ends, 'usage',
+select $1::uuid, b.id, row_number() over (partition by b.id order by r.starts), r.feed, r.report, r.provider, r.account, r.day, r.starts, r.ends, 'usage',
   r.model || ', ' || r.class, true, r.model, r.class, false, r.quantity, 'tokens', r.amount, case when r.feed = 'cost' then 'USD' end, r.amount
 from (
   select 'cost' as feed, '' as report, provider, account, model, day, class, day::timestamptz as starts, day::timestamptz + interval '1 day' as ends,
@@ -86,7 +86,8 @@ from (
   union all
   select 'usage', 'usage', provider, account, model, day, class, hour, hour + interval '1 hour', sum(tokens * times)::numeric, null
   from wrong group by 3, 4, 5, 6, 7, 8
-) r join billing_sources b on b.org_id = $1 and b.provider = r.provider and b.provider_account_id = r.account`;
+) r join billing_sources b on b.org_id = $1 and b.provider = r.provider and b.provider_account_id = r.account
+order by b.id, r.starts`;
 
 /** Fills an organization with so many calls, folded by `fold`, and the bills of them. */
 export async function loadReconciliation(
@@ -120,7 +121,8 @@ export async function loadReconciliation(
      from billing_rows where org_id = $1 group by 1, 2, 3, 6, 7, 8, 9, 10`,
     [orgId],
   );
-  await client.query('analyze');
+  // Else the server would do it during the run: calls and bills of weeks have long been looked through.
+  await client.query('vacuum (analyze)');
   return { series: series.length, billingRows: rowCount ?? 0, firstDay: first };
 }
 

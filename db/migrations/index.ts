@@ -26,6 +26,8 @@ import { runInputs } from './0026_run_inputs.js';
 import { disputes } from './0027_disputes.js';
 import { matches } from './0028_matches.js';
 import { billingFormats } from './0029_billing_formats.js';
+import { sourceDays } from './0030_source_days.js';
+import { fetchedRates } from './0031_fetched_rates.js';
 import { claims } from './0033_claims.js';
 import { weightSets } from './0034_weight_sets.js';
 import type { Migration } from './migration.js';
@@ -63,6 +65,8 @@ export const MIGRATIONS: readonly Migration[] = [
   disputes,
   matches,
   billingFormats,
+  sourceDays,
+  fetchedRates,
   claims,
   weightSets,
 ];

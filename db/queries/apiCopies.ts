@@ -1,4 +1,5 @@
 import type { Feed } from '../../domain/billing/billedRow.js';
+import type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
 import { type BillingFormat, SOURCE_RANKS } from '../../domain/billing/sources.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
@@ -27,7 +28,17 @@ export interface CurrentCopy {
   confirmedAtMicros: bigint;
   /** Of cost days: everything that it bills. */
   amountPico: Pico;
+  /** By which it was converted, as a decimal text; null: none was given. */
+  fxRate: string | null;
 }
+
+/** SQL: the rate that settings name for the month of `day`; two parameters, as `rateValues` gives them. */
+const rateSql = (day: string, from: number) =>
+  `coalesce(($${from}::jsonb ->> to_char(${day}, 'YYYY-MM'))::numeric, $${from + 1}::numeric)`;
+const rateValues = ({ fxRate, fxRates }: ConnectionSettings) => [
+  JSON.stringify(fxRates ?? {}),
+  fxRate ?? null,
+];
 
 /** The copies in force of one report in a half-open window of days. */
 export async function listCurrentCopies(
@@ -41,9 +52,10 @@ export async function listCurrentCopies(
     scope: string;
     confirmed_at: bigint;
     amount_usd: Pico;
+    fx_rate: string | null;
   }>(
     `select day, min(content_hash) as content_hash, min(scope) as scope, min(coalesce(confirmed_at, source_fetched_at)) as confirmed_at,
-       sum(amount_usd) as amount_usd
+       sum(amount_usd) as amount_usd, trim_scale(min(fx_rate))::text as fx_rate
      from billing_days
      where org_id = $1 and connection_id = $2 and provider = $3 and provider_account_id = $4 and feed = $5 and report = $6
        and day >= $7 and day < $8 and superseded_at is null
@@ -65,25 +77,35 @@ export async function listCurrentCopies(
     scope: row.scope,
     confirmedAtMicros: row.confirmed_at,
     amountPico: row.amount_usd,
+    fxRate: row.fx_rate,
   }));
 }
 
 /**
  * Days of which a connection has fetched the last word, by feed and report, in a half-open window, of the scope that it
- * has now: told, or told again, so many days after the day began. What was told of a day that was still open may be half
+ * has now and by the rate that its settings name: told, or told again, so many days after the day began. What was told of a day that was still open may be half
  * of it, so such a day is as good as missing.
  */
 export async function listFetchedDays(
   orgDb: OrgDb,
-  connection: { id: string; scope: string },
+  connection: { id: string; scope: string; settings: ConnectionSettings },
   window: { fromDay: string; toDay: string; provisionalDays: number },
 ): Promise<{ feed: Feed; report: string; days: string[] }[]> {
   return orgDb.rows<{ feed: Feed; report: string; days: string[] }>(
     `select feed, report, array_agg(distinct day::text) as days from billing_days
      where org_id = $1 and connection_id = $2 and scope = $3 and day >= $4 and day < $5 and superseded_at is null
        and coalesce(confirmed_at, source_fetched_at) >= (day + $6::integer)::timestamp at time zone 'UTC'
+       and fx_rate is not distinct from ${rateSql('day', 7)}
      group by 1, 2 order by 1, 2`,
-    [orgDb.orgId, connection.id, connection.scope, window.fromDay, window.toDay, window.provisionalDays],
+    [
+      orgDb.orgId,
+      connection.id,
+      connection.scope,
+      window.fromDay,
+      window.toDay,
+      window.provisionalDays,
+      ...rateValues(connection.settings),
+    ],
   );
 }
 
@@ -162,6 +184,7 @@ export async function replaceApiDays(
   of: ReportOf,
   source: { id: string; scope: string; fetchedAtMicros: bigint; rowCount: number; amountPico: Pico },
   days: readonly ApiDay[],
+  settings: ConnectionSettings,
 ): Promise<void> {
   const dates = [...new Set(days.map(({ day }) => day))].sort();
   await orgDb.run(
@@ -171,9 +194,9 @@ export async function replaceApiDays(
   );
   await orgDb.run(
     `insert into billing_days (org_id, source_id, provider, source_rank, source_fetched_at, confirmed_at, scope, connection_id,
-       provider_account_id, feed, report, day, charge_category, row_count, amount_usd, unconverted_rows, is_final, content_hash)
-     select $1::uuid, $2::uuid, $3::text, $4::smallint, $5::timestamptz, $5::timestamptz, $6::text, $7::uuid, $8::text, $9::text, $10::text, d.*
-     from unnest($11::date[], $12::text[], $13::bigint[], $14::numeric[], $15::bigint[], $16::bool[], $17::text[]) d`,
+       provider_account_id, feed, report, day, charge_category, row_count, amount_usd, unconverted_rows, is_final, content_hash, fx_rate)
+     select $1::uuid, $2::uuid, $3::text, $4::smallint, $5::timestamptz, $5::timestamptz, $6::text, $7::uuid, $8::text, $9::text, $10::text, d.*, ${rateSql('d.day', 18)}
+     from unnest($11::date[], $12::text[], $13::bigint[], $14::numeric[], $15::bigint[], $16::bool[], $17::text[]) as d(day)`,
     [
       orgDb.orgId,
       source.id,
@@ -192,6 +215,7 @@ export async function replaceApiDays(
       plainArray(days.map(({ unconvertedRows }) => unconvertedRows)),
       plainArray(days.map(({ isFinal }) => isFinal)),
       textArray(days.map(({ contentHash }) => contentHash)),
+      ...rateValues(settings),
     ],
   );
   await orgDb.run(
@@ -210,21 +234,31 @@ export async function replaceApiDays(
 }
 
 /**
- * Notes that the provider says the same of these days as before; of those in `finalDays` it says by now that they are
- * final.
+ * Notes that the provider says the same of these days as before, by whatever rate the settings name by now; of those in
+ * `finalDays` it says that they are final.
  */
 export async function confirmApiDays(
   orgDb: OrgDb,
   of: ReportOf,
-  days: readonly string[],
-  finalDays: readonly string[],
-  atMicros: bigint,
+  { days, finalDays, atMicros }: { days: readonly string[]; finalDays: readonly string[]; atMicros: bigint },
+  settings: ConnectionSettings,
 ): Promise<void> {
   if (days.length === 0) return;
   await orgDb.run(
-    `update billing_days set confirmed_at = greatest(coalesce(confirmed_at, source_fetched_at), $7::timestamptz), is_final = day = any($8::date[]) or is_final
+    `update billing_days set confirmed_at = greatest(coalesce(confirmed_at, source_fetched_at), $7::timestamptz), is_final = day = any($8::date[]) or is_final,
+       fx_rate = ${rateSql('day', 9)}
      where org_id = $1 and connection_id = $2 and provider = $3 and feed = $4 and report = $5 and day = any($6::date[]) and superseded_at is null`,
-    [orgDb.orgId, of.connectionId, of.provider, of.feed, of.report, days, isoFromMicros(atMicros), finalDays],
+    [
+      orgDb.orgId,
+      of.connectionId,
+      of.provider,
+      of.feed,
+      of.report,
+      days,
+      isoFromMicros(atMicros),
+      finalDays,
+      ...rateValues(settings),
+    ],
   );
 }
 

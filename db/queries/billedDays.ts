@@ -79,23 +79,22 @@ interface UsageCellRow {
 }
 
 const USAGE_KEYS = 'account, model, token_class, service_tier, is_batch, long_context, region';
-/** Added up by the rows' own times, and by bytes: the hour of each row, and a language's order, would cost more than reading it. */
-const USAGE_OF_DAY = `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed = 'usage'`)}),
-usage as (
+/** The rows of a day's usage report that count. By bytes: a language's order would cost more than reading them. */
+const USAGE_ROWS = `with counted as (${countedSourcesSql(`${ONE_DAY} and d.feed = 'usage'`)}),
+reported as (
   select r.provider_account_id collate "C" as account, r.model collate "C" as model, r.token_class collate "C" as token_class,
-    r.service_tier collate "C" as service_tier, r.is_batch, r.long_context, r.region collate "C" as region,
-    case when r.period_end <= r.period_start + interval '1 hour' then r.period_start end as starts, sum(r.quantity) as quantity
+    r.service_tier collate "C" as service_tier, r.is_batch, r.long_context, r.region collate "C" as region, r.quantity,
+    case when r.period_end - r.period_start <= interval '1 hour' then r.period_start end as starts
   from counted c
   ${joinCountedRows('$2', '$3')}
-  where r.quantity is not null
-  group by 1, 2, 3, 4, 5, 6, 7, 8)`;
+  where r.quantity is not null)`;
 
 /** The provider's own usage report of one day, of the sources that count; by hour where the report is that fine. */
 export async function listUsageCells(orgDb: OrgDb, scope: DayScope): Promise<UsageCell[]> {
   const rows = await orgDb.rows<UsageCellRow & { hour: bigint | null }>(
-    `${USAGE_OF_DAY}
+    `${USAGE_ROWS}
      select ${USAGE_KEYS}, date_trunc('hour', starts, 'UTC') as hour, sum(quantity) as quantity
-     from usage group by ${USAGE_KEYS}, hour order by ${USAGE_KEYS}, hour`,
+     from reported group by ${USAGE_KEYS}, hour order by ${USAGE_KEYS}, hour`,
     [orgDb.orgId, scope.provider, scope.day],
     'day_usage_cells',
   );
@@ -105,9 +104,13 @@ export async function listUsageCells(orgDb: OrgDb, scope: DayScope): Promise<Usa
 /** The same with its hours added up: each cell with those of its hours that count something. */
 export async function listUsageOfDay(orgDb: OrgDb, scope: DayScope): Promise<UsageCell[]> {
   const rows = await orgDb.rows<UsageCellRow & { hours: string | null }>(
-    `${USAGE_OF_DAY}
-     select ${USAGE_KEYS}, sum(quantity) as quantity, ${hourCountsSql('starts', 'trim_scale(quantity)', 'starts is not null and quantity > 0')} as hours
-     from usage group by ${USAGE_KEYS} order by ${USAGE_KEYS}`,
+    // Postgres takes the thousands of rows of a day for a dozen, and would sort them by seven texts. A number of a transaction has
+    // no order, so with it in the group they are hashed.
+    `${USAGE_ROWS},
+     usage as materialized (
+       select ${USAGE_KEYS}, sum(quantity) as quantity, ${hourCountsSql('starts', 'trim_scale(quantity)', 'starts is not null')} as hours
+       from reported group by ${USAGE_KEYS}, null::xid)
+     select ${USAGE_KEYS}, quantity, hours from usage order by ${USAGE_KEYS}`,
     [orgDb.orgId, scope.provider, scope.day],
     'day_usage',
   );
@@ -176,72 +179,6 @@ export async function listBilledProviderDays(
      order by provider, day`,
     [orgDb.orgId, window.provider, window.fromDay, window.toDay],
   );
-}
-
-/** Where a copy of a bill came from. */
-export type SourceKind = 'file' | 'api';
-
-/** Two copies of a day's bill that do not say the same. */
-export interface SourceDifference {
-  provider: string;
-  accountId: string;
-  day: string;
-  chargeCategory: string;
-  countedSourceId: string;
-  countedKind: SourceKind;
-  countedPico: Pico;
-  otherSourceId: string;
-  otherKind: SourceKind;
-  otherPico: Pico;
-}
-
-interface SourceDifferenceRow {
-  provider: string;
-  account: string;
-  day: string;
-  charge_category: string;
-  counted_source: string;
-  counted_kind: SourceKind;
-  counted_usd: Pico;
-  other_source: string;
-  other_kind: SourceKind;
-  other_usd: Pico;
-}
-
-/**
- * Days on which a copy that does not count says another amount than the one of the same part of the account that
- * counts. What a connection said before it said otherwise is a restatement, not a difference.
- */
-export async function listSourceDifferences(
-  orgDb: OrgDb,
-  window: { provider: string | null; fromDay: string; toDay: string; limit: number },
-): Promise<SourceDifference[]> {
-  const rows = await orgDb.rows<SourceDifferenceRow>(
-    `with counted as (${countedSourcesSql(
-      `d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4 and d.feed = 'cost'`,
-    )})
-     select o.provider, o.provider_account_id as account, o.day, o.charge_category, c.source_id as counted_source,
-       cs.kind as counted_kind, c.amount_usd as counted_usd, o.source_id as other_source, os.kind as other_kind, o.amount_usd as other_usd
-     from billing_days o
-     join counted c on c.provider = o.provider and c.day = o.day and c.provider_account_id = o.provider_account_id
-       and c.feed = o.feed and c.report = o.report and c.charge_category = o.charge_category and c.scope = o.scope
-     join billing_sources cs on cs.org_id = $1 and cs.id = c.source_id join billing_sources os on os.org_id = $1 and os.id = o.source_id
-     where o.org_id = $1 and o.source_id <> c.source_id and o.amount_usd <> c.amount_usd and o.superseded_at is null and o.day >= $3 and o.day < $4
-     order by o.day desc, o.provider, o.provider_account_id, o.charge_category, o.source_id limit $5`,
-    [orgDb.orgId, window.provider, window.fromDay, window.toDay, window.limit],
-  );
-  return rows.map((row) => ({
-    provider: row.provider,
-    accountId: row.account,
-    day: row.day,
-    chargeCategory: row.charge_category,
-    countedSourceId: row.counted_source,
-    countedKind: row.counted_kind,
-    countedPico: row.counted_usd,
-    otherSourceId: row.other_source,
-    otherKind: row.other_kind,
-    otherPico: row.other_usd,
-  }));
 }
 
 /** What an account was billed on a day in one category, of the sources that count. */

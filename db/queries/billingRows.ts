@@ -4,6 +4,8 @@ import {
   type Feed,
   MONTH_REPORT,
 } from '../../domain/billing/billedRow.js';
+import { LATE_REPORTS } from '../../domain/billing/formats/billingPeriod.js';
+import { BILLING_FORMATS, factsOfFormat } from '../../domain/billing/sources.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
@@ -134,6 +136,23 @@ const MONTH_STANDS_ALONE = `(d.report <> '${MONTH_REPORT}' or not exists (select
         and daily.charge_category = d.charge_category and daily.superseded_at is null))`;
 
 /**
+ * SQL: whether a copy `x` of a day's own bill, in the format `format`, lacks what a later invoice (its `report`) has of that
+ * day. The bill of one period always does. Whatever tells what a day cost lacks it only if it was told before the
+ * invoice's month began.
+ */
+export const lacksLateCharge = (x: string, format: string, report: string) =>
+  `(${format} = any('{${PERIOD_FORMATS.join(',')}}') or coalesce(${x}.confirmed_at, ${x}.source_fetched_at) < to_date(substr(${report}, 9), 'YYYYMM')::timestamp at time zone 'UTC')`;
+
+const PERIOD_FORMATS = BILLING_FORMATS.filter((format) => factsOfFormat(format).isOfOnePeriod);
+
+/** A late charge adds to its day where the copy that counts of the day itself lacks it: else it would count twice. */
+const LATE_ADDS = `(d.report not like '${LATE_REPORTS}' or coalesce((select ${lacksLateCharge('own', 's.format', 'd.report')}
+      from billing_days own join billing_sources s on s.org_id = own.org_id and s.id = own.source_id
+      where own.org_id = d.org_id and own.provider = d.provider and own.day = d.day and own.provider_account_id = d.provider_account_id
+        and own.feed = d.feed and own.report = '' and own.charge_category = d.charge_category and own.superseded_at is null
+      order by own.source_rank desc, coalesce(own.confirmed_at, own.source_fetched_at) desc, own.source_id desc limit 1), true))`;
+
+/**
  * SQL that joins the rows `r` of the days `c` that `countedSourcesSql` tells; organization $1. Provider and day are given as
  * parameters where they are one: Postgres then looks them up before it joins.
  */
@@ -148,10 +167,10 @@ export const joinCountedRows = (provider = 'c.provider', day = 'c.day') =>
  * `where` narrows billing_days, which is named d.
  */
 export function countedSourcesSql(where: string): string {
-  return `select provider, day, provider_account_id, feed, report, charge_category, source_id, source_fetched_at, told_at, scope, amount_usd, is_final, unconverted_rows
+  return `select provider, day, provider_account_id, feed, report, charge_category, source_id, source_fetched_at, told_at, scope, amount_usd, is_final, row_count, unconverted_rows
   from (select d.*, coalesce(d.confirmed_at, d.source_fetched_at) as told_at, row_number() over copies as place,
       array_agg(d.scope) over (copies rows between unbounded preceding and unbounded following) as scopes
-    from billing_days d where ${where} and d.superseded_at is null and ${MONTH_STANDS_ALONE}
+    from billing_days d where ${where} and d.superseded_at is null and ${MONTH_STANDS_ALONE} and ${LATE_ADDS}
     window copies as (partition by d.provider, d.day, d.provider_account_id, d.feed, d.report, d.charge_category
       order by d.source_rank desc, coalesce(d.confirmed_at, d.source_fetched_at) desc, d.source_id desc)) ranked
   where case when scopes[1] = '' then place = 1 else place = any(disjoint_scopes(scopes)) end`;

@@ -65,24 +65,32 @@ export async function lockOpenGapRun(inside: OrgDb, runId: string): Promise<bool
 /** The provider-days that the run has matched. */
 const DONE = `select provider, day from gap_run_units where org_id = $1 and run_id = $2 and status = 'done'`;
 
+/** The evidence of the bucket that a row of `before` or `now` names; `run` is one of the two. */
+const evidenceIn = (
+  run: string,
+) => `(select b.evidence from gap_buckets b where b.org_id = $1 and b.run_id = ${run}.run_id
+  and b.provider = ${run}.provider and b.provider_account_id = ${run}.account and b.width = 'day'
+  and b.bucket = ${run}.day::timestamp at time zone 'UTC' and b.model = ${run}.model)`;
+
 /**
  * Series of which a day that the run has matched is not as it is published: its evidence is another, or it is there only
  * before or only now. Those of findings on such days that have no bucket there any more are among them.
  */
 export async function listChangedSeries(orgDb: OrgDb, runId: string): Promise<SeriesName[]> {
   return orgDb.rows<SeriesName>(
+    // Evidence is read of days that are there before and now: of a first run none, which would be all that it has found.
     `with done as materialized (${DONE}),
      before as materialized (
-       select p.provider, p.provider_account_id as account, b.model, p.day, md5(b.evidence::text) as told
+       select p.provider, p.provider_account_id as account, b.model, p.day, p.run_id
        from done join gap_published p on p.org_id = $1 and p.provider = done.provider and p.day = done.day
-       cross join lateral (select model, evidence from gap_buckets where org_id = $1 and run_id = p.run_id and provider = p.provider
+       cross join lateral (select model from gap_buckets where org_id = $1 and run_id = p.run_id and provider = p.provider
          and provider_account_id = p.provider_account_id and width = 'day' and bucket = p.day::timestamptz offset 0) b),
      now as materialized (
-       select provider, provider_account_id as account, model, (bucket at time zone 'UTC')::date as day, md5(evidence::text) as told
+       select provider, provider_account_id as account, model, (bucket at time zone 'UTC')::date as day, run_id
        from gap_buckets where org_id = $1 and run_id = $2 and width = 'day'
          and (provider, (bucket at time zone 'UTC')::date) in (select provider, day from done))
      select provider, account as "accountId", model from before full join now using (provider, account, model, day)
-       where before.told is distinct from now.told
+       where before.run_id is null or now.run_id is null or ${evidenceIn('before')} is distinct from ${evidenceIn('now')}
      union
      select f.provider, f.provider_account_id, f.model from done
        join finding_days d on d.org_id = $1 and d.day = done.day

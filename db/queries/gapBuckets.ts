@@ -1,6 +1,6 @@
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { GapBucket, RateMismatch } from '../../domain/reconciliation/cells.js';
+import type { ClassLine, GapBucket, RateMismatch } from '../../domain/reconciliation/cells.js';
 import { tokensOf } from '../../domain/reconciliation/coverage.js';
 import type { StoredMismatch } from '../../domain/reconciliation/mergeMismatches.js';
 import type { OrgDb } from '../orgDb.js';
@@ -15,9 +15,15 @@ type Column = readonly [
 ];
 
 const decimal = (value: Pico | null) => (value === null ? null : decimalFromPico(value));
-/** Bigints of the evidence as decimal texts: JSON numbers would lose digits. */
-const evidence = (value: unknown) =>
-  JSON.stringify(value, (_, part: unknown) => (typeof part === 'bigint' ? decimalFromPico(part) : part));
+/** Quantities and amounts as decimal texts: JSON numbers would lose digits. */
+const lineToJson = (line: ClassLine) => ({
+  ...line,
+  billedQuantity: decimal(line.billedQuantity),
+  observedQuantity: decimal(line.observedQuantity),
+  billedPico: decimal(line.billedPico),
+  expectedOfBilledPico: decimal(line.expectedOfBilledPico),
+  expectedOfObservedPico: decimal(line.expectedOfObservedPico),
+});
 
 const COLUMNS: readonly Column[] = [
   ['width', 'text', true, (b) => b.width],
@@ -44,13 +50,24 @@ const COLUMNS: readonly Column[] = [
   ['volume_usd', 'numeric', false, (b) => decimal(b.volumePico)],
   ['own_pricing_usd', 'numeric', false, (b) => decimal(b.ownPricingPico)],
   ['matched_usd', 'numeric', false, (b) => decimal(b.matchedPico)],
-  ['cells', 'jsonb', true, (b) => evidence(b.lines)],
-  ['waterfall', 'jsonb', true, (b) => evidence(b.waterfall)],
 ];
 const NAMES = COLUMNS.map(([name]) => name).join(', ');
-const INSERT_BUCKETS = `insert into gap_buckets (org_id, run_id, provider, ${NAMES}, evidence)
-select $1::uuid, $2::uuid, $3::text, ${NAMES}, evidence
-from unnest(${COLUMNS.map(([, type], at) => `$${at + 4}::${type}[]`).join(', ')}, $${COLUMNS.length + 4}::jsonb[]) as t(${NAMES}, evidence)`;
+
+/**
+ * What is kept as JSON: one document for all buckets, of which each takes its part. An array of Postgres would hold each as a
+ * text, to be written with escapes and read twice.
+ */
+const DOCUMENTS: readonly (readonly [name: string, of: (row: RecordedBucket) => unknown])[] = [
+  ['cells', ({ bucket }) => bucket.lines.map(lineToJson)],
+  ['waterfall', ({ bucket }) => bucket.waterfall],
+  ['evidence', ({ evidence }) => evidence],
+];
+const DOCUMENT_NAMES = DOCUMENTS.map(([name]) => name).join(', ');
+const DOCUMENTS_FROM = COLUMNS.length + 4;
+const INSERT_BUCKETS = `insert into gap_buckets (org_id, run_id, provider, ${NAMES}, ${DOCUMENT_NAMES})
+select $1::uuid, $2::uuid, $3::text, ${NAMES}, ${DOCUMENTS.map(([name]) => `nullif(${name}, 'null')`).join(', ')}
+from rows from (unnest(${COLUMNS.map(([, type], at) => `$${at + 4}::${type}[]`).join(', ')}),
+  ${DOCUMENTS.map((_, at) => `jsonb_array_elements($${at + DOCUMENTS_FROM}::jsonb)`).join(', ')}) as t(${NAMES}, ${DOCUMENT_NAMES})`;
 
 /** A bucket with what is kept of it for the search for explanations; null on hours. */
 export interface RecordedBucket {
@@ -68,24 +85,15 @@ export interface UnitResult {
   countedSources: Readonly<Record<string, string>>;
 }
 
-/** Stores what a unit found, in place of what an earlier attempt stored. */
+/**
+ * Stores what a unit found and ends it. A unit that another attempt has ended stays as it is: it found the same. What an
+ * attempt stored before it died went with its transaction.
+ */
 export async function recordUnitResult(orgDb: OrgDb, runId: string, unit: UnitResult): Promise<void> {
   await orgDb.transaction(async (inside) => {
-    await inside.run(
-      `delete from gap_buckets where org_id = $1 and run_id = $2 and provider = $3 and bucket >= $4::date and bucket < $4::date + 1`,
-      [inside.orgId, runId, unit.provider, unit.day],
-    );
-    if (unit.buckets.length > 0) {
-      const columns = COLUMNS.map(([, , quoted, of]) => {
-        const values = unit.buckets.map(({ bucket }) => of(bucket));
-        return quoted ? textArray(values as (string | null)[]) : plainArray(values);
-      });
-      const kept = unit.buckets.map((row) => (row.evidence === null ? null : JSON.stringify(row.evidence)));
-      await inside.run(INSERT_BUCKETS, [inside.orgId, runId, unit.provider, ...columns, textArray(kept)]);
-    }
-    await inside.run(
+    const ended = await inside.run(
       `update gap_run_units set status = 'done', error_message = null, rate_mismatches = $4::jsonb, counted_sources = $5::jsonb
-       where org_id = $1 and run_id = $2 and ordinal = $3`,
+       where org_id = $1 and run_id = $2 and ordinal = $3 and status <> 'done'`,
       [
         inside.orgId,
         runId,
@@ -94,6 +102,15 @@ export async function recordUnitResult(orgDb: OrgDb, runId: string, unit: UnitRe
         JSON.stringify(unit.countedSources),
       ],
     );
+    if (ended === 0) return;
+    if (unit.buckets.length > 0) {
+      const columns = COLUMNS.map(([, , quoted, of]) => {
+        const values = unit.buckets.map(({ bucket }) => of(bucket));
+        return quoted ? textArray(values as (string | null)[]) : plainArray(values);
+      });
+      const documents = DOCUMENTS.map(([, of]) => JSON.stringify(unit.buckets.map(of)));
+      await inside.run(INSERT_BUCKETS, [inside.orgId, runId, unit.provider, ...columns, ...documents]);
+    }
     await countGapRunUnits(inside, runId);
   });
 }

@@ -49,6 +49,8 @@ export interface GapRunResult {
     provider: string;
     provider_account_id: string;
     day: string;
+    /** Absent in results from before months were compared: a day. */
+    span?: 'day' | 'month';
     charge_category: string;
     counted_import_id: string;
     /** Absent in runs from before bills were fetched: a file. */

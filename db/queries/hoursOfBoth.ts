@@ -51,7 +51,7 @@ async function listBilledHours(inside: OrgDb, provider: string, [from, to]: Days
      from (select r.period_start as starts, sum(r.quantity) as quantity
        from counted c
        ${joinCountedRows('$2')}
-       where r.quantity is not null and r.period_end <= r.period_start + interval '1 hour' and r.token_class not in ('requests', 'other')
+       where r.quantity is not null and r.period_end - r.period_start <= interval '1 hour' and r.token_class not in ('requests', 'other')
        group by 1) reported
      group by 1 order by 1`,
     [inside.orgId, provider, from, to],

@@ -3,6 +3,7 @@ import type { Database } from '../client.js';
 import { type SqlValue, type SystemDb, unscoped } from '../orgDb.js';
 import { add, LATE, mergeSeen, OWN_TIME, SEEN } from './foldSql.js';
 import { foldProjects, hasProjects } from './projectTotals.js';
+import { FOLD_SOURCES } from './sourceDays.js';
 import {
   DAILY_DIMENSIONS,
   DIMENSION_KEYS,
@@ -115,7 +116,8 @@ export const BILLING_KEYS = {
 
 const BILLING_KEY_NAMES = Object.keys(BILLING_KEYS).join(', ');
 
-// One pass over the log for both: the cells, and how many rows of the log each day got, which is its revision.
+// One pass over the log for both: the cells, and how many rows of the log each day got, which is its revision. The day's sources
+// are folded by the same transaction. Cells of a day lie together, for they are read by the day.
 const FOLD_BILLING = `
 with cells as materialized (
   select ${Object.entries(BILLING_KEYS)
@@ -127,12 +129,13 @@ with cells as materialized (
   group by 1, 2, 3, 4, 5, 6, 7, 8, 9
 ),
 days as (
-  insert into observed_days (org_id, billed_by, day, revision)
-  select $1::uuid, billed_by, (hour at time zone 'UTC')::date, sum(log_rows) from cells group by 2, 3
-  on conflict (org_id, billed_by, day) do update set revision = observed_days.revision + excluded.revision
+  insert into observed_days (org_id, billed_by, day, revision, sources_revision)
+  select $1::uuid, billed_by, (hour at time zone 'UTC')::date, sum(log_rows), sum(log_rows) from cells group by 2, 3
+  on conflict (org_id, billed_by, day) do update set revision = observed_days.revision + excluded.revision,
+    sources_revision = observed_days.sources_revision + excluded.sources_revision
 )
 insert into billing_cells (org_id, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen)
-select $1::uuid, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen from cells
+select $1::uuid, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen from cells order by hour, billed_by
 on conflict (org_id, ${BILLING_KEY_NAMES}) do update set ${add('billing_cells', BILLING_MEASURE_NAMES)}, ${mergeSeen('billing_cells')}`;
 
 /** Organizations that have events which are in no total yet. */
@@ -182,6 +185,7 @@ export async function foldUsage(database: Database, orgId: string): Promise<{ mo
       await foldTotals(system, range, horizon.closed_until);
       await foldProjects(system, range, horizon.closed_until);
       await system.run(FOLD_BILLING, range, 'fold_billing');
+      await system.run(FOLD_SOURCES, range, 'fold_sources');
       await system.run(
         'update rollup_state set folded_xid = $2, projects_xid = $2, folded_at = now() where org_id = $1',
         [orgId, cut],

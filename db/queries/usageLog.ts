@@ -42,6 +42,8 @@ const LOG_COLUMNS = [
   'price_gaps',
   'service_name',
   'scope_name',
+  'http_status',
+  'usage_missing',
 ] as const;
 
 export const LOG_COLUMN_LIST = LOG_COLUMNS.join(', ');

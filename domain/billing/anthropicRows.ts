@@ -5,13 +5,14 @@ import { categoryOfLabel } from './chargeCategory.js';
 import { findText, isPageObject, type PageObject } from './exactNumber.js';
 import {
   countOf,
+  currencyCodeOf,
   emptyRow,
   type FxRate,
   keepText,
   keepTextOrNull,
   type PageBucket,
   type PageKind,
-  toPico,
+  toPicoOrNull,
 } from './pageRow.js';
 
 /** `amount` is a decimal string in CENTS: two digits fewer than a dollar amount of the same scale. */
@@ -63,7 +64,7 @@ export function anthropicCostRow(
     typeof result.amount === 'string' ? parseScaled(result.amount, QUANTITY_SCALE - CENT_DIGITS) : undefined;
   if (cents === undefined)
     throw new DomainError('invalid_billing_file', 'amount must be a decimal string in cents');
-  const currency = (findText(result.currency) ?? 'USD').toUpperCase();
+  const currency = currencyCodeOf(result.currency, 'currency');
   const costType = findText(result.cost_type);
   const tokenClass =
     costType === null || costType === 'tokens' ? TOKEN_TYPES[findText(result.token_type) ?? ''] : undefined;
@@ -71,10 +72,9 @@ export function anthropicCostRow(
   const isFee = costType !== null && FEE_TYPES.has(costType);
   const recognised = isFee || (tokenClass !== undefined && model !== null);
   const label = findText(result.description) ?? costType ?? '(no description)';
-  const amountPico = toPico(cents, currency, fxRate);
   return {
     ...emptyRow(kind, bucket),
-    chargeCategory: categoryOfLabel(label, recognised, amountPico),
+    chargeCategory: categoryOfLabel(label, recognised, cents),
     lineItem: keepText(label),
     observable: !isFee,
     model: isFee ? null : model,
@@ -83,7 +83,7 @@ export function anthropicCostRow(
     longContext: longContextOf(result),
     region: regionOf(result),
     project: keepTextOrNull(findText(result.workspace_id)),
-    amountPico,
+    amountPico: toPicoOrNull(cents, currency, fxRate),
     currency,
     originalAmount: cents,
   };

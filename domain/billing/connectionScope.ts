@@ -9,10 +9,23 @@ export interface ConnectionSettings {
   account?: string;
   /** US dollars for one unit of the currency of a bill that is not in dollars and names no rate; a decimal. */
   fxRate?: string;
+  /** The same for single months (`YYYY-MM`), before `fxRate`. */
+  fxRates?: Record<string, string>;
   /** AWS: the region that requests are signed for where the address does not say it; us-east-1 where absent. */
   region?: string;
   /** The part of the account that the connection reads; absent or empty lists mean the whole account. */
   scope?: ConnectionScope;
+}
+
+/** The rate for a day of the bill (`YYYY-MM-DD`): its month's, else the one for all; undefined without any. */
+export function fxRateOn({ fxRate, fxRates }: ConnectionSettings, day: string): string | undefined {
+  return fxRates?.[day.slice(0, 7)] ?? fxRate;
+}
+
+/** Whether two settings name another rate for some month. */
+export function hasOtherRates(a: ConnectionSettings, b: ConnectionSettings): boolean {
+  const months = Object.keys({ ...a.fxRates, ...b.fxRates });
+  return a.fxRate !== b.fxRate || months.some((month) => fxRateOn(a, month) !== fxRateOn(b, month));
 }
 
 /** OpenAI narrows by projects, Anthropic by workspaces (`default` names the default workspace). */

@@ -5,13 +5,14 @@ import { findScaled, findText, isPageObject, type PageObject } from './exactNumb
 import { type OpenaiLineItem, parseOpenaiLineItem } from './openaiLineItem.js';
 import {
   countOf,
+  currencyCodeOf,
   emptyRow,
   type FxRate,
   keepText,
   keepTextOrNull,
   type PageBucket,
   type PageKind,
-  toPico,
+  toPicoOrNull,
 } from './pageRow.js';
 
 /** Units that a quantity of tokens comes in; every other unit is kept as it is. */
@@ -36,16 +37,15 @@ export function openaiCostRow(
   const original = findScaled(amount.value, QUANTITY_SCALE);
   if (original === undefined)
     throw new DomainError('invalid_billing_file', 'amount.value must be a number of dollars');
-  const currency = (findText(amount.currency) ?? 'usd').toUpperCase();
+  const currency = currencyCodeOf(amount.currency, 'amount.currency');
   const label = findText(result.line_item);
   const item: OpenaiLineItem = parseOpenaiLineItem(label ?? '');
-  const unit = findText(result.quantity_unit);
+  const unit = keepTextOrNull(findText(result.quantity_unit));
   const quantity = findScaled(result.quantity, QUANTITY_SCALE);
-  const amountPico = toPico(original, currency, fxRate);
   return {
     ...emptyRow(kind, bucket),
     account: keepTextOrNull(findText(result.organization_id)),
-    chargeCategory: categoryOfLabel(label ?? '', item.recognised, amountPico),
+    chargeCategory: categoryOfLabel(label ?? '', item.recognised, original),
     lineItem: keepText(label ?? '(no line item)'),
     observable: item.observable,
     model: item.model,
@@ -57,7 +57,7 @@ export function openaiCostRow(
     apiKey: keepTextOrNull(findText(result.api_key_id)),
     quantity: quantity === undefined ? null : quantity * (TOKENS_OF_UNIT[unit ?? ''] ?? 1n),
     quantityUnit: unit !== null && unit in TOKENS_OF_UNIT ? 'tokens' : unit,
-    amountPico,
+    amountPico: toPicoOrNull(original, currency, fxRate),
     currency,
     originalAmount: original,
   };

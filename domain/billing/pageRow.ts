@@ -37,17 +37,10 @@ export function parseFxRate(text: string): FxRate {
   return scaled !== undefined && scaled > 0n ? { scaled } : undefined;
 }
 
-/** An amount in 1e-12 units of `currency` → pico-dollars. Error invalid_billing_file without a rate for it. */
-export function toPico(original: bigint, currency: string, fxRate: FxRate): Pico {
-  const pico = toPicoOrNull(original, currency, fxRate);
-  if (pico !== null) return pico;
-  throw new DomainError(
-    'invalid_billing_file',
-    `the amount is in ${currency.slice(0, 8)}; give fx_rate, US dollars for one ${currency.slice(0, 8)}`,
-  );
-}
-
-/** As `toPico`, null without a rate: the amount is then shown in its own currency and counts in no sum of dollars. */
+/**
+ * An amount in 1e-12 units of `currency` → pico-dollars. Null without a rate: the amount is then shown in its own currency and
+ * counts in no sum of dollars.
+ */
 export function toPicoOrNull(original: bigint, currency: string, fxRate: FxRate): Pico | null {
   if (currency === 'USD') return original;
   if (!fxRate) return null;
@@ -55,6 +48,13 @@ export function toPicoOrNull(original: bigint, currency: string, fxRate: FxRate)
   const scale = 10n ** BigInt(FX_SCALE);
   const half = product < 0n ? -scale / 2n : scale / 2n;
   return (product + half) / scale;
+}
+
+/** A three-letter code in capitals; US dollars where a result names none. Error invalid_billing_file. */
+export function currencyCodeOf(value: PageValue | undefined, field: string): string {
+  if (value === undefined || value === null || value === '') return 'USD';
+  if (typeof value === 'string' && /^[a-z]{3}$/i.test(value)) return value.toUpperCase();
+  throw new DomainError('invalid_billing_file', `${field} must be three letters such as EUR`);
 }
 
 /** A count that a usage result must have as a number from 0; absent counts as zero, as the APIs leave classes out. */
@@ -103,13 +103,14 @@ export function emptyRow(kind: Pick<PageKind, 'feed' | 'report'>, bucket: PageBu
 const TEXT_CHARS_MAX = 512;
 
 /**
- * A text of the bill as it is stored: without control characters, cut at 512 characters. It is a text of its own: one
- * that was cut out of a chunk of the file would hold the whole chunk in memory for as long as it is kept.
+ * A text of the bill as it is stored: without control characters and halves of a character, which JSON can hold and a
+ * database cannot, cut at 512 characters. It is a text of its own: one that was cut out of a chunk of the file would
+ * hold the whole chunk in memory for as long as it is kept.
  */
 export function keepText(text: string): string {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what is removed
-  const kept = text.replace(/[\u0000-\u001f\u007f]/g, ' ').slice(0, TEXT_CHARS_MAX);
-  return ` ${kept}`.slice(1);
+  const plain = text.replace(/[\u0000-\u001f\u007f]/g, ' ');
+  return ` ${plain.slice(0, TEXT_CHARS_MAX).toWellFormed()}`.slice(1);
 }
 
 export function keepTextOrNull(text: string | null): string | null {

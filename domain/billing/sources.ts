@@ -44,6 +44,11 @@ export interface FormatFacts {
   provisionalDays: number;
   /** The format lists every kind of charge of the days it covers, so an older copy's credits no longer count. */
   coversAllCategories: boolean;
+  /**
+   * It is the bill of one period: what a later bill has of its days is told by that one. Every other format tells what a
+   * day cost, whatever invoice it is on.
+   */
+  isOfOnePeriod: boolean;
 }
 
 const CENT_HALF_PICO = 5_000_000_000n;
@@ -60,6 +65,7 @@ const FACTS: Record<BillingFormat, FormatFacts> = {
     roundingPico: 1_000n,
     provisionalDays: 2,
     coversAllCategories: true,
+    isOfOnePeriod: false,
   },
   anthropic_pages: {
     format: 'anthropic_pages',
@@ -69,6 +75,7 @@ const FACTS: Record<BillingFormat, FormatFacts> = {
     roundingPico: 50_000n,
     provisionalDays: 2,
     coversAllCategories: true,
+    isOfOnePeriod: false,
   },
   aws_ce_pages: {
     format: 'aws_ce_pages',
@@ -78,6 +85,7 @@ const FACTS: Record<BillingFormat, FormatFacts> = {
     roundingPico: 100n,
     provisionalDays: UNTIL_MONTH_CLOSED_DAYS,
     coversAllCategories: true,
+    isOfOnePeriod: false,
   },
   azure_query_pages: {
     format: 'azure_query_pages',
@@ -87,6 +95,7 @@ const FACTS: Record<BillingFormat, FormatFacts> = {
     roundingPico: MICRO_DOLLAR_PICO,
     provisionalDays: UNTIL_MONTH_CLOSED_DAYS,
     coversAllCategories: true,
+    isOfOnePeriod: false,
   },
   plain_csv: {
     format: 'plain_csv',
@@ -96,6 +105,7 @@ const FACTS: Record<BillingFormat, FormatFacts> = {
     roundingPico: CENT_HALF_PICO,
     provisionalDays: 2,
     coversAllCategories: false,
+    isOfOnePeriod: false,
   },
   aws_cur2: { ...exportFacts('aws_cur2', 'aws_bedrock'), roundingPico: 100n },
   aws_cur_legacy: { ...exportFacts('aws_cur_legacy', 'aws_bedrock'), roundingPico: 100n },
@@ -107,12 +117,14 @@ const FACTS: Record<BillingFormat, FormatFacts> = {
     shape: 'document',
     roundingPico: CENT_HALF_PICO,
     coversAllCategories: false,
+    isOfOnePeriod: false,
   },
   mistral_usage: {
     ...exportFacts('mistral_usage', 'mistral'),
     shape: 'document',
     roundingPico: CENT_HALF_PICO,
     coversAllCategories: false,
+    isOfOnePeriod: false,
   },
 };
 
@@ -126,6 +138,7 @@ function exportFacts(format: BillingFormat, provider: Provider | undefined): For
     roundingPico: MICRO_DOLLAR_PICO,
     provisionalDays: UNTIL_MONTH_CLOSED_DAYS,
     coversAllCategories: true,
+    isOfOnePeriod: true,
   };
 }
 

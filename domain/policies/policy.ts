@@ -17,7 +17,6 @@ export interface PolicyConfigs {
   key_environment_check: { prod_key_prefixes: readonly string[]; allowed_envs: readonly string[] };
   approval_required_threshold_cents: { threshold_cents: number };
 }
-export type PolicyConfig = PolicyConfigs[PolicyType];
 
 /** Why a pattern is passed over. */
 export const SKIP_CODES = ['invalid', 'slow'] as const;

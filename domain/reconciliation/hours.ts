@@ -10,12 +10,15 @@ const MICROS_PER_HOUR = 3_600_000_000n;
 const MINUTES_PER_HOUR = 60;
 const HOURS_PER_DAY = 24;
 
-/** Token usage with its hour. */
+/** Token usage with its hour, as far as it counts something. */
 function hourlyUsage(usage: readonly UsageCell[]): HourCount[] {
-  return usage.flatMap(({ tokenClass, hourMicros, quantity, hours }): readonly HourCount[] => {
-    if (!isTokenClass(tokenClass)) return [];
-    return hourMicros === null ? (hours ?? []) : [{ hourMicros, quantity }];
-  });
+  const counts: HourCount[] = [];
+  for (const { tokenClass, hourMicros, quantity, hours = [] } of usage) {
+    if (!isTokenClass(tokenClass)) continue;
+    const own = hourMicros === null ? hours : [{ hourMicros, quantity }];
+    for (const one of own) if (one.quantity > 0n) counts.push(one);
+  }
+  return counts;
 }
 
 /** The hours with calls. */
@@ -38,8 +41,10 @@ function centreMinutes(entries: readonly HourCount[]): number | undefined {
   let moment = 0n;
   for (const { hourMicros, quantity } of entries) {
     weight += quantity;
-    moment += (hourMicros + MICROS_PER_HOUR / 2n) * quantity;
+    moment += hourMicros * quantity;
   }
+  // The middle of each hour, half an hour after its beginning.
+  moment += (MICROS_PER_HOUR / 2n) * weight;
   return weight === 0n ? undefined : Number(moment / weight / 60_000_000n);
 }
 
@@ -52,12 +57,13 @@ export function clockOf(
   observed: readonly ObservedCell[],
   status: MatchStatus,
 ): { gapMinutes: number | null; unobservedMinutes: number | null } {
-  const billed = hourlyUsage(usage).filter(({ quantity }) => quantity > 0n);
+  const billed = hourlyUsage(usage);
   if (billed.length === 0) return { gapMinutes: null, unobservedMinutes: null };
   const ours = hourlyObserved(observed);
   const [theirs, own] = [centreMinutes(billed), centreMinutes(ours)];
   const seen = new Set(ours.map((hour) => hour.hourMicros));
-  const unseen = new Set(billed.map((hour) => hour.hourMicros).filter((hour) => !seen.has(hour)));
+  const unseen = new Set<bigint>();
+  for (const { hourMicros } of billed) if (!seen.has(hourMicros)) unseen.add(hourMicros);
   return {
     gapMinutes:
       status === 'unmatched' || theirs === undefined || own === undefined ? null : Math.abs(theirs - own),

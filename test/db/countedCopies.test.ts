@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OrgDb } from '../../db/orgDb.js';
-import { listBilledTotals, listSourceDifferences } from '../../db/queries/billedDays.js';
+import { listBilledTotals } from '../../db/queries/billedDays.js';
+import { listSourceDifferences } from '../../db/queries/sourceDifferences.js';
 import { scopesOverlap } from '../../domain/billing/connections.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 

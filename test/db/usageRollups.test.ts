@@ -4,17 +4,20 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { IngestWriter } from '../../db/ingest/ingestWriter.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
+import { listObservedSources } from '../../db/queries/observedSources.js';
 import { insertOrganization } from '../../db/queries/organizations.js';
 import { foldUsage, listUnfoldedOrganizations } from '../../db/queries/rollups.js';
 import { sweepTraces } from '../../db/queries/traceSweep.js';
 import { sumUsage } from '../../db/queries/usage.js';
+import { billingDayOf } from '../../domain/billing/billingDay.js';
 import { DomainError } from '../../domain/errors.js';
 import type { CallRecord } from '../../domain/events/event.js';
-import { MICROS_PER_DAY } from '../../domain/period.js';
+import { dayOf, MICROS_PER_DAY, microsOfDay } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { testSeed } from '../fakes/seededRandom.js';
 import { aBatch, aCall, aUsage } from '../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { compareSources } from './support/compareSources.js';
 import { compareCells, compareRead, compareStored, foldAll } from './support/compareTotals.js';
 import { DAYS, DIMENSIONS, FIRST, HOUR, step } from './support/drawSteps.js';
 import { otherPrices, repriceAll } from './support/repriceAll.js';
@@ -92,6 +95,7 @@ describe(`totals (TEST_SEED=${SEED})`, () => {
           }
           await Promise.all([
             compareCells(test.superuser, orgDb),
+            compareSources(test.superuser, orgDb),
             ...DIMENSIONS.map((dimension) =>
               compareRead(test.superuser, orgDb, {
                 dimension,
@@ -105,6 +109,7 @@ describe(`totals (TEST_SEED=${SEED})`, () => {
           await foldAll(test.superuser, orgDb);
           await compareStored(test.superuser, orgDb.orgId);
           await compareCells(test.superuser, orgDb);
+          await compareSources(test.superuser, orgDb);
         }),
         { seed: SEED, numRuns: RUNS, endOnFailure: true },
       );
@@ -182,6 +187,65 @@ describe(`totals (TEST_SEED=${SEED})`, () => {
     await foldAll(test.superuser, orgDb);
     await compareStored(test.superuser, orgDb.orgId);
     await compare();
+  });
+
+  it('of a day’s services are those of its calls, also where a version folded that had none, whatever came since', async () => {
+    const { orgDb, send } = await aNewOrganization();
+    const call = (of: Partial<CallRecord>) =>
+      aCall({ startMicros: FIRST + HOUR, status: 'error', httpStatus: 429, ...of });
+    await send(call({ requestId: 'req_1' }), call({ requestId: 'req_2', responseModel: 'gpt-4o' }));
+    await send(call({ requestId: 'req_3', startMicros: FIRST + MICROS_PER_DAY }));
+    await foldAll(test.superuser, orgDb);
+    // As that version left it.
+    await test.superuser.query('delete from source_days where org_id = $1', [orgDb.orgId]);
+    await test.superuser.query('update observed_days set sources_revision = 0 where org_id = $1', [
+      orgDb.orgId,
+    ]);
+    await compareSources(test.superuser, orgDb);
+    await send(
+      call({ requestId: 'req_4', serviceName: 'late' }),
+      call({ requestId: 'req_5', startMicros: FIRST + 2n * MICROS_PER_DAY }),
+    );
+    await compareSources(test.superuser, orgDb);
+    await foldAll(test.superuser, orgDb);
+    await compareSources(test.superuser, orgDb);
+    // Of the day that is folded as a whole the calls need not be there any more.
+    await test.superuser.query('delete from events where org_id = $1', [orgDb.orgId]);
+    const listOf = (day: bigint) =>
+      listObservedSources(orgDb, { provider: 'openai', day: dayOf(FIRST + day * MICROS_PER_DAY) });
+    expect([(await listOf(0n)).size, (await listOf(2n)).size]).toEqual([0, 1]);
+  });
+
+  it('of Google’s services are by its Pacific days, in summer and in winter', async () => {
+    const { orgDb, send } = await aNewOrganization();
+    // Summer time began on 8 March and ends on 1 November 2026.
+    const days = ['2026-03-07', '2026-03-08', '2026-03-09', '2026-10-31', '2026-11-01', '2026-11-02'];
+    const times = days.flatMap((day) => [0n, 7n, 8n, 9n].map((hour) => microsOfDay(day) + hour * HOUR));
+    const around = times.flatMap((time) => [time - 2_000_000n, time]);
+    await send(
+      ...around.map((startMicros, at) =>
+        aCall({
+          startMicros,
+          endMicros: startMicros + 1n,
+          provider: 'google',
+          billedBy: 'google',
+          requestId: `req_${at}`,
+        }),
+      ),
+    );
+    await compareSources(test.superuser, orgDb, days);
+    await foldAll(test.superuser, orgDb);
+    await compareSources(test.superuser, orgDb, days);
+    const { rows } = await test.superuser.query<{ day: string; calls: number }>(
+      'select day::text, calls::int from source_days where org_id = $1 order by day',
+      [orgDb.orgId],
+    );
+    const counts = new Map<string, number>();
+    for (const startMicros of around) {
+      const day = billingDayOf('google', startMicros + 1n);
+      counts.set(day, (counts.get(day) ?? 0) + 1);
+    }
+    expect(rows.map(({ day, calls }) => [day, calls])).toEqual([...counts].sort());
   });
 
   it('tell when a group was first and last seen, whether it is filtered or not, folded or not', async () => {

@@ -42,7 +42,8 @@ let judged: { name: string; month: string; key: string }[];
 async function fetchExport(version: string, { name, month, key }: (typeof judged)[number]): Promise<string> {
   const response = await fetch(
     `${api.baseUrl}/api/v1/reconciliation/focus?version=${version}&period=${month}`,
-    { headers: { authorization: `Bearer ${key}` } },
+    // The validator stops this process for minutes: a connection that was kept would be gone.
+    { headers: { authorization: `Bearer ${key}`, connection: 'close' } },
   );
   expect(response.status).toBe(200);
   const path = join(out, `focus-${version}-${name}.csv`);

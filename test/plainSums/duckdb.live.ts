@@ -4,9 +4,12 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { sumNamed, type Totals, totalsRead } from '../support/plantedBills/billTotals.js';
 import { PLANTED_BILLS } from '../support/plantedBills/plantedBills.js';
+import { REAL_BILLS } from '../support/plantedBills/realBills.js';
 import { makeVenv, runProgram } from '../support/pythonVenv.js';
 
-/** Generated bills of every format, added up by DuckDB from the files as they are: PLAIN_SUMS_VENV keeps what is installed. */
+const BILLS = [...PLANTED_BILLS, ...REAL_BILLS];
+
+/** Generated bills of every format and two real ones, added up by DuckDB from the files as they are: PLAIN_SUMS_VENV keeps what is installed. */
 const folder = mkdtempSync(join(tmpdir(), 'trueup-sums-'));
 const venv = process.env.PLAIN_SUMS_VENV ?? join(folder, 'venv');
 
@@ -14,7 +17,7 @@ let totals: Record<string, [string, string][]>;
 
 beforeAll(() => {
   makeVenv(venv, join(import.meta.dirname, 'requirements.txt'), 10);
-  const asked = PLANTED_BILLS.map(({ name, filename, bytes, table, sums }) => {
+  const asked = BILLS.map(({ name, filename, bytes, table, sums }) => {
     const path = join(folder, filename);
     writeFileSync(path, bytes);
     return { name, table: table.replaceAll('$file', path), sums };
@@ -27,13 +30,13 @@ beforeAll(() => {
   if (status !== 0) throw new Error(text);
   const answer = JSON.parse(stdout);
   totals = answer.totals;
-  console.info(`DuckDB ${answer.version}: ${PLANTED_BILLS.length} files`);
+  console.info(`DuckDB ${answer.version}: ${BILLS.length} files`);
 });
 
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-describe('a generated bill, added up by DuckDB', () => {
-  it.each(PLANTED_BILLS.map((bill) => [bill.name, bill] as const))(
+describe('a bill, added up by DuckDB', () => {
+  it.each(BILLS.map((bill) => [bill.name, bill] as const))(
     '%s: what is kept and left out together is the file, by category and currency, to the last digit',
     async (name, bill) => {
       const plain: Totals = sumNamed(

@@ -140,7 +140,7 @@ describe('a run compares what changed', () => {
     expect(await runs.published(org)).toEqual(after);
   });
 
-  it('calls that are no longer stored: their sums are, who sent them is not', async () => {
+  it('calls that are no longer stored: who sent them may be known from nowhere else', async () => {
     const org = await aBilledOrganization(api);
     await runs.run(org);
     // Only what is in the sums is ever removed; another test's transaction may keep the fold waiting.

@@ -23,10 +23,16 @@ ${D3},,Refund of September,other,,-3.5,,
 ${D3},,Prepaid top-up,other,,100,,
 ${D3},mystery-model,,input,77,0.000000000123,,
 ${D3},,=cmd(),other,,1,,
+${D3},gpt-5-mini,,input,250000,0,,
 ${D3},,2nd correction,other,,-0.25,,
 `;
 const EURO = `date,model,token_class,quantity,amount_usd,currency
 ${D4},mistral-large-4,input,3000000,1.87,EUR
+`;
+/** Nobody says a rate; the second charge is for nothing. */
+const KRONER = `date,model,token_class,quantity,amount_usd,currency
+${D4},command-r,input,1000000,12.345678901234,DKK
+${D4},command-r,output,0,0,DKK
 `;
 const OTHER_ACCOUNT = `date,model,token_class,quantity,amount_usd
 ${D1},gpt-6-sol,input,500000,1
@@ -43,7 +49,7 @@ const call = (day: string, tokens: number, at: number, more: object = {}) => ({
   ...more,
 });
 
-/** A month with every kind of charge, of three accounts in two currencies, compared with calls that fit in part. */
+/** A month with every kind of charge, of four accounts in three currencies, compared with calls that fit in part. */
 export async function loadFocusMonth(api: TestApi): Promise<TestOrganization> {
   const org = await api.addOrganization();
   const events = [
@@ -59,6 +65,7 @@ export async function loadFocusMonth(api: TestApi): Promise<TestOrganization> {
   await importBill(api, OPENAI, { provider: 'openai', account: 'org-1' }, org.adminKey);
   await importBill(api, OTHER_ACCOUNT, { provider: 'openai', account: 'org-2' }, org.adminKey);
   await importBill(api, EURO, { provider: 'mistral', account: 'm-1', fx_rate: '1.123' }, org.adminKey);
+  await importBill(api, KRONER, { provider: 'cohere', account: 'c-1' }, org.adminKey);
   const run = await runGaps(api, '?period=90d', undefined, org.adminKey);
   if (run.status !== 'succeeded') throw new Error(`the run: ${JSON.stringify(run)}`);
   return org;

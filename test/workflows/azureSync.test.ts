@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from 'vitest';
-import { listBilledTotals, listSourceDifferences } from '../../db/queries/billedDays.js';
+import { listBilledTotals } from '../../db/queries/billedDays.js';
+import { listSourceDifferences } from '../../db/queries/sourceDifferences.js';
 import { microsFromDate } from '../../domain/period.js';
 import { type AzureCharge, type AzureFake, startAzureBilling } from '../fakes/billing/azureBilling.js';
 import { startTestApi, type TestApi } from '../support/api.js';
@@ -161,6 +162,50 @@ describe('a connection to Azure', () => {
     );
     expect(rows).toEqual([{ n: 1 }]);
   }, 120_000);
+
+  it('converts every day anew whose rate is another one by now, and none that has one for its own month', async () => {
+    await start('EUR', 70);
+    const { body } = await connect({ settings: { scope: SCOPE, fx_rate: '2' } });
+    await pollToEnd(api, body.sync.status_url, LIMIT_MS);
+    const month = daysAgo(60).slice(0, 7);
+    const expected = (ofMonth: bigint, others: bigint) =>
+      charges(70)
+        .map(({ day }, ago) => [
+          day,
+          BigInt(10_025 + ago * 100) * 10n ** 10n * (day.startsWith(month) ? ofMonth : others),
+        ])
+        .sort();
+    const told = async () => (await totals()).map(({ day, amountPico }) => [day, amountPico]).sort();
+    expect(await told()).toEqual(expected(2n, 2n));
+    const changedTo = async (settings: object) => {
+      const changed = await patch(`${CONNECTIONS}/${body.id}`, { settings: { scope: SCOPE, ...settings } });
+      expect(changed.status).toBe(200);
+      return pollToEnd(api, changed.body.sync.status_url, LIMIT_MS);
+    };
+    // The provider says the same as before: nothing is restated by it.
+    const given = await changedTo({ fx_rate: '2', fx_rates: { [month]: '3' } });
+    expect(given).toMatchObject({ status: 'succeeded', result: { restated: [], missing: [] } });
+    expect(await told()).toEqual(expected(3n, 2n));
+    await changedTo({ fx_rate: '4.0', fx_rates: { [month]: '3' } });
+    expect(await told()).toEqual(expected(3n, 4n));
+    // The same rate in other digits is the same: only the days that may still change are asked for.
+    const queries = azure.requests.length;
+    const again = await api.post(`${CONNECTIONS}/${body.id}/sync`, {});
+    expect(await pollToEnd(api, again.body.status_url, LIMIT_MS)).toMatchObject({
+      status: 'succeeded',
+      result: { changed_days: 0 },
+    });
+    const asked = azure.requests.slice(queries).filter(({ report }) => report === 'query');
+    expect(
+      asked.every(
+        ({ body: query }) => (query as { timePeriod: { from: string } }).timePeriod.from >= daysAgo(36),
+      ),
+    ).toBe(true);
+    const refused = await patch(`${CONNECTIONS}/${body.id}`, {
+      settings: { scope: SCOPE, fx_rates: { '2026-13': '1' } },
+    });
+    expect(refused.status).toBe(400);
+  }, 240_000);
 
   it('is refused with what to change: secret, role, scope', async () => {
     await start();

@@ -1,6 +1,7 @@
 import { afterEach, describe, expect, it } from 'vitest';
 import type { OrgDb } from '../../db/orgDb.js';
-import { listBilledTotals, listSourceDifferences } from '../../db/queries/billedDays.js';
+import { listBilledTotals } from '../../db/queries/billedDays.js';
+import { listSourceDifferences } from '../../db/queries/sourceDifferences.js';
 import type { TestOrganization } from '../support/api.js';
 import { importBill, pollToEnd } from '../support/bills.js';
 import { until } from '../support/engine.js';

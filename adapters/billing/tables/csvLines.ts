@@ -18,6 +18,8 @@ export interface CsvLine {
 export class CsvLines {
   readonly #decoder = new StringDecoder('utf8');
   #rest = '';
+  /** The last bytes of the chunk before. */
+  #tail: Buffer = Buffer.alloc(0);
   #line = 1;
   #isFirst = true;
   /** The first quote at or behind the record in hand; the text's length where there is none. */
@@ -26,7 +28,20 @@ export class CsvLines {
 
   /** The records that are whole with this chunk. Error invalid_billing_file with line and column. */
   write(chunk: Buffer): CsvLine[] {
-    return this.#take(this.#decoder.write(chunk), false);
+    const text = this.#decoder.write(chunk);
+    if (text.includes(UNREADABLE)) this.#refuseOther(chunk, text);
+    this.#tail = chunk.subarray(-2);
+    return this.#take(text, false);
+  }
+
+  /** Bytes that are no UTF-8 would be other letters of a name: refused, unless the file itself has that sign. */
+  #refuseOther(chunk: Buffer, text: string): void {
+    if (Buffer.concat([this.#tail, chunk]).includes(UNREADABLE)) return;
+    const before = this.#rest + text.slice(0, text.indexOf(UNREADABLE));
+    throw faultAt(
+      { line: this.#line + countOf(before, this.#ending ?? '\n'), column: 1 },
+      'the text is not UTF-8; save it as UTF-8 (in Excel: CSV UTF-8)',
+    );
   }
 
   /** The record that ends with the file, if any. Error as `write`. */
@@ -127,6 +142,8 @@ export class CsvLines {
 }
 
 const QUOTE = 0x22;
+/** What a decoder puts in the place of bytes that it cannot read. */
+const UNREADABLE = '\ufffd';
 
 /** LF unless the first line of the file ends with a CR alone. */
 function endingOf(text: string, isLast: boolean): '\n' | '\r' | undefined {

@@ -4,27 +4,40 @@ import { faultAt } from '../jsonEvents.js';
 import { type CsvLine, CsvLines } from './csvLines.js';
 import type { PlacedRecord, TableSource } from './tableSource.js';
 
-/** A CSV file as a table. Error invalid_billing_file where it has no header, or one that names a column twice. */
+/**
+ * A CSV file as a table. Error invalid_billing_file where it has no header, one that is cut by something else than commas,
+ * or one that names a column twice that is read: tags of a bill differ by case alone.
+ */
 export async function openCsvTable(chunks: AsyncIterable<Buffer>): Promise<TableSource> {
   const batches = readLines(chunks)[Symbol.asyncIterator]();
   const first = await batches.next();
   const [header, ...rest] = first.done ? [] : first.value;
   if (!header) throw faultAt({ line: 1, column: 1 }, 'the file has no header line');
   const columns = header.cells.map((cell) => cell.trim().toLowerCase());
-  const twice = columns.findIndex((column, at) => column !== '' && columns.indexOf(column) !== at);
-  if (twice >= 0)
-    throw faultAt({ line: header.line, column: twice + 1 }, `the column ${columns[twice]} stands twice`);
+  const reason = faultOfHeader(header.cells);
+  if (reason !== undefined) throw faultAt({ line: header.line, column: 1 }, reason);
   return {
     columns: new Set(columns),
     headerFault: (reason) => faultAt({ line: header.line, column: 1 }, reason),
-    records: (wanted) =>
-      readRecords(
-        columns.map((column) => ((wanted?.has(column) ?? true) ? column : null)),
-        columns,
-        rest,
-        batches,
-      ),
+    records: (wanted) => {
+      const read = columns.map((column) => ((wanted?.has(column) ?? true) ? column : null));
+      const twice = read.findIndex((column, at) => !!column && read.indexOf(column) !== at);
+      if (twice >= 0)
+        throw faultAt({ line: header.line, column: twice + 1 }, `the column ${columns[twice]} stands twice`);
+      return readRecords(read, columns, rest, batches);
+    },
   };
+}
+
+const SEPARATORS = { ';': 'semicolons', '\t': 'tabs', '|': 'bars' } as const;
+
+/** What is wrong with a first line that commas do not cut; undefined where nothing tells. */
+function faultOfHeader([first = '', more]: readonly string[]): string | undefined {
+  if (/^sep=/i.test(first))
+    return 'the first line names a separator; leave it out, and put commas between cells';
+  if (more !== undefined) return undefined;
+  const found = Object.entries(SEPARATORS).find(([sign]) => first.includes(sign));
+  return found && `the cells are separated by ${found[1]}; save it with commas between them`;
 }
 
 async function* readRecords(

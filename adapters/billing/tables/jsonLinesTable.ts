@@ -7,7 +7,7 @@ import type { PlacedRecord, TableSource } from './tableSource.js';
 /** Fields of one record, those of nested objects and arrays included. */
 const RECORD_ENTRIES_MAX = 5_000;
 
-/** JSON lines (one object after the other) as a table. Error invalid_billing_file with line and column. */
+/** JSON lines (one object after the other, or an array of them) as a table. Error invalid_billing_file with line and column. */
 export async function openJsonLines(chunks: AsyncIterable<Buffer>): Promise<TableSource> {
   const batches = readLines(chunks);
   const first = await batches.next();
@@ -45,13 +45,16 @@ async function* readLines(chunks: AsyncIterable<Buffer>): AsyncGenerator<PlacedR
   if (last.length > 0) yield last;
 }
 
-/** The records of bytes that are whole. Error invalid_billing_file. */
-export function flatRecords(bytes: Buffer): PlacedRecord[] {
+/** The first record of a file's beginning, where it is whole there. */
+export function firstRecord(head: Buffer): PlacedRecord | undefined {
   const builder = new RecordBuilder(() => events.position);
   const events = new JsonEvents(builder);
-  events.write(bytes);
-  events.end();
-  return builder.take();
+  try {
+    events.write(head);
+  } catch {
+    // What stands behind the first record is the reader's to judge.
+  }
+  return builder.take()[0];
 }
 
 interface Place {
@@ -80,6 +83,8 @@ class RecordBuilder implements JsonHandler {
   #stack: (PageObject | PageValue[])[] = [];
   #keys: string[] = [];
   #entries = 0;
+  /** The records are the items of one array. */
+  #isArray = false;
   #start: Place = { line: 1, column: 1 };
 
   constructor(place: () => Place) {
@@ -101,9 +106,9 @@ class RecordBuilder implements JsonHandler {
   }
 
   startArray(): void {
-    if (this.#stack.length === 0)
-      throw faultAt(this.#place(), 'an object is expected here: one record a line');
-    this.#nest([]);
+    if (this.#stack.length > 0) this.#nest([]);
+    else if (this.#isArray) throw this.#noRecord();
+    else this.#isArray = true;
   }
 
   endObject(): void {
@@ -111,7 +116,8 @@ class RecordBuilder implements JsonHandler {
   }
 
   endArray(): void {
-    this.#close();
+    if (this.#stack.length > 0) this.#close();
+    else this.#isArray = false;
   }
 
   key(name: string): void {
@@ -119,12 +125,15 @@ class RecordBuilder implements JsonHandler {
   }
 
   scalar(value: JsonScalar): void {
-    if (this.#stack.length === 0)
-      throw faultAt(this.#place(), 'an object is expected here: one record a line');
+    if (this.#stack.length === 0) throw this.#noRecord();
     this.#put(value);
   }
 
   endDocument(): void {}
+
+  #noRecord(): DomainError {
+    return faultAt(this.#place(), 'an object is expected here: one record a line');
+  }
 
   #nest(value: PageObject | PageValue[]): void {
     this.#put(value);

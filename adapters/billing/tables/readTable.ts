@@ -7,6 +7,7 @@ import type {
   TableFormat,
   TableOptions,
 } from '../../../domain/billing/formats/tableFormat.js';
+import { assertPlausible, assertPlausibleDay } from '../../../domain/billing/rowBounds.js';
 import { type BillingFormat, factsOfFormat } from '../../../domain/billing/sources.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { PlacedRecord, TableSource } from './tableSource.js';
@@ -31,15 +32,25 @@ export async function* readTable(
 ): AsyncGenerator<BilledRow[], TableSummary> {
   const format = placed(source.headerFault, () => chooseFormat(source, options));
   const leftOut = new LeftOutCharges();
+  const repeated = new RepeatedRecords(format);
+  let isEmpty = true;
   for await (const records of source.records(format.reads)) {
     const rows: BilledRow[] = [];
     for (const one of records) {
+      isEmpty = false;
       const told = rowsOf(format, one, options);
-      if (told) rows.push(...told);
-      else leftOut.add(format, one);
+      if (!told) leftOut.add(format, one);
+      else {
+        repeated.look(one);
+        rows.push(...told);
+      }
     }
     if (rows.length > 0) yield rows;
   }
+  if (isEmpty)
+    throw source.headerFault(
+      `${format.name} without a single charge: the file ends behind its header; export it anew`,
+    );
   return { format: format.format, leftOut: leftOut.sums, covered: leftOut.covered };
 }
 
@@ -57,7 +68,11 @@ function chooseFormat(
 }
 
 function rowsOf(format: TableFormat, one: PlacedRecord, options: TableOptions): readonly BilledRow[] | null {
-  return placed(one.faultAt.bind(one), () => format.rowsOf(one.record, options));
+  return placed(one.faultAt.bind(one), () => {
+    const rows = format.rowsOf(one.record, options);
+    for (const row of rows ?? []) assertPlausible(row);
+    return rows;
+  });
 }
 
 /** Adds the place to a fault that a format tells of a record. */
@@ -71,13 +86,38 @@ function placed<T>(faultAt: (reason: string, column?: string) => DomainError, re
   }
 }
 
+/** Records of models whose identity is remembered, so that none counts twice. */
+const REMEMBERED_MAX = 20_000;
+
+/** Looks for a record that stands in the file twice, where the format gives each one an identity. */
+class RepeatedRecords {
+  readonly #format: TableFormat;
+  readonly #seen = new Set<string>();
+
+  constructor(format: TableFormat) {
+    this.#format = format;
+  }
+
+  look(one: PlacedRecord): void {
+    const identity = this.#format.identityOf?.(one.record);
+    if (identity === undefined) return;
+    if (this.#seen.has(identity))
+      throw one.faultAt('the same charge is told twice; give each part of a bill once');
+    if (this.#seen.size < REMEMBERED_MAX) this.#seen.add(identity);
+  }
+}
+
 /** Sums of what was left out, by category and currency. */
 class LeftOutCharges {
   readonly #sums = new Map<string, LeftOut>();
   readonly #covered = new Map<string, Covered>();
 
   add(format: TableFormat, one: PlacedRecord): void {
-    const charges = placed(one.faultAt.bind(one), () => format.chargeOf?.(one.record));
+    const charges = placed(one.faultAt.bind(one), () => {
+      const told = format.chargeOf?.(one.record);
+      for (const { covers } of [told ?? []].flat()) if (covers) assertPlausibleDay(covers.day);
+      return told;
+    });
     if (!charges) throw new Error(`${format.format} left a record out and does not say what it charges`);
     for (const charge of [charges].flat()) this.#add(charge);
   }

@@ -66,7 +66,7 @@ async function addContractRate(client: ServiceClient, rate: DemoContractRate): P
 /** Every call that was reported. */
 export async function addEvents(
   client: ServiceClient,
-  { events }: Demo,
+  { events }: Pick<Demo, 'events'>,
   screen: Screen,
 ): Promise<{ events: number; duplicates: number }> {
   const parts: object[][] = [];

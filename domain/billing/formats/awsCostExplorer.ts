@@ -3,7 +3,7 @@ import { parseInstant } from '../../period.js';
 import { type BilledRow, type ChargeCategory, QUANTITY_SCALE } from '../billedRow.js';
 import { findScaled, findText, isPageObject, type PageObject, type PageValue } from '../exactNumber.js';
 import { parseBedrockUsageType } from '../grammars/bedrockUsageType.js';
-import { type FxRate, keepText, keepTextOrNull, toPicoOrNull } from '../pageRow.js';
+import { currencyCodeOf, type FxRate, keepText, keepTextOrNull, toPicoOrNull } from '../pageRow.js';
 import { awsCategory, awsUnitTokens } from './awsTerms.js';
 import { timesOfDay } from './cells.js';
 import type { DocumentContext, DocumentFormat } from './documentFormat.js';
@@ -21,7 +21,10 @@ export const awsCostExplorer: DocumentFormat = {
   read: (document, context) => ({ rows: rowsOf(document, context) }),
 };
 
-function rowsOf(document: PageObject, { fxRate, asked }: DocumentContext): BilledRow[] {
+/** Groups of a file that are remembered, so that none counts twice. */
+const SEEN_MAX = 200_000;
+
+function rowsOf(document: PageObject, { fxRateOn, asked, seen }: DocumentContext): BilledRow[] {
   const keys = groupKeysOf(document.GroupDefinitions);
   if (!keys.includes('RECORD_TYPE') && asked === undefined)
     throw fault('the answer does not say of which RECORD_TYPE it is; group it by RECORD_TYPE');
@@ -33,8 +36,20 @@ function rowsOf(document: PageObject, { fxRate, asked }: DocumentContext): Bille
     if (groups.length === 0 && hasTotal(result.Total))
       throw fault(`${day} has a total and no groups; group the answer by USAGE_TYPE and SERVICE`);
     const isFinal = result.Estimated === false ? true : result.Estimated === true ? false : null;
-    return groups.map((group) => rowOf(group, keys, { day, isFinal, fxRate, asked }));
+    return groups.map((group) => {
+      checkOnce(`${day}|${keys.join()}|`, group, seen);
+      return rowOf(group, keys, { day, isFinal, fxRate: fxRateOn(day), asked });
+    });
   });
+}
+
+/** An answer has each group of a day once; two that are alike are an answer that was given twice. */
+function checkOnce(place: string, group: PageValue, seen: Set<string>): void {
+  if (!isPageObject(group) || !Array.isArray(group.Keys) || seen.size >= SEEN_MAX) return;
+  const name = `${place}${JSON.stringify(group.Keys)}`;
+  if (seen.has(name))
+    throw fault(`a group of ${place.slice(0, 10)} is told twice; give each page of an answer once`);
+  seen.add(name);
 }
 
 /** Upper-case keys in the order in which groups name their values. */
@@ -88,7 +103,7 @@ function rowOf(group: PageValue, keys: readonly string[], place: Place): BilledR
   const isUsage = category === 'usage' && usageType !== '';
   const unitTokens = isUsage ? awsUnitTokens(usage.unit, label) : undefined;
   const quantity = isUsage && usage.amount !== undefined && usage.amount >= 0n ? usage.amount : null;
-  const currency = (cost.unit ?? 'USD').toUpperCase();
+  const currency = currencyCodeOf(cost.unit, `the Unit of UnblendedCost of ${place.day}`);
   return {
     feed: 'cost',
     report: '',
@@ -107,7 +122,8 @@ function rowOf(group: PageValue, keys: readonly string[], place: Place): BilledR
     project: keepTextOrNull(of('LINKED_ACCOUNT')),
     apiKey: null,
     quantity: quantity === null ? null : quantity * (unitTokens ?? 1n),
-    quantityUnit: quantity === null ? null : unitTokens === undefined ? (usage.unit ?? null) : 'tokens',
+    quantityUnit:
+      quantity === null ? null : unitTokens === undefined ? keepTextOrNull(usage.unit ?? null) : 'tokens',
     amountPico: toPicoOrNull(cost.amount, currency, place.fxRate),
     listPico: null,
     contractedPico: null,

@@ -17,6 +17,9 @@ import type { PlainCharge, TableFormat, TableRecord } from './tableFormat.js';
  * User Guide, "CUR 2.0 table dictionary", and Cost and Usage Reports User Guide, "Data dictionary".
  */
 interface CurColumns {
+  /** Unique in a time interval of a report (AWS, Data Exports User Guide, "Identity columns"). */
+  identity: readonly string[];
+  interval: readonly string[];
   period: readonly string[];
   payer: readonly string[];
   account: readonly string[];
@@ -42,6 +45,8 @@ interface CurColumns {
 }
 
 const CUR2: CurColumns = {
+  identity: ['identity_line_item_id'],
+  interval: ['identity_time_interval'],
   period: ['bill_billing_period_start_date'],
   payer: ['bill_payer_account_id'],
   account: ['line_item_usage_account_id'],
@@ -66,6 +71,8 @@ const CUR2: CurColumns = {
 };
 
 const LEGACY: CurColumns = {
+  identity: ['identity/lineitemid'],
+  interval: ['identity/timeinterval'],
   period: ['bill/billingperiodstartdate'],
   payer: ['bill/payeraccountid'],
   account: ['lineitem/usageaccountid'],
@@ -103,6 +110,7 @@ function curFormat(format: BillingFormat, name: string, of: CurColumns): TableFo
     reads: new Set(Object.values(of as unknown as Record<string, string[]>).flat()),
     isHeader: (columns) => required.every((column) => columns.has(column)),
     rowsOf: (record, { fxRate }) => rowsOf(record, of, fxRate),
+    identityOf: (record) => identityOf(record, of),
     chargeOf: (record): PlainCharge => {
       const amount = requiredDecimal(record, of.cost);
       return {
@@ -158,6 +166,17 @@ function rowsOf(record: TableRecord, of: CurColumns, fxRate: FxRate): BilledRow[
       isFinal: cellOf(record, of.invoice) !== undefined,
     },
   ];
+}
+
+/**
+ * A line's id is unique together with its time interval; with what the line says beside it, so that two lines are one only
+ * where they say the same.
+ */
+function identityOf(record: TableRecord, of: CurColumns): string | undefined {
+  const id = cellOf(record, of.identity);
+  if (id === undefined) return undefined;
+  const beside = [of.interval, of.period, of.start, of.type, of.account, of.amount, of.cost];
+  return keepText([id, ...beside.map((columns) => cellOf(record, columns) ?? '')].join('|'));
 }
 
 const MONTH = /^\d{4}-\d{2}/;

@@ -43,6 +43,7 @@ const COLUMNS = {
   listUsd: ['paygcostinusd'],
   list: ['paygcostinbillingcurrency'],
   listPrice: ['paygprice'],
+  priceCurrency: ['pricingcurrency'],
   contractPrice: ['unitprice'],
   invoice: ['invoiceid', 'invoicenumber'],
 } as const;
@@ -56,6 +57,7 @@ export const azureCostDetails: TableFormat = {
   format: 'azure_cost_details',
   name: 'an Azure cost details export',
   required: REQUIRED,
+  reads: new Set<string>(Object.values(COLUMNS).flat()),
   isHeader: (columns) =>
     has(columns, COLUMNS.day) &&
     has(columns, COLUMNS.cost) &&
@@ -156,7 +158,10 @@ function moneyOf(
     const sign = original < 0n ? -1n : 1n;
     return divideHalfEven(amount * costUsd * sign, original * sign);
   };
-  const priceCurrency = record.has('pricingcurrency') ? currencyOf(record, ['pricingcurrency']) : currency;
+  const priceCurrency =
+    cellOf(record, COLUMNS.priceCurrency) === undefined
+      ? currency
+      : currencyOf(record, COLUMNS.priceCurrency);
   const priced = (columns: readonly string[]): Pico | null => {
     const price = decimalOf(record, columns);
     if (price === null || price === 0n || quantity === null) return null;

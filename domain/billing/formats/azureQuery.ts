@@ -12,7 +12,7 @@ import {
 } from '../exactNumber.js';
 import { parseAzureMeter } from '../grammars/azureMeter.js';
 import type { ParsedLabel } from '../grammars/parsedLabel.js';
-import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
+import { keepText, keepTextOrNull, toPicoOrNull } from '../pageRow.js';
 import { azureCategory } from './azureCategories.js';
 import { azureUnitTokens, resourceOf } from './azureTerms.js';
 import { timesOfDay } from './cells.js';
@@ -108,7 +108,7 @@ export const azureQuery: DocumentFormat = {
  * One answer of the query → cost rows. Money is converted by the rate given, or kept in its currency without one. Error
  * invalid_billing_file naming the row, also where one stands twice: pages of an answer have been seen to overlap.
  */
-function azureQueryRows(document: PageObject, { fxRate, seen }: DocumentContext): BilledRow[] {
+function azureQueryRows(document: PageObject, { fxRateOn, seen }: DocumentContext): BilledRow[] {
   const { properties } = document;
   if (!isPageObject(properties) || !Array.isArray(properties.columns) || !Array.isArray(properties.rows))
     throw new DomainError('invalid_billing_file', 'the answer has no columns and rows in "properties"');
@@ -118,7 +118,7 @@ function azureQueryRows(document: PageObject, { fxRate, seen }: DocumentContext)
     return readRow(cells, places, at);
   });
   const countsTokens = read.some(isImpossible);
-  return read.map((one, at) => toRow(one, countsTokens, fxRate, at));
+  return read.map((one, at) => toRow(one, countsTokens, fxRateOn, at));
 }
 
 function placesOf(columns: readonly PageValue[]): Map<ColumnName, number> {
@@ -174,7 +174,7 @@ function isImpossible({ label, cost, quantity, unitTokens }: ReadRow): boolean {
 function toRow(
   { row, label, cost, quantity, unitTokens }: ReadRow,
   countsTokens: boolean,
-  fxRate: FxRate,
+  fxRateOn: DocumentContext['fxRateOn'],
   at: number,
 ): BilledRow {
   const day = dayOfUsageDate(row.text('day') ?? '');
@@ -200,11 +200,12 @@ function toRow(
     isBatch: label.isBatch,
     longContext: label.longContext,
     region: label.region,
-    project: resourceOf(row.text('resource')) ?? row.text('subscription')?.toLowerCase() ?? null,
+    project:
+      resourceOf(row.text('resource')) ?? keepTextOrNull(row.text('subscription')?.toLowerCase() ?? null),
     apiKey: null,
     quantity: count === null ? null : isTokens && !countsTokens ? count * unitTokens : count,
     quantityUnit: count === null ? null : isTokens ? 'tokens' : null,
-    amountPico: toPicoOrNull(cost, currency, fxRate),
+    amountPico: toPicoOrNull(cost, currency, fxRateOn(day)),
     listPico: null,
     contractedPico: null,
     netPico: null,

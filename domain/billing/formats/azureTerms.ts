@@ -1,3 +1,5 @@
+import { keepText } from '../pageRow.js';
+
 /** Words that Azure's export and its query have in common. */
 
 /** The meter categories under which Azure bills language models: the old name, and the new one since 2025. */
@@ -30,5 +32,5 @@ export function resourceOf(resourceId: string | undefined | null): string | null
   if (!resourceId) return null;
   const [, group, name] = RESOURCE.exec(resourceId) ?? [];
   const text = (group === undefined ? resourceId : `${group}/${name}`).toLowerCase();
-  return text.slice(0, 512);
+  return keepText(text);
 }

@@ -6,3 +6,6 @@
 export function reportOfInvoice(from: string): string {
   return `invoice ${from.slice(0, 7).replace('-', '')}`;
 }
+
+/** SQL: whether the column of a report's name is that of such charges. */
+export const LATE_REPORTS = 'invoice %';

@@ -8,6 +8,8 @@ import type { LeftOut } from './tableFormat.js';
 export interface DocumentContext {
   /** Given with the file; a rate on the bill itself goes before it. */
   fxRate: FxRate;
+  /** The same for one day of the bill, where what was given differs by the day. */
+  fxRateOn(day: string): FxRate;
   /** What the answers were asked for, where a connection asked and they do not say it themselves. */
   asked: ChargeCategory | undefined;
   /** Names of what was told already, kept by the format as it likes. */

@@ -94,11 +94,12 @@ function rowOf(provider: Provider, record: TableRecord, fxRate: FxRate): BilledR
   };
 }
 
-/** Date/time as FOCUS has it; some writers leave the seconds out, and a day alone is its beginning. */
+/** Date/time as FOCUS has it, or as BigQuery prints it; some writers leave the seconds out, and a day alone is its beginning. */
 function instantOf(record: TableRecord, column: string): bigint {
   const text = record.get(column) ?? '';
-  const instant = parseInstant(text);
-  if (instant) return instant.micros;
+  const instant = parseInstant(text.replace(/ ?UTC$/, 'Z'));
+  // No bill is older than the clock of computers.
+  if (instant && instant.micros > 0n) return instant.micros;
   throw new CellFault(
     column,
     `${column} must be a time such as 2026-01-31T00:00:00Z, not "${text.slice(0, 40)}"`,

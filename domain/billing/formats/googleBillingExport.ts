@@ -50,6 +50,7 @@ export const googleBillingExport: TableFormat = {
   format: 'google_billing_export',
   name: 'a Google Cloud billing export',
   required: REQUIRED,
+  reads: new Set<string>(Object.values(COLUMNS).flat()),
   isHeader: (columns) =>
     has(columns, COLUMNS.service) &&
     has(columns, COLUMNS.sku) &&

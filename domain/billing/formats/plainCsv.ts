@@ -1,20 +1,21 @@
-import { DomainError } from '../../errors.js';
-import { parseScaled } from '../../money.js';
 import { MICROS_PER_DAY, parseInstant } from '../../period.js';
-import { BILLED_CLASSES, type BilledClass, type BilledRow, QUANTITY_SCALE } from '../billedRow.js';
+import { BILLED_CLASSES, type BilledClass, type BilledRow } from '../billedRow.js';
 import { categoryOfLabel } from '../chargeCategory.js';
-import { type FxRate, keepText, toPico } from '../pageRow.js';
+import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
 import { CellFault } from './cellFault.js';
+import { currencyOf, decimalOf, requiredDecimal, textOf } from './cells.js';
 import type { TableFormat, TableRecord } from './tableFormat.js';
 
-/** Columns that must be there; `project`, `api_key`, `line_item`, `service_tier` and `currency` may be. */
+/** Columns that must be there, and those that may be. */
 const REQUIRED = ['date', 'model', 'token_class', 'quantity', 'amount_usd'] as const;
+const OPTIONAL = ['project', 'api_key', 'line_item', 'service_tier', 'currency'] as const;
 
 /** The format for everything that has no other: one line for each day, model and class. */
 export const plainCsv: TableFormat = {
   format: 'plain_csv',
   name: 'a plain CSV',
   required: REQUIRED,
+  reads: new Set<string>([...REQUIRED, ...OPTIONAL]),
   isHeader: (columns) => REQUIRED.every((column) => columns.has(column)),
   rowsOf: (record, { fxRate }) => [plainCsvRow(record, fxRate)],
 };
@@ -26,15 +27,6 @@ function readDay(text: string): bigint {
   if (!instant)
     throw new CellFault('date', `date must be a day such as 2026-01-31, not "${text.slice(0, 40)}"`);
   return instant.micros;
-}
-
-function readDecimal(record: TableRecord, column: string): bigint | null {
-  const text = record.get(column);
-  if (text === undefined) return null;
-  const value = parseScaled(text, QUANTITY_SCALE);
-  if (value === undefined)
-    throw new CellFault(column, `${column} must be a decimal number, not "${text.slice(0, 40)}"`);
-  return value;
 }
 
 /**
@@ -52,14 +44,12 @@ function plainCsvRow(record: TableRecord, fxRate: FxRate): BilledRow {
     );
   }
   const tokenClass = className as BilledClass;
-  const original = readDecimal(record, 'amount_usd');
-  if (original === null) throw new CellFault('amount_usd', 'amount_usd must be a decimal number, not empty');
-  const quantity = readDecimal(record, 'quantity');
+  const original = requiredDecimal(record, ['amount_usd']);
+  const quantity = decimalOf(record, ['quantity']);
   if (quantity !== null && quantity < 0n && original >= 0n)
     throw new CellFault('quantity', 'quantity must not be negative');
-  const currency = (record.get('currency') ?? 'USD').toUpperCase();
-  const model = textOrNull(record, 'model');
-  const amountPico = convert(original, currency, fxRate);
+  const currency = currencyOf(record, ['currency']);
+  const model = textOf(record, ['model']);
   const label = record.get('line_item') ?? (model === null ? className : `${model}, ${className}`);
   const tier = (record.get('service_tier') ?? '').toLowerCase();
   const recognised = model !== null && tokenClass !== 'other';
@@ -70,7 +60,7 @@ function plainCsvRow(record: TableRecord, fxRate: FxRate): BilledRow {
     day,
     periodStartMicros: startMicros,
     periodEndMicros: startMicros + MICROS_PER_DAY,
-    chargeCategory: categoryOfLabel(label, recognised, amountPico),
+    chargeCategory: categoryOfLabel(label, recognised, original),
     lineItem: keepText(label),
     observable: true,
     model,
@@ -79,8 +69,8 @@ function plainCsvRow(record: TableRecord, fxRate: FxRate): BilledRow {
     isBatch: tier === '' ? null : tier === 'batch',
     longContext: null,
     region: null,
-    project: textOrNull(record, 'project'),
-    apiKey: textOrNull(record, 'api_key'),
+    project: textOf(record, ['project']),
+    apiKey: textOf(record, ['api_key']),
     quantity: quantity === null || quantity < 0n ? null : quantity,
     quantityUnit:
       quantity === null
@@ -90,7 +80,7 @@ function plainCsvRow(record: TableRecord, fxRate: FxRate): BilledRow {
           : tokenClass === 'other'
             ? null
             : 'tokens',
-    amountPico,
+    amountPico: toPicoOrNull(original, currency, fxRate),
     listPico: null,
     contractedPico: null,
     netPico: null,
@@ -98,18 +88,4 @@ function plainCsvRow(record: TableRecord, fxRate: FxRate): BilledRow {
     originalAmount: original,
     isFinal: null,
   };
-}
-
-function textOrNull(record: TableRecord, column: string): string | null {
-  const text = record.get(column);
-  return text === undefined ? null : keepText(text);
-}
-
-/** As `toPico`; the fault is of the cell that holds the amount. */
-function convert(original: bigint, currency: string, fxRate: FxRate): bigint {
-  try {
-    return toPico(original, currency, fxRate);
-  } catch (error) {
-    throw error instanceof DomainError ? new CellFault('amount_usd', error.message) : error;
-  }
 }

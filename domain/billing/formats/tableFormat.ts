@@ -47,6 +47,11 @@ export interface TableFormat {
    * counted (`chargeOf`). Error CellFault naming the column.
    */
   rowsOf(record: TableRecord, options: TableOptions): readonly BilledRow[] | null;
+  /**
+   * What no two records of one bill have in common, a text of its own; undefined where the record has none. Absent where
+   * the issuer gives none.
+   */
+  identityOf?(record: TableRecord): string | undefined;
   /** What a record charges of which `rowsOf` made no row. Absent where every record becomes rows. Error CellFault. */
   chargeOf?(record: TableRecord): PlainCharge | readonly PlainCharge[];
 }

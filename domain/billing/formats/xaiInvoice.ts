@@ -60,15 +60,15 @@ function monthOf({ billingCycle }: PageObject): string | undefined {
   if (!isPageObject(billingCycle)) return undefined;
   const year = findScaled(billingCycle.year, 0);
   const month = findScaled(billingCycle.month, 0);
-  if (year === undefined || month === undefined || year < 2000n || month < 1n || month > 12n)
-    return undefined;
+  if (year === undefined || month === undefined) return undefined;
+  if (year < 2000n || year > 2099n || month < 1n || month > 12n) return undefined;
   return `${year}-${String(month).padStart(2, '0')}`;
 }
 
 /** An invoice that names no cycle is of the month in which it was made: a purchase, a subscription. */
 function monthOfCreation(invoice: PageObject): string | undefined {
   const text = findText(invoice.createTime) ?? '';
-  return parseInstant(text) ? text.slice(0, 7) : undefined;
+  return /^20/.test(text) && parseInstant(text) ? text.slice(0, 7) : undefined;
 }
 
 /** Fields beside the lines that are charges of their own; prepaid credits are a way to pay and none. */

@@ -39,12 +39,12 @@ const NAMED = new RegExp(
   'i',
 );
 
-/** What may stand behind the meter. */
+/** What may stand behind the meter. A usage type has one price, so one that does not say that it is of long requests is of none. */
 interface Manner {
   isBatch: boolean;
   isGlobal: boolean;
   serviceTier: string;
-  longContext: boolean | null;
+  longContext: boolean;
 }
 
 const TIERS: ReadonlySet<string> = new Set(['standard', 'flex', 'priority']);
@@ -90,10 +90,10 @@ function parseMarketplace(label: string, productName: string): ParsedLabel | und
   const manner = mannerOf(words.filter((word) => !METER_WORDS.has(word)));
   if (!tokenClass || !manner) return undefined;
   const name = productName.replace(/\(.*$/, '').trim();
-  const model =
-    name === '' ? null : bedrockModelOf(name, (inner ?? code ?? '').toUpperCase(), manner.isGlobal);
-  // Without a product's name what was counted is known, and of which model is not.
-  return name === '' ? undefined : labelOf(model ?? name, tokenClass, manner, MILLION);
+  // Without a product's name, or with the service's, what was counted is known, and of which model is not.
+  if (name === '' || /^(?:Amazon|AWS) ?Bedrock\b/i.test(name)) return undefined;
+  const model = bedrockModelOf(name, (inner ?? code ?? '').toUpperCase(), manner.isGlobal);
+  return labelOf(model ?? name, tokenClass, manner, MILLION);
 }
 
 /** Words of a meter that say what is counted. */
@@ -136,7 +136,7 @@ function classOfWords(words: readonly string[]): BilledClass | undefined {
 
 /** Undefined where a word is not understood: then the whole label is not. */
 function mannerOf(words: readonly string[]): Manner | undefined {
-  const manner: Manner = { isBatch: false, isGlobal: false, serviceTier: 'standard', longContext: null };
+  const manner: Manner = { isBatch: false, isGlobal: false, serviceTier: 'standard', longContext: false };
   const left = new Set(words);
   const take = (...all: string[]) =>
     all.every((word) => left.has(word)) && all.every((word) => left.delete(word));

@@ -3,7 +3,7 @@ import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
 import { contractTerms } from './contractTerms.js';
 import type { Hypothesis, SeriesContext, SeriesDay, Variant } from './hypothesis.js';
 import { multipleOf, otherCircumstances } from './predict.js';
-import { hasUntoldCalls, isMixOpen, isTierOpen } from './told.js';
+import { areLinesLabelled, hasUntoldCalls, isMixOpen, isTierOpen, LABELLED_TIERS } from './told.js';
 import { sentenceOf, servicesOf } from './words.js';
 
 const WORDS = {
@@ -11,6 +11,8 @@ const WORDS = {
   dollars_as_cents: 'The amounts are a hundredth of what they should be: dollars were read as cents.',
   batch_not_flagged: 'The amounts are those of batch calls, and the events name no batch call.',
   tier_not_told: 'The amounts are those of the % tier, and the events name no tier.',
+  tier_not_named:
+    'The amounts are those of the % tier, and neither the events nor the lines of the bill name it.',
   tier_as_requested: 'The amounts are those of standard calls, and the events name another tier: %.',
   cheaper_share:
     'The amounts are % percent below what the events give, as if more of the calls had used a cheaper tier or batch than the events tell.',
@@ -40,7 +42,7 @@ export const clientAmounts: Hypothesis = {
       return [
         `Your events of ${services} do not flag batch calls: send is_batch and batch_id, or import the provider’s usage report, which tells them.`,
       ];
-    if (variant.startsWith('tier_not_told'))
+    if (variant.startsWith('tier_not_'))
       return [
         `Your events of ${services} lack the service tier: send service_tier of the provider’s answer, or import the provider’s usage report, which tells it.`,
       ];
@@ -58,10 +60,12 @@ export const clientAmounts: Hypothesis = {
 
 function tiers(day: SeriesDay): Variant[] {
   if (day.pricedAs === null) return [];
+  const wordOf = (tier: string) =>
+    LABELLED_TIERS.has(tier) && areLinesLabelled(day) ? 'tier_not_named' : 'tier_not_told';
   return day.agreed
     .tiersOf(day.pricedAs)
     .flatMap((tier) =>
-      otherCircumstances(day, `tier_not_told:${tier}`, (at) =>
+      otherCircumstances(day, `${wordOf(tier)}:${tier}`, (at) =>
         at.isBatch || at.serviceTier !== 'standard' ? at : { ...at, serviceTier: tier },
       ),
     );

@@ -18,7 +18,7 @@ import { lateUsage, periodDoubleCount, periodDoubleCountAlike, timingShift } fro
 import { otherModelRate } from './otherModel.js';
 import { priceEffectiveDate, promotionalRate } from './priceDates.js';
 import { regionUplift } from './region.js';
-import { serviceTierQuantity, serviceTierRate } from './serviceTier.js';
+import { serviceTierQuantity, serviceTierRate, serviceTierUnnamed } from './serviceTier.js';
 import { listRate, stalePrice } from './unknownRate.js';
 import { reportOfPart, unobservedUsage } from './unobserved.js';
 
@@ -34,6 +34,7 @@ export const HYPOTHESES: readonly Hypothesis[] = [
   longContextEpisode,
   serviceTierRate,
   serviceTierQuantity,
+  serviceTierUnnamed,
   regionUplift,
   modalityRate,
   modalityQuantity,

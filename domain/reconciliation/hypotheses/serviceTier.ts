@@ -5,10 +5,12 @@ import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
 import { allMoved } from './movedCounts.js';
 import { pairsBy, placeOf } from './places.js';
 import { amountAs, otherCircumstances, rateVariant, sumOf } from './predict.js';
-import { isTierOpen } from './told.js';
+import { touchesEdge } from './runs.js';
+import { areLinesLabelled, isTierOpen, LABELLED_TIERS } from './told.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
+  unnamed: 'Calls were charged at the rates of the % tier, and the line of the bill does not name it.',
   tier: 'Calls were charged at the rates of another tier than they used: %.',
   in_meter: 'Calls were counted as calls of another tier than they used: %.',
 };
@@ -48,6 +50,34 @@ export const serviceTierRate: Hypothesis = {
   },
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
+};
+
+/**
+ * A dearer tier's rates on lines that would name it, where no call tells its tier, for some days between right ones. The labels
+ * are documented nowhere, so calls of that tier on a line without its name stay possible (clientAmounts.ts): a reason to look.
+ */
+export const serviceTierUnnamed: Hypothesis = {
+  kind: 'service_tier_rate_misapplied',
+  nature: 'rate',
+  blame: 'provider',
+  needs: ['quantity', 'second_price_source'],
+  highest: 'LOW',
+  variants: (day) => {
+    if (day.pricedAs === null || !isTierOpen(day) || !areLinesLabelled(day)) return [];
+    return day.agreed
+      .tiersOf(day.pricedAs)
+      .filter((tier) => LABELLED_TIERS.has(tier))
+      .flatMap((tier) =>
+        otherCircumstances(day, `unnamed:${tier}`, (at) =>
+          at.isBatch || at.serviceTier !== STANDARD_TIER ? at : { ...at, serviceTier: tier },
+        ),
+      );
+  },
+  fits: (run, context) => !touchesEdge(run, context),
+  describe: (variant) => sentenceOf(WORDS, variant),
+  advise: () => [
+    'Import the provider’s usage report of these days: it tells which tier served the calls. If none was asked for, ask for the ordinary rates.',
+  ],
 };
 
 /** All calls of a tier or, where some are long, the ordinary ones alone: not every tier takes long requests. */

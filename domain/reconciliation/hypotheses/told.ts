@@ -11,6 +11,23 @@ export function isTierOpen({ evidence, meters }: SeriesDay): boolean {
   return !isTold && meters.some(({ meter }) => meter.amountPico !== 0n && meter.split !== 'usage_report');
 }
 
+/**
+ * The bill has amounts alone, on lines whose labels were read to their end: such labels tell the length of requests, and name
+ * a tier that is paid for beside the ordinary one (OpenAI's `priority | …`). What they do not name is most likely of none.
+ */
+export function areLinesLabelled({ meters }: SeriesDay): boolean {
+  const charged = meters.filter(({ meter }) => meter.amountPico !== 0n);
+  return (
+    charged.length > 0 &&
+    charged.every(
+      ({ meter }) => meter.quantity === null && meter.longContext !== null && meter.isBatch === null,
+    )
+  );
+}
+
+/** The tiers that such labels name. */
+export const LABELLED_TIERS: ReadonlySet<string> = new Set(['priority']);
+
 /** The bill folds tiers and batch into one line, and no usage report divides it. */
 export function isMixOpen({ meters }: SeriesDay): boolean {
   return meters.some(({ meter }) => meter.isBatch === null && meter.split !== 'usage_report');

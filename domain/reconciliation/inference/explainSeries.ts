@@ -142,7 +142,7 @@ function residualOf({ work }: JudgedDay, noise: SeriesNoise): ResidualDay[] {
   const isUnbilled = evidence.billed.length === 0 && evidence.fixedReason === null;
   if ((reading.depth !== 'quantities' && !isUnbilled) || evidence.notYetObserved) return [];
   const excess: Partial<Record<TokenClass, bigint>> = {};
-  const lines: FindingLine[] = [];
+  const observedPicos: Pico[] = [];
   let isNotable = false;
   let expectedOfBilled: Pico | null = 0n;
   let expectedOfObserved: Pico | null = 0n;
@@ -156,7 +156,7 @@ function residualOf({ work }: JudgedDay, noise: SeriesNoise): ResidualDay[] {
     const whole = Math.max(isUnbilled ? 0 : one.billed, one.observed, 1);
     for (const apart of [left, billed - one.of.observed])
       isNotable ||= isNotableRest(one.value, Number(apart) / whole, noise);
-    lines.push(lineOf(one.of, observedPico ?? 0n));
+    observedPicos.push(observedPico ?? 0n);
   }
   if (!isNotable) return [];
   return [
@@ -168,7 +168,7 @@ function residualOf({ work }: JudgedDay, noise: SeriesNoise): ResidualDay[] {
       expectedOfObservedPico: expectedOfObserved,
       provisional: evidence.provisional,
       namedByAnswer: areModelsAnswered(evidence),
-      lines,
+      lines: reading.meters.map((one, at): FindingLine => lineOf(one.of, observedPicos[at] ?? 0n)),
     },
   ];
 }

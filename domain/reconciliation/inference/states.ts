@@ -49,8 +49,9 @@ const UNSEEN_PRIOR = 0.01;
 
 /**
  * Nothing is wrong, and for some days another share of the calls was seen than usual. It stands beside the null where the
- * bill has amounts alone: one ratio common to all of them is what missing calls leave, whatever mistake gives it too. That
- * they are of the very mixture of those that were seen is a matter of who they are, the same on all its days.
+ * bill has amounts alone: one ratio common to all of them is what missing calls leave, whatever mistake gives it too. How
+ * far each class strays from it goes by the number of calls, every day anew; but for calls that repeat those that were seen,
+ * whose ratio is a whole number and whose mixture is theirs (docs/decisions/0184).
  */
 function addUnseen(drafts: readonly Draft[], noise: SeriesNoise): State[] {
   if (drafts.every(({ reading }) => reading.depth === 'quantities')) return [];
@@ -264,6 +265,9 @@ function usedTiers(readings: readonly DayReading[]): ReadonlySet<string> {
 
 /** How much less likely it is that something was charged as a tier which nobody ever used. */
 const UNUSED_TIER = 0.04;
+/** Of the labels of a dearer tier that are known, each names it: how often one might not. */
+const UNNAMED = 'tier_not_named:';
+const NOT_NAMED = 0.02;
 /** A provider's other models are many, and some rate of one of them fits by chance. */
 const ANY_MODEL = 'rates_of:';
 const ONE_OF_MANY = 0.002;
@@ -278,11 +282,13 @@ function stateOf(
   used: ReadonlySet<string>,
 ): State {
   const prior = weights.priors[hypothesis.kind] ?? weights.otherPrior;
-  const charged = /^tier:.* as (\S+)/.exec(variant.name)?.[1];
+  const charged = /^(?:tier:.* as |unnamed:)(\S+)/.exec(variant.name)?.[1];
   const tier = charged ?? (variant.name === 'batch_rate' ? 'batch' : undefined);
   const isPart = variant.name.startsWith(ANY_PART);
   const usual = tier === undefined || used.has(tier) ? 1 : UNUSED_TIER;
-  const factor = variant.name.startsWith(ANY_MODEL) ? ONE_OF_MANY : isPart ? SOME_PART : usual;
+  const isUnnamed = variant.name.startsWith(UNNAMED);
+  const some = isPart ? SOME_PART : isUnnamed ? NOT_NAMED : usual;
+  const factor = variant.name.startsWith(ANY_MODEL) ? ONE_OF_MANY : some;
   return {
     kind: hypothesis.kind,
     variant: variant.name,

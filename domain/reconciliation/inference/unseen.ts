@@ -1,6 +1,6 @@
 /**
  * Calls that nobody saw, where the bill has amounts alone: whatever share of the calls is missing, nothing is wrong with a
- * bill that is right of all of them (docs/decisions/0161).
+ * bill that is right of all of them (docs/decisions/0161, 0184).
  */
 import {
   coverageCandidates,
@@ -18,7 +18,7 @@ import { CENT, type DayReading, type Prediction } from './reading.js';
 export interface UnseenFit {
   /** What is missing is of any mixture, as calls that are missing one by one are. */
   readonly any: Fit;
-  /** What is missing is of the very mixture of what was seen. */
+  /** What is missing repeats what was seen, call by call. */
   readonly alike: Fit;
   /** How much of a wonder that would be, in logarithms, if calls were missing one by one: the fewer there are, the more. */
   readonly wonder: number;
@@ -39,8 +39,11 @@ export function fitUnseen(reading: DayReading, right: Prediction, noise: SeriesN
     const mixture = mixtureOf(coverage, reading.calls);
     const loose = sharedFit(deviations, coverage, mixture);
     if (loose > any.quantity) any = { rate: 0, quantity: loose, coverage };
+  }
+  for (const coverage of alikeCandidates(reading, deviations, noise)) {
     const strict = sharedFit(deviations, coverage, 0);
     if (strict <= alike.quantity) continue;
+    const mixture = mixtureOf(coverage, reading.calls);
     alike = { rate: 0, quantity: strict, coverage };
     // One class sets the share, the others have to agree with it.
     const wonders = told.map((one) => Math.log(Math.hypot(one.sigma, mixture) / one.sigma));
@@ -49,6 +52,22 @@ export function fitUnseen(reading: DayReading, right: Prediction, noise: SeriesN
   const apart = byUse.length > 1 ? fitByUse(byUse, reading.calls, noise) : any;
   return { any: apart.quantity > any.quantity ? { ...apart, coverage: any.coverage } : any, alike, wonder };
 }
+
+/**
+ * Calls that are missing are of the very mixture of those that were seen where they repeat them, each as often as the others:
+ * the half, or two of three, were not seen. Of one amount a day nothing is known of a mixture.
+ */
+function alikeCandidates(
+  reading: DayReading,
+  deviations: readonly Deviation[],
+  noise: SeriesNoise,
+): readonly number[] {
+  if (reading.depth === 'total') return coverageCandidates(deviations, noise).map((one) => Math.min(1, one));
+  return REPEATS.flatMap((times) => [1 / times, noise.coverage / times]);
+}
+
+/** How often a call can have been made for each that was seen. */
+const REPEATS = [2, 3];
 
 /** What it costs that each use has a share of its own. */
 const OWN_SHARE = -1;

@@ -4,20 +4,14 @@ import type { FetchedPage, ProviderAccess } from '../../../adapters/billing/conn
 import { readBillingFile } from '../../../adapters/billing/file.js';
 import type { BilledRow } from '../../../domain/billing/billedRow.js';
 import { microsOfDay } from '../../../domain/period.js';
-import type { Finding } from '../../../domain/reconciliation/inference/finding.js';
-import { reconcileDays } from '../../../domain/reconciliation/reconcileDays.js';
-import { DEFAULT_WEIGHTS } from '../../../domain/reconciliation/weights/weightSet.js';
 import { type AzureCharge, startAzureBilling } from '../../fakes/billing/azureBilling.js';
 import { excessByDay, type PublishedCase, shiftDay } from '../../support/published/case.js';
 import { PUBLISHED_CASES } from '../../support/published/cases.js';
 import { AZURE_RESOURCE, AZURE_SUBSCRIPTION, azureLines } from '../../support/published/documents.js';
-import { inputOf } from '../../support/published/judge.js';
+import { decimalText, foundOf, gistOf, impactByDay } from '../../support/published/foundOf.js';
 
 const SCOPE = `/subscriptions/${AZURE_SUBSCRIPTION}`;
 const CREDENTIALS = { tenant_id: 'tenant', client_id: 'client', client_secret: 'secret' };
-
-const decimal = (scaled: bigint, digits: number) =>
-  `${scaled / 10n ** BigInt(digits)}.${String(scaled % 10n ** BigInt(digits)).padStart(digits, '0')}`;
 
 /** The case's bill as what Cost Management adds up: line by line, several to a meter and day. */
 function chargesOf(one: PublishedCase): AzureCharge[] {
@@ -25,8 +19,8 @@ function chargesOf(one: PublishedCase): AzureCharge[] {
     lines.map(
       ({ quantity, rate }): AzureCharge => ({
         day,
-        cost: decimal(quantity * rate, 12),
-        quantity: decimal(quantity, 6),
+        cost: decimalText(quantity * rate, 12),
+        quantity: decimalText(quantity, 6),
         dimensions: { Meter, MeterCategory: 'Foundry Models', ResourceId: AZURE_RESOURCE },
       }),
     ),
@@ -94,25 +88,9 @@ async function readPage(body: Buffer): Promise<BilledRow[]> {
   return rows;
 }
 
-const gist = (findings: readonly Finding[]) =>
-  findings.map(({ kind, variant, direction, blame, model, grade, days }) => ({
-    kind,
-    variant,
-    direction,
-    blame,
-    model,
-    grade,
-    days,
-  }));
-
 it('a published mistake of Azure that a connection fetches is the finding that its file is, to the dollar', async () => {
   const one = PUBLISHED_CASES.find(({ format }) => format === 'azure_query_pages') as PublishedCase;
-  const found = async (read?: typeof fetchRows) => {
-    const { days, prices } = await inputOf(one, read);
-    return reconcileDays(one.provider, days, prices, DEFAULT_WEIGHTS, []).findings;
-  };
-  const fetched = await found(fetchRows);
-  expect(gist(fetched)).toEqual(gist(await found()));
-  const impact = new Map(fetched.flatMap(({ days }) => days.map(({ day, impactPico }) => [day, impactPico])));
-  expect(impact).toEqual(excessByDay(one));
+  const fetched = await foundOf(one, fetchRows);
+  expect(gistOf(fetched)).toEqual(gistOf(await foundOf(one)));
+  expect(impactByDay(fetched)).toEqual(excessByDay(one));
 });

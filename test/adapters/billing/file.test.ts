@@ -147,18 +147,20 @@ describe('OpenAI cost pages', () => {
     expect(rows[0]?.row.day).toBe('2024-11-01');
   });
 
-  it('in another currency need a rate', async () => {
+  it('in another currency are converted by the rate that is given, and kept in it without one', async () => {
     const euro = costs('2').replace('"usd"', '"eur"');
-    await expect(read(euro)).rejects.toMatchObject({
-      code: 'invalid_billing_file',
-      message: expect.stringContaining('fx_rate'),
-    });
+    const kept = await read(euro);
+    expect(kept.rows[0]?.row).toMatchObject({ amountPico: null, currency: 'EUR' });
+    expect(kept.summary.unconverted).toEqual([{ currency: 'EUR', rows: 1, amount: 2n * 10n ** 12n }]);
     const { rows } = await read(euro, { fxRate: { scaled: 1_080_000_000_000n } });
     expect(rows[0]?.row).toMatchObject({
       amountPico: 2_160_000_000_000n,
       currency: 'EUR',
       originalAmount: 2n * 10n ** 12n,
     });
+    await expect(read(costs('2').replace('"usd"', '"euros"'))).rejects.toThrow(
+      'amount.currency must be three letters such as EUR',
+    );
   });
 });
 
@@ -200,9 +202,9 @@ describe('OpenAI usage pages', () => {
     });
   });
 
-  it('keep a count above 2^53 exact', async () => {
-    const { rows } = await read(usage('"input_tokens":9007199254740993,"model":"m"'));
-    expect(rows[0]?.row.quantity).toBe(9_007_199_254_740_993n * 10n ** 12n);
+  it('keep every digit of a count, more than a double has', async () => {
+    const { rows } = await read(usage('"input_tokens":90071992547409.931234,"model":"m"'));
+    expect(rows[0]?.row.quantity).toBe(90_071_992_547_409_931_234n * 10n ** 6n);
   });
 });
 

@@ -104,6 +104,17 @@ describe('a FOCUS export', () => {
     },
   );
 
+  it.each(['2026-09-03 00:00:00 UTC', '2026-09-03T00:00Z', '2026-09-03 00:00:00', '2026-09-03'])(
+    'has times as its writer prints them: %s',
+    async (start) => {
+      const columns = VERSIONS['1.2'] as string[];
+      const { rows } = await readBill(csvOf(columns, [{ ...aCharge(), ChargePeriodStart: start }]), {
+        provider: 'openai',
+      });
+      expect(rows[0]?.day).toBe('2026-09-03');
+    },
+  );
+
   it('without a column that it cannot do without names it', async () => {
     const columns = (VERSIONS['1.2'] as string[]).filter((name) => name !== 'BillingCurrency');
     await expect(readBill(csvOf(columns, [aCharge()]), { provider: 'openai' })).rejects.toThrow(

@@ -136,6 +136,18 @@ describe('Mistral’s usage report', () => {
     ]);
   });
 
+  it.each(['chat', 'completion', 'ocr', 'audio', 'connectors', 'libraries_api', 'fine_tuning'])(
+    'the category %s is read, however deep its entries lie, with its money',
+    async (category) => {
+      const one = entry('mistral-ocr', 'pages', { event_type: 'ocr_pages', value: 3, value_paid: 3 });
+      const { rows } = await readBill(
+        report({ completion: { models: {} }, [category]: { a: { models: { m: { input: [one] } } } } }),
+        MISTRAL,
+      );
+      expect(rows.map(({ amountPico }) => amountPico)).toEqual([3_000_000_000n]);
+    },
+  );
+
   it('without a rate is kept in its own currency', async () => {
     const { rows } = await readBill(report(), { provider: 'mistral' });
     expect(rows.every(({ amountPico, currency }) => amountPico === null && currency === 'EUR')).toBe(true);

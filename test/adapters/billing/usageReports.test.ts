@@ -143,6 +143,29 @@ describe('Anthropic’s usage of messages', () => {
       });
     }
   });
+
+  it.each([
+    ['standard', 'standard', false],
+    ['batch', 'standard', true],
+    ['priority', 'priority', false],
+    ['priority_on_demand', 'priority_on_demand', false],
+    ['flex', 'flex', false],
+    ['flex_discount', 'flex_discount', false],
+  ])('names the tier %s', async (service_tier, serviceTier, isBatch) => {
+    const page = {
+      data: [
+        {
+          starting_at: '2026-09-01T03:00:00Z',
+          ending_at: '2026-09-01T04:00:00Z',
+          results: [{ uncached_input_tokens: 1, model: 'claude-opus-5', service_tier }],
+        },
+      ],
+      has_more: false,
+      next_page: null,
+    };
+    const { rows } = await read('anthropic', page);
+    expect(rows).toEqual([expect.objectContaining({ serviceTier, isBatch, tokenClass: 'input' })]);
+  });
 });
 
 describe('a page that was asked for', () => {

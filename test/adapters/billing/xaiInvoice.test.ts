@@ -82,4 +82,30 @@ describe('xAI’s invoices', () => {
   ])('a fault is told: %o', async (document, sentence) => {
     await expect(readBill(JSON.stringify(document), XAI)).rejects.toThrow(sentence);
   });
+
+  it('several answers, one after the other or in an array', async () => {
+    const one = JSON.stringify(preview());
+    const other = JSON.stringify(preview({ billingCycle: { year: 2026, month: 8 } }));
+    const { rows } = await readBill(`${one}\n${other}`, XAI);
+    expect(rows).toHaveLength(12);
+    expect((await readBill(`[${one},\n${other}]`, XAI)).rows).toEqual(rows);
+    await expect(readBill(`[${one},\n[${other}]]`, XAI)).rejects.toThrow(
+      'line 2, column 1: the document is not',
+    );
+    await expect(readBill(`[${one},\n5]`, XAI)).rejects.toThrow('line 2, column 1: the document is not');
+    await expect(readBill(`[${one},\n${other}`, XAI)).rejects.toThrow('the file ends in the middle');
+  });
+
+  it('but its usage analytics are no invoice, and are refused', async () => {
+    const analytics = {
+      timeSeries: [{ dataPoints: [{ timestamp: '2026-09-01T00:00:00Z', values: [1.5] }] }],
+      limitReached: true,
+    };
+    await expect(readBill(JSON.stringify(analytics), XAI)).rejects.toMatchObject({
+      code: 'invalid_billing_file',
+    });
+    await expect(readBill(JSON.stringify(analytics), { ...XAI, format: 'xai_invoices' })).rejects.toThrow(
+      'the document is not an answer of xAI about invoices',
+    );
+  });
 });

@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { listObservedSources } from '../../../db/queries/observedSources.js';
-import { MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';
 import { anEvent, ingest } from '../../api/support/requests.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 
@@ -34,8 +33,7 @@ it('counts of each service the calls whose answer names its model, and the attem
   ]);
   const sources = await listObservedSources(api.orgDb, {
     provider: 'openai',
-    fromMicros: microsOfDay(DAY),
-    toMicros: microsOfDay(DAY) + MICROS_PER_DAY,
+    day: DAY,
   });
   const [models] = [...sources.values()];
   const told = { serviceName: '', callsWithoutCache: 0 };

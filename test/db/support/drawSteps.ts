@@ -72,10 +72,14 @@ const call: fc.Arbitrary<CallRecord> = fc
     reportedCostPico: fc.option(fc.bigInt({ min: 0n, max: 10n ** 16n }), { freq: 2 }),
     toldClasses: fc.integer({ min: 1, max: 4 }),
     scopeName: oneOf('a', 'b'),
+    serviceName: oneOf('checkout', 'search'),
+    httpStatus: oneOf(null, 200, 429),
+    missing: oneOf<readonly string[]>([], [], ['cache_read'], ['output']),
   })
-  .map(({ lasts, model: [provider, model], request, response, span, ...rest }) =>
+  .map(({ lasts, model: [provider, model], request, response, span, missing, ...rest }) =>
     aCall({
       ...rest,
+      origin: { ...aCall().origin, usageMissing: [...missing] },
       provider: provider as CallRecord['provider'],
       model,
       endMicros: rest.startMicros + lasts,

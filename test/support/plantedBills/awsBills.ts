@@ -172,14 +172,15 @@ function plantedCharges(seed: number, digits: number): PlantedCharge[] {
   ];
 }
 
-const sumOf = (type: string, cost: string, currency: string) => ({
+/** What DuckDB adds up of a report, by AWS's own types. */
+export const sumOfCur = (type: string, cost: string, currency: string) => ({
   currency,
   amount: cost,
   category: `case ${type} when 'Credit' then 'credit' when 'Refund' then 'refund' when 'Tax' then 'tax' when 'Fee' then 'purchase'
     when 'RIFee' then 'purchase' when 'SavingsPlanRecurringFee' then 'purchase'
     else case when cast(${cost} as varchar) like '-%' then 'adjustment' else 'usage' end end`,
 });
-const CUR2_SUM = sumOf('line_item_line_item_type', 'line_item_unblended_cost', 'line_item_currency_code');
+const CUR2_SUM = sumOfCur('line_item_line_item_type', 'line_item_unblended_cost', 'line_item_currency_code');
 
 const bill = (
   name: string,
@@ -243,7 +244,7 @@ export const AWS_BILLS: readonly PlantedBill[] = [
       ofLegacy.map(({ cells }) => legacyOf(cells)),
     ),
     table: CSV_TABLE,
-    sums: [sumOf('"lineItem/LineItemType"', '"lineItem/UnblendedCost"', '"lineItem/CurrencyCode"')],
+    sums: [sumOfCur('"lineItem/LineItemType"', '"lineItem/UnblendedCost"', '"lineItem/CurrencyCode"')],
   }),
   bill('AWS CUR 2.0 without optional columns', 'aws-cur2-needed.csv', 'aws_cur2', withoutOptional, {
     bytes: csvOf(

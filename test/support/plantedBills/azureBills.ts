@@ -143,7 +143,8 @@ const asCustomerAgreement = (cells: Record<string, string>): Record<string, stri
     }).map(([name, cell]) => [name.charAt(0).toLowerCase() + name.slice(1), cell]),
   );
 
-const sum = (currency: string) => ({
+/** What DuckDB adds up of cost details, by Azure's own charge types. */
+export const sumOfCostDetails = (currency: string) => ({
   currency,
   amount: 'CostInBillingCurrency',
   category: `case ChargeType when 'Refund' then 'refund' when 'Purchase' then 'purchase' when 'RoundingAdjustment' then 'adjustment'
@@ -168,7 +169,7 @@ function bill(
     ),
     charges,
     table: CSV_TABLE,
-    sums: [sum(currency)],
+    sums: [sumOfCostDetails(currency)],
   };
 }
 

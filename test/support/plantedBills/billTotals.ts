@@ -7,7 +7,9 @@ import type { PlantedBill } from './planted.js';
 export type Totals = Record<string, string>;
 
 /** What the product reads of a bill: rows that it keeps, and charges that it leaves out. */
-export async function totalsRead(bill: PlantedBill): Promise<{ kept: Totals; leftOut: Totals; all: Totals }> {
+export async function totalsRead(
+  bill: Omit<PlantedBill, 'charges'>,
+): Promise<{ kept: Totals; leftOut: Totals; all: Totals }> {
   const { rows, summary } = await readBill(bill.bytes, {
     provider: bill.provider,
     random: { sizeBytes: bill.bytes.length, read: async (from, to) => bill.bytes.subarray(from, to) },

@@ -194,11 +194,11 @@ describe('Cost Explorer', () => {
 });
 
 describe('a saved answer', () => {
-  const read = async (document: object) => {
+  const read = async (...documents: object[]) => {
     const rows: BilledRow[] = [];
     const reader = readBillingFile(
       (async function* () {
-        yield Buffer.from(JSON.stringify(document));
+        yield Buffer.from(documents.map((document) => JSON.stringify(document)).join('\n'));
       })(),
       { provider: 'aws_bedrock', format: undefined, fxRate: undefined, skip: new Set() },
     );
@@ -234,6 +234,15 @@ describe('a saved answer', () => {
     await expect(read(answer(['USAGE_TYPE'], { Keys: ['x'], Metrics }))).rejects.toThrow(
       'group it by RECORD_TYPE',
     );
+  });
+
+  it('that is given twice is refused, and counts once', async () => {
+    const page = answer(['RECORD_TYPE', 'USAGE_TYPE'], { Keys: ['Usage', 'x'], Metrics });
+    await expect(read(page, page)).rejects.toThrow(
+      'a group of 2026-09-01 is told twice; give each page of an answer once',
+    );
+    const other = answer(['RECORD_TYPE', 'USAGE_TYPE'], { Keys: ['Tax', 'x'], Metrics });
+    expect(await read(page, other)).toHaveLength(2);
   });
 
   it('of months or without groups is refused', async () => {

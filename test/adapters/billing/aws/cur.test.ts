@@ -75,7 +75,7 @@ describe('a CUR 2.0', () => {
         tokenClass: 'input',
         serviceTier: 'standard',
         isBatch: false,
-        longContext: null,
+        longContext: false,
         region: null,
         project: '444455556666',
         apiKey: null,
@@ -275,6 +275,29 @@ describe('a CUR 2.0', () => {
     await expect(read(csv([line({ line_item_usage_start_date: 'soon' })]))).rejects.toThrow(
       'line 2, column 5: line_item_usage_start_date must be a time',
     );
+  });
+
+  it('that has a line twice is refused with its place; lines that only look alike all count', async () => {
+    const one = line({ identity_line_item_id: 'a1', identity_time_interval: '2026-09-01T07/2026-09-01T08' });
+    const columns = Object.keys(one);
+    const other = { ...one, identity_line_item_id: 'a2' };
+    expect((await read(csv([one, other, LINE, LINE], columns))).rows).toHaveLength(4);
+    await expect(read(csv([one, other, one], columns))).rejects.toThrow(
+      'line 4, column 1: the same charge is told twice; give each part of a bill once',
+    );
+    // An hour of another period has the id anew.
+    const later = { ...one, line_item_usage_start_date: '2026-10-01T07:00:00Z' };
+    expect((await read(csv([one, later], columns))).rows).toHaveLength(2);
+  });
+
+  it('has tags in columns whose names differ by case alone, and in JSON with quotes and line ends', async () => {
+    const tagged = {
+      resource_tags_user_Name: 'a',
+      resource_tags_user_name: 'b',
+      resource_tags: '{"user_team":"a, \\"b\\"\nc"}',
+    };
+    const { rows } = await read(csv([line(tagged)], [...COLUMNS, ...Object.keys(tagged)]));
+    expect(rows).toEqual((await read(csv([LINE]))).rows);
   });
 
   it('given as another provider’s bill is refused', async () => {

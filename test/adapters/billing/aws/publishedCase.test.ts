@@ -4,14 +4,11 @@ import { createBillingConnectors } from '../../../../adapters/billing/connectors
 import { readBillingFile } from '../../../../adapters/billing/file.js';
 import type { BilledRow } from '../../../../domain/billing/billedRow.js';
 import { microsOfDay } from '../../../../domain/period.js';
-import type { Finding } from '../../../../domain/reconciliation/inference/finding.js';
-import { reconcileDays } from '../../../../domain/reconciliation/reconcileDays.js';
-import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
 import { type AwsCharge, startCostExplorer } from '../../../fakes/billing/costExplorer.js';
 import { AWS_KEYS, AWS_PAYER } from '../../../support/awsBills.js';
 import { billedLines, excessByDay, type PublishedCase, shiftDay } from '../../../support/published/case.js';
 import { PUBLISHED_CASES } from '../../../support/published/cases.js';
-import { inputOf } from '../../../support/published/judge.js';
+import { decimalText, foundOf, gistOf, impactByDay } from '../../../support/published/foundOf.js';
 
 const METERS: Readonly<Record<string, string>> = {
   input: 'input-tokens',
@@ -19,9 +16,6 @@ const METERS: Readonly<Record<string, string>> = {
   cache_write_5m: 'cache-write-tokens',
   output: 'output-tokens',
 };
-
-const decimal = (scaled: bigint, digits: number) =>
-  `${scaled / 10n ** BigInt(digits)}.${String(scaled % 10n ** BigInt(digits)).padStart(digits, '0')}`;
 
 /** The case's bill as the lines that Cost Explorer adds up. */
 function chargesOf(one: PublishedCase): AwsCharge[] {
@@ -32,8 +26,8 @@ function chargesOf(one: PublishedCase): AwsCharge[] {
       service: 'Amazon Bedrock',
       usageType: `USE1-${one.model}-mantle-${METERS[line.tokenClass]}-standard`,
       account: AWS_PAYER,
-      cost: decimal(line.quantity * line.rate, 12),
-      quantity: decimal(line.quantity, 3),
+      cost: decimalText(line.quantity * line.rate, 12),
+      quantity: decimalText(line.quantity, 3),
     })),
   );
 }
@@ -98,25 +92,9 @@ async function fetchRows(one: PublishedCase): Promise<BilledRow[]> {
   }
 }
 
-const gist = (findings: readonly Finding[]) =>
-  findings.map(({ kind, variant, direction, blame, model, grade, days }) => ({
-    kind,
-    variant,
-    direction,
-    blame,
-    model,
-    grade,
-    days,
-  }));
-
 it('a published mistake of Bedrock that a connection fetches is the finding that its file is, to the dollar', async () => {
   const one = PUBLISHED_CASES.find(({ format }) => format === 'aws_ce_pages') as PublishedCase;
-  const found = async (read?: typeof fetchRows) => {
-    const { days, prices } = await inputOf(one, read);
-    return reconcileDays(one.provider, days, prices, DEFAULT_WEIGHTS, []).findings;
-  };
-  const fetched = await found(fetchRows);
-  expect(gist(fetched)).toEqual(gist(await found()));
-  const impact = new Map(fetched.flatMap(({ days }) => days.map(({ day, impactPico }) => [day, impactPico])));
-  expect(impact).toEqual(excessByDay(one));
+  const fetched = await foundOf(one, fetchRows);
+  expect(gistOf(fetched)).toEqual(gistOf(await foundOf(one)));
+  expect(impactByDay(fetched)).toEqual(excessByDay(one));
 });

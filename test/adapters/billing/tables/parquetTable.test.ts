@@ -1,9 +1,14 @@
+import { readFileSync } from 'node:fs';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { describe, expect, it } from 'vitest';
 import { readBillingFile } from '../../../../adapters/billing/file.js';
 import { decimalText, floatText } from '../../../../adapters/billing/tables/parquetCells.js';
 import { openParquetTable } from '../../../../adapters/billing/tables/parquetTable.js';
 import type { RandomAccess } from '../../../../adapters/billing/tables/tableSource.js';
+import { readBill } from '../../../support/readBill.js';
+
+/** 2026-09-01T07:00:00Z */
+const AT_SEVEN = 1_788_246_000_000_000n;
 
 const randomOf = (bytes: Buffer): RandomAccess => ({
   sizeBytes: bytes.length,
@@ -144,4 +149,28 @@ describe('a Parquet file', () => {
       );
     }
   });
+});
+
+describe('a Parquet file that another program wrote', () => {
+  it.each(['cur2-int96-snappy', 'cur2-decimal128-zstd', 'cur2-decimal64-gzip', 'cur2-struct-delta-v2'])(
+    '%s: the same charges, however times, numbers and maps are stored and packed',
+    async (name) => {
+      const bytes = readFileSync(new URL(`../../../fixtures/bills/${name}.parquet`, import.meta.url));
+      const { rows, summary } = await readBill(bytes, { provider: 'aws_bedrock', random: randomOf(bytes) });
+      expect(summary.format).toBe('aws_cur2');
+      expect(
+        rows.map(({ chargeCategory, periodStartMicros, model, quantity, amountPico }) => [
+          chargeCategory,
+          periodStartMicros,
+          model,
+          quantity,
+          amountPico,
+        ]),
+      ).toEqual([
+        ['usage', AT_SEVEN, 'us.amazon.nova-2-lite-v1:0', 1_500n * 10n ** 12n, 100_000_000_000n],
+        ['tax', AT_SEVEN, null, null, 200_000_000_000n],
+        ['usage', AT_SEVEN, 'us.anthropic.claude-sonnet-4-6', 2_000_000n * 10n ** 12n, 100_000n],
+      ]);
+    },
+  );
 });

@@ -78,9 +78,14 @@ describe('a header', () => {
     );
   });
 
-  it('may not name a column twice', async () => {
-    await expect(read(CSV.replace('quantity', 'model'))).rejects.toThrow(
-      'line 1, column 4: the column model stands twice',
-    );
+  it('may not name a column twice that is read; tags of a bill may differ by case alone', async () => {
+    const twice = (name: string, other: string) =>
+      read(
+        CSV.split('\n')
+          .map((line, at) => (line === '' ? line : `${line},${at === 0 ? `${name},${other}` : 'a,b'}`))
+          .join('\n'),
+      );
+    await expect(twice('note', 'Model')).rejects.toThrow('column 7: the column model stands twice');
+    expect((await twice('tag/Name', 'tag/name')).rows).toEqual((await read(CSV)).rows);
   });
 });

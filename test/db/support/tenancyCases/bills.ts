@@ -8,6 +8,7 @@ import * as billedDays from '../../../../db/queries/billedDays.js';
 import * as billingRows from '../../../../db/queries/billingRows.js';
 import * as billingSources from '../../../../db/queries/billingSources.js';
 import * as providerKeys from '../../../../db/queries/providerKeys.js';
+import * as sourceDifferences from '../../../../db/queries/sourceDifferences.js';
 import type { BilledRow } from '../../../../domain/billing/billedRow.js';
 import { CLOSED_MONTH, type Owned, providerKeyOf } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
@@ -69,7 +70,7 @@ export const BILL_CASES: Record<string, TenancyCase> = {
   listUsageOfDay: (db, of) => billedDays.listUsageOfDay(db, unitOf(of)),
   listBilledAccounts: (db, of) => billedDays.listBilledAccounts(db, unitOf(of)),
   listBilledProviderDays: (db) => billedDays.listBilledProviderDays(db, ALL),
-  listSourceDifferences: (db) => billedDays.listSourceDifferences(db, { ...ALL, limit: 10 }),
+  listSourceDifferences: (db) => sourceDifferences.listSourceDifferences(db, { ...ALL, limit: 10 }),
   listBilledTotals: (db) => billedDays.listBilledTotals(db, ALL),
   readBilledDay: (db, of) => readBilledDay(db, of.provider, of.day, pricesOf(of)),
   auditBills: (db, of) =>

@@ -1,6 +1,7 @@
 import { listObservedCells, listObservedDay } from '../../../../db/queries/billingCells.js';
 import { streamEventTexts } from '../../../../db/queries/eventExport.js';
 import { getEvent, listEvents, lockEventsById } from '../../../../db/queries/events.js';
+import { readFoldState } from '../../../../db/queries/foldState.js';
 import { insertEvents, recordRejections } from '../../../../db/queries/ingest.js';
 import { listDoubleTellings, listSourceHealth } from '../../../../db/queries/ingestHealth.js';
 import { listObservedSince } from '../../../../db/queries/observedSince.js';
@@ -69,6 +70,7 @@ export const CALL_CASES: Record<string, TenancyCase> = {
   sumSources: (db) => sumSources(db, WINDOW.fromMicros),
   readBooks: (db) => readBooks(db),
   readFoldedXid: (db) => readFoldedXid(db),
+  readFoldState: (db) => readFoldState(db),
   changePrices: (db, of) =>
     changePrices(db, [
       {

@@ -37,7 +37,7 @@ export const CONNECTION_CASES: Record<string, TenancyCase> = {
   listFetchedDays: (db, { connection }) =>
     apiCopies.listFetchedDays(
       db,
-      { id: connection.id, scope: connection.scope },
+      { id: connection.id, scope: connection.scope, settings: connection.settings },
       { ...ALL, provisionalDays: 2 },
     ),
   beginApiSource: (db, of) =>
@@ -73,10 +73,11 @@ export const CONNECTION_CASES: Record<string, TenancyCase> = {
           isFinal: null,
         },
       ] as never,
+      {},
     ),
   confirmApiDays: async (db, of) => {
     const days = (await apiCopies.listCurrentCopies(of.org.orgDb, reportOf(of), ALL)).map(({ day }) => day);
-    return apiCopies.confirmApiDays(db, reportOf(of), days, days, FAR_MICROS);
+    return apiCopies.confirmApiDays(db, reportOf(of), { days, finalDays: days, atMicros: FAR_MICROS }, {});
   },
   pruneSupersededCopies: (db, { connection }) =>
     apiCopies.pruneSupersededCopies(db, connection.id, { provisionalDays: 9_999, keptDays: 0 }),

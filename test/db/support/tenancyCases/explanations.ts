@@ -6,7 +6,8 @@ import { listInvoiceTies } from '../../../../db/queries/invoiceTies.js';
 import * as matchInputs from '../../../../db/queries/matchInputs.js';
 import { listObservedSources } from '../../../../db/queries/observedSources.js';
 import * as publishedFindings from '../../../../db/queries/publishedFindings.js';
-import { MICROS_PER_DAY } from '../../../../domain/period.js';
+import { dayOf } from '../../../../domain/period.js';
+import type { Biller } from '../../../../domain/providers.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -94,11 +95,7 @@ export const EXPLANATION_CASES: Record<string, TenancyCase> = {
   findFirstEventDay: (db) => matchInputs.findFirstEventDay(db),
   listPublishedDays: (db) => matchInputs.listPublishedDays(db, ALL),
   listObservedSources: (db, { live }) =>
-    listObservedSources(db, {
-      provider: live.billedBy,
-      fromMicros: live.endMicros - MICROS_PER_DAY,
-      toMicros: live.endMicros + MICROS_PER_DAY,
-    }),
+    listObservedSources(db, { provider: live.billedBy as Biller, day: dayOf(live.endMicros) }),
   listHoursOfBoth: async (db, of) => {
     await reportedHour(db, of);
     return listHoursOfBoth(db, { provider: of.provider, toDay: '2100-01-01' });

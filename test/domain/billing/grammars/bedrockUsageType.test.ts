@@ -130,7 +130,7 @@ describe('usage types that name their model', () => {
       tokenClass,
       serviceTier: 'standard',
       isBatch: false,
-      longContext: null,
+      longContext: false,
       region: null,
       observable: true,
       ...thousand,
