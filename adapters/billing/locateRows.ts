@@ -12,6 +12,7 @@ import type { TableRecord } from '../../domain/billing/formats/tableFormat.js';
 import type { FxRate } from '../../domain/billing/pageRow.js';
 import type { BillingFormat } from '../../domain/billing/sources.js';
 import { DomainError } from '../../domain/errors.js';
+import { dayOf } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
 import type { BillingConnector } from './connector.js';
 import { shapeOf } from './fileShape.js';
@@ -29,7 +30,8 @@ export interface LocatedPage {
   bytes: Buffer;
   provider: Provider;
   format: BillingFormat;
-  fxRate: FxRate;
+  /** US dollars for one unit of the bill's currency, by day. */
+  fxRateOn(day: string): FxRate;
   /** What a connection had asked for, where the page does not say it. */
   asked?: ChargeCategory | undefined;
 }
@@ -56,9 +58,10 @@ export type RecordLocator = typeof locateRecords;
  * that only make sense as a whole (`unplacedRows`) the rows come with the first record, and any record may say them.
  */
 export async function* locateRecords(page: LocatedPage): AsyncGenerator<LocatedRecord> {
-  const bytes = Buffer.concat(await gather(unpacked(once(page.bytes))));
+  const packed = await unpacked(once(page.bytes));
+  const bytes = Buffer.concat(await gather(packed.bytes));
   if (bytes.length === 0) return;
-  switch (shapeOf(bytes, page.format)) {
+  switch (shapeOf(bytes, page.format, page.provider)) {
     case 'csv':
       return yield* recordsOfTable(await openCsvTable(once(bytes)), page);
     case 'jsonLines':
@@ -97,7 +100,7 @@ async function* recordsOfTable(table: TableSource, page: LocatedPage): AsyncGene
         at: `#${place}`,
         numbers: new Map([...record].filter(([, text]) => NUMBER.test(text))),
         cells: record,
-        rows: format.rowsOf(record, { provider: page.provider, fxRate: page.fxRate }) ?? [],
+        rows: format.rowsOf(record, { provider: page.provider, fxRate: page.fxRateOn('') }) ?? [],
       };
       place += 1;
     }
@@ -131,7 +134,7 @@ function* resultsOfPage(
     for (const [place, result] of elementsOf(bucket, 'results', at)) {
       const kind = kindOf(result);
       if (!kind) continue;
-      const rows = rowsOf(kind, { startMicros, endMicros }, result, page.fxRate);
+      const rows = rowsOf(kind, { startMicros, endMicros }, result, page.fxRateOn(dayOf(startMicros)));
       yield { document, at: place, numbers: numbersOf(result), cells: null, rows };
     }
   }
@@ -147,7 +150,12 @@ function elementsOf(value: PageValue, name: string, pointer: string): [string, P
 
 /** Documents that only make sense as a whole: any list element that has numbers may be the record of a row. */
 async function* recordsOfDocuments(bytes: Buffer, page: LocatedPage): AsyncGenerator<LocatedRecord> {
-  const context = { fxRate: page.fxRate, asked: page.asked, seen: new Set<string>() };
+  const context = {
+    fxRate: page.fxRateOn(''),
+    fxRateOn: page.fxRateOn,
+    asked: page.asked,
+    seen: new Set<string>(),
+  };
   const format = DOCUMENT_FORMATS.find((known) => known.format === page.format);
   if (!format) throw new DomainError('invalid_billing_file', `no reader of ${page.format} is known`);
   let document = 0;
