@@ -8,7 +8,7 @@ import { coverageEndpoints } from './billCoverage/endpoints.js';
 import { billingEndpoints } from './billing/endpoints.js';
 import { syncEndpoints } from './billingSyncs/endpoints.js';
 import { callCostEndpoints } from './callCost/endpoints.js';
-import { claimDraftEndpoints } from './claims/draftEndpoints.js';
+import { claimDraftEndpoints } from './claimDrafts/endpoints.js';
 import { claimEndpoints } from './claims/endpoints.js';
 import { claimEvidenceEndpoints } from './claims/evidenceEndpoints.js';
 import { connectionEndpoints } from './connections/endpoints.js';

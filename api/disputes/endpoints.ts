@@ -1,28 +1,37 @@
+import { Readable } from 'node:stream';
+import { streamDisputes } from '../../db/queries/disputeExport.js';
 import {
   findDispute,
   findDisputeEvidence,
   listDisputeDays,
   listDisputes,
+  type StoredDispute,
 } from '../../db/queries/disputes.js';
+import { type HeldDispute, lockDispute, resolveDispute } from '../../db/queries/resolveDispute.js';
 import { DomainError } from '../../domain/errors.js';
-import { findUuid, isUuidText } from '../../domain/ids.js';
-import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { findUuid, isUuidText, publicId } from '../../domain/ids.js';
+import { dayOf } from '../../domain/period.js';
+import { defineEndpoint, type Endpoint, type HttpMethod } from '../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../paging.js';
 import { providerFilter } from '../query.js';
-import { exportDisputes } from './export.js';
-import { resolveEndpoints } from './resolve.js';
+import { recordAction } from '../recordAction.js';
+import { writeDisputesCsv } from './csv.js';
 import {
   DISPUTES_PATH,
   disputeParams,
+  disputeSchema,
+  exportDisputesQuery,
   listDisputesQuery,
   listDisputesResponse,
   presentDispute,
   presentWholeDispute,
+  resolveBody,
   wholeDisputeSchema,
 } from './wire.js';
 
 const TAG = 'Financial';
 const READ = { scope: 'financial:read', workspace: 'refused' } as const;
+const WRITE = { scope: 'financial:write', workspace: 'refused' } as const;
 
 const listDisputesEndpoint = defineEndpoint({
   operationId: 'listDisputes',
@@ -69,6 +78,104 @@ const getDisputeEndpoint = defineEndpoint({
     return { status: 200, body: presentWholeDispute(orgDb.orgId, dispute, days, evidence) };
   },
 });
+
+const exportDisputes = defineEndpoint({
+  operationId: 'exportDisputes',
+  method: 'get',
+  path: `${DISPUTES_PATH}/export`,
+  tag: TAG,
+  summary: 'What is and was asked back from providers, as CSV',
+  description:
+    'In the order in which they were opened, streamed. amount_usd is the exact sum of a dispute’s days, amount_cents the same rounded down. A transfer that ends without its last chunk is broken: fetch it again.',
+  access: READ,
+  limit: 'export',
+  query: exportDisputesQuery,
+  responses: { 200: { description: 'The disputes', contentType: 'text/csv' } },
+  problems: [],
+  async handle({ query, orgDb, signal }, deps) {
+    const pages = streamDisputes(orgDb, query.status);
+    // Read before the answer begins: a database that is away is an ordinary 503, not a broken transfer.
+    const first = await pages.next();
+    return {
+      status: 200,
+      headers: {
+        'Content-Disposition': `attachment; filename="disputes-${dayOf(deps.nowMicros())}.csv"`,
+      },
+      content: {
+        type: 'text/csv; charset=utf-8; header=present',
+        data: Readable.from(writeDisputesCsv(first, pages, signal)),
+      },
+    };
+  },
+});
+
+/** The same by every method that somebody may try. */
+const METHODS = {
+  post: 'resolveDispute',
+  patch: 'resolveDisputeByPatch',
+  put: 'resolveDisputeByPut',
+} as const satisfies Partial<Record<HttpMethod, string>>;
+
+const resolveBy = (method: keyof typeof METHODS): Endpoint =>
+  defineEndpoint({
+    operationId: METHODS[method],
+    method,
+    path: `${DISPUTES_PATH}/{id}`,
+    tag: TAG,
+    summary: 'Resolve a dispute without a claim',
+    description:
+      'A repeat with the same resolution changes nothing. A dispute that is in a claim is resolved by the end of the claim, or once its draft is discarded. POST, PATCH and PUT do the same.',
+    access: WRITE,
+    params: disputeParams,
+    body: resolveBody,
+    responses: { 200: { description: 'The dispute as it is now', schema: disputeSchema } },
+    problems: ['not_found', 'already_resolved', 'already_claimed'],
+    async handle(request) {
+      const { params, body, orgDb, caller } = request;
+      const id = findUuid('dsp', params.id);
+      const dispute = await orgDb.transaction(async (inside) => {
+        const held = id === undefined ? undefined : await lockDispute(inside, id);
+        if (!held) throw new DomainError('not_found', 'there is no dispute with this id');
+        const { dispute } = held;
+        if (isResolvedSo(held, body.resolution)) return dispute;
+        const said = { resolution: body.resolution, notes: body.notes || null, by: caller.keyId };
+        await resolveDispute(inside, dispute.id, said);
+        const after = await findDispute(inside, dispute.id);
+        const subject = { type: 'dispute', id: publicId('dsp', dispute.id) };
+        await recordAction(inside, request, 'dispute.resolved', subject, {
+          resolution: body.resolution,
+          amount_cents: dispute.amountCents,
+        });
+        return after ?? dispute;
+      });
+      return { status: 200, body: presentDispute(orgDb.orgId, dispute) };
+    },
+  });
+
+/** Whether it is resolved in this way already; false where it can be. Errors already_resolved, already_claimed. */
+function isResolvedSo({ dispute, claimStatus }: HeldDispute, resolution: string): boolean {
+  if (dispute.status === 'resolved') {
+    if (dispute.resolution === resolution) return true;
+    throw new DomainError(
+      'already_resolved',
+      `it is resolved as ${dispute.resolution}; what is resolved stays so`,
+    );
+  }
+  if (dispute.claimId !== null) throw inClaim(dispute, dispute.claimId, claimStatus);
+  return false;
+}
+
+function inClaim(dispute: StoredDispute, claimId: string, status: HeldDispute['claimStatus']): DomainError {
+  const claim = publicId('clm', claimId);
+  return new DomainError(
+    'already_claimed',
+    dispute.status === 'open' || status === 'draft'
+      ? `it is in the draft ${claim}: discard that one first (DELETE /api/v1/claims/${claim})`
+      : `it is in the claim ${claim}, which is ${status}: record what the provider answers (PATCH /api/v1/claims/${claim}/status), and the end of the claim resolves it`,
+  );
+}
+
+const resolveEndpoints: readonly Endpoint[] = [resolveBy('post'), resolveBy('patch'), resolveBy('put')];
 
 export const disputeEndpoints: readonly Endpoint[] = [
   listDisputesEndpoint,

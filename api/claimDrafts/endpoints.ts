@@ -2,11 +2,11 @@ import { createClaim, discardDraft, mergeDrafts, readyToDraft } from '../../db/c
 import type { OrgDb } from '../../db/orgDb.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { findUuid, publicId } from '../../domain/ids.js';
+import { CLAIM_ADMIN, CLAIMS_PATH, claimParams, claimSchema, presentClaim } from '../claims/wire.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { recordAction } from '../recordAction.js';
 import { getWholeClaim, uuidOfClaim } from '../wholeClaim.js';
-import { createClaimBody, MERGE_PATH, mergeClaimsBody } from './draftWire.js';
-import { CLAIM_ADMIN, CLAIMS_PATH, claimParams, claimSchema, presentClaim } from './wire.js';
+import { createClaimBody, MERGE_PATH, mergeClaimsBody } from './wire.js';
 
 const TAG = 'Claims';
 /** Drafts are put in order by whoever may write claims; to make one of what was chosen takes an admin. */

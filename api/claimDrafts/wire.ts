@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CLAIMS_PATH } from './wire.js';
+import { CLAIMS_PATH } from '../claims/wire.js';
 
 export const MERGE_PATH = `${CLAIMS_PATH}/{id}/merge`;
 const DISPUTES_MAX = 500;
