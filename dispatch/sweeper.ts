@@ -12,6 +12,7 @@ import {
 } from '../db/queries/outbox.js';
 import { requeueRun } from '../db/queries/runStates.js';
 import { listOverdueEndpoints } from '../db/queries/webhookDeliveries.js';
+import { listUnlearnedOrganizations } from '../db/queries/weightSets.js';
 import { DomainError } from '../domain/errors.js';
 import { RUN_HANDLING, startMessage } from './runHandling.js';
 
@@ -35,7 +36,7 @@ const UPLOAD_HOURS_MAX = 2;
  * Every accepted run reaches an end: what was queued and never started is started, what is running without a sign of
  * life is asked after, started again when the engine has lost it, and failed when its workflow is over. Webhooks whose
  * time is over wake their endpoint's workflow, and notices of claims their claim's: where the engine has lost it, it begins
- * anew.
+ * anew. So is the learning of outcomes that no set knows.
  */
 export class Sweeper {
   readonly #options: SweeperOptions;
@@ -72,7 +73,10 @@ export class Sweeper {
     const unreminded = await listOverdueClaims(database, limits.queuedSeconds);
     for (const { orgId, claimId } of unreminded)
       await insertOutboxMessage(new OrgDb(database, orgId), 'claim.wake', claimId);
-    if (stalled.length + overdue.length + unreminded.length > 0) kick();
+    const unlearned = await listUnlearnedOrganizations(database, limits.queuedSeconds);
+    for (const orgId of unlearned)
+      await insertOutboxMessage(new OrgDb(database, orgId), 'weights.recompute', orgId);
+    if (stalled.length + overdue.length + unreminded.length + unlearned.length > 0) kick();
     await pruneOutbox(database, DELIVERED_DAYS);
     await deleteOrphanedPages(database, UPLOAD_HOURS_MAX);
   }

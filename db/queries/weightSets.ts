@@ -11,7 +11,8 @@ import { type LearnedWeights, learnedSet } from '../../domain/reconciliation/wei
 import type { LevelVector } from '../../domain/reconciliation/weights/levels.js';
 import type { Outcome } from '../../domain/reconciliation/weights/outcome.js';
 import { DEFAULT_WEIGHTS, type WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
-import type { OrgDb } from '../orgDb.js';
+import type { Database } from '../client.js';
+import { type OrgDb, unscoped } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
 
 /** A draft whose tier a recompute changed. */
@@ -128,6 +129,32 @@ export async function sumOutcomes(orgDb: OrgDb): Promise<{ count: number; newest
     [orgDb.orgId, LEARNED_KINDS],
   );
   return { count: rows[0]?.count ?? 0, newestMicros: rows[0]?.newest ?? null };
+}
+
+/**
+ * Organizations with outcomes that their newest set does not know, or whose set was learned on top of another default, though
+ * the last outcome is `seconds` old and no message is on its way: whoever should have learned from them was lost.
+ */
+export async function listUnlearnedOrganizations(database: Database, seconds: number): Promise<string[]> {
+  const rows = await unscoped(
+    database,
+    'the sweeper looks for outcomes of every organization that nobody learned from',
+    (system) =>
+      system.rows<{ org_id: string }>(
+        `select k.org_id from (
+           select org_id, count(*) as outcomes, max(at) as newest from claim_outcome_kinds
+           where claimed_type = any($1::text[]) group by org_id) k
+         left join lateral (
+           select outcomes, base from weight_sets w where w.org_id = k.org_id order by version desc limit 1) w on true
+         where k.newest < now() - make_interval(secs => $2)
+           and (w.outcomes is distinct from k.outcomes or w.base is distinct from $3)
+           and not exists (select from outbox o where o.org_id = k.org_id and o.kind = 'weights.recompute'
+             and o.dispatched_at is null and o.dead_at is null)
+         order by k.org_id limit 1000`,
+        [LEARNED_KINDS, seconds, DEFAULT_WEIGHTS.version],
+      ),
+  );
+  return rows.map((row) => row.org_id);
 }
 
 /** What nothing explained has no detector to learn about. */

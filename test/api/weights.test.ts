@@ -112,6 +112,21 @@ describe('what was learned', () => {
     expect(stored).toEqual([{ version: 1 }, { version: 2 }]);
   });
 
+  it('is one version however many learn it at once, and none is ever changed', async () => {
+    const org = await api.addOrganization();
+    for (let claim = 0; claim < 3; claim += 1) await claimed(org, { status: 'denied' });
+    const attempts = await Promise.allSettled(
+      Array.from({ length: 4 }, () => recomputeWeights(org.orgDb, NOW)),
+    );
+    // Who comes second is refused by the table, and finds it done when it comes again.
+    expect(attempts.filter((one) => one.status === 'fulfilled' && one.value.isNew)).toHaveLength(1);
+    expect(await recomputeWeights(org.orgDb, NOW)).toMatchObject({ version: 1, isNew: false });
+    for (const change of ['update weight_sets set version = 2', 'delete from weight_sets'])
+      await expect(org.orgDb.run(`${change} where org_id = $1`, [org.orgId])).rejects.toThrow(
+        'permission denied',
+      );
+  });
+
   it('names what refusals were said to be instead, for the provider that said so', async () => {
     const org = await api.addOrganization();
     const { id } = await claimed(org, { status: 'denied' });

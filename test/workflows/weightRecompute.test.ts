@@ -162,4 +162,40 @@ describe('what becomes of claims', () => {
     await worker.stop();
     await told.close();
   });
+
+  it('whose word was lost with the engine is found by the sweeper, once', async () => {
+    const org = await api.addOrganization();
+    const { superuser } = api.database;
+    await denied(org);
+    // As if it had been told, and the engine had forgotten it.
+    await superuser.query(
+      `update outbox set dispatched_at = now() where org_id = $1 and kind = 'weights.recompute'`,
+      [org.orgId],
+    );
+    const pending = async () => {
+      await engine.sweeper.sweep();
+      const { rows } = await superuser.query(
+        `select 1 from outbox where org_id = $1 and kind = 'weights.recompute' and dispatched_at is null`,
+        [org.orgId],
+      );
+      return rows.length;
+    };
+    expect(await pending()).toBe(0);
+    await superuser.query(
+      `update claim_outcome_kinds set at = at - interval '10 minutes' where org_id = $1`,
+      [org.orgId],
+    );
+    expect(await pending()).toBe(1);
+    expect(await pending()).toBe(1);
+    const found = await startTestEngine(api.database.database, { weightsQuietMs: QUIET_MS });
+    const worker = await found.startWorker();
+    await until(
+      'the first version',
+      () => findWeightSet(org.orgDb),
+      (set) => set?.version === 1,
+    );
+    await worker.stop();
+    await found.close();
+    expect(await pending()).toBe(0);
+  });
 });

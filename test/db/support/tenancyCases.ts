@@ -85,6 +85,7 @@ export const ACROSS: Readonly<Record<string, string>> = {
   pruneOutbox: 'upkeep by age',
   deleteOrphanedPages: 'upkeep: chunks that belong to no import',
   pruneCallSpans: 'upkeep by age',
+  listUnlearnedOrganizations: 'the sweeper looks for outcomes that nobody learned from',
   listStalledRuns: 'the sweeper looks for runs that nobody works on',
   listOverdueEndpoints: 'the sweeper looks for webhooks that nobody sends',
   listOverdueClaims: 'the sweeper looks for notices that nobody gives',
