@@ -1,9 +1,12 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { type ClaimDeadline, nextDeadline } from '../domain/claims/deadlines.js';
+import { BusinessDays } from '../domain/claims/businessDays.js';
+import { type ClaimDeadline, DISPUTE_WINDOW_DAYS, nextDeadline } from '../domain/claims/deadlines.js';
 import { CLAIM_STATUSES, isTerminal, nextStatuses, requiredFor } from '../domain/claims/lifecycle.js';
 import { resolutionOf } from '../domain/claims/move.js';
+import { DEFAULT_SETTINGS } from '../domain/organization/settings.js';
+import { dayOf, microsOfDay, shiftDay } from '../domain/period.js';
 import { TAXONOMY_KINDS } from '../domain/reconciliation/taxonomy.js';
 
 const PAGE = readFileSync(path.resolve(import.meta.dirname, '../docs/claims.md'), 'utf8');
@@ -61,24 +64,32 @@ describe('docs/claims.md', () => {
       expect(said.get(`denied ${kind}`) ?? said.get('denied '), kind).toBe(resolutionOf('denied', kind));
   });
 
-  it('says after how many days somebody is reminded', () => {
-    const day = 86_400_000_000n;
+  it('says after how many business days somebody is reminded, and when a draft is urgent', () => {
+    const days = new BusinessDays(DEFAULT_SETTINGS);
+    const enteredAtMicros = microsOfDay('2026-03-02');
     for (const [cell = '', text = ''] of tableBelow('| status | notice |')) {
       const status = CLAIM_STATUSES.find((one) => one === codes(cell)[0]) ?? 'denied';
+      // Charged so late that a draft is urgent long after somebody is reminded of it.
+      const clock = { status, enteredAtMicros, periodEnd: '2026-06-01', snoozedUntilMicros: null };
       const found: ClaimDeadline[] = [];
-      // Charged so late that nothing of a draft is urgent within the days that are looked at.
-      const clock = { status, enteredAtMicros: 0n, periodStart: '1970-03-01' };
-      for (let after = 0n; found.length < 2; ) {
-        const next = nextDeadline(clock, after);
+      while (found.length < 2) {
+        const next = nextDeadline({ ...clock, stepsTold: found.flatMap(({ steps }) => steps) }, days);
         if (!next) break;
         found.push(next);
-        after = next.atMicros;
       }
-      const days = [...text.matchAll(/\d+/g)].map(([number]) => Number(number));
-      const wanted = found.map(({ atMicros }) => Number(atMicros / day));
-      if (status === 'escalated') expect(wanted).toEqual([days[0], Number(days[0]) * 2]);
-      else if (status === 'draft') expect([wanted[0], Number(wanted[1]) - 59]).toEqual(days.slice(0, 2));
-      else expect(wanted, status).toEqual(days);
+      const said = [...text.matchAll(/\d+/g)].map(([number]) => Number(number));
+      const business = found.map(({ atMicros }) => {
+        let count = 0;
+        while (days.after(enteredAtMicros, count) < atMicros) count += 1;
+        return count;
+      });
+      const [first = 0] = said;
+      if (status === 'escalated') expect(business).toEqual([first, first * 2]);
+      else if (status === 'draft') {
+        expect(business[0]).toBe(first);
+        expect(dayOf(found[1]?.atMicros ?? 0n)).toBe(shiftDay('2026-06-01', said[1] ?? 0));
+        expect(said[2]).toBe(DISPUTE_WINDOW_DAYS);
+      } else expect(business, status).toEqual(said);
     }
   });
 });

@@ -1,3 +1,4 @@
+import type { BusinessDays } from '../../domain/claims/businessDays.js';
 import type { ClaimCommand } from '../../domain/claims/command.js';
 import { nextDeadline } from '../../domain/claims/deadlines.js';
 import { isTerminal } from '../../domain/claims/lifecycle.js';
@@ -11,6 +12,7 @@ import { claimMovedMessage } from '../../domain/webhooks/claimMessage.js';
 import { newUuid } from '../newUuid.js';
 import type { OrgDb } from '../orgDb.js';
 import { recordAudit } from '../queries/auditLog.js';
+import { readBusinessDays } from '../queries/businessDays.js';
 import { findClaimEventOf, insertClaimEvent } from '../queries/claimEvents.js';
 import {
   type ClaimedDispute,
@@ -31,17 +33,18 @@ import { publishMessages } from '../queries/webhookMessages.js';
 export async function recordClaimMove(inside: OrgDb, command: ClaimCommand): Promise<StoredClaim> {
   const before = await lockClaim(inside, command.claimId);
   if (!before) throw new DomainError('not_found', 'there is no claim with this id');
-  // Two statements after the lock, sent together: what was recorded, and the time, as they are now.
-  const [recorded, atMicros] = await Promise.all([
+  // Statements after the lock, sent together: what was recorded, the time and the calendar, as they are now.
+  const [recorded, atMicros, days] = await Promise.all([
     findClaimEventOf(inside, command.commandId),
     readClock(inside),
+    readBusinessDays(inside),
   ]);
   if (recorded) return before;
   if (atMicros >= BigInt(command.notAfterMicros))
     throw new DomainError('command_too_late', 'whoever asked for this move is no longer waiting for it');
   assertMovable(before, command);
   const at = atMicros < before.enteredAtMicros ? before.enteredAtMicros : atMicros;
-  const after = await moveRow(inside, before, command, at);
+  const after = await moveRow(inside, before, command, { at, days });
   await insertClaimEvent(inside, {
     claimId: before.id,
     version: after.version,
@@ -65,16 +68,20 @@ async function moveRow(
   inside: OrgDb,
   before: StoredClaim,
   { to, fields }: ClaimCommand,
-  at: bigint,
+  { at, days }: { at: bigint; days: BusinessDays },
 ): Promise<StoredClaim> {
   const { externalTicketId, creditIssuedCents } = movedFields(before, to, fields);
-  const { periodStart } = before;
-  const next = nextDeadline({ status: to, enteredAtMicros: at, periodStart }, at);
+  const { periodEnd } = before;
+  const next = nextDeadline(
+    { status: to, enteredAtMicros: at, periodEnd, stepsTold: [], snoozedUntilMicros: null },
+    days,
+  );
   await inside.run(
     `update claims set version = version + 1, status = $3, entered_at = $4::timestamptz, updated_at = $4::timestamptz,
        submitted_at = coalesce(submitted_at, $4::timestamptz),
        resolved_at = case when $5::boolean then $4::timestamptz end,
-       external_ticket_id = $6, credit_issued_cents = $7, next_action = $8, next_action_at = $9::timestamptz, snoozed_until = null
+       external_ticket_id = $6, credit_issued_cents = $7, next_action = $8, next_action_at = $9::timestamptz, steps_told = '{}',
+       snoozed_until = null
      where org_id = $1 and id = $2::uuid`,
     [
       ...[inside.orgId, before.id, to, isoFromMicros(at), isTerminal(to), externalTicketId],

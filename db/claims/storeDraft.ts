@@ -24,9 +24,10 @@ export async function insertDraft(
 ): Promise<StoredClaim> {
   const atMicros = await readTime(inside);
   const at = isoFromMicros(atMicros);
+  const { periodEnd } = draft;
   const next = nextDeadline(
-    { status: 'draft', enteredAtMicros: atMicros, periodStart: draft.periodStart },
-    atMicros,
+    { status: 'draft', enteredAtMicros: atMicros, periodEnd, stepsTold: [], snoozedUntilMicros: null },
+    await readBusinessDays(inside),
   );
   await inside.run(
     `insert into claims (org_id, id, provider, provider_account_id, period_start, period_end, total_recoverable_cents, confidence_tier,
@@ -34,7 +35,7 @@ export async function insertDraft(
      values ($1, $2::uuid, $3, $4, $5::date, $6::date, $7::bigint, $8, $9::jsonb, $10, $11, $12, $13::timestamptz, $14::timestamptz,
        $14::timestamptz, $15, $14::timestamptz)`,
     [
-      ...[inside.orgId, draft.id, draft.provider, draft.accountId, draft.periodStart, draft.periodEnd],
+      ...[inside.orgId, draft.id, draft.provider, draft.accountId, draft.periodStart, periodEnd],
       ...[draft.recoverableCents, draft.tier, JSON.stringify(frozen.evidence), sha256Of(frozen), said.notes],
       ...[next?.action ?? null, next ? isoFromMicros(next.atMicros) : null, at, said.by],
     ],
@@ -60,9 +61,12 @@ export async function replaceDraft(
   by: string,
 ): Promise<StoredClaim> {
   const atMicros = await readTime(inside);
-  const { enteredAtMicros } = before;
-  const { periodStart } = draft;
-  const next = nextDeadline({ status: 'draft', enteredAtMicros, periodStart }, atMicros);
+  const { periodStart, periodEnd } = draft;
+  // Of what somebody was told of the draft as it was nobody is told again.
+  const next = nextDeadline(
+    { ...before, periodEnd, snoozedUntilMicros: null },
+    await readBusinessDays(inside),
+  );
   await inside.run('delete from claim_files where org_id = $1 and claim_id = $2::uuid', [
     inside.orgId,
     draft.id,
@@ -73,7 +77,7 @@ export async function replaceDraft(
        next_action_at = $10::timestamptz, snoozed_until = null, updated_at = $11::timestamptz
      where org_id = $1 and id = $2::uuid and status = 'draft'`,
     [
-      ...[inside.orgId, draft.id, periodStart, draft.periodEnd, draft.recoverableCents, draft.tier],
+      ...[inside.orgId, draft.id, periodStart, periodEnd, draft.recoverableCents, draft.tier],
       ...[JSON.stringify(frozen.evidence), sha256Of(frozen), next?.action ?? null],
       ...[next ? isoFromMicros(next.atMicros) : null, isoFromMicros(atMicros)],
     ],

@@ -48,6 +48,8 @@ create table claims (
   -- the next notice, by name, and when it is due; null: none
   next_action text,
   next_action_at timestamptz,
+  -- the steps of its status that somebody was told of
+  steps_told text[] not null default '{}',
   snoozed_until timestamptz,
   created_at timestamptz not null default now(),
   created_by text not null,

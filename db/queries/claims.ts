@@ -31,6 +31,8 @@ export interface StoredClaim {
   /** The next notice, and when it is due. */
   nextAction: string | null;
   nextActionAtMicros: bigint | null;
+  /** The steps of its status that somebody was told of. */
+  stepsTold: readonly string[];
   snoozedUntilMicros: bigint | null;
   createdAtMicros: bigint;
   createdBy: string;
@@ -57,6 +59,7 @@ interface ClaimRow {
   notes: string | null;
   next_action: string | null;
   next_action_at: bigint | null;
+  steps_told: string[];
   snoozed_until: bigint | null;
   created_at: bigint;
   created_by: string;
@@ -65,7 +68,7 @@ interface ClaimRow {
 
 const COLUMNS = `id, version, status, provider, provider_account_id, period_start, period_end, total_recoverable_cents,
   confidence_tier, evidence_sha256, evidence_stale_at, submitted_at, resolved_at, entered_at, external_ticket_id,
-  credit_issued_cents, notes, next_action, next_action_at, snoozed_until, created_at, created_by, updated_at`;
+  credit_issued_cents, notes, next_action, next_action_at, steps_told, snoozed_until, created_at, created_by, updated_at`;
 
 function fromClaimRow(row: ClaimRow): StoredClaim {
   return {
@@ -88,6 +91,7 @@ function fromClaimRow(row: ClaimRow): StoredClaim {
     notes: row.notes,
     nextAction: row.next_action,
     nextActionAtMicros: row.next_action_at,
+    stepsTold: row.steps_told,
     snoozedUntilMicros: row.snoozed_until,
     createdAtMicros: row.created_at,
     createdBy: row.created_by,

@@ -4,9 +4,11 @@ import type { OrgDb } from '../../db/orgDb.js';
 import { insertClaimEvent } from '../../db/queries/claimEvents.js';
 import { findClaim, type StoredClaim } from '../../db/queries/claims.js';
 import { insertDispute } from '../../db/queries/disputes.js';
+import { BusinessDays } from '../../domain/claims/businessDays.js';
 import { type ClaimCommand, type MoveFields, NO_FIELDS } from '../../domain/claims/command.js';
 import { nextDeadline } from '../../domain/claims/deadlines.js';
 import { type ClaimStatus, canMove } from '../../domain/claims/lifecycle.js';
+import { DEFAULT_SETTINGS } from '../../domain/organization/settings.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { aFindingDay, type FindingToStore, storeFindings } from './findings.js';
 
@@ -88,7 +90,16 @@ async function storeDraft(inside: OrgDb, given: ClaimToStore): Promise<StoredCla
   for (const { cents, ...finding } of wanted) disputeIds.push(await storeDispute(inside, finding, cents, by));
   const evidence = given.evidence ?? { pricing_snapshot: { version: 'test' } };
   const total = wanted.reduce((sum, { cents }) => sum + cents, 0);
-  const next = nextDeadline({ status: 'draft', enteredAtMicros: at, periodStart: '2026-03-10' }, at);
+  const next = nextDeadline(
+    {
+      status: 'draft',
+      enteredAtMicros: at,
+      periodEnd: '2026-03-10',
+      stepsTold: [],
+      snoozedUntilMicros: null,
+    },
+    new BusinessDays(DEFAULT_SETTINGS),
+  );
   await inside.run(
     `insert into claims (org_id, id, provider, provider_account_id, period_start, period_end, total_recoverable_cents, confidence_tier,
        evidence, evidence_sha256, notes, created_at, entered_at, updated_at, created_by, next_action, next_action_at)

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { NO_FIELDS } from '../../../domain/claims/command.js';
-import { nextDeadline } from '../../../domain/claims/deadlines.js';
 import {
   CLAIM_STATUSES,
   type ClaimStatus,
@@ -186,25 +185,5 @@ describe('what a move leaves', () => {
     for (const one of CLAIM_STATUSES)
       for (const kind of [null, ...TAXONOMY_KINDS])
         expect(resolutionOf(one, kind) !== undefined, one).toBe(isTerminal(one));
-  });
-});
-
-describe('a deadline', () => {
-  it('lies after the moment that is asked for, and they come in order and end, but for escalated claims', () => {
-    fc.assert(
-      fc.property(status, fc.bigInt(0n, 4_000_000_000_000_000n), (one, enteredAtMicros) => {
-        const clock = { status: one, enteredAtMicros, periodStart: '2026-03-10' };
-        let after = enteredAtMicros;
-        let count = 0;
-        for (let next = nextDeadline(clock, after); next && count < 10; next = nextDeadline(clock, after)) {
-          expect(next.atMicros > after).toBe(true);
-          after = next.atMicros;
-          count += 1;
-        }
-        if (one === 'escalated') expect(count).toBe(10);
-        else expect(count).toBeLessThan(4);
-        if (isTerminal(one)) expect(count).toBe(0);
-      }),
-    );
   });
 });
