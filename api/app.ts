@@ -9,8 +9,9 @@ import { billingEndpoints } from './billing/endpoints.js';
 import { syncEndpoints } from './billingSyncs/endpoints.js';
 import { callCostEndpoints } from './callCost/endpoints.js';
 import { claimDraftEndpoints } from './claimDrafts/endpoints.js';
+import { claimEvidenceEndpoints } from './claimEvidence/endpoints.js';
+import { claimCreditEndpoints } from './claims/creditEndpoints.js';
 import { claimEndpoints } from './claims/endpoints.js';
-import { claimEvidenceEndpoints } from './claims/evidenceEndpoints.js';
 import { connectionEndpoints } from './connections/endpoints.js';
 import { dashboardEndpoints } from './dashboard/endpoints.js';
 import type { ApiDeps } from './deps.js';
@@ -83,6 +84,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...claimEndpoints,
   ...claimDraftEndpoints,
   ...claimEvidenceEndpoints,
+  ...claimCreditEndpoints,
   ...auditEndpoints,
   ...keyEndpoints,
   ...workspaceEndpoints,

@@ -33,9 +33,16 @@ function render(job: RenderJob): RenderAnswer {
     try {
       return { pdf: compile(job, true), standard: null };
     } catch {
-      return { error: String(first instanceof Error ? first.message : first).slice(0, 4_000) };
+      return { error: reasonOf(first) };
     }
   }
+}
+
+/** The typesetter tells what it finds in `code`, and sometimes nothing. */
+function reasonOf(error: unknown): string {
+  const { code, message } = error as { code?: unknown; message?: unknown };
+  const told = [message, code].filter((one) => typeof one === 'string' && one !== '').join(' ');
+  return (told || 'the typesetter found a fault').slice(0, 4_000);
 }
 
 function compile(job: RenderJob, isLoose: boolean): Uint8Array {

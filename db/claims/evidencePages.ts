@@ -1,32 +1,35 @@
 /** The pages that a claim's rows were read from, and where on them each row's numbers stand. */
-import { createHash } from 'node:crypto';
 import type { BilledRow, ChargeCategory } from '../../domain/billing/billedRow.js';
-import { type FxRate, parseFxRate, toPicoOrNull } from '../../domain/billing/pageRow.js';
+import { type FxRate, parseFxRate } from '../../domain/billing/pageRow.js';
 import type {
   EvidenceFile,
   EvidencePage,
   EvidenceRow,
   EvidenceTerm,
 } from '../../domain/claims/evidence/claimEvidence.js';
-import { findTerms, type RecordNumbers } from '../../domain/claims/evidence/findTerms.js';
+import type { RecordNumbers } from '../../domain/claims/evidence/findTerms.js';
+import { placeOfRow } from '../../domain/claims/evidence/placeOfRow.js';
 import { publicSourceId } from '../../domain/ids.js';
 import { decimalFromPico, decimalFromScaled } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { OrgDb } from '../orgDb.js';
+import { type CountedRow, type EvidenceSource, listEvidenceSources } from '../queries/claimEvidence.js';
 import {
-  type CountedRow,
-  type EvidenceSource,
-  listEvidenceSources,
-  listPagesOfSource,
-  readFileBytes,
-} from '../queries/claimEvidence.js';
+  fxTextOf,
+  isAsReceived,
+  isText,
+  nameOf,
+  type ReceivedPage,
+  streamReceivedPages,
+} from './receivedPages.js';
 
 /** A page as it was received, and how it was read then. */
 export interface PageToLocate {
   bytes: Buffer;
   provider: string;
   format: string;
-  fxRate: FxRate;
+  /** US dollars for one unit of the bill's currency, by day. */
+  fxRateOn(day: string): FxRate;
   asked: ChargeCategory | undefined;
 }
 
@@ -48,8 +51,6 @@ export interface PageReaders {
 
 /** Bytes of pages that a pack holds; of what is beyond, the records alone. */
 export const PACK_PAGES_BYTES_MAX = 33_554_432;
-/** A file that is larger is not read again: it would be in memory as a whole. */
-const FILE_BYTES_MAX = 134_217_728;
 const EXTRACT = 'pages/records.jsonl';
 
 export interface LocatedRows {
@@ -77,7 +78,7 @@ export async function locateRows(
   const sources = ids.length === 0 ? [] : await listEvidenceSources(inside, ids);
   for (const source of sources) {
     const wanted = new WantedRows(rows.filter((row) => row.sourceId === source.id));
-    for await (const page of pagesOf(inside, source)) {
+    for await (const page of streamReceivedPages(inside, source)) {
       await work.read(source, page, wanted);
       // Several pages may be in the file's one stream; each is dropped as soon as it was read.
     }
@@ -85,55 +86,6 @@ export async function locateRows(
   }
   return work.result(sources);
 }
-
-interface ReceivedPage {
-  bytes: Buffer | null;
-  url: string | null;
-  filename: string | null;
-  sha256: string;
-  sizeBytes: number;
-  fetchedAtMicros: bigint;
-  providerRequestId: string | null;
-  previousCursor: string | null;
-}
-
-async function* pagesOf(inside: OrgDb, source: EvidenceSource): AsyncGenerator<ReceivedPage> {
-  if (source.kind === 'file') {
-    const isLarge = source.sizeBytes > FILE_BYTES_MAX;
-    const bytes = isLarge ? null : await readFileBytes(inside, source.id);
-    yield {
-      bytes: bytes !== null && bytes.length === source.sizeBytes ? bytes : null,
-      url: null,
-      filename: source.filename,
-      sha256: source.sha256,
-      sizeBytes: source.sizeBytes,
-      fetchedAtMicros: source.fetchedAtMicros,
-      providerRequestId: null,
-      previousCursor: null,
-    };
-    return;
-  }
-  for (const page of await listPagesOfSource(inside, source.id)) {
-    yield {
-      bytes: page.body,
-      url: `${HOSTS[source.provider] ?? ''}${page.requestPath}`,
-      filename: null,
-      sha256: page.sha256,
-      sizeBytes: page.body.length,
-      fetchedAtMicros: page.fetchedAtMicros,
-      providerRequestId: page.providerRequestId,
-      previousCursor: page.previousCursor,
-    };
-  }
-}
-
-/** Where each provider's reports are asked for. */
-const HOSTS: Readonly<Record<string, string>> = {
-  openai: 'https://api.openai.com',
-  anthropic: 'https://api.anthropic.com',
-  azure_openai: 'https://management.azure.com',
-  aws_bedrock: 'https://ce.us-east-1.amazonaws.com',
-};
 
 /** Rows that are looked for, by what they say; the same charge may stand several times. */
 class WantedRows {
@@ -207,14 +159,14 @@ class Locating {
   }
 
   async *#find(source: EvidenceSource, page: ReceivedPage & { bytes: Buffer }, wanted: WantedRows) {
-    const fxRate = parseFxRate(source.fxRate ?? '');
+    const rateOn = (day: string) => parseFxRate(fxTextOf(source, day) ?? '');
     const asked = this.#readers.askedFor(source.provider, page.previousCursor);
     const pending: CountedRow[] = [];
     const records = this.#readers.locateRecords({
       bytes: page.bytes,
       provider: source.provider,
       format: source.format,
-      fxRate,
+      fxRateOn: rateOn,
       asked,
     });
     for await (const record of records) {
@@ -223,14 +175,16 @@ class Locating {
       if (record.numbers.size === 0) pending.push(...said);
       else if (record.rows.length > 0) {
         for (const row of said) {
-          const place = placeOf(row, record, source.fxRate);
+          const place = placeOfRow(row, record, fxTextOf(source, row.day));
           if (place) yield { row, place, numbers: record.numbers };
           else this.asImported(row);
         }
       } else {
-        const at = pending.findIndex((row) => placeOf(row, record, source.fxRate) !== undefined);
+        const at = pending.findIndex(
+          (row) => placeOfRow(row, record, fxTextOf(source, row.day)) !== undefined,
+        );
         const [row] = at < 0 ? [] : pending.splice(at, 1);
-        const place = row && placeOf(row, record, source.fxRate);
+        const place = row && placeOfRow(row, record, fxTextOf(source, row.day));
         if (row && place) yield { row, place, numbers: record.numbers };
       }
     }
@@ -336,80 +290,4 @@ class Locating {
 
 const INVOICE_COLUMNS = ['bill_invoice_id', 'bill/invoiceid', 'invoiceid', 'invoice_id', 'invoice.id'];
 
-const isAsReceived = (page: ReceivedPage): boolean =>
-  page.bytes !== null && createHash('sha256').update(page.bytes).digest('hex') === page.sha256;
-
-/** Packed and columnar files are shown by their records: whoever checks them needs no reader of such files. */
-const isText = (bytes: Buffer): boolean =>
-  !(bytes[0] === 0x1f && bytes[1] === 0x8b) && bytes.subarray(0, 4).toString('latin1') !== 'PAR1';
-
 const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
-
-function nameOf(source: EvidenceSource, page: ReceivedPage): string {
-  const text =
-    page.filename ?? `${source.provider}-${page.url?.split('?')[0]?.split('/').at(-1) ?? 'page'}.json`;
-  return (
-    text
-      .replace(/[^A-Za-z0-9._-]+/g, '-')
-      .slice(-60)
-      .replace(/^[-.]+/, '') || 'page'
-  );
-}
-
-/** Where on a record a row's numbers stand; undefined where none of them comes to the row's. */
-function placeOf(row: CountedRow, record: RecordOfPage, declaredFx: string | null): EvidenceRow | undefined {
-  const amount =
-    row.feed === 'cost' && row.originalAmount !== null
-      ? findTerms(record.numbers, row.originalAmount, AMOUNTS)
-      : null;
-  const quantity = row.quantity === null ? null : findTerms(record.numbers, row.quantity, quantitiesOf(row));
-  const fx = fxOf(row, record, declaredFx);
-  if (amount === undefined || quantity === undefined || fx === undefined) return undefined;
-  return { page: '', document: record.document, at: record.at, amount, quantity, fx_rate: fx };
-}
-
-const AMOUNTS = [
-  /^\/amount\/value$/,
-  /^\/amount$/,
-  /^amount_usd$/,
-  /unblended_?cost/i,
-  /^billedcost$/,
-  /^costinbillingcurrency$/,
-  /^cost$/,
-  /cost/i,
-  /amount/i,
-];
-
-const COUNTS = [
-  /^\/quantity$/,
-  /^quantity$/,
-  /usage_?amount/i,
-  /consumedquantity|pricingquantity/i,
-  /usagequantity/i,
-  /amount_in_pricing_units/i,
-];
-const USED: Readonly<Record<string, RegExp[]>> = {
-  input: [/uncached_input_tokens$/, /^\/input_uncached_tokens$/],
-  cache_read: [/cache_read_input_tokens$/, /input_cached_tokens$/],
-  cache_write_5m: [/ephemeral_5m_input_tokens$/, /cache_write_tokens$/],
-  cache_write_1h: [/ephemeral_1h_input_tokens$/],
-  input_audio: [/input_audio_tokens$/],
-  output_audio: [/output_audio_tokens$/],
-  requests: [/num_model_requests$/],
-};
-
-const quantitiesOf = (row: CountedRow): readonly RegExp[] =>
-  row.feed === 'usage' ? (USED[row.tokenClass] ?? []) : COUNTS;
-
-/** The rate that the row's dollars were made with; null where it is in dollars, undefined where none is found. */
-function fxOf(
-  row: CountedRow,
-  { numbers }: RecordOfPage,
-  declared: string | null,
-): string | null | undefined {
-  const { originalAmount, amountPico, currency } = row;
-  if (originalAmount === null || originalAmount === amountPico || currency === null) return null;
-  return [declared, ...numbers.values()].find(
-    (rate) => rate !== null && toPicoOrNull(originalAmount, currency, parseFxRate(rate)) === amountPico,
-  );
-}

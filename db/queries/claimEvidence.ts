@@ -1,6 +1,7 @@
 /** What the evidence of a claim is made of: what a run has published of its series, and the rows of the bill behind it. */
 import type { BilledRow } from '../../domain/billing/billedRow.js';
 import { MONTH_REPORT } from '../../domain/billing/billedRow.js';
+import type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
 import type { Pico } from '../../domain/money.js';
 import type { OrgDb } from '../orgDb.js';
 import { textArray } from '../pgArray.js';
@@ -129,7 +130,10 @@ export interface EvidenceSource {
   format: string;
   sha256: string;
   sizeBytes: number;
-  fxRate: string | null;
+  /** Given with a file. */
+  declaredFxRate: string | null;
+  /** Of the connection that fetched it. */
+  settings: ConnectionSettings | null;
   fetchedAtMicros: bigint;
   periodStart: string | null;
   periodEnd: string | null;
@@ -139,7 +143,7 @@ export interface EvidenceSource {
 export async function listEvidenceSources(orgDb: OrgDb, ids: readonly string[]): Promise<EvidenceSource[]> {
   return orgDb.rows<EvidenceSource>(
     `select s.id, s.kind, s.provider, s.filename, s.format, s.sha256, s.size_bytes as "sizeBytes",
-       coalesce(s.declared_fx_rate::text, c.settings ->> 'fxRate') as "fxRate", s.fetched_at as "fetchedAtMicros",
+       s.declared_fx_rate::text as "declaredFxRate", c.settings, s.fetched_at as "fetchedAtMicros",
        s.period_start as "periodStart", s.period_end as "periodEnd"
      from billing_sources s left join billing_connections c on c.org_id = $1 and c.id = s.connection_id
      where s.org_id = $1 and s.id = any($2::uuid[]) order by s.id`,

@@ -8,16 +8,27 @@ const UNPACKED_BYTES_MAX = 2_147_483_647;
 
 /** The files of a pack by their names. Throws Difference for what is no whole pack. */
 export function readPack(path: string): Map<string, Buffer> {
-  let tar: Buffer;
+  let bytes: Buffer;
   try {
-    tar = gunzipSync(readFileSync(path), { maxOutputLength: UNPACKED_BYTES_MAX });
+    bytes = readFileSync(path);
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     throw new Difference(
       path,
       undefined,
-      code === 'ENOENT' ? 'there is no such file' : `cannot be unpacked (${code})`,
+      code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`,
     );
+  }
+  return unpack(path, bytes);
+}
+
+/** As `readPack`, of bytes; `path` is what a difference calls them. */
+export function unpack(path: string, bytes: Buffer): Map<string, Buffer> {
+  let tar: Buffer;
+  try {
+    tar = gunzipSync(bytes, { maxOutputLength: UNPACKED_BYTES_MAX });
+  } catch {
+    throw new Difference(path, undefined, 'cannot be unpacked: it is cut or damaged');
   }
   const files = new Map<string, Buffer>();
   let at = 0;

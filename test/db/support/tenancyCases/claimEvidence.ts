@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { readCalls } from '../../../../db/claims/evidenceCalls.js';
 import { locateRows, type PageReaders } from '../../../../db/claims/evidencePages.js';
 import { freezeEvidence } from '../../../../db/claims/freezeEvidence.js';
+import { streamReceivedPages } from '../../../../db/claims/receivedPages.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import * as evidence from '../../../../db/queries/claimEvidence.js';
 import * as events from '../../../../db/queries/claimEvidenceEvents.js';
@@ -50,6 +51,11 @@ export const CLAIM_EVIDENCE_CASES: Record<string, TenancyCase> = {
     const day = { provider, accountId, models, model: of.live.model, offsetHours: 0 };
     return readCalls(db, [{ ...day, day: dayOf(of.live.endMicros) }], true);
   },
+  streamReceivedPages: async (db, { importId, provider }) => {
+    const pages = [];
+    for await (const page of streamReceivedPages(db, sourceOf(importId, provider))) pages.push(page);
+    return pages;
+  },
   locateRows: (db, of) => locateRows(db, [rowOf(of)], PAGES),
   freezeEvidence: (db, of) =>
     db.transaction(async (inside) => {
@@ -64,6 +70,11 @@ export const CLAIM_EVIDENCE_CASES: Record<string, TenancyCase> = {
       ...{ name: 'claim.pdf', mediaType: 'application/pdf', bytes: Buffer.from(marker) },
     }),
 };
+
+const sourceOf = (id: string, provider: string): evidence.EvidenceSource => ({
+  ...{ id, kind: 'file', provider, filename: '', format: 'plain_csv', sha256: '', sizeBytes: 1 },
+  ...{ declaredFxRate: null, settings: null, fetchedAtMicros: 0n, periodStart: null, periodEnd: null },
+});
 
 const NO_ID = '00000000-0000-7000-8000-000000000000';
 const evidenceOf = (marker: string) => ({ pricing_snapshot: { version: marker } });

@@ -5,24 +5,20 @@ import {
   listClaimFiles,
   type StoredFile,
 } from '../../db/queries/claimEvidenceFiles.js';
-import type { ClaimEvidence } from '../../domain/claims/evidence/claimEvidence.js';
 import { packManifest } from '../../domain/claims/evidence/packManifest.js';
 import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { parseInstant } from '../../domain/period.js';
 import { packBytes } from '../../platform/archive/packBytes.js';
+import { CLAIM_READ, claimParams } from '../claims/wire.js';
 import type { ApiDeps } from '../deps.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { claimNotFound, uuidOfClaim } from '../wholeClaim.js';
-import { CLAIM_READ, CLAIMS_PATH, claimParams } from './wire.js';
+import { attached, EVIDENCE_PATH, evidenceOf } from './wire.js';
 
 const TAG = 'Claims';
 const CLAIM_JSON = 'claim.json';
 const CLAIM_PDF = 'claim.pdf';
-
-const attached = (id: string, extension: string) => ({
-  'Content-Disposition': `attachment; filename="${publicId('clm', id)}-evidence.${extension}"`,
-});
 
 /** Error not_found. */
 async function getFile(orgDb: OrgDb, id: string, name: string): Promise<StoredFile> {
@@ -51,13 +47,10 @@ async function getPdf(orgDb: OrgDb, id: string, deps: ApiDeps): Promise<StoredFi
   throw new DomainError('document_failed', 'the claim is made anew again and again; ask once more');
 }
 
-const evidenceOf = ({ bytes }: StoredFile): ClaimEvidence =>
-  JSON.parse(bytes.toString('utf8')) as ClaimEvidence;
-
 const getEvidenceJson = defineEndpoint({
   operationId: 'getClaimEvidenceJson',
   method: 'get',
-  path: `${CLAIMS_PATH}/{id}/evidence.json`,
+  path: `${EVIDENCE_PATH}.json`,
   tag: TAG,
   summary: 'The frozen evidence of a claim, byte for byte as in its pack',
   access: CLAIM_READ,
@@ -75,7 +68,7 @@ const getEvidenceJson = defineEndpoint({
 const getEvidenceCsv = defineEndpoint({
   operationId: 'getClaimEvidenceCsv',
   method: 'get',
-  path: `${CLAIMS_PATH}/{id}/evidence.csv`,
+  path: `${EVIDENCE_PATH}.csv`,
   tag: TAG,
   summary: 'A claim line by line: each day and class, charged and expected',
   access: CLAIM_READ,
@@ -97,7 +90,7 @@ const getEvidenceCsv = defineEndpoint({
 const getEvidencePdf = defineEndpoint({
   operationId: 'getClaimEvidencePdf',
   method: 'get',
-  path: `${CLAIMS_PATH}/{id}/evidence.pdf`,
+  path: `${EVIDENCE_PATH}.pdf`,
   tag: TAG,
   summary: 'The document of a claim: summary, chart, lines, rates, calls and pages',
   description: 'Set from the frozen evidence when it is first asked for; the same bytes from then on.',
@@ -116,7 +109,7 @@ const getEvidencePdf = defineEndpoint({
 const getEvidencePack = defineEndpoint({
   operationId: 'getClaimEvidencePack',
   method: 'get',
-  path: `${CLAIMS_PATH}/{id}/evidence.tar.gz`,
+  path: `${EVIDENCE_PATH}.tar.gz`,
   tag: TAG,
   summary: 'The whole pack of a claim, as npm run evidence:verify checks it',
   description:
