@@ -13,9 +13,12 @@ export interface ApiProcess {
 export class ApiProcesses {
   readonly #started: ChildProgram[] = [];
   readonly #database: TestDatabase;
+  readonly #engineAddress: string;
 
-  constructor(database: TestDatabase) {
+  /** Without an address nothing listens where they look for the workflow engine. */
+  constructor(database: TestDatabase, engineAddress = '127.0.0.1:1') {
     this.#database = database;
+    this.#engineAddress = engineAddress;
   }
 
   /** One more, once it is ready; `port`: that of one that has gone. */
@@ -25,7 +28,7 @@ export class ApiProcesses {
       ...this.#database.environment,
       TRUEUP_SECRET_KEY: TEST_SECRET_KEY,
       PORT: String(own),
-      TEMPORAL_ADDRESS: '127.0.0.1:1',
+      TEMPORAL_ADDRESS: this.#engineAddress,
       LOG_LEVEL: 'warn',
     });
     this.#started.push(program);
