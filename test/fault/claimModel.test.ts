@@ -1,0 +1,72 @@
+import { rmSync } from 'node:fs';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, it } from 'vitest';
+import { writeWorkflowBundle } from '../support/engine.js';
+import { makeTestFolder } from '../support/testFolder.js';
+import { claimCommands, compare, goOnWhole, type Known } from './support/claimCommands.js';
+import { aDraft } from './support/claimModel.js';
+import { ClaimSystem } from './support/claimSystem.js';
+
+/** The same in every run of the suite; another one, or more runs, where they are asked for. */
+const SEED = Number(process.env.TEST_SEED ?? 20_261_122);
+const RUNS = Number(process.env.TEST_RUNS ?? 4);
+/** The suite's share: after so long no further run begins. None where runs are asked for. */
+const BUDGET_MS = process.env.TEST_RUNS === undefined ? 35_000 : Number.POSITIVE_INFINITY;
+const CLAIMS = 4;
+const COMMANDS = 16;
+const RECOVERABLE_CENTS = 12_345;
+
+const folder = makeTestFolder('claim-model');
+let system: ClaimSystem;
+beforeAll(async () => {
+  system = await ClaimSystem.start(await writeWorkflowBundle(folder));
+  await system.startWorker();
+});
+afterAll(async () => {
+  await system?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+async function begin(): Promise<Known> {
+  system.mendLine();
+  await system.startWorker();
+  const each = Array.from({ length: CLAIMS });
+  return {
+    ids: await Promise.all(each.map(() => system.aClaim())),
+    claims: each.map(() => aDraft(RECOVERABLE_CENTS)),
+    times: each.map(() => []),
+    notices: each.map(() => 0),
+    reminded: each.map(() => new Set<string>()),
+    owed: new Map(),
+    isLineWhole: true,
+    isWorking: true,
+    kept: [],
+  };
+}
+
+describe(`the life of claims (TEST_SEED=${SEED})`, () => {
+  it('is that of the model, whatever is asked for and whatever becomes of the engine', {
+    timeout: RUNS * 180_000,
+  }, async () => {
+    const started = performance.now();
+    let hasFailed = false;
+    await fc.assert(
+      fc.asyncProperty(
+        fc.commands(claimCommands(CLAIMS), { maxCommands: COMMANDS, size: 'max' }),
+        async (commands) => {
+          if (!hasFailed && performance.now() - started > BUDGET_MS) return;
+          try {
+            const known = await begin();
+            await fc.asyncModelRun(() => ({ model: known, real: system }), commands);
+            await goOnWhole(known, system);
+            await compare(known, system);
+          } catch (error) {
+            hasFailed = true;
+            throw error;
+          }
+        },
+      ),
+      { seed: SEED, numRuns: RUNS, interruptAfterTimeLimit: RUNS * 150_000, markInterruptAsFailure: true },
+    );
+  });
+});

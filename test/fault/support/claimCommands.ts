@@ -1,0 +1,482 @@
+import fc from 'fast-check';
+import { expect } from 'vitest';
+import type { RawAnswer } from '../../api/support/requests.js';
+import { until } from '../../support/engine.js';
+import {
+  type ClaimRequest,
+  DENIALS,
+  disputesOf,
+  type Expected,
+  expectOf,
+  type ModelClaim,
+  STATUSES,
+  shownAs,
+} from './claimModel.js';
+import { aKey, type Caller, type ClaimSystem } from './claimSystem.js';
+
+/** A request that was answered for good under an Idempotency-Key. */
+interface Kept {
+  claim: number;
+  request: ClaimRequest;
+  once: string;
+  answer: RawAnswer;
+}
+
+/** What is known of the claims, of the engine, and of what was said. */
+export interface Known {
+  ids: string[];
+  claims: ModelClaim[];
+  /** Times of each claim's history, as they were first shown. */
+  times: string[][];
+  notices: number[];
+  /** Which notices each claim has been given, by version and name. */
+  reminded: Set<string>[];
+  /** Claims whose notice is due and cannot be given yet, with the notice. */
+  owed: Map<number, string>;
+  isLineWhole: boolean;
+  isWorking: boolean;
+  kept: Kept[];
+}
+
+type Command = fc.AsyncCommand<Known, ClaimSystem>;
+
+const AWAY = { code: 'workflow_engine_unavailable', status: 503 };
+const isReachable = (known: Known): boolean => known.isLineWhole && known.isWorking;
+
+/** Holds every claim to what it has to be, and nothing to have happened beside. */
+export async function compare(known: Known, system: ClaimSystem): Promise<void> {
+  await Promise.all(known.claims.map((_, at) => compareOne(known, system, at)));
+}
+
+async function compareOne(known: Known, system: ClaimSystem, at: number): Promise<void> {
+  const claim = known.claims[at] as ModelClaim;
+  const id = known.ids[at] as string;
+  const [shown, aside] = await Promise.all([system.shown(id), system.aside(id)]);
+  if (claim.isGone) {
+    expect(shown).toBeUndefined();
+    return;
+  }
+  const events = shown.events.map(({ at: _at, actor: _actor, ...event }: Record<string, unknown>) => event);
+  const outcomes = shown.outcomes.map(
+    ({ at: _at, actor: _actor, claim_id: _id, ...outcome }: Record<string, unknown>) => outcome,
+  );
+  const comparable = { ...shown, events, outcomes, next_statuses: [...shown.next_statuses].sort() };
+  expect(comparable).toMatchObject(shownAs(claim));
+  expect(events.length).toBe(claim.history.length);
+  expect(outcomes.length).toBe((shownAs(claim).outcomes as unknown[]).length);
+  expectTimes(known, at, shown);
+  expect(aside.disputes).toEqual([disputesOf(claim)]);
+  expect(aside.logged).toBe(claim.history.length - 1);
+  if (!known.owed.has(at)) expect(aside.notices).toBe(known.notices[at]);
+}
+
+/** Times are the database's: they are held to each other, and to what was shown before. */
+// biome-ignore lint/suspicious/noExplicitAny: an answer that the API's own schemas have checked
+function expectTimes(known: Known, at: number, shown: any): void {
+  const times: string[] = shown.events.map((event: { at: string }) => event.at);
+  expect(times.slice(0, known.times[at]?.length)).toEqual(known.times[at]);
+  expect([...times].sort((a, b) => Date.parse(a) - Date.parse(b))).toEqual(times);
+  known.times[at] = times;
+  const timeOf = (statuses: string[]) =>
+    shown.events.find((event: { to_status: string }) => statuses.includes(event.to_status))?.at ?? null;
+  expect(shown.submitted_at).toBe(timeOf(['submitted_to_provider']));
+  expect(shown.resolved_at).toBe(timeOf(['credit_issued', 'partial', 'denied']));
+  for (const outcome of shown.outcomes) expect(outcome.at).toBe(shown.resolved_at);
+}
+
+/** What is asked of one claim. */
+interface Asked {
+  claim: number;
+  request: ClaimRequest;
+  caller: Caller;
+  isKeyed: boolean;
+}
+
+/** What happens to the engine while requests are under way. */
+export type Disturbance = 'cut' | 'silence' | 'kill';
+
+async function disturb(known: Known, system: ClaimSystem, how: Disturbance): Promise<void> {
+  if (how === 'kill') {
+    known.isWorking = false;
+    await system.killWorker();
+    return;
+  }
+  known.isLineWhole = false;
+  system.line[how]();
+}
+
+/** Requests to several claims at once; the engine may go away in the midst. */
+class Ask implements Command {
+  constructor(
+    readonly asked: readonly Asked[],
+    readonly disturbance: { how: Disturbance; afterMs: number } | undefined,
+  ) {}
+
+  check = (known: Readonly<Known>) => !this.disturbance || isReachable(known);
+
+  async run(known: Known, system: ClaimSystem): Promise<void> {
+    const sent = this.asked.map((one) => ({ ...one, once: one.isKeyed ? aKey() : undefined }));
+    const answers = sent.map((one) =>
+      system.ask(known.ids[one.claim] as string, one.request, one.once, one.caller),
+    );
+    const wasReachable = isReachable(known);
+    if (this.disturbance) {
+      await new Promise((resolve) => setTimeout(resolve, this.disturbance?.afterMs));
+      await disturb(known, system, this.disturbance.how);
+    }
+    const given = await Promise.all(answers);
+    await Promise.all(
+      sent.map(async (one, at) => {
+        const claim = known.claims[one.claim] as ModelClaim;
+        let answer = given[at] as RawAnswer;
+        const expected = expectFor(claim, one);
+        if (expected.status === 200 && wasReachable && !this.disturbance)
+          answer = await patiently(known, system, one, answer);
+        const isMoved = settle(answer, expected, wasReachable);
+        if (isMoved) {
+          known.claims[one.claim] = expected.after;
+          known.owed.delete(one.claim);
+        }
+        const isFinal = answer.status === 200 || answer.status === 409;
+        if (one.once !== undefined && isFinal && one.caller === 'admin' && one.request.call !== 'discard')
+          known.kept.push({ claim: one.claim, request: one.request, once: one.once, answer });
+      }),
+    );
+    await compare(known, system);
+  }
+
+  toString = () => `ask ${JSON.stringify(this.asked)} ${JSON.stringify(this.disturbance) ?? ''}`;
+}
+
+function expectFor(claim: ModelClaim, { caller, request }: Asked): Expected {
+  if (caller === 'nobody') return { status: 401, after: claim };
+  if (caller === 'member') return { status: 403, after: claim };
+  return expectOf(claim, request);
+}
+
+/** As clients do: a 503 is asked again, under the same key; the claim is as it was until then. */
+async function patiently(
+  known: Known,
+  system: ClaimSystem,
+  one: Asked & { once: string | undefined },
+  first: RawAnswer,
+): Promise<RawAnswer> {
+  let answer = first;
+  if (answer.status !== 503) return answer;
+  await compareOne(known, system, one.claim);
+  await until(
+    'the move',
+    async () => {
+      answer = await system.ask(known.ids[one.claim] as string, one.request, one.once, one.caller);
+      return answer.status;
+    },
+    (status) => status !== 503,
+    120_000,
+  );
+  return answer;
+}
+
+/** Whether the claim was changed. */
+function settle(answer: RawAnswer, expected: Expected, wasReachable: boolean): boolean {
+  const said = JSON.stringify(answer.body);
+  if (expected.status !== 200) {
+    expect(answer.status, said).toBe(expected.status);
+    if (expected.code !== undefined) expect(answer.body.code).toBe(expected.code);
+    return expected.status === 204;
+  }
+  if (answer.status === 503) {
+    expect(answer.body).toMatchObject(AWAY);
+    expect(Number(answer.headers['retry-after'])).toBeGreaterThanOrEqual(1);
+    return false;
+  }
+  expect(answer.status, said).toBe(200);
+  expect(wasReachable).toBe(true);
+  expect(answer.body).toMatchObject({
+    status: expected.after.status,
+    version: expected.after.history.length,
+  });
+  return true;
+}
+
+/** Several requests to one claim at the same moment: those that were carried out make one legal history. */
+class Race implements Command {
+  constructor(
+    readonly claim: number,
+    readonly requests: readonly ClaimRequest[],
+  ) {}
+
+  check = (known: Readonly<Known>) => !known.claims[this.claim]?.isGone;
+
+  async run(known: Known, system: ClaimSystem): Promise<void> {
+    const id = known.ids[this.claim] as string;
+    const answers = await Promise.all(this.requests.map((request) => system.ask(id, request, aKey())));
+    const before = known.claims[this.claim] as ModelClaim;
+    const made = answers.flatMap((answer, at) =>
+      answer.status === 200
+        ? [{ version: answer.body.version, request: this.requests[at] as ClaimRequest }]
+        : [],
+    );
+    let after = before;
+    for (const { request, version } of made.sort((a, b) => a.version - b.version)) {
+      const expected = expectOf(after, request);
+      expect(expected.status, `${JSON.stringify(request)} of ${after.status}`).toBe(200);
+      expect(version).toBe(expected.after.history.length);
+      after = expected.after;
+    }
+    answers.forEach((answer, at) => {
+      if (answer.status === 200) return;
+      const alone = expectOf(before, this.requests[at] as ClaimRequest);
+      // What could have been done was not, for somebody else was first or the engine was away.
+      if (alone.status === 200)
+        expect([409, 503, ...(made.length > 0 ? [400] : [])]).toContain(answer.status);
+      if (made.length === 0 && alone.status !== 200) expect(answer.status).toBe(alone.status);
+      if (alone.status === 400 && made.length === 0) expect(answer.body.code).toBe(alone.code);
+    });
+    const mayBeMade = this.requests.some((request) => expectOf(before, request).status === 200);
+    const wasSilent = answers.some(({ status }) => status === 503);
+    expect(made.length > 0).toBe(mayBeMade && isReachable(known) && (made.length > 0 || !wasSilent));
+    known.claims[this.claim] = after;
+    if (after !== before) known.owed.delete(this.claim);
+    await compare(known, system);
+  }
+
+  toString = () => `race of claim ${this.claim} ${JSON.stringify(this.requests)}`;
+}
+
+/** A request that was answered before, asked again. */
+class Repeat implements Command {
+  constructor(
+    readonly which: number,
+    readonly how: 'as it was' | 'forgotten' | 'with other words',
+  ) {}
+
+  check = (known: Readonly<Known>) => known.kept.length > 0;
+
+  async run(known: Known, system: ClaimSystem): Promise<void> {
+    const { claim, request, once, answer } = known.kept[this.which % known.kept.length] as Kept;
+    const id = known.ids[claim] as string;
+    if (this.how === 'with other words') {
+      const other: ClaimRequest = {
+        call: 'patch',
+        body: { status: 'escalated', external_ticket_id: 'another one' },
+      };
+      if (request.call === 'patch')
+        expect((await system.ask(id, other, once)).body).toMatchObject({
+          status: 422,
+          code: 'idempotency_key_reused',
+        });
+    } else {
+      const isForgotten = this.how === 'forgotten' && answer.status === 200;
+      if (isForgotten) await system.forget(once);
+      const again = await system.ask(id, request, once);
+      expect(again.status).toBe(answer.status);
+      if (!isForgotten) expect(again.body).toEqual(answer.body);
+      else expect(withoutNotice(again.body)).toEqual(withoutNotice(answer.body));
+    }
+    await compare(known, system);
+  }
+
+  toString = () => `repeat ${this.which} ${this.how}`;
+}
+
+/** The next notice of a claim goes its own way. */
+function withoutNotice(body: Record<string, unknown>): Record<string, unknown> {
+  const { next_action: _action, next_action_at: _at, ...rest } = body;
+  return rest;
+}
+
+/** The deadline of a claim passes: one notice, and no move. */
+class PassDeadline implements Command {
+  constructor(readonly claim: number) {}
+
+  check = (known: Readonly<Known>) => !known.claims[this.claim]?.isGone && !known.owed.has(this.claim);
+
+  async run(known: Known, system: ClaimSystem): Promise<void> {
+    const notice = await system.passDeadline(known.ids[this.claim] as string);
+    if (notice !== undefined) known.owed.set(this.claim, notice);
+    if (known.isWorking) await remind(known, system);
+    await compare(known, system);
+  }
+
+  toString = () => `the deadline of claim ${this.claim} passes`;
+}
+
+/** What is owed is given now that somebody works. */
+export async function remind(known: Known, system: ClaimSystem): Promise<void> {
+  for (const [claim, notice] of known.owed) {
+    const id = known.ids[claim] as string;
+    if (!known.claims[claim]?.isGone) {
+      await system.sweepUntilReminded(id);
+      const { notices } = await system.aside(id);
+      const more = notices - (known.notices[claim] ?? 0);
+      // The same deadline that is moved back a second time may be told of as one that was told.
+      if (known.reminded[claim]?.has(notice)) expect([0, 1]).toContain(more);
+      else expect(more).toBe(1);
+      known.reminded[claim]?.add(notice);
+      known.notices[claim] = notices;
+    }
+    known.owed.delete(claim);
+  }
+}
+
+/** The engine goes away, or comes back. */
+class Engine implements Command {
+  constructor(readonly how: Disturbance | 'mend' | 'work') {}
+
+  check = (known: Readonly<Known>) => {
+    if (this.how === 'mend') return !known.isLineWhole;
+    if (this.how === 'work') return !known.isWorking;
+    return isReachable(known);
+  };
+
+  async run(known: Known, system: ClaimSystem): Promise<void> {
+    if (this.how === 'mend') {
+      system.mendLine();
+      known.isLineWhole = true;
+    } else if (this.how === 'work') {
+      await system.startWorker();
+      known.isWorking = true;
+      await remind(known, system);
+    } else await disturb(known, system, this.how);
+    await compare(known, system);
+  }
+
+  toString = () => `engine: ${this.how}`;
+}
+
+/** Everything is whole again, and every claim that may be moved is moved once more: nothing came between. */
+export async function goOnWhole(known: Known, system: ClaimSystem): Promise<void> {
+  if (!known.isLineWhole) await new Engine('mend').run(known, system);
+  if (!known.isWorking) await new Engine('work').run(known, system);
+  const asked = known.claims.flatMap((claim, at) => {
+    const next = STATUSES.map((status) => saying(status)).find((body) =>
+      [200].includes(expectOf(claim, { call: 'patch', body }).status),
+    );
+    return next === undefined
+      ? []
+      : [
+          {
+            claim: at,
+            request: { call: 'patch', body: next } as const,
+            caller: 'admin' as const,
+            isKeyed: true,
+          },
+        ];
+  });
+  await new Ask(asked, undefined).run(known, system);
+}
+
+/** A body that says what a status needs. */
+function saying(status: string, more: object = {}): Record<string, unknown> {
+  if (status === 'denied') return { status, denial_reason: 'not ours', violation_type: 'other', ...more };
+  if (status === 'credit_issued' || status === 'partial')
+    return { status, credit_issued_cents: 1_000, ...more };
+  return { status, ...more };
+}
+
+const claimAt = (claims: number) => fc.nat(claims - 1);
+// Claims that have ended have nothing more to show: most moves lead elsewhere.
+const aStatus = fc.oneof(
+  {
+    weight: 3,
+    arbitrary: fc.constantFrom('provider_acknowledged', 'under_review', 'credit_approved', 'escalated'),
+  },
+  { weight: 2, arbitrary: fc.constantFrom(...STATUSES) },
+);
+const aKind = fc.constantFrom(...Object.keys(DENIALS));
+const aTicket = fc.record({ external_ticket_id: fc.constantFrom('T-1', 'T-22', null) }, { requiredKeys: [] });
+const cents = fc.constantFrom(1, 1_000, 12_344, 12_345, 99_999);
+const wellSaid = fc.oneof(
+  { weight: 6, arbitrary: fc.tuple(aStatus, aTicket).map(([status, ticket]) => saying(status, ticket)) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ status: fc.constantFrom('credit_issued', 'partial'), credit_issued_cents: cents }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      status: fc.constant('denied'),
+      denial_reason: fc.constant('by contract'),
+      violation_type: aKind,
+    }),
+  },
+);
+const anything = fc.record(
+  {
+    status: fc.constantFrom(...STATUSES, 'closed', '', 7, null),
+    denial_reason: fc.constantFrom('no', ' ', 7, null, 'x'.repeat(4_001)),
+    violation_type: fc.constantFrom('other', 'unexplained', 'overcharge', 1, null),
+    credit_issued_cents: fc.constantFrom(1, 0, -5, 10.5, '100', null, true),
+    external_ticket_id: fc.constantFrom('T-3', '', 'x'.repeat(257), 5, null),
+    urgency: fc.constant('high'),
+  },
+  { requiredKeys: [] },
+);
+const malformed = fc.constantFrom<unknown>([], 'under_review', 5, null, [{ status: 'escalated' }]);
+const aRequest = fc.oneof(
+  { weight: 4, arbitrary: fc.constant<ClaimRequest>({ call: 'submit' }) },
+  { weight: 9, arbitrary: wellSaid.map((body): ClaimRequest => ({ call: 'patch', body })) },
+  { weight: 3, arbitrary: anything.map((body): ClaimRequest => ({ call: 'patch', body })) },
+  { weight: 1, arbitrary: malformed.map((body): ClaimRequest => ({ call: 'patch', body })) },
+  { weight: 1, arbitrary: fc.constant<ClaimRequest>({ call: 'discard' }) },
+);
+const aCaller = fc.oneof(
+  { weight: 12, arbitrary: fc.constant<Caller>('admin') },
+  { weight: 1, arbitrary: fc.constantFrom<Caller>('member', 'nobody') },
+);
+
+/** Everything that may happen to so many claims. */
+export function claimCommands(claims: number): fc.Arbitrary<Command>[] {
+  const ask = fc.uniqueArray(
+    fc
+      .record({ claim: claimAt(claims), request: aRequest, caller: aCaller, isKeyed: fc.boolean() })
+      // Who may discard is another question.
+      .map((one) => (one.request.call === 'discard' ? { ...one, caller: 'admin' as const } : one)),
+    { minLength: 1, maxLength: claims, selector: ({ claim }) => claim, size: 'max' },
+  );
+  const disturbance = fc.record({
+    how: fc.constantFrom<Disturbance>('cut', 'silence', 'kill'),
+    afterMs: fc.nat(40),
+  });
+  const race = fc.tuple(
+    claimAt(claims),
+    fc.array(
+      aRequest.filter(({ call }) => call !== 'discard'),
+      { minLength: 2, maxLength: 4 },
+    ),
+  );
+  return [
+    fc.oneof(
+      { weight: 10, arbitrary: ask.map((asked): Command => new Ask(asked, undefined)) },
+      {
+        weight: 2,
+        arbitrary: fc.tuple(ask, disturbance).map(([asked, how]): Command => new Ask(asked, how)),
+      },
+      { weight: 2, arbitrary: race.map(([claim, requests]): Command => new Race(claim, requests)) },
+      {
+        weight: 4,
+        arbitrary: fc
+          .tuple(
+            fc.nat(20),
+            fc.constantFrom('as it was' as const, 'forgotten' as const, 'with other words' as const),
+          )
+          .map(([which, how]): Command => new Repeat(which, how)),
+      },
+      { weight: 3, arbitrary: claimAt(claims).map((claim): Command => new PassDeadline(claim)) },
+      {
+        weight: 5,
+        arbitrary: fc
+          .constantFrom(
+            'cut' as const,
+            'silence' as const,
+            'kill' as const,
+            'mend' as const,
+            'mend' as const,
+            'work' as const,
+            'work' as const,
+          )
+          .map((how): Command => new Engine(how)),
+      },
+    ),
+  ];
+}
