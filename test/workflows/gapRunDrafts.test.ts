@@ -4,7 +4,7 @@ import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import type { DraftDeps } from '../../db/claims/draftClaims.js';
 import { draftConfirmed } from '../../db/claims/draftConfirmed.js';
 import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
-import { findUuid } from '../../domain/ids.js';
+import { findUuid, publicId } from '../../domain/ids.js';
 import { microsFromDate } from '../../domain/period.js';
 import { gapRunWorkflowId } from '../../workflows/contract.js';
 import { claimsOf } from '../api/support/claims.js';
@@ -12,13 +12,14 @@ import { day, financialOf, USD } from '../api/support/financial.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { runGaps } from '../support/bills.js';
 import { testConnectors } from '../support/connectors.js';
-import { startTestEngine, type TestEngine } from '../support/engine.js';
+import { type RunningWorker, startTestEngine, type TestEngine } from '../support/engine.js';
 import { aFindingDay, type FindingToStore, storeFindings } from '../support/findings.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { anEndpoint } from '../support/webhooks.js';
 
 let api: TestApi;
 let engine: TestEngine;
+let worker: RunningWorker;
 let connection: Connection;
 let client: Client;
 let deps: DraftDeps;
@@ -26,7 +27,7 @@ let claims: ReturnType<typeof claimsOf>;
 beforeAll(async () => {
   api = await startTestApi();
   engine = await startTestEngine(api.database.database);
-  await engine.startWorker();
+  worker = await engine.startWorker();
   connection = await Connection.connect({ address: inject('temporalAddress') });
   client = new Client({ connection, namespace: TEST_NAMESPACE });
   claims = claimsOf(api);
@@ -208,5 +209,38 @@ describe('drafting', () => {
     expect((await claims.dispute(org, disputes[0] ?? '')).claim_id).toBeNull();
     const second = await draftConfirmed(org.orgDb, { provider: null, by: 'test' }, deps);
     expect(second.claims.map(({ recoverableCents }) => recoverableCents)).toEqual([9_000]);
+  });
+});
+
+describe('a run whose drafting is interrupted', () => {
+  it('goes on with what is left, and its result has what was drafted before', async () => {
+    const { org } = await claims.orgWithDisputes(
+      { days: [day(90n)] },
+      { days: [day(20n)], kind: 'tool_fee_mismatch' },
+      { days: [day(10n)], kind: 'list_rate_mismatch' },
+    );
+    await worker.stop();
+    const made: number[] = [];
+    const interrupted = await engine.startWorker(({ draftRunClaims }) => ({
+      draftRunClaims: async (ref) => {
+        const checkpoint = () => {
+          if (made.push(1) > 1) throw new Error('the process is gone');
+        };
+        const by = publicId('run', ref.runId);
+        if (made.length === 0) await draftConfirmed(org.orgDb, { provider: null, by, checkpoint }, deps);
+        await draftRunClaims(ref);
+      },
+    }));
+    const { result } = await runAndDraft(org);
+    await interrupted.stop();
+    worker = await engine.startWorker();
+    expect(made).toHaveLength(2);
+    expect(result.claims_drafted).toHaveLength(3);
+    const found = await claims.list(org);
+    expect(found.map(({ id }: { id: string }) => id).sort()).toEqual([...result.claims_drafted].sort());
+    expect(
+      found.map((claim: { total_recoverable_cents: number }) => claim.total_recoverable_cents).sort(),
+    ).toEqual([1_000, 2_000, 9_000]);
+    expect(await claims.actionsOf(org)).toHaveLength(3);
   });
 });
