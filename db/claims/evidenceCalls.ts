@@ -117,9 +117,12 @@ function lineOf({ day, model }: ClaimedDay, event: EvidenceEvent) {
   };
 }
 
-/** The usage object as the client got it; its text where it is no JSON. */
+/** Escapes of signs that the database keeps in no text. */
+const UNKEPT = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i;
+
+/** The usage object as the client got it; its text where it is no JSON, or none that the database keeps. */
 function usageOf({ usageRaw }: EvidenceEvent): JsonValue {
-  if (usageRaw === null) return null;
+  if (usageRaw === null || UNKEPT.test(usageRaw)) return usageRaw;
   try {
     return JSON.parse(usageRaw) as JsonValue;
   } catch {
