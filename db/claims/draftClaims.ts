@@ -23,6 +23,7 @@ import {
   lockClaimable,
 } from '../queries/draftDisputes.js';
 import { publishMessages } from '../queries/webhookMessages.js';
+import { ratedDraft } from '../weights/ratedDraft.js';
 import { type EvidenceDeps, freezeEvidence } from './freezeEvidence.js';
 import { insertDraft, replaceDraft } from './storeDraft.js';
 
@@ -61,10 +62,11 @@ export async function createClaim(
 /** Stores a draft that holds its disputes, and tells whoever wants to know. */
 export async function storeNewClaim(
   inside: OrgDb,
-  draft: DraftClaim,
+  planned: DraftClaim,
   said: { by: string; notes: string | null },
   deps: DraftDeps,
 ): Promise<StoredClaim> {
+  const draft = await ratedDraft(inside, planned);
   const frozen = await freezeEvidence(inside, draft, deps);
   const claim = await insertDraft(inside, draft, frozen, said);
   await publishMessages(inside, [claimCreatedMessage(claim)]);
@@ -94,7 +96,7 @@ export async function mergeDrafts(
     inside.orgId,
     plainArray(ids),
   ]);
-  const draft = await netChosen(inside, account, into.id, disputeIds);
+  const draft = await ratedDraft(inside, await netChosen(inside, account, into.id, disputeIds));
   const frozen = await freezeEvidence(inside, draft, deps);
   const merged = await replaceDraft(inside, into, draft, frozen, given.by);
   for (const id of given.otherIds) await removeClaim(inside, id);

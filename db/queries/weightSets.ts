@@ -160,10 +160,8 @@ export async function listUnlearnedOrganizations(database: Database, seconds: nu
 /** What nothing explained has no detector to learn about. */
 const LEARNED_KINDS = plainArray(VIOLATION_KINDS);
 
-/** A dispute of a draft, with what its tier rests on; what it was opened without is null. */
-export interface DraftedDispute {
-  claimId: string;
-  claimTier: DisputeTier;
+/** What the tier of a dispute rests on; what it was opened without is null. */
+export interface RatedDispute {
   kind: FindingKind;
   provider: string;
   disputeTier: DisputeTier;
@@ -174,38 +172,58 @@ export interface DraftedDispute {
   waterfall: readonly WaterfallStep[];
 }
 
+/** The same of a dispute of a draft. */
+export interface DraftedDispute extends RatedDispute {
+  claimId: string;
+  claimTier: DisputeTier;
+}
+
+interface RatedRow {
+  kind: FindingKind;
+  provider: string;
+  dispute_tier: DisputeTier;
+  grade: Grade | null;
+  probability: number | null;
+  missing: string[] | null;
+  visibility: Visibility | null;
+  waterfall: WaterfallStep[] | null;
+}
+
+const RATED = `d.kind, d.provider, d.confidence_tier as dispute_tier, d.evidence ->> 'grade' as grade,
+  (d.evidence ->> 'probability')::double precision as probability, d.evidence -> 'missing_gates' as missing,
+  d.evidence ->> 'visibility' as visibility, d.evidence -> 'waterfall' as waterfall`;
+
+const fromRatedRow = (row: RatedRow): RatedDispute => ({
+  kind: row.kind,
+  provider: row.provider,
+  disputeTier: row.dispute_tier,
+  grade: row.grade,
+  probability: row.probability,
+  missing: row.missing ?? [],
+  visibility: row.visibility,
+  waterfall: row.waterfall ?? [],
+});
+
+/** These disputes, in the order of their ids. */
+export async function listRatedDisputes(orgDb: OrgDb, ids: readonly string[]): Promise<RatedDispute[]> {
+  const rows = await orgDb.rows<RatedRow>(
+    `select ${RATED} from disputes d where d.org_id = $1 and d.id = any($2::uuid[]) order by d.id`,
+    [orgDb.orgId, plainArray(ids)],
+  );
+  return rows.map(fromRatedRow);
+}
+
 /** The disputes of every draft, draft by draft. Claims that were sent are not among them. */
 export async function listDraftedDisputes(orgDb: OrgDb): Promise<DraftedDispute[]> {
-  const rows = await orgDb.rows<{
-    claim_id: string;
-    claim_tier: DisputeTier;
-    kind: FindingKind;
-    provider: string;
-    dispute_tier: DisputeTier;
-    grade: Grade | null;
-    probability: number | null;
-    missing: string[] | null;
-    visibility: Visibility | null;
-    waterfall: WaterfallStep[] | null;
-  }>(
-    `select c.id as claim_id, c.confidence_tier as claim_tier, d.kind, d.provider, d.confidence_tier as dispute_tier,
-       d.evidence ->> 'grade' as grade, (d.evidence ->> 'probability')::double precision as probability,
-       d.evidence -> 'missing_gates' as missing, d.evidence ->> 'visibility' as visibility, d.evidence -> 'waterfall' as waterfall
+  const rows = await orgDb.rows<RatedRow & { claim_id: string; claim_tier: DisputeTier }>(
+    `select c.id as claim_id, c.confidence_tier as claim_tier, ${RATED}
      from claims c join disputes d on d.org_id = $1 and d.claim_id = c.id
      where c.org_id = $1 and c.status = 'draft' order by c.id, d.id`,
     [orgDb.orgId],
   );
   return rows.map((row) => ({
-    claimId: row.claim_id,
-    claimTier: row.claim_tier,
-    kind: row.kind,
-    provider: row.provider,
-    disputeTier: row.dispute_tier,
-    grade: row.grade,
-    probability: row.probability,
-    missing: row.missing ?? [],
-    visibility: row.visibility,
-    waterfall: row.waterfall ?? [],
+    ...{ claimId: row.claim_id, claimTier: row.claim_tier },
+    ...fromRatedRow(row),
   }));
 }
 

@@ -3,6 +3,8 @@ import { recomputeWeights } from '../../db/weights/recomputeWeights.js';
 import { publicId } from '../../domain/ids.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { type ClaimToStore, storeClaim } from '../support/claims.js';
+import { claimsOf } from './support/claims.js';
+import { day } from './support/financial.js';
 
 const WEIGHTS = '/api/v1/reconciliation/weights';
 const KIND = 'cache_read_rate_mismatch';
@@ -191,6 +193,23 @@ describe('drafts of claims', () => {
       { claimId: draft.id, from: 'HIGH', to: 'LOW', belowLow: true },
     ]);
     expect(await tierOf(org, draft.id)).toMatchObject({ confidence_tier: 'LOW' });
+  });
+
+  it('that are made later have the tier that their disputes have by then, on paper too', async () => {
+    const claims = claimsOf(api);
+    const sure = { probability: 0.97, grade: 'HIGH' as const };
+    const { org, disputes } = await claims.orgWithDisputes(
+      { ...sure, days: [day(10n)], kind: KIND },
+      { ...sure, days: [day(20n, '2026-03-12')], kind: 'region_uplift_misapplied', model: 'o3' },
+    );
+    for (let claim = 0; claim < 10; claim += 1) await claimed(org, { status: 'denied' });
+    await recomputeWeights(org.orgDb, NOW);
+    const [doubted = '', trusted = ''] = disputes;
+    const { body } = await claims.create(org, [doubted]);
+    expect(body).toMatchObject({ status: 'draft', confidence_tier: 'LOW' });
+    expect(body.evidence.claim.confidence_tier).toBe('LOW');
+    expect((await claims.create(org, [trusted])).body).toMatchObject({ confidence_tier: 'HIGH' });
+    expect((await recomputeWeights(org.orgDb, NOW)).rescored).toEqual([]);
   });
 
   it('have the tier of the least sure of their disputes', async () => {

@@ -1,5 +1,6 @@
 import type { OrgDb } from '../../../../db/orgDb.js';
 import * as weightSets from '../../../../db/queries/weightSets.js';
+import { ratedDraft } from '../../../../db/weights/ratedDraft.js';
 import { recomputeWeights } from '../../../../db/weights/recomputeWeights.js';
 import { learnWeights } from '../../../../domain/reconciliation/weights/learn.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
@@ -20,6 +21,9 @@ export const WEIGHT_CASES: Record<string, TenancyCase> = {
   },
   listOutcomes: (db) => weightSets.listOutcomes(db),
   sumOutcomes: (db) => weightSets.sumOutcomes(db),
+  listRatedDisputes: (db, { disputeId }) => weightSets.listRatedDisputes(db, [disputeId]),
+  ratedDraft: async (db, { disputeId }) =>
+    (await ratedDraft(db, { tier: 'LOW', disputes: [{ id: disputeId }] })).tier,
   listDraftedDisputes: (db) => weightSets.listDraftedDisputes(db),
   rescoreDraft: (db, { weighedDraftId }) => weightSets.rescoreDraft(db, weighedDraftId, 'LOW'),
   recomputeWeights: async (db) => {
