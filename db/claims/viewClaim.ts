@@ -28,8 +28,12 @@ export async function viewClaim(
   });
 }
 
-/** Looks at a row that is held for longer than statements wait. */
-const TRIES = 5;
+/**
+ * Looks at a row that cannot be looked at: held for longer than statements wait, or in a database that is away. Together
+ * they take longer than any command counts, so that none is carried out after it was given up.
+ */
+const TRIES = 6;
+const TRY_PAUSE_MS = 1_000;
 const MILLI_MICROS = 1_000n;
 
 /**
@@ -46,10 +50,13 @@ export async function waitForMove(
     const seen = await viewHeld(orgDb, command).catch((error: unknown) => {
       if (!(error instanceof DomainError) || error.code !== 'service_unavailable' || tries >= TRIES)
         throw error;
-      tries += 1;
       return undefined;
     });
-    if (!seen) continue;
+    if (!seen) {
+      tries += 1;
+      await pause(TRY_PAUSE_MS);
+      continue;
+    }
     if (seen.recorded) return seen.recorded;
     const leftMicros = BigInt(command.notAfterMicros) - seen.atMicros;
     if (leftMicros <= 0n) return undefined;

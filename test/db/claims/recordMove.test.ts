@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { recordClaimMove } from '../../../db/claims/recordMove.js';
-import type { OrgDb } from '../../../db/orgDb.js';
+import { waitForMove } from '../../../db/claims/viewClaim.js';
+import { openDatabase } from '../../../db/client.js';
+import { OrgDb } from '../../../db/orgDb.js';
 import { listClaimEvents } from '../../../db/queries/claimEvents.js';
 import { listClaimOutcomes } from '../../../db/queries/claimOutcomes.js';
 import { findClaim, type StoredClaim } from '../../../db/queries/claims.js';
@@ -272,5 +274,26 @@ describe('a move that is refused changes nothing', () => {
     );
     expect(outcomes.filter(({ status }) => status === 'fulfilled').length).toBe(1);
     expect((await stateOf(claim)).events.length).toBe(3);
+  });
+});
+
+describe('a move of which nobody knows', () => {
+  it('is asked after for as long as it counts where the database is away, and then given up', async () => {
+    const away = openDatabase({
+      url: 'postgres://nobody@127.0.0.1:1/nothing',
+      poolMax: 1,
+      applicationName: 'test',
+      statementTimeoutMs: 1_000,
+    });
+    const pauses: number[] = [];
+    const waiting = waitForMove(
+      new OrgDb(away, org.orgId),
+      { claimId: randomUUID(), commandId: randomUUID(), notAfterMicros: 1 },
+      async (ms) => pauses.push(ms),
+    );
+    await expect(waiting).rejects.toMatchObject({ code: 'service_unavailable' });
+    // Longer than the four seconds for which a command counts.
+    expect(pauses.reduce((sum, ms) => sum + ms, 0)).toBeGreaterThan(4_500);
+    await away.close();
   });
 });
