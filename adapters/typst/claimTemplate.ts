@@ -40,7 +40,7 @@ export const CLAIM_TEMPLATE = String.raw`
 #let label(body) = text(size: 7.2pt, weight: 600, fill: muted, tracking: 0.04em, upper(body))
 #let th(body) = text(size: 7.2pt, weight: 600, fill: muted, body)
 // Long words of data, such as model names and addresses, break where they must.
-#let breaking(it) = it.replace(regex("[/_.:?&=\\-]|[0-9A-Za-z]{28}"), m => m.text + "\u{200b}")
+#let breaking(it) = it.replace(regex("[/_.:?&=\\-]|[0-9A-Za-z]{20}"), m => m.text + "\u{200b}")
 
 // Figures of one width stand under each other in columns of numbers; elsewhere they would stretch names and dates.
 #let figures(align, x, body) = if align(x, 1) == right { text(number-width: "tabular", body) } else { body }
@@ -58,7 +58,7 @@ export const CLAIM_TEMPLATE = String.raw`
       repeat: true,
       ..header.map(h => table.cell(inset: (x: 3.2pt, top: 0pt, bottom: 4pt), stroke: (bottom: 0.8pt + ink), align: bottom + align(header.position(one => one == h), 0), th(h)))),
     ..rows.enumerate().map(((i, row)) => row.enumerate().map(((x, c)) => table.cell(
-      fill: if calc.odd(i) { soft } else { none }, figures(align, x, c)))).flatten(),
+      fill: if calc.odd(i) { soft } else { none }, breakable: false, figures(align, x, c)))).flatten(),
     ..if total == none { () } else { total.enumerate().map(((x, c)) => table.cell(
       stroke: (top: 0.8pt + ink), strong(figures(align, x, c)))) },
   )
@@ -79,7 +79,7 @@ export const CLAIM_TEMPLATE = String.raw`
 #block(above: 0pt, below: 22pt, text(size: 11.5pt, fill: muted)[#d.provider · #d.period])
 #set text(size: 9.8pt)
 #let part(title) = {
-  show heading: it => block(above: 24pt, below: 9pt, text(size: 11.5pt, weight: 600, it.body))
+  show heading: it => block(above: 21pt, below: 9pt, text(size: 11.5pt, weight: 600, it.body))
   heading(level: 2, title)
 }
 
@@ -110,7 +110,7 @@ export const CLAIM_TEMPLATE = String.raw`
     } else { (one.label, one.value) }).flatten())
 }
 
-#block(above: 26pt, width: 100%, fill: rgb("#f0fdfa"), stroke: (left: 2.4pt + accent), inset: (x: 13pt, y: 12pt), breakable: false)[
+#block(above: 20pt, width: 100%, fill: rgb("#f0fdfa"), stroke: (left: 2.4pt + accent), inset: (x: 13pt, y: 12pt), breakable: false)[
   #label[What is asked for]
   #v(1pt)
   #text(size: 11pt, weight: 600, d.remedy)
@@ -183,8 +183,8 @@ export const CLAIM_TEMPLATE = String.raw`
 == Calls
 #par(d.samplesNote)
 #if d.samples.len() > 0 {
-  ledger((25mm, 1.25fr, 1fr, 13mm, 2.1fr), lefts, ("Began (UTC)", "Request id", "Model that answered", "Status", "Usage as received"),
-    d.samples.map(s => s.map(breaking)), size: 6.7pt)
+  ledger((28mm, 1.25fr, 1fr, 12mm, 2.1fr), lefts, ("Began (UTC)", "Request id", "Model that answered", "Status", "Usage as received"),
+    d.samples.map(s => (s.at(0), ..s.slice(1).map(breaking))), size: 6.7pt)
 }
 
 == Pages of the bill

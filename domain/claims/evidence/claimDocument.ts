@@ -145,9 +145,9 @@ function summaryOf(dispute: EvidenceDispute, evidence: ClaimEvidence): ClaimDocu
       ? `; the next explanation (${words(hypothesis.next_best).toLowerCase()}) is ${oddsText(hypothesis.odds)} times less likely`
       : '';
   return {
-    model: dispute.model,
+    model: shortened(dispute.model, 48),
     kind: words(dispute.kind),
-    reason: shortened(dispute.reason, 360),
+    reason: shortened(dispute.reason, 300),
     sure: `${words(dispute.confidence_tier.toLowerCase())} confidence: ${percent} probable${next}.`,
     days: spanText(dispute.period_start, dispute.period_end),
     amount: dollars(BigInt(dispute.amount_cents)),
