@@ -5,6 +5,14 @@ import { type RawAnswer, send } from './requests.js';
 
 export const CLAIMS = '/api/v1/claims';
 
+/** As clients do: who has waited too long behind others is told to come back, and does. */
+async function untilServed(ask: () => Promise<TestAnswer>): Promise<TestAnswer> {
+  for (;;) {
+    const answer = await ask();
+    if (answer.status !== 503) return answer;
+  }
+}
+
 /** What an organization's admin does with claims. */
 export function claimsOf(api: TestApi) {
   const financial = financialOf(api);
@@ -19,9 +27,9 @@ export function claimsOf(api: TestApi) {
       return { org, disputes, findings: ids };
     },
     create: (org: TestOrganization, disputeIds: readonly string[], rest: object = {}): Promise<TestAnswer> =>
-      api.post(CLAIMS, { dispute_ids: disputeIds, ...rest }, org.adminKey),
+      untilServed(() => api.post(CLAIMS, { dispute_ids: disputeIds, ...rest }, org.adminKey)),
     merge: (org: TestOrganization, into: string, others: readonly string[]): Promise<TestAnswer> =>
-      api.post(`${CLAIMS}/${into}/merge`, { claim_ids: others }, org.adminKey),
+      untilServed(() => api.post(`${CLAIMS}/${into}/merge`, { claim_ids: others }, org.adminKey)),
     discard: (org: TestOrganization, id: string): Promise<RawAnswer> =>
       send(api, { method: 'DELETE', path: `${CLAIMS}/${id}`, key: org.adminKey }),
     get: async (org: TestOrganization, id: string) => (await api.get(`${CLAIMS}/${id}`, org.adminKey)).body,
