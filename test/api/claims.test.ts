@@ -28,7 +28,7 @@ describe('a claim', () => {
     });
     const { status, body } = await place.api.get(`/api/v1/claims/${id}`);
     expect(status).toBe(200);
-    expect(body).toEqual({
+    expect(body).toMatchObject({
       id,
       org_id: publicId('org', place.api.orgId),
       version: 1,
