@@ -5,6 +5,7 @@ import { failGapRunUnit, type RunTurn, takeGapRunTurn } from '../db/queries/gapR
 import { endRun } from '../db/queries/runStates.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
+import { findRunCredits } from './gapRuns/credits.js';
 import { draftRunClaims } from './gapRuns/draft.js';
 import { type ExplanationPlan, explainRunAccount, planExplanations } from './gapRuns/explain.js';
 import { matchUnit } from './gapRuns/matchUnit.js';
@@ -86,6 +87,11 @@ export function createGapRunActivities(deps: ActivityDeps) {
     draftRunClaims: (ref: RunRef): Promise<void> =>
       // A repeat drafts what is left: a dispute is in one claim at most.
       longWork(ref, (work) => draftRunClaims(work, deps)),
+
+    /** Looks for the answers to filed claims on the bills that the run has compared. */
+    findRunCredits: (ref: RunRef): Promise<void> =>
+      // A repeat finds what is proposed already, and proposes nothing twice.
+      longWork(ref, findRunCredits),
 
     endGapRunCancelled: ({ orgId, runId }: RunRef): Promise<void> =>
       // Only an open run is ended.

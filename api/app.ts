@@ -8,9 +8,10 @@ import { coverageEndpoints } from './billCoverage/endpoints.js';
 import { billingEndpoints } from './billing/endpoints.js';
 import { syncEndpoints } from './billingSyncs/endpoints.js';
 import { callCostEndpoints } from './callCost/endpoints.js';
+import { claimCreditEndpoints } from './claimCredits/endpoints.js';
 import { claimDraftEndpoints } from './claimDrafts/endpoints.js';
 import { claimEvidenceEndpoints } from './claimEvidence/endpoints.js';
-import { claimCreditEndpoints } from './claims/creditEndpoints.js';
+import { claimReminderEndpoints } from './claimReminders/endpoints.js';
 import { claimEndpoints } from './claims/endpoints.js';
 import { connectionEndpoints } from './connections/endpoints.js';
 import { dashboardEndpoints } from './dashboard/endpoints.js';
@@ -47,6 +48,7 @@ import { reviewQueueEndpoints } from './reviewQueue/endpoints.js';
 import { savingsEndpoints } from './savings/endpoints.js';
 import { savingsRunEndpoints } from './savingsRuns/endpoints.js';
 import { statementEndpoints } from './statement/endpoints.js';
+import { ticketDraftEndpoints } from './ticketDraft/endpoints.js';
 import { usageEndpoints } from './usage/endpoints.js';
 import { webhookDeliveryEndpoints } from './webhookDeliveries/endpoints.js';
 import { webhookEndpoints } from './webhooks/endpoints.js';
@@ -83,8 +85,10 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...disputeEndpoints,
   ...claimEndpoints,
   ...claimDraftEndpoints,
+  ...claimReminderEndpoints,
   ...claimEvidenceEndpoints,
   ...claimCreditEndpoints,
+  ...ticketDraftEndpoints,
   ...auditEndpoints,
   ...keyEndpoints,
   ...workspaceEndpoints,

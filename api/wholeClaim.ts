@@ -1,4 +1,5 @@
 import type { OrgDb } from '../db/orgDb.js';
+import { listCreditsOf, type StoredCredit } from '../db/queries/claimCredits.js';
 import { listClaimEvents } from '../db/queries/claimEvents.js';
 import { listClaimOutcomes } from '../db/queries/claimOutcomes.js';
 import { findClaim, findClaimEvidence, listDisputeIdsOfClaim } from '../db/queries/claims.js';
@@ -22,14 +23,15 @@ export function uuidOfClaim(id: string): string {
 /** One state of all of a claim: a move may be recorded between two reads. Error not_found. */
 export async function getWholeClaim(orgDb: OrgDb, id: string): Promise<WholeClaim> {
   const whole = await orgDb.transaction(async (inside) => {
-    const [claim, disputeIds, events, outcomes, evidence] = await Promise.all([
+    const [claim, disputeIds, events, outcomes, credits, evidence] = await Promise.all([
       findClaim(inside, id),
       listDisputeIdsOfClaim(inside, id),
       listClaimEvents(inside, id),
       listClaimOutcomes(inside, id),
+      listCreditsOf(inside, [id]),
       findClaimEvidence(inside, id),
     ]);
-    return claim && evidence && { claim, disputeIds, events, outcomes, evidence };
+    return claim && evidence && { claim, disputeIds, events, outcomes, credits, evidence };
   }, 'repeatable read');
   if (!whole) throw claimNotFound();
   return whole;
@@ -57,6 +59,7 @@ function asOfVersion(whole: WholeClaim, version: number): WholeClaim {
     ...whole,
     events,
     outcomes: isOver ? whole.outcomes : [],
+    credits: whole.credits.flatMap((credit) => creditAsOf(credit, last.atMicros)),
     claim: {
       ...whole.claim,
       ...said,
@@ -71,4 +74,11 @@ function asOfVersion(whole: WholeClaim, version: number): WholeClaim {
       snoozedUntilMicros: null,
     },
   };
+}
+
+/** A credit as it was at a moment; none where it was not found yet. */
+function creditAsOf(credit: StoredCredit, atMicros: bigint): StoredCredit[] {
+  if (credit.foundAtMicros > atMicros) return [];
+  if (credit.decidedAtMicros === null || credit.decidedAtMicros <= atMicros) return [credit];
+  return [{ ...credit, status: 'proposed', decidedAtMicros: null, decidedBy: null }];
 }

@@ -21,6 +21,7 @@ const SEEDS = {
   idempotencyKey: 15,
   enforcementRules: 16,
   claimDrafts: 17,
+  claimCredits: 18,
   openRuns: 7_241_188_017,
 } as const;
 

@@ -27,11 +27,11 @@ const { failGapRunUnit, failRunAccount } = proxyActivities<Activities>(PROFILES.
 const { matchProviderDay } = proxyActivities<Activities>(PROFILES.matching);
 const { planExplanations } = proxyActivities<Activities>(PROFILES.planning);
 const { explainRunAccount } = proxyActivities<Activities>(PROFILES.explaining);
-const { draftRunClaims } = proxyActivities<Activities>(PROFILES.drafting);
+const { draftRunClaims, findRunCredits } = proxyActivities<Activities>(PROFILES.drafting);
 
 /**
  * One gap run: plan, match each provider-day that has changed, explain the accounts that have, publish all of it at once,
- * and then draft claims over what people have confirmed.
+ * and then draft claims over what people have confirmed, and look for the answers to those that were filed.
  * A day that cannot be matched, and an account that cannot be explained, leaves the others alone and makes the run
  * partial. Cancelled, it publishes nothing.
  */
@@ -51,7 +51,10 @@ export async function gapRun(input: GapRunInput): Promise<void> {
         return await continueAsNew<typeof gapRun>({ orgId, runId, fromUnit: units, fromAccount: explained });
     }
     await publishGapRun({ orgId, runId });
-    if (patched('gapRun-drafts-v1')) await draftClaims({ orgId, runId });
+    if (patched('gapRun-drafts-v1'))
+      await afterwards('draft claims', () => draftRunClaims({ orgId, runId }), input);
+    if (patched('gapRun-credits-v1'))
+      await afterwards('look for credits', () => findRunCredits({ orgId, runId }), input);
   } catch (error) {
     if (isCancellation(error)) {
       await CancellationScope.nonCancellable(() => endGapRunCancelled({ orgId, runId }));
@@ -125,13 +128,17 @@ async function explainAccounts(input: GapRunInput): Promise<'done' | 'over' | nu
   return next < accounts ? next : 'done';
 }
 
-/** The run has ended by then: what cannot be drafted now is drafted by the next one. */
-async function draftClaims({ orgId, runId }: GapRunInput): Promise<void> {
+/** The run has ended by then: what cannot be done now is done by the next one. */
+async function afterwards(
+  what: string,
+  work: () => Promise<void>,
+  { orgId, runId }: GapRunInput,
+): Promise<void> {
   try {
-    await draftRunClaims({ orgId, runId });
+    await work();
   } catch (error) {
     if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
-    log.error('claims could not be drafted', { orgId, runId, reason: reasonOf(error) });
+    log.error(`a run could not ${what}`, { orgId, runId, reason: reasonOf(error) });
   }
 }
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { StoredCredit } from '../../db/queries/claimCredits.js';
 import type { ClaimEvent } from '../../db/queries/claimEvents.js';
 import type { ClaimOutcome } from '../../db/queries/claimOutcomes.js';
 import type { StoredClaim } from '../../db/queries/claims.js';
@@ -12,6 +13,7 @@ import { TAXONOMY_KINDS } from '../../domain/reconciliation/taxonomy.js';
 import { cursoredPageFields, pageParameters } from '../paging.js';
 import { filterParameter, wordParameter } from '../query.js';
 import { isoOrNull } from '../runWire.js';
+import { creditMoveSchema, creditSchema, presentCredit, presentMove } from './creditWire.js';
 
 export const CLAIMS_PATH = '/api/v1/claims';
 
@@ -159,6 +161,12 @@ export const claimSchema = z
     dispute_ids: z.array(z.string()),
     events: z.array(eventSchema).meta({ description: 'Its whole life, in the order in which it happened' }),
     outcomes: z.array(outcomeSchema).meta({ description: 'The provider’s last word, once there is one' }),
+    proposed_credits: z.array(creditSchema).meta({
+      description: 'What on later bills looks like the answer, with what became of it: docs/claims.md',
+    }),
+    proposed_move: creditMoveSchema
+      .nullable()
+      .meta({ description: 'The move by which all credits that are still proposed are the answer' }),
     evidence: z
       .record(z.string(), z.unknown())
       .meta({ description: 'As it was frozen when the claim was made: docs/claims.md' }),
@@ -176,6 +184,7 @@ export interface WholeClaim {
   disputeIds: readonly string[];
   events: readonly ClaimEvent[];
   outcomes: readonly ClaimOutcome[];
+  credits: readonly StoredCredit[];
   evidence: Record<string, unknown>;
 }
 
@@ -246,6 +255,11 @@ export function presentClaim(orgId: string, whole: WholeClaim): z.output<typeof 
       actor: outcome.actor,
       at: isoFromMicros(outcome.atMicros),
     })),
+    proposed_credits: whole.credits.map((credit) => presentCredit(whole.claim, credit)),
+    proposed_move: presentMove(
+      whole.claim,
+      whole.credits.reduce((sum, { status, cents }) => sum + (status === 'proposed' ? cents : 0), 0),
+    ),
     evidence: whole.evidence,
   };
 }

@@ -24,6 +24,7 @@ import { findClaim, lockClaim, type StoredClaim } from '../queries/claims.js';
 import { readClock } from '../queries/clock.js';
 import { insertOutboxMessage } from '../queries/outbox.js';
 import { publishMessages } from '../queries/webhookMessages.js';
+import { settleCredits } from './decideCredits.js';
 
 /**
  * Carries a move out, with everything that follows from it, in the caller's transaction; a command that is recorded already
@@ -101,7 +102,7 @@ async function claimDisputes(inside: OrgDb, claimId: string): Promise<void> {
   );
 }
 
-/** The outcome is written down, the disputes are resolved, and their days and what was netted are free again. */
+/** The outcome is written down, the disputes are resolved, their days and what was netted are free again, and credits are settled. */
 async function endClaim(
   inside: OrgDb,
   claim: StoredClaim,
@@ -141,6 +142,8 @@ async function endClaim(
     'update claim_undercharges set live = false where org_id = $1 and claim_id = $2::uuid and live',
     values,
   );
+  const creditCents = to === 'denied' ? null : claim.creditIssuedCents;
+  await settleCredits(inside, claim.id, { creditCents, by: keyId, atMicros });
   await insertOutboxMessage(inside, 'weights.recompute', claim.id);
 }
 

@@ -8,6 +8,8 @@ import { decimalFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
+import { readBusinessDays } from '../queries/businessDays.js';
+import { recordBilledDays } from '../queries/claimCredits.js';
 import { insertClaimEvent } from '../queries/claimEvents.js';
 import { findClaim, type StoredClaim } from '../queries/claims.js';
 import { insertOutboxMessage } from '../queries/outbox.js';
@@ -100,7 +102,7 @@ async function woken(inside: OrgDb, id: string): Promise<StoredClaim> {
   return claim;
 }
 
-/** Its disputes, what it nets and the files of its evidence. */
+/** Its disputes, what it nets, what the bill says of its days, and the files of its evidence. */
 async function insertParts(inside: OrgDb, draft: DraftClaim, frozen: FrozenEvidence): Promise<void> {
   await inside.run('update disputes set claim_id = $2::uuid where org_id = $1 and id = any($3::uuid[])', [
     inside.orgId,
@@ -120,6 +122,7 @@ async function insertParts(inside: OrgDb, draft: DraftClaim, frozen: FrozenEvide
       ),
     ],
   );
+  await recordBilledDays(inside, draft.id);
   for (const { name, mediaType, bytes } of frozen.files)
     await inside.run(
       `insert into claim_files (org_id, claim_id, name, media_type, bytes, sha256, content)

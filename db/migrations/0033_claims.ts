@@ -36,6 +36,8 @@ create table claims (
   evidence jsonb not null check (jsonb_typeof(evidence) = 'object'),
   -- of the canonical text of the evidence
   evidence_sha256 bytea not null check (length(evidence_sha256) = 32),
+  -- what the bill said of its series' days when it was frozen, [{model, day, usd}]: by it a restated day is told
+  billed_days jsonb not null default '[]' check (jsonb_typeof(billed_days) = 'array'),
   -- a day under it was restated after it was frozen
   evidence_stale_at timestamptz,
   submitted_at timestamptz,
@@ -190,13 +192,16 @@ create table claim_credits (
   org_id uuid not null,
   id uuid not null,
   claim_id uuid not null,
+  -- rows of a bill that answer together are one proposal
+  proposal_id uuid not null,
   -- credit_row: a row of a bill; restatement: days of the claim that are billed at less now
   source text not null check (source in ('credit_row', 'restatement')),
   -- what it is, once: a row of a bill is the answer to one claim
   source_key text not null check (length(source_key) between 1 and 400),
   day date not null,
   amount_usd numeric(24,12) not null check (amount_usd > 0),
-  amount_cents bigint not null check (amount_cents > 0),
+  -- of one proposal they sum to its cents; a row of less than a cent may have none of them
+  amount_cents bigint not null check (amount_cents >= 0),
   description text not null,
   status text not null default 'proposed' check (status in ('proposed', 'accepted', 'rejected')),
   found_at timestamptz not null default now(),
@@ -208,7 +213,7 @@ create table claim_credits (
   check ((decided_at is null) = (decided_by is null))
 );
 create unique index claim_credits_once on claim_credits (org_id, source_key) where status <> 'rejected';
-create index claim_credits_of_claim on claim_credits (org_id, claim_id, found_at, id);
+create index claim_credits_of_claim on claim_credits (org_id, claim_id, found_at, proposal_id, id);
 select protect_tenant_table('claim_credits', 'select, insert, update');
 
 alter table disputes add foreign key (org_id, claim_id) references claims (org_id, id);

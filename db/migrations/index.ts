@@ -30,6 +30,7 @@ import { sourceDays } from './0030_source_days.js';
 import { fetchedRates } from './0031_fetched_rates.js';
 import { claims } from './0033_claims.js';
 import { weightSets } from './0034_weight_sets.js';
+import { creditRows } from './0035_credit_rows.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -69,4 +70,5 @@ export const MIGRATIONS: readonly Migration[] = [
   fetchedRates,
   claims,
   weightSets,
+  creditRows,
 ];

@@ -15,6 +15,7 @@ import { BILLED_CLASSES, CHARGE_CATEGORIES, FEEDS } from '../../domain/billing/b
 import { CONNECTION_STATUSES, SYNC_TRIGGERS } from '../../domain/billing/connections.js';
 import { PROVIDER_KEY_STATUSES } from '../../domain/billing/providerKeys.js';
 import { CLAIM_STATUSES, isTerminal } from '../../domain/claims/lifecycle.js';
+import { CREDIT_SOURCES, CREDIT_STATUSES } from '../../domain/claims/proposedCredit.js';
 import { MODELED_ACTIONS, UNPRICED_REASONS } from '../../domain/enforcement/replay.js';
 import { RULE_MODES, RULE_TYPES } from '../../domain/enforcement/rule.js';
 import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
@@ -303,8 +304,8 @@ const LISTS: Record<string, readonly string[]> = {
   'claims.status': CLAIM_STATUSES,
   'claims.confidence_tier': DISPUTE_TIERS,
   'claim_outcomes.status': CLAIM_STATUSES.filter(isTerminal),
-  'claim_credits.source': ['credit_row', 'restatement'],
-  'claim_credits.status': ['proposed', 'accepted', 'rejected'],
+  'claim_credits.source': CREDIT_SOURCES,
+  'claim_credits.status': CREDIT_STATUSES,
   'disputes.status': DISPUTE_STATUSES,
   'disputes.confidence_tier': DISPUTE_TIERS,
 };

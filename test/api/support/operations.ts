@@ -5,6 +5,7 @@ import { ADMIN_KEYS, openaiTruth } from '../../support/fetchedBills.js';
 import { ALERT_OPERATIONS } from './operations/alerts.js';
 import { BILL_OPERATIONS } from './operations/bills.js';
 import { CALL_OPERATIONS } from './operations/calls.js';
+import { CLAIM_ANSWER_OPERATIONS } from './operations/claimAnswers.js';
 import { CLAIM_OPERATIONS } from './operations/claims.js';
 import { DRAFT_OPERATIONS } from './operations/drafts.js';
 import { ENFORCEMENT_OPERATIONS } from './operations/enforcement.js';
@@ -37,6 +38,7 @@ export const OPERATIONS: Readonly<Record<string, Operation>> = {
   ...FINANCIAL_OPERATIONS,
   ...DRAFT_OPERATIONS,
   ...CLAIM_OPERATIONS,
+  ...CLAIM_ANSWER_OPERATIONS,
   ...EVIDENCE_OPERATIONS,
 };
 

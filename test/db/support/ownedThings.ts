@@ -29,6 +29,7 @@ import { aConnection, CONNECTIONS, type FetchedProvider } from '../../support/fe
 import { otherPrices, repriceAll } from './repriceAll.js';
 import { makeAccess } from './tenancyCases/access.js';
 import { makeAlert } from './tenancyCases/alerts.js';
+import { makeCredits, type OwnedCredits } from './tenancyCases/claimCredits.js';
 import { makeEvidence, type OwnedEvidence } from './tenancyCases/claimEvidence.js';
 import { makeClaims, type OwnedClaims } from './tenancyCases/claims.js';
 import { makeDrafts, type OwnedDrafts } from './tenancyCases/drafts.js';
@@ -47,6 +48,7 @@ export interface Owned
     OwnedFindings,
     OwnedWeights,
     OwnedClaims,
+    OwnedCredits,
     OwnedEvidence,
     OwnedDrafts {
   org: TestOrganization;
@@ -134,6 +136,7 @@ export async function makeOwned(
     ...(await makeAlert(org.orgDb, marker)),
     ...(await makeFindings(org.orgDb, marker)),
     ...(await makeClaims(org.orgDb, marker)),
+    ...(await makeCredits(org.orgDb, marker)),
     ...(await makeDrafts(org.orgDb, marker)),
     ...(await makeEvidence(org.orgDb, marker)),
     ...(await makeWeights(org.orgDb, marker)),
@@ -165,6 +168,7 @@ export async function makeNeighbour(
   await makeAlert(org.orgDb, marker);
   await makeFindings(org.orgDb, marker);
   await makeClaims(org.orgDb, marker);
+  await makeCredits(org.orgDb, marker);
   await makeDrafts(org.orgDb, marker);
   await makeWeights(org.orgDb, marker);
   const finish = async () => {

@@ -2,6 +2,7 @@ import { ACCESS_CASES } from './tenancyCases/access.js';
 import { ALERT_CASES } from './tenancyCases/alerts.js';
 import { BILL_CASES } from './tenancyCases/bills.js';
 import { CALL_CASES } from './tenancyCases/calls.js';
+import { CLAIM_CREDIT_CASES } from './tenancyCases/claimCredits.js';
 import { CLAIM_EVIDENCE_CASES } from './tenancyCases/claimEvidence.js';
 import { CLAIM_CASES } from './tenancyCases/claims.js';
 import { CONNECTION_CASES } from './tenancyCases/connections.js';
@@ -37,6 +38,7 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
   ...POLICY_ALERT_CASES,
   ...FINANCIAL_CASES,
   ...CLAIM_CASES,
+  ...CLAIM_CREDIT_CASES,
   ...CLAIM_EVIDENCE_CASES,
   ...DRAFT_CASES,
   ...WEIGHT_CASES,
@@ -89,6 +91,7 @@ export const ACROSS: Readonly<Record<string, string>> = {
   listStalledRuns: 'the sweeper looks for runs that nobody works on',
   listOverdueEndpoints: 'the sweeper looks for webhooks that nobody sends',
   listOverdueClaims: 'the sweeper looks for notices that nobody gives',
+  listOpenClaims: 'the sweeper looks for claims that no workflow keeps',
   readOwnPriceRevisions: 'how new the prices of each organization are, to know whose book is old',
   pingDatabase: 'whether the database answers',
   readBacklog: 'numbers of the instance for its operator',

@@ -1,0 +1,66 @@
+import { z } from 'zod';
+import { readTicketFacts } from '../../db/claims/readTicketFacts.js';
+import { draftTicket } from '../../domain/claims/ticketDraft.js';
+import { DomainError } from '../../domain/errors.js';
+import { publicId } from '../../domain/ids.js';
+import { isoFromMicros } from '../../domain/period.js';
+import { CLAIM_READ, CLAIMS_PATH, claimParams } from '../claims/wire.js';
+import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { claimNotFound, uuidOfClaim } from '../wholeClaim.js';
+
+const ticketSchema = z
+  .strictObject({
+    org_id: z.string(),
+    claim_id: z.string(),
+    subject: z.string(),
+    body: z.string().meta({ description: 'Plain text' }),
+    suggested_resolution: z.string(),
+    evidence_refs: z.array(z.string()).meta({ description: 'What to attach' }),
+    generated_at: z.string(),
+  })
+  .meta({ id: 'TicketDraft' });
+
+const ticketEndpoint = (method: 'get' | 'post', operationId: string): Endpoint =>
+  defineEndpoint({
+    operationId,
+    method,
+    path: `${CLAIMS_PATH}/{id}/ticket-draft`,
+    tag: 'Claims',
+    summary: 'The text of a support ticket for an escalated claim',
+    description: 'Made anew on every call from what is known now; nothing is stored and nothing is sent.',
+    access: CLAIM_READ,
+    params: claimParams,
+    responses: { 200: { description: 'The draft', schema: ticketSchema } },
+    problems: ['not_found', 'illegal_transition'],
+    async handle({ params, orgDb }) {
+      const id = uuidOfClaim(params.id);
+      const found = await readTicketFacts(orgDb, id);
+      if (!found) throw claimNotFound();
+      if (found.status !== 'escalated')
+        throw new DomainError(
+          'illegal_transition',
+          `the claim is ${found.status}: a ticket is drafted for a claim that is escalated`,
+        );
+      const { subject, body, suggestedResolution } = draftTicket(found.facts);
+      const claimId = publicId('clm', id);
+      return {
+        status: 200,
+        body: {
+          org_id: publicId('org', orgDb.orgId),
+          claim_id: claimId,
+          subject,
+          body,
+          suggested_resolution: suggestedResolution,
+          evidence_refs: ['pdf', 'csv', 'json', 'tar.gz'].map(
+            (extension) => `${CLAIMS_PATH}/${claimId}/evidence.${extension}`,
+          ),
+          generated_at: isoFromMicros(found.atMicros),
+        },
+      };
+    },
+  });
+
+export const ticketDraftEndpoints: readonly Endpoint[] = [
+  ticketEndpoint('post', 'draftTicket'),
+  ticketEndpoint('get', 'getTicketDraft'),
+];

@@ -1,0 +1,195 @@
+/** Which credits on later bills look like the answer to which claim (docs/claims.md, “Credits”). */
+import { divideHalfEven, type Pico } from '../money.js';
+import { namesPeriod, namesTicket } from './creditNames.js';
+import { inOrder } from './draft.js';
+
+const PICO_PER_CENT = 10n ** 10n;
+
+/** A row of a bill that gives money back. */
+export interface CreditRow {
+  /** The same for the same row in every copy of the bill. */
+  key: string;
+  accountId: string;
+  /** `YYYY-MM-DD` of the bill. */
+  day: string;
+  /** When what it is about ends: a row of a month stands on the month's first day. */
+  endMicros: bigint;
+  /** What is given back, above zero. */
+  amountPico: Pico;
+  /** The provider's label, verbatim. */
+  description: string;
+  /** Whether the bill calls it usage: then it is no answer but to the cent. */
+  isUsage: boolean;
+}
+
+/** A claim that credits may be the answer to, all of one provider. */
+export interface CreditableClaim {
+  id: string;
+  /** '' where calls of unknown account are compared with all accounts of the provider. */
+  accountId: string;
+  submittedAtMicros: bigint;
+  /** Both inclusive. */
+  periodStart: string;
+  periodEnd: string;
+  /** What is still to come: what was asked for less what is proposed or accepted, or what was announced. */
+  wantedCents: bigint;
+  /** False once it was credited by somebody’s word: only what ties to that is its answer then. */
+  isOpen: boolean;
+  /** What a description may name: the provider’s reference, our own id. */
+  tickets: readonly string[];
+}
+
+/** Rows that are the answer to a claim together, with the cents that each has of it. */
+export interface FoundCredit {
+  claimId: string;
+  cents: bigint;
+  rows: readonly { row: CreditRow; cents: bigint }[];
+}
+
+/** Whether this row was refused for this claim before. */
+export type IsRefused = (claimId: string, rowKey: string) => boolean;
+
+/** A claim and how well a description names it: 2 its ticket, 1 its period, 0 neither. */
+interface Candidate {
+  claim: CreditableClaim;
+  named: number;
+}
+
+/**
+ * The rows that are found to be answers: single rows that tie to a claim to the cent, then rows of one day or of one label
+ * and month that do together, then rows of less whose description names the claim. What fits several claims, and names
+ * none of them before the others, is left out. The same whatever order claims and rows are given in.
+ */
+export function matchCredits(
+  claims: readonly CreditableClaim[],
+  rows: readonly CreditRow[],
+  isRefused: IsRefused = () => false,
+): FoundCredit[] {
+  const search = new Search(claims, isRefused);
+  const sorted = [...rows].sort(
+    (a, b) => search.bestNamed(b) - search.bestNamed(a) || inOrder([a.day, a.key], [b.day, b.key]),
+  );
+  for (const row of sorted) search.tie([row]);
+  for (const group of groupsOf(sorted.filter((row) => search.isLeft(row)))) search.tie(group);
+  for (const row of sorted) search.takePart(row);
+  return search.found;
+}
+
+class Search {
+  readonly found: FoundCredit[] = [];
+  private readonly taken = new Set<string>();
+  private readonly wanted: Map<string, bigint>;
+  private readonly claims: readonly CreditableClaim[];
+
+  constructor(
+    claims: readonly CreditableClaim[],
+    private readonly isRefused: IsRefused,
+  ) {
+    this.claims = [...claims].sort((a, b) => inOrder([a.id], [b.id]));
+    this.wanted = new Map(claims.map(({ id, wantedCents }) => [id, wantedCents]));
+  }
+
+  isLeft({ key }: CreditRow): boolean {
+    return !this.taken.has(key);
+  }
+
+  bestNamed(row: CreditRow): number {
+    return Math.max(0, ...this.claims.map((claim) => namedBy(claim, [row])));
+  }
+
+  /** Rows that come to what a claim waits for, to the cent; of several claims the one that they name, else none. */
+  tie(rows: readonly CreditRow[]): void {
+    if (rows.some(({ key }) => this.taken.has(key))) return;
+    const cents = divideHalfEven(sumOf(rows), PICO_PER_CENT);
+    const fits = this.candidatesOf(rows).filter(({ claim }) => cents > 0n && this.wantedOf(claim) === cents);
+    const claim = onlyOf(fits);
+    if (claim) this.take(claim, rows, cents);
+    // What fits several and is nobody's is nobody's part either.
+    else if (fits.length > 1) for (const { key } of rows) this.taken.add(key);
+  }
+
+  /** A row of less than a claim waits for that names it. */
+  takePart(row: CreditRow): void {
+    if (this.taken.has(row.key) || row.isUsage) return;
+    const cents = row.amountPico / PICO_PER_CENT;
+    const claim = onlyOf(
+      this.candidatesOf([row]).filter(
+        ({ claim, named }) => claim.isOpen && named > 0 && cents > 0n && cents <= this.wantedOf(claim),
+      ),
+    );
+    if (claim) this.take(claim, [row], cents);
+  }
+
+  /** Whom rows may be an answer to: a ticket that they name leaves no other. */
+  private candidatesOf(rows: readonly CreditRow[]): Candidate[] {
+    const all = this.claims
+      .filter((claim) =>
+        rows.every(
+          (row) =>
+            (claim.accountId === '' || claim.accountId === row.accountId) &&
+            row.endMicros > claim.submittedAtMicros &&
+            !this.isRefused(claim.id, row.key),
+        ),
+      )
+      .map((claim) => ({ claim, named: namedBy(claim, rows) }));
+    const byTicket = all.filter(({ named }) => named === 2);
+    return byTicket.length > 0 ? byTicket : all;
+  }
+
+  private wantedOf({ id }: CreditableClaim): bigint {
+    return this.wanted.get(id) ?? 0n;
+  }
+
+  private take(claim: CreditableClaim, rows: readonly CreditRow[], cents: bigint): void {
+    for (const { key } of rows) this.taken.add(key);
+    this.wanted.set(claim.id, this.wantedOf(claim) - cents);
+    this.found.push({ claimId: claim.id, cents, rows: shareCents(rows, cents) });
+  }
+}
+
+/** The one candidate, or the one that is named best. */
+function onlyOf(candidates: readonly Candidate[]): CreditableClaim | undefined {
+  const best = Math.max(0, ...candidates.map(({ named }) => named));
+  const [first, ...others] = candidates.filter(({ named }) => named === best);
+  return others.length === 0 ? first?.claim : undefined;
+}
+
+function namedBy(claim: CreditableClaim, rows: readonly CreditRow[]): number {
+  if (rows.some(({ description }) => claim.tickets.some((ticket) => namesTicket(description, ticket))))
+    return 2;
+  return rows.every(({ description }) => namesPeriod(description, claim)) ? 1 : 0;
+}
+
+/** Rows of one account that a provider may mean as one credit: of a label and day, of a day, of a label and month. */
+function groupsOf(rows: readonly CreditRow[]): CreditRow[][] {
+  const ways: ((row: CreditRow) => string[])[] = [
+    ({ accountId, day, description }) => [accountId, day, description],
+    ({ accountId, day }) => [accountId, day],
+    ({ accountId, day, description }) => [accountId, day.slice(0, 7), description],
+  ];
+  return ways.flatMap((nameOf) => {
+    const groups = new Map<string, CreditRow[]>();
+    for (const row of rows) {
+      const name = JSON.stringify(nameOf(row));
+      groups.set(name, [...(groups.get(name) ?? []), row]);
+    }
+    return [...groups].sort(([a], [b]) => inOrder([a], [b])).flatMap(([, of]) => (of.length > 1 ? [of] : []));
+  });
+}
+
+/** Cents by what the rows come to one after the other: they sum to the whole. */
+function shareCents(rows: readonly CreditRow[], cents: bigint): FoundCredit['rows'] {
+  const inDays = [...rows].sort((a, b) => inOrder([a.day, a.key], [b.day, b.key]));
+  let sum = 0n;
+  let given = 0n;
+  return inDays.map((row, at) => {
+    sum += row.amountPico;
+    const upTo = at === inDays.length - 1 ? cents : sum / PICO_PER_CENT;
+    const share = upTo - given;
+    given = upTo;
+    return { row, cents: share };
+  });
+}
+
+const sumOf = (rows: readonly CreditRow[]): Pico =>
+  rows.reduce((sum, { amountPico }) => sum + amountPico, 0n);
