@@ -74,6 +74,8 @@ export interface Orchestrator {
   moveClaim(input: ClaimInput, command: ClaimCommand): Promise<MoveAnswer>;
   /** Tells the workflow of a claim that its row has changed, and starts it where there is none. Error workflow_engine_unavailable. */
   wakeClaim(input: ClaimInput): Promise<void>;
+  /** The ids of the workflows of claims that run; one that has just begun may be missing. Error workflow_engine_unavailable. */
+  listClaimWorkflows(): Promise<Set<string>>;
   /** Tells the workflow that learns from an organization's claims of another outcome, and starts it where there is none. Error workflow_engine_unavailable. */
   pokeWeightRecompute(input: WeightRecomputeInput): Promise<void>;
   /** As cancelGapRun. */
@@ -224,6 +226,15 @@ export class TemporalOrchestrator implements Orchestrator {
         signal: WAKE_SIGNAL,
         workflowIdReusePolicy: 'ALLOW_DUPLICATE',
       });
+    });
+  }
+
+  async listClaimWorkflows(): Promise<Set<string>> {
+    return this.#call(async () => {
+      const found = new Set<string>();
+      const query = `WorkflowType = '${WORKFLOW_NAMES.claimLifecycle}' and ExecutionStatus = 'Running' and TaskQueue = '${this.#taskQueue}'`;
+      for await (const { workflowId } of this.#client.workflow.list({ query })) found.add(workflowId);
+      return found;
     });
   }
 

@@ -8,6 +8,7 @@ import { coverageEndpoints } from './billCoverage/endpoints.js';
 import { billingEndpoints } from './billing/endpoints.js';
 import { syncEndpoints } from './billingSyncs/endpoints.js';
 import { callCostEndpoints } from './callCost/endpoints.js';
+import { claimReminderEndpoints } from './claimReminders/endpoints.js';
 import { claimCreditEndpoints } from './claimCredits/endpoints.js';
 import { claimDraftEndpoints } from './claimDrafts/endpoints.js';
 import { claimEvidenceEndpoints } from './claimEvidence/endpoints.js';
@@ -85,6 +86,7 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...disputeEndpoints,
   ...claimEndpoints,
   ...claimDraftEndpoints,
+  ...claimReminderEndpoints,
   ...claimReminderEndpoints,
   ...claimEvidenceEndpoints,
   ...claimCreditEndpoints,

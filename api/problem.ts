@@ -49,6 +49,7 @@ const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
   mixed_accounts: { status: 400, title: 'Several accounts' },
   nets_to_nothing: { status: 409, title: 'Nothing left to claim' },
   claim_not_draft: { status: 409, title: 'Claim is no draft' },
+  claim_over: { status: 409, title: 'Claim is over' },
   document_failed: { status: 500, title: 'Document cannot be set' },
   illegal_transition: { status: 409, title: 'Illegal transition' },
   claim_conflict: { status: 409, title: 'Claim changed meanwhile' },

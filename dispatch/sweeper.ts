@@ -2,7 +2,6 @@ import type { Logger } from 'pino';
 import type { Orchestrator, WorkflowState } from '../adapters/orchestrator.js';
 import type { Database } from '../db/client.js';
 import { OrgDb } from '../db/orgDb.js';
-import { listOverdueClaims } from '../db/queries/claims.js';
 import {
   deleteOrphanedPages,
   insertOutboxMessage,
@@ -14,6 +13,7 @@ import { requeueRun } from '../db/queries/runStates.js';
 import { listOverdueEndpoints } from '../db/queries/webhookDeliveries.js';
 import { listUnlearnedOrganizations } from '../db/queries/weightSets.js';
 import { DomainError } from '../domain/errors.js';
+import { ClaimWatch } from './claimWatch.js';
 import { RUN_HANDLING, startMessage } from './runHandling.js';
 
 export interface SweeperOptions {
@@ -35,16 +35,18 @@ const UPLOAD_HOURS_MAX = 2;
 /**
  * Every accepted run reaches an end: what was queued and never started is started, what is running without a sign of
  * life is asked after, started again when the engine has lost it, and failed when its workflow is over. Webhooks whose
- * time is over wake their endpoint's workflow, and notices of claims their claim's: where the engine has lost it, it begins
- * anew. So is the learning of outcomes that no set knows.
+ * time is over wake their endpoint's workflow, and notices of claims their claim's (ClaimWatch): where the engine has lost it,
+ * it begins anew. So is the learning of outcomes that no set knows.
  */
 export class Sweeper {
   readonly #options: SweeperOptions;
+  readonly #claims: ClaimWatch;
   #timer: NodeJS.Timeout | undefined;
   #working: Promise<void> | undefined;
 
   constructor(options: SweeperOptions) {
     this.#options = options;
+    this.#claims = new ClaimWatch(options);
   }
 
   start(): void {
@@ -70,13 +72,11 @@ export class Sweeper {
     const overdue = await listOverdueEndpoints(database, limits.queuedSeconds);
     for (const { orgId, endpointId } of overdue)
       await insertOutboxMessage(new OrgDb(database, orgId), 'webhook.deliver', endpointId);
-    const unreminded = await listOverdueClaims(database, limits.queuedSeconds);
-    for (const { orgId, claimId } of unreminded)
-      await insertOutboxMessage(new OrgDb(database, orgId), 'claim.wake', claimId);
+    const unwatched = await this.#claims.look(limits.queuedSeconds);
     const unlearned = await listUnlearnedOrganizations(database, limits.queuedSeconds);
     for (const orgId of unlearned)
       await insertOutboxMessage(new OrgDb(database, orgId), 'weights.recompute', orgId);
-    if (stalled.length + overdue.length + unreminded.length + unlearned.length > 0) kick();
+    if (stalled.length + overdue.length + unwatched + unlearned.length > 0) kick();
     await pruneOutbox(database, DELIVERED_DAYS);
     await deleteOrphanedPages(database, UPLOAD_HOURS_MAX);
   }

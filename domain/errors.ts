@@ -61,6 +61,7 @@ export const ERROR_CODES = [
   'mixed_accounts',
   'nets_to_nothing',
   'claim_not_draft',
+  'claim_over',
   'document_failed',
   'illegal_transition',
   'claim_conflict',

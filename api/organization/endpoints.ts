@@ -1,9 +1,10 @@
+import { recountDeadlines } from '../../db/claims/recountDeadlines.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { getOrganization, renameOrganization, updateSettings } from '../../db/queries/organizations.js';
 import type { AuditDetails } from '../../domain/auditLog/actions.js';
 import { publicId } from '../../domain/ids.js';
 import { describeChange } from '../../domain/organization/describeChange.js';
-import { changedFields } from '../../domain/organization/settings.js';
+import { changedFields, SETTING_FIELDS } from '../../domain/organization/settings.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { type RequestAuthor, recordAction } from '../recordAction.js';
 import {
@@ -21,6 +22,9 @@ import {
 /** Settings name services of the whole organization, so they are not shown to the key of one workspace. */
 const READ = { scope: 'usage:read', workspace: 'refused' } as const;
 const ADMIN = { scope: 'org:admin', workspace: 'refused' } as const;
+
+/** What business days follow from. */
+const CALENDAR_FIELDS: readonly string[] = [SETTING_FIELDS.holidays, SETTING_FIELDS.timeZone];
 
 /** In the transaction of the change, as its last statement. */
 function record(inside: OrgDb, request: RequestAuthor, details: AuditDetails): Promise<void> {
@@ -86,16 +90,18 @@ const changeSettings = defineEndpoint({
   tag: 'Organization',
   summary: 'Change settings of the organization',
   description:
-    'Fields that are absent stay as they are, null takes a field back to its default, a list is replaced as a whole. Holds on every instance for each event that is sent after the answer; what is stored already stays as it is.',
+    'Fields that are absent stay as they are, null takes a field back to its default, a list is replaced as a whole. Holds on every instance for each event that is sent after the answer; what is stored already stays as it is. The deadlines of open claims are computed anew where the calendar changes.',
   access: ADMIN,
   body: settingsBody,
   responses: { 200: { description: 'All settings, as they are now', schema: settingsSchema } },
   problems: [],
-  async handle(request) {
+  async handle(request, deps) {
     const settings = await request.orgDb.transaction(async (inside) => {
       const { before, after } = await updateSettings(inside, changeOf(request.body));
-      if (changedFields(before, after).length > 0)
-        await record(inside, request, describeChange(before, after));
+      const changed = changedFields(before, after);
+      if (changed.some((field) => CALENDAR_FIELDS.includes(field)) && (await recountDeadlines(inside)) > 0)
+        request.afterCommit(() => deps.kickDispatcher());
+      if (changed.length > 0) await record(inside, request, describeChange(before, after));
       return after;
     });
     return { status: 200, body: presentSettings(settings) };

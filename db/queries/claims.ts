@@ -118,6 +118,15 @@ export async function lockClaim(inside: OrgDb, id: string): Promise<StoredClaim 
   return row && fromClaimRow(row);
 }
 
+/** Every claim that is not over, held for the rest of the transaction; by id, as whoever holds several takes them. */
+export async function lockOpenClaims(inside: OrgDb): Promise<StoredClaim[]> {
+  const rows = await inside.rows<ClaimRow>(
+    `select ${COLUMNS} from claims where org_id = $1 and resolved_at is null order by id for update`,
+    [inside.orgId],
+  );
+  return rows.map(fromClaimRow);
+}
+
 /** The evidence as it was frozen; undefined where there is no such claim. */
 export async function findClaimEvidence(
   orgDb: OrgDb,
@@ -167,14 +176,17 @@ export async function listDisputeIdsOfClaim(orgDb: OrgDb, id: string): Promise<s
   return rows.map((row) => row.id);
 }
 
-/** A claim whose notice should have been given: its workflow may be lost. */
-export interface OverdueClaim {
+/** A claim whose workflow may be lost. */
+export interface WatchedClaim {
   orgId: string;
   claimId: string;
 }
 
-/** Claims whose notice was due longer ago than `seconds`, where no word to their workflow is on its way. */
-export async function listOverdueClaims(database: Database, seconds: number): Promise<OverdueClaim[]> {
+/**
+ * Claims whose notice was due longer ago than `seconds`, where no word to their workflow is on its way or was given for less
+ * than five times as long: one that nobody works on gathers no more words than it needs.
+ */
+export async function listOverdueClaims(database: Database, seconds: number): Promise<WatchedClaim[]> {
   const rows = await unscoped(
     database,
     'the sweeper looks for overdue claims of every organization',
@@ -183,9 +195,32 @@ export async function listOverdueClaims(database: Database, seconds: number): Pr
         `select c.org_id, c.id from claims c
          where c.next_action_at < now() - make_interval(secs => $1)
            and not exists (select from outbox o where o.org_id = c.org_id and o.subject_id = c.id and o.kind = 'claim.wake'
-             and o.dispatched_at is null and o.dead_at is null)
+             and o.dead_at is null and (o.dispatched_at is null or o.dispatched_at > now() - make_interval(secs => 5 * $1)))
          order by c.next_action_at limit 1000`,
         [seconds],
+      ),
+  );
+  return rows.map((row) => ({ orgId: row.org_id, claimId: row.id }));
+}
+
+/** A page of the claims that are not over, by organization and id, where no word to their workflow is on its way. */
+export async function listOpenClaims(
+  database: Database,
+  after: WatchedClaim | undefined,
+  limit: number,
+): Promise<WatchedClaim[]> {
+  const first = '00000000-0000-0000-0000-000000000000';
+  const rows = await unscoped(
+    database,
+    'the sweeper compares the open claims of every organization with the workflows that run',
+    (system) =>
+      system.rows<{ org_id: string; id: string }>(
+        `select c.org_id, c.id from claims c
+         where c.resolved_at is null and (c.org_id, c.id) > ($1::uuid, $2::uuid)
+           and not exists (select from outbox o where o.org_id = c.org_id and o.subject_id = c.id and o.kind = 'claim.wake'
+             and o.dispatched_at is null and o.dead_at is null)
+         order by c.org_id, c.id limit $3`,
+        [after?.orgId ?? first, after?.claimId ?? first, limit],
       ),
   );
   return rows.map((row) => ({ orgId: row.org_id, claimId: row.id }));

@@ -51,6 +51,7 @@ export const AUDIT_ACTIONS = {
   'claim.status_changed': 'What a provider did about a claim was recorded.',
   'claim.credit_rejected': 'A credit on a bill that looked like the answer to a claim was said to be none.',
   'claim.snoozed': 'Reminders of a claim were put off.',
+  'claim.snoozed': 'Reminders of a claim were put off.',
   'export.started': 'An export of calls was begun.',
   'payload.read': 'Prompts and answers of calls were read.',
   'auth.failed': 'A request came with a key of the organization that was refused.',

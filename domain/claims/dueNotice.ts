@@ -30,7 +30,7 @@ export function dueNotice(claim: DueClaim, deadline: ClaimDeadline, dueMicros: b
   const since = isoFromMicros(enteredAtMicros);
   return {
     code: 'claim_due',
-    key: `claim_due:${id}:${since}:${name}`,
+    key: `claim_due:${id}:${status}:${since}:${name}`,
     subject: { type: 'claim', id },
     severity: action === 'urgent' ? 'high' : 'medium',
     message: sentenceOf(claim, action, id),

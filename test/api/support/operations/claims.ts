@@ -45,6 +45,17 @@ export const CLAIM_OPERATIONS: Record<string, Operation> = {
     ids: { id: unknownId('clm') },
     request: ofClaim(),
   },
+  snoozeClaim: {
+    method: 'POST',
+    path: `${CLAIMS}/{id}/snooze`,
+    access: { scope: 'claims:write', workspace: 'refused' },
+    status: 200,
+    ids: { id: unknownId('clm') },
+    request: async (place, owner) => ({
+      ...(await ofClaim()(place, owner)),
+      json: { until: new Date(Date.now() + 30 * 86_400_000).toISOString() },
+    }),
+  },
   setClaimStatus: {
     method: 'PATCH',
     path: `${CLAIMS}/{id}/status`,

@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { noteClaimDue } from '../../../../db/claims/noteDue.js';
 import { recordClaimMove } from '../../../../db/claims/recordMove.js';
+import { recountDeadlines } from '../../../../db/claims/recountDeadlines.js';
+import { snoozeClaim } from '../../../../db/claims/snoozeClaim.js';
 import { viewClaim, waitForMove } from '../../../../db/claims/viewClaim.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
+import { readBusinessDays } from '../../../../db/queries/businessDays.js';
 import * as events from '../../../../db/queries/claimEvents.js';
 import * as outcomes from '../../../../db/queries/claimOutcomes.js';
 import * as claims from '../../../../db/queries/claims.js';
 import { NO_FIELDS } from '../../../../domain/claims/command.js';
+import { isoFromMicros } from '../../../../domain/period.js';
 import { aCommand, storeClaim } from '../../../support/claims.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -48,6 +52,10 @@ export const CLAIM_CASES: Record<string, TenancyCase> = {
     db.transaction((inside) =>
       recordClaimMove(inside, aCommand({ id: draftClaimId, version: 1 }, 'submitted_to_provider')),
     ),
+  lockOpenClaims: (db) => db.transaction((inside) => claims.lockOpenClaims(inside)),
+  readBusinessDays: async (db) => isoFromMicros((await readBusinessDays(db)).after(AT_MICROS, 1)),
+  recountDeadlines: (db) => db.transaction((inside) => recountDeadlines(inside)),
+  snoozeClaim: (db, { draftClaimId }) => db.transaction((inside) => snoozeClaim(inside, draftClaimId, null)),
   noteClaimDue: (db, { draftClaimId }) => noteClaimDue(db, draftClaimId),
   viewClaim: (db, { draftClaimId, commandId }) => viewClaim(db, draftClaimId, commandId),
   waitForMove: (db, { endedClaimId, commandId }) =>
