@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { writeWorkflowBundle } from '../support/engine.js';
 import { makeTestFolder } from '../support/testFolder.js';
-import { claimCommands, compare, goOnWhole, type Known } from './support/claimCommands.js';
+import { claimCommands, compare, file, goOnWhole, type Known } from './support/claimCommands.js';
 import { aDraft } from './support/claimModel.js';
 import { ClaimSystem } from './support/claimSystem.js';
 
@@ -13,6 +13,8 @@ const RUNS = Number(process.env.TEST_RUNS ?? 4);
 /** The suite's share: after so long no further run begins. None where runs are asked for. */
 const BUDGET_MS = process.env.TEST_RUNS === undefined ? 35_000 : Number.POSITIVE_INFINITY;
 const CLAIMS = 4;
+/** Those that are with the provider when a run begins. */
+const FILED = [1, 2];
 const COMMANDS = 16;
 const RECOVERABLE_CENTS = 12_345;
 
@@ -57,6 +59,7 @@ describe(`the life of claims (TEST_SEED=${SEED})`, () => {
           if (!hasFailed && performance.now() - started > BUDGET_MS) return;
           try {
             const known = await begin();
+            await file(known, system, FILED);
             await fc.asyncModelRun(() => ({ model: known, real: system }), commands);
             await goOnWhole(known, system);
             await compare(known, system);

@@ -93,7 +93,7 @@ interface Asked {
 }
 
 /** What happens to the engine while requests are under way. */
-export type Disturbance = 'cut' | 'silence' | 'kill';
+export type Disturbance = 'cut' | 'silence' | 'stall' | 'kill';
 
 async function disturb(known: Known, system: ClaimSystem, how: Disturbance): Promise<void> {
   if (how === 'kill') {
@@ -344,6 +344,13 @@ class Engine implements Command {
   toString = () => `engine: ${this.how}`;
 }
 
+/** Some claims are with the provider already. */
+export function file(known: Known, system: ClaimSystem, claims: readonly number[]): Promise<void> {
+  const request = { call: 'submit' } as const;
+  const asked = claims.map((claim) => ({ claim, request, caller: 'admin' as const, isKeyed: true }));
+  return new Ask(asked, undefined).run(known, system);
+}
+
 /** Everything is whole again, and every claim that may be moved is moved once more: nothing came between. */
 export async function goOnWhole(known: Known, system: ClaimSystem): Promise<void> {
   if (!known.isLineWhole) await new Engine('mend').run(known, system);
@@ -435,7 +442,7 @@ export function claimCommands(claims: number): fc.Arbitrary<Command>[] {
     { minLength: 1, maxLength: claims, selector: ({ claim }) => claim, size: 'max' },
   );
   const disturbance = fc.record({
-    how: fc.constantFrom<Disturbance>('cut', 'silence', 'kill'),
+    how: fc.constantFrom<Disturbance>('cut', 'silence', 'stall', 'kill'),
     afterMs: fc.nat(40),
   });
   const race = fc.tuple(
@@ -449,7 +456,7 @@ export function claimCommands(claims: number): fc.Arbitrary<Command>[] {
     fc.oneof(
       { weight: 10, arbitrary: ask.map((asked): Command => new Ask(asked, undefined)) },
       {
-        weight: 2,
+        weight: 3,
         arbitrary: fc.tuple(ask, disturbance).map(([asked, how]): Command => new Ask(asked, how)),
       },
       { weight: 2, arbitrary: race.map(([claim, requests]): Command => new Race(claim, requests)) },
@@ -469,6 +476,7 @@ export function claimCommands(claims: number): fc.Arbitrary<Command>[] {
           .constantFrom(
             'cut' as const,
             'silence' as const,
+            'stall' as const,
             'kill' as const,
             'mend' as const,
             'mend' as const,

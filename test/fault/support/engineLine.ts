@@ -1,12 +1,14 @@
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A line to a server that can be cut, or fall silent, and be whole again. */
+/** A line to a server that can be cut, fall silent or stand still, and be whole again. */
 export interface EngineLine {
   address: string;
   /** Every connection breaks, and no new one is taken. */
   cut(): void;
   /** Nothing is passed on any more, and nobody is told. */
   silence(): void;
+  /** The same, but what was sent arrives when the line is mended. */
+  stall(): void;
   mend(): void;
   close(): Promise<void>;
 }
@@ -14,7 +16,7 @@ export interface EngineLine {
 /** Starts it on a free port of loopback, in front of `host:port`. */
 export async function startEngineLine(target: string): Promise<EngineLine> {
   const [host = '', port = ''] = target.split(':');
-  let state: 'whole' | 'cut' | 'silent' = 'whole';
+  let state: 'whole' | 'cut' | 'silent' | 'stalled' = 'whole';
   const sockets = new Set<Socket>();
   const breakAll = () => {
     for (const socket of sockets) socket.destroy();
@@ -29,7 +31,8 @@ export async function startEngineLine(target: string): Promise<EngineLine> {
       sockets.add(from);
       from.setNoDelay(true);
       from.on('error', () => undefined);
-      from.on('data', (chunk: Buffer) => state === 'whole' && to.write(chunk));
+      from.on('data', (chunk: Buffer) => state !== 'silent' && to.write(chunk));
+      if (state === 'stalled') from.pause();
       from.on('close', () => {
         sockets.delete(from);
         to.destroy();
@@ -47,7 +50,12 @@ export async function startEngineLine(target: string): Promise<EngineLine> {
     silence: () => {
       state = 'silent';
     },
+    stall: () => {
+      state = 'stalled';
+      for (const socket of sockets) socket.pause();
+    },
     mend: () => {
+      for (const socket of sockets) socket.resume();
       // What was swallowed is missing from the streams of the connections that there are.
       if (state === 'silent') breakAll();
       state = 'whole';
