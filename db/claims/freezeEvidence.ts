@@ -81,7 +81,7 @@ export async function freezeEvidence(
     return of.isWhole ? { cell, ...of } : { cell: asStated(cell), ...of };
   });
   const used = new Map(
-    found.flatMap(({ cost, usage }) => [...cost, ...usage].map((row) => [rowId(row), row])),
+    found.flatMap(({ cost, usage, told }) => [...cost, ...usage, ...told].map((row) => [rowId(row), row])),
   );
   const located = await locateRows(inside, [...used.values()], deps.pages);
   const calls = await readCalls(inside, series.flatMap(claimedDays(draft)), isOfQuantity(draft));
@@ -91,10 +91,12 @@ export async function freezeEvidence(
   const built = buildEvidence({
     draft,
     organization: { id: inside.orgId, name: organization.name },
-    cells: found.map(({ cell, cost, usage }) => ({
+    cells: found.map(({ cell, cost, usage, told }) => ({
       cell,
       rows: placesOf(cost),
       quantityRows: placesOf(usage),
+      toldRows: placesOf(told),
+      toldQuantity: told.length === 0 ? null : told.reduce((sum, row) => sum + (row.quantity ?? 0n), 0n),
       pagePico: cost.length === 0 ? null : cost.reduce((sum, row) => sum + (row.amountPico ?? 0n), 0n),
     })),
     register,

@@ -77,6 +77,15 @@ describe('the evidence of a claim', () => {
     }
   });
 
+  it('shows what the provider’s own usage report counts where the bill counts more', () => {
+    const doubled = [...claims].filter(([kind]) => kind.startsWith('duplicate_charge'));
+    expect(doubled.length).toBeGreaterThan(0);
+    for (const [, { evidence }] of doubled) {
+      expect(new Set(evidence.source_pages.map(({ filename }: Json) => filename)).size).toBeGreaterThan(1);
+      for (const cell of evidence.cells) expect(BigInt(cell.usage_report_quantity)).toBeGreaterThan(0n);
+    }
+  });
+
   it('names rates with their sources, at least twenty calls where there are any, and the engine that found it', () => {
     for (const [kind, { evidence }] of claims) {
       expect(evidence.hypothesis.type).toBe(kind.split(' ')[0]);

@@ -102,7 +102,16 @@ function checkPageSums(cell: JsonNode, pages: Pages): number {
     assertSame(cell, 'billed_quantity', quantity, 'its rows on the pages count');
     checkRate(cell, amount, quantity, 'billed_rate_usd');
   }
-  return rows.length + usage.length;
+  return rows.length + usage.length + checkUsageReport(cell, pages);
+}
+
+/** What the usage report counts of the same, where the units are disputed. Returns how many rows there were. */
+function checkUsageReport(cell: JsonNode, pages: Pages): number {
+  const told = cell.fields.get('usage_report_rows')?.items ?? [];
+  if (told.length === 0 && decimalOf(cell, 'usage_report_quantity') === undefined) return 0;
+  const quantity = told.reduce((sum, row) => sum + (pages.sumOf(row, 'quantity') ?? 0n), 0n);
+  assertSame(cell, 'usage_report_quantity', quantity, 'its rows on the pages count');
+  return told.length;
 }
 
 const MILLION = 1_000_000n;

@@ -36,6 +36,8 @@ export interface GatheredEvidence {
     cell: CellDraft;
     rows: readonly EvidenceRow[];
     quantityRows: readonly EvidenceRow[];
+    toldRows: readonly EvidenceRow[];
+    toldQuantity: bigint | null;
     pagePico: Pico | null;
   }[];
   register: RateRegister;
@@ -160,7 +162,14 @@ function disputeOf(dispute: DraftDispute): EvidenceDispute {
   };
 }
 
-function cellOf({ cell, rows, quantityRows, pagePico }: GatheredEvidence['cells'][number]): EvidenceCell {
+function cellOf({
+  cell,
+  rows,
+  quantityRows,
+  toldRows,
+  toldQuantity,
+  pagePico,
+}: GatheredEvidence['cells'][number]): EvidenceCell {
   const meter = cell.meter?.meter;
   const difference = cell.ratePico + cell.volumePico;
   const units = (value: bigint | null) => (value === null ? null : decimalFromScaled(value, 12));
@@ -191,6 +200,8 @@ function cellOf({ cell, rows, quantityRows, pagePico }: GatheredEvidence['cells'
     page_usd_exact: pagePico === null ? null : decimalFromPico(pagePico),
     rows,
     quantity_rows: quantityRows,
+    usage_report_quantity: units(toldQuantity),
+    usage_report_rows: toldRows,
   };
 }
 

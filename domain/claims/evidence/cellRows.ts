@@ -23,6 +23,8 @@ export interface CellRows<Row> {
   cost: Row[];
   /** Rows of the provider's usage report that give the quantity; empty where the bill itself does. */
   usage: Row[];
+  /** Where units are too many: what the provider's usage report itself counts of the same, if it does. */
+  told: Row[];
   /** Whether the cost rows come to what the cell is charged, and the quantities to its quantity. */
   isWhole: boolean;
 }
@@ -31,7 +33,7 @@ export interface CellRows<Row> {
 export function rowsOfCell<Row extends MeterRow>(cell: CellDraft, rows: readonly Row[]): CellRows<Row> {
   const ofDay = rows.filter((row) => row.day === cell.day && isOfSeries(cell, row));
   const cost = ofDay.filter((row) => row.feed === 'cost' && row.amountPico !== null && isOfMeter(cell, row));
-  if (!cell.meter) return { cost, usage: [], isWhole: cost.length > 0 };
+  if (!cell.meter) return { cost, usage: [], told: [], isWhole: cost.length > 0 };
   const { meter } = cell.meter;
   const usage = meter.quantitySource === 'usage' ? ofDay.filter((row) => isUsageOf(cell, row)) : [];
   const amount = cost.reduce((sum, row) => sum + (row.amountPico ?? 0n), 0n);
@@ -40,9 +42,11 @@ export function rowsOfCell<Row extends MeterRow>(cell: CellDraft, rows: readonly
     (sum, one) => (sum === null || one === null ? null : sum + one),
     0n,
   );
+  const isDisputed = cell.volumePico !== 0n && usage.length === 0;
   return {
     cost,
     usage,
+    told: isDisputed ? ofDay.filter((row) => isToldOf(cell, row)) : [],
     isWhole: amount === meter.amountPico && (meter.quantity === null || quantity === meter.quantity),
   };
 }
@@ -76,5 +80,18 @@ function isUsageOf({ meter: of, seriesDay }: CellDraft, row: MeterRow): boolean 
       circumstances.isBatch === (row.isBatch ?? of.meter.isBatch) &&
       circumstances.longContext === (of.meter.longContext ?? row.longContext ?? false) &&
       circumstances.region === row.region,
+  );
+}
+
+/** A row of the usage report of what the meter charges; what either leaves open agrees. */
+function isToldOf({ meter: of, seriesDay }: CellDraft, row: MeterRow): boolean {
+  if (!of || !seriesDay || row.feed !== 'usage' || row.tokenClass !== of.meter.tokenClass) return false;
+  const agrees = <T>(a: T | null, b: T | null) => a === null || b === null || a === b;
+  return (
+    row.quantity !== null &&
+    seriesDay.agreed.tier(row.serviceTier) === of.meter.serviceTier &&
+    agrees(row.isBatch, of.meter.isBatch) &&
+    agrees(row.longContext, of.meter.longContext) &&
+    agrees(row.region, of.meter.region)
   );
 }

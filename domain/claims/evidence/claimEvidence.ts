@@ -81,6 +81,12 @@ export interface EvidenceCell {
   rows: readonly EvidenceRow[];
   /** Rows of the provider's usage report that give the quantity, where the bill itself does not. */
   quantity_rows: readonly EvidenceRow[];
+  /**
+   * Where units are too many: what the provider's own usage report counts of the same, and its rows; null where it does not
+   * count them. A report that leaves open what the bill tells apart may count more than the line is about.
+   */
+  usage_report_quantity: string | null;
+  usage_report_rows: readonly EvidenceRow[];
 }
 
 export interface EvidenceRate {

@@ -151,6 +151,15 @@ export function exampleOf(dispute: EvidenceDispute, evidence: ClaimEvidence): Cl
                 `${shownQuantity(cell.observed_quantity ?? '0')} shown by calls`,
               ],
             ]),
+        ...(cell.usage_report_quantity === null
+          ? []
+          : [
+              [
+                'Usage report',
+                `${shownQuantity(cell.usage_report_quantity)} units`,
+                `what the provider’s own report counts, ${cell.usage_report_rows[0]?.page ?? ''}`,
+              ],
+            ]),
         [
           'Expected',
           `$${cell.expected_usd_exact}`,
