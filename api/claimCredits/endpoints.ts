@@ -9,6 +9,10 @@ import { getWholeClaim, uuidOfClaim } from '../wholeClaim.js';
 
 const TAG = 'Claims';
 
+const creditParams = claimParams.extend({
+  credit_id: z.string().max(64, { error: 'is not the id of a credit' }),
+});
+
 const rejectCreditEndpoint = defineEndpoint({
   operationId: 'rejectClaimCredit',
   method: 'post',
@@ -18,10 +22,7 @@ const rejectCreditEndpoint = defineEndpoint({
   description:
     'It is not proposed for this claim again, and may be for another one. A credit is accepted by the move that it proposes. A repeat changes nothing.',
   access: { scope: 'claims:write', workspace: 'refused' },
-  params: z.object({
-    ...claimParams.shape,
-    credit_id: z.string().max(64, { error: 'is not the id of a credit' }),
-  }),
+  params: creditParams,
   responses: { 200: { description: 'The claim as it is now', schema: claimSchema } },
   problems: ['not_found', 'already_resolved'],
   async handle(request) {

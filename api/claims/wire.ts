@@ -10,10 +10,10 @@ import { DISPUTE_TIERS } from '../../domain/financial/decision.js';
 import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { TAXONOMY_KINDS } from '../../domain/reconciliation/taxonomy.js';
+import { creditMoveSchema, creditSchema, presentCredit, presentMove } from '../claimCredits/wire.js';
 import { cursoredPageFields, pageParameters } from '../paging.js';
 import { filterParameter, wordParameter } from '../query.js';
 import { isoOrNull } from '../runWire.js';
-import { creditMoveSchema, creditSchema, presentCredit, presentMove } from './creditWire.js';
 
 export const CLAIMS_PATH = '/api/v1/claims';
 

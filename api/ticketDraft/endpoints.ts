@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import { readTicketFacts } from '../../db/claims/readTicketFacts.js';
 import { draftTicket } from '../../domain/claims/ticketDraft.js';
 import { DomainError } from '../../domain/errors.js';
@@ -6,19 +5,9 @@ import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { CLAIM_READ, CLAIMS_PATH, claimParams } from '../claims/wire.js';
 import { defineEndpoint, type Endpoint } from '../endpoint.js';
+import { recordAction } from '../recordAction.js';
 import { claimNotFound, uuidOfClaim } from '../wholeClaim.js';
-
-const ticketSchema = z
-  .strictObject({
-    org_id: z.string(),
-    claim_id: z.string(),
-    subject: z.string(),
-    body: z.string().meta({ description: 'Plain text' }),
-    suggested_resolution: z.string(),
-    evidence_refs: z.array(z.string()).meta({ description: 'What to attach' }),
-    generated_at: z.string(),
-  })
-  .meta({ id: 'TicketDraft' });
+import { ticketSchema } from './wire.js';
 
 const ticketEndpoint = (method: 'get' | 'post', operationId: string): Endpoint =>
   defineEndpoint({
@@ -32,7 +21,8 @@ const ticketEndpoint = (method: 'get' | 'post', operationId: string): Endpoint =
     params: claimParams,
     responses: { 200: { description: 'The draft', schema: ticketSchema } },
     problems: ['not_found', 'illegal_transition'],
-    async handle({ params, orgDb }) {
+    async handle(request) {
+      const { params, orgDb } = request;
       const id = uuidOfClaim(params.id);
       const found = await readTicketFacts(orgDb, id);
       if (!found) throw claimNotFound();
@@ -43,6 +33,8 @@ const ticketEndpoint = (method: 'get' | 'post', operationId: string): Endpoint =
         );
       const { subject, body, suggestedResolution } = draftTicket(found.facts);
       const claimId = publicId('clm', id);
+      if (method === 'post')
+        await recordAction(orgDb, request, 'claim.ticket_drafted', { type: 'claim', id: claimId });
       return {
         status: 200,
         body: {
