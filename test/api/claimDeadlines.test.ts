@@ -189,7 +189,7 @@ describe('POST /api/v1/claims/{id}/snooze', () => {
 describe('a change of the calendar', () => {
   it('holds for open claims at once, and their workflows are told', async () => {
     const org = await api.addOrganization();
-    const ids = [];
+    const ids: string[] = [];
     for (const status of ['draft', 'under_review', 'partial'] as const)
       ids.push(publicId('clm', (await storeClaim(org.orgDb, { status })).id));
     const at = async () => Promise.all(ids.map(async (id) => (await claimOf(org, id)).next_action_at));
