@@ -44,6 +44,13 @@ export class HttpConnection {
     );
   }
 
+  patch(path: string, key: string, body: Buffer): Promise<LoadResponse> {
+    return this.#send(
+      `PATCH ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}${HEAD_END}`,
+      body,
+    );
+  }
+
   get(path: string, key: string): Promise<LoadResponse> {
     return this.#send(`GET ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${key}${HEAD_END}`);
   }

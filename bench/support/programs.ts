@@ -26,6 +26,8 @@ export interface ProgramOptions {
   folder: string;
   /** Where a CPU profile is written at its end. */
   profileDir?: string | undefined;
+  /** The workflow engine; none where absent. */
+  engineAddress?: string;
 }
 
 export async function startProgram(options: ProgramOptions): Promise<BenchProgram> {
@@ -44,7 +46,7 @@ export async function startProgram(options: ProgramOptions): Promise<BenchProgra
       DATA_DIR: options.folder,
       HOST: '127.0.0.1',
       PORT: '0',
-      TEMPORAL_ADDRESS: NO_ENGINE,
+      TEMPORAL_ADDRESS: options.engineAddress ?? NO_ENGINE,
       LOG_LEVEL: 'info',
       // One client stands for many.
       RATE_LIMITS: 'off',
@@ -56,11 +58,15 @@ export async function startProgram(options: ProgramOptions): Promise<BenchProgra
 }
 
 /** Resolves when the API listens, or the worker has begun its work. */
-function firstWord(child: ChildProcess, { name, folder }: ProgramOptions): Promise<{ port: number }> {
+function firstWord(
+  child: ChildProcess,
+  { name, folder, engineAddress }: ProgramOptions,
+): Promise<{ port: number }> {
   return new Promise((resolve, reject) => {
     child.on('message', (message: ChildMessage) => {
       if (message.type === 'ready') resolve({ port: message.port ?? 0 });
-      if (message.type === 'waiting') resolve({ port: 0 });
+      // Where there is an engine it says so once it has found it.
+      if (message.type === 'waiting' && engineAddress === undefined) resolve({ port: 0 });
       if (message.type === 'failed') reject(new Error(message.sentence));
     });
     child.once('exit', (code) => reject(new Error(`${name} ended with ${code}: see ${folder}/${name}.log`)));
