@@ -8,7 +8,6 @@ import { coverageEndpoints } from './billCoverage/endpoints.js';
 import { billingEndpoints } from './billing/endpoints.js';
 import { syncEndpoints } from './billingSyncs/endpoints.js';
 import { callCostEndpoints } from './callCost/endpoints.js';
-import { claimReminderEndpoints } from './claimReminders/endpoints.js';
 import { claimCreditEndpoints } from './claimCredits/endpoints.js';
 import { claimDraftEndpoints } from './claimDrafts/endpoints.js';
 import { claimEvidenceEndpoints } from './claimEvidence/endpoints.js';
@@ -87,7 +86,6 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...claimEndpoints,
   ...claimDraftEndpoints,
   ...claimReminderEndpoints,
-  ...claimReminderEndpoints,
   ...claimEvidenceEndpoints,
   ...claimCreditEndpoints,
   ...ticketDraftEndpoints,
@@ -133,7 +131,13 @@ export function createApp(
   app.use((ctx, next) => answer(ctx, next, deps, lines));
   app.use((ctx, next) => deps.limits.admit(ctx, next));
   app.use((ctx, next) => fixed.get(`${ctx.method} ${ctx.path}`)?.(ctx) ?? next());
-  app.use(router.routes());
+  const routes = router.routes();
+  // An address that is written out is nobody's parameter: …/disputes/export is no dispute, whatever the method.
+  app.use((ctx, next) =>
+    layersNamed(router, ctx.path).length > 0 && !allowedMethods(router, ctx.path).includes(ctx.method)
+      ? next()
+      : routes(ctx as RouterContext, next),
+  );
   app.use((ctx) => {
     const allowed = allowedMethods(router, ctx.path);
     if (allowed.length === 0)
@@ -186,9 +190,13 @@ function withDeclaredProblems(endpoint: Endpoint, handler: (ctx: Context) => Pro
   };
 }
 
+/** The routes whose address is exactly this one, without a parameter. */
+function layersNamed(router: Router, path: string) {
+  return router.stack.filter((layer) => layer.path === path);
+}
+
 function allowedMethods(router: Router, path: string): string[] {
-  const methods = new Set<string>();
-  for (const layer of router.stack)
-    if (layer.match(path)) for (const method of layer.methods) methods.add(method);
-  return [...methods];
+  const named = layersNamed(router, path);
+  const layers = named.length > 0 ? named : router.stack.filter((layer) => layer.match(path));
+  return [...new Set(layers.flatMap(({ methods }) => methods))];
 }
