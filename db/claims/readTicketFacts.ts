@@ -1,10 +1,13 @@
+import { MONTH_REPORT } from '../../domain/billing/billedRow.js';
 import { type ClaimEvidence, EVIDENCE_FORMAT } from '../../domain/claims/evidence/claimEvidence.js';
 import type { ClaimStatus } from '../../domain/claims/lifecycle.js';
 import type { TicketFacts } from '../../domain/claims/ticketDraft.js';
+import type { LabelledRow } from '../../domain/claims/ticketLines.js';
 import type { OrgDb } from '../orgDb.js';
+import { plainArray, textArray } from '../pgArray.js';
+import { countedSourcesSql, joinCountedRows } from '../queries/billingRows.js';
 import { listCreditsOf } from '../queries/claimCredits.js';
 import { listClaimEvents } from '../queries/claimEvents.js';
-import { type CountedRow, listCountedRows } from '../queries/claimEvidence.js';
 import { findClaim, findClaimEvidence, type StoredClaim } from '../queries/claims.js';
 import { readClock } from '../queries/clock.js';
 import { getOrganization } from '../queries/organizations.js';
@@ -47,18 +50,26 @@ function listClaimedParts(inside: OrgDb, claimId: string): Promise<TicketFacts['
   );
 }
 
-/** The rows of the bill that count now for what is claimed. */
-async function listClaimedRows(
+/** The labels of the bill as it counts now for what is claimed. Providers name a model by the day of its version too. */
+function listClaimedRows(
   inside: OrgDb,
   { provider, accountId }: StoredClaim,
-  { cells, samples }: ClaimEvidence,
-): Promise<CountedRow[]> {
-  const named = cells.map(({ model }) => model);
-  const answered = samples.flatMap(({ model, response_model: other }) => (other ? [model, other] : [model]));
-  const rows = await listCountedRows(inside, {
-    ...{ provider, accountId, labels: [...new Set(named)].sort() },
-    days: [...new Set(cells.map(({ day }) => day))].sort(),
-    models: [...new Set([...named, ...answered])].sort(),
-  });
-  return rows.filter(({ feed }) => feed === 'cost');
+  { cells }: ClaimEvidence,
+): Promise<LabelledRow[]> {
+  return inside.rows<LabelledRow>(
+    `with counted as (${countedSourcesSql(
+      `d.org_id = $1 and d.provider = $2 and d.day = any($4::date[]) and ($3 = '' or d.provider_account_id = $3)
+       and d.feed = 'cost' and d.charge_category = 'usage' and d.report <> '${MONTH_REPORT}'`,
+    )})
+     select distinct r.day, r.model, r.line_item as "lineItem", r.token_class as "tokenClass", r.is_batch as "isBatch",
+       r.long_context as "longContext", r.region, r.project
+     from counted c ${joinCountedRows()}
+     where exists (select from unnest($5::text[]) as m(name)
+       where r.model = m.name or starts_with(r.model, m.name || '-') or (r.model is null and r.line_item = m.name))
+     order by 1, 3, 4, 8`,
+    [
+      ...[inside.orgId, provider, accountId, plainArray([...new Set(cells.map(({ day }) => day))].sort())],
+      textArray([...new Set(cells.map(({ model }) => model))].sort()),
+    ],
+  );
 }
