@@ -51,9 +51,9 @@ export const CLAIM_EVIDENCE_CASES: Record<string, TenancyCase> = {
     const day = { provider, accountId, models, model: of.live.model, offsetHours: 0 };
     return readCalls(db, [{ ...day, day: dayOf(of.live.endMicros) }], true);
   },
-  streamReceivedPages: async (db, { importId, provider }) => {
+  streamReceivedPages: async (db, { syncSourceId, provider }) => {
     const pages = [];
-    for await (const page of streamReceivedPages(db, sourceOf(importId, provider))) pages.push(page);
+    for await (const page of streamReceivedPages(db, sourceOf(syncSourceId, provider))) pages.push(page);
     return pages;
   },
   locateRows: (db, of) => locateRows(db, [rowOf(of)], PAGES),
@@ -72,7 +72,7 @@ export const CLAIM_EVIDENCE_CASES: Record<string, TenancyCase> = {
 };
 
 const sourceOf = (id: string, provider: string): evidence.EvidenceSource => ({
-  ...{ id, kind: 'file', provider, filename: '', format: 'plain_csv', sha256: '', sizeBytes: 1 },
+  ...{ id, kind: 'api', provider, filename: '', format: 'openai_pages', sha256: '', sizeBytes: 0 },
   ...{ declaredFxRate: null, settings: null, fetchedAtMicros: 0n, periodStart: null, periodEnd: null },
 });
 
