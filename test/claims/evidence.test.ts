@@ -188,7 +188,7 @@ describe('a pack in which somebody has changed a digit', () => {
       }),
       { numRuns: 24 },
     );
-  });
+  }, 240_000);
 
   it('is refused where its hashes are made anew, for every number that the claim follows from', () => {
     const claim = JSON.parse((files.get('claim.json') ?? '').toString()) as ClaimEvidence;
@@ -211,7 +211,7 @@ describe('a pack in which somebody has changed a digit', () => {
       }),
       { numRuns: 24 },
     );
-  });
+  }, 240_000);
 
   it('is told by file and line, and by the exit code of the program', async () => {
     const name = 'pages/001-openai-costs.json';
@@ -248,7 +248,7 @@ describe('a pack in which somebody has changed a digit', () => {
     } finally {
       rmSync(folder, { recursive: true });
     }
-  });
+  }, 120_000);
 });
 
 type Forgery = { of: 'page' | 'call' | 'rate' | 'cell'; at: number } | { of: 'total'; name: string };
