@@ -42,8 +42,11 @@ export async function findCredits(
     given.checkpoint?.();
     await orgDb.transaction(async (inside) => {
       await lockByName(inside, 'claimCredits', JSON.stringify([inside.orgId, provider]));
-      for (const restated of await listRestatedClaims(inside, provider)) await restate(inside, restated);
-      await matchRows(inside, provider);
+      const restated = await listRestatedClaims(inside, provider);
+      for (const one of restated) await restate(inside, one);
+      const watched = await listWatchedClaims(inside, provider);
+      await withdrawRestored(inside, watched, restated);
+      await matchRows(inside, provider, watched);
     });
   }
 }
@@ -108,8 +111,24 @@ async function tellStale(inside: OrgDb, claim: StoredClaim, restated: RestatedCl
   });
 }
 
-async function matchRows(inside: OrgDb, provider: string): Promise<void> {
-  const watched = await listWatchedClaims(inside, provider);
+/** Of claims none of whose days is billed otherwise any more. */
+async function withdrawRestored(
+  inside: OrgDb,
+  watched: readonly WatchedClaim[],
+  restated: readonly RestatedClaim[],
+): Promise<void> {
+  const still = new Set(restated.map(({ claimId }) => claimId));
+  const credits = await listCreditsOf(inside, idsOf(watched));
+  await withdraw(
+    inside,
+    credits.filter(
+      ({ claimId, source, status }) =>
+        source === 'restatement' && status === 'proposed' && !still.has(claimId),
+    ),
+  );
+}
+
+async function matchRows(inside: OrgDb, provider: string, watched: readonly WatchedClaim[]): Promise<void> {
   const [first] = watched.map(({ submittedAtMicros }) => submittedAtMicros).sort(bySize);
   if (first === undefined) return;
   const rows = await listCreditRows(inside, { provider, fromDay: dayOf(first) });
