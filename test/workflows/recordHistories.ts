@@ -63,6 +63,7 @@ it('records one history of each way that a workflow can go', { timeout: 120_000 
   await saveHistory(client, runId(succeeded, api), 'gap-run-succeeded');
   await saveHistory(client, runId(succeeded, api), 'gap-run-explained');
   await saveHistory(client, runId(succeeded, api), 'gap-run-drafted');
+  await saveHistory(client, runId(succeeded, api), 'gap-run-credits');
   const empty = await api.addOrganization();
   const nothing = (await api.post(RUN, {}, empty.adminKey)).body;
   await pollToEnd(api, nothing.status_url, undefined, empty.adminKey);
@@ -81,6 +82,9 @@ it('records one history of each way that a workflow can go', { timeout: 120_000 
     draftRunClaims: async () => {
       throw ApplicationFailure.nonRetryable('no claim can be made', 'not_found');
     },
+    findRunCredits: async () => {
+      throw ApplicationFailure.nonRetryable('no credit can be looked for', 'not_found');
+    },
   }));
   await everythingChanges(api);
   const partial = (await api.post(RUN, {})).body;
@@ -88,6 +92,7 @@ it('records one history of each way that a workflow can go', { timeout: 120_000 
   await saveHistory(client, runId(partial, api), 'gap-run-partial');
   await saveHistory(client, runId(partial, api), 'gap-run-account-failed');
   await saveHistory(client, runId(partial, api), 'gap-run-drafting-failed');
+  await saveHistory(client, runId(partial, api), 'gap-run-credits-failed');
   await failing.stop();
 
   let release: () => void = () => undefined;
