@@ -11,6 +11,7 @@ import {
   isCancellation,
   log,
   proxyActivities,
+  proxyLocalActivities,
   setCurrentDetails,
   setHandler,
   sleep,
@@ -23,7 +24,9 @@ import { PROFILES } from './activityOptions.js';
 import { type ClaimInput, MOVE_UPDATE, WAKE_SIGNAL } from './contract.js';
 
 const { readClaim, noteClaimDue } = proxyActivities<Activities>(PROFILES.database);
-const { recordClaimMove } = proxyActivities<Activities>(PROFILES.moving);
+// Within the task that brings the move: a task of its own would cost the engine three times as much, and what is lost with a
+// worker is found by its command again.
+const { recordClaimMove } = proxyLocalActivities<Activities>(PROFILES.moving);
 
 /** Pause after an effect that could not be had, and after a notice that is not due by the database's clock. */
 const PAUSE = '1 minute';
