@@ -9,6 +9,7 @@ import { readBusinessDays } from '../../../../db/queries/businessDays.js';
 import * as events from '../../../../db/queries/claimEvents.js';
 import * as outcomes from '../../../../db/queries/claimOutcomes.js';
 import * as claims from '../../../../db/queries/claims.js';
+import { updateSettings } from '../../../../db/queries/organizations.js';
 import { NO_FIELDS } from '../../../../domain/claims/command.js';
 import { isoFromMicros } from '../../../../domain/period.js';
 import { aCommand, storeClaim } from '../../../support/claims.js';
@@ -75,6 +76,8 @@ export async function makeClaims(db: OrgDb, marker: string): Promise<OwnedClaims
   const of = { disputes: [{ cents: 12_345, accountId: marker }], notes: marker, evidence: { marker } };
   const draft = await storeClaim(db, { ...of, ...longAgo });
   const ended = await storeClaim(db, { ...of, by: marker, status: 'partial' });
+  // A calendar of its own, and a deadline that does not follow from it.
+  await updateSettings(db, { timeZone: 'America/New_York' });
   const [, filed] = await events.listClaimEvents(db, ended.id);
   return { draftClaimId: draft.id, endedClaimId: ended.id, commandId: filed?.commandId ?? '' };
 }
