@@ -103,6 +103,37 @@ it('records notices that become due', () =>
     await saveHistory(place.client, idOf(claim), 'claim-due');
   }));
 
+it('records notices that are made up for, a snooze, and its end', () => {
+  let claim = '';
+  const timers = async () =>
+    ((await place.handleOf(claim).fetchHistory()).events ?? []).filter(
+      (one) => one.timerStartedEventAttributes,
+    );
+  const snoozeUntil = (when: string) =>
+    place.api.database.superuser.query(
+      `update claims set snoozed_until = ${when}, next_action = 'remind', next_action_at = ${when} where id = $1`,
+      [uuidOf(claim)],
+    );
+  return working(async () => {
+    claim = await place.aClaim({ status: 'escalated' });
+    await place.api.database.superuser.query(
+      `update claims set entered_at = entered_at - interval '36 days', next_action_at = next_action_at - interval '36 days' where id = $1`,
+      [uuidOf(claim)],
+    );
+    await wake(claim);
+    // Three that are past, and a timer for the fourth.
+    await until('the first timer', timers, ({ length }) => length === 1);
+    await snoozeUntil(`now() + interval '1 year'`);
+    await wake(claim);
+    await until('another timer', timers, ({ length }) => length === 2);
+    await snoozeUntil(`now() + interval '2 seconds'`);
+    await wake(claim);
+    await until('the timer after its end', timers, ({ length }) => length === 4);
+    await move(claim, 'denied', { denial_reason: 'no', violation_type: 'other' });
+    await saveHistory(place.client, idOf(claim), 'claim-snoozed');
+  });
+});
+
 it('records a claim that goes on in a new history', () =>
   working(async () => {
     const claim = await place.aClaim();
