@@ -17,7 +17,8 @@ const ticketEndpoint = (method: 'get' | 'post', operationId: string): Endpoint =
     tag: 'Claims',
     summary: 'The text of a support ticket for an escalated claim',
     description: 'Made anew on every call from what is known now; nothing is stored and nothing is sent.',
-    access: CLAIM_READ,
+    // A POST leaves a row in the audit log, which whoever only reads does not.
+    access: method === 'post' ? { scope: 'claims:write', workspace: 'refused' } : CLAIM_READ,
     params: claimParams,
     responses: { 200: { description: 'The draft', schema: ticketSchema } },
     problems: ['not_found', 'illegal_transition'],

@@ -1,5 +1,11 @@
+import { DEFAULT_ACCOUNT } from '../../domain/billing/account.js';
 import { isTerminal } from '../../domain/claims/lifecycle.js';
-import { type CreditableClaim, type FoundCredit, matchCredits } from '../../domain/claims/matchCredits.js';
+import {
+  type CreditableClaim,
+  type CreditRow,
+  type FoundCredit,
+  matchCredits,
+} from '../../domain/claims/matchCredits.js';
 import { moveOfCredit } from '../../domain/claims/proposedCredit.js';
 import { publicId } from '../../domain/ids.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
@@ -15,8 +21,8 @@ import {
   listCreditRows,
   listCreditsOf,
   listRestatedClaims,
-  listWatchedClaims,
   listWatchedProviders,
+  lockWatchedClaims,
   markEvidenceStale,
   type RestatedClaim,
   type StoredCredit,
@@ -38,15 +44,16 @@ export async function findCredits(
   orgDb: OrgDb,
   given: { provider: string | null; checkpoint?: () => void },
 ): Promise<void> {
-  for (const provider of await listWatchedProviders(orgDb, given.provider)) {
+  for (const { provider, filedFromMicros } of await listWatchedProviders(orgDb, given.provider)) {
     given.checkpoint?.();
     await orgDb.transaction(async (inside) => {
       await lockByName(inside, 'claimCredits', JSON.stringify([inside.orgId, provider]));
       const restated = await listRestatedClaims(inside, provider);
+      const rows = await listCreditRows(inside, { provider, fromDay: dayOf(filedFromMicros) });
+      const watched = await lockWatchedClaims(inside, provider);
       for (const one of restated) await restate(inside, one);
-      const watched = await listWatchedClaims(inside, provider);
       await withdrawRestored(inside, watched, restated);
-      await matchRows(inside, provider, watched);
+      await matchRows(inside, watched, rows);
     });
   }
 }
@@ -128,10 +135,11 @@ async function withdrawRestored(
   );
 }
 
-async function matchRows(inside: OrgDb, provider: string, watched: readonly WatchedClaim[]): Promise<void> {
-  const [first] = watched.map(({ submittedAtMicros }) => submittedAtMicros).sort(bySize);
-  if (first === undefined) return;
-  const rows = await listCreditRows(inside, { provider, fromDay: dayOf(first) });
+async function matchRows(
+  inside: OrgDb,
+  watched: readonly WatchedClaim[],
+  rows: readonly CreditRow[],
+): Promise<void> {
   const keys = new Set(rows.map(({ key }) => key));
   const before = await listCreditsOf(inside, idsOf(watched));
   const gone = before.filter(
@@ -149,7 +157,6 @@ async function matchRows(inside: OrgDb, provider: string, watched: readonly Watc
     await storeFound(inside, one);
 }
 
-const bySize = (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0);
 const idsOf = (claims: readonly WatchedClaim[]) => claims.map(({ id }) => id);
 
 const isTaken = (credits: readonly StoredCredit[], key: string): boolean =>
@@ -172,7 +179,8 @@ function creditable(claim: WatchedClaim, credits: readonly StoredCredit[]): Cred
   const asked = claim.creditedCents ?? claim.recoverableCents;
   return {
     id: claim.id,
-    accountId: claim.accountId,
+    // What nobody had named may have a name on later bills.
+    accountId: claim.accountId === DEFAULT_ACCOUNT ? '' : claim.accountId,
     submittedAtMicros: claim.submittedAtMicros,
     periodStart: claim.periodStart,
     periodEnd: claim.periodEnd,

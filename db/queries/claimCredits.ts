@@ -132,25 +132,31 @@ export interface WatchedClaim {
 /** For how long after a claim has ended the credit that it was said to have brought may come on a bill. */
 const AWAITED_DAYS = 400;
 
-/** Providers with claims that credits are looked for. */
-export async function listWatchedProviders(orgDb: OrgDb, provider: string | null): Promise<string[]> {
-  const rows = await orgDb.rows<{ provider: string }>(
-    `select distinct c.provider from claims c where ${WATCHED} and ($2::text is null or c.provider = $2) order by 1`,
+/** Providers with claims that credits are looked for, and when the first of these was filed. */
+export async function listWatchedProviders(
+  orgDb: OrgDb,
+  provider: string | null,
+): Promise<{ provider: string; filedFromMicros: bigint }[]> {
+  return orgDb.rows(
+    `select c.provider, min(c.submitted_at) as "filedFromMicros" from claims c
+     where ${WATCHED} and ($2::text is null or c.provider = $2) group by 1 order by 1`,
     [orgDb.orgId, provider],
   );
-  return rows.map((row) => row.provider);
 }
 
 const WATCHED = `c.org_id = $1 and (c.resolved_at is null and c.status <> 'draft'
   or c.status in ('credit_issued', 'partial') and c.resolved_at > now() - interval '${AWAITED_DAYS} days')`;
 
-/** The claims of a provider that credits are looked for, by id. */
-export async function listWatchedClaims(orgDb: OrgDb, provider: string): Promise<WatchedClaim[]> {
+/**
+ * The claims of a provider that credits are looked for, by id, held for the rest of the transaction: a move holds its claim
+ * too before it decides on credits.
+ */
+export async function lockWatchedClaims(orgDb: OrgDb, provider: string): Promise<WatchedClaim[]> {
   return orgDb.rows<WatchedClaim>(
     `select c.id, c.provider_account_id as "accountId", c.submitted_at as "submittedAtMicros", c.period_start as "periodStart",
        c.period_end as "periodEnd", c.total_recoverable_cents as "recoverableCents", c.external_ticket_id as "externalTicketId",
        case when c.resolved_at is not null then c.credit_issued_cents end as "creditedCents"
-     from claims c where ${WATCHED} and c.provider = $2 order by c.id`,
+     from claims c where ${WATCHED} and c.provider = $2 order by c.id for update`,
     [orgDb.orgId, provider],
   );
 }

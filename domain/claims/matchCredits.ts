@@ -25,7 +25,7 @@ export interface CreditRow {
 /** A claim that credits may be the answer to, all of one provider. */
 export interface CreditableClaim {
   id: string;
-  /** '' where calls of unknown account are compared with all accounts of the provider. */
+  /** '' where it may be any account of the provider: nobody had named it. */
   accountId: string;
   submittedAtMicros: bigint;
   /** Both inclusive. */

@@ -21,7 +21,6 @@ const cell = (day: string, parts: Partial<EvidenceCell> = {}): EvidenceCell => (
   ...{ difference_usd: 0.075, difference_usd_exact: '0.075', rate_usd_exact: '0.075', volume_usd_exact: '0' },
   ...{ parts: [{ quantity: '1000000', rate: 'r1' }], page_usd_exact: null, rows: [], quantity_rows: [] },
   ...{ usage_report_quantity: null, usage_report_rows: [] },
-  ...{ usage_report_quantity: null, usage_report_rows: [] },
   ...parts,
 });
 

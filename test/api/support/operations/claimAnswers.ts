@@ -10,7 +10,7 @@ const WRITE = { scope: 'claims:write', workspace: 'refused' } as const;
 const ticketBy = (method: Operation['method']): Operation => ({
   method,
   path: `${CLAIMS}/{id}/ticket-draft`,
-  access: READ,
+  access: method === 'GET' ? READ : WRITE,
   status: 200,
   ids: { id: unknownId('clm') },
   request: async (_place, owner) => ({ params: { id: await makeClaim(owner, { status: 'escalated' }) } }),

@@ -18,7 +18,7 @@ export const CLAIM_CREDIT_CASES: Record<string, TenancyCase> = {
   decideOnCredits: (db, { creditId, marker }) =>
     credits.decideOnCredits(db, [creditId], { status: 'rejected', by: marker, atMicros: AT_MICROS }),
   listWatchedProviders: (db) => credits.listWatchedProviders(db, null),
-  listWatchedClaims: (db) => credits.listWatchedClaims(db, PROVIDER),
+  lockWatchedClaims: (db) => credits.lockWatchedClaims(db, PROVIDER),
   listCreditRows: (db) => credits.listCreditRows(db, { provider: PROVIDER, fromDay: '2020-01-01' }),
   listRestatedClaims: (db, { restatedProvider }) => credits.listRestatedClaims(db, restatedProvider),
   recordBilledDays: (db, { billedDraftId }) => credits.recordBilledDays(db, billedDraftId),
