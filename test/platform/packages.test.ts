@@ -19,6 +19,22 @@ const { packages } = readJson('package-lock.json') as { packages: Record<string,
 const manifest = readJson('package.json') as Record<string, Record<string, string>>;
 const installed = Object.entries(packages).filter(([path, { link }]) => path !== '' && !link);
 
+/**
+ * Binaries of the document setter for platforms whose checksums could not be had where the lockfile was made: named, so that
+ * npm ci takes the lockfile, and trusted to the registry of whoever installs there.
+ */
+const WITHOUT_CHECKSUM = [
+  'android-arm-eabi',
+  'android-arm64',
+  'darwin-arm64',
+  'darwin-x64',
+  'linux-arm-gnueabihf',
+  'linux-arm64-gnu',
+  'linux-arm64-musl',
+  'win32-arm64-msvc',
+  'win32-x64-msvc',
+].map((platform) => `node_modules/@myriaddreamin/typst-ts-node-compiler-${platform}`);
+
 /** Where Node finds a package from another one's folder. */
 function isLocked(name: string, from: string): boolean {
   for (let path = from; ; path = path.slice(0, Math.max(path.lastIndexOf('/node_modules/'), 0))) {
@@ -35,9 +51,10 @@ describe('the lockfile', () => {
     expect(missing).toEqual([]);
   });
 
-  it('names no registry, and a checksum for every package', () => {
+  it('names no registry, and a checksum for every package but the binaries named above', () => {
     expect(installed.filter(([, { resolved }]) => resolved !== undefined)).toEqual([]);
-    expect(installed.filter(([, { integrity }]) => integrity === undefined)).toEqual([]);
+    const unchecked = installed.flatMap(([path, { integrity }]) => (integrity === undefined ? [path] : []));
+    expect(unchecked.sort()).toEqual(WITHOUT_CHECKSUM);
   });
 
   it('agrees with package.json: npm ci refuses it otherwise', () => {
@@ -53,7 +70,7 @@ describe('the lockfile', () => {
 
   it('has checksums of SHA-512 alone', () => {
     for (const [path, { integrity }] of installed)
-      expect(integrity, path).toMatch(/^sha512-[A-Za-z0-9+/]{86}==$/);
+      if (!WITHOUT_CHECKSUM.includes(path)) expect(integrity, path).toMatch(/^sha512-[A-Za-z0-9+/]{86}==$/);
   });
 
   it('has install scripts only where we know what they would do and do without them', () => {
