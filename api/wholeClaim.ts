@@ -69,12 +69,17 @@ function asOfVersion(whole: WholeClaim, version: number): WholeClaim {
       resolvedAtMicros: isOver ? last.atMicros : null,
       enteredAtMicros: last.atMicros,
       updatedAtMicros: last.atMicros,
+      evidenceStaleAtMicros: ifBy(whole.claim.evidenceStaleAtMicros, last.atMicros),
       nextAction: last.nextAction,
       nextActionAtMicros: last.nextActionAtMicros,
       snoozedUntilMicros: null,
     },
   };
 }
+
+/** A time that had come by a moment; null where it had not. */
+const ifBy = (micros: bigint | null, byMicros: bigint): bigint | null =>
+  micros !== null && micros <= byMicros ? micros : null;
 
 /** A credit as it was at a moment; none where it was not found yet. */
 function creditAsOf(credit: StoredCredit, atMicros: bigint): StoredCredit[] {
