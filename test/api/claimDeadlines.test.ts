@@ -5,7 +5,7 @@ import { findUuid, publicId } from '../../domain/ids.js';
 import { dayOf, isoFromMicros, shiftDay } from '../../domain/period.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { aCommand, type ClaimToStore, storeClaim } from '../support/claims.js';
-import { CLAIMS } from './support/claims.js';
+import { CLAIMS, claimsOf } from './support/claims.js';
 import { send } from './support/requests.js';
 
 const SETTINGS = '/api/v1/organization/settings';
@@ -99,6 +99,26 @@ describe('a notice that is due', () => {
       );
       await note(org, id);
     }
+    expect(await noticesOf(org)).toEqual(['remind']);
+  });
+});
+
+describe('a draft', () => {
+  it('that others are merged into keeps its time, is no longer snoozed, and tells nobody again', async () => {
+    const claims = claimsOf(api);
+    const { org, disputes } = await claims.orgWithDisputes({}, { kind: 'tool_fee_mismatch', model: 'o3' });
+    const [one, other] = await Promise.all(
+      disputes.map(async (id) => (await claims.create(org, [id])).body.id),
+    );
+    await age(one, 25);
+    await note(org, one);
+    expect(await noticesOf(org)).toEqual(['remind']);
+    await snooze(org, one, isoFromMicros(nowMicros() + MICROS_PER_DAY));
+    const { status, body } = await claims.merge(org, one, [other]);
+    expect(status).toBe(200);
+    expect(body).toMatchObject({ id: one, snoozed_until: null });
+    expect(body.next_action).not.toBe('remind');
+    await note(org, one);
     expect(await noticesOf(org)).toEqual(['remind']);
   });
 });
