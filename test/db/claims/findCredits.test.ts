@@ -105,6 +105,18 @@ describe('a run that looks for the answers to claims', () => {
     expect(await creditsOf(later)).toEqual([]);
   });
 
+  it('finds once what several runs look for at once, while the claim is moved', async () => {
+    await newOrg();
+    const [moved, other] = [await aClaim(), await aClaim(500)];
+    await aBill([{ usd: '-123.45' }, { usd: '-5' }]);
+    await Promise.all([find(), find(), move(moved, 'credit_issued', 12_345), find(), find()]);
+    await find();
+    expect([await creditsOf(moved), await creditsOf(other)]).toEqual([
+      [['accepted', 12_345]],
+      [['proposed', 500]],
+    ]);
+  });
+
   it('leaves a row free that another amount was credited than it', async () => {
     await newOrg();
     const [claim, other] = [await aClaim(), await aClaim(500)];
