@@ -24,8 +24,8 @@ import { PROFILES } from './activityOptions.js';
 import { type ClaimInput, MOVE_UPDATE, WAKE_SIGNAL } from './contract.js';
 
 const { readClaim, noteClaimDue } = proxyActivities<Activities>(PROFILES.database);
-// Within the task that brings the move: a task of its own would cost the engine three times as much, and what is lost with a
-// worker is found by its command again.
+// Within the task that brings the move: as a task of its own it takes a second one, and there are half as many moves a second
+// (docs/benchmarks.md). What is lost with a worker is found by its command again.
 const { recordClaimMove } = proxyLocalActivities<Activities>(PROFILES.moving);
 
 /** Pause after an effect that could not be had, and after a notice that is not due by the database's clock. */
