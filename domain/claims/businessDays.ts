@@ -2,7 +2,7 @@
  * Business days: every day but Saturdays, Sundays and the holidays of a calendar, each as long as it is in the calendar's
  * time zone.
  */
-import { dayOf, MICROS_PER_DAY, MICROS_PER_HOUR, microsOfDay } from '../period.js';
+import { MICROS_PER_DAY, MICROS_PER_HOUR, microsOfDay, parseInstant } from '../period.js';
 
 /** When an organization works. */
 export interface WorkCalendar {
@@ -53,11 +53,6 @@ export class BusinessDays {
   /** The first time of a day, `YYYY-MM-DD`. */
   startOfDay(day: string): bigint {
     return this.#startOf(numberOf(day));
-  }
-
-  /** Whether the day in which this time lies is a business day. */
-  isBusinessTime(micros: bigint): boolean {
-    return this.#isBusinessDay(this.#dayOf(micros));
   }
 
   #nextBusinessDay(day: number): number {
@@ -122,10 +117,6 @@ function numberOf(day: string): number {
 
 /** None of what looks like a day and is none: only a hand can have written it into the settings. */
 function numbersOf(day: string): number[] {
-  try {
-    const number = numberOf(day);
-    return dayOf(BigInt(number) * MICROS_PER_DAY) === day ? [number] : [];
-  } catch {
-    return [];
-  }
+  const instant = parseInstant(day);
+  return instant?.dateOnly ? [Number(instant.micros / MICROS_PER_DAY)] : [];
 }
