@@ -23,6 +23,8 @@ interface PricingMoney {
   currency: string;
   /** What was billed, in the currency of the prices. */
   billed: bigint;
+  /** Whether money comes back: also where so little of it that it is nothing in the currency of the prices. */
+  isNegative: boolean;
   /** Null where the charge's own amounts do not show the rate. */
   toBilling(amount: bigint): bigint | null;
 }
@@ -30,12 +32,14 @@ interface PricingMoney {
 /** Price lists are in US dollars; a bill that nobody can convert has no prices but its own. */
 function moneyOf({ currency, amountPico, originalAmount }: FocusCharge): PricingMoney {
   const same = (amount: bigint) => amount;
-  if (amountPico === null) return { currency, billed: originalAmount, toBilling: same };
+  const isNegative = originalAmount < 0n;
+  if (amountPico === null) return { currency, billed: originalAmount, isNegative, toBilling: same };
   const billed = amountPico;
-  if (currency === 'USD') return { currency, billed, toBilling: same };
+  if (currency === 'USD') return { currency, billed, isNegative: billed < 0n, toBilling: same };
   return {
     currency: 'USD',
     billed,
+    isNegative: billed < 0n || (billed === 0n && isNegative),
     toBilling: (amount) => {
       if (amount === billed) return originalAmount;
       if (billed === 0n || originalAmount === 0n) return null;
@@ -143,7 +147,7 @@ function priceLump(
   contracted: bigint,
   listSource: FocusPricing['listSource'],
 ): FocusPricing {
-  const sign = money.billed < 0n ? -1n : 1n;
+  const sign = money.isNegative ? -1n : 1n;
   const [shownList, shownContracted] = [money.toBilling(list), money.toBilling(contracted)];
   const fits = shownList !== null && shownContracted !== null && list * sign >= 0n && contracted * sign >= 0n;
   if (!fits) return priceLump(money, money.billed, money.billed, 'none');

@@ -38,6 +38,11 @@ export function lowerOf(a: Grade, b: Grade): Grade {
   return GRADES.indexOf(a) > GRADES.indexOf(b) ? a : b;
 }
 
+/** The more certain of two grades. */
+export function higherOf(a: Grade, b: Grade): Grade {
+  return GRADES.indexOf(a) < GRADES.indexOf(b) ? a : b;
+}
+
 const TOLERANCE_MIN_PICO = PICO_PER_USD / 100n;
 const TOLERANCE_DIVISOR = 1_000n;
 

@@ -1,7 +1,7 @@
 /** What was learned from claims, applied where findings get their grade: the one place in which it changes what a run says. */
 import type { DisputeTier } from '../../financial/decision.js';
 import type { Grade, Visibility, WaterfallStep } from '../cells.js';
-import { lowerOf, VISIBILITY_CAPS } from '../grade.js';
+import { higherOf, lowerOf, VISIBILITY_CAPS } from '../grade.js';
 import { HYPOTHESES } from '../hypotheses/index.js';
 import type { Direction, Finding } from '../inference/finding.js';
 import { type FindingKind, isViolation } from '../taxonomy.js';
@@ -78,13 +78,26 @@ export function learnedGrade(basis: GradeBasis, probability: number, thresholds:
   const band = bandOf(probability, thresholds);
   const isLowered = basis.grade !== bandOf(basis.probability);
   if (isLowered || DATED_KINDS.has(basis.kind)) return lowerOf(basis.grade, band);
-  return lowerOf(band, highestOf(basis));
+  // Which explanation of its kind a finding has is not told here: none is raised above what each of them may be.
+  return lowerOf(band, higherOf(basis.grade, lowerOf(capOf(basis), highestOfAll(basis.kind))));
 }
 
-function highestOf({ kind, missing, visibility }: GradeBasis): Grade {
+/** By gates and visibility. */
+function capOf({ missing, visibility }: GradeBasis): Grade {
   const byGates: Grade = missing.length === 0 ? 'HIGH' : missing.length === 1 ? 'MEDIUM' : 'LOW';
-  const known = HYPOTHESES.filter((one) => one.kind === kind).map((one) => one.highest ?? 'HIGH');
-  return lowerOf(known.reduce(lowerOf, 'HIGH'), lowerOf(byGates, VISIBILITY_CAPS[visibility]));
+  return lowerOf(byGates, VISIBILITY_CAPS[visibility]);
+}
+
+const highestOf = (kind: FindingKind): Grade[] =>
+  HYPOTHESES.filter((one) => one.kind === kind).map((one) => one.highest ?? 'HIGH');
+
+/** The grade that every explanation of a kind may have. */
+const highestOfAll = (kind: FindingKind): Grade => highestOf(kind).reduce(lowerOf, 'HIGH');
+
+/** The best grade that some explanation of a kind may have; where the bill shows amounts alone, the same as of all. */
+function highestOfAny({ kind, visibility }: GradeBasis): Grade {
+  if (visibility === 'V0' || visibility === 'V1') return highestOfAll(kind);
+  return highestOf(kind).reduce(higherOf, 'UNVERIFIED');
 }
 
 /** A dispute of a draft with what its tier rests on; what it was opened without is null. */
@@ -113,7 +126,8 @@ export function learnedTier(
   const q = rawProbabilityOf(probability, waterfall);
   const basis = { kind, missing, visibility, probability: q, grade: dispute.grade };
   // What was learned by then may have lowered or raised it: the engine's own grade is that of its own probability.
-  const grade = q === probability ? basis.grade : lowerOf(bandOf(q), highestOf(basis));
+  const grade =
+    q === probability ? basis.grade : lowerOf(bandOf(q), lowerOf(capOf(basis), highestOfAny(basis)));
   const now = learnedGrade(
     { ...basis, grade },
     claimProbability(q, kind, provider, learned),

@@ -92,6 +92,13 @@ describe('prices of an export', () => {
     );
   });
 
+  it('so little that comes back that it is nothing in dollars still comes back', () => {
+    const little = { ...CHARGE, currency: 'EUR', amountPico: 0n, originalAmount: -1n };
+    const pricing = priceUsage(little, 0n, null, { listPico: null, agreedPico: null });
+    assertExact(pricing);
+    expect([pricing.listCost, pricing.listUnitPrice]).toEqual(['-0.000000000001', '0.000000000001']);
+  });
+
   it('without any price the costs are what was billed', () => {
     fc.assert(
       fc.property(charges, (given) => {
