@@ -85,7 +85,7 @@ export async function foldWholly({ test }: RetentionPlace, { orgId }: OrgDb): Pr
       );
       expect(rows[0].is_folded).toBe(true);
     },
-    { timeout: 20_000, interval: 100 },
+    { timeout: 60_000, interval: 100 },
   );
 }
 
