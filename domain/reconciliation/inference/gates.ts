@@ -12,6 +12,8 @@ import type { JudgedDay, RunOfDays } from './runs.js';
 /** Below this share of calls seen, nobody is told that quantities are wrong for sure. */
 const COVERAGE_MIN = 0.99;
 const ODDS_MIN = 20;
+/** Share of the billed quantity by which the calls seen may differ and still tell of its mix. */
+const MIX_MISSED_MAX = 0.1;
 /** Agreement of sources on a price by which a provider may be accused. */
 const AGREED: ReadonlySet<string> = new Set(['agree', 'contract']);
 
@@ -31,7 +33,10 @@ export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
     (history.rightBefore && history.rightAfter) || run.days.every(({ judged }) => !isBorrowed(judged));
   const holds: Record<Gate, boolean> = {
     closed_period: run.days.every(({ judged }) => !judged.work.reading.day.evidence.provisional),
-    quantity_present: everyTouched(run, (meter) => meter.of.meter.quantity !== null),
+    quantity_present: everyTouched(
+      run,
+      (meter) => meter.of.meter.quantity !== null && (hypothesis.nature !== 'rate' || !isMixAssumed(meter)),
+    ),
     price_source_dated: hasOwnPrice && run.days.every(({ judged }) => hasPrice(judged)),
     price_sources_agree:
       hypothesis.nature !== 'rate' || (hasOwnPrice && run.days.every(({ judged }) => pricesAgree(judged))),
@@ -50,6 +55,14 @@ export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
 
 function everyTouched(run: RunOfDays, is: (meter: MeterReading) => boolean): boolean {
   return run.days.every(({ judged }) => touchedOf(judged).every(is));
+}
+
+/**
+ * Who used what under which tier and length is taken from the calls seen, and these are not the billed ones: so many are
+ * missing, or too many, that their mix tells little of the bill's.
+ */
+function isMixAssumed({ rateEvidence, billed, observed }: MeterReading): boolean {
+  return rateEvidence === 'soft' && Math.abs(billed - observed) > MIX_MISSED_MAX * billed;
 }
 
 function provenanceOf({ work }: JudgedDay) {
