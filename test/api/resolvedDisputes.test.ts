@@ -131,7 +131,7 @@ describe('to resolve a dispute', () => {
   it('of another organization is as of none', async () => {
     const { disputes } = await claims.orgWithDisputes({});
     const other = await api.addOrganization();
-    for (const id of [disputes[0] ?? '', publicId('dsp', randomUUID()), 'dsp_1', 'export'])
+    for (const id of [disputes[0] ?? '', publicId('dsp', randomUUID()), 'dsp_1'])
       expect(codeOf(await resolve(other, id, { resolution: 'other' }))).toEqual([404, 'not_found']);
   });
 });
