@@ -118,7 +118,8 @@ describe('a key', () => {
           expect(answer.status, place).toBe(403);
           expect(answer.body.code).toBe('forbidden');
           const isAdminOnly =
-            isScoped || ROLES.every((other) => other === 'admin' || !ROLE_SCOPES[other].has(scope));
+            needed !== undefined ||
+            ROLES.every((other) => other === 'admin' || !ROLE_SCOPES[other].has(scope));
           expect(answer.body.message).toBe(
             isAdminOnly ? 'admin role required' : `the key lacks the scope ${scope}`,
           );
