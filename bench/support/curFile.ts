@@ -14,6 +14,8 @@ const MODELS = ['NovaPro', 'Nova2.0Lite', 'Claude4.6Sonnet', 'Claude3Haiku', 'gp
 const METERS = ['input-tokens', 'output-tokens', 'cache-read-input-token-count', 'input-tokens-batch'];
 const BLOCK_LINES = 4_000;
 const DAY_MARK = '2026-09-DD';
+/** Where a line's id says of which block it is: no two lines of a report have the same one. */
+const BLOCK_MARK = 'blockofid';
 
 export interface CurFile {
   chunks(): AsyncGenerator<Buffer>;
@@ -33,7 +35,8 @@ export function curFile(options: { bytes: number; bedrockPercent: number; seed: 
       yield header;
       for (let at = 0; told.bytes < options.bytes; at += 1) {
         const day = String(1 + (at % 30)).padStart(2, '0');
-        const bytes = Buffer.from(lines.replaceAll(DAY_MARK, `2026-09-${day}`));
+        const block = at.toString(36).padStart(BLOCK_MARK.length, '0');
+        const bytes = Buffer.from(lines.replaceAll(DAY_MARK, `2026-09-${day}`).replaceAll(BLOCK_MARK, block));
         told.bytes += bytes.length;
         told.lines += BLOCK_LINES;
         told.bedrockLines += bedrockLines;
@@ -91,11 +94,11 @@ function cellOf(column: string, { at, hour, cost, usageType, isBedrock, random }
     case 'bill_billing_period_end_date':
       return '2026-10-01T00:00:00.000Z';
     case 'identity_line_item_id':
-      return Array.from({ length: 5 }, () =>
+      return Array.from({ length: 4 }, () =>
         Math.floor(random() * 2 ** 32)
           .toString(36)
           .padStart(7, 'x'),
-      ).join('');
+      ).join(BLOCK_MARK);
     case 'identity_time_interval':
       return `${DAY_MARK}T${hour}:00:00Z/${DAY_MARK}T${hour}:59:59Z`;
     case 'line_item_usage_start_date':
