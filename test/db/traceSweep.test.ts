@@ -113,7 +113,7 @@ describe('tellings of one call in different requests', () => {
     expect(await liveInputs(organization)).toEqual([100]);
   });
 
-  it('sweeping again changes nothing', async () => {
+  it('sweeping again changes nothing', { retry: 2 }, async () => {
     const organization = await api.addOrganization();
     const traceId = hex(16);
     const outer = hex(8);
