@@ -6,9 +6,10 @@ import { SCHEDULE } from '../demo/schedule.js';
 import { decimalFromPico } from '../domain/money.js';
 import { createLogger } from '../platform/logger.js';
 import { startTestApi, type TestApi } from './support/api.js';
+import { exact, listGaps } from './support/demoReads.js';
 import { startTestEngine, type TestEngine } from './support/engine.js';
 import { type BillTotals, sumCostPages } from './support/independentBillReader.js';
-import { exact, itFindsWhatWasPlanted, yesterday } from './support/plantedFaults.js';
+import { itFindsWhatWasPlanted, yesterday } from './support/plantedFaults.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
 type Json = any;
@@ -31,7 +32,7 @@ beforeAll(async () => {
   const started = performance.now();
   loaded = await loadDemo({ base: api.baseUrl, key: api.adminKey }, demo, screen);
   console.info(`the demo: loaded and compared in ${((performance.now() - started) / 1_000).toFixed(1)} s`);
-  gaps = (await api.get('/api/v1/reconciliation/gap-explorer?period=90d')).body.gaps;
+  gaps = await listGaps(api);
 }, 300_000);
 
 afterAll(async () => {

@@ -4,10 +4,9 @@ import { createScreen } from '../bin/startup/screen.js';
 import { DEMO_SEED, type Demo, generateDemo } from '../demo/generateDemo.js';
 import { createLogger } from '../platform/logger.js';
 import { pollToEnd } from './support/bills.js';
-import { until } from './support/engine.js';
+import { connectAndCompare, listGaps } from './support/demoReads.js';
 import {
   aConnection,
-  CONNECTIONS,
   type FetchedProvider,
   type FetchingPlace,
   startFetchingPlace,
@@ -19,8 +18,6 @@ import { itFindsWhatWasPlanted, yesterday } from './support/plantedFaults.js';
 type Json = any;
 
 const PROVIDERS: readonly FetchedProvider[] = ['openai', 'anthropic'];
-const SYNC_LIMIT_MS = 180_000;
-const RUNS = '/api/v1/reconciliation/gap-explorer/runs';
 const screen = createScreen(false, createLogger({ name: 'demo', level: 'silent' }));
 
 let place: FetchingPlace;
@@ -41,34 +38,16 @@ async function fetchedCostPages(): Promise<{ account: string; provider: string; 
   return rows;
 }
 
-/** Connects both providers at once and waits for their backfills and for the gap runs that follow by themselves. */
+/** Connects both providers at once, each with the gap run that follows. */
 async function connectBoth(): Promise<void> {
-  const { api } = place;
-  const connections = await Promise.all(
-    PROVIDERS.map(async (provider) => {
+  const compared = await Promise.all(
+    PROVIDERS.map((provider) => {
       const settings = provider === 'openai' ? { account: demo.truth.openai.accountId } : {};
-      const { status, body } = await api.post(CONNECTIONS, aConnection(provider, { settings }));
-      if (status !== 201)
-        throw new Error(`connecting ${provider} answered ${status}: ${JSON.stringify(body)}`);
-      return body;
+      return connectAndCompare(place.api, aConnection(provider, { settings }));
     }),
   );
-  syncs = await Promise.all(connections.map(({ sync }) => pollToEnd(api, sync.status_url, SYNC_LIMIT_MS)));
-  // The run that follows is noted on a sync after its end, once no older run may have missed what it changed.
-  syncs = await Promise.all(
-    syncs.map(({ status_url }) =>
-      until(
-        'a gap run after the sync',
-        async () => (await api.get(status_url)).body as Json,
-        ({ result }) => result.gap_run_id !== null,
-        SYNC_LIMIT_MS,
-      ),
-    ),
-  );
-  const runs = await Promise.all(
-    syncs.map(({ result }) => pollToEnd(api, `${RUNS}/${result.gap_run_id}`, SYNC_LIMIT_MS)),
-  );
-  run = joined(runs);
+  syncs = compared.map(({ sync }) => sync);
+  run = joined(compared.map((each) => each.run));
 }
 
 /** Each sync starts a run over its own provider: together they are one over both. */
@@ -99,7 +78,7 @@ beforeAll(async () => {
   console.info(
     `connected: 90 days of two providers in ${((performance.now() - started) / 1_000).toFixed(1)} s`,
   );
-  gaps = (await place.api.get('/api/v1/reconciliation/gap-explorer?period=90d')).body.gaps;
+  gaps = await listGaps(place.api);
   billed = sumCostPages(await fetchedCostPages());
 }, 400_000);
 

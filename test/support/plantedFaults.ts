@@ -2,8 +2,9 @@
 import { expect, it } from 'vitest';
 import { listBilledTotals } from '../../db/queries/billedDays.js';
 import type { Demo } from '../../demo/generateDemo.js';
-import { decimalFromPico, picoFromDecimal } from '../../domain/money.js';
+import { decimalFromPico } from '../../domain/money.js';
 import type { TestApi } from './api.js';
+import { byText, cents, dayOf, exact, fieldsAsIn, oddOf } from './demoReads.js';
 import type { BillTotals } from './independentBillReader.js';
 import { itExplainsWhatWasPlanted } from './plantedFindings.js';
 
@@ -22,7 +23,6 @@ export interface FoundDemo {
 }
 
 export const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
-const dayOf = (gap: Json): string => gap.bucket.slice(0, 10);
 
 /** The rules that hold for the demo; `place` is asked when they run. */
 export function itFindsWhatWasPlanted(place: () => FoundDemo): void {
@@ -55,7 +55,7 @@ export function itFindsWhatWasPlanted(place: () => FoundDemo): void {
       excess_usd_exact: decimalFromPico(rate.excessPico),
     }));
     const found = place().run.result.rate_mismatches.map((mismatch: Json) =>
-      Object.fromEntries(Object.keys(planted[0] ?? {}).map((name) => [name, mismatch[name]])),
+      fieldsAsIn(planted[0], mismatch),
     );
     expect(found.sort(byText)).toEqual(planted.sort(byText));
     expect(place().run.result.rate_mismatch_count).toBe(planted.length);
@@ -91,10 +91,7 @@ export function itFindsWhatWasPlanted(place: () => FoundDemo): void {
   it('matches every other model’s day at HIGH once it is closed', () => {
     const rest = place().gaps.filter((gap) => !gap.flagged_gap && gap.reason !== 'not_observable');
     expect(rest.length).toBeGreaterThan(400);
-    const odd = rest.filter(
-      (gap) => gap.match_status !== 'matched' || gap.confidence !== (gap.provisional ? 'UNVERIFIED' : 'HIGH'),
-    );
-    expect(odd.map((gap) => [dayOf(gap), gap.model, gap.match_status, gap.confidence])).toEqual([]);
+    expect(oddOf(rest)).toEqual([]);
     expect(new Set(rest.filter((gap) => gap.provisional).map(dayOf))).toEqual(new Set([yesterday]));
   });
 
@@ -184,16 +181,3 @@ const CAUSES: Record<Demo['answerKey']['rates'][number]['kind'], string> = {
   contract_discount_not_applied: 'contract_rate_not_applied',
   batch_discount_not_applied: 'batch_discount_not_applied',
 };
-
-/** Dollars as a number or a text → pico-dollars. */
-export const exact = (usd: number | string): bigint => picoFromDecimal(String(usd)) ?? -1n;
-
-const byText = (a: object, b: object) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1);
-
-/** An amount to the cent. */
-function cents(amount: number | string): string {
-  const pico = exact(amount);
-  const sign = pico < 0n ? -1n : 1n;
-  const whole = (sign * pico + 5_000_000_000n) / 10_000_000_000n;
-  return `${sign < 0n && whole > 0n ? '-' : ''}${whole / 100n}.${String(whole % 100n).padStart(2, '0')}`;
-}

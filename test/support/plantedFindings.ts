@@ -1,7 +1,8 @@
 /** What the engine has to make of the demo's planted faults, by whatever way it came in. */
 import { expect, it } from 'vitest';
 import type { PlantedFinding } from '../../demo/findings.js';
-import { decimalFromPico, picoFromDecimal } from '../../domain/money.js';
+import { decimalFromPico } from '../../domain/money.js';
+import { byText, exact, fieldsAsIn } from './demoReads.js';
 import type { FoundDemo } from './plantedFaults.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
@@ -11,7 +12,6 @@ const FINDINGS = '/api/v1/financial/findings';
 const PICO_PER_CENT = 10_000_000_000n;
 /** A grade that says: somebody may act on it. */
 const isSure = ({ confidence }: Json) => confidence === 'HIGH' || confidence === 'MEDIUM';
-const byText = (a: object, b: object) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1);
 const sum = (values: readonly bigint[]) => values.reduce((total, value) => total + value, 0n);
 
 /** The rules that hold for the demo's findings; `place` is asked when they run. */
@@ -36,9 +36,7 @@ export function itExplainsWhatWasPlanted(place: () => FoundDemo): void {
       direction: 'overcharge',
     }));
     const told = (await listed()).filter(({ kind }) => kind !== 'unobserved_usage');
-    const found = told.map((finding) =>
-      Object.fromEntries(Object.keys(planted[0] ?? {}).map((name) => [name, finding[name]])),
-    );
+    const found = told.map((finding) => fieldsAsIn(planted[0], finding));
     expect(found.filter(isSure).sort(byText)).toEqual(planted.filter(isSure).sort(byText));
     expect(found).toEqual(expect.arrayContaining(planted));
   });
@@ -52,7 +50,7 @@ export function itExplainsWhatWasPlanted(place: () => FoundDemo): void {
         const planted = gaps.find(
           (gap) => gap.model === model && demo.calendar.dayText(gap.offset) === day.day,
         );
-        expect([day.day, model, pico(day.rate_usd_exact), pico(day.volume_usd_exact)]).toEqual([
+        expect([day.day, model, exact(day.rate_usd_exact), exact(day.volume_usd_exact)]).toEqual([
           day.day,
           model,
           planted?.ratePico,
@@ -98,7 +96,7 @@ export function itExplainsWhatWasPlanted(place: () => FoundDemo): void {
         0,
       ]);
       // A line that holds batch calls too is divided as the bill divides it, whichever of them were missing.
-      const apart = pico(finding.impact_usd_exact) - (planted?.gapPico ?? 0n);
+      const apart = exact(finding.impact_usd_exact) - (planted?.gapPico ?? 0n);
       expect((apart < 0n ? -apart : apart) * 50n <= (planted?.gapPico ?? 0n)).toBe(true);
     }
   });
@@ -110,5 +108,3 @@ export function itExplainsWhatWasPlanted(place: () => FoundDemo): void {
     expect(found.sort()).toEqual(planted.map(({ kind }) => kind).sort());
   });
 }
-
-const pico = (text: string): bigint => picoFromDecimal(text) ?? -1n;
