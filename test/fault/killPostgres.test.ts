@@ -1,74 +1,26 @@
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../db/client.js';
-import { migrate } from '../../db/migrate.js';
-import { seedPrices } from '../../db/prices/priceSeed.js';
-import { loadConfig } from '../../platform/config.js';
-import { type EmbeddedPostgres, startPostgres } from '../../platform/embedded/postgres.js';
 import { anEvent, send } from '../api/support/requests.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
 import { startTestApi, type TestApi } from '../support/api.js';
-import { environmentOf } from '../support/database.js';
-import { removeCluster } from '../support/postgres.js';
-import { makeTestFolder } from '../support/testFolder.js';
+import { type KillablePostgres, startKillablePostgres } from './support/killablePostgres.js';
 import { auditBook, LoadClient, pause } from './support/loadClient.js';
-import { startTcpProxy, type TcpProxy } from './support/tcpProxy.js';
 
 const SEED = testSeed();
 const KILLS = 3;
 const CLIENTS = 4;
 
-/** A Postgres of this file's own, since it is killed; the API runs in this process and is never restarted. */
-let postgres: EmbeddedPostgres;
-let proxy: TcpProxy;
-let database: Database;
+/** The API runs in this process and is never restarted. */
+let postgres: KillablePostgres;
 let api: TestApi;
-const dataDir = makeTestFolder('killed-postgres');
-
-async function start(): Promise<EmbeddedPostgres> {
-  const settings = { shared_buffers: '32MB', max_wal_size: '256MB' };
-  return startPostgres({ dataDir, cacheDir: loadConfig().cacheDir, settings });
-}
 
 beforeAll(async () => {
-  postgres = await start();
-  await migrate(postgres.url);
-  proxy = await startTcpProxy(postgres.port);
-  const throughProxy = new URL(postgres.url);
-  throughProxy.port = String(proxy.port);
-  database = openDatabase({
-    url: throughProxy.href,
-    poolMax: 8,
-    applicationName: 'test',
-    statementTimeoutMs: 5_000,
-  });
-  await seedPrices(database);
-  const superuser = new pg.Pool({ connectionString: postgres.url, max: 2 });
-  superuser.on('error', () => undefined);
-  api = await startTestApi({
-    database: {
-      url: postgres.url,
-      environment: environmentOf(postgres.url),
-      database,
-      superuser,
-      close: async () => undefined,
-    },
-  });
+  postgres = await startKillablePostgres('killed-postgres', { poolMax: 8, statementTimeoutMs: 5_000 });
+  api = await startTestApi({ database: postgres.database });
 });
 afterAll(async () => {
-  await api.close();
-  await database.close();
-  await api.database.superuser.end();
-  await proxy.close();
-  await postgres.stop();
-  removeCluster(dataDir, postgres.directory);
+  await api?.close();
+  await postgres?.close();
 });
-
-/** Ends the server as a crash does, and waits until it is gone. */
-async function killPostgres(): Promise<void> {
-  process.kill(postgres.pid, 'SIGKILL');
-  await postgres.exited;
-}
 
 describe(`Postgres under load (TEST_SEED=${SEED})`, () => {
   it(`killed ${KILLS} times costs only 503s with Retry-After; the API comes back by itself, nothing acknowledged is lost`, async () => {
@@ -80,7 +32,7 @@ describe(`Postgres under load (TEST_SEED=${SEED})`, () => {
       const before = client.acknowledged;
       while (client.acknowledged < before + 20) await pause(5);
       await pause(random.integer(0, 100));
-      await killPostgres();
+      await postgres.kill();
       const down = await Promise.all([
         send(api, { path: '/api/v1/events', key: org.adminKey }),
         send(api, { path: '/api/v1/usage/summary', key: org.adminKey }),
@@ -102,7 +54,7 @@ describe(`Postgres under load (TEST_SEED=${SEED})`, () => {
       const ready = await send(api, { path: '/readyz', key: null });
       expect([ready.status, ready.body.postgres]).toEqual([503, 'down']);
       expect((await send(api, { path: '/api/v1/pricing/table', key: null })).status).toBe(200);
-      postgres = await start();
+      await postgres.restart();
       const again = performance.now();
       await expect
         .poll(async () => (await send(api, { path: '/api/v1/events', key: org.adminKey })).status, {
@@ -129,13 +81,13 @@ describe(`Postgres under load (TEST_SEED=${SEED})`, () => {
     const org = await api.addOrganization();
     const random = new SeededRandom(SEED);
     const client = new LoadClient({ baseUrl: api.baseUrl, key: org.ingestKey, random });
-    const before = proxy.lost();
+    const before = postgres.proxy.lost();
     client.start(CLIENTS);
     for (let loss = 0; loss < 10; loss += 1) {
       await pause(random.integer(5, 40));
-      proxy.loseNextCommit();
+      postgres.proxy.loseNextCommit();
     }
-    while (proxy.lost() < before + 10) await pause(5);
+    while (postgres.proxy.lost() < before + 10) await pause(5);
     await client.stop();
     expect(await auditBook(client, api.database.superuser, org.orgId)).toEqual([]);
     expect(new Set(client.answers.map((answer) => answer.status))).toEqual(new Set([202, 503]));
@@ -147,7 +99,7 @@ describe(`Postgres under load (TEST_SEED=${SEED})`, () => {
         body: JSON.stringify([event]),
         headers: { 'content-type': 'application/json' },
       });
-    proxy.loseNextCommit();
+    postgres.proxy.loseNextCommit();
     const lost = await ingest();
     expect([lost.status, lost.body.code]).toEqual([503, 'service_unavailable']);
     const again = await ingest();

@@ -1,80 +1,41 @@
 import { randomUUID } from 'node:crypto';
-import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Database, openDatabase } from '../../db/client.js';
-import { migrate } from '../../db/migrate.js';
-import { seedPrices } from '../../db/prices/priceSeed.js';
 import { listClaimEvents } from '../../db/queries/claimEvents.js';
 import { publicId } from '../../domain/ids.js';
-import { loadConfig } from '../../platform/config.js';
-import { type EmbeddedPostgres, startPostgres } from '../../platform/embedded/postgres.js';
 import { type RawAnswer, send } from '../api/support/requests.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { storeClaim } from '../support/claims.js';
 import { CLAIMS } from '../support/claimsPlace.js';
-import { environmentOf } from '../support/database.js';
 import { startTestEngine, type TestEngine, until } from '../support/engine.js';
-import { removeCluster } from '../support/postgres.js';
-import { makeTestFolder } from '../support/testFolder.js';
-import { startTcpProxy, type TcpProxy } from './support/tcpProxy.js';
+import { type KillablePostgres, startKillablePostgres } from './support/killablePostgres.js';
 
 /** Commits on the way of a move, of the API and of the effect together; more are lost after nothing. */
 const COMMITS = 5;
 
-/** A Postgres of this file's own, since it is killed; API and worker run in this process and are never restarted. */
-let postgres: EmbeddedPostgres;
-let proxy: TcpProxy;
-let database: Database;
+/** API and worker run in this process and are never restarted. */
+let postgres: KillablePostgres;
 let api: TestApi;
 let engine: TestEngine;
-const dataDir = makeTestFolder('postgres-killed-in-moves');
-
-const start = () =>
-  startPostgres({
-    dataDir,
-    cacheDir: loadConfig().cacheDir,
-    settings: { shared_buffers: '32MB', max_wal_size: '256MB' },
-  });
 
 beforeAll(async () => {
-  postgres = await start();
-  await migrate(postgres.url);
-  proxy = await startTcpProxy(postgres.port);
-  const throughProxy = new URL(postgres.url);
-  throughProxy.port = String(proxy.port);
-  database = openDatabase({
-    url: throughProxy.href,
+  postgres = await startKillablePostgres('postgres-killed-in-moves', {
     poolMax: 12,
-    applicationName: 'test',
     statementTimeoutMs: 20_000,
   });
-  await seedPrices(database);
-  const superuser = new pg.Pool({ connectionString: postgres.url, max: 4 });
-  superuser.on('error', () => undefined);
-  engine = await startTestEngine(database);
+  engine = await startTestEngine(postgres.database.database);
   // Its polls would take the losses that are meant for the move.
   await engine.dispatcher.stop();
   await engine.startWorker();
   api = await startTestApi({
     tellsChanges: false,
     moveClaim: (input, command) => engine.orchestrator.moveClaim(input, command),
-    database: {
-      url: postgres.url,
-      environment: environmentOf(postgres.url),
-      database,
-      superuser,
-      close: async () => undefined,
-    },
+    database: postgres.database,
   });
 });
 afterAll(async () => {
   await api?.close();
   await engine?.close();
-  await database?.close();
-  await api?.database.superuser.end();
-  await proxy?.close();
-  await postgres?.stop();
-  removeCluster(dataDir, postgres.directory);
+  await postgres?.close();
 });
 
 const submit = (id: string, once: string): Promise<RawAnswer> =>
@@ -123,10 +84,9 @@ describe('Postgres in the middle of a move', () => {
           .rowCount ?? 0,
       (count) => count > 0,
     );
-    process.kill(postgres.pid, 'SIGKILL');
-    await postgres.exited;
+    await postgres.kill();
     holder.release(true);
-    postgres = await start();
+    await postgres.restart();
     const first = await moving;
     expect([200, 503]).toContain(first.status);
     if (first.status === 503) expect(Number(first.headers['retry-after'])).toBeGreaterThanOrEqual(1);
@@ -149,9 +109,9 @@ describe('Postgres in the middle of a move', () => {
     async (commit) => {
       const { id } = await storeClaim(api.orgDb);
       const once = randomUUID();
-      proxy.loseNextCommit(commit);
+      postgres.proxy.loseNextCommit(commit);
       const first = await submit(id, once);
-      proxy.spare();
+      postgres.proxy.spare();
       expect([200, 503], JSON.stringify(first.body)).toContain(first.status);
       // Of the engine nothing is unknown that Postgres can tell.
       if (first.body.code === 'workflow_engine_unavailable') expect(await movesOf(id)).toEqual(NOT_MADE);
