@@ -5,7 +5,6 @@ import { IngestWriter } from '../../db/ingest/ingestWriter.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
 import { insertOrganization, updateSettings } from '../../db/queries/organizations.js';
-import { foldUsage } from '../../db/queries/rollups.js';
 import { sweepTraces } from '../../db/queries/traceSweep.js';
 import { sumUsage } from '../../db/queries/usage.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
@@ -13,6 +12,8 @@ import type { CountedScope } from '../../domain/organization/settings.js';
 import { testSeed } from '../fakes/seededRandom.js';
 import { aBatch } from '../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { untilNothingHoldsBack } from '../support/horizon.js';
+import { foldAll } from './support/compareTotals.js';
 import { DIMENSIONS, type Step, step } from './support/drawSteps.js';
 
 const SEED = testSeed();
@@ -108,9 +109,10 @@ describe(`a scope that counts (TEST_SEED=${SEED})`, () => {
             batch.filter(counts),
             batch.flatMap((call) => (counts(call) || call.trace === null ? [] : [call.trace])),
           );
+        await untilNothingHoldsBack(test.superuser);
         while ((await sweepTraces(test.database, prices)).more);
         expect(await totalsOf(set.orgDb)).toEqual(await totalsOf(alone.orgDb));
-        for (const { orgDb } of [set, alone]) await foldUsage(test.database, orgDb.orgId);
+        for (const { orgDb } of [set, alone]) await foldAll(test.superuser, orgDb);
         expect(await totalsOf(set.orgDb)).toEqual(await totalsOf(alone.orgDb));
         const { rows } = await test.superuser.query<{ n: string }>(
           `select count(*) as n from events where org_id = $1 and service_name = 'checkout' and scope_name <> $2`,

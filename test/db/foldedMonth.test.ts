@@ -3,7 +3,8 @@ import { ensurePartitions } from '../../db/partitions.js';
 import { IS_FOLDED } from '../../db/retention/eventRetention.js';
 import { MICROS_PER_DAY, microsFromDate, startOfDay } from '../../domain/period.js';
 import { aCall } from '../support/aCall.js';
-import { foldWholly, type RetentionPlace, startRetentionPlace } from './support/retained.js';
+import { foldAll } from './support/compareTotals.js';
+import { type RetentionPlace, startRetentionPlace } from './support/retained.js';
 
 const NOW = microsFromDate(new Date());
 const YESTERDAY = startOfDay(NOW) - MICROS_PER_DAY;
@@ -34,7 +35,7 @@ describe('the question whether a month is in all totals', () => {
       await client.query(
         `insert into events (${names}) select ${values} from events e, generate_series(1, 20000) n`,
       );
-      await foldWholly(place, orgDb);
+      await foldAll(place.test.superuser, orgDb);
       await client.query('analyze events; begin; set local role app_system');
       const window = [new Date(Number(YESTERDAY / 1_000n)), new Date(Number(NOW / 1_000n))];
       const { rows } = await client.query<{ is_folded: boolean }>(IS_FOLDED, window);

@@ -11,7 +11,8 @@ import { removeOldEvents } from '../../db/retention/eventRetention.js';
 import { MICROS_PER_DAY, microsFromDate, startOfDay } from '../../domain/period.js';
 import { monthOf } from '../../domain/periods/month.js';
 import { aCall } from '../support/aCall.js';
-import { foldWholly, type RetentionPlace, startRetentionPlace } from './support/retained.js';
+import { foldAll } from './support/compareTotals.js';
+import { type RetentionPlace, startRetentionPlace } from './support/retained.js';
 
 const NOW = microsFromDate(new Date());
 const YESTERDAY = startOfDay(NOW) - MICROS_PER_DAY;
@@ -26,7 +27,7 @@ const aSaid = (requestId: string) => aCall({ startMicros: YESTERDAY, payload: { 
 
 /** As a run leaves yesterday's month that is killed right after it took it out. */
 async function leaveMonth(orgDb: OrgDb): Promise<string> {
-  await foldWholly(place, orgDb);
+  await foldAll(place.test.superuser, orgDb);
   const month = monthOf(YESTERDAY).replace('-', '_');
   await place.asOwner(async (client) => {
     for (const table of ['events', 'event_payloads'])
@@ -78,7 +79,7 @@ describe('a month that a killed run has left between its table and what is noted
     const other = await place.addOrganization();
     await send(aSaid('first'));
     await other.send(aSaid('second'));
-    await foldWholly(place, other.orgDb);
+    await foldAll(place.test.superuser, other.orgDb);
     await leaveMonth(orgDb);
     await place.asOwner((client) =>
       client.query(`update organizations set demo_end_day = '2026-01-01' where id = $1`, [orgDb.orgId]),
@@ -96,7 +97,7 @@ describe('a demo that is removed while its calls are', () => {
     const [demo, other] = [await place.addOrganization(), await place.addOrganization()];
     for (const { orgDb, send } of [demo, other]) {
       await send(aSaid('first'));
-      await foldWholly(place, orgDb);
+      await foldAll(place.test.superuser, orgDb);
     }
     await place.asOwner((client) =>
       client.query(`update organizations set demo_end_day = '2026-01-01' where id = $1`, [demo.orgDb.orgId]),

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listAlerts, recordAcknowledgement, type StoredAlert } from '../../db/queries/alerts.js';
 import { listDoublyToldOrganizations } from '../../db/queries/doubleTellings.js';
 import { updateSettings } from '../../db/queries/organizations.js';
-import { foldUsage } from '../../db/queries/rollups.js';
 import { tellDoubleInstrumentation } from '../../dispatch/doubleInstrumentation.js';
 import { TOLD_AGAIN_AFTER_MICROS } from '../../domain/alerts/doubleInstrumentation.js';
 import { MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';
 import { anAttribute, aSpan } from '../api/support/requests.js';
+import { foldAll } from '../db/support/compareTotals.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 
 const logger = createLogger({ name: 'test', level: 'silent' });
@@ -43,24 +43,7 @@ async function tell(
     ],
   };
   expect((await api.post('/api/v1/ingest/trace', body, org.ingestKey)).status).toBe(202);
-  await foldWholly(org);
-}
-
-/** Any transaction of the cluster holds a fold back. */
-async function foldWholly({ orgId }: TestOrganization): Promise<void> {
-  await expect
-    .poll(
-      async () => {
-        await foldUsage(api.database.database, orgId);
-        const { rows } = await api.database.superuser.query(
-          `select (select max(ingest_xid) from events where org_id = $1) < (select folded_xid from rollup_state where org_id = $1) as is_folded`,
-          [orgId],
-        );
-        return rows[0]?.is_folded;
-      },
-      { timeout: 20_000, interval: 50 },
-    )
-    .toBe(true);
+  await foldAll(api.database.superuser, org.orgDb);
 }
 
 const look = (atMicros = now()) => tellDoubleInstrumentation(api.database.database, logger, atMicros);

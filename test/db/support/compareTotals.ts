@@ -6,6 +6,7 @@ import { foldUsage } from '../../../db/queries/rollups.js';
 import { sumUsage } from '../../../db/queries/usage.js';
 import type { UsageDimension, UsageQuery } from '../../../db/queries/usageQuery.js';
 import { dayOf, MICROS_PER_DAY } from '../../../domain/period.js';
+import { untilNothingHoldsBack } from '../../support/horizon.js';
 import { DAYS, DIMENSIONS, FIRST, HOUR, type Question } from './drawSteps.js';
 import { type LiveEvent, picoOfNumeric, readLiveEvents, sumBy } from './liveEvents.js';
 
@@ -183,22 +184,16 @@ export async function compareCells(
   expect(answered).toEqual(sumBy(events, cellKey, cellMeasures));
 }
 
-/** Folds until nothing is left; transactions of other databases of the server hold the horizon back for moments. */
+/** Folds until everything that is stored by now is in the totals. */
 export async function foldAll(superuser: pg.Pool, orgDb: OrgDb): Promise<void> {
-  const last = await superuser.query<{ xid: string }>(
-    `select greatest((select max(ingest_xid) from events where org_id = $1), (select max(ingest_xid) from event_adjustments where org_id = $1)) as xid`,
+  await untilNothingHoldsBack(superuser);
+  while ((await foldUsage(orgDb.database, orgDb.orgId)).more);
+  const { rows } = await superuser.query<{ is_folded: boolean }>(
+    `select coalesce(greatest((select max(ingest_xid) from events where org_id = $1), (select max(ingest_xid) from event_adjustments where org_id = $1))
+       < (select least(folded_xid, projects_xid) from rollup_state where org_id = $1), true) as is_folded`,
     [orgDb.orgId],
   );
-  for (let attempt = 0; attempt < 200; attempt += 1) {
-    await foldUsage(orgDb.database, orgDb.orgId);
-    const state = await superuser.query<{ folded_xid: string }>(
-      'select folded_xid from rollup_state where org_id = $1',
-      [orgDb.orgId],
-    );
-    if (BigInt(state.rows[0]?.folded_xid ?? 0) > BigInt(last.rows[0]?.xid ?? 0)) return;
-    await new Promise((resolve) => setTimeout(resolve, 20));
-  }
-  throw new Error('the fold never reached the last event');
+  expect(rows[0]?.is_folded).toBe(true);
 }
 
 /** Measures of a stored total, as a superuser reads them. */

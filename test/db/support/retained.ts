@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
-import { expect, vi } from 'vitest';
 import { IngestWriter } from '../../../db/ingest/ingestWriter.js';
 import { OrgDb } from '../../../db/orgDb.js';
 import { PriceBookHolder } from '../../../db/prices/priceBookHolder.js';
 import { insertOrganization } from '../../../db/queries/organizations.js';
-import { foldUsage } from '../../../db/queries/rollups.js';
 import { removeOldEvents } from '../../../db/retention/eventRetention.js';
 import { removeOldPayloads } from '../../../db/retention/payloadRetention.js';
 import type { RetentionWork } from '../../../db/retention/retentionWork.js';
@@ -13,14 +11,19 @@ import type { CallRecord } from '../../../domain/events/event.js';
 import type { Removed } from '../../../domain/retention.js';
 import { aBatch } from '../../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
+import { untilNothingHoldsBack } from '../../support/horizon.js';
+
+type Remove = (step: 'events' | 'payloads', nowMicros: bigint, days: number) => Promise<Removed>;
 
 /** A database with prices, and the retention at hand. */
 export interface RetentionPlace {
   test: TestDatabase;
   prices: PriceBookHolder;
   addOrganization(): Promise<{ orgDb: OrgDb; send(...calls: CallRecord[]): Promise<void> }>;
-  /** Runs one of the steps as of a time; what it removed. */
-  remove(step: 'events' | 'payloads', nowMicros: bigint, days: number): Promise<Removed>;
+  /** Runs one of the steps as of a time, when no other transaction of the server holds it back; what it removed. */
+  remove: Remove;
+  /** The same beside whatever transaction is open. */
+  removeAtOnce: Remove;
   /** A connection of the owner of the tables, for as long as the work takes. */
   asOwner<T>(work: (client: pg.ClientBase) => Promise<T>): Promise<T>;
   close(): Promise<void>;
@@ -31,6 +34,20 @@ export async function startRetentionPlace(): Promise<RetentionPlace> {
   const prices = await PriceBookHolder.open(test.database, { nowMs: () => 0, onFailure: () => undefined });
   const observer = { queueRows: () => undefined, batchRows: () => undefined };
   const writer = new IngestWriter(test.database, prices, 4, observer);
+  const removeAtOnce: Remove = async (step, nowMicros, days) => {
+    const removed = { rows: 0, partitions: [] as string[] };
+    const work: RetentionWork = {
+      database: test.database,
+      directUrl: test.url,
+      nowMicros,
+      async report({ rows, partitions }) {
+        removed.rows += rows;
+        removed.partitions.push(...partitions);
+      },
+    };
+    await (step === 'events' ? removeOldEvents(work, days) : removeOldPayloads(work, days));
+    return removed;
+  };
   return {
     test,
     prices,
@@ -46,19 +63,10 @@ export async function startRetentionPlace(): Promise<RetentionPlace> {
       };
     },
     async remove(step, nowMicros, days) {
-      const removed = { rows: 0, partitions: [] as string[] };
-      const work: RetentionWork = {
-        database: test.database,
-        directUrl: test.url,
-        nowMicros,
-        async report({ rows, partitions }) {
-          removed.rows += rows;
-          removed.partitions.push(...partitions);
-        },
-      };
-      await (step === 'events' ? removeOldEvents(work, days) : removeOldPayloads(work, days));
-      return removed;
+      await untilNothingHoldsBack(test.superuser);
+      return removeAtOnce(step, nowMicros, days);
     },
+    removeAtOnce,
     async asOwner(work) {
       const client = await test.superuser.connect();
       try {
@@ -72,21 +80,6 @@ export async function startRetentionPlace(): Promise<RetentionPlace> {
       await test.close();
     },
   };
-}
-
-/** Folds until everything is in the totals: any transaction of the cluster, of another test too, holds a fold back. */
-export async function foldWholly({ test }: RetentionPlace, { orgId }: OrgDb): Promise<void> {
-  await vi.waitFor(
-    async () => {
-      await foldUsage(test.database, orgId);
-      const { rows } = await test.superuser.query(
-        `select max(ingest_xid) < (select folded_xid from rollup_state where org_id = $1) as is_folded from events where org_id = $1`,
-        [orgId],
-      );
-      expect(rows[0].is_folded).toBe(true);
-    },
-    { timeout: 60_000, interval: 100 },
-  );
 }
 
 /** Tables with rows about single calls, and the column that says of which time. */
