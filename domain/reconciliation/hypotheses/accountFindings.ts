@@ -3,7 +3,7 @@ import { absPico, type Pico } from '../../money.js';
 import type { Grade, Visibility } from '../cells.js';
 import { apportion } from '../charge.js';
 import { lowerOf } from '../grade.js';
-import type { Finding, FindingDay, FindingLine, Gate, SeriesExplanation } from '../inference/finding.js';
+import type { Finding, FindingDay, FindingLine, Gate } from '../inference/finding.js';
 import { footed } from './accountLines.js';
 
 export const sumPico = (values: readonly Pico[]): Pico => values.reduce((total, value) => total + value, 0n);
@@ -63,9 +63,9 @@ export function gradeOfAccountFinding(
   return lowerOf(lowerOf(band, byGates), VISIBILITY_CAPS[visibility]);
 }
 
-/** The best visibility that a series' findings tell; a residual has quantities, so it is V2 at least. */
-export function visibilityOf(series: SeriesExplanation): Visibility {
-  return series.findings.some((one) => one.visibility === 'V3') ? 'V3' : 'V2';
+/** What several days together let one see: what the least of them does. Names of visibilities are in their order. */
+export function leastOf(visibilities: readonly Visibility[]): Visibility {
+  return visibilities.reduce((least, one) => (one < least ? one : least), 'V3');
 }
 
 export const byText = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

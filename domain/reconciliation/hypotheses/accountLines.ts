@@ -74,7 +74,8 @@ export function linesWithImpact(
   return footed(made, impactPico);
 }
 
-function excessOf({ billedQuantity, observedQuantity }: FindingLine): bigint {
-  const excess = (billedQuantity ?? 0n) - observedQuantity;
+/** In tokens or, of a bill without counts, in dollars: a bill has either. */
+function excessOf({ billedQuantity, observedQuantity, billedPico, expectedPico }: FindingLine): bigint {
+  const excess = billedQuantity === null ? billedPico - expectedPico : billedQuantity - observedQuantity;
   return excess > 0n ? excess : 0n;
 }

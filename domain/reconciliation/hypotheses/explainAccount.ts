@@ -2,7 +2,7 @@
 import type { SuspectKey } from '../../billing/providerKeys.js';
 import type { Provider } from '../../providers.js';
 import type { ChargePrices } from '../charges.js';
-import type { Finding, FindingDay, Gate, SeriesExplanation } from '../inference/finding.js';
+import type { Finding, FindingDay, Gate, ResidualDay, SeriesExplanation } from '../inference/finding.js';
 import { applyLearning } from '../weights/applyLearning.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import {
@@ -11,10 +11,18 @@ import {
   inOrder,
   keepDays,
   sumPico,
-  visibilityOf,
+  leastOf,
 } from './accountFindings.js';
 import { addedLines, footed } from './accountLines.js';
-import { dayOfMove, findMovedUse, GIVES_WAY, linesOfMove, type MovedUse } from './movedModels.js';
+import {
+  dayOfMove,
+  findMovedUse,
+  GIVES_WAY,
+  isCounted,
+  linesOfMove,
+  type MovedDay,
+  type MovedUse,
+} from './movedModels.js';
 import { findSuspectUse } from './suspectUse.js';
 import { WHOSE, whoseIs } from './whoseModel.js';
 
@@ -37,26 +45,57 @@ export function explainAccount(input: AccountInput): Finding[] {
   const series = [...input.series].sort((a, b) => byText(a.model, b.model));
   let findings = series.flatMap((one) => one.findings);
   const over: Finding[] = [];
-  for (const move of findMovedUse(input.provider, series, input.prices)) {
+  for (const found of findMovedUse(input.provider, series, input.prices)) {
+    const move = withoutTold(found, findings);
     const finding = findingOf(move, findings, input);
     if (!finding) continue;
-    findings = withoutDays(findings, move.to.model, daysOf(move));
-    findings = withoutDays(findings, move.from.model, daysOf(move));
+    for (const [half, model] of halvesOf(move)) findings = withoutDays(findings, model, move.days.map(half));
     over.push(finding);
   }
   const suspect = findSuspectUse({ ...input, series }, findings, over);
   return applyLearning(inOrder([...suspect, ...over]), input.weights);
 }
 
-const daysOf = (move: MovedUse): ReadonlySet<string> => new Set(move.days.map((one) => one.day));
+type HalfOf = (moved: MovedDay) => ResidualDay;
 
-/** Takes days out of the findings of a model that say little. */
-function withoutDays(findings: readonly Finding[], model: string, days: ReadonlySet<string>): Finding[] {
-  return findings.flatMap((finding) =>
-    finding.model === model && GIVES_WAY.has(finding.kind)
-      ? (keepDays(finding, (day) => !days.has(day)) ?? [])
-      : [finding],
+const halvesOf = ({ from, to }: MovedUse): (readonly [half: HalfOf, model: string])[] => [
+  [({ excess }) => excess, to.model],
+  [({ lack }) => lack, from.model],
+];
+
+/**
+ * Of amounts alone, what a series says by itself and a move are about the same dollars: a move that is nearly sure takes
+ * them, any other leaves the days on which something is told already.
+ */
+function withoutTold(move: MovedUse, findings: readonly Finding[]): MovedUse {
+  if (agreementOf(move) >= NEARLY_SURE) return move;
+  const told = new Set(
+    findings
+      .filter((one) => !GIVES_WAY.has(one.kind))
+      .flatMap(({ model, days }) => days.map((one) => placeOf(model, one.day))),
   );
+  const isFree = (moved: MovedDay) =>
+    halvesOf(move).every(([half, model]) => isCounted(half(moved)) || !told.has(placeOf(model, moved.day)));
+  return { ...move, days: move.days.filter(isFree) };
+}
+
+const NEARLY_SURE = 0.95;
+
+const placeOf = (model: string, day: string): string => JSON.stringify([model, day]);
+
+/** Takes days out of the findings of a model that say little and, where the bill gives amounts alone, out of all. */
+function withoutDays(
+  findings: readonly Finding[],
+  model: string,
+  residuals: readonly ResidualDay[],
+): Finding[] {
+  const days = new Set(residuals.map((one) => one.day));
+  const uncounted = new Set(residuals.filter((one) => !isCounted(one)).map((one) => one.day));
+  return findings.flatMap((finding) => {
+    if (finding.model !== model) return [finding];
+    const taken = GIVES_WAY.has(finding.kind) ? days : uncounted;
+    return keepDays(finding, (day) => !taken.has(day)) ?? [];
+  });
 }
 
 /** Days that agree within this share agree as well as counts ever do. */
@@ -79,8 +118,13 @@ function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountI
   const impactPico = sumPico(days.map((one) => one.impactPico));
   if (impactPico === 0n) return undefined;
   const settled = gatesOf(before, days);
-  const missing = whose === 'answered' ? settled : [...settled, 'evidence_needed' as const];
-  const visibility = visibilityOf(move.to);
+  const visibility = leastOf(move.days.map((one) => one.excess.visibility));
+  const hasCounts = move.days.every(({ excess, lack }) => isCounted(excess) && isCounted(lack));
+  const lacking: readonly (readonly [Gate, boolean])[] = [
+    ['quantity_present', !hasCounts && !settled.includes('quantity_present')],
+    ['evidence_needed', whose !== 'answered'],
+  ];
+  const missing = [...settled, ...lacking.flatMap(([gate, is]) => (is ? [gate] : []))];
   const isOver = impactPico > 0n;
   const isClaimable = isOver && whose !== 'lasting';
   return {
@@ -103,7 +147,7 @@ function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountI
     next: { kind: WHOSE[whose].rival, odds: probability / (1 - probability) },
     waterfall: [
       {
-        signal: 'quantities of two models',
+        signal: hasCounts ? 'quantities of two models' : 'amounts of two models',
         level: `apart by at most ${percentOf(Math.max(...move.days.map((one) => one.mismatch)))} %`,
         bits: bitsOf(base),
       },

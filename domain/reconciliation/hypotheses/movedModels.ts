@@ -73,7 +73,10 @@ export function findMovedUse(
   return [...moves.values()].flatMap(splitRuns);
 }
 
-/** Residuals of days that no named mistake of another kind explains already. */
+/**
+ * Residuals of days whose counts no named mistake of another kind explains already. Amounts alone are one number for rate and
+ * count: what a series says of them by itself, a move that accounts for two series may say better.
+ */
 function openResiduals(series: SeriesExplanation): Map<string, ResidualDay> {
   const taken = new Set(
     series.findings
@@ -81,9 +84,15 @@ function openResiduals(series: SeriesExplanation): Map<string, ResidualDay> {
       .flatMap((finding) => finding.days.filter((one) => one.volumePico !== 0n).map((one) => one.day)),
   );
   return new Map(
-    series.residuals.filter((one) => !taken.has(one.day) && !one.provisional).map((one) => [one.day, one]),
+    series.residuals
+      .filter((one) => !one.provisional && (!isCounted(one) || !taken.has(one.day)))
+      .map((one) => [one.day, one]),
   );
 }
+
+/** Whether the bill of the day gives counts; without any line it counts nothing. */
+export const isCounted = ({ visibility, billedPico }: ResidualDay): boolean =>
+  billedPico === 0n || visibility === 'V2' || visibility === 'V3';
 
 interface Candidate {
   from: SeriesExplanation;
@@ -156,14 +165,7 @@ function movedDay(
  * The same against all that was seen: a series of which calls are billed as another model's on most days seems to be seen in
  * part alone.
  */
-function beyondSeen(residual: ResidualDay): ResidualDay {
-  const excess: Partial<Record<TokenClass, bigint>> = {};
-  for (const { tokenClass, billedQuantity, observedQuantity } of residual.lines) {
-    const name = tokenClass as TokenClass;
-    excess[name] = (excess[name] ?? 0n) + (billedQuantity ?? 0n) - observedQuantity;
-  }
-  return { ...residual, excess };
-}
+const beyondSeen = (residual: ResidualDay): ResidualDay => ({ ...residual, excess: residual.beyondSeen });
 
 function dollarsOf(residual: ResidualDay): Pico {
   return residual.expectedOfBilledPico === null || residual.expectedOfObservedPico === null

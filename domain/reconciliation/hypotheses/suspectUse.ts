@@ -3,6 +3,7 @@ import type { KeyUse, SuspectKey } from '../../billing/providerKeys.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
 import { absPico, type Pico } from '../../money.js';
 import { microsOfDay } from '../../period.js';
+import type { Visibility } from '../cells.js';
 import { apportion, chargeProduct, picoFromChargeProduct } from '../charge.js';
 import { DayRates } from '../dayRates.js';
 import { lowerOf } from '../grade.js';
@@ -14,7 +15,7 @@ import type {
   Gate,
   SeriesExplanation,
 } from '../inference/finding.js';
-import { gradeOfAccountFinding, keepDays, sumPico, visibilityOf } from './accountFindings.js';
+import { gradeOfAccountFinding, keepDays, leastOf, sumPico } from './accountFindings.js';
 import { addedLines, footed, shareOfImpact } from './accountLines.js';
 import type { AccountInput } from './explainAccount.js';
 
@@ -36,7 +37,7 @@ const DAY_MIN_PICO = 10_000_000_000n;
 interface UnseenUse {
   key: SuspectKey;
   series: SeriesExplanation;
-  days: { day: string; usedPico: Pico; billedPico: Pico; lines: FindingLine[] }[];
+  days: { day: string; visibility: Visibility; usedPico: Pico; billedPico: Pico; lines: FindingLine[] }[];
   /** Of the account's days, how many have use of the key. */
   share: number;
 }
@@ -91,7 +92,7 @@ function unseenUse(
     if (excess * 100n < usedPico * (100n - SHORT_PERCENT)) return [];
     left.set(place, excess - usedPico);
     const lines = uses.flatMap((use) => linesOf(use, series.model, input));
-    return [{ day: day.day, usedPico, billedPico: day.billedPico, lines }];
+    return [{ day: day.day, visibility: day.visibility, usedPico, billedPico: day.billedPico, lines }];
   });
   const share = shareOfDays(key, series, input);
   if (days.length === 0 || (key.reason === 'unknown' && share > BURST)) return undefined;
@@ -243,7 +244,7 @@ function findingOf(use: UnseenUse, input: AccountInput): Finding {
     }),
   );
   const impactPico = sumPico(days.map((one) => one.impactPico));
-  const visibility = visibilityOf(series);
+  const visibility = leastOf(used.map((one) => one.visibility));
   return {
     kind: 'unauthorized_key_usage',
     variant: isRevoked ? 'after_revocation' : 'unknown_key',

@@ -5,7 +5,7 @@ import type { ChargePrices } from '../charges.js';
 import type { SeriesDayEvidence } from '../evidence/seriesDay.js';
 import type { Hypothesis, MeterDay, SeriesContext, SeriesDay } from '../hypotheses/hypothesis.js';
 import { HYPOTHESES } from '../hypotheses/index.js';
-import { amountAs } from '../hypotheses/predict.js';
+import { amountAs, quantityBought } from '../hypotheses/predict.js';
 import { seriesContextOf } from '../hypotheses/seriesContext.js';
 import { areModelsAnswered } from '../hypotheses/told.js';
 import type { InvoiceTie } from '../linkScore.js';
@@ -118,6 +118,7 @@ function explainedDay({ work, shown, parts }: JudgedDay): ExplainedDay {
   const coverage = reading.comparable ? (shown ?? [...work.states.values()][0])?.fit.coverage : undefined;
   return {
     day: reading.day.day,
+    visibility: reading.day.evidence.visibility,
     billedPico: billedOf(reading.day),
     coverage: coverage === undefined ? null : Math.min(1, coverage),
     explainedPico: impactOf(parts.explained),
@@ -140,21 +141,25 @@ function residualOf({ work }: JudgedDay, noise: SeriesNoise): ResidualDay[] {
   const { evidence } = reading.day;
   // A day without a bill is billed too little of everything: another series may hold it.
   const isUnbilled = evidence.billed.length === 0 && evidence.fixedReason === null;
-  if ((reading.depth !== 'quantities' && !isUnbilled) || evidence.notYetObserved) return [];
+  if ((reading.depth === 'total' && !isUnbilled) || evidence.notYetObserved) return [];
   const excess: Partial<Record<TokenClass, bigint>> = {};
+  const beyondSeen: Partial<Record<TokenClass, bigint>> = {};
   const observedPicos: Pico[] = [];
   let isNotable = false;
   let expectedOfBilled: Pico | null = 0n;
   let expectedOfObserved: Pico | null = 0n;
   for (const one of reading.meters) {
-    const billed = one.of.meter.quantity ?? 0n;
+    const { tokenClass, observed } = one.of;
+    const bought = isUnbilled ? 0n : quantityBought(reading.day, one.of);
+    const billed = bought ?? 0n;
     const left = billed - BigInt(Math.round(one.observed / noise.coverage));
-    excess[one.of.tokenClass] = (excess[one.of.tokenClass] ?? 0n) + left;
-    const observedPico = amountAs(reading.day, one.of, one.of.observed);
-    expectedOfBilled = added(expectedOfBilled, isUnbilled ? 0n : one.of.expectedPico);
+    excess[tokenClass] = (excess[tokenClass] ?? 0n) + left;
+    beyondSeen[tokenClass] = (beyondSeen[tokenClass] ?? 0n) + billed - observed;
+    const observedPico = amountAs(reading.day, one.of, observed);
+    expectedOfBilled = added(expectedOfBilled, isUnbilled ? 0n : expectedOf(one.of, bought));
     expectedOfObserved = added(expectedOfObserved, observedPico);
-    const whole = Math.max(isUnbilled ? 0 : one.billed, one.observed, 1);
-    for (const apart of [left, billed - one.of.observed])
+    const whole = Math.max(Number(billed), one.observed, 1);
+    for (const apart of [left, billed - observed])
       isNotable ||= isNotableRest(one.value, Number(apart) / whole, noise);
     observedPicos.push(observedPico ?? 0n);
   }
@@ -162,7 +167,9 @@ function residualOf({ work }: JudgedDay, noise: SeriesNoise): ResidualDay[] {
   return [
     {
       day: reading.day.day,
+      visibility: evidence.visibility,
       excess,
+      beyondSeen,
       billedPico: billedOf(reading.day),
       expectedOfBilledPico: expectedOfBilled,
       expectedOfObservedPico: expectedOfObserved,
@@ -172,6 +179,10 @@ function residualOf({ work }: JudgedDay, noise: SeriesNoise): ResidualDay[] {
     },
   ];
 }
+
+/** At the agreed rates; what an amount alone buys costs that amount. */
+const expectedOf = ({ meter, expectedPico }: MeterDay, bought: bigint | null): Pico | null =>
+  meter.quantity === null && bought !== null ? meter.amountPico : expectedPico;
 
 function lineOf({ meter, tokenClass, observed }: MeterDay, expectedPico: Pico): FindingLine {
   const { serviceTier, isBatch, longContext, region, quantity, amountPico } = meter;

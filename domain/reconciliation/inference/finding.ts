@@ -98,6 +98,7 @@ export interface Finding {
 /** What became of one day of a series. */
 export interface ExplainedDay {
   day: string;
+  visibility: Visibility;
   billedPico: Pico;
   /** The share of the billed quantities that was observed, 0…1; null where it cannot be told. */
   coverage: number | null;
@@ -108,13 +109,18 @@ export interface ExplainedDay {
 
 /**
  * A day on which a series' bill and calls differ in quantity beyond what its own coverage explains: what another series of
- * the account may hold the other half of. Quantities in 1e-12 tokens, billed − observed.
+ * the account may hold the other half of. Quantities in 1e-12 tokens, billed − observed; where the bill gives amounts by
+ * class alone, billed is what they buy at the agreed rates.
  */
 export interface ResidualDay {
   day: string;
+  visibility: Visibility;
+  /** Beyond the series' usual coverage. */
   excess: Partial<Record<TokenClass, bigint>>;
+  /** Beyond all that was seen. */
+  beyondSeen: Partial<Record<TokenClass, bigint>>;
   billedPico: Pico;
-  /** Billed and observed at the agreed rates; null where quantity or rate is unknown. */
+  /** Billed and observed at the agreed rates; null where a rate is unknown. */
   expectedOfBilledPico: Pico | null;
   expectedOfObservedPico: Pico | null;
   provisional: boolean;

@@ -44,7 +44,7 @@ export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
     coverage_or_sealed_scope:
       hypothesis.nature === 'rate' || run.days.every(({ judged }) => isSealed(judged, noise)),
     residual_within_tolerance:
-      run.days.every(({ judged }) => isWithinTolerance(judged)) &&
+      run.days.every(({ judged }) => isWithinTolerance(judged, hypothesis.nature)) &&
       run.days.some(({ judged }) => !judged.shown?.isPartial),
     odds_against_next: odds >= ODDS_MIN,
     account_known: run.days.every(({ judged }) => judged.work.reading.day.evidence.accountKnown),
@@ -102,9 +102,12 @@ function isSealed({ work, shown }: JudgedDay, noise: SeriesNoise): boolean {
   return (shown?.fit.coverage ?? noise.coverage) >= COVERAGE_MIN;
 }
 
-/** What the explanation leaves of the meters that it speaks about. */
-function isWithinTolerance(judged: JudgedDay): boolean {
-  const { work, shown } = judged;
+/**
+ * What the explanation leaves of the meters that it speaks about; and of a mistake in counting, what the whole day has too
+ * many or too few that nothing explains: who cannot say that does not know the day's calls well enough.
+ */
+function isWithinTolerance(judged: JudgedDay, nature: 'rate' | 'quantity'): boolean {
+  const { work, shown, parts } = judged;
   if (!shown?.variant) return false;
   if (work.reading.depth !== 'quantities') return true;
   let left = 0;
@@ -113,6 +116,8 @@ function isWithinTolerance(judged: JudgedDay): boolean {
     const predicted = shown.prediction.amounts[meter.of.index] ?? Number.NaN;
     left += Math.max(0, Math.abs(meter.amount - predicted) - meter.rateSigma);
   }
+  if (nature === 'quantity')
+    for (const { volumePico } of parts.unexplained) left += Math.abs(Number(volumePico));
   const rounding = work.reading.meters.reduce((total, meter) => total + meter.of.meter.roundingPico, 0n);
   return left <= Number(tolerancePico(BigInt(Math.round(work.reading.billedAmount)), rounding));
 }

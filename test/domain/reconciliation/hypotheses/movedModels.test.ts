@@ -5,6 +5,7 @@ import type { Finding } from '../../../../domain/reconciliation/inference/findin
 import { reconcileDays } from '../../../../domain/reconciliation/reconcileDays.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
 import { ACCOUNT, aCoveredAccount, aDay, BOOK, DAY } from '../support.js';
+import { asClasses } from '../inference/support.js';
 import { said } from './bills.js';
 import { type Counts, calls, lines } from './support.js';
 
@@ -114,5 +115,49 @@ describe('use that stands under two models', () => {
       const bits = finding.waterfall.reduce((total, step) => total + step.bits, 0);
       expect(bits).toBeCloseTo(Math.log2(finding.probability / (1 - finding.probability)));
     }
+  });
+});
+
+describe('use that stands under two models, on a bill of amounts alone', () => {
+  it('is told by what the amounts buy, as the counts tell it, and without them it is LOW', () => {
+    const [counted] = findingsOf(daysOf(EPISODE));
+    const [finding, more] = findingsOf(daysOf(EPISODE).map(asClasses));
+    expect(more).toBeUndefined();
+    expect(finding && said(finding)).toEqual({
+      is: `model_misattribution/billed_for:${MINI}`,
+      blame: 'provider',
+      claimable: true,
+      grade: 'LOW',
+    });
+    expect(finding?.visibility).toBe('V1');
+    expect(finding?.missing).toEqual(expect.arrayContaining(['quantity_present', 'evidence_needed']));
+    expect(finding?.impactPico).toBe(counted?.impactPico);
+    const sum = finding?.lines.reduce((total, line) => total + line.billedPico - line.expectedPico, 0n);
+    expect(sum).toBe(finding?.impactPico);
+  });
+
+  it('is the client’s where it has no end, and MEDIUM at most where every answer named its model', () => {
+    for (const isMoved of LASTING)
+      for (const finding of findingsOf(daysOf(isMoved).map(asClasses)))
+        expect(finding.blame).not.toBe('provider');
+    const [named] = findingsOf(daysOf(EPISODE, CALLS).map(asClasses));
+    expect(named && said(named)).toMatchObject({
+      is: `model_misattribution/billed_for:${MINI}`,
+      claimable: true,
+    });
+    expect(['MEDIUM', 'LOW']).toContain(named?.grade);
+  });
+
+  it('is no move where one model’s calls were not seen and another’s bill is short of something else', () => {
+    const days = daysOf(() => false).map((day, at) => ({
+      ...asClasses(day),
+      billed: asClasses(day).billed.map((cell) => {
+        const isDear = cell.model === SOL;
+        if (!EPISODE(at)) return cell;
+        if (isDear) return { ...cell, amountPico: (cell.amountPico * 13n) / 10n };
+        return cell.tokenClass === 'output' ? { ...cell, amountPico: (cell.amountPico * 7n) / 10n } : cell;
+      }),
+    }));
+    for (const finding of findingsOf(days)) expect(finding.kind).not.toBe('model_misattribution');
   });
 });
