@@ -7,13 +7,13 @@ import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
 import { SyncSchedules } from '../../dispatch/syncSchedules.js';
 import { findUuid } from '../../domain/ids.js';
 import { microsFromDate } from '../../domain/period.js';
-import { chooseTemporalPort, startTemporal } from '../../platform/embedded/temporal.js';
-import type { TemporalProgram } from '../../platform/embedded/temporalProgram.js';
+import { chooseTemporalPort } from '../../platform/embedded/temporal.js';
 import { createLogger } from '../../platform/logger.js';
 import { gapRunWorkflowId } from '../../workflows/contract.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { pollToEnd } from '../support/bills.js';
 import { startTestEngine, until } from '../support/engine.js';
+import { startOwnTemporal } from '../support/ownTemporal.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 
@@ -191,11 +191,7 @@ describe('while the engine is away', () => {
       (answer) => answer.body.progress.stage === 'waiting_for_engine',
     );
     expect((await own.get('/api/v1/reconciliation/gap-explorer')).status).toBe(200);
-    const server = await startTemporal({
-      program: { program: inject('temporalProgram'), serverVersion: 'test' } as TemporalProgram,
-      dataDir,
-      namespace: TEST_NAMESPACE,
-    });
+    const server = await startOwnTemporal(dataDir);
     const back = performance.now();
     await until(
       'delivery',

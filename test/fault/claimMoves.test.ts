@@ -2,16 +2,16 @@ import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listClaimEvents } from '../../db/queries/claimEvents.js';
 import { publicId } from '../../domain/ids.js';
-import { startTemporal } from '../../platform/embedded/temporal.js';
-import type { TemporalProgram } from '../../platform/embedded/temporalProgram.js';
+import type { EmbeddedTemporal } from '../../platform/embedded/temporal.js';
 import { TASK_QUEUE_CORE } from '../../workflows/contract.js';
 import { createTestOrganization, type TestOrganization } from '../support/api.js';
 import { storeClaim } from '../support/claims.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { until, writeWorkflowBundle } from '../support/engine.js';
+import { killTemporal, startOwnTemporal } from '../support/ownTemporal.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
@@ -19,23 +19,18 @@ import { type ApiProcess, ApiProcesses } from './support/apiProcess.js';
 import { pause } from './support/loadClient.js';
 
 const folder = makeTestFolder('claim-moves');
-const launch = () =>
-  startTemporal({
-    program: { program: inject('temporalProgram'), serverVersion: 'test' } as TemporalProgram,
-    dataDir: join(folder, 'engine'),
-    namespace: TEST_NAMESPACE,
-  });
+const engineDir = join(folder, 'engine');
 
 /** The programs that production runs, and an engine of this file's own, since it is killed. */
 let database: TestDatabase;
-let engine: Awaited<ReturnType<typeof launch>>;
+let engine: EmbeddedTemporal;
 let processes: ApiProcesses;
 let worker: Awaited<ReturnType<typeof spawnWorker>>;
 let org: TestOrganization;
 beforeAll(async () => {
   database = await createTestDatabase();
   org = await createTestOrganization(database.database);
-  engine = await launch();
+  engine = await startOwnTemporal(engineDir);
   processes = new ApiProcesses(database, engine.address);
   worker = await spawnWorker({
     databaseUrl: database.url,
@@ -132,15 +127,14 @@ describe('kill -9 in the middle of a move', () => {
     const release = await hold(id);
     const moving = submit(api, id, once);
     await atTheRow();
-    process.kill(engine.pid, 'SIGKILL');
-    await engine.exited;
+    await killTemporal(engine);
     await release();
     const first = await moving;
     expect([200, 503]).toContain(first.status);
     const known = await movesOf(id);
     expect(known).toEqual(first.status === 200 ? ['draft', 'submitted_to_provider'] : ['draft']);
     const address = engine.address;
-    engine = await launch();
+    engine = await startOwnTemporal(engineDir);
     expect(engine.address).toBe(address);
     const answer = await submitUntilAnswered(api, id, once);
     expect([answer.status, answer.body.status]).toEqual([200, 'submitted_to_provider']);

@@ -1,13 +1,11 @@
-import { readdirSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ClaimStatus } from '../../domain/claims/lifecycle.js';
-import { startTemporal } from '../../platform/embedded/temporal.js';
-import type { TemporalProgram } from '../../platform/embedded/temporalProgram.js';
 import { send } from '../api/support/requests.js';
 import { CLAIMS, type ClaimsPlace, startClaimsPlace, uuidOf } from '../support/claimsPlace.js';
 import { until } from '../support/engine.js';
-import { TEST_NAMESPACE } from '../support/temporal.js';
+import { forgetAll, killTemporal, startOwnTemporal } from '../support/ownTemporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 
 const SWEEP = { sweep: { queuedSeconds: 0, silentSeconds: 0 } };
@@ -48,12 +46,7 @@ describe('deadlines that pass while the engine is away', () => {
     timeout: 180_000,
   }, async () => {
     const dataDir = join(folder, 'engine');
-    const launch = () =>
-      startTemporal({
-        program: { program: inject('temporalProgram'), serverVersion: 'test' } as TemporalProgram,
-        ...{ dataDir, namespace: TEST_NAMESPACE },
-      });
-    const first = await launch();
+    const first = await startOwnTemporal(dataDir);
     const place = await startClaimsPlace({ engine: { ...SWEEP, address: first.address } });
     const worker = await place.engine.startWorker();
     const claims: string[] = [];
@@ -70,8 +63,7 @@ describe('deadlines that pass while the engine is away', () => {
     ];
     const waiting = await made('under_review');
     const { next_action_at: later } = await place.get(waiting);
-    process.kill(first.pid, 'SIGKILL');
-    await first.exited;
+    await killTemporal(first);
     // Two of the first claim, one of the second, three of the third.
     for (const [id, days] of [
       [filed, 20],
@@ -80,9 +72,8 @@ describe('deadlines that pass while the engine is away', () => {
     ] as const)
       await age(place, id, days);
     await place.engine.sweeper.sweep();
-    for (const name of readdirSync(dataDir, { recursive: true }).map(String))
-      if (/^temporal.*\.db/.test(name)) rmSync(join(dataDir, name));
-    const second = await launch();
+    forgetAll(dataDir);
+    const second = await startOwnTemporal(dataDir);
     expect(second.address).toBe(first.address);
     const told = () => Promise.all([filed, draft, escalated].map((id) => toldOf(place, id)));
     const sweeping = setInterval(() => void place.engine.sweeper.sweep().catch(() => undefined), 500);

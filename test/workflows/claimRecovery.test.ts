@@ -1,11 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { readdirSync, rmSync } from 'node:fs';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { startTemporal } from '../../platform/embedded/temporal.js';
-import type { TemporalProgram } from '../../platform/embedded/temporalProgram.js';
 import { type ClaimsPlace, startClaimsPlace, uuidOf } from '../support/claimsPlace.js';
 import { until, writeWorkflowBundle } from '../support/engine.js';
+import { forgetAll, killTemporal, startOwnTemporal } from '../support/ownTemporal.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
@@ -138,25 +137,17 @@ describe('a worker', () => {
 });
 
 describe('the workflow engine', () => {
-  const launch = (dataDir: string) =>
-    startTemporal({
-      program: { program: inject('temporalProgram'), serverVersion: 'test' } as TemporalProgram,
-      dataDir,
-      namespace: TEST_NAMESPACE,
-    });
-
   it('may be away, and may come back with nothing of what it knew: no claim and no deadline is lost', {
     timeout: 180_000,
   }, async () => {
     const dataDir = join(folder, 'engine');
-    const first = await launch(dataDir);
+    const first = await startOwnTemporal(dataDir);
     const place = await startClaimsPlace({ engine: { ...SWEEP, address: first.address } });
     const worker = await place.engine.startWorker();
     const [moved, waiting] = [await place.aClaim(), await place.aClaim()];
     for (const id of [moved, waiting]) expect((await place.submit(id)).status).toBe(200);
     const before = await place.get(moved);
-    process.kill(first.pid, 'SIGKILL');
-    await first.exited;
+    await killTemporal(first);
     const once = randomUUID();
     const refused = await place.patch(moved, { status: 'under_review' }, { once });
     expect([refused.status, refused.body.code, refused.headers['retry-after']]).toEqual([
@@ -167,9 +158,8 @@ describe('the workflow engine', () => {
     expect((await place.patch(moved, { status: 'draft' })).status).toBe(409);
     expect(await place.get(moved)).toEqual(before);
     await dueAt(place, waiting, 'now()');
-    for (const name of readdirSync(dataDir, { recursive: true }).map(String))
-      if (/^temporal.*\.db/.test(name)) rmSync(join(dataDir, name));
-    const second = await launch(dataDir);
+    forgetAll(dataDir);
+    const second = await startOwnTemporal(dataDir);
     expect(second.address).toBe(first.address);
     const sweeping = setInterval(() => void place.engine.sweeper.sweep().catch(() => undefined), 500);
     await until(

@@ -1,12 +1,11 @@
 import { rmSync } from 'node:fs';
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { startTemporal } from '../../platform/embedded/temporal.js';
-import type { TemporalProgram } from '../../platform/embedded/temporalProgram.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { generateBills } from '../support/billGenerator.js';
 import { importBill, pollToEnd, runGaps } from '../support/bills.js';
 import { startTestEngine, type TestEngine, until, writeWorkflowBundle } from '../support/engine.js';
+import { killTemporal, startOwnTemporal } from '../support/ownTemporal.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
@@ -236,13 +235,7 @@ describe('exactly once', () => {
     timeout: 180_000,
   }, async () => {
     const dataDir = makeTestFolder('temporal-restart');
-    const launch = () =>
-      startTemporal({
-        program: { program: inject('temporalProgram'), serverVersion: 'test' } as TemporalProgram,
-        dataDir,
-        namespace: TEST_NAMESPACE,
-      });
-    const first = await launch();
+    const first = await startOwnTemporal(dataDir);
     const ownApi = await startTestApi();
     const own = await startTestEngine(ownApi.database.database, { address: first.address });
     const slow = await own.startWorker((activities) => ({
@@ -256,9 +249,8 @@ describe('exactly once', () => {
     const { body: run } = await ownApi.post(`${EXPLORER}/run`, {});
     const units = async () => (await ownApi.get(run.status_url)).body.progress.done as number;
     await until('a first unit', units, (count) => count > 0);
-    process.kill(first.pid, 'SIGKILL');
-    await first.exited;
-    const second = await launch();
+    await killTemporal(first);
+    const second = await startOwnTemporal(dataDir);
     expect(second.address).toBe(first.address);
     const done = await pollToEnd(ownApi, run.status_url, 120_000);
     expect(done).toMatchObject({ status: 'succeeded', result: { provider_days: UNITS, failed_units: [] } });

@@ -1,13 +1,12 @@
-import { existsSync, readdirSync, rmSync } from 'node:fs';
+import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { claimDueDeliveries } from '../../db/queries/webhookDeliveries.js';
 import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
-import { startTemporal } from '../../platform/embedded/temporal.js';
-import type { TemporalProgram } from '../../platform/embedded/temporalProgram.js';
 import { createLogger } from '../../platform/logger.js';
 import { webhookDeliveryWorkflowId } from '../../workflows/contract.js';
 import { until, writeWorkflowBundle } from '../support/engine.js';
+import { forgetAll, killTemporal, startOwnTemporal } from '../support/ownTemporal.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { SHORT_PACE, startWebhookPlace, type WebhookPlace } from '../support/webhookPlace.js';
@@ -171,18 +170,11 @@ describe('two workers and two dispatchers', () => {
 });
 
 describe('the workflow engine', () => {
-  const launch = (dataDir: string) =>
-    startTemporal({
-      program: { program: inject('temporalProgram'), serverVersion: 'test' } as TemporalProgram,
-      dataDir,
-      namespace: TEST_NAMESPACE,
-    });
-
   it('may be away, and may come back with nothing of what it knew: every message goes out', {
     timeout: 180_000,
   }, async () => {
     const dataDir = join(folder, 'engine');
-    const first = await launch(dataDir);
+    const first = await startOwnTemporal(dataDir);
     const place = await startWebhookPlace({ engine: { ...OPTIONS.engine, address: first.address } });
     let isWell = false;
     const { org, receiver, endpoint } = await place.anOrganization((_request, response) => {
@@ -195,17 +187,13 @@ describe('the workflow engine', () => {
       () => deliveriesOf(place.database, endpoint),
       (deliveries) => deliveries.every(({ attempts }) => attempts > 0),
     );
-    process.kill(first.pid, 'SIGKILL');
-    await first.exited;
+    await killTemporal(first);
     isWell = true;
     // Nobody who tells of something notices.
     const meanwhile = await tellOf(org, 2);
-    const files = readdirSync(dataDir, { recursive: true }).map(String);
-    const states = files.filter((name) => /^temporal.*\.db/.test(name));
-    expect(states.length).toBeGreaterThan(0);
-    for (const name of states) rmSync(join(dataDir, name));
-    const second = await launch(dataDir);
-    expect(existsSync(join(dataDir, states[0] as string))).toBe(true);
+    const [state] = forgetAll(dataDir);
+    const second = await startOwnTemporal(dataDir);
+    expect(existsSync(state as string)).toBe(true);
     const sweeping = setInterval(() => void place.engine.sweeper.sweep().catch(() => undefined), 500);
     await place.settled(endpoint, 90_000);
     clearInterval(sweeping);
