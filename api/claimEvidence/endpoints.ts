@@ -16,7 +16,6 @@ import { defineEndpoint, type Endpoint } from '../endpoint.js';
 import { claimNotFound, uuidOfClaim } from '../wholeClaim.js';
 import { attached, EVIDENCE_PATH, evidenceOf } from './wire.js';
 
-const TAG = 'Claims';
 const CLAIM_JSON = 'claim.json';
 const CLAIM_PDF = 'claim.pdf';
 
@@ -47,80 +46,70 @@ async function getPdf(orgDb: OrgDb, id: string, deps: ApiDeps): Promise<StoredFi
   throw new DomainError('document_failed', 'the claim is made anew again and again; ask once more');
 }
 
-const getEvidenceJson = defineEndpoint({
+/** One form of a claim's evidence, as it is downloaded. */
+interface EvidenceForm extends Pick<Endpoint, 'operationId' | 'summary' | 'description' | 'problems'> {
+  extension: string;
+  answer: { description: string; contentType: string };
+  read(orgDb: OrgDb, id: string, deps: ApiDeps): Promise<{ mediaType: string; bytes: Buffer }>;
+}
+
+const download = ({ extension, answer, read, ...described }: EvidenceForm): Endpoint =>
+  defineEndpoint({
+    ...described,
+    method: 'get',
+    path: `${EVIDENCE_PATH}.${extension}`,
+    tag: 'Claims',
+    access: CLAIM_READ,
+    limit: 'export',
+    params: claimParams,
+    responses: { 200: answer },
+    async handle({ params, orgDb }, deps) {
+      const id = uuidOfClaim(params.id);
+      const { mediaType, bytes } = await read(orgDb, id, deps);
+      return { status: 200, headers: attached(id, extension), content: { type: mediaType, data: bytes } };
+    },
+  });
+
+const getEvidenceJson = download({
   operationId: 'getClaimEvidenceJson',
-  method: 'get',
-  path: `${EVIDENCE_PATH}.json`,
-  tag: TAG,
+  extension: 'json',
   summary: 'The frozen evidence of a claim, byte for byte as in its pack',
-  access: CLAIM_READ,
-  limit: 'export',
-  params: claimParams,
-  responses: { 200: { description: 'claim.json', contentType: 'application/json' } },
+  answer: { description: 'claim.json', contentType: 'application/json' },
   problems: ['not_found'],
-  async handle({ params, orgDb }) {
-    const id = uuidOfClaim(params.id);
-    const { bytes, mediaType } = await getFile(orgDb, id, CLAIM_JSON);
-    return { status: 200, headers: attached(id, 'json'), content: { type: mediaType, data: bytes } };
-  },
+  read: (orgDb, id) => getFile(orgDb, id, CLAIM_JSON),
 });
 
-const getEvidenceCsv = defineEndpoint({
+const getEvidenceCsv = download({
   operationId: 'getClaimEvidenceCsv',
-  method: 'get',
-  path: `${EVIDENCE_PATH}.csv`,
-  tag: TAG,
+  extension: 'csv',
   summary: 'A claim line by line: each day and class, charged and expected',
-  access: CLAIM_READ,
-  limit: 'export',
-  params: claimParams,
-  responses: { 200: { description: 'claim.csv', contentType: 'text/csv' } },
+  answer: { description: 'claim.csv', contentType: 'text/csv' },
   problems: ['not_found'],
-  async handle({ params, orgDb }) {
-    const id = uuidOfClaim(params.id);
+  async read(orgDb, id) {
     const { bytes } = await getFile(orgDb, id, 'claim.csv');
-    return {
-      status: 200,
-      headers: attached(id, 'csv'),
-      content: { type: 'text/csv; charset=utf-8; header=present', data: bytes },
-    };
+    return { mediaType: 'text/csv; charset=utf-8; header=present', bytes };
   },
 });
 
-const getEvidencePdf = defineEndpoint({
+const getEvidencePdf = download({
   operationId: 'getClaimEvidencePdf',
-  method: 'get',
-  path: `${EVIDENCE_PATH}.pdf`,
-  tag: TAG,
+  extension: 'pdf',
   summary: 'The document of a claim: summary, chart, lines, rates, calls and pages',
   description: 'Set from the frozen evidence when it is first asked for; the same bytes from then on.',
-  access: CLAIM_READ,
-  limit: 'export',
-  params: claimParams,
-  responses: { 200: { description: 'claim.pdf', contentType: 'application/pdf' } },
+  answer: { description: 'claim.pdf', contentType: 'application/pdf' },
   problems: ['not_found', 'document_failed'],
-  async handle({ params, orgDb }, deps) {
-    const id = uuidOfClaim(params.id);
-    const { bytes, mediaType } = await getPdf(orgDb, id, deps);
-    return { status: 200, headers: attached(id, 'pdf'), content: { type: mediaType, data: bytes } };
-  },
+  read: getPdf,
 });
 
-const getEvidencePack = defineEndpoint({
+const getEvidencePack = download({
   operationId: 'getClaimEvidencePack',
-  method: 'get',
-  path: `${EVIDENCE_PATH}.tar.gz`,
-  tag: TAG,
+  extension: 'tar.gz',
   summary: 'The whole pack of a claim, as npm run evidence:verify checks it',
   description:
     'The evidence, its lines as CSV, its document, the provider’s pages as they were received, the calls and the rates, with a manifest of their sha256. The same bytes each time.',
-  access: CLAIM_READ,
-  limit: 'export',
-  params: claimParams,
-  responses: { 200: { description: 'The pack', contentType: 'application/gzip' } },
+  answer: { description: 'The pack', contentType: 'application/gzip' },
   problems: ['not_found', 'document_failed'],
-  async handle({ params, orgDb }, deps) {
-    const id = uuidOfClaim(params.id);
+  async read(orgDb, id, deps) {
     await getPdf(orgDb, id, deps);
     const files = await listClaimFiles(orgDb, id);
     const claim = files.find(({ name }) => name === CLAIM_JSON);
@@ -128,12 +117,8 @@ const getEvidencePack = defineEndpoint({
     const evidence = evidenceOf(claim);
     const text = packManifest({ claimId: publicId('clm', id), evidenceSha256: evidence.sha256 }, files);
     const seconds = Number((parseInstant(evidence.generated_at)?.micros ?? 0n) / 1_000_000n);
-    const data = await packBytes([...files, { name: 'manifest.json', bytes: Buffer.from(text) }], seconds);
-    return {
-      status: 200,
-      headers: attached(id, 'tar.gz'),
-      content: { type: 'application/gzip', data },
-    };
+    const bytes = await packBytes([...files, { name: 'manifest.json', bytes: Buffer.from(text) }], seconds);
+    return { mediaType: 'application/gzip', bytes };
   },
 });
 
