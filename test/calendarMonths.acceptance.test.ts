@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from './support/api.js';
-import { startTestEngine, type TestEngine } from './support/engine.js';
+import type { TestApi } from './support/api.js';
 import {
   cents,
   centsOf,
@@ -12,6 +11,7 @@ import {
   sum,
   UNITS_PER_DOLLAR,
 } from './support/months.js';
+import { startWorkingApi } from './support/workingApi.js';
 
 /**
  * Months whose edges, days or money are not the usual ones, from the upload of the bill to what people read. What is right
@@ -23,18 +23,12 @@ const LIMIT_MS = 240_000;
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 let api: TestApi;
-let engine: TestEngine;
 
 beforeAll(async () => {
-  api = await startTestApi();
-  engine = await startTestEngine(api.database.database);
-  await engine.startWorker();
+  api = await startWorkingApi();
 });
 
-afterAll(async () => {
-  await engine?.close();
-  await api?.close();
-});
+afterAll(() => api?.close());
 
 describe('a month in euros', () => {
   const account = 'aaaaaaaa-0000-4000-8000-000000000001';

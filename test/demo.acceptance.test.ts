@@ -5,11 +5,11 @@ import { DEMO_SEED, type Demo, generateDemo } from '../demo/generateDemo.js';
 import { SCHEDULE } from '../demo/schedule.js';
 import { decimalFromPico } from '../domain/money.js';
 import { createLogger } from '../platform/logger.js';
-import { startTestApi, type TestApi } from './support/api.js';
+import type { TestApi } from './support/api.js';
 import { exact, listGaps } from './support/demoReads.js';
-import { startTestEngine, type TestEngine } from './support/engine.js';
 import { type BillTotals, sumCostPages } from './support/independentBillReader.js';
 import { itFindsWhatWasPlanted, yesterday } from './support/plantedFaults.js';
+import { startWorkingApi } from './support/workingApi.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
 type Json = any;
@@ -17,16 +17,13 @@ type Json = any;
 const screen = createScreen(false, createLogger({ name: 'demo', level: 'silent' }));
 
 let api: TestApi;
-let engine: TestEngine;
 let demo: Demo;
 let loaded: LoadedDemo;
 let gaps: Json[];
 let billed: BillTotals;
 
 beforeAll(async () => {
-  api = await startTestApi();
-  engine = await startTestEngine(api.database.database);
-  await engine.startWorker();
+  api = await startWorkingApi();
   demo = generateDemo({ seed: DEMO_SEED, endDay: yesterday });
   billed = sumCostPages(demo.files.filter(({ name }) => /cost/.test(name)));
   const started = performance.now();
@@ -35,10 +32,7 @@ beforeAll(async () => {
   gaps = await listGaps(api);
 }, 300_000);
 
-afterAll(async () => {
-  await engine?.close();
-  await api?.close();
-});
+afterAll(() => api?.close());
 
 describe('the demo, brought in as events and saved bills', () => {
   it('comes in whole', () => {

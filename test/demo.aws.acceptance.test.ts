@@ -13,12 +13,12 @@ import { decimalFromPico } from '../domain/money.js';
 import { microsFromDate } from '../domain/period.js';
 import { createLogger } from '../platform/logger.js';
 import { type AwsCharge, type AwsFake, startCostExplorer } from './fakes/billing/costExplorer.js';
-import { startTestApi, type TestApi } from './support/api.js';
+import type { TestApi } from './support/api.js';
 import { AWS_KEYS, AWS_MEMBER, AWS_PAYER } from './support/awsBills.js';
 import { testConnectors } from './support/connectors.js';
 import { byText, cents, connectAndCompare, dayOf, fieldsAsIn, listGaps, oddOf } from './support/demoReads.js';
-import { startTestEngine, type TestEngine } from './support/engine.js';
 import { daysAgo, FAST } from './support/fetchedBills.js';
+import { startWorkingApi } from './support/workingApi.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
 type Json = any;
@@ -171,7 +171,6 @@ async function agreeOnPrices(): Promise<void> {
 }
 
 let api: TestApi;
-let engine: TestEngine;
 let aws: AwsFake;
 let run: Json;
 let gaps: Json[];
@@ -189,9 +188,7 @@ beforeAll(async () => {
   aws.limitGroups(500);
   const nowMicros = () => microsFromDate(new Date());
   const connectors = testConnectors({ awsCostExplorer: aws.origin }, nowMicros);
-  api = await startTestApi({ connectors });
-  engine = await startTestEngine(api.database.database, { connectors, syncPace: FAST, nowMicros });
-  await engine.startWorker();
+  api = await startWorkingApi({ connectors, syncPace: FAST, nowMicros });
   await agreeOnPrices();
   const events = calls.filter(isReported).map((call) => {
     const id = MODELS[call.model]?.id;
@@ -213,7 +210,6 @@ beforeAll(async () => {
 }, 400_000);
 
 afterAll(async () => {
-  await engine?.close();
   await api?.close();
   await aws?.close();
 });

@@ -9,11 +9,11 @@ import { decimalFromPico } from '../domain/money.js';
 import { microsFromDate } from '../domain/period.js';
 import { createLogger } from '../platform/logger.js';
 import { type AzureCharge, type AzureFake, startAzureBilling } from './fakes/billing/azureBilling.js';
-import { startTestApi, type TestApi } from './support/api.js';
+import type { TestApi } from './support/api.js';
 import { testConnectors } from './support/connectors.js';
 import { byText, cents, connectAndCompare, dayOf, fieldsAsIn, listGaps, oddOf } from './support/demoReads.js';
-import { startTestEngine, type TestEngine } from './support/engine.js';
 import { daysAgo, FAST } from './support/fetchedBills.js';
+import { startWorkingApi } from './support/workingApi.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
 type Json = any;
@@ -92,7 +92,6 @@ async function agree(
 }
 
 let api: TestApi;
-let engine: TestEngine;
 let azure: AzureFake;
 let demo: Demo;
 let run: Json;
@@ -113,9 +112,7 @@ beforeAll(async () => {
   });
   const nowMicros = () => microsFromDate(new Date());
   const connectors = testConnectors({ azureManagement: azure.origin, azureLogin: azure.origin }, nowMicros);
-  api = await startTestApi({ connectors });
-  engine = await startTestEngine(api.database.database, { connectors, syncPace: FAST, nowMicros });
-  await engine.startWorker();
+  api = await startWorkingApi({ connectors, syncPace: FAST, nowMicros });
   const events = demo.events
     .filter((event) => (event as Json).provider === 'openai')
     .map((event) => ({ ...event, provider: 'azure_openai', provider_account_id: SUBSCRIPTION }));
@@ -134,7 +131,6 @@ beforeAll(async () => {
 }, 400_000);
 
 afterAll(async () => {
-  await engine?.close();
   await api?.close();
   await azure?.close();
 });

@@ -1,13 +1,13 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { picoFromDecimal } from '../domain/money.js';
-import { startTestApi, type TestApi, type TestOrganization } from './support/api.js';
+import type { TestApi, TestOrganization } from './support/api.js';
 import { importBill, runGaps } from './support/bills.js';
-import { startTestEngine, type TestEngine } from './support/engine.js';
 import { excessByDay, type PublishedCase } from './support/published/case.js';
 import { PUBLISHED_CASES } from './support/published/cases.js';
 import { documentsOf } from './support/published/documents.js';
 import { daysUntilBefore, eventsOf } from './support/published/events.js';
 import { onLaterDays, scaled } from './support/published/transform.js';
+import { startWorkingApi } from './support/workingApi.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
 type Json = any;
@@ -20,24 +20,18 @@ const READS = 'tokens read from the cache at the rate of input, as pages of Anth
 const WRITES = 'cache writes of five minutes at the rate of an hour, as pages of Anthropic';
 
 let api: TestApi;
-let engine: TestEngine;
 let other: TestOrganization;
 let reads: PublishedCase;
 let writes: PublishedCase;
 
 beforeAll(async () => {
-  api = await startTestApi();
-  engine = await startTestEngine(api.database.database);
-  await engine.startWorker();
+  api = await startWorkingApi();
   other = await api.addOrganization('Other');
   reads = recently(READS);
   writes = recently(WRITES);
 }, 120_000);
 
-afterAll(async () => {
-  await engine?.close();
-  await api?.close();
-});
+afterAll(() => api?.close());
 
 /** A hundredth of a case's calls, moved so that its last day is long closed. */
 function recently(name: string): PublishedCase {

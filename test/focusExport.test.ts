@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi, type TestOrganization } from './support/api.js';
+import type { TestApi, TestOrganization } from './support/api.js';
 import { importBill } from './support/bills.js';
-import { startTestEngine, type TestEngine } from './support/engine.js';
 import { exactOf, readTable, sumsBy, sumTexts, textOfExact, timesExact } from './support/exactTable.js';
 import { FOCUS_DAYS, loadFocusMonth, FOCUS_MONTH as month } from './support/focusMonth.js';
+import { startWorkingApi } from './support/workingApi.js';
 
 /** A month with everything that a bill can say, exported as FOCUS and read by a reader of its own. */
 
@@ -12,7 +12,6 @@ type Json = any;
 type Row = Record<string, string>;
 
 let api: TestApi;
-let engine: TestEngine;
 let org: TestOrganization;
 let rows: Row[];
 
@@ -31,17 +30,12 @@ const fetchCsv = async (query: string, key = org.adminKey) => {
 const exportOf = async (query: string): Promise<Row[]> => readTable((await fetchCsv(query)).text);
 
 beforeAll(async () => {
-  api = await startTestApi();
-  engine = await startTestEngine(api.database.database);
-  await engine.startWorker();
+  api = await startWorkingApi();
   org = await loadFocusMonth(api);
   rows = await exportOf(`period=${month}`);
 }, 180_000);
 
-afterAll(async () => {
-  await engine?.close();
-  await api?.close();
-});
+afterAll(() => api?.close());
 
 const get = async (path: string): Promise<Json> => {
   const { status, body } = await api.get(`/api/v1/reconciliation/${path}`, org.adminKey);

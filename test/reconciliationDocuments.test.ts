@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { closePeriod } from '../db/queries/closePeriod.js';
 import { decimalFromPico, picoFromDecimal } from '../domain/money.js';
-import { startTestApi, type TestApi, type TestOrganization } from './support/api.js';
+import type { TestApi, TestOrganization } from './support/api.js';
 import { eventsOf, type GeneratedBills, generateBills } from './support/billGenerator.js';
 import { importBill, runGaps } from './support/bills.js';
 import { startTypeScript } from './support/childProgram.js';
-import { startTestEngine, type TestEngine } from './support/engine.js';
 import { type BillTotals, sumCostPages } from './support/independentBillReader.js';
+import { startWorkingApi } from './support/workingApi.js';
 
 const SEED = Number(process.env.RUN_SEED ?? 20_261_121);
 const DAYS = 45;
@@ -21,7 +21,6 @@ const lastDay = new Date(monthEnd).toISOString().slice(0, 10);
 const MONTH = lastDay.slice(0, 7);
 
 let api: TestApi;
-let engine: TestEngine;
 let bills: GeneratedBills;
 let stranger: TestOrganization;
 
@@ -30,9 +29,7 @@ type Json = any;
 
 beforeAll(async () => {
   console.info(`statement and audit: seed ${SEED} (RUN_SEED=${SEED} repeats it), ${DAYS} days to ${lastDay}`);
-  api = await startTestApi();
-  engine = await startTestEngine(api.database.database);
-  await engine.startWorker();
+  api = await startWorkingApi();
   stranger = await api.addOrganization();
   bills = generateBills({ seed: SEED, lastDay, days: DAYS, callsPerHour: 1 });
   const events = eventsOf(bills.calls);
@@ -53,10 +50,7 @@ beforeAll(async () => {
   }
 }, 120_000);
 
-afterAll(async () => {
-  await engine?.close();
-  await api?.close();
-});
+afterAll(() => api?.close());
 
 /** What an independent reader finds in the raw pages. */
 function rawTotals(): BillTotals {

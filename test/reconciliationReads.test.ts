@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi, type TestOrganization } from './support/api.js';
+import type { TestApi, TestOrganization } from './support/api.js';
 import { importBill, runGaps } from './support/bills.js';
-import { startTestEngine, type TestEngine } from './support/engine.js';
+import { startWorkingApi } from './support/workingApi.js';
 
 /** One month of two accounts' bills, the calls behind most of them, a run: what the lists and sums say of it. */
 
@@ -9,7 +9,6 @@ import { startTestEngine, type TestEngine } from './support/engine.js';
 type Json = any;
 
 let api: TestApi;
-let engine: TestEngine;
 let org: TestOrganization;
 
 const MTOK = 1_000_000;
@@ -83,9 +82,7 @@ const get = async (path: string, key = org.adminKey): Promise<Json> => {
 const MONTH = `from=${month}-01&to=${dayOfLastMonth(28)}`;
 
 beforeAll(async () => {
-  api = await startTestApi();
-  engine = await startTestEngine(api.database.database);
-  await engine.startWorker();
+  api = await startWorkingApi();
   org = await api.addOrganization();
   const events = [
     ...calls(D1, 2 * MTOK, { provider_key_id: 'key_a' }),
@@ -102,10 +99,7 @@ beforeAll(async () => {
   expect((await runGaps(api, '?period=90d', undefined, org.adminKey)).status).toBe('succeeded');
 }, 120_000);
 
-afterAll(async () => {
-  await engine?.close();
-  await api?.close();
-});
+afterAll(() => api?.close());
 
 const FIGURES = [
   'calls',

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listBilledTotals } from '../db/queries/billedDays.js';
 import { decimalFromPico, picoFromDecimal } from '../domain/money.js';
-import { startTestApi, type TestApi } from './support/api.js';
+import type { TestApi } from './support/api.js';
 import { eventsOf, type GeneratedBills, generateBills } from './support/billGenerator.js';
 import { importBill, runGaps } from './support/bills.js';
-import { startTestEngine, type TestEngine } from './support/engine.js';
 import { sumCostPages } from './support/independentBillReader.js';
+import { startWorkingApi } from './support/workingApi.js';
 
 const SEED = Number(process.env.RUN_SEED ?? 20_261_120);
 const DAYS = 90;
@@ -13,7 +13,6 @@ const EVENTS_PER_REQUEST = 2_000;
 const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
 
 let api: TestApi;
-let engine: TestEngine;
 let bills: GeneratedBills;
 let run: Json;
 
@@ -61,9 +60,7 @@ async function storedBuckets(): Promise<StoredBucket[]> {
 
 beforeAll(async () => {
   console.info(`the run: seed ${SEED} (RUN_SEED=${SEED} repeats it), ${DAYS} days to ${yesterday}`);
-  api = await startTestApi();
-  engine = await startTestEngine(api.database.database);
-  await engine.startWorker();
+  api = await startWorkingApi();
   bills = generateBills({ seed: SEED, lastDay: yesterday, days: DAYS, callsPerHour: 2 });
   const events = eventsOf(bills.calls);
   const started = performance.now();
@@ -93,10 +90,7 @@ beforeAll(async () => {
   );
 }, 300_000);
 
-afterAll(async () => {
-  await engine?.close();
-  await api?.close();
-});
+afterAll(() => api?.close());
 
 describe('90 days of two providers', () => {
   it('are matched to an end', () => {

@@ -3,13 +3,13 @@ import { decimalFromPico, type Pico, picoFromDecimal } from '../domain/money.js'
 import { microsFromDate } from '../domain/period.js';
 import { type AzureCharge, startAzureBilling } from './fakes/billing/azureBilling.js';
 import { type AwsCharge, startCostExplorer } from './fakes/billing/costExplorer.js';
-import { startTestApi, type TestApi } from './support/api.js';
+import type { TestApi } from './support/api.js';
 import { AWS_KEYS, AWS_PAYER } from './support/awsBills.js';
 import { pollToEnd, runGaps } from './support/bills.js';
 import { testConnectors } from './support/connectors.js';
-import { startTestEngine, type TestEngine } from './support/engine.js';
 import { CONNECTIONS, FAST } from './support/fetchedBills.js';
 import { imported, read } from './support/months.js';
+import { startWorkingApi } from './support/workingApi.js';
 
 /** One month's bill that comes twice, by connection and by file or by two files: it counts once, and what differs is shown. */
 
@@ -20,13 +20,10 @@ const LIMIT_MS = 120_000;
 const DAY_MS = 86_400_000;
 
 let api: TestApi;
-let engine: TestEngine | undefined;
 let fake: { close(): Promise<void> } | undefined;
 afterEach(async () => {
-  await engine?.close();
   await api?.close();
   await fake?.close();
-  engine = undefined;
   fake = undefined;
 });
 
@@ -47,9 +44,7 @@ const [WRONG_TAX, WRONG_USAGE, ROUNDED] = [DAYS[4], DAYS[11], DAYS[17]] as [stri
 async function start(addresses: Parameters<typeof testConnectors>[0]): Promise<void> {
   const nowMicros = () => microsFromDate(new Date());
   const connectors = testConnectors(addresses, nowMicros);
-  api = await startTestApi({ connectors });
-  engine = await startTestEngine(api.database.database, { connectors, syncPace: FAST, nowMicros });
-  await engine.startWorker();
+  api = await startWorkingApi({ connectors, syncPace: FAST, nowMicros });
 }
 
 async function connected(body: object): Promise<void> {

@@ -1,23 +1,17 @@
 import { createHash } from 'node:crypto';
 import { request } from 'node:http';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
+import type { TestApi } from '../support/api.js';
 import { importBill, pollToEnd, uploadBill } from '../support/bills.js';
-import { startTestEngine, type TestEngine } from '../support/engine.js';
+import { startWorkingApi } from '../support/workingApi.js';
 
 let api: TestApi;
-let engine: TestEngine;
 
 beforeAll(async () => {
-  api = await startTestApi();
-  engine = await startTestEngine(api.database.database);
-  await engine.startWorker();
+  api = await startWorkingApi();
 });
 
-afterAll(async () => {
-  await engine?.close();
-  await api?.close();
-});
+afterAll(() => api?.close());
 
 const DAY_SECONDS = 86_400;
 const page = (days: Record<number, [lineItem: string, value: string, quantity?: number][]>) =>

@@ -9,9 +9,9 @@ import {
   monthsBetween,
   startOfMonth,
 } from '../../domain/periods/month.js';
-import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
+import type { TestApi, TestOrganization } from '../support/api.js';
 import { importBill } from '../support/bills.js';
-import { startTestEngine, type TestEngine } from '../support/engine.js';
+import { startWorkingApi } from '../support/workingApi.js';
 import { anEvent, ingest } from './support/requests.js';
 
 const NOW = microsFromDate(new Date());
@@ -27,16 +27,10 @@ const TODAY = isoFromMicros(startOfDay(NOW)).slice(0, 10);
 const PERIODS = '/api/v1/periods';
 
 let api: TestApi;
-let engine: TestEngine;
 beforeAll(async () => {
-  api = await startTestApi();
-  engine = await startTestEngine(api.database.database);
-  await engine.startWorker();
+  api = await startWorkingApi();
 });
-afterAll(async () => {
-  await engine?.close();
-  await api?.close();
-});
+afterAll(() => api?.close());
 
 /** A call of a reported cost on a day of a month. */
 const call = (month: string, costUsd: number, over: object = {}) =>

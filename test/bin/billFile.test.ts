@@ -3,9 +3,9 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { importBillFile, readSummary } from '../../bin/startup/bills/billFile.js';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { startTestEngine, type TestEngine } from '../support/engine.js';
+import type { TestApi } from '../support/api.js';
 import { makeTestFolder } from '../support/testFolder.js';
+import { startWorkingApi } from '../support/workingApi.js';
 
 const DECLARED = {
   provider: 'openai' as const,
@@ -15,16 +15,12 @@ const DECLARED = {
 };
 const folder = makeTestFolder('bill-file');
 let api: TestApi;
-let engine: TestEngine;
 
 beforeAll(async () => {
-  api = await startTestApi();
-  engine = await startTestEngine(api.database.database);
-  await engine.startWorker();
+  api = await startWorkingApi();
 });
 
 afterAll(async () => {
-  await engine?.close();
   await api?.close();
   rmSync(folder, { recursive: true, force: true });
 });

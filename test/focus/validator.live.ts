@@ -6,11 +6,11 @@ import { loadDemo } from '../../bin/startup/demo/demoLoad.js';
 import { createScreen } from '../../bin/startup/screen.js';
 import { DEMO_SEED, generateDemo } from '../../demo/generateDemo.js';
 import { createLogger } from '../../platform/logger.js';
-import { startTestApi, type TestApi } from '../support/api.js';
-import { startTestEngine, type TestEngine } from '../support/engine.js';
+import type { TestApi } from '../support/api.js';
 import { FOCUS_MONTH, loadFocusMonth } from '../support/focusMonth.js';
 import { yesterday } from '../support/plantedFaults.js';
 import { makeVenv, runProgram } from '../support/pythonVenv.js';
+import { startWorkingApi } from '../support/workingApi.js';
 
 /**
  * The demo's months as FOCUS, judged by others (docs/focus.md has the result). PYTHON names a Python from 3.12; FOCUS_VENV a
@@ -35,7 +35,6 @@ const APPLIES = [
 ];
 
 let api: TestApi;
-let engine: TestEngine;
 /** Exports that are judged: a month, and the key of whose it is. */
 let judged: { name: string; month: string; key: string }[];
 
@@ -54,9 +53,7 @@ async function fetchExport(version: string, { name, month, key }: (typeof judged
 beforeAll(async () => {
   mkdirSync(out, { recursive: true });
   makeVenv(venv, join(import.meta.dirname, 'requirements.txt'), 12);
-  api = await startTestApi();
-  engine = await startTestEngine(api.database.database);
-  await engine.startWorker();
+  api = await startWorkingApi();
   const screen = createScreen(false, createLogger({ name: 'focus', level: 'silent' }));
   await loadDemo(
     { base: api.baseUrl, key: api.adminKey },
@@ -75,7 +72,6 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await engine?.close();
   await api?.close();
   rmSync(temporary, { recursive: true, force: true });
 });

@@ -3,12 +3,12 @@ import { listBilledAccounts, listBilledTotals } from '../../db/queries/billedDay
 import { listSourceDifferences } from '../../db/queries/sourceDifferences.js';
 import { microsFromDate } from '../../domain/period.js';
 import { type AwsFake, startCostExplorer } from '../fakes/billing/costExplorer.js';
-import { startTestApi, type TestApi } from '../support/api.js';
+import type { TestApi } from '../support/api.js';
 import { AWS_KEYS, AWS_PAYER, awsTruth, chargesOf, curOf, sumsOf } from '../support/awsBills.js';
 import { importBill, pollToEnd } from '../support/bills.js';
 import { testConnectors } from '../support/connectors.js';
-import { startTestEngine, type TestEngine } from '../support/engine.js';
 import { CONNECTIONS, daysAgo, FAST } from '../support/fetchedBills.js';
+import { startWorkingApi } from '../support/workingApi.js';
 
 const LIMIT_MS = 60_000;
 const ALL = { provider: null, fromDay: '2000-01-01', toDay: '2100-01-01' };
@@ -16,10 +16,8 @@ const ALL = { provider: null, fromDay: '2000-01-01', toDay: '2100-01-01' };
 const DAYS = [80, 79, 78, 2, 1].map(daysAgo);
 
 let api: TestApi;
-let engine: TestEngine;
 let fake: AwsFake;
 afterEach(async () => {
-  await engine?.close();
   await api?.close();
   await fake?.close();
 });
@@ -30,13 +28,11 @@ async function startPlace() {
     nowSeconds: () => Math.floor(Date.now() / 1_000),
   });
   const connectors = testConnectors({ awsCostExplorer: fake.origin });
-  api = await startTestApi({ connectors });
-  engine = await startTestEngine(api.database.database, {
+  api = await startWorkingApi({
     connectors,
     syncPace: FAST,
     nowMicros: () => microsFromDate(new Date()),
   });
-  await engine.startWorker();
 }
 
 async function connect(more: object = {}) {

@@ -3,11 +3,11 @@ import { listBilledTotals } from '../../db/queries/billedDays.js';
 import { listSourceDifferences } from '../../db/queries/sourceDifferences.js';
 import { microsFromDate } from '../../domain/period.js';
 import { type AzureCharge, type AzureFake, startAzureBilling } from '../fakes/billing/azureBilling.js';
-import { startTestApi, type TestApi } from '../support/api.js';
+import type { TestApi } from '../support/api.js';
 import { importBill, pollToEnd } from '../support/bills.js';
 import { testConnectors } from '../support/connectors.js';
-import { startTestEngine, type TestEngine } from '../support/engine.js';
 import { CONNECTIONS, daysAgo, FAST } from '../support/fetchedBills.js';
+import { startWorkingApi } from '../support/workingApi.js';
 
 const SUBSCRIPTION = 'aaaaaaaa-0000-4000-8000-000000000001';
 const SCOPE = `/subscriptions/${SUBSCRIPTION}`;
@@ -20,10 +20,8 @@ const RESOURCE = `${SCOPE}/resourceGroups/rg/providers/Microsoft.CognitiveServic
 const LIMIT_MS = 60_000;
 
 let api: TestApi;
-let engine: TestEngine;
 let azure: AzureFake;
 afterEach(async () => {
-  await engine?.close();
   await api?.close();
   await azure?.close();
 });
@@ -57,9 +55,7 @@ async function start(currency = 'USD', days = 70): Promise<void> {
   });
   const nowMicros = () => microsFromDate(new Date());
   const connectors = testConnectors({ azureManagement: azure.origin, azureLogin: azure.origin }, nowMicros);
-  api = await startTestApi({ connectors });
-  engine = await startTestEngine(api.database.database, { connectors, syncPace: FAST, nowMicros });
-  await engine.startWorker();
+  api = await startWorkingApi({ connectors, syncPace: FAST, nowMicros });
 }
 
 const connect = (more: object = {}) =>

@@ -1,23 +1,17 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
+import type { TestApi } from '../support/api.js';
 import { importBill } from '../support/bills.js';
-import { startTestEngine, type TestEngine } from '../support/engine.js';
+import { startWorkingApi } from '../support/workingApi.js';
 
 /** A bill of September that has a charge of August in it, after August's own: neither is lost, neither counts twice. */
 
 let api: TestApi;
-let engine: TestEngine;
 
 beforeAll(async () => {
-  api = await startTestApi();
-  engine = await startTestEngine(api.database.database);
-  await engine.startWorker();
+  api = await startWorkingApi();
 });
 
-afterAll(async () => {
-  await engine?.close();
-  await api?.close();
-});
+afterAll(() => api?.close());
 
 type Cells = Record<string, string>;
 

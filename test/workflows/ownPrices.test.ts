@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { anEvent, ingest, send } from '../api/support/requests.js';
-import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
+import type { TestApi, TestOrganization } from '../support/api.js';
 import { importBill, runGaps } from '../support/bills.js';
-import { startTestEngine, type TestEngine } from '../support/engine.js';
+import { startWorkingApi } from '../support/workingApi.js';
 
 const MODEL = 'gpt-5.6-sol';
 const TOKENS = 100_000;
@@ -11,16 +11,10 @@ const dayAgo = (days: number) => new Date(Date.now() - days * 86_400_000).toISOS
 const DAY = dayAgo(6);
 
 let api: TestApi;
-let engine: TestEngine;
 beforeAll(async () => {
-  api = await startTestApi();
-  engine = await startTestEngine(api.database.database);
-  await engine.startWorker();
+  api = await startWorkingApi();
 });
-afterAll(async () => {
-  await engine?.close();
-  await api?.close();
-});
+afterAll(() => api?.close());
 
 interface BillLine {
   amount: string;

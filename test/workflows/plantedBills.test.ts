@@ -1,25 +1,19 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestApi, type TestApi } from '../support/api.js';
+import type { TestApi } from '../support/api.js';
 import { importBill } from '../support/bills.js';
-import { startTestEngine, type TestEngine } from '../support/engine.js';
 import { sumNamed, totalsPlanted } from '../support/plantedBills/billTotals.js';
 import { PLANTED_BILLS } from '../support/plantedBills/plantedBills.js';
+import { startWorkingApi } from '../support/workingApi.js';
 
 /** Generated bills of every format, uploaded, kept in chunks and read by the worker. */
 
 let api: TestApi;
-let engine: TestEngine;
 
 beforeAll(async () => {
-  api = await startTestApi();
-  engine = await startTestEngine(api.database.database);
-  await engine.startWorker();
+  api = await startWorkingApi();
 });
 
-afterAll(async () => {
-  await engine?.close();
-  await api?.close();
-});
+afterAll(() => api?.close());
 
 describe('a generated bill that is imported', () => {
   it.each(PLANTED_BILLS.map((bill) => [bill.name, bill] as const))(
