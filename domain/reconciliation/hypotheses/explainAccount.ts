@@ -5,14 +5,7 @@ import type { ChargePrices } from '../charges.js';
 import type { Finding, FindingDay, Gate, ResidualDay, SeriesExplanation } from '../inference/finding.js';
 import { applyLearning } from '../weights/applyLearning.js';
 import type { WeightSet } from '../weights/weightSet.js';
-import {
-  byText,
-  gradeOfAccountFinding,
-  inOrder,
-  keepDays,
-  sumPico,
-  leastOf,
-} from './accountFindings.js';
+import { byText, gradeOfAccountFinding, inOrder, keepDays, leastOf, sumPico } from './accountFindings.js';
 import { addedLines, footed } from './accountLines.js';
 import {
   dayOfMove,

@@ -6,7 +6,7 @@
 import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import type { Pico } from '../../money.js';
 import type { MeterDay, SeriesDay, Variant } from './hypothesis.js';
-import { amountAs, quantityBought, quantityVariant } from './predict.js';
+import { amountAs, quantityVariant } from './predict.js';
 
 /** What leaves the first arrives at the second. */
 export type Move = readonly [from: MeterDay, to: MeterDay];
@@ -94,7 +94,16 @@ function movedOf(day: SeriesDay, [from, to]: Move): { moved: bigint; unseen: big
   return { moved: onTo - to.observed, unseen: apart > 0n ? apart : -apart };
 }
 
-const billedOf = (day: SeriesDay, meter: MeterDay): bigint => quantityBought(day, meter) ?? 0n;
+/** As billed; where the bill gives an amount alone, what that buys at the rates that hold. */
+function billedOf(day: SeriesDay, meter: MeterDay): bigint {
+  const { quantity, amountPico } = meter.meter;
+  if (quantity !== null) return quantity;
+  const whole = amountAs(day, meter, PROBE);
+  return whole === null || whole <= 0n || amountPico <= 0n ? 0n : (amountPico * PROBE) / whole;
+}
+
+/** A quantity large enough to tell a rate by: a million million tokens, in 1e-12 tokens. */
+const PROBE = 10n ** 24n;
 
 /** Two counts of the same requests or tokens differ by no more than one in so many: events that count too much, by more. */
 const ALIKE = 50n;

@@ -1,4 +1,5 @@
 /** Use of one model that was billed as another's: what one series has too much, another lacks on the same day. */
+import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
 import { absPico, divideHalfEven, type Pico } from '../../money.js';
 import { microsOfDay, shiftDay } from '../../period.js';
@@ -6,7 +7,13 @@ import type { Provider } from '../../providers.js';
 import { chargeProduct, picoFromChargeProduct } from '../charge.js';
 import type { ChargePrices } from '../charges.js';
 import { DayRates } from '../dayRates.js';
-import type { FindingDay, FindingLine, ResidualDay, SeriesExplanation } from '../inference/finding.js';
+import type {
+  Excess,
+  FindingDay,
+  FindingLine,
+  ResidualDay,
+  SeriesExplanation,
+} from '../inference/finding.js';
 import { linesWithImpact } from './accountLines.js';
 
 /** Both halves of one move, on the days on which it is seen. */
@@ -114,9 +121,10 @@ function pairsOfDay(
     for (const from of series) {
       const lack = from === to ? undefined : free.get(from)?.get(day);
       if (!lack || dollarsOf(lack) > -1n) continue;
+      const halves = { excess, to: to.model, lack, from: from.model };
       const moved = closerOf(
-        movedDay(day, excess, lack, to.model, from.model, rates),
-        movedDay(day, beyondSeen(excess), beyondSeen(lack), to.model, from.model, rates),
+        movedDay(day, halves, ({ beyondUsual }) => beyondUsual, rates),
+        movedDay(day, halves, ({ beyondSeen }) => beyondSeen, rates),
       );
       if (moved.mismatch <= MISMATCH_MAX) candidates.push({ from, to, moved });
     }
@@ -137,35 +145,57 @@ function pairsOfDay(
 
 const closerOf = (a: MovedDay, b: MovedDay): MovedDay => (b.mismatch < a.mismatch ? b : a);
 
+interface Halves {
+  excess: ResidualDay;
+  to: string;
+  lack: ResidualDay;
+  from: string;
+}
+
+/**
+ * The day by what `of` takes of the residuals: beyond usual coverage, or beyond all that was seen, since a series of which
+ * calls are billed as another model's on most days seems to be seen in part alone.
+ */
 function movedDay(
   day: string,
-  excess: ResidualDay,
-  lack: ResidualDay,
-  to: string,
-  from: string,
+  { excess, to, lack, from }: Halves,
+  of: (residual: ResidualDay) => Excess,
   rates: DayRates,
 ): MovedDay {
+  const areCounted = isCounted(excess) && isCounted(lack);
+  const unitsOf = (residual: ResidualDay, model: string) =>
+    areCounted ? of(residual).tokens : boughtBy(of(residual).pico, model, rates);
+  const [more, less] = [unitsOf(excess, to), unitsOf(lack, from)];
   const dearer = new Map<TokenClass, Pico>();
   for (const name of TOKEN_CLASSES) {
     const apart = rateOf(rates, to, name) - rateOf(rates, from, name);
-    dearer.set(name, picoFromChargeProduct(chargeProduct(excess.excess[name] ?? 0n, apart)));
+    dearer.set(name, picoFromChargeProduct(chargeProduct(more[name] ?? 0n, apart)));
   }
   return {
     day,
     excess,
     lack,
-    mismatch: mismatchOf(excess, lack, to, rates),
-    asBilledPico: costOf(excess, to, rates),
-    asUsedPico: costOf(excess, from, rates),
+    mismatch: mismatchOf(more, less, to, rates),
+    asBilledPico: costOf(more, to, rates),
+    asUsedPico: costOf(more, from, rates),
     dearer,
   };
 }
 
+type Units = Partial<Record<TokenClass, bigint>>;
+
 /**
- * The same against all that was seen: a series of which calls are billed as another model's on most days seems to be seen in
- * part alone.
+ * What amounts buy at the model's ordinary rates, 1e-12 tokens. Calls of other tiers and batches buy more or fewer, but the
+ * same calls under another model's name as many as under their own: both models' rates differ by these factors alike.
  */
-const beyondSeen = (residual: ResidualDay): ResidualDay => ({ ...residual, excess: residual.beyondSeen });
+function boughtBy(amounts: Partial<Record<TokenClass, Pico>>, model: string, rates: DayRates): Units {
+  const units: Units = {};
+  for (const name of TOKEN_CLASSES) {
+    const rate = rateOf(rates, model, name);
+    if (rate > 0n) units[name] = ((amounts[name] ?? 0n) * 1_000_000n * QUANTITY_ONE) / rate;
+  }
+  return units;
+}
 
 function dollarsOf(residual: ResidualDay): Pico {
   return residual.expectedOfBilledPico === null || residual.expectedOfObservedPico === null
@@ -173,27 +203,26 @@ function dollarsOf(residual: ResidualDay): Pico {
     : residual.expectedOfBilledPico - residual.expectedOfObservedPico;
 }
 
-/** Σ |excess + lack| ÷ Σ |excess| over the classes, weighed by one model's rates. */
-function mismatchOf(excess: ResidualDay, lack: ResidualDay, model: string, rates: DayRates): number {
+/** Σ |more + less| ÷ Σ |more| over the classes, weighed by one model's rates. */
+function mismatchOf(more: Units, less: Units, model: string, rates: DayRates): number {
   let apart = 0n;
   let whole = 0n;
   let classes = 0;
   for (const tokenClass of TOKEN_CLASSES) {
-    const more = excess.excess[tokenClass] ?? 0n;
-    const less = lack.excess[tokenClass] ?? 0n;
-    if (more === 0n && less === 0n) continue;
+    const [gained, lost] = [more[tokenClass] ?? 0n, less[tokenClass] ?? 0n];
+    if (gained === 0n && lost === 0n) continue;
     const rate = rateOf(rates, model, tokenClass);
-    apart += picoFromChargeProduct(chargeProduct(absPico(more + less), rate));
-    whole += picoFromChargeProduct(chargeProduct(absPico(more), rate));
-    if (more > 0n && less < 0n) classes += 1;
+    apart += picoFromChargeProduct(chargeProduct(absPico(gained + lost), rate));
+    whole += picoFromChargeProduct(chargeProduct(absPico(gained), rate));
+    if (gained > 0n && lost < 0n) classes += 1;
   }
   return classes < 2 || whole === 0n ? Number.POSITIVE_INFINITY : Number(apart) / Number(whole);
 }
 
-function costOf({ excess }: ResidualDay, model: string, rates: DayRates): Pico {
+function costOf(units: Units, model: string, rates: DayRates): Pico {
   let product = 0n;
   for (const tokenClass of TOKEN_CLASSES)
-    product += chargeProduct(excess[tokenClass] ?? 0n, rateOf(rates, model, tokenClass));
+    product += chargeProduct(units[tokenClass] ?? 0n, rateOf(rates, model, tokenClass));
   return picoFromChargeProduct(product);
 }
 

@@ -288,18 +288,3 @@ export function movedVariant(
 
 export const sumOf = (values: readonly bigint[]): bigint =>
   values.reduce((total, value) => total + value, 0n);
-
-/** A quantity large enough to tell a rate by: a million million tokens, in 1e-12 tokens. */
-const PROBE = 10n ** 24n;
-
-/**
- * The meter's quantity, 1e-12 tokens: as billed or, where the bill gives an amount alone, what that buys at the rates that
- * hold, to the unit. Null where they are not known; nothing is bought for a credit.
- */
-export function quantityBought(day: SeriesDay, meter: MeterDay): bigint | null {
-  const { quantity, amountPico } = meter.meter;
-  if (quantity !== null) return quantity;
-  if (amountPico <= 0n) return 0n;
-  const whole = amountAs(day, meter, PROBE);
-  return whole === null || whole <= 0n ? null : (amountPico * PROBE) / whole;
-}

@@ -1,21 +1,18 @@
-import type { TokenClass } from '../../events/event.js';
-import type { Pico } from '../../money.js';
 import type { Provider } from '../../providers.js';
 import type { ChargePrices } from '../charges.js';
 import type { SeriesDayEvidence } from '../evidence/seriesDay.js';
-import type { Hypothesis, MeterDay, SeriesContext, SeriesDay } from '../hypotheses/hypothesis.js';
+import type { Hypothesis, SeriesContext, SeriesDay } from '../hypotheses/hypothesis.js';
 import { HYPOTHESES } from '../hypotheses/index.js';
-import { amountAs, quantityBought } from '../hypotheses/predict.js';
 import { seriesContextOf } from '../hypotheses/seriesContext.js';
-import { areModelsAnswered } from '../hypotheses/told.js';
 import type { InvoiceTie } from '../linkScore.js';
 import type { FindingKind } from '../taxonomy.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import { impactOf, type MeterImpact } from './decompose.js';
-import type { ExplainedDay, FindingLine, ResidualDay, SeriesExplanation } from './finding.js';
+import type { ExplainedDay, SeriesExplanation } from './finding.js';
 import { type FindingInput, findingOf, unexplainedOf } from './findings.js';
 import { noiseOf, type SeriesNoise } from './fit.js';
-import { CENT, readDay, rightPrediction } from './reading.js';
+import { readDay, rightPrediction } from './reading.js';
+import { billedPicoOf, residualOf } from './residuals.js';
 import { type JudgedDay, judgeDays, runsOf, unexplainedRunsOf } from './runs.js';
 import { seriesDaysOf } from './seriesDays.js';
 import { statesOf } from './states.js';
@@ -58,7 +55,7 @@ export function explainSeries(input: ExplainSeriesInput): SeriesExplanation {
       ...unexplainedRunsOf(judged).map((run) => unexplainedOf(run, finding)),
     ],
     days: judged.map(explainedDay),
-    residuals: judged.flatMap((one) => residualOf(one, noise)),
+    residuals: judged.flatMap((one) => residualOf(one.work.reading, noise)),
   };
 }
 
@@ -119,87 +116,9 @@ function explainedDay({ work, shown, parts }: JudgedDay): ExplainedDay {
   return {
     day: reading.day.day,
     visibility: reading.day.evidence.visibility,
-    billedPico: billedOf(reading.day),
+    billedPico: billedPicoOf(reading.day),
     coverage: coverage === undefined ? null : Math.min(1, coverage),
     explainedPico: impactOf(parts.explained),
     unexplainedPico: impactOf(parts.unexplained),
   };
 }
-
-const billedOf = (day: SeriesDay): Pico =>
-  day.evidence.billed.reduce((total, cell) => total + cell.amountPico, 0n);
-
-/** Deviations of this many standard deviations are passed on to who compares series. */
-const RESIDUAL_SIGMAS = 4;
-
-/**
- * What a series' bill and calls differ by, by class: beyond its usual coverage or, since calls may be missing under another
- * model's name on all days, beyond none. Empty where that is nothing to speak of.
- */
-function residualOf({ work }: JudgedDay, noise: SeriesNoise): ResidualDay[] {
-  const { reading } = work;
-  const { evidence } = reading.day;
-  // A day without a bill is billed too little of everything: another series may hold it.
-  const isUnbilled = evidence.billed.length === 0 && evidence.fixedReason === null;
-  if ((reading.depth === 'total' && !isUnbilled) || evidence.notYetObserved) return [];
-  const excess: Partial<Record<TokenClass, bigint>> = {};
-  const beyondSeen: Partial<Record<TokenClass, bigint>> = {};
-  const observedPicos: Pico[] = [];
-  let isNotable = false;
-  let expectedOfBilled: Pico | null = 0n;
-  let expectedOfObserved: Pico | null = 0n;
-  for (const one of reading.meters) {
-    const { tokenClass, observed } = one.of;
-    const bought = isUnbilled ? 0n : quantityBought(reading.day, one.of);
-    const billed = bought ?? 0n;
-    const left = billed - BigInt(Math.round(one.observed / noise.coverage));
-    excess[tokenClass] = (excess[tokenClass] ?? 0n) + left;
-    beyondSeen[tokenClass] = (beyondSeen[tokenClass] ?? 0n) + billed - observed;
-    const observedPico = amountAs(reading.day, one.of, observed);
-    expectedOfBilled = added(expectedOfBilled, isUnbilled ? 0n : expectedOf(one.of, bought));
-    expectedOfObserved = added(expectedOfObserved, observedPico);
-    const whole = Math.max(Number(billed), one.observed, 1);
-    for (const apart of [left, billed - observed])
-      isNotable ||= isNotableRest(one.value, Number(apart) / whole, noise);
-    observedPicos.push(observedPico ?? 0n);
-  }
-  if (!isNotable) return [];
-  return [
-    {
-      day: reading.day.day,
-      visibility: evidence.visibility,
-      excess,
-      beyondSeen,
-      billedPico: billedOf(reading.day),
-      expectedOfBilledPico: expectedOfBilled,
-      expectedOfObservedPico: expectedOfObserved,
-      provisional: evidence.provisional,
-      namedByAnswer: areModelsAnswered(evidence),
-      lines: reading.meters.map((one, at): FindingLine => lineOf(one.of, observedPicos[at] ?? 0n)),
-    },
-  ];
-}
-
-/** At the agreed rates; what an amount alone buys costs that amount. */
-const expectedOf = ({ meter, expectedPico }: MeterDay, bought: bigint | null): Pico | null =>
-  meter.quantity === null && bought !== null ? meter.amountPico : expectedPico;
-
-function lineOf({ meter, tokenClass, observed }: MeterDay, expectedPico: Pico): FindingLine {
-  const { serviceTier, isBatch, longContext, region, quantity, amountPico } = meter;
-  const rates = { billedRate: null, expectedRate: null };
-  const at = { tokenClass, serviceTier, isBatch, longContext, region };
-  return {
-    ...at,
-    ...rates,
-    billedQuantity: quantity,
-    observedQuantity: observed,
-    billedPico: amountPico,
-    expectedPico,
-  };
-}
-
-function isNotableRest(value: number, share: number, noise: SeriesNoise): boolean {
-  return value * Math.abs(share) > 10 * CENT && Math.abs(share) > RESIDUAL_SIGMAS * noise.quantitySigma;
-}
-
-const added = (a: Pico | null, b: Pico | null): Pico | null => (a === null || b === null ? null : a + b);

@@ -108,17 +108,25 @@ export interface ExplainedDay {
 }
 
 /**
+ * What a bill has more than calls, by class: in 1e-12 tokens, and what they cost at the agreed rates. Where the bill gives
+ * amounts by class alone there are no tokens, and the dollars are the amount less what the calls cost.
+ */
+export interface Excess {
+  tokens: Partial<Record<TokenClass, bigint>>;
+  pico: Partial<Record<TokenClass, Pico>>;
+}
+
+/**
  * A day on which a series' bill and calls differ in quantity beyond what its own coverage explains: what another series of
- * the account may hold the other half of. Quantities in 1e-12 tokens, billed − observed; where the bill gives amounts by
- * class alone, billed is what they buy at the agreed rates.
+ * the account may hold the other half of.
  */
 export interface ResidualDay {
   day: string;
   visibility: Visibility;
   /** Beyond the series' usual coverage. */
-  excess: Partial<Record<TokenClass, bigint>>;
+  beyondUsual: Excess;
   /** Beyond all that was seen. */
-  beyondSeen: Partial<Record<TokenClass, bigint>>;
+  beyondSeen: Excess;
   billedPico: Pico;
   /** Billed and observed at the agreed rates; null where a rate is unknown. */
   expectedOfBilledPico: Pico | null;

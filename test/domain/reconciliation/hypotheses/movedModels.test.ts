@@ -4,8 +4,8 @@ import type { DayInput } from '../../../../domain/reconciliation/cells.js';
 import type { Finding } from '../../../../domain/reconciliation/inference/finding.js';
 import { reconcileDays } from '../../../../domain/reconciliation/reconcileDays.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
-import { ACCOUNT, aCoveredAccount, aDay, BOOK, DAY } from '../support.js';
 import { asClasses } from '../inference/support.js';
+import { ACCOUNT, aCoveredAccount, aDay, BOOK, DAY } from '../support.js';
 import { said } from './bills.js';
 import { type Counts, calls, lines } from './support.js';
 
