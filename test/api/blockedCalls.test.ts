@@ -3,9 +3,9 @@ import { listObservedCells } from '../../db/queries/billingCells.js';
 import { listDoubleTellings } from '../../db/queries/ingestHealth.js';
 import { listObservedSince } from '../../db/queries/observedSince.js';
 import { loadPriceBook } from '../../db/queries/prices.js';
-import { foldUsage } from '../../db/queries/rollups.js';
 import { publicId } from '../../domain/ids.js';
 import { microsOfDay } from '../../domain/period.js';
+import { foldAll } from '../db/support/compareTotals.js';
 import { otherPrices, repriceAll } from '../db/support/repriceAll.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { anEvent, aSpan, aTime, aTrace, ingest, sendJson } from './support/requests.js';
@@ -125,7 +125,7 @@ describe('a blocked call', () => {
       );
     };
     for (const isFolded of [false, true]) {
-      if (isFolded) for (const { orgId } of [org, without]) await foldUsage(api.database.database, orgId);
+      if (isFolded) for (const { orgDb } of [org, without]) await foldAll(api.database.superuser, orgDb);
       for (const path of READS)
         expect(await comparable(org, path), `${path} folded ${isFolded}`).toBe(
           await comparable(without, path),
@@ -137,7 +137,7 @@ describe('a blocked call', () => {
   it('reached no provider: nothing of it is compared with a bill', async () => {
     const org = await anOrganization(aBlocked({ timestamp: '2026-03-05T10:00:00Z' }));
     for (const isFolded of [false, true]) {
-      if (isFolded) await foldUsage(api.database.database, org.orgId);
+      if (isFolded) await foldAll(api.database.superuser, org.orgDb);
       expect(await listObservedCells(org.orgDb, { provider: 'openai', day: '2026-03-05' })).toEqual([]);
       expect(await listObservedSince(org.orgDb, 'openai')).toEqual(new Map());
       expect(await listDoubleTellings(org.orgDb, microsOfDay('2026-03-01'))).toEqual([]);
@@ -240,7 +240,7 @@ describe('one request, blocked and then let through', () => {
   async function settle(requests: readonly object[][]) {
     const org = await anOrganization();
     for (const events of requests) await ingest(api, events, org.ingestKey);
-    await foldUsage(api.database.database, org.orgId);
+    await foldAll(api.database.superuser, org.orgDb);
     const { call_count, total_cost_usd, total_input_tokens } = await get(org, '/api/v1/usage/summary');
     const { events } = await get(org, '/api/v1/events');
     return { sums: { call_count, total_cost_usd, total_input_tokens }, events };

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { foldUsage } from '../../db/queries/rollups.js';
+import { foldAll } from '../db/support/compareTotals.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { anAttribute, anEvent, aSpan, ingest } from './support/requests.js';
 
@@ -71,7 +71,7 @@ describe('ingest health', () => {
       org.ingestKey,
     );
     for (const fold of [false, true]) {
-      if (fold) await foldUsage(api.database.database, org.orgId);
+      if (fold) await foldAll(api.database.superuser, org.orgDb);
       const { sources } = await health(org);
       const facts = Object.fromEntries(
         sources.map(({ service, scope, last_seen, ...rest }: Record<string, unknown>) => [

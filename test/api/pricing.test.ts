@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { matchesEntityTag } from '../../api/entityTag.js';
-import { foldUsage } from '../../db/queries/rollups.js';
+import { foldAll } from '../db/support/compareTotals.js';
 import { shippedJson } from '../domain/pricing/support.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 
@@ -169,7 +169,7 @@ describe('GET /api/v1/pricing/unpriced', () => {
     });
     expect(body.models[0].first_seen).toBe('2026-11-19T12:00:00Z');
     // the same when the calls are in stored cells, and when some are and some are not
-    while ((await foldUsage(api.database.database, org.orgId)).more);
+    await foldAll(api.database.superuser, org.orgDb);
     expect((await api.get(path, org.adminKey)).body).toEqual(body);
     await ingest(org.ingestKey, {
       timestamp: '2026-11-19T12:30:00Z',

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { USAGE_GROUPS_MAX } from '../../api/usage/endpoints.js';
 import { foldUsage } from '../../db/queries/rollups.js';
 import { picoFromNumber } from '../../domain/money.js';
+import { foldAll } from '../db/support/compareTotals.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { anEvent, aTime, ingest } from './support/requests.js';
 
@@ -231,7 +232,7 @@ describe('the usage summary', () => {
       ['to=2026-02-02T00:00:00Z', 2],
     ];
     for (const fold of [false, true]) {
-      if (fold) await foldUsage(api.database.database, org.orgId);
+      if (fold) await foldAll(api.database.superuser, org.orgDb);
       for (const [query, count] of cases)
         expect((await summary(org, `?${query}`)).call_count, query).toBe(count);
       for (const dimension of ['session', 'user'])
@@ -364,7 +365,7 @@ describe('the breakdown of the dashboard', () => {
     );
     const window = '?since=2026-02-01&until=2026-02-05';
     for (const fold of [false, true]) {
-      if (fold) await foldUsage(api.database.database, org.orgId);
+      if (fold) await foldAll(api.database.superuser, org.orgDb);
       for (const dimension of ['model', 'provider', 'team', 'feature', 'session', 'day']) {
         for (const [query, total] of [
           ['', 7],

@@ -3,7 +3,7 @@ import { ENDPOINTS } from '../../api/app.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { recordNotice } from '../../db/queries/notices.js';
 import { putPolicy } from '../../db/queries/policies.js';
-import { foldUsage } from '../../db/queries/rollups.js';
+import { foldAll } from '../db/support/compareTotals.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { anAttribute, anEvent, aSpan, aTime, aTrace, ingest } from './support/requests.js';
 
@@ -316,7 +316,8 @@ describe('a key of a workspace', () => {
     });
 
     it.each(Object.keys(QUESTIONS))('%s, also when its calls are in the totals', async (operation) => {
-      for (const { orgId } of [shared, lone]) await foldUsage(api.database.database, orgId);
+      for (const { orgId } of [shared, lone])
+        await foldAll(api.database.superuser, new OrgDb(api.database.database, orgId));
       expect((await compareHomes(operation)).wrong).toEqual([]);
     });
   });

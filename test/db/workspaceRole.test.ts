@@ -10,7 +10,6 @@ import { getEvent, listEvents } from '../../db/queries/events.js';
 import { insertOrganization } from '../../db/queries/organizations.js';
 import { putPolicy } from '../../db/queries/policies.js';
 import { listFormerPrices } from '../../db/queries/repriceRuns.js';
-import { foldUsage } from '../../db/queries/rollups.js';
 import { microsOfDay } from '../../domain/period.js';
 import { aBatch, aCall } from '../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
@@ -92,7 +91,6 @@ beforeAll(async () => {
       fromMicros: microsOfDay('2026-02-01'),
       toMicros: microsOfDay('2026-02-04'),
     });
-    await foldUsage(test.database, orgId);
     await foldAll(test.superuser, orgDb);
   }
 });

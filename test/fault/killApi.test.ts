@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { foldUsage } from '../../db/queries/rollups.js';
 import { sumUsage } from '../../db/queries/usage.js';
 import { findFreePort } from '../../platform/embedded/freePort.js';
+import { foldAll } from '../db/support/compareTotals.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
 import { createTestOrganization, type TestOrganization } from '../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
@@ -75,7 +75,7 @@ describe(`the API under load (TEST_SEED=${SEED})`, () => {
       [org.orgId],
     );
     const unfolded = await totalsOf(org);
-    await foldUsage(database.database, org.orgId);
+    await foldAll(database.superuser, org.orgDb);
     for (const sums of [unfolded, await totalsOf(org)]) {
       expect(sums.calls).toBe(rows[0].calls);
       expect(sums.costPico).toBe(BigInt(rows[0].cost.replace('.', '')));

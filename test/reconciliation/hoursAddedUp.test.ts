@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readProviderDay } from '../../db/providerDay.js';
 import { listObservedSince } from '../../db/queries/observedSince.js';
 import { loadPriceBook } from '../../db/queries/prices.js';
-import { foldUsage } from '../../db/queries/rollups.js';
 import { matchDay } from '../../domain/reconciliation/matchDay.js';
+import { foldAll } from '../db/support/compareTotals.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { dayAt } from '../support/incrementalRuns.js';
 import { aShiftedOrganization } from '../support/shiftedDays.js';
@@ -54,7 +54,7 @@ describe('a day whose hours are not kept', () => {
       expect(unfolded.buckets).toMatchObject([{ unobservedMinutes: 300, eventCount: 19 }]);
       expect(unfolded.buckets[0]?.gapMinutes).toBeGreaterThan(0);
       expect(await read(false)).toEqual(unfolded);
-      await foldUsage(api.database.database, org.orgId);
+      await foldAll(api.database.superuser, org.orgDb);
       expect(await read(true)).toEqual(unfolded);
       expect(await read(false)).toEqual(unfolded);
     },
