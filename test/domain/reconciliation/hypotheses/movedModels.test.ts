@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { microsOfDay, shiftDay } from '../../../../domain/period.js';
-import type { DayInput } from '../../../../domain/reconciliation/cells.js';
+import type { BilledCell, DayInput, ObservedCell } from '../../../../domain/reconciliation/cells.js';
 import type { Finding } from '../../../../domain/reconciliation/inference/finding.js';
 import { reconcileDays } from '../../../../domain/reconciliation/reconcileDays.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
@@ -26,25 +26,61 @@ const plus = (a: Counts, b: Counts, sign = 1): Counts =>
 
 /** Events name the cheap model; a part of these calls is on the bill as the dear one. */
 function daysOf(isMoved: (at: number) => boolean, named = 0): DayInput[] {
-  return Array.from({ length: DAYS }, (_, at) => {
-    const day = shiftDay(DAY, at);
+  return daysWith((at, day) => {
     const moved = useOf(at, isMoved(at) ? 0.3 + 0.01 * (at % 5) : 0);
-    const source = { serviceName: 'chat', calls: CALLS, callsWithoutCache: 0, namedByAnswer: named };
     const ofModel = (model: string, seen: Counts, billed: Counts) => ({
       seen: calls(seen, { calls: CALLS, serviceTier: 'default' }, { model, day }),
       billed: lines(billed, {}, {}, { model, day }),
     });
-    const both = [
+    return [
       ofModel(SOL, useOf(at), plus(useOf(at), moved)),
       ofModel(MINI, useOf(at + 3), plus(useOf(at + 3), moved, -1)),
     ];
+  }, named);
+}
+
+/** The same, but that it is the cheap model's batches that are billed as the dear one's, and the bill does not tell batches. */
+function daysOfBatches(isMoved: (at: number) => boolean): DayInput[] {
+  return daysWith((at, day) => {
+    const batch = useOf(at, 0.3);
+    const ordinary = (model: string, counts: Counts) => ({
+      seen: calls(counts, { calls: CALLS, serviceTier: 'default' }, { model, day }),
+      billed: lines(counts, {}, {}, { model, day }),
+    });
+    const as = isMoved(at) ? SOL : MINI;
+    const seen = calls(batch, { calls: CALLS, serviceTier: 'default', isBatch: true }, { model: MINI, day });
+    const billed = lines(batch, { isBatch: true }, {}, { model: as, day });
+    return [ordinary(SOL, useOf(at)), ordinary(MINI, useOf(at + 3)), { seen, billed }];
+  }).map((day) => ({ ...day, billed: joined(day.billed) }));
+}
+
+/** Lines of one model and class as one, which does not tell what was batch. */
+function joined(billed: readonly BilledCell[]): BilledCell[] {
+  const sums = new Map<string, BilledCell>();
+  for (const cell of billed) {
+    const key = `${cell.model} ${cell.tokenClass}`;
+    const amountPico = cell.amountPico + (sums.get(key)?.amountPico ?? 0n);
+    sums.set(key, { ...cell, isBatch: null, quantity: null, amountPico });
+  }
+  return [...sums.values()];
+}
+
+/** Days of the account, each with what was seen and billed of every use. */
+function daysWith(
+  usesOf: (at: number, day: string) => { seen: ObservedCell; billed: BilledCell[] }[],
+  named = 0,
+): DayInput[] {
+  return Array.from({ length: DAYS }, (_, at) => {
+    const day = shiftDay(DAY, at);
+    const source = { serviceName: 'chat', calls: CALLS, callsWithoutCache: 0, namedByAnswer: named };
+    const uses = usesOf(at, day);
     return aDay({
       day,
       nowMicros: microsOfDay(day) + 90n * 86_400_000_000n,
       covered: [aCoveredAccount({ fetchedAtMicros: microsOfDay(day) + 80n * 86_400_000_000n })],
       observedSince: new Map([[ACCOUNT, microsOfDay(DAY) - 86_400_000_000n]]),
-      observed: both.map((one) => one.seen),
-      billed: both.flatMap((one) => one.billed),
+      observed: uses.map((one) => one.seen),
+      billed: uses.flatMap((one) => one.billed),
       sources: new Map([
         [
           ACCOUNT,
@@ -146,6 +182,20 @@ describe('use that stands under two models, on a bill of amounts alone', () => {
       claimable: true,
     });
     expect(['MEDIUM', 'LOW']).toContain(named?.grade);
+  });
+
+  it('is told of batches too, where the bill does not say what was batch', () => {
+    expect(findingsOf(daysOfBatches(() => false))).toEqual([]);
+    const finding = findingsOf(daysOfBatches(EPISODE)).find((one) => one.kind === 'model_misattribution');
+    expect(finding?.days.map((one) => one.day)).toEqual([8, 9, 10, 11, 12].map((at) => shiftDay(DAY, at)));
+    const halfOf = (model: string) => {
+      const batches = [8, 9, 10, 11, 12].flatMap((at) =>
+        lines(useOf(at, 0.3), { isBatch: true }, {}, { model }),
+      );
+      return batches.reduce((sum, one) => sum + one.amountPico, 0n);
+    };
+    const apart = Number(finding?.impactPico) / Number(halfOf(SOL) - halfOf(MINI));
+    expect(apart).toBeCloseTo(1, 3);
   });
 
   it('is no move where one model’s calls were not seen and another’s bill is short of something else', () => {
