@@ -3,9 +3,11 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { writeWorkflowBundle } from '../support/engine.js';
 import { makeTestFolder } from '../support/testFolder.js';
-import { claimCommands, compare, file, goOnWhole, type Known } from './support/claimCommands.js';
+import { file, goOnWhole } from './support/claimCommands.js';
 import { aDraft } from './support/claimModel.js';
 import { ClaimSystem } from './support/claimSystem.js';
+import { claimCommands } from './support/drawClaimCommands.js';
+import { compare, type Known } from './support/knownClaims.js';
 
 /** The same in every run of the suite; another one, or more runs, where they are asked for. */
 const SEED = Number(process.env.TEST_SEED ?? 20_261_122);

@@ -1,88 +1,24 @@
-import fc from 'fast-check';
+import type fc from 'fast-check';
 import { expect } from 'vitest';
 import type { RawAnswer } from '../../api/support/requests.js';
 import { until } from '../../support/engine.js';
 import {
   type ClaimRequest,
-  DENIALS,
-  disputesOf,
   type Expected,
   expectOf,
   type ModelClaim,
   STATUSES,
-  shownAs,
+  saying,
 } from './claimModel.js';
 import { aKey, type Caller, type ClaimSystem } from './claimSystem.js';
+import { compare, compareOne, type Kept, type Known } from './knownClaims.js';
 
-/** A request that was answered for good under an Idempotency-Key. */
-interface Kept {
-  claim: number;
-  request: ClaimRequest;
-  once: string;
-  answer: RawAnswer;
-}
+/** What may happen to claims, each held to what has to come of it. */
 
-/** What is known of the claims, of the engine, and of what was said. */
-export interface Known {
-  ids: string[];
-  claims: ModelClaim[];
-  /** Times of each claim's history, as they were first shown. */
-  times: string[][];
-  notices: number[];
-  /** Which notices each claim has been given, by version and name. */
-  reminded: Set<string>[];
-  /** Claims whose notice is due and cannot be given yet, with the notice. */
-  owed: Map<number, string>;
-  isLineWhole: boolean;
-  isWorking: boolean;
-  kept: Kept[];
-}
-
-type Command = fc.AsyncCommand<Known, ClaimSystem>;
+export type Command = fc.AsyncCommand<Known, ClaimSystem>;
 
 const AWAY = { code: 'workflow_engine_unavailable', status: 503 };
 const isReachable = (known: Known): boolean => known.isLineWhole && known.isWorking;
-
-/** Holds every claim to what it has to be, and nothing to have happened beside. */
-export async function compare(known: Known, system: ClaimSystem): Promise<void> {
-  await Promise.all(known.claims.map((_, at) => compareOne(known, system, at)));
-}
-
-async function compareOne(known: Known, system: ClaimSystem, at: number): Promise<void> {
-  const claim = known.claims[at] as ModelClaim;
-  const id = known.ids[at] as string;
-  const [shown, aside] = await Promise.all([system.shown(id), system.aside(id)]);
-  if (claim.isGone) {
-    expect(shown).toBeUndefined();
-    return;
-  }
-  const events = shown.events.map(({ at: _at, actor: _actor, ...event }: Record<string, unknown>) => event);
-  const outcomes = shown.outcomes.map(
-    ({ at: _at, actor: _actor, claim_id: _id, ...outcome }: Record<string, unknown>) => outcome,
-  );
-  const comparable = { ...shown, events, outcomes, next_statuses: [...shown.next_statuses].sort() };
-  expect(comparable).toMatchObject(shownAs(claim));
-  expect(events.length).toBe(claim.history.length);
-  expect(outcomes.length).toBe((shownAs(claim).outcomes as unknown[]).length);
-  expectTimes(known, at, shown);
-  expect(aside.disputes).toEqual([disputesOf(claim)]);
-  expect(aside.logged).toBe(claim.history.length - 1);
-  if (!known.owed.has(at)) expect(aside.notices).toBe(known.notices[at]);
-}
-
-/** Times are the database's: they are held to each other, and to what was shown before. */
-// biome-ignore lint/suspicious/noExplicitAny: an answer that the API's own schemas have checked
-function expectTimes(known: Known, at: number, shown: any): void {
-  const times: string[] = shown.events.map((event: { at: string }) => event.at);
-  expect(times.slice(0, known.times[at]?.length)).toEqual(known.times[at]);
-  expect([...times].sort((a, b) => Date.parse(a) - Date.parse(b))).toEqual(times);
-  known.times[at] = times;
-  const timeOf = (statuses: string[]) =>
-    shown.events.find((event: { to_status: string }) => statuses.includes(event.to_status))?.at ?? null;
-  expect(shown.submitted_at).toBe(timeOf(['submitted_to_provider']));
-  expect(shown.resolved_at).toBe(timeOf(['credit_issued', 'partial', 'denied']));
-  for (const outcome of shown.outcomes) expect(outcome.at).toBe(shown.resolved_at);
-}
 
 /** What is asked of one claim. */
 interface Asked {
@@ -106,7 +42,7 @@ async function disturb(known: Known, system: ClaimSystem, how: Disturbance): Pro
 }
 
 /** Requests to several claims at once; the engine may go away in the midst. */
-class Ask implements Command {
+export class Ask implements Command {
   constructor(
     readonly asked: readonly Asked[],
     readonly disturbance: { how: Disturbance; afterMs: number } | undefined,
@@ -199,7 +135,7 @@ function settle(answer: RawAnswer, expected: Expected, wasReachable: boolean): b
 }
 
 /** Several requests to one claim at the same moment: those that were carried out make one legal history. */
-class Race implements Command {
+export class Race implements Command {
   constructor(
     readonly claim: number,
     readonly requests: readonly ClaimRequest[],
@@ -244,7 +180,7 @@ class Race implements Command {
 }
 
 /** A request that was answered before, asked again. */
-class Repeat implements Command {
+export class Repeat implements Command {
   constructor(
     readonly which: number,
     readonly how: 'as it was' | 'forgotten' | 'with other words',
@@ -286,7 +222,7 @@ function withoutNotice(body: Record<string, unknown>): Record<string, unknown> {
 }
 
 /** The deadline of a claim passes: one notice, and no move. */
-class PassDeadline implements Command {
+export class PassDeadline implements Command {
   constructor(readonly claim: number) {}
 
   check = (known: Readonly<Known>) => !known.claims[this.claim]?.isGone && !known.owed.has(this.claim);
@@ -302,7 +238,7 @@ class PassDeadline implements Command {
 }
 
 /** What is owed is given now that somebody works. */
-export async function remind(known: Known, system: ClaimSystem): Promise<void> {
+async function remind(known: Known, system: ClaimSystem): Promise<void> {
   for (const [claim, notice] of known.owed) {
     const id = known.ids[claim] as string;
     if (!known.claims[claim]?.isGone) {
@@ -320,7 +256,7 @@ export async function remind(known: Known, system: ClaimSystem): Promise<void> {
 }
 
 /** The engine goes away, or comes back. */
-class Engine implements Command {
+export class Engine implements Command {
   constructor(readonly how: Disturbance | 'mend' | 'work') {}
 
   check = (known: Readonly<Known>) => {
@@ -371,120 +307,4 @@ export async function goOnWhole(known: Known, system: ClaimSystem): Promise<void
         ];
   });
   await new Ask(asked, undefined).run(known, system);
-}
-
-/** A body that says what a status needs. */
-function saying(status: string, more: object = {}): Record<string, unknown> {
-  if (status === 'denied') return { status, denial_reason: 'not ours', violation_type: 'other', ...more };
-  if (status === 'credit_issued' || status === 'partial')
-    return { status, credit_issued_cents: 1_000, ...more };
-  return { status, ...more };
-}
-
-const claimAt = (claims: number) => fc.nat(claims - 1);
-// Claims that have ended have nothing more to show: most moves lead elsewhere.
-const aStatus = fc.oneof(
-  {
-    weight: 3,
-    arbitrary: fc.constantFrom('provider_acknowledged', 'under_review', 'credit_approved', 'escalated'),
-  },
-  { weight: 2, arbitrary: fc.constantFrom(...STATUSES) },
-);
-const aKind = fc.constantFrom(...Object.keys(DENIALS));
-const aTicket = fc.record({ external_ticket_id: fc.constantFrom('T-1', 'T-22', null) }, { requiredKeys: [] });
-const cents = fc.constantFrom(1, 1_000, 12_344, 12_345, 99_999);
-const wellSaid = fc.oneof(
-  { weight: 6, arbitrary: fc.tuple(aStatus, aTicket).map(([status, ticket]) => saying(status, ticket)) },
-  {
-    weight: 2,
-    arbitrary: fc.record({ status: fc.constantFrom('credit_issued', 'partial'), credit_issued_cents: cents }),
-  },
-  {
-    weight: 1,
-    arbitrary: fc.record({
-      status: fc.constant('denied'),
-      denial_reason: fc.constant('by contract'),
-      violation_type: aKind,
-    }),
-  },
-);
-const anything = fc.record(
-  {
-    status: fc.constantFrom(...STATUSES, 'closed', '', 7, null),
-    denial_reason: fc.constantFrom('no', ' ', 7, null, 'x'.repeat(4_001)),
-    violation_type: fc.constantFrom('other', 'unexplained', 'overcharge', 1, null),
-    credit_issued_cents: fc.constantFrom(1, 0, -5, 10.5, '100', null, true),
-    external_ticket_id: fc.constantFrom('T-3', '', 'x'.repeat(257), 5, null),
-    urgency: fc.constant('high'),
-  },
-  { requiredKeys: [] },
-);
-const malformed = fc.constantFrom<unknown>([], 'under_review', 5, null, [{ status: 'escalated' }]);
-const aRequest = fc.oneof(
-  { weight: 4, arbitrary: fc.constant<ClaimRequest>({ call: 'submit' }) },
-  { weight: 9, arbitrary: wellSaid.map((body): ClaimRequest => ({ call: 'patch', body })) },
-  { weight: 3, arbitrary: anything.map((body): ClaimRequest => ({ call: 'patch', body })) },
-  { weight: 1, arbitrary: malformed.map((body): ClaimRequest => ({ call: 'patch', body })) },
-  { weight: 1, arbitrary: fc.constant<ClaimRequest>({ call: 'discard' }) },
-);
-const aCaller = fc.oneof(
-  { weight: 12, arbitrary: fc.constant<Caller>('admin') },
-  { weight: 1, arbitrary: fc.constantFrom<Caller>('member', 'nobody') },
-);
-
-/** Everything that may happen to so many claims. */
-export function claimCommands(claims: number): fc.Arbitrary<Command>[] {
-  const ask = fc.uniqueArray(
-    fc
-      .record({ claim: claimAt(claims), request: aRequest, caller: aCaller, isKeyed: fc.boolean() })
-      // Who may discard is another question.
-      .map((one) => (one.request.call === 'discard' ? { ...one, caller: 'admin' as const } : one)),
-    { minLength: 1, maxLength: claims, selector: ({ claim }) => claim, size: 'max' },
-  );
-  const disturbance = fc.record({
-    how: fc.constantFrom<Disturbance>('cut', 'silence', 'stall', 'kill'),
-    afterMs: fc.nat(40),
-  });
-  const race = fc.tuple(
-    claimAt(claims),
-    fc.array(
-      aRequest.filter(({ call }) => call !== 'discard'),
-      { minLength: 2, maxLength: 4 },
-    ),
-  );
-  return [
-    fc.oneof(
-      { weight: 10, arbitrary: ask.map((asked): Command => new Ask(asked, undefined)) },
-      {
-        weight: 3,
-        arbitrary: fc.tuple(ask, disturbance).map(([asked, how]): Command => new Ask(asked, how)),
-      },
-      { weight: 2, arbitrary: race.map(([claim, requests]): Command => new Race(claim, requests)) },
-      {
-        weight: 4,
-        arbitrary: fc
-          .tuple(
-            fc.nat(20),
-            fc.constantFrom('as it was' as const, 'forgotten' as const, 'with other words' as const),
-          )
-          .map(([which, how]): Command => new Repeat(which, how)),
-      },
-      { weight: 3, arbitrary: claimAt(claims).map((claim): Command => new PassDeadline(claim)) },
-      {
-        weight: 5,
-        arbitrary: fc
-          .constantFrom(
-            'cut' as const,
-            'silence' as const,
-            'stall' as const,
-            'kill' as const,
-            'mend' as const,
-            'mend' as const,
-            'work' as const,
-            'work' as const,
-          )
-          .map((how): Command => new Engine(how)),
-      },
-    ),
-  ];
 }
