@@ -1,32 +1,30 @@
 import { randomUUID } from 'node:crypto';
 import { OrgDb } from '../../../db/orgDb.js';
-import {
-  type BillingConnection,
-  findBillingConnection,
-  insertBillingConnection,
-} from '../../../db/queries/billingConnections.js';
-import { insertBillingPage, insertBillingSource } from '../../../db/queries/billingSources.js';
-import { closePeriod } from '../../../db/queries/closePeriod.js';
-import { listEvents } from '../../../db/queries/events.js';
-import { listSyncPages, recordFetchedPage } from '../../../db/queries/fetchedPages.js';
+import { insertBillingConnection } from '../../../db/queries/billingConnections.js';
+import { recordFetchedPage } from '../../../db/queries/fetchedPages.js';
 import { insertGapRun, insertGapRunUnits, takeGapRunTurn } from '../../../db/queries/gapRuns.js';
 import { insertOwnPrice, type NewOwnPrice } from '../../../db/queries/ownPrices.js';
 import { upsertProviderKeys } from '../../../db/queries/providerKeys.js';
 import { insertRepriceRun, startRepriceRun } from '../../../db/queries/repriceRuns.js';
-import { foldUsage } from '../../../db/queries/rollups.js';
 import { endRun } from '../../../db/queries/runStates.js';
-import type { StoredEvent } from '../../../db/queries/storedEvents.js';
 import { insertSyncChunks } from '../../../db/queries/syncChunks.js';
 import { insertSyncRun } from '../../../db/queries/syncRuns.js';
 import { findUuid } from '../../../domain/ids.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
-import { anEvent, aSpan, aTime, ingest } from '../../api/support/requests.js';
 import type { TestApi, TestOrganization } from '../../support/api.js';
-import { generateBills } from '../../support/billGenerator.js';
-import { importBill, pollToEnd, runGaps } from '../../support/bills.js';
-import { until } from '../../support/engine.js';
-import { aConnection, CONNECTIONS, type FetchedProvider } from '../../support/fetchedBills.js';
-import { otherPrices, repriceAll } from './repriceAll.js';
+import { runGaps } from '../../support/bills.js';
+import type { FetchedProvider } from '../../support/fetchedBills.js';
+import {
+  MARCH,
+  makeClosedMonth,
+  makeImports,
+  makeOldThings,
+  makeSync,
+  type OwnedBills,
+  type Owner,
+  SHARED_KEY,
+} from './ownedBills.js';
+import { findCalls, makeCalls, type OwnedCalls } from './ownedCalls.js';
 import { makeAccess } from './tenancyCases/access.js';
 import { makeAlert } from './tenancyCases/alerts.js';
 import { makeCredits, type OwnedCredits } from './tenancyCases/claimCredits.js';
@@ -43,7 +41,9 @@ import { makeWeights, type OwnedWeights } from './tenancyCases/weights.js';
 
 /** Everything that an organization can have, with the ids that queries take. */
 export interface Owned
-  extends OwnedWebhooks,
+  extends OwnedCalls,
+    OwnedBills,
+    OwnedWebhooks,
     OwnedSavings,
     OwnedFindings,
     OwnedWeights,
@@ -56,52 +56,27 @@ export interface Owned
   marker: string;
   provider: FetchedProvider;
   prices: PriceBook;
-  /** A call, and another one. */
-  live: StoredEvent;
-  other: StoredEvent;
-  /** A day with a bill of `provider`. */
-  day: string;
-  /** An import that was read, and one that waits. */
-  importId: string;
-  openImportId: string;
   /** A gap run that has published, and one that is at work. */
   runId: string;
   openRunId: string;
-  connection: BillingConnection;
-  /** A sync that has ended, and one that waits; a page that the first has fetched. */
-  syncRunId: string;
+  /** A sync that waits, and one that has ended and of which nothing was asked. */
   openSyncId: string;
-  pageId: string;
-  /** One that has ended and of which nothing was asked. */
   emptySyncId: string;
   ownPrice: NewOwnPrice;
   /** A key of the organization, one of its workspaces. */
   keyId: string;
   workspaceId: string;
+  /** A re-pricing that is at work. */
+  openRepriceId: string;
   /** An open alert of a call. */
   alertId: string;
-  /** A re-pricing that has ended, and one that is at work; a call that the first priced anew. */
-  repriceId: string;
-  openRepriceId: string;
-  repricedId: string;
   ruleId: string;
 }
 
-/** Bills of every organization name this key; the owner alone has entered it. */
-const SHARED_KEY = 'key_shared';
-export const CLOSED_MONTH = '2026-03';
-export const MARCH = { fromMicros: 1_772_323_200_000_000n, toMicros: 1_775_001_600_000_000n };
 export const OWN_PRICE_LIMITS = { entriesMax: 10, allModelsMax: 10 };
-/** 90 days of two reports, on a machine that does other things too. */
-const SYNC_WITHIN_MS = 150_000;
-const FAR_MICROS = 4_000_000_000_000_000n;
-const SECOND_PICO = 2n;
 
 /** Has an organization own something of every kind, by the ways that there are. Needs a running worker. */
-export async function makeOwned(
-  api: TestApi,
-  options: { marker: string; provider: FetchedProvider; prices: PriceBook; importedDaysAgo: number },
-): Promise<Owned> {
+export async function makeOwned(api: TestApi, options: Owner): Promise<Owned> {
   const { marker, provider, prices } = options;
   const org = await api.addOrganization(marker);
   await makeCalls(api, org, marker);
@@ -149,7 +124,7 @@ export async function makeOwned(
  */
 export async function makeNeighbour(
   api: TestApi,
-  options: { marker: string; provider: FetchedProvider; prices: PriceBook; importedDaysAgo: number },
+  options: Owner,
 ): Promise<{ org: TestOrganization; finish(): Promise<void> }> {
   const { marker, provider } = options;
   const org = await api.addOrganization(marker);
@@ -189,168 +164,6 @@ export async function makeNeighbour(
     await makeOpenWork(org, options, connection.id);
   };
   return { org, finish };
-}
-
-/** Two of the calls that carry the organization's own label. */
-async function findCalls({ orgDb }: TestOrganization, marker: string) {
-  const { events } = await listEvents(orgDb, {}, { limit: 100, offset: 0 }, false);
-  const [live, other] = events.filter((event) => event.teamId === marker) as [StoredEvent, StoredEvent];
-  return { live, other };
-}
-
-/** Six calls, each told by two scopes of one service, without an id that would prove it. */
-function twiceInstrumented(marker: string) {
-  const start = BigInt(Date.now() - 3_600_000) * 1_000_000n;
-  const spans = (offset: bigint) =>
-    Array.from({ length: 6 }, (_, index) => {
-      const at = start + BigInt(index) * 60_000_000_000n + offset;
-      return aSpan({}, { startTimeUnixNano: String(at), endTimeUnixNano: String(at + 1_000n) });
-    });
-  const scopes = [0n, 1_000_000n].map((offset) => ({
-    scope: { name: `${marker}-scope-${offset}` },
-    spans: spans(offset),
-  }));
-  const resource = { attributes: [{ key: 'service.name', value: { stringValue: marker } }] };
-  return { resourceSpans: [{ resource, scopeSpans: scopes }] };
-}
-
-async function makeCalls(api: TestApi, org: TestOrganization, marker: string): Promise<void> {
-  const labels = {
-    team_id: marker,
-    feature: marker,
-    session_id: marker,
-    user_id: marker,
-    project_id: marker,
-  };
-  const first = anEvent({ ...labels, payload: { text: marker }, request_id: `${marker}-1` });
-  await ingest(api, [first, anEvent({ ...labels, model: `${marker}-unpriced` })], org.ingestKey);
-  await api.post('/api/v1/ingest/trace', twiceInstrumented(marker), org.ingestKey);
-  const refused = anEvent({ cost_usd: -1, _service: { name: marker } });
-  await api.post('/api/v1/ingest/events', { events: [refused] }, org.ingestKey);
-  await foldUsage(api.database.database, org.orgId);
-  const blocked = { status: 'blocked', blocked_rule_id: marker, prevented_usd: 1, timestamp: aTime(9) };
-  await ingest(api, [anEvent({ ...labels, ...blocked })], org.ingestKey);
-  // Not folded: a read adds it up itself.
-  await ingest(api, [anEvent(labels)], org.ingestKey);
-}
-
-async function makeImports(
-  api: TestApi,
-  org: TestOrganization,
-  {
-    marker,
-    provider,
-    importedDaysAgo,
-  }: { marker: string; provider: FetchedProvider; importedDaysAgo: number },
-): Promise<Pick<Owned, 'day' | 'importId' | 'openImportId'>> {
-  const lastDay = new Date(Date.now() - importedDaysAgo * 86_400_000).toISOString().slice(0, 10);
-  const { days, files } = generateBills({ seed: importedDaysAgo, lastDay, days: 2, callsPerHour: 1 });
-  const of =
-    provider === 'openai'
-      ? [files.openaiCosts, files.openaiUsage]
-      : [files.anthropicCosts, files.anthropicUsage];
-  const ids: string[] = [];
-  for (const file of of) {
-    const { import_id: id } = await importBill(api, file, { provider, account: marker }, org.adminKey);
-    ids.push(findUuid('imp', id) ?? '');
-  }
-  // On a day of its own: of one day only the best bill counts.
-  const alone = new Date(Date.now() - (importedDaysAgo + 30) * 86_400_000).toISOString().slice(0, 10);
-  const line = (key: string) => `${alone},${marker},input,1000,1,${key}`;
-  const plain = `date,model,token_class,quantity,amount_usd,api_key\n${line(marker)}\n${line(SHARED_KEY)}\n`;
-  await importBill(api, plain, { provider }, org.adminKey);
-  const openImportId = randomUUID();
-  await insertBillingSource(org.orgDb, {
-    id: openImportId,
-    provider,
-    filename: marker,
-    declaredFormat: null,
-    declaredAccount: null,
-    declaredFxRate: null,
-    sha256: openImportId.replaceAll('-', '').repeat(2),
-    sizeBytes: 1,
-  });
-  const page = { sourceId: openImportId, pageNo: 0, sha256: '0'.repeat(64), body: Buffer.from(marker) };
-  await insertBillingPage(org.orgDb, page);
-  return { day: days[0] ?? '', importId: ids[0] ?? '', openImportId };
-}
-
-/** March: a call and a bill, closed; then another bill of it, and its calls priced anew. */
-async function makeClosedMonth(
-  api: TestApi,
-  org: TestOrganization,
-  { marker, provider, prices }: { marker: string; provider: FetchedProvider; prices: PriceBook },
-): Promise<Pick<Owned, 'repriceId' | 'repricedId'>> {
-  const call = anEvent({
-    timestamp: '2026-03-05T00:00:00Z',
-    session_id: `${marker}-march`,
-    project_id: marker,
-  });
-  await ingest(api, [call], org.ingestKey);
-  const { events } = await listEvents(
-    org.orgDb,
-    { sessionId: `${marker}-march` },
-    { limit: 1, offset: 0 },
-    false,
-  );
-  const bill = (amount: number) =>
-    `date,model,token_class,quantity,amount_usd\n2026-03-10,${marker},input,1000,${amount}\n`;
-  const account = { provider, account: `${marker}-march` };
-  await importBill(api, bill(1), account, org.adminKey);
-  const closing = { month: CLOSED_MONTH, closedBy: marker, nowMicros: FAR_MICROS };
-  await closePeriod(api.database.database, org.orgId, closing);
-  await importBill(api, bill(2), account, org.adminKey);
-  const repriceId = await repriceAll(org.orgDb, otherPrices(prices, SECOND_PICO), MARCH);
-  await foldUsage(api.database.database, org.orgId);
-  return { repriceId, repricedId: events[0]?.id ?? '' };
-}
-
-async function makeSync(
-  api: TestApi,
-  org: TestOrganization,
-  provider: FetchedProvider,
-): Promise<Pick<Owned, 'connection' | 'syncRunId' | 'pageId'>> {
-  const { body } = await api.post(CONNECTIONS, aConnection(provider), org.adminKey);
-  const synced = await until(
-    'the sync and the gap run that follows it',
-    () => api.get(body.sync.status_url, org.adminKey),
-    (answer) => Boolean(answer.body.result?.gap_run_id),
-    SYNC_WITHIN_MS,
-  );
-  const runs = '/api/v1/reconciliation/gap-explorer/runs';
-  await pollToEnd(api, `${runs}/${synced.body.result.gap_run_id}`, 60_000, org.adminKey);
-  const connection = await findBillingConnection(org.orgDb, findUuid('con', body.id) ?? '');
-  const syncRunId = findUuid('run', body.sync.id) ?? '';
-  const pageId = (await listSyncPages(org.orgDb, syncRunId, 0))[0]?.pageId ?? '';
-  if (!connection || pageId === '') throw new Error('the sync brought no page');
-  return { connection, syncRunId, pageId };
-}
-
-/** What only time makes, made by hand: what upkeep removes or gives to somebody else. */
-async function makeOldThings(
-  api: TestApi,
-  org: TestOrganization,
-  marker: string,
-  connectionId: string,
-): Promise<void> {
-  const { superuser } = api.database;
-  // Bills of nobody in particular, as they were before there was a connection.
-  for (const table of ['billing_rows', 'billing_days', 'billing_sources'])
-    await superuser.query(
-      `update ${table} set provider_account_id = 'default' where org_id = $1 and provider_account_id = $2`,
-      [org.orgId, `${marker}-march`],
-    );
-  await superuser.query(
-    `insert into audit_checkpoints (org_id, seq, at, hash, made_at, key_id, signature)
-     values ($1, 1, now(), $2, now(), 'test', $2)`,
-    [org.orgId, Buffer.alloc(32)],
-  );
-  // A copy that another one replaced.
-  await superuser.query(
-    `update billing_days set superseded_at = now() - interval '1 day' where org_id = $1 and connection_id = $2
-       and day = (select min(day) from billing_days where org_id = $1 and connection_id = $2)`,
-    [org.orgId, connectionId],
-  );
 }
 
 /** Work of every kind that is under way: nothing of it goes to the engine. */

@@ -10,7 +10,8 @@ import * as billingSources from '../../../../db/queries/billingSources.js';
 import * as providerKeys from '../../../../db/queries/providerKeys.js';
 import * as sourceDifferences from '../../../../db/queries/sourceDifferences.js';
 import type { BilledRow } from '../../../../domain/billing/billedRow.js';
-import { CLOSED_MONTH, type Owned, providerKeyOf } from '../ownedThings.js';
+import { CLOSED_MONTH } from '../ownedBills.js';
+import { type Owned, providerKeyOf } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
 const ALL = { provider: null, fromDay: '2020-01-01', toDay: '2100-01-01' };

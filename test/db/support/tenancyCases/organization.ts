@@ -3,7 +3,8 @@ import { closePeriod } from '../../../../db/queries/closePeriod.js';
 import * as ownPrices from '../../../../db/queries/ownPrices.js';
 import * as periodBills from '../../../../db/queries/periodBills.js';
 import * as periods from '../../../../db/queries/periods.js';
-import { CLOSED_MONTH, OWN_PRICE_LIMITS } from '../ownedThings.js';
+import { CLOSED_MONTH } from '../ownedBills.js';
+import { OWN_PRICE_LIMITS } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
 const NEW_SOURCE = { document: 'new', clause: null, url: null };

@@ -10,7 +10,7 @@ import * as repriceRuns from '../../../../db/queries/repriceRuns.js';
 import * as runStates from '../../../../db/queries/runStates.js';
 import { openRun } from '../../../../db/runs/openRun.js';
 import { assertRoomForRun, insertWithinLimit } from '../../../../db/runs/openRunLimit.js';
-import { MARCH } from '../ownedThings.js';
+import { MARCH } from '../ownedBills.js';
 import type { TenancyCase } from './tenancyCase.js';
 
 const ALL = { provider: null, fromDay: '2020-01-01', toDay: '2100-01-01' };

@@ -1,0 +1,54 @@
+import { listEvents } from '../../../db/queries/events.js';
+import { foldUsage } from '../../../db/queries/rollups.js';
+import type { StoredEvent } from '../../../db/queries/storedEvents.js';
+import { anEvent, aSpan, aTime, ingest } from '../../api/support/requests.js';
+import type { TestApi, TestOrganization } from '../../support/api.js';
+
+export interface OwnedCalls {
+  /** A call, and another one. */
+  live: StoredEvent;
+  other: StoredEvent;
+}
+
+export async function makeCalls(api: TestApi, org: TestOrganization, marker: string): Promise<void> {
+  const labels = {
+    team_id: marker,
+    feature: marker,
+    session_id: marker,
+    user_id: marker,
+    project_id: marker,
+  };
+  const first = anEvent({ ...labels, payload: { text: marker }, request_id: `${marker}-1` });
+  await ingest(api, [first, anEvent({ ...labels, model: `${marker}-unpriced` })], org.ingestKey);
+  await api.post('/api/v1/ingest/trace', twiceInstrumented(marker), org.ingestKey);
+  const refused = anEvent({ cost_usd: -1, _service: { name: marker } });
+  await api.post('/api/v1/ingest/events', { events: [refused] }, org.ingestKey);
+  await foldUsage(api.database.database, org.orgId);
+  const blocked = { status: 'blocked', blocked_rule_id: marker, prevented_usd: 1, timestamp: aTime(9) };
+  await ingest(api, [anEvent({ ...labels, ...blocked })], org.ingestKey);
+  // Not folded: a read adds it up itself.
+  await ingest(api, [anEvent(labels)], org.ingestKey);
+}
+
+/** Two of the calls that carry the organization's own label. */
+export async function findCalls({ orgDb }: TestOrganization, marker: string): Promise<OwnedCalls> {
+  const { events } = await listEvents(orgDb, {}, { limit: 100, offset: 0 }, false);
+  const [live, other] = events.filter((event) => event.teamId === marker) as [StoredEvent, StoredEvent];
+  return { live, other };
+}
+
+/** Six calls, each told by two scopes of one service, without an id that would prove it. */
+function twiceInstrumented(marker: string) {
+  const start = BigInt(Date.now() - 3_600_000) * 1_000_000n;
+  const spans = (offset: bigint) =>
+    Array.from({ length: 6 }, (_, index) => {
+      const at = start + BigInt(index) * 60_000_000_000n + offset;
+      return aSpan({}, { startTimeUnixNano: String(at), endTimeUnixNano: String(at + 1_000n) });
+    });
+  const scopes = [0n, 1_000_000n].map((offset) => ({
+    scope: { name: `${marker}-scope-${offset}` },
+    spans: spans(offset),
+  }));
+  const resource = { attributes: [{ key: 'service.name', value: { stringValue: marker } }] };
+  return { resourceSpans: [{ resource, scopeSpans: scopes }] };
+}
