@@ -1,7 +1,7 @@
 import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
 import type { Circumstances } from '../dayRates.js';
-import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
-import { allMoved, isCountedAlike, partlyMoved } from './movedCounts.js';
+import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
+import { allMoved, isCountedAlike, partlyMoved, usesMoved } from './movedCounts.js';
 import { pairsBy } from './places.js';
 import { otherCircumstances } from './predict.js';
 import { isEpisode } from './runs.js';
@@ -17,6 +17,7 @@ const WORDS = {
   part_in_long_meter: 'Some of the ordinary requests were counted as long ones.',
   part_in_ordinary_meter: 'Some of the long requests were counted as ordinary ones.',
   in_long_meter: 'Ordinary requests were counted as long ones.',
+  standard_in_long_meter: 'Ordinary requests to the standard service were counted as long ones.',
 };
 
 const ASK = [
@@ -66,6 +67,8 @@ export const longContextQuantity: Hypothesis = {
   needs: ['quantity', 'complete_classes', 'full_coverage'],
   variants: (day) => [
     ...allOnOther(day, 'in_long_meter', false),
+    // A bill's ordinary line may hold batch and other tiers as well, which stay where they are.
+    ...usesMoved(day, 'standard_in_long_meter', linesBesideLong(day), isStandard, asLong),
     // A boundary that is drawn too low takes some of the ordinary requests; which, the bill does not say.
     ...partlyMoved(
       day,
@@ -106,4 +109,21 @@ function allOnOther(day: SeriesDay, name: string, fromLong: boolean): Variant[] 
     name,
     pairsBy(day, (place) => place.longContext === fromLong, { longContext: !fromLong }),
   );
+}
+
+/** Every line of ordinary requests with the line of long ones that the bill names like it. */
+function linesBesideLong(day: SeriesDay): (readonly [MeterDay, MeterDay])[] {
+  return day.meters.flatMap((from) => {
+    if (from.meter.longContext !== false) return [];
+    const { serviceTier, isBatch, region } = from.meter;
+    const to = day.meters.find(
+      ({ meter, tokenClass }) =>
+        meter.longContext === true &&
+        tokenClass === from.tokenClass &&
+        meter.serviceTier === serviceTier &&
+        meter.isBatch === isBatch &&
+        meter.region === region,
+    );
+    return to ? [[from, to] as const] : [];
+  });
 }

@@ -5,8 +5,11 @@
  */
 import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import type { Pico } from '../../money.js';
+import { apportion } from '../charge.js';
+import type { Circumstances } from '../dayRates.js';
+import type { MeterPart } from '../meters.js';
 import type { MeterDay, SeriesDay, Variant } from './hypothesis.js';
-import { amountAs, quantityVariant } from './predict.js';
+import { amountAs, quantityVariant, sumOf } from './predict.js';
 
 /** What leaves the first arrives at the second. */
 export type Move = readonly [from: MeterDay, to: MeterDay];
@@ -20,6 +23,52 @@ export function allMoved(day: SeriesDay, name: string, moves: readonly Move[]): 
     quantities.set(to.index, (quantities.get(to.index) ?? to.observed) + from.observed);
   }
   return meant.length > 0 ? withProof(day, name, quantities, meant) : [];
+}
+
+/**
+ * Of meters that hold several uses, those that `isMeant` takes stand on others of the same day, under the circumstances that
+ * `as` makes of theirs; what stays is of the other uses alone, and so are its rates. No variant where no meter holds both.
+ */
+export function usesMoved(
+  day: SeriesDay,
+  name: string,
+  moves: readonly Move[],
+  isMeant: (at: Circumstances) => boolean,
+  as: (at: Circumstances) => Circumstances,
+): Variant[] {
+  const quantities = new Map<number, bigint>();
+  const mixes = new Map<number, readonly MeterPart[]>();
+  const meant: Move[] = [];
+  for (const [from, to] of moves) {
+    const [goes, stays] = [true, false].map((is) =>
+      from.mix.filter((one) => isMeant(one.circumstances) === is),
+    );
+    if (!goes?.length || !stays?.length) continue;
+    const left = scaledTo(from.mix, from.observed);
+    const moved = left.filter((one) => isMeant(one.circumstances));
+    const quantity = sumOf(moved.map((one) => one.quantity));
+    if (quantity <= 0n) continue;
+    quantities.set(from.index, from.observed - quantity);
+    quantities.set(to.index, (quantities.get(to.index) ?? to.observed) + quantity);
+    mixes.set(from.index, stays);
+    mixes.set(to.index, [
+      ...(mixes.get(to.index) ?? scaledTo(to.mix, to.observed)),
+      ...moved.map((one) => ({ ...one, circumstances: as(one.circumstances) })),
+    ]);
+    meant.push([from, to]);
+  }
+  if (meant.length === 0) return [];
+  const asMixed = (meter: MeterDay) => ({ ...meter, mix: mixes.get(meter.index) ?? meter.mix });
+  return withProof(day, name, quantities, meant, asMixed);
+}
+
+/** The same uses in the same proportions, as parts of another quantity. */
+function scaledTo(mix: readonly MeterPart[], quantity: bigint): MeterPart[] {
+  const shares = apportion(
+    quantity,
+    mix.map((one) => one.quantity),
+  );
+  return mix.map((one, at) => ({ ...one, quantity: shares[at] ?? 0n }));
 }
 
 /** What was not seen may be this share of what was moved, at most: else any division fits such a day. */
@@ -43,12 +92,16 @@ export function partlyMoved(day: SeriesDay, name: string, moves: readonly Move[]
   return meant.length > 0 ? withProof(day, name, quantities, meant) : [];
 }
 
-/** With what stands whatever was not seen; and, where the agreed rates are not the list's, with the list's for what moved. */
+/**
+ * With what stands whatever was not seen; and, where the agreed rates are not the list's, with the list's for what moved.
+ * `asUsed` gives meters the uses that they hold then.
+ */
 function withProof(
   day: SeriesDay,
   name: string,
   quantities: ReadonlyMap<number, bigint>,
   moves: readonly Move[],
+  asUsed: (meter: MeterDay) => MeterDay = (meter) => meter,
 ): Variant[] {
   const proven = new Map<number, bigint>();
   const moved = new Map<number, bigint>();
@@ -62,6 +115,7 @@ function withProof(
   }
   const plain: Variant = {
     ...quantityVariant(day, name, quantities),
+    amountOf: (meter, quantity) => amountAs(day, asUsed(meter), quantity),
     provenOf: (meter) => proven.get(meter.index) ?? 0n,
   };
   if (day.list === day.agreed) return [plain];
@@ -71,7 +125,8 @@ function withProof(
       ...plain,
       // The words of a variant stand under what is before its colon.
       name: name.includes(':') ? `${name} at list` : `${name}:at list`,
-      amountOf: (meter, quantity) => amountPartlyAtList(day, meter, quantity, moved.get(meter.index) ?? 0n),
+      amountOf: (meter, quantity) =>
+        amountPartlyAtList(day, asUsed(meter), quantity, moved.get(meter.index) ?? 0n),
     },
   ];
 }

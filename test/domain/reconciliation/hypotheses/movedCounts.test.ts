@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { shiftDay } from '../../../../domain/period.js';
-import type { DayInput } from '../../../../domain/reconciliation/cells.js';
+import type { BilledCell, DayInput } from '../../../../domain/reconciliation/cells.js';
 import { asClasses, daysOf, findingsOfDays } from '../inference/support.js';
 import { aUsageCell, DAY, tokens } from '../support.js';
 import { type Counts, calls, lines } from './support.js';
@@ -139,4 +139,47 @@ describe('calls counted on another meter of their class', () => {
       expect(findings.map((one) => one.kind)).not.toContain('long_context_rate_misapplied');
     }
   });
+
+  it('a line that holds another tier too keeps what is of that tier, at its rates', () => {
+    const flexOf = (at: number) => part(plainOf(at), () => 0.1);
+    const days = daysOf(DAYS, (at, day) => {
+      const use = { calls: 300, serviceTier: 'default' };
+      // Where nothing is wrong the ordinary line holds both; on the wrong days the flexible calls alone.
+      const standard = lines(plainOf(at), { isBatch: null, longContext: isWrong(at) }, {}, { day });
+      const flex = lines(
+        flexOf(at),
+        { isBatch: null, longContext: false },
+        { circumstances: { serviceTier: 'flex' } },
+        { day },
+      );
+      const long = lines(longOf(at), { isBatch: null, longContext: true }, {}, { day });
+      return {
+        billed: joined([...standard, ...flex, ...long]),
+        observed: [
+          calls(plainOf(at), use, { day }),
+          calls(flexOf(at), { ...use, serviceTier: 'flex' }, { day }),
+          calls(longOf(at), { ...use, contextBand: 272_000 }, { day }),
+        ],
+      };
+    });
+    const [finding, ...more] = findingsOfDays(days);
+    expect(more).toEqual([]);
+    expect(finding).toMatchObject({
+      kind: 'long_context_rate_misapplied',
+      variant: 'standard_in_long_meter',
+      impactPico: expectedPico(() => 1, 1n),
+    });
+  });
 });
+
+/** Lines of the same name as one, as a bill that does not tell tiers has them. */
+function joined(billed: readonly BilledCell[]): BilledCell[] {
+  const sums = new Map<string, BilledCell>();
+  for (const cell of billed) {
+    const key = `${cell.tokenClass} ${cell.longContext}`;
+    const known = sums.get(key);
+    const quantity = (cell.quantity ?? 0n) + (known?.quantity ?? 0n);
+    sums.set(key, { ...cell, quantity, amountPico: cell.amountPico + (known?.amountPico ?? 0n) });
+  }
+  return [...sums.values()];
+}
