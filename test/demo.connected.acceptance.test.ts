@@ -5,12 +5,8 @@ import { DEMO_SEED, type Demo, generateDemo } from '../demo/generateDemo.js';
 import { createLogger } from '../platform/logger.js';
 import { pollToEnd } from './support/bills.js';
 import { connectAndCompare, listGaps } from './support/demoReads.js';
-import {
-  aConnection,
-  type FetchedProvider,
-  type FetchingPlace,
-  startFetchingPlace,
-} from './support/fetchedBills.js';
+import { aConnection, type FetchedProvider } from './support/fetchedBills.js';
+import { type FetchingPlace, startFetchingPlace } from './support/fetchingPlace.js';
 import { type BillTotals, sumCostPages } from './support/independentBillReader.js';
 import { itFindsWhatWasPlanted, yesterday } from './support/plantedFaults.js';
 

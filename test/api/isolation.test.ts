@@ -6,7 +6,7 @@ import { Belongings } from '../db/support/outcomes.js';
 import { makeOwned, type Owned } from '../db/support/ownedThings.js';
 import { digestTenantRows } from '../db/support/tenantRows.js';
 import type { TestOrganization } from '../support/api.js';
-import { type FetchingPlace, startFetchingPlace } from '../support/fetchedBills.js';
+import { type FetchingPlace, startFetchingPlace } from '../support/fetchingPlace.js';
 import { storeFindings } from '../support/findings.js';
 import { claimsOf } from './support/claims.js';
 import { financialOf } from './support/financial.js';

@@ -4,14 +4,8 @@ import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { locateRows, rowId } from '../../db/claims/evidencePages.js';
 import { type CountedRow, listCountedRows } from '../../db/queries/claimEvidence.js';
 import { pollToEnd } from '../support/bills.js';
-import {
-  aConnection,
-  CONNECTIONS,
-  daysAgo,
-  type FetchedProvider,
-  type FetchingPlace,
-  startFetchingPlace,
-} from '../support/fetchedBills.js';
+import { aConnection, CONNECTIONS, daysAgo, type FetchedProvider } from '../support/fetchedBills.js';
+import { type FetchingPlace, startFetchingPlace } from '../support/fetchingPlace.js';
 
 /** Rows of bills that connections have fetched, on the pages as they came. */
 

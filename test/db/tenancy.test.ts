@@ -4,7 +4,7 @@ import type { OrgDb } from '../../db/orgDb.js';
 import { loadPriceBook } from '../../db/queries/prices.js';
 import { DomainError } from '../../domain/errors.js';
 import type { TestApi } from '../support/api.js';
-import { startFetchingPlace } from '../support/fetchedBills.js';
+import { startFetchingPlace } from '../support/fetchingPlace.js';
 import { listHandleFunctions } from './support/handleFunctions.js';
 import { Belongings, comparable, isRefusedByRowSecurity } from './support/outcomes.js';
 import { makeNeighbour, makeOwned, type Owned } from './support/ownedThings.js';

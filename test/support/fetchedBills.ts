@@ -2,16 +2,7 @@
  * Bills of 92 days that loopback providers tell, with amounts that the tests can compute for themselves.
  */
 import type { SyncPace } from '../../activities/syncPace.js';
-import type { BillingConnectors } from '../../adapters/billing/connectors.js';
-import { microsFromDate } from '../../domain/period.js';
-import { createLogger } from '../../platform/logger.js';
-import { startAnthropicBilling } from '../fakes/billing/anthropicBilling.js';
-import { startOpenAiBilling } from '../fakes/billing/openAiBilling.js';
-import type { BillingFake } from '../fakes/billing/reportServer.js';
 import type { BucketResults, ProviderTruth } from '../fakes/billing/truth.js';
-import { startTestApi, type TestApi } from './api.js';
-import { testConnectors } from './connectors.js';
-import { startTestEngine, type TestEngine } from './engine.js';
 
 export const DAY_SECONDS = 86_400;
 const HOUR_SECONDS = 3_600;
@@ -155,89 +146,6 @@ export const FAST: SyncPace = {
   longestWaitMs: 400,
   giveUpAfterMs: 60_000,
 };
-
-export interface FetchingPlace {
-  api: TestApi;
-  engine: TestEngine;
-  openai: BillingFake;
-  anthropic: BillingFake;
-  connectors: BillingConnectors;
-  /** What the worker's side has logged. */
-  workerLines: string[];
-  /** Lets days go by, for the providers and the worker. */
-  skipDays(days: number): void;
-  close(): Promise<void>;
-}
-
-/** Both loopback providers, the API and the engine pointed at them, on a database of their own. */
-export async function startFetchingPlace(
-  options: {
-    syncPace?: SyncPace;
-    keys?: readonly string[];
-    sweep?: { queuedSeconds: number; silentSeconds: number };
-    /** Days before today that its connections ask for; null: as many as the product's. Default: BACKFILL_DAYS. */
-    backfillDays?: number | null;
-  } = {},
-): Promise<FetchingPlace> {
-  const more = options.keys ?? [];
-  // The providers' clock stands: what is under way today is told to the same second on every page.
-  const started = Math.floor(Date.now() / 1_000);
-  let skippedSeconds = 0;
-  const nowSeconds = () => started + skippedSeconds;
-  const nowMicros = () => microsFromDate(new Date()) + BigInt(skippedSeconds) * 1_000_000n;
-  const lines: string[] = [];
-  const openai = await startOpenAiBilling({
-    truth: openaiTruth('org-loop'),
-    adminKey: [ADMIN_KEYS.openai, ...more],
-    nowSeconds,
-  });
-  const anthropic = await startAnthropicBilling({
-    truth: anthropicTruth('0d5c1f0e-anthropic'),
-    adminKey: [ADMIN_KEYS.anthropic, ...more],
-    nowSeconds,
-  });
-  const connectors = testConnectors({ openai: openai.origin, anthropic: anthropic.origin }, nowMicros);
-  const api = await startTestApi({ connectors });
-  const { backfillDays = BACKFILL_DAYS } = options;
-  if (backfillDays !== null) await shortenBackfills(api, daysAgo(backfillDays));
-  const engine = await startTestEngine(api.database.database, {
-    connectors,
-    syncPace: options.syncPace ?? FAST,
-    nowMicros,
-    logger: createLogger({
-      name: 'worker',
-      level: 'trace',
-      destination: { write: (line) => lines.push(line) },
-    }),
-    ...(options.sweep ? { sweep: options.sweep } : {}),
-  });
-  return {
-    api,
-    engine,
-    openai,
-    anthropic,
-    connectors,
-    workerLines: lines,
-    skipDays: (days) => {
-      skippedSeconds += days * DAY_SECONDS;
-    },
-    close: async () => {
-      await engine.close();
-      await api.close();
-      await openai.close();
-      await anthropic.close();
-    },
-  };
-}
-
-/** Connections of this database begin on this day: a backfill takes as long as it has parts, whatever a test proves. */
-async function shortenBackfills(api: TestApi, fromDay: string): Promise<void> {
-  await api.database.superuser.query(`
-    create function shorten_backfill() returns trigger language plpgsql as $$
-      begin new.backfill_from := '${fromDay}'; return new; end $$;
-    create trigger shorten_backfill before insert on billing_connections
-      for each row execute function shorten_backfill();`);
-}
 
 export const CONNECTIONS = '/api/v1/billing-connections';
 

@@ -18,6 +18,7 @@ const LONGEST = [
   'test/demo.connected.acceptance.test.ts',
   'test/platform/start.test.ts',
   'test/workflows/billingSyncRaces.test.ts',
+  'test/workflows/billingSyncProviders.test.ts',
   'test/reconciliationDocuments.test.ts',
   'test/api/workspaceReads.test.ts',
   'test/workflows/repricing.test.ts',

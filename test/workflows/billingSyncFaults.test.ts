@@ -2,49 +2,18 @@ import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { Client, Connection } from '@temporalio/client';
 import { afterEach, describe, expect, inject, it } from 'vitest';
-import { listBilledTotals } from '../../db/queries/billedDays.js';
 import { findUuid } from '../../domain/ids.js';
 import { syncScheduleId } from '../../workflows/contract.js';
 import { pollToEnd } from '../support/bills.js';
 import { until, writeWorkflowBundle } from '../support/engine.js';
-import {
-  aConnection,
-  BACKFILL_DAYS,
-  CONNECTIONS,
-  daysAgo,
-  expectedDays,
-  FAST,
-  type FetchedProvider,
-  type FetchingPlace,
-  startFetchingPlace,
-} from '../support/fetchedBills.js';
+import { BACKFILL_DAYS, CONNECTIONS, daysAgo, expectedDays, FAST } from '../support/fetchedBills.js';
+import { countedDays, type FetchingPlace, startFetchingPlace } from '../support/fetchingPlace.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
 
 let place: FetchingPlace;
 afterEach(() => place?.close());
-
-async function countedDays(provider: FetchedProvider): Promise<Record<string, bigint>> {
-  const window = { provider, fromDay: '2000-01-01', toDay: '2100-01-01' };
-  const days: Record<string, bigint> = {};
-  for (const { day, amountPico } of await listBilledTotals(place.api.orgDb, window))
-    days[day] = (days[day] ?? 0n) + amountPico;
-  return days;
-}
-
-const connect = async (provider: FetchedProvider) => {
-  const { status, body } = await place.api.post(CONNECTIONS, aConnection(provider));
-  expect(status).toBe(201);
-  return body;
-};
-
-const patch = (id: string, body: object) =>
-  fetch(`${place.api.baseUrl}${CONNECTIONS}/${id}`, {
-    method: 'PATCH',
-    headers: { authorization: `Bearer ${place.api.adminKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
 
 const rows = async (sql: string) => (await place.api.database.superuser.query(sql)).rows;
 
@@ -56,8 +25,8 @@ describe('a worker that is killed in the middle of a backfill', () => {
     place = await startFetchingPlace();
     place.openai.limitPages(7);
     const bundlePath = await writeWorkflowBundle(folder);
-    const { sync } = await connect('openai');
-    const pages = async () => (await rows('select count(*)::int as n from sync_pages'))[0].n as number;
+    const { sync } = await place.connect('openai');
+    const pages = () => place.count('sync_pages');
     for (let round = 1; round <= 3; round += 1) {
       const victim = await spawnWorker({
         databaseUrl: place.api.database.url,
@@ -79,7 +48,9 @@ describe('a worker that is killed in the middle of a backfill', () => {
       status: 'succeeded',
       result: { changed_days: BACKFILL_DAYS + 1, missing: [] },
     });
-    expect(await countedDays('openai')).toEqual(expectedDays('openai', daysAgo(BACKFILL_DAYS)));
+    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(
+      expectedDays('openai', daysAgo(BACKFILL_DAYS)),
+    );
     expect(
       await rows(
         `select report, count(*)::int as days, count(distinct day)::int as places from billing_days
@@ -106,27 +77,24 @@ describe('the schedule of a connection', () => {
 
   it('follows its row: made, paused, resumed and removed with it', { timeout: 60_000 }, async () => {
     place = await startFetchingPlace();
-    const connection = await connect('openai');
+    const connection = await place.connect('openai');
     const id = idOf(connection);
     await until('the schedule', schedules, (found) => found.get(id)?.paused === false);
     // It is noted behind the schedule.
     await expect
       .poll(async () => (await place.api.get(`${CONNECTIONS}/${connection.id}`)).body.next_sync_at)
       .not.toBeNull();
-    await patch(connection.id, { paused: true });
+    await place.changeConnection(connection.id, { paused: true });
     await until('the pause', schedules, (found) => found.get(id)?.paused === true);
-    await patch(connection.id, { paused: false });
+    await place.changeConnection(connection.id, { paused: false });
     await until('the end of the pause', schedules, (found) => found.get(id)?.paused === false);
-    await fetch(`${place.api.baseUrl}${CONNECTIONS}/${connection.id}`, {
-      method: 'DELETE',
-      headers: { authorization: `Bearer ${place.api.adminKey}` },
-    });
+    await place.endConnection(connection.id);
     await until('the end of the schedule', schedules, (found) => !found.has(id));
   });
 
   it('that the engine has lost comes back, and one that nobody knows goes', { timeout: 60_000 }, async () => {
     place = await startFetchingPlace();
-    const connection = await connect('anthropic');
+    const connection = await place.connect('anthropic');
     const id = idOf(connection);
     await until('the schedule', schedules, (found) => found.has(id));
     const stray = { orgId: randomUUID(), connectionId: randomUUID() };
@@ -145,10 +113,10 @@ describe('the schedule of a connection', () => {
     timeout: 120_000,
   }, async () => {
     place = await startFetchingPlace();
-    const connection = await connect('anthropic');
+    const connection = await place.connect('anthropic');
     await until('the schedule', schedules, (found) => found.has(idOf(connection)));
     const worker = await place.engine.startWorker();
-    await pollToEnd(place.api, connection.sync.status_url, 60_000);
+    await place.ended(connection.sync);
     const temporal = await Connection.connect({ address: inject('temporalAddress') });
     const handle = new Client({ connection: temporal, namespace: TEST_NAMESPACE }).schedule.getHandle(
       idOf(connection),
@@ -170,7 +138,7 @@ describe('the schedule of a connection', () => {
 describe('a sync that the engine has lost', () => {
   it('is started again, and ends as if nothing had happened', { timeout: 120_000 }, async () => {
     place = await startFetchingPlace({ sweep: { queuedSeconds: 0, silentSeconds: 0 } });
-    const connection = await connect('anthropic');
+    const connection = await place.connect('anthropic');
     await until(
       'the start',
       () => rows(`select from outbox where kind = 'billing_sync.start' and dispatched_at is not null`),
@@ -190,10 +158,12 @@ describe('a sync that the engine has lost', () => {
     );
     await place.engine.sweeper.sweep();
     const worker = await place.engine.startWorker();
-    expect(await pollToEnd(place.api, connection.sync.status_url, 60_000)).toMatchObject({
+    expect(await place.ended(connection.sync)).toMatchObject({
       status: 'succeeded',
     });
-    expect(await countedDays('anthropic')).toEqual(expectedDays('anthropic', daysAgo(BACKFILL_DAYS)));
+    expect(await countedDays(place.api.orgDb, 'anthropic')).toEqual(
+      expectedDays('anthropic', daysAgo(BACKFILL_DAYS)),
+    );
     await worker.stop();
     await temporal.close();
   });
@@ -204,13 +174,13 @@ describe('a sync whose secret key is not at hand', () => {
     timeout: 120_000,
   }, async () => {
     place = await startFetchingPlace();
-    const connection = await connect('openai');
+    const connection = await place.connect('openai');
     const asked = place.openai.requests.length;
     await rows(
       `update billing_connections set ciphertext = set_byte(ciphertext, 1, 255 - get_byte(ciphertext, 1))`,
     );
     await place.engine.startWorker();
-    const run = await pollToEnd(place.api, connection.sync.status_url, 60_000);
+    const run = await place.ended(connection.sync);
     expect(run).toMatchObject({ status: 'failed', error: { code: 'secret_key_missing' }, result: null });
     expect(run.error.message).toContain('DATA_DIR/secret-key');
     expect(place.openai.requests).toHaveLength(asked);
@@ -220,8 +190,7 @@ describe('a sync whose secret key is not at hand', () => {
     await rows(
       `update billing_connections set ciphertext = set_byte(ciphertext, 1, 255 - get_byte(ciphertext, 1))`,
     );
-    const again = await place.api.post(`${CONNECTIONS}/${connection.id}/sync`, {});
-    expect(await pollToEnd(place.api, again.body.status_url, 60_000)).toMatchObject({
+    expect(await place.syncAgain(connection)).toMatchObject({
       status: 'succeeded',
       result: { changed_days: BACKFILL_DAYS + 1, missing: [] },
     });

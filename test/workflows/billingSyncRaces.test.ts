@@ -2,62 +2,32 @@ import { createHash, randomUUID } from 'node:crypto';
 import { heartbeat } from '@temporalio/activity';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { BillingConnector, FetchedPage } from '../../adapters/billing/connector.js';
-import type { OrgDb } from '../../db/orgDb.js';
-import { listBilledTotals } from '../../db/queries/billedDays.js';
 import { recordFetchedPage } from '../../db/queries/fetchedPages.js';
 import { findOpenSyncRun } from '../../db/queries/syncRuns.js';
 import { findUuid } from '../../domain/ids.js';
-import { pollToEnd, uploadBill } from '../support/bills.js';
+import { uploadBill } from '../support/bills.js';
 import { until } from '../support/engine.js';
 import {
-  aConnection,
   BACKFILL_DAYS,
   CONNECTIONS,
   DAY_SECONDS,
   daysAgo,
   expectedDays,
-  type FetchingPlace,
   openaiResult,
   openaiTruth,
-  PARTS,
-  startFetchingPlace,
   todaySeconds,
 } from '../support/fetchedBills.js';
+import {
+  countedDays,
+  type FetchingPlace,
+  restatedDays,
+  startFetchingPlace,
+} from '../support/fetchingPlace.js';
 
 /** What happens to a chunk while it is being fetched: others at the same work, other settings, an end. */
 
-const LIMIT_MS = 120_000;
 let place: FetchingPlace;
 afterEach(() => place?.close());
-
-async function countedDays(orgDb: OrgDb): Promise<Record<string, bigint>> {
-  const window = { provider: 'openai', fromDay: '2000-01-01', toDay: '2100-01-01' };
-  const days: Record<string, bigint> = {};
-  for (const { day, amountPico } of await listBilledTotals(orgDb, window))
-    days[day] = (days[day] ?? 0n) + amountPico;
-  return days;
-}
-
-async function connect(more: object = {}) {
-  const { status, body } = await place.api.post(CONNECTIONS, aConnection('openai', more));
-  expect(status, JSON.stringify(body)).toBe(201);
-  return body;
-}
-
-const ended = (run: { status_url: string }) => pollToEnd(place.api, run.status_url, LIMIT_MS);
-
-const change = (id: string, body: object) =>
-  fetch(`${place.api.baseUrl}${CONNECTIONS}/${id}`, {
-    method: 'PATCH',
-    headers: { authorization: `Bearer ${place.api.adminKey}`, 'content-type': 'application/json' },
-    body: JSON.stringify(body),
-  });
-
-const erase = (id: string) =>
-  fetch(`${place.api.baseUrl}${CONNECTIONS}/${id}`, {
-    method: 'DELETE',
-    headers: { authorization: `Bearer ${place.api.adminKey}` },
-  });
 
 type FetchPage = BillingConnector['fetchPage'];
 
@@ -68,31 +38,13 @@ function aroundCosts(step: (ask: FetchPage, ...asked: Parameters<FetchPage>) => 
   connector.fetchPage = (...asked) => (asked[1].report === 'costs' ? step(ask, ...asked) : ask(...asked));
 }
 
-/** The day as the provider tells it from now on: five dollars more. */
-function restate(day: number): void {
-  const startSeconds = todaySeconds() - day * DAY_SECONDS;
-  place.openai.restate('costs', {
-    startSeconds,
-    endSeconds: startSeconds + DAY_SECONDS,
-    results: PARTS.openai.map((part) =>
-      openaiResult('org-loop', startSeconds, part, part === 'proj_a' ? 5_000_000 : 0),
-    ),
-  });
-}
-
-function withFiveDollars(day: number): Record<string, bigint> {
-  const expected = expectedDays('openai', daysAgo(BACKFILL_DAYS));
-  expected[daysAgo(day)] = (expected[daysAgo(day)] ?? 0n) + 5_000_000_000_000n;
-  return expected;
-}
-
 describe('a chunk that', () => {
   it('two workers fetch in pages of other sizes is read from the pages that one of them has checked', {
-    timeout: LIMIT_MS,
+    timeout: 120_000,
   }, async () => {
     place = await startFetchingPlace();
     place.openai.limitPages(10, 'costs');
-    const connection = await connect();
+    const connection = await place.connect('openai');
     let isDisturbed = false;
     aroundCosts(async (ask, access, chunk, cursor) => {
       if (cursor !== null && !isDisturbed) {
@@ -116,19 +68,21 @@ describe('a chunk that', () => {
       return ask(access, chunk, cursor);
     });
     await place.engine.startWorker();
-    expect(await ended(connection.sync)).toMatchObject({
+    expect(await place.ended(connection.sync)).toMatchObject({
       status: 'succeeded',
       result: { changed_days: BACKFILL_DAYS + 1 },
     });
     expect(isDisturbed).toBe(true);
-    expect(await countedDays(place.api.orgDb)).toEqual(expectedDays('openai', daysAgo(BACKFILL_DAYS)));
+    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(
+      expectedDays('openai', daysAgo(BACKFILL_DAYS)),
+    );
   });
 
   it('comes late, after its run was given up and another has fetched the days, changes nothing', {
-    timeout: LIMIT_MS,
+    timeout: 120_000,
   }, async () => {
     place = await startFetchingPlace();
-    const connection = await connect();
+    const connection = await place.connect('openai');
     let requests = 0;
     let isLate = false;
     let release: () => void = () => undefined;
@@ -153,67 +107,54 @@ describe('a chunk that', () => {
     await place.api.database.superuser.query(
       `update sync_runs set status = 'failed', stage = 'failed', finished_at = now() where status = 'running'`,
     );
-    restate(12);
-    const { body } = await place.api.post(`${CONNECTIONS}/${connection.id}/sync`, {});
-    expect(await ended(body)).toMatchObject({ status: 'succeeded' });
+    place.restate(12);
+    expect(await place.syncAgain(connection)).toMatchObject({ status: 'succeeded' });
     release();
-    await until(
-      'the end of the late one',
-      () =>
-        place.engine.orchestrator.describe(
-          `sync-run:${place.api.orgId}:${findUuid('run', connection.sync.id)}`,
-        ),
-      (state) => state === 'closed',
-    );
+    await place.workflowEnded(connection.sync);
     expect(isLate).toBe(true);
-    expect(await countedDays(place.api.orgDb)).toEqual(withFiveDollars(12));
+    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(restatedDays(12));
   });
 
   it('has more pages is asked for no more when its connection ends between two of them', {
-    timeout: LIMIT_MS,
+    timeout: 120_000,
   }, async () => {
     place = await startFetchingPlace();
     place.openai.limitPages(4, 'costs');
-    const connection = await connect();
+    const connection = await place.connect('openai');
     let pages = 0;
     aroundCosts(async (ask, ...asked) => {
       pages += 1;
-      if (pages === 3) await erase(connection.id);
+      if (pages === 3) await place.endConnection(connection.id);
       return ask(...asked);
     });
     await place.engine.startWorker();
-    await until(
-      'the end of the workflow',
-      () =>
-        place.engine.orchestrator.describe(
-          `sync-run:${place.api.orgId}:${findUuid('run', connection.sync.id)}`,
-        ),
-      (state) => state === 'closed',
-    );
+    await place.workflowEnded(connection.sync);
     expect(pages).toBe(3);
-    expect(await countedDays(place.api.orgDb)).toEqual({});
+    expect(await countedDays(place.api.orgDb, 'openai')).toEqual({});
   });
 
   it('waits while the connection is widened does not go on behind the pages of the narrow one', {
-    timeout: LIMIT_MS,
+    timeout: 120_000,
   }, async () => {
     place = await startFetchingPlace();
     place.openai.limitPages(14, 'costs');
-    const connection = await connect({ settings: { scope: { projects: ['proj_a'] } } });
+    const connection = await place.connect('openai', { settings: { scope: { projects: ['proj_a'] } } });
     let isWidened = false;
     aroundCosts(async (ask, ...asked) => {
       const [, , cursor] = asked;
       if (cursor !== null && !isWidened) {
         isWidened = true;
-        expect((await change(connection.id, { settings: {} })).status).toBe(200);
+        expect((await place.changeConnection(connection.id, { settings: {} })).status).toBe(200);
         place.openai.faults.inject({ kind: 'outage', status: 503, report: 'costs', requests: 1 });
       }
       return ask(...asked);
     });
     await place.engine.startWorker();
-    await ended(connection.sync);
+    await place.ended(connection.sync);
     expect(isWidened).toBe(true);
-    expect(await countedDays(place.api.orgDb)).toEqual(expectedDays('openai', daysAgo(BACKFILL_DAYS)));
+    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(
+      expectedDays('openai', daysAgo(BACKFILL_DAYS)),
+    );
     // The run had planned by the former settings: another one follows at once, and finds every report whole.
     const { body } = await until(
       'the sync that follows',
@@ -221,23 +162,20 @@ describe('a chunk that', () => {
       (answer) => answer.body.runs.length === 2 && answer.body.runs[0].status === 'succeeded',
     );
     expect(body.runs[0].trigger).toBe('settings');
-    const narrow = await place.api.database.superuser.query(
-      `select count(*)::int as n from billing_days where superseded_at is null and scope <> ''`,
-    );
-    expect(narrow.rows[0].n).toBe(0);
+    expect(await place.count('billing_days', `superseded_at is null and scope <> ''`)).toBe(0);
   });
 });
 
 describe('a day that the provider', () => {
   it('leaves out is named, not guessed, and holds back no other; once it is told it counts', {
-    timeout: LIMIT_MS,
+    timeout: 120_000,
   }, async () => {
     place = await startFetchingPlace({ backfillDays: 45 });
     const leftOut = todaySeconds() - 40 * DAY_SECONDS;
     const whole = aroundBuckets(leftOut);
-    const connection = await connect();
+    const connection = await place.connect('openai');
     await place.engine.startWorker();
-    const run = await ended(connection.sync);
+    const run = await place.ended(connection.sync);
     expect(run).toMatchObject({ status: 'partial', error: { code: 'days_left_out' } });
     expect(run.error.message).toContain(daysAgo(40));
     expect(run.result.missing).toMatchObject([
@@ -246,33 +184,31 @@ describe('a day that the provider', () => {
     const expected = expectedDays('openai', daysAgo(45));
     const { [daysAgo(40)]: absent, ...others } = expected;
     expect(absent).toBeDefined();
-    expect(await countedDays(place.api.orgDb)).toEqual(others);
+    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(others);
     whole();
-    const { body } = await place.api.post(`${CONNECTIONS}/${connection.id}/sync`, {});
-    expect(await ended(body)).toMatchObject({
+    expect(await place.syncAgain(connection)).toMatchObject({
       status: 'succeeded',
       result: { missing: [], changed_days: 1 },
     });
-    expect(await countedDays(place.api.orgDb)).toEqual(expected);
+    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(expected);
   });
 
   it('was last asked about while it was still open is asked about again, however long the pause was', {
-    timeout: LIMIT_MS,
+    timeout: 120_000,
   }, async () => {
     place = await startFetchingPlace();
     await place.engine.startWorker();
-    const connection = await connect();
-    await ended(connection.sync);
+    const connection = await place.connect('openai');
+    await place.ended(connection.sync);
     // The rest of that day came after the last sync; then nobody asked for longer than days are asked for again.
-    restate(0);
+    place.restate(0);
     place.skipDays(45);
-    const { body } = await place.api.post(`${CONNECTIONS}/${connection.id}/sync`, {});
-    expect(await ended(body)).toMatchObject({ status: 'succeeded' });
-    expect(await countedDays(place.api.orgDb)).toMatchObject(withFiveDollars(0));
+    expect(await place.syncAgain(connection)).toMatchObject({ status: 'succeeded' });
+    expect(await countedDays(place.api.orgDb, 'openai')).toMatchObject(restatedDays(0));
   });
 
   it('had billed and now bills nothing counts nothing: charges and credits are taken back', {
-    timeout: LIMIT_MS,
+    timeout: 120_000,
   }, async () => {
     place = await startFetchingPlace();
     const start = todaySeconds() - 12 * DAY_SECONDS;
@@ -292,18 +228,17 @@ describe('a day that the provider', () => {
         },
       ],
     });
-    const connection = await connect();
+    const connection = await place.connect('openai');
     await place.engine.startWorker();
-    await ended(connection.sync);
-    const before = (await countedDays(place.api.orgDb))[daysAgo(12)] ?? 0n;
+    await place.ended(connection.sync);
+    const before = (await countedDays(place.api.orgDb, 'openai'))[daysAgo(12)] ?? 0n;
     expect(before).toBe(
       (expectedDays('openai', daysAgo(BACKFILL_DAYS), ['proj_a'])[daysAgo(12)] ?? 0n) - 750_000_000_000n,
     );
     place.openai.restate('costs', { ...bucket, results: [] });
-    const { body } = await place.api.post(`${CONNECTIONS}/${connection.id}/sync`, {});
-    const run = await ended(body);
+    const run = await place.syncAgain(connection);
     expect(run.result.restated).toMatchObject([{ day: daysAgo(12), new_usd: 0 }]);
-    expect(await countedDays(place.api.orgDb)).toEqual({
+    expect(await countedDays(place.api.orgDb, 'openai')).toEqual({
       ...expectedDays('openai', daysAgo(BACKFILL_DAYS)),
       [daysAgo(12)]: 0n,
     });
@@ -312,7 +247,7 @@ describe('a day that the provider', () => {
 
 describe('a file that named nobody', () => {
   it('and was being read while the first connection was made is counted once all the same', {
-    timeout: LIMIT_MS,
+    timeout: 120_000,
   }, async () => {
     place = await startFetchingPlace();
     let release: () => void = () => undefined;
@@ -339,11 +274,13 @@ describe('a file that named nobody', () => {
       { provider: 'openai' },
       { filename: 'a.csv' },
     );
-    const connection = await connect();
-    await ended(connection.sync);
+    const connection = await place.connect('openai');
+    await place.ended(connection.sync);
     release();
-    expect(await ended(imported)).toMatchObject({ status: 'succeeded' });
-    expect(await countedDays(place.api.orgDb)).toEqual(expectedDays('openai', daysAgo(BACKFILL_DAYS)));
+    expect(await place.ended(imported)).toMatchObject({ status: 'succeeded' });
+    expect(await countedDays(place.api.orgDb, 'openai')).toEqual(
+      expectedDays('openai', daysAgo(BACKFILL_DAYS)),
+    );
     const { body } = await place.api.get(imported.status_url);
     expect(body.provider_account_id).toBe('org-loop');
   });
