@@ -3,9 +3,10 @@ import { readReconcileArguments } from '../bin/startup/bills/reconcileArguments.
 import { runReconcile } from '../bin/startup/bills/runReconcile.js';
 import { decimalFromPico, picoFromDecimal } from '../domain/money.js';
 import { StartError } from '../platform/startError.js';
+import { ingestMany } from './api/support/requests.js';
 import { startTestApi, type TestApi } from './support/api.js';
 import { eventsOf, type GeneratedBills, generateBills } from './support/billGenerator.js';
-import { importBill, runGaps } from './support/bills.js';
+import { importGenerated, runGaps } from './support/bills.js';
 import { startTypeScript } from './support/childProgram.js';
 import { startTestEngine, type TestEngine } from './support/engine.js';
 
@@ -13,7 +14,6 @@ import { startTestEngine, type TestEngine } from './support/engine.js';
 
 const SEED = Number(process.env.RUN_SEED ?? 20_261_122);
 const DAYS = 30;
-const EVENTS_PER_REQUEST = 2_000;
 const lastDay = new Date(Date.now() - 5 * 86_400_000).toISOString().slice(0, 10);
 
 // biome-ignore lint/suspicious/noExplicitAny: the output that is being tested
@@ -30,19 +30,8 @@ beforeAll(async () => {
   engine = await startTestEngine(api.database.database);
   await engine.startWorker();
   bills = generateBills({ seed: SEED, lastDay, days: DAYS, callsPerHour: 1, withWrongReads: true });
-  const events = eventsOf(bills.calls);
-  for (let at = 0; at < events.length; at += EVENTS_PER_REQUEST) {
-    const part = events.slice(at, at + EVENTS_PER_REQUEST);
-    const { status } = await api.post('/api/v1/ingest/events', { events: part }, api.ingestKey);
-    if (status !== 202) throw new Error(`ingest answered ${status}`);
-  }
-  for (const [name, provider] of [
-    ['openaiCosts', 'openai'],
-    ['openaiUsage', 'openai'],
-    ['anthropicCosts', 'anthropic'],
-    ['anthropicUsage', 'anthropic'],
-  ] as const)
-    await importBill(api, bills.files[name], { provider });
+  await ingestMany(api, eventsOf(bills.calls));
+  await importGenerated(api, bills);
   await runGaps(api, '?period=90d', 120_000);
   await engine.close();
   engine = undefined;

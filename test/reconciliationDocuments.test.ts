@@ -1,16 +1,16 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { closePeriod } from '../db/queries/closePeriod.js';
 import { decimalFromPico, picoFromDecimal } from '../domain/money.js';
+import { ingestMany } from './api/support/requests.js';
 import type { TestApi, TestOrganization } from './support/api.js';
 import { eventsOf, type GeneratedBills, generateBills } from './support/billGenerator.js';
-import { importBill, runGaps } from './support/bills.js';
+import { importBill, importGenerated, runGaps } from './support/bills.js';
 import { startTypeScript } from './support/childProgram.js';
 import { type BillTotals, sumCostPages } from './support/independentBillReader.js';
 import { startWorkingApi } from './support/workingApi.js';
 
 const SEED = Number(process.env.RUN_SEED ?? 20_261_121);
 const DAYS = 45;
-const EVENTS_PER_REQUEST = 2_000;
 const DAY_MS = 86_400_000;
 const STATEMENT = '/api/v1/reconciliation/statement';
 const AUDIT = '/api/v1/reconciliation/audit';
@@ -32,22 +32,8 @@ beforeAll(async () => {
   api = await startWorkingApi();
   stranger = await api.addOrganization();
   bills = generateBills({ seed: SEED, lastDay, days: DAYS, callsPerHour: 1 });
-  const events = eventsOf(bills.calls);
-  for (let at = 0; at < events.length; at += EVENTS_PER_REQUEST) {
-    const part = events.slice(at, at + EVENTS_PER_REQUEST);
-    const { status } = await api.post('/api/v1/ingest/events', { events: part }, api.ingestKey);
-    if (status !== 202) throw new Error(`ingest answered ${status}`);
-  }
-  for (const [name, provider] of [
-    ['openaiCosts', 'openai'],
-    ['openaiUsage', 'openai'],
-    ['anthropicCosts', 'anthropic'],
-    ['anthropicUsage', 'anthropic'],
-    ['openaiRestated', 'openai'],
-  ] as const) {
-    const done = await importBill(api, bills.files[name], { provider });
-    if (done.status !== 'succeeded') throw new Error(`${name}: ${JSON.stringify(done)}`);
-  }
+  await ingestMany(api, eventsOf(bills.calls));
+  await importGenerated(api, bills, ['openaiRestated']);
 }, 120_000);
 
 afterAll(() => api?.close());

@@ -15,12 +15,12 @@ import { decimalFromPico } from '../domain/money.js';
 import { MICROS_PER_DAY, microsOfDay } from '../domain/period.js';
 import type { Finding } from '../domain/reconciliation/inference/finding.js';
 import { linesToText } from '../domain/reconciliation/inference/findingLineText.js';
+import { ingestMany } from './api/support/requests.js';
 import { startTestApi, type TestApi } from './support/api.js';
 import { importBill, pollToEnd } from './support/bills.js';
 import { createTestDatabase, type TestDatabase } from './support/database.js';
 import { startTestEngine, type TestEngine } from './support/engine.js';
 
-const EVENTS_PER_REQUEST = 2_000;
 const SIZE = { series: 12, days: 18, callsPerDay: 6 };
 const RUN_ID = '00000000-0000-4000-8000-00000000e2e0';
 
@@ -43,7 +43,7 @@ beforeAll(async () => {
     const { status, body } = await api.post('/api/v1/pricing/contract-rates', contract);
     if (status !== 201) throw new Error(`the contract: ${JSON.stringify(body)}`);
   }
-  await sendCalls();
+  await ingestMany(api, world.calls.map(eventOf));
   for (const { provider, accountId, text } of world.bills.V3) {
     const done = await importBill(api, text, { provider, account: accountId });
     if (done.status !== 'succeeded') throw new Error(`the bill: ${JSON.stringify(done)}`);
@@ -88,15 +88,6 @@ async function sendKeys(): Promise<void> {
 }
 
 const rfc3339 = (seconds: number) => new Date(seconds * 1_000).toISOString();
-
-async function sendCalls(): Promise<void> {
-  for (let at = 0; at < world.calls.length; at += EVENTS_PER_REQUEST) {
-    const events = world.calls.slice(at, at + EVENTS_PER_REQUEST).map((call, n) => eventOf(call, at + n));
-    const { status, body } = await api.post('/api/v1/ingest/events', { events }, api.ingestKey);
-    if (status !== 202 || body.accepted !== events.length)
-      throw new Error(`ingest answered ${status}: ${JSON.stringify(body).slice(0, 500)}`);
-  }
-}
 
 function eventOf(call: ToldCall, index: number): object {
   const cached = {

@@ -1,15 +1,15 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listBilledTotals } from '../db/queries/billedDays.js';
 import { decimalFromPico, picoFromDecimal } from '../domain/money.js';
+import { ingestMany } from './api/support/requests.js';
 import type { TestApi } from './support/api.js';
 import { eventsOf, type GeneratedBills, generateBills } from './support/billGenerator.js';
-import { importBill, runGaps } from './support/bills.js';
+import { importGenerated, runGaps } from './support/bills.js';
 import { sumCostPages } from './support/independentBillReader.js';
 import { startWorkingApi } from './support/workingApi.js';
 
 const SEED = Number(process.env.RUN_SEED ?? 20_261_120);
 const DAYS = 90;
-const EVENTS_PER_REQUEST = 2_000;
 const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
 
 let api: TestApi;
@@ -64,24 +64,9 @@ beforeAll(async () => {
   bills = generateBills({ seed: SEED, lastDay: yesterday, days: DAYS, callsPerHour: 2 });
   const events = eventsOf(bills.calls);
   const started = performance.now();
-  for (let at = 0; at < events.length; at += EVENTS_PER_REQUEST) {
-    const part = events.slice(at, at + EVENTS_PER_REQUEST);
-    const { status, body } = await api.post('/api/v1/ingest/events', { events: part }, api.ingestKey);
-    if (status !== 202 || body.accepted !== part.length)
-      throw new Error(`ingest answered ${status}: ${JSON.stringify(body).slice(0, 500)}`);
-  }
+  await ingestMany(api, events);
   const ingested = performance.now();
-  for (const [name, provider] of [
-    ['openaiCosts', 'openai'],
-    ['openaiUsage', 'openai'],
-    ['anthropicCosts', 'anthropic'],
-    ['anthropicUsage', 'anthropic'],
-    ['openaiRestated', 'openai'],
-  ] as const) {
-    const done = await importBill(api, bills.files[name], { provider });
-    if (done.status !== 'succeeded' || done.unparsed.length > 0)
-      throw new Error(`${name}: ${JSON.stringify(done)}`);
-  }
+  await importGenerated(api, bills, ['openaiRestated']);
   const imported = performance.now();
   run = await runGaps(api, '?period=90d', 120_000);
   const seconds = (from: number, to: number) => ((to - from) / 1_000).toFixed(1);

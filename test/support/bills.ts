@@ -1,4 +1,5 @@
 import type { TestApi } from './api.js';
+import type { GeneratedBills } from './billGenerator.js';
 import { until } from './engine.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: answers are checked by the API's own schemas; tests read what they need
@@ -61,6 +62,21 @@ export async function importBill(
   const { status, body } = await uploadBill(api, file, fields, key === undefined ? {} : { key });
   if (status !== 202) throw new Error(`upload answered ${status}: ${JSON.stringify(body)}`);
   return pollToEnd(api, body.status_url, 60_000, key);
+}
+
+/** Imports the generated costs and usage of both providers, then `more`; throws where one is not read whole. */
+export async function importGenerated(
+  api: TestApi,
+  { files }: GeneratedBills,
+  more: readonly (keyof GeneratedBills['files'])[] = [],
+): Promise<void> {
+  const names = ['openaiCosts', 'openaiUsage', 'anthropicCosts', 'anthropicUsage', ...more] as const;
+  for (const name of names) {
+    const provider = name.startsWith('openai') ? 'openai' : 'anthropic';
+    const { status, unparsed, error } = await importBill(api, files[name], { provider });
+    if (status !== 'succeeded' || unparsed.length > 0)
+      throw new Error(`${name}: ${JSON.stringify({ status, unparsed, error })}`);
+  }
 }
 
 /** Starts a gap run and waits for its end. */

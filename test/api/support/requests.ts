@@ -111,6 +111,18 @@ export async function ingest(api: TestApi, events: readonly object[], key = api.
     throw new Error(`not all events were taken: ${status} ${JSON.stringify(body)}`);
 }
 
+const EVENTS_PER_REQUEST = 2_000;
+
+/** As `ingest`, for more events than one request may carry. */
+export async function ingestMany(
+  api: TestApi,
+  events: readonly object[],
+  key = api.ingestKey,
+): Promise<void> {
+  for (let at = 0; at < events.length; at += EVENTS_PER_REQUEST)
+    await ingest(api, events.slice(at, at + EVENTS_PER_REQUEST), key);
+}
+
 export type AttributeValue = string | number | boolean;
 
 /** An OTLP/JSON attribute as exporters write it. */
