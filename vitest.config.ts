@@ -26,7 +26,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       {
-        test: { name: 'pure', include: PURE, pool: 'threads', isolate: false, testTimeout: 20_000 },
+        test: { name: 'pure', include: PURE, pool: 'threads', isolate: false, testTimeout: 60_000 },
       },
       {
         test: {
