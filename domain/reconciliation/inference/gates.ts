@@ -1,4 +1,5 @@
 /** What must hold for HIGH beside the probability, and the grade that follows. */
+import { absPico } from '../../money.js';
 import type { Grade } from '../cells.js';
 import { BANDS, lowerOf, tolerancePico, VISIBILITY_CAPS } from '../grade.js';
 import type { EvidenceNeed } from '../hypotheses/hypothesis.js';
@@ -44,7 +45,8 @@ export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
     coverage_or_sealed_scope:
       hypothesis.nature === 'rate' || run.days.every(({ judged }) => isSealed(judged, noise)),
     residual_within_tolerance:
-      run.days.every(({ judged }) => isWithinTolerance(judged, hypothesis.nature)) &&
+      run.days.every(({ judged }) => isWithinTolerance(judged)) &&
+      (hypothesis.nature === 'rate' || isMostlyExplained(run)) &&
       run.days.some(({ judged }) => !judged.shown?.isPartial),
     odds_against_next: odds >= ODDS_MIN,
     account_known: run.days.every(({ judged }) => judged.work.reading.day.evidence.accountKnown),
@@ -102,12 +104,9 @@ function isSealed({ work, shown }: JudgedDay, noise: SeriesNoise): boolean {
   return (shown?.fit.coverage ?? noise.coverage) >= COVERAGE_MIN;
 }
 
-/**
- * What the explanation leaves of the meters that it speaks about; and of a mistake in counting, what the whole day has too
- * many or too few that nothing explains: who cannot say that does not know the day's calls well enough.
- */
-function isWithinTolerance(judged: JudgedDay, nature: 'rate' | 'quantity'): boolean {
-  const { work, shown, parts } = judged;
+/** What the explanation leaves of the meters that it speaks about. */
+function isWithinTolerance(judged: JudgedDay): boolean {
+  const { work, shown } = judged;
   if (!shown?.variant) return false;
   if (work.reading.depth !== 'quantities') return true;
   let left = 0;
@@ -116,11 +115,25 @@ function isWithinTolerance(judged: JudgedDay, nature: 'rate' | 'quantity'): bool
     const predicted = shown.prediction.amounts[meter.of.index] ?? Number.NaN;
     left += Math.max(0, Math.abs(meter.amount - predicted) - meter.rateSigma);
   }
-  if (nature === 'quantity')
-    for (const { volumePico } of parts.unexplained) left += Math.abs(Number(volumePico));
   const rounding = work.reading.meters.reduce((total, meter) => total + meter.of.meter.roundingPico, 0n);
   return left <= Number(tolerancePico(BigInt(Math.round(work.reading.billedAmount)), rounding));
 }
+
+/**
+ * That little of the same days' counts is without an explanation: who cannot say why many are off does not know the days'
+ * calls well enough. Too many of one do not hide too few of another.
+ */
+function isMostlyExplained({ days }: RunOfDays): boolean {
+  let [explained, rest] = [0n, 0n];
+  for (const { judged, impactPico } of days) {
+    explained += absPico(impactPico);
+    for (const { volumePico } of judged.parts.unexplained) rest += absPico(volumePico);
+  }
+  return rest * REST_DIVISOR <= explained;
+}
+
+/** What nothing explains may be a tenth of what a mistake of counting explains. */
+const REST_DIVISOR = 10n;
 
 function hasNeed(run: RunOfDays, need: EvidenceNeed, noise: SeriesNoise): boolean {
   const days = run.days.map(({ judged }) => judged);
