@@ -60,6 +60,8 @@ export interface FindingInput {
 const CERTAINTY_MAX = 0.999;
 /** Parts of days, without a whole day of the same: some part of some mistake fits much. */
 const PARTS_ALONE_MAX = 0.6;
+/** One amount a day: several mistakes, an old price and wrong counts of ours come to the same total. */
+const TOTALS_ALONE_MAX = 0.6;
 
 /** The finding of a run with a named explanation. */
 export function findingOf(run: RunOfDays, input: FindingInput): Finding {
@@ -72,7 +74,11 @@ export function findingOf(run: RunOfDays, input: FindingInput): Finding {
   const history = historyOf(run, input.judged);
   const ourPrice = oddsAgainstOurPrice(run, history);
   const pooled = weighted(run, shares, (one) => one.pooled.get(kind) ?? 0);
-  const explained = Math.min(isParts ? PARTS_ALONE_MAX : CERTAINTY_MAX, pooled, shareOf(ourPrice));
+  const most = Math.min(
+    isParts ? PARTS_ALONE_MAX : CERTAINTY_MAX,
+    run.days.every(({ judged }) => judged.work.reading.depth === 'total') ? TOTALS_ALONE_MAX : CERTAINTY_MAX,
+  );
+  const explained = Math.min(most, pooled, shareOf(ourPrice));
   const next = nearerOf(nextBest(run, shares, kind, explained), ourPrice);
   const strongest = strongestOf(run);
   const match = matchAt(strongest.judged, input);

@@ -56,6 +56,18 @@ describe.each(WITHOUT_QUANTITIES)('%s', (_, input) => {
 });
 
 describe('one amount a day', () => {
+  it('makes nothing surer than six in ten, on however many days: too much comes to one total', () => {
+    for (const days of [5, 12]) {
+      const isHalf = (at: number) => isBetween(at, 4, 3 + days);
+      const [finding] = findingsOf({
+        bill: (lines, at) => (isHalf(at) ? scale(lines, 1n, 2n) : lines),
+        input: asTotal,
+      });
+      expect(finding?.days.length).toBe(days);
+      expect(finding?.probability).toBeLessThanOrEqual(0.6);
+    }
+  });
+
   it('shows no overcharge at all: some share of the calls gives every one', () => {
     fc.assert(
       fc.property(fc.integer({ min: 101, max: 400 }), fc.integer({ min: 1, max: 15 }), (percent, first) => {
