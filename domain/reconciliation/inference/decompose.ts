@@ -7,7 +7,7 @@ import { absPico, divideHalfEven, type Pico } from '../../money.js';
 import type { MeterDay, Variant } from '../hypotheses/hypothesis.js';
 import { amountAs } from '../hypotheses/predict.js';
 import { type SeriesNoise, sigmaOf } from './fit.js';
-import { CENT, type DayReading, type MeterReading } from './reading.js';
+import { CENT, type DayReading, isMixAssumed, type MeterReading } from './reading.js';
 import type { DayState } from './states.js';
 
 /** One meter's share in a difference; `meter` null: the day's bill as a whole. */
@@ -82,7 +82,7 @@ function partsOfQuantity(
     taken,
   );
   const isNoise = absPico(rate) <= max(of.meter.roundingPico + 1n, absPico(expected) / NOISE_DIVISOR);
-  const unexplainedRate = variant || isNoise || one.rateEvidence !== 'sharp' ? 0n : rate;
+  const unexplainedRate = variant || isNoise || !tellsRate(one, rate) ? 0n : rate;
   return [
     variant
       ? {
@@ -102,6 +102,12 @@ function partsOfQuantity(
           volumePico: rest,
         },
   ];
+}
+
+/** Whether the meter shows by itself that its rate is another: where calls tell the mix, beyond what they leave in doubt. */
+function tellsRate(one: MeterReading, rate: Pico): boolean {
+  if (one.rateEvidence !== 'soft') return one.rateEvidence === 'sharp';
+  return !isMixAssumed(one) && Math.abs(Number(rate)) > SCATTER * one.rateSigma;
 }
 
 /** The units too many that the variant speaks of: never more than the bill has too many, nor of another sign. */

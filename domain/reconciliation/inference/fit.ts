@@ -67,7 +67,7 @@ export function rateScore(meter: MeterReading, predicted: number, floors: Floors
   const deviation = Math.abs(meter.amount - predicted);
   if (deviation <= meter.rounding) return 0;
   const score = -0.5 * (deviation / meter.rateSigma) ** 2;
-  return Math.max(score, meter.rateEvidence === 'soft' ? SOFT_FLOOR : floors.rate);
+  return Math.max(score, floors.rate, meter.rateEvidence === 'soft' ? SOFT_FLOOR : floors.rate);
 }
 
 /** A comparison of quantities (or of amounts that stand for them): log(billed ÷ predicted) if everything was seen. */

@@ -7,14 +7,13 @@ import { areRefusalsTold } from '../hypotheses/told.js';
 import { GATES, type Gate } from './finding.js';
 import type { SeriesNoise } from './fit.js';
 import { type RunHistory, touchedOf } from './history.js';
-import type { MeterReading } from './reading.js';
+import { givesCounts } from './missedCounts.js';
+import { isMixAssumed, type MeterReading } from './reading.js';
 import type { JudgedDay, RunOfDays } from './runs.js';
 
 /** Below this share of calls seen, nobody is told that quantities are wrong for sure. */
 const COVERAGE_MIN = 0.99;
 const ODDS_MIN = 20;
-/** Share of the billed quantity by which the calls seen may differ and still tell of its mix. */
-const MIX_MISSED_MAX = 0.1;
 /** Agreement of sources on a price by which a provider may be accused. */
 const AGREED: ReadonlySet<string> = new Set(['agree', 'contract']);
 
@@ -46,7 +45,7 @@ export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
       hypothesis.nature === 'rate' || run.days.every(({ judged }) => isSealed(judged, noise)),
     residual_within_tolerance:
       run.days.every(({ judged }) => isWithinTolerance(judged)) &&
-      (hypothesis.nature === 'rate' || isMostlyExplained(run)) &&
+      (hypothesis.nature === 'rate' || (isMostlyExplained(run) && givesCounts(run))) &&
       run.days.some(({ judged }) => !judged.shown?.isPartial),
     odds_against_next: odds >= ODDS_MIN,
     account_known: run.days.every(({ judged }) => judged.work.reading.day.evidence.accountKnown),
@@ -57,14 +56,6 @@ export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
 
 function everyTouched(run: RunOfDays, is: (meter: MeterReading) => boolean): boolean {
   return run.days.every(({ judged }) => touchedOf(judged).every(is));
-}
-
-/**
- * Who used what under which tier and length is taken from the calls seen, and these are not the billed ones: so many are
- * missing, or too many, that their mix tells little of the bill's.
- */
-function isMixAssumed({ rateEvidence, billed, observed }: MeterReading): boolean {
-  return rateEvidence === 'soft' && Math.abs(billed - observed) > MIX_MISSED_MAX * billed;
 }
 
 function provenanceOf({ work }: JudgedDay) {

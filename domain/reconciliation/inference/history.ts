@@ -58,12 +58,16 @@ function isRightOf(
   if (meters.length === 0) return false;
   if (state.kind === 'contract_terms') return terms.has(Number(state.variant.split(':')[1]));
   if (reading.depth !== 'quantities') return state.kind === 'none';
-  const sharp = meters.filter((one) => one.rateEvidence === 'sharp');
-  if (sharp.length === 0) return state.kind === 'none';
-  return sharp.every(
-    (one) => Math.abs(one.amount - Number(one.of.expectedPico ?? 0n)) <= one.rounding + 3 * one.rateSigma,
-  );
+  const of = (evidence: MeterReading['rateEvidence']) =>
+    meters.filter((one) => one.rateEvidence === evidence);
+  const [sharp, soft] = [of('sharp'), of('soft')];
+  if (sharp.length > 0) return sharp.every(isAsExpected);
+  // Where calls tell the mix, a day of which nothing is said may still be far from what is entered.
+  return state.kind === 'none' && soft.every(isAsExpected);
 }
+
+const isAsExpected = (one: MeterReading): boolean =>
+  Math.abs(one.amount - Number(one.of.expectedPico ?? 0n)) <= one.rounding + 3 * one.rateSigma;
 
 /** Exact amounts show a rate from a few times their rounding on; what is compared with calls, from a cent. */
 function isTold(meter: MeterReading): boolean {

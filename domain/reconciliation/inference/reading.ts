@@ -146,6 +146,17 @@ function rateEvidenceOf({ meter, expectedPico }: MeterDay, verdict: Verdict): Ra
   return verdict === 'as_agreed' || verdict === 'differs' ? 'sharp' : 'none';
 }
 
+/** Share of the billed quantity by which the calls seen may differ and still tell of its mix. */
+const MIX_MISSED_MAX = 0.1;
+
+/**
+ * Who used what under which tier and length is taken from the calls seen, and these are not the billed ones: so many are
+ * missing, or too many, that their mix tells little of the bill's.
+ */
+export function isMixAssumed({ rateEvidence, billed, observed }: MeterReading): boolean {
+  return rateEvidence === 'soft' && Math.abs(billed - observed) > MIX_MISSED_MAX * billed;
+}
+
 /** What the bill shows if nothing is wrong. */
 export function rightPrediction(reading: DayReading): Prediction {
   return {

@@ -60,3 +60,40 @@ it('nothing is certain that rests on the mix of other calls than the billed ones
     }
   expect(ofCache(0.8)).not.toEqual([]);
 });
+
+/** What another model of the provider costs, pico-dollars for a million tokens: no multiple of this one's rates. */
+const OTHER = { input: 2_500_000_000_000n, cache_read: 1_250_000_000_000n, output: 10_000_000_000_000n };
+const ODD = [0, 1, 9, 18, 19];
+
+/** A fifth is batch, at half of rates that are not the model's; on odd days few of the calls were seen, mostly batch. */
+const atOtherRates: SeriesShape = {
+  input: (input, at) => {
+    const use = useOf(at);
+    const batch = sharesOf(use, BATCH_SHARE);
+    const [plainSeen, batchSeen] = ODD.includes(at) ? [0.1, 0.4] : [1 - BATCH_SHARE, BATCH_SHARE];
+    return {
+      ...input,
+      billed: CLASSES.map((tokenClass) => {
+        const paid = 2n * BigInt(use[tokenClass]) - BigInt(batch[tokenClass]);
+        const amountPico = (paid * OTHER[tokenClass]) / 2_000_000n;
+        return aBilledCell({
+          tokenClass,
+          isBatch: null,
+          quantity: BigInt(use[tokenClass]) * 10n ** 12n,
+          amountPico,
+        });
+      }),
+      observed: [
+        observedOf(input.day, sharesOf(use, plainSeen)),
+        observedOf(input.day, sharesOf(use, batchSeen), { isBatch: true }),
+      ],
+    };
+  },
+};
+
+it('rates that no known mistake gives are told where the calls seen tell the mix, and nobody is accused of them', () => {
+  const findings = findingsOf(atOtherRates);
+  const told = findings.filter(({ kind }) => kind === 'unexplained').flatMap(({ days }) => days);
+  expect(told.length).toBe(20 - ODD.length);
+  for (const { claimable } of findings) expect(claimable).toBe(false);
+});
