@@ -10,7 +10,7 @@ import type { State } from './states.js';
 const UNDECIDED = 6;
 
 /** Rates that no line of the model's own price list gives for these calls: a price list may have them as well. */
-const ANY_PRICE = /^(input_share|uplift|discount_twice|amounts_)/;
+const ANY_PRICE = /^(input_share|uplift|discount_twice|amounts_|rates_of:)/;
 
 /**
  * At most these odds has a run of wrong rates to be the provider's mistake and not our price's; null where the history
