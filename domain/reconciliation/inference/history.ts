@@ -13,6 +13,8 @@ export interface RunHistory {
    * known.
    */
   readonly isWhole: boolean;
+  /** No line of the model was ever as entered, on any day: nothing shows that our prices of it are right at all. */
+  readonly isNeverRight: boolean;
 }
 
 export function historyOf(run: RunOfDays, judged: readonly JudgedDay[]): RunHistory {
@@ -32,6 +34,7 @@ export function historyOf(run: RunOfDays, judged: readonly JudgedDay[]): RunHist
     rightBefore,
     rightAfter,
     isWhole: (!rightBefore && !rightAfter) || (isMost && !(rightBefore && rightAfter)),
+    isNeverRight: !judged.some(hasRightLine),
   };
 }
 
@@ -65,6 +68,10 @@ function isRightOf(
   // Where calls tell the mix, a day of which nothing is said may still be far from what is entered.
   return state.kind === 'none' && soft.every(isAsExpected);
 }
+
+const hasRightLine = ({ work: { reading } }: JudgedDay): boolean =>
+  reading.judged &&
+  reading.meters.some((one) => one.rateEvidence !== 'none' && isTold(one) && isAsExpected(one));
 
 const isAsExpected = (one: MeterReading): boolean =>
   Math.abs(one.amount - Number(one.of.expectedPico ?? 0n)) <= one.rounding + 3 * one.rateSigma;

@@ -30,8 +30,8 @@ const isMoreDiscount = ({ kind, variant }: State): boolean =>
 const isTerms = ({ kind }: State): boolean => kind === 'contract_terms';
 
 /**
- * A rate that was never otherwise is ours to read first where a price list may have it as well, and wherever the bill has
- * amounts alone, which do not even tell calls from prices: the provider's mistake is not considered. Nor is a discount taken
+ * A rate that was never otherwise is ours to read first where a price list may have it as well, where no other line of the
+ * model shows that our prices are right, and wherever the bill has amounts alone, which do not even tell calls from prices: the provider's mistake is not considered. Nor is a discount taken
  * off twice that has no right day before it and after it; and where it has both, terms are not.
  */
 export function isRuledOutByHistory(
@@ -44,7 +44,7 @@ export function isRuledOutByHistory(
   if (isMoreDiscount(state)) return !comesAndGoes;
   if (isTerms(state)) return hasContract && comesAndGoes;
   if (!history.isWhole || !isAboutRates(state)) return false;
-  const isAnyPrice = ANY_PRICE.test(state.variant);
+  const isAnyPrice = ANY_PRICE.test(state.variant) || history.isNeverRight;
   return run.days.every(
     ({ judged }) => (isAnyPrice || judged.work.reading.depth !== 'quantities') && !isByContract(judged),
   );

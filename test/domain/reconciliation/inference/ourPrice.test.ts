@@ -13,11 +13,8 @@ const readsAsInput = (lines: Lines) => scale(lines, 10n, 1n, ['cache_read']);
 const priority = (lines: Lines) => scale(lines, 2n, 1n);
 
 describe('a wrong rate on all days', () => {
-  it.each([
-    ['the rate of another class', readsAsInput],
-    ['the rates of another tier', priority],
-  ])('is never HIGH: %s', (_, bill) => {
-    const finding = theFinding(findingsOf({ bill }));
+  it('is never HIGH, where the other lines are right: the rate of another class', () => {
+    const finding = theFinding(findingsOf({ bill: readsAsInput }));
     expect(['MEDIUM', 'LOW']).toContain(finding.grade);
     expect(finding.missing).toContain('odds_against_next');
     expect(finding.next?.kind).toBe('stale_price_reference');
@@ -27,7 +24,8 @@ describe('a wrong rate on all days', () => {
   it.each([
     ['an addition for a place', uplift],
     ['another share of the input rate', quarterOfInput],
-  ])('is our price’s where a price list may have that rate as well: %s', (_, bill) => {
+    ['a tier’s rates on every line that there is', priority],
+  ])('is our price’s where a price list may have that rate as well, or nothing else shows that ours are right: %s', (_, bill) => {
     for (const days of [20, 1]) {
       const finding = theFinding(findingsOf({ days, bill }));
       expect([finding.kind, finding.blame]).toEqual(['stale_price_reference', 'none']);
