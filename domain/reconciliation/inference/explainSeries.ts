@@ -9,7 +9,7 @@ import type { FindingKind } from '../taxonomy.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import { impactOf, type MeterImpact } from './decompose.js';
 import type { ExplainedDay, SeriesExplanation } from './finding.js';
-import { type FindingInput, findingOf, unexplainedOf } from './findings.js';
+import { type FindingInput, findingsOf, unexplainedOf } from './findings.js';
 import { noiseOf, type SeriesNoise } from './fit.js';
 import { readDay, rightPrediction } from './reading.js';
 import { billedPicoOf, residualOf } from './residuals.js';
@@ -51,7 +51,7 @@ export function explainSeries(input: ExplainSeriesInput): SeriesExplanation {
     accountId,
     model,
     findings: [
-      ...runsOf(judged).map((run) => findingOf(run, finding)),
+      ...runsOf(judged).flatMap((run) => findingsOf(run, finding)),
       ...unexplainedRunsOf(judged).map((run) => unexplainedOf(run, finding)),
     ],
     days: judged.map(explainedDay),

@@ -7,7 +7,7 @@ import { type FindingKind, isViolation } from '../taxonomy.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import type { Finding } from './finding.js';
 import type { SeriesNoise } from './fit.js';
-import { gradeOfRun, missingGates } from './gates.js';
+import { gradeOfRun, holdsAlone, missingGates } from './gates.js';
 import { historyOf, isAtPriceChange } from './history.js';
 import { oddsAgainstOurPrice } from './ourPrice.js';
 import {
@@ -63,8 +63,24 @@ const PARTS_ALONE_MAX = 0.6;
 /** One amount a day: several mistakes, an old price and wrong counts of ours come to the same total. */
 const TOTALS_ALONE_MAX = 0.6;
 
-/** The finding of a run with a named explanation. */
-export function findingOf(run: RunOfDays, input: FindingInput): Finding {
+/**
+ * The findings of a run with a named explanation: one, or two where most of its dollars are on days that have all that
+ * certainty needs and only the others keep it from HIGH. Days of a finding need not follow each other then.
+ */
+export function findingsOf(run: RunOfDays, input: FindingInput): Finding[] {
+  const whole = findingOf(run, input);
+  if (whole.grade === 'HIGH' || run.state.hypothesis?.blame !== 'provider') return [whole];
+  const sure = run.days.filter((day) => holdsAlone(run, day, input.noise));
+  if (sure.length === 0 || sure.length === run.days.length) return [whole];
+  const finding = findingOf({ ...run, days: sure }, input);
+  if (finding.grade !== 'HIGH' || absPico(finding.impactPico) * 2n < absPico(whole.impactPico))
+    return [whole];
+  const others = run.days.filter((day) => !sure.includes(day));
+  return [finding, findingOf({ ...run, days: others }, input)];
+}
+
+/** The finding of days with a named explanation. */
+function findingOf(run: RunOfDays, input: FindingInput): Finding {
   const { state } = run;
   const { hypothesis } = state;
   if (!hypothesis) throw new RangeError('a named explanation has a hypothesis');

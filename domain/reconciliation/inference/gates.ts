@@ -33,10 +33,7 @@ export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
     (history.rightBefore && history.rightAfter) || run.days.every(({ judged }) => !isBorrowed(judged));
   const holds: Record<Gate, boolean> = {
     closed_period: run.days.every(({ judged }) => !judged.work.reading.day.evidence.provisional),
-    quantity_present: everyTouched(
-      run,
-      (meter) => meter.of.meter.quantity !== null && (hypothesis.nature !== 'rate' || !isMixAssumed(meter)),
-    ),
+    quantity_present: everyTouched(run, (meter) => isCertainOf(meter, hypothesis.nature === 'rate')),
     price_source_dated: hasOwnPrice && run.days.every(({ judged }) => hasPrice(judged)),
     price_sources_agree:
       hypothesis.nature !== 'rate' || (hasOwnPrice && run.days.every(({ judged }) => pricesAgree(judged))),
@@ -53,6 +50,29 @@ export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
   };
   return GATES.filter((gate) => !holds[gate]);
 }
+
+/**
+ * Whether a day of the run, by itself, has what certainty needs: what a gate asks of every day. What days have together
+ * (odds, evidence, how much of their counts is explained) is not asked here.
+ */
+export function holdsAlone(run: RunOfDays, day: RunOfDays['days'][number], noise: SeriesNoise): boolean {
+  const { hypothesis } = run.state;
+  const { judged } = day;
+  if (!hypothesis) return false;
+  const isRate = hypothesis.nature === 'rate';
+  return (
+    !judged.work.reading.day.evidence.provisional &&
+    touchedOf(judged).every((meter) => isCertainOf(meter, isRate)) &&
+    hasPrice(judged) &&
+    (isRate ? pricesAgree(judged) : isSealed(judged, noise)) &&
+    isComplete(judged, hypothesis.nature) &&
+    isWithinTolerance(judged) &&
+    (isRate || isMostlyExplained({ ...run, days: [day] }))
+  );
+}
+
+const isCertainOf = (meter: MeterReading, isRate: boolean): boolean =>
+  meter.of.meter.quantity !== null && !(isRate && isMixAssumed(meter));
 
 function everyTouched(run: RunOfDays, is: (meter: MeterReading) => boolean): boolean {
   return run.days.every(({ judged }) => touchedOf(judged).every(is));

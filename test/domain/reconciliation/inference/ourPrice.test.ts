@@ -25,13 +25,16 @@ describe('a wrong rate on all days', () => {
     ['an addition for a place', uplift],
     ['another share of the input rate', quarterOfInput],
     ['a tier’s rates on every line that there is', priority],
-  ])('is our price’s where a price list may have that rate as well, or nothing else shows that ours are right: %s', (_, bill) => {
-    for (const days of [20, 1]) {
-      const finding = theFinding(findingsOf({ days, bill }));
-      expect([finding.kind, finding.blame]).toEqual(['stale_price_reference', 'none']);
-      expect([finding.claimable, finding.recoverablePico]).toEqual([false, 0n]);
-    }
-  });
+  ])(
+    'is our price’s where a price list may have that rate as well, or nothing else shows that ours are right: %s',
+    (_, bill) => {
+      for (const days of [20, 1]) {
+        const finding = theFinding(findingsOf({ days, bill }));
+        expect([finding.kind, finding.blame]).toEqual(['stale_price_reference', 'none']);
+        expect([finding.claimable, finding.recoverablePico]).toEqual([false, 0n]);
+      }
+    },
+  );
 
   it('is never HIGH on the only day that there is', () => {
     const finding = theFinding(findingsOf({ days: 1, bill: readsAsInput }));
