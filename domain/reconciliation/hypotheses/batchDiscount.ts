@@ -2,7 +2,7 @@ import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
 import { allMoved } from './movedCounts.js';
 import { pairsBy, placeOf } from './places.js';
 import { hasQuantities, multipleOf, otherCircumstances, under } from './predict.js';
-import { coversMost } from './runs.js';
+import { coversMost, lasts } from './runs.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
@@ -53,6 +53,8 @@ export const batchDiscountQuantity: Hypothesis = {
       'in_standard_meter',
       pairsBy(day, (place) => place.isBatch === true, { isBatch: false }),
     ),
+  // A batch may be counted on the day beside: on one day alone it is as well not billed yet, and others' calls are.
+  fits: lasts,
   describe: (variant) => sentenceOf(WORDS, variant),
   advise: () => ASK,
 };
