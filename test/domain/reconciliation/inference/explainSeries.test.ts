@@ -144,6 +144,29 @@ describe('a series', () => {
     expect(finding.advice.some((sentence) => sentence.includes('token classes'))).toBe(true);
   });
 
+  it('is HIGH on the days that have all that it takes, and apart from them what it is on the others', () => {
+    const withGaps = (isGap: (at: number) => boolean) =>
+      findingsOf({
+        ...cachedAsInput(8, 12),
+        input: (input, at) =>
+          isGap(at)
+            ? { ...input, observed: input.observed.map((cell) => ({ ...cell, priceGaps: 1 })) }
+            : input,
+      });
+    const findings = withGaps((at) => at === 10);
+    expect(brief(findings)).toEqual([
+      ['cache_read_rate_mismatch', 'overcharge', 'HIGH', 4],
+      ['cache_read_rate_mismatch', 'overcharge', 'MEDIUM', 1],
+    ]);
+    expect(findings.map(({ missing }) => missing)).toEqual([[], ['classes_complete']]);
+    const whole = theFinding(findingsOf(cachedAsInput(8, 12)));
+    expect(findings.reduce((sum, { impactPico }) => sum + impactPico, 0n)).toBe(whole.impactPico);
+    // Where most of it lacks something, so does the whole.
+    expect(brief(withGaps((at) => at !== 10))).toEqual([
+      ['cache_read_rate_mismatch', 'overcharge', 'MEDIUM', 5],
+    ]);
+  });
+
   it('with amounts alone by class is found at MEDIUM at most', () => {
     const findings = findingsOf({
       ...cachedAsInput(5, 9),
