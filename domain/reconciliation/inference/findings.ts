@@ -60,6 +60,8 @@ export interface FindingInput {
 const CERTAINTY_MAX = 0.999;
 /** Parts of days, without a whole day of the same: some part of some mistake fits much. */
 const PARTS_ALONE_MAX = 0.6;
+/** What the data cannot tell from the client's own doing is as likely that. */
+const REVIEW_MAX = 0.5;
 /** One amount a day: several mistakes, an old price and wrong counts of ours come to the same total. */
 const TOTALS_ALONE_MAX = 0.6;
 
@@ -90,9 +92,11 @@ function findingOf(run: RunOfDays, input: FindingInput): Finding {
   const history = historyOf(run, input.judged);
   const ourPrice = oddsAgainstOurPrice(run, history);
   const pooled = weighted(run, shares, (one) => one.pooled.get(kind) ?? 0);
+  const isTotal = run.days.every(({ judged }) => judged.work.reading.depth === 'total');
   const most = Math.min(
     isParts ? PARTS_ALONE_MAX : CERTAINTY_MAX,
-    run.days.every(({ judged }) => judged.work.reading.depth === 'total') ? TOTALS_ALONE_MAX : CERTAINTY_MAX,
+    isTotal ? TOTALS_ALONE_MAX : CERTAINTY_MAX,
+    hypothesis.reviewOnly ? REVIEW_MAX : CERTAINTY_MAX,
   );
   const explained = Math.min(most, pooled, shareOf(ourPrice));
   const next = nearerOf(nextBest(run, shares, kind, explained), ourPrice);

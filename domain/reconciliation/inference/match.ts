@@ -28,34 +28,53 @@ const MIXTURES = 2;
 function evidenceOf(reading: DayReading, state: DayState | undefined): LinkEvidence {
   const { evidence } = reading.day;
   const coverage = Math.min(1, state?.fit.coverage ?? 1);
-  let worst: number | null = reading.comparable && reading.depth === 'quantities' ? 0 : null;
   let [billed, predicted] = [0, 0];
   let isRight = true;
   let isExplained = true;
   reading.meters.forEach((one, at) => {
     const amount = state?.prediction.amounts[at] ?? Number.NaN;
-    const quantity = state?.prediction.quantities[at] ?? Number.NaN;
     billed += one.amount;
     predicted += Number.isNaN(amount) ? one.amount : amount;
     if (one.rateEvidence !== 'none') {
       if (Math.abs(one.amount - Number(one.of.expectedPico ?? 0n)) > one.rounding) isRight = false;
       if (Math.abs(one.amount - amount) > Math.max(one.rounding, one.rateSigma)) isExplained = false;
     }
-    if (worst === null || one.value < 10 * CENT || Number.isNaN(quantity)) return;
-    const [seen, usual] = [one.billed * coverage, quantity];
-    const apart = Math.abs(seen - usual) / Math.max(seen, usual, 1);
-    worst = Math.max(worst, apart - MIXTURES * mixtureOf(coverage, reading.calls) - one.cutShare);
   });
   const total = reading.depth === 'quantities' ? predicted : predicted / coverage;
   return {
     model: evidence.level,
-    worstQuantityDeviation: worst,
+    worstQuantityDeviation:
+      reading.comparable && reading.depth === 'quantities' ? worstClass(reading, state, coverage) : null,
     callDeviation: callDeviationOf(reading, coverage),
     // A known mistake's amounts are as good as a known multiplier.
     rateRatio: reading.depth !== 'quantities' ? null : isExplained ? 2 : billed / Math.max(total, 1),
     rateWithinRounding: reading.depth === 'quantities' && isRight,
     totalDeviation: Math.abs(reading.billedAmount - total) / Math.max(reading.billedAmount, 1),
   };
+}
+
+/**
+ * The class whose billed quantity is farthest from what the explanation makes of the calls, as a share; beyond what missing
+ * calls leave. By class and not by line: which of its lines a call stands on is no matter of whose call it is.
+ */
+function worstClass(reading: DayReading, state: DayState | undefined, coverage: number): number {
+  const classes = new Map<string, { seen: number; usual: number; value: number; cutShare: number }>();
+  reading.meters.forEach((one, at) => {
+    const quantity = state?.prediction.quantities[at] ?? Number.NaN;
+    if (Number.isNaN(quantity)) return;
+    const known = classes.get(one.of.tokenClass) ?? { seen: 0, usual: 0, value: 0, cutShare: 0 };
+    classes.set(one.of.tokenClass, {
+      seen: known.seen + one.billed * coverage,
+      usual: known.usual + quantity,
+      value: known.value + one.value,
+      cutShare: Math.max(known.cutShare, one.cutShare),
+    });
+  });
+  let worst = 0;
+  for (const { seen, usual, value, cutShare } of classes.values())
+    if (value >= 10 * CENT)
+      worst = Math.max(worst, Math.abs(seen - usual) / Math.max(seen, usual, 1) - cutShare);
+  return Math.max(0, worst - MIXTURES * mixtureOf(coverage, reading.calls));
 }
 
 function callDeviationOf({ day, meters, comparable }: DayReading, coverage: number): number | null {
