@@ -60,8 +60,8 @@ export interface FindingInput {
 const CERTAINTY_MAX = 0.999;
 /** Parts of days, without a whole day of the same: some part of some mistake fits much. */
 const PARTS_ALONE_MAX = 0.6;
-/** What the data cannot tell from the client's own doing is as likely that. */
-const REVIEW_MAX = 0.5;
+/** What the data cannot tell from the client's own doing is no more than a reason to look: less than MEDIUM asks for. */
+const REVIEW_MAX = 0.79;
 /** One amount a day: several mistakes, an old price and wrong counts of ours come to the same total. */
 const TOTALS_ALONE_MAX = 0.6;
 
