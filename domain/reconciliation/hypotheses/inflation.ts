@@ -18,7 +18,7 @@ export const countInflation: Hypothesis = {
   nature: 'quantity',
   blame: 'provider',
   needs: ['quantity', 'complete_classes', 'full_coverage'],
-  highest: 'MEDIUM',
+  highest: 'LOW',
   reviewOnly: true,
   variants: (day) =>
     [...new Set(day.meters.map((meter) => meter.tokenClass))].flatMap((tokenClass) => {
