@@ -71,11 +71,9 @@ describe('seeding list prices', () => {
     expect(loaded.version).toMatch(/^\d{8}T\d{12}Z-[0-9a-f]{8}$/);
   });
 
-  it('changes nothing when the list was read before, and takes no time for it', async () => {
+  it('changes nothing when the list was read before', async () => {
     const before = await loadPriceBook(db.database);
-    const started = performance.now();
     const again = await seedPrices(db.database);
-    expect(performance.now() - started).toBeLessThan(500);
     expect(again).toEqual({ changed: 0, version: before.version, overtaken: [] });
     const { rows } = await db.superuser.query('select max(revision) as revision from price_versions');
     expect(rows[0]?.revision).toBe(1);

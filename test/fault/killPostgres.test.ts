@@ -55,13 +55,9 @@ describe(`Postgres under load (TEST_SEED=${SEED})`, () => {
       expect([ready.status, ready.body.postgres]).toEqual([503, 'down']);
       expect((await send(api, { path: '/api/v1/pricing/table', key: null })).status).toBe(200);
       await postgres.restart();
-      const again = performance.now();
       await expect
-        .poll(async () => (await send(api, { path: '/api/v1/events', key: org.adminKey })).status, {
-          timeout: 5_000,
-        })
+        .poll(async () => (await send(api, { path: '/api/v1/events', key: org.adminKey })).status)
         .toBe(200);
-      expect(performance.now() - again).toBeLessThan(2_000);
     }
     const before = client.acknowledged;
     while (client.acknowledged < before + 20) await pause(5);
@@ -98,17 +94,12 @@ describe(`Postgres under load (TEST_SEED=${SEED})`, () => {
         body: JSON.stringify([event]),
         headers: { 'content-type': 'application/json' },
       });
-    // It may be a commit before that of the events whose answer is lost: then there is nothing to find yet.
-    let found = 0;
-    for (let attempt = 0; attempt < 10 && found === 0; attempt += 1) {
-      const event = anEvent();
-      postgres.proxy.loseNextCommit();
-      const lost = await ingest(event);
-      expect([lost.status, lost.body.code]).toEqual([503, 'service_unavailable']);
-      const again = await ingest(event);
-      expect([again.status, again.body.accepted]).toEqual([202, 1]);
-      found = again.body.duplicates;
-    }
-    expect(found).toBe(1);
+    // A request has commits besides that of its events, and so does what runs beside it.
+    const event = anEvent();
+    postgres.proxy.loseNextCommit({ writing: 'insert into events' });
+    const lost = await ingest(event);
+    expect([lost.status, lost.body.code]).toEqual([503, 'service_unavailable']);
+    const again = await ingest(event);
+    expect([again.status, again.body.accepted, again.body.duplicates]).toEqual([202, 1, 1]);
   }, 60_000);
 });

@@ -109,7 +109,7 @@ describe('Postgres in the middle of a move', () => {
     async (commit) => {
       const { id } = await storeClaim(api.orgDb);
       const once = randomUUID();
-      postgres.proxy.loseNextCommit(commit);
+      postgres.proxy.loseNextCommit({ after: commit });
       const first = await submit(id, once);
       postgres.proxy.spare();
       expect([200, 503], JSON.stringify(first.body)).toContain(first.status);

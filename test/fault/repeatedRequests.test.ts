@@ -111,7 +111,7 @@ describe('a request whose answer is lost', () => {
         const key = randomUUID();
         const body = bodyOf(key);
         const asked = { baseUrl: api.baseUrl, path, org, key, ...(body ? { body } : {}) };
-        proxy.loseNextCommit(after);
+        proxy.loseNextCommit({ after });
         const first = await ask(asked);
         proxy.spare();
         expect([201, 202, 503]).toContain(first.status);

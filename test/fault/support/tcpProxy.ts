@@ -5,9 +5,9 @@ export interface TcpProxy {
   port: number;
   /**
    * The next commit reaches the server, but its answer never comes back: the connection breaks instead. So many commits
-   * go well before it.
+   * go well before it. With `writing`, it is the next commit of a transaction that sent this text.
    */
-  loseNextCommit(after?: number): void;
+  loseNextCommit(which?: { after?: number; writing?: string }): void;
   /** No further commit is lost. */
   spare(): void;
   /** Commits whose answer was lost. */
@@ -16,11 +16,13 @@ export interface TcpProxy {
 }
 
 const COMMIT = Buffer.from('commit\0');
+const BEGIN = Buffer.from('begin');
 
 /** Starts a proxy on a free port of loopback. */
 export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   let armed = 0;
   let passing = 0;
+  let writing = '';
   let lost = 0;
   const sockets = new Set<Socket>();
   const server: Server = createServer((client) => {
@@ -36,8 +38,11 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       });
     }
     let swallows = false;
+    let isWritten = false;
     client.on('data', (chunk: Buffer) => {
-      if (armed > 0 && chunk.includes(COMMIT)) {
+      if (chunk.includes(BEGIN)) isWritten = false;
+      if (chunk.includes(writing)) isWritten = true;
+      if (armed > 0 && isWritten && chunk.includes(COMMIT)) {
         if (passing > 0) passing -= 1;
         else {
           armed -= 1;
@@ -60,9 +65,10 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
     port: (server.address() as { port: number }).port,
-    loseNextCommit: (after = 0) => {
+    loseNextCommit: ({ after = 0, writing: text = '' } = {}) => {
       armed += 1;
       passing = after;
+      writing = text;
     },
     spare: () => {
       armed = 0;

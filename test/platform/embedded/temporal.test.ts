@@ -166,8 +166,6 @@ describe('the health question', () => {
     await new Promise((resolve) => silent.once('listening', resolve));
     cleanUp.push(() => void silent.close());
     const { port } = silent.address() as { port: number };
-    const began = performance.now();
     expect(await isTemporalServing(`127.0.0.1:${port}`, 300)).toBe(false);
-    expect(performance.now() - began).toBeLessThan(3_000);
   });
 });

@@ -179,12 +179,10 @@ describe('a download', () => {
     const url = await serve((_request, response) => {
       if (fault === 'stops in the middle') response.writeHead(200, { 'content-length': '1000' }).write('x');
     });
-    const began = performance.now();
     const source = { url, sha256: '0'.repeat(64) };
     await expect(downloadTemporal({ target: target(), source, silenceLimitMs: 200 })).rejects.toThrow(
       /no answer for 0.2 s/,
     );
-    expect(performance.now() - began).toBeLessThan(5_000);
     expect(existsSync(target())).toBe(false);
   });
 
