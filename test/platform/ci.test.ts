@@ -5,6 +5,8 @@ import { join } from 'node:path';
 import { afterAll, describe, expect, it } from 'vitest';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 
+const VITEST = join(PROJECT_ROOT, 'node_modules/vitest/vitest.mjs');
+
 const folder = mkdtempSync(join(tmpdir(), 'trueup-ci-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -41,5 +43,25 @@ describe('.ci/run', () => {
     ['there is no report', undefined, 1, '0 passed, 1 failed', 1],
   ])('says it in its last line when %s', (_case, report, exitCode, last, exit) => {
     expect(summary(report, exitCode)).toEqual({ last, exit });
+  });
+
+  it('names what failed with its reason, what passed at a second try, and nothing else', () => {
+    writeFileSync(
+      join(folder, 'sample.test.mjs'),
+      `let tries = 0;
+       it('holds', () => console.log('chatter'));
+       it('holds at last', () => expect((tries += 1)).toBe(2));
+       it('is wrong', () => expect(1 + 1, 'the sum').toBe(3));`,
+    );
+    const reporter = join(PROJECT_ROOT, '.ci/reporter.mjs');
+    const { stdout, status } = spawnSync(
+      process.execPath,
+      [VITEST, 'run', '--globals', '--retry=1', `--reporter=${reporter}`],
+      { encoding: 'utf8', cwd: folder },
+    );
+    expect(status).toBe(1);
+    expect(stdout).toContain('passed at the second try: sample.test.mjs > holds at last');
+    expect(stdout).toMatch(/FAILED sample\.test\.mjs > is wrong\n.*the sum: expected 2 to be 3/);
+    expect(stdout).not.toMatch(/chatter|> holds$/m);
   });
 });
