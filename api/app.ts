@@ -119,7 +119,8 @@ export function createApp(
   assertDeclaredAccess(endpoints);
   assertRepeatable(endpoints);
   assertNotice(endpoints);
-  const authenticator = new Authenticator(deps.database, deps.nowMicros, deps.changes, failures);
+  const { database, nowMicros, changes, settings } = deps;
+  const authenticator = new Authenticator(database, nowMicros, changes, failures, settings.keyCacheMs);
   // One address is one text: what counts requests by their path must see every spelling that leads somewhere.
   const router = new Router({ sensitive: true });
   const fixed: FixedRoutes = new Map();

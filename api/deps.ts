@@ -70,4 +70,6 @@ export interface ApiSettings {
   corsOrigins: ReadonlySet<string>;
   /** How long browsers insist on TLS after an answer by TLS; 0 makes them forget it. */
   hstsMaxAgeSeconds: number;
+  /** How long a key's row is trusted while nothing is told of it; the authenticator's own time when absent. */
+  keyCacheMs?: number;
 }

@@ -57,11 +57,12 @@ export interface DatabaseOptions {
   applicationName: string;
   /** A statement is cancelled after this time; the answer is then 503. */
   statementTimeoutMs: number;
+  /** As `WAIT_LIMIT_MS` when absent. */
+  waitLimitMs?: number;
 }
 
-/** How long a request waits for a free connection before it is told to come back. */
-const ACQUIRE_TIMEOUT_MS = 2_000;
-const LOCK_TIMEOUT_MS = 2_000;
+/** How long a request waits for a free connection, and a statement for a lock, before it is told to come back. */
+const WAIT_LIMIT_MS = 2_000;
 
 /**
  * The process's connections. Nothing outside db/ gets a query builder from it: a tenant's data goes through
@@ -74,14 +75,15 @@ export class Database {
 
   constructor(options: DatabaseOptions) {
     this.options = options;
-    this.#settings = `set local statement_timeout = ${options.statementTimeoutMs}; set local lock_timeout = ${LOCK_TIMEOUT_MS};`;
+    const waitLimitMs = options.waitLimitMs ?? WAIT_LIMIT_MS;
+    this.#settings = `set local statement_timeout = ${options.statementTimeoutMs}; set local lock_timeout = ${waitLimitMs};`;
     this.knex = knex({
       client: 'pg',
       connection: {
         connectionString: options.url,
         application_name: options.applicationName,
         keepAlive: true,
-        connectionTimeoutMillis: ACQUIRE_TIMEOUT_MS,
+        connectionTimeoutMillis: waitLimitMs,
         types,
         // Statements are sent without waiting for the answers to those before them (docs/decisions/0061).
         pipeline: true,
@@ -96,7 +98,7 @@ export class Database {
             (error: unknown) => done(error, connection),
           ),
       },
-      acquireConnectionTimeout: ACQUIRE_TIMEOUT_MS,
+      acquireConnectionTimeout: waitLimitMs,
       // An error's message would hold the statement with its values.
       compileSqlOnError: false,
       // A lost connection is told by the statement that meets it; lines of knex's own would not be JSON.

@@ -34,16 +34,24 @@ interface ParsedToken {
 export class Authenticator {
   readonly #database: Database;
   readonly #now: () => bigint;
-  readonly #cache = new LRUCache<string, RememberedKey>({ max: KEY_CACHE_ENTRIES, ttl: KEY_CACHE_MS });
+  readonly #cache: LRUCache<string, RememberedKey>;
   /** Grows with every change that is told. */
   #generation = 0;
   readonly #parsed = new LRUCache<string, ParsedToken>({ max: KEY_CACHE_ENTRIES });
   readonly #uses: KeyUses;
   readonly #failures: AuthFailures;
 
-  constructor(database: Database, now: () => bigint, changes: Changes, failures: AuthFailures) {
+  /** `cacheMs`: another time for which a key's row is trusted. */
+  constructor(
+    database: Database,
+    now: () => bigint,
+    changes: Changes,
+    failures: AuthFailures,
+    cacheMs = KEY_CACHE_MS,
+  ) {
     this.#database = database;
     this.#now = now;
+    this.#cache = new LRUCache({ max: KEY_CACHE_ENTRIES, ttl: cacheMs });
     this.#uses = new KeyUses(database, now);
     this.#failures = failures;
     changes.subscribe('key_changed', {

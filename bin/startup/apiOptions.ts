@@ -40,4 +40,6 @@ export interface ApiServerOptions
   corsOrigins?: readonly string[];
   /** Default: a year. */
   hstsMaxAgeSeconds?: number;
+  /** How long a key's row is trusted while nothing is told of it; a few seconds when absent. */
+  keyCacheMs?: number;
 }

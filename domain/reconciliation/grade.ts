@@ -26,11 +26,15 @@ export interface GradeEvidence {
 export function gradeOf(evidence: GradeEvidence): Grade {
   const { probability } = evidence;
   if (probability === null || evidence.provisional) return 'UNVERIFIED';
-  const band = BANDS.find(([, from]) => probability >= from)?.[0] ?? 'UNVERIFIED';
   const missing = Object.values(evidence.gates).filter((holds) => !holds).length;
-  const gateCap: Grade = missing === 0 ? 'HIGH' : missing === 1 ? 'MEDIUM' : 'LOW';
-  const cap = evidence.unconverted ? 'LOW' : VISIBILITY_CAPS[evidence.visibility];
-  return lowerOf(lowerOf(band, gateCap), cap);
+  return lowerOf(gradeAt(probability, missing, evidence.visibility), evidence.unconverted ? 'LOW' : 'HIGH');
+}
+
+/** The band of a probability, lowered by how many gates of HIGH do not hold and by what the bill lets one see. */
+export function gradeAt(probability: number, missingGates: number, visibility: Visibility): Grade {
+  const band = BANDS.find(([, from]) => probability >= from)?.[0] ?? 'UNVERIFIED';
+  const gateCap: Grade = missingGates === 0 ? 'HIGH' : missingGates === 1 ? 'MEDIUM' : 'LOW';
+  return lowerOf(lowerOf(band, gateCap), VISIBILITY_CAPS[visibility]);
 }
 
 /** The less certain of two grades. */

@@ -1,6 +1,6 @@
 import { request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { createServer } from 'node:net';
+import { connect, createServer } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Authenticator } from '../../api/pipeline/auth.js';
 import { AuthFailures } from '../../api/pipeline/authFailures.js';
@@ -12,9 +12,8 @@ import { type RawAnswer, sendJson } from './support/requests.js';
 
 const KEYS = '/api/v1/keys';
 const EVENTS = '/api/v1/events?limit=1';
-/** Within which a change holds on every instance, and within which it does while nothing is told. */
-const TOLD_MS = 1_000;
-const UNTOLD_MS = 6_000;
+/** What hears of changes remembers a key for longer than any test lasts: only being told makes it ask anew. */
+const keyCacheMs = 3_600_000;
 
 /** Who waits for somebody else's lock. */
 const WAITING = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
@@ -22,13 +21,13 @@ const WAITING = `select from pg_stat_activity where datname = current_database()
 let database: TestDatabase;
 let first: TestApi;
 let second: TestApi;
-/** Hears nothing of changes. */
+/** Hears nothing of changes, and remembers a key for a few seconds. */
 let deaf: TestApi;
 
 beforeAll(async () => {
   database = await createTestDatabase();
-  first = await startTestApi({ database });
-  second = await startTestApi({ database });
+  first = await startTestApi({ database, keyCacheMs });
+  second = await startTestApi({ database, keyCacheMs });
   deaf = await startTestApi({ database, tellsChanges: false });
 });
 afterAll(async () => {
@@ -56,16 +55,38 @@ async function aWarmKey(): Promise<string> {
   return key;
 }
 
-/** Both hearing instances answer so within the time, and keep answering so. */
-async function expectOnBoth(key: string, status: number, withinMs = TOLD_MS): Promise<void> {
+/** Both hearing instances come to answer so, and keep answering so. */
+async function expectOnBoth(key: string, status: number): Promise<void> {
   for (const api of [first, second]) {
-    await expect.poll(() => statusOn(api, key), { timeout: withinMs, interval: 20 }).toBe(status);
+    await expect.poll(() => statusOn(api, key), { interval: 20 }).toBe(status);
     expect(await statusOn(api, key)).toBe(status);
   }
 }
 
+/** A key that holds until this time holds for no request that begins after it, and is refused to none that ends before. */
+async function expectEndAt(api: TestApi, key: string, endMs: number): Promise<void> {
+  for (;;) {
+    const begunMs = Date.now();
+    const status = await statusOn(api, key);
+    if (status === 401) return expect(Date.now()).toBeGreaterThanOrEqual(endMs);
+    expect(status).toBe(200);
+    expect(begunMs).toBeLessThanOrEqual(endMs);
+    await new Promise((resolve) => setTimeout(resolve, 20));
+  }
+}
+
+/** Gives a key an end that is soon; a later one, where the machine was so slow that it had come when it was asked for. */
+async function endSoon(api: TestApi, key: string): Promise<number> {
+  for (let afterMs = 1_000; ; afterMs *= 2) {
+    const body = { expires_at: new Date(Date.now() + afterMs).toISOString() };
+    const answer = await ask(api, 'PATCH', `${KEYS}/${idOf(key)}`, body);
+    if (answer.status === 200) return Date.parse(answer.body.expires_at);
+    expect(answer.status).toBe(400);
+  }
+}
+
 describe('with warm caches on two instances', () => {
-  it('a revoked key is refused on both within a second', async () => {
+  it('a revoked key is refused on both, long before what they remember is too old', async () => {
     const key = await aWarmKey();
     expect((await ask(first, 'DELETE', `${KEYS}/${idOf(key)}`)).status).toBe(200);
     await expectOnBoth(key, 401);
@@ -86,41 +107,35 @@ describe('with warm caches on two instances', () => {
 
   it('the old secret of a rotated key works until the end of its grace, and then no more', async () => {
     const key = await aWarmKey();
+    const long = await ask(second, 'POST', `${KEYS}/${idOf(key)}/rotate`, { grace_seconds: 3_600 });
+    for (const api of [first, second])
+      for (const secret of [key, long.body.key]) expect(await statusOn(api, secret)).toBe(200);
     const rotated = await ask(second, 'POST', `${KEYS}/${idOf(key)}/rotate`, { grace_seconds: 2 });
     const end = Date.parse(rotated.body.previous_valid_until);
     for (const api of [first, second]) {
-      const status = await statusOn(api, key);
-      if (Date.now() < end) expect(status).toBe(200);
-    }
-    await new Promise((resolve) => setTimeout(resolve, end - Date.now() + 1));
-    for (const api of [first, second]) {
-      expect(await statusOn(api, key)).toBe(401);
+      await expectEndAt(api, long.body.key, end);
       expect(await statusOn(api, rotated.body.key)).toBe(200);
     }
-    await expect.poll(() => statusOn(deaf, key), { timeout: UNTOLD_MS, interval: 100 }).toBe(401);
+    await expect.poll(() => statusOn(deaf, long.body.key)).toBe(401);
   });
 
-  it('a key that is narrowed, or given an end, is held to it on both within a second', async () => {
+  it('a key that is narrowed, or given an end, is held to it on both', async () => {
     const key = await aWarmKey();
     await ask(first, 'PATCH', `${KEYS}/${idOf(key)}`, { scopes: ['usage:read'] });
     await expectOnBoth(key, 403);
     const soon = await aWarmKey();
-    await ask(second, 'PATCH', `${KEYS}/${idOf(soon)}`, {
-      expires_at: new Date(Date.now() + 1_500).toISOString(),
-    });
-    await new Promise((resolve) => setTimeout(resolve, 1_500));
+    await endSoon(second, soon);
     await expectOnBoth(soon, 401);
   });
 
-  it('the keys of a workspace that is archived are refused on both within a second', async () => {
+  it('the keys of a workspace that is archived are refused on both', async () => {
     const workspaceId = await first.addWorkspace(first.orgId, 'p');
     const key = await first.addKey(first.orgId, 'ingest', { workspaceId });
     const bring = async (api: TestApi) =>
       (await ask(api, 'POST', '/api/v1/ingest/events', { events: [] }, key)).status;
     for (const api of [first, second]) expect(await bring(api)).toBe(202);
     await ask(first, 'DELETE', `/api/v1/workspaces/wsp_${workspaceId.replaceAll('-', '')}`);
-    for (const api of [first, second])
-      await expect.poll(() => bring(api), { timeout: TOLD_MS, interval: 20 }).toBe(401);
+    for (const api of [first, second]) await expect.poll(() => bring(api), { interval: 20 }).toBe(401);
   });
 
   it('a key that is looked up while its change is told is not remembered as it was', async () => {
@@ -129,14 +144,22 @@ describe('with warm caches on two instances', () => {
       const lookups = Array.from({ length: 4 }, () => statusOn(second, key));
       await database.superuser.query('update api_keys set revoked_at = now() where id = $1', [idOf(key)]);
       await Promise.all(lookups);
-      await expect.poll(() => statusOn(second, key), { timeout: TOLD_MS, interval: 5 }).toBe(401);
+      await expect.poll(() => statusOn(second, key), { interval: 5 }).toBe(401);
     }
   });
 });
 
 describe('a request that is under way when its key is revoked', () => {
-  /** Sends all of a request but the last byte of its body; `end` sends that and resolves with the status. */
-  function begin(api: TestApi, path: string, body: string, key: string): { end(): Promise<number> } {
+  /**
+   * Sends all of a request but the last byte of its body, and resolves once the server has begun with it; `end` sends
+   * that byte and resolves with the status.
+   */
+  async function begin(
+    api: TestApi,
+    path: string,
+    body: string,
+    key: string,
+  ): Promise<{ end(): Promise<number> }> {
     const request = httpRequest(api.baseUrl + path, {
       method: 'POST',
       agent: false,
@@ -144,8 +167,10 @@ describe('a request that is under way when its key is revoked', () => {
         authorization: `Bearer ${key}`,
         'content-type': 'application/json',
         'content-length': Buffer.byteLength(body),
+        expect: '100-continue',
       },
     });
+    await new Promise((resolve, reject) => request.once('continue', resolve).once('error', reject));
     request.write(body.slice(0, -1));
     return {
       end: () =>
@@ -165,12 +190,13 @@ describe('a request that is under way when its key is revoked', () => {
     expect(await statusOn(second, key)).toBe(200);
     const wanted = JSON.stringify({ name: 'stays', role: 'admin' });
     const slow = [
-      begin(second, KEYS, wanted, key),
-      begin(second, '/api/v1/ingest/events', '{"events":[]}', key),
+      await begin(second, KEYS, wanted, key),
+      await begin(second, '/api/v1/ingest/events', '{"events":[]}', key),
     ];
-    await new Promise((resolve) => setTimeout(resolve, 300));
     await ask(first, 'DELETE', `${KEYS}/${idOf(key)}`);
-    await new Promise((resolve) => setTimeout(resolve, TOLD_MS));
+    await expect.poll(() => statusOn(second, key), { interval: 20 }).toBe(401);
+    // A body that takes no longer than half a second goes by what the key was at its beginning.
+    await new Promise((resolve) => setTimeout(resolve, 1_000));
     for (const request of slow) expect(await request.end()).toBe(401);
   });
 
@@ -249,7 +275,7 @@ describe('an instance that hears nothing of changes', () => {
   it('refuses a revoked key once what it remembers is too old', async () => {
     const key = await aWarmKey();
     await ask(first, 'DELETE', `${KEYS}/${idOf(key)}`);
-    await expect.poll(() => statusOn(deaf, key), { timeout: UNTOLD_MS, interval: 100 }).toBe(401);
+    await expect.poll(() => statusOn(deaf, key), { interval: 100 }).toBe(401);
   });
 });
 
@@ -259,11 +285,11 @@ describe('a feed whose connection is cut', () => {
       `select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and application_name = 'trueup-changes'`,
     );
 
-  it('comes back, and meanwhile what is remembered gets too old: a revocation holds all the same', async () => {
+  it('comes back, and then nothing is trusted that was remembered: a revocation meanwhile holds all the same', async () => {
     const key = await aWarmKey();
     await cut();
     await ask(first, 'DELETE', `${KEYS}/${idOf(key)}`);
-    await expectOnBoth(key, 401, UNTOLD_MS);
+    await expectOnBoth(key, 401);
     const later = await aWarmKey();
     await expect
       .poll(
@@ -322,6 +348,9 @@ describe('a feed that finds no database', () => {
     await feed.start();
     await expect.poll(() => tries).toBeGreaterThan(2);
     await feed.close();
+    // A try that was under way has been counted when one that comes after it is.
+    const last = connect(port, '127.0.0.1');
+    await new Promise((resolve) => last.once('close', resolve));
     const after = tries;
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect([tries, lost.length]).toEqual([after, 1]);

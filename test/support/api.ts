@@ -118,6 +118,7 @@ export async function startTestApi(
       | 'limitsStoreMs'
       | 'requestsMax'
       | 'httpLimits'
+      | 'keyCacheMs'
       | 'trustedProxies'
     >
   > = {},

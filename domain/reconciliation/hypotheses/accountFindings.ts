@@ -1,9 +1,8 @@
 /** What findings over an account are made of: findings of its series, cut by days, and days of their residuals. */
 import { absPico, type Pico } from '../../money.js';
-import type { Grade, Visibility } from '../cells.js';
+import type { Visibility } from '../cells.js';
 import { apportion } from '../charge.js';
-import { lowerOf } from '../grade.js';
-import type { Finding, FindingDay, FindingLine, Gate } from '../inference/finding.js';
+import type { Finding, FindingDay, FindingLine } from '../inference/finding.js';
 import { footed } from './accountLines.js';
 
 export const sumPico = (values: readonly Pico[]): Pico => values.reduce((total, value) => total + value, 0n);
@@ -38,30 +37,8 @@ function shareOfLines({ lines, days: all }: Finding, days: readonly FindingDay[]
   return footed(shares, sumPico(days.map((one) => one.impactPico)));
 }
 
-const BANDS: readonly (readonly [Grade, number])[] = [
-  ['HIGH', 0.95],
-  ['MEDIUM', 0.8],
-  ['LOW', 0.5],
-];
-const VISIBILITY_CAPS: Readonly<Record<Visibility, Grade>> = {
-  V0: 'LOW',
-  V1: 'MEDIUM',
-  V2: 'HIGH',
-  V3: 'HIGH',
-};
-
-/** The grade of a finding over an account, by the same bands, gates and caps as any other. */
-export function gradeOfAccountFinding(
-  probability: number,
-  missing: readonly Gate[],
-  visibility: Visibility,
-  provisional: boolean,
-): Grade {
-  if (provisional) return 'UNVERIFIED';
-  const band = BANDS.find(([, from]) => probability >= from)?.[0] ?? 'UNVERIFIED';
-  const byGates: Grade = missing.length === 0 ? 'HIGH' : missing.length === 1 ? 'MEDIUM' : 'LOW';
-  return lowerOf(lowerOf(band, byGates), VISIBILITY_CAPS[visibility]);
-}
+/** Names the place of a model's day, to look it up by. */
+export const placeOf = (model: string, day: string): string => JSON.stringify([model, day]);
 
 /** What several days together let one see: what the least of them does. Names of visibilities are in their order. */
 export function leastOf(visibilities: readonly Visibility[]): Visibility {

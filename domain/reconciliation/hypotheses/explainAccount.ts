@@ -2,10 +2,11 @@
 import type { SuspectKey } from '../../billing/providerKeys.js';
 import type { Provider } from '../../providers.js';
 import type { ChargePrices } from '../charges.js';
+import { gradeAt } from '../grade.js';
 import type { Finding, FindingDay, Gate, ResidualDay, SeriesExplanation } from '../inference/finding.js';
 import { applyLearning } from '../weights/applyLearning.js';
 import type { WeightSet } from '../weights/weightSet.js';
-import { byText, gradeOfAccountFinding, inOrder, keepDays, leastOf, sumPico } from './accountFindings.js';
+import { byText, inOrder, keepDays, leastOf, placeOf, sumPico } from './accountFindings.js';
 import { addedLines, footed } from './accountLines.js';
 import {
   dayOfMove,
@@ -74,8 +75,6 @@ function withoutTold(move: MovedUse, findings: readonly Finding[]): MovedUse {
 
 const NEARLY_SURE = 0.95;
 
-const placeOf = (model: string, day: string): string => JSON.stringify([model, day]);
-
 /** Takes days out of the findings of a model that say little and, where the bill gives amounts alone, out of all. */
 function withoutDays(
   findings: readonly Finding[],
@@ -131,7 +130,7 @@ function findingOf(move: MovedUse, findings: readonly Finding[], input: AccountI
     lines: footed(addedLines(moved.flatMap(({ lines }) => lines)), impactPico),
     impactPico,
     recoverablePico: isClaimable ? impactPico : 0n,
-    grade: gradeOfAccountFinding(probability, missing, visibility, false),
+    grade: gradeAt(probability, missing.length, visibility),
     probability,
     matchProbability: before[0]?.matchProbability ?? probability,
     visibility,

@@ -40,12 +40,9 @@ export function usesMoved(
   const mixes = new Map<number, readonly MeterPart[]>();
   const meant: Move[] = [];
   for (const [from, to] of moves) {
-    const [goes, stays] = [true, false].map((is) =>
-      from.mix.filter((one) => isMeant(one.circumstances) === is),
-    );
-    if (!goes?.length || !stays?.length) continue;
-    const left = scaledTo(from.mix, from.observed);
-    const moved = left.filter((one) => isMeant(one.circumstances));
+    const stays = from.mix.filter((one) => !isMeant(one.circumstances));
+    if (stays.length === 0 || stays.length === from.mix.length) continue;
+    const moved = scaledTo(from.mix, from.observed).filter((one) => isMeant(one.circumstances));
     const quantity = sumOf(moved.map((one) => one.quantity));
     if (quantity <= 0n) continue;
     quantities.set(from.index, from.observed - quantity);

@@ -8,8 +8,8 @@ import { sentenceOf } from './words.js';
 const WORDS = { rates_of: 'The rates of another model were charged: those of %.' };
 
 /**
- * The rates of another model of the provider, for some days between days at the model's own. Two classes must both be charged exactly as it would charge them: one
- * ratio alone is some model's by chance.
+ * The rates of another model of the provider, for some days between days at the model's own. Two classes must both be
+ * charged exactly as it would charge them: one ratio alone is some model's by chance.
  */
 export const otherModelRate: Hypothesis = {
   kind: 'model_misattribution',

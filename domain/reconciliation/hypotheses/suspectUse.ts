@@ -6,7 +6,7 @@ import { microsOfDay } from '../../period.js';
 import type { Visibility } from '../cells.js';
 import { apportion, chargeProduct, picoFromChargeProduct } from '../charge.js';
 import { DayRates } from '../dayRates.js';
-import { lowerOf } from '../grade.js';
+import { gradeAt, lowerOf } from '../grade.js';
 import type {
   ExplainedDay,
   Finding,
@@ -15,7 +15,7 @@ import type {
   Gate,
   SeriesExplanation,
 } from '../inference/finding.js';
-import { gradeOfAccountFinding, keepDays, leastOf, sumPico } from './accountFindings.js';
+import { keepDays, leastOf, placeOf, sumPico } from './accountFindings.js';
 import { addedLines, footed, shareOfImpact } from './accountLines.js';
 import type { AccountInput } from './explainAccount.js';
 
@@ -71,8 +71,6 @@ export function findSuspectUse(
   }
   return [...rest, ...found.map((use) => findingOf(use, input))];
 }
-
-const placeOf = (model: string, day: string): string => JSON.stringify([model, day]);
 
 /** Days on which the series has more on the bill than was seen, by at least what the key used. */
 function unseenUse(
@@ -258,10 +256,7 @@ function findingOf(use: UnseenUse, input: AccountInput): Finding {
     lines: footed(addedLines(used.flatMap(({ lines }) => lines)), impactPico),
     impactPico,
     recoverablePico: impactPico,
-    grade: lowerOf(
-      gradeOfAccountFinding(probability, missing, visibility, false),
-      isRevoked ? 'HIGH' : 'LOW',
-    ),
+    grade: lowerOf(gradeAt(probability, missing.length, visibility), isRevoked ? 'HIGH' : 'LOW'),
     probability,
     matchProbability: AFTER_REVOCATION,
     visibility,

@@ -72,8 +72,9 @@ export const listRate: Hypothesis = {
 };
 
 /**
- * A round discount on everything is no stale price but terms that nobody entered. Else our price may be the wrong one: it is given by one source or disputed, or the deviation has been there from the first
- * day or is there to the last, as an undated price change is.
+ * A round discount on everything is no stale price but terms that nobody entered. Else our price may be the wrong one: it is
+ * given by one source or disputed, or the deviation has been there from the first day or is there to the last, as an undated
+ * price change is.
  */
 export const stalePrice: Hypothesis = {
   kind: 'stale_price_reference',

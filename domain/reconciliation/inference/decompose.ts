@@ -7,7 +7,7 @@ import { absPico, divideHalfEven, type Pico } from '../../money.js';
 import type { MeterDay, Variant } from '../hypotheses/hypothesis.js';
 import { amountAs } from '../hypotheses/predict.js';
 import { type SeriesNoise, sigmaOf } from './fit.js';
-import { CENT, type DayReading, isMixAssumed, type MeterReading } from './reading.js';
+import { billedPicoOf, CENT, type DayReading, isMixAssumed, type MeterReading } from './reading.js';
 import type { DayState } from './states.js';
 
 /** One meter's share in a difference; `meter` null: the day's bill as a whole. */
@@ -199,7 +199,7 @@ function impactOn(
 
 /** One amount for everything. */
 function partsOfTotal(reading: DayReading, state: DayState | undefined, noise: SeriesNoise): DayParts {
-  const amount = reading.day.evidence.billed.reduce((total, cell) => total + cell.amountPico, 0n);
+  const amount = billedPicoOf(reading.day);
   const coverage = state?.fit.coverage ?? noise.coverage;
   const right = sumOf(reading, null);
   if (!reading.comparable || amount <= 0n || right === null || right <= 0n)

@@ -66,8 +66,8 @@ export function rateScore(meter: MeterReading, predicted: number, floors: Floors
   if (Number.isNaN(predicted)) return SILENT;
   const deviation = Math.abs(meter.amount - predicted);
   if (deviation <= meter.rounding) return 0;
-  const score = -0.5 * (deviation / meter.rateSigma) ** 2;
-  return Math.max(score, floors.rate, meter.rateEvidence === 'soft' ? SOFT_FLOOR : floors.rate);
+  const floor = meter.rateEvidence === 'soft' ? Math.max(SOFT_FLOOR, floors.rate) : floors.rate;
+  return Math.max(-0.5 * (deviation / meter.rateSigma) ** 2, floor);
 }
 
 /** A comparison of quantities (or of amounts that stand for them): log(billed ÷ predicted) if everything was seen. */

@@ -1,7 +1,7 @@
 /** What must hold for HIGH beside the probability, and the grade that follows. */
 import { absPico } from '../../money.js';
 import type { Grade } from '../cells.js';
-import { BANDS, lowerOf, tolerancePico, VISIBILITY_CAPS } from '../grade.js';
+import { gradeAt, lowerOf, tolerancePico } from '../grade.js';
 import type { EvidenceNeed } from '../hypotheses/hypothesis.js';
 import { areRefusalsTold } from '../hypotheses/told.js';
 import { GATES, type Gate } from './finding.js';
@@ -24,6 +24,21 @@ export interface GateInput {
   odds: number;
 }
 
+type DayRule = (judged: JudgedDay, isRate: boolean, noise: SeriesNoise) => boolean;
+
+/** What gates ask of every day by itself. */
+const DAY_RULES = {
+  closed_period: ({ work }) => !work.reading.day.evidence.provisional,
+  quantity_present: (judged, isRate) => touchedOf(judged).every((meter) => isCertainOf(meter, isRate)),
+  price_source_dated: (judged) => hasPrice(judged),
+  price_sources_agree: (judged, isRate) => !isRate || pricesAgree(judged),
+  classes_complete: (judged, isRate) => isComplete(judged, isRate),
+  coverage_or_sealed_scope: (judged, isRate, noise) => isRate || isSealed(judged, noise),
+  residual_within_tolerance: (judged) => isWithinTolerance(judged),
+} satisfies Partial<Record<Gate, DayRule>>;
+
+const ruleOf = (gate: Gate): DayRule | undefined => (DAY_RULES as Partial<Record<Gate, DayRule>>)[gate];
+
 /** The gates that do not hold, in their fixed order. */
 export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
   const { hypothesis } = run.state;
@@ -31,24 +46,21 @@ export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
   // A price taken from a relative of the model is one only where the bill itself comes back to it.
   const hasOwnPrice =
     (history.rightBefore && history.rightAfter) || run.days.every(({ judged }) => !isBorrowed(judged));
-  const holds: Record<Gate, boolean> = {
-    closed_period: run.days.every(({ judged }) => !judged.work.reading.day.evidence.provisional),
-    quantity_present: everyTouched(run, (meter) => isCertainOf(meter, hypothesis.nature === 'rate')),
-    price_source_dated: hasOwnPrice && run.days.every(({ judged }) => hasPrice(judged)),
-    price_sources_agree:
-      hypothesis.nature !== 'rate' || (hasOwnPrice && run.days.every(({ judged }) => pricesAgree(judged))),
-    classes_complete: run.days.every(({ judged }) => isComplete(judged, hypothesis.nature)),
-    coverage_or_sealed_scope:
-      hypothesis.nature === 'rate' || run.days.every(({ judged }) => isSealed(judged, noise)),
+  const isRate = hypothesis.nature === 'rate';
+  // What is asked of the days together; each gate is here or among the rules of a day.
+  const together: Record<Exclude<Gate, keyof typeof DAY_RULES>, boolean> & Partial<Record<Gate, boolean>> = {
+    price_source_dated: hasOwnPrice,
+    price_sources_agree: !isRate || hasOwnPrice,
     residual_within_tolerance:
-      run.days.every(({ judged }) => isWithinTolerance(judged)) &&
-      (hypothesis.nature === 'rate' || (isMostlyExplained(run) && givesCounts(run))) &&
+      (isRate || (isMostlyExplained(run) && givesCounts(run))) &&
       run.days.some(({ judged }) => !judged.shown?.isPartial),
     odds_against_next: odds >= ODDS_MIN,
     account_known: run.days.every(({ judged }) => judged.work.reading.day.evidence.accountKnown),
     evidence_needed: hypothesis.needs.every((need) => hasNeed(run, need, noise)),
   };
-  return GATES.filter((gate) => !holds[gate]);
+  const holds = (gate: Gate): boolean =>
+    together[gate] !== false && run.days.every(({ judged }) => ruleOf(gate)?.(judged, isRate, noise) ?? true);
+  return GATES.filter((gate) => !holds(gate));
 }
 
 /**
@@ -57,16 +69,10 @@ export function missingGates({ run, history, noise, odds }: GateInput): Gate[] {
  */
 export function holdsAlone(run: RunOfDays, day: RunOfDays['days'][number], noise: SeriesNoise): boolean {
   const { hypothesis } = run.state;
-  const { judged } = day;
   if (!hypothesis) return false;
   const isRate = hypothesis.nature === 'rate';
   return (
-    !judged.work.reading.day.evidence.provisional &&
-    touchedOf(judged).every((meter) => isCertainOf(meter, isRate)) &&
-    hasPrice(judged) &&
-    (isRate ? pricesAgree(judged) : isSealed(judged, noise)) &&
-    isComplete(judged, hypothesis.nature) &&
-    isWithinTolerance(judged) &&
+    Object.values<DayRule>(DAY_RULES).every((holds) => holds(day.judged, isRate, noise)) &&
     (isRate || isMostlyExplained({ ...run, days: [day] }))
   );
 }
@@ -102,9 +108,9 @@ function pricesAgree(judged: JudgedDay): boolean {
  * Calls without usage, price or rate support no certain claim about quantities. A rate that bill and usage report show by
  * themselves needs no calls; a price that had to be assumed for a class is told by the rate itself.
  */
-function isComplete({ work }: JudgedDay, nature: 'rate' | 'quantity'): boolean {
+function isComplete({ work }: JudgedDay, isRate: boolean): boolean {
   const calls = work.reading.day.evidence.observed.filter((cell) => cell.status !== 'error');
-  if (nature === 'rate') return calls.every((cell) => cell.priceGaps === 0);
+  if (isRate) return calls.every((cell) => cell.priceGaps === 0);
   return calls.every((cell) => cell.unpriced === 0 && cell.priceGaps === 0 && cell.unmetered === 0);
 }
 
@@ -156,7 +162,7 @@ function hasNeed(run: RunOfDays, need: EvidenceNeed, noise: SeriesNoise): boolea
     case 'contract':
       return days.every((one) => provenanceOf(one)?.agreement === 'contract');
     case 'complete_classes':
-      return days.every((one) => isComplete(one, 'quantity'));
+      return days.every((one) => isComplete(one, false));
     case 'full_coverage':
       return days.every((one) => isSealed(one, noise));
     case 'failed_attempts':
@@ -178,10 +184,7 @@ const everyDay = (days: readonly JudgedDay[], is: (day: JudgedDay) => boolean): 
 
 /** Band of the probability, lowered by missing gates and by what the bill shows. */
 export function gradeOfRun(run: RunOfDays, probability: number, missing: readonly Gate[]): Grade {
-  const band = BANDS.find(([, from]) => probability >= from)?.[0] ?? 'UNVERIFIED';
-  const gateCap: Grade = missing.length === 0 ? 'HIGH' : missing.length === 1 ? 'MEDIUM' : 'LOW';
-  let grade = lowerOf(lowerOf(band, gateCap), run.state.hypothesis?.highest ?? 'HIGH');
-  for (const { judged } of run.days)
-    grade = lowerOf(grade, VISIBILITY_CAPS[judged.work.reading.day.evidence.visibility]);
-  return grade;
+  return run.days
+    .map(({ judged }) => gradeAt(probability, missing.length, judged.work.reading.day.evidence.visibility))
+    .reduce(lowerOf, run.state.hypothesis?.highest ?? 'HIGH');
 }

@@ -31,8 +31,9 @@ const isTerms = ({ kind }: State): boolean => kind === 'contract_terms';
 
 /**
  * A rate that was never otherwise is ours to read first where a price list may have it as well, where no other line of the
- * model shows that our prices are right, and wherever the bill has amounts alone, which do not even tell calls from prices: the provider's mistake is not considered. Nor is a discount taken
- * off twice that has no right day before it and after it; and where it has both, terms are not.
+ * model shows that our prices are right, and wherever the bill has amounts alone, which do not even tell calls from prices:
+ * the provider's mistake is not considered. Nor is a discount taken off twice that has no right day before it and after it;
+ * and where it has both, terms are not.
  */
 export function isRuledOutByHistory(
   state: State,

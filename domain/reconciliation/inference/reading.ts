@@ -2,7 +2,7 @@
  * A series-day in the numbers that explanations are weighed by. Floats serve scores alone: no amount that anybody sees is
  * made of them.
  */
-import { PICO_PER_USD } from '../../money.js';
+import { PICO_PER_USD, type Pico } from '../../money.js';
 import { isTokenClass } from '../dayRates.js';
 import type { MeterDay, SeriesDay, Variant } from '../hypotheses/hypothesis.js';
 import { amountAs } from '../hypotheses/predict.js';
@@ -63,16 +63,19 @@ export interface Prediction {
 const SHARP_SHARE = 0.0005;
 const SOFT_SHARE = 0.03;
 
+/** All that was billed, lines without a token class included. */
+export const billedPicoOf = ({ evidence }: SeriesDay): Pico =>
+  evidence.billed.reduce((total, cell) => total + cell.amountPico, 0n);
+
 export function readDay(day: SeriesDay, weights: WeightSet): DayReading {
   const { evidence } = day;
-  const billedPico = evidence.billed.reduce((total, cell) => total + cell.amountPico, 0n);
   const meters = day.meters.map((meter) => readMeter(day, meter, weights));
   return {
     day,
     depth: depthOf(day),
     meters,
     calls: evidence.observed.reduce((sum, one) => (one.status === 'error' ? sum : sum + one.calls), 0),
-    billedAmount: Number(billedPico),
+    billedAmount: Number(billedPicoOf(day)),
     judged:
       evidence.fixedReason === null &&
       !evidence.provisional &&

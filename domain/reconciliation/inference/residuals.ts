@@ -1,12 +1,13 @@
 /** What a day of a series has too many or too few of, for whoever compares series with each other. */
 import type { TokenClass } from '../../events/event.js';
 import type { Pico } from '../../money.js';
+import { sumKnown } from '../classLines.js';
 import type { MeterDay, SeriesDay } from '../hypotheses/hypothesis.js';
 import { amountAs } from '../hypotheses/predict.js';
 import { areModelsAnswered } from '../hypotheses/told.js';
 import type { Excess, FindingLine, ResidualDay } from './finding.js';
 import type { SeriesNoise } from './fit.js';
-import { CENT, type DayReading, type MeterReading } from './reading.js';
+import { billedPicoOf, CENT, type DayReading, type MeterReading } from './reading.js';
 
 /** Deviations of this many standard deviations are passed on to who compares series. */
 const RESIDUAL_SIGMAS = 4;
@@ -30,18 +31,14 @@ export function residualOf(reading: DayReading, noise: SeriesNoise): ResidualDay
       beyondUsual: excessOf(reading, sums, noise.coverage),
       beyondSeen: excessOf(reading, sums, 1),
       billedPico: billedPicoOf(day),
-      expectedOfBilledPico: sumOfKnown(sums.map((one) => one.billedPico)),
-      expectedOfObservedPico: sumOfKnown(sums.map((one) => one.observedPico)),
+      expectedOfBilledPico: sumKnown(sums.map((one) => one.billedPico)),
+      expectedOfObservedPico: sumKnown(sums.map((one) => one.observedPico)),
       provisional: evidence.provisional,
       namedByAnswer: areModelsAnswered(evidence),
       lines: reading.meters.map(({ of }, at): FindingLine => lineOf(of, sums[at]?.observedPico ?? 0n)),
     },
   ];
 }
-
-/** All that was billed, lines without a token class included. */
-export const billedPicoOf = (day: SeriesDay): Pico =>
-  day.evidence.billed.reduce((total, cell) => total + cell.amountPico, 0n);
 
 /** A meter's two sides. Tokens in 1e-12, null where the bill gives none; dollars at the agreed rates, null where unknown. */
 interface Sums {
@@ -89,9 +86,6 @@ function isNotable({ value }: MeterReading, sums: Sums | undefined, noise: Serie
     return value * share > 10 * CENT && share > RESIDUAL_SIGMAS * noise.quantitySigma;
   });
 }
-
-const sumOfKnown = (values: readonly (Pico | null)[]): Pico | null =>
-  values.reduce((sum, one) => (sum === null || one === null ? null : sum + one), 0n);
 
 function lineOf({ meter, tokenClass, observed }: MeterDay, expectedPico: Pico): FindingLine {
   const { serviceTier, isBatch, longContext, region, quantity, amountPico } = meter;

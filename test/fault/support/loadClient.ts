@@ -3,6 +3,9 @@ import type pg from 'pg';
 import { picoOfNumeric } from '../../db/support/liveEvents.js';
 import type { SeededRandom } from '../../fakes/seededRandom.js';
 
+/** An answer that takes longer counts as a connection that broke: far longer than a busy machine needs for one. */
+const ANSWER_LIMIT_MS = 120_000;
+
 /** A batch as it was sent, and what its client was told. */
 export interface SentBatch {
   /** Request ids of its events. */
@@ -89,7 +92,7 @@ export class LoadClient {
         method: 'POST',
         body: text,
         headers: { authorization: `Bearer ${this.#key}`, 'content-type': 'application/json' },
-        signal: AbortSignal.timeout(10_000),
+        signal: AbortSignal.timeout(ANSWER_LIMIT_MS),
       });
       const answer = (await response.json()) as { accepted?: number };
       const retryAfter = response.headers.get('retry-after');
