@@ -31,13 +31,16 @@ const ALONE: StopLimits = {
 /** A supervised process has a channel to the one that started it. */
 export const STOP_LIMITS: StopLimits = process.channel === undefined ? ALONE : SUPERVISED;
 
-/** How long a connection that is kept alive may still bring the request that its client has just sent. */
-const IDLE_GRACE_MS = 500;
 /** How often connections that have become idle are closed while the others drain. */
 const IDLE_SWEEP_MS = 50;
 
-/** How long connections are still taken that had been made before; those that come without end are not waited for. */
-const ACCEPT_LIMIT_MS = 250;
+/** How long connections are waited for where a server closes, milliseconds. */
+const CLOSING = {
+  /** One that is kept alive may still bring the request that its client has just sent. */
+  idleGraceMs: 500,
+  /** Those that had been made before are still taken; those that come without end are not waited for. */
+  acceptLimitMs: 250,
+};
 
 /** What a supervisor sends over IPC instead of a signal, which not every platform delivers. */
 export const STOP_MESSAGE = 'stop';
@@ -126,13 +129,17 @@ export class Shutdown {
  * are kept alive close with their next answer, the idle ones after a moment: cut at once, as http.Server does by
  * itself, they would lose a request that is on its way.
  */
-export async function closeHttpServer(server: Server, drainMs = STOP_LIMITS.httpDrainMs): Promise<void> {
+export async function closeHttpServer(
+  server: Server,
+  drainMs = STOP_LIMITS.httpDrainMs,
+  { idleGraceMs, acceptLimitMs } = CLOSING,
+): Promise<void> {
   server.prependListener('request', (_request, response) => response.setHeader('Connection', 'close'));
-  await acceptWaiting(server);
+  await acceptWaiting(server, acceptLimitMs);
   const closed = new Promise<void>((resolve) => NetServer.prototype.close.call(server, () => resolve()));
   const begun = performance.now();
   const sweep = setInterval(() => {
-    if (performance.now() - begun < IDLE_GRACE_MS) return;
+    if (performance.now() - begun < idleGraceMs) return;
     // Timers come before what has arrived is read: of a process that was held up, a request may be waiting there.
     setImmediate(() => closeIdle(server));
   }, IDLE_SWEEP_MS);
@@ -163,7 +170,7 @@ function closeIdle(server: Server): void {
  * Takes the connections that the system has made and the process has not taken yet: closing the port would reset them,
  * whatever they have sent. The loop takes one a turn; the port is empty when a turn brings none.
  */
-async function acceptWaiting(server: Server): Promise<void> {
+async function acceptWaiting(server: Server, limitMs: number): Promise<void> {
   let taken = 0;
   const count = () => {
     taken += 1;
@@ -176,6 +183,6 @@ async function acceptWaiting(server: Server): Promise<void> {
     await new Promise((resolve) => setImmediate(resolve));
     // The first turn may be one whose arrivals were read before.
     await new Promise((resolve) => setImmediate(resolve));
-  } while (taken > before && performance.now() - begun < ACCEPT_LIMIT_MS);
+  } while (taken > before && performance.now() - begun < limitMs);
   server.off('connection', count);
 }

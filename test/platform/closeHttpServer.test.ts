@@ -56,7 +56,7 @@ describe('a server that closes', () => {
     // Now the system connects them; nothing of it has come to this process.
     await new Promise<void>((resolve) => process.nextTick(resolve));
     holdUp(50);
-    await closeHttpServer(server, NEVER_MS);
+    await closeHttpServer(server, NEVER_MS, { idleGraceMs: 500, acceptLimitMs: NEVER_MS });
     for (const { end } of clients) {
       const answer = await end;
       expect(answer).toContain('200 OK');
@@ -69,12 +69,13 @@ describe('a server that closes', () => {
     const { socket, end } = connection();
     socket.write(REQUEST);
     await once(socket, 'data');
-    const closed = closeHttpServer(server, NEVER_MS);
+    const idleGraceMs = 3_000;
+    const closed = closeHttpServer(server, NEVER_MS, { idleGraceMs, acceptLimitMs: NEVER_MS });
     // Port and idle connections are looked after by then; what follows comes after reading, and before timers.
     await new Promise((resolve) => setTimeout(resolve, 60));
     await new Promise((resolve) => setImmediate(resolve));
     socket.write(REQUEST);
-    holdUp(1_000);
+    holdUp(idleGraceMs + 500);
     await closed;
     expect((await end).match(/200 OK/g)).toHaveLength(2);
   });
