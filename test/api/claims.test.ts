@@ -8,9 +8,9 @@ import { unknownId } from './support/operations/operation.js';
 
 let place: ClaimsPlace;
 beforeAll(async () => {
-  place = await startClaimsPlace();
+  place = await startClaimsPlace({ asksAgain: true });
   await place.engine.startWorker();
-}, 60_000);
+}, 300_000);
 afterAll(() => place?.close());
 
 /** A body that is right for a status. */
@@ -238,7 +238,7 @@ describe('the answers', () => {
     expect([answer.status, answer.body.code]).toEqual([400, 'invalid_body']);
   });
 
-  it('tell of every pair of statuses what the table of moves says', { timeout: 120_000 }, async () => {
+  it('tell of every pair of statuses what the table of moves says', { timeout: 300_000 }, async () => {
     for (const from of CLAIM_STATUSES) {
       const shared = await place.aClaim({ status: from });
       for (const to of CLAIM_STATUSES) {

@@ -4,7 +4,7 @@ import { createClaimActivities } from '../../activities/claims.js';
 import type { MoveAnswer } from '../../adapters/orchestrator.js';
 import { recordClaimMove } from '../../db/claims/recordMove.js';
 import type { ClaimCommand } from '../../domain/claims/command.js';
-import { type ClaimsPlace, startClaimsPlace, uuidOf } from '../support/claimsPlace.js';
+import { type ClaimsPlace, startClaimsPlace, untilMoved, uuidOf } from '../support/claimsPlace.js';
 import { type RunningWorker, until } from '../support/engine.js';
 
 let place: ClaimsPlace;
@@ -16,7 +16,7 @@ beforeAll(async () => {
     moveClaim: (input, command) =>
       engine ? engine(command) : place.engine.orchestrator.moveClaim(input, command),
   });
-}, 60_000);
+}, 300_000);
 afterEach(async () => {
   engine = undefined;
   for (const worker of workers) await worker.stop();
@@ -52,14 +52,14 @@ describe('while the engine is away', () => {
     expect(await place.get(id)).toEqual(before);
     engine = undefined;
     await work();
-    const again = await place.submit(id, { once });
+    const again = await untilMoved(() => place.submit(id, { once }));
     expect([again.status, again.body.status]).toEqual([200, 'submitted_to_provider']);
     engine = async () => ({ kind: 'unsent' });
     expect((await place.submit(id, { once })).body).toEqual(again.body);
   });
 
   it('a worker that comes later does not carry out what was answered with 503', {
-    timeout: 90_000,
+    timeout: 300_000,
   }, async () => {
     const id = await place.aClaim({ status: 'submitted_to_provider' });
     // Nobody works: the engine takes the move and keeps it.
@@ -72,7 +72,7 @@ describe('while the engine is away', () => {
       'the end of the move that came too late',
       async () => (await handle.fetchHistory()).events ?? [],
       (found) => found.some((event) => event.workflowExecutionUpdateCompletedEventAttributes),
-      60_000,
+      180_000,
     );
     expect(
       events.flatMap(({ workflowExecutionUpdateCompletedEventAttributes: ended }) =>
@@ -81,7 +81,7 @@ describe('while the engine is away', () => {
     ).toEqual(['command_too_late']);
     expect(await place.historyOf(id)).toEqual(['draft', 'submitted_to_provider']);
     // The same request, asked again: it is carried out now.
-    const again = await place.patch(id, { status: 'under_review' }, { once });
+    const again = await untilMoved(() => place.patch(id, { status: 'under_review' }, { once }));
     expect([again.status, again.body.version]).toEqual([200, 3]);
   });
 });
@@ -162,10 +162,10 @@ describe('a claim whose workflow is gone', () => {
   it('comes back with the next call', async () => {
     await work();
     const id = await place.aClaim();
-    expect((await place.submit(id)).status).toBe(200);
+    expect((await untilMoved(() => place.submit(id))).status).toBe(200);
     const before = await place.get(id);
     await place.handleOf(id).terminate('lost');
-    const { status, body } = await place.patch(id, { status: 'provider_acknowledged' });
+    const { status, body } = await untilMoved(() => place.patch(id, { status: 'provider_acknowledged' }));
     expect([status, body.status, body.submitted_at]).toEqual([
       200,
       'provider_acknowledged',
@@ -178,12 +178,12 @@ describe('a claim whose workflow is gone', () => {
   it('takes a move while its row is another than it knows', async () => {
     await work();
     const id = await place.aClaim();
-    expect((await place.submit(id)).status).toBe(200);
+    expect((await untilMoved(() => place.submit(id))).status).toBe(200);
     // As a restored backup, or another change of the row, would leave it.
     await place.api.database.superuser.query('update claims set version = version + 5 where id = $1', [
       uuidOf(id),
     ]);
-    const { status, body } = await place.patch(id, { status: 'escalated' });
+    const { status, body } = await untilMoved(() => place.patch(id, { status: 'escalated' }));
     expect([status, body.version]).toEqual([200, 8]);
   });
 });

@@ -7,7 +7,7 @@ import { type RawAnswer, send } from '../api/support/requests.js';
 import { startTestApi, type TestApi, type TestOrganization } from './api.js';
 import { type ClaimToStore, storeClaim } from './claims.js';
 import { createTestDatabase } from './database.js';
-import { startTestEngine, type TestEngine, type TestEngineOptions } from './engine.js';
+import { startTestEngine, type TestEngine, type TestEngineOptions, until } from './engine.js';
 import { TEST_NAMESPACE } from './temporal.js';
 
 export const CLAIMS = '/api/v1/claims';
@@ -37,9 +37,24 @@ export interface ClaimsPlace {
 
 export const uuidOf = (id: string): string => findUuid('clm', id) ?? '';
 
-/** The API and an engine for the life of claims. No worker is started. */
+/** As clients do: who is told that the engine does not answer asks again, and the claim is as it was until then. */
+export const untilMoved = <T extends { status: number; body: { code?: string } }>(
+  ask: () => Promise<T>,
+): Promise<T> =>
+  until(
+    'an answer of the engine',
+    ask,
+    ({ status, body }) => status !== 503 || body.code !== 'workflow_engine_unavailable',
+  );
+
+/**
+ * The API and an engine for the life of claims. No worker is started. `asksAgain`: where what is proved is another thing
+ * than how soon a machine can move a claim, which the API gives up after some seconds.
+ */
 export async function startClaimsPlace(
-  options: { engine?: TestEngineOptions } & NonNullable<Parameters<typeof startTestApi>[0]> = {},
+  options: { engine?: TestEngineOptions; asksAgain?: boolean } & NonNullable<
+    Parameters<typeof startTestApi>[0]
+  > = {},
 ): Promise<ClaimsPlace> {
   const database = await createTestDatabase({ poolMax: 16 });
   const engine = await startTestEngine(database.database, options.engine);
@@ -51,7 +66,7 @@ export async function startClaimsPlace(
   const address = options.engine?.address ?? inject('temporalAddress');
   const connection = await Connection.connect({ address });
   const client = new Client({ connection, namespace: TEST_NAMESPACE });
-  const move = (method: string, path: string, body: unknown, { key, once }: MoveOptions = {}) =>
+  const moveOnce = (method: string, path: string, body: unknown, { key, once }: MoveOptions = {}) =>
     send(api, {
       method,
       path: `${CLAIMS}/${path}`,
@@ -62,6 +77,8 @@ export async function startClaimsPlace(
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
+  const move: typeof moveOnce = (...given) =>
+    options.asksAgain ? untilMoved(() => moveOnce(...given)) : moveOnce(...given);
   return {
     api,
     engine,

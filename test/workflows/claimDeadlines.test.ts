@@ -43,7 +43,7 @@ const snooze = (place: ClaimsPlace, id: string, when: string | null) =>
 
 describe('deadlines that pass while the engine is away', () => {
   it('are told once each when it is back, though it has lost all that it knew; and no claim is without a workflow', {
-    timeout: 180_000,
+    timeout: 300_000,
   }, async () => {
     const dataDir = join(folder, 'engine');
     const first = await startOwnTemporal(dataDir);
@@ -77,12 +77,12 @@ describe('deadlines that pass while the engine is away', () => {
     expect(second.address).toBe(first.address);
     const told = () => Promise.all([filed, draft, escalated].map((id) => toldOf(place, id)));
     const sweeping = setInterval(() => void place.engine.sweeper.sweep().catch(() => undefined), 500);
-    await until('all notices', told, (all) => all.flat().length >= 6, 90_000);
+    await until('all notices', told, (all) => all.flat().length >= 6, 180_000);
     await until(
       'a workflow for each',
       () => Promise.all(claims.map((id) => isRunning(place, id))),
       (all) => all.every(Boolean),
-      90_000,
+      180_000,
     );
     clearInterval(sweeping);
     // Whatever is still under way of it is done before the answer of a move.
@@ -91,7 +91,7 @@ describe('deadlines that pass while the engine is away', () => {
         'a move',
         () => place.patch(id, { status: 'under_review' }),
         ({ status }) => status === 200,
-        60_000,
+        180_000,
       );
     expect(await told()).toEqual([
       ['remind', 'suggest_escalation'],
@@ -113,8 +113,8 @@ describe('deadlines that pass while the engine is away', () => {
 describe('the workflow of a claim', () => {
   let place: ClaimsPlace;
   beforeAll(async () => {
-    place = await startClaimsPlace({ engine: SWEEP });
-  }, 60_000);
+    place = await startClaimsPlace({ engine: SWEEP, asksAgain: true });
+  }, 300_000);
   afterAll(() => place?.close());
 
   const timersOf = async (id: string) => {
@@ -182,7 +182,10 @@ describe('the workflow of a claim', () => {
   });
 
   it('that gives no notice, since nobody works, gathers no words', async () => {
-    const other = await startClaimsPlace({ engine: { sweep: { queuedSeconds: 60, silentSeconds: 60 } } });
+    const other = await startClaimsPlace({
+      engine: { sweep: { queuedSeconds: 60, silentSeconds: 60 } },
+      asksAgain: true,
+    });
     const id = await other.aClaim({ status: 'escalated' });
     await age(other, id, 12);
     await other.api.database.superuser.query(

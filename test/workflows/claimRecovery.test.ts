@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { type ClaimsPlace, startClaimsPlace, uuidOf } from '../support/claimsPlace.js';
+import { type ClaimsPlace, startClaimsPlace, untilMoved, uuidOf } from '../support/claimsPlace.js';
 import { until, writeWorkflowBundle } from '../support/engine.js';
 import { forgetAll, killTemporal, startOwnTemporal } from '../support/ownTemporal.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
@@ -32,8 +32,8 @@ const noticesOf = async (place: ClaimsPlace, id: string): Promise<number> => {
 describe('a notice', () => {
   let place: ClaimsPlace;
   beforeAll(async () => {
-    place = await startClaimsPlace({ engine: SWEEP });
-  }, 60_000);
+    place = await startClaimsPlace({ engine: SWEEP, asksAgain: true });
+  }, 300_000);
   afterAll(() => place?.close());
 
   it('that becomes due while nobody works is given once, by whoever comes back', async () => {
@@ -87,7 +87,7 @@ describe('a notice', () => {
 
 describe('a worker', () => {
   it('killed in the middle of a move loses nothing and doubles nothing: the repeat is answered', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     const place = await startClaimsPlace({ engine: SWEEP });
     const victim = await spawnWorker({
@@ -126,7 +126,7 @@ describe('a worker', () => {
       'the move',
       () => place.submit(id, { once }),
       ({ status }) => status !== 503,
-      60_000,
+      180_000,
     );
     expect([again.status, again.body.status]).toEqual([200, 'submitted_to_provider']);
     if (first.status === 200) expect(again.body).toEqual(first.body);
@@ -138,14 +138,14 @@ describe('a worker', () => {
 
 describe('the workflow engine', () => {
   it('may be away, and may come back with nothing of what it knew: no claim and no deadline is lost', {
-    timeout: 180_000,
+    timeout: 300_000,
   }, async () => {
     const dataDir = join(folder, 'engine');
     const first = await startOwnTemporal(dataDir);
     const place = await startClaimsPlace({ engine: { ...SWEEP, address: first.address } });
     const worker = await place.engine.startWorker();
     const [moved, waiting] = [await place.aClaim(), await place.aClaim()];
-    for (const id of [moved, waiting]) expect((await place.submit(id)).status).toBe(200);
+    for (const id of [moved, waiting]) expect((await untilMoved(() => place.submit(id))).status).toBe(200);
     const before = await place.get(moved);
     await killTemporal(first);
     const once = randomUUID();
@@ -166,13 +166,13 @@ describe('the workflow engine', () => {
       'the notice',
       () => noticesOf(place, waiting),
       (count) => count > 0,
-      90_000,
+      180_000,
     );
     const again = await until(
       'the move',
       () => place.patch(moved, { status: 'under_review' }, { once }),
       ({ status }) => status === 200,
-      90_000,
+      180_000,
     );
     clearInterval(sweeping);
     expect(again.body).toMatchObject({
