@@ -23,8 +23,10 @@ export const SHORT_PACE: WebhookPace = {
   leaseSeconds: 20,
   unsignedWaitSeconds: 0.3,
 };
+/** The same without an end that a test could meet. */
+export const ENDLESS_PACE: WebhookPace = { ...SHORT_PACE, delaysSeconds: Array(3_000).fill(0.2) };
 /** Where a receiver is known not to answer; any other has all the time that it has of the product. */
-const IMPATIENT = { totalMs: 700, connectMs: 600 };
+const IMPATIENT = { totalMs: 700, connectMs: 700 };
 
 export interface WebhookPlace {
   database: TestDatabase;

@@ -13,9 +13,13 @@ import { SHORT_PACE, startWebhookPlace, type WebhookPlace } from '../support/web
 import { answering, deliveriesOf, statusesOf, tellOf } from '../support/webhooks.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
 
-/** An attempt without a word is soon repeated, and what is due is soon overdue. */
-const PACE = { ...SHORT_PACE, leaseSeconds: 3 };
-const OPTIONS = { engine: { webhookPace: PACE, sweep: { queuedSeconds: 0, silentSeconds: 0 } } };
+const SWEEP = { queuedSeconds: 0, silentSeconds: 0 };
+/** An attempt that nobody cuts off is nobody else's, however long the machine takes for it; what is due is soon overdue. */
+const LONG = { ...SHORT_PACE, leaseSeconds: 300 };
+const OPTIONS = { engine: { webhookPace: LONG, sweep: SWEEP } };
+/** An attempt without a word is soon repeated. */
+const PACE = { ...SHORT_PACE, leaseSeconds: 8 };
+const CUT_OFF = { engine: { webhookPace: PACE, sweep: SWEEP } };
 
 const folder = makeTestFolder('webhook-recovery');
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -23,12 +27,12 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 describe('a process that ends', () => {
   let place: WebhookPlace;
   beforeAll(async () => {
-    place = await startWebhookPlace(OPTIONS);
+    place = await startWebhookPlace(CUT_OFF);
   });
   afterAll(() => place?.close());
 
   it('by force in the middle of an attempt leaves it counted; another one repeats it as the same message', {
-    timeout: 90_000,
+    timeout: 300_000,
   }, async () => {
     let isHanging = true;
     const { org, receiver, endpoint } = await place.anOrganization((_request, response) => {
@@ -52,7 +56,7 @@ describe('a process that ends', () => {
     await killHard(victim);
     isHanging = false;
     const worker = await place.engine.startWorker();
-    const [delivery] = await place.settled(endpoint, 60_000);
+    const [delivery] = await place.settled(endpoint, 180_000);
     await worker.stop();
     expect(delivery).toMatchObject({ status: 'delivered', attempts: 2 });
     expect(delivery?.tries).toMatchObject([
@@ -62,7 +66,7 @@ describe('a process that ends', () => {
     expect(new Set(receiver.ids()).size).toBe(1);
   });
 
-  it('in order lets an attempt go uncounted; it is made again elsewhere', { timeout: 60_000 }, async () => {
+  it('in order lets an attempt go uncounted; it is made again elsewhere', { timeout: 300_000 }, async () => {
     let isHanging = true;
     const { org, receiver, endpoint } = await place.anOrganization((_request, response) => {
       if (!isHanging) response.writeHead(200).end();
@@ -77,7 +81,7 @@ describe('a process that ends', () => {
     await first.stop();
     isHanging = false;
     const second = await place.engine.startWorker();
-    const [delivery] = await place.settled(endpoint, 40_000);
+    const [delivery] = await place.settled(endpoint, 180_000);
     await second.stop();
     expect(delivery).toMatchObject({ status: 'delivered', attempts: 1 });
     expect(delivery?.tries).toMatchObject([
@@ -135,7 +139,7 @@ describe('a database', () => {
 });
 
 describe('two workers and two dispatchers', () => {
-  it('send each message once between them', { timeout: 60_000 }, async () => {
+  it('send each message once between them', { timeout: 300_000 }, async () => {
     const place = await startWebhookPlace(OPTIONS);
     const { engine, database } = place;
     const places = await Promise.all(Array.from({ length: 4 }, () => place.anOrganization()));
@@ -154,7 +158,7 @@ describe('two workers and two dispatchers', () => {
       taskQueue: engine.taskQueue,
       bundlePath: await writeWorkflowBundle(folder),
       unitMs: 0,
-      webhooks: { allowedHosts: places.map(({ receiver }) => receiver.host), pace: PACE },
+      webhooks: { allowedHosts: places.map(({ receiver }) => receiver.host), pace: LONG },
     });
     for (let round = 0; round < 5; round += 1) await Promise.all(places.map(({ org }) => tellOf(org, 10)));
     for (const { endpoint } of places) await place.settled(endpoint);
@@ -171,11 +175,11 @@ describe('two workers and two dispatchers', () => {
 
 describe('the workflow engine', () => {
   it('may be away, and may come back with nothing of what it knew: every message goes out', {
-    timeout: 180_000,
+    timeout: 300_000,
   }, async () => {
     const dataDir = join(folder, 'engine');
     const first = await startOwnTemporal(dataDir);
-    const place = await startWebhookPlace({ engine: { ...OPTIONS.engine, address: first.address } });
+    const place = await startWebhookPlace({ engine: { ...CUT_OFF.engine, address: first.address } });
     let isWell = false;
     const { org, receiver, endpoint } = await place.anOrganization((_request, response) => {
       response.writeHead(isWell ? 200 : 500).end();
@@ -195,7 +199,7 @@ describe('the workflow engine', () => {
     const second = await startOwnTemporal(dataDir);
     expect(existsSync(state as string)).toBe(true);
     const sweeping = setInterval(() => void place.engine.sweeper.sweep().catch(() => undefined), 500);
-    await place.settled(endpoint, 90_000);
+    await place.settled(endpoint, 180_000);
     clearInterval(sweeping);
     expect(await statusesOf(place.database, endpoint)).toEqual({ delivered: 4 });
     const told = [...before, ...meanwhile].map((id) => `msg_${id.replaceAll('-', '')}`);
