@@ -26,7 +26,7 @@ export default defineConfig({
     sequence: { sequencer: LongestFirst },
     projects: [
       {
-        test: { name: 'pure', include: PURE, pool: 'threads', isolate: false, testTimeout: 60_000 },
+        test: { name: 'pure', include: PURE, pool: 'threads', isolate: false, testTimeout: 300_000 },
       },
       {
         test: {
@@ -40,9 +40,9 @@ export default defineConfig({
           // may leave anything behind: a server that listens, a timer, a changed environment.
           isolate: false,
           // A test and a poll end when what they wait for is there; how long a loaded machine takes proves nothing.
-          testTimeout: 60_000,
-          expect: { poll: { timeout: 20_000 } },
-          hookTimeout: 180_000,
+          testTimeout: 300_000,
+          expect: { poll: { timeout: 120_000 } },
+          hookTimeout: 300_000,
         },
       },
     ],

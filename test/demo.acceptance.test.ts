@@ -129,5 +129,5 @@ describe('the demo, brought in as events and saved bills', () => {
     expect((await api.get('/api/v1/policies')).body.policies).toHaveLength(demo.policies.length);
     expect((await api.get('/api/v1/pricing/contract-rates')).body.count).toBe(1);
     expect((await api.get('/api/v1/billing-imports')).body.count).toBe(demo.files.length);
-  }, 120_000);
+  }, 300_000);
 });

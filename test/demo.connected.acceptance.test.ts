@@ -106,7 +106,7 @@ describe('the demo, fetched from its providers', () => {
         headers: { authorization: `Bearer ${place.api.adminKey}` },
         body: form,
       });
-      const read = await pollToEnd(place.api, ((await response.json()) as Json).status_url, 60_000);
+      const read = await pollToEnd(place.api, ((await response.json()) as Json).status_url, 180_000);
       expect(read.status).toBe('succeeded');
     }
     expect(await monthTotals()).toEqual(before);

@@ -14,7 +14,7 @@ type Json = any;
 
 const FINDINGS = '/api/v1/financial/findings';
 const EVENTS_PER_REQUEST = 2_000;
-const RUN_LIMIT_MS = 120_000;
+const RUN_LIMIT_MS = 180_000;
 /** Both are of one model at one provider, on the same days. */
 const READS = 'tokens read from the cache at the rate of input, as pages of Anthropic';
 const WRITES = 'cache writes of five minutes at the rate of an hour, as pages of Anthropic';
@@ -29,7 +29,7 @@ beforeAll(async () => {
   other = await api.addOrganization('Other');
   reads = recently(READS);
   writes = recently(WRITES);
-}, 120_000);
+}, 300_000);
 
 afterAll(() => api?.close());
 
@@ -94,7 +94,7 @@ describe('the findings of two organizations with one model, one provider and the
     const second = await runGaps(api, '?period=90d', RUN_LIMIT_MS);
     expect(second.run_id).not.toBe(first.run_id);
     expect(await findingsOf(api)).toEqual(before);
-  }, 240_000);
+  }, 300_000);
 
   it('are not shown to the other one', async () => {
     const [mine] = await findingsOf(api);

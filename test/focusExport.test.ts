@@ -33,7 +33,7 @@ beforeAll(async () => {
   api = await startWorkingApi();
   org = await loadFocusMonth(api);
   rows = await exportOf(`period=${month}`);
-}, 180_000);
+}, 300_000);
 
 afterAll(() => api?.close());
 

@@ -32,11 +32,11 @@ beforeAll(async () => {
   bills = generateBills({ seed: SEED, lastDay, days: DAYS, callsPerHour: 1, withWrongReads: true });
   await ingestMany(api, eventsOf(bills.calls));
   await importGenerated(api, bills);
-  await runGaps(api, '?period=90d', 120_000);
+  await runGaps(api, '?period=90d', 180_000);
   await engine.close();
   engine = undefined;
   before = await everyRow();
-}, 240_000);
+}, 300_000);
 
 afterAll(async () => {
   await engine?.close();

@@ -278,7 +278,7 @@ const calls = fc.array(fc.array(telling, { minLength: 1, maxLength: 4 }), { minL
 
 describe('any tellings of any calls, in any split into requests, with sweeps between them', () => {
   it('end in one alert a call and policy, on the event that stands, with what any of them said', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     await fc.assert(
       fc.asyncProperty(calls, fc.infiniteStream(fc.boolean()), async (drawn, sweeps) => {

@@ -13,7 +13,7 @@ let place: OperationsPlace & { close(): Promise<void> };
 
 beforeAll(async () => {
   place = await startOperationsPlace();
-}, 60_000);
+}, 300_000);
 afterAll(() => place.close());
 
 interface Row {

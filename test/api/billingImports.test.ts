@@ -318,7 +318,7 @@ describe('P-26: an upload that is no proper form', () => {
 });
 
 describe('a stream of 2 GB', () => {
-  it('is refused when it passes 1.5 GiB, and nothing of it is kept', { timeout: 120_000 }, async () => {
+  it('is refused when it passes 1.5 GiB, and nothing of it is kept', { timeout: 300_000 }, async () => {
     const { adminKey, orgId } = await api.addOrganization();
     const declared = await new Promise<number>((resolve, reject) => {
       const upload = request(`${api.baseUrl}/api/v1/billing-imports`, {

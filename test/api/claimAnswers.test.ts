@@ -9,7 +9,7 @@ import { CLAIMS } from './support/claims.js';
 let api: TestApi;
 beforeAll(async () => {
   api = await startTestApi();
-}, 60_000);
+}, 300_000);
 afterAll(() => api?.close());
 
 async function aClaimWith(...cents: number[]) {

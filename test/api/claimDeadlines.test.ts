@@ -13,7 +13,7 @@ const MICROS_PER_DAY = 86_400_000_000n;
 let api: TestApi;
 beforeAll(async () => {
   api = await startTestApi();
-}, 60_000);
+}, 300_000);
 afterAll(() => api?.close());
 
 const nowMicros = () => BigInt(Date.now()) * 1_000n;

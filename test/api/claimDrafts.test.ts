@@ -13,7 +13,7 @@ let claims: ReturnType<typeof claimsOf>;
 beforeAll(async () => {
   api = await startTestApi();
   claims = claimsOf(api);
-}, 60_000);
+}, 300_000);
 afterAll(() => api?.close());
 
 /** A finding that the provider charged so many dollars too little. */

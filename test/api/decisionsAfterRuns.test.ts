@@ -9,7 +9,7 @@ let financial: ReturnType<typeof financialOf>;
 beforeAll(async () => {
   api = await startTestApi();
   financial = financialOf(api);
-}, 60_000);
+}, 300_000);
 afterAll(() => api?.close());
 
 /** A finding of three days is confirmed, and then found in two: the last day by itself. Both, and the dispute. */

@@ -266,12 +266,12 @@ describe('an export', () => {
     expect(first.length).toBeGreaterThan(0);
     // Nobody reads: what fits into the buffers is filled, page after page with pauses between, then nothing is asked of
     // the database any more. A server that held its connection would never come to rest.
-    await expect.poll(() => mostInUse(200), { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => mostInUse(200), { timeout: 300_000 }).toBe(0);
     response.destroy();
-    await expect.poll(() => mostInUse(100), { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => mostInUse(100), { timeout: 300_000 }).toBe(0);
     const other = await openExport(org);
     other.response.destroy();
-    await expect.poll(() => mostInUse(100), { timeout: 10_000 }).toBe(0);
+    await expect.poll(() => mostInUse(100), { timeout: 300_000 }).toBe(0);
     expect((await api.get('/api/v1/events?limit=1', org.adminKey)).status).toBe(200);
   });
 

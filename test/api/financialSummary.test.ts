@@ -19,7 +19,7 @@ let financial: ReturnType<typeof financialOf>;
 beforeAll(async () => {
   api = await startTestApi();
   financial = financialOf(api);
-}, 60_000);
+}, 300_000);
 afterAll(() => api?.close());
 
 const read = async (org: TestOrganization, query = '') =>

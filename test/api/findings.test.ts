@@ -8,7 +8,7 @@ let financial: ReturnType<typeof financialOf>;
 beforeAll(async () => {
   api = await startTestApi();
   financial = financialOf(api);
-}, 60_000);
+}, 300_000);
 afterAll(() => api?.close());
 
 const confirm: typeof financial.confirm = (...given) => financial.confirm(...given);

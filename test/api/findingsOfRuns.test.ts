@@ -18,7 +18,7 @@ let runs: Runs;
 beforeAll(async () => {
   api = await startTestApi();
   runs = await gapRunsOf(api);
-}, 60_000);
+}, 300_000);
 afterAll(() => api?.close());
 
 const picoOf = (decimal: string) => picoFromDecimal(decimal) ?? 0n;

@@ -223,7 +223,7 @@ describe('with a worker', () => {
       ),
     );
     for (const { body } of answers)
-      expect((await pollToEnd(api, body.status_url, 30_000, adminKey)).status).toBe('succeeded');
+      expect((await pollToEnd(api, body.status_url, 180_000, adminKey)).status).toBe('succeeded');
   });
 });
 

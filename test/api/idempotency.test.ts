@@ -81,7 +81,7 @@ describe('a request that is sent again', () => {
       expect([malformed.status, malformed.body.code]).toEqual([400, 'invalid_idempotency_key']);
       expect(await readTenantDigest(one.database, owner.orgId)).toEqual(done);
     },
-    30_000,
+    180_000,
   );
 
   it('is documented at each of them: the header, its refusals, and the header of a repeat', async () => {

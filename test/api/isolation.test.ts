@@ -60,7 +60,7 @@ beforeAll(async () => {
   // Only one re-pricing of an organization is open at a time.
   await endRun(owner.orgDb, 'reprice', owned.openRepriceId, { status: 'cancelled' });
   document = (await send(place.api, { path: '/openapi.json', key: null })).body;
-}, 240_000);
+}, 300_000);
 
 afterAll(() => place?.api.close());
 

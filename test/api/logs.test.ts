@@ -68,7 +68,7 @@ describe('the log', () => {
         expect(own[0]?.requestId).toBe(answer.headers['x-request-id']);
       }
     }
-  }, 120_000);
+  }, 300_000);
 
   it('has no payload, tool or label of a call, taken or refused', async () => {
     const labels = { team_id: PROMPT, feature: PROMPT, session_id: PROMPT, user_id: PROMPT };

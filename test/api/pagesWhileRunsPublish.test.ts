@@ -5,7 +5,7 @@ import { daysAgo, type PublishedDay, publishDays } from '../support/publishedDay
 let api: TestApi;
 beforeAll(async () => {
   api = await startTestApi();
-}, 60_000);
+}, 300_000);
 afterAll(() => api?.close());
 
 /** Twelve days of five models, with ties. */

@@ -90,7 +90,7 @@ describe('P-09: a body far beyond the limit', () => {
           if (received.includes('"accepted":0')) socket.destroy();
         });
         socket.on('close', () => resolve(received));
-        socket.setTimeout(5_000, () => socket.destroy());
+        socket.setTimeout(60_000, () => socket.destroy());
         socket.write(head + body);
         socket.write(`${head}Content-Length: 13\r\n\r\n{"events":[]}`);
       });

@@ -243,7 +243,7 @@ describe('a policy that was put at one server', () => {
   });
 
   it('and changed again and again under load, judges every call that is sent after an answer', {
-    timeout: 60_000,
+    timeout: 300_000,
   }, async () => {
     const org = await here.addOrganization();
     let isStopped = false;

@@ -12,7 +12,7 @@ let claims: ReturnType<typeof claimsOf>;
 beforeAll(async () => {
   api = await startTestApi();
   claims = claimsOf(api);
-}, 60_000);
+}, 300_000);
 afterAll(() => api?.close());
 
 const resolve = (org: TestOrganization, id: string, json: object, method = 'POST') =>

@@ -148,7 +148,7 @@ describe('drop_payloads', () => {
   });
 
   it('changed again and again under load, is obeyed by every call that is sent after an answer', {
-    timeout: 60_000,
+    timeout: 300_000,
   }, async () => {
     const org = await here.addOrganization();
     let stopped = false;

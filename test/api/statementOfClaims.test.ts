@@ -15,7 +15,7 @@ let claims: ReturnType<typeof claimsOf>;
 beforeAll(async () => {
   api = await startTestApi();
   claims = claimsOf(api);
-}, 60_000);
+}, 300_000);
 afterAll(() => api?.close());
 
 async function move(org: TestOrganization, id: string, to: ClaimStatus, cents: number | null = null) {

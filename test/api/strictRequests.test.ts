@@ -90,7 +90,7 @@ describe('a body outside ingest', () => {
       }
       expect(planted).toBeGreaterThan(FOREIGN.length - 3);
     },
-    30_000,
+    180_000,
   );
 
   it('is closed in the documents too: no object of it takes further fields', () => {
@@ -144,7 +144,7 @@ describe('a body of ingest', () => {
       expect(rows[0].own).toBeGreaterThan(0);
       expect(rows[0].others).toBe(0);
     },
-    30_000,
+    180_000,
   );
 });
 

@@ -67,7 +67,7 @@ beforeAll(async () => {
   }
   await ingest(api, [late('b', 7)], shared.othersKey);
   for (const home of [shared, lone]) await ingest(api, [late('a', 1)], home.key);
-}, 60_000);
+}, 300_000);
 afterAll(() => api.close());
 
 /** Times of calls, the same for whoever tells them. */
@@ -404,7 +404,7 @@ describe('a key of a workspace', () => {
 
   // Last, since it leaves the database open.
   it('is kept to its project by these two and nothing else: with both out every list and sum tells of others', {
-    timeout: 90_000,
+    timeout: 300_000,
   }, async () => {
     withoutPredicates();
     await api.database.superuser.query('grant select on all tables in schema public to app_workspace');

@@ -29,7 +29,7 @@ beforeAll(async () => {
   writeFileSync(join(installation.dataDir, 'secret-key'), `${makeSecretKey()}\n`, { mode: 0o600 });
   orgId = randomUUID();
   await insertOrganization(installation.database, { id: orgId, name: 'Test' });
-}, 60_000);
+}, 300_000);
 
 afterAll(async () => {
   await installation?.close();
@@ -149,7 +149,7 @@ describe('a restored backup', () => {
       { limit: 5, offset: 0 },
     );
     expect(restored.map(({ seq }) => seq)).toEqual([7]);
-  }, 90_000);
+  }, 300_000);
 
   it('is still told apart after the key has been changed', async () => {
     const settings = { DATA_DIR: installation.dataDir };
@@ -175,7 +175,7 @@ describe('a restored backup', () => {
     expect(kinds.at(-1)).toBe('restored');
     expect(kinds).toContain('head');
     expect((await verify(into)).exit).toBe(0);
-  }, 90_000);
+  }, 300_000);
 });
 
 describe('an export and its import', () => {
@@ -194,5 +194,5 @@ describe('an export and its import', () => {
     const { exit, output } = await verify(into, '--anchors', join(installation.dataDir, 'audit-anchors'));
     expect(output).toMatch(/OK .* follow from each other; \d+ of them were compared/);
     expect(exit).toBe(0);
-  }, 90_000);
+  }, 300_000);
 });

@@ -183,7 +183,7 @@ describe(`npm run backup (TEST_SEED=${SEED})`, () => {
         await restored.close();
       }
     }
-  }, 90_000);
+  }, 300_000);
 
   it('killed with -9 in the middle leaves no file, no slot and a service that works; the next one clears up', async () => {
     const folder = aFolder();
@@ -200,7 +200,7 @@ describe(`npm run backup (TEST_SEED=${SEED})`, () => {
     expect((await api.get('/api/v1/usage/summary')).status).toBe(200);
     await backUp(`${folder}/`);
     expect(readdirSync(folder)).toEqual([expect.stringMatching(/^trueup-\d{8}T\d{6}Z\.tar\.gz$/)]);
-  }, 60_000);
+  }, 300_000);
 
   it('asked to stop in the middle removes what it has written', async () => {
     const folder = aFolder();
@@ -209,7 +209,7 @@ describe(`npm run backup (TEST_SEED=${SEED})`, () => {
     program.child.kill('SIGTERM');
     expect(await program.ended()).toBe(143);
     expect(readdirSync(folder)).toEqual([]);
-  }, 60_000);
+  }, 300_000);
 
   it('that cannot write on leaves nothing and says why; Postgres is out of backup mode', async () => {
     const folder = aFolder();
@@ -225,7 +225,7 @@ describe(`npm run backup (TEST_SEED=${SEED})`, () => {
       traces,
       ({ slots, backups, sessions }) => slots + backups + sessions === 0,
     );
-  }, 60_000);
+  }, 300_000);
 
   it('is one at a time, never over another file, and not for a database of one’s own', async () => {
     const lock = takeFileLock(join(installation.dataDir, 'backup.lock'));
@@ -245,7 +245,7 @@ describe(`npm run backup (TEST_SEED=${SEED})`, () => {
         /^DATABASE_URL names a database of your own, .* npm run backup is for the embedded Postgres\.\n$/,
       ),
     });
-  }, 60_000);
+  }, 300_000);
 
   it('reads the books at instants of which the last before its end is in it', async () => {
     const sampler = await BookSampler.start(installation.url, { billed: true });
@@ -270,7 +270,7 @@ describe('npm run restore', () => {
   beforeAll(async () => {
     file = join(aFolder(), 'b.tar.gz');
     await backUp(file);
-  }, 60_000);
+  }, 300_000);
 
   it.each([
     ['a flipped byte', (bytes: Buffer) => flip(bytes)],
@@ -329,7 +329,7 @@ describe('npm run restore', () => {
     expect(readFileSync(join(into, 'secret-key'), 'utf8')).not.toBe('older');
     expect(existsSync(join(into, 'backups'))).toBe(true);
     expect(readdirSync(into).filter((name) => name.includes('restoring'))).toEqual([]);
-  }, 60_000);
+  }, 300_000);
 
   it('says what is missing when the key at hand is not the one that sealed the credentials, and so does npm run doctor', async () => {
     const { orgId } = await api.addOrganization();
@@ -359,5 +359,5 @@ describe('npm run restore', () => {
     expect((await runCommand('doctor', [], withKey)).output).toMatch(/✓ secret key in TRUEUP_SECRET_KEY\n/);
     const right = await runCommand('restore', [sealed, '--into', aFolder()], withKey);
     expect(right, right.output).toMatchObject({ exit: 0, output: expect.not.stringMatching(missing) });
-  }, 120_000);
+  }, 300_000);
 });

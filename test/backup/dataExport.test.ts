@@ -132,7 +132,7 @@ describe(`npm run data:export and data:import (TEST_SEED=${SEED})`, () => {
     } finally {
       await target.close();
     }
-  }, 60_000);
+  }, 300_000);
 
   it('say by name which columns hold transactions: each has its rule, and no rule is without its column', async () => {
     const client = await source.superuser.connect();
@@ -191,7 +191,7 @@ describe(`npm run data:export and data:import (TEST_SEED=${SEED})`, () => {
     expect(open.rows).toEqual([]);
     await target.close();
     await from.close();
-  }, 60_000);
+  }, 300_000);
 
   it('need no superuser: the owner of the tables may do both', async () => {
     const owner = `owner_${createHash('sha256').update(randomUUID()).digest('hex').slice(0, 8)}`;
@@ -228,7 +228,7 @@ describe(`npm run data:export and data:import (TEST_SEED=${SEED})`, () => {
     expect(books).toEqual(manifest.books.organizations);
     for (const name of [`${owner}_a`, `${owner}_b`]) await admin.query(`drop database ${name}`);
     await admin.query(`drop role ${owner}`);
-  }, 60_000);
+  }, 300_000);
 
   it('go into an empty database only, whole or not at all', async () => {
     const { file } = await exported(source.url);
@@ -252,7 +252,7 @@ describe(`npm run data:export and data:import (TEST_SEED=${SEED})`, () => {
     await importFromFile(owned(fresh.url), lacking.file);
     await fresh.close();
     await other.close();
-  }, 60_000);
+  }, 300_000);
 
   it('of an older version come under its own tables, and are brought up to date then', async () => {
     const { file, manifest } = await exported(source.url);
@@ -273,7 +273,7 @@ describe(`npm run data:export and data:import (TEST_SEED=${SEED})`, () => {
     } finally {
       (MIGRATIONS as Migration[]).pop();
     }
-  }, 60_000);
+  }, 300_000);
 
   it('tell of themselves in plain words, as commands', async () => {
     const dataDir = aFolder();
@@ -287,5 +287,5 @@ describe(`npm run data:export and data:import (TEST_SEED=${SEED})`, () => {
     const backIn = await runCommand('dataImport', [file], { DATA_DIR: dataDir });
     expect(backIn, backIn.output).toMatchObject({ exit: 0 });
     expect(backIn.output).toMatch(/^Imported [\d,]+ rows .*\n.*\n {2}Next: copy admin-key and secret-key/);
-  }, 60_000);
+  }, 300_000);
 });

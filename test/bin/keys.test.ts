@@ -10,7 +10,7 @@ import { runCommand } from '../backup/support/installation.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { TEST_SECRET_KEY } from '../support/connectors.js';
 
-const LIMIT_MS = 120_000;
+const LIMIT_MS = 180_000;
 const NO_DATABASE = {
   DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
   TRUEUP_SECRET_KEY: TEST_SECRET_KEY,

@@ -13,6 +13,6 @@ describe('a command that takes no words', () => {
       );
       expect(exit).toBe(1);
     },
-    60_000,
+    180_000,
   );
 });

@@ -144,7 +144,7 @@ describe('the files of a claim', () => {
       expect(checks.length).toBeGreaterThan(9);
       expect((await fetchFile(claim, 'tar.gz')).bytes.equals(bytes)).toBe(true);
     }
-  }, 180_000);
+  }, 300_000);
 
   it('have a document and a table, as attachments', async () => {
     const [claim] = claims.values();
@@ -175,7 +175,7 @@ describe('a pack in which somebody has changed a digit', () => {
   beforeAll(async () => {
     const claim = [...claims].find(([kind]) => kind.startsWith('cache_read_rate_mismatch'))?.[1];
     files = await filesOf(claim);
-  }, 120_000);
+  }, 300_000);
 
   it('is refused, whichever digit of whichever file it is', () => {
     const names = [...files.keys()];
@@ -188,7 +188,7 @@ describe('a pack in which somebody has changed a digit', () => {
       }),
       { numRuns: 24 },
     );
-  }, 240_000);
+  }, 300_000);
 
   it('is refused where its hashes are made anew, for every number that the claim follows from', () => {
     const claim = JSON.parse((files.get('claim.json') ?? '').toString()) as ClaimEvidence;
@@ -211,7 +211,7 @@ describe('a pack in which somebody has changed a digit', () => {
       }),
       { numRuns: 24 },
     );
-  }, 240_000);
+  }, 300_000);
 
   it('is told by file and line, and by the exit code of the program', async () => {
     const name = 'pages/001-openai-costs.json';
@@ -248,7 +248,7 @@ describe('a pack in which somebody has changed a digit', () => {
     } finally {
       rmSync(folder, { recursive: true });
     }
-  }, 120_000);
+  }, 300_000);
 });
 
 type Forgery = { of: 'page' | 'call' | 'rate' | 'cell'; at: number } | { of: 'total'; name: string };

@@ -14,7 +14,7 @@ let place: FetchingPlace;
 beforeAll(async () => {
   place = await startFetchingPlace();
   await place.engine.startWorker();
-}, 120_000);
+}, 300_000);
 
 afterAll(() => place?.close());
 
@@ -28,7 +28,7 @@ describe.each(['openai', 'anthropic'] as const)('what a connection to %s has fet
   it('has each row on a page, with its address, its time and its sha256', async () => {
     const org = await place.api.addOrganization();
     const { body } = await place.api.post(CONNECTIONS, aConnection(provider), org.adminKey);
-    await pollToEnd(place.api, body.sync.status_url, 150_000, org.adminKey);
+    await pollToEnd(place.api, body.sync.status_url, 180_000, org.adminKey);
     const rows = await listCountedRows(org.orgDb, {
       ...{ provider, accountId: '', days: [daysAgo(3), daysAgo(8)], models: [MODELS[provider]], labels: [] },
     });

@@ -14,7 +14,7 @@ import { expectEvents, type ObservedEvent, readEvents } from './support/observed
 
 const seed = testSeed();
 const calculator = new CostCalculator(new URL('../../data/prices.json', import.meta.url));
-const CLIENT_TIME_MS = 60_000;
+const CLIENT_TIME_MS = 180_000;
 
 let api: TestApi;
 beforeAll(async () => {

@@ -46,7 +46,7 @@ async function left(orgId: string): Promise<string[]> {
 
 describe(`the retention of alerts (TEST_SEED=${SEED})`, () => {
   it('removes alerts of calls that are as old as calls are kept, notices that were acknowledged long ago, and nothing else', {
-    timeout: 60_000,
+    timeout: 300_000,
   }, async () => {
     const alert = fc.record({
       isNotice: fc.boolean(),

@@ -99,7 +99,7 @@ const aCopy = fc.record({
 
 describe('of the copies of a day', () => {
   it('whatever their mix and the order in which they came, each category sums to exactly one telling', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     await fc.assert(
       fc.asyncProperty(

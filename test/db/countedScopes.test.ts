@@ -79,7 +79,7 @@ const drawn = fc.record({
 
 describe(`a scope that counts (TEST_SEED=${SEED})`, () => {
   it('makes totals those of its calls alone, as if the other scopes of the service had told of no call, in any order and any split into requests', {
-    timeout: 60_000 + RUNS * 10_000,
+    timeout: 300_000 + RUNS * 10_000,
   }, async () => {
     const run = await fc.check(
       fc.asyncProperty(drawn, async ({ batches, counted, elsewhere, order }) => {

@@ -89,7 +89,7 @@ const aLate = fc.record({
 
 describe('what a later invoice has of a day', () => {
   it('counts beside the copy of the day that lacks it, and never twice, whatever came when', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.oneof(anOwn, aLate), { minLength: 1, maxLength: 7 }), async (copies) => {

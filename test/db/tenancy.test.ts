@@ -42,7 +42,7 @@ beforeAll(async () => {
   belongings = await Belongings.read(superuser, ofOwner, [neighbour.org.orgId, stranger]);
   rehearsals = new Rehearsals(api.database);
   await rehearsals.open();
-}, 240_000);
+}, 300_000);
 
 afterAll(async () => {
   await rehearsals?.close();

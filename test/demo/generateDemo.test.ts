@@ -14,7 +14,7 @@ let demo: Demo;
 
 beforeAll(() => {
   demo = generateDemo(DOCUMENTED);
-}, 60_000);
+}, 300_000);
 
 const plain = (value: unknown) =>
   JSON.stringify(value, (_, part) => (typeof part === 'bigint' ? String(part) : part));

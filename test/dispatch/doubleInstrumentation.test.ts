@@ -15,7 +15,7 @@ const logger = createLogger({ name: 'test', level: 'silent' });
 let api: TestApi;
 beforeAll(async () => {
   api = await startTestApi();
-}, 60_000);
+}, 300_000);
 afterAll(() => api.close());
 
 const now = () => microsFromDate(new Date());

@@ -50,7 +50,7 @@ const waiting = async (): Promise<number> => {
   return rows[0].count;
 };
 const untilWaiting = (count: number) =>
-  until('the wait for the row', waiting, (found) => found >= count, 60_000);
+  until('the wait for the row', waiting, (found) => found >= count, 180_000);
 
 /** The time of the database, microseconds. */
 const clock = async (): Promise<number> => {
@@ -65,7 +65,7 @@ const repeatUntilAnswered = (id: string, once: string) =>
     'the answer',
     () => system.ask(id, SUBMIT, once),
     ({ status }) => status !== 503,
-    120_000,
+    180_000,
   );
 
 /** The repeat is carried out, once. */
@@ -77,7 +77,7 @@ async function expectRepeatMoves(id: string, once: string): Promise<void> {
 }
 
 describe('a move that was answered with 503 is not made later', () => {
-  it('though its effect waits for the row until its time is over', { timeout: 240_000 }, async () => {
+  it('though its effect waits for the row until its time is over', { timeout: 300_000 }, async () => {
     await work();
     const id = await system.aClaim();
     const once = randomUUID();
@@ -86,7 +86,7 @@ describe('a move that was answered with 503 is not made later', () => {
     const moving = system.ask(id, SUBMIT, once);
     // The effect, and the API that wants to know what became of it: it asks once the engine has been silent.
     await untilWaiting(2);
-    await until('the end of its time', clock, (now) => now > asked + 7_000_000, 60_000);
+    await until('the end of its time', clock, (now) => now > asked + 7_000_000, 180_000);
     await release();
     expect((await moving).status).toBe(503);
     // Every attempt of it has had its turn at the row.
@@ -96,7 +96,7 @@ describe('a move that was answered with 503 is not made later', () => {
   });
 
   it('though the line to the engine stood still and then gave on what it held', {
-    timeout: 240_000,
+    timeout: 300_000,
   }, async () => {
     await work();
     const [id, before] = [await system.aClaim(), await system.aClaim()];
@@ -113,7 +113,7 @@ describe('a move that was answered with 503 is not made later', () => {
   });
 
   it('though a worker begins long after, with the engine cut off and whole again', {
-    timeout: 240_000,
+    timeout: 300_000,
   }, async () => {
     const id = await system.aClaim();
     const once = randomUUID();
@@ -138,7 +138,7 @@ describe('a move that was answered with 503 is not made later', () => {
       'the first look of the workflow',
       async () => (await system.place.handleOf(id).fetchHistory()).events ?? [],
       (events) => events.some((event) => event.activityTaskCompletedEventAttributes),
-      60_000,
+      180_000,
     );
     expect(await system.place.historyOf(id)).toEqual(['draft']);
     await expectRepeatMoves(id, once);
@@ -149,7 +149,7 @@ describe('a move that is under way when the engine can no longer be asked', () =
   it.each(['cut', 'silence', 'stall'] as const)(
     '(%s) is answered by what the row says: it was made',
     {
-      timeout: 240_000,
+      timeout: 300_000,
     },
     async (how) => {
       await work();
@@ -175,7 +175,7 @@ describe('a move that is under way when the engine can no longer be asked', () =
 
 describe('several instances of the API', () => {
   it('50 moves that exclude each other, over three of them: one is made, the others are told 409', {
-    timeout: 240_000,
+    timeout: 300_000,
   }, async () => {
     await work();
     const { api, engine } = system.place;
@@ -207,7 +207,7 @@ describe('several instances of the API', () => {
               'the answer',
               () => patch(at),
               ({ status }) => status !== 503,
-              120_000,
+              180_000,
             )
           : answer,
       ),

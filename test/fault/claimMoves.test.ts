@@ -40,7 +40,7 @@ beforeAll(async () => {
     bundlePath: await writeWorkflowBundle(folder),
     unitMs: 0,
   });
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await processes?.close();
   if (worker) await killHard(worker);
@@ -73,7 +73,7 @@ const submitUntilAnswered = (api: ApiProcess, id: string, once: string) =>
       return answer;
     },
     ({ status, body }) => ![0, 503].includes(status) && body.code !== 'idempotency_in_progress',
-    120_000,
+    180_000,
   );
 
 /** Holds a claim's row, so that a move stands still in the middle; gives it back. */
@@ -103,7 +103,7 @@ const movesOf = async (id: string) => (await listClaimEvents(org.orgDb, id)).map
 
 describe('kill -9 in the middle of a move', () => {
   it('of the API: the move is made once, and the repeat elsewhere is answered as the first would have been', {
-    timeout: 180_000,
+    timeout: 300_000,
   }, async () => {
     const [victim, other] = await Promise.all([processes.start(), processes.start()]);
     const { id } = await storeClaim(org.orgDb);
@@ -120,7 +120,7 @@ describe('kill -9 in the middle of a move', () => {
     expect((await submit(other, id, once)).body).toEqual(answer.body);
   });
 
-  it('of the workflow engine: nothing is lost and nothing is made twice', { timeout: 180_000 }, async () => {
+  it('of the workflow engine: nothing is lost and nothing is made twice', { timeout: 300_000 }, async () => {
     const api = await processes.start();
     const { id } = await storeClaim(org.orgDb);
     const once = randomUUID();

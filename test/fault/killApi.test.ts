@@ -80,7 +80,7 @@ describe(`the API under load (TEST_SEED=${SEED})`, () => {
       expect(sums.calls).toBe(rows[0].calls);
       expect(sums.costPico).toBe(BigInt(rows[0].cost.replace('.', '')));
     }
-  }, 180_000);
+  }, 300_000);
 
   it('asked to stop finishes every request under way, takes none after it, and ends with code 0', async () => {
     const org = await createTestOrganization(database.database);
@@ -112,5 +112,5 @@ describe(`the API under load (TEST_SEED=${SEED})`, () => {
     expect(new Set(others.map(({ status, broke }) => broke ?? status))).toEqual(
       new Set([202, 'ECONNREFUSED']),
     );
-  }, 180_000);
+  }, 300_000);
 });

@@ -51,7 +51,7 @@ const submitUntilAnswered = (id: string, once: string) =>
     'the answer',
     () => submit(id, once),
     ({ status, body }) => status !== 503 && body.code !== 'idempotency_in_progress',
-    120_000,
+    180_000,
   );
 
 /** What the history and the log say. */
@@ -68,7 +68,7 @@ const NOT_MADE = { history: ['draft'], logged: 0 };
 
 describe('Postgres in the middle of a move', () => {
   it('killed with -9: nothing is lost, nothing is made twice, and the repeat is answered', {
-    timeout: 240_000,
+    timeout: 300_000,
   }, async () => {
     const { id } = await storeClaim(api.orgDb);
     const once = randomUUID();
@@ -104,7 +104,7 @@ describe('Postgres in the middle of a move', () => {
   it.each(Array.from({ length: COMMITS }, (_, at) => at))(
     'and the answer to commit %i is lost: it is made once, or not and then never',
     {
-      timeout: 240_000,
+      timeout: 300_000,
     },
     async (commit) => {
       const { id } = await storeClaim(api.orgDb);

@@ -10,6 +10,8 @@ import { startTcpProxy, type TcpProxy } from './support/tcpProxy.js';
 
 const SEED = testSeed();
 const KILLS = 4;
+/** Holds up every commit that keeps an answer, as long as somebody holds it. */
+const HELD = 20_261_122;
 /** More than a request has. */
 const COMMITS = 6;
 const OVERRIDES = '/api/v1/pricing/overrides';
@@ -125,15 +127,18 @@ describe('a request whose answer is lost', () => {
       await api.close();
       await throughProxy.close();
     },
-    60_000,
+    180_000,
   );
 
   it('when the process is killed while the commit runs, the repeat at another one gets what was done', async () => {
     const org = await createTestOrganization(database.database);
     const [first, second] = [await processes.start(), await processes.start()];
-    // Makes every commit that keeps an answer take a while: the process dies before it hears of it.
+    // Every commit that keeps an answer waits: the process dies before it hears of it.
+    const holder = await database.superuser.connect();
+    await holder.query('select pg_advisory_lock($1)', [HELD]);
     await database.superuser.query(`
-      create function hold_commit() returns trigger language plpgsql as $$ begin perform pg_sleep(1.5); return null; end $$;
+      create function hold_commit() returns trigger language plpgsql as $$ begin
+        while not pg_try_advisory_xact_lock_shared(${HELD}) loop perform pg_sleep(0.01); end loop; return null; end $$;
       create constraint trigger hold_commit after insert or update on idempotency_keys
         deferrable initially deferred for each row when (new.status is not null) execute function hold_commit();
       grant execute on function hold_commit() to app_rw`);
@@ -151,16 +156,19 @@ describe('a request whose answer is lost', () => {
       expect((await lost).status).toBe(0);
       const early = await ask({ ...asked, baseUrl: second.baseUrl });
       expect([early.status, JSON.parse(early.text).code]).toEqual([409, 'idempotency_in_progress']);
+      await holder.query('select pg_advisory_unlock($1)', [HELD]);
       const answer = await askUntilAnswered({ ...asked, baseUrl: second.baseUrl });
       expect([answer.status, answer.isReplayed]).toEqual([202, true]);
       expect(await countRows('gap_runs', org)).toBe(1);
       expect(await countRows('outbox', org)).toBe(1);
     } finally {
+      await holder.query('select pg_advisory_unlock_all()');
+      holder.release();
       await database.superuser.query(
         'drop trigger hold_commit on idempotency_keys; drop function hold_commit()',
       );
     }
-  }, 60_000);
+  }, 300_000);
 
   it(`killed ${KILLS} times at any moment, what it was asked is done exactly once (TEST_SEED=${SEED})`, async () => {
     const org = await createTestOrganization(database.database);
@@ -194,5 +202,5 @@ describe('a request whose answer is lost', () => {
     }
     expect(await countRows('own_prices', org)).toBe(answers.size);
     for (const [key, text] of answers) expect(JSON.parse(text).model).toBe(`model-${key}`);
-  }, 120_000);
+  }, 300_000);
 });

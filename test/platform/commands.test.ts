@@ -7,7 +7,7 @@ import { removeDataDir, runCommand } from '../backup/support/installation.js';
 import { TEST_SECRET_KEY } from '../support/connectors.js';
 import { makeTestFolder } from '../support/testFolder.js';
 
-const LIMIT_MS = 120_000;
+const LIMIT_MS = 180_000;
 let folder: string;
 
 beforeAll(() => {

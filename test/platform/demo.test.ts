@@ -28,7 +28,7 @@ afterAll(async () => {
   await service.ended();
   const location = join(dataDir, 'pg-location');
   removeCluster(dataDir, existsSync(location) ? readFileSync(location, 'utf8').trim() : join(dataDir, 'pg'));
-}, 60_000);
+}, 300_000);
 
 async function run(...args: string[]): Promise<{ exit: number | string; stdout: string }> {
   const program = startBootstrap(args, environment);

@@ -61,7 +61,7 @@ export async function importBill(
 ): Promise<Json> {
   const { status, body } = await uploadBill(api, file, fields, key === undefined ? {} : { key });
   if (status !== 202) throw new Error(`upload answered ${status}: ${JSON.stringify(body)}`);
-  return pollToEnd(api, body.status_url, 60_000, key);
+  return pollToEnd(api, body.status_url, 180_000, key);
 }
 
 /** Imports the generated costs and usage of both providers, then `more`; throws where one is not read whole. */
@@ -80,7 +80,7 @@ export async function importGenerated(
 }
 
 /** Starts a gap run and waits for its end. */
-export async function runGaps(api: TestApi, query = '', timeoutMs = 60_000, key?: string): Promise<Json> {
+export async function runGaps(api: TestApi, query = '', timeoutMs = 180_000, key?: string): Promise<Json> {
   const { status, body } = await api.post(`/api/v1/reconciliation/gap-explorer/run${query}`, {}, key);
   if (status !== 202) throw new Error(`run answered ${status}: ${JSON.stringify(body)}`);
   return pollToEnd(api, body.status_url, timeoutMs, key);

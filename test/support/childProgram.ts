@@ -44,7 +44,7 @@ export function startProgram(
     output: () => output,
     stdout: () => stdout,
     ended: () => end,
-    async sees(pattern, limitMs = 60_000) {
+    async sees(pattern, limitMs = 180_000) {
       const deadline = performance.now() + limitMs;
       for (;;) {
         const match = pattern.exec(output);

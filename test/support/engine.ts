@@ -219,7 +219,7 @@ export async function until<T>(
   what: string,
   ask: () => Promise<T>,
   done: (value: T) => boolean,
-  timeoutMs = 45_000,
+  timeoutMs = 180_000,
 ): Promise<T> {
   const deadline = Date.now() + timeoutMs;
   for (;;) {

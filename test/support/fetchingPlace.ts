@@ -33,7 +33,7 @@ import {
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
 type Json = any;
 
-const LIMIT_MS = 120_000;
+const LIMIT_MS = 180_000;
 const RESTATED_MICRO_USD = 5_000_000;
 
 export interface FetchingPlace {

@@ -74,7 +74,7 @@ export async function runOver(
   const run = await pollToEnd(
     api,
     `/api/v1/reconciliation/gap-explorer/runs/${publicId('run', id)}`,
-    120_000,
+    180_000,
     org.adminKey,
   );
   expect(run.status, JSON.stringify(run.error)).toBe('succeeded');

@@ -10,7 +10,7 @@ export interface PausedTemporal {
   takePort(): Promise<{ port: number; holder: Server }>;
 }
 
-const ASKED_LIMIT_MS = 45_000;
+const ASKED_LIMIT_MS = 240_000;
 
 /** Makes it in a folder, over the real program. */
 export function makePausedTemporal(folder: string, temporal: string): PausedTemporal {

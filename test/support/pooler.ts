@@ -9,7 +9,7 @@ import { makeTestFolder } from './testFolder.js';
 const MORE_FOLDERS = ['/usr/sbin', '/usr/local/sbin', '/opt/homebrew/bin'];
 /** It refuses to run as root. */
 const NOBODY = 65_534;
-const READY_WITHIN_MS = 10_000;
+const READY_WITHIN_MS = 120_000;
 
 export const HOW_TO_INSTALL =
   'PgBouncer is not installed: install it (apt-get install pgbouncer, brew install pgbouncer), then run this again';

@@ -53,7 +53,7 @@ const counted = async () => {
 
 describe('a bill whose reader is killed', () => {
   it('is read by another worker: every row once, and none counts before all are there', {
-    timeout: 180_000,
+    timeout: 300_000,
   }, async () => {
     const { body } = await uploadBill(api, aBigBill(), { provider: 'openai' }, { filename: 'big.csv' });
     for (let round = 1; round <= 2; round += 1) {
@@ -70,7 +70,7 @@ describe('a bill whose reader is killed', () => {
     }
     expect(await counted()).toMatchObject({ days: 0 });
     const worker = await engine.startWorker();
-    const done = await pollToEnd(api, body.status_url, 120_000);
+    const done = await pollToEnd(api, body.status_url, 180_000);
     const sum = Array.from({ length: ROWS }, (_, row) => (row % 9) + 1).reduce(
       (total, part) => total + part,
       0,

@@ -16,7 +16,7 @@ afterEach(() => place?.close());
 
 describe('connecting', () => {
   it('fetches 90 days of both providers whole, to the last digit, and shows the gaps', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace({ backfillDays: null });
     await place.engine.startWorker();
@@ -49,7 +49,7 @@ describe('connecting', () => {
       const gaps = await pollToEnd(
         place.api,
         `/api/v1/reconciliation/gap-explorer/runs/${gapRun.body.result.gap_run_id}`,
-        60_000,
+        180_000,
       );
       expect(gaps).toMatchObject({ status: 'succeeded', period: '90d', provider: connection.provider });
     }
@@ -66,7 +66,7 @@ describe('connecting', () => {
   });
 
   it('asks again for what is not settled, stores nothing that is the same, and says when it was confirmed', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace({ backfillDays: 45 });
     await place.engine.startWorker();
@@ -107,7 +107,7 @@ describe('connecting', () => {
 
 describe('a day', () => {
   it('is provisional until the provider has said the same of it after the time in which it changes', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
     await place.engine.startWorker();
@@ -124,12 +124,12 @@ describe('a day', () => {
         'the gap run',
         () => place.api.get(run.status_url),
         (answer) => Boolean(answer.body.result?.gap_run_id),
-        60_000,
+        180_000,
       );
       await pollToEnd(
         place.api,
         `/api/v1/reconciliation/gap-explorer/runs/${body.result.gap_run_id}`,
-        60_000,
+        180_000,
       );
     };
     await gapsOf(connection.sync);
@@ -144,7 +144,7 @@ describe('a day', () => {
 });
 
 describe('a worker that stops in order', () => {
-  it('while a provider hangs leaves the sync to the next one', { timeout: 120_000 }, async () => {
+  it('while a provider hangs leaves the sync to the next one', { timeout: 300_000 }, async () => {
     place = await startFetchingPlace();
     const connection = await place.connect('anthropic');
     place.anthropic.faults.inject({ kind: 'hang', requests: 1 });
@@ -165,7 +165,7 @@ describe('a worker that stops in order', () => {
 
 describe('a connection that has ended', () => {
   it('in the middle of a sync is asked for no more, and keeps what it brought', {
-    timeout: 60_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
     const connection = await place.connect('openai');

@@ -22,7 +22,7 @@ afterEach(() => place?.close());
 
 describe('the same account', () => {
   it('by API and by saved file counts once, and the file is a cross-check', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
     await place.engine.startWorker();
@@ -47,7 +47,7 @@ describe('the same account', () => {
     ]);
   });
 
-  it('of a file that named nobody is that of the first connection', { timeout: 120_000 }, async () => {
+  it('of a file that named nobody is that of the first connection', { timeout: 300_000 }, async () => {
     place = await startFetchingPlace();
     await place.engine.startWorker();
     const csv = `date,model,token_class,quantity,amount_usd\n${daysAgo(120)},claude-opus-5,input,1000,7.5\n${daysAgo(20)},claude-opus-5,input,1000,99\n`;
@@ -67,7 +67,7 @@ describe('the same account', () => {
   });
 
   it('under another name than its bill gives it is not counted: the sync says what to do', {
-    timeout: 60_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
     const named = openaiTruth('org-of-the-bill');
@@ -84,7 +84,7 @@ describe('the same account', () => {
     expect(await countedDays(place.api.orgDb, 'openai')).toEqual({});
   });
 
-  it('in disjoint parts is connected twice, and both count', { timeout: 120_000 }, async () => {
+  it('in disjoint parts is connected twice, and both count', { timeout: 300_000 }, async () => {
     place = await startFetchingPlace();
     await place.engine.startWorker();
     const other = await place.api.addOrganization();

@@ -39,7 +39,7 @@ describe('a worker that is killed in the middle of a backfill', () => {
         syncPace: FAST,
       });
       const before = await pages();
-      await until('pages of the killed worker', pages, (count) => count >= before + 3, 60_000);
+      await until('pages of the killed worker', pages, (count) => count >= before + 3, 180_000);
       await killHard(victim);
     }
     const worker = await place.engine.startWorker();
@@ -75,7 +75,7 @@ describe('the schedule of a connection', () => {
     syncScheduleId({ orgId: place.api.orgId, connectionId: findUuid('con', connection.id) ?? '' });
   const schedules = () => place.engine.orchestrator.listSyncSchedules();
 
-  it('follows its row: made, paused, resumed and removed with it', { timeout: 60_000 }, async () => {
+  it('follows its row: made, paused, resumed and removed with it', { timeout: 300_000 }, async () => {
     place = await startFetchingPlace();
     const connection = await place.connect('openai');
     const id = idOf(connection);
@@ -92,7 +92,9 @@ describe('the schedule of a connection', () => {
     await until('the end of the schedule', schedules, (found) => !found.has(id));
   });
 
-  it('that the engine has lost comes back, and one that nobody knows goes', { timeout: 60_000 }, async () => {
+  it('that the engine has lost comes back, and one that nobody knows goes', {
+    timeout: 300_000,
+  }, async () => {
     place = await startFetchingPlace();
     const connection = await place.connect('anthropic');
     const id = idOf(connection);
@@ -110,7 +112,7 @@ describe('the schedule of a connection', () => {
   });
 
   it('asks for a sync that goes the way of every other, and for none while one is open', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
     const connection = await place.connect('anthropic');
@@ -126,7 +128,7 @@ describe('the schedule of a connection', () => {
       'the scheduled sync',
       () => place.api.get(`${CONNECTIONS}/${connection.id}/runs`),
       ({ body }) => body.runs[0].trigger === 'schedule' && body.runs[0].status === 'succeeded',
-      60_000,
+      180_000,
     );
     expect(list.body.count).toBe(2);
     expect(list.body.runs[0].result).toMatchObject({ changed_days: 0, missing: [] });
@@ -136,7 +138,7 @@ describe('the schedule of a connection', () => {
 });
 
 describe('a sync that the engine has lost', () => {
-  it('is started again, and ends as if nothing had happened', { timeout: 120_000 }, async () => {
+  it('is started again, and ends as if nothing had happened', { timeout: 300_000 }, async () => {
     place = await startFetchingPlace({ sweep: { queuedSeconds: 0, silentSeconds: 0 } });
     const connection = await place.connect('anthropic');
     await until(
@@ -171,7 +173,7 @@ describe('a sync that the engine has lost', () => {
 
 describe('a sync whose secret key is not at hand', () => {
   it('ends at once with what to do, asks the provider nothing and loses nothing', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
     const connection = await place.connect('openai');

@@ -40,7 +40,7 @@ function aroundCosts(step: (ask: FetchPage, ...asked: Parameters<FetchPage>) => 
 
 describe('a chunk that', () => {
   it('two workers fetch in pages of other sizes is read from the pages that one of them has checked', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
     place.openai.limitPages(10, 'costs');
@@ -79,7 +79,7 @@ describe('a chunk that', () => {
   });
 
   it('comes late, after its run was given up and another has fetched the days, changes nothing', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
     const connection = await place.connect('openai');
@@ -116,7 +116,7 @@ describe('a chunk that', () => {
   });
 
   it('has more pages is asked for no more when its connection ends between two of them', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
     place.openai.limitPages(4, 'costs');
@@ -134,7 +134,7 @@ describe('a chunk that', () => {
   });
 
   it('waits while the connection is widened does not go on behind the pages of the narrow one', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
     place.openai.limitPages(14, 'costs');
@@ -168,7 +168,7 @@ describe('a chunk that', () => {
 
 describe('a day that the provider', () => {
   it('leaves out is named, not guessed, and holds back no other; once it is told it counts', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace({ backfillDays: 45 });
     const leftOut = todaySeconds() - 40 * DAY_SECONDS;
@@ -194,7 +194,7 @@ describe('a day that the provider', () => {
   });
 
   it('was last asked about while it was still open is asked about again, however long the pause was', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
     await place.engine.startWorker();
@@ -208,7 +208,7 @@ describe('a day that the provider', () => {
   });
 
   it('had billed and now bills nothing counts nothing: charges and credits are taken back', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
     const start = todaySeconds() - 12 * DAY_SECONDS;
@@ -247,7 +247,7 @@ describe('a day that the provider', () => {
 
 describe('a file that named nobody', () => {
   it('and was being read while the first connection was made is counted once all the same', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
     let release: () => void = () => undefined;

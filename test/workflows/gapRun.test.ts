@@ -202,7 +202,7 @@ describe('a run', () => {
 
 describe('exactly once', () => {
   it('a killed worker’s run is finished by another, as if nothing had happened', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     const organization = await aBilledOrganization();
     const other = await aBilledOrganization();
@@ -223,7 +223,7 @@ describe('exactly once', () => {
     }
     expect(await doneUnits(organization)).toBeLessThan(before + UNITS);
     const heir = await engine.startWorker();
-    const done = await pollToEnd(api, run.status_url, 90_000, organization.adminKey);
+    const done = await pollToEnd(api, run.status_url, 180_000, organization.adminKey);
     expect(done).toMatchObject({ status: 'succeeded', progress: reference.progress });
     const found = await foundBy(organization, run.run_id);
     expect(found.length).toBeGreaterThan(UNITS);
@@ -232,7 +232,7 @@ describe('exactly once', () => {
   });
 
   it('a Temporal server killed in the middle finishes the run after it is back', {
-    timeout: 180_000,
+    timeout: 300_000,
   }, async () => {
     const dataDir = makeTestFolder('temporal-restart');
     const first = await startOwnTemporal(dataDir);
@@ -252,7 +252,7 @@ describe('exactly once', () => {
     await killTemporal(first);
     const second = await startOwnTemporal(dataDir);
     expect(second.address).toBe(first.address);
-    const done = await pollToEnd(ownApi, run.status_url, 120_000);
+    const done = await pollToEnd(ownApi, run.status_url, 180_000);
     expect(done).toMatchObject({ status: 'succeeded', result: { provider_days: UNITS, failed_units: [] } });
     const { rows } = await ownApi.database.superuser.query(
       `select count(*)::int as buckets, count(distinct (provider, bucket, model))::int as places from gap_buckets where width = 'day'`,

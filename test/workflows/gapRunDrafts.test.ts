@@ -40,7 +40,7 @@ beforeAll(async () => {
     prices,
     pages: createPageReaders(testConnectors()),
   };
-}, 120_000);
+}, 300_000);
 afterAll(async () => {
   await engine?.close();
   await connection?.close();
@@ -55,7 +55,7 @@ const tooLittle = (usd: bigint, on: string, given: FindingToStore = {}): Finding
 
 /** Starts a run and waits until its workflow is over; the run with what it has drafted. */
 async function runAndDraft(org: TestOrganization, query = '') {
-  const { run_id, status_url } = await runGaps(api, query, 60_000, org.adminKey);
+  const { run_id, status_url } = await runGaps(api, query, 180_000, org.adminKey);
   const runId = findUuid('run', run_id) ?? '';
   await client.workflow.getHandle(gapRunWorkflowId({ orgId: org.orgId, runId })).result();
   return (await api.get(status_url, org.adminKey)).body;

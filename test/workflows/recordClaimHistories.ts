@@ -14,7 +14,7 @@ import { saveHistory } from './saveHistory.js';
 let place: ClaimsPlace;
 beforeAll(async () => {
   place = await startClaimsPlace();
-}, 60_000);
+}, 300_000);
 afterAll(() => place?.close());
 
 const idOf = (claim: string) => claimWorkflowId({ orgId: place.api.orgId, claimId: uuidOf(claim) });

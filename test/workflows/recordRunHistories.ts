@@ -27,7 +27,7 @@ async function everythingChanges({ database, orgId }: TestApi): Promise<void> {
   await database.superuser.query(`update gap_run_units set input_mark = '' where org_id = $1`, [orgId]);
 }
 
-it('records one history of each way that an import or a gap run can go', { timeout: 120_000 }, async () => {
+it('records one history of each way that an import or a gap run can go', { timeout: 300_000 }, async () => {
   const recording = await startRecording();
   const { api, engine, client } = recording;
   const lastDay = new Date(Date.now() - 4 * 86_400_000).toISOString().slice(0, 10);
@@ -113,7 +113,7 @@ it('records one history of each way that an import or a gap run can go', { timeo
   await recording.close();
 });
 
-it('records one history of each way that a re-pricing can go', { timeout: 120_000 }, async () => {
+it('records one history of each way that a re-pricing can go', { timeout: 300_000 }, async () => {
   const recording = await startRecording({ repricePassMs: 0 });
   const { api, engine, client } = recording;
   const workflowId = ({ run_id }: { run_id: string }) =>
@@ -156,7 +156,7 @@ it('records one history of each way that a re-pricing can go', { timeout: 120_00
   await recording.close();
 });
 
-it('records one history of each way that a savings run can go', { timeout: 120_000 }, async () => {
+it('records one history of each way that a savings run can go', { timeout: 300_000 }, async () => {
   const recording = await startRecording();
   const { api, engine, client } = recording;
   const workflowId = ({ run_id }: { run_id: string }) =>

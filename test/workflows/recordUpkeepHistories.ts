@@ -23,7 +23,7 @@ import { saveHistory } from './saveHistory.js';
  * when a workflow is added or changed behind a patch, and commit what it writes; a history that is there already is never
  * replaced.
  */
-it('records one history of each way that a sync can go', { timeout: 120_000 }, async () => {
+it('records one history of each way that a sync can go', { timeout: 300_000 }, async () => {
   const place = await startFetchingPlace({
     syncPace: { ...FAST, giveUpAfterMs: 300 },
     backfillDays: null,
@@ -55,7 +55,7 @@ it('records one history of each way that a sync can go', { timeout: 120_000 }, a
   await place.close();
 });
 
-it('records one history of each way that the retention can go', { timeout: 120_000 }, async () => {
+it('records one history of each way that the retention can go', { timeout: 300_000 }, async () => {
   const recording = await startRecording();
   const { engine, client } = recording;
   const run = async (name: string) => {
@@ -77,7 +77,7 @@ it('records one history of each way that the retention can go', { timeout: 120_0
   await recording.close();
 });
 
-it('records one history of each way that the delivery of webhooks can go', { timeout: 120_000 }, async () => {
+it('records one history of each way that the delivery of webhooks can go', { timeout: 300_000 }, async () => {
   const place = await startWebhookPlace();
   const { engine } = place;
   const { client, connection } = await connectClient();
@@ -123,7 +123,7 @@ it('records one history of each way that the delivery of webhooks can go', { tim
   await place.close();
 });
 
-it('records one history of each way that learning can go', { timeout: 120_000 }, async () => {
+it('records one history of each way that learning can go', { timeout: 300_000 }, async () => {
   const recording = await startRecording({ weightsQuietMs: 1_000 });
   const { api, engine, client } = recording;
   const idOf = ({ orgId }: TestOrganization) => weightRecomputeWorkflowId({ orgId });

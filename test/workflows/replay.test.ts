@@ -38,14 +38,14 @@ function effectsOf(history: RecordedHistory): RecordedEffect[] {
 }
 
 describe('a workflow that was under way when the code changed', () => {
-  it.each(HISTORIES)('goes on as it began: %s', { timeout: 60_000 }, async (name) => {
+  it.each(HISTORIES)('goes on as it began: %s', { timeout: 300_000 }, async (name) => {
     const history = readHistory(name);
     expect(history.events.length).toBeGreaterThan(5);
     await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history);
   });
 
   it('is found out when it would not: a history with another first activity does not replay', {
-    timeout: 60_000,
+    timeout: 300_000,
   }, async () => {
     const history = readHistory('gap-run-succeeded.json');
     for (const event of history.events) {
@@ -60,7 +60,7 @@ describe('a workflow that was under way when the code changed', () => {
   it.each(HISTORIES.filter((name) => name.startsWith('claim-')))(
     'is found out when the life of a claim has its effects in another order: %s',
     {
-      timeout: 120_000,
+      timeout: 300_000,
     },
     async (name) => {
       const effects = effectsOf(readHistory(name));

@@ -261,7 +261,7 @@ describe('a re-pricing', () => {
 
 describe('exactly once', () => {
   it('a killed worker’s run is finished by another, as if nothing had happened', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     const reference = await aBusyOrganization();
     const organization = await aBusyOrganization();
@@ -289,7 +289,7 @@ describe('exactly once', () => {
     }
     expect(await changedEvents(organization)).toBeLessThan(DAYS * 4);
     const other = await engine.startWorker();
-    const done = await pollToEnd(api, run.status_url, 90_000, organization.adminKey);
+    const done = await pollToEnd(api, run.status_url, 180_000, organization.adminKey);
     expect(done.status).toBe('succeeded');
     expect({ ...done.result, price_version: null }).toEqual({ ...expected.result, price_version: null });
     expect(await storedPrices(organization)).toEqual(await storedPrices(reference));

@@ -88,7 +88,7 @@ const get = async (organization: TestOrganization, path: string) => {
 async function model(organization: TestOrganization, body: object = {}) {
   const answer = await api.post(`${SAVINGS}/runs`, body, organization.adminKey);
   expect(answer.status, JSON.stringify(answer.body)).toBe(202);
-  return pollToEnd(api, answer.body.status_url, 60_000, organization.adminKey);
+  return pollToEnd(api, answer.body.status_url, 180_000, organization.adminKey);
 }
 
 /** Every call of the result, page by page. */
@@ -382,7 +382,7 @@ describe('a savings run', () => {
   });
 
   it('killed and taken up by another worker comes to the same, and no half of a result is ever seen', {
-    timeout: 120_000,
+    timeout: 300_000,
   }, async () => {
     const place = await aMonth(17);
     const { organization } = place;
@@ -399,7 +399,7 @@ describe('a savings run', () => {
       'calls of the killed worker',
       () => countRuns(organization, `calls between 50 and ${CALLS - 100}`),
       (count) => count === 1,
-      40_000,
+      180_000,
     );
     await killHard(victim);
     expect(await get(organization, SAVINGS)).toMatchObject({
@@ -407,7 +407,7 @@ describe('a savings run', () => {
       open_run: { run_id: run.run_id },
     });
     await withWorker(async () => {
-      expect(await pollToEnd(api, run.status_url, 90_000, organization.adminKey)).toMatchObject({
+      expect(await pollToEnd(api, run.status_url, 180_000, organization.adminKey)).toMatchObject({
         status: 'succeeded',
       });
     });

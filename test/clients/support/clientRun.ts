@@ -14,7 +14,7 @@ import type { PlannedCall } from '../../fakes/plannedCall.js';
 
 const PROGRAMS = fileURLToPath(new URL('../programs/', import.meta.url));
 const PYTHON_PROGRAMS = fileURLToPath(new URL('../python/', import.meta.url));
-const PROGRAM_TIME_MS = 60_000;
+const PROGRAM_TIME_MS = 180_000;
 
 /** What a client program is told; its telemetry is told where to go by environment alone. */
 export interface ClientRun {

@@ -22,7 +22,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   org = await createTestOrganization(database.database);
   db = org.orgDb;
-}, 60_000);
+}, 300_000);
 afterAll(() => database?.close());
 
 const record = (command: ClaimCommand) => db.transaction((inside) => recordClaimMove(inside, command));

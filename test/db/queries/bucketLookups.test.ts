@@ -12,7 +12,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   orgDb = new OrgDb(database.database, randomUUID());
   await storeHistory();
-}, 120_000);
+}, 300_000);
 afterAll(() => database?.close());
 
 const DAYS = { fromDay: '2026-10-25', toDay: '2026-11-01' };

@@ -107,7 +107,7 @@ async function patiently(
       return answer.status;
     },
     (status) => status !== 503,
-    120_000,
+    180_000,
   );
   return answer;
 }

@@ -156,7 +156,7 @@ export class ClaimSystem {
         return rows[0]?.ahead;
       },
       (ahead) => ahead !== false,
-      90_000,
+      180_000,
     );
   }
 

@@ -4,7 +4,7 @@ import { picoOfNumeric } from '../../db/support/liveEvents.js';
 import type { SeededRandom } from '../../fakes/seededRandom.js';
 
 /** An answer that takes longer counts as a connection that broke: far longer than a busy machine needs for one. */
-const ANSWER_LIMIT_MS = 120_000;
+const ANSWER_LIMIT_MS = 180_000;
 
 /** A batch as it was sent, and what its client was told. */
 export interface SentBatch {

@@ -78,7 +78,7 @@ describe('an embedded Temporal', () => {
     cleanUp.push(() => void holder.child.kill('SIGKILL'));
     const [, pid] = await holder.sees(/pid (\d+)/);
     holder.child.kill('SIGKILL');
-    expect(await waitUntilGone(Number(pid), 10_000)).toBe(true);
+    expect(await waitUntilGone(Number(pid), 120_000)).toBe(true);
   });
 
   it('that was orphaned is ended by the next start', async () => {
