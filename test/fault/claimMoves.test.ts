@@ -38,7 +38,6 @@ beforeAll(async () => {
     namespace: TEST_NAMESPACE,
     taskQueue: TASK_QUEUE_CORE,
     bundlePath: await writeWorkflowBundle(folder),
-    unitMs: 0,
   });
 }, 300_000);
 afterAll(async () => {

@@ -23,8 +23,6 @@ export interface WorkerProcessSettings {
   namespace: string;
   taskQueue: string;
   bundlePath: string;
-  /** Each provider-day, and each batch of a re-pricing, takes at least this long, so that a kill meets one at work. */
-  unitMs: number;
   /** Where the providers are; nowhere when absent. */
   providers?: { openai?: string; anthropic?: string };
   syncPace?: SyncPace;
@@ -41,7 +39,7 @@ const database = openDatabase({
   url: settings.databaseUrl,
   poolMax: 10,
   applicationName: 'killed',
-  statementTimeoutMs: 20_000,
+  statementTimeoutMs: 180_000,
 });
 const prices = await PriceBookHolder.open(database, {
   nowMs: () => performance.now(),
@@ -72,21 +70,7 @@ const worker = await Worker.create({
   namespace: settings.namespace,
   taskQueue: settings.taskQueue,
   workflowBundle: { codePath: settings.bundlePath },
-  activities: {
-    ...activities,
-    matchProviderDay: async (unit: Parameters<typeof activities.matchProviderDay>[0]) => {
-      await new Promise((resolve) => setTimeout(resolve, settings.unitMs));
-      await activities.matchProviderDay(unit);
-    },
-    takeSyncChunk: async (chunk: Parameters<typeof activities.takeSyncChunk>[0]) => {
-      await new Promise((resolve) => setTimeout(resolve, settings.unitMs));
-      return activities.takeSyncChunk(chunk);
-    },
-    repriceEvents: async (run: Parameters<typeof activities.repriceEvents>[0]) => {
-      await new Promise((resolve) => setTimeout(resolve, settings.unitMs));
-      return activities.repriceEvents(run);
-    },
-  },
+  activities,
 });
 const webhooks =
   settings.webhooks &&

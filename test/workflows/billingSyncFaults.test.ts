@@ -8,6 +8,7 @@ import { pollToEnd } from '../support/bills.js';
 import { until, writeWorkflowBundle } from '../support/engine.js';
 import { BACKFILL_DAYS, CONNECTIONS, daysAgo, expectedDays, FAST } from '../support/fetchedBills.js';
 import { countedDays, type FetchingPlace, startFetchingPlace } from '../support/fetchingPlace.js';
+import { standStill } from '../support/standStill.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
@@ -28,19 +29,24 @@ describe('a worker that is killed in the middle of a backfill', () => {
     const { sync } = await place.connect('openai');
     const pages = () => place.count('sync_pages');
     for (let round = 1; round <= 3; round += 1) {
+      const before = await pages();
+      const goOn = await standStill(place.api.database.superuser, {
+        write: 'insert',
+        table: 'sync_pages',
+        condition: `(select count(*) from sync_pages) >= ${before + 3}`,
+      });
       const victim = await spawnWorker({
         databaseUrl: place.api.database.url,
         address: inject('temporalAddress'),
         namespace: TEST_NAMESPACE,
         taskQueue: place.engine.taskQueue,
         bundlePath,
-        unitMs: 50,
         providers: { openai: place.openai.origin },
         syncPace: FAST,
       });
-      const before = await pages();
       await until('pages of the killed worker', pages, (count) => count >= before + 3, 180_000);
       await killHard(victim);
+      await goOn();
     }
     const worker = await place.engine.startWorker();
     const run = await pollToEnd(place.api, sync.status_url, 240_000);

@@ -96,7 +96,6 @@ describe('a worker', () => {
       namespace: TEST_NAMESPACE,
       taskQueue: place.engine.taskQueue,
       bundlePath: await writeWorkflowBundle(folder),
-      unitMs: 0,
     });
     const id = await place.aClaim();
     const once = randomUUID();

@@ -9,6 +9,7 @@ import { anEvent, ingest } from '../api/support/requests.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { pollToEnd } from '../support/bills.js';
 import { startTestEngine, type TestEngine, until, writeWorkflowBundle } from '../support/engine.js';
+import { standStill } from '../support/standStill.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
@@ -272,13 +273,17 @@ describe('exactly once', () => {
     await undisturbed.stop();
     const run = await start(organization);
     for (let round = 0; round < 2; round += 1) {
+      const goOn = await standStill(api.database.superuser, {
+        write: 'insert',
+        table: 'event_price_changes',
+        condition: `(select count(*) from event_price_changes) >= ${(round + 1) * 8}`,
+      });
       const victim = await spawnWorker({
         databaseUrl: api.database.url,
         address: inject('temporalAddress'),
         namespace: TEST_NAMESPACE,
         taskQueue: engine.taskQueue,
         bundlePath,
-        unitMs: 300,
       });
       await until(
         'batches of the killed worker',
@@ -286,6 +291,7 @@ describe('exactly once', () => {
         (count) => count >= (round + 1) * 8,
       );
       await killHard(victim);
+      await goOn();
     }
     expect(await changedEvents(organization)).toBeLessThan(DAYS * 4);
     const other = await engine.startWorker();

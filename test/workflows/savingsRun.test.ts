@@ -13,6 +13,7 @@ import { pollToEnd } from '../support/bills.js';
 import { startTestEngine, type TestEngine, until, writeWorkflowBundle } from '../support/engine.js';
 import { type PlainOutcome, type PlainRule, plainFindings, plainReplay } from '../support/plainReplay.js';
 import { MONTH_RULES, type SeededMonth, seedMonth } from '../support/savingsMonth.js';
+import { standStill } from '../support/standStill.js';
 import { TEST_NAMESPACE } from '../support/temporal.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { killHard, spawnWorker } from '../support/workerSpawn.js';
@@ -387,13 +388,17 @@ describe('a savings run', () => {
     const place = await aMonth(17);
     const { organization } = place;
     const { body: run } = await api.post(`${SAVINGS}/runs`, {}, organization.adminKey);
+    const goOn = await standStill(api.database.superuser, {
+      write: 'update',
+      table: 'savings_runs',
+      condition: `(select max(calls) from savings_runs where id = '${findUuid('run', run.run_id)}') >= 100`,
+    });
     const victim = await spawnWorker({
       databaseUrl: api.database.url,
       address: inject('temporalAddress'),
       namespace: TEST_NAMESPACE,
       taskQueue: engine.taskQueue,
       bundlePath,
-      unitMs: 0,
     });
     await until(
       'calls of the killed worker',
@@ -402,6 +407,7 @@ describe('a savings run', () => {
       180_000,
     );
     await killHard(victim);
+    await goOn();
     expect(await get(organization, SAVINGS)).toMatchObject({
       preventable_modeled_usd: null,
       open_run: { run_id: run.run_id },

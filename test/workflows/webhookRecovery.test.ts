@@ -44,7 +44,6 @@ describe('a process that ends', () => {
       namespace: TEST_NAMESPACE,
       taskQueue: place.engine.taskQueue,
       bundlePath: await writeWorkflowBundle(folder),
-      unitMs: 0,
       webhooks: { allowedHosts: [receiver.host], pace: PACE },
     });
     await tellOf(org);
@@ -157,7 +156,6 @@ describe('two workers and two dispatchers', () => {
       namespace: TEST_NAMESPACE,
       taskQueue: engine.taskQueue,
       bundlePath: await writeWorkflowBundle(folder),
-      unitMs: 0,
       webhooks: { allowedHosts: places.map(({ receiver }) => receiver.host), pace: LONG },
     });
     for (let round = 0; round < 5; round += 1) await Promise.all(places.map(({ org }) => tellOf(org, 10)));

@@ -71,7 +71,6 @@ export class ClaimSystem {
       namespace: TEST_NAMESPACE,
       taskQueue: this.place.engine.taskQueue,
       bundlePath: this.#bundlePath,
-      unitMs: 0,
     });
   }
 
