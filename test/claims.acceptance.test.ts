@@ -210,8 +210,9 @@ it('gets an overcharge back, to the cent and once', { timeout: 600_000 }, async 
   ]);
   const dispute = await post(`/api/v1/financial/review-queue/${queue.items[0].id}/confirm`, {}, 201);
   expect(dispute.amount_cents).toBe(OVERCHARGED_CENTS);
-  const { result } = await compare();
-  const [claimId] = result.claims_drafted;
+  const drafting = await compare();
+  expect(drafting.result.claims_drafted, JSON.stringify(drafting)).toHaveLength(1);
+  const [claimId] = drafting.result.claims_drafted;
   const path = `/api/v1/claims/${claimId}`;
   const draft = await get(path);
   expect(draft).toMatchObject({
