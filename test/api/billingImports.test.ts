@@ -313,7 +313,7 @@ describe('P-26: an upload that is no proper form', () => {
     const after = await uploadBill(api, page({ 20009: [['gpt-6-sol, input', '1']] }), { provider: 'openai' });
     expect(after.status).toBe(202);
     await pollToEnd(api, after.body.status_url);
-    expect(await kept()).toBe(1);
+    await expect.poll(kept).toBe(1);
   });
 });
 

@@ -27,7 +27,7 @@ describe('a provider that', () => {
   }, async () => {
     place = await startFetchingPlace({ syncPace: { ...FAST, firstWaitMs: 300, longestWaitMs: 700 } });
     const connection = await place.connect('openai');
-    place.openai.faults.inject({ kind: 'outage', status: 404, report: 'costs', requests: 4 });
+    const over = place.openai.faults.inject({ kind: 'outage', status: 404, report: 'costs' });
     await place.engine.startWorker();
     const waiting = await until(
       'the wait',
@@ -39,6 +39,7 @@ describe('a provider that', () => {
       progress: { stage: 'waiting_for_provider' },
       waiting: { code: 'provider_unavailable', message: 'OpenAI answered 404 for costs' },
     });
+    over();
     expect(await place.ended(connection.sync)).toMatchObject({ status: 'succeeded', waiting: null });
     expect(await countedDays(place.api.orgDb, 'openai')).toEqual(
       expectedDays('openai', daysAgo(BACKFILL_DAYS)),
