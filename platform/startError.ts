@@ -8,3 +8,11 @@ export class StartError extends Error {
     this.name = 'StartError';
   }
 }
+
+/** Somebody asks how a command is used: its message is the answer, and nothing went wrong. */
+export class HelpAsked extends Error {
+  constructor(usage: string) {
+    super(usage);
+    this.name = 'HelpAsked';
+  }
+}

@@ -1,7 +1,7 @@
 import { type ParseArgsConfig, parseArgs } from 'node:util';
 import { parseInstant } from '../../domain/period.js';
 import { findProvider, PROVIDERS, type Provider } from '../../domain/providers.js';
-import { StartError } from '../../platform/startError.js';
+import { HelpAsked, StartError } from '../../platform/startError.js';
 
 /** What is wrong with a command's line, with how it is used. */
 export function misused(sentence: string, usage: string): StartError {
@@ -10,12 +10,14 @@ export function misused(sentence: string, usage: string): StartError {
 
 /**
  * The options and words of a command's line.
- * @throws StartError with the usage.
+ * @throws StartError with the usage; HelpAsked where it has --help or -h.
  */
 export function readCommandLine<const T extends ParseArgsConfig>(
   usage: string,
   config: T,
 ): ReturnType<typeof parseArgs<T>> {
+  const args = config.args ?? process.argv.slice(2);
+  if (args.some((word) => word === '--help' || word === '-h')) throw new HelpAsked(usage);
   try {
     return parseArgs(config);
   } catch (error) {

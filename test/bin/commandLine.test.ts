@@ -3,6 +3,18 @@ import { runCommand } from '../backup/support/installation.js';
 
 const NOWHERE = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none', TEMPORAL_ADDRESS: '127.0.0.1:1' };
 
+describe('every command', () => {
+  it.each(['reconcile', 'doctor'])(
+    'says how it is used when it is asked, and does nothing: %s',
+    async (name) => {
+      const { exit, output } = await runCommand(name, ['--help'], NOWHERE);
+      expect(output).toMatch(/^Usage: npm run (reconcile|doctor)/);
+      expect(exit).toBe(0);
+    },
+    180_000,
+  );
+});
+
 describe('a command that takes no words', () => {
   it.each(['start', 'demo', 'demoReset', 'doctor', 'migrate'])(
     'does nothing when it is given one: %s',
