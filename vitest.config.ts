@@ -3,9 +3,12 @@ import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/support/longestFirst.js';
 import { findPgBouncer, HOW_TO_INSTALL } from './test/support/pooler.js';
 
-/** Suites that touch no server, no native module and no process: they share threads, which is several times faster. */
+/**
+ * Suites that touch no server, no native module and no process: they share threads, which is several times faster. What
+ * measures the work of its process is none of them: the threads beside it would count.
+ */
 const PURE = [
-  'test/domain/**/*.test.ts',
+  'test/domain/**/!(inspectPatterns).test.ts',
   'test/architecture.test.ts',
   'test/demo/**/*.test.ts',
   'test/docs.test.ts',

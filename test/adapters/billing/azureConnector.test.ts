@@ -70,7 +70,7 @@ afterEach(async () => {
 
 let nowMicros = NOW;
 
-async function start(options: Partial<AzureFakeOptions> = {}) {
+async function start(options: Partial<AzureFakeOptions> = {}, deadlineMs = 60_000) {
   nowMicros = NOW;
   const nowSeconds = () => Number(nowMicros / 1_000_000n);
   const fake = await startAzureBilling({ truth: truthOf(), nowSeconds, ...options });
@@ -81,7 +81,7 @@ async function start(options: Partial<AzureFakeOptions> = {}) {
     nowMicros: () => nowMicros,
     nowMs: () => performance.now(),
     requestGapMs: 0,
-    deadlineMs: 2_000,
+    deadlineMs,
   });
   return { fake, connector };
 }
@@ -360,7 +360,7 @@ describe('what Azure refuses', () => {
   });
 
   it('a login that does not answer is given up in time', async () => {
-    const { fake, connector } = await start();
+    const { fake, connector } = await start({}, 500);
     fake.faults.inject({ kind: 'hang', report: 'token' });
     await expect(fetchAll(connector)).rejects.toMatchObject({
       code: 'provider_unavailable',

@@ -88,7 +88,7 @@ describe('a lock file', () => {
     const script = `import('${new URL('../../../platform/embedded/fileLock.ts', import.meta.url).pathname}').then(({ takeFileLock }) => {
       const lock = takeFileLock(${JSON.stringify(dataDirLockFile(contested))});
       console.log('release' in lock ? 'mine' : 'theirs');
-      setTimeout(() => {}, 3000);
+      setTimeout(() => {}, 600_000);
     })`;
     const programs = Array.from({ length: 6 }, () => startProgram(['--import', 'tsx', '-e', script]));
     const answers = await Promise.all(
