@@ -4,7 +4,7 @@ import { MICROS_PER_DAY, microsOfDay } from '../period.js';
  * Names what the search for explanations and the comparison do: another text whenever either would say something else of
  * the same data, so that the next run of an upgraded installation compares everything again.
  */
-export const ENGINE_VERSION = '7.7';
+export const ENGINE_VERSION = '7.8';
 
 /** All that the result of matching one provider-day depends on. */
 export interface DayInputs {

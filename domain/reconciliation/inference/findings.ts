@@ -5,7 +5,7 @@ import { lowerOf } from '../grade.js';
 import type { InvoiceTie } from '../linkScore.js';
 import { type FindingKind, isViolation } from '../taxonomy.js';
 import type { WeightSet } from '../weights/weightSet.js';
-import type { Finding } from './finding.js';
+import type { Finding, Gate } from './finding.js';
 import type { SeriesNoise } from './fit.js';
 import { gradeOfRun, holdsAlone, missingGates } from './gates.js';
 import { historyOf, isAtPriceChange } from './history.js';
@@ -64,6 +64,8 @@ const PARTS_ALONE_MAX = 0.6;
 const REVIEW_MAX = 0.79;
 /** One amount a day: several mistakes, an old price and wrong counts of ours come to the same total. */
 const TOTALS_ALONE_MAX = 0.6;
+/** What leaves too much over, and lacks something else besides, is one guess of several: little more than a reason to look. */
+const LOOSE_MAX = 0.55;
 
 /**
  * The findings of a run with a named explanation: one, or two where most of its dollars are on days that have all that
@@ -98,12 +100,13 @@ function findingOf(run: RunOfDays, input: FindingInput): Finding {
     isTotal ? TOTALS_ALONE_MAX : CERTAINTY_MAX,
     hypothesis.reviewOnly ? REVIEW_MAX : CERTAINTY_MAX,
   );
-  const explained = Math.min(most, pooled, shareOf(ourPrice));
-  const next = nearerOf(nextBest(run, shares, kind, explained), ourPrice);
+  const best = Math.min(most, pooled, shareOf(ourPrice));
+  const next = nearerOf(nextBest(run, shares, kind, best), ourPrice);
+  const missing = missingGates({ run, history, noise: input.noise, odds: next?.odds ?? ODDS_MAX });
+  const explained = isLoose(missing) ? Math.min(best, LOOSE_MAX) : best;
   const strongest = strongestOf(run);
   const match = matchAt(strongest.judged, input);
   const probability = match.probability * explained;
-  const missing = missingGates({ run, history, noise: input.noise, odds: next?.odds ?? ODDS_MAX });
   const isDated = isMatterOfADay(run);
   const grade = lowerOf(gradeOfRun(run, probability, missing), isDated ? 'LOW' : 'HIGH');
   const impactPico = totalOf(run);
@@ -190,6 +193,9 @@ export function unexplainedOf(run: RunOfDays, input: FindingInput): Finding {
     weightSet: input.weights.version,
   };
 }
+
+const isLoose = (missing: readonly Gate[]): boolean =>
+  missing.length > 1 && missing.includes('residual_within_tolerance');
 
 /** Wrong dates of a price that are told by the days beside a change alone: lists give no hours. */
 function isMatterOfADay(run: RunOfDays): boolean {
