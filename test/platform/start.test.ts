@@ -103,6 +103,10 @@ async function eventually(work: () => Promise<boolean>, limitMs = 180_000): Prom
   }
 }
 
+/** A service says that it is ready before its slowest part is. */
+const untilWhole = (place: Place) =>
+  eventually(async () => Object.values(parts(place)).every(({ status }) => status === 'up'));
+
 async function runToEnd(args: readonly string[], environment: Record<string, string>) {
   const program = startBootstrap(args, environment);
   return { exit: await program.ended(), output: program.output(), stdout: program.stdout() };
@@ -162,6 +166,7 @@ describe('npm start', () => {
   });
 
   it('says of each part how it does: npm run status -- --json', async () => {
+    await untilWhole(place);
     const { exit, stdout } = await runToEnd(['status', '--json'], place.environment);
     const status = JSON.parse(stdout) as Record<string, { status: string }>;
     expect(exit).toBe(0);
@@ -184,6 +189,7 @@ describe('npm start', () => {
   });
 
   it('finds nothing wrong with itself: npm run doctor', async () => {
+    await untilWhole(place);
     const { exit, output } = await runToEnd(['doctor'], place.environment);
     expect(output).not.toContain('✗');
     expect(output.trim().split('\n').length).toBeGreaterThanOrEqual(7);
@@ -225,7 +231,7 @@ describe('npm start', () => {
   );
 
   it('ends in order on SIGTERM and leaves no process; the next start finds everything', async () => {
-    await eventually(async () => Object.values(parts(place)).every(({ status }) => status === 'up'));
+    await untilWhole(place);
     const { exit, ms } = await stop(service, place);
     expect(exit).toBe(0);
     const began = performance.now();

@@ -27,6 +27,7 @@ export async function importBillFile(
   importId: string,
   path: string,
   declared: Declarations,
+  pickupMs = PICKUP_MS,
 ): Promise<BillingSource> {
   const sizeBytes = await sizeOf(path);
   const receive = async (store: (chunk: Buffer) => Promise<void>) => {
@@ -49,7 +50,7 @@ export async function importBillFile(
         : error;
     },
   );
-  return watch(orgDb, source);
+  return watch(orgDb, source, pickupMs);
 }
 
 function recordImport(inside: OrgDb, { id, provider, filename, sha256 }: BillingSource): Promise<void> {
@@ -69,8 +70,8 @@ async function sizeOf(path: string): Promise<number> {
   return found.size;
 }
 
-async function watch(orgDb: OrgDb, source: BillingSource): Promise<BillingSource> {
-  const patience = performance.now() + PICKUP_MS;
+async function watch(orgDb: OrgDb, source: BillingSource, pickupMs: number): Promise<BillingSource> {
+  const patience = performance.now() + pickupMs;
   let current = source;
   while (!RUN_TERMINAL_STATUSES.has(current.status)) {
     if (current.status === 'queued' && performance.now() > patience) return current;
