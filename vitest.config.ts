@@ -26,6 +26,8 @@ const WORKERS = availableParallelism() + 1;
 export default defineConfig({
   test: {
     maxWorkers: WORKERS,
+    // The servers of the run end in it.
+    teardownTimeout: 120_000,
     sequence: { sequencer: LongestFirst },
     projects: [
       {
