@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { anEvent, send } from '../api/support/requests.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
 import { startTestApi, type TestApi } from '../support/api.js';
+import { PATIENT } from '../support/database.js';
 import { type KillablePostgres, startKillablePostgres } from './support/killablePostgres.js';
 import { auditBook, LoadClient, pause } from './support/loadClient.js';
 
@@ -14,7 +15,7 @@ let postgres: KillablePostgres;
 let api: TestApi;
 
 beforeAll(async () => {
-  postgres = await startKillablePostgres('killed-postgres', { poolMax: 8, statementTimeoutMs: 5_000 });
+  postgres = await startKillablePostgres('killed-postgres', { poolMax: 8, ...PATIENT });
   api = await startTestApi({ database: postgres.database });
 });
 afterAll(async () => {

@@ -24,7 +24,7 @@ export interface KillablePostgres {
 /** Starts it, migrated and with prices. It waits for the disk as the product's does: it is there to be killed. */
 export async function startKillablePostgres(
   name: string,
-  options: Pick<DatabaseOptions, 'poolMax' | 'statementTimeoutMs'>,
+  options: Pick<DatabaseOptions, 'poolMax' | 'statementTimeoutMs' | 'waitLimitMs'>,
 ): Promise<KillablePostgres> {
   const dataDir = makeTestFolder(name);
   const start = () =>
