@@ -112,6 +112,8 @@ describe('with warm caches on two instances', () => {
       for (const secret of [key, long.body.key]) expect(await statusOn(api, secret)).toBe(200);
     const rotated = await ask(second, 'POST', `${KEYS}/${idOf(key)}/rotate`, { grace_seconds: 2 });
     const end = Date.parse(rotated.body.previous_valid_until);
+    // Who is asked by the new secret knows of the rotation, whether or not it was told.
+    for (const api of [first, second]) expect(await statusOn(api, rotated.body.key)).toBe(200);
     for (const api of [first, second]) {
       await expectEndAt(api, long.body.key, end);
       expect(await statusOn(api, rotated.body.key)).toBe(200);
