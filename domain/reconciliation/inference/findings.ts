@@ -5,9 +5,10 @@ import { lowerOf } from '../grade.js';
 import type { InvoiceTie } from '../linkScore.js';
 import { type FindingKind, isViolation } from '../taxonomy.js';
 import type { WeightSet } from '../weights/weightSet.js';
-import type { Finding, Gate } from './finding.js';
+import type { Finding } from './finding.js';
 import type { SeriesNoise } from './fit.js';
 import { gradeOfRun, holdsAlone, missingGates } from './gates.js';
+import { isGuess } from './guess.js';
 import { historyOf, isAtPriceChange } from './history.js';
 import { oddsAgainstOurPrice } from './ourPrice.js';
 import {
@@ -64,8 +65,8 @@ const PARTS_ALONE_MAX = 0.6;
 const REVIEW_MAX = 0.79;
 /** One amount a day: several mistakes, an old price and wrong counts of ours come to the same total. */
 const TOTALS_ALONE_MAX = 0.6;
-/** What leaves too much over, and lacks something else besides, is one guess of several: little more than a reason to look. */
-const LOOSE_MAX = 0.55;
+/** One guess of several. */
+const GUESS_MAX = 0.55;
 
 /**
  * The findings of a run with a named explanation: one, or two where most of its dollars are on days that have all that
@@ -103,7 +104,7 @@ function findingOf(run: RunOfDays, input: FindingInput): Finding {
   const best = Math.min(most, pooled, shareOf(ourPrice));
   const next = nearerOf(nextBest(run, shares, kind, best), ourPrice);
   const missing = missingGates({ run, history, noise: input.noise, odds: next?.odds ?? ODDS_MAX });
-  const explained = isLoose(missing) ? Math.min(best, LOOSE_MAX) : best;
+  const explained = isGuess(run, missing, input.noise.coverage) ? Math.min(best, GUESS_MAX) : best;
   const strongest = strongestOf(run);
   const match = matchAt(strongest.judged, input);
   const probability = match.probability * explained;
@@ -193,9 +194,6 @@ export function unexplainedOf(run: RunOfDays, input: FindingInput): Finding {
     weightSet: input.weights.version,
   };
 }
-
-const isLoose = (missing: readonly Gate[]): boolean =>
-  missing.length > 1 && missing.includes('residual_within_tolerance');
 
 /** Wrong dates of a price that are told by the days beside a change alone: lists give no hours. */
 function isMatterOfADay(run: RunOfDays): boolean {
