@@ -67,6 +67,8 @@ export interface CallsTell {
   readonly cache: boolean;
   /** Cache writes by their lifetime. */
   readonly longWrites: boolean;
+  /** Requests beyond a boundary of length. */
+  readonly longRequests: boolean;
 }
 
 /** A run of days with one explanation. */

@@ -18,6 +18,7 @@ export function seriesContextOf(evidence: readonly SeriesDayEvidence[], hasContr
         ({ tokens }) => tokens.cache_read + tokens.cache_write_5m + tokens.cache_write_1h > 0n,
       ),
       longWrites: calls.some(({ tokens }) => tokens.cache_write_1h > 0n),
+      longRequests: calls.some((one) => one.contextBand > 0),
     },
   };
 }

@@ -1,7 +1,7 @@
 import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
 import type { Circumstances } from '../dayRates.js';
 import type { MeterPart } from '../meters.js';
-import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
+import type { Hypothesis, MeterDay, SeriesContext, SeriesDay, Variant } from './hypothesis.js';
 import { allMoved } from './movedCounts.js';
 import { pairsBy, placeOf } from './places.js';
 import { amountAs, otherCircumstances, rateVariant, sumOf } from './predict.js';
@@ -10,7 +10,9 @@ import { areLinesLabelled, isTierOpen, LABELLED_TIERS } from './told.js';
 import { sentenceOf } from './words.js';
 
 const WORDS = {
-  unnamed: 'Calls were charged at the rates of the % tier, and the line of the bill does not name it.',
+  unnamed: 'Calls were charged at the rates of a tier that the line of the bill does not name: %.',
+  unnamed_at_list:
+    'Calls were charged at the list rates of a tier that the line of the bill does not name, without the contract: %.',
   tier: 'Calls were charged at the rates of another tier than they used: %.',
   in_meter: 'Calls were counted as calls of another tier than they used: %.',
 };
@@ -23,7 +25,7 @@ export const serviceTierRate: Hypothesis = {
   nature: 'rate',
   blame: 'provider',
   needs: ['quantity', 'second_price_source'],
-  variants: (day) => {
+  variants: (day, context) => {
     if (day.pricedAs === null) return [];
     const used = new Set(
       day.meters.flatMap(({ mix }) =>
@@ -39,7 +41,7 @@ export const serviceTierRate: Hypothesis = {
         listed
           .filter((to) => to !== from)
           .flatMap((to) =>
-            lengthsOf(day, from).flatMap(([words, isMeant]) => [
+            lengthsOf(context, day, from).flatMap(([words, isMeant]) => [
               ...otherCircumstances(day, `tier:${from} as ${to}${words}`, (at) =>
                 isMeant(at) ? { ...at, serviceTier: to } : at,
               ),
@@ -62,15 +64,18 @@ export const serviceTierUnnamed: Hypothesis = {
   blame: 'provider',
   needs: ['quantity', 'second_price_source'],
   highest: 'LOW',
-  variants: (day) => {
+  variants: (day, context) => {
     if (day.pricedAs === null || !isTierOpen(day) || !areLinesLabelled(day)) return [];
     return day.agreed
       .tiersOf(day.pricedAs)
       .filter((tier) => LABELLED_TIERS.has(tier))
       .flatMap((tier) =>
-        otherCircumstances(day, `unnamed:${tier}`, (at) =>
-          at.isBatch || at.serviceTier !== STANDARD_TIER ? at : { ...at, serviceTier: tier },
-        ),
+        lengthsOf(context, day, STANDARD_TIER).flatMap(([words, isMeant]) => [
+          ...otherCircumstances(day, `unnamed:${tier}${words}`, (at) =>
+            isMeant(at) ? { ...at, serviceTier: tier } : at,
+          ),
+          ...atListRates(day, `unnamed_at_list:${tier}${words}`, tier, isMeant),
+        ]),
       );
   },
   fits: (run, context) => !touchesEdge(run, context),
@@ -80,15 +85,24 @@ export const serviceTierUnnamed: Hypothesis = {
   ],
 };
 
-/** All calls of a tier or, where some are long, the ordinary ones alone: not every tier takes long requests. */
-function lengthsOf(day: SeriesDay, from: string): [words: string, isMeant: (at: Circumstances) => boolean][] {
+/**
+ * All calls of a tier or, where some are long, the ordinary ones alone: not every tier takes long requests. Where they are of
+ * other days only, too: a mistake goes on over days with long ones and without.
+ */
+function lengthsOf(
+  { tells }: SeriesContext,
+  day: SeriesDay,
+  from: string,
+): [words: string, isMeant: (at: Circumstances) => boolean][] {
   const isOfTier = (at: Circumstances) => !at.isBatch && at.serviceTier === from;
   const isLong = (at: Circumstances) => at.longContext || at.contextBand > 0;
   const hasLong = day.meters.some(({ mix }) =>
     mix.some(({ circumstances: at }) => isOfTier(at) && isLong(at)),
   );
   const all: [string, (at: Circumstances) => boolean] = ['', isOfTier];
-  return hasLong ? [all, [' below the long boundary', (at) => isOfTier(at) && !isLong(at)]] : [all];
+  return hasLong || tells.longRequests
+    ? [all, [' below the long boundary', (at) => isOfTier(at) && !isLong(at)]]
+    : [all];
 }
 
 /** The other tier's list rates: a contract is often applied to the tier that it was written for alone. */

@@ -1,6 +1,8 @@
 /** What a day's calls and reports leave open: nobody is accused of what they do not tell. */
+import type { TokenClass } from '../../events/event.js';
+import { sumKnown } from '../classLines.js';
 import type { SeriesDayEvidence } from '../evidence/seriesDay.js';
-import type { SeriesDay } from './hypothesis.js';
+import type { MeterDay, SeriesDay } from './hypothesis.js';
 
 /**
  * Neither an answer nor the provider's usage report says which tier served the day's calls. What a cost line says of its tier
@@ -8,7 +10,32 @@ import type { SeriesDay } from './hypothesis.js';
  */
 export function isTierOpen({ evidence, meters }: SeriesDay): boolean {
   const isTold = evidence.observed.some((one) => one.status !== 'error' && one.serviceTier !== '');
-  return !isTold && meters.some(({ meter }) => meter.amountPico !== 0n && meter.split !== 'usage_report');
+  return (
+    !isTold &&
+    meters.some(
+      ({ meter, tokenClass }) =>
+        meter.amountPico !== 0n &&
+        meter.split !== 'usage_report' &&
+        !isOfOneTier(evidence, meters, tokenClass),
+    )
+  );
+}
+
+/**
+ * The usage report, divided by tier and batch, counts as much of the class as is billed, and all of it in one tier: then
+ * that is the tier, on whichever of the class's lines a call stands.
+ */
+function isOfOneTier(
+  { usage }: SeriesDayEvidence,
+  meters: readonly MeterDay[],
+  tokenClass: TokenClass,
+): boolean {
+  const counted = usage.filter((one) => one.tokenClass === tokenClass);
+  const [first] = counted;
+  if (!first || counted.some((one) => one.serviceTier !== first.serviceTier || one.isBatch === null))
+    return false;
+  const billed = meters.filter((one) => one.tokenClass === tokenClass).map(({ meter }) => meter.quantity);
+  return sumKnown(billed) === sumKnown(counted.map((one) => one.quantity));
 }
 
 /**

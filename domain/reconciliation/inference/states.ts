@@ -282,7 +282,7 @@ function stateOf(
   used: ReadonlySet<string>,
 ): State {
   const prior = weights.priors[hypothesis.kind] ?? weights.otherPrior;
-  const charged = /^(?:tier:.* as |unnamed:)(\S+)/.exec(variant.name)?.[1];
+  const charged = /^(?:tier:.* as |unnamed(?:_at_list)?:)(\S+)/.exec(variant.name)?.[1];
   const tier = charged ?? (variant.name === 'batch_rate' ? 'batch' : undefined);
   const isPart = variant.name.startsWith(ANY_PART);
   const usual = tier === undefined || used.has(tier) ? 1 : UNUSED_TIER;

@@ -1,10 +1,10 @@
 /** A rate that was never otherwise may be our price's mistake as well as the provider's. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { bookWithOwnPrices } from '../../../../domain/pricing/ownPrices.js';
 import { reconcileDays } from '../../../../domain/reconciliation/reconcileDays.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
 import { BOOK } from '../support.js';
+import { contractOf } from './contracts.js';
 import { asClasses, findingsOf, isBetween, type Lines, scale, seriesOf, theFinding } from './support.js';
 
 const uplift = (lines: Lines) => scale(lines, 11n, 10n);
@@ -53,31 +53,6 @@ describe('a wrong rate on all days', () => {
         expect(finding.blame).not.toBe('provider');
   });
 });
-
-const contractOf = (percent: bigint) =>
-  bookWithOwnPrices(
-    BOOK,
-    [
-      {
-        id: '00000000-0000-0000-0000-000000000001',
-        kind: 'contract',
-        provider: 'openai',
-        model: 'gpt-6-sol',
-        discountPercent: percent * 10n ** 12n,
-        rates: null,
-        batchMultiplier: null,
-        effectiveFrom: '2026-01-01',
-        effectiveTo: null,
-        source: null,
-        revision: 1,
-        createdAtMicros: 0n,
-        createdBy: '',
-        endsOn: null,
-        endedAtMicros: null,
-      },
-    ],
-    { updatedAtMicros: 0n, contentHash: '00000001' },
-  );
 
 describe('a contract that gives the price', () => {
   const contract = contractOf(10n);
