@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import {
   bundleWorkflowCode,
   NativeConnection as Connections,
+  makeTelemetryFilterString,
   type NativeConnection,
   Runtime,
   Worker,
@@ -37,8 +38,14 @@ const SILENT = {
   error: () => undefined,
 };
 
-/** Nothing of the native core is printed between the tests' own lines. */
-Runtime.install({ shutdownSignals: [], logger: SILENT });
+/** Nothing of the native core is printed between the tests' own lines: it goes to the logger, which is silent. */
+Runtime.install({
+  shutdownSignals: [],
+  logger: SILENT,
+  telemetryOptions: {
+    logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN', other: 'WARN' }) },
+  },
+});
 
 let bundle: Promise<{ code: string }> | undefined;
 

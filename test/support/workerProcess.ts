@@ -2,7 +2,7 @@
  * A worker as a process of its own, so that a test can kill it. Settings by environment: TEST_WORKER as JSON.
  * Prints `ready` when it polls.
  */
-import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { makeTelemetryFilterString, NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { createActivities } from '../../activities/index.js';
 import type { SyncPace } from '../../activities/syncPace.js';
 import type { WebhookPace } from '../../activities/webhookPace.js';
@@ -34,6 +34,9 @@ const settings = JSON.parse(process.env.TEST_WORKER ?? '') as WorkerProcessSetti
 const silent = () => undefined;
 Runtime.install({
   logger: { log: silent, trace: silent, debug: silent, info: silent, warn: silent, error: silent },
+  telemetryOptions: {
+    logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN', other: 'WARN' }) },
+  },
 });
 const database = openDatabase({
   url: settings.databaseUrl,
