@@ -19,8 +19,8 @@ export interface BaseBackup {
   startLsn: Lsn;
   /** The cluster's files as one tar, backup_label first, the log from start to stop last. */
   tar: AsyncIterable<Buffer>;
-  /** From here on a restored cluster is consistent; to be asked when the tar was read to its end. */
-  stopLsn(): Lsn;
+  /** From here on a restored cluster is consistent; to be asked when the tar was read to its end, behind which it comes. */
+  stopLsn(): Promise<Lsn>;
   /** Ends it, finished or not: the server leaves backup mode and drops the slot with the connection. */
   close(): Promise<void>;
 }
@@ -69,7 +69,9 @@ export async function openBaseBackup(url: string): Promise<BaseBackup> {
       estimatedBytes: Number(only[2] ?? 0) * 1_024,
       startLsn: start[0][0],
       tar: tarOf(first.value, messages),
-      stopLsn: () => {
+      stopLsn: async () => {
+        // Whoever reads the tar stops at its last entry; the server may not have said all then.
+        while (!(await messages.next()).done);
         const stop = copy.results[2]?.[0]?.[0];
         if (!stop) throw new BaseBackupError('Postgres did not finish its backup');
         return stop;

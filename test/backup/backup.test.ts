@@ -4,10 +4,12 @@ import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { restoreBackup } from '../../bin/startup/backup/restoreBackup.js';
+import { openBaseBackup } from '../../db/backup/baseBackup.js';
 import { BookSampler } from '../../db/backup/bookSampler.js';
 import { inOneSnapshot, readBooks, recountBooks } from '../../db/backup/bookTotals.js';
 import { foldUsage } from '../../db/queries/rollups.js';
 import { readArchive } from '../../platform/archive/archiveReader.js';
+import { readTar } from '../../platform/archive/tar.js';
 import { parseConfig } from '../../platform/config.js';
 import { takeFileLock } from '../../platform/embedded/fileLock.js';
 import { makeSecretKey } from '../../platform/secretBox.js';
@@ -25,6 +27,7 @@ import {
   startInstallation,
   type TestInstallation,
 } from './support/installation.js';
+import { holdEndOfCopy } from './support/lateEnd.js';
 
 const SEED = testSeed();
 const CLIENTS = 4;
@@ -262,6 +265,21 @@ describe(`npm run backup (TEST_SEED=${SEED})`, () => {
       rows[0]?.lsn,
     ]);
     expect(later[0].fits).toBe(true);
+  });
+});
+
+describe('a base backup', () => {
+  it('whose end comes late is waited for: whoever reads its tar is done before the server has said where it stopped', async () => {
+    const between = await holdEndOfCopy(installation.url);
+    const backup = await openBaseBackup(between.url);
+    let bytes = 0;
+    for await (const { body } of readTar(backup.tar)) for await (const piece of body) bytes += piece.length;
+    expect(bytes).toBeGreaterThan(1_000_000);
+    const stop = backup.stopLsn();
+    between.letGo();
+    expect(await stop).toMatch(/^[0-9A-F]+\/[0-9A-F]+$/);
+    await backup.close();
+    await between.close();
   });
 });
 

@@ -82,7 +82,7 @@ async function writeBackup(dataDir: string, url: string, to: string | undefined)
     sampler = await BookSampler.start(url, { billed: hasOurSchema(header) });
     backup = await openBaseBackup(url);
     await addCluster(writer, backup);
-    const stop = backup.stopLsn();
+    const stop = await backup.stopLsn();
     const { books, billedSettled } = await sampler.finish(stop);
     refuseChangedFiles(files, readInstanceFiles(dataDir));
     for (const { name, bytes, mode } of files) await writer.addBytes(`data/${name}`, bytes, mode);
