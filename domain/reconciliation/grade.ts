@@ -9,7 +9,7 @@ export const BANDS: readonly [Grade, number][] = [
 ];
 
 /** The best grade that each kind of bill allows. */
-export const VISIBILITY_CAPS: Record<Visibility, Grade> = { V0: 'LOW', V1: 'MEDIUM', V2: 'HIGH', V3: 'HIGH' };
+const VISIBILITY_CAPS: Record<Visibility, Grade> = { V0: 'LOW', V1: 'MEDIUM', V2: 'HIGH', V3: 'HIGH' };
 
 export interface GradeEvidence {
   /** Null when unmatched. */
@@ -33,8 +33,13 @@ export function gradeOf(evidence: GradeEvidence): Grade {
 /** The band of a probability, lowered by how many gates of HIGH do not hold and by what the bill lets one see. */
 export function gradeAt(probability: number, missingGates: number, visibility: Visibility): Grade {
   const band = BANDS.find(([, from]) => probability >= from)?.[0] ?? 'UNVERIFIED';
-  const gateCap: Grade = missingGates === 0 ? 'HIGH' : missingGates === 1 ? 'MEDIUM' : 'LOW';
-  return lowerOf(lowerOf(band, gateCap), VISIBILITY_CAPS[visibility]);
+  return lowerOf(band, capAt(missingGates, visibility));
+}
+
+/** The best grade that is left where so many gates of HIGH do not hold and the bill lets one see so much. */
+export function capAt(missingGates: number, visibility: Visibility): Grade {
+  const byGates: Grade = missingGates === 0 ? 'HIGH' : missingGates === 1 ? 'MEDIUM' : 'LOW';
+  return lowerOf(byGates, VISIBILITY_CAPS[visibility]);
 }
 
 /** The less certain of two grades. */

@@ -1,7 +1,7 @@
 /** What was learned from claims, applied where findings get their grade: the one place in which it changes what a run says. */
 import type { DisputeTier } from '../../financial/decision.js';
 import type { Grade, Visibility, WaterfallStep } from '../cells.js';
-import { higherOf, lowerOf, VISIBILITY_CAPS } from '../grade.js';
+import { capAt, gradeAt, higherOf, lowerOf } from '../grade.js';
 import { HYPOTHESES } from '../hypotheses/index.js';
 import type { Direction, Finding } from '../inference/finding.js';
 import { type FindingKind, isViolation } from '../taxonomy.js';
@@ -79,13 +79,8 @@ export function learnedGrade(basis: GradeBasis, probability: number, thresholds:
   const isLowered = basis.grade !== bandOf(basis.probability);
   if (isLowered || DATED_KINDS.has(basis.kind)) return lowerOf(basis.grade, band);
   // Which explanation of its kind a finding has is not told here: none is raised above what each of them may be.
-  return lowerOf(band, higherOf(basis.grade, lowerOf(capOf(basis), highestOfAll(basis.kind))));
-}
-
-/** By gates and visibility. */
-function capOf({ missing, visibility }: GradeBasis): Grade {
-  const byGates: Grade = missing.length === 0 ? 'HIGH' : missing.length === 1 ? 'MEDIUM' : 'LOW';
-  return lowerOf(byGates, VISIBILITY_CAPS[visibility]);
+  const cap = capAt(basis.missing.length, basis.visibility);
+  return lowerOf(band, higherOf(basis.grade, lowerOf(cap, highestOfAll(basis.kind))));
 }
 
 const highestOf = (kind: FindingKind): Grade[] =>
@@ -127,7 +122,7 @@ export function learnedTier(
   const basis = { kind, missing, visibility, probability: q, grade: dispute.grade };
   // What was learned by then may have lowered or raised it: the engine's own grade is that of its own probability.
   const grade =
-    q === probability ? basis.grade : lowerOf(bandOf(q), lowerOf(capOf(basis), highestOfAny(basis)));
+    q === probability ? basis.grade : lowerOf(gradeAt(q, missing.length, visibility), highestOfAny(basis));
   const now = learnedGrade(
     { ...basis, grade },
     claimProbability(q, kind, provider, learned),
