@@ -4,7 +4,6 @@ import { join } from 'node:path';
 import {
   bundleWorkflowCode,
   NativeConnection as Connections,
-  makeTelemetryFilterString,
   type NativeConnection,
   Runtime,
   Worker,
@@ -26,26 +25,11 @@ import { webhookTaskQueue } from '../../workflows/contract.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
 import { directly } from './database.js';
 import { testOutbound } from './outbound.js';
+import { SILENT, SILENT_RUNTIME } from './silentRuntime.js';
 import { TEST_NAMESPACE } from './temporal.js';
 import { testWebhookDelivery } from './webhooks.js';
 
-const SILENT = {
-  log: () => undefined,
-  trace: () => undefined,
-  debug: () => undefined,
-  info: () => undefined,
-  warn: () => undefined,
-  error: () => undefined,
-};
-
-/** Nothing of the native core is printed between the tests' own lines: it goes to the logger, which is silent. */
-Runtime.install({
-  shutdownSignals: [],
-  logger: SILENT,
-  telemetryOptions: {
-    logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN', other: 'WARN' }) },
-  },
-});
+Runtime.install({ ...SILENT_RUNTIME, shutdownSignals: [] });
 
 let bundle: Promise<{ code: string }> | undefined;
 

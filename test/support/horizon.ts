@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { expect, vi } from 'vitest';
 
-/** A test ends after a minute: who held it up is told before that. */
+/** A test ends after five minutes: who held it up is told before that. */
 const WAIT_MS = 240_000;
 
 const NEWEST = `

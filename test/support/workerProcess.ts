@@ -2,7 +2,7 @@
  * A worker as a process of its own, so that a test can kill it. Settings by environment: TEST_WORKER as JSON.
  * Prints `ready` when it polls.
  */
-import { makeTelemetryFilterString, NativeConnection, Runtime, Worker } from '@temporalio/worker';
+import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { createActivities } from '../../activities/index.js';
 import type { SyncPace } from '../../activities/syncPace.js';
 import type { WebhookPace } from '../../activities/webhookPace.js';
@@ -15,6 +15,7 @@ import { createLogger } from '../../platform/logger.js';
 import { webhookTaskQueue } from '../../workflows/contract.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
 import { testOutbound } from './outbound.js';
+import { SILENT_RUNTIME } from './silentRuntime.js';
 import { testWebhookDelivery } from './webhooks.js';
 
 export interface WorkerProcessSettings {
@@ -31,13 +32,7 @@ export interface WorkerProcessSettings {
 }
 
 const settings = JSON.parse(process.env.TEST_WORKER ?? '') as WorkerProcessSettings;
-const silent = () => undefined;
-Runtime.install({
-  logger: { log: silent, trace: silent, debug: silent, info: silent, warn: silent, error: silent },
-  telemetryOptions: {
-    logging: { forward: {}, filter: makeTelemetryFilterString({ core: 'WARN', other: 'WARN' }) },
-  },
-});
+Runtime.install(SILENT_RUNTIME);
 const database = openDatabase({
   url: settings.databaseUrl,
   poolMax: 10,

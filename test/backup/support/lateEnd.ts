@@ -1,4 +1,4 @@
-import { connect, createServer, type Socket } from 'node:net';
+import { startRelay } from '../../support/relay.js';
 
 /** The server's message that a copy is complete, and the beginning of the result set behind it. */
 const COPY_DONE = Buffer.from([0x63, 0, 0, 0, 4, 0x54, 0, 0, 0]);
@@ -11,19 +11,9 @@ export async function holdEndOfCopy(
   url: string,
 ): Promise<{ url: string; letGo: () => void; close: () => Promise<void> }> {
   const target = new URL(url);
-  const sockets = new Set<Socket>();
   const held: (() => void)[] = [];
   let isHolding = true;
-  const server = createServer((client) => {
-    const upstream = connect(Number(target.port), target.hostname);
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.setNoDelay(true).on('error', () => undefined);
-      socket.on('close', () => {
-        client.destroy();
-        upstream.destroy();
-      });
-    }
+  const relay = await startRelay({ host: target.hostname, port: Number(target.port) }, (client, upstream) => {
     client.pipe(upstream);
     let isBehind = false;
     upstream.on('data', (chunk: Buffer) => {
@@ -35,19 +25,15 @@ export async function holdEndOfCopy(
       if (later.length > 0) held.push(() => client.write(later));
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   const through = new URL(url);
   through.hostname = '127.0.0.1';
-  through.port = String((server.address() as { port: number }).port);
+  through.port = String(relay.port);
   return {
     url: through.toString(),
     letGo: () => {
       isHolding = false;
       for (const write of held.splice(0)) write();
     },
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close: () => relay.close(),
   };
 }

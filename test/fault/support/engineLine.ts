@@ -1,4 +1,4 @@
-import { connect, createServer, type Socket } from 'node:net';
+import { startRelay } from '../../support/relay.js';
 
 /** A line to a server that can be cut, fall silent or stand still, and be whole again. */
 export interface EngineLine {
@@ -17,52 +17,38 @@ export interface EngineLine {
 export async function startEngineLine(target: string): Promise<EngineLine> {
   const [host = '', port = ''] = target.split(':');
   let state: 'whole' | 'cut' | 'silent' | 'stalled' = 'whole';
-  const sockets = new Set<Socket>();
-  const breakAll = () => {
-    for (const socket of sockets) socket.destroy();
-  };
-  const server = createServer((client) => {
-    if (state === 'cut') return client.destroy();
-    const upstream = connect(Number(port), host);
-    for (const [from, to] of [
-      [client, upstream],
-      [upstream, client],
-    ] as const) {
-      sockets.add(from);
-      from.setNoDelay(true);
-      from.on('error', () => undefined);
-      from.on('data', (chunk: Buffer) => state !== 'silent' && to.write(chunk));
-      if (state === 'stalled') from.pause();
-      from.on('close', () => {
-        sockets.delete(from);
-        to.destroy();
-      });
-    }
-    return undefined;
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const relay = await startRelay(
+    { host, port: Number(port) },
+    (client, upstream) => {
+      for (const [from, to] of [
+        [client, upstream],
+        [upstream, client],
+      ] as const) {
+        from.on('data', (chunk: Buffer) => state !== 'silent' && to.write(chunk));
+        if (state === 'stalled') from.pause();
+      }
+    },
+    () => state !== 'cut',
+  );
   return {
-    address: `127.0.0.1:${(server.address() as { port: number }).port}`,
+    address: `127.0.0.1:${relay.port}`,
     cut: () => {
       state = 'cut';
-      breakAll();
+      relay.breakAll();
     },
     silence: () => {
       state = 'silent';
     },
     stall: () => {
       state = 'stalled';
-      for (const socket of sockets) socket.pause();
+      for (const socket of relay.sockets) socket.pause();
     },
     mend: () => {
-      for (const socket of sockets) socket.resume();
+      for (const socket of relay.sockets) socket.resume();
       // What was swallowed is missing from the streams of the connections that there are.
-      if (state === 'silent') breakAll();
+      if (state === 'silent') relay.breakAll();
       state = 'whole';
     },
-    close: async () => {
-      breakAll();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close: () => relay.close(),
   };
 }

@@ -1,4 +1,4 @@
-import { connect, createServer, type Server, type Socket } from 'node:net';
+import { startRelay } from '../../support/relay.js';
 
 /** A proxy in front of Postgres that can lose the answer to a commit. */
 export interface TcpProxy {
@@ -24,19 +24,7 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
   let passing = 0;
   let writing = '';
   let lost = 0;
-  const sockets = new Set<Socket>();
-  const server: Server = createServer((client) => {
-    const upstream = connect(targetPort, '127.0.0.1');
-    for (const socket of [client, upstream]) {
-      sockets.add(socket);
-      socket.setNoDelay(true);
-      socket.on('error', () => undefined);
-      socket.on('close', () => {
-        sockets.delete(socket);
-        client.destroy();
-        upstream.destroy();
-      });
-    }
+  const relay = await startRelay({ host: '127.0.0.1', port: targetPort }, (client, upstream) => {
     let swallows = false;
     let isWritten = false;
     client.on('data', (chunk: Buffer) => {
@@ -62,9 +50,8 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       client.destroy();
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   return {
-    port: (server.address() as { port: number }).port,
+    port: relay.port,
     loseNextCommit: ({ after = 0, writing: text = '' } = {}) => {
       armed += 1;
       passing = after;
@@ -74,9 +61,6 @@ export async function startTcpProxy(targetPort: number): Promise<TcpProxy> {
       armed = 0;
     },
     lost: () => lost,
-    close: async () => {
-      for (const socket of sockets) socket.destroy();
-      await new Promise((resolve) => server.close(resolve));
-    },
+    close: () => relay.close(),
   };
 }
