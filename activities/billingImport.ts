@@ -1,9 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { BillingFileSummary, TaggedRow } from '../adapters/billing/file.js';
-import { OrgDb } from '../db/orgDb.js';
-import { isValueRefused } from '../db/pgErrors.js';
-import { giveToFirstConnection } from '../db/queries/adoptAccount.js';
-import { deleteBillingRows, insertBillingDays, insertBillingRows } from '../db/queries/billingRows.js';
+import { findFirstAccount, lockFirstAccount } from '../db/billing/billingConnections.js';
+import { deleteBillingRows, insertBillingDays, insertBillingRows } from '../db/billing/billingRows.js';
 import {
   type BillingSource,
   type BillingSourceResult,
@@ -14,19 +12,22 @@ import {
   listKnownAccounts,
   markBillingSourceRunning,
   setBillingSourceAccount,
-} from '../db/queries/billingSources.js';
-import { resolveAccount } from '../domain/billing/account.js';
+} from '../db/billing/billingSources.js';
+import { OrgDb } from '../db/orgDb.js';
+import { isValueRefused } from '../db/pgErrors.js';
+import { DEFAULT_ACCOUNT, resolveAccount } from '../domain/billing/account.js';
 import type { BilledRow } from '../domain/billing/billedRow.js';
 import { parseFxRate } from '../domain/billing/pageRow.js';
 import { factsOfFormat } from '../domain/billing/sources.js';
 import { DomainError } from '../domain/errors.js';
 import { decimalFromPico } from '../domain/money.js';
-import { RUN_TERMINAL_STATUSES } from '../domain/runs.js';
+import { RUN_TERMINAL_STATUSES } from '../domain/runs/runs.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';
 import { ImportBytes } from './importBytes.js';
 import { Accounts, ImportDays } from './importDays.js';
+import { analyzeAfterBulk } from './statistics.js';
 
 interface ImportRef {
   orgId: string;
@@ -43,9 +44,10 @@ export function createBillingImportActivities(deps: ActivityDeps) {
     readBillingImport: ({ orgId, importId }: ImportRef): Promise<void> =>
       // A repeat stores the same rows anew; the days by which they count commit with the import's end, once.
       withFailures(() =>
-        withHeartbeat(() => {
+        withHeartbeat(async () => {
           const signal = Context.current().cancellationSignal;
-          return readImport(deps, new OrgDb(deps.database, orgId), importId, signal);
+          await readImport(deps, new OrgDb(deps.database, orgId), importId, signal);
+          await analyzeAfterBulk(deps);
         }),
       ),
 
@@ -68,14 +70,10 @@ export async function readImport(
 ): Promise<void> {
   const source = await findBillingSource(orgDb, importId);
   if (!source) throw new DomainError('not_found', `there is no import ${importId}`);
-  const giveAway = async () => {
-    await giveToFirstConnection(deps.database, orgDb.orgId, source.provider);
-  };
-  if (RUN_TERMINAL_STATUSES.has(source.status)) return giveAway();
+  if (RUN_TERMINAL_STATUSES.has(source.status)) return;
   await markBillingSourceRunning(orgDb, importId);
   try {
     await readRows(deps, orgDb, source, signal);
-    await giveAway();
   } catch (error) {
     const outcome = outcomeOf(error);
     if (!outcome) throw error;
@@ -110,8 +108,9 @@ async function discard(
 }
 
 /**
- * Reads the file once. Only where it restates buckets, which is known at its end, is it read again without the copies
- * that were replaced. Rows count nowhere until the days are written, so a fault in the last line leaves nothing.
+ * Reads the file once. It is read again only where it restates buckets, which is known at its end, without the copies
+ * that were replaced; and where a first connection was made meanwhile, which owns the rows of nobody in particular. Rows
+ * count nowhere until the days are written, so a fault in the last line leaves nothing.
  */
 async function readRows(
   deps: ImportDeps,
@@ -119,12 +118,13 @@ async function readRows(
   source: BillingSource,
   signal: AbortSignal,
 ): Promise<void> {
-  const read = (skip: ReadonlySet<number>) =>
-    storeRows(orgDb, source, openReader(deps, orgDb, source, { skip, signal }));
-  const first = await read(new Set());
-  const { superseded } = first.summary;
-  const last = superseded.size === 0 ? first : await read(superseded);
-  await finish(orgDb, source, last, superseded.size);
+  let superseded: ReadonlySet<number> = new Set();
+  const read = async () =>
+    storeRows(orgDb, source, openReader(deps, orgDb, source, { skip: superseded, signal }));
+  let last = await read();
+  superseded = last.summary.superseded;
+  if (superseded.size > 0) last = await read();
+  while (!(await finish(orgDb, source, last, superseded.size))) last = await read();
 }
 
 /**
@@ -156,7 +156,8 @@ async function storeRows(
   reader: AsyncGenerator<TaggedRow[], BillingFileSummary>,
 ): Promise<StoredRows> {
   await deleteBillingRows(orgDb, source.id);
-  const accounts = new Accounts(source.declaredAccount, () => settleAccount(orgDb, source));
+  const firstAccount = await findFirstAccount(orgDb, source.provider);
+  const accounts = new Accounts(source.declaredAccount, firstAccount, () => settleAccount(orgDb, source));
   const days = new ImportDays();
   const writer = new RowWriter(orgDb, source);
   try {
@@ -232,12 +233,13 @@ class RowWriter {
   }
 }
 
+/** Ends the import; false, and nothing done, where a first connection was made since its rows were stored. */
 async function finish(
   orgDb: OrgDb,
   source: BillingSource,
   { summary, accounts, days, rowCount }: StoredRows,
   restatedBuckets: number,
-): Promise<void> {
+): Promise<boolean> {
   days.assertPlausible();
   const covered = await days.covering(summary, accounts);
   const dates = covered.map((day) => day.day).sort();
@@ -267,13 +269,17 @@ async function finish(
     })),
     restatedBuckets,
   };
-  await orgDb.transaction(async (inside) => {
+  return orgDb.transaction(async (inside) => {
+    await lockFirstAccount(inside, orgDb.orgId, source.provider);
+    const first = await findFirstAccount(inside, source.provider);
+    if (accounts.hasDefault && first !== undefined && first !== DEFAULT_ACCOUNT) return false;
     // Another attempt may have ended it meanwhile: then its days are there.
-    if (!(await finishBillingSource(inside, source.id, result))) return;
+    if (!(await finishBillingSource(inside, source.id, result))) return true;
     await insertBillingDays(
       inside,
       { id: source.id, provider: source.provider, fetchedAtMicros: source.fetchedAtMicros },
       covered,
     );
+    return true;
   });
 }

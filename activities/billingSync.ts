@@ -1,33 +1,35 @@
 import type { BillingConnector } from '../adapters/billing/connector.js';
-import { newUuid } from '../db/newUuid.js';
-import { OrgDb } from '../db/orgDb.js';
-import { giveToFirstConnection } from '../db/queries/adoptAccount.js';
-import { pruneSupersededCopies } from '../db/queries/apiCopies.js';
+import { giveToFirstConnection } from '../db/billing/adoptAccount.js';
+import { pruneSupersededCopies } from '../db/billing/apiCopies.js';
 import {
   type BillingConnection,
   findBillingConnection,
   recordNextSync,
-} from '../db/queries/billingConnections.js';
-import { recordSyncOutcome } from '../db/queries/connectionTurns.js';
-import { findOpenGapRun, insertGapRun } from '../db/queries/gapRuns.js';
-import { insertOutboxMessage } from '../db/queries/outbox.js';
-import { pruneFetchedPages } from '../db/queries/prunePages.js';
-import { endRun } from '../db/queries/runStates.js';
-import { failSyncChunk, insertSyncChunks, listSyncChunks } from '../db/queries/syncChunks.js';
+} from '../db/billing/billingConnections.js';
+import { recordSyncOutcome } from '../db/billing/connectionTurns.js';
+import { pruneFetchedPages } from '../db/billing/prunePages.js';
+import { failSyncChunk, insertSyncChunks, listSyncChunks } from '../db/billing/syncChunks.js';
 import {
   findSyncRun,
   insertSyncRun,
   markSyncRunning,
+  noteSyncWaitsForGapRun,
   recordGapRunOfSync,
   type SyncRun,
-} from '../db/queries/syncRuns.js';
+} from '../db/billing/syncRuns.js';
+import { newUuid } from '../db/newUuid.js';
+import { OrgDb } from '../db/orgDb.js';
+import { findOpenGapRun, insertGapRun } from '../db/reconciliation/gapRuns.js';
+import { insertOutboxMessage } from '../db/runs/outbox.js';
+import { endRun } from '../db/runs/runStates.js';
 import { openCredentials } from '../domain/billing/credentials.js';
 import { DomainError } from '../domain/errors.js';
 import { GAP_PERIODS, gapWindow, isoFromMicros, microsOfDay } from '../domain/period.js';
-import { RUN_TERMINAL_STATUSES } from '../domain/runs.js';
+import { RUN_TERMINAL_STATUSES } from '../domain/runs/runs.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';
+import { analyzeAfterBulk } from './statistics.js';
 import { type ChunkWork, fetchChunk, loadChunk } from './syncFetch.js';
 import { changedDays, outcomeOf } from './syncOutcome.js';
 import { planSync } from './syncPlan.js';
@@ -73,14 +75,20 @@ export function createBillingSyncActivities(deps: ActivityDeps) {
       // A repeat writes the same failure again; a chunk that is done stays done.
       withFailures(() => failSyncChunk(orgDbOf(orgId), runId, ordinal, { code, message })),
 
-    /** Ends the sync with what it found; whether what counts has changed. */
+    /** Ends the sync with what it found and the gap run that follows; whether what counts has changed. */
     finishBillingSync: ({ orgId, runId }: RunRef): Promise<{ changed: boolean }> =>
       // It ends once; a repeat tells what the chunks say.
-      withFailures(() => finish(deps, orgDbOf(orgId), runId)),
+      withFailures(async () => {
+        await analyzeAfterBulk(deps);
+        return finish(deps, orgDbOf(orgId), runId);
+      }),
 
-    /** Starts the gap run that shows what has changed; `wait` while an older one is at work that may have missed it. */
+    /**
+     * Starts the gap run over what has changed, if anything has; `wait` while an older one is at work that may have missed
+     * it.
+     */
     startGapRunOfSync: ({ orgId, runId }: RunRef): Promise<'started' | 'wait'> =>
-      // The unique index lets one run of a period be open: a repeat finds it waiting.
+      // The run is noted on the sync in the transaction that stores it: a repeat finds it.
       withFailures(() => startGapRun(deps, orgDbOf(orgId), runId)),
 
     endBillingSyncFailed: ({
@@ -174,7 +182,8 @@ async function finish(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<
   if (!run) throw new DomainError('not_found', `there is no sync ${runId}`);
   const chunks = await listSyncChunks(orgDb, runId);
   const changed = changedDays(chunks).length > 0;
-  const { status, error, result } = outcomeOf(chunks);
+  const { status, error, result: found } = outcomeOf(chunks);
+  const result = { ...found, gap_run_id: run.gapRunId };
   const connection = await findBillingConnection(orgDb, run.connectionId);
   await orgDb.transaction(async (inside) => {
     if (!(await endRun(inside, 'billing_sync', runId, { status, result, ...(error ? { error } : {}) })))
@@ -210,7 +219,7 @@ async function startGapRun(deps: ActivityDeps, orgDb: OrgDb, runId: string): Pro
   const run = await findSyncRun(orgDb, runId);
   const connection = run && (await findBillingConnection(orgDb, run.connectionId));
   const [first] = changedDays(await listSyncChunks(orgDb, runId));
-  if (!run || !connection || first === undefined) return 'started';
+  if (!run || run.gapRunId !== null || !connection || first === undefined) return 'started';
   const now = deps.nowMicros();
   const period =
     GAP_PERIODS.find((one) => gapWindow(one, now).start <= microsOfDay(first)) ?? GAP_PERIODS.at(-1);
@@ -226,7 +235,10 @@ async function startGapRun(deps: ActivityDeps, orgDb: OrgDb, runId: string): Pro
     });
     // One that has not begun reads what has just been stored; one at work may have read the days before.
     const gapRun = made ?? (await findOpenGapRun(inside, period, connection.provider));
-    if (!gapRun || (!made && gapRun.status !== 'queued')) return 'wait';
+    if (!gapRun || (!made && gapRun.status !== 'queued')) {
+      await noteSyncWaitsForGapRun(inside, runId);
+      return 'wait';
+    }
     if (made) await insertOutboxMessage(inside, 'gap_run.start', made.id);
     await recordGapRunOfSync(inside, runId, gapRun.id);
     return 'started';

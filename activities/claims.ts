@@ -1,8 +1,8 @@
-import { noteClaimDue } from '../db/claims/noteDue.js';
-import { recordClaimMove } from '../db/claims/recordMove.js';
+import { findClaim, type StoredClaim } from '../db/claims/claims.js';
 import { OrgDb } from '../db/orgDb.js';
-import { findClaim, type StoredClaim } from '../db/queries/claims.js';
 import type { ClaimCommand, ClaimState } from '../domain/claims/command.js';
+import { noteClaimDue } from '../usecases/claims/noteDue.js';
+import { recordClaimMove } from '../usecases/claims/recordMove.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 

@@ -2,11 +2,11 @@ import type { Logger } from 'pino';
 import type { BillingConnectors } from '../adapters/billing/connectors.js';
 import type { BillingFileReader } from '../adapters/billing/file.js';
 import type { DeliverWebhook } from '../adapters/outbound/deliverWebhook.js';
-import type { EvidenceDeps } from '../db/claims/freezeEvidence.js';
 import type { Database } from '../db/client.js';
-import type { Prices } from '../db/prices/priceBookHolder.js';
-import type { RetentionLimits } from '../domain/retention.js';
+import type { RetentionLimits } from '../domain/installation/retention.js';
 import type { SecretKeys } from '../platform/secretKeys.js';
+import type { EvidenceDeps } from '../usecases/claims/freezeEvidence.js';
+import type { Prices } from '../usecases/pricing/priceBookHolder.js';
 import type { SyncPace } from './syncPace.js';
 import type { WebhookPace } from './webhookPace.js';
 

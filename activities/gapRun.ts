@@ -1,8 +1,9 @@
 import { CancelledFailure, Context } from '@temporalio/activity';
 import { OrgDb } from '../db/orgDb.js';
-import { failRunAccount } from '../db/queries/explanations.js';
-import { failGapRunUnit, type RunTurn, takeGapRunTurn } from '../db/queries/gapRuns.js';
-import { endRun } from '../db/queries/runStates.js';
+import { failRunAccount } from '../db/reconciliation/explanations.js';
+import { type RunTurn, takeGapRunTurn } from '../db/reconciliation/gapRuns.js';
+import { failGapRunUnit } from '../db/reconciliation/gapRunUnits.js';
+import { endRun } from '../db/runs/runStates.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { findRunCredits } from './gapRuns/credits.js';
@@ -13,6 +14,7 @@ import { planRun } from './gapRuns/planRun.js';
 import { publishRun } from './gapRuns/publish.js';
 import { type RunWork, runWork } from './gapRuns/runWork.js';
 import { withHeartbeat } from './heartbeat.js';
+import { analyzeAfterBulk } from './statistics.js';
 
 interface RunRef {
   orgId: string;
@@ -34,6 +36,19 @@ export function createGapRunActivities(deps: ActivityDeps) {
       };
       return withHeartbeat(() => work(runWork(deps, ref, checkpoint)));
     });
+  const publish = async (ref: RunRef): Promise<'published' | 'over'> => {
+    await analyzeAfterBulk(deps);
+    const state = await publishRun(runWork(deps, ref));
+    await analyzeAfterBulk(deps);
+    return state;
+  };
+  const endPublished = async ({ orgId, runId }: RunRef, problems: readonly string[]): Promise<void> => {
+    const message = problems.join('; ');
+    await endRun(orgDbOf(orgId), 'gap_run', runId, {
+      status: 'succeeded',
+      ...(message === '' ? {} : { error: { code: 'follow_up_failed', message } }),
+    });
+  };
   return {
     /** Whether the run may go on. */
     takeGapRunTurn: ({ orgId, runId }: RunRef): Promise<RunTurn> =>
@@ -43,7 +58,11 @@ export function createGapRunActivities(deps: ActivityDeps) {
     /** Numbers the provider-days that have changed; says how many. */
     planGapRun: (ref: RunRef): Promise<{ units: number }> =>
       // The units are stored once: a repeat finds them and counts them.
-      withFailures(() => planRun(runWork(deps, ref))),
+      withFailures(async () => {
+        const plan = await planRun(runWork(deps, ref));
+        await analyzeAfterBulk(deps);
+        return plan;
+      }),
 
     /** Matches one provider-day and stores what it found. */
     matchProviderDay: ({ ordinal, ...ref }: RunRef & { ordinal: number }): Promise<void> =>
@@ -78,13 +97,20 @@ export function createGapRunActivities(deps: ActivityDeps) {
       // A repeat writes the same failure again; an account that is done stays done.
       withFailures(() => failRunAccount(orgDbOf(orgId), runId, ordinal, message)),
 
-    /** Shows everything that the run found, and ends it. */
-    publishGapRun: (ref: RunRef): Promise<void> =>
-      // Everything changes in one transaction, once: a repeat finds the run ended.
-      withFailures(() => publishRun(runWork(deps, ref))),
+    /** Shows everything that the run found. `over`: it has ended, and nothing follows. */
+    publishRunFindings: (ref: RunRef): Promise<'published' | 'over'> =>
+      // Everything changes in one transaction, once: a repeat finds it published.
+      withFailures(() => publish(ref)),
 
-    /** Drafts claims over what people have confirmed, once the run has published. */
-    draftRunClaims: (ref: RunRef): Promise<void> =>
+    /** The same for runs that began when publishing ended a run: they draft nothing, the next run does. */
+    publishGapRun: (ref: RunRef): Promise<void> =>
+      // As publishRunFindings; the end comes once.
+      withFailures(async () => {
+        if ((await publish(ref)) === 'published') await endPublished(ref, []);
+      }),
+
+    /** Drafts claims over what people have confirmed, once the run has published; returns how many it could not. */
+    draftRunClaims: (ref: RunRef): Promise<{ failed: number }> =>
       // A repeat drafts what is left: a dispute is in one claim at most.
       longWork(ref, (work) => draftRunClaims(work, deps)),
 
@@ -92,6 +118,11 @@ export function createGapRunActivities(deps: ActivityDeps) {
     findRunCredits: (ref: RunRef): Promise<void> =>
       // A repeat finds what is proposed already, and proposes nothing twice.
       longWork(ref, findRunCredits),
+
+    /** Ends a run that has published; `problems` are sentences about what could not be done after that. */
+    endPublishedRun: ({ problems, ...ref }: RunRef & { problems: readonly string[] }): Promise<void> =>
+      // Only an open run is ended.
+      withFailures(() => endPublished(ref, problems)),
 
     endGapRunCancelled: ({ orgId, runId }: RunRef): Promise<void> =>
       // Only an open run is ended.

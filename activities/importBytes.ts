@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { CancelledFailure } from '@temporalio/activity';
 import type { BillingFileOptions } from '../adapters/billing/file.js';
-import { BILLING_PAGE_BYTES } from '../db/billingUpload.js';
+import { type BillingSource, findBillingPage, recordBillingProgress } from '../db/billing/billingSources.js';
 import type { OrgDb } from '../db/orgDb.js';
-import { type BillingSource, findBillingPage, recordBillingProgress } from '../db/queries/billingSources.js';
+import { BILLING_PAGE_BYTES } from '../usecases/billing/billingUpload.js';
 
 /** A progress note, and a sign of life, at most so often. */
 const PROGRESS_BYTES = 16_777_216;

@@ -1,5 +1,6 @@
 import type { BillingFileSummary } from '../adapters/billing/file.js';
-import type { BillingDay } from '../db/queries/billingRows.js';
+import type { BillingDay } from '../db/billing/billingRows.js';
+import { DEFAULT_ACCOUNT } from '../domain/billing/account.js';
 import { type BilledRow, CHARGE_CATEGORIES } from '../domain/billing/billedRow.js';
 import { assertPlausibleSum, assertPlausibleTokens } from '../domain/billing/rowBounds.js';
 import { factsOfFormat, rankOfDay } from '../domain/billing/sources.js';
@@ -8,21 +9,32 @@ import { factsOfFormat, rankOfDay } from '../domain/billing/sources.js';
 export class Accounts {
   readonly #declared: string | null;
   readonly #settle: () => Promise<string>;
+  readonly #first: string | undefined;
   #settled: string | null = null;
   readonly #names = new Set<string>();
 
-  /** `settle` decides, once, whose the rows are that name no account. */
-  constructor(declared: string | null, settle: () => Promise<string>) {
+  /**
+   * `settle` decides, once, whose the rows are that name no account; `first` is the account of the provider's first
+   * connection, which owns what is of the account `default`.
+   */
+  constructor(declared: string | null, first: string | undefined, settle: () => Promise<string>) {
     this.#declared = declared;
+    this.#first = first;
     this.#settle = settle;
   }
 
   /** Error account_required when nothing names one. */
   async of(fromContent: string | null): Promise<string> {
-    const name = this.#declared ?? fromContent ?? this.#settled ?? (await this.#settle());
-    if (this.#declared === null && fromContent === null) this.#settled = name;
+    const told = this.#declared ?? fromContent ?? this.#settled ?? (await this.#settle());
+    if (this.#declared === null && fromContent === null) this.#settled = told;
+    const name = told === DEFAULT_ACCOUNT ? (this.#first ?? told) : told;
     this.#names.add(name);
     return name;
+  }
+
+  /** Whether rows are of the account `default`. */
+  get hasDefault(): boolean {
+    return this.#names.has(DEFAULT_ACCOUNT);
   }
 
   /** The one account of the file; null where it has several. */

@@ -1,9 +1,9 @@
 import { CancelledFailure, Context } from '@temporalio/activity';
 import { OrgDb } from '../db/orgDb.js';
-import { repriceBatch } from '../db/queries/repriceBatch.js';
-import { findRepriceRun, startRepriceRun } from '../db/queries/repriceRuns.js';
-import { endRun } from '../db/queries/runStates.js';
-import { RUN_TERMINAL_STATUSES } from '../domain/runs.js';
+import { repriceBatch } from '../db/pricing/repriceBatch.js';
+import { findRepriceRun, startRepriceRun } from '../db/pricing/repriceRuns.js';
+import { endRun } from '../db/runs/runStates.js';
+import { RUN_TERMINAL_STATUSES } from '../domain/runs/runs.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';
@@ -56,7 +56,11 @@ async function repricePass(deps: ActivityDeps, orgDb: OrgDb, runId: string): Pro
   if (!found || RUN_TERMINAL_STATUSES.has(found.status)) return { done: true };
   const book = await deps.prices.freshOf(orgDb.orgId);
   const run = await startRepriceRun(orgDb, runId, book.version);
-  if (!run) return { done: true };
+  if (!run) {
+    // A run that was asked to stop ends here too, where its workflow did not hear of it; one that has ended stays as it is.
+    await endRun(orgDb, 'reprice', runId, { status: 'cancelled' });
+    return { done: true };
+  }
   if (run.priceVersion !== book.version) {
     await endRun(orgDb, 'reprice', runId, { status: 'partial', error: PRICES_CHANGED });
     return { done: true };

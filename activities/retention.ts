@@ -1,23 +1,23 @@
 import { CancelledFailure, Context } from '@temporalio/activity';
-import { checkpointAuditLog } from '../db/auditRetention.js';
-import { pruneIdempotencyKeys } from '../db/queries/idempotencyKeys.js';
-import { pruneRateBuckets } from '../db/queries/rateBuckets.js';
-import { removeOldAlerts } from '../db/retention/alertRetention.js';
-import { removeOldEvents } from '../db/retention/eventRetention.js';
-import { removeOldGapRuns } from '../db/retention/gapRunRetention.js';
-import { removeOldPayloads } from '../db/retention/payloadRetention.js';
+import { pruneIdempotencyKeys } from '../db/access/idempotencyKeys.js';
+import { pruneRateBuckets } from '../db/access/rateBuckets.js';
 import {
   endRetentionStep,
   listRetentionState,
   noteRemoved,
   pruneRetentionRuns,
   startRetentionStep,
-} from '../db/retention/retentionRuns.js';
-import type { RetentionWork } from '../db/retention/retentionWork.js';
-import { removeOldSavings } from '../db/retention/savingsRetention.js';
-import { removeOldWebhookMessages } from '../db/retention/webhookRetention.js';
-import { CHECKPOINT_PURPOSE } from '../domain/auditLog/checkpoint.js';
-import { RETENTION_STEPS, type RetentionStep } from '../domain/retention.js';
+} from '../db/installation/retentionRuns.js';
+import type { RetentionWork } from '../db/installation/retentionWork.js';
+import { CHECKPOINT_PURPOSE } from '../domain/access/auditLog/checkpoint.js';
+import { RETENTION_STEPS, type RetentionStep } from '../domain/installation/retention.js';
+import { checkpointAuditLog } from '../usecases/access/auditRetention.js';
+import { removeOldAlerts } from '../usecases/installation/alertRetention.js';
+import { removeOldEvents } from '../usecases/installation/eventRetention.js';
+import { removeOldGapRuns } from '../usecases/installation/gapRunRetention.js';
+import { removeOldPayloads } from '../usecases/installation/payloadRetention.js';
+import { removeOldSavings } from '../usecases/installation/savingsRetention.js';
+import { removeOldWebhookMessages } from '../usecases/installation/webhookRetention.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';

@@ -8,21 +8,21 @@ import {
   listModeledRules,
   recordFindings,
   removeModeledCalls,
-} from '../db/queries/modeledSavings.js';
-import { streamReplayedCalls } from '../db/queries/replayedCalls.js';
-import { endRun } from '../db/queries/runStates.js';
+} from '../db/policies/modeledSavings.js';
+import { streamReplayedCalls } from '../db/policies/replayedCalls.js';
 import {
   holdSavingsRun,
   noteRulesRead,
   type SavingsRun,
   succeedSavingsRun,
   takeSavingsRun,
-} from '../db/queries/savingsRuns.js';
-import { emptyReplacedSavings } from '../db/retention/savingsRetention.js';
-import { queueSavingsRun } from '../db/runs/openSavingsRun.js';
-import { Replay } from '../domain/enforcement/replay.js';
-import { costAs, type ReplayedCall } from '../domain/enforcement/replayedCall.js';
-import type { Rule } from '../domain/enforcement/rule.js';
+} from '../db/policies/savingsRuns.js';
+import { endRun } from '../db/runs/runStates.js';
+import { Replay } from '../domain/policies/enforcement/replay.js';
+import { costAs, type ReplayedCall } from '../domain/policies/enforcement/replayedCall.js';
+import type { Rule } from '../domain/policies/enforcement/rule.js';
+import { emptyReplacedSavings } from '../usecases/installation/savingsRetention.js';
+import { queueSavingsRun } from '../usecases/policies/openSavingsRun.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';

@@ -1,5 +1,5 @@
-import type { SyncChunk } from '../db/queries/syncChunks.js';
-import type { SyncRunResult } from '../db/queries/syncRuns.js';
+import type { SyncChunk } from '../db/billing/syncChunks.js';
+import type { SyncRunResult } from '../db/billing/syncRuns.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay } from '../domain/period.js';
 
 /** Restatements and gaps that a run's result lists; restatements are counted whole. */

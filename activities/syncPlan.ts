@@ -1,8 +1,8 @@
 import type { BillingConnector, ReportChunk } from '../adapters/billing/connector.js';
+import { listFetchedDays } from '../db/billing/apiCopies.js';
+import type { BillingConnection } from '../db/billing/billingConnections.js';
+import type { SyncRun } from '../db/billing/syncRuns.js';
 import type { OrgDb } from '../db/orgDb.js';
-import { listFetchedDays } from '../db/queries/apiCopies.js';
-import type { BillingConnection } from '../db/queries/billingConnections.js';
-import type { SyncRun } from '../db/queries/syncRuns.js';
 import { dayOf, listDays, shiftDay } from '../domain/period.js';
 
 /** Days that a provider may still restate are asked for again once a day, as far back as this at least. */

@@ -1,6 +1,5 @@
 import { createHash } from 'node:crypto';
 import type { TaggedRow } from '../adapters/billing/file.js';
-import { newUuid } from '../db/newUuid.js';
 import {
   type ApiDay,
   beginApiSource,
@@ -9,11 +8,12 @@ import {
   listCurrentCopies,
   type ReportOf,
   replaceApiDays,
-} from '../db/queries/apiCopies.js';
-import { insertBillingRows } from '../db/queries/billingRows.js';
-import { findFetchedPage, type SyncPage } from '../db/queries/fetchedPages.js';
-import { finishSyncChunk } from '../db/queries/syncChunks.js';
-import type { ChunkResult, RestatedDay } from '../db/queries/syncRuns.js';
+} from '../db/billing/apiCopies.js';
+import { insertBillingRows } from '../db/billing/billingRows.js';
+import { findFetchedPage, type SyncPage } from '../db/billing/fetchedPages.js';
+import { finishSyncChunk } from '../db/billing/syncChunks.js';
+import type { ChunkResult, RestatedDay } from '../db/billing/syncRuns.js';
+import { newUuid } from '../db/newUuid.js';
 import { type BilledRow, CHARGE_CATEGORIES } from '../domain/billing/billedRow.js';
 import { type ConnectionSettings, fxRateOn, isInScope } from '../domain/billing/connectionScope.js';
 import { parseFxRate } from '../domain/billing/pageRow.js';

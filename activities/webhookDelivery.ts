@@ -9,12 +9,12 @@ import {
   giveUpSpentDeliveries,
   postponeDeliveries,
   recordAttempts,
-} from '../db/queries/webhookDeliveries.js';
+} from '../db/webhooks/webhookDeliveries.js';
 import {
   cancelPendingDeliveries,
   findWebhookEndpoint,
   type WebhookEndpoint,
-} from '../db/queries/webhookEndpoints.js';
+} from '../db/webhooks/webhookEndpoints.js';
 import { DomainError } from '../domain/errors.js';
 import { publicId } from '../domain/ids.js';
 import type { AttemptOutcome } from '../domain/webhooks/attempt.js';

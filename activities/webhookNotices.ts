@@ -1,12 +1,12 @@
+import { recordAudit } from '../db/access/auditLog.js';
 import type { OrgDb } from '../db/orgDb.js';
-import { recordAudit } from '../db/queries/auditLog.js';
-import { recordNotice } from '../db/queries/notices.js';
-import type { GivenUp } from '../db/queries/webhookDeliveries.js';
+import { recordNotice } from '../db/policies/notices.js';
+import type { GivenUp } from '../db/webhooks/webhookDeliveries.js';
 import {
   disableGoneEndpoint,
   findWebhookEndpoint,
   type WebhookEndpoint,
-} from '../db/queries/webhookEndpoints.js';
+} from '../db/webhooks/webhookEndpoints.js';
 import { publicId } from '../domain/ids.js';
 import { dayOf } from '../domain/period.js';
 

@@ -1,5 +1,5 @@
 import { OrgDb } from '../db/orgDb.js';
-import { recomputeWeights } from '../db/weights/recomputeWeights.js';
+import { recomputeWeights } from '../usecases/reconciliation/recomputeWeights.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 

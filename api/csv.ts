@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { csvText } from '../domain/csv.js';
 import { decimalFromPico, decimalFromScaled, divideHalfEven, type Pico } from '../domain/money.js';
 
 /** What a resource that answers CSV too is asked for. */
@@ -29,14 +30,9 @@ export function csvShare(part: Pico, whole: Pico): CsvCell {
   return { number: decimalFromScaled(value, SHARE_DIGITS) };
 }
 
-/** What a spreadsheet takes for the beginning of a formula; some take the full-width signs for the plain ones. */
-const FORMULA = /^[=+\-@\t\r\n＝＋－＠]/;
-
 function textOf(cell: CsvCell): string {
   if (cell === null) return '';
-  if (typeof cell !== 'string') return cell.number;
-  const safe = FORMULA.test(cell) ? `'${cell}` : cell;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  return typeof cell === 'string' ? csvText(cell) : cell.number;
 }
 
 /**

@@ -1,17 +1,18 @@
 import type { Logger } from 'pino';
 import type { BillingConnectors } from '../adapters/billing/connectors.js';
+import type { BodyReader } from '../adapters/ingestBodies/bodyReader.js';
 import type { Orchestrator } from '../adapters/orchestrator.js';
 import type * as otlp from '../adapters/otlp/protobuf.js';
 import type { DeliverWebhook } from '../adapters/outbound/deliverWebhook.js';
 import type { SafeFetch } from '../adapters/outbound/safeFetch.js';
 import type { Changes } from '../db/changeFeed.js';
-import type { EvidenceDeps } from '../db/claims/freezeEvidence.js';
 import type { Database } from '../db/client.js';
-import type { IngestWriter } from '../db/ingest/ingestWriter.js';
-import type { Prices } from '../db/prices/priceBookHolder.js';
 import type { ClaimEvidence } from '../domain/claims/evidence/claimEvidence.js';
 import type { Metrics } from '../platform/metrics.js';
 import type { SecretKeys } from '../platform/secretKeys.js';
+import type { EvidenceDeps } from '../usecases/claims/freezeEvidence.js';
+import type { IngestWriter } from '../usecases/events/ingestWriter.js';
+import type { Prices } from '../usecases/pricing/priceBookHolder.js';
 import type { RequestLimits } from './limits/requestLimits.js';
 
 /** What the handlers are given; made in bin/, where everything is wired. */
@@ -25,8 +26,10 @@ export interface ApiDeps {
     reload(orgId: string): Promise<void>;
   };
   ingest: IngestWriter;
-  /** The OTLP protobuf codec. */
-  otlp: Pick<typeof otlp, 'decodeTraceRequest' | 'encodeTraceResponse'>;
+  /** Reads bodies of calls. */
+  bodies: Pick<BodyReader, 'read'>;
+  /** Writes answers in OTLP protobuf. */
+  otlp: Pick<typeof otlp, 'encodeTraceResponse'>;
   /** Reads stored pages of bills again, for the evidence of claims. */
   pages: EvidenceDeps['pages'];
   /** Sets the document of a claim, in a process of its own. Error document_failed. */
@@ -51,6 +54,8 @@ export interface ApiDeps {
   moveClaim: Orchestrator['moveClaim'];
   /** Health of what runs beside the API, for /readyz. */
   engineStatus(): Promise<'up' | 'degraded'>;
+  /** How the database's disk is, and what to do where it is full. */
+  storageStatus(): Promise<{ storage: 'ok' | 'low' | 'full'; reason?: string }>;
   settings: ApiSettings;
 }
 
@@ -63,9 +68,11 @@ export interface ApiSettings {
   loopback: boolean;
   /** Check each response against its schema, and each problem against the list of its endpoint: on in tests. */
   checkResponses: boolean;
-  /** The address that users see, without a trailing slash. */
-  baseUrl: string;
+  /** The address of this installation for texts that leave it, without a slash at its end. */
+  baseUrl(): string;
   version: string;
+  /** Host names besides that of `baseUrl` under which requests are answered. */
+  allowedHosts: readonly string[];
   /** Origins whose pages may call the API from a browser. */
   corsOrigins: ReadonlySet<string>;
   /** How long browsers insist on TLS after an answer by TLS; 0 makes them forget it. */

@@ -1,10 +1,10 @@
 import type { Readable } from 'node:stream';
-import type { z } from 'zod';
+import { z } from 'zod';
 import type { OrgDb } from '../db/orgDb.js';
-import type { RunKind } from '../db/queries/runStates.js';
-import type { OpenRunLimit } from '../db/runs/openRunLimit.js';
+import type { RunKind } from '../db/runs/runStates.js';
 import { type Role, SCOPES, type Scope } from '../domain/access/scopes.js';
 import type { ErrorCode } from '../domain/errors.js';
+import type { OpenRunLimit } from '../usecases/runs/openRunLimit.js';
 import type { ApiDeps } from './deps.js';
 import type { IncomingBody } from './pipeline/body.js';
 import type { Deprecation } from './pipeline/deprecation.js';
@@ -217,6 +217,18 @@ export function limitClassOf({ access, limit, method }: Endpoint): LimitClass {
   return access.scope === 'ingest' ? 'ingest' : 'write';
 }
 
+const NO_FIELDS = z.strictObject({});
+
+/**
+ * The JSON body that an endpoint reads. One that declares none and changes something accepts an empty object and refuses
+ * fields: their sender believes that they have an effect.
+ */
+export function jsonBodyOf(endpoint: Endpoint): { schema: z.ZodType; isOptional: boolean } | undefined {
+  const { body, isBodyOptional, method, streams } = endpoint;
+  if (body) return { schema: body, isOptional: isBodyOptional ?? false };
+  return method === 'get' || streams ? undefined : { schema: NO_FIELDS, isOptional: true };
+}
+
 /** Every code that an endpoint may answer: those that it lists, and those that reading a request and storing may give. */
 export function problemsOf(endpoint: Endpoint): ReadonlySet<ErrorCode> {
   const codes: ErrorCode[] = [
@@ -226,6 +238,9 @@ export function problemsOf(endpoint: Endpoint): ReadonlySet<ErrorCode> {
     'service_unavailable',
     'storage_full',
     'uri_too_long',
+    'malformed_request',
+    'request_head_too_large',
+    'request_too_slow',
   ];
   if (!('public' in endpoint.access)) codes.push('unauthenticated', 'forbidden');
   if (idempotencyOf(endpoint))
@@ -236,7 +251,7 @@ export function problemsOf(endpoint: Endpoint): ReadonlySet<ErrorCode> {
       'secret_key_missing',
     );
   if (endpoint.idempotency !== 'ignored') codes.push('invalid_parameter');
-  if (endpoint.body)
+  if (jsonBodyOf(endpoint))
     codes.push(
       'invalid_json',
       'json_too_deep',

@@ -1,13 +1,24 @@
 import type Router from '@koa/router';
-import { pingDatabase, readBacklog } from '../db/queries/health.js';
+import { type DatabaseState, pingDatabase, readBacklog } from '../db/health.js';
 import { CONNECTION_STATUSES } from '../domain/billing/connections.js';
 import { DomainError } from '../domain/errors.js';
 import { ATTEMPT_ANSWERS } from '../domain/webhooks/attempt.js';
 import type { ApiDeps } from './deps.js';
 
+const DATABASE_REASONS: Record<DatabaseState, string | undefined> = {
+  up: undefined,
+  behind: 'The database lacks migrations of this version: start this version, or run npm run db:migrate.',
+  down: 'The database does not answer.',
+};
+const ENGINE_REASONS = {
+  up: undefined,
+  degraded: 'The workflow engine does not answer: runs wait, and claims cannot be moved.',
+};
+
 /**
- * `/healthz` (the process answers), `/readyz` (Postgres and migrations; the workflow engine is reported and does not
- * fail it, since the API works without it) and `/metrics`.
+ * `/healthz` (the process answers), `/readyz` (Postgres and migrations) and `/metrics`. The workflow engine and a full
+ * disk are reported with their reasons and do not fail `/readyz`, since the API works without the one and reads with
+ * the other.
  */
 export function healthRoutes(router: Router, deps: ApiDeps): void {
   router.get('/healthz', (ctx) => {
@@ -17,14 +28,21 @@ export function healthRoutes(router: Router, deps: ApiDeps): void {
 
   router.get('/readyz', async (ctx) => {
     ctx.state.operation = 'readyz';
-    const [database, engine] = await Promise.all([pingDatabase(deps.database), deps.engineStatus()]);
+    const [database, engine, { storage, reason }] = await Promise.all([
+      pingDatabase(deps.database),
+      deps.engineStatus(),
+      deps.storageStatus(),
+    ]);
+    const reasons = [DATABASE_REASONS[database], reason, ENGINE_REASONS[engine]].filter(Boolean);
     const ready = database === 'up';
     ctx.status = ready ? 200 : 503;
     if (!ready) ctx.set('Retry-After', '2');
     ctx.body = {
-      status: ready ? (engine === 'up' ? 'ok' : 'degraded') : 'unavailable',
+      status: ready ? (reasons.length === 0 ? 'ok' : 'degraded') : 'unavailable',
       postgres: database,
       temporal: engine,
+      storage,
+      reasons,
     };
   });
 
@@ -40,6 +58,7 @@ export function healthRoutes(router: Router, deps: ApiDeps): void {
       );
       throw deps.limits.afterFailedAuthentication(ctx, refusal);
     }
+    deps.metrics.storageFull.set((await deps.storageStatus()).storage === 'full' ? 1 : 0);
     const backlog = await readBacklog(deps.database);
     if (backlog) {
       deps.metrics.outboxDepth.set(backlog.outboxMessages);

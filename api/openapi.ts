@@ -8,6 +8,7 @@ import {
 import { ERROR_CODES, type ErrorCode } from '../domain/errors.js';
 import type { ApiSettings } from './deps.js';
 import { type Endpoint, idempotencyOf, limitClassOf, problemsOf, type ResponseDoc } from './endpoint.js';
+import { addExamples } from './examples/addExamples.js';
 import { RATE_LIMIT_HEADER_DOCS, RETRY_AFTER_DOC } from './limits/rateLimitFields.js';
 import { DEPRECATION_HEADER_DOCS } from './pipeline/deprecation.js';
 import { statusOf, titleOf } from './problem.js';
@@ -183,5 +184,7 @@ export function buildOpenApi(endpoints: readonly Endpoint[], settings: ApiSettin
       },
     },
   };
-  return createDocument(document);
+  const built = createDocument(document);
+  addExamples(built.paths ?? {});
+  return built;
 }

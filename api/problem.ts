@@ -1,5 +1,5 @@
+import { LimitError } from '../domain/access/limits/limitError.js';
 import { DomainError, type ErrorCode, type FieldIssue } from '../domain/errors.js';
-import { LimitError } from '../domain/limits/limitError.js';
 
 /** Status and title of each code: the only place that knows them. */
 const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
@@ -54,9 +54,13 @@ const PROBLEMS: Record<ErrorCode, { status: number; title: string }> = {
   illegal_transition: { status: 409, title: 'Illegal transition' },
   claim_conflict: { status: 409, title: 'Claim changed meanwhile' },
   body_too_slow: { status: 408, title: 'Body too slow' },
+  request_too_slow: { status: 408, title: 'Request too slow' },
+  malformed_request: { status: 400, title: 'Malformed request' },
+  request_head_too_large: { status: 431, title: 'Request head too large' },
   payload_too_large: { status: 413, title: 'Body too large' },
   too_many_items: { status: 413, title: 'Too many items' },
   uri_too_long: { status: 414, title: 'Address too long' },
+  host_not_allowed: { status: 421, title: 'Host not allowed' },
   unsupported_media_type: { status: 415, title: 'Unsupported media type' },
   idempotency_key_reused: { status: 422, title: 'Idempotency key of another request' },
   credentials_refused: { status: 422, title: 'Provider refuses the credentials' },

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { parseMonth } from '../domain/billing/periods/month.js';
 import { DomainError, type ErrorCode, type FieldIssue } from '../domain/errors.js';
 import { stripText } from '../domain/events/stripText.js';
 import {
@@ -11,7 +12,6 @@ import {
   shiftDay,
   startOfDay,
 } from '../domain/period.js';
-import { parseMonth } from '../domain/periods/month.js';
 import { findProvider } from '../domain/providers.js';
 
 /**
@@ -217,12 +217,12 @@ export function windowOf(
   return { fromMicros, toMicros };
 }
 
-/** Without bounds, lists of days go back so far. */
+/** Without a lower bound, lists of days have so many. */
 const WINDOW_DAYS = 30;
 
 /**
- * Half-open days from an inclusive pair of times of their beginnings: by default up to today, and from 30 days before
- * the end. Error invalid_range when the lower bound lies after the upper.
+ * Half-open days from an inclusive pair of times of their beginnings: by default up to today, and the 30 days up to the
+ * end. Error invalid_range when the lower bound lies after the upper.
  */
 export function dayWindowOf(
   from: Instant | undefined,
@@ -237,7 +237,7 @@ export function dayWindowOf(
   };
   const toDay = firstFrom(window.toMicros ?? startOfDay(nowMicros) + MICROS_PER_DAY);
   const fromDay =
-    window.fromMicros === undefined ? shiftDay(toDay, -1 - WINDOW_DAYS) : firstFrom(window.fromMicros);
+    window.fromMicros === undefined ? shiftDay(toDay, -WINDOW_DAYS) : firstFrom(window.fromMicros);
   return { fromDay, toDay };
 }
 

@@ -14,6 +14,7 @@ import { safeFetchOf } from './startup/outbound.js';
 import { requireCurrentSchema } from './startup/schema.js';
 import { requireSecretKeys, warnOfMissingKeys } from './startup/secretKeys.js';
 import { requireDatabase } from './startup/settings.js';
+import { storageStatusOf } from './startup/storageStatus.js';
 
 /** Ingest has 4 of them; the rest serve reads. */
 const POOL_MAX = 16;
@@ -43,6 +44,8 @@ await runMain(async () => {
   shutdown.add('changes', () => changes.close());
   const engine = openApiEngine(config);
   shutdown.add('engine', () => engine.close());
+  // PORT=0 takes a free one, which is known once the server listens.
+  let port = config.port;
   const api = await createApiServer({
     database,
     changes,
@@ -51,17 +54,19 @@ await runMain(async () => {
     secretKeys,
     logger,
     checkResponses: false,
-    baseUrl: `http://${config.host}:${config.port}`,
+    baseUrl: () => config.baseUrl ?? `http://localhost:${port}`,
     loopback: config.isLoopback,
     metricsToken: config.metricsToken,
     ingestMaxBodyBytes: config.ingestMaxBodyBytes,
     limits: config.rateLimits ? config.limits : undefined,
     trustedProxies: config.trustedProxies,
     eventRetentionDays: config.eventRetentionDays,
+    allowedHosts: config.allowedHosts,
     corsOrigins: config.corsOrigins,
     hstsMaxAgeSeconds: config.hstsMaxAgeSeconds,
     kickDispatcher: () => tellSupervisor({ type: 'outbox' }),
     engineStatus: engineStatus(engine.address),
+    storageStatus: storageStatusOf(database, config.dataDir),
     moveClaim: engine.moveClaim,
   });
   shutdown.add('http', async () => {
@@ -69,7 +74,7 @@ await runMain(async () => {
     await api.close();
   });
   await changes.start();
-  const port = await listen(api.server, config);
+  port = await listen(api.server, config);
   logger.info({ host: config.host, port }, 'listening');
   tellSupervisor({ type: 'ready', port });
 });

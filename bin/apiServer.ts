@@ -1,5 +1,6 @@
 import type { Server } from 'node:http';
 import { createPageReaders } from '../adapters/billing/locateRows.js';
+import { BodyReader } from '../adapters/ingestBodies/bodyReader.js';
 import * as otlp from '../adapters/otlp/protobuf.js';
 import { deliverWebhookBy } from '../adapters/outbound/deliverWebhook.js';
 import { renderClaimPdf } from '../adapters/typst/claimPdf.js';
@@ -7,15 +8,16 @@ import { Renderer } from '../adapters/typst/renderer.js';
 import { createApp } from '../api/app.js';
 import { AuthFailures } from '../api/pipeline/authFailures.js';
 import { NO_CHANGES } from '../db/changeFeed.js';
-import { IngestWriter } from '../db/ingest/ingestWriter.js';
-import { PriceBookHolder } from '../db/prices/priceBookHolder.js';
 import type { ClaimEvidence } from '../domain/claims/evidence/claimEvidence.js';
 import { MICROS_PER_DAY, microsFromDate, microsOfDay } from '../domain/period.js';
 import { createMetrics } from '../platform/metrics.js';
 import { HSTS_MAX_AGE_SECONDS, TRUEUP_VERSION } from '../platform/serverLimits.js';
 import { closeHttpServer } from '../platform/shutdown.js';
+import { IngestWriter } from '../usecases/events/ingestWriter.js';
+import { PriceBookHolder } from '../usecases/pricing/priceBookHolder.js';
 import type { ApiServerOptions } from './startup/apiOptions.js';
 import { makeHttpServer, makeRequestLimits } from './startup/httpServer.js';
+import { storageStatusOf } from './startup/storageStatus.js';
 
 /** Oldest event time that is taken where no retention is set. */
 const OLDEST_DAY = '2020-01-01';
@@ -50,15 +52,19 @@ export async function createApiServer(
     ...options,
     oldestEventMicros,
     version: TRUEUP_VERSION,
+    allowedHosts: options.allowedHosts ?? [],
     corsOrigins: new Set(options.corsOrigins),
     hstsMaxAgeSeconds: options.hstsMaxAgeSeconds ?? HSTS_MAX_AGE_SECONDS,
   };
   const renderer = new Renderer();
+  const bodies = new BodyReader();
   const deps = {
     changes: NO_CHANGES,
+    storageStatus: storageStatusOf(database, undefined),
     ...options,
     prices,
     ingest,
+    bodies,
     otlp,
     pages: createPageReaders(options.connectors),
     renderClaim: (evidence: ClaimEvidence) => renderClaimPdf(renderer, evidence),
@@ -73,8 +79,7 @@ export async function createApiServer(
   const server = makeHttpServer(app.callback(), options);
   const close = async () => {
     if (server.listening) await closeHttpServer(server);
-    await failures.settle();
-    await prices.settle();
+    await Promise.all([bodies.close(), failures.settle(), prices.settle()]);
   };
   return { server, close };
 }

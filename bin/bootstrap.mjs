@@ -6,12 +6,13 @@
  *   node bin/bootstrap.mjs start            dist/bin/start.js
  *   node bin/bootstrap.mjs test [args]      the test suite
  *   node bin/bootstrap.mjs <name> [args]    dist/bin/<name>.js
- *   node bin/bootstrap.mjs bench/<name>     dist/bench/<name>.js
+ *   node bin/bootstrap.mjs lab/<path>       dist/lab/<path>.js
  */
-import { spawn } from 'node:child_process';
+import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { isatty } from 'node:tty';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 
 const ROOT = dirname(dirname(fileURLToPath(import.meta.url)));
@@ -23,14 +24,19 @@ const SOURCES = [
   'dispatch',
   'domain',
   'db',
-  'demo',
+  'usecases',
+  'lab',
   'adapters',
   'platform',
-  'bench',
 ];
 const BUILD_FILES = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json', 'data/prices.json'];
 /** These look at a running service: they build only where nothing is built, so as not to change files under it. */
 const ONLOOKERS = new Set(['status', 'doctor']);
+
+/** How often a program looks whether the npm that started it is still there. */
+const NPM_WATCH_MS = 500;
+/** npm's end is ascribed to a closed terminal when the terminal's signal came at most this long before it was seen. */
+const HANG_UP_MS = 5_000;
 
 /** Node 20.19 and 22.12 are the first with what our dependencies need. */
 function refuseOldNode() {
@@ -207,10 +213,45 @@ function become(file, args) {
   return import(pathToFileURL(file).href);
 }
 
+/**
+ * npm hands on SIGINT and SIGTERM, and nothing when it is killed or its terminal closes. A program that npm itself
+ * started then ends as on SIGTERM. One that a shell, a terminal multiplexer or an init system started is not watched,
+ * and npm in the background lives on without its shell.
+ *
+ * Under nohup a closed terminal ends npm, since Node undoes what nohup has set. That is not a reason to end:
+ * platform/endSignals.ts ignores the signal there.
+ */
+function endWithNpm() {
+  const npm = process.ppid;
+  if (process.env.npm_lifecycle_event === undefined || !/(^|[/ ])npm(-cli\.js)?( |$)/.test(commandLine(npm)))
+    return;
+  let hangUpAt = Number.NEGATIVE_INFINITY;
+  if (![0, 1, 2].some((fd) => isatty(fd))) process.on('SIGHUP', () => (hangUpAt = performance.now()));
+  const watch = setInterval(() => {
+    if (process.ppid === npm) return;
+    clearInterval(watch);
+    // A signal that came with npm's end may not have been handled yet.
+    setTimeout(() => {
+      if (performance.now() - hangUpAt > HANG_UP_MS) process.kill(process.pid, 'SIGTERM');
+    }, NPM_WATCH_MS).unref();
+  }, NPM_WATCH_MS);
+  watch.unref();
+}
+
+/** The command line of a process, as platform/embedded/processTable.ts reads it. */
+function commandLine(pid) {
+  try {
+    return readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ').trim();
+  } catch {
+    return spawnSync('ps', ['-o', 'command=', '-p', String(pid)], { encoding: 'utf8' }).stdout?.trim() ?? '';
+  }
+}
+
+endWithNpm();
 refuseOldNode();
 const [name = 'start', ...args] = process.argv.slice(2);
 if (!isInstalled()) await step('packages', installPackages);
-const target = join(ROOT, 'dist', name.startsWith('bench/') ? `${name}.js` : `bin/${name}.js`);
+const target = join(ROOT, 'dist', name.startsWith('lab/') ? `${name}.js` : `bin/${name}.js`);
 if (!ONLOOKERS.has(name) || !existsSync(target)) {
   const hash = hashSources();
   if (builtFrom() !== hash) await step('build', () => build(hash));

@@ -1,7 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { DOCUMENTED, describeDemo } from '../demo/describe.js';
-import { generateDemo } from '../demo/generateDemo.js';
+import { DOCUMENTED, describeDemo } from '../lab/demo/describe.js';
+import { generateDemo } from '../lab/demo/generateDemo.js';
 import { runMain } from '../platform/processMain.js';
 import { PROJECT_ROOT } from '../platform/projectRoot.js';
 

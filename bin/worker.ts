@@ -1,11 +1,11 @@
 import { openDatabase } from '../db/client.js';
-import { PriceBookHolder } from '../db/prices/priceBookHolder.js';
 import { startUsageMaintenance } from '../dispatch/usageMaintenance.js';
 import { microsFromDate } from '../domain/period.js';
 import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
 import { runMain, tellSupervisor } from '../platform/processMain.js';
 import { Shutdown } from '../platform/shutdown.js';
+import { PriceBookHolder } from '../usecases/pricing/priceBookHolder.js';
 import { startAuditAnchors } from './startup/auditLog/auditAnchors.js';
 import { connectorsOf } from './startup/connectors.js';
 import { startEngineWork } from './startup/engineWork.js';

@@ -1,5 +1,6 @@
 import knex, { type Knex } from 'knex';
 import pg from 'pg';
+import { DomainError } from '../domain/errors.js';
 import { isUuidText } from '../domain/ids.js';
 import { parseScaled } from '../domain/money.js';
 import { translatePgError } from './pgErrors.js';
@@ -72,6 +73,7 @@ export class Database {
   readonly knex: Knex;
   readonly options: DatabaseOptions;
   readonly #settings: string;
+  #storageFullAtMs: number | undefined;
 
   constructor(options: DatabaseOptions) {
     this.options = options;
@@ -176,10 +178,18 @@ export class Database {
       connection = (await this.knex.client.acquireConnection()) as TransactionConnection;
       return await work(connection);
     } catch (error) {
-      throw translatePgError(error);
+      const translated = translatePgError(error);
+      if (translated instanceof DomainError && translated.code === 'storage_full')
+        this.#storageFullAtMs = performance.now();
+      throw translated;
     } finally {
       if (connection) await this.knex.client.releaseConnection(connection);
     }
+  }
+
+  /** When a statement of this process last failed since the disk was full, as performance.now(). */
+  get storageFullAtMs(): number | undefined {
+    return this.#storageFullAtMs;
   }
 
   async close(): Promise<void> {

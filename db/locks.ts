@@ -22,6 +22,8 @@ const SEEDS = {
   enforcementRules: 16,
   claimDrafts: 17,
   claimCredits: 18,
+  /** Of an organization's provider: imports that end, and connections that are made. */
+  firstAccount: 19,
   openRuns: 7_241_188_017,
 } as const;
 

@@ -61,6 +61,10 @@ export async function listPendingMigrations(directUrl: string): Promise<string[]
   const client = new pg.Client({ connectionString: directUrl, application_name: 'trueup-migrate' });
   await client.connect();
   try {
+    // The login of the API and the worker reads nothing without a role.
+    await client.query(
+      `select set_config('role', rolname, false) from pg_roles where rolname = 'app_system' and pg_has_role(rolname, 'MEMBER')`,
+    );
     const table = await client.query<{ present: boolean }>(
       `select to_regclass('public.schema_migrations') is not null as present`,
     );

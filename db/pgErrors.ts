@@ -24,6 +24,16 @@ function codeOf(error: unknown): string {
 }
 
 /**
+ * Whether the database's disk is full. A new connection that cannot cache its catalogue fails as an internal error, in
+ * which only the operating system's words remain of the reason.
+ */
+export function isStorageFull(error: unknown): boolean {
+  const code = codeOf(error);
+  if (code !== 'XX000') return code === '53100';
+  return error instanceof Error && /No space left on device|Disk quota exceeded/.test(error.message);
+}
+
+/**
  * A driver's failure → DomainError where it is transient: `storage_full` for a full disk, `service_unavailable`
  * for a database that is away, read-only, overloaded or too slow. Everything else comes back as it was: it is a bug.
  * The driver gives no code to a broken socket in some cases, so its sentences are read there and nowhere else.
@@ -31,7 +41,7 @@ function codeOf(error: unknown): string {
 export function translatePgError(error: unknown): unknown {
   if (error instanceof DomainError) return error;
   const code = codeOf(error);
-  if (code === '53100') {
+  if (isStorageFull(error)) {
     return new DomainError(
       'storage_full',
       'The database has no space left; nothing was stored. Try again later.',

@@ -1,7 +1,12 @@
 import type { Logger } from 'pino';
+import { listAuditHeads } from '../db/access/auditHeads.js';
 import type { Database } from '../db/client.js';
-import { listAuditHeads } from '../db/queries/auditHeads.js';
-import { type AuditAnchor, anchorLine, anchorText, type Signature } from '../domain/auditLog/anchors.js';
+import {
+  type AuditAnchor,
+  anchorLine,
+  anchorText,
+  type Signature,
+} from '../domain/access/auditLog/anchors.js';
 import { microsFromDate } from '../domain/period.js';
 import type { MonthlyLines } from '../platform/monthlyLines.js';
 

@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import type { Orchestrator } from '../adapters/orchestrator.js';
+import { listOpenClaims, listOverdueClaims, type WatchedClaim } from '../db/claims/claims.js';
 import type { Database } from '../db/client.js';
 import { OrgDb } from '../db/orgDb.js';
-import { listOpenClaims, listOverdueClaims, type WatchedClaim } from '../db/queries/claims.js';
-import { insertOutboxMessage } from '../db/queries/outbox.js';
+import { insertOutboxMessage } from '../db/runs/outbox.js';
 import { DomainError } from '../domain/errors.js';
 import { claimWorkflowId } from '../workflows/contract.js';
 

@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Database } from '../db/client.js';
+import { listDoublyToldOrganizations, tellDoubleTellings } from '../db/events/doubleTellings.js';
 import { OrgDb } from '../db/orgDb.js';
-import { listDoublyToldOrganizations, tellDoubleTellings } from '../db/queries/doubleTellings.js';
 
 /**
  * One round of the duty that finds services which are instrumented twice and puts a notice into the feed of each

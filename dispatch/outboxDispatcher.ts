@@ -9,8 +9,8 @@ import {
   type OutboxKind,
   type OutboxMessage,
   retryOutboxMessage,
-} from '../db/queries/outbox.js';
-import { noteRunWaitingForEngine } from '../db/queries/runStates.js';
+} from '../db/runs/outbox.js';
+import { noteRunWaitingForEngine } from '../db/runs/runStates.js';
 import { DomainError } from '../domain/errors.js';
 import { RUN_HANDLING, startedRun } from './runHandling.js';
 import type { SyncSchedules } from './syncSchedules.js';

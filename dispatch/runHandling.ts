@@ -1,8 +1,8 @@
 import type { Orchestrator } from '../adapters/orchestrator.js';
+import { failBillingSource } from '../db/billing/billingSources.js';
 import type { OrgDb } from '../db/orgDb.js';
-import { failBillingSource } from '../db/queries/billingSources.js';
-import type { OutboxKind } from '../db/queries/outbox.js';
-import { endRun, RUN_KINDS, type RunKind } from '../db/queries/runStates.js';
+import type { OutboxKind } from '../db/runs/outbox.js';
+import { endRun, RUN_KINDS, type RunKind } from '../db/runs/runStates.js';
 import {
   billingImportWorkflowId,
   billingSyncWorkflowId,

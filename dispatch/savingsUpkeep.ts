@@ -1,7 +1,7 @@
 import type { Database } from '../db/client.js';
 import { OrgDb } from '../db/orgDb.js';
-import { listSavingsDue } from '../db/queries/savingsDue.js';
-import { queueSavingsRun } from '../db/runs/openSavingsRun.js';
+import { listSavingsDue } from '../db/policies/savingsDue.js';
+import { queueSavingsRun } from '../usecases/policies/openSavingsRun.js';
 
 /** Runs of the instance that are open at once, beyond which none is opened that nobody asked for. */
 const OPEN_MAX = 20;

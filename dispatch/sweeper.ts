@@ -2,16 +2,16 @@ import type { Logger } from 'pino';
 import type { Orchestrator, WorkflowState } from '../adapters/orchestrator.js';
 import type { Database } from '../db/client.js';
 import { OrgDb } from '../db/orgDb.js';
+import { listUnlearnedOrganizations } from '../db/reconciliation/weightSets.js';
 import {
   deleteOrphanedPages,
   insertOutboxMessage,
   listStalledRuns,
   pruneOutbox,
   type StalledRun,
-} from '../db/queries/outbox.js';
-import { requeueRun } from '../db/queries/runStates.js';
-import { listOverdueEndpoints } from '../db/queries/webhookDeliveries.js';
-import { listUnlearnedOrganizations } from '../db/queries/weightSets.js';
+} from '../db/runs/outbox.js';
+import { requeueRun } from '../db/runs/runStates.js';
+import { listOverdueEndpoints } from '../db/webhooks/webhookDeliveries.js';
 import { DomainError } from '../domain/errors.js';
 import { ClaimWatch } from './claimWatch.js';
 import { RUN_HANDLING, startMessage } from './runHandling.js';

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
 import type { Orchestrator } from '../adapters/orchestrator.js';
-import type { Database } from '../db/client.js';
-import { OrgDb } from '../db/orgDb.js';
 import {
   findBillingConnection,
   listScheduledConnections,
   recordNextSync,
   type ScheduledConnection,
-} from '../db/queries/billingConnections.js';
+} from '../db/billing/billingConnections.js';
+import type { Database } from '../db/client.js';
+import { OrgDb } from '../db/orgDb.js';
 import { DomainError } from '../domain/errors.js';
 import { syncScheduleId } from '../workflows/contract.js';
 

@@ -1,10 +1,13 @@
 import type { Logger } from 'pino';
 import type { Database } from '../db/client.js';
-import { makePartitions, pruneCallSpans } from '../db/maintenance.js';
-import type { Prices } from '../db/prices/priceBookHolder.js';
-import { foldUsage, listUnfoldedOrganizations } from '../db/queries/rollups.js';
-import { sweepTraces } from '../db/queries/traceSweep.js';
+import { refreshStatistics } from '../db/statistics.js';
+import { foldUsage, listUnfoldedOrganizations } from '../db/usage/rollups.js';
 import { DomainError } from '../domain/errors.js';
+import { TRACE_SPANS_MAX } from '../domain/events/event.js';
+import { sweepTraces } from '../usecases/events/traceSweep.js';
+import { makePartitions, pruneCallSpans } from '../usecases/installation/maintenance.js';
+import type { Prices } from '../usecases/pricing/priceBookHolder.js';
+import { repairCalls } from './callRepair.js';
 import { tellDoubleInstrumentation } from './doubleInstrumentation.js';
 import { openDueSavings } from './savingsUpkeep.js';
 
@@ -17,6 +20,7 @@ const SWEEP_PAUSE_MS = 5_000;
 const PRUNE_PAUSE_MS = 3_600_000;
 const PARTITION_PAUSE_MS = 6 * 3_600_000;
 const DOUBLE_TELLINGS_PAUSE_MS = 3_600_000;
+const REPAIR_PAUSE_MS = 3_600_000;
 /** How late at most a run is opened that is due by the hour. */
 const SAVINGS_PAUSE_MS = 60_000;
 
@@ -37,19 +41,29 @@ interface Duty {
 }
 
 /**
- * What keeps totals and calls in order behind ingest: folds new events, finds spans of one call that came in
- * different requests, makes partitions ahead, drops old span identities, tells of services that are instrumented twice.
+ * What keeps totals and calls in order behind ingest: folds new events and analyzes tables that have grown, finds spans of
+ * one call that came in different requests, repairs calls that an earlier version counted more than once, makes partitions ahead,
+ * drops old span identities, tells of services that are instrumented twice.
  * Several processes may run it: each round is one that a second process finds done. Returns the function that stops it, after the rounds under way.
  */
 export function startUsageMaintenance(options: UsageMaintenanceOptions): () => Promise<void> {
   const { database, directUrl, prices, logger, nowMicros } = options;
   const duties: Duty[] = [
-    { name: 'fold', pauseMs: FOLD_PAUSE_MS, round: () => foldAll(database) },
+    {
+      name: 'fold',
+      pauseMs: FOLD_PAUSE_MS,
+      round: async () => {
+        const more = await foldAll(database);
+        await refreshStatistics(database);
+        return more;
+      },
+    },
     {
       name: 'sweep',
       pauseMs: SWEEP_PAUSE_MS,
-      round: async () => (await sweepTraces(database, prices)).more,
+      round: () => sweep(database, prices, logger),
     },
+    { name: 'repair', pauseMs: REPAIR_PAUSE_MS, round: () => repairCalls(database, prices, logger) },
     { name: 'prune', pauseMs: PRUNE_PAUSE_MS, round: async () => (await pruneCallSpans(database)) > 0 },
     {
       name: 'partitions',
@@ -73,6 +87,16 @@ export function startUsageMaintenance(options: UsageMaintenanceOptions): () => P
     stopping.abort();
     await Promise.all(loops);
   };
+}
+
+async function sweep(database: Database, prices: Pick<Prices, 'of'>, logger: Logger): Promise<boolean> {
+  const { more, longTraces } = await sweepTraces(database, prices);
+  if (longTraces > 0)
+    logger.info(
+      { traces: longTraces, spans_max: TRACE_SPANS_MAX },
+      'of long traces the last spans were compared',
+    );
+  return more;
 }
 
 /** Folds every organization that has new events, once each. */

@@ -63,6 +63,11 @@ export function exclusiveEnd(instant: Instant): bigint {
   return end > LATEST_MICROS ? LATEST_MICROS : end;
 }
 
+/** How long an interval between two inclusive bounds is; a date counts as its whole day. */
+export function spanMicros(from: Instant, to: Instant): bigint {
+  return (to.dateOnly ? exclusiveEnd(to) : to.micros) - from.micros;
+}
+
 /** Microseconds → RFC 3339 in UTC with six decimals, or none where they are zero. */
 export function isoFromMicros(micros: bigint): string {
   const millis = micros / MICROS_PER_MILLI - (micros % MICROS_PER_MILLI < 0n ? 1n : 0n);
@@ -116,12 +121,17 @@ export function listDays(fromDay: string, toDay: string): string[] {
 export const GAP_PERIODS = ['7d', '30d', '90d'] as const;
 export type GapPeriod = (typeof GAP_PERIODS)[number];
 
-/**
- * The window of a gap period: that many complete UTC days and the current one as far as it has come,
- * half-open, so a bill that ends yesterday is inside as a whole.
- */
+/** How many UTC days each period has. */
+export const GAP_PERIOD_DAYS: Readonly<Record<GapPeriod, number>> = { '7d': 7, '30d': 30, '90d': 90 };
+
+/** The `count` UTC days that end with today, half-open: `toDay` is tomorrow. */
+export function lastDays(count: number, nowMicros: bigint): { fromDay: string; toDay: string } {
+  const toDay = shiftDay(dayOf(nowMicros), 1);
+  return { fromDay: shiftDay(toDay, -count), toDay };
+}
+
+/** The days of a gap period, which end with today, as half-open times: `end` is the end of today. */
 export function gapWindow(period: GapPeriod, nowMicros: bigint): { start: bigint; end: bigint } {
-  const today = startOfDay(nowMicros);
-  const days = BigInt(Number.parseInt(period, 10));
-  return { start: today - days * MICROS_PER_DAY, end: today + MICROS_PER_DAY };
+  const { fromDay, toDay } = lastDays(GAP_PERIOD_DAYS[period], nowMicros);
+  return { start: microsOfDay(fromDay), end: microsOfDay(toDay) };
 }

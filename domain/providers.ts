@@ -21,6 +21,8 @@ export type Biller = Provider | 'unknown';
 interface ProviderFacts {
   slug: Provider;
   displayName: string;
+  /** What it calls the parts of an account that its bill names. */
+  projectsName: string;
   aliases: readonly string[];
   /** Spend can be polled over HTTP, so the gap explorer takes it as a filter. */
   hasBillingFeed: boolean;
@@ -32,6 +34,7 @@ export const PROVIDER_FACTS: readonly ProviderFacts[] = [
   {
     slug: 'openai',
     displayName: 'OpenAI',
+    projectsName: 'Projects',
     aliases: [],
     hasBillingFeed: true,
     hosts: [/^(?:[a-z]{2}\.)?api\.openai\.com$/],
@@ -39,6 +42,7 @@ export const PROVIDER_FACTS: readonly ProviderFacts[] = [
   {
     slug: 'anthropic',
     displayName: 'Anthropic',
+    projectsName: 'Workspaces',
     aliases: [],
     hasBillingFeed: true,
     hosts: [/^api\.anthropic\.com$/],
@@ -46,6 +50,7 @@ export const PROVIDER_FACTS: readonly ProviderFacts[] = [
   {
     slug: 'google',
     displayName: 'Google',
+    projectsName: 'Projects',
     aliases: [
       'gcp.vertex_ai',
       'vertex_ai',
@@ -64,6 +69,7 @@ export const PROVIDER_FACTS: readonly ProviderFacts[] = [
   {
     slug: 'azure_openai',
     displayName: 'Azure OpenAI',
+    projectsName: 'Resources',
     aliases: [
       'az.ai.openai',
       'azure.ai.openai',
@@ -79,6 +85,7 @@ export const PROVIDER_FACTS: readonly ProviderFacts[] = [
   {
     slug: 'aws_bedrock',
     displayName: 'AWS Bedrock',
+    projectsName: 'Accounts',
     aliases: [
       'aws.bedrock',
       'bedrock',
@@ -94,6 +101,7 @@ export const PROVIDER_FACTS: readonly ProviderFacts[] = [
   {
     slug: 'mistral',
     displayName: 'Mistral',
+    projectsName: 'Workspaces',
     aliases: ['mistral_ai', 'mistralai'],
     hasBillingFeed: false,
     hosts: [/^api\.mistral\.ai$/],
@@ -101,6 +109,7 @@ export const PROVIDER_FACTS: readonly ProviderFacts[] = [
   {
     slug: 'cohere',
     displayName: 'Cohere',
+    projectsName: 'Projects',
     aliases: ['cohere_chat'],
     hasBillingFeed: false,
     hosts: [/^api\.cohere\.com$/],
@@ -108,6 +117,7 @@ export const PROVIDER_FACTS: readonly ProviderFacts[] = [
   {
     slug: 'xai',
     displayName: 'xAI',
+    projectsName: 'Projects',
     aliases: ['x_ai', 'grok'],
     hasBillingFeed: false,
     hosts: [/^api\.x\.ai$/],

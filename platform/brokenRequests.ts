@@ -1,29 +1,57 @@
-import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import { type IncomingMessage, type Server, type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Status lines for what is no HTTP request, as Node's own server has them; anything else is a plain 400. */
-const STATUS_LINES: Readonly<Record<string, string>> = {
-  HPE_HEADER_OVERFLOW: '431 Request Header Fields Too Large',
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: '413 Payload Too Large',
-  ERR_HTTP_REQUEST_TIMEOUT: '408 Request Timeout',
-};
+/** Bytes that Node's parser refuses, or that did not come in time. */
+export interface BrokenRequest {
+  /** Node's own, such as HPE_HEADER_OVERFLOW. */
+  code: string;
+  /** What was being read when the parser stopped: the whole request so far where it came at once. */
+  bytes: Buffer;
+}
+
+/** An answer as it is written to the connection; its length and the end of the connection are added. */
+export interface RawAnswer {
+  status: number;
+  headers: Readonly<Record<string, string>>;
+  body: string;
+}
+
+/** A client may still be sending: closed at once, the connection would be reset and the answer lost (RFC 9112 9.6). */
+const LINGER_MS = 1_000;
 
 /**
  * Bytes that are no HTTP request get one answer, and the connection ends with it. Where a request was answered before its
  * body turned out to be broken, the connection ends without a second answer, which Node would send: a proxy in front
  * could hand it to whoever asks next on that connection (RFC 9112 11.2).
  */
-export function answerBrokenRequests(server: Server): void {
+export function answerBrokenRequests(server: Server, present: (broken: BrokenRequest) => RawAnswer): void {
   const latest = new WeakMap<Socket, { request: IncomingMessage; response: ServerResponse }>();
+  /** The parser refuses what comes behind as well. */
+  const ended = new WeakSet<Socket>();
   server.on('request', (request, response) => latest.set(request.socket, { request, response }));
-  server.on('clientError', (error: NodeJS.ErrnoException, stream) => {
+  server.on('clientError', (error: NodeJS.ErrnoException & { rawPacket?: Buffer }, stream) => {
     const socket = stream as Socket;
+    if (ended.has(socket)) return;
+    ended.add(socket);
     const last = latest.get(socket);
     const isUnderWay = last !== undefined && !(last.request.complete && last.response.writableFinished);
-    if (socket.writable && !(isUnderWay && last.response.headersSent)) {
-      const status = STATUS_LINES[error.code ?? ''] ?? '400 Bad Request';
-      socket.write(`HTTP/1.1 ${status}\r\nConnection: close\r\nContent-Length: 0\r\n\r\n`);
+    if (!socket.writable || (isUnderWay && last.response.headersSent)) {
+      socket.destroy();
+      return;
     }
-    socket.destroy();
+    socket.end(textOf(present({ code: error.code ?? '', bytes: error.rawPacket ?? Buffer.alloc(0) })));
+    const cut = setTimeout(() => socket.destroy(), LINGER_MS);
+    socket.once('close', () => clearTimeout(cut));
   });
+}
+
+function textOf({ status, headers, body }: RawAnswer): string {
+  const fields = {
+    ...headers,
+    Date: new Date().toUTCString(),
+    Connection: 'close',
+    'Content-Length': String(Buffer.byteLength(body)),
+  };
+  const lines = Object.entries(fields).map(([name, value]) => `${name}: ${value}`);
+  return [`HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`, ...lines, '', body].join('\r\n');
 }

@@ -18,6 +18,8 @@ const environmentSchema = z.object(
 export interface Config {
   readonly port: number;
   readonly host: string;
+  /** As `BASE_URL` says, without a slash at its end; undefined: localhost at the port. */
+  readonly baseUrl: string | undefined;
   /** Nobody but this machine can reach the API. */
   readonly isLoopback: boolean;
   /** Absolute path. */
@@ -55,6 +57,7 @@ export interface Config {
   readonly azureLoginBaseUrl: string;
   readonly awsCostExplorerEndpoint: string;
   /** Origins whose pages may call the API from a browser. */
+  readonly allowedHosts: readonly string[];
   readonly corsOrigins: readonly string[];
   readonly hstsMaxAgeSeconds: number;
   /** `host` or `host:port`, as a URL writes them. */
@@ -101,6 +104,7 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
   return Object.freeze({
     port: values.PORT,
     host: values.HOST,
+    baseUrl: values.BASE_URL,
     isLoopback: isLoopbackHost(values.HOST),
     dataDir: resolve(workingFolder, values.DATA_DIR),
     databaseUrl: values.DATABASE_URL,
@@ -142,6 +146,7 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     azureManagementBaseUrl: values.AZURE_MANAGEMENT_BASE_URL,
     azureLoginBaseUrl: values.AZURE_LOGIN_BASE_URL,
     awsCostExplorerEndpoint: values.AWS_COST_EXPLORER_ENDPOINT,
+    allowedHosts: Object.freeze(values.ALLOWED_HOSTS),
     corsOrigins: Object.freeze(values.CORS_ORIGINS),
     hstsMaxAgeSeconds: values.HSTS_MAX_AGE_SECONDS,
     outboundAllowedHosts: Object.freeze(values.OUTBOUND_ALLOWED_HOSTS),

@@ -1,4 +1,5 @@
-import { type DestinationStream, destination, type Logger, pino } from 'pino';
+import { writeSync } from 'node:fs';
+import { type DestinationStream, type Logger, pino } from 'pino';
 import { describeError } from './loggedError.js';
 
 export interface LoggerOptions {
@@ -10,6 +11,11 @@ export interface LoggerOptions {
   /** Where the lines go; stdout when absent. */
   destination?: DestinationStream;
 }
+
+/** Lines that wait to be written, at most. */
+const WAITING_BYTES_MAX = 1_048_576;
+/** The pause before a pipe whose reader is slow is tried again. */
+const FULL_PIPE_WAIT_MS = 10;
 
 /** What never stands in a log line, at the top or one step down. */
 const SECRET_FIELDS = [
@@ -42,6 +48,37 @@ export function createLogger(options: LoggerOptions): Logger {
       },
       ...(context ? { mixin: context } : {}),
     },
-    options.destination ?? destination({ fd: 1, sync: true }),
+    options.destination ?? lastingDestination(),
   );
+}
+
+/**
+ * A file descriptor, stdout when absent, which may be a terminal that was closed, a pipe without a reader or a file on a
+ * full disk. None of them ends the process: what cannot be written is tried again with the next line, and beyond a
+ * limit new lines are dropped. A pipe that is only full is waited for.
+ */
+export function lastingDestination(fd = 1, write: typeof writeSync = writeSync): DestinationStream {
+  let waiting: Buffer = Buffer.alloc(0);
+  return {
+    write(text: string): void {
+      const line = Buffer.from(text);
+      if (waiting.length + line.length <= WAITING_BYTES_MAX)
+        waiting = waiting.length === 0 ? line : Buffer.concat([waiting, line]);
+      try {
+        while (waiting.length > 0) waiting = waiting.subarray(writeOrWait(() => write(fd, waiting)));
+      } catch {
+        // Tried again with the next line.
+      }
+    },
+  };
+}
+
+function writeOrWait(write: () => number): number {
+  try {
+    return write();
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') throw error;
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, FULL_PIPE_WAIT_MS);
+    return 0;
+  }
 }

@@ -80,6 +80,11 @@ export function createMetrics() {
       help: 'Requests answered 503 because too many were under way.',
       registers: [registry],
     }),
+    storageFull: new Gauge({
+      name: 'trueup_storage_full',
+      help: '1 while the disk of the database takes nothing more, else 0.',
+      registers: [registry],
+    }),
     outboxDepth: new Gauge({
       name: 'trueup_outbox_depth',
       help: 'Messages to the workflow engine that are not delivered.',

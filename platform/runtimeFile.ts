@@ -1,7 +1,9 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { dataDirLockFile, writePrivateFile } from './embedded/dataDir.js';
+import { isDiskFull } from './embedded/diskSpace.js';
 import { findLockHolder } from './embedded/fileLock.js';
+import { findEmbeddedUrl } from './embedded/postgresLogins.js';
 import type { PartStatus } from './supervision.js';
 
 export const PARTS = ['postgres', 'temporal', 'api', 'worker'] as const;
@@ -61,8 +63,13 @@ export class RuntimeFile {
     rmSync(this.#path, { force: true });
   }
 
+  /** Best effort: on a full disk the file stays as it was until the next change, and the service goes on. */
   #write(): void {
-    writePrivateFile(this.#path, `${JSON.stringify(this.state, null, 2)}\n`);
+    try {
+      writePrivateFile(this.#path, `${JSON.stringify(this.state, null, 2)}\n`);
+    } catch (error) {
+      if (!isDiskFull(error)) throw error;
+    }
   }
 }
 
@@ -82,8 +89,9 @@ export function readRunningState(dataDir: string): RuntimeState | undefined {
   }
 }
 
-/** Connection string of a data directory's embedded Postgres at `host:port`. */
+/** Connection string of a data directory's embedded Postgres at `host:port`, for the owner of its tables. */
 export function embeddedDatabaseUrl(dataDir: string, address: string): string {
-  const password = readFileSync(join(dataDir, 'postgres-password'), 'utf8').trim();
-  return `postgres://app:${password}@${address}/trueup`;
+  const url = findEmbeddedUrl(dataDir, address, 'owner');
+  if (url === undefined) throw new Error(`${dataDir} holds no password of its Postgres`);
+  return url;
 }

@@ -53,6 +53,13 @@ export const SETTINGS = {
     meaning: 'Address that the API listens on. 0.0.0.0 opens it to the network.',
     remedy: 'give an address or a host name of this machine, for example HOST=127.0.0.1',
   }),
+  BASE_URL: setting({
+    schema: z.string().refine(isWebAddress).transform(withoutSlash).optional(),
+    shownDefault: 'http://localhost:PORT',
+    meaning: 'Address of this installation as people reach it, for addresses in documents and answers.',
+    remedy:
+      'give an http or https address without user, query or fragment, for example https://costs.example.com',
+  }),
   DATA_DIR: setting({
     schema: z.string().default('./.data'),
     shownDefault: './.data',
@@ -70,7 +77,7 @@ export const SETTINGS = {
     schema: postgresUrl.optional(),
     shownDefault: '(DATABASE_URL)',
     meaning:
-      'The same database without a transaction pooler between: for migrations, advisory locks and the news of changed keys.',
+      'The same database without a transaction pooler between, best with the login of its owner: for migrations, partitions, advisory locks and the news of changed keys.',
     remedy: 'give postgres://user:password@host:5432/database',
     secret: true,
   }),
@@ -205,6 +212,17 @@ export const SETTINGS = {
     remedy:
       'give an http or https address without user, query or fragment, for example https://ce.us-east-1.amazonaws.com',
   }),
+  ALLOWED_HOSTS: setting({
+    schema: z
+      .string()
+      .transform(listOf)
+      .pipe(z.array(z.string().regex(/^[A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?\.?$/)))
+      .default([]),
+    shownDefault: '(none)',
+    meaning:
+      'Host names besides localhost and that of BASE_URL under which requests are answered, with commas between; a request with another Host header is refused (421), IP addresses and /healthz aside.',
+    remedy: 'give host names without a port, for example ALLOWED_HOSTS=costs.example.com,trueup',
+  }),
   CORS_ORIGINS: setting({
     schema: z
       .string()
@@ -251,6 +269,11 @@ function isWebAddress(value: string): boolean {
   if (!URL.canParse(value)) return false;
   const { protocol, username, password, search, hash } = new URL(value);
   return /^https?:$/.test(protocol) && `${username}${password}${search}${hash}` === '';
+}
+
+/** Without slashes at its end, so that a path follows it. */
+function withoutSlash(address: string): string {
+  return address.replace(/\/+$/, '');
 }
 
 /** As browsers write an origin: scheme, host and a port that is not the scheme's own. */

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Logger } from 'pino';
+import { onEndSignals, outliveReaders } from './endSignals.js';
 
 /** How long the parts of a process may take to end, milliseconds. */
 export interface StopLimits {
@@ -100,12 +101,10 @@ export class Shutdown {
   listen(): void {
     const end = (reason: string) => void this.#endProcess(reason);
     const isSupervised = process.channel !== undefined;
-    process.on('SIGTERM', () => end('SIGTERM'));
-    for (const signal of ['SIGINT', 'SIGHUP'] as const) {
-      process.on(signal, () => {
-        if (!isSupervised) end(signal);
-      });
-    }
+    outliveReaders();
+    onEndSignals((signal) => {
+      if (signal === 'SIGTERM' || !isSupervised) end(signal);
+    });
     if (!isSupervised) return;
     process.on('message', (message) => {
       if (message === STOP_MESSAGE) end('asked by the supervisor');

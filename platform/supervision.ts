@@ -164,7 +164,8 @@ export interface KeptServerOptions<S extends RunningServer> {
   name: string;
   start: () => Promise<S>;
   logger: Logger;
-  onStatus: (status: PartStatus, server?: S) => void;
+  /** `detail`: why it does not start, in words. */
+  onStatus: (status: PartStatus, server?: S, detail?: string) => void;
 }
 
 export class KeptServer<S extends RunningServer> {
@@ -190,7 +191,7 @@ export class KeptServer<S extends RunningServer> {
       void server.exited.then((how) => this.#onExit(how));
       return server;
     } catch (error) {
-      this.#options.onStatus('down');
+      this.#options.onStatus('down', undefined, error instanceof StartError ? error.message : undefined);
       throw error;
     } finally {
       this.#starting = undefined;

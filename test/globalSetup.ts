@@ -24,6 +24,8 @@ const POOLER_SESSIONS = 6;
  * (`npm run test:pooler`). Without any of them the run fails, and says how to get one.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // Vite puts its own BASE_URL into the environment, and the service would take it for its setting.
+  if (process.env.BASE_URL === '/') delete process.env.BASE_URL;
   const [postgres, temporal] = await Promise.allSettled([startTestPostgres(), startTestTemporal()]);
   const started: { stop(): Promise<void> }[] = [postgres, temporal].flatMap((server) =>
     server.status === 'fulfilled' ? [server.value] : [],

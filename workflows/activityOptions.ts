@@ -21,7 +21,7 @@ const RETRY = {
   nonRetryableErrorTypes: NEVER_RETRIED,
 } as const;
 
-/** How long an effect may take and be repeated, by the kind of effect. Time limits, not attempt counts, end a retry. */
+/** How long an effect may take and be repeated, by the kind of effect. Mostly time limits, not attempt counts, end a retry. */
 export const PROFILES = {
   /** A few statements. */
   database: { startToCloseTimeout: '30 seconds', scheduleToCloseTimeout: '5 minutes', retry: RETRY },
@@ -57,14 +57,14 @@ export const PROFILES = {
   },
   /**
    * Claims over what was confirmed, each with its evidence and its document; it heartbeats. What is made stays, and the rest
-   * is left to the next run, so a repeat ends soon.
+   * is left to the next run, so a repeat ends soon. The run waits for it, so it gives up after some five minutes of failures.
    */
   drafting: {
     cancellationType: 'TRY_CANCEL',
     startToCloseTimeout: '1 hour',
     scheduleToCloseTimeout: '2 hours',
     heartbeatTimeout: '10 seconds',
-    retry: RETRY,
+    retry: { ...RETRY, maximumAttempts: 24 },
   },
   /**
    * One chunk of a provider's report, fetched page by page and read; it heartbeats. The activity itself says when to repeat it and gives

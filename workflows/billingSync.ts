@@ -3,6 +3,8 @@ import {
   ApplicationFailure,
   CancellationScope,
   isCancellation,
+  log,
+  patched,
   proxyActivities,
   setCurrentDetails,
   sleep,
@@ -22,8 +24,8 @@ const { planBillingSync } = proxyActivities<Activities>(PROFILES.matching);
 const { takeSyncChunk } = proxyActivities<Activities>(PROFILES.provider);
 
 /**
- * One sync of a connection: plan what to ask for, fetch and read it chunk by chunk, tell what came of it, and have the
- * gaps of the changed days looked at anew. A chunk that cannot be had leaves the others alone and makes the sync
+ * One sync of a connection: plan what to ask for, fetch and read it chunk by chunk, start a gap run over the changed days,
+ * and end with what came of it. A chunk that cannot be had leaves the others alone and makes the sync
  * partial; the next sync takes it up. One after the other: a provider counts requests, not our hurry.
  */
 export async function billingSync(input: BillingSyncInput): Promise<void> {
@@ -33,6 +35,11 @@ export async function billingSync(input: BillingSyncInput): Promise<void> {
     for (let ordinal = 0; ordinal < plan.chunks; ordinal += 1) {
       setCurrentDetails(`part ${ordinal + 1} of ${plan.chunks}`);
       if (!(await takeChunk(input, ordinal))) return;
+    }
+    if (patched('billingSync-ends-last-v1')) {
+      await startGapRun(input);
+      await finishBillingSync(input);
+      return;
     }
     const { changed } = await finishBillingSync(input);
     if (changed) await showGaps(input);
@@ -52,6 +59,16 @@ async function takeChunk(input: BillingSyncInput, ordinal: number): Promise<bool
     if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
     await failSyncChunk({ ...input, ordinal, ...failureOf(error) });
     return true;
+  }
+}
+
+/** The sync has its bills by then: without a gap run it ends all the same, and the next sync, or a person, starts one. */
+async function startGapRun(input: BillingSyncInput): Promise<void> {
+  try {
+    await showGaps(input);
+  } catch (error) {
+    if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
+    log.error('a sync could not start a gap run', { ...input, reason: failureOf(error).message });
   }
 }
 

@@ -21,8 +21,10 @@ const EXPLAINED_AT_ONCE = 2;
 /** Pause between two looks whether it is a run's turn. */
 const TURN_POLL = '2 seconds';
 
-const { takeGapRunTurn, planGapRun, publishGapRun, endGapRunCancelled, endGapRunFailed } =
-  proxyActivities<Activities>(PROFILES.database);
+const { takeGapRunTurn, planGapRun, endGapRunCancelled, endGapRunFailed } = proxyActivities<Activities>(
+  PROFILES.database,
+);
+const { publishGapRun, publishRunFindings, endPublishedRun } = proxyActivities<Activities>(PROFILES.database);
 const { failGapRunUnit, failRunAccount } = proxyActivities<Activities>(PROFILES.database);
 const { matchProviderDay } = proxyActivities<Activities>(PROFILES.matching);
 const { planExplanations } = proxyActivities<Activities>(PROFILES.planning);
@@ -31,15 +33,17 @@ const { draftRunClaims, findRunCredits } = proxyActivities<Activities>(PROFILES.
 
 /**
  * One gap run: plan, match each provider-day that has changed, explain the accounts that have, publish all of it at once,
- * and then draft claims over what people have confirmed, and look for the answers to those that were filed.
- * A day that cannot be matched, and an account that cannot be explained, leaves the others alone and makes the run
- * partial. Cancelled, it publishes nothing.
+ * draft claims over what people have confirmed, look for the answers to those that were filed, and end.
+ * A day that cannot be matched, an account that cannot be explained and a claim that cannot be drafted leave the others
+ * alone and make the run partial. Cancelled before it publishes, it publishes nothing; what is published stays.
  */
 export async function gapRun(input: GapRunInput): Promise<void> {
   const { orgId, runId } = input;
   try {
     const turn = await waitForTurn(input);
     if (turn === 'over') return;
+    // The engine had lost a run that had published.
+    if (turn === 'published') return await followUp(input);
     if (turn === 'wait') return await continueAsNew<typeof gapRun>(input);
     const { units } = await planGapRun({ orgId, runId });
     const next = await matchUnits(input, units);
@@ -50,11 +54,15 @@ export async function gapRun(input: GapRunInput): Promise<void> {
       if (explained !== 'done')
         return await continueAsNew<typeof gapRun>({ orgId, runId, fromUnit: units, fromAccount: explained });
     }
+    if (patched('gapRun-ends-last-v1')) {
+      if ((await publishRunFindings({ orgId, runId })) === 'published') await followUp(input);
+      return;
+    }
     await publishGapRun({ orgId, runId });
     if (patched('gapRun-drafts-v1'))
-      await afterwards('draft claims', () => draftRunClaims({ orgId, runId }), input);
+      await attempt('claims could not be drafted', () => draftRunClaims({ orgId, runId }), input);
     if (patched('gapRun-credits-v1'))
-      await afterwards('look for credits', () => findRunCredits({ orgId, runId }), input);
+      await attempt('no credits could be looked for', () => findRunCredits({ orgId, runId }), input);
   } catch (error) {
     if (isCancellation(error)) {
       await CancellationScope.nonCancellable(() => endGapRunCancelled({ orgId, runId }));
@@ -65,8 +73,10 @@ export async function gapRun(input: GapRunInput): Promise<void> {
   }
 }
 
+type Turn = Awaited<ReturnType<Activities['takeGapRunTurn']>>;
+
 /** Waits until fewer runs of the organization are at work; `wait` when the history has grown long meanwhile. */
-async function waitForTurn({ orgId, runId }: GapRunInput): Promise<'go' | 'wait' | 'over'> {
+async function waitForTurn({ orgId, runId }: GapRunInput): Promise<Turn> {
   let turn = await takeGapRunTurn({ orgId, runId });
   while (turn === 'wait' && !workflowInfo().continueAsNewSuggested) {
     await sleep(TURN_POLL);
@@ -128,17 +138,39 @@ async function explainAccounts(input: GapRunInput): Promise<'done' | 'over' | nu
   return next < accounts ? next : 'done';
 }
 
-/** The run has ended by then: what cannot be done now is done by the next one. */
-async function afterwards(
-  what: string,
-  work: () => Promise<void>,
+/** What follows from published findings, and the end of the run. The next run does what this one could not. */
+async function followUp(input: GapRunInput): Promise<void> {
+  const { orgId, runId } = input;
+  const problems: string[] = [];
+  const drafted = await attempt('claims could not be drafted', () => draftRunClaims({ orgId, runId }), input);
+  if (drafted.problem !== undefined) problems.push(drafted.problem);
+  const failed = drafted.result?.failed ?? 0;
+  if (failed > 0)
+    problems.push(
+      `${failed} ${failed === 1 ? 'claim' : 'claims'} could not be drafted; the next run tries again`,
+    );
+  const credits = await attempt(
+    'no credits could be looked for',
+    () => findRunCredits({ orgId, runId }),
+    input,
+  );
+  if (credits.problem !== undefined) problems.push(credits.problem);
+  await endPublishedRun({ orgId, runId, problems });
+}
+
+/** Work that leaves the run alone when it fails: its result, or the problem in words. */
+async function attempt<T>(
+  words: string,
+  work: () => Promise<T>,
   { orgId, runId }: GapRunInput,
-): Promise<void> {
+): Promise<{ result?: T; problem?: string }> {
   try {
-    await work();
+    return { result: await work() };
   } catch (error) {
     if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
-    log.error(`a run could not ${what}`, { orgId, runId, reason: reasonOf(error) });
+    const problem = `${words}: ${reasonOf(error)}`;
+    log.error('a run could not do what follows from its findings', { orgId, runId, problem });
+    return { problem };
   }
 }
 

@@ -1,8 +1,8 @@
-import { tellDayOffset } from '../../db/dayOffset.js';
-import type { GapRun } from '../../db/queries/gapRuns.js';
-import { listHoursOfBoth } from '../../db/queries/hoursOfBoth.js';
+import type { GapRun } from '../../db/reconciliation/gapRuns.js';
+import { listHoursOfBoth } from '../../db/reconciliation/hoursOfBoth.js';
 import { knownOffsetHours } from '../../domain/billing/billingDay.js';
 import type { Provider } from '../../domain/providers.js';
+import { tellDayOffset } from '../../usecases/reconciliation/dayOffset.js';
 import type { RunWork } from './runWork.js';
 
 /** A provider-day of a run's window. */

@@ -1,3 +1,4 @@
+import { listSuspectKeys } from '../../db/billing/providerKeys.js';
 import {
   type AccountContext,
   type AccountName,
@@ -9,18 +10,17 @@ import {
   type RunAccount,
   type SeriesName,
   takeExplainingTurn,
-} from '../../db/queries/explanationRuns.js';
+} from '../../db/reconciliation/explanationRuns.js';
 import {
   listAccountExplanations,
   listPendingSeries,
   recordAccountFindings,
   recordSeriesExplanations,
   streamSeriesEvidence,
-} from '../../db/queries/explanations.js';
-import type { GapRun } from '../../db/queries/gapRuns.js';
-import { type InvoiceTie, listInvoiceTies } from '../../db/queries/invoiceTies.js';
-import { listSuspectKeys } from '../../db/queries/providerKeys.js';
-import { currentWeights } from '../../db/queries/weightSets.js';
+} from '../../db/reconciliation/explanations.js';
+import type { GapRun } from '../../db/reconciliation/gapRuns.js';
+import { type InvoiceTie, listInvoiceTies } from '../../db/reconciliation/invoiceTies.js';
+import { currentWeights } from '../../db/reconciliation/weightSets.js';
 import type { SuspectKey } from '../../domain/billing/providerKeys.js';
 import { DomainError } from '../../domain/errors.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
@@ -34,7 +34,7 @@ import {
   explanationToText,
 } from '../../domain/reconciliation/inference/explanationText.js';
 import type { SeriesExplanation } from '../../domain/reconciliation/inference/finding.js';
-import { ENGINE_VERSION } from '../../domain/reconciliation/inputMark.js';
+import { ENGINE_VERSION } from '../../domain/reconciliation/matching/inputMark.js';
 import { weightsFor } from '../../domain/reconciliation/weights/learn.js';
 import type { WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
 import { digestOf, explainedWindowOf, loadRun, pricesDigest, type RunWork } from './runWork.js';

@@ -1,12 +1,12 @@
-import { readProviderDay } from '../../db/providerDay.js';
-import { type RecordedBucket, recordUnitResult } from '../../db/queries/gapBuckets.js';
-import { findGapRunUnit } from '../../db/queries/gapRuns.js';
-import { currentWeights } from '../../db/queries/weightSets.js';
+import { type RecordedBucket, recordUnitResult } from '../../db/reconciliation/gapBuckets.js';
+import { findGapRunUnit } from '../../db/reconciliation/gapRunUnits.js';
+import { currentWeights } from '../../db/reconciliation/weightSets.js';
 import { DomainError } from '../../domain/errors.js';
 import { isProvider } from '../../domain/providers.js';
-import type { DayResult } from '../../domain/reconciliation/cells.js';
 import { evidenceToJson } from '../../domain/reconciliation/evidence/evidenceText.js';
-import { ALL_ACCOUNTS, matchDay } from '../../domain/reconciliation/matchDay.js';
+import type { DayResult } from '../../domain/reconciliation/matching/cells.js';
+import { ALL_ACCOUNTS, matchDay } from '../../domain/reconciliation/matching/matchDay.js';
+import { readProviderDay } from '../../usecases/reconciliation/providerDay.js';
 import { wantsHours } from './planRun.js';
 import { loadRun, observedSinceOf, type RunWork } from './runWork.js';
 

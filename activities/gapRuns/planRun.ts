@@ -1,5 +1,7 @@
-import { clearEndedExplanations } from '../../db/queries/explanations.js';
-import { findGapRunPlan, type GapRun, insertGapRunUnits } from '../../db/queries/gapRuns.js';
+import { listObservedSince } from '../../db/events/observedSince.js';
+import { clearEndedExplanations } from '../../db/reconciliation/explanations.js';
+import type { GapRun } from '../../db/reconciliation/gapRuns.js';
+import { findGapRunPlan, insertGapRunUnits } from '../../db/reconciliation/gapRunUnits.js';
 import {
   type CountedDay,
   findFirstEventDay,
@@ -7,12 +9,12 @@ import {
   listKeyDigests,
   listObservedRevisions,
   listPublishedDays,
-} from '../../db/queries/matchInputs.js';
-import { listObservedSince } from '../../db/queries/observedSince.js';
-import { foldUsage } from '../../db/queries/rollups.js';
-import { currentWeights } from '../../db/queries/weightSets.js';
+} from '../../db/reconciliation/matchInputs.js';
+import { currentWeights } from '../../db/reconciliation/weightSets.js';
+import { foldUsage } from '../../db/usage/rollups.js';
 import {
   dayOf,
+  GAP_PERIOD_DAYS,
   isoFromMicros,
   MICROS_PER_DAY,
   MICROS_PER_HOUR,
@@ -21,12 +23,12 @@ import {
 } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { isProvider, type Provider } from '../../domain/providers.js';
-import { inputMark } from '../../domain/reconciliation/inputMark.js';
+import { inputMark } from '../../domain/reconciliation/matching/inputMark.js';
 import { estimateOffsets, type MarkedDay, markWithOffset } from './dayOffsets.js';
 import { digestOf, loadRun, observedSinceOf, pricesDigest, type RunWork, windowOf } from './runWork.js';
 
 /** Hours are kept for days that a 7-day period can reach. */
-const HOURLY_DAYS = 8n;
+const HOURLY_DAYS = BigInt(GAP_PERIOD_DAYS['7d']);
 
 /** Whether a run keeps hours of a day. */
 export function wantsHours(run: GapRun, day: string): boolean {

@@ -1,43 +1,54 @@
+import { listSuspectKeys } from '../../db/billing/providerKeys.js';
+import { listSourceDifferences, type SourceDifference } from '../../db/billing/sourceDifferences.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { listRunAccounts, lockOpenGapRun, type RunAccount } from '../../db/queries/explanationRuns.js';
-import { publishExplanations, readAccountFindings } from '../../db/queries/explanations.js';
+import { listRunAccounts, type RunAccount } from '../../db/reconciliation/explanationRuns.js';
+import { publishExplanations, readAccountFindings } from '../../db/reconciliation/explanations.js';
 import {
   type FinishedUnit,
   listFinishedUnits,
   listPublishedMismatches,
   publishGapRunDays,
-} from '../../db/queries/gapBuckets.js';
-import { countPublishedBuckets } from '../../db/queries/gapExplorer.js';
-import type { GapRun, GapRunResult } from '../../db/queries/gapRuns.js';
-import { listSuspectKeys } from '../../db/queries/providerKeys.js';
+} from '../../db/reconciliation/gapBuckets.js';
+import { countPublishedBuckets } from '../../db/reconciliation/gapExplorer.js';
+import type { GapRun, GapRunResult } from '../../db/reconciliation/gapRuns.js';
 import {
   type IdentifiedFinding,
+  listDisputedDays,
   listFindingsOfAccount,
   writeAccountFindings,
-} from '../../db/queries/publishedFindings.js';
-import { endRun, type RunEnd } from '../../db/queries/runStates.js';
-import { listSourceDifferences, type SourceDifference } from '../../db/queries/sourceDifferences.js';
+} from '../../db/reconciliation/publishedFindings.js';
+import { lockOpenGapRun, recordPublication } from '../../db/reconciliation/publishedGapRuns.js';
+import { endRun } from '../../db/runs/runStates.js';
 import type { SuspectKey } from '../../domain/billing/providerKeys.js';
 import { formatUuid } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
-import { carryFindings } from '../../domain/reconciliation/carryFindings.js';
+import { mergeMismatches } from '../../domain/reconciliation/audit/mergeMismatches.js';
+import { carryFindings } from '../../domain/reconciliation/findings/carryFindings.js';
 import { explanationFromJson } from '../../domain/reconciliation/inference/explanationText.js';
 import type { Finding } from '../../domain/reconciliation/inference/finding.js';
-import { mergeMismatches } from '../../domain/reconciliation/mergeMismatches.js';
+import type { Publication } from '../../domain/reconciliation/publishedRun.js';
+import { separateDisputed } from '../../domain/reconciliation/separateDisputed.js';
 import { digestOf, explainedWindowOf, loadRun, type RunWork, windowOf } from './runWork.js';
 
 /** Differences and mismatches that a run's result lists; their number is given whole. */
 const LISTED_MAX = 200;
 
 /**
- * Shows everything that a run found and ends it, in one transaction: the pointers to its days, the explanations of the
- * series, the findings. A run that has ended publishes nothing.
+ * Shows everything that a run found, in one transaction: the pointers to its days, the explanations of the series, the
+ * findings. A run publishes once, and none that has ended or was asked to stop; that one ends here. Returns whether the run
+ * goes on.
  */
-export async function publishRun(work: RunWork): Promise<void> {
+export async function publishRun(work: RunWork): Promise<'published' | 'over'> {
   const { orgDb, runId } = work;
   const run = await loadRun(work);
-  await orgDb.transaction(async (inside) => {
-    if (!(await lockOpenGapRun(inside, runId))) return;
+  return orgDb.transaction(async (inside) => {
+    const open = await lockOpenGapRun(inside, runId);
+    if (!open) return 'over';
+    if (open.publication) return 'published';
+    if (open.isCancelRequested) {
+      await endRun(inside, 'gap_run', runId, { status: 'cancelled' });
+      return 'over';
+    }
     const units = await listFinishedUnits(inside, runId);
     const accounts = await listRunAccounts(inside, runId);
     await publishGapRunDays(inside, runId);
@@ -45,11 +56,12 @@ export async function publishRun(work: RunWork): Promise<void> {
       if (account.status === 'done') await publishFindings(inside, run, account);
     await publishExplanations(inside, runId);
     const result = await resultOf(inside, run, units, accounts);
-    await endRun(inside, 'gap_run', runId, { ...endOf(units, accounts), result });
+    await recordPublication(inside, runId, publicationOf(units, accounts), result);
+    return 'published';
   });
 }
 
-function endOf(units: readonly FinishedUnit[], accounts: readonly RunAccount[]): RunEnd {
+function publicationOf(units: readonly FinishedUnit[], accounts: readonly RunAccount[]): Publication {
   const failed = units.filter((unit) => unit.status !== 'done').length;
   const unexplained = accounts.filter((account) => account.status !== 'done').length;
   if (failed === 0 && unexplained === 0) return { status: 'succeeded' };
@@ -68,14 +80,22 @@ function endOf(units: readonly FinishedUnit[], accounts: readonly RunAccount[]):
 async function publishFindings(inside: OrgDb, run: GapRun, account: RunAccount): Promise<void> {
   const published = await listFindingsOfAccount(inside, account, explainedWindowOf(run).fromDay);
   const found = explanationFromJson<Finding[]>(await readAccountFindings(inside, run.id, account.ordinal));
-  const { ids, removed, gone } = carryFindings(published, found);
+  const disputed = await listDisputedDays(inside, account, [...new Set(found.flatMap(daysOf))].sort());
+  const separated = separateDisputed(found, disputed);
+  const { parts, removed, gone } = carryFindings(published, separated);
   const taken = new Set(published.map(({ id }) => id));
-  const findings: IdentifiedFinding[] = found.map((finding, at) => ({
-    id: ids[at] ?? freshId(inside.orgId, finding, taken),
-    finding,
-  }));
+  const findings = separated.map(
+    ({ finding, heldBy }, at): IdentifiedFinding => ({
+      id: parts[at]?.id ?? freshId(inside.orgId, finding, taken),
+      decisionOf: parts[at]?.decisionOf ?? null,
+      heldBy,
+      finding,
+    }),
+  );
   await writeAccountFindings(inside, run.id, { findings, removed, gone });
 }
+
+const daysOf = ({ days }: Finding): string[] => days.map(({ day }) => day);
 
 /** An id that the same finding gets in every run that finds it first, whoever runs it. */
 function freshId(orgId: string, finding: Finding, taken: Set<string>): string {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { OrgDb } from '../../db/orgDb.js';
-import { findGapRun, type GapRun } from '../../db/queries/gapRuns.js';
+import { findGapRun, type GapRun } from '../../db/reconciliation/gapRuns.js';
 import { DomainError } from '../../domain/errors.js';
 import { dayOf, MICROS_PER_DAY, parseInstant } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';

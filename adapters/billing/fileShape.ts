@@ -1,4 +1,4 @@
-import { TABLE_FORMATS } from '../../domain/billing/formats/index.js';
+import { isLikeTable } from '../../domain/billing/formats/index.js';
 import { type BillingFormat, factsOfFormat } from '../../domain/billing/sources.js';
 import type { Provider } from '../../domain/providers.js';
 import { holdsDocuments } from './documents.js';
@@ -34,8 +34,7 @@ export function shapeOf(head: Buffer, format: BillingFormat | undefined, provide
   return shape === 'pages' || PAGE_PROVIDERS.has(provider) || PAGE.test(text) ? 'pages' : 'jsonLines';
 }
 
-/** Whether the first object, alone or in an array, has the fields of a table's header. */
+/** Whether the first object, alone or in an array, has most fields of a table's header. */
 function isRecordOfTable(text: string): boolean {
-  const columns = new Set(firstRecord(Buffer.from(text))?.record.keys());
-  return TABLE_FORMATS.some((format) => format.isHeader(columns));
+  return isLikeTable(new Set(firstRecord(Buffer.from(text))?.record.keys()));
 }

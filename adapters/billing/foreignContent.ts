@@ -22,6 +22,17 @@ const TAR_AT = 257;
 /** So many bytes are looked at for zero bytes, which no text has. */
 const TEXT_BYTES = 4_096;
 
+/** What a text is that is a JSON value on its own and neither an object nor a list; undefined for any other text. */
+function jsonScalarOf(text: string): string | undefined {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null) return undefined;
+    return typeof value === 'string' ? 'text' : typeof value === 'number' ? 'number' : String(value);
+  } catch {
+    return undefined;
+  }
+}
+
 /**
  * What the unpacked head of a file is, in a sentence with the remedy, where it is nothing that can be read: an archive, a
  * packing other than gzip, a workbook, a web page, another encoding. Undefined where it may be a bill.
@@ -38,6 +49,9 @@ export function foreignContent(head: Buffer, wasPacked: boolean): string | undef
   const text = head.subarray(0, TEXT_BYTES);
   if (/^(?:\xef\xbb\xbf)?\s*<(?:!doctype|html|\?xml|[a-z]+[ >])/i.test(text.toString('latin1')))
     return 'this is a web page or an XML document, perhaps an error that was saved in place of the bill';
+  const scalar = head.length <= TEXT_BYTES ? jsonScalarOf(head.toString('utf8')) : undefined;
+  if (scalar !== undefined)
+    return `this is a JSON ${scalar}, which holds no charges; give the whole answer or export`;
   if (!text.includes(0)) return undefined;
   // Letters of the Latin alphabet have a zero for every other byte.
   const isWide =

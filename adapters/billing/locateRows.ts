@@ -91,7 +91,7 @@ const randomOf = (bytes: Buffer) => ({
 });
 
 async function* recordsOfTable(table: TableSource, page: LocatedPage): AsyncGenerator<LocatedRecord> {
-  const format = formatOfHeader(table.columns, page.format);
+  const format = formatOfHeader(table, page.format, undefined);
   let place = 0;
   for await (const records of table.records(undefined)) {
     for (const { record } of records) {

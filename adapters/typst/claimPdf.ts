@@ -14,7 +14,7 @@ export async function renderClaimPdf(
   const date = evidence.generated_at.slice(0, 10).split('-').map(Number);
   return renderer.render({
     template: CLAIM_TEMPLATE,
-    data: { ...document, chart: dayChart(document.chartDays), date },
+    data: { ...document, chart: document.chartDays.length > 0 ? dayChart(document.chartDays) : '', date },
     createdSeconds: Number((parseInstant(evidence.generated_at)?.micros ?? 0n) / 1_000_000n),
   });
 }

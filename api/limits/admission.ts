@@ -1,6 +1,6 @@
 import type { Context } from 'koa';
+import { LimitError } from '../../domain/access/limits/limitError.js';
 import { DomainError } from '../../domain/errors.js';
-import { LimitError } from '../../domain/limits/limitError.js';
 import type { Metrics } from '../../platform/metrics.js';
 import { whenAnswered } from './whenAnswered.js';
 

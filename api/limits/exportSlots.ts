@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { releaseRequestSlot, renewRequestSlot, takeRequestSlot } from '../../db/access/requestSlots.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { releaseRequestSlot, renewRequestSlot, takeRequestSlot } from '../../db/queries/requestSlots.js';
 
 /** A place that is not renewed for so long is free again: its holder has died. */
 const SLOT_SECONDS = 60;

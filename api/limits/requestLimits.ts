@@ -1,15 +1,15 @@
 import type { Context } from 'koa';
 import { LRUCache } from 'lru-cache';
+import { leaseRateTokens } from '../../db/access/rateBuckets.js';
 import type { Database } from '../../db/client.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { leaseRateTokens } from '../../db/queries/rateBuckets.js';
-import { RUN_KINDS, type RunKind } from '../../db/queries/runStates.js';
-import type { OpenRunLimit } from '../../db/runs/openRunLimit.js';
+import { RUN_KINDS, type RunKind } from '../../db/runs/runStates.js';
+import { LimitError } from '../../domain/access/limits/limitError.js';
+import type { LimitRules, Rate } from '../../domain/access/limits/rate.js';
+import { TokenBucket } from '../../domain/access/limits/tokenBucket.js';
 import { DomainError } from '../../domain/errors.js';
-import { LimitError } from '../../domain/limits/limitError.js';
-import type { LimitRules, Rate } from '../../domain/limits/rate.js';
-import { TokenBucket } from '../../domain/limits/tokenBucket.js';
 import type { Metrics } from '../../platform/metrics.js';
+import type { OpenRunLimit } from '../../usecases/runs/openRunLimit.js';
 import {
   type Caller,
   type Endpoint,

@@ -7,10 +7,8 @@ import { presentProblem } from '../problem.js';
 import { compressAnswer } from './compression.js';
 import { allowOrigin } from './cors.js';
 import { requestContext, requestIdFrom } from './requestContext.js';
+import { assertReadableHead } from './requestHead.js';
 import { setSecurityHeaders } from './securityHeaders.js';
-
-/** Longest address that is read. */
-export const URL_BYTES_MAX = 8_192;
 
 /** Wraps a request: id, context, log line, metrics, and the only writer of error bodies. */
 export async function answer(
@@ -27,9 +25,7 @@ export async function answer(
   allowOrigin(ctx, deps.settings.corsOrigins);
   await requestContext.run({ requestId }, async () => {
     try {
-      if (Buffer.byteLength(ctx.url) > URL_BYTES_MAX) {
-        throw new DomainError('uri_too_long', `the address is longer than ${URL_BYTES_MAX} bytes`);
-      }
+      assertReadableHead(ctx);
       await next();
     } catch (error) {
       writeProblem(ctx, error, requestId, deps);

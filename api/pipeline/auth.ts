@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache';
+import { findKey, type StoredKey } from '../../db/access/keys.js';
 import type { Changes } from '../../db/changeFeed.js';
 import type { Database } from '../../db/client.js';
-import { findKey, type StoredKey } from '../../db/queries/keys.js';
 import { parseKey } from '../../domain/access/keyFormat.js';
 import { ADMIN_ONLY_SCOPES, allowsScope, type Scope } from '../../domain/access/scopes.js';
 import { DomainError } from '../../domain/errors.js';

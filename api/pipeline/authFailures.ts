@@ -1,9 +1,9 @@
 import { isIPv4 } from 'node:net';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from 'pino';
+import { recordAudit } from '../../db/access/auditLog.js';
 import type { Database } from '../../db/client.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { recordAudit } from '../../db/queries/auditLog.js';
 
 /** Why a key that exists was refused. */
 export type AuthFailureReason = 'wrong_secret' | 'revoked' | 'expired';

@@ -2,12 +2,13 @@ import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 import { createGunzip, createInflate, gunzipSync, inflateSync } from 'node:zlib';
 import { DomainError } from '../../domain/errors.js';
+import { parseJson } from '../../domain/parseJson.js';
 
-/** Deepest nesting that a JSON body may have. */
-export const JSON_DEPTH_MAX = 64;
 /** JSON bodies outside ingest. */
 export const JSON_BODY_BYTES_MAX = 1_048_576;
-/** Up to here inflating at once is quicker than a stream and blocks for no longer than a parse. */
+/** What becomes of it at most when a body is inflated at once, which is quicker than a stream: some milliseconds. */
+const SYNC_INFLATED_BYTES_MAX = 1_048_576;
+/** A longer body is not tried: it is likely to become too much. */
 const SYNC_INFLATE_BYTES_MAX = 262_144;
 
 /** How long a body may take that is read at once: who sends it slower holds a place that others need. */
@@ -150,11 +151,16 @@ function collect(
 }
 
 function inflateFailure(error: unknown, maxBytes: number): DomainError {
-  const code = typeof error === 'object' && error !== null && 'code' in error ? error.code : '';
-  if (code === 'ERR_BUFFER_TOO_LARGE') return tooLarge(maxBytes);
+  if (isTooLong(error)) return tooLarge(maxBytes);
   return new DomainError(
     'invalid_encoding',
     'the body does not inflate as its content-encoding says; compress it again',
+  );
+}
+
+function isTooLong(error: unknown): boolean {
+  return (
+    typeof error === 'object' && error !== null && 'code' in error && error.code === 'ERR_BUFFER_TOO_LARGE'
   );
 }
 
@@ -164,10 +170,10 @@ async function inflate(
   maxBytes: number,
   hold: (bytes: number) => void,
 ): Promise<Buffer> {
-  if (raw.length <= SYNC_INFLATE_BYTES_MAX) {
-    const inflated = inflateAtOnce(raw, encoding, maxBytes);
-    hold(inflated.length);
-    return inflated;
+  const atOnce = raw.length <= SYNC_INFLATE_BYTES_MAX ? inflateAtOnce(raw, encoding, maxBytes) : undefined;
+  if (atOnce) {
+    hold(atOnce.length);
+    return atOnce;
   }
   const inflater = encoding === 'gzip' ? createGunzip() : createInflate();
   const source = Readable.from([raw]).pipe(inflater);
@@ -181,57 +187,14 @@ async function inflate(
   }
 }
 
-function inflateAtOnce(raw: Buffer, encoding: 'gzip' | 'deflate', maxBytes: number): Buffer {
+/** undefined where so much becomes of it that others would wait. */
+function inflateAtOnce(raw: Buffer, encoding: 'gzip' | 'deflate', maxBytes: number): Buffer | undefined {
   try {
-    const limit = { maxOutputLength: maxBytes };
+    const limit = { maxOutputLength: Math.min(maxBytes, SYNC_INFLATED_BYTES_MAX) };
     return encoding === 'gzip' ? gunzipSync(raw, limit) : inflateSync(raw, limit);
   } catch (error) {
+    if (isTooLong(error) && maxBytes > SYNC_INFLATED_BYTES_MAX) return undefined;
     throw inflateFailure(error, maxBytes);
-  }
-}
-
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-
-/**
- * Refuses JSON that nests deeper than `JSON_DEPTH_MAX`, by looking at its bytes: what walks the parsed value later
- * (stripping, storage) would overflow on it.
- */
-export function assertJsonDepth(bytes: Uint8Array): void {
-  let depth = 0;
-  for (let i = 0; i < bytes.length; i += 1) {
-    const byte = bytes[i];
-    if (byte === QUOTE) {
-      i += 1;
-      while (i < bytes.length && bytes[i] !== QUOTE) i += bytes[i] === BACKSLASH ? 2 : 1;
-    } else if (byte === 0x7b || byte === 0x5b) {
-      depth += 1;
-      if (depth > JSON_DEPTH_MAX) {
-        throw new DomainError(
-          'json_too_deep',
-          `the JSON body nests deeper than ${JSON_DEPTH_MAX} levels; flatten it`,
-        );
-      }
-    } else if (byte === 0x7d || byte === 0x5d) {
-      depth -= 1;
-    }
-  }
-}
-
-/**
- * Bytes → JSON value. Invalid UTF-8 is decoded with replacement characters (they are stripped later), a byte order
- * mark is skipped. Errors: invalid_json with the place, json_too_deep.
- */
-export function parseJson(bytes: Buffer): unknown {
-  assertJsonDepth(bytes);
-  const start = bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0;
-  const text = bytes.toString('utf8', start);
-  if (text.trim() === '') throw new DomainError('invalid_json', 'the body is empty; send a JSON value');
-  try {
-    return JSON.parse(text) as unknown;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message.slice(0, 200).replace(/[^\x20-\x7e]/g, '?') : '';
-    throw new DomainError('invalid_json', `the body is not JSON: ${reason}`);
   }
 }
 

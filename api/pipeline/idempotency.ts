@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { OrgDb } from '../../db/orgDb.js';
 import {
   beginAttempt,
   extendLease,
@@ -8,7 +7,8 @@ import {
   releaseAttempt,
   storeAnswer,
   takeIdempotencyKey,
-} from '../../db/queries/idempotencyKeys.js';
+} from '../../db/access/idempotencyKeys.js';
+import type { OrgDb } from '../../db/orgDb.js';
 import {
   answerBinding,
   type IdempotencyScope,

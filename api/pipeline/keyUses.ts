@@ -1,5 +1,5 @@
+import { touchKeys } from '../../db/access/keys.js';
 import type { Database } from '../../db/client.js';
-import { touchKeys } from '../../db/queries/keys.js';
 
 /** A key's last use is written at most this often. */
 const TOUCH_INTERVAL_MS = 60_000;

@@ -8,7 +8,7 @@ const DATA_POLICY = "default-src 'none'; base-uri 'none'; form-action 'none'; fr
  * not to hand it to their pages. ASVS 5 3.4 and 3.5 ask for them; X-Frame-Options is for browsers that do not know
  * frame-ancestors.
  */
-const HEADERS: readonly (readonly [string, string])[] = [
+export const SECURITY_HEADERS: readonly (readonly [string, string])[] = [
   ['Cache-Control', 'no-store'],
   ['Content-Security-Policy', DATA_POLICY],
   ['Cross-Origin-Opener-Policy', 'same-origin'],
@@ -25,7 +25,7 @@ const HEADERS: readonly (readonly [string, string])[] = [
  * so by X-Forwarded-Proto. A client that says so itself gains nothing: browsers ignore the header on plain HTTP.
  */
 export function setSecurityHeaders(ctx: Context, hstsMaxAgeSeconds: number): void {
-  for (const [name, value] of HEADERS) ctx.res.setHeader(name, value);
+  for (const [name, value] of SECURITY_HEADERS) ctx.res.setHeader(name, value);
   if (isTls(ctx)) ctx.res.setHeader('Strict-Transport-Security', `max-age=${hstsMaxAgeSeconds}`);
 }
 

@@ -2,7 +2,7 @@ import type { RouterContext } from '@koa/router';
 import { OrgDb } from '../../db/orgDb.js';
 import { DomainError } from '../../domain/errors.js';
 import type { ApiDeps } from '../deps.js';
-import type { Caller, Endpoint, EndpointResponse } from '../endpoint.js';
+import { type Caller, type Endpoint, type EndpointResponse, jsonBodyOf } from '../endpoint.js';
 import { readQuery, validate } from '../query.js';
 import { type Authenticator, assertAllowed } from './auth.js';
 import { IncomingBody, JSON_BODY_BYTES_MAX, parseStorableJson } from './body.js';
@@ -127,11 +127,13 @@ async function readWords(ctx: RouterContext, endpoint: Endpoint, incoming: Incom
     query: endpoint.query ? validate(endpoint.query, query, 'query') : {},
     params: endpoint.params ? validate(endpoint.params, params, 'path') : {},
   };
-  const isLeftOut = endpoint.isBodyOptional && incoming.isAbsent;
-  const content = endpoint.body ? (isLeftOut ? {} : await readJsonBody(incoming)) : undefined;
-  const body = endpoint.body ? validate(endpoint.body, content, 'body') : undefined;
+  const json = jsonBodyOf(endpoint);
+  const sent = json && (await readJsonBody(incoming, json.isOptional));
+  const body = json && validate(json.schema, sent, 'body');
   const { method, path } = endpoint;
   const { mediaType } = incoming;
+  // An empty body counts for nothing where the endpoint declares none.
+  const content = endpoint.body ? sent : undefined;
   return {
     valid: { ...valid, body, incoming },
     words: { method, path, params, query, mediaType, content },
@@ -160,7 +162,9 @@ function headerOf(ctx: RouterContext, name: string): string | undefined {
   return Array.isArray(value) ? value[0] : value;
 }
 
-async function readJsonBody(incoming: IncomingBody): Promise<unknown> {
+/** The JSON value of a body; one that may be absent is `{}` where nothing was sent. */
+async function readJsonBody(incoming: IncomingBody, isOptional: boolean): Promise<unknown> {
+  if (isOptional && incoming.isAbsent) return {};
   const type = incoming.mediaType;
   if (type !== '' && type !== 'application/json' && !type.endsWith('+json')) {
     throw new DomainError(
@@ -168,10 +172,21 @@ async function readJsonBody(incoming: IncomingBody): Promise<unknown> {
       `content-type: ${type.slice(0, 60)} is not read here; send application/json`,
     );
   }
-  return parseStorableJson(await incoming.bytes(JSON_BODY_BYTES_MAX));
+  const bytes = await incoming.bytes(JSON_BODY_BYTES_MAX);
+  return isOptional && bytes.length === 0 ? {} : parseStorableJson(bytes);
+}
+
+/** An answer without a header that its endpoint declares is a bug. */
+function assertDeclaredHeaders({ operationId, responses }: Endpoint, response: EndpointResponse): void {
+  const given = new Set(Object.keys(response.headers ?? {}).map((name) => name.toLowerCase()));
+  const declared = Object.keys(responses[response.status]?.headers ?? {});
+  const missing = declared.filter((name) => !given.has(name.toLowerCase()));
+  if (missing.length > 0)
+    throw new Error(`${operationId} answers ${response.status} without ${missing.join(', ')}`);
 }
 
 function send(ctx: RouterContext, endpoint: Endpoint, response: EndpointResponse, deps: ApiDeps): void {
+  if (deps.settings.checkResponses) assertDeclaredHeaders(endpoint, response);
   for (const [name, value] of Object.entries(response.headers ?? {})) ctx.set(name, value);
   ctx.status = response.status;
   if (response.content) {

@@ -3,7 +3,7 @@ import type { ApiDeps } from '../../api/deps.js';
 import type { Endpoint } from '../../api/endpoint.js';
 import type { Changes } from '../../db/changeFeed.js';
 import type { Database } from '../../db/client.js';
-import type { LimitRules } from '../../domain/limits/rate.js';
+import type { LimitRules } from '../../domain/access/limits/rate.js';
 import type { HTTP_LIMITS } from '../../platform/serverLimits.js';
 
 /** What the API is wired with. */
@@ -13,13 +13,15 @@ export interface ApiServerOptions
     'kickDispatcher' | 'engineStatus' | 'moveClaim' | 'connectors' | 'outbound' | 'secretKeys'
   > {
   database: Database;
+  /** Asks Postgres alone when absent. */
+  storageStatus?: ApiDeps['storageStatus'];
   /** What is served; the whole surface where nothing is said. */
   endpoints?: readonly Endpoint[];
   /** Absent: what is remembered of keys is trusted for its few seconds. */
   changes?: Changes;
   logger: Logger;
   checkResponses: boolean;
-  baseUrl: string;
+  baseUrl: () => string;
   loopback: boolean;
   metricsToken: string | undefined;
   ingestMaxBodyBytes: number;
@@ -36,6 +38,8 @@ export interface ApiServerOptions
   httpLimits?: Partial<Record<keyof typeof HTTP_LIMITS, number>>;
   /** Addresses and networks whose X-Forwarded-For is believed; none when absent. */
   trustedProxies?: readonly string[];
+  /** Host names besides that of `baseUrl` under which requests are answered; none when absent. */
+  allowedHosts?: readonly string[];
   /** Origins whose pages may call the API from a browser; none when absent. */
   corsOrigins?: readonly string[];
   /** Default: a year. */

@@ -12,7 +12,7 @@ export const ENGINE_MESSAGE = 'engine ';
 
 /** The API and the worker as processes that are kept running, each the same program as in a cluster. */
 export function createChildren(
-  environment: () => Environment,
+  environment: (name: 'api' | 'worker') => Environment,
   runtime: RuntimeFile,
   logger: Logger,
 ): { api: SupervisedProcess; worker: SupervisedProcess } {
@@ -22,7 +22,7 @@ export function createChildren(
       script: fileURLToPath(
         new URL(`../${name}${import.meta.url.endsWith('.ts') ? '.ts' : '.js'}`, import.meta.url),
       ),
-      environment,
+      environment: () => environment(name),
       logger,
       onStatus: (status, detail) => runtime.set(name, { status, pid: child.pid, detail }),
       ...(onMessage ? { onMessage } : {}),

@@ -1,16 +1,17 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Database, openDatabase } from '../../db/client.js';
+import { insertFirstOrganization } from '../../db/installation/firstOrganization.js';
+import { listOrganizations } from '../../db/installation/organizations.js';
+import { admitLogin, loginOf, makeLogin } from '../../db/login.js';
 import { migrate } from '../../db/migrate.js';
 import { newUuid } from '../../db/newUuid.js';
-import { type SeedResult, seedPrices } from '../../db/prices/priceSeed.js';
-import { insertFirstOrganization } from '../../db/queries/firstOrganization.js';
-import { listOrganizations } from '../../db/queries/organizations.js';
 import { reachesPostgres } from '../../db/session.js';
 import { parseKey } from '../../domain/access/keyFormat.js';
 import type { Config } from '../../platform/config.js';
 import { writePrivateFile } from '../../platform/embedded/dataDir.js';
 import { StartError } from '../../platform/startError.js';
+import { type SeedResult, seedPrices } from '../../usecases/pricing/priceSeed.js';
 import { describeKey, makeKey } from './keys.js';
 
 const WRONG_ADMIN_KEY =
@@ -45,6 +46,7 @@ export async function prepareDatabase(
   if (config.initAdminKey !== undefined && !parseKey(config.initAdminKey))
     throw new StartError(WRONG_ADMIN_KEY);
   await migrateWithin(directUrl);
+  await admitLoginWithin(config, url, directUrl);
   const database = openToolDatabase(url);
   try {
     tellOvertaken(await seedPrices(database));
@@ -68,6 +70,23 @@ async function migrateWithin(directUrl: string): Promise<void> {
     await migrate(directUrl);
   } catch (error) {
     throw explainDatabaseError(error, directUrl);
+  }
+}
+
+/** The login of the embedded database is ours to make; one that DATABASE_URL names may serve others too. */
+async function admitLoginWithin(config: Config, url: string, directUrl: string): Promise<void> {
+  if (loginOf(url).name === loginOf(directUrl).name) return;
+  try {
+    if (config.databaseUrl === undefined) await makeLogin(directUrl, loginOf(url));
+    else await admitLogin(directUrl, url);
+  } catch (error) {
+    if (codeOf(error) === '42501') {
+      throw new StartError(
+        `${loginOf(directUrl).name} may not give ${loginOf(url).name} the roles app_rw, app_system and app_workspace: make that login and grant it these roles as a superuser.`,
+        { cause: error },
+      );
+    }
+    throw explainDatabaseError(error, url);
   }
 }
 

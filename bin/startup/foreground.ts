@@ -1,5 +1,6 @@
 import type { Logger } from 'pino';
 import type { Config } from '../../platform/config.js';
+import { onEndSignals, outliveReaders } from '../../platform/endSignals.js';
 import { createLogger } from '../../platform/logger.js';
 import { Shutdown } from '../../platform/shutdown.js';
 import { createScreen, type Screen } from './screen.js';
@@ -20,6 +21,12 @@ export interface ForegroundOptions {
   work?: (service: ForegroundService) => Promise<void>;
 }
 
+/**
+ * Signals within this time are one request to end: a Ctrl-C comes from the terminal and again from npm, and an init
+ * system signals npm and us.
+ */
+const ONE_REQUEST_MS = 1_000;
+
 /** Runs everything in one process group until it is told to end, then ends it in order. */
 export async function runInForeground(
   config: Config,
@@ -30,17 +37,20 @@ export async function runInForeground(
   const logger = createLogger({ name: 'start', level: config.logLevel ?? quietLevel });
   const shutdown = new Shutdown(logger);
   const hurry = new AbortController();
-  // A reader that went away (`npm start | head`) is no reason to leave the servers behind.
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined);
+  outliveReaders();
   const screen = createScreen(isTerminal, logger);
   const end = async (signal: string) => {
     if (isTerminal) screen.note('stopping (again: at once)');
     await shutdown.run(signal);
     process.exit(0);
   };
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => (shutdown.isRunning ? hurry.abort() : void end(signal)));
-  }
+  let endedAtMs = 0;
+  onEndSignals((signal) => {
+    if (!shutdown.isRunning) {
+      endedAtMs = performance.now();
+      void end(signal);
+    } else if (performance.now() - endedAtMs > ONE_REQUEST_MS) hurry.abort();
+  });
   try {
     const base = await startService({
       config,

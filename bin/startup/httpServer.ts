@@ -1,5 +1,6 @@
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { RequestLimits } from '../../api/limits/requestLimits.js';
+import { presentBrokenRequest } from '../../api/pipeline/requestHead.js';
 import { answerBrokenRequests } from '../../platform/brokenRequests.js';
 import type { Metrics } from '../../platform/metrics.js';
 import { closeQueuedAnswers } from '../../platform/queuedAnswers.js';
@@ -10,10 +11,12 @@ import type { ApiServerOptions } from './apiOptions.js';
 /** The server with its limits, not listening yet. */
 export function makeHttpServer(listener: RequestListener, options: ApiServerOptions): Server {
   const limits = { ...HTTP_LIMITS, ...options.httpLimits };
-  const server = createServer(limits, listener);
+  // The application refuses a request without Host itself, as a problem; expectations other than 100-continue are passed over.
+  const server = createServer({ ...limits, requireHostHeader: false }, listener);
+  server.on('checkExpectation', (request, response) => server.emit('request', request, response));
   server.headersTimeout = limits.headersTimeout;
   server.maxConnections = CONNECTIONS_MAX;
-  answerBrokenRequests(server);
+  answerBrokenRequests(server, presentBrokenRequest);
   closeQueuedAnswers(server);
   rememberConnections(server);
   return server;

@@ -1,4 +1,6 @@
 import pg from 'pg';
+import { STORAGE_PROBE } from '../../db/health.js';
+import { isStorageFull } from '../../db/pgErrors.js';
 import type { Config } from '../../platform/config.js';
 import { isTemporalServing } from '../../platform/embedded/temporalHealth.js';
 import {
@@ -7,6 +9,7 @@ import {
   type RuntimeState,
   readRunningState,
 } from '../../platform/runtimeFile.js';
+import { findFreeBytes, judgeStorage } from './storageStatus.js';
 
 const PROBE_LIMIT_MS = 2_000;
 
@@ -45,11 +48,32 @@ async function inspectPostgres(config: Config, known: PartState | undefined): Pr
     );
     const [row] = rows;
     if (!row) return { ...base, status: 'degraded', detail: 'no answer to a query' };
-    return { ...base, status: 'up', version: row.version, clockSkewMs: Number(row.now_ms) - Date.now() };
+    const seen = { ...base, version: row.version, clockSkewMs: Number(row.now_ms) - Date.now() };
+    const { reason } = judgeStorage({
+      isFull: await isDatabaseFull(client),
+      freeBytes: findFreeBytes(() => known?.directory),
+    });
+    return reason === undefined ? { ...seen, status: 'up' } : { ...seen, status: 'degraded', detail: reason };
   } catch (error) {
-    return { ...base, status: 'down', detail: (error as Error).message };
+    if (isStorageFull(error))
+      return { ...base, status: 'degraded', detail: judgeStorage({ isFull: true }).reason as string };
+    return { ...base, status: 'down', detail: known?.detail ?? (error as Error).message };
   } finally {
     await client.end().catch(() => undefined);
+  }
+}
+
+/** As the API finds it out for /readyz. */
+async function isDatabaseFull(client: pg.Client): Promise<boolean> {
+  try {
+    await client.query('begin');
+    await client.query(STORAGE_PROBE.memory);
+    await client.query(STORAGE_PROBE.write);
+    await client.query('rollback');
+    return false;
+  } catch (error) {
+    if (isStorageFull(error)) return true;
+    throw error;
   }
 }
 
@@ -66,8 +90,10 @@ async function inspectApi(config: Config, known: PartState | undefined): Promise
   const address = known?.address ?? `http://${config.host}:${config.port}`;
   try {
     const response = await fetch(`${address}/readyz`, { signal: AbortSignal.timeout(PROBE_LIMIT_MS) });
-    if (response.ok) return { ...known, address, status: 'up' };
-    return { ...known, address, status: 'degraded', detail: `readyz answers ${response.status}` };
+    const { storage, reasons } = (await response.json()) as { storage?: string; reasons?: string[] };
+    if (response.ok && storage !== 'full') return { ...known, address, status: 'up' };
+    const detail = [`readyz answers ${response.status}`, ...(reasons ?? [])].join(': ');
+    return { ...known, address, status: 'degraded', detail };
   } catch {
     return { ...known, address, status: known?.status === 'starting' ? 'starting' : 'down' };
   }

@@ -1,14 +1,14 @@
-import { drawKey } from '../../api/keyMaker.js';
-import { createKey, type KeyAuthor, revokeKey, rotateKey } from '../../db/access/keyChanges.js';
+import { drawKey } from '../../api/access/keyMaker.js';
+import { type ApiKey, listApiKeys } from '../../db/access/keyRing.js';
 import type { Database } from '../../db/client.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { type ApiKey, listApiKeys } from '../../db/queries/keyRing.js';
 import { findKeyFault, parseKey } from '../../domain/access/keyFormat.js';
 import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { isoFromMicros, microsFromDate } from '../../domain/period.js';
 import type { Config } from '../../platform/config.js';
 import { StartError } from '../../platform/startError.js';
+import { createKey, type KeyAuthor, revokeKey, rotateKey } from '../../usecases/access/keyChanges.js';
 import type { KeyArguments } from './keyArguments.js';
 import { chooseOrganization } from './organization.js';
 import { left, textTable } from './textTable.js';
@@ -47,8 +47,10 @@ async function runInDatabase(
     case 'list':
       return tableOf(await listApiKeys(orgDb, { status: asked.status }, { limit: LIST_MAX, offset: 0 }));
     case 'revoke': {
-      const { name } = await revokeKey(orgDb, asked.id, by);
-      return `${asked.id} (${name}) is revoked.`;
+      const revoked = await revokeKey(orgDb, asked.id, by);
+      return revoked
+        ? `${asked.id} (${revoked.name}) is revoked.`
+        : `${asked.id} was revoked before; nothing changed.`;
     }
     case 'rotate': {
       const { text, id, ...secret } = drawKey(asked.id);

@@ -1,5 +1,5 @@
-import { digestKey, drawKey } from '../../api/keyMaker.js';
-import type { NewKey } from '../../db/queries/keys.js';
+import { digestKey, drawKey } from '../../api/access/keyMaker.js';
+import type { NewKey } from '../../db/access/keys.js';
 import type { Role } from '../../domain/access/scopes.js';
 
 /** A new key in the published format, not stored anywhere yet. */

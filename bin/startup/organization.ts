@@ -1,5 +1,5 @@
 import type { Database } from '../../db/client.js';
-import { listOrganizations } from '../../db/queries/organizations.js';
+import { listOrganizations } from '../../db/installation/organizations.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { StartError } from '../../platform/startError.js';
 

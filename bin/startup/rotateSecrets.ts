@@ -1,4 +1,3 @@
-import type { Database } from '../../db/client.js';
 import {
   dropOldKeysWhenUnused,
   forgetSealed,
@@ -7,7 +6,8 @@ import {
   replaceSealed,
   replaceSealedAnswer,
   type SealedSecret,
-} from '../../db/queries/sealedSecrets.js';
+} from '../../db/access/sealedSecrets.js';
+import type { Database } from '../../db/client.js';
 import { answerBinding } from '../../domain/access/idempotencyKey.js';
 import { findSealedText, resealText } from '../../domain/billing/credentials.js';
 import { findSecretsText, sealSecretsText } from '../../domain/webhooks/secret.js';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import type { Logger } from 'pino';
+import { countSealedByKey } from '../../db/access/sealedSecrets.js';
 import type { Database } from '../../db/client.js';
-import { countSealedByKey } from '../../db/queries/sealedSecrets.js';
 import type { Config } from '../../platform/config.js';
 import { ensureSecretKeyFile, secretKeyFile } from '../../platform/embedded/secretKeyFile.js';
 import { missingKeySentence, refuseMissingSecretKey, SecretKeys } from '../../platform/secretKeys.js';

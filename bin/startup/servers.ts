@@ -17,7 +17,9 @@ import type { RuntimeFile } from '../../platform/runtimeFile.js';
 import { KeptServer } from '../../platform/supervision.js';
 
 export interface DatabaseUrls {
+  /** For the login of the API and the worker. */
   url: string;
+  /** Straight to Postgres, for the owner of the tables; the same as `url` where the settings name one address. */
   directUrl: string;
 }
 
@@ -37,9 +39,10 @@ export async function openPostgres(
     name: 'postgres',
     start: () => startPostgres({ dataDir: config.dataDir, cacheDir: config.cacheDir }),
     logger,
-    onStatus: (status, running) =>
+    onStatus: (status, running, detail) =>
       runtime.set('postgres', {
         status,
+        detail,
         embedded: true,
         pid: running?.pid,
         ...(running
@@ -49,7 +52,7 @@ export async function openPostgres(
   });
   keep(server);
   const running = await server.start();
-  return { url: running.url, directUrl: running.url };
+  return { url: running.loginUrl, directUrl: running.url };
 }
 
 /** What is known of the workflow engine when the start begins. */
@@ -130,10 +133,10 @@ function keptTemporal(
     name: 'temporal',
     start: () => startTemporal({ program, dataDir: config.dataDir, namespace: config.temporalNamespace }),
     logger,
-    onStatus: (status, running) => {
+    onStatus: (status, running, detail) => {
       runtime.set('temporal', {
         status,
-        detail: undefined,
+        detail,
         pid: running?.pid,
         ...(running ? { address: running.address, version: running.version } : {}),
       });

@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
 import type { Logger } from 'pino';
+import { withLoginOf } from '../../db/login.js';
 import { type Config, type Environment, processEnvironment } from '../../platform/config.js';
 import { openDataDir } from '../../platform/embedded/dataDir.js';
 import { isPortTaken } from '../../platform/embedded/freePort.js';
@@ -69,10 +70,11 @@ export async function startService(options: ServiceOptions): Promise<string | un
   const keyEnvironment = secretKeyEnvironment(config);
   await tellMissingKeys(options, url, keyEnvironment.TRUEUP_SECRET_KEY_FILE);
   let port = config.port;
-  const environment = (): Environment =>
+  const environment = (name: 'api' | 'worker'): Environment =>
     processEnvironment({
       DATABASE_URL: url,
-      DATABASE_DIRECT_URL: directUrl,
+      // Only the worker makes and drops partitions.
+      DATABASE_DIRECT_URL: name === 'api' ? withLoginOf(directUrl, url) : directUrl,
       TEMPORAL_ADDRESS: engine.address,
       ...keyEnvironment,
       PORT: String(port),

@@ -1,4 +1,4 @@
-import type { RetentionLimits } from '../../domain/retention.js';
+import type { RetentionLimits } from '../../domain/installation/retention.js';
 import type { Config } from '../../platform/config.js';
 import { StartError } from '../../platform/startError.js';
 import type { DatabaseUrls } from './servers.js';

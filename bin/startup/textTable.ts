@@ -1,3 +1,4 @@
+import { claimCents } from '../../domain/claims/claimAmount.js';
 import { decimalFromScaled, divideHalfEven, type Pico } from '../../domain/money.js';
 
 /** A column of a table on a terminal: its heading, and on which side its cells stand. */
@@ -60,6 +61,13 @@ export function figure(value: bigint, digits: number): string {
 }
 
 const CENT_PICO = 10_000_000_000n;
+
+/** The dollars of a finding, rounded as its sentence rounds them; what is less than a cent is not shown as nothing. */
+export function foundDollars(pico: Pico): string {
+  const cents = claimCents(pico);
+  if (cents === 0n && pico !== 0n) return pico > 0n ? '<0.01' : '>-0.01';
+  return figure(cents * CENT_PICO, 2);
+}
 
 /** Dollars to the cent; what is less than half a cent and not nothing is not shown as nothing. */
 export function dollars(pico: Pico): string {

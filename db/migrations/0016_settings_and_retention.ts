@@ -7,7 +7,7 @@ import type { Migration } from './migration.js';
 export const settingsAndRetention: Migration = {
   name: '0016_settings_and_retention',
   up: `
--- Absent: the default. The fields themselves are read and checked by domain/organization/settings.ts; a field that no
+-- Absent: the default. The fields themselves are read and checked by domain/installation/settings.ts; a field that no
 -- version knows, or one of another type, would be obeyed by nobody.
 alter table organizations add constraint organizations_settings_check check (
   jsonb_typeof(settings) = 'object'

@@ -31,6 +31,13 @@ import { fetchedRates } from './0031_fetched_rates.js';
 import { claims } from './0033_claims.js';
 import { weightSets } from './0034_weight_sets.js';
 import { creditRows } from './0035_credit_rows.js';
+import { disputeAndClaimMessages } from './0036_dispute_and_claim_messages.js';
+import { findingCauses } from './0037_finding_causes.js';
+import { oneEventACall } from './0038_one_event_a_call.js';
+import { statistics } from './0039_statistics.js';
+import { heldFindings } from './0040_held_findings.js';
+import { unpricedCounts } from './0041_unpriced_counts.js';
+import { runEffects } from './0042_run_effects.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -71,4 +78,11 @@ export const MIGRATIONS: readonly Migration[] = [
   claims,
   weightSets,
   creditRows,
+  disputeAndClaimMessages,
+  findingCauses,
+  oneEventACall,
+  statistics,
+  heldFindings,
+  unpricedCounts,
+  runEffects,
 ];

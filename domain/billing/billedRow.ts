@@ -16,6 +16,20 @@ export type ChargeCategory = (typeof CHARGE_CATEGORIES)[number];
 export const BILLED_CLASSES = [...TOKEN_CLASSES, 'requests', 'other'] as const;
 export type BilledClass = (typeof BILLED_CLASSES)[number];
 
+/** Other names of classes, which billing files use too. */
+const CLASS_ALIASES: ReadonlyMap<string, BilledClass> = new Map([
+  ['audio_input', 'input_audio'],
+  ['audio_output', 'output_audio'],
+]);
+
+/** Every name of a billed class that a billing file may use. */
+export const BILLED_CLASS_NAMES: readonly string[] = [...BILLED_CLASSES, ...CLASS_ALIASES.keys()];
+
+/** The class with this name or alias, in lower case; undefined for any other word. */
+export function findBilledClass(name: string): BilledClass | undefined {
+  return BILLED_CLASSES.find((one) => one === name) ?? CLASS_ALIASES.get(name);
+}
+
 /** Fraction digits of a quantity: it is a bigint count of 1e-12 units, as numeric(38,12) is in SQL. */
 export const QUANTITY_SCALE = 12;
 export const QUANTITY_ONE = 10n ** BigInt(QUANTITY_SCALE);

@@ -1,6 +1,6 @@
-import type { Notice } from '../alerts/alert.js';
 import { publicId } from '../ids.js';
 import { isoFromMicros } from '../period.js';
+import type { Notice } from '../policies/alerts/alert.js';
 
 /** A connection whose status has just turned `failing`. */
 export interface BrokenConnection {

@@ -9,7 +9,7 @@ export type ConnectionStatus = (typeof CONNECTION_STATUSES)[number];
 export const SYNC_TRIGGERS = ['connect', 'schedule', 'request', 'settings'] as const;
 export type SyncTrigger = (typeof SYNC_TRIGGERS)[number];
 
-/** Days that a new connection asks for. */
+/** UTC days that a new connection asks for; they end with today, as the longest gap period does. */
 export const BACKFILL_DAYS = 90;
 
 /** The scope of a connection that reads everything. */

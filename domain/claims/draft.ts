@@ -1,9 +1,11 @@
 /** Which disputes become which claims, what is netted, and what is left to ask for (docs/claims.md, “How a claim is made”). */
-import { centsDown, DISPUTE_TIERS, type DisputeTier } from '../financial/decision.js';
+
 import type { Pico } from '../money.js';
-import type { Grade, Visibility, WaterfallStep } from '../reconciliation/cells.js';
 import type { Finding, FindingDay, FindingLine, Gate } from '../reconciliation/inference/finding.js';
+import type { Grade, Visibility, WaterfallStep } from '../reconciliation/matching/cells.js';
 import type { FindingKind } from '../reconciliation/taxonomy.js';
+import { claimCents } from './claimAmount.js';
+import { DISPUTE_TIERS, type DisputeTier } from './financial/decision.js';
 
 /** A day of a dispute as it was when the dispute was opened. */
 export interface DisputedDay extends Omit<FindingDay, 'probability'> {
@@ -37,7 +39,7 @@ export interface DraftDispute {
   model: string;
   kind: FindingKind;
   tier: DisputeTier;
-  /** The finding's sentence as it was. */
+  /** The finding's cause as it was, and the dollars of the dispute's own days. */
   reason: string;
   /** Of whoever opened it. */
   notes: string | null;
@@ -65,7 +67,7 @@ export interface NettedUndercharge {
   billedPico: Pico;
   expectedPico: Pico;
   impactPico: Pico;
-  /** The finding's sentence. */
+  /** The finding's cause, and the dollars of this day. */
   reason: string;
 }
 
@@ -130,8 +132,8 @@ export function netDraft(
   const disputedPico = disputedPicoOf(disputes);
   const nettedPico = nettedPicoOf(undercharges);
   const recoverablePico = disputedPico - nettedPico;
-  const recoverableCents = centsDown(recoverablePico);
-  if (recoverableCents === 0n) return undefined;
+  const recoverableCents = claimCents(recoverablePico);
+  if (recoverableCents <= 0n) return undefined;
   return {
     ...{ id, provider, accountId, disputes, undercharges },
     periodStart: first.periodStart,

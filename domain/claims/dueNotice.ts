@@ -1,6 +1,6 @@
-import type { Notice } from '../alerts/alert.js';
 import { publicId } from '../ids.js';
 import { dayOf, isoFromMicros, shiftDay } from '../period.js';
+import type { Notice } from '../policies/alerts/alert.js';
 import { type ClaimClock, type ClaimDeadline, DISPUTE_WINDOW_DAYS } from './deadlines.js';
 import type { ClaimStatus } from './lifecycle.js';
 

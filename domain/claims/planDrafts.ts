@@ -1,6 +1,6 @@
-import { centsDown } from '../financial/decision.js';
 import type { Pico } from '../money.js';
 import type { FindingKind } from '../reconciliation/taxonomy.js';
+import { claimCents } from './claimAmount.js';
 import {
   type DraftDispute,
   disputedPicoOf,
@@ -83,7 +83,7 @@ function draftWhatIsBorne(
   for (;;) {
     const { drafts, left } = allot(asking, undercharges);
     const borne = asking.filter(
-      (group) => centsDown(group.disputedPico) > 0n && !left.some((one) => isOf(group, one)),
+      (group) => claimCents(group.disputedPico) > 0n && !left.some((one) => isOf(group, one)),
     );
     if (borne.length === asking.length) return drafts;
     asking = borne;
@@ -121,7 +121,7 @@ function allot(
     const others: NettedUndercharge[] = [];
     let restPico = group.disputedPico;
     for (const one of left) {
-      const isBorne = isOf(group, one) && centsDown(restPico + one.impactPico) > 0n;
+      const isBorne = isOf(group, one) && claimCents(restPico + one.impactPico) > 0n;
       (isBorne ? taken : others).push(one);
       if (isBorne) restPico += one.impactPico;
     }

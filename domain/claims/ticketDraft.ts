@@ -3,7 +3,7 @@ import { timesOfBillingDay } from '../billing/billingDay.js';
 import { publicId } from '../ids.js';
 import { isoFromMicros, shiftDay } from '../period.js';
 import { isProvider, PROVIDER_FACTS } from '../providers.js';
-import { dollars } from './evidence/buildEvidence.js';
+import { dollarsText } from './claimAmount.js';
 import type { ClaimEvidence } from './evidence/claimEvidence.js';
 import type { ClaimStatus } from './lifecycle.js';
 import { type LabelledRow, meterParagraphs, sampleLines, usd } from './ticketLines.js';
@@ -52,6 +52,9 @@ export interface TicketDraft {
   suggestedResolution: string;
 }
 
+/** Projects that a ticket names; the attached CSV has the lines of all. */
+const PROJECTS_MAX = 20;
+
 /** What each move is to somebody who reads the correspondence. */
 const MOVES: Readonly<Record<ClaimStatus, string>> = {
   draft: 'claim prepared',
@@ -69,7 +72,7 @@ export function draftTicket(facts: TicketFacts): TicketDraft {
   const { claim, evidence } = facts;
   const name = providerName(claim.provider);
   const period = periodText(claim);
-  const amount = dollars(BigInt(claim.recoverableCents));
+  const amount = dollarsText(BigInt(claim.recoverableCents));
   const account = claim.accountId === '' ? '' : ` of account ${claim.accountId}`;
   const ticket = claim.externalTicketId === null ? '' : `, ticket ${claim.externalTicketId}`;
   const suggestedResolution = `Issue a credit of ${amount} for ${period}.`;
@@ -80,6 +83,7 @@ export function draftTicket(facts: TicketFacts): TicketDraft {
     ['Requests that you can look up', evidence ? sampleLines(evidence.samples) : []],
     ['Correspondence so far', correspondence(facts)],
     ['What we ask for', [suggestedResolution, ...remedyLines(facts)]],
+    ['Attached', attachedLines(publicId('clm', claim.id))],
   ];
   return {
     subject: `Escalation: overcharge of ${amount} on the ${name} bill${account}, ${period}${ticket}`,
@@ -95,8 +99,8 @@ export function draftTicket(facts: TicketFacts): TicketDraft {
   };
 }
 
-const providerName = (slug: string): string =>
-  PROVIDER_FACTS.find((facts) => facts.slug === slug)?.displayName ?? slug;
+const factsOf = (slug: string) => PROVIDER_FACTS.find((facts) => facts.slug === slug);
+const providerName = (slug: string): string => factsOf(slug)?.displayName ?? slug;
 
 const periodText = ({ periodStart, periodEnd }: { periodStart: string; periodEnd: string }): string =>
   periodStart === periodEnd ? periodStart : `${periodStart} to ${periodEnd}`;
@@ -106,7 +110,7 @@ function opening({ claim }: TicketFacts, name: string, period: string, amount: s
     claim.externalTicketId === null
       ? 'Please open a ticket for this'
       : `This is about ticket ${claim.externalTicketId}. Please pass it on to somebody who can correct the bill`;
-  return `${ticket}: the ${name} bill for ${period} charges ${amount} more than the rates and the usage below give. The evidence is attached; each line names the page of your own report that it was read from.`;
+  return `${ticket}: the ${name} bill for ${period} charges ${amount} more than the rates and the usage below give. The evidence is attached; each of its lines names the page of your own report that it was read from.`;
 }
 
 function accountLines({ claim, organization, evidence, rows }: TicketFacts, name: string): string[] {
@@ -119,9 +123,13 @@ function accountLines({ claim, organization, evidence, rows }: TicketFacts, name
     ...(named.length > 0 ? [`Invoices: ${named.join(', ')}`] : []),
     ...invoices.slice(0, 10).map((one) => {
       const span = one.period_start === null ? '' : `, ${one.period_start} to ${one.period_end}`;
-      return `Billing data: ${one.filename ?? `your API, ${one.source_id}`}${span}, received ${one.fetched_at}`;
+      return `Billing data: ${one.filename ?? `your API, ${one.source_id}`}${span}, received ${one.fetched_at.slice(0, 10)}`;
     }),
-    ...(projects.length > 0 ? [`Projects on these lines: ${projects.slice(0, 20).join(', ')}`] : []),
+    ...(projects.length > 0
+      ? [
+          `${factsOf(claim.provider)?.projectsName ?? 'Projects'} on these lines: ${projects.slice(0, PROJECTS_MAX).join(', ')}`,
+        ]
+      : []),
     ...timeLines(claim),
     `Our reference: ${publicId('clm', claim.id)}`,
   ];
@@ -140,9 +148,9 @@ function timeLines({ provider, periodStart, periodEnd }: TicketFacts['claim']): 
 
 function totalLines({ claim, evidence, disputes }: TicketFacts): string[] {
   const reasons = disputes.map(
-    (one) => `- ${one.model}, ${periodText(one)}, ${dollars(BigInt(one.amountCents))}: ${one.reason}`,
+    (one) => `- ${one.model}, ${periodText(one)}, ${dollarsText(BigInt(one.amountCents))}: ${one.reason}`,
   );
-  const asked = `Asked for: ${dollars(BigInt(claim.recoverableCents))} (rounded down to the cent)`;
+  const asked = `Asked for: ${dollarsText(BigInt(claim.recoverableCents))} (rounded down to the cent)`;
   if (!evidence) return [...reasons, asked];
   const { totals } = evidence;
   return [
@@ -166,7 +174,7 @@ function correspondence({ events, claim }: TicketFacts): string[] {
         ...(fields.externalTicketId === null ? [] : [`ticket ${fields.externalTicketId}`]),
         ...(fields.creditIssuedCents === null
           ? []
-          : [`credit of ${dollars(BigInt(fields.creditIssuedCents))}`]),
+          : [`credit of ${dollarsText(BigInt(fields.creditIssuedCents))}`]),
         ...(fields.denialReason === null ? [] : [`your answer: "${fields.denialReason}"`]),
       ];
       return `- ${isoFromMicros(atMicros).slice(0, 10)}: ${[MOVES[to], ...said].join('; ')}`;
@@ -179,7 +187,7 @@ function remedyLines({ claim, credits }: TicketFacts): string[] {
     'If you come to another amount, please send the quantity and the rate of each line that differs.',
     ...credits.map(
       ({ cents, rows }) =>
-        `A credit of ${dollars(BigInt(cents))} (${[...new Set(rows.map(({ day, description }) => `${day}, "${description}"`))].join('; ')}) is on a later bill; please say whether it is for this claim.`,
+        `A credit of ${dollarsText(BigInt(cents))} (${[...new Set(rows.map(({ day, description }) => `${day}, "${description}"`))].join('; ')}) is on a later bill; please say whether it is for this claim.`,
     ),
     ...(claim.evidenceStaleAtMicros === null
       ? []
@@ -188,3 +196,10 @@ function remedyLines({ claim, credits }: TicketFacts): string[] {
         ]),
   ];
 }
+
+/** The files of the evidence under the names that they are downloaded with. */
+const attachedLines = (claimId: string): string[] => [
+  `- ${claimId}-evidence.pdf: the claim with its lines, rates and calls`,
+  `- ${claimId}-evidence.csv: the lines as a table`,
+  `- ${claimId}-evidence.tar.gz: all of it, with the pages of your reports`,
+];

@@ -1,7 +1,8 @@
 /** The lines of a ticket draft: what was billed and expected, meter by meter, and the calls that show it. */
-import { decimalFromPico, type Pico, picoFromDecimal } from '../money.js';
+import { decimalFromPico, decimalFromScaled, type Pico, parseScaled, picoFromDecimal } from '../money.js';
 import { inOrder } from './draft.js';
 import type { ClaimEvidence, EvidenceCell, EvidenceRate, EvidenceSample } from './evidence/claimEvidence.js';
+import { takeInTurns } from './evidence/takeInTurns.js';
 
 /** A row of the bill as it stands now, with its label verbatim. */
 export interface LabelledRow {
@@ -18,7 +19,7 @@ export interface LabelledRow {
 /** Meters that a ticket lists one by one; the attached CSV has all of them. */
 const METERS_MAX = 40;
 const LABELS_MAX = 5;
-/** Calls that a ticket names: support looks them up in its own logs. */
+/** Calls that a ticket names, or one of each model where those are more: support looks them up in its own logs. */
 const SAMPLES_MAX = 25;
 const USAGE_CHARS_MAX = 300;
 
@@ -91,17 +92,19 @@ function paragraphOf(
     : decimalFromPico(quantities.reduce((sum, one) => sum + picoOf(one ?? '0'), 0n));
   const labels = labelsOf(meter, rows);
   const unit = unitOf(first);
+  const rates = ratesOf(meter, evidence);
+  const isMixed = rates.length > 1;
   return [
     `${number}. ${meterText(first)}, ${from === to ? from : `${from} to ${to} (${new Set(days).size} days)`}`,
     ...(labels.length > 0
       ? [`   Line item as billed: ${labels.map((label) => `"${label}"`).join(', ')}`]
       : []),
     `   Quantity billed: ${quantity === null ? 'not on the bill' : `${quantityText(quantity)} ${unit}`}`,
-    `   Unit price charged: ${rateText(first.billed_rate_usd, unit)}`,
+    `   Unit price charged: ${first.billed_rate_usd === null ? 'not on the bill' : `${rateText(first.billed_rate_usd, unit)}${isMixed ? ' on average' : ''}`}`,
     `   Amount charged: ${usd(decimalFromPico(meter.billedPico))}`,
-    `   Expected: ${expectedText(first, meter, unit)}`,
+    `   Expected: ${expectedText(first, meter, { unit, isMixed })}`,
     `   Difference: ${usd(decimalFromPico(differenceOf(meter)))}`,
-    ...ratesOf(meter, evidence).map((rate) => `   ${publishedText(rate, evidence, unit)}`),
+    ...rates.map((rate) => `   ${sourceText(rate, evidence, { unit, isMixed })}`),
   ].join('\n');
 }
 
@@ -119,20 +122,35 @@ function meterText(cell: EvidenceCell): string {
   ].join(', ');
 }
 
-const rateText = (rate: number | null, unit: string): string =>
-  rate === null ? 'not one rate' : `$${plain(rate)} per million ${unit}`;
+const RATE_DIGITS = 6;
 
-/** A number of dollars to at most six digits behind the point: what was charged is a quotient. */
-const plain = (rate: number): string => rate.toFixed(6).replace(/0+$/, '').replace(/\.$/, '.00');
+/** Every rate of a ticket: two digits behind the point at least, and six at most, since what was charged is a quotient. */
+function rateText(rate: number, unit: string): string {
+  const rounded = decimalFromScaled(parseScaled(String(rate), RATE_DIGITS) ?? 0n, RATE_DIGITS);
+  return `${usd(rounded)} per million ${unit}`;
+}
 
-function expectedText(first: EvidenceCell, { cells, expectedPico }: Meter, unit: string): string {
+/** How the rates of a meter are written; `isMixed`: several hold for parts of its quantity. */
+interface RateStyle {
+  unit: string;
+  isMixed: boolean;
+}
+
+function expectedText(
+  first: EvidenceCell,
+  { cells, expectedPico }: Meter,
+  { unit, isMixed }: RateStyle,
+): string {
   const right = cells.map(({ right_quantity }) => right_quantity);
   const isOther = cells.some((cell) => cell.right_quantity !== cell.billed_quantity);
   const quantity =
     isOther && right.every((one) => one !== null)
       ? `${quantityText(decimalFromPico(right.reduce((sum, one) => sum + picoOf(one ?? '0'), 0n)))} ${unit} at `
       : '';
-  return `${quantity}${rateText(first.expected_rate_usd, unit)} = ${usd(decimalFromPico(expectedPico))}`;
+  const amount = usd(decimalFromPico(expectedPico));
+  if (first.expected_rate_usd !== null)
+    return `${quantity}${rateText(first.expected_rate_usd, unit)} = ${amount}`;
+  return isMixed ? `${quantity}the rates below = ${amount}` : amount;
 }
 
 /** The labels of the rows that the meter's cells are made of, as the provider writes them. */
@@ -156,23 +174,42 @@ function ratesOf({ cells }: Meter, { pricing_snapshot }: ClaimEvidence): Evidenc
   return pricing_snapshot.rates.filter(({ id }) => ids.has(id));
 }
 
-function publishedText(rate: EvidenceRate, { pricing_snapshot }: ClaimEvidence, unit: string): string {
-  const price = `$${plain(rate.usd_per_mtok)} per million ${unit}`;
+/** A rate with who gives it; of several, what each of them holds for. */
+function sourceText(
+  rate: EvidenceRate,
+  { pricing_snapshot }: ClaimEvidence,
+  { unit, isMixed }: RateStyle,
+): string {
+  const of = isMixed ? ` for ${circumstancesOf(rate)}` : '';
+  const price = rateText(rate.usd_per_mtok, unit);
   if (rate.contract) {
     const { document, clause, url } = rate.contract;
-    return `Agreed rate: ${price}, ${[document, clause === null ? null : `clause ${clause}`, url].filter(Boolean).join(', ')}`;
+    return `Agreed rate${of}: ${price}, ${[document, clause === null ? null : `clause ${clause}`, url].filter(Boolean).join(', ')}`;
   }
   const named = pricing_snapshot.sources.filter(({ key }) => rate.source_keys.includes(key));
   const sources = [rate.price_page_url, ...named.map(({ name, url }) => url ?? name)].filter(Boolean);
   const read = rate.retrieved_on === null ? '' : `, read on ${rate.retrieved_on}`;
   const from = rate.effective_from === null ? '' : `, in force since ${rate.effective_from}`;
-  return `${rate.kind === 'list' ? 'Published rate' : 'Rate'}: ${price}${from}${read}${sources.length > 0 ? ` (${[...new Set(sources)].join(', ')})` : ''}`;
+  return `${rate.kind === 'list' ? 'Published rate' : 'Rate'}${of}: ${price}${from}${read}${sources.length > 0 ? ` (${[...new Set(sources)].join(', ')})` : ''}`;
 }
 
-/** Calls with their request ids first, as the client got their usage. */
+const circumstancesOf = (rate: EvidenceRate): string =>
+  [
+    `the ${rate.service_tier || 'standard'} tier`,
+    ...(rate.is_batch ? ['batch'] : []),
+    ...(rate.long_context ? ['long context'] : []),
+    ...(rate.region === null ? [] : [rate.region]),
+  ].join(', ');
+
+/** Calls of every disputed model, those with a request id before others, with their usage as the client got it. */
 export function sampleLines(samples: readonly EvidenceSample[]): string[] {
-  const named = [...samples].sort((a, b) => Number(a.request_id === null) - Number(b.request_id === null));
-  return named.slice(0, SAMPLES_MAX).map((sample) => {
+  const models = [...new Set(samples.map(({ model }) => model))];
+  const groups = models.map((model) => {
+    const calls = samples.filter((sample) => sample.model === model);
+    const named = calls.filter(({ request_id }) => request_id !== null);
+    return named.length > 0 ? named : calls;
+  });
+  return takeInTurns(groups, Math.max(SAMPLES_MAX, models.length)).map((sample) => {
     const usage = JSON.stringify(sample.usage);
     const shown =
       usage.length > USAGE_CHARS_MAX ? `${usage.slice(0, USAGE_CHARS_MAX)}… (whole in the evidence)` : usage;

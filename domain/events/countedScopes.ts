@@ -1,4 +1,4 @@
-import type { CountedScope } from '../organization/settings.js';
+import type { CountedScope } from '../installation/settings.js';
 import type { CallRecord } from './event.js';
 
 /** Why a call is left out that another instrumentation is to tell: counted beside the reasons of rejections. */

@@ -164,6 +164,8 @@ export type RejectionReason = (typeof REJECTION_REASONS)[number];
 export interface Rejection {
   /** Place of the item in its request, from 0. */
   index: number;
+  /** What the item calls itself, as far as it is known: `span "chat gpt-4o", id 00f067aa0ba902b7`; else ''. */
+  label: string;
   reason: RejectionReason;
   message: string;
   serviceName: string;
@@ -189,7 +191,14 @@ export const LABEL_CHARS_MAX = 256;
 export const ID_CHARS_MAX = 512;
 export const STOP_REASON_CHARS_MAX = 64;
 export const PAYLOAD_BYTES_MAX = 262_144;
+/** Of what a resource or a scope says once and each of its calls keeps: its service block, a tool's input or output. */
+export const REPEATED_BYTES_MAX = 4_096;
 export const USAGE_RAW_BYTES_MAX = 1_024;
 /** Non-mapped attributes of a span that are kept in payload. */
 export const PAYLOAD_ATTRIBUTES_MAX = 256;
 export const INGEST_ITEMS_MAX = 10_000;
+/**
+ * Spans of one trace that are compared with each other, to find calls that several of them report: those that came last.
+ * A request holds no more. Earlier ones stay as they were resolved until then.
+ */
+export const TRACE_SPANS_MAX = 10_000;

@@ -8,6 +8,7 @@ import { stripText } from './stripText.js';
 
 const SHOWN_CHARS = 64;
 const INTEGER_TEXT = /^[+-]?\d{1,40}$/;
+const DECIMAL_TEXT = /^[+-]?(?:\d{1,40}(?:\.\d{0,40})?|\.\d{1,40})(?:e[+-]?\d{1,4})?$/i;
 const MICROS_PER_MILLI = 1_000n;
 /** How far ahead a clock may be: 24 hours. */
 const AHEAD_MICROS = 86_400_000_000n;
@@ -81,7 +82,7 @@ export function readCost(value: unknown, field: string): Pico {
 
 /** Reads milliseconds, 0…10^9, rounded half up to whole ones. */
 export function readDurationMs(value: unknown, field: string): number {
-  const number = typeof value === 'string' && value.trim() !== '' ? Number(value) : value;
+  const number = typeof value === 'string' && DECIMAL_TEXT.test(value.trim()) ? Number(value) : value;
   if (
     typeof number !== 'number' ||
     !(number >= 0) ||

@@ -3,7 +3,14 @@
  */
 import type { Provider } from '../providers.js';
 import type { MissingClass } from './clients.js';
-import { type InputSemantics, type TokenUsage, USAGE_RAW_BYTES_MAX, type UsageOrigin } from './event.js';
+import {
+  type InputSemantics,
+  TOKENS_MAX,
+  type TokenUsage,
+  USAGE_RAW_BYTES_MAX,
+  type UsageOrigin,
+} from './event.js';
+import { ItemFault } from './itemFault.js';
 import { countTold, isTold, normaliseUsage, type ToldUsage } from './usage.js';
 
 /** Providers whose API counts the input without the cached tokens: Anthropic and Bedrock's Converse. */
@@ -44,6 +51,7 @@ export function meterUsage(given: Told, provider: Provider, model: string): Mete
     return { usage: null, origin, toldClasses: 0 };
   }
   const { usage, semantics, flags } = normaliseUsage(given.told, given.expected);
+  checkSums(usage);
   usage.cached = isExclusiveApi(provider, model) ? 0 : usage.cacheRead;
   const origin = {
     usageSource: given.source,
@@ -53,6 +61,31 @@ export function meterUsage(given: Told, provider: Provider, model: string): Mete
     usageFlags: flags,
   };
   return { usage, origin, toldClasses: countTold(given.told) };
+}
+
+/**
+ * Counts that are each in range may add up to more than is stored.
+ * @throws ItemFault invalid_number.
+ */
+function checkSums({
+  input,
+  inputAudio,
+  output,
+  outputAudio,
+  cacheRead,
+  cacheCreation,
+  reasoning,
+}: TokenUsage): void {
+  const sums = {
+    input: input + inputAudio,
+    output: output + outputAudio,
+    'cache read': cacheRead,
+    'cache write': cacheCreation,
+    reasoning,
+  };
+  for (const [name, tokens] of Object.entries(sums))
+    if (tokens > TOKENS_MAX)
+      throw new ItemFault('invalid_number', `the ${name} tokens add up to more than ${TOKENS_MAX}`);
 }
 
 /** Claude counts its input without the cached tokens wherever it is sold. */

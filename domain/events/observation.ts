@@ -78,7 +78,9 @@ export function mapObservation(input: unknown, context: MapContext): MappedBatch
   } catch (fault) {
     if (!(fault instanceof ItemFault)) throw fault;
     const { reason, message: text } = fault;
-    batch.rejections.push({ index: 0, reason, message: text, serviceName: '', scopeName: SCOPE_NAME });
+    const id = textOf(body, 'id');
+    const label = id === undefined ? '' : `observation ${shown(id)}`;
+    batch.rejections.push({ index: 0, label, reason, message: text, serviceName: '', scopeName: SCOPE_NAME });
   }
   return batch;
 }

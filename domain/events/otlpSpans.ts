@@ -6,7 +6,7 @@ import { DomainError, type FieldIssue } from '../errors.js';
 import { isCallSpan } from './callSpans.js';
 import { type Client, findClient } from './clients.js';
 import { LABEL_CHARS_MAX, type MappedBatch, type SpanLink } from './event.js';
-import { ItemFault } from './itemFault.js';
+import { ItemFault, shown } from './itemFault.js';
 import type { MapContext } from './mapContext.js';
 import { SpanAttributes } from './spanAttributes.js';
 import { callOfSpan } from './spanCall.js';
@@ -48,6 +48,15 @@ export function countSpans(request: OtlpRequest): number {
     }
   }
   return count;
+}
+
+/** How many resources a request has, or scopes where there are more of them: each costs as much as a small span. */
+export function countGroups(request: OtlpRequest): number {
+  const resources = looseList((request as OtlpRequest | null)?.resourceSpans);
+  let scopes = 0;
+  for (const resource of resources)
+    scopes += looseList((resource as { scopeSpans?: unknown } | null)?.scopeSpans).length;
+  return Math.max(resources.length, scopes);
 }
 
 function looseList(value: unknown): readonly unknown[] {
@@ -94,10 +103,20 @@ function mapSpan(
     batch.ignored += 1;
   } catch (fault) {
     if (!(fault instanceof ItemFault)) throw fault;
-    batch.rejections.push({ index, reason: fault.reason, message: fault.message, serviceName, scopeName });
+    const { reason, message } = fault;
+    batch.rejections.push({ index, label: labelOf(span), reason, message, serviceName, scopeName });
   }
   // A root ends every walk up a trace, so only spans with a parent are worth keeping.
   if (link?.parentSpanId) batch.links.push(link);
+}
+
+/** Name and id of a span for a message, stripped and cut; '' where it has neither. */
+function labelOf(span: unknown): string {
+  const { name, spanId } = isObject(span) ? span : {};
+  const named = typeof name === 'string' && name !== '' ? ` "${shown(name)}"` : '';
+  const identified = typeof spanId === 'string' && spanId !== '' ? `id ${shown(spanId)}` : '';
+  if (named === '') return identified && `span ${identified}`;
+  return `span${named}${identified && `, ${identified}`}`;
 }
 
 interface SourcedSpans {
@@ -107,9 +126,9 @@ interface SourcedSpans {
 
 /** The spans by source. The whole structure is checked before the first span is mapped. */
 function sourcesOf(request: OtlpRequest): SourcedSpans[] {
-  const issues: FieldIssue[] = [];
+  const issues = new Issues();
   const sources: SourcedSpans[] = [];
-  if (!isObject(request)) issues.push(issue('body', 'must be an object with resourceSpans'));
+  if (!isObject(request)) issues.add('body', 'must be an object with resourceSpans');
   for (const [at, resource] of listAt(request, 'resourceSpans', '', issues)) {
     const resourceAttributes = attributesOf(resource, 'resource', at, undefined, issues);
     for (const [scopeAt, scope] of listAt(resource, 'scopeSpans', `${at}.`, issues)) {
@@ -118,11 +137,28 @@ function sourcesOf(request: OtlpRequest): SourcedSpans[] {
       sources.push({ source: sourceOf(scope, outer), spans });
     }
   }
-  if (issues.length > 0) {
-    const first = issues[0] as FieldIssue;
-    throw new DomainError('invalid_body', `${first.field}: ${first.message}`, { issues });
-  }
+  issues.throwAny();
   return sources;
+}
+
+/** Faults of a body that are told at most: one that has so many has another form altogether. */
+const ISSUES_MAX = 20;
+
+class Issues {
+  readonly #found: FieldIssue[] = [];
+
+  /** @throws DomainError invalid_body when there are enough of them. */
+  add(field: string, message: string): void {
+    this.#found.push({ in: 'body', field, message });
+    if (this.#found.length >= ISSUES_MAX) this.throwAny();
+  }
+
+  /** @throws DomainError invalid_body when there is any. */
+  throwAny(): void {
+    const [first] = this.#found;
+    if (first === undefined) return;
+    throw new DomainError('invalid_body', `${first.field}: ${first.message}`, { issues: this.#found });
+  }
 }
 
 function sourceOf(scopeSpans: unknown, outer: SpanAttributes): SpanSource {
@@ -150,14 +186,14 @@ function attributesOf(
   field: 'resource' | 'scope',
   at: string,
   outer: SpanAttributes | undefined,
-  issues: FieldIssue[],
+  issues: Issues,
 ): SpanAttributes {
   const part = isObject(holder) ? holder[field] : undefined;
   if (part !== undefined && part !== null && !isObject(part))
-    issues.push(issue(`${at}.${field}`, 'must be an object'));
+    issues.add(`${at}.${field}`, 'must be an object');
   const pairs = isObject(part) ? part.attributes : undefined;
   if (pairs !== undefined && pairs !== null && !Array.isArray(pairs)) {
-    issues.push(issue(`${at}.${field}.attributes`, 'must be a list of key and value'));
+    issues.add(`${at}.${field}.attributes`, 'must be a list of key and value');
     return new SpanAttributes(undefined, outer);
   }
   return new SpanAttributes(pairs, outer);
@@ -168,28 +204,24 @@ function listAt(
   holder: unknown,
   field: string,
   prefix: string,
-  issues: FieldIssue[],
+  issues: Issues,
 ): [string, Record<string, unknown>][] {
   const items: [string, Record<string, unknown>][] = [];
   itemsAt(holder, field, prefix, issues).forEach((item, index) => {
     const path = `${prefix}${field}[${index}]`;
     if (isObject(item)) items.push([path, item]);
-    else issues.push(issue(path, 'must be an object'));
+    else issues.add(path, 'must be an object');
   });
   return items;
 }
 
 /** The items of a list; an absent list is empty, anything else is a fault of the body. */
-function itemsAt(holder: unknown, field: string, prefix: string, issues: FieldIssue[]): readonly unknown[] {
+function itemsAt(holder: unknown, field: string, prefix: string, issues: Issues): readonly unknown[] {
   const list = isObject(holder) ? holder[field] : undefined;
   if (list === undefined || list === null) return [];
   if (Array.isArray(list)) return list;
-  issues.push(issue(`${prefix}${field}`, 'must be a list'));
+  issues.add(`${prefix}${field}`, 'must be a list');
   return [];
-}
-
-function issue(field: string, message: string): FieldIssue {
-  return { in: 'body', field, message };
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {

@@ -38,24 +38,30 @@ function readEvents(events: unknown): Json[] {
 }
 
 /** The value, or a note of its size where its JSON text is longer than the limit: never a part of it. */
-export function withinLimit(value: Json): Json {
+export function withinLimit(value: Json, bytesMax = PAYLOAD_BYTES_MAX): Json {
   // Stripped text has no character of more than two bytes once escaped, so the cheap bound spares writing it out.
-  if (boundOf(value) <= PAYLOAD_BYTES_MAX) return value;
+  if (jsonCharsBound(value, bytesMax) <= bytesMax) return value;
   const bytes = JSON.stringify(value).length;
-  return bytes <= PAYLOAD_BYTES_MAX ? value : { _truncated: true, bytes };
+  return bytes <= bytesMax ? value : { _truncated: true, bytes };
 }
 
 const NUMBER_CHARS = 25;
 
-/** An upper bound of the length of the value's JSON text. */
-function boundOf(value: Json): number {
+/** An upper bound of the length of the value's JSON text, or some number above `enough` where it is longer. */
+export function jsonCharsBound(value: Json, enough: number): number {
   if (typeof value === 'string') return value.length * 2 + 2;
   if (typeof value !== 'object' || value === null) return NUMBER_CHARS;
   let bound = 2;
   if (Array.isArray(value)) {
-    for (const item of value) bound += boundOf(item) + 1;
+    for (const item of value) {
+      bound += jsonCharsBound(item, enough - bound) + 1;
+      if (bound > enough) break;
+    }
     return bound;
   }
-  for (const key in value) bound += key.length * 2 + 4 + boundOf(value[key] as Json);
+  for (const key in value) {
+    bound += key.length * 2 + 4 + jsonCharsBound(value[key] as Json, enough - bound);
+    if (bound > enough) break;
+  }
   return bound;
 }

@@ -110,8 +110,8 @@ function isMap(value: Json): value is JsonMap {
 export function promptsOfPayload(payload: Json): string[] {
   const found = new Collected();
   if (typeof payload === 'object' && payload !== null && !Array.isArray(payload)) {
-    for (const [name, value] of Object.entries(payload)) {
-      if (CONTENT_ATTRIBUTES.has(name)) collectContent(value, found, 0);
+    for (const name of Object.keys(payload)) {
+      if (CONTENT_ATTRIBUTES.has(name)) collectContent(payload[name] as Json, found, 0);
     }
   }
   return [...found.texts];

@@ -55,6 +55,11 @@ const STATUSES: ReadonlySet<string> = new Set([
 /** Ids as providers make them: the same id in a span is the same call. A wrapper's own request ids are none. */
 const RESPONSE_ID = /^(?:chatcmpl-|cmpl-|resp_|msg_|gen-)/;
 
+/** Whether a wrapper's request id is the provider's response id. */
+export function isResponseId(requestId: string): boolean {
+  return RESPONSE_ID.test(requestId);
+}
+
 /** Maps items in their order; a wrong one is rejected with its index and costs the others nothing. */
 export function mapSdkEvents(items: readonly unknown[], context: MapContext): MappedBatch {
   const batch: MappedBatch = { calls: [], rejections: [], ignored: 0, links: [] };
@@ -69,7 +74,7 @@ export function mapSdkEvents(items: readonly unknown[], context: MapContext): Ma
     } catch (fault) {
       if (!(fault instanceof ItemFault)) throw fault;
       const { reason, message } = fault;
-      batch.rejections.push({ index, reason, message, serviceName, scopeName: SCOPE_NAME });
+      batch.rejections.push({ index, label: '', reason, message, serviceName, scopeName: SCOPE_NAME });
     }
   });
   return batch;
@@ -96,7 +101,7 @@ function callOfItem(event: JsonObject, serviceName: string, context: MapContext)
     responseModel,
     ...time,
     requestId: requestId ?? responseId,
-    responseId: responseId ?? (requestId !== null && RESPONSE_ID.test(requestId) ? requestId : null),
+    responseId: responseId ?? (requestId !== null && isResponseId(requestId) ? requestId : null),
     sessionId: checkLength(textOf(event, 'session_id') ?? '', ID_CHARS_MAX, 'session_id'),
     ...labels,
     serviceTier,
@@ -163,16 +168,18 @@ const TOKEN_FIELDS = [
   ['cache_creation_1h', 'cacheWrite1h'],
   ['input_audio', 'inputAudio'],
   ['output_audio', 'outputAudio'],
+  ['reasoning_tok', 'reasoning'],
 ] as const satisfies readonly (readonly [string, keyof ToldUsage])[];
 
 /** The provider's usage object where there is one, else the event's own token fields, which are disjoint already. */
 function toldOf(event: JsonObject): Told & { isBatch: boolean; serviceTier: string | undefined } {
-  // A wrapper that tells an input and no output means an embedding; one that tells nothing leaves both open.
-  const rest = { cannotSend: [], isBatch: false, serviceTier: undefined };
+  const own = ownCounts(event);
   const usage = fieldOf(event, 'usage');
   if (usage !== undefined && !isJsonObject(usage))
     throw new ItemFault('invalid_field', 'usage is not an object');
   const read = usage === undefined ? undefined : readUsageObject(usage, 'usage');
+  // A wrapper that tells an input and no output means an embedding; one that tells nothing leaves both open.
+  const rest = { cannotSend: [], isBatch: false, serviceTier: undefined };
   if (usage !== undefined && read !== undefined) {
     const { told, semantics: expected, source, isBatch, serviceTier } = read;
     return {
@@ -186,19 +193,7 @@ function toldOf(event: JsonObject): Told & { isBatch: boolean; serviceTier: stri
       serviceTier,
     };
   }
-  const told: ToldUsage = {};
-  const raw: { [name: string]: Json } = {};
-  for (const [name, count] of TOKEN_FIELDS) {
-    const value = fieldOf(event, name);
-    if (value === undefined) continue;
-    told[count] = readTokens(value, name);
-    raw[name] = value;
-  }
-  const reasoning = fieldOf(event, 'reasoning_tok');
-  if (reasoning !== undefined) {
-    told.reasoning = readTokens(reasoning, 'reasoning_tok');
-    raw.reasoning_tok = reasoning;
-  }
+  const { told, raw } = own;
   checkSubset(told.reasoning, told.output, 'reasoning_tok');
   checkSubset(told.inputAudio, told.input, 'input_audio');
   checkSubset(told.outputAudio, told.output, 'output_audio');
@@ -213,6 +208,19 @@ function toldOf(event: JsonObject): Told & { isBatch: boolean; serviceTier: stri
     raw: isEmpty ? null : raw,
     isInputOnly: told.input !== undefined,
   };
+}
+
+/** The event's own token fields, and as they came. */
+function ownCounts(event: JsonObject): { told: ToldUsage; raw: { [name: string]: Json } } {
+  const told: ToldUsage = {};
+  const raw: { [name: string]: Json } = {};
+  for (const [name, count] of TOKEN_FIELDS) {
+    const value = fieldOf(event, name);
+    if (value === undefined) continue;
+    told[count] = readTokens(value, name);
+    raw[name] = value;
+  }
+  return { told, raw };
 }
 
 function checkSubset(part: number | undefined, whole: number | undefined, name: string): void {
@@ -254,7 +262,7 @@ function outcomeOf(event: JsonObject) {
   }
   const http = fieldOf(event, 'http_status');
   const httpStatus = http === undefined ? null : Number(http);
-  if (httpStatus !== null && !(Number.isInteger(httpStatus) && httpStatus >= 100 && httpStatus <= 599)) {
+  if (httpStatus !== null && !/^[1-5]\d\d$/.test(typeof http === 'object' ? '' : String(http))) {
     throw new ItemFault('invalid_field', `http_status: ${shown(http)} is no HTTP status`);
   }
   const outcome = { status: status as EventStatus, httpStatus };

@@ -4,8 +4,9 @@
  */
 import { type AttributeValue, jsonOf, labelOf, mapOf, readAnyValue } from './anyValue.js';
 import { ATTRIBUTE_TABLE, type Meaning, SERVICE_PREFIX } from './attributeTable.js';
-import type { Json } from './event.js';
+import { type Json, REPEATED_BYTES_MAX } from './event.js';
 import { ItemFault } from './itemFault.js';
+import { withinLimit } from './payload.js';
 import { setOwn, stripJson, stripText } from './stripText.js';
 
 /** What a name offers: a value for a slot, the lower rank the better. A copy stands inside a map that is kept whole. */
@@ -23,6 +24,7 @@ interface CopyOffer extends Offer {
 
 const MEANINGS = Object.keys(ATTRIBUTE_TABLE) as Meaning[];
 const SLOTS = new Map<Meaning, number>(MEANINGS.map((meaning, slot) => [meaning, slot]));
+const COST_SLOT = SLOTS.get('cost');
 const NO_VALUES: AttributeValue[] = [];
 const NO_OFFERS: (Offer | undefined)[] = [];
 const IS_ANYWHERE = MEANINGS.map((meaning) => ATTRIBUTE_TABLE[meaning].from === 'anywhere');
@@ -52,6 +54,8 @@ export class SpanAttributes {
   /** What nothing was read from, in order: names and values alternate. */
   readonly #unread: AttributeValue[] = [];
   #service: { [key: string]: Json } | undefined;
+  /** What the spans inside a resource or a scope keep of it, worked out once. */
+  readonly #repeated = new Map<Meaning | 'service', Json | undefined>();
   readonly #outer: SpanAttributes | undefined;
 
   /**
@@ -82,7 +86,9 @@ export class SpanAttributes {
       return;
     }
     if (name === '_service') {
-      this.#service = { ...this.#service, ...(stripJson(mapOf(value) ?? {}) as { [key: string]: Json }) };
+      this.#service ??= {};
+      const block = stripJson(mapOf(value) ?? {}) as { [key: string]: Json };
+      for (const [key, item] of Object.entries(block)) setOwn(this.#service, key, item);
       return;
     }
     const keys = INSIDE.get(name);
@@ -98,6 +104,8 @@ export class SpanAttributes {
       const inner = Object.hasOwn(map, offer.key) ? map[offer.key] : undefined;
       if (typeof inner === 'string') this.#offer(offer, stripText(inner));
       else if (typeof inner === 'number' || typeof inner === 'boolean') this.#offer(offer, inner);
+      // No label; as a cost it is refused.
+      else if (inner !== null && inner !== undefined && offer.slot === COST_SLOT) this.#offer(offer, inner);
     }
   }
 
@@ -168,10 +176,40 @@ export class SpanAttributes {
     return this.#unread;
   }
 
-  /** The `_service` block as the resource, the scope and the span say it, the inner one first. */
+  /** A value of the `_service` block, as the span says it, else the scope, else the resource. */
+  inService(key: string): Json | undefined {
+    if (this.#service !== undefined && Object.hasOwn(this.#service, key)) return this.#service[key];
+    return this.#outer?.inService(key);
+  }
+
+  /** The `_service` block as it is kept: of the resource, the scope and the span, the inner one first. */
   get service(): { [key: string]: Json } | undefined {
-    const outer = this.#outer?.service;
-    if (outer === undefined || this.#service === undefined) return this.#service ?? outer;
-    return { ...outer, ...this.#service };
+    const repeated = this.#outer === undefined ? undefined : this.#outer.#repeatedService;
+    if (repeated === undefined || this.#service === undefined) return this.#service ?? repeated;
+    return { ...repeated, ...this.#service };
+  }
+
+  /** What every span inside repeats. */
+  get #repeatedService(): { [key: string]: Json } | undefined {
+    if (this.#repeated.has('service')) return this.#repeated.get('service') as { [key: string]: Json };
+    const { service } = this;
+    const kept = service === undefined ? undefined : withinLimit(service, REPEATED_BYTES_MAX);
+    this.#repeated.set('service', kept);
+    return kept as { [key: string]: Json } | undefined;
+  }
+
+  /** The value of a meaning as it is kept. */
+  kept(meaning: Meaning): Json | undefined {
+    const own = this.#values[SLOTS.get(meaning) as number];
+    if (own !== undefined) return withinLimit(jsonOf(own));
+    return this.#outer === undefined ? undefined : this.#outer.#keptForSpans(meaning);
+  }
+
+  #keptForSpans(meaning: Meaning): Json | undefined {
+    if (this.#repeated.has(meaning)) return this.#repeated.get(meaning);
+    const value = this.get(meaning);
+    const kept = value === undefined ? undefined : withinLimit(jsonOf(value), REPEATED_BYTES_MAX);
+    this.#repeated.set(meaning, kept);
+    return kept;
   }
 }

@@ -1,6 +1,6 @@
 /** One span that is a call → the call. */
 import type { AttributeValue } from './anyValue.js';
-import { jsonOf, labelOf, parseJsonText } from './anyValue.js';
+import { labelOf, parseJsonText } from './anyValue.js';
 import { resolveBiller } from './biller.js';
 import { timeOfSpan } from './callTime.js';
 import {
@@ -74,8 +74,8 @@ export function callOfSpan(
     prompts,
     promptHash: promptHashOf(prompts()),
     payload: payloadOfSpan(unread, events),
-    toolInput: toolOf(attributes.get('toolInput')),
-    toolOutput: toolOf(attributes.get('toolOutput')),
+    toolInput: attributes.kept('toolInput') ?? null,
+    toolOutput: attributes.kept('toolOutput') ?? null,
     serviceName: source.serviceName,
     scopeName: source.scopeName,
     scopeVersion: source.scopeVersion,
@@ -103,7 +103,8 @@ function billerOf(
   source: SpanSource,
   context: MapContext,
 ) {
-  const words = attributes.all('provider');
+  // A longer word is no provider's, and a resource may repeat it for each of its spans.
+  const words = attributes.all('provider').map((word) => word.slice(0, LABEL_CHARS_MAX));
   const billed = resolveBiller(
     {
       words,
@@ -141,11 +142,8 @@ function idText(value: unknown): string {
 }
 
 function labelsOf(attributes: SpanAttributes) {
-  const service = attributes.service;
-  const environment = label(
-    labelOf(service?.environment ?? undefined) ?? attributes.label('environment'),
-    'environment',
-  );
+  const inService = (key: string) => labelOf(attributes.inService(key) ?? undefined);
+  const environment = label(inService('environment') ?? attributes.label('environment'), 'environment');
   return {
     teamId: label(attributes.label('team'), 'team_id'),
     feature: label(attributes.label('feature'), 'feature'),
@@ -154,14 +152,11 @@ function labelsOf(attributes: SpanAttributes) {
     batchId: id(attributes.label('batchId'), 'batch_id'),
     environment,
     providerAccountId: id(
-      attributes.label('providerAccountId') ?? labelOf(service?.provider_account_id ?? undefined),
+      attributes.label('providerAccountId') ?? inService('provider_account_id'),
       'provider_account_id',
     ),
-    providerKeyId: id(
-      attributes.label('providerKeyId') ?? labelOf(service?.provider_key_id ?? undefined),
-      'provider_key_id',
-    ),
-    service: serviceOf(service, environment),
+    providerKeyId: id(attributes.label('providerKeyId') ?? inService('provider_key_id'), 'provider_key_id'),
+    service: serviceOf(attributes.service, environment),
   };
 }
 
@@ -180,10 +175,6 @@ export function serviceOf(
 ): Json | null {
   if (service === undefined) return environment === null ? null : { environment };
   return withinLimit(environment === null ? service : { ...service, environment });
-}
-
-function toolOf(value: AttributeValue): Json | null {
-  return value === undefined ? null : withinLimit(jsonOf(value));
 }
 
 /** How the call ended: an error ends as an attempt, one that its caller gave up as cancelled. */

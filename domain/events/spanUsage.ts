@@ -123,10 +123,13 @@ function addProviderMetadata(told: ToldUsage, attributes: SpanAttributes): void 
   const usage = mapOf(anthropic?.usage);
   const written =
     (usage && readUsageObject(usage, 'ai.response.providerMetadata.anthropic.usage')?.told) ?? {};
-  const write = written.cacheWrite ?? anthropic?.cacheCreationInputTokens;
-  if (told.cacheWrite === undefined && typeof write === 'number') {
-    told.cacheWrite = readTokens(write, 'ai.response.providerMetadata.anthropic.cacheCreationInputTokens');
-  }
+  const own = anthropic?.cacheCreationInputTokens ?? undefined;
+  const ownWrite =
+    own === undefined
+      ? undefined
+      : readTokens(own, 'ai.response.providerMetadata.anthropic.cacheCreationInputTokens');
+  const write = written.cacheWrite ?? ownWrite;
+  if (write !== undefined) told.cacheWrite ??= write;
   if (written.cacheWrite === undefined || written.cacheWrite !== told.cacheWrite) return;
   if (written.cacheWrite5m !== undefined) told.cacheWrite5m ??= written.cacheWrite5m;
   if (written.cacheWrite1h !== undefined) told.cacheWrite1h ??= written.cacheWrite1h;

@@ -4,10 +4,9 @@
  * order and any split into requests ends in the same call (docs/decisions/0033).
  */
 import { identityBiller } from './biller.js';
-import { completeTelling } from './completeTelling.js';
+import { canBeOneCall, traitsOf } from './callTraits.js';
 import type { CallRecord, TokenUsage } from './event.js';
 import { wholeInput, wholeOutput } from './joinUsages.js';
-import { modelFamily } from './modelFamily.js';
 import type { SpanTree } from './spanTree.js';
 
 /** What of a call decides about its tellings, or is completed by them. Every CallRecord is one. */
@@ -63,70 +62,53 @@ export function isSameCall(one: Telling, other: Telling, tree: SpanTree): boolea
   return couldBeOneCall(one, other);
 }
 
-/**
- * The part of rule 2 that is not kinship: model family, and nothing that speaks against it. An attempt that failed
- * and a call that was answered are two, as with repeats inside one outer call. Two response ids are two calls unless
- * the counts agree: a gateway may give an answer an id of its own.
- */
+/** The part of rule 2 that is not kinship. */
 export function couldBeOneCall(one: Telling, other: Telling): boolean {
-  if (isAttempt(one) !== isAttempt(other) || !isOfOneFamily(one, other)) return false;
-  const idsDiffer =
-    one.responseId !== null && other.responseId !== null && one.responseId !== other.responseId;
-  if (!idsDiffer) return true;
-  return one.usage !== null && other.usage !== null && isSameUsage(one.usage, other.usage);
-}
-
-function isAttempt({ usage, status }: Telling): boolean {
-  return status === 'blocked' || (usage === null && status === 'error');
+  return canBeOneCall(traitsOf(one), traitsOf(other));
 }
 
 export function isSameUsage(one: TokenUsage, other: TokenUsage): boolean {
   return wholeInput(one) === wholeInput(other) && wholeOutput(one) === wholeOutput(other);
 }
 
-function isOfOneFamily(one: Telling, other: Telling): boolean {
-  const families = [modelFamily(one.model)];
-  if (one.responseModel !== null) families.push(modelFamily(one.responseModel));
-  return (
-    families.includes(modelFamily(other.model)) ||
-    (other.responseModel !== null && families.includes(modelFamily(other.responseModel)))
-  );
-}
-
 /**
  * Which of two tellings is the call, as a comparison for sorting: positive when `one` is the richer. One that was let
- * through before one that was blocked, since it has cost something; then a response id, then more classes, then the inner span; apart from each other the one that starts later and ends earlier.
+ * through before one that was blocked, since it has cost something; then a response id, then more classes, then the
+ * inner span. Of two spans apart from each other the one that ended first counts: an inner span ends before the span
+ * around it, and a cache that answers again ends after the call that the provider bills. With equal ends the later
+ * start is the inner one.
  */
 export function compareTellings(one: Telling, other: Telling, tree: SpanTree): number {
   return (
-    Number(one.status !== 'blocked') - Number(other.status !== 'blocked') ||
-    Number(one.responseId !== null) - Number(other.responseId !== null) ||
-    one.toldClasses - other.toldClasses ||
+    compareRichness(one, other) ||
     Number(tree.isInside(one.trace, other.trace)) - Number(tree.isInside(other.trace, one.trace)) ||
-    compare(one.startMicros, other.startMicros) ||
-    compare(other.endMicros, one.endMicros) ||
-    compare(placeOf(one), placeOf(other))
+    compareApart(one, other)
   );
 }
 
-function placeOf(telling: Telling): string {
-  return `${telling.trace?.spanId ?? ''} ${telling.requestId ?? ''} ${telling.scopeName} ${telling.model}`;
+/** The part of `compareTellings` that comes before which of the two lies inside the other. */
+export function compareRichness(one: Telling, other: Telling): number {
+  return (
+    Number(one.status !== 'blocked') - Number(other.status !== 'blocked') ||
+    Number(one.responseId !== null) - Number(other.responseId !== null) ||
+    one.toldClasses - other.toldClasses
+  );
+}
+
+/** The part of `compareTellings` that decides between two that lie apart. */
+export function compareApart(one: Telling, other: Telling): number {
+  return (
+    compare(other.endMicros, one.endMicros) ||
+    compare(one.startMicros, other.startMicros) ||
+    compare(identityOf(one), identityOf(other))
+  );
+}
+
+/** Only what is stored with an event, so that a stored report compares as it did when it came. */
+function identityOf({ requestId, scopeName, model, provider }: Telling): string {
+  return `${requestId ?? ''} ${scopeName} ${model} ${provider}`;
 }
 
 function compare<T extends bigint | string>(one: T, other: T): number {
   return one < other ? -1 : one > other ? 1 : 0;
-}
-
-/**
- * Decides between the live telling of a call and another one: the richer is the call, completed by the other. The
- * caller knows that they tell of one call. Neither argument is changed.
- */
-export function mergeTellings<T extends Telling>(
-  live: T,
-  other: T,
-  tree: SpanTree,
-): { winner: 'live' | 'other'; call: T } {
-  return compareTellings(other, live, tree) > 0
-    ? { winner: 'other', call: completeTelling(other, live, tree) }
-    : { winner: 'live', call: completeTelling(live, other, tree) };
 }

@@ -157,10 +157,10 @@ const DIALECTS: readonly Dialect[] = [
  * @throws ItemFault invalid_number for a count that is no whole number of tokens.
  */
 export function readUsageObject(usage: { [key: string]: Json }, field: string): ReadUsage | undefined {
-  const counts = flatten(usage);
-  const dialect = DIALECTS.find(({ marks }) => marks.some((mark) => counts.has(mark)));
-  const isBuckets = (counts.has('input') || counts.has('output')) && dialect?.source !== 'anthropic';
-  const read = isBuckets ? readBuckets(counts, field) : dialect && readDialect(dialect, counts, field);
+  const counts = new Counts(usage, field);
+  const dialect = DIALECTS.find(({ marks }) => marks.some((mark) => counts.names(mark)));
+  const isBuckets = (counts.names('input') || counts.names('output')) && dialect?.source !== 'anthropic';
+  const read = isBuckets ? readBuckets(counts) : dialect && readDialect(dialect, counts);
   if (read === undefined) return undefined;
   const tier = usage.service_tier;
   const serviceTier = typeof tier === 'string' && tier !== '' ? tier : undefined;
@@ -169,32 +169,23 @@ export function readUsageObject(usage: { [key: string]: Json }, field: string): 
 
 type Read = Pick<ReadUsage, 'told' | 'semantics' | 'source'>;
 
-function readDialect(dialect: Dialect, counts: Map<string, unknown>, field: string): Read {
+function readDialect(dialect: Dialect, counts: Counts): Read {
   const told: ToldUsage = {};
   for (const [name, keys] of Object.entries(dialect.counts) as [
     keyof ToldUsage,
     readonly (string | readonly string[])[],
   ][]) {
     for (const key of keys) {
-      const value = sumOf(typeof key === 'string' ? [key] : key, counts, field);
-      if (value === undefined) continue;
-      told[name] = value;
-      break;
+      // Each is read, so that an invalid one is found also behind the one that holds.
+      const value = counts.sumOf(typeof key === 'string' ? [key] : key);
+      if (value !== undefined) told[name] ??= value;
     }
   }
-  const cachedAudio = sumOf(dialect.cachedAudio ?? [], counts, field);
+  const cachedAudio = counts.sumOf(dialect.cachedAudio ?? []);
   if (cachedAudio !== undefined && told.inputAudio !== undefined && cachedAudio <= told.inputAudio) {
     told.inputAudio -= cachedAudio;
   }
   return { told, semantics: dialect.semantics, source: dialect.source };
-}
-
-function sumOf(keys: readonly string[], counts: Map<string, unknown>, field: string): number | undefined {
-  let sum: number | undefined;
-  for (const key of keys) {
-    if (counts.has(key)) sum = (sum ?? 0) + readTokens(counts.get(key), `${field}.${key}`);
-  }
-  return sum;
 }
 
 /** Buckets of input and output by the endings that clients give them; every other bucket counts as plain tokens. */
@@ -217,16 +208,27 @@ const BUCKETS: readonly { class: keyof ToldUsage; pattern: RegExp }[] = [
   { class: 'output', pattern: /^output(?:_|$)/ },
 ];
 
+const WHOLE_BUCKET = /^(?:input|output|total)(?:_tokens)?$/;
+
+/** Whether what is no number stands in the place of one: not under a name of the client's own, such as `input_type`. */
+function isBucket(tokenClass: keyof ToldUsage, key: string, isObject: boolean): boolean {
+  if (WHOLE_BUCKET.test(key)) return true;
+  const isNamedFreely = tokenClass === 'input' || tokenClass === 'output';
+  // An object such as `cache_creation` holds counts of its own.
+  return !isNamedFreely && (!isObject || key.endsWith('_tokens'));
+}
+
 /**
  * Langfuse's usage_details: `input` and `output` beside named parts. Its JavaScript SDK takes the parts out of the
  * whole, so they are buckets; when a total proves that they were left in, they are read as parts.
  */
-function readBuckets(counts: Map<string, unknown>, field: string): Read {
+function readBuckets(counts: Counts): Read {
   const told: ToldUsage = {};
-  for (const [key, value] of counts) {
+  for (const key of counts.keys()) {
     const bucket = BUCKETS.find(({ pattern }) => pattern.test(key));
     if (bucket === undefined || key.endsWith('_cost')) continue;
-    told[bucket.class] = (told[bucket.class] ?? 0) + readTokens(value, `${field}.${key}`);
+    if (!counts.isNumeric(key) && !isBucket(bucket.class, key, counts.isObject(key))) continue;
+    told[bucket.class] = (told[bucket.class] ?? 0) + (counts.sumOf([key]) ?? 0);
   }
   const parts =
     (told.cacheRead ?? 0) +
@@ -242,40 +244,78 @@ function readBuckets(counts: Map<string, unknown>, field: string): Read {
 const FLATTEN_DEPTH_MAX = 2;
 const FLATTEN_KEYS_MAX = 100;
 
-/** Numbers (and numbers written as text) of an object by dotted snake-case key. Null is absent. */
-function flatten(usage: { [key: string]: Json }): Map<string, unknown> {
-  const counts = new Map<string, unknown>();
-  collect(usage, '', 0, counts);
-  return counts;
-}
+/** The values of a usage object by dotted snake-case key. Null is absent. */
+class Counts {
+  readonly #field: string;
+  /** Numbers, and what stands in the place of one. */
+  readonly #values = new Map<string, Json>();
+  /** Objects by their own key: another shape than the known ones, unless a known count has it. */
+  readonly #objects = new Map<string, Json>();
 
-function collect(
-  object: { [key: string]: Json },
-  prefix: string,
-  depth: number,
-  counts: Map<string, unknown>,
-): void {
-  for (const [name, value] of Object.entries(object)) {
-    if (counts.size >= FLATTEN_KEYS_MAX) return;
-    const key = prefix + snakeCase(name);
-    if (typeof value === 'number' || (typeof value === 'string' && looksNumeric(value)))
-      counts.set(key, value);
-    else if (Array.isArray(value)) collectParts(value, key, counts);
-    else if (typeof value === 'object' && value !== null && depth < FLATTEN_DEPTH_MAX) {
-      collect(value, `${key}.`, depth + 1, counts);
+  constructor(usage: { [key: string]: Json }, field: string) {
+    this.#field = field;
+    this.#collect(usage, '', 0);
+  }
+
+  /** Whether the object has this key, for another value than an object. */
+  names(key: string): boolean {
+    return this.#values.has(key);
+  }
+
+  isNumeric(key: string): boolean {
+    const value = this.#values.get(key);
+    return typeof value === 'number' || (typeof value === 'string' && looksNumeric(value));
+  }
+
+  isObject(key: string): boolean {
+    return this.#objects.has(key);
+  }
+
+  keys(): string[] {
+    return [...this.#values.keys(), ...this.#objects.keys()];
+  }
+
+  /**
+   * The sum of the counts under these keys; undefined when none is there.
+   * @throws ItemFault invalid_number.
+   */
+  sumOf(keys: readonly string[]): number | undefined {
+    let sum: number | undefined;
+    for (const key of keys) {
+      const value = this.#values.get(key) ?? this.#objects.get(key);
+      if (value !== undefined) sum = (sum ?? 0) + readTokens(value, `${this.#field}.${key}`);
+    }
+    return sum;
+  }
+
+  #collect(object: { [key: string]: Json }, prefix: string, depth: number): void {
+    for (const [name, value] of Object.entries(object)) {
+      if (this.#values.size + this.#objects.size >= FLATTEN_KEYS_MAX) return;
+      if (value === null) continue;
+      const key = prefix + snakeCase(name);
+      if (Array.isArray(value)) this.#collectParts(value, key);
+      if (typeof value !== 'object' || Array.isArray(value)) this.#values.set(key, value);
+      else {
+        this.#objects.set(key, value);
+        if (depth < FLATTEN_DEPTH_MAX) this.#collect(value, `${key}.`, depth + 1);
+      }
     }
   }
-}
 
-/** Google's counts by modality and Bedrock's cache writes by lifetime come as lists. */
-function collectParts(parts: readonly Json[], key: string, counts: Map<string, unknown>): void {
-  for (const part of parts) {
-    if (typeof part !== 'object' || part === null || Array.isArray(part)) continue;
-    const name = part.modality ?? part.ttl;
-    const value = part.tokenCount ?? part.token_count ?? part.inputTokens ?? part.input_tokens;
-    if (typeof name !== 'string' || typeof value !== 'number') continue;
-    const path = `${key}.${name.toLowerCase()}`;
-    counts.set(path, ((counts.get(path) as number | undefined) ?? 0) + value);
+  /** Google's counts by modality and Bedrock's cache writes by lifetime come as lists. */
+  #collectParts(parts: readonly Json[], key: string): void {
+    for (const part of parts) {
+      if (typeof part !== 'object' || part === null || Array.isArray(part)) continue;
+      const name = part.modality ?? part.ttl;
+      const value = part.tokenCount ?? part.token_count ?? part.inputTokens ?? part.input_tokens;
+      if (typeof name !== 'string' || value === undefined || value === null) continue;
+      const path = `${key}.${name.toLowerCase()}`;
+      const before = this.#values.get(path);
+      if (before === undefined && this.#values.size >= FLATTEN_KEYS_MAX) return;
+      // What is no number stays, and is refused where it is read.
+      if (before === undefined || typeof value !== 'number') this.#values.set(path, value);
+      else if (typeof before === 'number') this.#values.set(path, before + value);
+    }
   }
 }
 

@@ -1,5 +1,5 @@
-import type { Violation } from '../alerts/alert.js';
 import { decimalFromPico, PICO_PER_USD, type Pico } from '../money.js';
+import type { Violation } from './alerts/alert.js';
 
 const PICO_PER_CENT = PICO_PER_USD / 100n;
 /** From so many times the threshold on it is of high severity. */

@@ -1,4 +1,4 @@
-import type { AuditDetails } from '../auditLog/actions.js';
+import type { AuditDetails } from '../access/auditLog/actions.js';
 import type { Policy } from './policy.js';
 
 /** What a put did, for the audit log: of values the old and the new one, of lists what came and went. */

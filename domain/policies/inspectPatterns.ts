@@ -1,8 +1,9 @@
-import { RE2JS } from 're2js';
+import { RE2JS, RE2JSSyntaxException } from 're2js';
 import { searchWithoutMemory } from './patternEngine.js';
 import type { SkippedPattern } from './policy.js';
 import { COMMON_PROBES, drawn, ownProbes } from './probeTexts.js';
 import { estimateProgramSize } from './programSize.js';
+import { findUnsupportedSyntax } from './unsupportedSyntax.js';
 
 /** Instructions that one pattern may compile to. */
 export const PROGRAM_SIZE_MAX = 1_000;
@@ -84,12 +85,16 @@ function judgePattern(regex: string, index: number, room: number): Candidate | S
       );
     return { index, regex, size };
   } catch (error) {
-    return { index, code: 'invalid', reason: reasonOf(error) };
+    return { index, code: 'invalid', reason: reasonOf(regex, error) };
   }
 }
 
-/** The library's sentence: it names the part of the pattern, in the words of RE2. */
-function reasonOf(error: unknown): string {
+/** What of a pattern RE2 does not support, else the sentence of the library, which names the part that is wrong. */
+function reasonOf(regex: string, error: unknown): string {
+  const stoppedAt = error instanceof RE2JSSyntaxException ? error.getPattern() : null;
+  const unsupported = stoppedAt ? findUnsupportedSyntax(regex, stoppedAt) : undefined;
+  if (unsupported)
+    return `RE2 does not support ${unsupported.name}: write the pattern without "${unsupported.part}"`;
   const said = error instanceof Error ? error.message.replace(/^error parsing regexp: /, '') : '';
   return `not a regular expression in RE2 syntax: ${said}`;
 }

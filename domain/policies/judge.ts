@@ -2,9 +2,10 @@
  * What a call breaks. Judged when the call is stored, by the policies of that moment; nothing here looks at a clock, at
  * chance or at what was judged before, so that the same call is judged alike on every instance.
  */
-import type { Violation } from '../alerts/alert.js';
+
 import { stripText } from '../events/stripText.js';
 import type { Pico } from '../money.js';
+import type { Violation } from './alerts/alert.js';
 import { type CostRule, costViolation } from './costRule.js';
 import { type PatternMatch, PatternSet } from './patternSet.js';
 import type { Policy, PolicyConfigs, PolicyType } from './policy.js';

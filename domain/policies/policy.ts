@@ -42,6 +42,8 @@ export type Policy = { [T in PolicyType]: PolicyOf<T> }[PolicyType];
 
 /** Characters of each prompt that are searched, after stripping. */
 export const PROMPT_SCAN_CHARS = 512;
+/** Prompts of a call that are searched. */
+export const PROMPTS_SCANNED_MAX = 10_000;
 export const MODELS_MAX = 1_000;
 export const MODEL_CHARS_MAX = 256;
 export const REGEXES_MAX = 100;

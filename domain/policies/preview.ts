@@ -1,4 +1,4 @@
-import type { Violation } from '../alerts/alert.js';
+import type { Violation } from './alerts/alert.js';
 import {
   type CompiledPolicies,
   type JudgedCall,

@@ -1,6 +1,6 @@
 /**
  * The sum behind a call's cost: each class's tokens, rate, where the rate comes from and since when it holds, so that
- * a person can check it with a pocket calculator. Plain data; api/pricing/wire.ts gives it its shape on the wire.
+ * a person can check it with a pocket calculator. Plain data; api/pricing/table/wire.ts gives it its shape on the wire.
  */
 import { TOKEN_CLASSES, type TokenClass } from '../events/event.js';
 import { divideHalfEven, type Pico } from '../money.js';

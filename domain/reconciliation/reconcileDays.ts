@@ -1,13 +1,13 @@
 import type { SuspectKey } from '../billing/providerKeys.js';
 import type { Provider } from '../providers.js';
-import type { DayInput, DayResult, GapBucket } from './cells.js';
-import type { ChargePrices } from './charges.js';
 import { byText } from './evidence/dayEvidence.js';
 import type { SeriesDayEvidence } from './evidence/seriesDay.js';
 import { explainAccount } from './hypotheses/explainAccount.js';
 import { explainSeries } from './inference/explainSeries.js';
 import type { Finding, SeriesExplanation } from './inference/finding.js';
-import { matchDay } from './matchDay.js';
+import type { DayInput, DayResult, GapBucket } from './matching/cells.js';
+import type { ChargePrices } from './matching/charges.js';
+import { matchDay } from './matching/matchDay.js';
 import { weightsFor } from './weights/learn.js';
 import type { WeightSet } from './weights/weightSet.js';
 

@@ -1,5 +1,5 @@
 import type { Pico } from '../money.js';
-import { GRADES, type Grade } from './cells.js';
+import { GRADES, type Grade } from './matching/cells.js';
 
 /** A month's billed usage, by how surely it is matched. The four grades sum to matched + unmatched, which is the bill. */
 export interface MonthSummary {

@@ -1,5 +1,5 @@
+import type { DisputeTier } from '../claims/financial/decision.js';
 import type { ClaimStatus } from '../claims/lifecycle.js';
-import type { DisputeTier } from '../financial/decision.js';
 import { publicId } from '../ids.js';
 import { isoFromMicros } from '../period.js';
 import { messageBody } from './message.js';

@@ -1,6 +1,6 @@
 import { publicId } from '../ids.js';
 import { isoFromMicros } from '../period.js';
-import type { RunStatus } from '../runs.js';
+import type { RunStatus } from '../runs/runs.js';
 import { messageBody } from './message.js';
 
 /** A gap run that has ended, as far as receivers are told of it. */

@@ -2,8 +2,10 @@
 export const WEBHOOK_EVENT_TYPES = [
   'alert.created',
   'claim.created',
+  'claim.reminder',
   'claim.status_changed',
   'dispute.opened',
+  'dispute.resolved',
   'gap_run.completed',
 ] as const;
 export type WebhookEventType = (typeof WEBHOOK_EVENT_TYPES)[number];

@@ -13,6 +13,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { StartError } from '../startError.js';
+import { isDiskFull } from './diskSpace.js';
 import { type FileLock, takeFileLock } from './fileLock.js';
 
 /** Enough to notice a full disk, which takes an empty file without complaint. */
@@ -78,7 +79,7 @@ function probeDisk(file: string): void {
 }
 
 function unwritable(path: string, error: NodeJS.ErrnoException): string {
-  if (error.code === 'ENOSPC' || error.code === 'EDQUOT') {
+  if (isDiskFull(error)) {
     return `DATA_DIR ${path} lies on a disk that is full: free some space, or set DATA_DIR to a folder on another disk.`;
   }
   if (error.code === 'EEXIST' || error.code === 'ENOTDIR') {
@@ -102,13 +103,22 @@ export function readPorts(dataDir: string): RememberedPorts {
 }
 
 export function rememberPorts(dataDir: string, ports: RememberedPorts): void {
-  writePrivateFile(join(dataDir, 'ports.json'), `${JSON.stringify({ ...readPorts(dataDir), ...ports })}\n`);
+  const known = readPorts(dataDir);
+  const merged = { ...known, ...ports };
+  // A server that comes back on its port writes nothing: the disk may be full.
+  if (known.postgres === merged.postgres && known.temporal === merged.temporal) return;
+  writePrivateFile(join(dataDir, 'ports.json'), `${JSON.stringify(merged)}\n`);
 }
 
 /** A file that only its owner may read, replaced whole. */
 export function writePrivateFile(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
   const draft = `${path}.${process.pid}`;
-  writeFileSync(draft, text, { mode: 0o600 });
-  renameSync(draft, path);
+  try {
+    writeFileSync(draft, text, { mode: 0o600 });
+    renameSync(draft, path);
+  } catch (error) {
+    rmSync(draft, { force: true });
+    throw error;
+  }
 }

@@ -1,19 +1,28 @@
-import { randomBytes } from 'node:crypto';
-import { existsSync, readFileSync, renameSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { StartError } from '../startError.js';
-import { readPorts, rememberPorts, writePrivateFile } from './dataDir.js';
+import { readPorts, rememberPorts } from './dataDir.js';
+import { freeBytes, WAL_SEGMENT_BYTES } from './diskSpace.js';
 import { findFreePort } from './freePort.js';
 import { type PostgresBinaries, preparePostgresBinaries } from './postgresBinaries.js';
+import {
+  DATABASE_NAME,
+  findEmbeddedUrl,
+  OWNER_NAME,
+  type PostgresLogin,
+  readOrMakePassword,
+} from './postgresLogins.js';
 import { type ClusterPlace, checkDataVersion, giveTo, makeServerDir, placeCluster } from './postgresPlace.js';
 import { commandLine, isAlive, waitUntilGone } from './processTable.js';
 import { delay, ServerProcess } from './serverProcess.js';
 
 /** A Postgres that we started. */
 export interface EmbeddedPostgres {
-  /** Connection string of the database `trueup`, password included. */
+  /** Connection string of the database `trueup` for its owner, a superuser, password included. */
   url: string;
+  /** The same for the login of the API and the worker, which `makeLogin` makes. */
+  loginUrl: string;
   port: number;
   pid: number;
   /** Where its files lie. */
@@ -33,9 +42,6 @@ export interface PostgresOptions {
   /** Where the cluster lies when that is not yet where the data directory's cluster belongs: a restore tries it first. */
   place?: ClusterPlace;
 }
-
-const USER = 'app';
-const DATABASE = 'trueup';
 
 /** Durable as a record of money must be; the rest as measured to suffice for a machine of 2 cores. */
 const SERVER_SETTINGS: Readonly<Record<string, string>> = {
@@ -59,8 +65,6 @@ const READY_LIMIT_MS = 180_000;
 /** How long the files of a server that has just died may still be in use by its remains. */
 const TAKEOVER_LIMIT_MS = 15_000;
 const POLL_MS = 10;
-/** One WAL segment; with less Postgres does not start. */
-const FREE_BYTES_MIN = 16 * 1_048_576;
 const STOP_SIGNALS: readonly [NodeJS.Signals, number][] = [
   ['SIGINT', 8_000],
   ['SIGQUIT', 1_500],
@@ -75,14 +79,17 @@ const STOP_SIGNALS: readonly [NodeJS.Signals, number][] = [
 export async function startPostgres(options: PostgresOptions): Promise<EmbeddedPostgres> {
   const place = options.place ?? placeCluster(options.dataDir);
   const binaries = preparePostgresBinaries(options.cacheDir, place.runAs?.uid);
-  const password = readOrMakePassword(options.dataDir);
+  const password = readOrMakePassword(options.dataDir, 'owner');
+  readOrMakePassword(options.dataDir, 'login');
   if (!existsSync(join(place.directory, 'PG_VERSION'))) await initCluster(options, place, binaries, password);
   checkDataVersion(place.directory, binaries.version);
   await endOrphan(place.directory);
   const { server, port } = await launch(options, place, binaries);
-  rememberPorts(options.dataDir, { postgres: port });
-  const url = `postgres://${USER}:${password}@127.0.0.1:${port}/${DATABASE}`;
+  const urlOf = (login: PostgresLogin) =>
+    findEmbeddedUrl(options.dataDir, `127.0.0.1:${port}`, login) as string;
+  const url = urlOf('owner');
   try {
+    rememberPorts(options.dataDir, { postgres: port });
     await createDatabase(url);
   } catch (error) {
     await server.stop(STOP_SIGNALS);
@@ -90,6 +97,7 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
   }
   return {
     url,
+    loginUrl: urlOf('login'),
     port,
     pid: server.pid,
     directory: place.directory,
@@ -97,12 +105,6 @@ export async function startPostgres(options: PostgresOptions): Promise<EmbeddedP
     exited: server.exited,
     stop: () => server.stop(STOP_SIGNALS),
   };
-}
-
-function readOrMakePassword(dataDir: string): string {
-  const file = join(dataDir, 'postgres-password');
-  if (!existsSync(file)) writePrivateFile(file, randomBytes(24).toString('base64url'));
-  return readFileSync(file, 'utf8').trim();
 }
 
 function logFile(dataDir: string): string {
@@ -126,7 +128,7 @@ async function initCluster(
     const initdb = new ServerProcess({
       program: binaries.initdb,
       args: [
-        ...['-D', draft, '-U', USER, '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
+        ...['-D', draft, '-U', OWNER_NAME, '--auth=scram-sha-256', `--pwfile=${passwordFile}`],
         ...['--encoding=UTF8', '--locale=C', '--data-checksums', '--no-instructions'],
       ],
       runAs: place.runAs,
@@ -225,19 +227,14 @@ async function createDatabase(url: string): Promise<void> {
   const client = new pg.Client({ connectionString: url.replace(/\/[^/]*$/, '/postgres') });
   try {
     await client.connect();
-    const found = await client.query('select from pg_database where datname = $1', [DATABASE]);
-    if (found.rowCount === 0) await client.query(`create database ${DATABASE}`);
+    const found = await client.query('select from pg_database where datname = $1', [DATABASE_NAME]);
+    if (found.rowCount === 0) await client.query(`create database ${DATABASE_NAME}`);
   } catch (error) {
     const message = error instanceof Error ? error.message : String(error);
     throw new StartError(`The embedded Postgres started but refuses us: ${message}.`, { cause: error });
   } finally {
     await client.end();
   }
-}
-
-function freeBytes(directory: string): number {
-  const { bavail, bsize } = statfsSync(existsSync(directory) ? directory : dirname(directory));
-  return bavail * bsize;
 }
 
 /** Nothing of our environment: PGDATA or LC_ALL of the user's shell would change what the server does. */
@@ -255,8 +252,8 @@ interface Failure {
 }
 
 function explainFailure({ program, end, output, dataDir, directory }: Failure): StartError {
-  // A full disk takes the log's last lines too.
-  if (/No space left on device/.test(output) || freeBytes(directory) < FREE_BYTES_MIN) {
+  // A full disk takes the log's last lines too. Without room for a segment of its log Postgres does not start.
+  if (/No space left on device/.test(output) || freeBytes(directory) < WAL_SEGMENT_BYTES) {
     return new StartError(
       `The disk of ${dirname(directory)} is full, so Postgres cannot start: free some space.`,
     );

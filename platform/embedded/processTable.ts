@@ -36,6 +36,15 @@ export function startMark(pid: number): string | undefined {
   return readStat(pid)?.[START_TIME_FIELD] ?? (ps(pid, 'lstart=') || undefined);
 }
 
+/** Position of the parent's id among the same fields (field 4). */
+const PARENT_FIELD = 1;
+
+/** The process that started this one, or the one that took it over since; undefined when there is no such process. */
+export function parentOf(pid: number): number | undefined {
+  const field = readStat(pid)?.[PARENT_FIELD] ?? ps(pid, 'ppid=');
+  return field === '' ? undefined : Number(field);
+}
+
 /** The command line of a process; empty when there is none. */
 export function commandLine(pid: number): string {
   try {

@@ -12,7 +12,7 @@ export interface ServerCommand {
   program: string;
   args: readonly string[];
   runAs?: RunAs | undefined;
-  /** What the system sends the server when this process is killed (Linux with setpriv). */
+  /** What the server is sent when this process is killed. */
   deathSignal: 'INT' | 'TERM';
   logFile: string;
   environment: NodeJS.ProcessEnv;
@@ -24,7 +24,8 @@ const OUTPUT_BYTES = 16_384;
 
 /**
  * A server that we started. It lives in a session of its own, so that a Ctrl-C typed in the terminal reaches us and
- * not the database under the requests that are being finished; setpriv ties its life to ours instead.
+ * not the database under the requests that are being finished; setpriv, or a shell that waits for our end, ties its life to
+ * ours instead.
  */
 export class ServerProcess {
   readonly pid: number;
@@ -39,6 +40,8 @@ export class ServerProcess {
     const log = openLog(command.logFile);
     this.#logStart = statSync(command.logFile).size;
     const [program, args] = leash(command);
+    // Servers write data that only their owner may read; the spawned process inherits the mask.
+    const umask = process.umask(0o077);
     try {
       this.#child = spawn(program, args, {
         detached: true,
@@ -48,6 +51,7 @@ export class ServerProcess {
         ...(program === command.program && command.runAs ? command.runAs : {}),
       });
     } finally {
+      process.umask(umask);
       closeSync(log);
     }
     this.pid = this.#child.pid ?? -1;
@@ -59,6 +63,7 @@ export class ServerProcess {
       this.#child.once('exit', (code, signal) => end(signal ?? `exit code ${code}`));
       this.#child.once('error', (error) => end(error.message));
     });
+    if (program === command.program) endWithUs(this.#child, command.deathSignal);
   }
 
   /** How it ended; undefined while it runs. */
@@ -127,6 +132,23 @@ export function leash(
   const user = runAs ? [`--reuid=${runAs.uid}`, `--regid=${runAs.gid}`, '--clear-groups'] : [];
   const options = [...user, '--no-new-privs', `--pdeathsig=${command.deathSignal}`];
   return ['setpriv', [...options, command.program, ...command.args]];
+}
+
+/**
+ * Where setpriv is missing, as on macOS: a shell waits at a pipe that closes when we are gone, however we end, and
+ * sends the server its signal. It ends with the server.
+ */
+function endWithUs(server: ChildProcess, signal: ServerCommand['deathSignal']): void {
+  if (server.pid === undefined) return;
+  const script = 'read -r _; kill -s "$0" "$1"';
+  const watcher = spawn('/bin/sh', ['-c', script, signal, String(server.pid)], {
+    detached: true,
+    stdio: ['pipe', 'ignore', 'ignore'],
+    cwd: '/',
+  });
+  watcher.on('error', () => undefined);
+  watcher.unref();
+  server.once('exit', () => watcher.kill('SIGKILL'));
 }
 
 let setprivFound: boolean | undefined;

@@ -1,4 +1,4 @@
-import { mkdirSync, readFileSync } from 'node:fs';
+import { chmodSync, mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { processEnvironment } from '../config.js';
 import { StartError } from '../startError.js';
@@ -56,6 +56,7 @@ export async function chooseTemporalPort(dataDir: string): Promise<number> {
 export async function startTemporal(options: TemporalOptions): Promise<EmbeddedTemporal> {
   const folder = join(options.dataDir, 'temporal');
   mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makePrivate(folder);
   const database = join(folder, `temporal-${options.program.serverVersion}.db`);
   const pidFile = join(folder, 'temporal.pid');
   await endOrphan(pidFile, database);
@@ -63,7 +64,12 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
   for (let tries = 1; ; tries += 1) {
     const port = await chooseTemporalPort(options.dataDir);
     const server = launch(options, port, database);
-    writePrivateFile(pidFile, `${server.pid}\n`);
+    try {
+      writePrivateFile(pidFile, `${server.pid}\n`);
+    } catch (error) {
+      await server.stop(STOP_SIGNALS);
+      throw error;
+    }
     const address = `127.0.0.1:${port}`;
     if (await isReady(server, address)) {
       return {
@@ -83,6 +89,12 @@ export async function startTemporal(options: TemporalOptions): Promise<EmbeddedT
     }
     await delay(200);
   }
+}
+
+/** Takes the group's and others' rights from a folder and its files: earlier versions left the database readable. */
+function makePrivate(folder: string): void {
+  chmodSync(folder, 0o700);
+  for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o600);
 }
 
 const REASON_LENGTH_MAX = 300;

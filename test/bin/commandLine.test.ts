@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { runCommand } from '../backup/support/installation.js';
+import { runCommand } from '../usecases/installation/backup/support/installation.js';
 
 const NOWHERE = { DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none', TEMPORAL_ADDRESS: '127.0.0.1:1' };
 

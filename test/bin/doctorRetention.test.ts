@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { describeRetention } from '../../bin/startup/doctor/doctorRetention.js';
-import type { RetentionState } from '../../db/retention/retentionRuns.js';
+import type { RetentionState } from '../../db/installation/retentionRuns.js';
 import { microsOfDay } from '../../domain/period.js';
 
 const NOW = microsOfDay('2026-11-20');

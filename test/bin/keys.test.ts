@@ -6,9 +6,9 @@ import { publicId } from '../../domain/ids.js';
 import { parseConfig } from '../../platform/config.js';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import { StartError } from '../../platform/startError.js';
-import { runCommand } from '../backup/support/installation.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { TEST_SECRET_KEY } from '../support/connectors.js';
+import { runCommand } from '../usecases/installation/backup/support/installation.js';
 
 const LIMIT_MS = 180_000;
 const NO_DATABASE = {
@@ -79,6 +79,7 @@ describe('a command about keys', { timeout: LIMIT_MS }, () => {
     await expect.poll(() => statusWith(other)).toBe(401);
     expect(await statusWith(rotated)).toBe(200);
     expect(await run('revoke', idOf(other))).toBe(`${idOf(other)} (x) is revoked.`);
+    expect(await run('revoke', idOf(other))).toBe(`${idOf(other)} was revoked before; nothing changed.`);
     await expect.poll(() => statusWith(rotated)).toBe(401);
     expect(await run('list', '--status', 'revoked')).toContain(idOf(other));
     const { rows } = await api.database.superuser.query(

@@ -5,10 +5,10 @@ import { PassThrough } from 'node:stream';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { importPrices } from '../../bin/startup/prices/priceImport.js';
 import { readPriceImportArguments } from '../../bin/startup/prices/priceImportArguments.js';
-import { seedPrices } from '../../db/prices/priceSeed.js';
-import { loadPriceBook } from '../../db/queries/prices.js';
+import { loadPriceBook } from '../../db/pricing/prices.js';
 import { microsOfDay } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
+import { seedPrices } from '../../usecases/pricing/priceSeed.js';
 import { aPeriod, listOf, type PeriodJson } from '../domain/pricing/support.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 

@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { reconcileTable } from '../../bin/startup/bills/reconcileTable.js';
-import type { ReconcileReport } from '../../db/reconcileBills.js';
 import { PICO_PER_USD } from '../../domain/money.js';
-import type { GapBucket } from '../../domain/reconciliation/cells.js';
+import type { GapBucket } from '../../domain/reconciliation/matching/cells.js';
+import type { ReconcileReport } from '../../usecases/reconciliation/reconcileBills.js';
 import { testSeed } from '../fakes/seededRandom.js';
 import { aFinding, aFindingDay, type FindingToStore } from '../support/findings.js';
 
@@ -46,7 +46,7 @@ describe('the table of npm run reconcile', () => {
           bucket({ providerCostPico: fee, reason: 'not_observable' }),
           bucket({ providerCostPico: early, reason: 'not_yet_observed' }),
         ]);
-        const parts = ['  explained by calls', '  not explained by calls', '  no call can show it'];
+        const parts = ['  matched by calls', '  not matched by calls', '  no call can show it'];
         const sum = [...parts, '  before the first call'].reduce(
           (all, name) => all + centsOf(table, name),
           0,
@@ -67,10 +67,16 @@ describe('the table of npm run reconcile', () => {
         { grade: 'LOW', claimable: false, days: [aFindingDay('2026-03-12', third)] },
       ],
     );
-    expect(centsOf(table, 'charged too much')).toBe(1_000);
+    expect(centsOf(table, 'charged too much')).toBe(999);
     const names = ['HIGH', 'MEDIUM', 'LOW and below'].map((grade) => `  to be asked back: ${grade}`);
     const cents = [...names, '  not to be asked back'].map((name) => centsOf(table, name));
-    expect(cents).toEqual([334, 333, 0, 333]);
+    expect(cents).toEqual([333, 333, 0, 333]);
+  });
+
+  it('shows one amount for a finding: in its line, its sentence and the sum of all', () => {
+    const table = tableOf([], [{ days: [aFindingDay('2026-03-10', 109_017_591_375_000n)] }]);
+    expect(table.match(/109\.\d+/g)).toEqual(['109.01', '109.01', '109.01', '109.01']);
+    expect(table).toContain('$109.01 too much');
   });
 
   it('says whose mistake it is only as surely as its grade', () => {

@@ -38,18 +38,23 @@ function serviceOf(name: string): Service {
 
 /** What a value becomes: `${NAME:?…}` as given, `${NAME:-default}` its default. */
 function fill(value: string | number, given: Record<string, string>): string {
-  return String(value).replace(
-    /\$\{([A-Z_]+):([-?])([^}]*)\}/g,
+  const filled = String(value).replace(
+    // The innermost ones: a default may name another variable.
+    /\$\{([A-Z_]+):([-?])([^${}]*)\}/g,
     (_, name: string, kind: string, rest: string) => {
       return given[name] ?? (kind === '-' ? rest : '');
     },
   );
+  return filled === value ? filled : fill(filled, given);
 }
 
 function environmentOf(name: string, given: Record<string, string> = {}): Record<string, string> {
   const entries = Object.entries(serviceOf(name).environment ?? {});
   return Object.fromEntries(
-    entries.map(([key, value]) => [key, fill(value, { POSTGRES_PASSWORD: 'secret', ...given })]),
+    entries.map(([key, value]) => [
+      key,
+      fill(value, { POSTGRES_PASSWORD: 'secret', APP_DB_PASSWORD: 'other', ...given }),
+    ]),
   );
 }
 
@@ -74,7 +79,9 @@ describe('docker-compose.yml', () => {
     const environment = environmentOf(name);
     for (const key of Object.keys(environment)) expect(SETTING_NAMES).toContain(key);
     const config = parseConfig(environment);
-    expect(config.databaseUrl).toBe('postgres://trueup:secret@postgres:5432/trueup');
+    expect(config.databaseUrl).toBe('postgres://app_login:other@postgres:5432/trueup');
+    const direct = name === 'api' ? config.databaseUrl : 'postgres://trueup:secret@postgres:5432/trueup';
+    expect(config.databaseDirectUrl).toBe(direct);
     expect(config.temporalAddress).toBe('temporal:7233');
   });
 
@@ -129,7 +136,8 @@ describe('docker-compose.yml', () => {
 
   it('asks for each password, and holds none', () => {
     const text = read('docker-compose.yml');
-    for (const name of ['POSTGRES_PASSWORD', 'TEMPORAL_DB_PASSWORD']) expect(text).toContain(`\${${name}:?`);
+    for (const name of ['POSTGRES_PASSWORD', 'APP_DB_PASSWORD', 'TEMPORAL_DB_PASSWORD'])
+      expect(text).toContain(`\${${name}:?`);
     for (const [, { environment = {} }] of services) {
       for (const [key, value] of Object.entries(environment))
         if (/PASSWORD|PWD/.test(key)) expect(value).toMatch(/^\$\{/);

@@ -1,34 +1,41 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, describe, expect, inject, it } from 'vitest';
+import { SLOT_KINDS } from '../../db/access/requestSlots.js';
 import { listPendingMigrations, migrate } from '../../db/migrate.js';
 import { MIGRATIONS } from '../../db/migrations/index.js';
 import { ensurePartitions } from '../../db/partitions.js';
-import { OUTBOX_KINDS } from '../../db/queries/outbox.js';
-import { SLOT_KINDS } from '../../db/queries/requestSlots.js';
-import { SAVINGS_CAUSES } from '../../db/queries/savingsRuns.js';
-import { DIMENSION_KEYS } from '../../db/queries/usageLog.js';
+import { SAVINGS_CAUSES } from '../../db/policies/savingsRuns.js';
+import { OUTBOX_KINDS } from '../../db/runs/outbox.js';
+import { DIMENSION_KEYS } from '../../db/usage/usageLog.js';
+import { ACTOR_KINDS } from '../../domain/access/auditLog/actions.js';
 import { ROLES } from '../../domain/access/scopes.js';
-import { ALERT_KINDS, ALERT_STATUSES, NOTICE_CODES, SEVERITIES } from '../../domain/alerts/alert.js';
-import { ACTOR_KINDS } from '../../domain/auditLog/actions.js';
 import { BILLED_CLASSES, CHARGE_CATEGORIES, FEEDS } from '../../domain/billing/billedRow.js';
 import { CONNECTION_STATUSES, SYNC_TRIGGERS } from '../../domain/billing/connections.js';
 import { PROVIDER_KEY_STATUSES } from '../../domain/billing/providerKeys.js';
+import { DISPUTE_STATUSES, DISPUTE_TIERS, FINDING_STATUSES } from '../../domain/claims/financial/decision.js';
 import { CLAIM_STATUSES, isTerminal } from '../../domain/claims/lifecycle.js';
 import { CREDIT_SOURCES, CREDIT_STATUSES } from '../../domain/claims/proposedCredit.js';
-import { MODELED_ACTIONS, UNPRICED_REASONS } from '../../domain/enforcement/replay.js';
-import { RULE_MODES, RULE_TYPES } from '../../domain/enforcement/rule.js';
+import { REPAIR_STAGES } from '../../domain/events/callRepair.js';
 import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
-import { DISPUTE_STATUSES, DISPUTE_TIERS, FINDING_STATUSES } from '../../domain/financial/decision.js';
+import { RETENTION_STEPS } from '../../domain/installation/retention.js';
 import { GAP_PERIODS } from '../../domain/period.js';
+import { ALERT_KINDS, ALERT_STATUSES, NOTICE_CODES, SEVERITIES } from '../../domain/policies/alerts/alert.js';
+import { MODELED_ACTIONS, UNPRICED_REASONS } from '../../domain/policies/enforcement/replay.js';
+import { RULE_MODES, RULE_TYPES } from '../../domain/policies/enforcement/rule.js';
 import { POLICY_TYPES } from '../../domain/policies/policy.js';
 import { PRICE_COLLECTIONS } from '../../domain/pricing/imports/collection.js';
 import { OWN_PRICE_KINDS } from '../../domain/pricing/ownPrices.js';
 import { AGREEMENTS, PRICE_MODES } from '../../domain/pricing/prices.js';
-import { type GapBucket, GRADES, type MatchStatus, VISIBILITIES } from '../../domain/reconciliation/cells.js';
 import { BLAMES, DIRECTIONS } from '../../domain/reconciliation/inference/finding.js';
-import { RETENTION_STEPS } from '../../domain/retention.js';
-import { RUN_STATUSES } from '../../domain/runs.js';
+import {
+  type GapBucket,
+  GRADES,
+  type MatchStatus,
+  VISIBILITIES,
+} from '../../domain/reconciliation/matching/cells.js';
+import { PUBLISHED_STATUSES } from '../../domain/reconciliation/publishedRun.js';
+import { RUN_STATUSES } from '../../domain/runs/runs.js';
 import {
   DELIVERY_STATUSES,
   DISABLED_REASONS,
@@ -265,6 +272,7 @@ const LISTS: Record<string, readonly string[]> = {
   'sync_chunks.status': ['pending', 'done', 'failed'],
   'gap_runs.period': GAP_PERIODS,
   'gap_runs.status': RUN_STATUSES,
+  'gap_runs.published_status': PUBLISHED_STATUSES,
   'reprice_runs.status': RUN_STATUSES,
   'retention_runs.step': RETENTION_STEPS,
   'request_slots.kind': SLOT_KINDS,
@@ -301,6 +309,7 @@ const LISTS: Record<string, readonly string[]> = {
   'findings.grade': GRADES,
   'findings.visibility': VISIBILITIES,
   'findings.status': FINDING_STATUSES,
+  'call_repairs.stage': REPAIR_STAGES,
   'claims.status': CLAIM_STATUSES,
   'claims.confidence_tier': DISPUTE_TIERS,
   'claim_outcomes.status': CLAIM_STATUSES.filter(isTerminal),

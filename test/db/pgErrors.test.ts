@@ -8,7 +8,24 @@ const sockets = new Set<Socket>();
 
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
-  await new Promise((resolve) => silent?.close(resolve));
+  await new Promise((resolve) => (silent ? silent.close(resolve) : resolve(undefined)));
+  silent = undefined;
+});
+
+describe('a full disk', () => {
+  it.each([
+    ['53100', 'could not extend file "base/1/2": No space left on device'],
+    ['XX000', 'could not write init file: No space left on device'],
+    ['XX000', 'could not write init file: Disk quota exceeded'],
+  ])('is one by the code or by the system’s words in an internal error: %s %s', (code, message) => {
+    const error = Object.assign(new pg.DatabaseError(message, 0, 'error'), { code });
+    expect(translatePgError(error)).toMatchObject({ code: 'storage_full', retryAfterSeconds: 30 });
+  });
+
+  it('is not any other internal error', () => {
+    const error = Object.assign(new pg.DatabaseError('cache lookup failed', 0, 'error'), { code: 'XX000' });
+    expect(translatePgError(error)).toBe(error);
+  });
 });
 
 describe('a database that takes a connection and then says nothing', () => {

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { OrgDb } from '../../db/orgDb.js';
-import { loadPriceBook } from '../../db/queries/prices.js';
+import { loadPriceBook } from '../../db/pricing/prices.js';
 import { DomainError } from '../../domain/errors.js';
 import type { TestApi } from '../support/api.js';
 import { startFetchingPlace } from '../support/fetchingPlace.js';

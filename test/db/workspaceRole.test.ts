@@ -1,16 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { closePeriod } from '../../db/billing/closePeriod.js';
 import { openDatabase } from '../../db/client.js';
-import { IngestWriter } from '../../db/ingest/ingestWriter.js';
+import { getEvent, listEvents } from '../../db/events/events.js';
+import { insertOrganization } from '../../db/installation/organizations.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
-import { closePeriod } from '../../db/queries/closePeriod.js';
-import { insertRule } from '../../db/queries/enforcementRules.js';
-import { getEvent, listEvents } from '../../db/queries/events.js';
-import { insertOrganization } from '../../db/queries/organizations.js';
-import { putPolicy } from '../../db/queries/policies.js';
-import { listFormerPrices } from '../../db/queries/repriceRuns.js';
+import { insertRule } from '../../db/policies/enforcementRules.js';
+import { putPolicy } from '../../db/policies/policies.js';
+import { listFormerPrices } from '../../db/pricing/repriceRuns.js';
 import { microsOfDay } from '../../domain/period.js';
+import { IngestWriter } from '../../usecases/events/ingestWriter.js';
+import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import { aBatch, aCall } from '../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
 import { foldAll } from './support/compareTotals.js';
@@ -54,7 +54,14 @@ beforeAll(async () => {
       const batch = {
         ...aBatch([call]),
         rejections: [
-          { serviceName: name, scopeName: '', reason: 'invalid_number' as const, index: 0, message: '' },
+          {
+            serviceName: name,
+            scopeName: '',
+            reason: 'invalid_number' as const,
+            index: 0,
+            label: '',
+            message: '',
+          },
         ],
       };
       await writer.submit({ orgId, keyId: `key_${'0'.repeat(10)}`, defaultProjectId: projectId, batch });

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listAlerts, recordAcknowledgement, type StoredAlert } from '../../db/queries/alerts.js';
-import { listDoublyToldOrganizations } from '../../db/queries/doubleTellings.js';
-import { updateSettings } from '../../db/queries/organizations.js';
+import { listDoublyToldOrganizations } from '../../db/events/doubleTellings.js';
+import { updateSettings } from '../../db/installation/organizations.js';
+import { listAlerts, recordAcknowledgement, type StoredAlert } from '../../db/policies/alerts.js';
 import { tellDoubleInstrumentation } from '../../dispatch/doubleInstrumentation.js';
-import { TOLD_AGAIN_AFTER_MICROS } from '../../domain/alerts/doubleInstrumentation.js';
 import { MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
+import { TOLD_AGAIN_AFTER_MICROS } from '../../domain/policies/alerts/doubleInstrumentation.js';
 import { createLogger } from '../../platform/logger.js';
 import { anAttribute, aSpan } from '../api/support/requests.js';
 import { foldAll } from '../db/support/compareTotals.js';

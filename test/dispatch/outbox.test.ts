@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
-import { claimOutboxMessages, insertOutboxMessage, markOutboxDispatched } from '../../db/queries/outbox.js';
+import { claimOutboxMessages, insertOutboxMessage, markOutboxDispatched } from '../../db/runs/outbox.js';
 import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
 import { SyncSchedules } from '../../dispatch/syncSchedules.js';
 import { findUuid } from '../../domain/ids.js';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { insertRule, updateRule } from '../../db/queries/enforcementRules.js';
-import { listSavingsDue } from '../../db/queries/savingsDue.js';
+import { insertRule, updateRule } from '../../db/policies/enforcementRules.js';
+import { listSavingsDue } from '../../db/policies/savingsDue.js';
 import { openDueSavings } from '../../dispatch/savingsUpkeep.js';
-import type { Rule } from '../../domain/enforcement/rule.js';
 import { microsFromDate } from '../../domain/period.js';
+import type { Rule } from '../../domain/policies/enforcement/rule.js';
 import { anEvent, ingest } from '../api/support/requests.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 

@@ -1,6 +1,18 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { dayOf, listDays, MICROS_PER_DAY, microsOfDay, parseInstant, shiftDay } from '../../domain/period.js';
+import {
+  dayOf,
+  GAP_PERIODS,
+  gapWindow,
+  type Instant,
+  lastDays,
+  listDays,
+  MICROS_PER_DAY,
+  microsOfDay,
+  parseInstant,
+  shiftDay,
+  spanMicros,
+} from '../../domain/period.js';
 
 const FIRST_DAY = -719_162;
 const LAST_DAY = 2_932_896;
@@ -45,5 +57,47 @@ describe('days', () => {
     expect(listDays('2026-02-27', '2026-03-02')).toEqual(['2026-02-27', '2026-02-28', '2026-03-01']);
     expect(listDays('2026-03-02', '2026-03-02')).toEqual([]);
     expect(listDays('2026-03-02', '2026-02-27')).toEqual([]);
+  });
+});
+
+describe('a period that ends with today', () => {
+  const at = (text: string) => (parseInstant(text) as Instant).micros;
+
+  it.each([
+    ['2026-11-23T00:00:00Z', '2026-11-17'],
+    ['2026-11-23T12:00:00Z', '2026-11-17'],
+    ['2026-11-23T23:59:59.999999Z', '2026-11-17'],
+    ['2026-11-24T00:00:00Z', '2026-11-18'],
+  ])('of 7 days has 7 UTC days at %s, the first of them %s', (now, first) => {
+    const { start, end } = gapWindow('7d', at(now));
+    expect([dayOf(start), dayOf(end - 1n)]).toEqual([first, now.slice(0, 10)]);
+  });
+
+  it('has as many days as its name says, whatever the time', () => {
+    fc.assert(
+      fc.property(
+        fc.constantFrom(...GAP_PERIODS),
+        fc.bigInt({ min: 0n, max: 4_000_000_000_000_000n }),
+        (period, now) => {
+          const count = Number.parseInt(period, 10);
+          const { start, end } = gapWindow(period, now);
+          expect(listDays(dayOf(start), dayOf(end))).toHaveLength(count);
+          expect(listDays(dayOf(start), dayOf(end)).at(-1)).toBe(dayOf(now));
+          expect(lastDays(count, now)).toEqual({ fromDay: dayOf(start), toDay: dayOf(end) });
+        },
+      ),
+    );
+  });
+});
+
+describe('the span of two inclusive bounds', () => {
+  it.each([
+    ['2026-02-01', '2026-02-01', MICROS_PER_DAY],
+    ['2026-02-01', '2026-02-03', 3n * MICROS_PER_DAY],
+    ['2026-02-01T00:00:00Z', '2026-02-02T00:00:00Z', MICROS_PER_DAY],
+    ['2026-02-01T12:00:00Z', '2026-02-01', MICROS_PER_DAY / 2n],
+    ['2026-02-01', '2026-02-02T00:00:00.000001Z', MICROS_PER_DAY + 1n],
+  ])('from %s to %s counts a date as its whole day', (from, to, micros) => {
+    expect(spanMicros(parseInstant(from) as Instant, parseInstant(to) as Instant)).toBe(micros);
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sumUsage } from '../../db/queries/usage.js';
+import { sumUsage } from '../../db/usage/usage.js';
 import { findFreePort } from '../../platform/embedded/freePort.js';
 import { foldAll } from '../db/support/compareTotals.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadDemo } from '../../bin/startup/demo/demoLoad.js';
 import { createScreen } from '../../bin/startup/screen.js';
-import { DEMO_SEED, generateDemo } from '../../demo/generateDemo.js';
+import { DEMO_SEED, generateDemo } from '../../lab/demo/generateDemo.js';
 import { createLogger } from '../../platform/logger.js';
 import type { TestApi } from '../support/api.js';
 import { FOCUS_MONTH, loadFocusMonth } from '../support/focusMonth.js';

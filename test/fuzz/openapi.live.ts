@@ -10,7 +10,7 @@ import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadDemo } from '../../bin/startup/demo/demoLoad.js';
 import { createScreen } from '../../bin/startup/screen.js';
-import { DEMO_SEED, generateDemo } from '../../demo/generateDemo.js';
+import { DEMO_SEED, generateDemo } from '../../lab/demo/generateDemo.js';
 import { loadConfig } from '../../platform/config.js';
 import { createLogger } from '../../platform/logger.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';

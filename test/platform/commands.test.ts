@@ -3,9 +3,9 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { removeDataDir, runCommand } from '../backup/support/installation.js';
 import { TEST_SECRET_KEY } from '../support/connectors.js';
 import { makeTestFolder } from '../support/testFolder.js';
+import { removeDataDir, runCommand } from '../usecases/installation/backup/support/installation.js';
 
 const LIMIT_MS = 180_000;
 let folder: string;

@@ -131,7 +131,7 @@ describe('DEMO=1 npm start', () => {
             .split('\n')
             .find((line) => line.includes('— ready in')) ?? '{}',
         );
-        expect(ready.demo).toMatch(/^90 days to \d{4}-\d{2}-\d{2} · 4[45],\d{3} events · 46 flagged gaps/);
+        expect(ready.demo).toMatch(/^89 days to \d{4}-\d{2}-\d{2} · 4[45],\d{3} events · 46 flagged gaps/);
         expect(service.stdout().includes('90 days compared')).toBe(isFirst);
         service.child.kill('SIGTERM');
         expect(await service.ended()).toBe(0);

@@ -5,39 +5,32 @@ import { join } from 'node:path';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { parseKey } from '../../domain/access/keyFormat.js';
+import { loadConfig } from '../../platform/config.js';
 import { findFreePort } from '../../platform/embedded/freePort.js';
+import { startPostgres } from '../../platform/embedded/postgres.js';
 import { isAlive, waitUntilGone } from '../../platform/embedded/processTable.js';
-import { type RuntimeState, readRunningState } from '../../platform/runtimeFile.js';
+import { embeddedDatabaseUrl } from '../../platform/runtimeFile.js';
 import { type ChildProgram, startBootstrap } from '../support/childProgram.js';
 import { TEST_SECRET_KEY } from '../support/connectors.js';
-import { removeCluster } from '../support/postgres.js';
+import {
+  eventually,
+  makePlace,
+  type Place,
+  parts,
+  pidsOf,
+  removePlace,
+  START_LIMIT_MS,
+  untilWhole,
+} from '../support/startedService.js';
 import { makeTestFolder } from '../support/testFolder.js';
 
-const START_LIMIT_MS = 300_000;
+const SERVED_AS = ['trueup-api as app_login', 'trueup-worker as app_login'];
 const ADMIN_KEY = /tu_live_[0-9A-Za-z]{10}_[0-9A-Za-z]{49}/;
 
 const cleanUp: (() => Promise<void> | void)[] = [];
 afterEach(async () => {
   for (const step of cleanUp.splice(0).toReversed()) await step();
 });
-
-/** A data directory, and the settings of a start on it. */
-interface Place {
-  dataDir: string;
-  environment: Record<string, string>;
-}
-
-async function makePlace(more: Record<string, string> = {}): Promise<Place> {
-  const dataDir = makeTestFolder('start');
-  const port = await findFreePort();
-  const common = { DATA_DIR: dataDir, PORT: String(port), TEMPORAL_CLI_PATH: inject('temporalProgram') };
-  return { dataDir, environment: { ...common, ...more } };
-}
-
-function removePlace({ dataDir }: Place): void {
-  const location = join(dataDir, 'pg-location');
-  removeCluster(dataDir, existsSync(location) ? readFileSync(location, 'utf8').trim() : join(dataDir, 'pg'));
-}
 
 /** `npm start`, waited for. */
 async function start(place: Place): Promise<ChildProgram> {
@@ -68,16 +61,6 @@ async function stop(program: ChildProgram, place: Place): Promise<{ exit: number
   return { exit, ms };
 }
 
-function parts(place: Place): RuntimeState['parts'] {
-  const state = readRunningState(place.dataDir);
-  if (!state) throw new Error('nothing runs on this data directory');
-  return state.parts;
-}
-
-function pidsOf(place: Place): number[] {
-  return Object.values(readRunningState(place.dataDir)?.parts ?? {}).flatMap(({ pid }) => pid ?? []);
-}
-
 function base(place: Place): string {
   return `http://127.0.0.1:${place.environment.PORT}`;
 }
@@ -94,18 +77,21 @@ async function ask(
   return { status: response.status, body: (await response.json()) as Record<string, unknown> };
 }
 
-/** Repeats a question until its answer is the wanted one. */
-async function eventually(work: () => Promise<boolean>, limitMs = 180_000): Promise<void> {
-  const deadline = performance.now() + limitMs;
-  while (!(await work().catch(() => false))) {
-    if (performance.now() > deadline) throw new Error('not in time');
-    await new Promise((resolve) => setTimeout(resolve, 50));
+/** The logins of each process of the service, but for the worker's own errands as the owner. */
+async function loginsOf(place: Place): Promise<string[]> {
+  const { address = '' } = parts(place).postgres;
+  const owner = new pg.Client({ connectionString: embeddedDatabaseUrl(place.dataDir, address) });
+  await owner.connect();
+  try {
+    const { rows } = await owner.query<{ who: string }>(
+      `select distinct application_name || ' as ' || usename as who from pg_stat_activity
+       where application_name in ('trueup-api', 'trueup-worker') order by 1`,
+    );
+    return rows.map(({ who }) => who);
+  } finally {
+    await owner.end();
   }
 }
-
-/** A service says that it is ready before its slowest part is. */
-const untilWhole = (place: Place) =>
-  eventually(async () => Object.values(parts(place)).every(({ status }) => status === 'up'));
 
 async function runToEnd(args: readonly string[], environment: Record<string, string>) {
   const program = startBootstrap(args, environment);
@@ -155,6 +141,11 @@ describe('npm start', () => {
     const [next = ''] = readFileSync(file, 'utf8').split('\n');
     expect(next).not.toBe(key);
     expect(rotated.output).not.toContain(next);
+  });
+
+  it('has the API and the worker log in without rights, with a password for its owner alone', async () => {
+    expect(statSync(join(place.dataDir, 'postgres-login-password')).mode & 0o777).toBe(0o600);
+    await expect.poll(() => loginsOf(place)).toEqual(SERVED_AS);
   });
 
   it('is healthy and ready when it says so', async () => {
@@ -241,6 +232,26 @@ describe('npm start', () => {
     );
     expect(service.output()).not.toMatch(ADMIN_KEY);
     expect((await ask(place, '/api/v1/events?limit=1', adminKey)).status).toBe(200);
+  });
+
+  it('makes the login of an older data directory by itself, and makes a lost password anew', async () => {
+    await stop(service, place);
+    const { url, stop: stopServer } = await startPostgres({
+      dataDir: place.dataDir,
+      cacheDir: loadConfig().cacheDir,
+    });
+    const owner = new pg.Client({ connectionString: url });
+    await owner.connect();
+    await owner.query('drop role app_login');
+    await owner.end();
+    await stopServer();
+    rmSync(join(place.dataDir, 'postgres-login-password'));
+    service = await start(place);
+    expect((await ask(place, '/api/v1/events?limit=1', adminKey)).status).toBe(200);
+    await untilWhole(place);
+    await expect.poll(() => loginsOf(place)).toEqual(SERVED_AS);
+    const { exit, output } = await runToEnd(['doctor'], place.environment);
+    expect([exit, output]).toEqual([0, expect.stringMatching(/✓ login +app_login owns nothing/)]);
   });
 
   it('leaves no process within seconds when it is killed with -9 itself, and starts over what is left', async () => {
@@ -348,6 +359,17 @@ describe('other ways to start', () => {
     const service = await startAlone(place);
     expect((await ask(place, '/api/v1/events?limit=1', key)).status).toBe(200);
     await stop(service, place);
+  });
+
+  it('without setpriv leaves no process either when it is killed with -9', async () => {
+    const place = await makePlace({ PATH: '/nonexistent' });
+    cleanUp.push(() => removePlace(place));
+    const service = await startAlone(place);
+    await untilWhole(place);
+    const pids = pidsOf(place);
+    expect(pids).toHaveLength(5);
+    process.kill(service.pid, 'SIGKILL');
+    for (const pid of pids) expect(await waitUntilGone(pid, 120_000), `process ${pid}`).toBe(true);
   });
 
   it('where no workflow engine can be had the rest runs, and it is said what to do', async () => {

@@ -1,15 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { drawKey } from '../../api/keyMaker.js';
+import { drawKey } from '../../api/access/keyMaker.js';
 import { createApiServer } from '../../bin/apiServer.js';
 import type { ApiServerOptions } from '../../bin/startup/apiOptions.js';
+import { insertKey } from '../../db/access/keys.js';
+import { insertWorkspace } from '../../db/access/workspaces.js';
 import { ChangeFeed } from '../../db/changeFeed.js';
 import type { Database } from '../../db/client.js';
+import { insertOrganization } from '../../db/installation/organizations.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { insertKey } from '../../db/queries/keys.js';
-import { insertOrganization } from '../../db/queries/organizations.js';
-import { insertWorkspace } from '../../db/queries/workspaces.js';
 import type { Role, Scope } from '../../domain/access/scopes.js';
 import { createLogger } from '../../platform/logger.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
@@ -110,12 +110,14 @@ export async function startTestApi(
       | 'outbound'
       | 'secretKeys'
       | 'logger'
+      | 'allowedHosts'
       | 'corsOrigins'
       | 'endpoints'
       | 'hstsMaxAgeSeconds'
       | 'limits'
       | 'limitsNowMs'
       | 'limitsStoreMs'
+      | 'storageStatus'
       | 'requestsMax'
       | 'httpLimits'
       | 'keyCacheMs'
@@ -136,7 +138,7 @@ export async function startTestApi(
     outbound: options.outbound ?? testOutbound(),
     secretKeys: options.secretKeys ?? testSecretKeys(),
     checkResponses: true,
-    baseUrl: 'http://127.0.0.1',
+    baseUrl: () => 'http://trueup.test',
     loopback: true,
     metricsToken: undefined,
     ingestMaxBodyBytes: options.ingestMaxBodyBytes ?? 16_777_216,

@@ -1,15 +1,15 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { recordClaimMove } from '../../db/claims/recordMove.js';
+import { insertClaimEvent } from '../../db/claims/claimEvents.js';
+import { findClaim, type StoredClaim } from '../../db/claims/claims.js';
+import { insertDispute } from '../../db/claims/disputes.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { insertClaimEvent } from '../../db/queries/claimEvents.js';
-import { findClaim, type StoredClaim } from '../../db/queries/claims.js';
-import { insertDispute } from '../../db/queries/disputes.js';
 import { BusinessDays } from '../../domain/claims/businessDays.js';
 import { type ClaimCommand, type MoveFields, NO_FIELDS } from '../../domain/claims/command.js';
 import { nextDeadline } from '../../domain/claims/deadlines.js';
 import { type ClaimStatus, canMove } from '../../domain/claims/lifecycle.js';
-import { DEFAULT_SETTINGS } from '../../domain/organization/settings.js';
+import { DEFAULT_SETTINGS } from '../../domain/installation/settings.js';
 import { isoFromMicros } from '../../domain/period.js';
+import { recordClaimMove } from '../../usecases/claims/recordMove.js';
 import { aFindingDay, type FindingToStore, storeFindings } from './findings.js';
 
 const PICO_PER_CENT = 10n ** 10n;
@@ -139,6 +139,7 @@ async function storeDispute(
   ]);
   const dispute = await insertDispute(inside, findingId, {
     ...{ id: randomUUID(), days: [day], amountCents: BigInt(cents), tier: 'HIGH', notes: by, openedBy: by },
+    reason: 'Cached input was charged at the full rate.',
   });
   if (!dispute) throw new Error('the finding was just stored');
   return dispute.id;

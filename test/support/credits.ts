@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
+import { insertCredit } from '../../db/claims/claimCredits.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { insertCredit } from '../../db/queries/claimCredits.js';
 import type { CreditSource } from '../../domain/claims/proposedCredit.js';
 
 const PICO_PER_CENT = 10n ** 10n;

@@ -2,8 +2,9 @@ import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { inject } from 'vitest';
 import { type Database, openDatabase } from '../../db/client.js';
+import { makeLogin, withLoginOf } from '../../db/login.js';
 import { migrate } from '../../db/migrate.js';
-import { seedPrices } from '../../db/prices/priceSeed.js';
+import { seedPrices } from '../../usecases/pricing/priceSeed.js';
 
 /**
  * How long a machine takes that does much else at once is no rule of any test: nothing that the tests ask for is given up
@@ -11,15 +12,18 @@ import { seedPrices } from '../../db/prices/priceSeed.js';
  */
 export const PATIENT = { statementTimeoutMs: 60_000, waitLimitMs: 30_000 } as const;
 
+/** As the API and the worker log in: a statement that needs more fails in the tests too. */
+export const TEST_LOGIN = { name: 'app_login', password: 'test-login' };
+
 const TEMPLATE = 'trueup_template';
 const TEMPLATE_LOCK = 7_241_188_399;
 
 export interface TestDatabase {
-  /** Connection string of a database of its own, migrated and with prices: straight to Postgres. */
+  /** Connection string of a database of its own, migrated and with prices: straight to Postgres, as its owner. */
   url: string;
   /** The settings of a program that serves it; through the pooler where the suite runs through one. */
   environment: { DATABASE_URL: string; DATABASE_DIRECT_URL: string };
-  /** Through the pooler where the suite runs through one. */
+  /** With the login of the API and the worker; through the pooler where the suite runs through one. */
   database: Database;
   /** As the superuser, past row-level security: for tests that look at what is really stored. */
   superuser: pg.Pool;
@@ -44,6 +48,11 @@ function urlOf(server: string, name: string): string {
   return url.toString();
 }
 
+/** The address with the login of the API and the worker. */
+export function asTestLogin(url: string): string {
+  return withLoginOf(url, `postgres://${TEST_LOGIN.name}:${TEST_LOGIN.password}@login`);
+}
+
 /** Makes the template once a run: whoever comes first migrates it, the others wait for the lock. */
 async function ensureTemplate(client: pg.Client, server: string): Promise<void> {
   await client.query('select pg_advisory_lock($1)', [TEMPLATE_LOCK]);
@@ -54,6 +63,7 @@ async function ensureTemplate(client: pg.Client, server: string): Promise<void> 
     await client.query(`drop database if exists ${TEMPLATE}`);
     await client.query(`create database ${TEMPLATE}`);
     await migrate(urlOf(server, TEMPLATE));
+    await makeLogin(server, TEST_LOGIN);
     const database = openDatabase({
       url: urlOf(server, TEMPLATE),
       poolMax: 1,
@@ -77,7 +87,9 @@ export async function createTestDatabase(options: { poolMax?: number } = {}): Pr
   await client.query(`create database ${name} template ${TEMPLATE}`);
   await client.end();
   const url = urlOf(server, name);
-  const servedUrl = urlOf(inject('poolerUrl') ?? server, name);
+  // The pooler logs in by itself.
+  const pooler = inject('poolerUrl');
+  const servedUrl = pooler === null ? asTestLogin(url) : urlOf(pooler, name);
   const database = openDatabase({
     url: servedUrl,
     poolMax: options.poolMax ?? 8,

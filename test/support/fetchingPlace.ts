@@ -1,7 +1,7 @@
 import type { SyncPace } from '../../activities/syncPace.js';
 import type { BillingConnectors } from '../../adapters/billing/connectors.js';
+import { listBilledTotals } from '../../db/billing/billedDays.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { listBilledTotals } from '../../db/queries/billedDays.js';
 import { findUuid } from '../../domain/ids.js';
 import { microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';

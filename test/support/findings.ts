@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import type { OrgDb } from '../../db/orgDb.js';
-import type { FindingStatus } from '../../domain/financial/decision.js';
+import type { FindingStatus } from '../../domain/claims/financial/decision.js';
 import { decimalFromPico, PICO_PER_USD, type Pico } from '../../domain/money.js';
 import type { Finding, FindingDay } from '../../domain/reconciliation/inference/finding.js';
 import { linesToText } from '../../domain/reconciliation/inference/findingLineText.js';
+import { reasonOf } from '../../domain/reconciliation/inference/words.js';
 
 /** A day on which so much was charged too much, all of it by the rate. */
 export function aFindingDay(day: string, impactPico: Pico, parts: Partial<FindingDay> = {}): FindingDay {
@@ -64,7 +65,7 @@ export function aFinding(given: FindingToStore = {}): Finding & { id: string; st
     missing: [],
     next: { kind: 'list_rate_mismatch', odds: 40 },
     waterfall: [{ signal: 'prior', level: 'kind', bits: -3 }],
-    reason: 'Cached input was charged at the full rate.',
+    cause: 'Cached input was charged at the full rate.',
     advice: ['Ask the provider for the rate of its price list.'],
     critical: false,
     weightSet: 'default-1',
@@ -115,9 +116,9 @@ async function storeFinding(
   await inside.run(
     `insert into findings (org_id, id, run_id, provider, provider_account_id, model, kind, variant, direction, blame, claimable,
        first_day, last_day, billed_usd, expected_usd, impact_usd, recoverable_usd, grade, probability, match_probability, visibility,
-       provisional, critical, missing_gates, next_best, lines, waterfall, reason, advice, weight_set, status, decided_at, decided_by)
+       provisional, critical, missing_gates, next_best, lines, waterfall, cause, reason, advice, weight_set, status, decided_at, decided_by)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26,
-       $27, $28, $29, $30, $31, case when $32::boolean then now() end, case when $32::boolean then 'test' end)`,
+       $27, $28, $29, $30, $31, $32, case when $33::boolean then now() end, case when $33::boolean then 'test' end)`,
     [
       ...[inside.orgId, finding.id, runId, finding.provider, finding.accountId, finding.model, finding.kind],
       ...[finding.variant, finding.direction, finding.blame, finding.claimable],
@@ -126,7 +127,8 @@ async function storeFinding(
       ...[decimalFromPico(finding.recoverablePico), finding.grade, finding.probability],
       ...[finding.matchProbability, finding.visibility, finding.provisional, finding.critical],
       ...[JSON.stringify(finding.missing), finding.next && JSON.stringify(finding.next)],
-      ...[JSON.stringify(linesToText(finding.lines)), JSON.stringify(finding.waterfall), finding.reason],
+      ...[JSON.stringify(linesToText(finding.lines)), JSON.stringify(finding.waterfall)],
+      ...[finding.cause, reasonOf(finding, finding.days)],
       ...[JSON.stringify(finding.advice), finding.weightSet, finding.status, isDecided],
     ],
   );

@@ -5,9 +5,10 @@ import { matchUnit } from '../../activities/gapRuns/matchUnit.js';
 import { planRun } from '../../activities/gapRuns/planRun.js';
 import { publishRun } from '../../activities/gapRuns/publish.js';
 import { type RunWork, runWork } from '../../activities/gapRuns/runWork.js';
-import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
-import { findGapRun, type GapRun, insertGapRun, takeGapRunTurn } from '../../db/queries/gapRuns.js';
+import { findGapRun, type GapRun, insertGapRun, takeGapRunTurn } from '../../db/reconciliation/gapRuns.js';
+import { endRun } from '../../db/runs/runStates.js';
 import { gapWindow, shiftDay } from '../../domain/period.js';
+import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import type { TestApi, TestOrganization } from './api.js';
 
 /** Bills and calls of a few days, and gap runs over them step by step, without an engine. */
@@ -154,6 +155,7 @@ export async function gapRunsOf(api: TestApi, nowMicros: () => bigint = () => NO
     },
     async finish(work) {
       await publishRun(work);
+      await endRun(work.orgDb, 'gap_run', work.runId, { status: 'succeeded' });
       return (await findGapRun(work.orgDb, work.runId)) as GapRun;
     },
     async run(organization, period) {

@@ -5,15 +5,15 @@ import {
   insertModeledRules,
   listModeledRules,
   recordFindings,
-} from '../../db/queries/modeledSavings.js';
+} from '../../db/policies/modeledSavings.js';
 import {
   findOpenSavingsRun,
   insertSavingsRun,
   succeedSavingsRun,
   takeSavingsRun,
-} from '../../db/queries/savingsRuns.js';
-import { standardPeriod } from '../../db/runs/openSavingsRun.js';
+} from '../../db/policies/savingsRuns.js';
 import { microsFromDate } from '../../domain/period.js';
+import { standardPeriod } from '../../usecases/policies/openSavingsRun.js';
 
 /** A result of the last 30 days without a worker: each enabled rule has blocked one call of a dollar. */
 export async function storeModeledResult(orgDb: OrgDb): Promise<void> {

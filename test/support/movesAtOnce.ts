@@ -1,9 +1,9 @@
 import type { MoveAnswer } from '../../adapters/orchestrator.js';
-import { recordClaimMove } from '../../db/claims/recordMove.js';
 import type { Database } from '../../db/client.js';
 import { OrgDb } from '../../db/orgDb.js';
 import type { ClaimCommand } from '../../domain/claims/command.js';
 import { DomainError } from '../../domain/errors.js';
+import { recordClaimMove } from '../../usecases/claims/recordMove.js';
 
 /** In place of the workflow engine, for tests that are about something else: its effect, at once. */
 export function movesAtOnce(database: Database) {

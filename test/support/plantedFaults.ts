@@ -1,12 +1,14 @@
 /** What the product has to find in the demo, by whatever way it came in. */
 import { expect, it } from 'vitest';
-import { listBilledTotals } from '../../db/queries/billedDays.js';
-import type { Demo } from '../../demo/generateDemo.js';
+import { listBilledTotals } from '../../db/billing/billedDays.js';
 import { decimalFromPico } from '../../domain/money.js';
+import { DAY_COUNT } from '../../lab/demo/calendar.js';
+import type { Demo } from '../../lab/demo/generateDemo.js';
 import type { TestApi } from './api.js';
 import { byText, cents, dayOf, exact, fieldsAsIn, oddOf } from './demoReads.js';
 import type { BillTotals } from './independentBillReader.js';
 import { itExplainsWhatWasPlanted } from './plantedFindings.js';
+import { expectSameUnexplained } from './sameUnexplained.js';
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
 type Json = any;
@@ -39,7 +41,7 @@ export function itFindsWhatWasPlanted(place: () => FoundDemo): void {
         `${total.provider}/${total.accountId}|${total.day}|${total.chargeCategory}`,
         total.amountPico,
       ]);
-    expect(found.length).toBeGreaterThan(180);
+    expect(found.length).toBeGreaterThan(2 * DAY_COUNT);
     expect(found.sort()).toEqual([...billed].sort());
   });
 
@@ -157,7 +159,19 @@ export function itFindsWhatWasPlanted(place: () => FoundDemo): void {
     expect(sumOf('contract_discount_usd')).toBeCloseTo(usd(ofTraffic.contract.discountPico), 8);
     expect(sumOf('rate_difference_usd')).toBeCloseTo(add(rates.map(({ excessPico }) => excessPico)), 8);
     expect(sumOf('not_observable_usd')).toBeCloseTo(add(Object.values(toolFees)), 8);
-    expect(sumOf('unexplained_usd')).toBeCloseTo(add(planted.map(({ gapPico }) => gapPico)), 8);
+    const gapsUsd = add(planted.map(({ gapPico }) => gapPico));
+    expect(sumOf('not_matched_by_calls_usd')).toBeCloseTo(gapsUsd, 8);
+  });
+
+  it('has the same unexplained dollars in the statement of each month as in the financial summary of it', async () => {
+    const { calendar } = place().demo;
+    const days = calendar.offsets().map((offset) => calendar.dayText(offset));
+    for (const month of new Set(days.map((day) => day.slice(0, 7)))) {
+      const { total } = await expectSameUnexplained(place().api, month);
+      // All that was planted has an explanation.
+      expect(total.unexplained_usd).toBe(0);
+      expect(Math.abs(total.explained_by_findings_usd - total.in_findings_usd)).toBeLessThan(1);
+    }
   });
 
   it('names the key that nobody knows, with what is billed for it', async () => {

@@ -1,7 +1,7 @@
 /** What the engine has to make of the demo's planted faults, by whatever way it came in. */
 import { expect, it } from 'vitest';
-import type { PlantedFinding } from '../../demo/findings.js';
 import { decimalFromPico } from '../../domain/money.js';
+import type { PlantedFinding } from '../../lab/demo/findings.js';
 import { byText, exact, fieldsAsIn } from './demoReads.js';
 import type { FoundDemo } from './plantedFaults.js';
 

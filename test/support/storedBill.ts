@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { Accounts, ImportDays } from '../../activities/importDays.js';
-import { insertBillingDays, insertBillingRows } from '../../db/queries/billingRows.js';
+import { insertBillingDays, insertBillingRows } from '../../db/billing/billingRows.js';
 import type { Provider } from '../../domain/providers.js';
 import type { TestApi, TestOrganization } from './api.js';
 import type { ReadBill } from './readBill.js';
@@ -19,7 +19,7 @@ export async function storeBill(
      values ($1, $2::uuid, 'file', $3, 'bill', encode(sha256(convert_to($2::uuid::text, 'UTF8')), 'hex'), 1, 'succeeded', $4, $5, 40)`,
     [orgId, id, provider, summary.format, account],
   );
-  const accounts = new Accounts(null, async () => account);
+  const accounts = new Accounts(null, undefined, async () => account);
   const days = new ImportDays();
   const owned = [];
   for (const row of rows) {

@@ -34,10 +34,10 @@ describe('connecting', () => {
         trigger: 'connect',
         waiting: null,
         result: {
-          changed_days: 91,
+          changed_days: 90,
           missing: [],
           restated: [],
-          period_start: daysAgo(90),
+          period_start: daysAgo(89),
           period_end: daysAgo(0),
         },
       });
@@ -54,8 +54,8 @@ describe('connecting', () => {
       expect(gaps).toMatchObject({ status: 'succeeded', period: '90d', provider: connection.provider });
     }
     const { orgDb } = place.api;
-    expect(await countedDays(orgDb, 'openai')).toEqual(expectedDays('openai', daysAgo(90)));
-    expect(await countedDays(orgDb, 'anthropic')).toEqual(expectedDays('anthropic', daysAgo(90)));
+    expect(await countedDays(orgDb, 'openai')).toEqual(expectedDays('openai', daysAgo(89)));
+    expect(await countedDays(orgDb, 'anthropic')).toEqual(expectedDays('anthropic', daysAgo(89)));
     expect((await place.api.get(`${CONNECTIONS}/${openai.id}`)).body).toMatchObject({
       status: 'active',
       last_error: null,

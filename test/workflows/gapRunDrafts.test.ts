@@ -1,11 +1,11 @@
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
-import type { DraftDeps } from '../../db/claims/draftClaims.js';
-import { draftConfirmed } from '../../db/claims/draftConfirmed.js';
-import { PriceBookHolder } from '../../db/prices/priceBookHolder.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { microsFromDate } from '../../domain/period.js';
+import type { DraftDeps } from '../../usecases/claims/draftClaims.js';
+import { draftConfirmed } from '../../usecases/claims/draftConfirmed.js';
+import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import { gapRunWorkflowId } from '../../workflows/contract.js';
 import { claimsOf } from '../api/support/claims.js';
 import { day, financialOf, USD } from '../api/support/financial.js';
@@ -228,7 +228,7 @@ describe('a run whose drafting is interrupted', () => {
         };
         const by = publicId('run', ref.runId);
         if (made.length === 0) await draftConfirmed(org.orgDb, { provider: null, by, checkpoint }, deps);
-        await draftRunClaims(ref);
+        return draftRunClaims(ref);
       },
     }));
     const { result } = await runAndDraft(org);

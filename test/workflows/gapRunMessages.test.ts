@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { endRun, type RunEnd } from '../../db/queries/runStates.js';
+import { endRun, type RunEnd } from '../../db/runs/runStates.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { runGaps } from '../support/bills.js';

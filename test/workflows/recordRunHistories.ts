@@ -55,6 +55,7 @@ it('records one history of each way that an import or a gap run can go', { timeo
   await saveHistory(client, runId(succeeded, api), 'gap-run-explained');
   await saveHistory(client, runId(succeeded, api), 'gap-run-drafted');
   await saveHistory(client, runId(succeeded, api), 'gap-run-credits');
+  await saveHistory(client, runId(succeeded, api), 'gap-run-ended-last');
   const empty = await api.addOrganization();
   const nothing = (await api.post(RUN, {}, empty.adminKey)).body;
   await pollToEnd(api, nothing.status_url, undefined, empty.adminKey);
@@ -84,6 +85,7 @@ it('records one history of each way that an import or a gap run can go', { timeo
   await saveHistory(client, runId(partial, api), 'gap-run-account-failed');
   await saveHistory(client, runId(partial, api), 'gap-run-drafting-failed');
   await saveHistory(client, runId(partial, api), 'gap-run-credits-failed');
+  await saveHistory(client, runId(partial, api), 'gap-run-follow-up-failed');
   await failing.stop();
 
   let release: () => void = () => undefined;
@@ -109,6 +111,21 @@ it('records one history of each way that an import or a gap run can go', { timeo
   await saveHistory(client, runId(cancelled, api), 'gap-run-cancelled-before-explaining');
   release();
   await held.stop();
+
+  let isDrafting = false;
+  const drafting = await engine.startWorker((activities) => ({
+    draftRunClaims: async (run) => {
+      isDrafting = true;
+      await new Promise((resolve) => setTimeout(resolve, 2_000));
+      return activities.draftRunClaims(run);
+    },
+  }));
+  const stopped = (await api.post(RUN, {})).body;
+  await until('the run that drafts', async () => isDrafting, Boolean);
+  await client.workflow.getHandle(runId(stopped, api)).cancel();
+  expect((await pollToEnd(api, stopped.status_url)).status).toBe('partial');
+  await saveHistory(client, runId(stopped, api), 'gap-run-stopped-after-publishing');
+  await drafting.stop();
 
   await recording.close();
 });

@@ -36,10 +36,12 @@ it('records one history of each way that a sync can go', { timeout: 300_000 }, a
   const { body: connected } = await api.post(CONNECTIONS, aConnection('anthropic'));
   expect(await pollToEnd(api, connected.sync.status_url)).toMatchObject({ status: 'succeeded' });
   await saveHistory(client, idOf(connected.sync), 'billing-sync-succeeded');
+  await saveHistory(client, idOf(connected.sync), 'billing-sync-ended-last');
   anthropic.faults.inject({ kind: 'outage', status: 503, report: 'messages' });
   const { body: partial } = await api.post(`${CONNECTIONS}/${connected.id}/sync`, {});
   expect(await pollToEnd(api, partial.status_url)).toMatchObject({ status: 'partial' });
   await saveHistory(client, idOf(partial), 'billing-sync-partial');
+  await saveHistory(client, idOf(partial), 'billing-sync-partial-ended-last');
   const schedule = client.schedule.getHandle(
     syncScheduleId({ orgId: api.orgId, connectionId: findUuid('con', connected.id) ?? '' }),
   );

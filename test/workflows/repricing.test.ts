@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { insertRepriceRun } from '../../db/queries/repriceRuns.js';
+import { insertRepriceRun } from '../../db/pricing/repriceRuns.js';
 import { publicId } from '../../domain/ids.js';
 import { picoFromDecimal } from '../../domain/money.js';
 import { microsOfDay } from '../../domain/period.js';

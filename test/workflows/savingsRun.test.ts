@@ -1,11 +1,11 @@
 import { rmSync } from 'node:fs';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { holdSavingsRun, takeSavingsRun } from '../../db/queries/savingsRuns.js';
-import { queueSavingsRun } from '../../db/runs/openSavingsRun.js';
+import { holdSavingsRun, takeSavingsRun } from '../../db/policies/savingsRuns.js';
 import { findUuid } from '../../domain/ids.js';
 import { picoFromDecimal } from '../../domain/money.js';
 import { microsFromDate } from '../../domain/period.js';
+import { queueSavingsRun } from '../../usecases/policies/openSavingsRun.js';
 import { savingsRunWorkflowId } from '../../workflows/contract.js';
 import { anEvent, ingest } from '../api/support/requests.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
@@ -434,8 +434,8 @@ describe('results', () => {
       const third = await model(organization);
       await until(
         'the first result gone',
-        () => api.get(first.status_url, organization.adminKey),
-        ({ body }) => body.result.replaced_at !== null,
+        () => api.get(`${SAVINGS}/calls?run_id=${first.run_id}`, organization.adminKey),
+        ({ status }) => status !== 200,
       );
       const late = await api.get(`${SAVINGS}/calls?cursor=${page.next_cursor}`, organization.adminKey);
       expect([late.status, late.body.errors[0].field]).toEqual([400, 'cursor']);

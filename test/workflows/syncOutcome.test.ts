@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { outcomeOf } from '../../activities/syncOutcome.js';
-import type { SyncChunk } from '../../db/queries/syncChunks.js';
+import type { SyncChunk } from '../../db/billing/syncChunks.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay } from '../../domain/period.js';
 
 const FIRST = microsOfDay('2026-01-01');

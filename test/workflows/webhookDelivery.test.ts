@@ -5,8 +5,8 @@ import {
   removeWebhookEndpoint,
   replaceWebhookSecrets,
   updateWebhookEndpoint,
-} from '../../db/queries/webhookEndpoints.js';
-import { beginDeliveryAnew } from '../../db/queries/webhookLog.js';
+} from '../../db/webhooks/webhookEndpoints.js';
+import { beginDeliveryAnew } from '../../db/webhooks/webhookLog.js';
 import { formatSecret, sealSecrets } from '../../domain/webhooks/secret.js';
 import { SecretKeys } from '../../platform/secretKeys.js';
 import { webhookDeliveryWorkflowId } from '../../workflows/contract.js';

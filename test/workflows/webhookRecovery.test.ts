@@ -1,7 +1,7 @@
 import { existsSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { claimDueDeliveries } from '../../db/queries/webhookDeliveries.js';
+import { claimDueDeliveries } from '../../db/webhooks/webhookDeliveries.js';
 import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
 import { createLogger } from '../../platform/logger.js';
 import { webhookDeliveryWorkflowId } from '../../workflows/contract.js';

@@ -1,8 +1,8 @@
 import { Client, Connection } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { insertOutboxMessage } from '../../db/queries/outbox.js';
-import { findWeightSet } from '../../db/queries/weightSets.js';
+import { findWeightSet } from '../../db/reconciliation/weightSets.js';
+import { insertOutboxMessage } from '../../db/runs/outbox.js';
 import { POKE_SIGNAL, WORKFLOW_NAMES, weightRecomputeWorkflowId } from '../../workflows/contract.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { storeClaim } from '../support/claims.js';

@@ -18,6 +18,7 @@ export async function openCsvTable(chunks: AsyncIterable<Buffer>): Promise<Table
   if (reason !== undefined) throw faultAt({ line: header.line, column: 1 }, reason);
   return {
     columns: new Set(columns),
+    layout: 'columns',
     headerFault: (reason) => faultAt({ line: header.line, column: 1 }, reason),
     records: (wanted) => {
       const read = columns.map((column) => ((wanted?.has(column) ?? true) ? column : null));

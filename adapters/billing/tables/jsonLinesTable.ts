@@ -15,6 +15,7 @@ export async function openJsonLines(chunks: AsyncIterable<Buffer>): Promise<Tabl
   if (!record) throw faultAt({ line: 1, column: 1 }, 'the file holds no record');
   return {
     columns: new Set(record.record.keys()),
+    layout: 'json',
     headerFault: (reason) => record.faultAt(reason),
     records: () => chain(first.value as PlacedRecord[], batches),
   };

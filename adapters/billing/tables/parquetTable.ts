@@ -55,6 +55,7 @@ export async function openParquetTable(random: RandomAccess): Promise<TableSourc
   const columns = columnsOf(metadata);
   return {
     columns: new Set(columns.keys()),
+    layout: 'columns',
     headerFault: (reason) => new DomainError('invalid_billing_file', `the Parquet schema: ${reason}`),
     records: (wanted) => readRecords(file, metadata, columns, wanted),
   };

@@ -55,10 +55,10 @@ export async function* readTable(
 }
 
 function chooseFormat(
-  { columns }: TableSource,
+  source: TableSource,
   options: TableOptions & { format: BillingFormat | undefined },
 ): TableFormat {
-  const format = formatOfHeader(columns, options.format);
+  const format = formatOfHeader(source, options.format, options.provider);
   const { provider } = factsOfFormat(format.format);
   if (provider === undefined || provider === options.provider) return format;
   throw new DomainError(

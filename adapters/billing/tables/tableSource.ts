@@ -1,3 +1,4 @@
+import type { TableHead } from '../../../domain/billing/formats/index.js';
 import type { TableRecord } from '../../../domain/billing/formats/tableFormat.js';
 import type { DomainError } from '../../../domain/errors.js';
 
@@ -12,6 +13,7 @@ export interface PlacedRecord {
 export interface TableSource {
   /** Lower-case names. JSON lines have no header: those of the first record. */
   columns: ReadonlySet<string>;
+  layout: TableHead['layout'];
   /** The fault `reason` of the header; `column` is its lower-case name. */
   headerFault(reason: string): DomainError;
   /**

@@ -1,22 +1,22 @@
-import { type AuditVerification, verifyAuditLog } from '../../../db/auditVerification.js';
+import { findAuditHead, recordAudit } from '../../../db/access/auditLog.js';
 import type { Database } from '../../../db/client.js';
+import { listOrganizations } from '../../../db/installation/organizations.js';
 import { OrgDb } from '../../../db/orgDb.js';
-import { findAuditHead, recordAudit } from '../../../db/queries/auditLog.js';
-import { listOrganizations } from '../../../db/queries/organizations.js';
 import {
   ANCHOR_PURPOSE,
   type AuditAnchor,
   anchorLine,
   anchorText,
-} from '../../../domain/auditLog/anchors.js';
-import type { ChainPoint } from '../../../domain/auditLog/chain.js';
-import { CHECKPOINT_PURPOSE } from '../../../domain/auditLog/checkpoint.js';
-import { FIRST_PREV_HASH } from '../../../domain/auditLog/record.js';
+} from '../../../domain/access/auditLog/anchors.js';
+import type { ChainPoint } from '../../../domain/access/auditLog/chain.js';
+import { CHECKPOINT_PURPOSE } from '../../../domain/access/auditLog/checkpoint.js';
+import { FIRST_PREV_HASH } from '../../../domain/access/auditLog/record.js';
 import { publicId } from '../../../domain/ids.js';
 import { microsFromDate } from '../../../domain/period.js';
 import type { MonthlyLines } from '../../../platform/monthlyLines.js';
 import type { SecretKeys } from '../../../platform/secretKeys.js';
 import { StartError } from '../../../platform/startError.js';
+import { type AuditVerification, verifyAuditLog } from '../../../usecases/access/auditVerification.js';
 import type { AnchorsAtHand } from './auditLogVerify.js';
 
 /**

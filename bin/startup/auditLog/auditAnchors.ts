@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import type { Database } from '../../../db/client.js';
 import { AuditAnchors } from '../../../dispatch/auditAnchors.js';
-import { ANCHOR_PURPOSE } from '../../../domain/auditLog/anchors.js';
+import { ANCHOR_PURPOSE } from '../../../domain/access/auditLog/anchors.js';
 import type { Config } from '../../../platform/config.js';
 import { MonthlyLines } from '../../../platform/monthlyLines.js';
 import type { SecretKeys } from '../../../platform/secretKeys.js';

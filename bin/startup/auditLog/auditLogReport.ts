@@ -1,5 +1,5 @@
-import type { SettledAnchors } from '../../../domain/auditLog/anchors.js';
-import type { ChainFault } from '../../../domain/auditLog/chain.js';
+import type { SettledAnchors } from '../../../domain/access/auditLog/anchors.js';
+import type { ChainFault } from '../../../domain/access/auditLog/chain.js';
 import { publicId } from '../../../domain/ids.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import type { AnchorsAtHand, AuditLogsVerified, VerifiedOrganization } from './auditLogVerify.js';

@@ -1,8 +1,7 @@
 import { existsSync, statSync } from 'node:fs';
-import { type AuditVerification, verifyAuditLog } from '../../../db/auditVerification.js';
 import type { Database } from '../../../db/client.js';
+import { listOrganizations } from '../../../db/installation/organizations.js';
 import { OrgDb } from '../../../db/orgDb.js';
-import { listOrganizations } from '../../../db/queries/organizations.js';
 import {
   ANCHOR_PURPOSE,
   type AuditAnchor,
@@ -10,11 +9,12 @@ import {
   parseAnchorLine,
   type SettledAnchors,
   settleAnchors,
-} from '../../../domain/auditLog/anchors.js';
-import { CHECKPOINT_PURPOSE } from '../../../domain/auditLog/checkpoint.js';
+} from '../../../domain/access/auditLog/anchors.js';
+import { CHECKPOINT_PURPOSE } from '../../../domain/access/auditLog/checkpoint.js';
 import { MonthlyLines, readLines } from '../../../platform/monthlyLines.js';
 import type { SecretKeys } from '../../../platform/secretKeys.js';
 import { StartError } from '../../../platform/startError.js';
+import { type AuditVerification, verifyAuditLog } from '../../../usecases/access/auditVerification.js';
 
 /** Everything that the anchors at hand say. */
 export interface AnchorsAtHand {

@@ -1,12 +1,17 @@
-import { resignAuditCheckpoints } from '../../../db/auditRetention.js';
+import { recordAudit } from '../../../db/access/auditLog.js';
 import type { Database } from '../../../db/client.js';
+import { listOrganizations } from '../../../db/installation/organizations.js';
 import { OrgDb } from '../../../db/orgDb.js';
-import { recordAudit } from '../../../db/queries/auditLog.js';
-import { listOrganizations } from '../../../db/queries/organizations.js';
-import { ANCHOR_PURPOSE, anchorLine, anchorText, parseAnchorLine } from '../../../domain/auditLog/anchors.js';
-import { CHECKPOINT_PURPOSE } from '../../../domain/auditLog/checkpoint.js';
+import {
+  ANCHOR_PURPOSE,
+  anchorLine,
+  anchorText,
+  parseAnchorLine,
+} from '../../../domain/access/auditLog/anchors.js';
+import { CHECKPOINT_PURPOSE } from '../../../domain/access/auditLog/checkpoint.js';
 import { MonthlyLines, readLines } from '../../../platform/monthlyLines.js';
 import type { SecretKeys } from '../../../platform/secretKeys.js';
+import { resignAuditCheckpoints } from '../../../usecases/access/auditRetention.js';
 
 /**
  * Signs with the current key what an older one has signed and what a check of the audit log cannot do without: the

@@ -1,10 +1,14 @@
 import { join } from 'node:path';
-import { describeDatabase } from '../../../db/backup/catalogue.js';
-import { type ExportOutcome, type ExportSchema, exportData } from '../../../db/backup/dataExport.js';
 import type { Manifest } from '../../../platform/archive/archiveReader.js';
 import { ArchiveWriter, type FinishedArchive } from '../../../platform/archive/archiveWriter.js';
 import type { Config } from '../../../platform/config.js';
 import { StartError } from '../../../platform/startError.js';
+import { describeDatabase } from '../../../usecases/installation/backup/catalogue.js';
+import {
+  type ExportOutcome,
+  type ExportSchema,
+  exportData,
+} from '../../../usecases/installation/backup/dataExport.js';
 import { withEmbeddedCluster } from '../embeddedCluster.js';
 import { explainDatabaseError } from '../firstStart.js';
 import { type ArchiveHeader, HEADER_NAME, hasOurSchema, makeHeader } from './archiveHeader.js';

@@ -1,16 +1,16 @@
-import type { BookTotals } from '../../../db/backup/bookTotals.js';
-import {
-  checkImportedBooks,
-  type DataImport,
-  ImportRefused,
-  openImport,
-} from '../../../db/backup/dataImport.js';
 import { migrate } from '../../../db/migrate.js';
 import { readArchive } from '../../../platform/archive/archiveReader.js';
 import type { Config } from '../../../platform/config.js';
 import { openDataDir } from '../../../platform/embedded/dataDir.js';
 import { startPostgres } from '../../../platform/embedded/postgres.js';
 import { StartError } from '../../../platform/startError.js';
+import type { BookTotals } from '../../../usecases/installation/backup/bookTotals.js';
+import {
+  checkImportedBooks,
+  type DataImport,
+  ImportRefused,
+  openImport,
+} from '../../../usecases/installation/backup/dataImport.js';
 import { explainDatabaseError } from '../firstStart.js';
 import { HEADER_NAME, hasOurSchema, readHeader } from './archiveHeader.js';
 import { type ExportHeader, type ExportManifest, PART_PATH } from './exportFile.js';

@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { type RestoredBooks, readRestoredBooks } from '../../../db/backup/restoredBooks.js';
-import { countSealedByKey } from '../../../db/queries/sealedSecrets.js';
+import { countSealedByKey } from '../../../db/access/sealedSecrets.js';
 import type { Config } from '../../../platform/config.js';
 import { openDataDir } from '../../../platform/embedded/dataDir.js';
 import { startPostgres } from '../../../platform/embedded/postgres.js';
@@ -10,6 +9,10 @@ import { type ClusterPlace, placeCluster } from '../../../platform/embedded/post
 import { MonthlyLines } from '../../../platform/monthlyLines.js';
 import { missingKeySentence } from '../../../platform/secretKeys.js';
 import { StartError } from '../../../platform/startError.js';
+import {
+  type RestoredBooks,
+  readRestoredBooks,
+} from '../../../usecases/installation/backup/restoredBooks.js';
 import { refuseOwnDatabase } from '../embeddedCluster.js';
 import { openToolDatabase } from '../firstStart.js';
 import { findSecretKeys } from '../secretKeys.js';

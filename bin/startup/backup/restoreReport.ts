@@ -1,4 +1,4 @@
-import { sumBooks } from '../../../db/backup/bookTotals.js';
+import { sumBooks } from '../../../usecases/installation/backup/bookTotals.js';
 import { hasOurSchema } from './archiveHeader.js';
 import type { RestoredInstallation } from './restoreBackup.js';
 import { inSeconds, inWords } from './words.js';

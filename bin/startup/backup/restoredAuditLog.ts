@@ -1,18 +1,18 @@
 import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
+import { listAuditHeads } from '../../../db/access/auditHeads.js';
+import { recordAudit } from '../../../db/access/auditLog.js';
 import type { Database } from '../../../db/client.js';
+import { listOrganizations } from '../../../db/installation/organizations.js';
 import { OrgDb } from '../../../db/orgDb.js';
-import { listAuditHeads } from '../../../db/queries/auditHeads.js';
-import { recordAudit } from '../../../db/queries/auditLog.js';
-import { listOrganizations } from '../../../db/queries/organizations.js';
 import {
   ANCHOR_PURPOSE,
   type AuditAnchor,
   anchorLine,
   anchorText,
   parseAnchorLine,
-} from '../../../domain/auditLog/anchors.js';
-import { FIRST_PREV_HASH } from '../../../domain/auditLog/record.js';
+} from '../../../domain/access/auditLog/anchors.js';
+import { FIRST_PREV_HASH } from '../../../domain/access/auditLog/record.js';
 import { microsFromDate } from '../../../domain/period.js';
 import type { Config } from '../../../platform/config.js';
 import { MonthlyLines, readLines } from '../../../platform/monthlyLines.js';

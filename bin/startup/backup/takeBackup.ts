@@ -1,9 +1,5 @@
 import { statSync } from 'node:fs';
 import { join } from 'node:path';
-import { type BaseBackup, BaseBackupError, openBaseBackup } from '../../../db/backup/baseBackup.js';
-import { BookSampler } from '../../../db/backup/bookSampler.js';
-import type { BookReading } from '../../../db/backup/bookTotals.js';
-import { describeDatabase } from '../../../db/backup/catalogue.js';
 import { translatePgError } from '../../../db/pgErrors.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { Manifest } from '../../../platform/archive/archiveReader.js';
@@ -12,6 +8,14 @@ import { readTar } from '../../../platform/archive/tar.js';
 import type { Config } from '../../../platform/config.js';
 import { takeFileLock } from '../../../platform/embedded/fileLock.js';
 import { StartError } from '../../../platform/startError.js';
+import {
+  type BaseBackup,
+  BaseBackupError,
+  openBaseBackup,
+} from '../../../usecases/installation/backup/baseBackup.js';
+import { BookSampler } from '../../../usecases/installation/backup/bookSampler.js';
+import type { BookReading } from '../../../usecases/installation/backup/bookTotals.js';
+import { describeDatabase } from '../../../usecases/installation/backup/catalogue.js';
 import { refuseOwnDatabase, withEmbeddedCluster } from '../embeddedCluster.js';
 import { HEADER_NAME, hasOurSchema, makeHeader } from './archiveHeader.js';
 import { placeArchive } from './archivePlace.js';

@@ -1,4 +1,4 @@
-import { type BookTotals, sumBooks } from '../../../db/backup/bookTotals.js';
+import { type BookTotals, sumBooks } from '../../../usecases/installation/backup/bookTotals.js';
 
 /** `12.3 MB`, in powers of 1000, as disks are sold. */
 export function inBytes(bytes: number): string {

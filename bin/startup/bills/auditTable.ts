@@ -1,7 +1,7 @@
-import type { AuditReport } from '../../../db/billAudit.js';
-import type { UnjudgedLine } from '../../../domain/reconciliation/audit.js';
-import { type AuditLine, differenceOf, perMtok } from '../../../domain/reconciliation/auditLine.js';
-import type { DayRange } from '../../../domain/reconciliation/statementCoverage.js';
+import type { UnjudgedLine } from '../../../domain/reconciliation/audit/audit.js';
+import { type AuditLine, differenceOf, perMtok } from '../../../domain/reconciliation/audit/auditLine.js';
+import type { DayRange } from '../../../domain/reconciliation/statement/statementCoverage.js';
+import type { AuditReport } from '../../../usecases/reconciliation/billAudit.js';
 import { dollars, figure, fitText, left, right, textTable } from '../textTable.js';
 
 /** Lines of each part that fit a screen; --format csv has all of them. */

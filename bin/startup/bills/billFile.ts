@@ -2,15 +2,19 @@ import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { BILLING_PAGE_BYTES, storeBillingUpload, type UploadedBill } from '../../../db/billingUpload.js';
+import { recordAudit } from '../../../db/access/auditLog.js';
+import { type BillingSource, findBillingSource } from '../../../db/billing/billingSources.js';
 import type { OrgDb } from '../../../db/orgDb.js';
-import { recordAudit } from '../../../db/queries/auditLog.js';
-import { type BillingSource, findBillingSource } from '../../../db/queries/billingSources.js';
 import { DomainError } from '../../../domain/errors.js';
 import { publicId } from '../../../domain/ids.js';
 import { decimalFromPico } from '../../../domain/money.js';
-import { RUN_TERMINAL_STATUSES } from '../../../domain/runs.js';
+import { RUN_TERMINAL_STATUSES } from '../../../domain/runs/runs.js';
 import { StartError } from '../../../platform/startError.js';
+import {
+  BILLING_PAGE_BYTES,
+  storeBillingUpload,
+  type UploadedBill,
+} from '../../../usecases/billing/billingUpload.js';
 
 type Declarations = Pick<UploadedBill, 'provider' | 'declaredFormat' | 'declaredAccount' | 'declaredFxRate'>;
 

@@ -1,17 +1,19 @@
-import type { ReconcileReport } from '../../../db/reconcileBills.js';
 import { QUANTITY_ONE } from '../../../domain/billing/billedRow.js';
+import { claimCents } from '../../../domain/claims/claimAmount.js';
 import { centsFromPico, PICO_PER_USD, type Pico } from '../../../domain/money.js';
-import { apportion } from '../../../domain/reconciliation/charge.js';
 import {
   type CoverageFigures,
   coverageOfBuckets,
   dollarShare,
   type ModelCoverage,
   tokenShare,
-} from '../../../domain/reconciliation/coverage.js';
-import { type FindingSums, sumsOfFindings } from '../../../domain/reconciliation/findingSums.js';
+} from '../../../domain/reconciliation/coverage/coverage.js';
+import { type FindingSums, sumsOfFindings } from '../../../domain/reconciliation/findings/findingSums.js';
 import type { Finding } from '../../../domain/reconciliation/inference/finding.js';
-import { dollars, figure, fitText, left, right, textTable, wrapText } from '../textTable.js';
+import { reasonOf } from '../../../domain/reconciliation/inference/words.js';
+import { apportion } from '../../../domain/reconciliation/matching/charge.js';
+import type { ReconcileReport } from '../../../usecases/reconciliation/reconcileBills.js';
+import { dollars, figure, fitText, foundDollars, left, right, textTable, wrapText } from '../textTable.js';
 
 /** Findings and models that fit a screen; --format csv has all findings, --format json all of both. */
 const FINDINGS_MAX = 40;
@@ -35,7 +37,7 @@ export function reconcileTable(report: ReconcileReport): string {
   const parts = [
     [title],
     findingsOf(report.findings),
-    sumsOf(totals, sumsOfFindings(report.findings, report.explanations)),
+    sumsOf(totals, sumsOfFindings(report.findings)),
     modelsOf(models),
   ];
   return `${parts
@@ -106,7 +108,7 @@ function findingsOf(findings: readonly Finding[]): string[] {
     shown.map((finding) => [
       ...[fitText(finding.kind, KIND_CHARS), finding.direction === 'overcharge' ? 'over' : 'under'],
       ...[fitText(finding.model, MODEL_CHARS), finding.days[0]?.day ?? '', finding.days.at(-1)?.day ?? ''],
-      ...[String(finding.days.length), dollars(finding.impactPico), finding.grade, odds(finding)],
+      ...[String(finding.days.length), foundDollars(finding.impactPico), finding.grade, odds(finding)],
     ]),
     ' ',
   );
@@ -139,7 +141,7 @@ function remarks(finding: Finding | undefined, hasAccounts: boolean): string[] {
   const { next } = finding;
   const sentences = [
     whoseOf(finding),
-    finding.reason,
+    reasonOf(finding, finding.days),
     hasAccounts ? `Account ${finding.accountId || 'unknown'}.` : '',
     finding.provisional ? 'The bill of these days may still change.' : '',
     next ? `Next best explanation: ${ELSE[next.kind] ?? next.kind}.` : '',
@@ -149,38 +151,40 @@ function remarks(finding: Finding | undefined, hasAccounts: boolean): string[] {
     .map((line) => `${INDENT}${line}`);
 }
 
-/** Amounts to the cent that add up to their whole as it is shown: the largest remainders are rounded up. */
-function footed(whole: Pico, parts: readonly Pico[]): string[] {
+/** Amounts to the cent that add up to the cents of their whole: the largest remainders are rounded up. */
+function footed(wholeCents: bigint, parts: readonly Pico[]): string[] {
   if (parts.some((part) => part < 0n)) return parts.map(dollars);
-  return apportion(centsFromPico(whole), parts).map((cents) => dollars(cents * PICO_PER_CENT));
+  return apportion(wholeCents, parts).map((cents) => dollars(cents * PICO_PER_CENT));
 }
 
 function sumsOf(totals: CoverageFigures, sums: FindingSums): string[] {
   const { recoverable, overchargedPico } = sums;
   const low = recoverable.LOW + recoverable.UNVERIFIED;
   const notAsked = overchargedPico - recoverable.HIGH - recoverable.MEDIUM - low;
-  const billed = footed(totals.billedPico, [
-    ...[totals.explainedPico, totals.unexplainedPico, totals.notObservablePico, totals.notYetObservedPico],
+  const billed = footed(centsFromPico(totals.billedPico), [
+    ...[totals.explainedPico, totals.notMatchedPico, totals.notObservablePico, totals.notYetObservedPico],
   ]);
-  const over = footed(overchargedPico, [recoverable.HIGH, recoverable.MEDIUM, low, notAsked]);
+  const over = footed(claimCents(overchargedPico), [recoverable.HIGH, recoverable.MEDIUM, low, notAsked]);
   return [
     'In US dollars',
     ...textTable(
       [left(''), right('')],
       [
         ['billed for usage', dollars(totals.billedPico)],
-        ['  explained by calls', billed[0] ?? ''],
-        ['  not explained by calls', billed[1] ?? ''],
+        ['  matched by calls', billed[0] ?? ''],
+        ['  not matched by calls', billed[1] ?? ''],
         ['  no call can show it', billed[2] ?? ''],
         ['  before the first call', billed[3] ?? ''],
-        ['charged too much', dollars(overchargedPico)],
+        ['charged too much', foundDollars(overchargedPico)],
         ['  to be asked back: HIGH', over[0] ?? ''],
         ['  to be asked back: MEDIUM', over[1] ?? ''],
         ['  to be asked back: LOW and below', over[2] ?? ''],
         ['  not to be asked back', over[3] ?? ''],
-        ['charged too little', dollars(sums.underchargedPico)],
-        ['your own to change', dollars(sums.ownPico)],
-        ['without explanation', dollars(sums.unexplainedPico)],
+        ['charged too little', foundDollars(sums.underchargedPico)],
+        ['your own to change', foundDollars(sums.ownPico)],
+        ['unexplained, charged too much', foundDollars(sums.unexplainedPico)],
+        ['  on days that may still be restated', foundDollars(sums.unexplainedProvisionalPico)],
+        ['unexplained, charged too little', foundDollars(sums.unexplainedUnderchargedPico)],
       ],
     ).slice(2),
     ...sharesOf(totals),

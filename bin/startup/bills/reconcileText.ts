@@ -1,10 +1,11 @@
-import { presentFigures } from '../../../api/billCoverage/wire.js';
+import { presentFigures } from '../../../api/billing/coverage/wire.js';
 import { type CsvCell, csvInteger, csvUsd, writeCsv } from '../../../api/csv.js';
-import type { ReconcileReport } from '../../../db/reconcileBills.js';
 import { decimalFromPico, type Pico, usdNumberFromPico, usdNumberOrNull } from '../../../domain/money.js';
-import { coverageOfBuckets } from '../../../domain/reconciliation/coverage.js';
-import { sumsOfFindings } from '../../../domain/reconciliation/findingSums.js';
+import { coverageOfBuckets } from '../../../domain/reconciliation/coverage/coverage.js';
+import { sumsOfFindings } from '../../../domain/reconciliation/findings/findingSums.js';
 import type { Finding, FindingDay } from '../../../domain/reconciliation/inference/finding.js';
+import { reasonOf } from '../../../domain/reconciliation/inference/words.js';
+import type { ReconcileReport } from '../../../usecases/reconciliation/reconcileBills.js';
 
 type Part = 'billedPico' | 'expectedPico' | 'ratePico' | 'volumePico' | 'ownPricingPico';
 
@@ -18,7 +19,7 @@ const oddsOf = (odds: number): number | null => (Number.isFinite(odds) ? odds : 
 /** The reconciliation as JSON, its findings under the names of the API. */
 export function presentReconciliation(report: ReconcileReport, pricesVersion: string) {
   const { models, totals } = coverageOfBuckets(report.buckets);
-  const sums = sumsOfFindings(report.findings, report.explanations);
+  const sums = sumsOfFindings(report.findings);
   return {
     provider: report.provider,
     status: report.billed === null ? 'no_billing_data' : 'reconciled',
@@ -37,6 +38,8 @@ export function presentReconciliation(report: ReconcileReport, pricesVersion: st
       undercharged_usd: usdNumberFromPico(sums.underchargedPico),
       own_usd: usdNumberFromPico(sums.ownPico),
       unexplained_usd: usdNumberFromPico(sums.unexplainedPico),
+      unexplained_provisional_usd: usdNumberFromPico(sums.unexplainedProvisionalPico),
+      unexplained_undercharged_usd: usdNumberFromPico(sums.unexplainedUnderchargedPico),
     },
     coverage: {
       totals: presentFigures(report.days, totals),
@@ -80,7 +83,7 @@ function presentFinding(finding: Finding) {
     critical: finding.critical,
     missing_gates: [...finding.missing],
     next_best: finding.next && { kind: finding.next.kind, odds: oddsOf(finding.next.odds) },
-    reason: finding.reason,
+    reason: reasonOf(finding, finding.days),
     advice: [...finding.advice],
     days: days.map((day) => ({
       day: day.day,
@@ -147,6 +150,6 @@ function rowOf(finding: Finding): CsvCell[] {
     ...[csvUsd(sumOf(days, 'ownPricingPico')), csvUsd(finding.recoverablePico), finding.grade],
     ...[number(finding.probability), finding.visibility, word(finding.provisional), word(finding.critical)],
     ...[finding.missing.join(' '), next?.kind ?? null, next ? number(oddsOf(next.odds)) : null],
-    ...[finding.reason, finding.advice.join(' ')],
+    ...[reasonOf(finding, finding.days), finding.advice.join(' ')],
   ];
 }

@@ -1,10 +1,10 @@
-import { writeAuditCsv } from '../../../api/audit/csv.js';
-import { presentAudit } from '../../../api/audit/wire.js';
-import { auditBills } from '../../../db/billAudit.js';
+import { writeAuditCsv } from '../../../api/reconciliation/audit/csv.js';
+import { presentAudit } from '../../../api/reconciliation/audit/wire.js';
 import type { OrgDb } from '../../../db/orgDb.js';
-import { PriceBookHolder } from '../../../db/prices/priceBookHolder.js';
 import { DomainError } from '../../../domain/errors.js';
 import { StartError } from '../../../platform/startError.js';
+import { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
+import { auditBills } from '../../../usecases/reconciliation/billAudit.js';
 import type { AuditArguments } from './auditArguments.js';
 import { auditTable } from './auditTable.js';
 

@@ -1,10 +1,10 @@
 import type { OrgDb } from '../../../db/orgDb.js';
-import { PriceBookHolder } from '../../../db/prices/priceBookHolder.js';
-import { currentWeights } from '../../../db/queries/weightSets.js';
-import { reconcileBills } from '../../../db/reconcileBills.js';
+import { currentWeights } from '../../../db/reconciliation/weightSets.js';
 import { DomainError } from '../../../domain/errors.js';
-import { asksForAction, byWeight } from '../../../domain/reconciliation/findingSums.js';
+import { asksForAction, byWeight } from '../../../domain/reconciliation/findings/findingSums.js';
 import { StartError } from '../../../platform/startError.js';
+import { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
+import { reconcileBills } from '../../../usecases/reconciliation/reconcileBills.js';
 import type { ReconcileArguments } from './reconcileArguments.js';
 import { reconcileTable } from './reconcileTable.js';
 import { presentReconciliation, writeReconciliationCsv } from './reconcileText.js';

@@ -1,5 +1,5 @@
-import { DAY_COUNT } from '../../../demo/calendar.js';
-import type { Demo, DemoContractRate } from '../../../demo/generateDemo.js';
+import { DAY_COUNT } from '../../../lab/demo/calendar.js';
+import type { Demo, DemoContractRate } from '../../../lab/demo/generateDemo.js';
 import type { Screen } from '../screen.js';
 import { ask, bodyOf, type ServiceClient, waitForRun } from './demoClient.js';
 

@@ -1,19 +1,19 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
+import { findKey, type NewKey } from '../../../db/access/keys.js';
 import type { Database } from '../../../db/client.js';
+import { newUuid } from '../../../db/newUuid.js';
+import { OrgDb } from '../../../db/orgDb.js';
+import { parseKey } from '../../../domain/access/keyFormat.js';
+import { ORGANIZATION_NAME } from '../../../lab/demo/company.js';
+import { writePrivateFile } from '../../../platform/embedded/dataDir.js';
 import {
   type DemoOrganization,
   findDemoOrganization,
   insertDemoKey,
   insertDemoOrganization,
   removeDemoOrganization,
-} from '../../../db/demoOrganization.js';
-import { newUuid } from '../../../db/newUuid.js';
-import { OrgDb } from '../../../db/orgDb.js';
-import { findKey, type NewKey } from '../../../db/queries/keys.js';
-import { ORGANIZATION_NAME } from '../../../demo/company.js';
-import { parseKey } from '../../../domain/access/keyFormat.js';
-import { writePrivateFile } from '../../../platform/embedded/dataDir.js';
+} from '../../../usecases/installation/demoOrganization.js';
 import { describeKey, makeKey } from '../keys.js';
 
 const DAY_MS = 86_400_000;

@@ -1,3 +1,4 @@
+import { DAY_COUNT } from '../../../lab/demo/calendar.js';
 import { left, right, type TextColumn, textTable } from '../textTable.js';
 import {
   type DemoFindings,
@@ -156,7 +157,7 @@ function savingsSection({ savings }: DemoFindings): string[] {
     money.format(rule.preventable_modeled_usd),
   ]);
   return section(
-    `Rules that only observe would have saved ${money.format(savings.preventable_modeled_usd)} $ in 90 days`,
+    `Rules that only observe would have saved ${money.format(savings.preventable_modeled_usd)} $ in ${DAY_COUNT} days`,
     textTable([left('rule'), right('calls'), left(''), right('saved $')], rows),
   );
 }
@@ -178,7 +179,8 @@ function statementSection({ statement }: DemoFindings): string[] {
       [left(''), right('$')],
       rows.filter(([, usd]) => usd !== 0).map(([label, usd]) => [label, money.format(usd)]),
     ),
-    `of the usage, ${money.format(verified)} $ is explained by calls (${money.format(HIGH)} $ at HIGH), ${money.format(total.unexplained_usd)} $ is not`,
+    `of the usage, calls match ${money.format(verified)} $ (${money.format(HIGH)} $ at HIGH) and not ${money.format(total.not_matched_by_calls_usd)} $`,
+    `of these, findings explain ${money.format(total.explained_by_findings_usd)} $, nothing explains ${money.format(total.unexplained_usd)} $`,
   ]);
 }
 

@@ -1,7 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
-import { DEMO_SEED, generateDemo } from '../../../demo/generateDemo.js';
 import { publicId } from '../../../domain/ids.js';
+import { DAY_COUNT } from '../../../lab/demo/calendar.js';
+import { DEMO_SEED, generateDemo } from '../../../lab/demo/generateDemo.js';
 import type { Config } from '../../../platform/config.js';
 import { writePrivateFile } from '../../../platform/embedded/dataDir.js';
 import { readRunningState } from '../../../platform/runtimeFile.js';
@@ -101,7 +102,7 @@ export function isDemoWanted(config: Config): boolean {
 export function demoLine(config: Config): string | undefined {
   try {
     const { events, flagged, endDay } = JSON.parse(readFileSync(recordFile(config), 'utf8')) as DemoRecord;
-    return `90 days to ${endDay} · ${events.toLocaleString('en-US')} events · ${flagged} flagged gaps      remove: npm run demo:reset`;
+    return `${DAY_COUNT} days to ${endDay} · ${events.toLocaleString('en-US')} events · ${flagged} flagged gaps      remove: npm run demo:reset`;
   } catch {
     return undefined;
   }

@@ -1,6 +1,7 @@
-import { accessSync, constants, existsSync, statfsSync, statSync } from 'node:fs';
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { Config } from '../../../platform/config.js';
+import { freeBytes } from '../../../platform/embedded/diskSpace.js';
 import { isPortTaken } from '../../../platform/embedded/freePort.js';
 import { findGo } from '../../../platform/embedded/temporalBuild.js';
 import { findTemporalProgram } from '../../../platform/embedded/temporalProgram.js';
@@ -23,14 +24,10 @@ export function checkNode(): Finding {
 export async function checkPort(config: Config, { running, parts }: Inspection): Promise<Finding> {
   const what = 'port';
   if (running) {
-    const ok = parts.api.status === 'up';
-    return {
-      what,
-      ok,
-      text: ok
-        ? `${parts.api.address} answers`
-        : `the API at ${parts.api.address} does not answer: look at its log`,
-    };
+    const { status, address, detail } = parts.api;
+    if (status === 'up') return { what, ok: true, text: `${address} answers` };
+    if (status === 'degraded') return { what, ok: false, text: `${address}: ${detail}` };
+    return { what, ok: false, text: `the API at ${address} does not answer: look at its log` };
   }
   const taken = await isPortTaken(config.port, config.host).catch(
     (error: NodeJS.ErrnoException) => error.code ?? true,
@@ -40,7 +37,7 @@ export async function checkPort(config: Config, { running, parts }: Inspection):
   return { what, ok: false, text: `${config.host}:${config.port} ${reason}: set PORT to a free one` };
 }
 
-export function checkDisk(config: Config): Finding {
+export function checkDisk(config: Config, { parts }: Inspection): Finding {
   const what = 'disk';
   let folder = config.dataDir;
   while (!existsSync(folder)) folder = dirname(folder);
@@ -49,9 +46,12 @@ export function checkDisk(config: Config): Finding {
   } catch {
     return { what, ok: false, text: `${folder} cannot be written: set DATA_DIR to a folder that you own` };
   }
-  const { bavail, bsize } = statfsSync(folder);
-  const free = bavail * bsize;
-  const text = `${config.dataDir}: ${(free / 1024 ** 3).toFixed(1)} GB free`;
+  // The cluster may lie on another disk.
+  const folders = [config.dataDir, parts.postgres.directory ?? config.dataDir];
+  const [[fullest, free] = [config.dataDir, 0]] = folders
+    .map((each): [string, number] => [each, freeBytes(each)])
+    .sort(([, a], [, b]) => a - b);
+  const text = `${fullest}: ${(free / 1024 ** 3).toFixed(1)} GB free`;
   return free >= FREE_BYTES_MIN
     ? { what, ok: true, text }
     : { what, ok: false, text: `${text}: free some space, 2 GB at least` };
@@ -60,6 +60,7 @@ export function checkDisk(config: Config): Finding {
 export function checkPostgres({ running, parts }: Inspection): Finding {
   const { status, address, version, detail, embedded } = parts.postgres;
   const what = 'Postgres';
+  if (status === 'degraded') return { what, ok: false, text: `${address}: ${detail}` };
   if (status === 'up') return { what, ok: true, text: `${address}, version ${version}` };
   if (!running && embedded) return { what, ok: true, text: 'embedded, not running: npm start starts it' };
   const remedy = embedded ? 'look at logs/postgres.log in DATA_DIR' : 'start it, or correct DATABASE_URL';

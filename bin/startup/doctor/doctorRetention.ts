@@ -1,4 +1,4 @@
-import { listRetentionState, type RetentionState } from '../../../db/retention/retentionRuns.js';
+import { listRetentionState, type RetentionState } from '../../../db/installation/retentionRuns.js';
 import { isoFromMicros, MICROS_PER_DAY, microsFromDate } from '../../../domain/period.js';
 import { openToolDatabase } from '../firstStart.js';
 import type { Finding } from './doctorChecks.js';

@@ -65,6 +65,7 @@ export function checkCells(files: ReadonlyMap<string, Buffer>, claim: JsonNode):
       'billed less the difference is',
     );
   }
+  checkReportParts(cells);
   const stated = cells.length - computed;
   return [
     { what: 'rows found on the pages, amounts and quantities', count: rows, note: '' },
@@ -110,8 +111,34 @@ function checkUsageReport(cell: JsonNode, pages: Pages): number {
   const told = cell.fields.get('usage_report_rows')?.items ?? [];
   if (told.length === 0 && decimalOf(cell, 'usage_report_quantity') === undefined) return 0;
   const quantity = told.reduce((sum, row) => sum + (pages.sumOf(row, 'quantity') ?? 0n), 0n);
-  assertSame(cell, 'usage_report_quantity', quantity, 'its rows on the pages count');
+  assertSame(cell, reportTotalField(cell), quantity, 'its rows on the pages count');
   return told.length;
+}
+
+const REPORT_TOTAL = 'usage_report_total_quantity';
+
+/** Older packs have no field for the sum of the rows: the quantity of each line is the sum. */
+const reportTotalField = (cell: JsonNode): string =>
+  cell.fields.has(REPORT_TOTAL) ? REPORT_TOTAL : 'usage_report_quantity';
+
+/** The parts of lines that rest on the same rows of the usage report add up to what the rows count. */
+function checkReportParts(cells: readonly JsonNode[]): void {
+  const groups = new Map<string, { first: JsonNode; parts: bigint }>();
+  for (const cell of cells) {
+    if (!cell.fields.has(REPORT_TOTAL) || decimalOf(cell, REPORT_TOTAL) === undefined) continue;
+    const rows = (cell.fields.get('usage_report_rows')?.items ?? []).map((row) =>
+      ['page', 'document', 'at'].map((name) => textOf(row, name)),
+    );
+    const key = JSON.stringify([
+      ...['dispute_id', 'day', 'token_class'].map((name) => textOf(cell, name)),
+      rows,
+    ]);
+    const group = groups.get(key) ?? { first: cell, parts: 0n };
+    group.parts += amountOf(cell, 'usage_report_quantity');
+    groups.set(key, group);
+  }
+  for (const { first, parts } of groups.values())
+    assertSame(first, REPORT_TOTAL, parts, 'the parts of its lines come to');
 }
 
 const MILLION = 1_000_000n;

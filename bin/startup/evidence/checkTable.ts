@@ -31,6 +31,9 @@ export function checkCsv(files: ReadonlyMap<string, Buffer>, claim: JsonNode): C
   if (!bytes) throw new Difference(FILE, undefined, 'is missing');
   const lines = [...csvRecords(FILE, bytes.toString('utf8'))];
   const list = (name: string) => claim.fields.get(name)?.items ?? [];
+  const totals = claim.fields.get('totals') ?? claim;
+  const lineOf = (tokenClass: string, difference: string) =>
+    FIELDS.map(([column]) => ({ token_class: tokenClass, difference_usd: difference })[column] ?? '');
   const expected = [
     FIELDS.map(([column]) => column),
     ...list('cells').map((cell) => FIELDS.map(([, field]) => cellOf(cell, field))),
@@ -41,13 +44,11 @@ export function checkCsv(files: ReadonlyMap<string, Buffer>, claim: JsonNode): C
           cellOf(one, field),
       ),
     ),
-    FIELDS.map(([column]) => {
-      if (column === 'token_class') return 'total';
-      return column === 'difference_usd'
-        ? textOf(claim.fields.get('totals') ?? claim, 'recoverable_usd_exact')
-        : '';
-    }),
+    lineOf('total', textOf(totals, 'recoverable_usd_exact')),
   ];
+  // Packs of earlier versions end with the total.
+  if (lines.length > expected.length)
+    expected.push(lineOf('credit requested', dollarsOf(textOf(totals, 'recoverable_cents'))));
   expected.forEach((cells, at) => {
     const found = lines[at];
     const other = cells.findIndex((cell, place) => found?.cells[place] !== safe(cell));
@@ -62,6 +63,9 @@ export function checkCsv(files: ReadonlyMap<string, Buffer>, claim: JsonNode): C
   if (extra) throw new Difference(FILE, extra.line, 'is a line that claim.json does not have');
   return [{ what: 'lines of claim.csv', count: expected.length - 1, note: '' }];
 }
+
+/** Cents as a decimal of dollars with two digits. */
+const dollarsOf = (cents: string): string => cents.padStart(3, '0').replace(/(..)$/, '.$1');
 
 function cellOf(node: JsonNode, field: string): string {
   const value = node.fields.get(field);

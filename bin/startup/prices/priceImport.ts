@@ -5,14 +5,14 @@ import { createInterface } from 'node:readline/promises';
 import type { Readable, Writable } from 'node:stream';
 import { readPriceCollection } from '../../../adapters/prices/readPriceCollection.js';
 import type { Database } from '../../../db/client.js';
+import { dayOf, microsFromDate } from '../../../domain/period.js';
+import type { ModelDifference } from '../../../domain/pricing/imports/differences.js';
+import { StartError } from '../../../platform/startError.js';
 import {
   type PriceImportOptions,
   previewPriceImport,
   storePriceImport,
-} from '../../../db/prices/priceImport.js';
-import { dayOf, microsFromDate } from '../../../domain/period.js';
-import type { ModelDifference } from '../../../domain/pricing/imports/differences.js';
-import { StartError } from '../../../platform/startError.js';
+} from '../../../usecases/pricing/priceImport.js';
 import type { PriceImportArguments } from './priceImportArguments.js';
 import { describeDifferences } from './priceImportReport.js';
 

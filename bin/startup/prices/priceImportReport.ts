@@ -1,4 +1,3 @@
-import type { PriceImportOptions } from '../../../db/prices/priceImport.js';
 import { decimalFromPico } from '../../../domain/money.js';
 import type {
   CollectionDifferences,
@@ -6,6 +5,7 @@ import type {
   RateDifference,
 } from '../../../domain/pricing/imports/differences.js';
 import { factorText, type Suspicion } from '../../../domain/pricing/imports/suspicions.js';
+import type { PriceImportOptions } from '../../../usecases/pricing/priceImport.js';
 
 /** Lines of one part of the report; what is cut is counted. */
 const LINES_MAX = 200;

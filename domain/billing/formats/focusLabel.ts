@@ -1,5 +1,5 @@
 import type { Provider } from '../../providers.js';
-import { BILLED_CLASSES, type BilledClass } from '../billedRow.js';
+import { type BilledClass, findBilledClass } from '../billedRow.js';
 import { parseAzureMeter } from '../grammars/azureMeter.js';
 import { parseBedrockUsageType } from '../grammars/bedrockUsageType.js';
 import { parseGoogleSku } from '../grammars/googleSku.js';
@@ -77,7 +77,7 @@ function toldBy(
   };
   const named = word('tokenclass');
   const tokenClass =
-    BILLED_CLASSES.find((one) => one === named) ??
+    (named === undefined ? undefined : findBilledClass(named)) ??
     METERS.find(([pattern]) => pattern.test(record.get('skumeter') ?? ''))?.[1];
   const model = word('model') ?? word('modelid') ?? null;
   if (tokenClass === undefined || (model === null && named === undefined)) return undefined;

@@ -1,7 +1,9 @@
 import { DomainError } from '../../errors.js';
-import type { BillingFormat } from '../sources.js';
+import type { Provider } from '../../providers.js';
+import { type BillingFormat, factsOfFormat } from '../sources.js';
 import { awsCur2, awsCurLegacy } from './awsCur.js';
 import { azureCostDetails } from './azureCostDetails.js';
+import { DOCUMENT_FORMATS } from './documents.js';
 import { focus } from './focus.js';
 import { googleBillingExport } from './googleBillingExport.js';
 import { plainCsv } from './plainCsv.js';
@@ -20,16 +22,27 @@ export const TABLE_FORMATS: readonly TableFormat[] = [
 /** Of a header that almost fits, so many missing columns are named. */
 const MISSING_NAMED_MAX = 8;
 
+/** How a table was given: what its cells are called differs. */
+export interface TableHead {
+  /** In lower case; of JSON the fields of the first record. */
+  columns: ReadonlySet<string>;
+  layout: 'columns' | 'json';
+}
+
+/** A header with so large a share of a format's columns is most likely of that format. */
+const SIMILAR_SHARE = 0.5;
+
 /**
- * The format of a table with these lower-case columns: the one declared, else the only one that knows them. Error
- * invalid_billing_file naming the nearest format and what it misses.
+ * The format of a table: the one declared, else the only one that knows its columns. Error invalid_billing_file naming the
+ * nearest format and what it misses.
  */
 export function formatOfHeader(
-  columns: ReadonlySet<string>,
+  head: TableHead,
   declared: BillingFormat | undefined,
+  provider: Provider | undefined,
 ): TableFormat {
   const candidates = TABLE_FORMATS.filter(({ format }) => declared === undefined || format === declared);
-  const fitting = candidates.filter((format) => format.isHeader(columns));
+  const fitting = candidates.filter((format) => format.isHeader(head.columns));
   const [found, another] = fitting;
   if (found && !another) return found;
   if (found) {
@@ -38,20 +51,48 @@ export function formatOfHeader(
       `the columns fit ${fitting.map(({ name }) => name).join(' and ')}; name one in format (${fitting.map(({ format }) => format).join(' or ')})`,
     );
   }
-  throw new DomainError('invalid_billing_file', whatIsMissing(columns, candidates));
+  const isUnlike = candidates.every((format) => shareOf(format, head.columns) < SIMILAR_SHARE);
+  throw new DomainError(
+    'invalid_billing_file',
+    head.layout === 'json' && declared === undefined && isUnlike
+      ? readableJson(provider)
+      : missingColumns(head, candidates),
+  );
 }
 
-function whatIsMissing(columns: ReadonlySet<string>, candidates: readonly TableFormat[]): string {
-  const share = ({ required }: TableFormat) =>
-    required.filter((column) => columns.has(column)).length / required.length;
+/** Whether a header has most of the columns of some table's format. */
+export function isLikeTable(columns: ReadonlySet<string>): boolean {
+  return TABLE_FORMATS.some(
+    (format) => format.isHeader(columns) || shareOf(format, columns) >= SIMILAR_SHARE,
+  );
+}
+
+function shareOf({ required }: TableFormat, columns: ReadonlySet<string>): number {
+  return required.filter((column) => columns.has(column)).length / required.length;
+}
+
+function missingColumns({ columns, layout }: TableHead, candidates: readonly TableFormat[]): string {
   const nearest = candidates.reduce<TableFormat>(
-    (best, format) => (share(format) > share(best) ? format : best),
+    (best, format) => (shareOf(format, columns) > shareOf(best, columns) ? format : best),
     candidates.includes(plainCsv) ? plainCsv : (candidates[0] ?? plainCsv),
   );
   const missing = nearest.required.filter((column) => !columns.has(column));
   const named = missing.slice(0, MISSING_NAMED_MAX).join(', ');
-  if (missing.length === 0) return `the columns are not those of ${nearest.name}`;
+  const word = layout === 'json' ? 'field' : 'column';
+  if (missing.length === 0) return `the ${word}s are not those of ${nearest.name}`;
   return missing.length === 1
-    ? `the column ${named} is missing; ${nearest.name} has ${nearest.required.join(', ')}`
-    : `the columns ${named} are missing${missing.length > MISSING_NAMED_MAX ? ' and others' : ''}; ${nearest.name} has ${nearest.required.join(', ')}`;
+    ? `the ${word} ${named} is missing; ${nearest.name} has ${nearest.required.join(', ')}`
+    : `the ${word}s ${named} are missing${missing.length > MISSING_NAMED_MAX ? ' and others' : ''}; ${nearest.name} has ${nearest.required.join(', ')}`;
+}
+
+/** A sentence for JSON that is no bill: what can be given as JSON instead. */
+function readableJson(provider: Provider | undefined): string {
+  const names = [...DOCUMENT_FORMATS, ...TABLE_FORMATS.filter((format) => format !== plainCsv)]
+    .filter(({ format }) => {
+      const issuer = factsOfFormat(format).provider;
+      return provider === undefined || issuer === undefined || issuer === provider;
+    })
+    .map(({ name }) => name);
+  const whose = provider === undefined ? '' : ` as one of ${provider}`;
+  return `this JSON file is no bill that is read${whose}; give ${names.join(', ')} or records with the fields ${plainCsv.required.join(', ')}`;
 }

@@ -1,5 +1,5 @@
 import { MICROS_PER_DAY, parseInstant } from '../../period.js';
-import { BILLED_CLASSES, type BilledClass, type BilledRow } from '../billedRow.js';
+import { BILLED_CLASS_NAMES, type BilledRow, findBilledClass } from '../billedRow.js';
 import { categoryOfLabel } from '../chargeCategory.js';
 import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
 import { CellFault } from './cellFault.js';
@@ -37,20 +37,20 @@ function plainCsvRow(record: TableRecord, fxRate: FxRate): BilledRow {
   const day = record.get('date') ?? '';
   const startMicros = readDay(day);
   const className = (record.get('token_class') ?? '').toLowerCase();
-  if (!(BILLED_CLASSES as readonly string[]).includes(className)) {
+  const tokenClass = findBilledClass(className);
+  if (tokenClass === undefined) {
     throw new CellFault(
       'token_class',
-      `token_class must be one of ${BILLED_CLASSES.join(', ')}, not "${className.slice(0, 40)}"`,
+      `token_class must be one of ${BILLED_CLASS_NAMES.join(', ')}, not "${className.slice(0, 40)}"`,
     );
   }
-  const tokenClass = className as BilledClass;
   const original = requiredDecimal(record, ['amount_usd']);
   const quantity = decimalOf(record, ['quantity']);
   if (quantity !== null && quantity < 0n && original >= 0n)
     throw new CellFault('quantity', 'quantity must not be negative');
   const currency = currencyOf(record, ['currency']);
   const model = textOf(record, ['model']);
-  const label = record.get('line_item') ?? (model === null ? className : `${model}, ${className}`);
+  const label = record.get('line_item') ?? (model === null ? tokenClass : `${model}, ${tokenClass}`);
   const tier = (record.get('service_tier') ?? '').toLowerCase();
   const recognised = model !== null && tokenClass !== 'other';
   return {

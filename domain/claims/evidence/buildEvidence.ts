@@ -1,5 +1,4 @@
 /** The object of evidence from what was gathered: texts and numbers of what is exact inside. */
-import { centsDown } from '../../financial/decision.js';
 import { publicId } from '../../ids.js';
 import {
   decimalFromPico,
@@ -9,7 +8,8 @@ import {
   usdNumberOrNull,
 } from '../../money.js';
 import { isoFromMicros } from '../../period.js';
-import { ENGINE_VERSION } from '../../reconciliation/inputMark.js';
+import { ENGINE_VERSION } from '../../reconciliation/matching/inputMark.js';
+import { claimCents, dollarsText } from '../claimAmount.js';
 import type { DraftClaim, DraftDispute, NettedUndercharge } from '../draft.js';
 import {
   type ClaimEvidence,
@@ -27,6 +27,7 @@ import {
 } from './claimEvidence.js';
 import type { CellDraft } from './claimedCells.js';
 import type { RateRegister } from './rateRegister.js';
+import { withUsageReportParts } from './usageReportParts.js';
 
 /** Everything that evidence is made of. */
 export interface GatheredEvidence {
@@ -83,7 +84,7 @@ export function buildEvidence(gathered: GatheredEvidence): Omit<ClaimEvidence, '
       sources: register.sources,
     },
     disputes: draft.disputes.map(disputeOf),
-    cells: gathered.cells.map(cellOf),
+    cells: withUsageReportParts(gathered.cells.map(cellOf)),
     observed: gathered.observed,
     matches: gathered.matches,
     invoice_refs: gathered.invoices,
@@ -101,19 +102,12 @@ export function buildEvidence(gathered: GatheredEvidence): Omit<ClaimEvidence, '
     samples: gathered.samples,
     events: gathered.events,
     source_pages: gathered.pages,
-    requested_remedy: `Issue a credit of ${dollars(draft.recoverableCents)} for ${draft.periodStart} to ${draft.periodEnd}.`,
+    requested_remedy: `Issue a credit of ${dollarsText(draft.recoverableCents)} for ${draft.periodStart} to ${draft.periodEnd}.`,
     notes: gathered.notes,
     weight_set_version: largest.evidence.weightSet,
     engine_version: ENGINE_VERSION,
     generated_at: capturedAt,
   };
-}
-
-/** Cents as dollars with a point and commas: `$1,234.56`. */
-export function dollars(cents: bigint): string {
-  const text = (cents < 0n ? -cents : cents).toString().padStart(3, '0');
-  const whole = text.slice(0, -2).replace(/\B(?=(\d{3})+$)/g, ',');
-  return `${cents < 0n ? '-' : ''}$${whole}.${text.slice(-2)}`;
 }
 
 const both = <Name extends string>(name: Name, pico: Pico) =>
@@ -245,6 +239,6 @@ function totalsOf(draft: DraftClaim): ClaimEvidence['totals'] {
     ...both('disputed_usd', draft.disputedPico),
     ...both('netted_usd', draft.nettedPico),
     ...both('recoverable_usd', draft.recoverablePico),
-    recoverable_cents: Number(centsDown(draft.recoverablePico)),
+    recoverable_cents: Number(claimCents(draft.recoverablePico)),
   };
 }

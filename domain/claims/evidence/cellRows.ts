@@ -1,5 +1,6 @@
 /** Which rows of the bill make which cell of a claim. */
 import type { BilledRow } from '../../billing/billedRow.js';
+import { QUANTITY_KINDS } from '../../reconciliation/taxonomy.js';
 import type { CellDraft } from './claimedCells.js';
 
 /** What of a stored row tells its meter. */
@@ -23,7 +24,7 @@ export interface CellRows<Row> {
   cost: Row[];
   /** Rows of the provider's usage report that give the quantity; empty where the bill itself does. */
   usage: Row[];
-  /** Where units are too many: what the provider's usage report itself counts of the same, if it does. */
+  /** Where units are disputed: what the provider's usage report itself counts of the same, if it does. */
   told: Row[];
   /** Whether the cost rows come to what the cell is charged, and the quantities to its quantity. */
   isWhole: boolean;
@@ -42,11 +43,12 @@ export function rowsOfCell<Row extends MeterRow>(cell: CellDraft, rows: readonly
     (sum, one) => (sum === null || one === null ? null : sum + one),
     0n,
   );
-  const isDisputed = cell.volumePico !== 0n && usage.length === 0;
+  const isOfQuantity =
+    cell.volumePico !== 0n || (QUANTITY_KINDS as readonly string[]).includes(cell.dispute.kind);
   return {
     cost,
     usage,
-    told: isDisputed ? ofDay.filter((row) => isToldOf(cell, row)) : [],
+    told: isOfQuantity && usage.length === 0 ? ofDay.filter((row) => isToldOf(cell, row)) : [],
     isWhole: amount === meter.amountPico && (meter.quantity === null || quantity === meter.quantity),
   };
 }

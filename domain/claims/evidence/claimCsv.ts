@@ -1,3 +1,5 @@
+import { csvText } from '../../csv.js';
+import { dollarsText } from '../claimAmount.js';
 import type { ClaimEvidence, EvidenceCell } from './claimEvidence.js';
 
 const COLUMNS = [
@@ -21,8 +23,9 @@ const COLUMNS = [
 ] as const;
 
 /**
- * The claim line by line: one line for each day and class, one for each undercharge that is netted, and the total. Dollars
- * are exact, so the lines sum to the total. Cells that a spreadsheet would take for a formula begin with an apostrophe.
+ * The claim line by line: one line for each day and class, one for each undercharge that is netted, the total, and the credit
+ * that is asked for. Dollars are exact, so the lines sum to the total; the credit is the total rounded down to the cent.
+ * Cells that a spreadsheet would take for a formula begin with an apostrophe.
  */
 export function claimCsv(evidence: ClaimEvidence): string {
   const { totals } = evidence;
@@ -36,7 +39,11 @@ export function claimCsv(evidence: ClaimEvidence): string {
     basis: 'stated',
   }));
   const total = { token_class: 'total', difference_usd: totals.recoverable_usd_exact };
-  const lines = [...evidence.cells.map(lineOf), ...netted, total] as Record<string, string>[];
+  const requested = {
+    token_class: 'credit requested',
+    difference_usd: dollarsText(BigInt(totals.recoverable_cents)).replace(/[$,]/g, ''),
+  };
+  const lines = [...evidence.cells.map(lineOf), ...netted, total, requested] as Record<string, string>[];
   return [COLUMNS as readonly string[], ...lines.map((line) => COLUMNS.map((name) => line[name] ?? ''))]
     .map((cells) => cells.map(cellText).join(','))
     .map((line) => `${line}\r\n`)
@@ -70,6 +77,5 @@ const NUMBER = /^-?\d+(\.\d+)?$/;
 
 /** A cell of RFC 4180 that no spreadsheet takes for a formula; numbers stay numbers. */
 function cellText(value: string): string {
-  const safe = /^[=+\-@\t\r]/.test(value) && !NUMBER.test(value) ? `'${value}` : value;
-  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+  return NUMBER.test(value) ? value : csvText(value);
 }

@@ -81,11 +81,14 @@ export interface EvidenceCell {
   rows: readonly EvidenceRow[];
   /** Rows of the provider's usage report that give the quantity, where the bill itself does not. */
   quantity_rows: readonly EvidenceRow[];
-  /**
-   * Where units are too many: what the provider's own usage report counts of the same, and its rows; null where it does not
-   * count them. A report that leaves open what the bill tells apart may count more than the line is about.
-   */
+  /** Where units are too many: the line's part of the provider's own usage report; null where the report does not count it. */
   usage_report_quantity: string | null;
+  /**
+   * Sum of `usage_report_rows`. It is more than the line's part where the report counts together what the bill charges on
+   * several lines: those lines have the same rows, and their parts add up to it. Older evidence lacks it, and has the sum
+   * as the quantity of each line.
+   */
+  usage_report_total_quantity?: string | null;
   usage_report_rows: readonly EvidenceRow[];
 }
 
@@ -112,6 +115,9 @@ export interface EvidenceRate {
   /** Where the provider publishes its prices; null of an own price. */
   price_page_url: string | null;
   contract: { document: string; clause: string | null; url: string | null } | null;
+  /** Of an agreed rate: percent that the contract takes off the list, where it does, and the list's rate. Older evidence lacks both. */
+  contract_discount_percent?: string | null;
+  list_usd_per_mtok_exact?: string | null;
   /** Percent that days about this one were charged below what is entered, and that the rate is less for it. */
   untold_discount_percent: number | null;
 }

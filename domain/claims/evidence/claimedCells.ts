@@ -1,11 +1,11 @@
 /** The cells of a claim: each disputed day, meter by meter, with the quantities and rates that its dollars follow from. */
 import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import { divideHalfEven, type Pico } from '../../money.js';
-import { billedRate, chargeProduct } from '../../reconciliation/charge.js';
 import type { SeriesDayEvidence } from '../../reconciliation/evidence/seriesDay.js';
 import type { MeterDay, SeriesDay } from '../../reconciliation/hypotheses/hypothesis.js';
 import type { MeterImpact } from '../../reconciliation/inference/decompose.js';
 import type { ExplainedImpacts } from '../../reconciliation/inference/explainSeries.js';
+import { billedRate, chargeProduct } from '../../reconciliation/matching/charge.js';
 import type { DisputedDay, DraftDispute } from '../draft.js';
 import type { CellBasis, EvidencePart } from './claimEvidence.js';
 import type { RateRegister } from './rateRegister.js';
@@ -130,6 +130,7 @@ function computedParts(day: SeriesDay, meter: MeterDay, register: RateRegister):
   for (const { circumstances, quantity } of meter.mix) {
     const found = register.idOf({
       rates: day.agreed,
+      list: day.list,
       model: day.pricedAs,
       tokenClass: meter.tokenClass,
       circumstances,

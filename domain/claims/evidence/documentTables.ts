@@ -1,172 +1,198 @@
-/** The tables of a claim's document: lines, rates, what is netted, and a line worked out. */
-import type { ClaimDocument } from './claimDocument.js';
-import type { ClaimEvidence, EvidenceCell, EvidenceDispute, EvidenceRate } from './claimEvidence.js';
-import { aligned, dayText, grouped, spanText, words } from './documentTexts.js';
+/** The tables of a claim's document: its lines, what is netted, and a line worked out. */
+import type { ClaimEvidence, EvidenceCell, EvidenceDispute, EvidenceRow } from './claimEvidence.js';
+import {
+  type DocumentColumn,
+  type DocumentTable,
+  meterText,
+  numberColumn,
+  ratesOf,
+  rightRateName,
+  textColumn,
+} from './documentRates.js';
+import {
+  aligned,
+  alignedRates,
+  counted,
+  dayText,
+  exactDollars,
+  quantityText,
+  spanText,
+  words,
+} from './documentTexts.js';
 
-/** A class under its circumstances: `Cache read, batch`. */
-export function meterText(of: {
-  token_class: string;
-  service_tier: string;
-  is_batch: boolean | null;
-  long_context: boolean | null;
-  region: string | null;
-}): string {
-  return [
-    of.token_class === 'all' ? 'Whole day' : words(of.token_class),
-    ...(of.service_tier === 'standard' || of.service_tier === '' ? [] : [of.service_tier]),
-    ...(of.is_batch ? ['batch'] : []),
-    ...(of.long_context ? ['long context'] : []),
-    ...(of.region === null ? [] : [of.region]),
-  ].join(', ');
+export interface LineGroup extends DocumentTable {
+  title: string;
+  subtitle: string;
 }
 
-export function groupOf(
-  dispute: EvidenceDispute,
-  all: readonly EvidenceCell[],
-): ClaimDocument['groups'][number] {
-  const cells = all.filter((cell) => cell.dispute_id === dispute.dispute_id);
-  const quantities = cells.map((cell) => {
-    if (cell.billed_quantity === null) return '–';
-    const right = cell.right_quantity !== null && cell.right_quantity !== cell.billed_quantity;
-    return right
-      ? `${shownQuantity(cell.billed_quantity)}\n${shownQuantity(cell.right_quantity ?? '')} right`
-      : shownQuantity(cell.billed_quantity);
-  });
-  const billed = aligned([...cells.map((cell) => cell.billed_usd_exact), dispute.billed_usd_exact]);
-  const expected = aligned([...cells.map((cell) => cell.expected_usd_exact), dispute.expected_usd_exact]);
-  const difference = aligned([
-    ...cells.map((cell) => cell.difference_usd_exact),
-    dispute.difference_usd_exact,
-  ]);
-  const last = cells.length;
+const NONE = '–';
+
+/** The lines of a dispute. Columns that are empty, or that only repeat another, are left out. */
+export function groupOf(dispute: EvidenceDispute, evidence: ClaimEvidence): LineGroup {
+  const cells = evidence.cells.filter((cell) => cell.dispute_id === dispute.dispute_id);
+  const dollars = (of: (one: EvidenceCell | EvidenceDispute) => string) =>
+    aligned([...cells.map(of), of(dispute)]);
+  const quantities = (of: (one: EvidenceCell) => string | null) =>
+    cells.map(of).map((text) => (text === null ? NONE : quantityText(text)));
+  const chargedRates = alignedRates(cells.map((cell) => cell.billed_rate_usd));
+  const rightRates = alignedRates(cells.map((cell) => cell.expected_rate_usd));
+  const rightRate = rightRateName(ratesOf(cells, evidence));
+  const isOneDay = dispute.period_start === dispute.period_end;
+  const isOfUnits = cells.some(isOtherQuantity);
+  const isOfRates = cells.some(isOtherRate);
+  const columns: [DocumentColumn, string[]][] = [
+    ...column(
+      !isOneDay,
+      textColumn('Day'),
+      cells.map(({ day }) => dayText(day)),
+    ),
+    ...column(true, textColumn('Class'), cells.map(meterText)),
+    ...column(
+      true,
+      numberColumn('Units charged'),
+      quantities((cell) => cell.billed_quantity),
+    ),
+    ...column(
+      isOfUnits,
+      numberColumn('Usage report'),
+      quantities((cell) => cell.usage_report_quantity),
+    ),
+    ...column(
+      isOfUnits,
+      numberColumn('Right units'),
+      quantities((cell) => cell.right_quantity),
+    ),
+    ...column(isOfRates, numberColumn('Rate charged'), chargedRates),
+    ...column(!isOfRates, numberColumn('Rate'), chargedRates),
+    ...column(
+      true,
+      numberColumn('Charged, $'),
+      dollars((one) => one.billed_usd_exact),
+    ),
+    ...column(isOfRates, numberColumn(rightRate), rightRates),
+    ...column(
+      true,
+      numberColumn('Expected, $'),
+      dollars((one) => one.expected_usd_exact),
+    ),
+    ...column(
+      true,
+      numberColumn('Difference, $'),
+      dollars((one) => one.difference_usd_exact),
+    ),
+  ];
   return {
     title: dispute.model,
     subtitle: `${words(dispute.kind)}, ${spanText(dispute.period_start, dispute.period_end)}`,
-    lines: cells.map((cell, at) => [
-      dayText(cell.day),
-      meterText(cell),
-      quantities[at] ?? '',
-      rateText(cell.billed_rate_usd),
-      billed[at] ?? '',
-      rateText(cell.expected_rate_usd),
-      expected[at] ?? '',
-      difference[at] ?? '',
-    ]),
-    total: ['Total', '', '', '', billed[last] ?? '', '', expected[last] ?? '', difference[last] ?? ''],
+    columns: columns.map(([one]) => one),
+    rows: cells.map((_, at) => columns.map(([, texts]) => texts[at] ?? '')),
+    total: columns.map(([, texts], at) => (at === 0 ? 'Total' : (texts[cells.length] ?? ''))),
   };
 }
 
-const shownQuantity = (text: string): string => {
-  const [whole = '0', fraction] = text.split('.');
-  return `${grouped(whole)}${fraction === undefined ? '' : `.${fraction}`}`;
-};
+/** A column that is shown and not empty. */
+const column = (isShown: boolean, of: DocumentColumn, texts: string[]): [DocumentColumn, string[]][] =>
+  isShown && texts.some((text) => text !== NONE) ? [[of, texts]] : [];
 
-/** Dollars for a million units, to six digits: what was charged is a quotient. */
-function rateText(rate: number | null): string {
-  if (rate === null) return '–';
-  const [whole = '0', fraction = ''] = rate.toFixed(6).split('.');
-  return `${grouped(whole)}.${fraction.replace(/0+$/, '').padEnd(2, '0')}`;
-}
+/** Whether a line was charged at another rate than the right one; a mixture of rates has no single right one. */
+const isOtherRate = (cell: EvidenceCell): boolean => /[1-9]/.test(cell.rate_usd_exact);
 
-export function underchargesOf({
-  undercharges,
-  totals,
-}: ClaimEvidence): Pick<ClaimDocument, 'undercharges' | 'underchargeTotal'> {
+const isOtherQuantity = (cell: EvidenceCell): boolean =>
+  cell.right_quantity !== null && cell.right_quantity !== cell.billed_quantity;
+
+export function underchargesOf({ undercharges, totals }: ClaimEvidence): DocumentTable {
   const amounts = aligned([
     ...undercharges.map((one) => one.difference_usd_exact),
     `-${totals.netted_usd_exact}`,
   ]);
   return {
-    undercharges: undercharges.map((one, at) => [
-      dayText(one.day),
-      one.model,
-      words(one.kind),
-      amounts[at] ?? '',
-    ]),
-    underchargeTotal: amounts.at(-1) ?? '',
+    columns: [...['Day', 'Model', 'Fault'].map(textColumn), numberColumn('Difference, $')],
+    rows: undercharges.map((one, at) => [dayText(one.day), one.model, words(one.kind), amounts[at] ?? '']),
+    total: ['Total', '', '', amounts.at(-1) ?? ''],
   };
 }
 
-export function rateLine(rate: EvidenceRate): string[] {
-  const from = rate.effective_from === null ? 'always' : `from ${dayText(rate.effective_from)}`;
-  const to = rate.effective_to === null ? '' : ` until ${dayText(rate.effective_to)}`;
-  return [rate.model, meterText(rate), rateText(rate.usd_per_mtok), `${from}${to}`, basisText(rate)];
+export interface WorkedLine {
+  title: string;
+  steps: { name: string; value: string; from: string }[];
 }
 
-function basisText(rate: EvidenceRate): string {
-  const discount =
-    rate.untold_discount_percent === null
-      ? ''
-      : `, less ${rate.untold_discount_percent} % as charged on other days`;
-  if (rate.contract) {
-    const { document, clause, url } = rate.contract;
-    return `${words(rate.kind)}: ${[document, clause === null ? null : `clause ${clause}`, url].filter(Boolean).join(', ')}${discount}`;
-  }
-  const read = rate.retrieved_on === null ? '' : `, read ${dayText(rate.retrieved_on)}`;
-  return `${words(rate.kind)}: ${rate.source_keys.join(', ')}${read}${discount}`;
-}
-
-export function priceSources({ pricing_snapshot }: ClaimEvidence): string[][] {
-  const pages = [...new Set(pricing_snapshot.rates.flatMap((rate) => rate.price_page_url ?? []))];
-  return [
-    ...pricing_snapshot.sources.map(({ key, name, url }) => [key, name, url ?? '']),
-    ...pages.map((url) => ['', 'The provider’s own price page, to compare', url]),
-  ];
-}
-
-/** The largest line of a dispute, worked out. */
-export function exampleOf(dispute: EvidenceDispute, evidence: ClaimEvidence): ClaimDocument['examples'] {
-  const cells = evidence.cells.filter(
+/** The largest line of a dispute, worked out; undefined where none follows from quantity and rate. */
+export function workedLine(dispute: EvidenceDispute, evidence: ClaimEvidence): WorkedLine | undefined {
+  const [first, ...rest] = evidence.cells.filter(
     (one) => one.dispute_id === dispute.dispute_id && one.basis === 'rates',
   );
-  const [first, ...rest] = cells;
-  if (!first) return [];
+  if (!first) return undefined;
   const cell = rest.reduce((best, one) => (one.difference_usd > best.difference_usd ? one : best), first);
-  const rates = new Map(evidence.pricing_snapshot.rates.map((rate) => [rate.id, rate]));
-  const quantity = cell.billed_quantity ?? '0';
-  const right = cell.right_quantity ?? quantity;
-  const parts = cell.parts.map((part) => {
-    const rate = rates.get(part.rate);
-    return `${shownQuantity(part.quantity)} × $${rate?.usd_per_mtok_exact ?? ''}`;
-  });
-  const [row] = cell.rows;
-  const source = row ? `${row.page}, ${row.at.startsWith('#') ? `record ${row.at.slice(1)}` : row.at}` : '';
-  const more = cell.rows.length > 1 ? ` and ${cell.rows.length - 1} more` : '';
-  return [
-    {
-      title: `${dispute.model}: ${meterText(cell).toLowerCase()} of ${dayText(cell.day)}`,
-      steps: [
-        ['Charged', `$${cell.billed_usd_exact}`, `${source}${more}`],
-        [
-          'Counted',
-          `${shownQuantity(quantity)} units`,
-          'the sum of the same records, or of the usage report',
-        ],
-        ...(right === quantity
-          ? []
-          : [
-              [
-                'Right',
-                `${shownQuantity(right)} units`,
-                `${shownQuantity(cell.observed_quantity ?? '0')} shown by calls`,
-              ],
-            ]),
-        ...(cell.usage_report_quantity === null
-          ? []
-          : [
-              [
-                'Usage report',
-                `${shownQuantity(cell.usage_report_quantity)} units`,
-                `what the provider’s own report counts, ${cell.usage_report_rows[0]?.page ?? ''}`,
-              ],
-            ]),
-        [
-          'Expected',
-          `$${cell.expected_usd_exact}`,
-          `${right === quantity ? parts.join(' + ') : `${shownQuantity(right)} of ${parts.join(' + ')}`}, for a million`,
-        ],
-        ['Difference', `$${cell.difference_usd_exact}`, 'charged less expected'],
-      ],
-    },
-  ];
+  const unit = unitOf(cell);
+  const units = (text: string) => `${quantityText(text)} ${unit}`;
+  const isOther = isOtherQuantity(cell);
+  const step = (name: string, value: string, from: string) => ({ name, value, from });
+  return {
+    title: `${dispute.model}: ${meterText(cell).toLowerCase()}, ${dayText(cell.day)}`,
+    steps: [
+      step('Charged', exactDollars(cell.billed_usd_exact), placeText(cell.rows)),
+      step(
+        'Units charged',
+        units(cell.billed_quantity ?? '0'),
+        cell.quantity_rows.length > 0
+          ? `the usage report: ${placeText(cell.quantity_rows)}`
+          : 'of the same records',
+      ),
+      ...(cell.usage_report_quantity === null
+        ? []
+        : [step('Usage report', units(cell.usage_report_quantity), reportText(cell, evidence))]),
+      ...(cell.observed_quantity === null || !isOther
+        ? []
+        : [step('Calls', units(cell.observed_quantity), 'the usage of the recorded calls')]),
+      ...(isOther
+        ? [step('Right units', units(cell.right_quantity ?? '0'), 'charged less those too many')]
+        : []),
+      step('Expected', exactDollars(cell.expected_usd_exact), formulaOf(cell, evidence)),
+      step('Difference', exactDollars(cell.difference_usd_exact), 'charged less expected'),
+    ],
+  };
+}
+
+export const unitOf = ({ token_class }: { token_class: string }): string =>
+  token_class === 'requests' ? 'requests' : ['other', 'all'].includes(token_class) ? 'units' : 'tokens';
+
+function placeText(rows: readonly EvidenceRow[]): string {
+  const [row] = rows;
+  if (!row) return 'the bill as it was imported';
+  const at = row.at.startsWith('#') ? `record ${row.at.slice(1)}` : row.at;
+  const more = rows.length > 1 ? `, and ${counted(rows.length - 1, 'further record')}` : '';
+  return `${row.page}, ${at}${more}`;
+}
+
+/** A report may count together what the bill charges on several lines. */
+function reportText(cell: EvidenceCell, { cells }: ClaimEvidence): string {
+  const total = cell.usage_report_total_quantity ?? cell.usage_report_quantity;
+  const page = cell.usage_report_rows[0]?.page ?? 'the usage report';
+  if (total === null || total === cell.usage_report_quantity) return page;
+  const others = cells.filter(
+    (one) =>
+      one !== cell &&
+      one.dispute_id === cell.dispute_id &&
+      one.day === cell.day &&
+      one.token_class === cell.token_class,
+  );
+  const rest = others.map(
+    (one) => `${quantityText(one.usage_report_quantity ?? '0')} of ${meterText(one).toLowerCase()}`,
+  );
+  return `${page}; it counts ${quantityText(total)} in one sum with ${rest.join(', ')}`;
+}
+
+function formulaOf(cell: EvidenceCell, { pricing_snapshot }: ClaimEvidence): string {
+  const rates = new Map(pricing_snapshot.rates.map((rate) => [rate.id, rate.usd_per_mtok_exact]));
+  const billed = cell.billed_quantity ?? '0';
+  const right = cell.right_quantity ?? billed;
+  const [only, ...others] = cell.parts;
+  const rateOf = (id: string) => exactDollars(rates.get(id) ?? '0');
+  if (only && others.length === 0) return `${quantityText(right)} × ${rateOf(only.rate)} ÷ 1,000,000`;
+  const sum = cell.parts
+    .map(({ quantity, rate }) => `${quantityText(quantity)} × ${rateOf(rate)}`)
+    .join(' + ');
+  const share = right === billed ? '' : ` × ${quantityText(right)} ÷ ${quantityText(billed)}`;
+  return `(${sum}) ÷ 1,000,000${share}`;
 }

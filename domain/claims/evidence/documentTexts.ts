@@ -9,10 +9,13 @@ export function words(key: string): string {
   return `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
 }
 
-export const percentText = (share: number): string => `${(Math.floor(share * 1_000) / 10).toFixed(1)} %`;
+/** "one record", "3 records". */
+export const counted = (count: number | bigint, noun: string): string =>
+  `${grouped(String(count))} ${noun}${Number(count) === 1 ? '' : 's'}`;
 
-export const oddsText = (odds: number): string =>
-  odds >= 1_000_000 ? 'over a million' : odds >= 10 ? grouped(String(Math.round(odds))) : odds.toFixed(1);
+/** "a", "a and b", "a, b and c". */
+export const listed = (texts: readonly string[]): string =>
+  texts.length < 2 ? (texts[0] ?? '') : `${texts.slice(0, -1).join(', ')} and ${texts.at(-1)}`;
 
 /** Decimals with as many digits behind the point as the longest of them has, two at least, and commas before it. */
 export function aligned(texts: readonly (string | null)[]): string[] {
@@ -26,7 +29,20 @@ function shownDecimal(text: string, digits: number): string {
   return `${isNegative ? '−' : ''}${grouped(whole)}.${fraction.padEnd(digits, '0')}`;
 }
 
+/** An exact amount with all its digits, two at least: `$116.1629567`. */
+export const exactDollars = (text: string): string => `$${shownDecimal(text, 2)}`.replace('$−', '−$');
+
 export const grouped = (digits: string): string => digits.replace(/\B(?=(\d{3})+$)/g, ',');
+
+/** A quantity with commas: `2,475,243`. */
+export function quantityText(text: string): string {
+  const [whole = '0', fraction] = text.split('.');
+  return `${grouped(whole)}${fraction === undefined ? '' : `.${fraction}`}`;
+}
+
+/** Dollars for a million units, to six digits: a rate that was charged is a quotient. */
+export const alignedRates = (rates: readonly (number | null)[]): string[] =>
+  aligned(rates.map((rate) => (rate === null ? null : rate.toFixed(6).replace(/\.?0+$/, ''))));
 
 const MONTHS = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
 
@@ -46,5 +62,8 @@ export function spanText(from: string, to: string): string {
   return `${first} – ${dayText(to)}`;
 }
 
-/** `2026-10-09T00:13:01Z` → `2026-10-09 00:13:01`. */
-export const timeText = (iso: string): string => `${iso.slice(0, 10)} ${iso.slice(11, 19)} UTC`;
+/** `2026-10-09T00:13:01Z` → `9 Oct 2026 00:13:01`. */
+export const timeText = (iso: string): string => `${dayText(iso.slice(0, 10))} ${iso.slice(11, 19)}`;
+
+/** A sentence with its days in the document's style. */
+export const withDays = (text: string): string => text.replace(/\b\d{4}-\d{2}-\d{2}\b/g, dayText);

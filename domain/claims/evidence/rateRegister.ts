@@ -1,7 +1,7 @@
 import type { TokenClass } from '../../events/event.js';
-import { decimalFromPico, type Pico, usdNumberFromPico } from '../../money.js';
+import { decimalFromPico, decimalFromScaled, type Pico, usdNumberFromPico } from '../../money.js';
 import type { PricedModel } from '../../pricing/pricedModel.js';
-import type { Circumstances, DayRates } from '../../reconciliation/dayRates.js';
+import type { Circumstances, DayRates } from '../../reconciliation/audit/dayRates.js';
 import type { EvidencePriceSource, EvidenceRate } from './claimEvidence.js';
 
 /**
@@ -28,8 +28,13 @@ const PRICE_PAGES: Readonly<Record<string, string>> = {
   xai: 'https://docs.x.ai/docs/models',
 };
 
+/** A contract's percentage is scaled by 1e12. */
+const PERCENT_DIGITS = 12;
+
 interface Asked {
   rates: DayRates;
+  /** Prices without what the organization agreed. */
+  list: DayRates;
   model: string;
   tokenClass: TokenClass;
   circumstances: Circumstances;
@@ -49,8 +54,12 @@ export class RateRegister {
     const { serviceTier, isBatch, longContext, contextBand, region } = asked.circumstances;
     const isLong = longContext || contextBand > 0;
     const { version, entry } = priced;
+    // A contract for several models is one version.
     const key = JSON.stringify([
       version.id,
+      entry.provider,
+      entry.model,
+      version.effectiveFrom,
       asked.tokenClass,
       serviceTier,
       isBatch,
@@ -81,6 +90,8 @@ export class RateRegister {
       source_keys: this.#sourcesOf(priced),
       price_page_url: priced.laid ? null : (PRICE_PAGES[entry.provider] ?? null),
       contract: contractOf(priced),
+      contract_discount_percent: discountOf(priced),
+      list_usd_per_mtok_exact: isAgreed(priced) ? listRate(asked) : null,
       untold_discount_percent: asked.discountPercent,
     });
     return { id, rate: found.rate };
@@ -107,4 +118,18 @@ export class RateRegister {
 
 function contractOf({ laid }: PricedModel): EvidenceRate['contract'] {
   return laid?.statement.proof ?? null;
+}
+
+const isAgreed = ({ laid }: PricedModel): boolean => laid?.statement.kind === 'contract';
+
+function discountOf(priced: PricedModel): string | null {
+  const terms = isAgreed(priced) ? priced.laid?.statement.terms : undefined;
+  return terms && 'discountPercent' in terms
+    ? decimalFromScaled(terms.discountPercent, PERCENT_DIGITS)
+    : null;
+}
+
+function listRate({ list, model, tokenClass, circumstances }: Asked): string | null {
+  const found = list.rate(model, tokenClass, circumstances);
+  return found ? decimalFromPico(found.rate) : null;
 }

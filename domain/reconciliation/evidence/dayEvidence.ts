@@ -1,4 +1,4 @@
-import type { BilledCell, ObservedCell, UsageCell } from '../cells.js';
+import type { BilledCell, ObservedCell, UsageCell } from '../matching/cells.js';
 import type { ObservedSource, ObservedVector } from './seriesDay.js';
 import { SOURCES_MAX } from './seriesDay.js';
 

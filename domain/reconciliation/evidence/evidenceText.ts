@@ -3,7 +3,7 @@
  * again. Lists of values stand for objects; bigints are decimal texts.
  */
 import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
-import type { BilledCell, UsageCell } from '../cells.js';
+import type { BilledCell, UsageCell } from '../matching/cells.js';
 import type { ObservedSource, ObservedVector, SeriesDayEvidence } from './seriesDay.js';
 
 const VERSION = 1;

@@ -3,8 +3,8 @@
  * series is the days of one (provider, account, model) in their order. Nothing here is derived: meters, expected charges
  * and scores are worked out from it by the prices of the time.
  */
-import type { BilledCell, BucketReason, ObservedCell, UsageCell, Visibility } from '../cells.js';
-import type { ModelLevel } from '../linkModels.js';
+import type { BilledCell, BucketReason, ObservedCell, UsageCell, Visibility } from '../matching/cells.js';
+import type { ModelLevel } from '../matching/linkModels.js';
 
 /** Calls of a day that were used under the same circumstances and ended alike; hours are added up. */
 export type ObservedVector = Omit<ObservedCell, 'hourMicros' | 'hours' | 'accountId'>;

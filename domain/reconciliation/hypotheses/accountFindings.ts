@@ -1,8 +1,8 @@
 /** What findings over an account are made of: findings of its series, cut by days, and days of their residuals. */
 import { absPico, type Pico } from '../../money.js';
-import type { Visibility } from '../cells.js';
-import { apportion } from '../charge.js';
 import type { Finding, FindingDay, FindingLine } from '../inference/finding.js';
+import type { Visibility } from '../matching/cells.js';
+import { apportion } from '../matching/charge.js';
 import { footed } from './accountLines.js';
 
 export const sumPico = (values: readonly Pico[]): Pico => values.reduce((total, value) => total + value, 0n);
@@ -13,11 +13,14 @@ export function keepDays(finding: Finding, keeps: (day: string) => boolean): Fin
   if (days.length === finding.days.length) return finding;
   if (days.length === 0) return undefined;
   const impactPico = sumPico(days.map((one) => one.impactPico));
+  const isOver = impactPico >= 0n;
   return {
     ...finding,
     days,
     impactPico,
-    recoverablePico: finding.recoverablePico === 0n ? 0n : impactPico,
+    direction: isOver ? 'overcharge' : 'undercharge',
+    claimable: finding.claimable && isOver,
+    recoverablePico: finding.recoverablePico > 0n && isOver ? impactPico : 0n,
     lines: shareOfLines(finding, days),
   };
 }

@@ -1,9 +1,9 @@
 /** An account's findings as a whole: what two series, or a series and a key, say together. */
 import type { SuspectKey } from '../../billing/providerKeys.js';
 import type { Provider } from '../../providers.js';
-import type { ChargePrices } from '../charges.js';
-import { gradeAt } from '../grade.js';
 import type { Finding, FindingDay, Gate, ResidualDay, SeriesExplanation } from '../inference/finding.js';
+import type { ChargePrices } from '../matching/charges.js';
+import { gradeAt } from '../matching/grade.js';
 import { applyLearning } from '../weights/applyLearning.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import { byText, inOrder, keepDays, leastOf, placeOf, sumPico } from './accountFindings.js';

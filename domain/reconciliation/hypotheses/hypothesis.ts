@@ -4,10 +4,10 @@
  */
 import type { TokenClass } from '../../events/event.js';
 import type { Pico } from '../../money.js';
-import type { Grade } from '../cells.js';
-import type { DayRates } from '../dayRates.js';
+import type { DayRates } from '../audit/dayRates.js';
 import type { ObservedSource, SeriesDayEvidence } from '../evidence/seriesDay.js';
-import type { Meter, MeterPart } from '../meters.js';
+import type { Grade } from '../matching/cells.js';
+import type { Meter, MeterPart } from '../matching/meters.js';
 import type { BenignKind, ViolationKind } from '../taxonomy.js';
 
 /** One meter of a day: what was billed, and what was seen of it. Quantities in 1e-12 tokens. */

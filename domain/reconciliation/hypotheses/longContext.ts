@@ -1,5 +1,5 @@
 import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
-import type { Circumstances } from '../dayRates.js';
+import type { Circumstances } from '../audit/dayRates.js';
 import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
 import { allMoved, isCountedAlike, partlyMoved, usesMoved } from './movedCounts.js';
 import { pairsBy } from './places.js';

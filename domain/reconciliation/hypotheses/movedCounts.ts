@@ -5,9 +5,9 @@
  */
 import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import type { Pico } from '../../money.js';
-import { apportion } from '../charge.js';
-import type { Circumstances } from '../dayRates.js';
-import type { MeterPart } from '../meters.js';
+import type { Circumstances } from '../audit/dayRates.js';
+import { apportion } from '../matching/charge.js';
+import type { MeterPart } from '../matching/meters.js';
 import type { MeterDay, SeriesDay, Variant } from './hypothesis.js';
 import { amountAs, quantityVariant, sumOf } from './predict.js';
 

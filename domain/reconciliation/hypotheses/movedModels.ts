@@ -4,9 +4,7 @@ import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
 import { absPico, divideHalfEven, type Pico } from '../../money.js';
 import { microsOfDay, shiftDay } from '../../period.js';
 import type { Provider } from '../../providers.js';
-import { chargeProduct, picoFromChargeProduct } from '../charge.js';
-import type { ChargePrices } from '../charges.js';
-import { DayRates } from '../dayRates.js';
+import { DayRates } from '../audit/dayRates.js';
 import type {
   Excess,
   FindingDay,
@@ -14,6 +12,8 @@ import type {
   ResidualDay,
   SeriesExplanation,
 } from '../inference/finding.js';
+import { chargeProduct, picoFromChargeProduct } from '../matching/charge.js';
+import type { ChargePrices } from '../matching/charges.js';
 import { linesWithImpact } from './accountLines.js';
 
 /** Both halves of one move, on the days on which it is seen. */

@@ -2,8 +2,8 @@
 import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import type { TokenClass } from '../../events/event.js';
 import { divideHalfEven, type Pico } from '../../money.js';
-import { chargeProduct } from '../charge.js';
-import type { Circumstances, DayRates } from '../dayRates.js';
+import type { Circumstances, DayRates } from '../audit/dayRates.js';
+import { chargeProduct } from '../matching/charge.js';
 import type { MeterDay, SeriesDay, Variant } from './hypothesis.js';
 
 const CHARGE_DIVISOR = QUANTITY_ONE * 1_000_000n;

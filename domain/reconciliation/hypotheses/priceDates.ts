@@ -1,6 +1,6 @@
 import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import type { TokenClass } from '../../events/event.js';
-import type { DayRates, PeriodView } from '../dayRates.js';
+import type { DayRates, PeriodView } from '../audit/dayRates.js';
 import type { Hypothesis, SeriesDay, Variant } from './hypothesis.js';
 import { otherPeriod } from './predict.js';
 import { sentenceOf } from './words.js';

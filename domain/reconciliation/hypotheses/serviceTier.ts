@@ -1,6 +1,6 @@
 import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
-import type { Circumstances } from '../dayRates.js';
-import type { MeterPart } from '../meters.js';
+import type { Circumstances } from '../audit/dayRates.js';
+import type { MeterPart } from '../matching/meters.js';
 import type { Hypothesis, MeterDay, SeriesContext, SeriesDay, Variant } from './hypothesis.js';
 import { allMoved } from './movedCounts.js';
 import { pairsBy, placeOf } from './places.js';

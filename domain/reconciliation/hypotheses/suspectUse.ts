@@ -3,10 +3,7 @@ import type { KeyUse, SuspectKey } from '../../billing/providerKeys.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
 import { absPico, type Pico } from '../../money.js';
 import { microsOfDay } from '../../period.js';
-import type { Visibility } from '../cells.js';
-import { apportion, chargeProduct, picoFromChargeProduct } from '../charge.js';
-import { DayRates } from '../dayRates.js';
-import { gradeAt, lowerOf } from '../grade.js';
+import { DayRates } from '../audit/dayRates.js';
 import type {
   ExplainedDay,
   Finding,
@@ -15,6 +12,9 @@ import type {
   Gate,
   SeriesExplanation,
 } from '../inference/finding.js';
+import type { Visibility } from '../matching/cells.js';
+import { apportion, chargeProduct, picoFromChargeProduct } from '../matching/charge.js';
+import { gradeAt, lowerOf } from '../matching/grade.js';
 import { keepDays, leastOf, placeOf, sumPico } from './accountFindings.js';
 import { addedLines, footed, shareOfImpact } from './accountLines.js';
 import type { AccountInput } from './explainAccount.js';
@@ -208,7 +208,7 @@ function withoutUse(finding: Finding, taken: ReadonlyMap<string, Pico>): Finding
 }
 
 const REASON: Readonly<Record<SuspectKey['reason'], string>> = {
-  unknown: 'which nobody has registered and no event names',
+  unknown: 'which is not registered',
   billed_after_revocation: 'which was revoked before',
 };
 
@@ -270,7 +270,7 @@ function findingOf(use: UnseenUse, input: AccountInput): Finding {
         bits: Math.log2(probability / (1 - probability)),
       },
     ],
-    reason: `The bill has use of key ${key.providerKeyId}, ${REASON[key.reason]}, and no event tells of it.`,
+    cause: `The bill charges for key ${key.providerKeyId}, ${REASON[key.reason]}, and no recorded call uses it.`,
     advice: isRevoked
       ? ['Tell the provider when the key was revoked, and ask which addresses used it afterwards.']
       : [

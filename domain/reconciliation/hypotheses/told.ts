@@ -1,7 +1,7 @@
 /** What a day's calls and reports leave open: nobody is accused of what they do not tell. */
 import type { TokenClass } from '../../events/event.js';
-import { sumKnown } from '../classLines.js';
 import type { SeriesDayEvidence } from '../evidence/seriesDay.js';
+import { sumKnown } from '../matching/classLines.js';
 import type { MeterDay, SeriesDay } from './hypothesis.js';
 
 /**

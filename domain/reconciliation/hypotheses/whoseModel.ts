@@ -22,7 +22,7 @@ interface Saying {
   readonly probability: number;
   readonly rival: FindingKind;
   readonly level: string;
-  says(from: string, to: string): Pick<Finding, 'kind' | 'variant' | 'blame' | 'reason' | 'advice'>;
+  says(from: string, to: string): Pick<Finding, 'kind' | 'variant' | 'blame' | 'cause' | 'advice'>;
 }
 
 const moved = (from: string, to: string) =>
@@ -40,7 +40,7 @@ export const WHOSE: Readonly<Record<WhoseModel, Saying>> = {
       kind: 'model_misattribution',
       variant: `billed_for:${from}`,
       blame: 'provider',
-      reason: `${moved(from, to)}: calls that ${from} answered were billed as ${to}.`,
+      cause: `${moved(from, to)}: calls that ${from} answered were billed as ${to}.`,
       advice: [
         'Name some of the calls: each answer says which model gave it. Ask for both models’ lines to be corrected together.',
       ],
@@ -54,7 +54,7 @@ export const WHOSE: Readonly<Record<WhoseModel, Saying>> = {
       kind: 'model_misattribution',
       variant: `billed_for:${from}`,
       blame: 'provider',
-      reason: `${moved(from, to)}: calls of ${from} were billed as ${to}, or the events name the model that was asked for, not the one that answered.`,
+      cause: `${moved(from, to)}: calls of ${from} were billed as ${to}, or the events name the model that was asked for, not the one that answered.`,
       advice: [
         SEND_ANSWERED,
         'If the answers of these calls name the model of the events, ask for both models’ lines to be corrected together.',
@@ -69,7 +69,7 @@ export const WHOSE: Readonly<Record<WhoseModel, Saying>> = {
       kind: 'client_metering_error',
       variant: `model_as_requested:${from}`,
       blame: 'own',
-      reason: `${moved(from, to)}: the events seem to name the model that was asked for, not the one that answered.`,
+      cause: `${moved(from, to)}: the events seem to name the model that was asked for, not the one that answered.`,
       advice: [SEND_ANSWERED],
     }),
   },

@@ -2,7 +2,7 @@
 import type { BilledClass } from '../../billing/billedRow.js';
 import type { TokenClass } from '../../events/event.js';
 import type { Pico } from '../../money.js';
-import type { Grade, Visibility, WaterfallStep } from '../cells.js';
+import type { Grade, Visibility, WaterfallStep } from '../matching/cells.js';
 import type { FindingKind } from '../taxonomy.js';
 
 /** Which way the bill is wrong: too much, or too little. */
@@ -87,8 +87,9 @@ export interface Finding {
   next: { kind: FindingKind | 'none'; odds: number } | null;
   /** The evidence in bits, step by step. */
   waterfall: readonly WaterfallStep[];
-  /** What it rests on, what to change, and what would raise its grade: whole sentences. */
-  reason: string;
+  /** What is wrong, in whole sentences without amounts and days: `reasonOf` adds those. */
+  cause: string;
+  /** What to change, and what would raise its grade: whole sentences. */
   advice: readonly string[];
   /** For `unexplained`: it is large or stands out for days. */
   critical: boolean;

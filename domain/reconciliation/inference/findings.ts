@@ -1,8 +1,8 @@
 /** Findings from runs of days: dollars, probability, gates, grade and the words for them. */
 import { absPico, PICO_PER_USD, type Pico } from '../../money.js';
 import type { Provider } from '../../providers.js';
-import { lowerOf } from '../grade.js';
-import type { InvoiceTie } from '../linkScore.js';
+import { lowerOf } from '../matching/grade.js';
+import type { InvoiceTie } from '../matching/linkScore.js';
 import { type FindingKind, isViolation } from '../taxonomy.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import type { Finding } from './finding.js';
@@ -27,12 +27,10 @@ import type { State } from './states.js';
 import { explanationSteps } from './steps.js';
 import {
   DAY_OF_A_PRICE,
-  daysText,
   discountText,
   ENTER_TERMS,
   FINER_BILL,
   GATE_ADVICE,
-  impactText,
   OLD_PRICE,
   PARTS_OF_DAYS,
   UNEXPLAINED,
@@ -120,7 +118,6 @@ function findingOf(run: RunOfDays, input: FindingInput): Finding {
     impactPico > 0n &&
     !missing.includes('price_sources_agree');
   const { evidence } = strongest.judged.work.reading.day;
-  const days = run.days.map(({ judged }) => judged.work.reading.day.day);
   const untold = run.days.flatMap(({ judged }) => judged.work.reading.day.untoldDiscount ?? []);
   return {
     kind,
@@ -141,7 +138,7 @@ function findingOf(run: RunOfDays, input: FindingInput): Finding {
     missing,
     next,
     waterfall: [...match.waterfall, ...explanationSteps(run, strongest.judged, explained)],
-    reason: `${hypothesis.describe(state.variant)} The bill is ${impactText(impactPico, blame)} ${daysText(days)}.${discountText(untold)}`,
+    cause: `${hypothesis.describe(state.variant)}${discountText(untold)}`,
     advice: [
       ...(isDated ? [DAY_OF_A_PRICE] : (hypothesis.advise?.(state.variant, evidence.sources) ?? [])),
       ...(ourPrice === null ? [] : [OLD_PRICE]),
@@ -166,7 +163,6 @@ export function unexplainedOf(run: RunOfDays, input: FindingInput): Finding {
     weighted(run, shares, (one) => 1 - (one.pooled.get('none') ?? 0)),
   );
   const impactPico = totalOf(run);
-  const days = run.days.map(({ judged }) => judged.work.reading.day.day);
   const { evidence } = strongest.judged.work.reading.day;
   return {
     kind: 'unexplained',
@@ -188,7 +184,7 @@ export function unexplainedOf(run: RunOfDays, input: FindingInput): Finding {
     missing: [],
     next: nextBest(run, shares, 'unexplained', unknown),
     waterfall: match.waterfall,
-    reason: `${UNEXPLAINED} The bill is ${impactText(impactPico, 'none')} ${daysText(days)}.`,
+    cause: UNEXPLAINED,
     advice: adviceOfUnexplained(run, impactPico),
     critical: isCritical(run, input.noise),
     weightSet: input.weights.version,

@@ -1,9 +1,9 @@
 /** What must hold for HIGH beside the probability, and the grade that follows. */
 import { absPico } from '../../money.js';
-import type { Grade } from '../cells.js';
-import { gradeAt, lowerOf, tolerancePico } from '../grade.js';
 import type { EvidenceNeed } from '../hypotheses/hypothesis.js';
 import { areRefusalsTold } from '../hypotheses/told.js';
+import type { Grade } from '../matching/cells.js';
+import { gradeAt, lowerOf, tolerancePico } from '../matching/grade.js';
 import { GATES, type Gate } from './finding.js';
 import type { SeriesNoise } from './fit.js';
 import { type RunHistory, touchedOf } from './history.js';

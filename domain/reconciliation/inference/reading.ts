@@ -3,10 +3,10 @@
  * made of them.
  */
 import { PICO_PER_USD, type Pico } from '../../money.js';
-import { isTokenClass } from '../dayRates.js';
+import { isTokenClass } from '../audit/dayRates.js';
+import { judgeMeter, type Verdict } from '../audit/judgeMeter.js';
 import type { MeterDay, SeriesDay, Variant } from '../hypotheses/hypothesis.js';
 import { amountAs } from '../hypotheses/predict.js';
-import { judgeMeter, type Verdict } from '../judgeMeter.js';
 import type { WeightSet } from '../weights/weightSet.js';
 
 /** How far the bill lets one look: quantities, amounts by class, or one amount for all. */

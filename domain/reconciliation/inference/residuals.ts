@@ -1,10 +1,10 @@
 /** What a day of a series has too many or too few of, for whoever compares series with each other. */
 import type { TokenClass } from '../../events/event.js';
 import type { Pico } from '../../money.js';
-import { sumKnown } from '../classLines.js';
 import type { MeterDay, SeriesDay } from '../hypotheses/hypothesis.js';
 import { amountAs } from '../hypotheses/predict.js';
 import { areModelsAnswered } from '../hypotheses/told.js';
+import { sumKnown } from '../matching/classLines.js';
 import type { Excess, FindingLine, ResidualDay } from './finding.js';
 import type { SeriesNoise } from './fit.js';
 import { billedPicoOf, CENT, type DayReading, type MeterReading } from './reading.js';

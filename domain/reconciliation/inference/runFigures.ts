@@ -1,7 +1,7 @@
 /** What the days of a run come to: dollars, shares, the next best explanation, and lines that a reader recomputes. */
 import { absPico, type Pico } from '../../money.js';
-import { billedRate } from '../charge.js';
-import type { InvoiceTie } from '../linkScore.js';
+import { billedRate } from '../matching/charge.js';
+import type { InvoiceTie } from '../matching/linkScore.js';
 import type { FindingKind } from '../taxonomy.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import type { MeterImpact } from './decompose.js';

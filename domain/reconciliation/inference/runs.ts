@@ -1,7 +1,7 @@
 /** Days with the same explanation that follow each other: what becomes a finding. */
 import { absPico, type Pico } from '../../money.js';
-import { tolerancePico } from '../grade.js';
 import type { SeriesContext } from '../hypotheses/hypothesis.js';
+import { tolerancePico } from '../matching/grade.js';
 import type { WeightSet } from '../weights/weightSet.js';
 import { isCheaperUse } from './cheaperUse.js';
 import { type DayParts, impactOf, type MeterImpact, partsOf } from './decompose.js';

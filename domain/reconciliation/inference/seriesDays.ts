@@ -3,15 +3,15 @@ import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
 import { microsOfDay, shiftDay } from '../../period.js';
 import type { Provider } from '../../providers.js';
-import { apportion } from '../charge.js';
-import type { ChargePrices } from '../charges.js';
-import { expectedOfMeter } from '../classLines.js';
-import { type Circumstances, DayRates, isTokenClass } from '../dayRates.js';
-import { DiscountedRates } from '../discountedRates.js';
+import { type Circumstances, DayRates, isTokenClass } from '../audit/dayRates.js';
+import { DiscountedRates } from '../audit/discountedRates.js';
 import { byText } from '../evidence/dayEvidence.js';
 import type { ObservedVector, SeriesDayEvidence } from '../evidence/seriesDay.js';
 import type { MeterDay, SeriesContext, SeriesDay } from '../hypotheses/hypothesis.js';
-import { buildMeters, type Meter, type MeterPart, takesCalls } from '../meters.js';
+import { apportion } from '../matching/charge.js';
+import type { ChargePrices } from '../matching/charges.js';
+import { expectedOfMeter } from '../matching/classLines.js';
+import { buildMeters, type Meter, type MeterPart, takesCalls } from '../matching/meters.js';
 
 /** A day of the series that can still be filled in with its neighbours. */
 type OpenDay = { -readonly [K in keyof SeriesDay]: SeriesDay[K] };

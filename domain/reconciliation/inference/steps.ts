@@ -1,4 +1,4 @@
-import type { WaterfallStep } from '../cells.js';
+import type { WaterfallStep } from '../matching/cells.js';
 import type { JudgedDay, RunOfDays } from './runs.js';
 import { NULL_STATE } from './states.js';
 

@@ -1,22 +1,29 @@
 /** What a finding says of itself, in whole sentences. */
-import { absPico, centsFromPico, type Pico } from '../../money.js';
-import type { Blame, Gate } from './finding.js';
+import { claimDollars } from '../../claims/claimAmount.js';
+import { absPico, type Pico } from '../../money.js';
+import type { Blame, Finding, FindingDay, Gate } from './finding.js';
 
-/** Dollars and cents without a sign, rounded half to even as tables and answers are. */
-export function dollarsOf(pico: Pico): string {
-  const cents = centsFromPico(absPico(pico));
-  return `$${cents / 100n}.${String(cents % 100n).padStart(2, '0')}`;
+/**
+ * The reason for some days of a finding: its cause, and the dollars of exactly these days, rounded as claims round them. A
+ * dispute over a part of the days has a sentence of its own amount.
+ */
+export function reasonOf(
+  { cause, blame }: Pick<Finding, 'cause' | 'blame'>,
+  days: readonly Pick<FindingDay, 'day' | 'impactPico'>[],
+): string {
+  const impactPico = days.reduce((sum, one) => sum + one.impactPico, 0n);
+  return `${cause} The bill is ${impactText(impactPico, blame)} ${daysText(days.map(({ day }) => day))}.`;
 }
 
-/** The days of a finding: "on 2026-10-05", "on 3 days from 2026-10-05 to 2026-10-07". */
-export function daysText(days: readonly string[]): string {
+/** "on 2026-10-05", "on 3 days from 2026-10-05 to 2026-10-07". */
+function daysText(days: readonly string[]): string {
   const [first, last] = [days[0] ?? '', days.at(-1) ?? ''];
   return days.length === 1 ? `on ${first}` : `on ${days.length} days from ${first} to ${last}`;
 }
 
 /** A bill is wrong only where that is the provider's mistake: else it is what the events cost that may be. */
-export function impactText(impactPico: Pico, blame: Blame): string {
-  const dollars = dollarsOf(impactPico);
+function impactText(impactPico: Pico, blame: Blame): string {
+  const dollars = claimDollars(absPico(impactPico));
   if (blame === 'provider') return `${dollars} too ${impactPico >= 0n ? 'much' : 'little'}`;
   return `${dollars} ${impactPico >= 0n ? 'above' : 'below'} what these events cost`;
 }

@@ -1,9 +1,9 @@
 /** What was learned from claims, applied where findings get their grade: the one place in which it changes what a run says. */
-import type { DisputeTier } from '../../financial/decision.js';
-import type { Grade, Visibility, WaterfallStep } from '../cells.js';
-import { capAt, gradeAt, higherOf, lowerOf } from '../grade.js';
+import type { DisputeTier } from '../../claims/financial/decision.js';
 import { HYPOTHESES } from '../hypotheses/index.js';
 import type { Direction, Finding } from '../inference/finding.js';
+import type { Grade, Visibility, WaterfallStep } from '../matching/cells.js';
+import { capAt, gradeAt, higherOf, lowerOf } from '../matching/grade.js';
 import { type FindingKind, isViolation } from '../taxonomy.js';
 import { claimProbability, type LearnedWeights } from './learn.js';
 import { LEARNED_SIGNAL, rawProbabilityOf } from './levels.js';

@@ -2,8 +2,8 @@
  * What an outcome of a claim is learned by: of each signal the level that its match had, and how sure the engine was before
  * anything that outcomes had taught it. Both are read from the waterfall as it was stored with the dispute.
  */
-import type { WaterfallStep } from '../cells.js';
-import { LINK_WEIGHTS } from '../linkScore.js';
+import type { WaterfallStep } from '../matching/cells.js';
+import { LINK_WEIGHTS } from '../matching/linkScore.js';
 
 /** The level of each signal of the link score, by the signal's name; signals that the waterfall lacks are not in it. */
 export type LevelVector = Readonly<Record<string, string>>;

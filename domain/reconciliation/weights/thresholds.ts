@@ -1,6 +1,6 @@
 /** From which probability on a claim is HIGH or MEDIUM, by how much of such claims was credited. */
-import type { Grade } from '../cells.js';
-import { BANDS } from '../grade.js';
+import type { Grade } from '../matching/cells.js';
+import { BANDS } from '../matching/grade.js';
 import type { Judged } from './calibration.js';
 
 export interface Thresholds {

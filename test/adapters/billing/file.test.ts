@@ -317,8 +317,22 @@ describe('a plain CSV', () => {
   });
 
   it.each([
+    ['audio_input', 'input_audio'],
+    ['audio_output', 'output_audio'],
+    ['Audio_Output', 'output_audio'],
+    ['input_audio', 'input_audio'],
+    ['output_audio', 'output_audio'],
+  ])('accepts the token class %s as %s', async (written, tokenClass) => {
+    const { rows } = await read(`${csv}2026-01-31,gpt-audio,${written},1000,0.5,,\n`);
+    expect(rows.map(({ row }) => row)).toMatchObject([
+      { tokenClass, quantity: 1000n * 10n ** 12n, lineItem: `gpt-audio, ${tokenClass}` },
+    ]);
+  });
+
+  it.each([
     ['2026-02-30,m,input,1,1,,', 2, 1, 'date must be'],
     ['2026-01-31,m,inputs,1,1,,', 2, 3, 'token_class must be'],
+    ['2026-01-31,m,constructor,1,1,,', 2, 3, 'token_class must be'],
     ['2026-01-31,m,input,x,1,,', 2, 4, 'quantity must be'],
     ['2026-01-31,m,input,1,NaN,,', 2, 5, 'amount_usd must be'],
     ['2026-01-31,m,input,1,1', 2, 6, 'the line has 5 cells'],

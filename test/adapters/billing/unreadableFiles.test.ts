@@ -66,7 +66,15 @@ describe('a file that is no bill is refused with what it is and what to give ins
     ['nothing', '', 'the file is empty'],
     ['nothing that is packed', gzipSync(''), 'the file is empty'],
     ['empty lines', '\n\n \n', 'line 1, column 1: the file has no header line'],
-    ['a scalar', '"hello"', 'line 1, column 1: the columns date'],
+    ['a JSON text', '"hello"', 'byte 1: this is a JSON text, which holds no charges'],
+    ['a JSON number', ' 42\n', 'byte 1: this is a JSON number, which holds no charges'],
+    ['JSON without a value', 'null', 'byte 1: this is a JSON null, which holds no charges'],
+    ['a JSON true', 'true', 'byte 1: this is a JSON true, which holds no charges'],
+    [
+      'records without one field',
+      '[{"date":"2026-01-31","model":"m","quantity":1,"amount_usd":1}]',
+      'line 1, column 2: the field token_class is missing; a plain CSV has date, model, token_class',
+    ],
     ['an error in JSON', '{"error":{"message":"no"}}', 'the page has no array "data"'],
   ])('%s', async (_name, content, told) => {
     await refused(content).toMatchObject({
@@ -75,10 +83,33 @@ describe('a file that is no bill is refused with what it is and what to give ins
     });
   });
 
-  it('but one JSON document of a cloud is told by the columns that it misses', async () => {
-    await expect(readBill('{"error":{"code":"429"}}', { provider: 'azure_openai' })).rejects.toThrow(
-      'line 1, column 1: the columns date, model, token_class, quantity, amount_usd are missing',
-    );
+  const PLAIN = 'records with the fields date, model, token_class, quantity, amount_usd';
+  it.each<[Provider, string]>([
+    [
+      'azure_openai',
+      `an answer of Azure's Cost Management query, an Azure cost details export, a FOCUS export or ${PLAIN}`,
+    ],
+    ['google', `a Google Cloud billing export, a FOCUS export or ${PLAIN}`],
+    ['mistral', `a usage report of Mistral, a FOCUS export or ${PLAIN}`],
+    ['cohere', `a FOCUS export or ${PLAIN}`],
+  ])(
+    'a JSON file that is no bill, given as one of %s, with the bills that are read',
+    async (provider, wanted) => {
+      for (const content of ['{"error":{"code":"429"}}', '[{"name":"trueup","version":"1"}]', '{}', '[{}]'])
+        await expect(readBill(content, { provider }), content).rejects.toMatchObject({
+          code: 'invalid_billing_file',
+          message: expect.stringMatching(/^line 1, column [12]: this JSON file is no bill that is read/),
+        });
+      await expect(readBill('{"error":{}}', { provider })).rejects.toThrow(
+        `line 1, column 1: this JSON file is no bill that is read as one of ${provider}; give ${wanted}`,
+      );
+    },
+  );
+
+  it('a JSON file of a named format, with the fields that it misses', async () => {
+    await expect(
+      readBill('{"error":{}}', { provider: 'google', format: 'google_billing_export' }),
+    ).rejects.toThrow(/^line 1, column 1: the fields .* are missing.*; a Google Cloud billing export has /);
   });
 
   it('nor is a text in another encoding read as other letters', async () => {

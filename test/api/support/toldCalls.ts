@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
-import { loadPriceBook } from '../../../db/queries/prices.js';
-import { sweepTraces } from '../../../db/queries/traceSweep.js';
+import { loadPriceBook } from '../../../db/pricing/prices.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
+import { sweepTraces } from '../../../usecases/events/traceSweep.js';
 import type { TestApi, TestOrganization } from '../../support/api.js';
 import { aSpan, aTrace } from './requests.js';
 

@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
+import { listObservedSources } from '../../../db/events/observedSources.js';
 import type { OrgDb } from '../../../db/orgDb.js';
-import { listObservedSources } from '../../../db/queries/observedSources.js';
 import { timesOfBillingDay } from '../../../domain/billing/billingDay.js';
 import { dayOf, MICROS_PER_DAY } from '../../../domain/period.js';
 import { type ObservedSource, SOURCES_MAX } from '../../../domain/reconciliation/evidence/seriesDay.js';

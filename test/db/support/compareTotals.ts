@@ -1,10 +1,10 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
+import { listObservedCells, type ObservedCell } from '../../../db/billing/billingCells.js';
 import { OrgDb } from '../../../db/orgDb.js';
-import { listObservedCells, type ObservedCell } from '../../../db/queries/billingCells.js';
-import { foldUsage } from '../../../db/queries/rollups.js';
-import { sumUsage } from '../../../db/queries/usage.js';
-import type { UsageDimension, UsageQuery } from '../../../db/queries/usageQuery.js';
+import { foldUsage } from '../../../db/usage/rollups.js';
+import { sumUsage } from '../../../db/usage/usage.js';
+import type { UsageDimension, UsageQuery } from '../../../db/usage/usageQuery.js';
 import { dayOf, MICROS_PER_DAY } from '../../../domain/period.js';
 import { untilNothingHoldsBack } from '../../support/horizon.js';
 import { DAYS, DIMENSIONS, FIRST, HOUR, type Question } from './drawSteps.js';
@@ -23,7 +23,6 @@ export const KEY_OF: Record<UsageDimension, (event: LiveEvent) => string> = {
 };
 
 export function measuresOf(event: LiveEvent) {
-  const isUnpriced = event.costSource === 'unpriced' && !event.unmetered && event.status !== 'error';
   return {
     calls: 1n,
     inputTokens: event.input,
@@ -34,7 +33,7 @@ export function measuresOf(event: LiveEvent) {
     costPico: event.costPico,
     computedCostPico: event.computedPico ?? 0n,
     reportedCostPico: event.reportedPico,
-    unpriced: isUnpriced ? 1n : 0n,
+    unpriced: event.costSource === 'unpriced' ? 1n : 0n,
   };
 }
 
@@ -112,7 +111,7 @@ function cellKey(event: LiveEvent): string {
 }
 
 function cellMeasures(event: LiveEvent) {
-  const isUnpriced = event.computedPico === null && !event.unmetered && event.status !== 'error';
+  const isUnpriced = event.computedPico === null && !event.unmetered;
   return {
     calls: 1n,
     inputTokens: event.input - event.inputAudio,

@@ -1,9 +1,11 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 
-const DB = path.resolve(import.meta.dirname, '../../../db');
-/** The schema's steps, and the copy of the whole cluster, are the owner's work and ask for no organization. */
-const NOT_LOOKED_AT = ['migrations', 'backup'];
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+/** The rooms whose functions take a handle. */
+const ROOMS = ['db', 'usecases'];
+/** Migrations and the copy of the whole cluster run as the owner role and ask for no organization. */
+const SKIPPED = ['db/migrations/', 'usecases/installation/backup/'];
 /** Words in a list of parameters that give a way to the database. */
 const HANDLES = [
   'OrgDb',
@@ -19,7 +21,7 @@ const HANDLES = [
 
 /** An exported function that takes a way to the database, wherever among its parameters. */
 export interface HandleFunction {
-  /** From the folder db. */
+  /** Path from the root of the repository. */
   file: string;
   name: string;
   /** The handles that it takes, in their order. */
@@ -27,17 +29,17 @@ export interface HandleFunction {
 }
 
 /**
- * Every exported function of db/ and db/queries/ that takes a handle: what the modules really export, with the
+ * Every exported function of db/ and usecases/ that takes a handle: what the modules really export, with the
  * parameters that their sources declare. Throws for one whose declaration is not found, so that none is passed over.
  */
 export async function listHandleFunctions(): Promise<HandleFunction[]> {
   const found: HandleFunction[] = [];
   const files = sourceFiles();
-  const sources = files.map((file) => readFileSync(path.join(DB, file), 'utf8'));
+  const sources = files.map((file) => readFileSync(path.join(ROOT, file), 'utf8'));
   const handle = new RegExp(`\\b(${[...HANDLES, ...sources.flatMap(shapesWithHandle)].join('|')})\\b`, 'g');
   for (const [at, file] of files.entries()) {
     const source = sources[at] ?? '';
-    const module = (await import(path.join(DB, file))) as Record<string, unknown>;
+    const module = (await import(path.join(ROOT, file))) as Record<string, unknown>;
     for (const [name, value] of Object.entries(module)) {
       if (typeof value !== 'function') continue;
       const handles = [...parametersOf(source, name, file).matchAll(handle)].map(([, word = '']) => word);
@@ -48,8 +50,12 @@ export async function listHandleFunctions(): Promise<HandleFunction[]> {
 }
 
 function sourceFiles(): string[] {
-  return readdirSync(DB, { recursive: true, encoding: 'utf8' })
-    .filter((file) => file.endsWith('.ts') && !NOT_LOOKED_AT.includes(file.split(path.sep)[0] ?? ''))
+  return ROOMS.flatMap((room) =>
+    readdirSync(path.join(ROOT, room), { recursive: true, encoding: 'utf8' }).map(
+      (file) => `${room}/${file}`,
+    ),
+  )
+    .filter((file) => file.endsWith('.ts') && !SKIPPED.some((folder) => file.startsWith(folder)))
     .sort();
 }
 

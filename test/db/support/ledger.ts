@@ -1,7 +1,7 @@
+import type { UsageView } from '../../../domain/billing/periods/asOf.js';
+import { bookedMicros } from '../../../domain/billing/periods/closing.js';
+import { monthOf } from '../../../domain/billing/periods/month.js';
 import { dayOf } from '../../../domain/period.js';
-import type { UsageView } from '../../../domain/periods/asOf.js';
-import { bookedMicros } from '../../../domain/periods/closing.js';
-import { monthOf } from '../../../domain/periods/month.js';
 import { isAsked, KEY_OF, measuresOf } from './compareTotals.js';
 import type { Question } from './drawSteps.js';
 import { type LiveEvent, sumBy } from './liveEvents.js';

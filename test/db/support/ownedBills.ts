@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { type BillingConnection, findBillingConnection } from '../../../db/queries/billingConnections.js';
-import { insertBillingPage, insertBillingSource } from '../../../db/queries/billingSources.js';
-import { closePeriod } from '../../../db/queries/closePeriod.js';
-import { listEvents } from '../../../db/queries/events.js';
-import { listSyncPages } from '../../../db/queries/fetchedPages.js';
-import { foldUsage } from '../../../db/queries/rollups.js';
+import { type BillingConnection, findBillingConnection } from '../../../db/billing/billingConnections.js';
+import { insertBillingPage, insertBillingSource } from '../../../db/billing/billingSources.js';
+import { closePeriod } from '../../../db/billing/closePeriod.js';
+import { listSyncPages } from '../../../db/billing/fetchedPages.js';
+import { listEvents } from '../../../db/events/events.js';
+import { foldUsage } from '../../../db/usage/rollups.js';
 import { findUuid } from '../../../domain/ids.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
 import { anEvent, ingest } from '../../api/support/requests.js';

@@ -1,13 +1,20 @@
-import { listEvents } from '../../../db/queries/events.js';
-import { foldUsage } from '../../../db/queries/rollups.js';
-import type { StoredEvent } from '../../../db/queries/storedEvents.js';
-import { anEvent, aSpan, aTime, ingest } from '../../api/support/requests.js';
+import { createHash } from 'node:crypto';
+import { listEvents } from '../../../db/events/events.js';
+import type { StoredEvent } from '../../../db/events/storedEvents.js';
+import { foldUsage } from '../../../db/usage/rollups.js';
+import { anEvent, aSpan, aTime, aTrace, ingest } from '../../api/support/requests.js';
 import type { TestApi, TestOrganization } from '../../support/api.js';
 
 export interface OwnedCalls {
   /** A call, and another one. */
   live: StoredEvent;
   other: StoredEvent;
+}
+
+/** The ids of the organization's one span with a response id. */
+export function reportedSpan(marker: string): { traceId: string; spanId: string; responseId: string } {
+  const digest = createHash('sha256').update(marker).digest('hex');
+  return { traceId: digest.slice(0, 32), spanId: digest.slice(32, 48), responseId: `${marker}-response` };
 }
 
 export async function makeCalls(api: TestApi, org: TestOrganization, marker: string): Promise<void> {
@@ -21,6 +28,15 @@ export async function makeCalls(api: TestApi, org: TestOrganization, marker: str
   const first = anEvent({ ...labels, payload: { text: marker }, request_id: `${marker}-1` });
   await ingest(api, [first, anEvent({ ...labels, model: `${marker}-unpriced` })], org.ingestKey);
   await api.post('/api/v1/ingest/trace', twiceInstrumented(marker), org.ingestKey);
+  const { traceId, spanId, responseId } = reportedSpan(marker);
+  const span = aSpan({ 'gen_ai.response.id': responseId }, { traceId, spanId });
+  await api.post('/api/v1/ingest/trace', aTrace(span), org.ingestKey);
+  // Another call of its trace, so that there is something to compare.
+  const sibling = aSpan({ 'gen_ai.response.id': `${responseId}-2` }, { traceId, spanId: siblingOf(spanId) });
+  await api.post('/api/v1/ingest/trace', aTrace(sibling), org.ingestKey);
+  await api.database.superuser.query(`insert into call_repairs (org_id, stage) values ($1, 'search')`, [
+    org.orgId,
+  ]);
   const refused = anEvent({ cost_usd: -1, _service: { name: marker } });
   await api.post('/api/v1/ingest/events', { events: [refused] }, org.ingestKey);
   await foldUsage(api.database.database, org.orgId);
@@ -28,6 +44,10 @@ export async function makeCalls(api: TestApi, org: TestOrganization, marker: str
   await ingest(api, [anEvent({ ...labels, ...blocked })], org.ingestKey);
   // Not folded: a read adds it up itself.
   await ingest(api, [anEvent(labels)], org.ingestKey);
+}
+
+function siblingOf(spanId: string): string {
+  return `${spanId.slice(0, -1)}${spanId.endsWith('1') ? '2' : '1'}`;
 }
 
 /** Two of the calls that carry the organization's own label. */

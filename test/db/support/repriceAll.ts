@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { OrgDb } from '../../../db/orgDb.js';
-import { repriceBatch } from '../../../db/queries/repriceBatch.js';
-import { insertRepriceRun, startRepriceRun } from '../../../db/queries/repriceRuns.js';
-import { endRun } from '../../../db/queries/runStates.js';
+import { repriceBatch } from '../../../db/pricing/repriceBatch.js';
+import { insertRepriceRun, startRepriceRun } from '../../../db/pricing/repriceRuns.js';
+import { endRun } from '../../../db/runs/runStates.js';
 import { DomainError } from '../../../domain/errors.js';
 import { PriceBook } from '../../../domain/pricing/priceBook.js';
 import type { Rates } from '../../../domain/pricing/prices.js';

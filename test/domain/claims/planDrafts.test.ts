@@ -7,8 +7,8 @@ import {
   netDraft,
   nettedPicoOf,
 } from '../../../domain/claims/draft.js';
+import { DISPUTE_TIERS } from '../../../domain/claims/financial/decision.js';
 import { planDrafts } from '../../../domain/claims/planDrafts.js';
-import { DISPUTE_TIERS } from '../../../domain/financial/decision.js';
 import { PICO_PER_USD } from '../../../domain/money.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 

@@ -118,7 +118,7 @@ describe('a ticket', () => {
       'This is about ticket T-1.',
       'OpenAI account: org-1',
       'Invoices: INV-7',
-      'Billing data: march.csv, 2026-03-01 to 2026-03-31, received 2026-04-02T00:00:00Z',
+      'Billing data: march.csv, 2026-03-01 to 2026-03-31, received 2026-04-02',
       'Projects on these lines: proj_1',
       'Period by the days of the bill, UTC: 2026-03-10 00:00 up to 2026-03-12 00:00',
       'Period in UTC: 2026-03-10T00:00:00Z up to 2026-03-12T00:00:00Z',
@@ -139,13 +139,83 @@ describe('a ticket', () => {
     expect(text).not.toContain('charged too little');
   });
 
-  it('lists the largest difference first, and at least 20 calls, those with a request id first', () => {
+  it('lists the largest difference first, and at least 20 calls, those with a request id alone where there are any', () => {
     const text = body();
     expect(text.indexOf('1. o3')).toBeGreaterThan(0);
     const ids = text.match(/^- req_\d+/gm) ?? [];
     expect(ids).toHaveLength(25);
     expect(text).not.toContain('no request id was kept');
     expect(body({ evidence: evidenceOf({ samples: [sample(0)] }) })).toContain('no request id was kept');
+  });
+
+  it('writes every rate alike: two digits behind the point at least, six at most, thousands apart', () => {
+    const rated = (billed: number | null, expected: number, model: string) =>
+      cell('2026-03-10', { model, billed_rate_usd: billed, expected_rate_usd: expected });
+    const text = body({
+      evidence: evidenceOf({
+        cells: [
+          rated(5, 4.4, 'a'),
+          rated(0.05, 0.044, 'b'),
+          rated(1234.5, 1.4784924, 'c'),
+          rated(null, 0.000001, 'd'),
+        ],
+      }),
+    });
+    expect(text.match(/\$\S+ per million|not on the bill/g)?.toSorted()).toEqual(
+      [
+        ...['$5.00', '$4.40', '$0.05', '$0.044', '$1,234.50', '$1.478492', '$0.000001'],
+        // The published rate of each line.
+        ...['$0.075', '$0.075', '$0.075', '$0.075'],
+      ]
+        .map((rate) => `${rate} per million`)
+        .concat('not on the bill')
+        .toSorted(),
+    );
+  });
+
+  it('says of several rates on one line what each of them is for', () => {
+    const rate = (id: string, tier: string, usd: number) => ({
+      ...{ id, usd_per_mtok: usd, effective_from: null, kind: 'list', contract: null, retrieved_on: null },
+      ...{ source_keys: [], price_page_url: null, service_tier: tier, is_batch: false, region: null },
+    });
+    const mixed = cell('2026-03-10', {
+      ...{ billed_rate_usd: 0.15, expected_rate_usd: null, right_quantity: '500000' },
+      parts: [
+        { quantity: '400000', rate: 'r1' },
+        { quantity: '600000', rate: 'r2' },
+      ],
+    });
+    const pricing_snapshot = { rates: [rate('r1', 'standard', 0.1), rate('r2', 'flex', 0.05)], sources: [] };
+    const text = body({ evidence: evidenceOf({ cells: [mixed], pricing_snapshot }) });
+    expect(text).toContain('Unit price charged: $0.15 per million tokens on average');
+    expect(text).toContain('Expected: 500,000 tokens at the rates below = $0.075');
+    expect(text).toContain('Published rate for the standard tier: $0.10 per million tokens');
+    expect(text).toContain('Published rate for the flex tier: $0.05 per million tokens');
+  });
+
+  it('names calls of every disputed model, also where one model has more than a ticket lists', () => {
+    const many = Array.from({ length: 30 }, (_, at) => sample(at));
+    const other = { ...sample(31), model: 'o3', response_model: null, request_id: 'req_of_o3' };
+    const unnamed = { ...sample(32), model: 'o4', response_model: null, request_id: null };
+    const text = body({ evidence: evidenceOf({ samples: [...many, other, unnamed] }) });
+    expect(text).toMatch(/^- req_of_o3 {2}\S+ {2}o3 {2}ok/m);
+    expect(text).toMatch(/^- \(no request id was kept\) {2}\S+ {2}o4 {2}ok/m);
+    expect(text.match(/^- req_\d+/gm)).toHaveLength(23);
+    const models = Array.from({ length: 28 }, (_, at) => ({ ...sample(at), model: `m-${at}` }));
+    expect(body({ evidence: evidenceOf({ samples: models }) }).match(/^- .* usage /gm)).toHaveLength(28);
+  });
+
+  it('names the parts of an account as the provider does', () => {
+    const of = (provider: string) => body({ claim: { ...facts().claim, provider } });
+    expect(of('openai')).toContain('\nProjects on these lines: proj_1\n');
+    expect(of('anthropic')).toContain('\nWorkspaces on these lines: proj_1\n');
+    expect(of('anthropic')).not.toContain('Project');
+    expect(of('azure_openai')).toContain('\nResources on these lines: proj_1\n');
+  });
+
+  it('names the files to attach as they are downloaded', () => {
+    const name = 'clm_00000000000070008000000000000001-evidence';
+    for (const extension of ['pdf', 'csv', 'tar.gz']) expect(body()).toContain(`\n- ${name}.${extension}: `);
   });
 
   it('says what stands against it: what was netted, restated or credited since', () => {

@@ -412,3 +412,37 @@ describe('ids', () => {
     });
   });
 });
+
+describe('a rejected span', () => {
+  const labelOf = (fields: object) =>
+    rejectionOf({ attributes: LEAST, endTimeUnixNano: '1', ...fields }).label;
+
+  it.each([
+    ['name and id', {}, `span "chat", id ${SPAN_ID}`],
+    ['its id where it has no name', { name: undefined }, `span id ${SPAN_ID}`],
+    ['its name where it has no id', { spanId: undefined }, 'span "chat"'],
+    ['nothing where it has neither', { name: '', spanId: '' }, ''],
+    ['nothing where they are no texts', { name: 7, spanId: {} }, ''],
+    [
+      'a name without other characters than ASCII',
+      { name: 'ch\u200bat\u0000é' },
+      `span "chat", id ${SPAN_ID}`,
+    ],
+    [
+      'the beginning of a long name and of a wrong id',
+      { name: 'n'.repeat(500), spanId: 'z'.repeat(500) },
+      `span "${'n'.repeat(64)}…", id ${'z'.repeat(64)}…`,
+    ],
+  ])('is labelled with %s', (_name, fields, label) => {
+    expect(labelOf(fields)).toBe(label);
+  });
+
+  it('is labelled with nothing where it is no object', () => {
+    const { rejections } = mapOtlpRequest(requestOf(['span', null, []]), context);
+    expect(rejections.map(({ index, label }) => [index, label])).toEqual([
+      [0, ''],
+      [1, ''],
+      [2, ''],
+    ]);
+  });
+});

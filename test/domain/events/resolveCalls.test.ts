@@ -110,6 +110,35 @@ const LANGFUSE: Told = {
   },
 };
 
+describe('of reports with one response id in different traces', () => {
+  /** Equally rich reports, each in a trace of its own. */
+  const reports = (...times: [scope: string, startMs: number, endMs: number][]) =>
+    resolve(
+      ...times.map(([scope, startMs, endMs], index) => ({
+        ...TRACELOOP,
+        scope,
+        trace: index + 10,
+        startMs,
+        endMs,
+      })),
+    ).resolved;
+
+  it('the one that ended first counts, so an answer from a cache does not move the call that was billed', () => {
+    const times: [string, number, number][] = [
+      ['call', 0, 900],
+      ['first replay', 5_000, 5_010],
+      ['second replay', 60_000, 60_010],
+    ];
+    expect(scopes(reports(...times))).toEqual(['call']);
+    expect(scopes(reports(...times.reverse()))).toEqual(['call']);
+  });
+
+  it('the inner one counts when two instrumentations time one call', () => {
+    expect(scopes(reports(['outer', 0, 900], ['inner', 2, 899]))).toEqual(['inner']);
+    expect(scopes(reports(['outer', 0, 900], ['inner', 2, 900]))).toEqual(['inner']);
+  });
+});
+
 describe('the pairs that were measured are one call each', () => {
   it('OpenInference around the SDK’s own span', () => {
     const { resolved } = resolve(OPENINFERENCE, { ...ANTHROPIC_SDK, parent: 1, startMs: 1 });

@@ -1,9 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { completeTelling } from '../../../domain/events/completeTelling.js';
 import type { CallRecord, SpanLink, TokenUsage } from '../../../domain/events/event.js';
 import { resolveCalls } from '../../../domain/events/resolveCalls.js';
 import { SpanTree } from '../../../domain/events/spanTree.js';
-import { isSameCall, mergeTellings } from '../../../domain/events/telling.js';
+import { compareTellings, isSameCall } from '../../../domain/events/telling.js';
 import type { Biller, Provider } from '../../../domain/providers.js';
 import { aCall } from '../../support/aCall.js';
 
@@ -183,7 +184,9 @@ class Store {
       for (const other of this.#groups) {
         if (one === other || !one.members.some((a) => other.members.some((b) => isSameCall(a, b, tree))))
           continue;
-        const { call } = mergeTellings(one.live, other.live, tree);
+        const [winner, loser] =
+          compareTellings(other.live, one.live, tree) > 0 ? [other.live, one.live] : [one.live, other.live];
+        const call = completeTelling(winner, loser, tree);
         this.#groups = this.#groups.filter((group) => group !== one && group !== other);
         this.#groups.push({ live: call, members: [...one.members, ...other.members] });
         return true;

@@ -48,8 +48,47 @@ describe('a pattern is passed over', () => {
   ])('that RE2 does not take: %s', async (_, regex) => {
     const [skipped, ...more] = await inspectPatterns(['fine', regex], STILL);
     expect(more).toEqual([]);
-    expect(skipped).toEqual({ index: 1, code: 'invalid', reason: expect.stringMatching(/RE2 syntax: ./) });
+    expect(skipped).toEqual({
+      index: 1,
+      code: 'invalid',
+      reason: expect.stringMatching(/RE2 (?:syntax|does not support .+): ./),
+    });
   });
+
+  it.each([
+    ['(?<=x)y', 'look-behind', '(?<='],
+    ['(?<!x)y', 'look-behind', '(?<!'],
+    ['\\d(?=x)', 'look-ahead', '(?='],
+    ['a(?!x)', 'look-ahead', '(?!'],
+    ['(a)\\1', 'back-references', '\\1'],
+    ['(?<n>a)\\k<n>', 'back-references', '\\k'],
+    ['(?P<n>a)(?P=n)', 'back-references', '(?P='],
+    ['(?P<n>a(?P>n)?)', 'recursion', '(?P>'],
+    ['a(?R)?b', 'recursion', '(?R'],
+    ['(a)(?1)', 'recursion', '(?1'],
+    ['(?>a)', 'atomic groups', '(?>'],
+    ['a++', 'possessive repetition', '++'],
+    ['a*+', 'possessive repetition', '*+'],
+    ['(a)?(?(1)b|c)', 'conditions', '(?('],
+    ['a(?#why)b', 'comments', '(?#'],
+    ['(?|a|b)', 'branch reset groups', '(?|'],
+  ])('says that RE2 does not support what %s uses: %s', async (regex, name, part) => {
+    expect(await inspectPatterns([regex], STILL)).toEqual([
+      {
+        index: 0,
+        code: 'invalid',
+        reason: `RE2 does not support ${name}: write the pattern without "${part}"`,
+      },
+    ]);
+  });
+
+  it.each(['(?<n', '(?<é>a)', '(?P', '(?', 'a**', '\\', '\\y', '(?x)a', '[z-a]'])(
+    'says of %s, which no engine or few accept, what RE2 says',
+    async (regex) => {
+      const [skipped] = await inspectPatterns([regex], STILL);
+      expect(skipped?.reason).toMatch(/^not a regular expression in RE2 syntax: [a-z]/);
+    },
+  );
 
   it('that compiles to more than its share, and one that does with those before it', async () => {
     const [alone] = await inspectPatterns([`a{${PROGRAM_SIZE_MAX}}`], STILL);

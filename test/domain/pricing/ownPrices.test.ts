@@ -5,7 +5,7 @@ import { explainCall } from '../../../domain/pricing/explainCall.js';
 import { bookWithOwnPrices, type OwnPrice } from '../../../domain/pricing/ownPrices.js';
 import { readPriceFile } from '../../../domain/pricing/priceFile.js';
 import type { Provider } from '../../../domain/providers.js';
-import { DayRates } from '../../../domain/reconciliation/dayRates.js';
+import { DayRates } from '../../../domain/reconciliation/audit/dayRates.js';
 import { aPeriod, aUsage, bookOf, listOf, shippedBook } from './support.js';
 
 const shipped = shippedBook();

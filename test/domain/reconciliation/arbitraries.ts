@@ -6,7 +6,7 @@ import {
   CALL_STATUSES,
   type ObservedCell,
   type UsageCell,
-} from '../../../domain/reconciliation/cells.js';
+} from '../../../domain/reconciliation/matching/cells.js';
 import { DAY_MICROS, HOUR } from './support.js';
 
 /** Cells of OpenAI's bill and usage report, whatever they hold, also what contradicts itself. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { tellDayOffset } from '../../../db/dayOffset.js';
 import { findDayOffset } from '../../../domain/reconciliation/evidence/dayOffset.js';
+import { tellDayOffset } from '../../../usecases/reconciliation/dayOffset.js';
 
 const HOURS = 24 * 10;
 /** Use that is never the same two hours running, and never a day's use again. */

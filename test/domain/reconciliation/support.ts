@@ -8,7 +8,7 @@ import type {
   GapBucket,
   ObservedCell,
   UsageCell,
-} from '../../../domain/reconciliation/cells.js';
+} from '../../../domain/reconciliation/matching/cells.js';
 import { shippedBook } from '../pricing/support.js';
 
 export const DAY = '2026-10-05';

@@ -1,9 +1,10 @@
 import pg from 'pg';
 import { type DatabaseOptions, openDatabase } from '../../../db/client.js';
+import { loginOf, makeLogin } from '../../../db/login.js';
 import { migrate } from '../../../db/migrate.js';
-import { seedPrices } from '../../../db/prices/priceSeed.js';
 import { loadConfig } from '../../../platform/config.js';
 import { startPostgres } from '../../../platform/embedded/postgres.js';
+import { seedPrices } from '../../../usecases/pricing/priceSeed.js';
 import { environmentOf, type TestDatabase } from '../../support/database.js';
 import { removeCluster } from '../../support/postgres.js';
 import { makeTestFolder } from '../../support/testFolder.js';
@@ -36,8 +37,9 @@ export async function startKillablePostgres(
   let server = await start();
   const { url } = server;
   await migrate(url);
+  await makeLogin(url, loginOf(server.loginUrl));
   const proxy = await startTcpProxy(server.port);
-  const throughProxy = new URL(url);
+  const throughProxy = new URL(server.loginUrl);
   throughProxy.port = String(proxy.port);
   const database = openDatabase({ url: throughProxy.href, applicationName: 'test', ...options });
   await seedPrices(database);

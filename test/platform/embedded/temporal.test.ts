@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Client, Connection } from '@temporalio/client';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
@@ -46,6 +46,20 @@ const startWaiting = (client: Client) =>
   client.workflow.start('nobody', { taskQueue: 'none', workflowId: 'waiting' });
 
 describe('an embedded Temporal', () => {
+  it('keeps its files to their owner, those of an earlier version too', async () => {
+    const first = await start();
+    const folder = join(dataDir, 'temporal');
+    const modes = () => readdirSync(folder).map((name) => statSync(join(folder, name)).mode & 0o777);
+    expect(modes().length).toBeGreaterThan(1);
+    expect(modes().every((mode) => mode === 0o600)).toBe(true);
+    await first.stop();
+    for (const name of readdirSync(folder)) chmodSync(join(folder, name), 0o644);
+    chmodSync(folder, 0o755);
+    await start();
+    expect(modes().every((mode) => mode === 0o600)).toBe(true);
+    expect(statSync(folder).mode & 0o777).toBe(0o700);
+  });
+
   it('comes back on its port with its workflows, at once after it was stopped', async () => {
     const first = await start();
     await withClient(first.address, startWaiting);

@@ -7,8 +7,13 @@ import { priceCall } from '../../../domain/pricing/cost.js';
 import { bookWithOwnPrices, type OwnPrice } from '../../../domain/pricing/ownPrices.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
 import { readPriceFile } from '../../../domain/pricing/priceFile.js';
-import type { BilledCell, DayInput, ObservedCell, UsageCell } from '../../../domain/reconciliation/cells.js';
-import type { ChargePrices } from '../../../domain/reconciliation/charges.js';
+import type {
+  BilledCell,
+  DayInput,
+  ObservedCell,
+  UsageCell,
+} from '../../../domain/reconciliation/matching/cells.js';
+import type { ChargePrices } from '../../../domain/reconciliation/matching/charges.js';
 import { bookOf, type PeriodJson, shippedJson } from '../../domain/pricing/support.js';
 import { type Calls, type CLASSES, type Day, type PublishedCase, perToken, shiftDay } from './case.js';
 import { documentsOf } from './documents.js';

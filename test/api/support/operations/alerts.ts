@@ -1,4 +1,4 @@
-import { putPolicy } from '../../../../db/queries/policies.js';
+import { putPolicy } from '../../../../db/policies/policies.js';
 import type { TestOrganization } from '../../../support/api.js';
 import { makeEvent, type Operation, type OperationsPlace, unknownId } from './operation.js';
 

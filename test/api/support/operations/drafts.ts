@@ -13,7 +13,7 @@ const WRITE = { scope: 'claims:write', workspace: 'refused' } as const;
 async function makeDispute(place: OperationsPlace, owner: TestOrganization): Promise<string> {
   const marker = markerOf(owner);
   const [id = ''] = await storeFindings(owner.orgDb, [
-    { accountId: marker, model: `${marker}-${freshWord()}`, reason: marker, advice: [marker] },
+    { accountId: marker, model: `${marker}-${freshWord()}`, cause: marker, advice: [marker] },
   ]);
   const path = `/api/v1/financial/review-queue/${publicId('fnd', id)}/confirm`;
   return (await make(place, owner, path, { notes: marker })).id;

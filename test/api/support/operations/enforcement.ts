@@ -15,7 +15,7 @@ const ruleOf = (owner: TestOrganization) => ({
 const ofRule = (rest: Pick<Operation, 'method' | 'access'> & { json?: object }): Operation => ({
   ...rest,
   path: `${RULES}/{id}`,
-  status: 200,
+  status: rest.method === 'DELETE' ? 204 : 200,
   ids: { id: unknownId('rul') },
   request: async (place: OperationsPlace, owner: TestOrganization) => ({
     params: { id: (await make(place, owner, RULES, ruleOf(owner))).id },

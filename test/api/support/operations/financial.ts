@@ -11,7 +11,7 @@ const WRITE = { scope: 'financial:write', workspace: 'refused' } as const;
 async function makeFinding(owner: TestOrganization): Promise<string> {
   const marker = markerOf(owner);
   const [id = ''] = await storeFindings(owner.orgDb, [
-    { accountId: marker, model: `${marker}-${freshWord()}`, reason: marker, advice: [marker] },
+    { accountId: marker, model: `${marker}-${freshWord()}`, cause: marker, advice: [marker] },
   ]);
   return publicId('fnd', id);
 }

@@ -67,7 +67,7 @@ export const ORGANIZATION_OPERATIONS: Record<string, Operation> = {
     status: 200,
     json: { name: 'renamed' },
   }),
-  revokeKey: ofObject(KEY, { method: 'DELETE', access: KEYS_ADMIN, status: 200 }),
+  revokeKey: ofObject(KEY, { method: 'DELETE', access: KEYS_ADMIN, status: 204 }),
   rotateKey: ofObject(KEY, {
     method: 'POST',
     below: '/rotate',
@@ -93,7 +93,7 @@ export const ORGANIZATION_OPERATIONS: Record<string, Operation> = {
     status: 200,
     json: { name: 'renamed' },
   }),
-  archiveWorkspace: ofObject(WORKSPACE, { method: 'DELETE', access: WORKSPACES_ADMIN, status: 200 }),
+  archiveWorkspace: ofObject(WORKSPACE, { method: 'DELETE', access: WORKSPACES_ADMIN, status: 204 }),
   getOrganization: plain('GET', ORGANIZATION, READ, 200),
   updateOrganization: plain('PATCH', ORGANIZATION, ADMIN, 200, (owner) => ({ name: markerOf(owner) })),
   getOrganizationSettings: plain('GET', `${ORGANIZATION}/settings`, READ, 200),

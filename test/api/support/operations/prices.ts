@@ -3,6 +3,7 @@ import { aTime } from '../requests.js';
 import { make, makeEvent, markerOf, type Operation, type OperationsPlace, unknownId } from './operation.js';
 
 const READ = { scope: 'pricing:read', workspace: 'refused' } as const;
+const READ_OWN = { ...READ, workspace: 'refused' } as const;
 const WRITE = { scope: 'pricing:write', workspace: 'refused' } as const;
 const CONTRACT = '/api/v1/pricing/contract-rates';
 const OVERRIDES = '/api/v1/pricing/overrides';
@@ -42,11 +43,16 @@ const readList = (
   },
 });
 
-const endOf = (path: string, kind: string, body: (owner: TestOrganization) => object): Operation => ({
-  method: 'DELETE',
+const ofEntry = (
+  method: 'GET' | 'DELETE',
+  path: string,
+  kind: string,
+  body: (owner: TestOrganization) => object,
+): Operation => ({
+  method,
   path: `${path}/{id}`,
-  access: WRITE,
-  status: 200,
+  access: method === 'GET' ? READ_OWN : WRITE,
+  status: method === 'GET' ? 200 : 204,
   ids: { id: unknownId(kind) },
   request: async (place, owner) => ({ params: { id: (await make(place, owner, path, body(owner))).id } }),
 });
@@ -77,7 +83,8 @@ export const PRICE_OPERATIONS: Record<string, Operation> = {
     request: async (_place, owner) => ({ json: contractOf(owner) }),
   },
   listContractRates: readList(CONTRACT, (place, owner) => make(place, owner, CONTRACT, contractOf(owner))),
-  endContractRate: endOf(CONTRACT, 'ctr', contractOf),
+  getContractRate: ofEntry('GET', CONTRACT, 'ctr', contractOf),
+  endContractRate: ofEntry('DELETE', CONTRACT, 'ctr', contractOf),
   createPriceOverride: {
     method: 'POST',
     path: OVERRIDES,
@@ -86,7 +93,8 @@ export const PRICE_OPERATIONS: Record<string, Operation> = {
     request: async (_place, owner) => ({ json: overrideOf(owner) }),
   },
   listPriceOverrides: readList(OVERRIDES, (place, owner) => make(place, owner, OVERRIDES, overrideOf(owner))),
-  endPriceOverride: endOf(OVERRIDES, 'ovr', overrideOf),
+  getPriceOverride: ofEntry('GET', OVERRIDES, 'ovr', overrideOf),
+  endPriceOverride: ofEntry('DELETE', OVERRIDES, 'ovr', overrideOf),
   startRepricing: {
     method: 'POST',
     path: REPRICE,

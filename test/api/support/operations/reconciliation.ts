@@ -37,7 +37,7 @@ export const RECONCILIATION_OPERATIONS: Record<string, Operation> = {
     path: `${EXPLORER}/run`,
     access: WRITE,
     status: 202,
-    request: async () => ({ query: { period: '30d' } }),
+    request: async () => ({ json: { period: '30d' } }),
   },
   listGapRuns: read(`${EXPLORER}/runs`),
   getGapRun: ofRun('GET', `${EXPLORER}/runs/{id}`, READ, 200),

@@ -1,16 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import { changeKey, createKey, revokeKey, rotateKey } from '../../../../db/access/keyChanges.js';
-import { archiveWithKeys, changeWorkspace, createWorkspace } from '../../../../db/access/workspaceChanges.js';
-import { verifyAuditLog } from '../../../../db/auditVerification.js';
+import * as auditLog from '../../../../db/access/auditLog.js';
+import * as idempotency from '../../../../db/access/idempotencyKeys.js';
+import * as keyRing from '../../../../db/access/keyRing.js';
+import { insertKey } from '../../../../db/access/keys.js';
+import { leaseRateTokens } from '../../../../db/access/rateBuckets.js';
+import * as requestSlots from '../../../../db/access/requestSlots.js';
+import * as workspaces from '../../../../db/access/workspaces.js';
+import * as organizations from '../../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import * as auditLog from '../../../../db/queries/auditLog.js';
-import * as idempotency from '../../../../db/queries/idempotencyKeys.js';
-import * as keyRing from '../../../../db/queries/keyRing.js';
-import { insertKey } from '../../../../db/queries/keys.js';
-import * as organizations from '../../../../db/queries/organizations.js';
-import { leaseRateTokens } from '../../../../db/queries/rateBuckets.js';
-import * as requestSlots from '../../../../db/queries/requestSlots.js';
-import * as workspaces from '../../../../db/queries/workspaces.js';
+import { verifyAuditLog } from '../../../../usecases/access/auditVerification.js';
+import { changeKey, createKey, revokeKey, rotateKey } from '../../../../usecases/access/keyChanges.js';
+import {
+  archiveWithKeys,
+  changeWorkspace,
+  createWorkspace,
+} from '../../../../usecases/access/workspaceChanges.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { tellIfBroken } from '../../../../db/billing/connectionTurns.js';
+import { tellDoubleTellings } from '../../../../db/events/doubleTellings.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import * as alerts from '../../../../db/queries/alerts.js';
-import { tellIfBroken } from '../../../../db/queries/connectionTurns.js';
-import { tellDoubleTellings } from '../../../../db/queries/doubleTellings.js';
-import { recordNotice } from '../../../../db/queries/notices.js';
+import * as alerts from '../../../../db/policies/alerts.js';
+import { recordNotice } from '../../../../db/policies/notices.js';
 import type { TenancyCase } from './tenancyCase.js';
 
 /** An hour after `makeOwned` has told calls twice. */

@@ -1,29 +1,32 @@
-import { listObservedCells, listObservedDay } from '../../../../db/queries/billingCells.js';
-import { streamEventTexts } from '../../../../db/queries/eventExport.js';
-import { getEvent, listEvents, lockEventsById } from '../../../../db/queries/events.js';
-import { readFoldState } from '../../../../db/queries/foldState.js';
-import { insertEvents, recordRejections } from '../../../../db/queries/ingest.js';
-import { listDoubleTellings, listSourceHealth } from '../../../../db/queries/ingestHealth.js';
-import { listObservedSince } from '../../../../db/queries/observedSince.js';
-import { changePrices, completeEvent, supersedeEvent } from '../../../../db/queries/revisions.js';
-import { foldUsage } from '../../../../db/queries/rollups.js';
+import { listObservedCells, listObservedDay } from '../../../../db/billing/billingCells.js';
 import {
-  applyPair,
-  callOfStored,
-  lockLive,
-  placeOf,
-  storableOf,
-} from '../../../../db/queries/storedCalls.js';
-import type { StoredEvent } from '../../../../db/queries/storedEvents.js';
-import { settleTellings } from '../../../../db/queries/tellings.js';
-import { listUnpricedModels } from '../../../../db/queries/unpriced.js';
-import {
-  readBooks,
-  readFoldedXid,
-  sumSources,
-  sumUsage,
-  sumUsageBooks,
-} from '../../../../db/queries/usage.js';
+  type CallIdentity,
+  lockIdentities,
+  movePlaces,
+  pointIdentities,
+  pointResponsesOf,
+} from '../../../../db/events/callIdentities.js';
+import { streamEventTexts } from '../../../../db/events/eventExport.js';
+import { findEventsById, getEvent, listEvents, lockEventsById } from '../../../../db/events/events.js';
+import { insertEvents, recordRejections } from '../../../../db/events/ingest.js';
+import { listDoubleTellings, listSourceHealth } from '../../../../db/events/ingestHealth.js';
+import { lockLiveEvents } from '../../../../db/events/liveEvents.js';
+import { storedReport, writeMergedCalls } from '../../../../db/events/mergeReports.js';
+import { listObservedSince } from '../../../../db/events/observedSince.js';
+import { changePrices, completeEvents, supersedeEvents } from '../../../../db/events/revisions.js';
+import { SettledCalls } from '../../../../db/events/settledAlerts.js';
+import { callOfStored, placeOf, storableOf } from '../../../../db/events/storedCalls.js';
+import type { StoredEvent } from '../../../../db/events/storedEvents.js';
+import { findLiveIds, shortenChains, walkChains } from '../../../../db/events/supersededChains.js';
+import { settleTellings } from '../../../../db/events/tellings.js';
+import { listTraceParts, readTraceSpans } from '../../../../db/events/touchedTraces.js';
+import { listUnpricedModels } from '../../../../db/pricing/unpriced.js';
+import { readFoldState } from '../../../../db/usage/foldState.js';
+import { foldUsage } from '../../../../db/usage/rollups.js';
+import { readBooks, readFoldedXid, sumSources, sumUsage, sumUsageBooks } from '../../../../db/usage/usage.js';
+import { repairNextCalls } from '../../../../usecases/events/callRepairs.js';
+import { settleAlertsOfStored } from '../../../../usecases/events/traceSweep.js';
+import { reportedSpan } from '../ownedCalls.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -36,12 +39,63 @@ const storable = (event: StoredEvent, { prices }: Owned) =>
 const dayOf = (event: StoredEvent) => new Date(Number(event.endMicros / 1_000n)).toISOString().slice(0, 10);
 const neighbourOf = (id: string) => `${id.slice(0, -1)}${id.endsWith('0') ? '1' : '0'}`;
 
+/** The owner's span with a response id, as it would come again. */
+const reportOf = (of: Owned) => {
+  const { traceId, spanId, responseId } = reportedSpan(of.marker);
+  const call = { ...storable(of.live, of).call, responseId, trace: { traceId, spanId, parentSpanId: null } };
+  return { id: of.other.id, call };
+};
+const mergedCall = ({ live, other }: Owned) => {
+  const kept = storedReport(live, null);
+  return { kept, call: kept.call, superseded: [storedReport(other, null)], added: [] };
+};
+
 /** Calls and their totals. */
 export const CALL_CASES: Record<string, TenancyCase> = {
   listEvents: (db) => listEvents(db, {}, PAGE, true),
   getEvent: (db, { live }) => getEvent(db, live.id, true),
   lockEventsById: (db, { live }) => lockEventsById(db, [live.id]),
-  lockLive: (db, { live }) => lockLive(db, live.id),
+  findEventsById: (db, { live }) => findEventsById(db, [live.id]),
+  lockLiveEvents: (db, { live }) => lockLiveEvents(db, [live.id]),
+  walkChains: (db, { live }) => walkChains(db, [live.id]),
+  findLiveIds: (db, { live }) => findLiveIds(db, [live.id]),
+  // The other one is superseded by an event that is superseded by the first.
+  shortenChains: async (db, of) => {
+    await supersedeEvents(db, [{ ...placeOf(of.other), winnerId: neighbourOf(of.live.id), isNew: false }]);
+    await shortenChains(
+      db,
+      new Map([
+        [of.other.id, neighbourOf(of.live.id)],
+        [neighbourOf(of.live.id), of.live.id],
+        [of.live.id, null],
+      ]),
+    );
+  },
+  listTraceParts: (db, { marker }) => listTraceParts(db, [reportedSpan(marker).traceId]),
+  readTraceSpans: (db, { marker }) => readTraceSpans(db, [reportedSpan(marker).traceId]),
+  lockIdentities: (db, of) => lockIdentities(db, [reportOf(of)]),
+  pointIdentities: (db, of) => {
+    const { traceId, spanId, responseId } = reportedSpan(of.marker);
+    const identities: CallIdentity[] = [
+      { biller: 'openai', responseId },
+      { traceId, spanId, parentSpanId: null },
+    ];
+    return pointIdentities(
+      db,
+      identities.map((identity) => ({ identity, liveId: of.live.id })),
+    );
+  },
+  movePlaces: (db, of) => {
+    const { traceId, spanId } = reportedSpan(of.marker);
+    const identity = { traceId, spanId, parentSpanId: null };
+    return movePlaces(db, [{ identity, eventId: of.live.id, liveId: of.live.id }]);
+  },
+  pointResponsesOf: async (db, of) => {
+    const held = await lockIdentities(db, [reportOf(of)]);
+    const superseded = held.map(({ holderId }) => ({ id: holderId, liveId: of.live.id }));
+    return pointResponsesOf(db, [reportedSpan(of.marker).traceId], superseded);
+  },
+  repairNextCalls: (db, { prices }) => repairNextCalls(db, prices),
   streamEventTexts: async (db) => {
     const partitions: unknown[] = [];
     const window = { ...WINDOW, snapshotMicros: WINDOW.toMicros };
@@ -80,10 +134,16 @@ export const CALL_CASES: Record<string, TenancyCase> = {
         price: { ...storable(of.live, of).price, computedPico: 1n },
       },
     ]),
-  completeEvent: (db, of) =>
-    completeEvent(db, placeOf(of.live), { ...storable(of.live, of), projectId: 'changed' }),
-  supersedeEvent: (db, { live, other }) => supersedeEvent(db, placeOf(live), other.id),
-  applyPair: (db, of) => applyPair(db, placeOf(of.live), placeOf(of.other), storable(of.live, of)),
+  completeEvents: (db, of) =>
+    completeEvents(db, [{ event: { ...storable(of.live, of), projectId: 'changed' }, isNew: false }]),
+  supersedeEvents: (db, { live, other }) =>
+    supersedeEvents(db, [{ ...placeOf(live), winnerId: other.id, isNew: false }]),
+  writeMergedCalls: (db, of) => writeMergedCalls(db, [mergedCall(of)], of.prices, new SettledCalls()),
+  settleAlertsOfStored: (db, of) => {
+    const settled = new SettledCalls();
+    settled.note({ event: storable(of.live, of), costBefore: 0n, said: [] }, of.other.id);
+    return settleAlertsOfStored(db, settled);
+  },
   settleTellings: (db, of) =>
     settleTellings(
       db,

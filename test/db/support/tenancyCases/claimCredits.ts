@@ -1,8 +1,8 @@
-import { rejectCredit, settleCredits } from '../../../../db/claims/decideCredits.js';
-import { findCredits } from '../../../../db/claims/findCredits.js';
-import { readTicketFacts } from '../../../../db/claims/readTicketFacts.js';
+import * as credits from '../../../../db/claims/claimCredits.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import * as credits from '../../../../db/queries/claimCredits.js';
+import { rejectCredit, settleCredits } from '../../../../usecases/claims/decideCredits.js';
+import { findCredits } from '../../../../usecases/claims/findCredits.js';
+import { readTicketFacts } from '../../../../usecases/claims/readTicketFacts.js';
 import { storeClaim } from '../../../support/claims.js';
 import { storeCredit } from '../../../support/credits.js';
 import type { TenancyCase } from './tenancyCase.js';

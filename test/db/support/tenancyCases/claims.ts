@@ -1,17 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { noteClaimDue } from '../../../../db/claims/noteDue.js';
-import { recordClaimMove } from '../../../../db/claims/recordMove.js';
-import { recountDeadlines } from '../../../../db/claims/recountDeadlines.js';
-import { snoozeClaim } from '../../../../db/claims/snoozeClaim.js';
-import { viewClaim, waitForMove } from '../../../../db/claims/viewClaim.js';
+import { readBusinessDays } from '../../../../db/claims/businessDays.js';
+import * as events from '../../../../db/claims/claimEvents.js';
+import * as outcomes from '../../../../db/claims/claimOutcomes.js';
+import * as claims from '../../../../db/claims/claims.js';
+import { updateSettings } from '../../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import { readBusinessDays } from '../../../../db/queries/businessDays.js';
-import * as events from '../../../../db/queries/claimEvents.js';
-import * as outcomes from '../../../../db/queries/claimOutcomes.js';
-import * as claims from '../../../../db/queries/claims.js';
-import { updateSettings } from '../../../../db/queries/organizations.js';
 import { NO_FIELDS } from '../../../../domain/claims/command.js';
 import { isoFromMicros } from '../../../../domain/period.js';
+import { noteClaimDue } from '../../../../usecases/claims/noteDue.js';
+import { recordClaimMove } from '../../../../usecases/claims/recordMove.js';
+import { recountDeadlines } from '../../../../usecases/claims/recountDeadlines.js';
+import { snoozeClaim } from '../../../../usecases/claims/snoozeClaim.js';
+import { viewClaim, waitForMove } from '../../../../usecases/claims/viewClaim.js';
+import { getWholeClaim } from '../../../../usecases/claims/wholeClaim.js';
 import { aCommand, storeClaim } from '../../../support/claims.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -21,6 +22,7 @@ const AT_MICROS = 1_772_323_200_000_000n;
 /** The life of claims. */
 export const CLAIM_CASES: Record<string, TenancyCase> = {
   findClaim: (db, { draftClaimId }) => claims.findClaim(db, draftClaimId),
+  getWholeClaim: (db, { draftClaimId }) => getWholeClaim(db, draftClaimId),
   lockClaim: (db, { draftClaimId }) => claims.lockClaim(db, draftClaimId),
   findClaimEvidence: (db, { draftClaimId }) => claims.findClaimEvidence(db, draftClaimId),
   listClaims: (db) => claims.listClaims(db, {}, PAGE),

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import * as apiCopies from '../../../../db/queries/apiCopies.js';
-import * as billingConnections from '../../../../db/queries/billingConnections.js';
-import * as connectionTurns from '../../../../db/queries/connectionTurns.js';
-import * as fetchedPages from '../../../../db/queries/fetchedPages.js';
-import { pruneFetchedPages } from '../../../../db/queries/prunePages.js';
-import * as syncChunks from '../../../../db/queries/syncChunks.js';
-import * as syncRuns from '../../../../db/queries/syncRuns.js';
-import { openSync } from '../../../../db/runs/openSync.js';
+import * as apiCopies from '../../../../db/billing/apiCopies.js';
+import * as billingConnections from '../../../../db/billing/billingConnections.js';
+import * as connectionTurns from '../../../../db/billing/connectionTurns.js';
+import * as fetchedPages from '../../../../db/billing/fetchedPages.js';
+import { pruneFetchedPages } from '../../../../db/billing/prunePages.js';
+import * as syncChunks from '../../../../db/billing/syncChunks.js';
+import * as syncRuns from '../../../../db/billing/syncRuns.js';
+import { endRun } from '../../../../db/runs/runStates.js';
+import { openSync } from '../../../../usecases/billing/openSync.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -152,8 +153,19 @@ export const CONNECTION_CASES: Record<string, TenancyCase> = {
     await syncRuns.markSyncRunning(db, openSyncId);
     return syncRuns.noteSyncWaiting(db, openSyncId, { code: 'x', message: 'x', untilMicros: FAR_MICROS });
   },
-  recordGapRunOfSync: (db, { syncRunId, openRunId }) => syncRuns.recordGapRunOfSync(db, syncRunId, openRunId),
-  insertSyncChunks: (db, { emptySyncId }) => {
+  recordGapRunOfSync: (db, { openSyncId, openRunId }) =>
+    syncRuns.recordGapRunOfSync(db, openSyncId, openRunId),
+  noteSyncWaitsForGapRun: async (db, { openSyncId }) => {
+    await syncRuns.markSyncRunning(db, openSyncId);
+    await syncRuns.noteSyncWaitsForGapRun(db, openSyncId);
+  },
+  insertSyncChunks: async (db, { openSyncId, emptySyncId }) => {
+    // One sync of a connection is open at a time.
+    await endRun(db, 'billing_sync', openSyncId, { status: 'failed' });
+    await db.run(
+      `update sync_runs set status = 'queued', finished_at = null where org_id = $1 and id = $2::uuid`,
+      [db.orgId, emptySyncId],
+    );
     const chunk = {
       report: 'costs',
       feed: 'cost',

@@ -1,19 +1,20 @@
 import { randomUUID } from 'node:crypto';
-import * as draftClaims from '../../../../db/claims/draftClaims.js';
-import { draftConfirmed } from '../../../../db/claims/draftConfirmed.js';
-import type { FrozenEvidence } from '../../../../db/claims/freezeEvidence.js';
-import { insertDraft, replaceDraft } from '../../../../db/claims/storeDraft.js';
+import { listAskedBack } from '../../../../db/billing/askedBack.js';
+import { findClaim } from '../../../../db/claims/claims.js';
+import { streamDisputes } from '../../../../db/claims/disputeExport.js';
+import { insertDispute } from '../../../../db/claims/disputes.js';
+import * as drafts from '../../../../db/claims/draftDisputes.js';
+import { lockDispute, resolveDispute, resolveDisputesOfClaim } from '../../../../db/claims/resolveDispute.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import { listAskedBack } from '../../../../db/queries/askedBack.js';
-import { findClaim } from '../../../../db/queries/claims.js';
-import { streamDisputes } from '../../../../db/queries/disputeExport.js';
-import { insertDispute } from '../../../../db/queries/disputes.js';
-import * as drafts from '../../../../db/queries/draftDisputes.js';
-import { lockDispute, resolveDispute } from '../../../../db/queries/resolveDispute.js';
-import { recordRunDrafts } from '../../../../db/queries/runDrafts.js';
+import { listDisputedDays } from '../../../../db/reconciliation/publishedFindings.js';
+import { recordRunDrafts } from '../../../../db/reconciliation/runDrafts.js';
 import { type DraftClaim, netDraft } from '../../../../domain/claims/draft.js';
 import { publicId } from '../../../../domain/ids.js';
 import { microsFromDate } from '../../../../domain/period.js';
+import * as draftClaims from '../../../../usecases/claims/draftClaims.js';
+import { draftConfirmed } from '../../../../usecases/claims/draftConfirmed.js';
+import type { FrozenEvidence } from '../../../../usecases/claims/freezeEvidence.js';
+import { insertDraft, replaceDraft } from '../../../../usecases/claims/storeDraft.js';
 import { aFindingDay, storeFindings } from '../../../support/findings.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
@@ -81,10 +82,20 @@ export const DRAFT_CASES: Record<string, TenancyCase> = {
     const { claims } = await draftConfirmed(db, { provider: null, by: 'test' }, depsOf(of));
     return claims.map(({ recoverableCents }) => recoverableCents);
   },
-  recordRunDrafts: (db, { runId, draftedBy }) => recordRunDrafts(db, runId, { by: draftedBy, withheld: [] }),
+  recordRunDrafts: async (db, { openRunId, draftedBy }) => {
+    await db.run(`update gap_runs set result = '{}' where org_id = $1 and id = $2::uuid`, [
+      db.orgId,
+      openRunId,
+    ]);
+    await recordRunDrafts(db, openRunId, { by: draftedBy, withheld: [] });
+  },
   lockDispute: (db, { openDisputeId }) => db.transaction((inside) => lockDispute(inside, openDisputeId)),
+  listDisputedDays: (db, { marker }) =>
+    listDisputedDays(db, { provider: 'openai', accountId: marker }, [DAY.day]),
   resolveDispute: (db, { openDisputeId }) =>
     resolveDispute(db, openDisputeId, { resolution: 'other', notes: null, by: 'test' }),
+  resolveDisputesOfClaim: (db, { draftId }) =>
+    resolveDisputesOfClaim(db, draftId, { resolution: 'other', notes: null, by: 'test' }),
   listAskedBack: (db) => listAskedBack(db, '2026-05'),
   streamDisputes: async (db) => {
     const pages = [];
@@ -106,19 +117,25 @@ export interface OwnedDrafts {
 
 /** Makes what the cases above ask for, with a day that was charged too little. */
 export async function makeDrafts(db: OrgDb, marker: string): Promise<OwnedDrafts> {
-  const of = { accountId: marker, days: [DAY], reason: marker, status: 'confirmed' } as const;
+  const of = { accountId: marker, days: [DAY], cause: marker, status: 'confirmed' } as const;
   const findings = await storeFindings(db, [
     { ...of, model: 'd-1' },
     { ...of, model: 'd-2' },
     { ...of, model: 'd-3' },
     {
-      ...{ accountId: marker, reason: marker, direction: 'undercharge', model: 'd-4', claimable: false },
+      ...{ accountId: marker, cause: marker, direction: 'undercharge', model: 'd-4', claimable: false },
       days: [aFindingDay('2026-05-11', -USD)],
     },
   ]);
   const disputes: string[] = [];
   for (const id of findings.slice(0, 3)) {
-    const opened = { amountCents: 500n, tier: 'HIGH', notes: marker, openedBy: marker } as const;
+    const opened = {
+      amountCents: 500n,
+      reason: marker,
+      tier: 'HIGH',
+      notes: marker,
+      openedBy: marker,
+    } as const;
     const dispute = await db.transaction((inside) =>
       insertDispute(inside, id, { id: randomUUID(), days: [DAY], ...opened }),
     );

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import * as rules from '../../../../db/queries/enforcementRules.js';
-import { sumPreventedSpend } from '../../../../db/queries/preventedSpend.js';
+import * as rules from '../../../../db/policies/enforcementRules.js';
+import { sumPreventedSpend } from '../../../../db/policies/preventedSpend.js';
 import type { TenancyCase } from './tenancyCase.js';
 
 const ruleOf = (id: string, name: string): rules.NewRule => ({

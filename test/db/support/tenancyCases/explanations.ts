@@ -1,11 +1,13 @@
+import { listObservedSources } from '../../../../db/events/observedSources.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import * as explanationRuns from '../../../../db/queries/explanationRuns.js';
-import * as explanations from '../../../../db/queries/explanations.js';
-import { listHoursOfBoth } from '../../../../db/queries/hoursOfBoth.js';
-import { listInvoiceTies } from '../../../../db/queries/invoiceTies.js';
-import * as matchInputs from '../../../../db/queries/matchInputs.js';
-import { listObservedSources } from '../../../../db/queries/observedSources.js';
-import * as publishedFindings from '../../../../db/queries/publishedFindings.js';
+import * as explanationRuns from '../../../../db/reconciliation/explanationRuns.js';
+import * as explanations from '../../../../db/reconciliation/explanations.js';
+import type { GapRunResult } from '../../../../db/reconciliation/gapRuns.js';
+import { listHoursOfBoth } from '../../../../db/reconciliation/hoursOfBoth.js';
+import { listInvoiceTies } from '../../../../db/reconciliation/invoiceTies.js';
+import * as matchInputs from '../../../../db/reconciliation/matchInputs.js';
+import * as publishedFindings from '../../../../db/reconciliation/publishedFindings.js';
+import * as publishedGapRuns from '../../../../db/reconciliation/publishedGapRuns.js';
 import { dayOf } from '../../../../domain/period.js';
 import type { Biller } from '../../../../domain/providers.js';
 import type { Owned } from '../ownedThings.js';
@@ -42,9 +44,9 @@ async function found(db: OrgDb, of: Owned): Promise<void> {
   await db.run(
     `insert into findings (org_id, id, run_id, provider, provider_account_id, model, kind, variant, direction, blame, claimable,
        first_day, last_day, billed_usd, expected_usd, impact_usd, recoverable_usd, grade, probability, match_probability, visibility,
-       provisional, critical, missing_gates, lines, waterfall, reason, advice, weight_set)
+       provisional, critical, missing_gates, lines, waterfall, cause, reason, advice, weight_set)
      values ($1, $2, $2, $3, $4, $4, 'unexplained', '', 'overcharge', 'none', false, $5, $5, 1, 0, 1, 0, 'LOW', 0.5, 0.5, 'V0',
-       false, false, '[]', '[]', '[]', $4, '[]', 'x') on conflict do nothing`,
+       false, false, '[]', '[]', '[]', $4, $4, '[]', 'x') on conflict do nothing`,
     [db.orgId, of.runId, of.provider, of.marker, of.day],
   );
   await db.run(
@@ -104,9 +106,30 @@ export const EXPLANATION_CASES: Record<string, TenancyCase> = {
     await copiedMonth(db, of);
     return listInvoiceTies(db, ALL);
   },
+  recordPublication: (db, { openRunId }) =>
+    publishedGapRuns.recordPublication(db, openRunId, { status: 'succeeded' }, {
+      total: 1,
+    } as GapRunResult),
+  keepPublishedRunOpen: async (db, { openRunId }) => {
+    await db.run(
+      `update gap_runs set published_at = now(), published_status = 'succeeded' where org_id = $1`,
+      [db.orgId],
+    );
+    return db.transaction((inside) => publishedGapRuns.keepPublishedRunOpen(inside, openRunId));
+  },
+  settleGapRunEnd: async (db, { openRunId, marker }) => {
+    await db.run(
+      `update gap_runs set published_at = now(), published_status = 'partial', error_code = 'units_failed', error_message = $2
+       where org_id = $1`,
+      [db.orgId, marker],
+    );
+    return db.transaction((inside) =>
+      publishedGapRuns.settleGapRunEnd(inside, openRunId, { status: 'cancelled' }),
+    );
+  },
   takeExplainingTurn: (db, { openRunId }) => explanationRuns.takeExplainingTurn(db, openRunId),
   lockOpenGapRun: (db, { openRunId }) =>
-    db.transaction((inside) => explanationRuns.lockOpenGapRun(inside, openRunId)),
+    db.transaction((inside) => publishedGapRuns.lockOpenGapRun(inside, openRunId)),
   listChangedSeries: unpublished,
   listExplainedAccounts: (db) => explanationRuns.listExplainedAccounts(db, null),
   listSeriesOfAccount: async (db, of) => {

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import * as disputes from '../../../../db/claims/disputes.js';
+import { sumExplainedDays, sumFindingDays } from '../../../../db/claims/financialSums.js';
+import { listBrokenPolicies, sumFindings } from '../../../../db/claims/reviewQueue.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import * as disputes from '../../../../db/queries/disputes.js';
-import { sumFindingDays } from '../../../../db/queries/financialSums.js';
-import * as findings from '../../../../db/queries/findings.js';
-import { listBrokenPolicies, sumFindings } from '../../../../db/queries/reviewQueue.js';
+import * as findings from '../../../../db/reconciliation/findings.js';
 import { aFindingDay, storeFindings } from '../../../support/findings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -14,6 +14,7 @@ const aDispute = (openedBy: string): disputes.NewDispute => ({
   id: randomUUID(),
   days: [DAY],
   amountCents: 500n,
+  reason: openedBy,
   tier: 'HIGH',
   notes: openedBy,
   openedBy,
@@ -30,6 +31,7 @@ export const FINANCIAL_CASES: Record<string, TenancyCase> = {
     findings.recordDecision(db, findingId, { status: 'dismissed', by: marker, reason: null }),
   sumFindings: (db) => sumFindings(db, {}),
   sumFindingDays: (db) => sumFindingDays(db, { fromDay: null, toDay: null }),
+  sumExplainedDays: (db) => sumExplainedDays(db, { fromDay: '2020-01-01', toDay: '2100-01-01' }),
   listBrokenPolicies: (db) => listBrokenPolicies(db),
   listDisputes: (db) => disputes.listDisputes(db, {}, PAGE),
   findDispute: (db, { disputeId }) => disputes.findDispute(db, disputeId),

@@ -1,13 +1,13 @@
-import { readCoverage } from '../../../../db/coverage.js';
-import { streamFocusRecords } from '../../../../db/focusExport.js';
-import { readProviderDay } from '../../../../db/providerDay.js';
-import { listCoverage } from '../../../../db/queries/coverage.js';
-import { listComparedModels, listFocusCharges, listFocusDays } from '../../../../db/queries/focusCharges.js';
-import { listBilledKeyDays, listObservedKeyDays } from '../../../../db/queries/keyCoverage.js';
-import * as matches from '../../../../db/queries/matches.js';
-import { reconcileBills } from '../../../../db/reconcileBills.js';
+import { listComparedModels, listFocusCharges, listFocusDays } from '../../../../db/billing/focusCharges.js';
+import { listCoverage } from '../../../../db/reconciliation/coverage.js';
+import { listBilledKeyDays, listObservedKeyDays } from '../../../../db/reconciliation/keyCoverage.js';
+import * as matches from '../../../../db/reconciliation/matches.js';
 import { dayOf, listDays, shiftDay } from '../../../../domain/period.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
+import { streamFocusRecords } from '../../../../usecases/billing/focusExport.js';
+import { readCoverage } from '../../../../usecases/reconciliation/coverage.js';
+import { readProviderDay } from '../../../../usecases/reconciliation/providerDay.js';
+import { reconcileBills } from '../../../../usecases/reconciliation/reconcileBills.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 

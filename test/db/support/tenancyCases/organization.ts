@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
-import { closePeriod } from '../../../../db/queries/closePeriod.js';
-import * as ownPrices from '../../../../db/queries/ownPrices.js';
-import * as periodBills from '../../../../db/queries/periodBills.js';
-import * as periods from '../../../../db/queries/periods.js';
+import { closePeriod } from '../../../../db/billing/closePeriod.js';
+import * as periodBills from '../../../../db/billing/periodBills.js';
+import * as periods from '../../../../db/billing/periods.js';
+import * as ownPrices from '../../../../db/pricing/ownPrices.js';
 import { CLOSED_MONTH } from '../ownedBills.js';
 import { OWN_PRICE_LIMITS } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';

@@ -1,6 +1,6 @@
+import { bumpRulesRevision, lockOrganization } from '../../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import { bumpRulesRevision, lockOrganization } from '../../../../db/queries/organizations.js';
-import * as policies from '../../../../db/queries/policies.js';
+import * as policies from '../../../../db/policies/policies.js';
 import type { TenancyCase } from './tenancyCase.js';
 
 const modelsOf = (marker: string): policies.PolicyToPut => ({

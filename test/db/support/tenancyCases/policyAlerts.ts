@@ -1,10 +1,10 @@
+import type { StorableEvent } from '../../../../db/events/eventColumns.js';
+import { readMarkedRules } from '../../../../db/events/ingestRules.js';
+import { SettledCalls, settleAlerts } from '../../../../db/events/settledAlerts.js';
+import { callOfStored, storableOf } from '../../../../db/events/storedCalls.js';
+import type { StoredEvent } from '../../../../db/events/storedEvents.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import type { StorableEvent } from '../../../../db/queries/eventColumns.js';
-import { readMarkedRules } from '../../../../db/queries/ingestRules.js';
-import { insertPolicyAlerts, newAlert, publishPolicyAlerts } from '../../../../db/queries/policyAlerts.js';
-import { SettledCalls, settleAlerts } from '../../../../db/queries/settledAlerts.js';
-import { callOfStored, storableOf } from '../../../../db/queries/storedCalls.js';
-import type { StoredEvent } from '../../../../db/queries/storedEvents.js';
+import { insertPolicyAlerts, newAlert, publishPolicyAlerts } from '../../../../db/policies/policyAlerts.js';
 import type { PriceBook } from '../../../../domain/pricing/priceBook.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';

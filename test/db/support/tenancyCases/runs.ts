@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
-import * as gapBuckets from '../../../../db/queries/gapBuckets.js';
-import * as gapExplorer from '../../../../db/queries/gapExplorer.js';
-import { publishGapRunEnd } from '../../../../db/queries/gapRunMessages.js';
-import * as gapRuns from '../../../../db/queries/gapRuns.js';
-import { listOpenRuns } from '../../../../db/queries/openRuns.js';
-import { insertOutboxMessage } from '../../../../db/queries/outbox.js';
-import { repriceBatch } from '../../../../db/queries/repriceBatch.js';
-import * as repriceRuns from '../../../../db/queries/repriceRuns.js';
-import * as runStates from '../../../../db/queries/runStates.js';
-import { openRun } from '../../../../db/runs/openRun.js';
-import { assertRoomForRun, insertWithinLimit } from '../../../../db/runs/openRunLimit.js';
+import { repriceBatch } from '../../../../db/pricing/repriceBatch.js';
+import * as repriceRuns from '../../../../db/pricing/repriceRuns.js';
+import * as gapBuckets from '../../../../db/reconciliation/gapBuckets.js';
+import * as gapExplorer from '../../../../db/reconciliation/gapExplorer.js';
+import { publishGapRunEnd } from '../../../../db/reconciliation/gapRunMessages.js';
+import * as gapRuns from '../../../../db/reconciliation/gapRuns.js';
+import * as gapRunUnits from '../../../../db/reconciliation/gapRunUnits.js';
+import { listOpenRuns } from '../../../../db/runs/openRuns.js';
+import { insertOutboxMessage } from '../../../../db/runs/outbox.js';
+import * as runStates from '../../../../db/runs/runStates.js';
+import { openRun } from '../../../../usecases/runs/openRun.js';
+import { assertRoomForRun, insertWithinLimit } from '../../../../usecases/runs/openRunLimit.js';
 import { MARCH } from '../ownedBills.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -37,21 +38,21 @@ export const RUN_CASES: Record<string, TenancyCase> = {
   listGapRuns: (db) => gapRuns.listGapRuns(db, { provider: undefined, status: undefined, ...PAGE }),
   takeGapRunTurn: (db, { openRunId }) => gapRuns.takeGapRunTurn(db, openRunId, 2),
   insertGapRunUnits: (db, { openRunId, provider }) =>
-    gapRuns.insertGapRunUnits(db, openRunId, {
+    gapRunUnits.insertGapRunUnits(db, openRunId, {
       units: [{ provider, day: '2026-03-11', inputMark: 'mark' }],
       unchangedUnits: 0,
       observedSince: {},
       dayOffsets: {},
     }),
-  findGapRunPlan: (db, { openRunId }) => gapRuns.findGapRunPlan(db, openRunId),
-  findGapRunUnit: (db, { openRunId }) => gapRuns.findGapRunUnit(db, openRunId, 0),
-  failGapRunUnit: (db, { openRunId }) => gapRuns.failGapRunUnit(db, openRunId, 0, 'x'),
+  findGapRunPlan: (db, { openRunId }) => gapRunUnits.findGapRunPlan(db, openRunId),
+  findGapRunUnit: (db, { openRunId }) => gapRunUnits.findGapRunUnit(db, openRunId, 0),
+  failGapRunUnit: (db, { openRunId }) => gapRunUnits.failGapRunUnit(db, openRunId, 0, 'x'),
   countGapRunUnits: async (db, { openRunId }) => {
     await db.run(`update gap_run_units set status = 'failed' where org_id = $1 and run_id = $2`, [
       db.orgId,
       openRunId,
     ]);
-    await gapRuns.countGapRunUnits(db, openRunId);
+    await gapRunUnits.countGapRunUnits(db, openRunId);
   },
   recordUnitResult: (db, { openRunId, provider }) =>
     gapBuckets.recordUnitResult(db, openRunId, {

@@ -1,12 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import * as modeled from '../../../../db/queries/modeledSavings.js';
-import { streamReplayedCalls } from '../../../../db/queries/replayedCalls.js';
-import { endRun } from '../../../../db/queries/runStates.js';
-import * as runs from '../../../../db/queries/savingsRuns.js';
-import { emptyReplacedSavings } from '../../../../db/retention/savingsRetention.js';
-import { queueSavingsRun, remodelSavings, standardPeriod } from '../../../../db/runs/openSavingsRun.js';
-import type { RuleFindings } from '../../../../domain/enforcement/replay.js';
+import * as modeled from '../../../../db/policies/modeledSavings.js';
+import { streamReplayedCalls } from '../../../../db/policies/replayedCalls.js';
+import * as runs from '../../../../db/policies/savingsRuns.js';
+import { endRun } from '../../../../db/runs/runStates.js';
+import type { RuleFindings } from '../../../../domain/policies/enforcement/replay.js';
+import { emptyReplacedSavings } from '../../../../usecases/installation/savingsRetention.js';
+import {
+  queueSavingsRun,
+  remodelSavings,
+  standardPeriod,
+} from '../../../../usecases/policies/openSavingsRun.js';
 import type { TenancyCase } from './tenancyCase.js';
 
 const NOW = 1_780_000_000_000_000n;

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import * as delivery from '../../../../db/queries/webhookDeliveries.js';
-import * as endpoints from '../../../../db/queries/webhookEndpoints.js';
-import * as log from '../../../../db/queries/webhookLog.js';
-import { publishMessages } from '../../../../db/queries/webhookMessages.js';
+import * as delivery from '../../../../db/webhooks/webhookDeliveries.js';
+import * as endpoints from '../../../../db/webhooks/webhookEndpoints.js';
+import * as log from '../../../../db/webhooks/webhookLog.js';
+import { publishMessages } from '../../../../db/webhooks/webhookMessages.js';
 import type { AttemptOutcome } from '../../../../domain/webhooks/attempt.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';

@@ -1,6 +1,7 @@
 /** What is changed in the bills of inference/support.ts. */
-import type { DayInput } from '../../../../domain/reconciliation/cells.js';
+
 import type { Finding } from '../../../../domain/reconciliation/inference/finding.js';
+import type { DayInput } from '../../../../domain/reconciliation/matching/cells.js';
 import type { Lines, Use } from '../inference/support.js';
 
 /** The lines at another price; of some classes alone where they are named. */

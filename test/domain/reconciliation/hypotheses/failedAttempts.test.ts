@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { shiftDay } from '../../../../domain/period.js';
-import type { DayInput } from '../../../../domain/reconciliation/cells.js';
 import type { Finding } from '../../../../domain/reconciliation/inference/finding.js';
+import type { DayInput } from '../../../../domain/reconciliation/matching/cells.js';
 import { findingsOf, isBetween, linesFor, MODEL, observedOf, type Use } from '../inference/support.js';
 import { ACCOUNT, DAY } from '../support.js';
 import { said } from './bills.js';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { shiftDay } from '../../../../domain/period.js';
-import type { BilledCell, DayInput } from '../../../../domain/reconciliation/cells.js';
+import type { BilledCell, DayInput } from '../../../../domain/reconciliation/matching/cells.js';
 import { asClasses, daysOf, findingsOfDays } from '../inference/support.js';
 import { aUsageCell, DAY, tokens } from '../support.js';
 import { type Counts, calls, lines } from './support.js';

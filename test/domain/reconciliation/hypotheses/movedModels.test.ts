@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { microsOfDay, shiftDay } from '../../../../domain/period.js';
-import type { BilledCell, DayInput, ObservedCell } from '../../../../domain/reconciliation/cells.js';
 import type { Finding } from '../../../../domain/reconciliation/inference/finding.js';
+import type { BilledCell, DayInput, ObservedCell } from '../../../../domain/reconciliation/matching/cells.js';
 import { reconcileDays } from '../../../../domain/reconciliation/reconcileDays.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
 import { asClasses } from '../inference/support.js';
@@ -112,7 +112,7 @@ describe('use that stands under two models', () => {
     });
     expect(finding?.missing).toContain('evidence_needed');
     expect(finding?.next?.kind).toBe('client_metering_error');
-    expect(finding?.reason).toContain('the model that was asked for');
+    expect(finding?.cause).toContain('the model that was asked for');
     expect(finding?.advice[0]).toContain('response_model');
   });
 

@@ -5,8 +5,7 @@ import { divideHalfEven } from '../../../../domain/money.js';
 import { microsOfDay } from '../../../../domain/period.js';
 import type { PriceBook } from '../../../../domain/pricing/priceBook.js';
 import type { Provider } from '../../../../domain/providers.js';
-import type { BilledCell, DayInput, UsageCell } from '../../../../domain/reconciliation/cells.js';
-import { type Circumstances, DayRates } from '../../../../domain/reconciliation/dayRates.js';
+import { type Circumstances, DayRates } from '../../../../domain/reconciliation/audit/dayRates.js';
 import type {
   Hypothesis,
   SeriesContext,
@@ -15,7 +14,8 @@ import type {
 } from '../../../../domain/reconciliation/hypotheses/hypothesis.js';
 import { seriesContextOf } from '../../../../domain/reconciliation/hypotheses/seriesContext.js';
 import { seriesDaysOf } from '../../../../domain/reconciliation/inference/seriesDays.js';
-import { matchDay } from '../../../../domain/reconciliation/matchDay.js';
+import type { BilledCell, DayInput, UsageCell } from '../../../../domain/reconciliation/matching/cells.js';
+import { matchDay } from '../../../../domain/reconciliation/matching/matchDay.js';
 import {
   aBilledCell,
   aCoveredAccount,

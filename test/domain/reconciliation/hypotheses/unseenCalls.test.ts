@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { QUANTITY_ONE } from '../../../../domain/billing/billedRow.js';
-import type { DayInput, UsageCell } from '../../../../domain/reconciliation/cells.js';
+import type { DayInput, UsageCell } from '../../../../domain/reconciliation/matching/cells.js';
 import {
   chargeFor,
   findingsOf,
@@ -36,7 +36,7 @@ describe('days of which fewer calls were seen than usual', () => {
       const [finding, more] = findingsOf(shape);
       expect(more).toBeUndefined();
       expect(finding).toMatchObject({ kind: 'unobserved_usage', blame: 'none', claimable: false });
-      expect(finding?.reason).not.toContain('of another mix');
+      expect(finding?.cause).not.toContain('of another mix');
     }
   });
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import type { DayInput } from '../../../../domain/reconciliation/cells.js';
+import type { DayInput } from '../../../../domain/reconciliation/matching/cells.js';
 import { reconcileDays } from '../../../../domain/reconciliation/reconcileDays.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
 import { BOOK } from '../support.js';

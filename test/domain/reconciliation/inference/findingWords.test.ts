@@ -1,10 +1,12 @@
 /** What findings say of themselves. */
 import { describe, expect, it } from 'vitest';
-import { impactText } from '../../../../domain/reconciliation/inference/words.js';
+import type { Blame, Finding } from '../../../../domain/reconciliation/inference/finding.js';
+import { reasonOf } from '../../../../domain/reconciliation/inference/words.js';
 import { anObservedCell } from '../support.js';
 import { chargeFor, findingsOf, isBetween, linesFor, part, scale, theFinding, type Use } from './support.js';
 
 const onDays = (at: number) => isBetween(at, 8, 12);
+const said = (finding: Finding) => reasonOf(finding, finding.days);
 const noTier = { serviceTier: '' };
 
 describe('a bill is too high or too low', () => {
@@ -20,24 +22,38 @@ describe('a bill is too high or too low', () => {
       }),
     );
     expect(own.blame).toBe('own');
-    expect(own.reason).toMatch(/The bill is \$[\d.]+ above what these events cost on 5 days/);
+    expect(said(own)).toMatch(/The bill is \$[\d.,]+ above what these events cost on 5 days/);
     const theirs = theFinding(
       findingsOf({ bill: (lines, at) => (onDays(at) ? scale(lines, 10n, 1n, ['cache_read']) : lines) }),
     );
     expect(theirs.blame).toBe('provider');
-    expect(theirs.reason).toMatch(/The bill is \$[\d.]+ too much on 5 days/);
+    expect(said(theirs)).toMatch(/The bill is \$[\d.,]+ too much on 5 days/);
   });
 
-  it('by dollars that are rounded as those of tables and answers are, half to even', () => {
-    expect(impactText(109_017_591_375_000n, 'provider')).toBe('$109.02 too much');
-    expect(impactText(-109_015_000_000_000n, 'none')).toBe('$109.02 below what these events cost');
-    expect(impactText(-109_005_000_000_000n, 'none')).toBe('$109.00 below what these events cost');
+  it('shows dollars as a claim over the same days asks for them: toward zero, whichever way the bill is wrong', () => {
+    const shown = (blame: Blame, ...impacts: bigint[]) =>
+      reasonOf(
+        { cause: 'Cause.', blame },
+        impacts.map((impactPico, at) => ({ day: `2026-10-0${at + 1}`, impactPico })),
+      );
+    expect(shown('provider', 109_017_591_375_000n)).toBe(
+      'Cause. The bill is $109.01 too much on 2026-10-01.',
+    );
+    expect(shown('provider', 1_000_006_000_000_000n, 6_000_000_000n)).toBe(
+      'Cause. The bill is $1,000.01 too much on 2 days from 2026-10-01 to 2026-10-02.',
+    );
+    expect(shown('provider', -36_359_999_999_999n)).toBe(
+      'Cause. The bill is $36.35 too little on 2026-10-01.',
+    );
+    expect(shown('none', -109_015_000_000_000n)).toBe(
+      'Cause. The bill is $109.01 below what these events cost on 2026-10-01.',
+    );
   });
 
   it('calls that come twice leave the bill below what the events cost', () => {
     const finding = theFinding(findingsOf({ seen: (use, at) => (onDays(at) ? part(use, 2) : use) }));
     expect([finding.kind, finding.blame]).toEqual(['client_metering_error', 'own']);
-    expect(finding.reason).toMatch(/The bill is \$[\d.]+ below what these events cost/);
+    expect(said(finding)).toMatch(/The bill is \$[\d.,]+ below what these events cost/);
   });
 });
 
@@ -81,7 +97,7 @@ describe('calls that nobody saw', () => {
       }),
     );
     expect([finding.kind, finding.blame, finding.claimable]).toEqual(['unobserved_usage', 'none', false]);
-    expect(finding.reason).not.toContain('mix');
-    expect(finding.reason).toMatch(/above what these events cost/);
+    expect(said(finding)).not.toContain('mix');
+    expect(said(finding)).toMatch(/above what these events cost/);
   });
 });

@@ -3,8 +3,8 @@
  * and some without: the usage report tells the tier, but not the length.
  */
 import { describe, expect, it } from 'vitest';
-import type { BilledCell, UsageCell } from '../../../../domain/reconciliation/cells.js';
 import type { Finding } from '../../../../domain/reconciliation/inference/finding.js';
+import type { BilledCell, UsageCell } from '../../../../domain/reconciliation/matching/cells.js';
 import { reconcileDays } from '../../../../domain/reconciliation/reconcileDays.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
 import { aBilledCell, anObservedCell, aUsageCell, BOOK, tokens } from '../support.js';

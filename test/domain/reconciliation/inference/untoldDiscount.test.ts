@@ -34,7 +34,7 @@ describe('a mistake on top of a discount that nobody entered', () => {
     expect(accused).toHaveLength(1);
     expect(accused[0]).toMatchObject({ ...expected, grade: 'HIGH', impactPico: excessOf(wrong) });
     expect(accused[0]?.days).toHaveLength(4);
-    expect(accused[0]?.reason).toContain('17 percent below');
+    expect(accused[0]?.cause).toContain('17 percent below');
     const rest = findings.filter((one) => one.blame !== 'provider');
     expect(rest.map((one) => `${one.kind}/${one.variant}/${one.days.length}`)).toEqual([
       'contract_terms/discount:17/8',

@@ -1,0 +1,99 @@
+import { DomainError } from '../../domain/errors.js';
+import { INGEST_ITEMS_MAX, type MappedBatch } from '../../domain/events/event.js';
+import type { MapContext } from '../../domain/events/mapContext.js';
+import { mapObservation } from '../../domain/events/observation.js';
+import { countGroups, countSpans, mapOtlpRequest, type OtlpRequest } from '../../domain/events/otlpSpans.js';
+import { mapSdkEvents } from '../../domain/events/sdkEvents.js';
+import { parseJson } from '../../domain/parseJson.js';
+import { decodeTraceRequest } from '../otlp/protobuf.js';
+
+/** The forms in which calls are sent. */
+export type BodyKind = 'otlp_json' | 'otlp_protobuf' | 'observation' | 'events_json' | 'events_lines';
+
+/** A body whose items are counted and not yet judged. */
+export interface DecodedBody {
+  items: number;
+  /** Errors: invalid_body, unknown_observation_type for what is not mapped at all. */
+  map(context: MapContext): MappedBatch;
+}
+
+/** Errors: invalid_json, json_too_deep, invalid_protobuf, invalid_body, too_many_items. */
+export function decodeBody(kind: BodyKind, bytes: Buffer): DecodedBody {
+  switch (kind) {
+    case 'otlp_json':
+      return traceOf(parseJson(bytes) as OtlpRequest);
+    case 'otlp_protobuf':
+      return traceOf(decodeTraceRequest(bytes));
+    case 'observation': {
+      const observation = parseJson(bytes);
+      return { items: 1, map: (context) => mapObservation(observation, context) };
+    }
+    case 'events_json':
+      return eventsOf(readEvents(parseJson(bytes)));
+    case 'events_lines':
+      return eventsOf(readLines(bytes));
+  }
+}
+
+function traceOf(request: OtlpRequest): DecodedBody {
+  const items = countSpans(request);
+  if (items > INGEST_ITEMS_MAX) throw tooManyItems(items);
+  const groups = countGroups(request);
+  if (groups > INGEST_ITEMS_MAX) throw tooManyItems(groups);
+  return { items, map: (context) => mapOtlpRequest(request, context) };
+}
+
+function eventsOf(events: readonly unknown[]): DecodedBody {
+  if (events.length > INGEST_ITEMS_MAX) throw tooManyItems(events.length);
+  return { items: events.length, map: (context) => mapSdkEvents(events, context) };
+}
+
+function tooManyItems(count: number): DomainError {
+  return new DomainError(
+    'too_many_items',
+    `the body has ${count} items; send at most ${INGEST_ITEMS_MAX} in one request`,
+  );
+}
+
+function readEvents(body: unknown): unknown[] {
+  const items = typeof body === 'object' && body !== null && 'events' in body ? body.events : body;
+  if (Array.isArray(items)) return items;
+  throw new DomainError('invalid_body', 'events: must be an array of events', {
+    issues: [{ in: 'body', field: 'events', message: 'must be an array of events' }],
+  });
+}
+
+const LINE_FEED = 0x0a;
+
+function readLines(bytes: Buffer): unknown[] {
+  const items: unknown[] = [];
+  let start = 0;
+  for (let line = 1; start < bytes.length; line += 1) {
+    const newline = bytes.indexOf(LINE_FEED, start);
+    const end = newline === -1 ? bytes.length : newline;
+    const text = bytes.subarray(start, end);
+    start = end + 1;
+    if (isBlank(text)) continue;
+    if (items.length > INGEST_ITEMS_MAX) throw tooManyItems(items.length);
+    try {
+      items.push(parseJson(text));
+    } catch (error) {
+      if (error instanceof DomainError) throw new DomainError(error.code, `line ${line}: ${error.message}`);
+      throw error;
+    }
+  }
+  return items;
+}
+
+const SPACE = 0x20;
+const TAB = 0x09;
+const CARRIAGE_RETURN = 0x0d;
+const FORM_FEED = 0x0c;
+const VERTICAL_TAB = 0x0b;
+const NO_BREAK_SPACE = 0xa0;
+const BLANKS = new Set([SPACE, TAB, CARRIAGE_RETURN, FORM_FEED, VERTICAL_TAB, NO_BREAK_SPACE]);
+
+function isBlank(line: Buffer): boolean {
+  for (const byte of line) if (!BLANKS.has(byte)) return false;
+  return true;
+}

@@ -1,0 +1,49 @@
+import { findAuditHead, listAuditRecords } from '../../../db/access/auditLog.js';
+import { csvAnswer } from '../../csv.js';
+import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { cursoredPage, decodeSeqCursor } from '../../paging.js';
+import { windowOf } from '../../query.js';
+import { writeAuditLogCsv } from './csv.js';
+import { AUDIT_LOG_PATH, auditLogQuery, auditLogResponse, presentAuditRecord, presentHead } from './wire.js';
+
+const listAuditLog = defineEndpoint({
+  operationId: 'listAuditLog',
+  method: 'get',
+  path: AUDIT_LOG_PATH,
+  tag: 'Organization',
+  summary: 'What was done, by whom and when, newest first',
+  description:
+    'Records are never changed. Each carries the hash of the one before it, so that an edit is found out by npm run audit-log:verify. format=csv has the same page as one row a record.',
+  access: { scope: 'audit:read', workspace: 'refused' },
+  query: auditLogQuery,
+  responses: {
+    200: { description: 'A page of records', schema: auditLogResponse, otherTypes: { 'text/csv': 'text' } },
+  },
+  problems: ['invalid_range'],
+  async handle({ query, orgDb }) {
+    const beforeSeq = decodeSeqCursor(query.cursor);
+    const found = await listAuditRecords(
+      orgDb,
+      {
+        action: query.action,
+        actorId: query.actor,
+        subjectType: query.subject_type,
+        subjectId: query.subject_id,
+        ...windowOf(query.since, query.until, ['since', 'until']),
+      },
+      { limit: query.limit + 1, offset: beforeSeq === undefined ? query.offset : 0, beforeSeq },
+    );
+    const { shown, page } = cursoredPage(found, query, (record) => [record.seq]);
+    if (query.format === 'csv') return csvAnswer('audit-log.csv', writeAuditLogCsv(shown));
+    return {
+      status: 200,
+      body: {
+        records: shown.map(presentAuditRecord),
+        head: presentHead(await findAuditHead(orgDb)),
+        ...page,
+      },
+    };
+  },
+});
+
+export const auditLogEndpoints: readonly Endpoint[] = [listAuditLog];

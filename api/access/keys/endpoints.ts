@@ -1,0 +1,190 @@
+import { findApiKey, listApiKeys } from '../../../db/access/keyRing.js';
+import { isKeyId } from '../../../domain/access/keyFormat.js';
+import { DomainError } from '../../../domain/errors.js';
+import { findUuid } from '../../../domain/ids.js';
+import {
+  changeKey,
+  createKey,
+  type KeyAuthor,
+  revokeKey,
+  rotateKey,
+} from '../../../usecases/access/keyChanges.js';
+import { authorOf, type RequestAuthor } from '../../../usecases/access/recordAction.js';
+import type { ApiDeps } from '../../deps.js';
+import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { cursoredPage, decodeTimeCursor } from '../../paging.js';
+import { drawKey } from '../keyMaker.js';
+import {
+  createKeyBody,
+  KEYS_PATH,
+  keyParams,
+  keySchema,
+  keyWithSecretSchema,
+  listKeysQuery,
+  listKeysResponse,
+  presentKey,
+  rotateKeyBody,
+  updateKeyBody,
+} from './wire.js';
+
+const ACCESS = { scope: 'keys:admin', workspace: 'refused' } as const;
+/** Stands for an id that no workspace has. */
+const NO_WORKSPACE = '00000000-0000-0000-0000-000000000000';
+
+function keyAuthorOf(request: RequestAuthor, deps: ApiDeps): KeyAuthor {
+  return { giver: request.caller, ...authorOf(request), nowMicros: deps.nowMicros() };
+}
+
+function assertKeyId(id: string): string {
+  if (!isKeyId(id)) throw new DomainError('not_found', 'there is no key with this id');
+  return id;
+}
+
+const createKeyEndpoint = defineEndpoint({
+  operationId: 'createKey',
+  method: 'post',
+  path: KEYS_PATH,
+  tag: 'Keys',
+  summary: 'Make a key',
+  description:
+    'The answer holds the key itself, this once. A key gives no more than it may do itself: one that is narrowed to keys:admin can make only keys that are narrowed so too.',
+  access: ACCESS,
+  body: createKeyBody,
+  responses: {
+    201: {
+      description: 'The key, with its text',
+      schema: keyWithSecretSchema,
+      headers: { Location: 'The key' },
+    },
+  },
+  problems: ['invalid_body', 'forbidden', 'workspace_archived', 'too_many_items'],
+  async handle(request, deps) {
+    const { name, role, scopes, workspace_id: workspaceId, expires_at: expiresAtMicros } = request.body;
+    const { text, ...digest } = drawKey();
+    const wanted = { ...digest, name, role, scopes, workspaceId, expiresAtMicros };
+    const key = await createKey(request.orgDb, wanted, keyAuthorOf(request, deps));
+    return {
+      status: 201,
+      headers: { Location: `${KEYS_PATH}/${key.id}` },
+      body: { ...presentKey(key), key: text },
+    };
+  },
+});
+
+const listKeysEndpoint = defineEndpoint({
+  operationId: 'listKeys',
+  method: 'get',
+  path: KEYS_PATH,
+  tag: 'Keys',
+  summary: 'Keys, newest first',
+  description: 'Revoked and expired ones too: calls are told by the ids of the keys that brought them.',
+  access: ACCESS,
+  query: listKeysQuery,
+  responses: { 200: { description: 'A page of keys', schema: listKeysResponse } },
+  problems: [],
+  async handle({ query, orgDb }) {
+    const after = decodeTimeCursor(query.cursor, isKeyId);
+    const workspace = query.workspace_id;
+    const found = await listApiKeys(
+      orgDb,
+      {
+        role: query.role,
+        status: query.status,
+        workspaceId: workspace === undefined ? undefined : (findUuid('wsp', workspace) ?? NO_WORKSPACE),
+      },
+      { limit: query.limit + 1, offset: after ? 0 : query.offset, after },
+    );
+    const { shown, page } = cursoredPage(found, query, (key) => [key.createdAtMicros, key.id]);
+    return { status: 200, body: { keys: shown.map(presentKey), ...page } };
+  },
+});
+
+const getKeyEndpoint = defineEndpoint({
+  operationId: 'getKey',
+  method: 'get',
+  path: `${KEYS_PATH}/{id}`,
+  tag: 'Keys',
+  summary: 'One key',
+  access: ACCESS,
+  params: keyParams,
+  responses: { 200: { description: 'The key', schema: keySchema } },
+  problems: ['not_found'],
+  async handle({ params, orgDb }) {
+    const key = await findApiKey(orgDb, assertKeyId(params.id));
+    if (!key) throw new DomainError('not_found', 'there is no key with this id');
+    return { status: 200, body: presentKey(key) };
+  },
+});
+
+const updateKeyEndpoint = defineEndpoint({
+  operationId: 'updateKey',
+  method: 'patch',
+  path: `${KEYS_PATH}/{id}`,
+  tag: 'Keys',
+  summary: 'Rename a key, narrow it, or give it another end',
+  description:
+    'What is not named stays. Role and workspace never change: make another key. The change holds on every instance within a second.',
+  access: ACCESS,
+  params: keyParams,
+  body: updateKeyBody,
+  responses: { 200: { description: 'The key as it is now', schema: keySchema } },
+  problems: ['not_found', 'invalid_body', 'forbidden', 'key_not_active', 'last_admin_key'],
+  async handle(request, deps) {
+    const { name, scopes, expires_at: expiresAtMicros } = request.body;
+    const id = assertKeyId(request.params.id);
+    const change = { name, scopes, expiresAtMicros };
+    const key = await changeKey(request.orgDb, id, change, keyAuthorOf(request, deps));
+    return { status: 200, body: presentKey(key) };
+  },
+});
+
+const deleteKeyEndpoint = defineEndpoint({
+  operationId: 'revokeKey',
+  method: 'delete',
+  path: `${KEYS_PATH}/{id}`,
+  tag: 'Keys',
+  summary: 'Revoke a key',
+  description:
+    'At once and for good; on every instance within a second. The key stays in the list, since calls are told by it. The last admin key that is neither narrowed nor expires cannot be revoked.',
+  access: ACCESS,
+  params: keyParams,
+  responses: { 204: { description: 'Revoked' } },
+  problems: ['not_found', 'last_admin_key'],
+  async handle(request, deps) {
+    const id = assertKeyId(request.params.id);
+    if (!(await revokeKey(request.orgDb, id, keyAuthorOf(request, deps))))
+      throw new DomainError('not_found', 'this key was revoked before');
+    return { status: 204 };
+  },
+});
+
+const rotateKeyEndpoint = defineEndpoint({
+  operationId: 'rotateKey',
+  method: 'post',
+  path: `${KEYS_PATH}/{id}/rotate`,
+  tag: 'Keys',
+  summary: 'Give a key another secret',
+  description:
+    'The id stays. The secret at hand holds for grace_seconds more, so that clients can be changed one by one; a rotation during the grace ends the oldest secret at once.',
+  access: ACCESS,
+  params: keyParams,
+  body: rotateKeyBody,
+  isBodyOptional: true,
+  responses: { 200: { description: 'The key, with its new text', schema: keyWithSecretSchema } },
+  problems: ['not_found', 'invalid_body', 'forbidden', 'key_not_active', 'last_admin_key'],
+  async handle(request, deps) {
+    const { text, id, secretHash, last4 } = drawKey(assertKeyId(request.params.id));
+    const secret = { secretHash, last4, graceSeconds: request.body.grace_seconds };
+    const key = await rotateKey(request.orgDb, id, secret, keyAuthorOf(request, deps));
+    return { status: 200, body: { ...presentKey(key), key: text } };
+  },
+});
+
+export const keyEndpoints: readonly Endpoint[] = [
+  createKeyEndpoint,
+  listKeysEndpoint,
+  getKeyEndpoint,
+  updateKeyEndpoint,
+  deleteKeyEndpoint,
+  rotateKeyEndpoint,
+];

@@ -1,0 +1,29 @@
+import type { FocusRecord } from '../../../domain/billing/focus/focusCharge.js';
+import { focusColumnsOf } from '../../../domain/billing/focus/focusColumns.js';
+import type { FocusExportVersion } from '../../../domain/billing/focus/focusVersions.js';
+import { publicId } from '../../../domain/ids.js';
+import { type CsvCell, writeCsvRow } from '../../csv.js';
+
+/** Ids of ours leave as public ones. */
+const PUBLIC: Readonly<Record<string, 'fnd' | 'dsp'>> = { x_FindingId: 'fnd', x_DisputeId: 'dsp' };
+
+/** The header, then the rows of each provider's day as it is read. */
+export async function* writeFocusCsv(
+  version: FocusExportVersion,
+  days: AsyncIterable<readonly FocusRecord[]>,
+  signal: AbortSignal,
+): AsyncGenerator<string> {
+  const columns = focusColumnsOf(version);
+  yield writeCsvRow(columns.map(({ name }) => name));
+  for await (const records of days) {
+    if (signal.aborted) return;
+    yield records
+      .map((record) => writeCsvRow(columns.map((column) => cellOf(column.name, column.of(record)))))
+      .join('');
+  }
+}
+
+function cellOf(name: string, cell: CsvCell): CsvCell {
+  const kind = PUBLIC[name];
+  return kind && typeof cell === 'string' ? publicId(kind, cell) : cell;
+}

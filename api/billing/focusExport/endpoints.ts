@@ -1,0 +1,50 @@
+import { Readable } from 'node:stream';
+import { streamFocusRecords } from '../../../usecases/billing/focusExport.js';
+import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { assertMonthBegun } from '../../query.js';
+import { writeFocusCsv } from './csv.js';
+import { focusExportQuery } from './wire.js';
+
+const exportFocus = defineEndpoint({
+  operationId: 'exportFocus',
+  method: 'get',
+  path: '/api/v1/reconciliation/focus',
+  tag: 'Reconciliation',
+  summary: 'The bills of a month as FOCUS, with what calls say of them',
+  description:
+    'CSV of the FOCUS specification (Cost and Usage), streamed day by day: a row for each charge that a provider has billed, and one at zero for use that was observed and not billed. BilledCost sums to the statement’s invoice. Our own columns begin with x_; amounts are exact decimals. A transfer that ends without its last chunk is broken: fetch it again.',
+  access: { scope: 'reconciliation:read', workspace: 'refused' },
+  limit: 'export',
+  query: focusExportQuery,
+  responses: { 200: { description: 'The export', contentType: 'text/csv' } },
+  problems: ['invalid_parameter', 'missing_parameter'],
+  async handle({ query, orgDb, signal }, deps) {
+    const { period, version } = query;
+    assertMonthBegun(period, deps.nowMicros());
+    const agreed = await deps.prices.of(orgDb.orgId);
+    const days = streamFocusRecords(orgDb, period, { agreed, list: agreed.list });
+    // Read before the answer begins: a database that is away is an ordinary 503, not a broken transfer.
+    const first = await days.next();
+    return {
+      status: 200,
+      headers: {
+        'Content-Disposition': `attachment; filename="focus-${version}-${period.slice(0, 7)}.csv"`,
+      },
+      content: {
+        type: 'text/csv; charset=utf-8; header=present',
+        data: Readable.from(writeFocusCsv(version, startingWith(first, days), signal)),
+      },
+    };
+  },
+});
+
+async function* startingWith<T>(
+  first: IteratorResult<T, unknown>,
+  rest: AsyncGenerator<T>,
+): AsyncGenerator<T> {
+  if (first.done) return;
+  yield first.value;
+  yield* rest;
+}
+
+export const focusExportEndpoints: readonly Endpoint[] = [exportFocus];

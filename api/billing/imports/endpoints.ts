@@ -1,0 +1,186 @@
+import { findBillingSource, listBillingSources } from '../../../db/billing/billingSources.js';
+import { newUuid } from '../../../db/newUuid.js';
+import { parseFxRate } from '../../../domain/billing/pageRow.js';
+import { BILLING_FORMATS, isBillingFormat } from '../../../domain/billing/sources.js';
+import { DomainError, invalidField } from '../../../domain/errors.js';
+import { findUuid, publicId } from '../../../domain/ids.js';
+import { findProvider, PROVIDERS } from '../../../domain/providers.js';
+import { recordAction } from '../../../usecases/access/recordAction.js';
+import {
+  BILLING_PAGE_BYTES,
+  storeBillingUpload,
+  type UploadedBill,
+} from '../../../usecases/billing/billingUpload.js';
+import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { pageOf } from '../../paging.js';
+import { type ReceivedFile, receiveFile } from '../../pipeline/multipart.js';
+import { acceptedResponse, acceptedRun } from '../../runs/runWire.js';
+import {
+  IMPORTS_PATH,
+  importForm,
+  importParams,
+  importSchema,
+  listImportsQuery,
+  listImportsResponse,
+  presentImport,
+} from './wire.js';
+
+/** Largest bill. */
+export const IMPORT_BYTES_MAX = 1_610_612_736;
+/** Uploads of this process at once: each holds a connection for as long as it takes. */
+export const UPLOADS_MAX = 2;
+const BUSY_RETRY_SECONDS = 5;
+const ACCOUNT_CHARS_MAX = 256;
+const FORM_FIELDS = Object.keys(importForm.shape).filter((name) => name !== 'file');
+
+let uploads = 0;
+
+const createImport = defineEndpoint({
+  operationId: 'createBillingImport',
+  method: 'post',
+  path: IMPORTS_PATH,
+  tag: 'Billing',
+  summary: 'Import a provider’s bill from a file',
+  description:
+    'A provider’s bill in the format in which the provider gives it: saved cost and usage pages of OpenAI, Anthropic, AWS and Azure, AWS Cost and Usage Reports, Azure cost details, Google’s billing export, xAI invoices, Mistral usage, FOCUS, or the plain CSV; CSV, JSON lines, Parquet or JSON, also packed with gzip. The format is told from the content. The file is read behind the scenes, as a whole or not at all. The same file again gives the same import.',
+  access: { scope: 'billing:write', workspace: 'refused' },
+  streams: { 'multipart/form-data': importForm },
+  limit: 'billing_import',
+  idempotency: 'afterwards',
+  drain: (incoming) =>
+    receiveFile(incoming, {
+      maxBytes: IMPORT_BYTES_MAX,
+      chunkBytes: BILLING_PAGE_BYTES,
+      store: async () => undefined,
+    }),
+  responses: acceptedResponse(importSchema),
+  problems: [
+    'invalid_multipart',
+    'invalid_body',
+    'missing_parameter',
+    'invalid_billing_file',
+    'account_required',
+    'payload_too_large',
+    'unsupported_media_type',
+  ],
+  async handle({ incoming, orgDb, runLimit, afterCommit, caller, requestId }, deps) {
+    if (uploads >= UPLOADS_MAX) {
+      throw new DomainError('service_unavailable', 'other bills are being uploaded; try again in a moment', {
+        retryAfterSeconds: BUSY_RETRY_SECONDS,
+      });
+    }
+    uploads += 1;
+    try {
+      const importId = newUuid(deps.nowMicros());
+      const { source, existing } = await storeBillingUpload(
+        orgDb,
+        importId,
+        async (store) =>
+          describeUpload(
+            await receiveFile(incoming, {
+              maxBytes: IMPORT_BYTES_MAX,
+              chunkBytes: BILLING_PAGE_BYTES,
+              store,
+            }),
+          ),
+        runLimit,
+        (inside, { id, provider, filename, sha256 }) =>
+          recordAction(
+            inside,
+            { caller, requestId },
+            'billing_import.created',
+            { type: 'billing_import', id: publicId('imp', id) },
+            { provider, filename, sha256 },
+          ),
+      );
+      if (!existing) afterCommit(() => deps.kickDispatcher());
+      return acceptedRun(presentImport(source), existing);
+    } finally {
+      uploads -= 1;
+    }
+  },
+});
+
+/** Checks the form's fields, which may have come after the file. */
+function describeUpload(received: ReceivedFile): UploadedBill {
+  const unknown = Object.keys(received.fields).find((name) => !FORM_FIELDS.includes(name));
+  if (unknown !== undefined)
+    throw invalidField('body', unknown, 'is not known here; leave it out', 'invalid_body');
+  const { provider, format, account, fx_rate: fxRate } = received.fields;
+  const known = provider === undefined ? undefined : findProvider(provider);
+  if (provider === undefined)
+    throw invalidField('body', 'provider', 'is required: who issued the bill', 'missing_parameter');
+  if (!known)
+    throw invalidField('body', 'provider', `must be one of ${PROVIDERS.join(', ')}`, 'invalid_body');
+  if (format !== undefined && format !== '' && !isBillingFormat(format)) {
+    throw invalidField('body', 'format', `must be one of ${BILLING_FORMATS.join(', ')}`, 'invalid_body');
+  }
+  if (account !== undefined && !/^[\x21-\x7e][\x20-\x7e]*$/.test(account) && account !== '') {
+    throw invalidField('body', 'account', 'must be printable text', 'invalid_body');
+  }
+  if ((account ?? '').length > ACCOUNT_CHARS_MAX)
+    throw invalidField(
+      'body',
+      'account',
+      `must have at most ${ACCOUNT_CHARS_MAX} characters`,
+      'invalid_body',
+    );
+  if (fxRate !== undefined && fxRate !== '' && !parseFxRate(fxRate)) {
+    throw invalidField(
+      'body',
+      'fx_rate',
+      'must be a decimal number above 0: US dollars for one unit of the currency',
+      'invalid_body',
+    );
+  }
+  return {
+    provider: known,
+    filename: received.filename,
+    declaredFormat: format !== undefined && isBillingFormat(format) ? format : null,
+    declaredAccount: account?.trim() || null,
+    declaredFxRate: fxRate || null,
+    sha256: received.sha256,
+    sizeBytes: received.sizeBytes,
+  };
+}
+
+const listImports = defineEndpoint({
+  operationId: 'listBillingImports',
+  method: 'get',
+  path: IMPORTS_PATH,
+  tag: 'Billing',
+  summary: 'Imports of bills, newest first',
+  access: { scope: 'billing:read', workspace: 'refused' },
+  query: listImportsQuery,
+  responses: { 200: { description: 'A page of imports', schema: listImportsResponse } },
+  problems: [],
+  async handle({ query, orgDb }) {
+    const provider = query.provider === undefined ? undefined : findProvider(query.provider);
+    const found =
+      query.provider !== undefined && !provider
+        ? []
+        : await listBillingSources(orgDb, { provider, limit: query.limit + 1, offset: query.offset });
+    const { shown, page } = pageOf(found, query);
+    return { status: 200, body: { imports: shown.map(presentImport), ...page } };
+  },
+});
+
+const getImport = defineEndpoint({
+  operationId: 'getBillingImport',
+  method: 'get',
+  path: `${IMPORTS_PATH}/{id}`,
+  tag: 'Billing',
+  summary: 'One import and how far it is',
+  access: { scope: 'billing:read', workspace: 'refused' },
+  params: importParams,
+  responses: { 200: { description: 'The import', schema: importSchema } },
+  problems: ['not_found'],
+  async handle({ params, orgDb }) {
+    const uuid = findUuid('imp', params.id);
+    const source = uuid === undefined ? undefined : await findBillingSource(orgDb, uuid);
+    if (!source) throw new DomainError('not_found', 'there is no import with this id');
+    return { status: 200, body: presentImport(source) };
+  },
+});
+
+export const billingEndpoints: readonly Endpoint[] = [createImport, listImports, getImport];

@@ -1,0 +1,226 @@
+import { Readable } from 'node:stream';
+import { z } from 'zod';
+import { readSnapshotTime, streamEventTexts } from '../../../db/events/eventExport.js';
+import { getEvent, listEvents } from '../../../db/events/events.js';
+import { listFormerPrices } from '../../../db/pricing/repriceRuns.js';
+import type { AuditDetails } from '../../../domain/access/auditLog/actions.js';
+import { DomainError } from '../../../domain/errors.js';
+import { findUuid } from '../../../domain/ids.js';
+import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY, spanMicros } from '../../../domain/period.js';
+import { recordAction } from '../../../usecases/access/recordAction.js';
+import { defineEndpoint } from '../../endpoint.js';
+import { decodeEventCursor, eventPosition, nextCursor } from '../../paging.js';
+import { assertPayloads } from '../../pipeline/auth.js';
+import { providerFilter, windowOf } from '../../query.js';
+import {
+  eventParams,
+  eventSchema,
+  exportEventsQuery,
+  getEventQuery,
+  listEventsQuery,
+  listEventsResponse,
+  oneEventSchema,
+  presentEvent,
+  presentFormerPrice,
+  writeEventLine,
+} from './wire.js';
+
+/** Where the newest events are looked for first: two or three of the monthly partitions. */
+const RECENT_DAYS = 35n;
+/** Longest window of one export: a leap year. */
+export const EXPORT_DAYS_MAX = 366n;
+
+/** How the calls were chosen whose payloads were read, without the labels that were looked for. */
+function readDetails(query: z.output<typeof listEventsQuery>, count: number): AuditDetails {
+  const { since, until, limit: _limit, offset: _offset, include_payload: _asked, ...rest } = query;
+  const filters = Object.entries(rest).filter(([, value]) => value !== undefined && value !== false);
+  return {
+    count,
+    filters: filters.map(([name]) => name),
+    since: since && isoFromMicros(since.micros),
+    until: until && isoFromMicros(exclusiveEnd(until)),
+  };
+}
+
+function uuidOfEvent(id: string): string {
+  const uuid = findUuid('evt', id);
+  if (uuid === undefined) throw new DomainError('not_found', 'there is no event with this id');
+  return uuid;
+}
+
+const listEventsEndpoint = defineEndpoint({
+  operationId: 'listEvents',
+  method: 'get',
+  path: '/api/v1/events',
+  tag: 'Events',
+  summary: 'Calls, newest first',
+  access: { scope: 'events:read', workspace: 'own' },
+  query: listEventsQuery,
+  responses: {
+    200: { description: 'A page of events; count is the number in this page', schema: listEventsResponse },
+  },
+  problems: ['invalid_range', 'forbidden'],
+  async handle({ query, caller, requestId, orgDb }, deps) {
+    assertPayloads(caller, query.include_payload);
+    const after = decodeEventCursor(query.cursor);
+    const { events, hasMore } = await listEvents(
+      orgDb,
+      {
+        sessionId: query.session_id,
+        provider: providerFilter(query.provider),
+        model: query.model,
+        teamId: query.team_id,
+        feature: query.feature,
+        projectId: query.project_id,
+        kind: query.kind,
+        ...windowOf(query.since, query.until, ['since', 'until']),
+        includeSuperseded: query.include_superseded,
+      },
+      { limit: query.limit, offset: after ? 0 : query.offset, after },
+      query.include_payload,
+      deps.nowMicros() - RECENT_DAYS * MICROS_PER_DAY,
+    );
+    if (query.include_payload)
+      await recordAction(
+        orgDb,
+        { caller, requestId },
+        'payload.read',
+        null,
+        readDetails(query, events.length),
+      );
+    return {
+      status: 200,
+      body: {
+        events: events.map(presentEvent),
+        count: events.length,
+        offset: query.offset,
+        has_more: hasMore,
+        next_cursor: nextCursor(events, hasMore, eventPosition),
+      },
+    };
+  },
+});
+
+const exportEventsEndpoint = defineEndpoint({
+  operationId: 'exportEvents',
+  method: 'get',
+  path: '/api/v1/events/export',
+  tag: 'Events',
+  summary: 'Every call of a window, oldest first',
+  description:
+    'Streamed in partitions of 500 rows. A transfer that ends without its last chunk is broken: fetch it again. X-Export-Snapshot is the time up to which ingested events are in it.',
+  access: { scope: 'events:read', workspace: 'own' },
+  limit: 'export',
+  query: exportEventsQuery,
+  responses: {
+    200: {
+      description: 'One event a line, or one array with format=json',
+      contentType: 'application/x-ndjson',
+      otherTypes: { 'application/json': z.array(eventSchema) },
+      headers: { 'X-Export-Snapshot': 'Events ingested up to this time are in the export' },
+    },
+  },
+  problems: ['missing_parameter', 'invalid_range', 'export_window_too_large', 'forbidden'],
+  async handle({ query, caller, requestId, orgDb, signal }) {
+    assertPayloads(caller, query.include_payload);
+    // A date as the end means the end of that day, so one day's export names it twice.
+    if (exclusiveEnd(query.end) - 1n <= query.start.micros) {
+      throw new DomainError('invalid_range', 'end must lie after start', {
+        issues: [{ in: 'query', field: 'end', message: 'must lie after start' }],
+      });
+    }
+    if (spanMicros(query.start, query.end) > EXPORT_DAYS_MAX * MICROS_PER_DAY) {
+      throw new DomainError(
+        'export_window_too_large',
+        `a window spans at most ${EXPORT_DAYS_MAX} days; export in several calls`,
+        {
+          issues: [
+            {
+              in: 'query',
+              field: 'end',
+              message: `must lie at most ${EXPORT_DAYS_MAX} days after start; a date counts as its whole day`,
+            },
+          ],
+        },
+      );
+    }
+    const snapshotMicros = await readSnapshotTime(orgDb);
+    const window = { fromMicros: query.start.micros, toMicros: exclusiveEnd(query.end), snapshotMicros };
+    const partitions = streamEventTexts(orgDb, window, query.include_payload);
+    // Read before the answer begins: a database that is away is an ordinary 503, not a broken transfer.
+    const first = await partitions.next();
+    const { start, end, format, include_payload } = query;
+    await recordAction(orgDb, { caller, requestId }, 'export.started', null, {
+      start: isoFromMicros(start.micros),
+      end: isoFromMicros(exclusiveEnd(end)),
+      format,
+      include_payload,
+    });
+    const asArray = query.format === 'json';
+    const lines = writePartitions(startingWith(first, partitions), asArray, query.include_payload, signal);
+    return {
+      status: 200,
+      headers: { 'X-Export-Snapshot': isoFromMicros(snapshotMicros) },
+      content: {
+        type: asArray ? 'application/json' : 'application/x-ndjson',
+        data: Readable.from(lines, { objectMode: true, highWaterMark: 2 }),
+      },
+    };
+  },
+});
+
+async function* startingWith<T>(
+  first: IteratorResult<T, unknown>,
+  rest: AsyncGenerator<T>,
+): AsyncGenerator<T> {
+  if (first.done) return;
+  yield first.value;
+  yield* rest;
+}
+
+async function* writePartitions(
+  partitions: AsyncGenerator<(string | null)[][]>,
+  asArray: boolean,
+  withPayload: boolean,
+  signal: AbortSignal,
+): AsyncGenerator<Buffer> {
+  let first = true;
+  if (asArray) yield Buffer.from('[');
+  for await (const rows of partitions) {
+    if (signal.aborted) return;
+    const lines = rows.map((row) => writeEventLine(row, withPayload));
+    const text = asArray ? `${first ? '' : ','}${lines.join(',')}` : `${lines.join('\n')}\n`;
+    first = false;
+    yield Buffer.from(text, 'latin1');
+  }
+  if (asArray) yield Buffer.from(']');
+}
+
+const getEventEndpoint = defineEndpoint({
+  operationId: 'getEvent',
+  method: 'get',
+  path: '/api/v1/events/{id}',
+  tag: 'Events',
+  summary: 'One call',
+  access: { scope: 'events:read', workspace: 'own' },
+  params: eventParams,
+  query: getEventQuery,
+  responses: { 200: { description: 'The event', schema: oneEventSchema } },
+  problems: ['not_found', 'forbidden'],
+  async handle({ params, query, caller, requestId, orgDb }) {
+    assertPayloads(caller, query.include_payload);
+    const event = await getEvent(orgDb, uuidOfEvent(params.id), query.include_payload);
+    const former = await listFormerPrices(orgDb, event.id);
+    if (query.include_payload)
+      await recordAction(orgDb, { caller, requestId }, 'payload.read', { type: 'event', id: params.id });
+    return {
+      status: 200,
+      body: {
+        ...presentEvent(event),
+        ...(former.length > 0 ? { former_prices: former.map(presentFormerPrice) } : {}),
+      },
+    };
+  },
+});
+
+export const eventEndpoints = [listEventsEndpoint, exportEventsEndpoint, getEventEndpoint];

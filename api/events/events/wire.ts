@@ -1,0 +1,270 @@
+import { z } from 'zod';
+import { EVENT_COLUMNS, type StoredEvent } from '../../../db/events/storedEvents.js';
+import type { FormerPrice } from '../../../db/pricing/repriceRuns.js';
+import type { Json } from '../../../domain/events/event.js';
+import { publicId } from '../../../domain/ids.js';
+import { usdNumberFromPico, usdNumberOrNull } from '../../../domain/money.js';
+import { isoFromMicros } from '../../../domain/period.js';
+import { cursoredPageFields, pageParameters } from '../../paging.js';
+import { booleanParameter, filterParameter, instantParameter } from '../../query.js';
+
+const json = z.unknown();
+const label = z.string().nullable();
+const tokens = z.int().min(0);
+
+/** A call as the API tells it; docs/ingest.md says what its fields mean. */
+export const eventSchema = z
+  .strictObject({
+    id: z.string().meta({ example: 'evt_0199f3a2c4d57e3a8f00112233445566' }),
+    provider: z.string(),
+    model: z.string(),
+    session_id: z.string(),
+    team_id: label,
+    feature: label,
+    is_batch: z.boolean(),
+    batch_id: label,
+    input_tokens: tokens.meta({ description: 'Uncached input; cache reads and writes are not inside' }),
+    output_tokens: tokens.meta({ description: 'All output, reasoning included' }),
+    cache_read: tokens,
+    cache_creation: tokens,
+    reasoning_tok: tokens.meta({ description: 'Subset of output_tokens' }),
+    cached_tok: tokens.meta({ description: 'Cached count as an inclusive provider reported it' }),
+    cost_usd: z.number(),
+    duration_ms: z.int().min(0),
+    stop_reason: z.string(),
+    payload: json.meta({ description: 'Raw body; null unless include_payload=true' }),
+    timestamp: z.string(),
+    request_id: label,
+    response_model: label,
+    api_key_hash: z.string(),
+    api_key_id: z.string(),
+    provider_key_id: label,
+    kind: z.string(),
+    status: z.string(),
+    http_status: z.int().nullable(),
+    project_id: label,
+    user_id: label,
+    environment: label,
+    service_tier: label,
+    billed_by: z.string(),
+    provider_account_id: label,
+    end_at: z.string(),
+    cache_creation_5m: tokens.nullable(),
+    cache_creation_1h: tokens.nullable(),
+    cost_source: z.enum(['reported', 'computed', 'unpriced']),
+    computed_cost_usd: z.number().nullable(),
+    price_gaps: z.array(z.string()),
+    usage_source: z.string(),
+    input_semantics: z.enum(['inclusive', 'exclusive', 'disjoint']),
+    usage_missing: z.array(z.string()),
+    usage_flags: z.array(z.string()).meta({ description: 'What is wrong with the counts as they came' }),
+    superseded_by: label,
+    blocked_rule_id: label,
+    prevented_usd: z.number().nullable(),
+    ingested_at: z.string(),
+    tool_input: json.optional(),
+    tool_output: json.optional(),
+  })
+  .meta({ id: 'Event' });
+
+export type EventWire = z.output<typeof eventSchema>;
+
+/** Payload and `_service` block as one object: the block has a column of its own so that it can be read alone. */
+function presentPayload(payload: Json | null, service: Json | null): Json | null {
+  if (service === null) return payload;
+  if (payload !== null && typeof payload === 'object' && !Array.isArray(payload))
+    return { ...payload, _service: service };
+  return payload === null ? { _service: service } : { body: payload, _service: service };
+}
+
+/** One event asked for by its id also tells what it cost before it was priced anew. */
+export const oneEventSchema = eventSchema
+  .extend({
+    former_prices: z
+      .array(
+        z.strictObject({
+          cost_usd: z.number(),
+          computed_cost_usd: z.number().nullable(),
+          cost_source: z.enum(['reported', 'computed', 'unpriced']),
+          price_gaps: z.array(z.string()),
+          until: z.string(),
+          run_id: z.string().meta({ description: 'The re-pricing that changed it' }),
+        }),
+      )
+      .optional()
+      .meta({ description: 'Oldest first; only where the event was priced anew' }),
+  })
+  .meta({ id: 'EventDetail' });
+
+export function presentFormerPrice(
+  former: FormerPrice,
+): NonNullable<z.output<typeof oneEventSchema>['former_prices']>[number] {
+  return {
+    cost_usd: usdNumberFromPico(former.costPico),
+    computed_cost_usd: usdNumberOrNull(former.computedCostPico),
+    cost_source: former.costSource,
+    price_gaps: former.priceGaps,
+    until: isoFromMicros(former.untilMicros),
+    run_id: publicId('run', former.runId),
+  };
+}
+
+export function presentEvent(event: StoredEvent): EventWire {
+  return {
+    id: publicId('evt', event.id),
+    provider: event.provider,
+    model: event.model,
+    session_id: event.sessionId,
+    team_id: event.teamId,
+    feature: event.feature,
+    is_batch: event.isBatch,
+    batch_id: event.batchId,
+    input_tokens: event.inputTokens,
+    output_tokens: event.outputTokens,
+    cache_read: event.cacheRead,
+    cache_creation: event.cacheCreation,
+    reasoning_tok: event.reasoningTok,
+    cached_tok: event.cachedTok,
+    cost_usd: usdNumberFromPico(event.costPico),
+    duration_ms: event.durationMs,
+    stop_reason: event.stopReason,
+    payload: event.payload ? presentPayload(event.payload.payload, event.payload.service) : null,
+    timestamp: isoFromMicros(event.timestampMicros),
+    request_id: event.requestId,
+    response_model: event.responseModel,
+    api_key_hash: event.apiKeyHash,
+    api_key_id: event.apiKeyId,
+    provider_key_id: event.providerKeyId,
+    kind: event.kind,
+    status: event.status,
+    http_status: event.httpStatus,
+    project_id: event.projectId,
+    user_id: event.userId,
+    environment: event.environment,
+    service_tier: event.serviceTier,
+    billed_by: event.billedBy,
+    provider_account_id: event.providerAccountId,
+    end_at: isoFromMicros(event.endMicros),
+    cache_creation_5m: event.cacheCreation5m,
+    cache_creation_1h: event.cacheCreation1h,
+    cost_source: event.costSource,
+    computed_cost_usd: usdNumberOrNull(event.computedCostPico),
+    price_gaps: event.priceGaps,
+    usage_source: event.usageSource,
+    input_semantics: event.inputSemantics,
+    usage_missing: event.usageMissing,
+    usage_flags: event.usageFlags,
+    superseded_by: event.supersededBy === null ? null : publicId('evt', event.supersededBy),
+    blocked_rule_id: event.blockedRuleId,
+    prevented_usd: usdNumberOrNull(event.preventedPico),
+    ingested_at: isoFromMicros(event.ingestedMicros),
+    ...(event.payload ? { tool_input: event.payload.toolInput, tool_output: event.payload.toolOutput } : {}),
+  };
+}
+
+type TextWriter = (text: string) => string;
+
+/** Stored texts are printable ASCII, tabs and line breaks: anything but plain characters takes the slow way. */
+const UNPLAIN = /[^ !#-[\]-~]/;
+const asText: TextWriter = (text) => (UNPLAIN.test(text) ? JSON.stringify(text) : `"${text}"`);
+const asIs: TextWriter = (text) => text;
+const asBoolean: TextWriter = (text) => (text === 't' ? 'true' : 'false');
+const asId: TextWriter = (text) => `"${publicId('evt', text)}"`;
+/** A decimal as the shortest JSON number: the digits are those of the database, without its trailing zeros. */
+const asDecimal: TextWriter = (text) => (text.includes('.') ? text.replace(/\.?0+$/, '') : text);
+/** `2026-01-02 03:04:05.6789+00` → the form of isoFromMicros: six decimals or none. */
+const asTime: TextWriter = (text) => {
+  const fraction = text.slice(20, -3);
+  return `"${text.slice(0, 10)}T${text.slice(11, 19)}${fraction === '' ? '' : `.${fraction.padEnd(6, '0')}`}Z"`;
+};
+
+const INTEGERS = new Set([
+  'input_tokens',
+  'output_tokens',
+  'cache_read',
+  'cache_creation',
+  'reasoning_tok',
+  'cached_tok',
+  'duration_ms',
+  'http_status',
+  'cache_creation_5m',
+  'cache_creation_1h',
+]);
+const DECIMALS = new Set(['cost_usd', 'computed_cost_usd', 'prevented_usd']);
+const TIMES = new Set(['timestamp', 'end_at', 'ingested_at']);
+const LISTS = new Set(['price_gaps', 'usage_missing', 'usage_flags']);
+
+function writerOf(column: string): TextWriter {
+  if (column === 'id' || column === 'superseded_by') return asId;
+  if (column === 'is_batch') return asBoolean;
+  if (INTEGERS.has(column)) return asIs;
+  if (DECIMALS.has(column)) return asDecimal;
+  if (TIMES.has(column)) return asTime;
+  if (LISTS.has(column)) return asIs;
+  return asText;
+}
+
+const WRITERS = EVENT_COLUMNS.map((column, index) => ({
+  label: `${index === 0 ? '{' : ','}"${column}":`,
+  write: writerOf(column),
+  absent: LISTS.has(column) ? '[]' : 'null',
+}));
+
+/**
+ * An exported row as JSON text, the same object as `presentEvent` gives, written from the database's own texts: an
+ * export of millions of rows spends its time here. `withPayload`: the four payload columns follow the event's.
+ */
+export function writeEventLine(row: readonly (string | null)[], withPayload: boolean): string {
+  let line = '';
+  for (let i = 0; i < WRITERS.length; i += 1) {
+    const writer = WRITERS[i] as (typeof WRITERS)[number];
+    const value = row[i] ?? null;
+    line += writer.label + (value === null ? writer.absent : writer.write(value));
+  }
+  if (!withPayload) return `${line},"payload":null}`;
+  const [payload, toolInput, toolOutput, service] = row
+    .slice(WRITERS.length)
+    .map((text) => (text == null ? null : (JSON.parse(text) as Json)));
+  return `${line},"payload":${JSON.stringify(presentPayload(payload ?? null, service ?? null))},"tool_input":${JSON.stringify(toolInput ?? null)},"tool_output":${JSON.stringify(toolOutput ?? null)}}`;
+}
+
+const eventFilters = {
+  session_id: filterParameter.optional(),
+  provider: filterParameter.optional(),
+  model: filterParameter.optional(),
+  team_id: filterParameter.optional(),
+  feature: filterParameter.optional(),
+  project_id: filterParameter.optional(),
+  kind: filterParameter.optional(),
+  since: instantParameter.optional(),
+  until: instantParameter.optional(),
+};
+
+export const eventFiltersQuery = eventFilters;
+
+export const listEventsQuery = z.object({
+  ...eventFilters,
+  ...pageParameters,
+  include_payload: booleanParameter.default(false),
+  include_superseded: booleanParameter.default(false),
+});
+
+export const listEventsResponse = z.strictObject({
+  events: z.array(eventSchema),
+  ...cursoredPageFields,
+});
+
+export const eventParams = z.object({ id: z.string().max(64, { error: 'is not an event id' }) });
+export const getEventQuery = z.object({ include_payload: booleanParameter.default(false) });
+
+const required = (name: string) => ({
+  error: (issue: { input: unknown }) =>
+    issue.input === undefined ? `is required: ${name}` : 'must be an ISO 8601 time',
+});
+
+export const exportEventsQuery = z.object({
+  start: z.string(required('the inclusive lower bound as an ISO 8601 time')).pipe(instantParameter),
+  end: z.string(required('the inclusive upper bound as an ISO 8601 time')).pipe(instantParameter),
+  format: z.enum(['jsonl', 'json'], { error: 'must be jsonl or json' }).default('jsonl'),
+  include_payload: booleanParameter.default(false),
+});

@@ -1,0 +1,233 @@
+import type { BodyKind } from '../../../adapters/ingestBodies/decodeBody.js';
+import { listDoubleTellings, listSourceHealth } from '../../../db/events/ingestHealth.js';
+import { getOrganization } from '../../../db/installation/organizations.js';
+import { DomainError } from '../../../domain/errors.js';
+import type { MappedBatch } from '../../../domain/events/event.js';
+import type { MapContext } from '../../../domain/events/mapContext.js';
+import { isoFromMicros, MICROS_PER_DAY } from '../../../domain/period.js';
+import type { ApiDeps } from '../../deps.js';
+import { defineEndpoint, type EndpointRequest, type EndpointResponse } from '../../endpoint.js';
+import {
+  eventsRequestDoc,
+  ingestEventsResponse,
+  ingestHealthResponse,
+  ingestResponse,
+  observationRequestDoc,
+  partialSuccessOf,
+  presentDouble,
+  presentIngest,
+  presentIngestEvents,
+  presentSource,
+  traceRequestDoc,
+} from './wire.js';
+
+const HEALTH_DAYS = 30n;
+const BODY_PROBLEMS = [
+  'invalid_body',
+  'invalid_json',
+  'json_too_deep',
+  'invalid_encoding',
+  'payload_too_large',
+  'body_too_slow',
+  'too_many_items',
+  'unsupported_media_type',
+  'storage_full',
+] as const;
+
+type AnyRequest = EndpointRequest<unknown, unknown, unknown>;
+
+function mapContext(deps: ApiDeps): MapContext {
+  const prices = deps.prices.current();
+  return {
+    nowMicros: deps.nowMicros(),
+    oldestMicros: deps.settings.oldestEventMicros(),
+    inferProvider: (model) => prices.inferProvider(model),
+  };
+}
+
+/** Reads the body and maps what it holds. */
+async function read(request: AnyRequest, deps: ApiDeps, kind: BodyKind): Promise<MappedBatch> {
+  return deps.bodies.read({
+    kind,
+    bytes: await request.incoming.bytes(deps.settings.ingestMaxBodyBytes),
+    orgId: request.caller.orgId,
+    context: mapContext(deps),
+    chargeItems: (items) => request.chargeItems(items),
+  });
+}
+
+/** Stores a mapped batch and counts what became of it. */
+async function store(request: AnyRequest, deps: ApiDeps, batch: MappedBatch) {
+  const outcome = await deps.ingest.submit({
+    orgId: request.caller.orgId,
+    keyId: request.caller.keyId,
+    defaultProjectId: request.caller.workspace?.projectId ?? null,
+    batch,
+  });
+  const { ingestItems, ingestRejections } = deps.metrics;
+  ingestItems.inc({ outcome: 'stored' }, outcome.accepted - outcome.duplicates);
+  if (outcome.duplicates > 0) ingestItems.inc({ outcome: 'duplicate' }, outcome.duplicates);
+  const ignored = batch.ignored + outcome.leftOut;
+  if (ignored > 0) ingestItems.inc({ outcome: 'ignored' }, ignored);
+  for (const rejection of batch.rejections) ingestRejections.inc({ reason: rejection.reason });
+  return outcome;
+}
+
+function unsupported(type: string, readable: string): DomainError {
+  return new DomainError(
+    'unsupported_media_type',
+    `content-type: ${type.slice(0, 60)} is not read here; send ${readable}`,
+    {
+      issues: [{ in: 'header', field: 'content-type', message: `send ${readable}` }],
+    },
+  );
+}
+
+const PROTOBUF_TYPES = new Set(['application/x-protobuf', 'application/protobuf']);
+const JSON_TYPES = new Set(['', 'application/json', 'text/json']);
+
+async function ingestTrace(request: AnyRequest, deps: ApiDeps): Promise<EndpointResponse> {
+  const type = request.incoming.mediaType;
+  const isProtobuf = PROTOBUF_TYPES.has(type);
+  if (!isProtobuf && !JSON_TYPES.has(type))
+    throw unsupported(type, 'application/json or application/x-protobuf');
+  const batch = await read(request, deps, isProtobuf ? 'otlp_protobuf' : 'otlp_json');
+  const outcome = await store(request, deps, batch);
+  if (isProtobuf) {
+    const partial = partialSuccessOf(batch.rejections);
+    return {
+      status: 202,
+      content: { type: 'application/x-protobuf', data: deps.otlp.encodeTraceResponse(partial) },
+    };
+  }
+  return {
+    status: 202,
+    body: presentIngest(request.caller.orgId, outcome, batch.ignored + outcome.leftOut, batch.rejections),
+  };
+}
+
+const traceDocs = {
+  method: 'post',
+  tag: 'Ingest',
+  access: { scope: 'ingest', workspace: 'own' },
+  idempotency: 'ignored',
+  streams: { 'application/json': traceRequestDoc, 'application/x-protobuf': 'binary' },
+  responses: {
+    202: {
+      description:
+        'Committed. `accepted` counts stored and repeated calls; spans that are no model call are `ignored`',
+      schema: ingestResponse,
+    },
+  },
+  problems: [...BODY_PROBLEMS, 'invalid_protobuf'],
+} as const;
+
+const trace = defineEndpoint({
+  ...traceDocs,
+  operationId: 'ingestTrace',
+  path: '/api/v1/ingest/trace',
+  aliases: ['/api/v1/ingest/trace/v1/traces'],
+  summary: 'OTLP traces, JSON or protobuf, gzip or deflate',
+  handle: ingestTrace,
+});
+
+const standardTrace = defineEndpoint({
+  ...traceDocs,
+  operationId: 'ingestTraceStandardPath',
+  path: '/v1/traces',
+  summary: 'OTLP traces at the standard path of exporters',
+  handle: ingestTrace,
+});
+
+const langfuseTrace = defineEndpoint({
+  ...traceDocs,
+  operationId: 'ingestTraceLangfusePath',
+  path: '/api/public/otel/v1/traces',
+  authSchemes: ['bearer', 'basic'],
+  summary: 'OTLP traces of Langfuse clients, unmodified: the secret key is the API key',
+  handle: ingestTrace,
+});
+
+const observability = defineEndpoint({
+  operationId: 'ingestObservability',
+  method: 'post',
+  path: '/api/v1/ingest/observability',
+  tag: 'Ingest',
+  summary: 'Observability webhook',
+  description:
+    'Observations of type GENERATION become events, others are ignored. X-Observability-Signature is accepted and not verified.',
+  access: { scope: 'ingest', workspace: 'own' },
+  idempotency: 'ignored',
+  streams: { 'application/json': observationRequestDoc },
+  responses: { 202: { description: 'Committed', schema: ingestResponse } },
+  problems: [...BODY_PROBLEMS, 'unknown_observation_type'],
+  async handle(request, deps) {
+    const type = request.incoming.mediaType;
+    if (!JSON_TYPES.has(type)) throw unsupported(type, 'application/json');
+    const batch = await read(request, deps, 'observation');
+    const outcome = await store(request, deps, batch);
+    return {
+      status: 202,
+      body: presentIngest(request.caller.orgId, outcome, batch.ignored + outcome.leftOut, batch.rejections),
+    };
+  },
+});
+
+const events = defineEndpoint({
+  operationId: 'ingestEvents',
+  method: 'post',
+  path: '/api/v1/ingest/events',
+  tag: 'Ingest',
+  summary: 'Events of SDK wrappers, as {"events": […]} or one a line',
+  access: { scope: 'ingest', workspace: 'own' },
+  idempotency: 'ignored',
+  streams: { 'application/json': eventsRequestDoc, 'application/x-ndjson': 'binary' },
+  responses: {
+    202: { description: 'Committed; the first refused items are listed', schema: ingestEventsResponse },
+  },
+  problems: BODY_PROBLEMS,
+  async handle(request, deps) {
+    const batch = await read(request, deps, kindOfEvents(request.incoming.mediaType));
+    const outcome = await store(request, deps, batch);
+    return { status: 202, body: presentIngestEvents(request.caller.orgId, outcome, batch.rejections) };
+  },
+});
+
+const NDJSON_TYPES = new Set(['application/x-ndjson', 'application/ndjson', 'application/jsonl']);
+
+function kindOfEvents(type: string): BodyKind {
+  if (NDJSON_TYPES.has(type)) return 'events_lines';
+  if (JSON_TYPES.has(type)) return 'events_json';
+  throw unsupported(type, 'application/json or application/x-ndjson');
+}
+
+const health = defineEndpoint({
+  operationId: 'getIngestHealth',
+  method: 'get',
+  path: '/api/v1/ingest/health',
+  tag: 'Ingest',
+  summary: 'Whether traffic arrives, and whether it is complete',
+  description: 'The last 30 days by service and instrumentation scope.',
+  access: { scope: 'events:read', workspace: 'own' },
+  responses: { 200: { description: 'Sources and what is wrong with them', schema: ingestHealthResponse } },
+  problems: [],
+  async handle({ orgDb }, deps) {
+    const sinceMicros = deps.nowMicros() - HEALTH_DAYS * MICROS_PER_DAY;
+    const whole = orgDb.leaveProject('which scopes count is one rule for all projects');
+    const [sources, doubles, { settings }] = await Promise.all([
+      listSourceHealth(orgDb, sinceMicros),
+      listDoubleTellings(orgDb, sinceMicros),
+      getOrganization(whole),
+    ]);
+    return {
+      status: 200,
+      body: {
+        since: isoFromMicros(sinceMicros),
+        sources: sources.map(presentSource),
+        instrumented_twice: doubles.map((double) => presentDouble(double, settings)),
+      },
+    };
+  },
+});
+
+export const ingestEndpoints = [trace, standardTrace, langfuseTrace, observability, events, health];

@@ -1,0 +1,213 @@
+import { z } from 'zod';
+import type { DoubleTelling, SourceHealth } from '../../../db/events/ingestHealth.js';
+import type { Rejection } from '../../../domain/events/event.js';
+import { publicId } from '../../../domain/ids.js';
+import type { OrganizationSettings } from '../../../domain/installation/settings.js';
+import { decimalFromPico, usdNumberFromPico } from '../../../domain/money.js';
+import { isoFromMicros } from '../../../domain/period.js';
+
+/** Reasons that a partial success names at most. */
+const REASONS_MAX = 5;
+/** Rejected items that the events endpoint lists at most. */
+export const REJECTED_ITEMS_MAX = 20;
+
+const keyValue = z.looseObject({
+  key: z.string(),
+  value: z.looseObject({
+    stringValue: z.string().optional(),
+    intValue: z.union([z.string(), z.number()]).optional(),
+    doubleValue: z.number().optional(),
+    boolValue: z.boolean().optional(),
+  }),
+});
+
+/** OTLP/JSON as documented; what is accepted is wider, since unknown fields and wrong spans are passed over. */
+export const traceRequestDoc = z
+  .looseObject({
+    resourceSpans: z.array(
+      z.looseObject({
+        resource: z.looseObject({ attributes: z.array(keyValue).optional() }).optional(),
+        scopeSpans: z.array(
+          z.looseObject({
+            scope: z.looseObject({ name: z.string().optional(), version: z.string().optional() }).optional(),
+            spans: z.array(
+              z.looseObject({
+                traceId: z.string().optional(),
+                spanId: z.string().optional(),
+                parentSpanId: z.string().optional(),
+                name: z.string(),
+                startTimeUnixNano: z.string(),
+                endTimeUnixNano: z.string(),
+                attributes: z.array(keyValue).optional(),
+              }),
+            ),
+          }),
+        ),
+      }),
+    ),
+  })
+  .meta({ id: 'ExportTraceServiceRequest' });
+
+export const observationRequestDoc = z
+  .looseObject({
+    type: z.literal('observation-create'),
+    body: z.looseObject({
+      id: z.string().optional(),
+      type: z.string(),
+      model: z.string().optional(),
+      startTime: z.string().optional(),
+      latency: z.number().optional(),
+      usage: z.looseObject({ input: z.int().optional(), output: z.int().optional() }).optional(),
+      metadata: z.looseObject({}).optional(),
+    }),
+  })
+  .meta({ id: 'ObservationCreate' });
+
+export const eventsRequestDoc = z
+  .looseObject({
+    events: z.array(z.looseObject({ provider: z.string(), model: z.string(), timestamp: z.string() })),
+  })
+  .meta({ id: 'IngestEvents' });
+
+const partialSuccess = z.strictObject({ rejectedSpans: z.string(), errorMessage: z.string() });
+
+export const ingestResponse = z
+  .strictObject({
+    accepted: z.int(),
+    organization_id: z.string(),
+    duplicates: z.int(),
+    ignored: z.int(),
+    partialSuccess: partialSuccess.optional(),
+  })
+  .meta({ id: 'IngestAccepted' });
+
+export const ingestEventsResponse = z
+  .strictObject({
+    accepted: z.int(),
+    duplicates: z.int(),
+    organization_id: z.string(),
+    rejected: z.array(z.strictObject({ index: z.int(), code: z.string(), message: z.string() })),
+  })
+  .meta({ id: 'IngestEventsAccepted' });
+
+interface Outcome {
+  accepted: number;
+  duplicates: number;
+}
+
+/** The OTLP partial success: how many were refused, and the first reasons; undefined when none was. */
+export function partialSuccessOf(
+  rejections: readonly Rejection[],
+): { rejectedSpans: string; errorMessage: string } | undefined {
+  if (rejections.length === 0) return undefined;
+  const reasons = rejections.slice(0, REASONS_MAX).map(({ index, label, reason, message }) => {
+    const item = label === '' ? `item ${index}` : `item ${index} (${label})`;
+    return `${item}: ${reason}: ${message}`;
+  });
+  const more = rejections.length > REASONS_MAX ? `; and ${rejections.length - REASONS_MAX} more` : '';
+  return { rejectedSpans: String(rejections.length), errorMessage: reasons.join('; ') + more };
+}
+
+export function presentIngest(
+  orgId: string,
+  outcome: Outcome,
+  ignored: number,
+  rejections: readonly Rejection[],
+): z.output<typeof ingestResponse> {
+  const partial = partialSuccessOf(rejections);
+  return {
+    accepted: outcome.accepted,
+    organization_id: publicId('org', orgId),
+    duplicates: outcome.duplicates,
+    ignored,
+    ...(partial ? { partialSuccess: partial } : {}),
+  };
+}
+
+export function presentIngestEvents(
+  orgId: string,
+  outcome: Outcome,
+  rejections: readonly Rejection[],
+): z.output<typeof ingestEventsResponse> {
+  return {
+    accepted: outcome.accepted,
+    duplicates: outcome.duplicates,
+    organization_id: publicId('org', orgId),
+    rejected: rejections
+      .slice(0, REJECTED_ITEMS_MAX)
+      .map((rejection) => ({ index: rejection.index, code: rejection.reason, message: rejection.message })),
+  };
+}
+
+const sourceSchema = z.strictObject({
+  service: z.string(),
+  scope: z.string(),
+  last_seen: z.string().nullable(),
+  calls: z.int(),
+  unmetered: z.int().meta({ description: 'Calls that sent no usage' }),
+  unpriced: z.int().meta({
+    description:
+      'Calls whose cost is not known (cost_source unpriced): no price, or no usage and no cost of their own',
+  }),
+  price_gaps: z.int(),
+  unknown_biller: z.int(),
+  not_counted: z
+    .int()
+    .meta({ description: 'Calls left out since then: another scope of the service counts (counted_scopes)' }),
+  rejected: z.record(z.string(), z.int()),
+});
+
+export const ingestHealthResponse = z.strictObject({
+  since: z.string(),
+  sources: z.array(sourceSchema),
+  instrumented_twice: z.array(
+    z.strictObject({
+      service: z.string(),
+      scopes: z.array(z.string()),
+      calls: z.int(),
+      cost_usd: z.number(),
+      counted_scopes: z
+        .array(z.string())
+        .meta({ description: 'The scopes of the service that count, where a setting names them' }),
+      message: z.string(),
+    }),
+  ),
+});
+
+/** A service that looks instrumented twice, and what is to be done or was done about it. */
+export function presentDouble(
+  double: DoubleTelling,
+  settings: OrganizationSettings,
+): z.output<typeof ingestHealthResponse>['instrumented_twice'][number] {
+  const { serviceName, scopes, calls, costPico } = double;
+  const counted = settings.countedScopes
+    .filter(({ service }) => (service ?? '') === serviceName)
+    .map(({ scope }) => scope);
+  const found = `service ${serviceName} is instrumented twice: ${scopes.join(' and ')}; ${calls} calls, $${decimalFromPico(costPico)}`;
+  return {
+    service: serviceName,
+    scopes,
+    calls,
+    cost_usd: usdNumberFromPico(costPico),
+    counted_scopes: counted,
+    message:
+      counted.length === 0
+        ? `${found} look counted twice: name the scope that counts in the setting counted_scopes`
+        : `${found} look counted twice; of what came since the setting counted_scopes, only ${counted.join(' and ')} counts now`,
+  };
+}
+
+export function presentSource(source: SourceHealth): z.output<typeof sourceSchema> {
+  return {
+    service: source.serviceName,
+    scope: source.scopeName,
+    last_seen: source.lastSeenMicros === null ? null : isoFromMicros(source.lastSeenMicros),
+    calls: source.calls,
+    unmetered: source.unmetered,
+    unpriced: source.unpriced,
+    price_gaps: source.priceGaps,
+    unknown_biller: source.unknownBiller,
+    not_counted: source.notCounted,
+    rejected: source.rejected,
+  };
+}

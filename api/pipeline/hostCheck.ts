@@ -1,0 +1,51 @@
+import { isIP } from 'node:net';
+import type { Context } from 'koa';
+import { DomainError } from '../../domain/errors.js';
+
+/** Orchestrators ask for it under whatever name or address they know; it reveals nothing. */
+const OPEN_PATH = '/healthz';
+
+/** The host names under which requests are answered, in lower case. */
+export function hostNamesOf(baseUrl: string, allowedHosts: readonly string[]): ReadonlySet<string> {
+  return new Set(['localhost', normalized(new URL(baseUrl).hostname), ...allowedHosts.map(normalized)]);
+}
+
+/**
+ * Refuses a request whose Host header names another host: a page of a foreign site can point its own name at this
+ * machine (DNS rebinding) and would then read answers as its own. IP literals pass, since no name can be pointed at
+ * them, and so does HTTP/1.0 without a Host header, which no browser sends. Error: host_not_allowed.
+ */
+export function checkHost(ctx: Context, names: ReadonlySet<string>): void {
+  if (ctx.path === OPEN_PATH) return;
+  const { rawHeaders } = ctx.req;
+  const hosts = rawHeaders.filter((_, at) => at % 2 === 1 && rawHeaders[at - 1]?.toLowerCase() === 'host');
+  if (hosts.length === 0) return;
+  const [host = '', ...more] = hosts;
+  if (more.length > 0)
+    throw refused(
+      'the request has several Host headers; send one. ALLOWED_HOSTS lists the names that are answered',
+    );
+  const name = nameOf(host);
+  if (name !== undefined && (names.has(name) || isIP(name) !== 0)) return;
+  throw refused(
+    `the Host header names ${host.slice(0, 100)}, which is not an address of this installation; set BASE_URL to it, or add it to ALLOWED_HOSTS`,
+  );
+}
+
+/** The name in `name`, `name:port`, `[address]` or `[address]:port`; undefined where it is none of these. */
+function nameOf(host: string): string | undefined {
+  const [, bracketed, plain] = /^(?:\[([0-9A-Fa-f:.]+)\]|([^:[\]/@\s]+))(?::\d{1,5})?$/.exec(host) ?? [];
+  if (bracketed !== undefined) return bracketed;
+  return plain === undefined ? undefined : normalized(plain);
+}
+
+function normalized(name: string): string {
+  return name
+    .toLowerCase()
+    .replace(/^\[|\]$/g, '')
+    .replace(/\.$/, '');
+}
+
+function refused(sentence: string): DomainError {
+  return new DomainError('host_not_allowed', sentence);
+}

@@ -1,0 +1,42 @@
+import { findWeightSet, listOutcomes, sumOutcomes } from '../../../db/reconciliation/weightSets.js';
+import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { pageOf } from '../../paging.js';
+import { presentOutcome, presentWeights, WEIGHTS_PATH, weightsQuery, weightsResponse } from './wire.js';
+
+const getWeights = defineEndpoint({
+  operationId: 'getWeights',
+  method: 'get',
+  path: WEIGHTS_PATH,
+  tag: 'Reconciliation',
+  summary: 'What was learned from the outcomes of claims, and from which',
+  description:
+    'The weights that the organization’s runs judge by: how often each kind of finding was credited, what each signal of a match counts, what providers said it was instead, and from which probability on a claim is HIGH or MEDIUM; each beside what it was before any outcome. Findings name the version as weight_set. limit and offset go through the outcomes, newest first.',
+  access: { scope: 'reconciliation:read', workspace: 'refused' },
+  query: weightsQuery,
+  responses: {
+    200: { description: 'The newest version and a page of outcomes', schema: weightsResponse },
+  },
+  problems: ['invalid_parameter'],
+  async handle({ query, orgDb }) {
+    const { stored, sum, found } = await orgDb.transaction(
+      async (inside) => ({
+        stored: await findWeightSet(inside),
+        sum: await sumOutcomes(inside),
+        found: await listOutcomes(inside, { limit: query.limit + 1, offset: query.offset }),
+      }),
+      'repeatable read',
+    );
+    const { shown, page } = pageOf(found, query);
+    const newest = sum.newestMicros ?? 0n;
+    return {
+      status: 200,
+      body: {
+        ...presentWeights(stored, sum.count),
+        outcomes: shown.map((outcome) => presentOutcome(outcome, newest)),
+        ...page,
+      },
+    };
+  },
+});
+
+export const weightEndpoints: readonly Endpoint[] = [getWeights];

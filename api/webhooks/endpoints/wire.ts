@@ -1,0 +1,146 @@
+import { z } from 'zod';
+import type { WebhookEndpoint } from '../../../db/webhooks/webhookEndpoints.js';
+import { publicId } from '../../../domain/ids.js';
+import { isoFromMicros } from '../../../domain/period.js';
+import {
+  DISABLED_REASONS,
+  WEBHOOK_EVENT_TYPES,
+  type WebhookEventType,
+} from '../../../domain/webhooks/message.js';
+import { GRACE_SECONDS_DEFAULT, GRACE_SECONDS_MAX } from '../../../domain/webhooks/secret.js';
+import { cursoredPageFields, pageParameters } from '../../paging.js';
+import { isoOrNull } from '../../runs/runWire.js';
+
+export const WEBHOOKS_PATH = '/api/v1/webhook-endpoints';
+
+const DESCRIPTION_CHARS_MAX = 256;
+const TYPES_RULE = `must be a list of types, out of ${WEBHOOK_EVENT_TYPES.join(', ')}; empty: all of them`;
+
+const urlField = z.string().meta({
+  example: 'https://hooks.example.com/trueup',
+  description:
+    'http or https, at port 80 or 443 of a public address; other hosts and ports where the operator allows them',
+});
+const descriptionField = z
+  .string()
+  .trim()
+  .max(DESCRIPTION_CHARS_MAX, { error: `must have at most ${DESCRIPTION_CHARS_MAX} characters` })
+  // Postgres holds no NUL, and the others are seen by nobody. Written with ranges, which generators in other languages read.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is refused
+  .regex(/^[^\x00-\x1f\x7f-\x9f]*$/, { error: 'must not hold control characters' })
+  .meta({ description: 'For people' });
+/** In the order in which they are listed, each once. */
+const eventTypesField = z
+  .array(z.enum(WEBHOOK_EVENT_TYPES, { error: `must be one of ${WEBHOOK_EVENT_TYPES.join(', ')}` }), {
+    error: TYPES_RULE,
+  })
+  .max(64, { error: 'names too many types' })
+  .transform((named): WebhookEventType[] => WEBHOOK_EVENT_TYPES.filter((type) => named.includes(type)))
+  .meta({
+    type: 'array',
+    items: { type: 'string', enum: [...WEBHOOK_EVENT_TYPES] },
+    description: 'Empty: every type, those to come included',
+  });
+
+export const createWebhookBody = z
+  .strictObject({
+    url: urlField,
+    description: descriptionField.default(''),
+    event_types: eventTypesField.default([]),
+    enabled: z.boolean().default(true),
+  })
+  .meta({ id: 'NewWebhookEndpoint' });
+
+export const updateWebhookBody = z
+  .strictObject({
+    url: urlField.optional(),
+    description: descriptionField.optional(),
+    event_types: eventTypesField.optional(),
+    enabled: z.boolean().optional().meta({
+      description:
+        'false: no more messages, and those that wait are cancelled. true: from now on again, also after a receiver answered 410',
+    }),
+  })
+  .meta({ id: 'WebhookEndpointChanges' });
+
+export const rotateSecretBody = z
+  .strictObject({
+    grace_seconds: z
+      .int({ error: `must be a whole number from 0 to ${GRACE_SECONDS_MAX}` })
+      .min(0, { error: 'must not be negative' })
+      .max(GRACE_SECONDS_MAX, { error: `must be at most ${GRACE_SECONDS_MAX}: a week` })
+      .default(GRACE_SECONDS_DEFAULT)
+      .meta({ description: 'How long the secret at hand signs too' }),
+  })
+  .meta({ id: 'WebhookSecretRotation' });
+
+export const webhookParams = z.object({
+  id: z.string().meta({ example: 'whk_0199f3a2c4d57e3a8f00112233445566' }),
+});
+
+export const listWebhooksQuery = z.object(pageParameters);
+
+const endpointFields = {
+  id: z.string(),
+  url: z.string().meta({ description: 'As it is asked: what was sent, in the form of the URL standard' }),
+  description: z.string(),
+  event_types: z.array(z.enum(WEBHOOK_EVENT_TYPES)).meta({ description: 'Empty: every type' }),
+  enabled: z.boolean(),
+  disabled_reason: z
+    .enum(DISABLED_REASONS)
+    .nullable()
+    .meta({ description: 'requested: by an admin; gone: the receiver answered 410' }),
+  disabled_at: z.string().nullable(),
+  has_secret: z.boolean().meta({
+    description: 'false: it was given up with a lost secret key; rotate-secret gives a new one',
+  }),
+  last_delivered_at: z.string().nullable(),
+  last_failed_at: z.string().nullable(),
+  created_at: z.string(),
+  updated_at: z.string(),
+  created_by: z.string().meta({ description: 'The id of the key that made it' }),
+};
+
+export const webhookSchema = z.strictObject(endpointFields).meta({ id: 'WebhookEndpoint' });
+
+const secretField = z
+  .string()
+  .meta({ description: 'What its messages are signed with: shown this once', example: 'whsec_…' });
+
+export const webhookWithSecretSchema = z
+  .strictObject({ ...endpointFields, secret: secretField })
+  .meta({ id: 'WebhookEndpointWithSecret' });
+
+export const rotatedWebhookSchema = z
+  .strictObject({
+    ...endpointFields,
+    secret: secretField,
+    previous_valid_until: z
+      .string()
+      .nullable()
+      .meta({ description: 'Until then the secret before signs too; null: it does no more' }),
+  })
+  .meta({ id: 'WebhookEndpointWithNewSecret' });
+
+export const listWebhooksResponse = z.strictObject({
+  webhook_endpoints: z.array(webhookSchema),
+  ...cursoredPageFields,
+});
+
+export function presentWebhook(endpoint: WebhookEndpoint): z.output<typeof webhookSchema> {
+  return {
+    id: publicId('whk', endpoint.id),
+    url: endpoint.url,
+    description: endpoint.description,
+    event_types: [...endpoint.eventTypes],
+    enabled: endpoint.status === 'active',
+    disabled_reason: endpoint.disabledReason,
+    disabled_at: isoOrNull(endpoint.disabledAtMicros),
+    has_secret: endpoint.ciphertext !== null,
+    last_delivered_at: isoOrNull(endpoint.lastDeliveredAtMicros),
+    last_failed_at: isoOrNull(endpoint.lastFailedAtMicros),
+    created_at: isoFromMicros(endpoint.createdAtMicros),
+    updated_at: isoFromMicros(endpoint.updatedAtMicros),
+    created_by: endpoint.createdBy,
+  };
+}

@@ -1,0 +1,191 @@
+import type { AuditActor, AuditEntry } from '../../domain/access/auditLog/actions.js';
+import type { Signature } from '../../domain/access/auditLog/anchors.js';
+import type { ChainedRecord, ChainPoint } from '../../domain/access/auditLog/chain.js';
+import type { AuditCheckpoint } from '../../domain/access/auditLog/checkpoint.js';
+import { auditFields, FIRST_PREV_HASH, restOfAuditText } from '../../domain/access/auditLog/record.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { OrgDb } from '../orgDb.js';
+
+const APPEND = `
+with told as materialized (select clock_timestamp() as at),
+  head as (
+    insert into audit_heads as h (org_id, seq, at, prev_hash, hash)
+    select $1::uuid, 1, told.at, '\\x${FIRST_PREV_HASH}'::bytea, audit_hash('\\x${FIRST_PREV_HASH}'::bytea, 1, told.at, $2) from told
+    on conflict (org_id) do update set seq = h.seq + 1, at = greatest(h.at, excluded.at), prev_hash = h.hash,
+      hash = audit_hash(h.hash, h.seq + 1, greatest(h.at, excluded.at), $2)
+    returning h.seq, h.at, h.prev_hash, h.hash)
+insert into audit_log (org_id, seq, at, action, actor_kind, actor_id, subject_type, subject_id, details, request_id, prev_hash, hash)
+select $1::uuid, seq, at, $3, $4, $5, $6, $7, $8, $9, prev_hash, hash from head`;
+
+/**
+ * Adds a row to the organization's audit log, in the transaction that makes the change: both happen or neither does.
+ * From here to the commit no other transaction of the organization can add one, so make it the last statement where
+ * that is possible. Not for transactions of `repeatable read`, where a row added meanwhile makes it fail.
+ * The time is the database's.
+ */
+export async function recordAudit(orgDb: OrgDb, entry: AuditEntry): Promise<void> {
+  const fields = auditFields(entry);
+  await orgDb.rows(
+    APPEND,
+    [
+      orgDb.orgId,
+      restOfAuditText({ orgId: orgDb.orgId, ...fields }),
+      fields.action,
+      fields.actor.kind,
+      fields.actor.id,
+      fields.subject?.type ?? null,
+      fields.subject?.id ?? null,
+      fields.details,
+      fields.requestId,
+    ],
+    'audit-append',
+  );
+}
+
+interface AuditRow {
+  seq: number;
+  at: bigint;
+  action: string;
+  actor_kind: AuditActor['kind'];
+  actor_id: string;
+  subject_type: string | null;
+  subject_id: string | null;
+  details: string;
+  request_id: string | null;
+  prev_hash: Buffer;
+  hash: Buffer;
+}
+
+const COLUMNS =
+  'seq, at, action, actor_kind, actor_id, subject_type, subject_id, details, request_id, prev_hash, hash';
+
+function fromAuditRow(orgId: string, row: AuditRow): ChainedRecord {
+  return {
+    orgId,
+    seq: row.seq,
+    atMicros: row.at,
+    action: row.action,
+    actor: { kind: row.actor_kind, id: row.actor_id },
+    subject: row.subject_type === null ? null : { type: row.subject_type, id: row.subject_id ?? '' },
+    details: row.details,
+    requestId: row.request_id,
+    prevHash: row.prev_hash.toString('hex'),
+    hash: row.hash.toString('hex'),
+  };
+}
+
+export interface AuditFilter {
+  action?: string | undefined;
+  actorId?: string | undefined;
+  subjectType?: string | undefined;
+  subjectId?: string | undefined;
+  /** Half-open. */
+  fromMicros?: bigint | undefined;
+  toMicros?: bigint | undefined;
+}
+
+export interface ListedAuditRecord extends ChainedRecord {
+  /** The name that the actor's key has now; null for another actor. */
+  actorName: string | null;
+}
+
+/** Rows of the log, newest first; `beforeSeq` goes on after a page. */
+export async function listAuditRecords(
+  orgDb: OrgDb,
+  filter: AuditFilter,
+  page: { limit: number; offset: number; beforeSeq?: number | undefined },
+): Promise<ListedAuditRecord[]> {
+  const time = (micros: bigint | undefined) => (micros === undefined ? null : isoFromMicros(micros));
+  const rows = await orgDb.rows<AuditRow & { actor_name: string | null }>(
+    `select ${COLUMNS}, (
+       select k.name from api_keys k where k.org_id = $1 and k.id = actor_id and actor_kind = 'key') as actor_name
+     from audit_log
+     where org_id = $1 and ($2::text is null or action = $2) and ($3::text is null or actor_id = $3)
+       and ($4::text is null or subject_type = $4) and ($5::text is null or subject_id = $5)
+       and ($6::timestamptz is null or at >= $6) and ($7::timestamptz is null or at < $7)
+       and ($8::bigint is null or seq < $8)
+     order by seq desc limit $9 offset $10`,
+    [
+      orgDb.orgId,
+      filter.action ?? null,
+      filter.actorId ?? null,
+      filter.subjectType ?? null,
+      filter.subjectId ?? null,
+      time(filter.fromMicros),
+      time(filter.toMicros),
+      page.beforeSeq ?? null,
+      page.limit,
+      page.offset,
+    ],
+  );
+  return rows.map((row) => ({ ...fromAuditRow(orgDb.orgId, row), actorName: row.actor_name }));
+}
+
+/** Rows of one statement. */
+const STREAM_ROWS = 2_000;
+
+/** All rows after `afterSeq` by their number, page by page. Meant for a transaction with one snapshot. */
+export async function* streamAuditRecords(
+  orgDb: OrgDb,
+  afterSeq: number,
+): AsyncGenerator<readonly ChainedRecord[]> {
+  for (let after = afterSeq; ; ) {
+    const rows = await orgDb.rows<AuditRow>(
+      `select ${COLUMNS} from audit_log where org_id = $1 and seq > $2 order by seq limit ${STREAM_ROWS}`,
+      [orgDb.orgId, after],
+      'audit-stream',
+    );
+    if (rows.length > 0) yield rows.map((row) => fromAuditRow(orgDb.orgId, row));
+    const last = rows.at(-1);
+    if (!last || rows.length < STREAM_ROWS) return;
+    after = last.seq;
+  }
+}
+
+/** Where the organization's chain ends; undefined while it has no row. */
+export async function findAuditHead(orgDb: OrgDb): Promise<(ChainPoint & { atMicros: bigint }) | undefined> {
+  const [row] = await orgDb.rows<{ seq: number; at: bigint; hash: Buffer }>(
+    'select seq, at, hash from audit_heads where org_id = $1',
+    [orgDb.orgId],
+  );
+  return row && { seq: row.seq, atMicros: row.at, hash: row.hash.toString('hex') };
+}
+
+interface CheckpointRow {
+  seq: number;
+  at: bigint;
+  hash: Buffer;
+  made_at: bigint;
+  key_id: string;
+  signature: Buffer;
+}
+
+/** What stands for the rows that retention has dropped; undefined when none were. */
+export async function findAuditCheckpoint(
+  orgDb: OrgDb,
+): Promise<{ checkpoint: AuditCheckpoint; signed: Signature } | undefined> {
+  const [row] = await orgDb.rows<CheckpointRow>(
+    'select seq, at, hash, made_at, key_id, signature from audit_checkpoints where org_id = $1',
+    [orgDb.orgId],
+  );
+  if (!row) return undefined;
+  return {
+    checkpoint: {
+      orgId: orgDb.orgId,
+      seq: row.seq,
+      atMicros: row.at,
+      hash: row.hash.toString('hex'),
+      madeAtMicros: row.made_at,
+    },
+    signed: { keyId: row.key_id, signature: row.signature.toString('hex') },
+  };
+}
+
+/** The first row after a checkpoint, for rows that should have gone with it. */
+export async function findFirstAuditSeq(orgDb: OrgDb): Promise<number | undefined> {
+  const [row] = await orgDb.rows<{ seq: number }>(
+    'select seq from audit_log where org_id = $1 order by seq limit 1',
+    [orgDb.orgId],
+  );
+  return row?.seq;
+}

@@ -1,0 +1,76 @@
+import { neededFor, perSecond, type Rate } from '../../domain/access/limits/rate.js';
+import type { Database } from '../client.js';
+import { type OrgDb, unscoped } from '../orgDb.js';
+
+/** What an instance asks of a shared bucket. */
+export interface TokenRequest {
+  /** A key's id, or 'organization'. */
+  subject: string;
+  policy: string;
+  rate: Rate;
+  /** What the request at hand costs: nothing is granted that does not cover it. */
+  cost: number;
+  /** What the instance would like to have, this cost included. */
+  wanted: number;
+  /** What it took before and gives back with this question. */
+  returned: number;
+}
+
+/** The bucket's answer. */
+export interface TokenGrant {
+  /** 0, or at least the cost. */
+  granted: number;
+  /** What is left in the bucket, by the database's clock. */
+  tokens: number;
+}
+
+/** The share that is asked for at once comes out of this statement alone: one row, locked for as long as it takes. */
+const LEASE = `
+insert into rate_buckets as b (org_id, subject, policy, tokens, granted)
+values ($1, $2, $3, $4::float8 - greatest($6::float8, least($7::float8, $4)), greatest($6, least($7, $4)))
+on conflict (org_id, subject, policy) do update set (tokens, granted, refilled_at) = (
+  select a.available - a.granted, a.granted, greatest(b.refilled_at, now())
+  from (
+    select f.available,
+      case when f.available >= $8::float8 then greatest($6, least($7, floor(f.available))) else 0 end as granted
+    from (
+      select least($4, b.tokens + $9::float8 + $5::float8 * greatest(0, extract(epoch from now() - b.refilled_at)::float8)) as available
+    ) f
+  ) a
+)
+returning tokens, granted`;
+
+/**
+ * Takes tokens out of a shared bucket, in one statement and by the database's clock: what all instances are granted
+ * within t seconds is at most burst + t · quota/window, but for one cost larger than a full bucket, which then owes.
+ */
+export async function leaseRateTokens(orgDb: OrgDb, request: TokenRequest): Promise<TokenGrant> {
+  const { subject, policy, rate, cost, wanted, returned } = request;
+  const rows = await orgDb.rows<TokenGrant>(
+    LEASE,
+    [
+      orgDb.orgId,
+      subject,
+      policy,
+      rate.burst,
+      perSecond(rate),
+      cost,
+      wanted,
+      neededFor(rate, cost),
+      returned,
+    ],
+    'lease_rate_tokens',
+  );
+  const [grant] = rows;
+  if (!grant) throw new Error('a lease of tokens returned no row');
+  return grant;
+}
+
+/** Removes buckets that nobody has asked for `idleSeconds`: full again, they say nothing. Their number. */
+export async function pruneRateBuckets(database: Database, idleSeconds: number): Promise<number> {
+  return unscoped(database, 'idle rate limits of every organization', (system) =>
+    system.run('delete from rate_buckets where refilled_at < now() - make_interval(secs => $1)', [
+      idleSeconds,
+    ]),
+  );
+}

@@ -1,0 +1,185 @@
+import type { IdempotencyScope } from '../../domain/access/idempotencyKey.js';
+import { TURN_COLUMNS, type TurnRow, tellIfBroken } from '../billing/connectionTurns.js';
+import type { Database } from '../client.js';
+import { INSTALLATION_LOCKS } from '../locks.js';
+import { OrgDb, unscoped } from '../orgDb.js';
+
+/**
+ * What is sealed with the instance's secret key, over all organizations: for the start, which says when a key is
+ * missing, and for the rotation.
+ */
+
+const WHY = 'the secret key belongs to the instance, not to an organization';
+
+/** Where secrets are stored sealed, and what of whom they are. */
+const TABLES = {
+  connection: 'billing_connections',
+  webhook: 'webhook_endpoints',
+} as const;
+/** `connection`: a provider's credentials. `webhook`: what the messages to an endpoint are signed with. */
+export type SealedKind = keyof typeof TABLES;
+
+export interface SealedSecret {
+  kind: SealedKind;
+  orgId: string;
+  /** The connection's or the endpoint's. */
+  subjectId: string;
+  ciphertext: Buffer;
+  keyId: string;
+}
+
+/** SQL of all that is sealed, with the kind of each. */
+const ALL_SEALED = Object.entries(TABLES)
+  .map(
+    ([kind, table]) =>
+      `select '${kind}' as kind, org_id, id, ciphertext, secret_key_id from ${table} where secret_key_id is not null`,
+  )
+  .join(' union all ');
+
+/** The ids of the keys that secrets were sealed with, and how many of each kind with each. */
+export async function countSealedByKey(
+  database: Database,
+): Promise<Map<string, Partial<Record<SealedKind, number>>>> {
+  const rows = await unscoped(database, WHY, (system) =>
+    system.rows<{ key_id: string; kind: SealedKind; sealed: number }>(
+      `select secret_key_id as key_id, kind, count(*)::bigint as sealed from (${ALL_SEALED}) s group by 1, 2 order by 1, 2`,
+    ),
+  );
+  const counts = new Map<string, Partial<Record<SealedKind, number>>>();
+  for (const row of rows) counts.set(row.key_id, { ...counts.get(row.key_id), [row.kind]: row.sealed });
+  return counts;
+}
+
+/** Secrets that are sealed with another key than `keyId`. */
+export async function listSealedOtherwise(database: Database, keyId: string): Promise<SealedSecret[]> {
+  const rows = await unscoped(database, WHY, (system) =>
+    system.rows<{
+      kind: SealedKind;
+      org_id: string;
+      id: string;
+      ciphertext: Buffer;
+      secret_key_id: string;
+    }>(`select * from (${ALL_SEALED}) s where secret_key_id <> $1 order by kind, org_id, id`, [keyId]),
+  );
+  return rows.map((row) => ({
+    kind: row.kind,
+    orgId: row.org_id,
+    subjectId: row.id,
+    ciphertext: row.ciphertext,
+    keyId: row.secret_key_id,
+  }));
+}
+
+/** Stores secrets that were sealed anew, unless they were changed or erased meanwhile. */
+export async function replaceSealed(
+  database: Database,
+  old: SealedSecret,
+  sealed: { ciphertext: Buffer; keyId: string },
+): Promise<boolean> {
+  return unscoped(
+    database,
+    WHY,
+    async (system) =>
+      (await system.run(
+        `update ${TABLES[old.kind]} set ciphertext = $4, secret_key_id = $5 where org_id = $1 and id = $2 and ciphertext = $3`,
+        [old.orgId, old.subjectId, old.ciphertext, sealed.ciphertext, sealed.keyId],
+      )) === 1,
+  );
+}
+
+const FORGET: Record<SealedKind, string> = {
+  connection: `update billing_connections c set ciphertext = null, secret_key_id = null, status = case when c.status = 'paused' then c.status else 'failing' end,
+     last_error_code = 'credentials_missing', last_error_message = 'the credentials were given up with the key that sealed them; give new ones', updated_at = now()
+   from (select status from billing_connections where org_id = $1 and id = $2 for update) before
+   where c.org_id = $1 and c.id = $2 and c.ciphertext = $3 returning ${TURN_COLUMNS}`,
+  webhook: `update webhook_endpoints set ciphertext = null, secret_key_id = null, updated_at = now()
+   where org_id = $1 and id = $2 and ciphertext = $3`,
+};
+
+/** Gives up secrets that no key opens: the connection or the endpoint says so until somebody gives it new ones. */
+export async function forgetSealed(database: Database, old: SealedSecret): Promise<void> {
+  await new OrgDb(database, old.orgId).transaction(async (inside) => {
+    const [row] = await inside.unscoped(WHY, (system) =>
+      system.rows<TurnRow>(FORGET[old.kind], [old.orgId, old.subjectId, old.ciphertext]),
+    );
+    await tellIfBroken(inside, row);
+  });
+}
+
+/** An answer that is kept for repeats of its request, sealed with another key than the current one. */
+export interface SealedAnswer {
+  orgId: string;
+  scope: IdempotencyScope;
+  ciphertext: Buffer;
+}
+
+/** Kept answers that are sealed with another key than `keyId`, a batch of them. */
+export async function listAnswersSealedOtherwise(
+  database: Database,
+  keyId: string,
+  limit: number,
+): Promise<SealedAnswer[]> {
+  const rows = await unscoped(database, WHY, (system) =>
+    system.rows<{
+      org_id: string;
+      api_key_id: string;
+      operation: string;
+      idempotency_key: string;
+      ciphertext: Buffer;
+    }>(
+      `select org_id, api_key_id, operation, idempotency_key, ciphertext from idempotency_keys
+       where secret_key_id <> $1 limit $2`,
+      [keyId, limit],
+    ),
+  );
+  return rows.map((row) => ({
+    orgId: row.org_id,
+    scope: { apiKeyId: row.api_key_id, operation: row.operation, key: row.idempotency_key },
+    ciphertext: row.ciphertext,
+  }));
+}
+
+/** Stores an answer that was sealed anew; null gives it up: that its request was carried out stays known. */
+export async function replaceSealedAnswer(
+  database: Database,
+  { orgId, scope, ciphertext }: SealedAnswer,
+  sealed: { ciphertext: Buffer; keyId: string } | null,
+): Promise<void> {
+  await unscoped(database, WHY, (system) =>
+    system.run(
+      `update idempotency_keys set ciphertext = $6, secret_key_id = $7
+       where org_id = $1 and api_key_id = $2 and operation = $3 and idempotency_key = $4 and ciphertext = $5`,
+      [
+        orgId,
+        scope.apiKeyId,
+        scope.operation,
+        scope.key,
+        ciphertext,
+        sealed?.ciphertext ?? null,
+        sealed?.keyId ?? null,
+      ],
+    ),
+  );
+}
+
+/**
+ * Calls `drop` while nobody seals, when nothing is sealed with another key than `keyId`; returns whether it did. What
+ * drops an old key must not meet a request that has just sealed with it.
+ */
+export async function dropOldKeysWhenUnused(
+  database: Database,
+  keyId: string,
+  drop: () => void,
+): Promise<boolean> {
+  return unscoped(database, WHY, async (system) => {
+    await system.run('select pg_advisory_xact_lock($1)', [INSTALLATION_LOCKS.secrets]);
+    const left = await system.rows(
+      `select from (${ALL_SEALED}) s where secret_key_id <> $1
+       union all select from idempotency_keys where secret_key_id <> $1 limit 1`,
+      [keyId],
+    );
+    if (left.length > 0) return false;
+    drop();
+    return true;
+  });
+}

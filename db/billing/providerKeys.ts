@@ -1,0 +1,311 @@
+import type {
+  KeyUse,
+  ProviderKey,
+  ProviderKeyStatus,
+  SuspectKey,
+  SuspectKeyReason,
+} from '../../domain/billing/providerKeys.js';
+import type { TokenClass } from '../../domain/events/event.js';
+import type { Pico } from '../../domain/money.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { Provider } from '../../domain/providers.js';
+import { lockByName } from '../locks.js';
+import type { OrgDb } from '../orgDb.js';
+import { textArray } from '../pgArray.js';
+import { readFoldedXid } from '../usage/usage.js';
+import { usageLogSql } from '../usage/usageLog.js';
+import { countedSourcesSql, isCountedRow } from './billingRows.js';
+
+export interface StoredProviderKey extends ProviderKey {
+  readonly createdAtMicros: bigint;
+  readonly updatedAtMicros: bigint;
+}
+
+interface ProviderKeyRow {
+  provider: Provider;
+  provider_key_id: string;
+  provider_account_id: string | null;
+  name: string;
+  project: string | null;
+  team_id: string | null;
+  status: ProviderKeyStatus;
+  active_from: bigint | null;
+  revoked_at: bigint | null;
+  created_at: bigint;
+  updated_at: bigint;
+}
+
+const ITEM_COLUMNS =
+  'provider, provider_key_id, provider_account_id, name, project, team_id, status, active_from, revoked_at';
+
+function fromProviderKeyRow(row: ProviderKeyRow): StoredProviderKey {
+  return {
+    provider: row.provider,
+    providerKeyId: row.provider_key_id,
+    providerAccountId: row.provider_account_id,
+    name: row.name,
+    project: row.project,
+    teamId: row.team_id,
+    status: row.status,
+    activeFromMicros: row.active_from,
+    revokedAtMicros: row.revoked_at,
+    createdAtMicros: row.created_at,
+    updatedAtMicros: row.updated_at,
+  };
+}
+
+/** The keys of an organization by provider and id. */
+export async function listProviderKeys(
+  orgDb: OrgDb,
+  filter: { provider: string | undefined },
+  page: { limit: number; offset: number },
+): Promise<StoredProviderKey[]> {
+  const rows = await orgDb.rows<ProviderKeyRow>(
+    `select ${ITEM_COLUMNS}, created_at, updated_at from provider_keys
+     where org_id = $1 and ($2::text is null or provider = $2)
+     order by provider, provider_key_id limit $3 offset $4`,
+    [orgDb.orgId, filter.provider ?? null, page.limit, page.offset],
+  );
+  return rows.map(fromProviderKeyRow);
+}
+
+/** The stored entries of these keys, by provider and id. */
+export async function findProviderKeys(
+  orgDb: OrgDb,
+  keys: readonly { provider: Provider; providerKeyId: string }[],
+): Promise<StoredProviderKey[]> {
+  const rows = await orgDb.rows<ProviderKeyRow>(
+    `select ${ITEM_COLUMNS}, created_at, updated_at from provider_keys
+     where org_id = $1 and (provider, provider_key_id) in (select * from unnest($2::text[], $3::text[]))
+     order by provider, provider_key_id`,
+    [
+      orgDb.orgId,
+      textArray(keys.map((key) => key.provider)),
+      textArray(keys.map((key) => key.providerKeyId)),
+    ],
+  );
+  return rows.map(fromProviderKeyRow);
+}
+
+/** Which of an organization's keys at providers. */
+export type ProviderKeyName = Pick<ProviderKey, 'provider' | 'providerKeyId'>;
+
+/**
+ * Enters keys, or changes those that are there; the others stay. Every change is kept beside. The keys must be
+ * different ones. Returns those that are not as they were; undefined, and nothing stored, when the organization would
+ * have more than `keysMax`.
+ */
+export async function upsertProviderKeys(
+  orgDb: OrgDb,
+  keys: readonly ProviderKey[],
+  change: { changedBy: string; keysMax: number },
+): Promise<ProviderKeyName[] | undefined> {
+  if (keys.length === 0) return [];
+  const items = keys.map((key) => ({
+    provider: key.provider,
+    provider_key_id: key.providerKeyId,
+    provider_account_id: key.providerAccountId,
+    name: key.name,
+    project: key.project,
+    team_id: key.teamId,
+    status: key.status,
+    active_from: key.activeFromMicros === null ? null : isoFromMicros(key.activeFromMicros),
+    revoked_at: key.revokedAtMicros === null ? null : isoFromMicros(key.revokedAtMicros),
+  }));
+  return orgDb
+    .transaction(async (inside) => {
+      // Two requests at once must not both count before the other has stored.
+      await lockByName(inside, 'providerKeys', inside.orgId);
+      const changed = await inside.rows<{ provider: Provider; provider_key_id: string }>(
+        `with items as (select * from jsonb_to_recordset($2::jsonb) as t (provider text, provider_key_id text, provider_account_id text,
+         name text, project text, team_id text, status text, active_from timestamptz, revoked_at timestamptz)),
+       stored as (
+         insert into provider_keys as k (org_id, ${ITEM_COLUMNS}) select $1::uuid, ${ITEM_COLUMNS} from items
+         on conflict (org_id, provider, provider_key_id) do update set provider_account_id = excluded.provider_account_id,
+           name = excluded.name, project = excluded.project, team_id = excluded.team_id, status = excluded.status,
+           active_from = excluded.active_from, revoked_at = excluded.revoked_at, updated_at = now()
+         where (k.provider_account_id, k.name, k.project, k.team_id, k.status, k.active_from, k.revoked_at) is distinct from
+           (excluded.provider_account_id, excluded.name, excluded.project, excluded.team_id, excluded.status, excluded.active_from, excluded.revoked_at)
+         returning ${ITEM_COLUMNS})
+       insert into provider_key_changes (org_id, provider, provider_key_id, item, changed_by)
+       select $1::uuid, provider, provider_key_id, to_jsonb(stored), $3 from stored
+       returning provider, provider_key_id`,
+        [inside.orgId, JSON.stringify(items), change.changedBy],
+      );
+      const [row] = await inside.rows<{ keys: number }>(
+        'select count(*)::bigint as keys from provider_keys where org_id = $1',
+        [inside.orgId],
+      );
+      if ((row?.keys ?? 0) <= change.keysMax)
+        return changed.map((key) => ({ provider: key.provider, providerKeyId: key.provider_key_id }));
+      throw new TooManyKeys();
+    })
+    .catch((error: unknown) => {
+      if (error instanceof TooManyKeys) return undefined;
+      throw error;
+    });
+}
+
+/** Rolls the transaction back. */
+class TooManyKeys extends Error {}
+
+/** Rows of the counted bills that name a key, and why the key is suspect; `$1`…`$6`: organization, provider, days, keys by provider. */
+const BILLED_KEYS_SQL = `counted as (${countedSourcesSql('d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4')}),
+         billed as (
+           select r.provider, r.provider_account_id as account, r.api_key, r.day, r.feed, r.amount_usd, r.model, r.token_class, r.quantity,
+             case when k.provider is null then 'unknown' when r.period_start >= k.revoked_at then 'billed_after_revocation' end as reason
+           from unnest($5::text[], $6::text[]) named (provider, api_key)
+           cross join lateral (select * from billing_rows
+             where org_id = $1 and provider = named.provider and api_key = named.api_key and api_key <> ''
+               and day >= $3 and day < $4 offset 0) r
+           left join lateral (select provider, revoked_at from provider_keys
+             where org_id = $1 and provider = r.provider and provider_key_id = r.api_key offset 0) k on true
+           where ${isCountedRow('r')})`;
+
+/** Keys as two arrays, each key once. */
+function namesOf(keys: readonly { provider: string; api_key: string }[]): string[] {
+  const named = [...new Map(keys.map((key) => [`${key.provider}\n${key.api_key}`, key])).values()];
+  return [textArray(named.map((key) => key.provider)), textArray(named.map((key) => key.api_key))];
+}
+
+interface BilledKeyRow {
+  provider: Provider;
+  account: string;
+  api_key: string;
+  reason: SuspectKeyReason;
+  first_day: string;
+  last_day: string;
+  billed_usd: Pico | null;
+}
+
+/**
+ * Keys that the counted bills of a half-open window of days name and that neither an entry nor a call knows, and keys
+ * that were billed for time after they were revoked; the most dollars first. Work grows with the number of keys and with
+ * the billed rows of suspect ones; where bills name keys without an entry, with the organization's observed cells.
+ */
+export async function listSuspectKeys(
+  orgDb: OrgDb,
+  window: { provider: string | null; fromDay: string; toDay: string; limit: number },
+): Promise<{ keys: SuspectKey[]; count: number }> {
+  const rows = await orgDb.transaction(async (inside) => {
+    const candidates = await listCandidates(inside, window.provider);
+    const observed = await listObservedKeys(
+      inside,
+      candidates.flatMap((key) => (key.hasEntry ? [] : [key.api_key])),
+    );
+    const left = candidates.filter((key) => key.hasEntry || !observed.has(`${key.provider}\n${key.api_key}`));
+    if (left.length === 0) return [];
+    const billed = await inside.rows<BilledKeyRow>(
+      `with ${BILLED_KEYS_SQL}
+         select provider, account, api_key, reason, min(day) as first_day, max(day) as last_day,
+           sum(amount_usd) filter (where feed = 'cost') as billed_usd
+         from billed where reason is not null group by 1, 2, 3, 4
+         order by billed_usd desc nulls last, provider, account, api_key, reason`,
+      [inside.orgId, window.provider, window.fromDay, window.toDay, ...namesOf(left)],
+    );
+    return billed.filter(
+      (row) => row.reason !== 'unknown' || !observed.has(`${row.provider}\n${row.api_key}`),
+    );
+  }, 'repeatable read');
+  const shown = rows.slice(0, window.limit);
+  const uses = await listUses(orgDb, window, shown);
+  const keys = shown.map((row) => ({
+    uses: uses.get(keyText(row)) ?? [],
+    provider: row.provider,
+    providerAccountId: row.account,
+    providerKeyId: row.api_key,
+    reason: row.reason,
+    firstDay: row.first_day,
+    lastDay: row.last_day,
+    billedPico: row.billed_usd,
+  }));
+  return { keys, count: rows.length };
+}
+
+/** A key that any bill of the organization names and that has no entry, or one that says it was revoked. */
+interface Candidate {
+  provider: string;
+  api_key: string;
+  hasEntry: boolean;
+}
+
+/** Looks for each key once in the index, and not at the rows that name it. */
+async function listCandidates(inside: OrgDb, provider: string | null): Promise<Candidate[]> {
+  const next = (after: string) =>
+    `(select provider, api_key from billing_rows where org_id = $1 and api_key <> '' and ($2::text is null or provider = $2) ${after}
+       order by provider, api_key limit 1)`;
+  return inside.rows<Candidate>(
+    `with recursive named as (
+       ${next('')} union all
+       select n.* from named cross join lateral ${next('and (provider, api_key) > (named.provider, named.api_key)')} n)
+     select named.provider, named.api_key, k.provider is not null as "hasEntry"
+     from named left join lateral (select provider, revoked_at from provider_keys
+       where org_id = $1 and provider = named.provider and provider_key_id = named.api_key offset 0) k on true
+     where k.provider is null or k.revoked_at is not null`,
+    [inside.orgId, provider],
+  );
+}
+
+interface KeyUseRow extends Pick<BilledKeyRow, 'provider' | 'account' | 'api_key' | 'reason'> {
+  day: string;
+  model: string;
+  token_class: TokenClass;
+  billed_usd: Pico | null;
+  cost_quantity: bigint | null;
+  usage_quantity: bigint | null;
+}
+
+/** Days, models and classes of suspect keys that are read at most: what lies beyond is known by its sum alone. */
+const USES_MAX = 50_000;
+
+const keyText = (row: Pick<BilledKeyRow, 'provider' | 'account' | 'api_key' | 'reason'>): string =>
+  JSON.stringify([row.provider, row.account, row.api_key, row.reason]);
+
+/** What suspect keys used by day and model: dollars of the bill, tokens of the bill or else of the usage report. */
+async function listUses(
+  orgDb: OrgDb,
+  window: { provider: string | null; fromDay: string; toDay: string },
+  keys: readonly BilledKeyRow[],
+): Promise<Map<string, KeyUse[]>> {
+  const uses = new Map<string, KeyUse[]>();
+  if (keys.length === 0) return uses;
+  const rows = await orgDb.rows<KeyUseRow>(
+    `with ${BILLED_KEYS_SQL}
+     select provider, account, api_key, reason, day, model, token_class,
+       sum(amount_usd) filter (where feed = 'cost') as billed_usd,
+       sum(quantity) filter (where feed = 'cost') as cost_quantity,
+       sum(quantity) filter (where feed = 'usage') as usage_quantity
+     from billed
+     where reason is not null and model is not null and token_class not in ('requests', 'other')
+     group by 1, 2, 3, 4, 5, 6, 7 order by 1, 2, 3, 4, 5, 6, 7 limit ${USES_MAX}`,
+    [orgDb.orgId, window.provider, window.fromDay, window.toDay, ...namesOf(keys)],
+  );
+  for (const row of rows) {
+    const own = uses.get(keyText(row)) ?? [];
+    uses.set(keyText(row), own);
+    const last = own.at(-1);
+    const quantity = row.cost_quantity ?? row.usage_quantity;
+    const quantities = quantity === null ? {} : { [row.token_class]: quantity };
+    if (last && last.day === row.day && last.model === row.model)
+      own[own.length - 1] = {
+        ...last,
+        billedPico: row.billed_usd === null ? last.billedPico : (last.billedPico ?? 0n) + row.billed_usd,
+        quantities: { ...last.quantities, ...quantities },
+      };
+    else own.push({ day: row.day, model: row.model, billedPico: row.billed_usd, quantities });
+  }
+  return uses;
+}
+
+/** Which of these keys some call has named, as `biller\nkey`. */
+async function listObservedKeys(inside: OrgDb, keyIds: readonly string[]): Promise<Set<string>> {
+  if (keyIds.length === 0) return new Set();
+  const rows = await inside.rows<{ billed_by: string; provider_key_id: string }>(
+    `select billed_by, provider_key_id from billing_cells where org_id = $1 and provider_key_id = any($2::text[]) and calls > 0 and status <> 'blocked'
+     union
+     select billed_by, provider_key_id from (${usageLogSql('$3')}) log
+     where provider_key_id = any($2::text[]) and status <> 'blocked' group by 1, 2 having sum(sign) > 0`,
+    [inside.orgId, textArray(keyIds), await readFoldedXid(inside)],
+  );
+  return new Set(rows.map((row) => `${row.billed_by}\n${row.provider_key_id}`));
+}

@@ -1,0 +1,249 @@
+import { MONTH_REPORT } from '../../domain/billing/billedRow.js';
+import type { CreditRow } from '../../domain/claims/matchCredits.js';
+import type { CreditSource, CreditStatus } from '../../domain/claims/proposedCredit.js';
+import { decimalFromPico, type Pico } from '../../domain/money.js';
+import { isoFromMicros } from '../../domain/period.js';
+import { countedRowsSql, countedSourcesSql } from '../billing/billingRows.js';
+import type { OrgDb } from '../orgDb.js';
+import { plainArray, textArray } from '../pgArray.js';
+
+/** Who decides on credits that nobody has to be asked about. */
+export const DECIDED_BY_RUN = 'gap_run';
+
+/** Rows of a bill, or restated days, that look like the answer to a claim together. */
+export interface StoredCredit {
+  /** Of the proposal. */
+  id: string;
+  claimId: string;
+  source: CreditSource;
+  status: CreditStatus;
+  cents: number;
+  rows: readonly { day: string; amountPico: Pico; description: string; sourceKey: string }[];
+  foundAtMicros: bigint;
+  decidedAtMicros: bigint | null;
+  decidedBy: string | null;
+}
+
+interface CreditDbRow {
+  proposal_id: string;
+  claim_id: string;
+  source: CreditSource;
+  source_key: string;
+  day: string;
+  amount_usd: Pico;
+  amount_cents: number;
+  description: string;
+  status: CreditStatus;
+  found_at: bigint;
+  decided_at: bigint | null;
+  decided_by: string | null;
+}
+
+/** The credits of some claims, in the order in which they were found. */
+export async function listCreditsOf(orgDb: OrgDb, claimIds: readonly string[]): Promise<StoredCredit[]> {
+  const rows = await orgDb.rows<CreditDbRow>(
+    `select proposal_id, claim_id, source, source_key, day, amount_usd, amount_cents, description, status, found_at, decided_at, decided_by
+     from claim_credits where org_id = $1 and claim_id = any($2::uuid[]) order by found_at, proposal_id, day, source_key`,
+    [orgDb.orgId, plainArray(claimIds)],
+  );
+  const credits = new Map<string, StoredCredit>();
+  for (const row of rows) {
+    const known = credits.get(row.proposal_id);
+    const one = {
+      ...{ day: row.day, amountPico: row.amount_usd, description: row.description },
+      sourceKey: row.source_key,
+    };
+    credits.set(row.proposal_id, {
+      id: row.proposal_id,
+      claimId: row.claim_id,
+      source: row.source,
+      status: row.status,
+      cents: (known?.cents ?? 0) + row.amount_cents,
+      rows: [...(known?.rows ?? []), one],
+      foundAtMicros: row.found_at,
+      decidedAtMicros: row.decided_at,
+      decidedBy: row.decided_by,
+    });
+  }
+  return [...credits.values()];
+}
+
+/** A credit that was found: proposed, or accepted right away where somebody has said so before it came. */
+export interface CreditToStore {
+  id: string;
+  claimId: string;
+  source: CreditSource;
+  rows: readonly {
+    sourceKey: string;
+    day: string;
+    amountPico: Pico;
+    cents: bigint;
+    description: string;
+  }[];
+  isAccepted: boolean;
+}
+
+/** Stores a credit; what is the answer to another claim already makes it fail. */
+export async function insertCredit(inside: OrgDb, credit: CreditToStore): Promise<void> {
+  const { rows } = credit;
+  await inside.run(
+    `insert into claim_credits (org_id, id, claim_id, proposal_id, source, source_key, day, amount_usd, amount_cents, description, status, decided_at, decided_by)
+     select $1::uuid, gen_random_uuid(), $2::uuid, $3::uuid, $4, t.key, t.day, t.usd, t.cents, t.description,
+       case when $5::boolean then 'accepted' else 'proposed' end, case when $5::boolean then now() end, case when $5::boolean then $6 end
+     from unnest($7::text[], $8::date[], $9::numeric[], $10::bigint[], $11::text[]) as t(key, day, usd, cents, description)`,
+    [
+      ...[inside.orgId, credit.claimId, credit.id, credit.source, credit.isAccepted, DECIDED_BY_RUN],
+      textArray(rows.map(({ sourceKey }) => sourceKey)),
+      plainArray(rows.map(({ day }) => day)),
+      plainArray(rows.map(({ amountPico }) => decimalFromPico(amountPico))),
+      plainArray(rows.map(({ cents }) => cents)),
+      textArray(rows.map(({ description }) => description)),
+    ],
+  );
+}
+
+/** Says of proposed credits whether they are the answer; what is decided stays so. */
+export async function decideOnCredits(
+  inside: OrgDb,
+  ids: readonly string[],
+  decision: { status: 'accepted' | 'rejected'; by: string; atMicros: bigint },
+): Promise<void> {
+  if (ids.length === 0) return;
+  await inside.run(
+    `update claim_credits set status = $3, decided_by = $4, decided_at = $5::timestamptz
+     where org_id = $1 and proposal_id = any($2::uuid[]) and status = 'proposed'`,
+    [inside.orgId, plainArray(ids), decision.status, decision.by, isoFromMicros(decision.atMicros)],
+  );
+}
+
+/** A claim that was filed, as far as credits are looked for. */
+export interface WatchedClaim {
+  id: string;
+  accountId: string;
+  submittedAtMicros: bigint;
+  periodStart: string;
+  periodEnd: string;
+  recoverableCents: number;
+  externalTicketId: string | null;
+  /** Of a claim that was credited by somebody's word; null: it is open. */
+  creditedCents: number | null;
+}
+
+/** For how long after a claim has ended the credit that it was said to have brought may come on a bill. */
+const AWAITED_DAYS = 400;
+
+/** Providers with claims that credits are looked for, and when the first of these was filed. */
+export async function listWatchedProviders(
+  orgDb: OrgDb,
+  provider: string | null,
+): Promise<{ provider: string; filedFromMicros: bigint }[]> {
+  return orgDb.rows(
+    `select c.provider, min(c.submitted_at) as "filedFromMicros" from claims c
+     where ${WATCHED} and ($2::text is null or c.provider = $2) group by 1 order by 1`,
+    [orgDb.orgId, provider],
+  );
+}
+
+const WATCHED = `c.org_id = $1 and (c.resolved_at is null and c.status <> 'draft'
+  or c.status in ('credit_issued', 'partial') and c.resolved_at > now() - interval '${AWAITED_DAYS} days')`;
+
+/**
+ * The claims of a provider that credits are looked for, by id, held for the rest of the transaction: a move holds its claim
+ * too before it decides on credits.
+ */
+export async function lockWatchedClaims(orgDb: OrgDb, provider: string): Promise<WatchedClaim[]> {
+  return orgDb.rows<WatchedClaim>(
+    `select c.id, c.provider_account_id as "accountId", c.submitted_at as "submittedAtMicros", c.period_start as "periodStart",
+       c.period_end as "periodEnd", c.total_recoverable_cents as "recoverableCents", c.external_ticket_id as "externalTicketId",
+       case when c.resolved_at is not null then c.credit_issued_cents end as "creditedCents"
+     from claims c where ${WATCHED} and c.provider = $2 order by c.id for update`,
+    [orgDb.orgId, provider],
+  );
+}
+
+/**
+ * The rows of a provider's bills that give money back, from a day on, of the sources that count. The same row of another
+ * copy of the bill has the same key: account, day and amount, and which of several equal ones it is.
+ */
+export async function listCreditRows(
+  orgDb: OrgDb,
+  of: { provider: string; fromDay: string },
+): Promise<CreditRow[]> {
+  return orgDb.rows<CreditRow>(
+    `with counted as (${countedSourcesSql(
+      `d.org_id = $1 and d.provider = $2 and d.feed = 'cost' and d.charge_category in ('credit', 'refund', 'adjustment', 'usage')
+       and d.day >= (case when d.report = '${MONTH_REPORT}' then date_trunc('month', $3::date)::date else $3::date end)`,
+    )})
+     select 'row:' || md5(jsonb_build_array($2::text, r.provider_account_id, r.day, trim_scale(r.amount_usd))::text) || ':' || row_number() over (
+         partition by r.provider_account_id, r.day, r.amount_usd order by r.charge_category, r.line_item, r.source_id, r.row_no) as key,
+       r.provider_account_id as "accountId", r.day, r.period_end as "endMicros", -r.amount_usd as "amountPico",
+       r.line_item as description, r.charge_category = 'usage' as "isUsage"
+     from ${countedRowsSql('amount_usd < 0')} r order by 3, 1`,
+    [orgDb.orgId, of.provider, of.fromDay],
+  );
+}
+
+/** Days of a filed claim that are billed otherwise than when its evidence was frozen. */
+export interface RestatedClaim {
+  claimId: string;
+  /** How many days of a series. */
+  days: number;
+  firstDay: string;
+  lastDay: string;
+  /** How much less is billed, of each day at most what was asked for of it. */
+  fallPico: Pico;
+}
+
+/** The open claims of a provider that were filed and have such days, as runs have published them by now. */
+export async function listRestatedClaims(orgDb: OrgDb, provider: string): Promise<RestatedClaim[]> {
+  return orgDb.rows<RestatedClaim>(
+    `with told as (
+       select c.id, c.provider_account_id as account, t.model, t.day, t.usd
+       from claims c cross join lateral jsonb_to_recordset(c.billed_days) as t(model text, day date, usd numeric)
+       where c.org_id = $1 and c.provider = $2 and c.resolved_at is null and c.status <> 'draft'),
+     changed as (
+       select told.id, told.account, told.model, told.day, told.usd - coalesce(b.usd, 0) as fall
+       from told join gap_published p on p.org_id = $1 and p.provider = $2 and p.provider_account_id = told.account and p.day = told.day
+       left join lateral (select sum(provider_cost_usd) as usd from gap_buckets g
+         where g.org_id = $1 and g.run_id = p.run_id and g.provider = $2 and g.provider_account_id = told.account
+           and g.width = 'day' and g.bucket = told.day::timestamptz and g.model = told.model) b on true
+       where told.usd <> coalesce(b.usd, 0)),
+     asked as (
+       select p.claim_id as id, d.model, d.day, sum(d.impact_usd) as usd
+       from disputes p join dispute_days d on d.org_id = $1 and d.dispute_id = p.id
+       where p.org_id = $1 and p.claim_id in (select id from changed) group by 1, 2, 3),
+     -- What is less than several claims ask for of one day is nobody's for certain.
+     shared as (
+       select c.*, coalesce(a.usd, 0) as asked, sum(coalesce(a.usd, 0)) over same_day as asked_by_all, count(*) over same_day as claims
+       from changed c left join asked a using (id, model, day) window same_day as (partition by c.account, c.model, c.day))
+     select id as "claimId", count(*)::bigint as days, min(day) as "firstDay", max(day) as "lastDay",
+       sum(case when claims = 1 or asked_by_all <= fall then greatest(0, least(fall, asked)) else 0 end) as "fallPico"
+     from shared group by id order by id`,
+    [orgDb.orgId, provider],
+  );
+}
+
+/** Keeps with a draft what the bill says of its series' days now, as a part of the transaction that freezes its evidence. */
+export async function recordBilledDays(inside: OrgDb, claimId: string): Promise<void> {
+  await inside.run(
+    `update claims c set billed_days = coalesce((
+       select jsonb_agg(jsonb_build_object('model', s.model, 'day', s.day, 'usd', b.usd::text) order by s.day, s.model)
+       from (select distinct d.provider, d.provider_account_id, d.model, d.day from disputes p
+           join dispute_days d on d.org_id = $1 and d.dispute_id = p.id where p.org_id = $1 and p.claim_id = $2::uuid) s
+       join gap_published p on p.org_id = $1 and p.provider = s.provider and p.provider_account_id = s.provider_account_id and p.day = s.day
+       cross join lateral (select sum(provider_cost_usd) as usd from gap_buckets g
+         where g.org_id = $1 and g.run_id = p.run_id and g.provider = s.provider and g.provider_account_id = s.provider_account_id
+           and g.width = 'day' and g.bucket = s.day::timestamptz and g.model = s.model) b
+       where b.usd is not null), '[]'::jsonb)
+     where c.org_id = $1 and c.id = $2::uuid and c.status = 'draft'`,
+    [inside.orgId, claimId],
+  );
+}
+
+/** Marks the evidence of a claim as no longer what the bill says; when it was marked first stands. */
+export async function markEvidenceStale(inside: OrgDb, claimId: string): Promise<void> {
+  await inside.run(
+    'update claims set evidence_stale_at = now() where org_id = $1 and id = $2::uuid and evidence_stale_at is null',
+    [inside.orgId, claimId],
+  );
+}

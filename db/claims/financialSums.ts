@@ -1,0 +1,121 @@
+import type { FindingSum } from '../../domain/claims/financial/summary.js';
+import type { Pico } from '../../domain/money.js';
+import { BLAMES } from '../../domain/reconciliation/inference/finding.js';
+import { GRADES } from '../../domain/reconciliation/matching/cells.js';
+import type { OrgDb } from '../orgDb.js';
+
+interface SumRow {
+  provider: string;
+  provider_account_id: string;
+  month: string;
+  traits: number;
+  impact_usd: Pico;
+}
+
+/** The number of a word in its list, in SQL. */
+const numberOf = (column: string, words: readonly string[]) =>
+  `case ${column} ${words.map((word, at) => `when '${word}' then ${at}`).join(' ')} end`;
+
+/**
+ * All that decides what days of a finding `f` count as, beside whose they are, in one number, by which is grouped faster than
+ * by nine columns: six bits, then its grade and its blame.
+ */
+const TRAITS = `(f.kind = 'unexplained')::int + 2 * (f.status = 'confirmed')::int + 4 * (f.direction = 'overcharge')::int
+         + 8 * f.claimable::int + 16 * f.provisional::int + 32 * f.critical::int
+         + 64 * ${numberOf('f.grade', GRADES)} + 256 * ${numberOf('f.blame', BLAMES)}`;
+
+function fromTraits(traits: number): Omit<FindingSum, 'provider' | 'accountId' | 'month' | 'impactPico'> {
+  const grade = GRADES[(traits >> 6) & 3];
+  const blame = BLAMES[traits >> 8];
+  if (grade === undefined || blame === undefined) throw new RangeError(`no traits of a finding: ${traits}`);
+  return {
+    isUnexplained: (traits & 1) !== 0,
+    isConfirmed: (traits & 2) !== 0,
+    direction: (traits & 4) !== 0 ? 'overcharge' : 'undercharge',
+    claimable: (traits & 8) !== 0,
+    provisional: (traits & 16) !== 0,
+    critical: (traits & 32) !== 0,
+    grade,
+    blame,
+  };
+}
+
+const MONTH_OF = (day: string) => `date_trunc('month', ${day}::timestamp)`;
+const IN_WINDOW = '($2::date is null or day >= $2::date) and ($3::date is null or day <= $3::date)';
+const GROUP = `f.provider, f.provider_account_id, ${TRAITS} as traits`;
+
+/**
+ * What the findings that count come to, as parts of a finding and a month. A finding that lies in one month and in the
+ * window is its own sum; of the others each day is read. Days whose dispute is resolved are taken off again: those that
+ * were disputed of the finding, and those of the same explanation of the day under another finding's id. Everything but
+ * single days is read from indexes that hold nothing else (findings_counted, dispute_days_settled).
+ */
+const PARTS = `counted as not materialized (
+       select f.*, ${MONTH_OF('f.first_day')} = ${MONTH_OF('f.last_day')}
+         and ($2::date is null or f.first_day >= $2::date) and ($3::date is null or f.last_day <= $3::date) as is_whole
+       from findings f
+       where f.org_id = $1 and f.status in ('open', 'confirmed') and (f.blame = 'provider' or f.kind = 'unexplained')
+         and ($2::date is null or f.last_day >= $2::date) and ($3::date is null or f.first_day <= $3::date)),
+     settled as (
+       select p.finding_id, d.day
+       from dispute_days d join disputes p on p.org_id = $1 and p.id = d.dispute_id where d.org_id = $1 and not d.live
+       union
+       select f.id, d.day
+       from dispute_days d join counted f on f.provider = d.provider and f.provider_account_id = d.provider_account_id
+         and f.model = d.model and f.kind = d.kind and f.variant = d.variant and f.first_day <= d.day and f.last_day >= d.day
+       where d.org_id = $1 and not d.live),
+     parts as (
+       select ${GROUP}, ${MONTH_OF('f.first_day')} as month, f.impact_usd from counted f where f.is_whole
+       union all
+       select ${GROUP}, ${MONTH_OF('n.day')}, n.impact_usd
+       from counted f cross join lateral (
+         select day, impact_usd from finding_days where org_id = $1 and finding_id = f.id and ${IN_WINDOW} offset 0) n
+       where not f.is_whole
+       union all
+       select ${GROUP}, ${MONTH_OF('n.day')}, -n.impact_usd
+       from settled s join counted f on f.id = s.finding_id cross join lateral (
+         select day, impact_usd from finding_days
+         where org_id = $1 and finding_id = s.finding_id and finding_days.day = s.day and ${IN_WINDOW} offset 0) n)`;
+
+/**
+ * The days of findings in [fromDay, toDay] (both inclusive; null: without a bound), added up by all that decides what they
+ * count as. Not among them: what somebody has dismissed, what later runs no longer find, the organization's own mistakes
+ * and days of disputes that are resolved.
+ */
+export async function sumFindingDays(
+  orgDb: OrgDb,
+  window: { fromDay: string | null; toDay: string | null },
+): Promise<FindingSum[]> {
+  const rows = await orgDb.rows<SumRow>(
+    `with ${PARTS}
+     select provider, provider_account_id, to_char(p.month, 'YYYY-MM') as month, traits, sum(impact_usd) as impact_usd
+     from parts p
+     group by p.month, provider, provider_account_id, traits
+     order by p.month desc, provider, provider_account_id, traits`,
+    [orgDb.orgId, window.fromDay, window.toDay],
+  );
+  return rows.map(({ provider, provider_account_id, month, traits, impact_usd }) => ({
+    ...{ provider, accountId: provider_account_id, month, impactPico: impact_usd },
+    ...fromTraits(traits),
+  }));
+}
+
+/**
+ * What findings with an explanation come to on the days of a window (both inclusive), by account: whosever mistake it is, and
+ * what was charged too little taken off. Not among them: what somebody has dismissed and what later runs no longer find.
+ */
+export async function sumExplainedDays(
+  orgDb: OrgDb,
+  window: { fromDay: string; toDay: string },
+): Promise<{ provider: string; accountId: string; impactPico: Pico }[]> {
+  return orgDb.rows(
+    `select f.provider, f.provider_account_id as "accountId", sum(n.impact_usd) as "impactPico"
+     from findings f cross join lateral (
+       select impact_usd from finding_days
+       where org_id = $1 and finding_id = f.id and day >= $2::date and day <= $3::date offset 0) n
+     where f.org_id = $1 and f.status in ('open', 'confirmed') and f.kind <> 'unexplained'
+       and f.last_day >= $2::date and f.first_day <= $3::date
+     group by f.provider, f.provider_account_id order by f.provider, f.provider_account_id`,
+    [orgDb.orgId, window.fromDay, window.toDay],
+  );
+}

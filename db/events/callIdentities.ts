@@ -1,0 +1,268 @@
+import { identityBiller } from '../../domain/events/biller.js';
+import type { SpanLink } from '../../domain/events/event.js';
+import type { OrgDb } from '../orgDb.js';
+import { plainArray, textArray } from '../pgArray.js';
+import type { StorableEvent } from './eventColumns.js';
+import { linkOf, SPAN_COLUMNS, type SpanRow } from './storedCalls.js';
+import { spanNumber } from './storeStatement.js';
+
+/**
+ * The identities of calls (call_spans): a response id at its biller, or a place in a trace. Two reports with one
+ * identity are of one call, and the unique indexes decide between processes which of them came first. `event_id` is the
+ * event of a report that has the identity: of a place in a trace the richest one from there, by which the sweep knows the
+ * place. `live_event_id` is the event that counts for the call, null as long as it is the same one.
+ */
+export type CallIdentity = { biller: string; responseId: string } | SpanLink;
+
+/** What the identities of a report depend on. */
+export type IdentifiedCall = Pick<
+  StorableEvent['call'],
+  'provider' | 'billedBy' | 'billerFromHost' | 'responseId' | 'trace'
+>;
+
+export interface IdentifiedReport {
+  /** Its event. */
+  id: string;
+  call: IdentifiedCall;
+}
+
+/** An identity that another report has, its row locked. */
+export interface HeldIdentity {
+  identity: CallIdentity;
+  /** The event of a report that has it. */
+  eventId: string;
+  /** The event that counts for the call, as far as the row knows: it may be superseded since. */
+  holderId: string;
+  /** The place of `holderId` in its trace, where the row has it. */
+  link: SpanLink | null;
+  /** The row would be removed before long, although the call is still being reported. */
+  isOld: boolean;
+}
+
+/** Age at which a row is renewed when its call is reported again: those of 35 days are removed (usecases/installation/maintenance.ts). */
+const OLD = `interval '1 day'`;
+
+export const isPlace = (identity: CallIdentity): identity is SpanLink => 'spanId' in identity;
+
+/** Equal for equal identities. */
+export function identityKey(identity: CallIdentity): string {
+  return isPlace(identity)
+    ? `span ${identity.traceId} ${identity.spanId}`
+    : `response ${identity.biller} ${identity.responseId}`;
+}
+
+export function identitiesOf(call: IdentifiedCall): CallIdentity[] {
+  const identities: CallIdentity[] = [];
+  if (call.responseId !== null)
+    identities.push({ biller: identityBiller(call), responseId: call.responseId });
+  if (call.trace !== null) identities.push(call.trace);
+  return identities;
+}
+
+interface Wanted {
+  identity: CallIdentity;
+  /** The reports that have it, the first one first. */
+  eventIds: [string, ...string[]];
+}
+
+/**
+ * Stores the identities of these reports that nobody has, and locks the rows of the others, in an order that is the same
+ * in every transaction.
+ */
+export async function lockIdentities(
+  orgDb: OrgDb,
+  reports: readonly IdentifiedReport[],
+): Promise<HeldIdentity[]> {
+  const byKey = new Map<string, Wanted>();
+  for (const { id, call } of reports) {
+    for (const identity of identitiesOf(call)) {
+      const known = byKey.get(identityKey(identity));
+      if (known) known.eventIds.push(id);
+      else byKey.set(identityKey(identity), { identity, eventIds: [id] });
+    }
+  }
+  const wanted = [...byKey].sort(([one], [other]) => (one < other ? -1 : 1)).map(([, one]) => one);
+  const made = await insertIdentities(orgDb, wanted);
+  // What one report alone has, and had first, leads to no other report.
+  const held = wanted.filter(
+    ({ identity, eventIds }) => eventIds.length > 1 || !made.has(identityKey(identity)),
+  );
+  return [...(await lockResponses(orgDb, held)), ...(await lockPlaces(orgDb, held))];
+}
+
+interface IdentityRow extends SpanRow {
+  biller: string | null;
+  response_id: string | null;
+}
+
+/** The columns of identities, from $2 on; those of the other kind are null. */
+function identityArrays(identities: readonly CallIdentity[]): string[] {
+  const places = identities.map((identity) => (isPlace(identity) ? identity : null));
+  const responses = identities.map((identity) => (isPlace(identity) ? null : identity));
+  return [
+    textArray(responses.map((response) => response?.biller ?? null)),
+    textArray(responses.map((response) => response?.responseId ?? null)),
+    plainArray(places.map((place) => place?.traceId ?? null)),
+    plainArray(places.map((place) => (place ? spanNumber(place.spanId) : null))),
+    plainArray(places.map((place) => (place?.parentSpanId ? spanNumber(place.parentSpanId) : null))),
+  ];
+}
+
+/** Keys of the identities that nobody had. */
+async function insertIdentities(orgDb: OrgDb, wanted: readonly Wanted[]): Promise<Set<string>> {
+  if (wanted.length === 0) return new Set();
+  const rows = await orgDb.rows<IdentityRow>(
+    `insert into call_spans (org_id, biller, response_id, trace_id, span_id, parent_span_id, event_id)
+     select $1::uuid, i.* from unnest($2::text[], $3::text[], $4::uuid[], $5::int8[], $6::int8[], $7::uuid[]) as i
+     on conflict do nothing returning biller, response_id, ${SPAN_COLUMNS}, event_id`,
+    [
+      orgDb.orgId,
+      ...identityArrays(wanted.map(({ identity }) => identity)),
+      plainArray(wanted.map(({ eventIds: [first] }) => first)),
+    ],
+  );
+  return new Set(rows.map((row) => identityKey(responseOf(row) ?? (linkOf(row) as SpanLink))));
+}
+
+function responseOf({ biller, response_id: responseId }: IdentityRow): CallIdentity | undefined {
+  return biller === null || responseId === null ? undefined : { biller, responseId };
+}
+
+interface HeldRow extends IdentityRow {
+  live_event_id: string | null;
+  is_old: boolean;
+}
+
+const HELD_COLUMNS = `s.biller, s.response_id, ${SPAN_COLUMNS}, s.event_id, s.live_event_id, s.created_at < now() - ${OLD} as is_old`;
+
+function heldIdentity(row: HeldRow, identity: CallIdentity): HeldIdentity {
+  const eventId = row.event_id as string;
+  const holderId = row.live_event_id ?? eventId;
+  const link = holderId === eventId ? linkOf(row) : null;
+  return { identity, eventId, holderId, link, isOld: row.is_old };
+}
+
+async function lockResponses(orgDb: OrgDb, wanted: readonly Wanted[]): Promise<HeldIdentity[]> {
+  const responses = wanted.flatMap(({ identity }) => (isPlace(identity) ? [] : [identity]));
+  if (responses.length === 0) return [];
+  const rows = await orgDb.rows<HeldRow>(
+    `select ${HELD_COLUMNS} from unnest($2::text[], $3::text[]) as i (biller, response_id)
+     join call_spans s on s.org_id = $1 and s.biller = i.biller and s.response_id = i.response_id
+     order by s.biller, s.response_id for update of s`,
+    [orgDb.orgId, ...identityArrays(responses).slice(0, 2)],
+  );
+  return rows.map((row) => heldIdentity(row, responseOf(row) as CallIdentity));
+}
+
+async function lockPlaces(orgDb: OrgDb, wanted: readonly Wanted[]): Promise<HeldIdentity[]> {
+  const places = wanted.filter(({ identity }) => isPlace(identity));
+  if (places.length === 0) return [];
+  const rows = await orgDb.rows<HeldRow>(
+    `select ${HELD_COLUMNS} from unnest($2::uuid[], $3::int8[]) as i (at_trace, at_span)
+     join call_spans s on s.org_id = $1 and s.trace_id = i.at_trace and s.span_id = i.at_span
+     order by s.trace_id, s.span_id for update of s`,
+    [orgDb.orgId, ...identityArrays(places.map(({ identity }) => identity)).slice(2, 4)],
+  );
+  const keyed = rows.map((row) => ({ row, link: linkOf(row) as SpanLink }));
+  const free = new Set(keyed.filter(({ row }) => row.event_id === null).map(({ link }) => identityKey(link)));
+  await takePlaces(
+    orgDb,
+    places.filter(({ identity }) => free.has(identityKey(identity))),
+  );
+  return keyed.flatMap(({ row, link }) => (row.event_id === null ? [] : [heldIdentity(row, link)]));
+}
+
+/**
+ * Gives places at which only a span that is no call was seen to reports from there. The sweep looks at their traces
+ * again: they have one call more.
+ */
+async function takePlaces(orgDb: OrgDb, places: readonly Wanted[]): Promise<void> {
+  if (places.length === 0) return;
+  await orgDb.run(
+    `update call_spans s set event_id = i.event_id, ingest_xid = current_xid()
+     from unnest($2::uuid[], $3::int8[], $4::uuid[]) as i (at_trace, at_span, event_id)
+     where s.org_id = $1 and s.trace_id = i.at_trace and s.span_id = i.at_span and s.event_id is null`,
+    [
+      orgDb.orgId,
+      ...identityArrays(places.map(({ identity }) => identity)).slice(2, 4),
+      plainArray(places.map(({ eventIds: [first] }) => first)),
+    ],
+  );
+}
+
+/** An identity and the event that counts for its call from now on. */
+export interface PointedIdentity {
+  identity: CallIdentity;
+  liveId: string;
+}
+
+/** Points identities at the events that count for their calls, and renews their rows. */
+export async function pointIdentities(orgDb: OrgDb, pointed: readonly PointedIdentity[]): Promise<void> {
+  const point = async (some: readonly PointedIdentity[], columns: readonly [number, number], sql: string) => {
+    if (some.length === 0) return;
+    const arrays = identityArrays(some.map(({ identity }) => identity)).slice(...columns);
+    await orgDb.run(sql, [orgDb.orgId, ...arrays, plainArray(some.map(({ liveId }) => liveId))]);
+  };
+  await point(
+    pointed.filter(({ identity }) => !isPlace(identity)),
+    [0, 2],
+    `update call_spans s set live_event_id = i.live_id, created_at = now()
+     from unnest($2::text[], $3::text[], $4::uuid[]) as i (biller, response_id, live_id)
+     where s.org_id = $1 and s.biller = i.biller and s.response_id = i.response_id`,
+  );
+  await point(
+    pointed.filter(({ identity }) => isPlace(identity)),
+    [2, 4],
+    `update call_spans s set live_event_id = i.live_id, created_at = now()
+     from unnest($2::uuid[], $3::int8[], $4::uuid[]) as i (at_trace, at_span, live_id)
+     where s.org_id = $1 and s.trace_id = i.at_trace and s.span_id = i.at_span`,
+  );
+}
+
+/** A place in a trace with the richest report from there, and the event that counts for its call. */
+export interface RicherPlace extends PointedIdentity {
+  identity: SpanLink;
+  eventId: string;
+}
+
+/** Lets places be known by richer reports from there. The sweep looks at their traces again. */
+export async function movePlaces(orgDb: OrgDb, places: readonly RicherPlace[]): Promise<void> {
+  if (places.length === 0) return;
+  await orgDb.run(
+    `update call_spans s set event_id = i.event_id, live_event_id = i.live_id, ingest_xid = current_xid()
+     from unnest($2::uuid[], $3::int8[], $4::uuid[], $5::uuid[]) as i (at_trace, at_span, event_id, live_id)
+     where s.org_id = $1 and s.trace_id = i.at_trace and s.span_id = i.at_span`,
+    [
+      orgDb.orgId,
+      ...identityArrays(places.map(({ identity }) => identity)).slice(2, 4),
+      plainArray(places.map(({ eventId }) => eventId)),
+      plainArray(places.map(({ liveId }) => liveId)),
+    ],
+  );
+}
+
+/**
+ * As `pointIdentities`, for the response ids that superseded events of these traces were the first to report. Rows that
+ * another transaction holds are passed over: it finds the way by `superseded_by`, and points them itself.
+ */
+export async function pointResponsesOf(
+  orgDb: OrgDb,
+  traceIds: readonly string[],
+  superseded: readonly { id: string; liveId: string }[],
+): Promise<void> {
+  if (superseded.length === 0) return;
+  await orgDb.run(
+    `update call_spans s set live_event_id = l.live_id
+     from (
+       select c.biller, c.response_id, e.live_id from unnest($3::uuid[], $4::uuid[]) as e (id, live_id)
+       join call_spans c on c.org_id = $1 and c.trace_id = any($2::uuid[]) and c.event_id = e.id
+       where c.response_id is not null for update of c skip locked) l
+     where s.org_id = $1 and s.biller = l.biller and s.response_id = l.response_id`,
+    [
+      orgDb.orgId,
+      plainArray(traceIds),
+      plainArray(superseded.map(({ id }) => id)),
+      plainArray(superseded.map(({ liveId }) => liveId)),
+    ],
+  );
+}

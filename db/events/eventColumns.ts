@@ -1,0 +1,202 @@
+import type { BillerSpan, CallRecord } from '../../domain/events/event.js';
+import { decimalFromPico } from '../../domain/money.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { CallPrice } from '../../domain/pricing/cost.js';
+import { plainArray, textArray } from '../pgArray.js';
+
+/** A call that is ready to be stored: resolved, hashed and priced. */
+export interface StorableEvent {
+  /** uuid that carries the call's time. */
+  id: string;
+  apiKeyHash: string;
+  apiKeyId: string;
+  call: CallRecord;
+  price: CallPrice;
+  projectId: string | null;
+  /** Set on another telling of a call in the same batch. */
+  supersededBy: string | null;
+}
+
+export type ColumnValue = string | number | bigint | boolean | null;
+
+/**
+ * One column: its name and SQL type; `text` for what a client may have put anything into, `plain` for what an array
+ * literal takes without quotes; its value; and, for what few calls have, the value that says nothing: a batch in which
+ * no row says anything in such a column leaves it out of its statement (storeStatement.ts).
+ */
+export type Column = readonly [
+  name: string,
+  type: string,
+  form: 'text' | 'plain',
+  of: (event: StorableEvent) => ColumnValue,
+  nothing?: null | 0 | false,
+];
+
+/** The columns of an event that ingest writes. */
+export const COLUMNS: readonly Column[] = [
+  ['id', 'uuid', 'plain', (e) => e.id],
+  ['timestamp', 'timestamptz', 'plain', (e) => isoFromMicros(e.call.startMicros)],
+  ['end_at', 'timestamptz', 'plain', (e) => isoFromMicros(e.call.endMicros)],
+  ['superseded_by', 'uuid', 'plain', (e) => e.supersededBy, null],
+  ['kind', 'text', 'plain', (e) => e.call.kind],
+  ['status', 'text', 'plain', (e) => e.call.status],
+  ['http_status', 'int4', 'plain', (e) => e.call.httpStatus, null],
+  ['provider', 'text', 'plain', (e) => e.call.provider],
+  ['billed_by', 'text', 'plain', (e) => e.call.billedBy],
+  ['provider_account_id', 'text', 'text', (e) => e.call.providerAccountId, null],
+  ['provider_key_id', 'text', 'text', (e) => e.call.providerKeyId, null],
+  ['model', 'text', 'text', (e) => e.call.model],
+  ['response_model', 'text', 'text', (e) => e.call.responseModel],
+  ['request_id', 'text', 'text', (e) => e.call.requestId],
+  ['api_key_hash', 'text', 'plain', (e) => e.apiKeyHash],
+  ['api_key_id', 'text', 'plain', (e) => e.apiKeyId],
+  ['session_id', 'text', 'text', (e) => e.call.sessionId],
+  ['team_id', 'text', 'text', (e) => e.call.teamId],
+  ['feature', 'text', 'text', (e) => e.call.feature],
+  ['project_id', 'text', 'text', (e) => e.projectId, null],
+  ['user_id', 'text', 'text', (e) => e.call.userId],
+  ['environment', 'text', 'text', (e) => e.call.environment],
+  ['service_tier', 'text', 'text', (e) => e.call.serviceTier, null],
+  ['is_batch', 'bool', 'plain', (e) => e.call.isBatch, false],
+  ['batch_id', 'text', 'text', (e) => e.call.batchId, null],
+  ['input_tokens', 'int8', 'plain', (e) => (e.call.usage ? e.call.usage.input + e.call.usage.inputAudio : 0)],
+  [
+    'output_tokens',
+    'int8',
+    'plain',
+    (e) => (e.call.usage ? e.call.usage.output + e.call.usage.outputAudio : 0),
+  ],
+  ['cache_read', 'int8', 'plain', (e) => e.call.usage?.cacheRead ?? 0],
+  ['cache_creation', 'int8', 'plain', (e) => e.call.usage?.cacheCreation ?? 0, 0],
+  ['cache_creation_5m', 'int8', 'plain', (e) => e.call.usage?.cacheCreation5m ?? null, null],
+  ['cache_creation_1h', 'int8', 'plain', (e) => e.call.usage?.cacheCreation1h ?? null, null],
+  ['reasoning_tok', 'int8', 'plain', (e) => e.call.usage?.reasoning ?? 0],
+  ['cached_tok', 'int8', 'plain', (e) => e.call.usage?.cached ?? 0],
+  ['input_audio', 'int8', 'plain', (e) => e.call.usage?.inputAudio ?? 0, 0],
+  ['output_audio', 'int8', 'plain', (e) => e.call.usage?.outputAudio ?? 0, 0],
+  ['context_band', 'int4', 'plain', (e) => e.price.contextBand, 0],
+  ['unmetered', 'bool', 'plain', (e) => isUnmetered(e.call), false],
+  ['cost_usd', 'numeric', 'plain', (e) => decimalFromPico(costOf(e).pico)],
+  [
+    'computed_cost_usd',
+    'numeric',
+    'plain',
+    (e) => (e.price.computedPico === null ? null : decimalFromPico(e.price.computedPico)),
+  ],
+  [
+    'reported_cost_usd',
+    'numeric',
+    'plain',
+    (e) => (e.call.reportedCostPico === null ? null : decimalFromPico(e.call.reportedCostPico)),
+    null,
+  ],
+  ['cost_source', 'text', 'plain', (e) => costOf(e).source],
+  ['price_gaps', 'text', 'text', (e) => joinList(e.price.priceGaps), null],
+  ['usage_source', 'text', 'text', (e) => e.call.origin.usageSource],
+  ['input_semantics', 'text', 'plain', (e) => e.call.origin.inputSemantics],
+  ['usage_missing', 'text', 'text', (e) => joinList(e.call.origin.usageMissing), null],
+  ['usage_flags', 'text', 'text', (e) => joinList(e.call.origin.usageFlags), null],
+  ['usage_raw', 'text', 'text', (e) => e.call.origin.usageRaw],
+  ['duration_ms', 'int8', 'plain', (e) => e.call.durationMs],
+  ['stop_reason', 'text', 'text', (e) => e.call.stopReason],
+  ['blocked_rule_id', 'text', 'text', (e) => e.call.blockedRuleId, null],
+  [
+    'prevented_usd',
+    'numeric',
+    'plain',
+    (e) => (e.call.preventedPico === null ? null : decimalFromPico(e.call.preventedPico)),
+    null,
+  ],
+  ['told_classes', 'int2', 'plain', (e) => e.call.toldClasses],
+  ['biller_from_host', 'bool', 'plain', (e) => e.call.billerFromHost],
+  [
+    'biller_span',
+    'text',
+    'text',
+    (e) => (e.call.billerSpan === null ? null : spanText(e.call.billerSpan)),
+    null,
+  ],
+  ['prompt_hash', 'int8', 'plain', (e) => e.call.promptHash, null],
+  ['service_name', 'text', 'text', (e) => e.call.serviceName],
+  ['scope_name', 'text', 'text', (e) => e.call.scopeName],
+];
+
+/** Lists travel as one text each: an array of arrays of unequal length is no Postgres array. */
+export const LIST_COLUMNS = new Set(['price_gaps', 'usage_missing', 'usage_flags']);
+
+function joinList(values: readonly string[]): string | null {
+  return values.length === 0 ? null : values.join(',');
+}
+
+/** A call that consumed something nobody told: without usage, and neither failed nor blocked. A stream that was cancelled is billed too. */
+export function isUnmetered(call: CallRecord): boolean {
+  return call.usage === null && (call.status === 'ok' || call.status === 'cancelled');
+}
+
+/**
+ * What the event's cost_usd is: as reported, else computed, else 0 and named unpriced. A call that
+ * used nothing costs nothing, whether its model has a price or not, and one that was blocked whatever is said of it.
+ */
+export function costOf(event: Pick<StorableEvent, 'call' | 'price'>): {
+  pico: bigint;
+  source: 'reported' | 'computed' | 'unpriced';
+} {
+  if (event.call.status === 'blocked') return { pico: 0n, source: 'computed' };
+  if (event.call.reportedCostPico !== null) return { pico: event.call.reportedCostPico, source: 'reported' };
+  if (event.price.computedPico !== null) return { pico: event.price.computedPico, source: 'computed' };
+  return { pico: 0n, source: 'unpriced' };
+}
+
+/** Columns that another telling of a call can complete; the others tell which event it is. */
+const FIXED_COLUMNS = new Set([
+  'id',
+  'timestamp',
+  'superseded_by',
+  'kind',
+  'provider',
+  'model',
+  'request_id',
+  'api_key_hash',
+  'api_key_id',
+  'service_name',
+  'scope_name',
+  'told_classes',
+]);
+const COMPLETED_COLUMNS = COLUMNS.filter(([name]) => !FIXED_COLUMNS.has(name));
+
+/** SQL that writes the columns that can be completed, from one array each: parameters from `first` on. */
+export function completion(first: number): { arrays: string; names: string; assignments: string } {
+  const names = COMPLETED_COLUMNS.map(([name]) => name);
+  return {
+    arrays: COMPLETED_COLUMNS.map(([, type], index) => `$${first + index}::${type}[]`).join(', '),
+    names: names.join(', '),
+    assignments: names
+      .map((name) => `${name} = ${LIST_COLUMNS.has(name) ? `string_to_array(c.${name}, ',')` : `c.${name}`}`)
+      .join(', '),
+  };
+}
+
+/** The arrays for `completion`. */
+export function completionArrays(events: readonly StorableEvent[]): string[] {
+  return COMPLETED_COLUMNS.map(([, , form, of]) =>
+    form === 'text' ? textArray(events.map(of) as (string | null)[]) : plainArray(events.map(of)),
+  );
+}
+
+/** Whether two forms of one event say the same in every column that can be completed. */
+export function isSameForm(one: StorableEvent, other: StorableEvent): boolean {
+  return COMPLETED_COLUMNS.every(([, , , of]) => of(one) === of(other));
+}
+
+/** A span as one text, for the rare event whose biller another span named. */
+export function spanText({ trace, startMicros, endMicros }: BillerSpan): string {
+  const place = [trace?.traceId ?? '', trace?.spanId ?? '', trace?.parentSpanId ?? ''];
+  return [...place, startMicros, endMicros].join(' ');
+}
+
+/** The telling behind `spanText`. */
+export function spanOfText(text: string): BillerSpan {
+  const [traceId = '', spanId = '', parent = '', start = '0', end = '0'] = text.split(' ');
+  const trace = traceId === '' ? null : { traceId, spanId, parentSpanId: parent === '' ? null : parent };
+  return { trace, startMicros: BigInt(start), endMicros: BigInt(end) };
+}

@@ -1,0 +1,115 @@
+import { knownOffsetHours, timesOfBillingDay } from '../../domain/billing/billingDay.js';
+import { dayOf, isoFromMicros } from '../../domain/period.js';
+import type { Biller } from '../../domain/providers.js';
+import { type ObservedSource, SOURCES_MAX } from '../../domain/reconciliation/evidence/seriesDay.js';
+import { joinKeyAccount, keyAccount } from '../billing/keyAccounts.js';
+import type { OrgDb, SqlValue } from '../orgDb.js';
+import { readFoldState } from '../usage/foldState.js';
+import { asColumns, SOURCE_KEYS, SOURCE_MEASURES } from '../usage/sourceDays.js';
+import { usageLogSql } from '../usage/usageLog.js';
+
+/** Where the calls themselves are read, those that took longer are not looked for: a source is a hint, and no amount rests on it. */
+const CALL_HOURS = 1;
+
+interface SourceRow {
+  account: string;
+  model: string;
+  service: string;
+  calls: number;
+  without: number;
+  named: number;
+  refused: number;
+}
+
+const KEYS = Object.keys(SOURCE_KEYS).join(', ');
+const MEASURES = Object.keys(SOURCE_MEASURES);
+
+/** Rows of `parts` by account, which is looked up once for each key of the provider and not for each call; biller $2. */
+const ranked = (parts: string) => `
+select account, model, service, calls, without, named, refused from (
+  select *, row_number() over (partition by account, model order by calls desc, service collate "C") as place from (
+    select ${keyAccount('told')} as account, model, service_name as service, sum(calls)::bigint as calls, sum(without_cache)::bigint as without,
+      sum(named_by_answer)::bigint as named, sum(refused)::bigint as refused
+    from (${parts}) told ${joinKeyAccount('told', '$2')} group by 1, 2, 3 having sum(calls) > 0) services) ranked
+where place <= ${SOURCES_MAX} order by account collate "C", model collate "C", place`;
+
+const FOLDED = `select ${KEYS}, ${MEASURES.join(', ')} from source_days where org_id = $1 and billed_by = $2 and day = $3::date`;
+/** What is not folded: from transaction $6 on. */
+const UNFOLDED = `
+select ${asColumns(SOURCE_KEYS)}, ${asColumns(SOURCE_MEASURES)} from (${usageLogSql('$6')}) log
+where end_at >= $4::timestamptz and end_at < $5::timestamptz and billed_by = $2 and status <> 'blocked' group by 1, 2, 3, 4`;
+/** The calls that are stored, each of them read. */
+const STORED = `
+select ${asColumns(SOURCE_KEYS)}, ${asColumns(SOURCE_MEASURES)} from (select 1 as sign, * from events) calls
+where org_id = $1 and timestamp >= $3::timestamptz - interval '${CALL_HOURS} hours' and timestamp < $4::timestamptz
+  and end_at >= $3::timestamptz and end_at < $4::timestamptz and billed_by = $2 and superseded_by is null and status <> 'blocked'
+group by 1, 2, 3, 4`;
+
+// Planned once each: a plan over all months of calls costs as much as the read.
+const OF_FOLDED = ranked(FOLDED);
+const OF_BOTH = ranked(`${FOLDED} union all ${UNFOLDED}`);
+const OF_STORED = ranked(STORED);
+
+interface DayScope {
+  provider: Biller;
+  /** `YYYY-MM-DD`, by the calls' end. */
+  day: string;
+  /** By how many hours the biller's clock is ahead of UTC, where it keeps one distance (`timesOfBillingDay`). */
+  offsetHours?: number;
+}
+
+/**
+ * By account that the calls are compared under ('' without one), then model: the services that a biller's calls of one of its
+ * days came from, by when they ended, the busiest first and at most SOURCES_MAX, with how many of the calls cannot tell
+ * cached input, name the model that answered, and were refused by the provider. Work grows with the day's services; where the biller's
+ * clock is another than the one by which days are folded, or a day was folded before its sources were, with its stored calls.
+ */
+export async function listObservedSources(
+  orgDb: OrgDb,
+  scope: DayScope,
+): Promise<Map<string, Map<string, ObservedSource[]>>> {
+  const rows = await orgDb.transaction((inside) => readRows(inside, scope), 'repeatable read');
+  const sources = new Map<string, Map<string, ObservedSource[]>>();
+  for (const row of rows) {
+    const models = sources.get(row.account) ?? new Map<string, ObservedSource[]>();
+    sources.set(row.account, models);
+    const known = models.get(row.model) ?? [];
+    models.set(row.model, known);
+    known.push({
+      serviceName: row.service,
+      calls: row.calls,
+      callsWithoutCache: row.without,
+      ...(row.named > 0 && { namedByAnswer: row.named }),
+      ...(row.refused > 0 && { refused: row.refused }),
+    });
+  }
+  return sources;
+}
+
+async function readRows(inside: OrgDb, { provider, day, offsetHours = 0 }: DayScope): Promise<SourceRow[]> {
+  const { startMicros, endMicros } = timesOfBillingDay(provider, day, offsetHours);
+  const times = [isoFromMicros(startMicros), isoFromMicros(endMicros)];
+  const read = (sql: string, values: readonly SqlValue[], name: string) =>
+    inside.rows<SourceRow>(sql, [inside.orgId, provider, ...values], name);
+  const isOwnClock = offsetHours !== 0 && knownOffsetHours(provider) === undefined;
+  if (isOwnClock || !(await areSourcesFolded(inside, provider, [dayOf(startMicros), dayOf(endMicros - 1n)])))
+    return read(OF_STORED, times, 'observed_sources_stored');
+  const { foldedXid, isAll } = await readFoldState(inside);
+  if (isAll) return read(OF_FOLDED, [day], 'observed_sources_folded');
+  return read(OF_BOTH, [day, ...times, foldedXid], 'observed_sources');
+}
+
+/** Whether all that is folded of a biller's calls on some UTC days is in `source_days` too. */
+async function areSourcesFolded(
+  inside: OrgDb,
+  provider: Biller,
+  [from, to]: readonly [string, string],
+): Promise<boolean> {
+  const behind = await inside.rows(
+    `select day from observed_days where org_id = $1 and billed_by = $2 and day >= $3::date and day <= $4::date
+       and sources_revision < revision limit 1`,
+    [inside.orgId, provider, from, to],
+    'sources_behind',
+  );
+  return behind.length === 0;
+}

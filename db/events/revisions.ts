@@ -1,0 +1,151 @@
+import type { CostSource } from '../../domain/events/event.js';
+import { decimalFromPico, type Pico } from '../../domain/money.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { CallPrice } from '../../domain/pricing/cost.js';
+import type { OrgDb } from '../orgDb.js';
+import { plainArray, textArray } from '../pgArray.js';
+import { LOG_COLUMN_LIST } from '../usage/usageLog.js';
+import { completion, completionArrays, type StorableEvent } from './eventColumns.js';
+
+/**
+ * Changes to events that are stored: one is superseded by a richer telling of its call, completed by a poorer one, or
+ * priced anew. What was counted is never edited; the change goes into event_adjustments as signed copies.
+ */
+
+/** A copy of the form that was counted first, where and when it was counted. */
+const FIRST_FORM = (which: string) => `
+insert into event_adjustments (org_id, ingest_xid, ingested_at, sign, event_id, ${LOG_COLUMN_LIST})
+select org_id, ingest_xid, ingested_at, 1, id, ${LOG_COLUMN_LIST} from events where org_id = $1 and ${which}`;
+
+/** A copy of what an event counts for now, taken out or put in by this transaction. */
+const COPY = (sign: -1 | 1, which: string) => `
+insert into event_adjustments (org_id, sign, event_id, ${LOG_COLUMN_LIST})
+select org_id, ${sign}, id, ${LOG_COLUMN_LIST} from events where org_id = $1 and ${which}`;
+
+interface EventPlace {
+  id: string;
+  /** ISO 8601 with microseconds: the event's time, which finds its partition. */
+  timestamp: string;
+}
+
+const MANY = `timestamp between $4::timestamptz and $5::timestamptz
+  and (timestamp, id) in (select * from unnest($2::timestamptz[], $3::uuid[]))`;
+const MANY_OF_BATCH = 'e.timestamp between $4::timestamptz and $5::timestamptz';
+/** Rows of this very transaction are in no total yet: their final form will be. */
+const COUNTED_BEFORE = 'ingest_xid <> current_xid() and superseded_by is null';
+
+/** The parameters of `MANY`. */
+function placesOf(orgId: string, places: readonly EventPlace[]): [string, string, string, string, string] {
+  const times = places.map(({ timestamp }) => timestamp);
+  const sorted = times.map(withMicros).sort();
+  return [
+    orgId,
+    textArray(times),
+    plainArray(places.map(({ id }) => id)),
+    sorted[0] as string,
+    sorted.at(-1) as string,
+  ];
+}
+
+/** A whole second is written without a fraction: as text it would sort behind the times within it. */
+function withMicros(time: string): string {
+  return time.includes('.') ? time : time.replace('Z', '.000000Z');
+}
+
+/** Takes events out of the totals before they change: keeps their first form and subtracts what they count for now. */
+async function withdraw(orgDb: OrgDb, places: readonly string[]): Promise<void> {
+  await orgDb.run(FIRST_FORM(`${MANY} and revised_xid is null and ${COUNTED_BEFORE}`), places);
+  await orgDb.run(COPY(-1, `${MANY} and ${COUNTED_BEFORE}`), places);
+}
+
+/** What an event costs by other prices than before. */
+export interface PriceChange extends EventPlace {
+  costPico: Pico;
+  costSource: CostSource;
+  price: CallPrice;
+}
+
+/**
+ * Writes other prices on events of earlier transactions, which the caller has locked in this one and of which none is
+ * superseded.
+ */
+export async function changePrices(orgDb: OrgDb, changes: readonly PriceChange[]): Promise<void> {
+  if (changes.length === 0) return;
+  const which = placesOf(orgDb.orgId, changes);
+  await orgDb.run(FIRST_FORM(`${MANY} and revised_xid is null`), which);
+  await orgDb.run(COPY(-1, MANY), which);
+  const decimal = (pico: Pico | null) => (pico === null ? null : decimalFromPico(pico));
+  await orgDb.run(
+    `update events e set cost_usd = c.cost, computed_cost_usd = c.computed, cost_source = c.source,
+       price_gaps = string_to_array(c.gaps, ','), context_band = c.band, revised_xid = coalesce(e.revised_xid, current_xid())
+     from unnest($2::timestamptz[], $3::uuid[], $6::numeric[], $7::numeric[], $8::text[], $9::text[], $10::int4[])
+       as c (timestamp, id, cost, computed, source, gaps, band)
+     where e.org_id = $1 and e.timestamp = c.timestamp and e.id = c.id and ${MANY_OF_BATCH}`,
+    [
+      ...which,
+      plainArray(changes.map(({ costPico }) => decimal(costPico))),
+      plainArray(changes.map(({ price }) => decimal(price.computedPico))),
+      textArray(changes.map(({ costSource }) => costSource)),
+      textArray(
+        changes.map(({ price }) => (price.priceGaps.length === 0 ? null : price.priceGaps.join(','))),
+      ),
+      plainArray(changes.map(({ price }) => price.contextBand)),
+    ],
+  );
+  await orgDb.run(COPY(1, MANY), which);
+}
+
+/** An event that no longer counts, and the one that counts for its call. */
+export interface Superseded extends EventPlace {
+  winnerId: string;
+  /** Stored by this very transaction: it is in no total. */
+  isNew: boolean;
+}
+
+/** Lets other events count for these, which the caller has locked. What is superseded already stays as it is. */
+export async function supersedeEvents(orgDb: OrgDb, events: readonly Superseded[]): Promise<void> {
+  if (events.length === 0) return;
+  const counted = events.filter(({ isNew }) => !isNew);
+  if (counted.length > 0) await withdraw(orgDb, placesOf(orgDb.orgId, counted));
+  await orgDb.run(
+    `update events e set superseded_by = s.winner_id, revised_xid = coalesce(e.revised_xid, current_xid())
+     from unnest($2::timestamptz[], $3::uuid[], $6::uuid[]) as s (timestamp, id, winner_id)
+     where e.org_id = $1 and e.timestamp = s.timestamp and e.id = s.id and ${MANY_OF_BATCH} and e.superseded_by is null`,
+    [...placesOf(orgDb.orgId, events), plainArray(events.map(({ winnerId }) => winnerId))],
+  );
+}
+
+/** An event in the form that other reports of its call complete it to. */
+export interface Completed {
+  event: StorableEvent;
+  /** Stored by this very transaction: it is in no total. */
+  isNew: boolean;
+}
+
+/**
+ * Writes the completed forms over events, which the caller has locked and of which none is superseded. A row of this
+ * very transaction stays unrevised: its completed form is the first that is counted, and a later revision must find it
+ * so.
+ */
+export async function completeEvents(orgDb: OrgDb, completed: readonly Completed[]): Promise<void> {
+  if (completed.length === 0) return;
+  const placeOf = ({ event }: Completed) => ({
+    id: event.id,
+    timestamp: isoFromMicros(event.call.startMicros),
+  });
+  const old = completed.filter(({ isNew }) => !isNew).map(placeOf);
+  const counted = old.length === 0 ? undefined : placesOf(orgDb.orgId, old);
+  if (counted) await withdraw(orgDb, counted);
+  const { arrays, names, assignments } = completion(6);
+  await orgDb.run(
+    `update events e set ${assignments},
+       revised_xid = case when e.ingest_xid = current_xid() then e.revised_xid else coalesce(e.revised_xid, current_xid()) end
+     from unnest($2::timestamptz[], $3::uuid[], ${arrays}) as c (timestamp, id, ${names})
+     where e.org_id = $1 and e.timestamp = c.timestamp and e.id = c.id and ${MANY_OF_BATCH} and e.superseded_by is null`,
+    [
+      ...placesOf(orgDb.orgId, completed.map(placeOf)),
+      ...completionArrays(completed.map(({ event }) => event)),
+    ],
+  );
+  if (counted) await orgDb.run(COPY(1, `${MANY} and ${COUNTED_BEFORE}`), counted);
+}

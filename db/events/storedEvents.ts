@@ -1,0 +1,225 @@
+import type { CostSource, EventKind, EventStatus, InputSemantics, Json } from '../../domain/events/event.js';
+import type { Pico } from '../../domain/money.js';
+
+/** An event as it is stored. */
+export interface StoredEvent {
+  id: string;
+  timestampMicros: bigint;
+  endMicros: bigint;
+  ingestedMicros: bigint;
+  kind: EventKind;
+  status: EventStatus;
+  httpStatus: number | null;
+  provider: string;
+  billedBy: string;
+  providerAccountId: string | null;
+  providerKeyId: string | null;
+  model: string;
+  responseModel: string | null;
+  requestId: string | null;
+  apiKeyHash: string;
+  apiKeyId: string;
+  sessionId: string;
+  teamId: string | null;
+  feature: string | null;
+  projectId: string | null;
+  userId: string | null;
+  environment: string | null;
+  serviceTier: string | null;
+  isBatch: boolean;
+  batchId: string | null;
+  inputTokens: number;
+  outputTokens: number;
+  cacheRead: number;
+  cacheCreation: number;
+  cacheCreation5m: number | null;
+  cacheCreation1h: number | null;
+  reasoningTok: number;
+  cachedTok: number;
+  inputAudio: number;
+  outputAudio: number;
+  contextBand: number;
+  unmetered: boolean;
+  toldClasses: number;
+  billerFromHost: boolean;
+  /** The span that named the biller, where it was another one (spanText). */
+  billerSpan: string | null;
+  serviceName: string;
+  scopeName: string;
+  costPico: Pico;
+  computedCostPico: Pico | null;
+  reportedCostPico: Pico | null;
+  costSource: CostSource;
+  priceGaps: string[];
+  usageSource: string;
+  inputSemantics: InputSemantics;
+  usageMissing: string[];
+  /** What is wrong with the counts as they came. */
+  usageFlags: string[];
+  usageRaw: string | null;
+  durationMs: number;
+  stopReason: string;
+  blockedRuleId: string | null;
+  preventedPico: Pico | null;
+  supersededBy: string | null;
+  /** Present only where the event is locked, to be completed. */
+  promptHash?: bigint | null;
+  /** Present only where payloads were asked for. */
+  payload?: EventPayload;
+}
+
+export interface EventPayload {
+  payload: Json | null;
+  toolInput: Json | null;
+  toolOutput: Json | null;
+  service: Json | null;
+}
+
+/** Columns in the order in which exports write them. */
+export const EVENT_COLUMNS = [
+  'id',
+  'provider',
+  'model',
+  'session_id',
+  'team_id',
+  'feature',
+  'is_batch',
+  'batch_id',
+  'input_tokens',
+  'output_tokens',
+  'cache_read',
+  'cache_creation',
+  'reasoning_tok',
+  'cached_tok',
+  'cost_usd',
+  'duration_ms',
+  'stop_reason',
+  'timestamp',
+  'request_id',
+  'response_model',
+  'api_key_hash',
+  'api_key_id',
+  'provider_key_id',
+  'kind',
+  'status',
+  'http_status',
+  'project_id',
+  'user_id',
+  'environment',
+  'service_tier',
+  'billed_by',
+  'provider_account_id',
+  'end_at',
+  'cache_creation_5m',
+  'cache_creation_1h',
+  'cost_source',
+  'computed_cost_usd',
+  'price_gaps',
+  'usage_source',
+  'input_semantics',
+  'usage_missing',
+  'usage_flags',
+  'superseded_by',
+  'blocked_rule_id',
+  'prevented_usd',
+  'ingested_at',
+] as const;
+
+const INNER_COLUMNS = [
+  'input_audio',
+  'output_audio',
+  'context_band',
+  'unmetered',
+  'reported_cost_usd',
+  'usage_raw',
+  'told_classes',
+  'biller_from_host',
+  'biller_span',
+  'service_name',
+  'scope_name',
+] as const;
+export const PAYLOAD_COLUMNS =
+  'p.event_id is not null as has_payload, p.payload, p.tool_input, p.tool_output, p.service';
+export const PAYLOAD_JOIN =
+  'left join lateral (select * from event_payloads where org_id = e.org_id and timestamp = e.timestamp and event_id = e.id offset 0) p on true';
+
+/** As text: it uses all 64 bits, more than a number holds. */
+export const SELECT_PROMPT_HASH = 'e.prompt_hash::text as prompt_hash';
+
+export const SELECT_EVENT = [...EVENT_COLUMNS, ...INNER_COLUMNS].map((name) => `e.${name}`).join(', ');
+
+// biome-ignore lint/suspicious/noExplicitAny: one row of a statement of this file, read field by field below
+export type EventRow = Record<string, any>;
+
+export function fromEventRow(row: EventRow, withPayload: boolean): StoredEvent {
+  const event: StoredEvent = {
+    id: row.id,
+    timestampMicros: row.timestamp,
+    endMicros: row.end_at,
+    ingestedMicros: row.ingested_at,
+    kind: row.kind,
+    status: row.status,
+    httpStatus: row.http_status,
+    provider: row.provider,
+    billedBy: row.billed_by,
+    providerAccountId: row.provider_account_id,
+    providerKeyId: row.provider_key_id,
+    model: row.model,
+    responseModel: row.response_model,
+    requestId: row.request_id,
+    apiKeyHash: row.api_key_hash,
+    apiKeyId: row.api_key_id,
+    sessionId: row.session_id,
+    teamId: row.team_id,
+    feature: row.feature,
+    projectId: row.project_id,
+    userId: row.user_id,
+    environment: row.environment,
+    serviceTier: row.service_tier,
+    isBatch: row.is_batch,
+    batchId: row.batch_id,
+    inputTokens: row.input_tokens,
+    outputTokens: row.output_tokens,
+    cacheRead: row.cache_read,
+    cacheCreation: row.cache_creation,
+    cacheCreation5m: row.cache_creation_5m,
+    cacheCreation1h: row.cache_creation_1h,
+    reasoningTok: row.reasoning_tok,
+    cachedTok: row.cached_tok,
+    inputAudio: row.input_audio,
+    outputAudio: row.output_audio,
+    contextBand: row.context_band,
+    unmetered: row.unmetered,
+    toldClasses: row.told_classes,
+    billerFromHost: row.biller_from_host,
+    billerSpan: row.biller_span,
+    serviceName: row.service_name,
+    scopeName: row.scope_name,
+    costPico: row.cost_usd,
+    computedCostPico: row.computed_cost_usd,
+    reportedCostPico: row.reported_cost_usd,
+    costSource: row.cost_source,
+    priceGaps: row.price_gaps ?? [],
+    usageSource: row.usage_source,
+    inputSemantics: row.input_semantics,
+    usageMissing: row.usage_missing ?? [],
+    usageFlags: row.usage_flags ?? [],
+    usageRaw: row.usage_raw,
+    durationMs: row.duration_ms,
+    stopReason: row.stop_reason,
+    blockedRuleId: row.blocked_rule_id,
+    preventedPico: row.prevented_usd,
+    supersededBy: row.superseded_by,
+  };
+  if (row.prompt_hash !== undefined)
+    event.promptHash = row.prompt_hash === null ? null : BigInt(row.prompt_hash);
+  if (withPayload) {
+    event.payload = {
+      payload: row.payload ?? null,
+      toolInput: row.tool_input ?? null,
+      toolOutput: row.tool_output ?? null,
+      service: row.service ?? null,
+    };
+  }
+  return event;
+}

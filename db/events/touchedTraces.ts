@@ -1,0 +1,93 @@
+import { TRACE_SPANS_MAX } from '../../domain/events/event.js';
+import type { Database } from '../client.js';
+import { type OrgDb, type SystemDb, unscoped } from '../orgDb.js';
+import { plainArray, plainItems } from '../pgArray.js';
+import { SPAN_COLUMNS, type SpanRow } from './storedCalls.js';
+
+/** Spans that one sweep takes up, to the end of a transaction: bounds its memory. */
+const SWEEP_SPANS_MAX = 10_000;
+
+export interface TouchedTraces {
+  byOrganization: ReadonlyMap<string, readonly string[]>;
+  /** The transaction up to which they were looked for. */
+  below: number;
+  /** Whether later transactions have some too. */
+  more: boolean;
+}
+
+/** Traces that got spans since the last sweep and have more than one: by organization, up to which transaction. */
+export async function listTouchedTraces(database: Database): Promise<TouchedTraces> {
+  return unscoped(database, 'the sweep looks for traces with new spans', async (system) => {
+    const [state] = await system.rows<{ from_xid: number; below_xid: number }>(
+      'select swept_xid as from_xid, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as below_xid from sweep_state',
+    );
+    if (!state) throw new Error('the sweep state is one row');
+    const below = await findCut(system, state.from_xid, state.below_xid);
+    const rows = await system.rows<{ org_id: string; traces: string }>(
+      `select org_id, array_agg(distinct trace_id)::text as traces from call_spans s
+       where ingest_xid >= $1 and ingest_xid < $2 and trace_id is not null and exists (
+         select from call_spans o where o.org_id = s.org_id and o.trace_id = s.trace_id and o.span_id <> s.span_id)
+       group by org_id`,
+      [state.from_xid, below],
+    );
+    const byOrganization = new Map(rows.map((row) => [row.org_id, plainItems(row.traces)]));
+    return { byOrganization, more: below < state.below_xid, below };
+  });
+}
+
+/** The transaction to sweep up to: whole transactions of at most so many spans, at least one. */
+async function findCut(system: SystemDb, from: number, below: number): Promise<number> {
+  const [row] = await system.rows<{ ingest_xid: number }>(
+    `select ingest_xid from call_spans where ingest_xid >= $1 and ingest_xid < $2
+     order by ingest_xid offset ${SWEEP_SPANS_MAX} limit 1`,
+    [from, below],
+  );
+  return row === undefined ? below : Math.max(row.ingest_xid, from + 1);
+}
+
+/** Traces that are resolved together, and how many of them have more spans than are compared. */
+export interface TracePart {
+  traceIds: readonly string[];
+  longTraces: number;
+}
+
+/**
+ * Traces with several events, put together so that a part has at most as many spans as one trace may have. Of a longer
+ * trace no more spans are counted than are read.
+ */
+export async function listTraceParts(orgDb: OrgDb, traceIds: readonly string[]): Promise<TracePart[]> {
+  const rows = await orgDb.rows<{ trace_id: string; spans: number }>(
+    `select t.trace_id, s.spans from unnest($2::uuid[]) as t (trace_id)
+     cross join lateral (
+       select count(*)::int as spans, count(distinct event_id)::int as events from (
+         select event_id from call_spans where org_id = $1 and trace_id = t.trace_id limit ${TRACE_SPANS_MAX + 1}) as counted) as s
+     where s.events > 1 or s.spans > ${TRACE_SPANS_MAX}
+     order by s.spans, t.trace_id`,
+    [orgDb.orgId, plainArray(traceIds)],
+  );
+  const parts: { traceIds: string[]; longTraces: number }[] = [];
+  let room = 0;
+  for (const { trace_id, spans } of rows) {
+    let part = parts.at(-1);
+    if (part === undefined || spans > room) {
+      part = { traceIds: [], longTraces: 0 };
+      parts.push(part);
+      room = TRACE_SPANS_MAX;
+    }
+    part.traceIds.push(trace_id);
+    if (spans > TRACE_SPANS_MAX) part.longTraces += 1;
+    room -= spans;
+  }
+  return parts;
+}
+
+/** The spans of each trace that came last, as many as are compared with each other. */
+export async function readTraceSpans(orgDb: OrgDb, traceIds: readonly string[]): Promise<SpanRow[]> {
+  return orgDb.rows<SpanRow>(
+    `select s.* from unnest($2::uuid[]) as t (id)
+     cross join lateral (
+       select event_id, ${SPAN_COLUMNS} from call_spans where org_id = $1 and trace_id = t.id
+       order by ingest_xid desc, span_id limit ${TRACE_SPANS_MAX}) s`,
+    [orgDb.orgId, plainArray(traceIds)],
+  );
+}

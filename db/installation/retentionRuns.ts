@@ -1,0 +1,110 @@
+import type { Removed, RetentionStep } from '../../domain/installation/retention.js';
+import type { Database } from '../client.js';
+import { unscoped } from '../orgDb.js';
+import { textArray } from '../pgArray.js';
+
+/** What is known of past runs is kept so long. */
+const RUNS_KEPT_DAYS = 400;
+const WHY = 'the retention concerns all organizations';
+/** Longest reason of a failure that is kept. */
+const MESSAGE_CHARS_MAX = 1_000;
+
+interface StepRef {
+  runId: string;
+  step: RetentionStep;
+}
+
+/** Notes that a step of a run is at work; again changes nothing. */
+export async function startRetentionStep(database: Database, { runId, step }: StepRef): Promise<void> {
+  await unscoped(database, WHY, (system) =>
+    system.run('insert into retention_runs (id, step) values ($1, $2) on conflict (id, step) do nothing', [
+      runId,
+      step,
+    ]),
+  );
+}
+
+/** Adds to what a step has removed so far. */
+export async function noteRemoved(
+  database: Database,
+  { runId, step }: StepRef,
+  { rows, partitions }: Removed,
+): Promise<void> {
+  await unscoped(database, WHY, (system) =>
+    system.run(
+      `update retention_runs set removed_rows = removed_rows + $3, dropped_partitions = dropped_partitions || $4::text[]
+       where id = $1 and step = $2`,
+      [runId, step, rows, textArray(partitions)],
+    ),
+  );
+}
+
+/** Ends a step: with everything done, or with why not. */
+export async function endRetentionStep(
+  database: Database,
+  { runId, step }: StepRef,
+  failure: string | null,
+): Promise<void> {
+  await unscoped(database, WHY, (system) =>
+    system.run(
+      `insert into retention_runs (id, step, finished_at, error_message) values ($1, $2, now(), $3)
+       on conflict (id, step) do update set finished_at = now(), error_message = excluded.error_message`,
+      [runId, step, failure?.slice(0, MESSAGE_CHARS_MAX) ?? null],
+    ),
+  );
+}
+
+/** Forgets runs of more than a year ago. */
+export async function pruneRetentionRuns(database: Database): Promise<number> {
+  return unscoped(database, WHY, (system) =>
+    system.run(
+      `delete from retention_runs where started_at < now() - make_interval(days => ${RUNS_KEPT_DAYS})`,
+    ),
+  );
+}
+
+/** How a step stands. */
+export interface RetentionState {
+  step: RetentionStep;
+  lastSuccessMicros: bigint | null;
+  /** Runs that failed since. */
+  failures: number;
+  /** Of the newest run. */
+  removedRows: number;
+  droppedPartitions: string[];
+  errorMessage: string | null;
+}
+
+/** SQL of how each step stands that ever ran: readable for whoever may read the table. */
+export const RETENTION_STATE = `
+select newest.step, good.finished_at as last_success_at, newest.removed_rows, newest.dropped_partitions, newest.error_message,
+  (select count(*) from retention_runs r where r.step = newest.step and r.error_message is not null
+    and (good.started_at is null or r.started_at > good.started_at)) as failures
+from (select distinct on (step) * from retention_runs order by step, started_at desc) newest
+left join lateral (
+  select started_at, finished_at from retention_runs g
+  where g.step = newest.step and g.finished_at is not null and g.error_message is null
+  order by started_at desc limit 1) good on true
+order by newest.step`;
+
+/** How each step stands; none for a step that never ran. */
+export async function listRetentionState(database: Database): Promise<RetentionState[]> {
+  const rows = await unscoped(database, WHY, (system) =>
+    system.rows<{
+      step: RetentionStep;
+      last_success_at: bigint | null;
+      removed_rows: number;
+      dropped_partitions: string[];
+      error_message: string | null;
+      failures: number;
+    }>(RETENTION_STATE),
+  );
+  return rows.map((row) => ({
+    step: row.step,
+    lastSuccessMicros: row.last_success_at,
+    failures: row.failures,
+    removedRows: row.removed_rows,
+    droppedPartitions: row.dropped_partitions,
+    errorMessage: row.error_message,
+  }));
+}

@@ -1,0 +1,208 @@
+import { decimalFromPico, picoFromDecimal } from '../../domain/money.js';
+import {
+  RULES_MAX,
+  type Rule,
+  type RuleConfig,
+  type RuleMode,
+  type RuleScope,
+  type RuleType,
+} from '../../domain/policies/enforcement/rule.js';
+import { lockByName } from '../locks.js';
+import type { OrgDb } from '../orgDb.js';
+import { plainArray } from '../pgArray.js';
+
+/** A rule as it is kept; one that was removed still names the calls that it blocked. */
+export type StoredRule = Rule & {
+  createdAtMicros: bigint;
+  updatedAtMicros: bigint;
+  createdBy: string;
+  removedAtMicros: bigint | null;
+};
+
+interface RuleRow {
+  id: string;
+  name: string | null;
+  type: RuleType;
+  config: Record<string, unknown>;
+  scope: { team_id?: string; feature?: string; model?: string };
+  enabled: boolean;
+  mode: RuleMode;
+  created_at: bigint;
+  updated_at: bigint;
+  created_by: string;
+  removed_at: bigint | null;
+}
+
+const COLUMNS =
+  'id, name, type, config, scope, enabled, mode, created_at, updated_at, created_by, removed_at';
+/** The order in which rules are asked: that in which they were made. */
+const IN_ORDER = 'order by created_at, id';
+
+function fromRuleRow(row: RuleRow): StoredRule {
+  return {
+    ...ruleOfColumns(row),
+    createdAtMicros: row.created_at,
+    updatedAtMicros: row.updated_at,
+    createdBy: row.created_by,
+    removedAtMicros: row.removed_at,
+  };
+}
+
+/** The columns that say what a rule is; copies of rules have them too. */
+export type RuleColumns = Pick<RuleRow, 'id' | 'name' | 'type' | 'config' | 'scope' | 'enabled' | 'mode'>;
+
+export function ruleOfColumns(row: RuleColumns): Rule {
+  const scope: RuleScope = {
+    teamId: row.scope.team_id ?? null,
+    feature: row.scope.feature ?? null,
+    model: row.scope.model ?? null,
+  };
+  return {
+    id: row.id,
+    name: row.name,
+    ...configOfRow(row.type, row.config),
+    scope,
+    enabled: row.enabled,
+    mode: row.mode,
+  };
+}
+
+type TypedConfig = { [T in RuleType]: Pick<Extract<Rule, { type: T }>, 'type' | 'config'> }[RuleType];
+
+/** What the wire has checked before it was stored is only told apart here. */
+function configOfRow(type: RuleType, config: Record<string, unknown>): TypedConfig {
+  switch (type) {
+    case 'token_ceiling':
+      return { type, config: { maxTokens: Number(config.max_tokens) } };
+    case 'session_budget_usd':
+      return { type, config: { budgetPico: picoFromDecimal(String(config.budget_usd)) ?? 0n } };
+    case 'duplicate_window_seconds':
+      return { type, config: { windowSeconds: Number(config.window_seconds) } };
+    case 'max_tool_calls':
+      return { type, config: { maxToolCalls: Number(config.max_tool_calls) } };
+    case 'model_downgrade':
+      return { type, config: { toModel: String(config.to_model) } };
+  }
+}
+
+/** A config as the row keeps it: dollars as a decimal text. */
+function configForRow(config: RuleConfig): Record<string, string | number> {
+  if ('maxTokens' in config) return { max_tokens: config.maxTokens };
+  if ('budgetPico' in config) return { budget_usd: decimalFromPico(config.budgetPico) };
+  if ('windowSeconds' in config) return { window_seconds: config.windowSeconds };
+  if ('maxToolCalls' in config) return { max_tool_calls: config.maxToolCalls };
+  return { to_model: config.toModel };
+}
+
+function scopeForRow({ teamId, feature, model }: RuleScope): Record<string, string> {
+  return {
+    ...(teamId === null ? {} : { team_id: teamId }),
+    ...(feature === null ? {} : { feature }),
+    ...(model === null ? {} : { model }),
+  };
+}
+
+/** What is entered; the rest is the database's to say. */
+export type NewRule = Rule & { createdBy: string };
+
+/**
+ * Stores a rule behind all others of the organization; undefined when it has as many as it may. Requests at the same
+ * time wait for each other, so that none counts what another is about to add and the order is that of the clock.
+ */
+export async function insertRule(orgDb: OrgDb, rule: NewRule): Promise<StoredRule | undefined> {
+  return orgDb.transaction(async (inside) => {
+    await lockByName(inside, 'enforcementRules', inside.orgId);
+    const [row] = await inside.rows<RuleRow>(
+      `insert into enforcement_rules (org_id, id, name, type, config, scope, enabled, mode, created_by)
+       select $1::uuid, $2::uuid, $3::text, $4::text, $5::jsonb, $6::jsonb, $7::boolean, $8::text, $9::text
+       where (select count(*) from enforcement_rules where org_id = $1 and removed_at is null) < $10
+       returning ${COLUMNS}`,
+      [
+        inside.orgId,
+        rule.id,
+        rule.name,
+        rule.type,
+        JSON.stringify(configForRow(rule.config)),
+        JSON.stringify(scopeForRow(rule.scope)),
+        rule.enabled,
+        rule.mode,
+        rule.createdBy,
+        RULES_MAX,
+      ],
+    );
+    return row && fromRuleRow(row);
+  });
+}
+
+/** Which rules of a list are shown. */
+export interface RuleFilter {
+  type?: RuleType | undefined;
+  enabled?: boolean | undefined;
+  mode?: RuleMode | undefined;
+}
+
+/** Rules that are not removed, in the order in which they are asked. */
+export async function listRules(
+  orgDb: OrgDb,
+  filter: RuleFilter = {},
+  page: { limit: number; offset: number } = { limit: RULES_MAX, offset: 0 },
+): Promise<StoredRule[]> {
+  const rows = await orgDb.rows<RuleRow>(
+    `select ${COLUMNS} from enforcement_rules where org_id = $1 and removed_at is null and ($2::text is null or type = $2)
+       and ($3::boolean is null or enabled = $3) and ($4::text is null or mode = $4) ${IN_ORDER} limit $5 offset $6`,
+    [orgDb.orgId, filter.type ?? null, filter.enabled ?? null, filter.mode ?? null, page.limit, page.offset],
+  );
+  return rows.map(fromRuleRow);
+}
+
+/** Rules by uuid, removed ones too; ids that are not there are passed over. */
+export async function listRulesById(orgDb: OrgDb, ids: readonly string[]): Promise<StoredRule[]> {
+  if (ids.length === 0) return [];
+  const rows = await orgDb.rows<RuleRow>(
+    `select ${COLUMNS} from enforcement_rules where org_id = $1 and id = any($2::uuid[]) ${IN_ORDER}`,
+    [orgDb.orgId, plainArray(ids)],
+  );
+  return rows.map(fromRuleRow);
+}
+
+/** A rule, removed ones too. */
+export async function findRule(orgDb: OrgDb, id: string): Promise<StoredRule | undefined> {
+  return (await listRulesById(orgDb, [id]))[0];
+}
+
+/** As `findRule`; until the transaction ends nobody changes it. */
+export async function lockRule(inside: OrgDb, id: string): Promise<StoredRule | undefined> {
+  const rows = await inside.rows<RuleRow>(
+    `select ${COLUMNS} from enforcement_rules where org_id = $1 and id = $2 for update`,
+    [inside.orgId, id],
+  );
+  return rows[0] && fromRuleRow(rows[0]);
+}
+
+/** Writes what may change of a rule that is not removed; undefined when there is none. */
+export async function updateRule(orgDb: OrgDb, rule: Rule): Promise<StoredRule | undefined> {
+  const rows = await orgDb.rows<RuleRow>(
+    `update enforcement_rules set name = $3, config = $4::jsonb, scope = $5::jsonb, enabled = $6, mode = $7, updated_at = clock_timestamp()
+     where org_id = $1 and id = $2 and removed_at is null returning ${COLUMNS}`,
+    [
+      orgDb.orgId,
+      rule.id,
+      rule.name,
+      JSON.stringify(configForRow(rule.config)),
+      JSON.stringify(scopeForRow(rule.scope)),
+      rule.enabled,
+      rule.mode,
+    ],
+  );
+  return rows[0] && fromRuleRow(rows[0]);
+}
+
+/** Takes a rule out of the list and the wrappers' configuration; undefined when it is not there or was taken out before. */
+export async function removeRule(orgDb: OrgDb, id: string): Promise<StoredRule | undefined> {
+  const rows = await orgDb.rows<RuleRow>(
+    `update enforcement_rules set removed_at = clock_timestamp() where org_id = $1 and id = $2 and removed_at is null
+     returning ${COLUMNS}`,
+    [orgDb.orgId, id],
+  );
+  return rows[0] && fromRuleRow(rows[0]);
+}

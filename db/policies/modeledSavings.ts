@@ -1,0 +1,225 @@
+import { decimalFromPico, type Pico } from '../../domain/money.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type {
+  ModeledAction,
+  RuleFindings,
+  UnpricedReason,
+  Verdict,
+} from '../../domain/policies/enforcement/replay.js';
+import type { Rule } from '../../domain/policies/enforcement/rule.js';
+import type { OrgDb, SqlValue } from '../orgDb.js';
+import { plainArray, textArray } from '../pgArray.js';
+import { type RuleColumns, ruleOfColumns } from './enforcementRules.js';
+
+/** A rule as a run read it, and what it came to. */
+export interface ModeledRule {
+  rule: Rule;
+  findings: RuleFindings;
+}
+
+interface ModeledRow extends RuleColumns {
+  asked: number;
+  blocked: number;
+  downgraded: number;
+  saved_usd: Pico;
+  unpriced: RuleFindings['unpriced'];
+  unjudged: RuleFindings['unjudged'];
+  forgotten: number;
+}
+
+/** Keeps the enabled rules of now for a run, in the order in which they are asked; in place of those of another attempt. */
+export async function insertModeledRules(inside: OrgDb, runId: string): Promise<void> {
+  const values = [inside.orgId, runId];
+  await inside.run('delete from modeled_savings where org_id = $1 and run_id = $2', values);
+  await inside.run(
+    `insert into modeled_savings (org_id, run_id, rule_id, place, name, type, config, scope, mode)
+     select org_id, $2::uuid, id, row_number() over (order by created_at, id), name, type, config, scope, mode
+     from enforcement_rules where org_id = $1 and enabled and removed_at is null`,
+    values,
+  );
+}
+
+/** A run's rules in the order in which they were asked. */
+export async function listModeledRules(orgDb: OrgDb, runId: string): Promise<ModeledRule[]> {
+  const rows = await orgDb.rows<ModeledRow>(
+    `select rule_id as id, name, type, config, scope, true as enabled, mode, asked, blocked, downgraded, saved_usd, unpriced, unjudged,
+       forgotten
+     from modeled_savings where org_id = $1 and run_id = $2 order by place`,
+    [orgDb.orgId, runId],
+  );
+  return rows.map((row) => ({
+    rule: ruleOfColumns(row),
+    findings: {
+      ruleId: row.id,
+      asked: row.asked,
+      blocked: row.blocked,
+      downgraded: row.downgraded,
+      savedPico: row.saved_usd,
+      unpriced: row.unpriced,
+      unjudged: row.unjudged,
+      forgotten: row.forgotten,
+    },
+  }));
+}
+
+/** What the rules make of a call. */
+export interface JudgedCall {
+  eventId: string;
+  timestampMicros: bigint;
+  verdict: Verdict;
+}
+
+/** Keeps the calls that a run's rules block or change, in the transaction that notes how far the run is. */
+export async function insertModeledCalls(
+  inside: OrgDb,
+  runId: string,
+  judged: readonly JudgedCall[],
+): Promise<void> {
+  if (judged.length === 0) return;
+  const usd = (pico: Pico | null) => (pico === null ? null : decimalFromPico(pico));
+  await inside.run(
+    `insert into modeled_calls (org_id, run_id, event_id, timestamp, rule_id, action, saved_usd, unpriced_reason)
+     select $1::uuid, $2::uuid, c.*
+     from unnest($3::uuid[], $4::timestamptz[], $5::uuid[], $6::text[], $7::numeric[], $8::text[]) c`,
+    [
+      inside.orgId,
+      runId,
+      plainArray(judged.map(({ eventId }) => eventId)),
+      textArray(judged.map(({ timestampMicros }) => isoFromMicros(timestampMicros))),
+      plainArray(judged.map(({ verdict }) => verdict.ruleId)),
+      plainArray(judged.map(({ verdict }) => verdict.action)),
+      plainArray(judged.map(({ verdict }) => usd(verdict.savedPico))),
+      plainArray(judged.map(({ verdict }) => verdict.unpricedReason)),
+    ],
+  );
+}
+
+/** What each rule of a run came to, in the transaction that shows it. */
+export async function recordFindings(
+  inside: OrgDb,
+  runId: string,
+  findings: readonly RuleFindings[],
+): Promise<void> {
+  for (const found of findings)
+    await inside.run(
+      `update modeled_savings set asked = $4, blocked = $5, downgraded = $6, saved_usd = $7, unpriced = $8::jsonb, unjudged = $9::jsonb,
+         forgotten = $10
+       where org_id = $1 and run_id = $2 and rule_id = $3`,
+      [
+        inside.orgId,
+        runId,
+        found.ruleId,
+        found.asked,
+        found.blocked,
+        found.downgraded,
+        decimalFromPico(found.savedPico),
+        JSON.stringify(found.unpriced),
+        JSON.stringify(found.unjudged),
+        found.forgotten,
+      ],
+    );
+}
+
+/**
+ * Removes calls of a run, so many at most; returns how many those were, and 0 when none is left. Rule by rule along the
+ * key, so that it is quick whatever the planner knows of rows that came a moment ago.
+ */
+export async function removeModeledCalls(orgDb: OrgDb, runId: string, limit: number): Promise<number> {
+  return orgDb.transaction(async (inside) => {
+    const run = [inside.orgId, runId];
+    const [first] = await inside.rows<{ rule_id: string }>(
+      'select rule_id from modeled_calls where org_id = $1 and run_id = $2 order by org_id, run_id, rule_id limit 1',
+      run,
+    );
+    if (!first) return 0;
+    const ofRule = 'org_id = $1 and run_id = $2 and rule_id = $3';
+    const [next] = await inside.rows<{ at: string; id: string }>(
+      `select timestamp::text as at, event_id as id from modeled_calls where ${ofRule} order by timestamp, event_id offset $4 limit 1`,
+      [...run, first.rule_id, limit],
+    );
+    if (!next) return inside.run(`delete from modeled_calls where ${ofRule}`, [...run, first.rule_id]);
+    return inside.run(
+      `delete from modeled_calls where ${ofRule} and (timestamp, event_id) < ($4::timestamptz, $5::uuid)`,
+      [...run, first.rule_id, next.at, next.id],
+    );
+  });
+}
+
+/** A call that makes up the savings, with what the event says of it; null where the event is not there any more. */
+export interface ModeledCall {
+  eventId: string;
+  timestampMicros: bigint;
+  ruleId: string;
+  action: ModeledAction;
+  savedPico: Pico | null;
+  unpricedReason: UnpricedReason | null;
+  event: {
+    provider: string;
+    model: string;
+    sessionId: string;
+    teamId: string | null;
+    feature: string | null;
+    costPico: Pico;
+  } | null;
+}
+
+interface ModeledCallRow {
+  event_id: string;
+  timestamp: bigint;
+  rule_id: string;
+  action: ModeledAction;
+  saved_usd: Pico | null;
+  unpriced_reason: UnpricedReason | null;
+  provider: string | null;
+  model: string;
+  session_id: string;
+  team_id: string | null;
+  feature: string | null;
+  cost_usd: Pico;
+}
+
+/** Calls of a run's result, newest first; those of one rule where one is named. Each rule gives a page's worth at most. */
+export async function listModeledCalls(
+  orgDb: OrgDb,
+  runId: string,
+  page: {
+    ruleId: string | undefined;
+    after: { timestampMicros: bigint; id: string } | undefined;
+    limit: number;
+  },
+): Promise<ModeledCall[]> {
+  const values: SqlValue[] = [orgDb.orgId, runId, page.limit, page.ruleId ?? null];
+  const after = page.after && [isoFromMicros(page.after.timestampMicros), page.after.id];
+  const behind = after ? 'and (c.timestamp, c.event_id) < ($5::timestamptz, $6::uuid)' : '';
+  const newest = 'order by c.timestamp desc, c.event_id desc';
+  const rows = await orgDb.rows<ModeledCallRow>(
+    `select c.event_id, c.timestamp, c.rule_id, c.action, c.saved_usd, c.unpriced_reason, e.provider, e.model, e.session_id, e.team_id,
+       e.feature, e.cost_usd
+     from (
+       select c.* from modeled_savings r cross join lateral (
+         select * from modeled_calls c where c.org_id = $1 and c.run_id = $2 and c.rule_id = r.rule_id ${behind} ${newest} limit $3) c
+       where r.org_id = $1 and r.run_id = $2 and ($4::uuid is null or r.rule_id = $4) ${newest} limit $3) c
+     left join events e on e.org_id = c.org_id and e.timestamp = c.timestamp and e.id = c.event_id
+     ${newest}`,
+    [...values, ...(after ?? [])],
+  );
+  return rows.map((row) => ({
+    eventId: row.event_id,
+    timestampMicros: row.timestamp,
+    ruleId: row.rule_id,
+    action: row.action,
+    savedPico: row.saved_usd,
+    unpricedReason: row.unpriced_reason,
+    event:
+      row.provider === null
+        ? null
+        : {
+            provider: row.provider,
+            model: row.model,
+            sessionId: row.session_id,
+            teamId: row.team_id,
+            feature: row.feature,
+            costPico: row.cost_usd,
+          },
+  }));
+}

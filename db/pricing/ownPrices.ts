@@ -1,0 +1,219 @@
+import { decimalFromPico, type Pico } from '../../domain/money.js';
+import {
+  OWN_RATE_CLASSES,
+  type OwnPrice,
+  type OwnPriceKind,
+  type OwnPriceSource,
+  type OwnRateClass,
+} from '../../domain/pricing/ownPrices.js';
+import type { Provider } from '../../domain/providers.js';
+import type { Database } from '../client.js';
+import { type OrgDb, unscoped } from '../orgDb.js';
+
+type OwnPriceRow = Record<OwnRateClass, Pico | null> & {
+  id: string;
+  kind: OwnPriceKind;
+  revision: number;
+  provider: Provider;
+  model: string;
+  discount_percent: bigint | null;
+  batch_multiplier: bigint | null;
+  effective_from: string;
+  effective_to: string | null;
+  source: OwnPriceSource | null;
+  created_at: bigint;
+  created_by: string;
+  ends_on: string | null;
+  ended_at: bigint | null;
+};
+
+const SELECT = `
+select p.id, p.kind, p.revision, p.provider, p.model, p.discount_percent, ${OWN_RATE_CLASSES.map((name) => `p.${name}`).join(', ')},
+  p.batch_multiplier, p.effective_from, p.effective_to, p.source, p.created_at, p.created_by, e.ends_on, e.ended_at
+from own_prices p left join lateral (
+  select min(ends_on) as ends_on, min(ended_at) as ended_at from own_price_ends o
+  where o.org_id = p.org_id and o.own_price_id = p.id) e on true`;
+
+function fromOwnPriceRow(row: OwnPriceRow): OwnPrice {
+  const rates: Partial<Record<OwnRateClass, Pico>> = {};
+  for (const name of OWN_RATE_CLASSES) {
+    const rate = row[name];
+    if (rate !== null) rates[name] = rate;
+  }
+  return {
+    id: row.id,
+    kind: row.kind,
+    provider: row.provider,
+    model: row.model,
+    discountPercent: row.discount_percent,
+    rates: row.discount_percent === null ? rates : null,
+    batchMultiplier: row.batch_multiplier,
+    effectiveFrom: row.effective_from,
+    effectiveTo: row.effective_to,
+    source: row.source,
+    revision: row.revision,
+    createdAtMicros: row.created_at,
+    createdBy: row.created_by,
+    endsOn: row.ends_on,
+    endedAtMicros: row.ended_at,
+  };
+}
+
+/** What is entered; the rest is the database's to say. */
+export type NewOwnPrice = Omit<OwnPrice, 'revision' | 'createdAtMicros' | 'endsOn' | 'endedAtMicros'>;
+
+/** The next revision of an organization's own prices; holds a lock on them until the transaction ends. */
+async function nextRevision(inside: OrgDb): Promise<number> {
+  const [row] = await inside.rows<{ revision: number }>(
+    `insert into own_price_state (org_id, revision, updated_at) values ($1, 1, clock_timestamp())
+     on conflict (org_id) do update set revision = own_price_state.revision + 1,
+       updated_at = greatest(clock_timestamp(), own_price_state.updated_at + interval '1 microsecond')
+     returning revision`,
+    [inside.orgId],
+  );
+  return row?.revision ?? 1;
+}
+
+/** How many entries of one kind an organization can have, ended ones counted: bounds the book that is made of them. */
+export interface OwnPriceLimits {
+  entriesMax: number;
+  /** Of them for all models of a provider. */
+  allModelsMax: number;
+}
+
+/** Stores an own price; undefined when the organization has as many already as it can have. */
+export async function insertOwnPrice(
+  orgDb: OrgDb,
+  price: NewOwnPrice,
+  limits: OwnPriceLimits,
+): Promise<OwnPrice | undefined> {
+  return orgDb.transaction(async (inside) => {
+    const revision = await nextRevision(inside);
+    const decimal = (value: bigint | null | undefined) =>
+      value === null || value === undefined ? null : decimalFromPico(value);
+    const stored = await inside.run(
+      `insert into own_prices (org_id, id, kind, revision, provider, model, discount_percent, ${OWN_RATE_CLASSES.join(', ')},
+         batch_multiplier, effective_from, effective_to, source, created_by)
+       select $1::uuid, $2::uuid, $3::text, $4::bigint, $5::text, $6::text, $7::numeric, $8::numeric, $9::numeric, $10::numeric,
+         $11::numeric, $12::numeric, $13::numeric, $14::date, $15::date, $16::jsonb, $17::text
+       where (select count(*) from own_prices where org_id = $1::uuid and kind = $3::text) < $18
+         and ($6 <> '*' or (select count(*) from own_prices where org_id = $1::uuid and kind = $3::text and model = '*') < $19)`,
+      [
+        inside.orgId,
+        price.id,
+        price.kind,
+        revision,
+        price.provider,
+        price.model,
+        decimal(price.discountPercent),
+        ...OWN_RATE_CLASSES.map((name) => decimal(price.rates?.[name])),
+        decimal(price.batchMultiplier),
+        price.effectiveFrom,
+        price.effectiveTo,
+        price.source === null ? null : JSON.stringify(price.source),
+        price.createdBy,
+        limits.entriesMax,
+        limits.allModelsMax,
+      ],
+    );
+    return stored === 0 ? undefined : findOwnPrice(inside, price.kind, price.id);
+  });
+}
+
+export async function findOwnPrice(
+  orgDb: OrgDb,
+  kind: OwnPriceKind,
+  id: string,
+): Promise<OwnPrice | undefined> {
+  const rows = await orgDb.rows<OwnPriceRow>(`${SELECT} where p.org_id = $1 and p.kind = $2 and p.id = $3`, [
+    orgDb.orgId,
+    kind,
+    id,
+  ]);
+  return rows[0] && fromOwnPriceRow(rows[0]);
+}
+
+/**
+ * Takes an own price back from a day on; what it said stays. Undefined when there is none, or when it was taken back from
+ * that day or an earlier one before.
+ */
+export async function endOwnPrice(
+  orgDb: OrgDb,
+  end: { kind: OwnPriceKind; id: string; endsOn: string; endedBy: string },
+): Promise<OwnPrice | undefined> {
+  return orgDb.transaction(async (inside) => {
+    const found = await findOwnPrice(inside, end.kind, end.id);
+    if (!found || (found.endsOn !== null && found.endsOn <= end.endsOn)) return undefined;
+    await inside.run(
+      `insert into own_price_ends (org_id, own_price_id, revision, ends_on, ended_by) values ($1, $2, $3, $4, $5)`,
+      [inside.orgId, end.id, await nextRevision(inside), end.endsOn, end.endedBy],
+    );
+    return findOwnPrice(inside, end.kind, end.id);
+  });
+}
+
+export interface OwnPriceFilter {
+  kind: OwnPriceKind;
+  provider: string | undefined;
+  model: string | undefined;
+  /** Only entries that hold on this day. */
+  day: string | undefined;
+}
+
+/** Own prices, the latest entry first. */
+export async function listOwnPrices(
+  orgDb: OrgDb,
+  filter: OwnPriceFilter,
+  page: { limit: number; offset: number },
+): Promise<OwnPrice[]> {
+  const rows = await orgDb.rows<OwnPriceRow>(
+    `${SELECT} where p.org_id = $1 and p.kind = $2 and ($3::text is null or p.provider = $3) and ($4::text is null or p.model = $4)
+       and ($5::date is null or (p.effective_from <= $5 and $5 < coalesce(least(p.effective_to, e.ends_on), 'infinity')))
+     order by p.revision desc limit $6 offset $7`,
+    [
+      orgDb.orgId,
+      filter.kind,
+      filter.provider ?? null,
+      filter.model ?? null,
+      filter.day ?? null,
+      page.limit,
+      page.offset,
+    ],
+  );
+  return rows.map(fromOwnPriceRow);
+}
+
+/** Which own prices a process knows: compared with what is stored. */
+export interface OwnPriceRevision {
+  revision: number;
+  updatedAtMicros: bigint;
+}
+
+/** All own prices of an organization that can hold on some day, and their revision, in one snapshot. */
+export async function loadOwnPrices(
+  orgDb: OrgDb,
+): Promise<{ prices: OwnPrice[]; state: OwnPriceRevision | undefined }> {
+  return orgDb.transaction(async (inside) => {
+    const [state] = await inside.rows<{ revision: number; updated_at: bigint }>(
+      'select revision, updated_at from own_price_state where org_id = $1',
+      [inside.orgId],
+    );
+    if (!state) return { prices: [], state: undefined };
+    const rows = await inside.rows<OwnPriceRow>(
+      `${SELECT} where p.org_id = $1 and (e.ends_on is null or e.ends_on > p.effective_from) order by p.revision`,
+      [inside.orgId],
+    );
+    return {
+      prices: rows.map(fromOwnPriceRow),
+      state: { revision: state.revision, updatedAtMicros: state.updated_at },
+    };
+  }, 'repeatable read');
+}
+
+/** The organizations that have own prices, each with its revision. */
+export async function readOwnPriceRevisions(database: Database): Promise<Map<string, number>> {
+  const rows = await unscoped(database, 'which organizations have changed their own prices', (system) =>
+    system.rows<{ org_id: string; revision: number }>('select org_id, revision from own_price_state'),
+  );
+  return new Map(rows.map((row) => [row.org_id, row.revision]));
+}

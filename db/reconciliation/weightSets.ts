@@ -1,0 +1,238 @@
+import type { DisputeTier } from '../../domain/claims/financial/decision.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { Grade, Visibility, WaterfallStep } from '../../domain/reconciliation/matching/cells.js';
+import {
+  type FindingKind,
+  type TaxonomyKind,
+  VIOLATION_KINDS,
+  type ViolationKind,
+} from '../../domain/reconciliation/taxonomy.js';
+import { type LearnedWeights, learnedSet } from '../../domain/reconciliation/weights/learn.js';
+import type { LevelVector } from '../../domain/reconciliation/weights/levels.js';
+import type { Outcome } from '../../domain/reconciliation/weights/outcome.js';
+import { DEFAULT_WEIGHTS, type WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
+import type { Database } from '../client.js';
+import { type OrgDb, unscoped } from '../orgDb.js';
+import { plainArray } from '../pgArray.js';
+
+/** A draft whose tier a recompute changed. */
+export interface RescoredDraft {
+  claimId: string;
+  from: DisputeTier;
+  to: DisputeTier;
+  /** What it is worth now lies below LOW, of which there is no tier. */
+  belowLow: boolean;
+}
+
+/** A version of an organization's weights, as it was stored. */
+export interface StoredWeightSet {
+  version: number;
+  learned: LearnedWeights;
+  rescored: RescoredDraft[];
+  madeAtMicros: bigint;
+}
+
+/** The newest version; undefined where nothing was ever learned. */
+export async function findWeightSet(orgDb: OrgDb): Promise<StoredWeightSet | undefined> {
+  const rows = await orgDb.rows<{
+    version: number;
+    learned: LearnedWeights;
+    rescored: { claim_id: string; from: DisputeTier; to: DisputeTier; below_low: boolean }[];
+    made_at: bigint;
+  }>(
+    `select version, learned, rescored, made_at from weight_sets where org_id = $1 order by version desc limit 1`,
+    [orgDb.orgId],
+  );
+  const [row] = rows;
+  return (
+    row && {
+      version: row.version,
+      learned: row.learned,
+      rescored: row.rescored.map((one) => ({
+        claimId: one.claim_id,
+        from: one.from,
+        to: one.to,
+        belowLow: one.below_low,
+      })),
+      madeAtMicros: row.made_at,
+    }
+  );
+}
+
+/** What the organization's runs judge by: the newest of its sets, or the default where nobody has taught it anything. */
+export async function currentWeights(orgDb: OrgDb): Promise<WeightSet> {
+  const stored = await findWeightSet(orgDb);
+  return stored ? learnedSet(DEFAULT_WEIGHTS, stored.learned, stored.version) : DEFAULT_WEIGHTS;
+}
+
+/** Writes a version down, after every other; a second one with the same number is refused by the table. */
+export async function insertWeightSet(inside: OrgDb, set: StoredWeightSet): Promise<void> {
+  const rescored = set.rescored.map((one) => ({
+    claim_id: one.claimId,
+    from: one.from,
+    to: one.to,
+    below_low: one.belowLow,
+  }));
+  await inside.run(
+    `insert into weight_sets (org_id, version, base, learned, outcomes, rescored, made_at)
+     values ($1, $2, $3, $4::jsonb, $5, $6::jsonb, $7::timestamptz)`,
+    [
+      ...[inside.orgId, set.version, set.learned.base, JSON.stringify(set.learned), set.learned.outcomes],
+      ...[JSON.stringify(rescored), isoFromMicros(set.madeAtMicros)],
+    ],
+  );
+}
+
+/** The outcomes of the organization's claims, kind by kind, the newest first; all of them unless a page is asked for. */
+export async function listOutcomes(
+  orgDb: OrgDb,
+  page: { limit: number | null; offset: number } = { limit: null, offset: 0 },
+): Promise<Outcome[]> {
+  const rows = await orgDb.rows<{
+    claim_id: string;
+    claimed_type: ViolationKind;
+    provider: string;
+    status: Outcome['status'];
+    violation_type: TaxonomyKind | null;
+    claimed_cents: number;
+    fraction: number;
+    levels: LevelVector;
+    raw_probability: number;
+    at: bigint;
+  }>(
+    `select k.claim_id, k.claimed_type, k.provider, o.status, o.violation_type, k.claimed_cents,
+       k.fraction::double precision as fraction, k.levels, k.raw_probability, k.at
+     from claim_outcome_kinds k join claim_outcomes o on o.org_id = $1 and o.claim_id = k.claim_id
+     where k.org_id = $1 and k.claimed_type = any($2::text[])
+     order by k.at desc, k.claim_id, k.claimed_type limit $3 offset $4`,
+    [orgDb.orgId, LEARNED_KINDS, page.limit, page.offset],
+  );
+  return rows.map((row) => ({
+    claimId: row.claim_id,
+    claimedType: row.claimed_type,
+    provider: row.provider,
+    status: row.status,
+    violationType: row.violation_type,
+    claimedCents: BigInt(row.claimed_cents),
+    fraction: row.fraction,
+    levels: row.levels,
+    rawProbability: row.raw_probability,
+    atMicros: row.at,
+  }));
+}
+
+/** How many there are, and when the newest came; null where there are none. */
+export async function sumOutcomes(orgDb: OrgDb): Promise<{ count: number; newestMicros: bigint | null }> {
+  const rows = await orgDb.rows<{ count: number; newest: bigint | null }>(
+    `select count(*)::int as count, max(at) as newest from claim_outcome_kinds
+     where org_id = $1 and claimed_type = any($2::text[])`,
+    [orgDb.orgId, LEARNED_KINDS],
+  );
+  return { count: rows[0]?.count ?? 0, newestMicros: rows[0]?.newest ?? null };
+}
+
+/**
+ * Organizations with outcomes that their newest set does not know, or whose set was learned on top of another default, though
+ * the last outcome is `seconds` old and no message is on its way: whoever should have learned from them was lost.
+ */
+export async function listUnlearnedOrganizations(database: Database, seconds: number): Promise<string[]> {
+  const rows = await unscoped(
+    database,
+    'the sweeper looks for outcomes of every organization that nobody learned from',
+    (system) =>
+      system.rows<{ org_id: string }>(
+        `select k.org_id from (
+           select org_id, count(*) as outcomes, max(at) as newest from claim_outcome_kinds
+           where claimed_type = any($1::text[]) group by org_id) k
+         left join lateral (
+           select outcomes, base from weight_sets w where w.org_id = k.org_id order by version desc limit 1) w on true
+         where k.newest < now() - make_interval(secs => $2)
+           and (w.outcomes is distinct from k.outcomes or w.base is distinct from $3)
+           and not exists (select from outbox o where o.org_id = k.org_id and o.kind = 'weights.recompute'
+             and o.dispatched_at is null and o.dead_at is null)
+         order by k.org_id limit 1000`,
+        [LEARNED_KINDS, seconds, DEFAULT_WEIGHTS.version],
+      ),
+  );
+  return rows.map((row) => row.org_id);
+}
+
+/** What nothing explained has no detector to learn about. */
+const LEARNED_KINDS = plainArray(VIOLATION_KINDS);
+
+/** What the tier of a dispute rests on; what it was opened without is null. */
+export interface RatedDispute {
+  kind: FindingKind;
+  provider: string;
+  disputeTier: DisputeTier;
+  grade: Grade | null;
+  probability: number | null;
+  missing: readonly string[];
+  visibility: Visibility | null;
+  waterfall: readonly WaterfallStep[];
+}
+
+/** The same of a dispute of a draft. */
+export interface DraftedDispute extends RatedDispute {
+  claimId: string;
+  claimTier: DisputeTier;
+}
+
+interface RatedRow {
+  kind: FindingKind;
+  provider: string;
+  dispute_tier: DisputeTier;
+  grade: Grade | null;
+  probability: number | null;
+  missing: string[] | null;
+  visibility: Visibility | null;
+  waterfall: WaterfallStep[] | null;
+}
+
+const RATED = `d.kind, d.provider, d.confidence_tier as dispute_tier, d.evidence ->> 'grade' as grade,
+  (d.evidence ->> 'probability')::double precision as probability, d.evidence -> 'missing_gates' as missing,
+  d.evidence ->> 'visibility' as visibility, d.evidence -> 'waterfall' as waterfall`;
+
+const fromRatedRow = (row: RatedRow): RatedDispute => ({
+  kind: row.kind,
+  provider: row.provider,
+  disputeTier: row.dispute_tier,
+  grade: row.grade,
+  probability: row.probability,
+  missing: row.missing ?? [],
+  visibility: row.visibility,
+  waterfall: row.waterfall ?? [],
+});
+
+/** These disputes, in the order of their ids. */
+export async function listRatedDisputes(orgDb: OrgDb, ids: readonly string[]): Promise<RatedDispute[]> {
+  const rows = await orgDb.rows<RatedRow>(
+    `select ${RATED} from disputes d where d.org_id = $1 and d.id = any($2::uuid[]) order by d.id`,
+    [orgDb.orgId, plainArray(ids)],
+  );
+  return rows.map(fromRatedRow);
+}
+
+/** The disputes of every draft, draft by draft. Claims that were sent are not among them. */
+export async function listDraftedDisputes(orgDb: OrgDb): Promise<DraftedDispute[]> {
+  const rows = await orgDb.rows<RatedRow & { claim_id: string; claim_tier: DisputeTier }>(
+    `select c.id as claim_id, c.confidence_tier as claim_tier, ${RATED}
+     from claims c join disputes d on d.org_id = $1 and d.claim_id = c.id
+     where c.org_id = $1 and c.status = 'draft' order by c.id, d.id`,
+    [orgDb.orgId],
+  );
+  return rows.map((row) => ({
+    ...{ claimId: row.claim_id, claimTier: row.claim_tier },
+    ...fromRatedRow(row),
+  }));
+}
+
+/** Gives a draft another tier; false where it was sent, or discarded, meanwhile. */
+export async function rescoreDraft(inside: OrgDb, claimId: string, tier: DisputeTier): Promise<boolean> {
+  const rows = await inside.rows<{ id: string }>(
+    `update claims set confidence_tier = $3, updated_at = now()
+     where org_id = $1 and id = $2::uuid and status = 'draft' returning id`,
+    [inside.orgId, claimId, tier],
+  );
+  return rows.length > 0;
+}

@@ -1,0 +1,72 @@
+import { QUANTITY_ONE, QUANTITY_SCALE } from '../../domain/billing/billedRow.js';
+import { parseScaled } from '../../domain/money.js';
+import { MICROS_PER_HOUR } from '../../domain/period.js';
+import type { HourCount } from '../../domain/reconciliation/matching/cells.js';
+
+const SECONDS_PER_HOUR = 3600;
+
+/**
+ * An aggregate of what each row counts at its time in one text, `1735689600=15,1735693200=20`: seconds since 1970 and the
+ * count, and where `weight` is given a whole number that tells whether the time counts at all. Neither added up by time nor in
+ * its order: `readHourCounts` does both, for grouping by time and sorting cost Postgres more than reading the rows. Null where no row is `where`.
+ */
+export const hourCountsSql = (time: string, count: string, where: string, weight?: string) =>
+  `string_agg(date_part('epoch', ${time})::int8 || '=' || ${count}${weight === undefined ? '' : ` || '=' || ${weight}`}, ',') filter (where ${where})`;
+
+/**
+ * Reads `hourCountsSql`: each time once with the sum of its counts, in their order, as the hours that hold them, of a clock so
+ * many hours ahead of the one that they were read by. Left out are times of which the weights, or the counts where there are
+ * none, sum to nothing.
+ */
+export function readHourCounts(text: string | null, aheadHours = 0): HourCount[] {
+  if (text === null) return [];
+  const parts = partsOf(text);
+  const counts: HourCount[] = [];
+  for (let at = 0; at < parts.length; ) {
+    const { seconds, ...sum } = parts[at] as Part;
+    for (at += 1; parts[at]?.seconds === seconds; at += 1) {
+      sum.quantity += (parts[at] as Part).quantity;
+      sum.weight += (parts[at] as Part).weight;
+    }
+    const hourMicros = BigInt(Math.floor(seconds / SECONDS_PER_HOUR) + aheadHours) * MICROS_PER_HOUR;
+    if (Number.isNaN(sum.weight) ? sum.quantity > 0n : sum.weight > 0)
+      counts.push({ hourMicros, quantity: sum.quantity });
+  }
+  return counts;
+}
+
+interface Part {
+  seconds: number;
+  quantity: bigint;
+  /** NaN where there is none. */
+  weight: number;
+}
+
+/** The parts of a text in the order of their times. */
+function partsOf(text: string): Part[] {
+  const parts = text.split(',').map(readPart);
+  return parts.sort((a, b) => a.seconds - b.seconds);
+}
+
+function readPart(part: string): Part {
+  const at = part.indexOf('=');
+  const end = part.indexOf('=', at + 1);
+  return {
+    seconds: Number(part.slice(0, at)),
+    quantity: readQuantity(end < 0 ? part.slice(at + 1) : part.slice(at + 1, end)),
+    weight: end < 0 ? Number.NaN : Number(part.slice(end + 1)),
+  };
+}
+
+/** Up to so many digits a whole number is read by way of a number, which is exact and quicker. */
+const SAFE_DIGITS = 15;
+
+function readQuantity(text: string): bigint {
+  if (text.length <= SAFE_DIGITS) {
+    const whole = Number(text);
+    if (Number.isInteger(whole) && whole >= 0) return BigInt(whole) * QUANTITY_ONE;
+  }
+  const quantity = parseScaled(text, QUANTITY_SCALE);
+  if (quantity === undefined) throw new RangeError(`not a finite numeric: ${text}`);
+  return quantity;
+}

@@ -1,0 +1,261 @@
+import { isoFromMicros } from '../../domain/period.js';
+import type { Database } from '../client.js';
+import { type SqlValue, type SystemDb, unscoped } from '../orgDb.js';
+import { add, LATE, mergeSeen, OWN_TIME, SEEN } from './foldSql.js';
+import { foldProjects, hasProjects } from './projectTotals.js';
+import { FOLD_SOURCES } from './sourceDays.js';
+import {
+  DAILY_DIMENSIONS,
+  DIMENSION_KEYS,
+  HEALTH_MEASURE_NAMES,
+  HEALTH_MEASURES,
+  MEASURE_NAMES,
+  MEASURES,
+  type RollupDimension,
+  signed,
+  usageLogSql,
+} from './usageLog.js';
+
+/** Events, and copies of changed events, that one fold takes at most: bounds its memory and its time. */
+const FOLD_ROWS_MAX = 100_000;
+/** A re-pricing leaves two or three for each event. */
+const FOLD_COPIES_MAX = 50_000;
+
+const DIMENSIONS = Object.keys(DIMENSION_KEYS) as RollupDimension[];
+const DIMENSION_NAMES = DIMENSIONS.map((name) => `when grouping(${name}_key) = 0 then '${name}'`).join(' ');
+const KEY_COLUMNS = DIMENSIONS.map((name) => `${DIMENSION_KEYS[name]} as ${name}_key`).join(', ');
+const KEYS = DIMENSIONS.map((name) => `${name}_key`).join(', ');
+const SETS = (first: string) =>
+  DIMENSIONS.map((name) => `(${first}${DAILY_DIMENSIONS.has(name) ? 'day' : 'hour'}, ${name}_key)`).join(
+    ', ',
+  );
+
+const ROLLUP_NAMES = [...MEASURE_NAMES, ...HEALTH_MEASURE_NAMES];
+
+const KEYED = (log: string) => `
+  select *, date_trunc('hour', timestamp, 'UTC') as hour, date_trunc('day', timestamp, 'UTC') as day, ${KEY_COLUMNS} from (${log}) log`;
+
+// One pass over the log for all dimensions; a row of it is in one grouping set each, and no key is ever null.
+const FOLD_ROLLUPS = `
+insert into usage_rollups (org_id, dimension, bucket, key, ${ROLLUP_NAMES.join(', ')}, first_seen, last_seen)
+select $1, case ${DIMENSION_NAMES} end, coalesce(hour, day), coalesce(${KEYS}), ${MEASURES}, ${HEALTH_MEASURES}, ${SEEN}
+from (${KEYED(OWN_TIME)}) keyed
+group by grouping sets (${SETS('')})
+on conflict (org_id, dimension, bucket, key) do update set ${add('usage_rollups', ROLLUP_NAMES)}, ${mergeSeen('usage_rollups')}`;
+
+const FOLD_LATE_ROLLUPS = `
+insert into adjustment_rollups (org_id, dimension, booked_on, bucket, key, ${ROLLUP_NAMES.join(', ')}, first_seen, last_seen)
+select $1, case ${DIMENSION_NAMES} end, booked_on, coalesce(hour, day), coalesce(${KEYS}), ${MEASURES}, ${HEALTH_MEASURES}, ${SEEN}
+from (${KEYED(LATE)}) keyed
+group by grouping sets (${SETS('booked_on, ')})
+on conflict (org_id, dimension, booked_on, bucket, key) do update set ${add('adjustment_rollups', ROLLUP_NAMES)}, ${mergeSeen('adjustment_rollups')}`;
+
+const LABELS = `(timestamp at time zone 'UTC')::date, provider, model, coalesce(team_id, ''), coalesce(feature, '')`;
+
+const FOLD_LABELS = `
+insert into label_cells (org_id, day, provider, model, team_id, feature, ${MEASURE_NAMES.join(', ')}, first_seen, last_seen)
+select $1, ${LABELS}, ${MEASURES}, ${SEEN}
+from (${OWN_TIME}) log
+group by 2, 3, 4, 5, 6
+on conflict (org_id, day, provider, model, team_id, feature) do update set ${add('label_cells', MEASURE_NAMES)}, ${mergeSeen('label_cells')}`;
+
+const FOLD_LATE_LABELS = `
+insert into adjustment_labels (org_id, booked_on, day, provider, model, team_id, feature, session_id, ${MEASURE_NAMES.join(', ')}, first_seen, last_seen)
+select $1, booked_on, ${LABELS}, session_id, ${MEASURES}, ${SEEN}
+from (${LATE}) log
+group by 2, 3, 4, 5, 6, 7, 8
+on conflict (org_id, booked_on, day, provider, model, team_id, feature, session_id)
+do update set ${add('adjustment_labels', MEASURE_NAMES)}, ${mergeSeen('adjustment_labels')}`;
+
+const HAS_LATE = `select exists (${LATE}) as has_late`;
+
+/**
+ * Class quantities of a call as a bill counts them: disjoint, audio apart, a write of unknown lifetime as 5 minutes. Here `unpriced`
+ * are calls that have usage and no price: those without usage are `unmetered`.
+ */
+export const BILLING_QUANTITIES = `
+  sum(sign)::bigint as calls,
+  sum(sign * (input_tokens - input_audio))::bigint as input_tokens,
+  sum(sign * cache_read)::bigint as cache_read,
+  sum(sign * (cache_creation - coalesce(cache_creation_1h, 0)))::bigint as cache_write_5m,
+  sum(sign * coalesce(cache_creation_1h, 0))::bigint as cache_write_1h,
+  sum(sign * (output_tokens - output_audio))::bigint as output_tokens,
+  sum(sign * input_audio)::bigint as input_audio,
+  sum(sign * output_audio)::bigint as output_audio,
+  sum(sign * reasoning_tok)::bigint as reasoning_tok,
+  coalesce(sum(${signed('computed_cost_usd')}), 0) as computed_cost_usd,
+  sum(case when computed_cost_usd is null and not unmetered then sign else 0 end)::bigint as unpriced,
+  sum(case when cardinality(price_gaps) > 0 then sign else 0 end)::bigint as price_gaps,
+  sum(case when unmetered then sign else 0 end)::bigint as unmetered`;
+
+export const BILLING_MEASURE_NAMES = [
+  'calls',
+  'input_tokens',
+  'cache_read',
+  'cache_write_5m',
+  'cache_write_1h',
+  'output_tokens',
+  'input_audio',
+  'output_audio',
+  'reasoning_tok',
+  'computed_cost_usd',
+  'unpriced',
+  'price_gaps',
+  'unmetered',
+] as const;
+
+/** Key of a billing cell, over a row of the log. */
+export const BILLING_KEYS = {
+  hour: `date_trunc('hour', end_at, 'UTC')`,
+  billed_by: 'billed_by',
+  provider_account_id: `coalesce(provider_account_id, '')`,
+  provider_key_id: `coalesce(provider_key_id, '')`,
+  model: 'coalesce(response_model, model)',
+  service_tier: `coalesce(service_tier, '')`,
+  is_batch: 'is_batch',
+  context_band: 'context_band',
+  status: 'status',
+} as const;
+
+const BILLING_KEY_NAMES = Object.keys(BILLING_KEYS).join(', ');
+
+// One pass over the log for both: the cells, and how many rows of the log each day got, which is its revision. The day's sources
+// are folded by the same transaction. Cells of a day lie together, for they are read by the day.
+const FOLD_BILLING = `
+with cells as materialized (
+  select ${Object.entries(BILLING_KEYS)
+    .map(([name, sql]) => `${sql} as ${name}`)
+    .join(', ')}, ${BILLING_QUANTITIES},
+    coalesce(min(end_at) filter (where sign > 0), min(end_at)) as first_seen,
+    coalesce(max(end_at) filter (where sign > 0), max(end_at)) as last_seen, count(*) as log_rows
+  from (${usageLogSql('$2', '$3')}) log where status <> 'blocked'
+  group by 1, 2, 3, 4, 5, 6, 7, 8, 9
+),
+days as (
+  insert into observed_days (org_id, billed_by, day, revision, sources_revision)
+  select $1::uuid, billed_by, (hour at time zone 'UTC')::date, sum(log_rows), sum(log_rows) from cells group by 2, 3
+  on conflict (org_id, billed_by, day) do update set revision = observed_days.revision + excluded.revision,
+    sources_revision = observed_days.sources_revision + excluded.sources_revision
+)
+insert into billing_cells (org_id, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen)
+select $1::uuid, ${BILLING_KEY_NAMES}, ${BILLING_MEASURE_NAMES.join(', ')}, first_seen, last_seen from cells order by hour, billed_by
+on conflict (org_id, ${BILLING_KEY_NAMES}) do update set ${add('billing_cells', BILLING_MEASURE_NAMES)}, ${mergeSeen('billing_cells')}`;
+
+/** Organizations that have events which are in no total yet. */
+export async function listUnfoldedOrganizations(database: Database): Promise<string[]> {
+  const rows = await unscoped(database, 'the fold looks for organizations with new events', (system) =>
+    system.rows<{ id: string }>(
+      // The newest of each, one look into an index: of "is there one from here on" Postgres believes that a third of
+      // all rows would do, and reads the table.
+      `select o.id from organizations o left join rollup_state s on s.org_id = o.id
+       where greatest(
+         (select max(ingest_xid) from events where org_id = o.id),
+         (select max(ingest_xid) from event_adjustments where org_id = o.id)) >= coalesce(s.folded_xid, 0)
+         or s.projects_xid < s.folded_xid`,
+    ),
+  );
+  return rows.map((row) => row.id);
+}
+
+interface HorizonRow {
+  from_xid: number;
+  /** Up to which the totals of projects are: behind only where they were not folded along. */
+  projects_xid: number;
+  below_xid: number;
+  /** End of the last closed month. */
+  closed_until: bigint | null;
+}
+
+/**
+ * Folds an organization's new events into its totals, in one transaction: all that is below the oldest transaction
+ * still running, at most 100,000 events. Folding twice or at once in two processes counts nothing twice: the second
+ * fails on the state row and is repeated later. Returns whether more is waiting.
+ */
+export async function foldUsage(database: Database, orgId: string): Promise<{ more: boolean }> {
+  return unscoped(
+    database,
+    'fold the events of one organization into its totals',
+    async (system) => {
+      await system.run(
+        'insert into rollup_state (org_id, folded_xid) values ($1, 0) on conflict do nothing',
+        [orgId],
+      );
+      const horizon = await readHorizon(system, orgId);
+      if (horizon.projects_xid < horizon.from_xid) return catchUpProjects(system, orgId, horizon);
+      if (horizon.below_xid <= horizon.from_xid) return { more: false };
+      const cut = await findCut(system, orgId, horizon);
+      const range = [orgId, horizon.from_xid, cut];
+      await foldTotals(system, range, horizon.closed_until);
+      await foldProjects(system, range, horizon.closed_until);
+      await system.run(FOLD_BILLING, range, 'fold_billing');
+      await system.run(FOLD_SOURCES, range, 'fold_sources');
+      await system.run(
+        'update rollup_state set folded_xid = $2, projects_xid = $2, folded_at = now() where org_id = $1',
+        [orgId, cut],
+      );
+      return { more: cut < horizon.below_xid };
+    },
+    'repeatable read',
+  );
+}
+
+/**
+ * Totals of projects that were not folded along with the others, by a version that had none: a share at a time, from
+ * the same log, before anything new is folded. An organization whose calls name no project has nothing to catch up.
+ */
+async function catchUpProjects(
+  system: SystemDb,
+  orgId: string,
+  horizon: HorizonRow,
+): Promise<{ more: boolean }> {
+  const behind = { from_xid: horizon.projects_xid, below_xid: horizon.from_xid };
+  const hasAny = await hasProjects(system, [orgId, behind.from_xid, behind.below_xid]);
+  const cut = hasAny ? await findCut(system, orgId, behind) : behind.below_xid;
+  await foldProjects(system, [orgId, behind.from_xid, cut], horizon.closed_until);
+  await system.run('update rollup_state set projects_xid = $2 where org_id = $1', [orgId, cut]);
+  return { more: true };
+}
+
+async function foldTotals(
+  system: SystemDb,
+  range: readonly SqlValue[],
+  closedUntil: bigint | null,
+): Promise<void> {
+  const booked = [...range, closedUntil === null ? null : isoFromMicros(closedUntil)];
+  await system.run(FOLD_ROLLUPS, booked, 'fold_rollups');
+  await system.run(FOLD_LABELS, booked, 'fold_labels');
+  if (closedUntil === null) return;
+  const [late] = await system.rows<{ has_late: boolean }>(HAS_LATE, booked, 'fold_has_late');
+  if (!late?.has_late) return;
+  await system.run(FOLD_LATE_ROLLUPS, booked, 'fold_late_rollups');
+  await system.run(FOLD_LATE_LABELS, booked, 'fold_late_labels');
+}
+
+async function readHorizon(system: SystemDb, orgId: string): Promise<HorizonRow> {
+  const rows = await system.rows<HorizonRow>(
+    `select folded_xid as from_xid, projects_xid, pg_snapshot_xmin(pg_current_snapshot())::text::bigint as below_xid, closed_until
+     from rollup_state where org_id = $1 for update`,
+    [orgId],
+  );
+  const row = rows[0];
+  if (!row) throw new Error('the state row was just made');
+  return row;
+}
+
+/** The transaction to fold up to: the horizon, or earlier where more than a fold's share of rows lies before it. */
+async function findCut(
+  system: SystemDb,
+  orgId: string,
+  horizon: Pick<HorizonRow, 'from_xid' | 'below_xid'>,
+): Promise<number> {
+  const behind = (table: string, share: number) => `(
+    select ingest_xid from ${table} where org_id = $1 and ingest_xid >= $2 and ingest_xid < $3
+    order by ingest_xid offset ${share} limit 1)`;
+  const [row] = await system.rows<{ cut: number | null }>(
+    `select least(${behind('events', FOLD_ROWS_MAX)}, ${behind('event_adjustments', FOLD_COPIES_MAX)}) as cut`,
+    [orgId, horizon.from_xid, horizon.below_xid],
+    'fold_cut',
+  );
+  const cut = row?.cut ?? null;
+  return cut === null || cut <= horizon.from_xid ? horizon.below_xid : cut;
+}

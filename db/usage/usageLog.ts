@@ -1,0 +1,152 @@
+/**
+ * The log of usage: what each stored event added, in the order of the transactions that wrote it. An event that was
+ * changed later stands in it as it first was (its adjustments hold that copy), so a fold and a read that saw it
+ * earlier agree with one that sees it now. docs/decisions/0004 tells why.
+ */
+
+/** Columns that totals need, the same in events and event_adjustments. */
+const LOG_COLUMNS = [
+  'timestamp',
+  'end_at',
+  'status',
+  'provider',
+  'billed_by',
+  'provider_account_id',
+  'provider_key_id',
+  'model',
+  'response_model',
+  'api_key_id',
+  'session_id',
+  'team_id',
+  'feature',
+  'project_id',
+  'user_id',
+  'service_tier',
+  'is_batch',
+  'context_band',
+  'input_tokens',
+  'output_tokens',
+  'cache_read',
+  'cache_creation',
+  'cache_creation_5m',
+  'cache_creation_1h',
+  'reasoning_tok',
+  'cached_tok',
+  'input_audio',
+  'output_audio',
+  'unmetered',
+  'cost_usd',
+  'computed_cost_usd',
+  'reported_cost_usd',
+  'cost_source',
+  'price_gaps',
+  'service_name',
+  'scope_name',
+  'http_status',
+  'usage_missing',
+] as const;
+
+export const LOG_COLUMN_LIST = LOG_COLUMNS.join(', ');
+
+/** What a row of the log says besides: which transaction wrote it, and when that began. */
+const ORIGIN = 'ingest_xid, ingested_at';
+
+/** Rows of the log of organization $1 from transaction `from` on, below `below` where it is given. */
+export function usageLogSql(from: string, below?: string): string {
+  return logSql(`ingest_xid >= ${from}${below === undefined ? '' : ` and ingest_xid < ${below}`}`);
+}
+
+/** Rows of the log of organization $1 about calls of a time, by whichever transaction. Half-open. */
+export function usageLogOfTimeSql(from: string, to: string): string {
+  return logSql(`timestamp >= ${from}::timestamptz and timestamp < ${to}::timestamptz`);
+}
+
+function logSql(range: string): string {
+  return `
+    select 1::smallint as sign, ${ORIGIN}, ${LOG_COLUMN_LIST} from events
+    where org_id = $1 and ${range} and revised_xid is null
+    union all
+    select sign, ${ORIGIN}, ${LOG_COLUMN_LIST} from event_adjustments where org_id = $1 and ${range}`;
+}
+
+/**
+ * The UTC day on which a row of the log is booked because it came after its month was closed; null: it counts at its
+ * own time. `closedUntil` is the end of the last closed month, or null. What came later is what a closing's snapshot
+ * does not show (docs/decisions/0091); the rule is domain/billing/periods/closing.ts, bookedMicros.
+ */
+export function bookedOnSql(closedUntil: string): string {
+  return `case when timestamp < ${closedUntil}::timestamptz then (
+    select greatest((ingested_at at time zone 'UTC')::date, (c.ends_at at time zone 'UTC')::date)
+    from period_closings c
+    where c.org_id = $1 and c.ends_at > timestamp and not pg_visible_in_snapshot(ingest_xid::text::xid8, c.snapshot)
+    order by c.month desc limit 1) end`;
+}
+
+/** An amount with the sign of its row: to multiply a numeric costs more than all else about a row. */
+export const signed = (amount: string) => `case when sign < 0 then -${amount} else ${amount} end`;
+
+/**
+ * Sums of the measures over rows that carry a sign; with sign 1 they are plain sums. `unpriced` counts the events that say
+ * cost_source unpriced, whatever their cost is unknown for: no price, or no usage.
+ */
+export const MEASURES = `
+  sum(sign)::bigint as calls,
+  sum(sign * input_tokens)::bigint as input_tokens,
+  sum(sign * output_tokens)::bigint as output_tokens,
+  sum(sign * cache_read)::bigint as cache_read,
+  sum(sign * cache_creation)::bigint as cache_creation,
+  sum(sign * reasoning_tok)::bigint as reasoning_tok,
+  sum(${signed('cost_usd')}) as cost_usd,
+  coalesce(sum(${signed('computed_cost_usd')}), 0) as computed_cost_usd,
+  coalesce(sum(${signed('reported_cost_usd')}), 0) as reported_cost_usd,
+  sum(case when cost_source = 'unpriced' then sign else 0 end)::bigint as unpriced`;
+
+export const MEASURE_NAMES = [
+  'calls',
+  'input_tokens',
+  'output_tokens',
+  'cache_read',
+  'cache_creation',
+  'reasoning_tok',
+  'cost_usd',
+  'computed_cost_usd',
+  'reported_cost_usd',
+  'unpriced',
+] as const;
+
+/** SQL of the exact sum of a measure: dollars as they are, counts as whole numbers. */
+export function sumOfMeasure(name: string, column = name): string {
+  return name.endsWith('_usd') ? `sum(${column})` : `sum(${column})::bigint`;
+}
+
+/** SQL of the sums of all measures over the parts of a total; 0 where there is none. */
+export const sumsOfMeasures = (columnOf: (name: string) => string = (name) => name) =>
+  MEASURE_NAMES.map((name) => `coalesce(${sumOfMeasure(name, columnOf(name))}, 0) as ${name}`).join(', ');
+
+export const HEALTH_MEASURES = `
+  sum(case when cardinality(price_gaps) > 0 then sign else 0 end)::bigint as price_gaps,
+  sum(case when unmetered then sign else 0 end)::bigint as unmetered,
+  sum(case when billed_by = 'unknown' then sign else 0 end)::bigint as unknown_biller`;
+
+export const HEALTH_MEASURE_NAMES = ['price_gaps', 'unmetered', 'unknown_biller'] as const;
+
+/** Separates service and instrumentation scope in a key of the dimension `source`; stripping removes it from both. */
+export const SOURCE_SEPARATOR = '\u001f';
+
+/** Key of an event in each attribution dimension. */
+export const DIMENSION_KEYS = {
+  model: 'model',
+  provider: 'provider',
+  team: `coalesce(team_id, '')`,
+  feature: `coalesce(feature, '')`,
+  project: `coalesce(project_id, '')`,
+  key: 'api_key_id',
+  user: `coalesce(user_id, '')`,
+  session: 'session_id',
+  source: `service_name || chr(31) || scope_name`,
+} as const;
+
+export type RollupDimension = keyof typeof DIMENSION_KEYS;
+
+/** Dimensions with so many keys that their totals are kept by day instead of by hour. */
+export const DAILY_DIMENSIONS: ReadonlySet<RollupDimension> = new Set<RollupDimension>(['user', 'session']);

@@ -1,0 +1,252 @@
+/** The rates of a claim as its document shows them, what they rest on, and which of them were charged otherwise. */
+import { picoFromDecimal } from '../../money.js';
+import type { ClaimEvidence, EvidenceCell, EvidenceRate } from './claimEvidence.js';
+import { alignedRates, dayText, listed, shortened, words } from './documentTexts.js';
+
+export interface DocumentTable {
+  columns: readonly DocumentColumn[];
+  rows: readonly (readonly string[])[];
+  total?: readonly string[];
+}
+
+export interface DocumentColumn {
+  name: string;
+  kind: 'text' | 'number' | 'code';
+}
+
+export const textColumn = (name: string): DocumentColumn => ({ name, kind: 'text' });
+export const numberColumn = (name: string): DocumentColumn => ({ name, kind: 'number' });
+
+const CLASSES: Readonly<Record<string, string>> = {
+  all: 'Whole day',
+  cache_write_5m: 'Cache write, 5 min',
+  cache_write_1h: 'Cache write, 1 h',
+  input_audio: 'Audio input',
+  output_audio: 'Audio output',
+};
+
+export const className = (tokenClass: string): string => CLASSES[tokenClass] ?? words(tokenClass);
+
+interface Circumstances {
+  service_tier: string;
+  is_batch: boolean | null;
+  long_context: boolean | null;
+  region: string | null;
+}
+
+const circumstanceTexts = (of: Circumstances): string[] => [
+  ...(of.service_tier === 'standard' || of.service_tier === '' ? [] : [of.service_tier]),
+  ...(of.is_batch ? ['batch'] : []),
+  ...(of.long_context ? ['long context'] : []),
+  ...(of.region === null ? [] : [of.region]),
+];
+
+/** A class under its circumstances: `Cache read, batch`. */
+export const meterText = (of: Circumstances & { token_class: string }): string =>
+  [className(of.token_class), ...circumstanceTexts(of)].join(', ');
+
+export const isAgreed = ({ kind }: EvidenceRate): boolean => kind === 'contract';
+
+/** The heading of a column of right rates: agreed rates are those of a contract, all others are list rates. */
+export function rightRateName(rates: readonly EvidenceRate[]): string {
+  if (rates.length > 0 && rates.every(isAgreed)) return 'Agreed rate';
+  return rates.some(isAgreed) ? 'List or agreed rate' : 'List rate';
+}
+
+/** The rates that cells rest on. */
+export function ratesOf(cells: readonly EvidenceCell[], { pricing_snapshot }: ClaimEvidence): EvidenceRate[] {
+  const ids = new Set(cells.flatMap(({ parts }) => parts.map(({ rate }) => rate)));
+  return pricing_snapshot.rates.filter(({ id }) => ids.has(id));
+}
+
+/** `Order form DL-2026-017, clause 3.2`. */
+export const contractName = ({ document, clause }: NonNullable<EvidenceRate['contract']>): string =>
+  clause === null ? document : `${document}, clause ${clause}`;
+
+/** The contracts behind agreed rates, each in a sentence with its percentage and its first day. */
+export function contractTexts({ pricing_snapshot }: ClaimEvidence, provider: string): string[] {
+  const texts = new Map<string, string | null>();
+  for (const rate of pricing_snapshot.rates) {
+    if (!isAgreed(rate)) continue;
+    const percent = rate.contract_discount_percent ?? null;
+    const terms = percent === null ? 'rates as agreed' : `${percent} % off ${provider}’s list prices`;
+    const name = rate.contract ? `${contractName(rate.contract)}: ${terms}` : terms;
+    const known = texts.get(name);
+    const first = rate.effective_from;
+    texts.set(
+      name,
+      known === undefined || (first !== null && known !== null && first < known) ? first : known,
+    );
+  }
+  return [...texts].map(([name, first]) => (first === null ? name : `${name}, since ${dayText(first)}`));
+}
+
+/** Columns of classes that one table of rates has room for. */
+const CLASSES_MAX = 5;
+
+/** A row for each model and circumstance, a column for each class; list rates stand above the agreed ones. */
+export function rateTables({ pricing_snapshot }: ClaimEvidence): DocumentTable[] {
+  const { rates } = pricing_snapshot;
+  const classes = [...new Set(rates.map(({ token_class }) => token_class))].sort(
+    (a, b) => orderOfClass(a) - orderOfClass(b),
+  );
+  const tables = Math.ceil(classes.length / CLASSES_MAX);
+  const size = Math.ceil(classes.length / Math.max(tables, 1));
+  return Array.from({ length: tables }, (_, at) => {
+    const shown = classes.slice(at * size, (at + 1) * size);
+    const of = rates.filter(({ token_class }) => shown.includes(token_class));
+    return {
+      columns: [
+        ...['Model', 'Requests', 'Rate'].map(textColumn),
+        ...shown.map((name) => numberColumn(className(name))),
+        textColumn('In force'),
+      ],
+      rows: rateRows(of, shown),
+    };
+  });
+}
+
+const CLASS_ORDER = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output'];
+const orderOfClass = (name: string): number => {
+  const at = CLASS_ORDER.indexOf(name);
+  return at < 0 ? CLASS_ORDER.length : at;
+};
+
+interface RateRow {
+  head: string[];
+  rates: Map<string, number>;
+  inForce: string;
+}
+
+function rateRows(rates: readonly EvidenceRate[], classes: readonly string[]): string[][] {
+  const rows = new Map<string, RateRow>();
+  const put = (rate: EvidenceRate, basis: string, value: string) => {
+    const requests = words(circumstanceTexts(rate).join(', ') || 'standard');
+    const head = [rate.model, requests, basis];
+    const key = JSON.stringify([...head, inForceText(rate)]);
+    const row = rows.get(key) ?? { head, rates: new Map<string, number>(), inForce: inForceText(rate) };
+    row.rates.set(rate.token_class, Number(value));
+    rows.set(key, row);
+  };
+  for (const rate of rates) {
+    const list = rate.list_usd_per_mtok_exact ?? null;
+    if (list !== null) put(rate, 'List', list);
+    put(rate, basisText(rate), rate.usd_per_mtok_exact);
+  }
+  const list = [...rows.values()];
+  const columns = classes.map((name) => alignedRates(list.map((row) => row.rates.get(name) ?? null)));
+  return list.map(({ head, inForce }, at) => [
+    ...head,
+    ...columns.map((column) => column[at] ?? ''),
+    inForce,
+  ]);
+}
+
+function basisText(rate: EvidenceRate): string {
+  if (!isAgreed(rate)) return 'List';
+  const percent = rate.contract_discount_percent ?? null;
+  return percent === null ? 'Agreed' : `Agreed, −${percent} %`;
+}
+
+function inForceText({ effective_from, effective_to }: EvidenceRate): string {
+  const from = effective_from === null ? '' : `from ${dayText(effective_from)}`;
+  const to = effective_to === null ? '' : `until before ${dayText(effective_to)}`;
+  return [from, to].filter(Boolean).join(' ') || 'all days';
+}
+
+/** What the rates rest on: a sentence for each kind of source and the models that it holds for, with its address. */
+export function rateSources(evidence: ClaimEvidence, provider: string): { text: string; url: string }[] {
+  const { rates, sources } = evidence.pricing_snapshot;
+  const named = new Map(sources.map(({ key, name }) => [key, name]));
+  const models = new Map<string, Set<string>>();
+  for (const rate of rates) {
+    const text = sourceText(rate, named);
+    models.set(text, (models.get(text) ?? new Set()).add(rate.model));
+  }
+  const isOne = models.size === 1;
+  const contracts = rates.flatMap((rate) => (rate.contract?.url ? [rate.contract] : []));
+  const pages = [...new Set(rates.flatMap((rate) => rate.price_page_url ?? []))];
+  return [
+    ...[...models].map(([text, of]) => ({ text: isOne ? text : `${listed([...of])}: ${text}`, url: '' })),
+    ...pages.map((url) => ({ text: `${provider}’s own price page, to compare`, url })),
+    ...uniqueBy(contracts, contractName).map((one) => ({ text: contractName(one), url: one.url ?? '' })),
+    ...sources.flatMap(({ name, url, key }) =>
+      url === null || key === 'contract' ? [] : [{ text: name, url }],
+    ),
+  ];
+}
+
+function uniqueBy<T>(list: readonly T[], keyOf: (one: T) => string): T[] {
+  return [...new Map(list.map((one) => [keyOf(one), one])).values()];
+}
+
+function sourceText(rate: EvidenceRate, named: ReadonlyMap<string, string>): string {
+  const discount =
+    rate.untold_discount_percent === null
+      ? ''
+      : `, less ${rate.untold_discount_percent} % as charged on the days before and after`;
+  if (isAgreed(rate))
+    return `Agreed in ${rate.contract ? contractName(rate.contract) : 'a contract'}${discount}.`;
+  if (rate.kind === 'override') return `List rates as the organization has recorded them${discount}.`;
+  const names = rate.source_keys.map((key) => named.get(key) ?? key);
+  const alike = rate.agreement === 'agree' && names.length > 1 ? ', which agree' : '';
+  const read = rate.retrieved_on === null ? '' : `, read on ${dayText(rate.retrieved_on)}`;
+  return `List rates by ${listed(names)}${alike}${read}${discount}.`;
+}
+
+const pico = (text: string): bigint => picoFromDecimal(text) ?? 0n;
+
+/** Rates that are shown side by side at most, and their models' names. */
+const CHANGES_MAX = 6;
+const MODEL_CHARS = 32;
+
+/**
+ * Rates as charged beside the rates that are right, those with the largest difference first; undefined where no rate is
+ * disputed. `more`: how many are not shown.
+ */
+export function rateChanges(
+  evidence: ClaimEvidence,
+  rowsMax: number,
+): { table: DocumentTable; more: number } | undefined {
+  const cells = evidence.cells.filter(
+    (cell) =>
+      /[1-9]/.test(cell.rate_usd_exact) && cell.billed_rate_usd !== null && cell.expected_rate_usd !== null,
+  );
+  const rates = ratesOf(cells, evidence);
+  const byId = new Map(rates.map((rate) => [rate.id, rate]));
+  const changes = new Map<
+    string,
+    { cell: EvidenceCell; since: string | null; charged: number[]; sum: bigint }
+  >();
+  for (const cell of cells) {
+    const since = byId.get(cell.parts[0]?.rate ?? '')?.effective_from ?? null;
+    const key = JSON.stringify([cell.model, meterText(cell), cell.expected_rate_usd, since]);
+    const change = changes.get(key) ?? { cell, since, charged: [], sum: 0n };
+    change.charged.push(cell.billed_rate_usd ?? 0);
+    change.sum += pico(cell.rate_usd_exact);
+    changes.set(key, change);
+  }
+  if (changes.size === 0) return undefined;
+  const sorted = [...changes.values()].sort((a, b) => (a.sum === b.sum ? 0 : a.sum > b.sum ? -1 : 1));
+  const shown = sorted.slice(0, Math.min(CHANGES_MAX, Math.max(rowsMax, 1)));
+  const hasDates = shown.some(({ since }) => since !== null);
+  const isOneModel = new Set(evidence.disputes.map(({ model }) => model)).size === 1;
+  const columns = [
+    ...(isOneModel ? ['Class'] : ['Model', 'Class']).map(textColumn),
+    ...['Rate charged', rightRateName(rates)].map(numberColumn),
+    ...(hasDates ? [textColumn('In force since')] : []),
+  ];
+  const charged = alignedRates(shown.flatMap((one) => [Math.min(...one.charged), Math.max(...one.charged)]));
+  const right = alignedRates(shown.map(({ cell }) => cell.expected_rate_usd));
+  const rows = shown.map(({ cell, since }, at) => [
+    ...(isOneModel ? [] : [shortened(cell.model, MODEL_CHARS)]),
+    meterText(cell),
+    spanOf(charged[at * 2] ?? '', charged[at * 2 + 1] ?? ''),
+    right[at] ?? '',
+    ...(hasDates ? [since === null ? '–' : dayText(since)] : []),
+  ]);
+  return { table: { columns, rows }, more: sorted.length - shown.length };
+}
+
+/** One rate, or the span of those that were charged. */
+const spanOf = (low: string, high: string): string => (low === high ? low : `${low} – ${high}`);

@@ -1,0 +1,167 @@
+/**
+ * What rules would have saved: real calls, one after the other, held against the rules as if wrappers had obeyed them.
+ * A call that a rule blocks is not there for the calls after it; one that goes to a cheaper model costs less from then
+ * on. docs/enforcement.md, "What the rules would save".
+ */
+import type { Pico } from '../../money.js';
+import { type Judge, judgeOf, type UnjudgedReason } from './judges.js';
+import { compareCalls, type ReplayedCall } from './replayedCall.js';
+import { isInScope, type Rule } from './rule.js';
+
+/** Why no dollars are told of a call that a rule would have stopped or changed. */
+export const UNPRICED_REASONS = ['call_unpriced', 'no_price_for_model'] as const;
+export type UnpricedReason = (typeof UNPRICED_REASONS)[number];
+
+export const MODELED_ACTIONS = ['block', 'downgrade'] as const;
+export type ModeledAction = (typeof MODELED_ACTIONS)[number];
+
+/** What becomes of a call under the rules. */
+export interface Verdict {
+  ruleId: string;
+  action: ModeledAction;
+  /** Never negative; null: not known, for the reason beside it. */
+  savedPico: Pico | null;
+  unpricedReason: UnpricedReason | null;
+}
+
+/** What a rule has come to. A rule is asked of each call of its scope that no rule before it has blocked. */
+export interface RuleFindings {
+  ruleId: string;
+  asked: number;
+  blocked: number;
+  downgraded: number;
+  /** Exact. */
+  savedPico: Pico;
+  unpriced: Partial<Record<UnpricedReason, number>>;
+  unjudged: Partial<Record<UnjudgedReason, number>>;
+  /** Sessions, or prompts, that were forgotten for want of room: above 0, the savings are not exact. */
+  forgotten: number;
+}
+
+export interface ReplayOptions {
+  /** What a call would have cost as one of another model of its biller; null: not known. */
+  costAs(call: ReplayedCall, model: string): Pico | null;
+  /** Things that all rules together remember, give or take a thousand calls; the product's own where absent. */
+  statesMax?: number;
+}
+
+/** Sessions and prompts that are remembered at once: some 200 bytes each. */
+const STATES_MAX = 1_000_000;
+/** Calls between two looks at how much is remembered. */
+const CALLS_OF_A_LOOK = 256;
+
+interface Standing {
+  rule: Rule;
+  judge: Judge | undefined;
+  findings: RuleFindings;
+}
+
+/** Enabled rules of an organization over its calls. Remembers what the rules need of past calls, and no more. */
+export class Replay {
+  readonly #standing: Standing[];
+  readonly #options: ReplayOptions;
+  #last: ReplayedCall | undefined;
+  #calls = 0;
+
+  /** `rules` in the order in which they are asked: that of their making. */
+  constructor(rules: readonly Rule[], options: ReplayOptions) {
+    this.#options = options;
+    this.#standing = rules.map((rule) => ({
+      rule,
+      judge: judgeOf(rule),
+      findings: {
+        ruleId: rule.id,
+        asked: 0,
+        blocked: 0,
+        downgraded: 0,
+        savedPico: 0n,
+        unpriced: {},
+        unjudged: {},
+        forgotten: 0,
+      },
+    }));
+  }
+
+  /**
+   * The next call, in the order of `compareCalls`; undefined when the rules leave it as it was. Throws RangeError for a
+   * call that lies before the last one.
+   */
+  take(call: ReplayedCall): Verdict | undefined {
+    if (this.#last && compareCalls(this.#last, call) >= 0)
+      throw new RangeError('calls are replayed in the order of their times, each once');
+    this.#last = call;
+    this.#calls += 1;
+    if (this.#calls % CALLS_OF_A_LOOK === 0) this.#makeRoom();
+    const concerned = this.#standing.filter(({ rule }) => isInScope(rule.scope, call));
+    for (const standing of concerned) if (asks(standing, call)) return block(standing.findings, call);
+    const downgrade = this.#downgrade(concerned, call);
+    const savedPico = downgrade?.savedPico ?? 0n;
+    const costPico = call.costPico === null ? null : call.costPico - savedPico;
+    for (const { judge } of concerned) judge?.letThrough(call, costPico);
+    return downgrade;
+  }
+
+  /** What each rule has come to so far, in the rules' order. */
+  findings(): RuleFindings[] {
+    return this.#standing.map(({ findings, judge }) => ({ ...findings, forgotten: judge?.forgotten ?? 0 }));
+  }
+
+  /** A call goes to one other model at most: that of the first rule that is for it. */
+  #downgrade(concerned: readonly Standing[], call: ReplayedCall): Verdict | undefined {
+    for (const { rule, findings } of concerned) {
+      if (rule.type !== 'model_downgrade') continue;
+      const { costPico } = call;
+      const thenPico = costPico === null ? null : this.#options.costAs(call, rule.config.toModel);
+      const savedPico = costPico === null || thenPico === null ? null : atLeastZero(costPico - thenPico);
+      const unpricedReason =
+        costPico === null ? 'call_unpriced' : thenPico === null ? 'no_price_for_model' : null;
+      findings.asked += 1;
+      findings.downgraded += 1;
+      return note(findings, { ruleId: rule.id, action: 'downgrade', savedPico, unpricedReason });
+    }
+    return undefined;
+  }
+
+  /** The rule that remembers most forgets first. */
+  #makeRoom(): void {
+    const statesMax = this.#options.statesMax ?? STATES_MAX;
+    for (;;) {
+      let total = 0;
+      let largest: Judge | undefined;
+      for (const { judge } of this.#standing) {
+        if (!judge) continue;
+        total += judge.size;
+        if (judge.size > (largest?.size ?? 0)) largest = judge;
+      }
+      if (total <= statesMax || !largest) return;
+      largest.forget();
+    }
+  }
+}
+
+/** Whether a rule blocks a call; what it says is counted. */
+function asks({ judge, findings }: Standing, call: ReplayedCall): boolean {
+  if (!judge) return false;
+  findings.asked += 1;
+  const judgement = judge.judge(call);
+  if (judgement === 'blocked') return true;
+  if (judgement !== 'passed') findings.unjudged[judgement] = (findings.unjudged[judgement] ?? 0) + 1;
+  return false;
+}
+
+function block(findings: RuleFindings, { costPico }: ReplayedCall): Verdict {
+  findings.blocked += 1;
+  const unpricedReason = costPico === null ? 'call_unpriced' : null;
+  return note(findings, { ruleId: findings.ruleId, action: 'block', savedPico: costPico, unpricedReason });
+}
+
+function note(findings: RuleFindings, verdict: Verdict): Verdict {
+  findings.savedPico += verdict.savedPico ?? 0n;
+  const { unpricedReason: reason } = verdict;
+  if (reason !== null) findings.unpriced[reason] = (findings.unpriced[reason] ?? 0) + 1;
+  return verdict;
+}
+
+function atLeastZero(pico: Pico): Pico {
+  return pico < 0n ? 0n : pico;
+}

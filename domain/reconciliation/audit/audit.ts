@@ -1,0 +1,214 @@
+import { BILLED_CLASSES, type BilledClass } from '../../billing/billedRow.js';
+import { absPico, type Pico } from '../../money.js';
+import type { DayCharge } from '../matching/charges.js';
+import {
+  type AuditLine,
+  type AuditPlace,
+  continueLine,
+  differenceOf,
+  extendLine,
+  type JudgedCharge,
+  lineOf,
+  type OpenLine,
+  openLine,
+  placeKey,
+} from './auditLine.js';
+import type { UnjudgedReason } from './judgeMeter.js';
+
+/** Charges that the bill alone does not let one judge, of one label and reason. */
+export interface UnjudgedLine {
+  accountId: string;
+  label: string;
+  tokenClass: BilledClass;
+  reason: UnjudgedReason;
+  firstDay: string;
+  lastDay: string;
+  days: number;
+  /** Null where any of the charges has none. */
+  quantity: bigint | null;
+  billedPico: Pico;
+}
+
+export interface AuditTotals {
+  billedPico: Pico;
+  /** Billed = judged + not judged; judged = agreed + difference. */
+  judgedPico: Pico;
+  notJudgedPico: Pico;
+  agreedPico: Pico;
+  /** Above the agreed rate (from 0), below it (to 0), and what rounding leaves of the charges that are right. */
+  abovePico: Pico;
+  belowPico: Pico;
+  roundingPico: Pico;
+}
+
+export interface AuditResult {
+  /** Days that the bill covers, whatever they hold. */
+  days: number;
+  /** Charged at another than the agreed rate, the largest amount first. */
+  differences: AuditLine[];
+  /** What the limit cut off: their number and sums, so that the totals foot. */
+  omitted: { lines: number; billedPico: Pico; agreedPico: Pico };
+  /** Charged as agreed: one line for each place and rate, by account, label and class. */
+  asAgreed: AuditLine[];
+  notJudged: UnjudgedLine[];
+  totals: AuditTotals;
+}
+
+/** Lines of differences that a result holds; a bill has more only when it is wrong in another way every day. */
+export const AUDIT_LINES_MAX = 5_000;
+/** Labels that are told apart among what cannot be judged; the rest are added up under OTHER_LABELS. */
+const UNJUDGED_LABELS_MAX = 1_000;
+export const OTHER_LABELS = '(other labels)';
+
+/**
+ * The audit of one provider's bills, day by day: give it the days in their order. It holds sums only, so its memory
+ * grows with the number of models and classes and not with the days.
+ */
+export class BillAudit {
+  readonly #linesMax: number;
+  readonly #open = new Map<string, OpenLine>();
+  #closed: AuditLine[] = [];
+  readonly #asAgreed = new Map<string, AuditLine>();
+  readonly #notJudged = new Map<string, UnjudgedLine>();
+  readonly #omitted = { lines: 0, billedPico: 0n, agreedPico: 0n };
+  readonly #totals: AuditTotals = {
+    billedPico: 0n,
+    judgedPico: 0n,
+    notJudgedPico: 0n,
+    agreedPico: 0n,
+    abovePico: 0n,
+    belowPico: 0n,
+    roundingPico: 0n,
+  };
+  #days = 0;
+
+  constructor(linesMax: number = AUDIT_LINES_MAX) {
+    this.#linesMax = linesMax;
+  }
+
+  addDay(day: string, charges: readonly DayCharge[]): void {
+    this.#days += 1;
+    for (const charge of charges) {
+      this.#totals.billedPico += charge.billedPico;
+      const { agreedPico, verdict } = charge;
+      if (verdict === 'differs' && agreedPico !== null) this.#addDifference(day, { ...charge, agreedPico });
+      else if (verdict === 'as_agreed' && agreedPico !== null) this.#addRight(day, { ...charge, agreedPico });
+      else if (verdict !== 'differs' && verdict !== 'as_agreed') this.#addUnjudged(day, charge, verdict);
+    }
+  }
+
+  /** What has been found so far. */
+  result(): AuditResult {
+    const differences = [...this.#closed, ...[...this.#open.values()].map(({ line }) => line)].sort(byAmount);
+    const shown = differences.slice(0, this.#linesMax);
+    const omitted = { ...this.#omitted };
+    for (const line of differences.slice(this.#linesMax)) omit(omitted, line);
+    return {
+      days: this.#days,
+      differences: shown,
+      omitted,
+      asAgreed: [...this.#asAgreed.values()].sort((a, b) => byPlace(a, b) || compare(a.firstDay, b.firstDay)),
+      notJudged: [...this.#notJudged.values()].sort(
+        (a, b) => compare(absPico(b.billedPico), absPico(a.billedPico)) || byPlace(a, b),
+      ),
+      totals: { ...this.#totals },
+    };
+  }
+
+  #addDifference(day: string, charge: JudgedCharge): void {
+    this.#addJudged(charge);
+    const difference = charge.billedPico - charge.agreedPico;
+    if (difference > 0n) this.#totals.abovePico += difference;
+    else this.#totals.belowPico += difference;
+    const key = placeKey(charge);
+    const open = this.#open.get(key);
+    if (open && continueLine(open, day, charge)) return;
+    if (open) this.#close(open.line);
+    this.#open.set(key, openLine(day, charge));
+  }
+
+  /** A day of the same place at the agreed rate ends the error; a day without any such charge does not. */
+  #addRight(day: string, charge: JudgedCharge): void {
+    this.#addJudged(charge);
+    this.#totals.roundingPico += charge.billedPico - charge.agreedPico;
+    const key = placeKey(charge);
+    const open = this.#open.get(key);
+    if (open) {
+      this.#close(open.line);
+      this.#open.delete(key);
+    }
+    // A changed price begins a line of its own, so that a line has one rate.
+    const priced = [key, charge.agreedRate, charge.listRate].join('\n');
+    const known = this.#asAgreed.get(priced);
+    if (known) extendLine(known, day, charge);
+    else this.#asAgreed.set(priced, lineOf(day, charge));
+  }
+
+  #addJudged(charge: JudgedCharge): void {
+    this.#totals.judgedPico += charge.billedPico;
+    this.#totals.agreedPico += charge.agreedPico;
+  }
+
+  #addUnjudged(day: string, charge: DayCharge, reason: UnjudgedReason): void {
+    this.#totals.notJudgedPico += charge.billedPico;
+    const keyOf = (label: string) => [charge.accountId, label, charge.tokenClass, reason].join('\n');
+    const isFull = this.#notJudged.size >= UNJUDGED_LABELS_MAX && !this.#notJudged.has(keyOf(charge.label));
+    const label = isFull ? OTHER_LABELS : charge.label;
+    const known = this.#notJudged.get(keyOf(label));
+    if (!known) {
+      const { accountId, tokenClass, quantity, billedPico } = charge;
+      const line = { accountId, label, tokenClass, reason, firstDay: day, lastDay: day, days: 1 };
+      this.#notJudged.set(keyOf(label), { ...line, quantity, billedPico });
+      return;
+    }
+    if (known.lastDay !== day) known.days += 1;
+    known.lastDay = day;
+    known.billedPico += charge.billedPico;
+    known.quantity =
+      known.quantity === null || charge.quantity === null ? null : known.quantity + charge.quantity;
+  }
+
+  /** Keeps at most twice the limit of ended lines, the largest; the sums of the others are kept. */
+  #close(line: AuditLine): void {
+    this.#closed.push(line);
+    if (this.#closed.length <= 2 * this.#linesMax) return;
+    this.#closed.sort(byAmount);
+    for (const small of this.#closed.splice(this.#linesMax)) omit(this.#omitted, small);
+  }
+}
+
+function omit(omitted: AuditResult['omitted'], line: AuditLine): void {
+  omitted.lines += 1;
+  omitted.billedPico += line.billedPico;
+  omitted.agreedPico += line.agreedPico;
+}
+
+function compare<T extends string | bigint>(a: T, b: T): number {
+  return a < b ? -1 : a > b ? 1 : 0;
+}
+
+function byAmount(a: AuditLine, b: AuditLine): number {
+  return (
+    compare(absPico(differenceOf(b)), absPico(differenceOf(a))) ||
+    compare(a.firstDay, b.firstDay) ||
+    byPlace(a, b)
+  );
+}
+
+/** By account and label; classes in the order in which a bill is read. */
+function byPlace(a: SortedPlace, b: SortedPlace): number {
+  return (
+    compare(a.accountId, b.accountId) ||
+    compare(a.label, b.label) ||
+    BILLED_CLASSES.indexOf(a.tokenClass) - BILLED_CLASSES.indexOf(b.tokenClass) ||
+    compare(kindOf(a), kindOf(b))
+  );
+}
+
+type SortedPlace = Pick<AuditPlace, 'accountId' | 'label' | 'tokenClass'> & Partial<AuditPlace>;
+
+/** The ordinary service first, then its variants. */
+function kindOf({ serviceTier = '', isBatch, longContext, region }: SortedPlace): string {
+  const tier = serviceTier === 'standard' ? '' : serviceTier;
+  return [tier, isBatch ? 'batch' : '', longContext ? 'long' : '', region ?? ''].join('\n');
+}

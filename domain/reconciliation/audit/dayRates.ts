@@ -1,0 +1,258 @@
+import type { BilledClass } from '../../billing/billedRow.js';
+import { TOKEN_CLASSES, type TokenClass } from '../../events/event.js';
+import { divideHalfEven, type Pico } from '../../money.js';
+import { type ExpectedRates, expectedRatesOf } from '../../pricing/cost.js';
+import type { PriceBook } from '../../pricing/priceBook.js';
+import type { PricedModel } from '../../pricing/pricedModel.js';
+import { listedRate, sourceKey } from '../../pricing/rateSources.js';
+import { BATCH_TIER, normaliseServiceTier } from '../../pricing/serviceTiers.js';
+import type { Provider } from '../../providers.js';
+
+/** What a quantity was used under, as far as prices differ by it. */
+export interface Circumstances {
+  serviceTier: string;
+  isBatch: boolean;
+  longContext: boolean;
+  /** Boundary of the observed cell; 0 where only `longContext` is known. */
+  contextBand: number;
+  region: string | null;
+}
+
+export interface ExpectedRate {
+  /** Pico-dollars per million tokens. */
+  rate: Pico;
+  /** No source gives this rate for these circumstances: nothing certain rests on it. */
+  assumed: boolean;
+}
+
+/** A price period of a model, as one sees it from another day. */
+export interface PeriodView {
+  readonly rates: DayRates;
+  /** First day, and first day on which it no longer holds; null: open. */
+  readonly fromDay: string | null;
+  readonly toDay: string | null;
+  /** The contract that it comes from; null for a list price or an override. */
+  readonly contractId: string | null;
+}
+
+const FACTOR_SCALE = 1_000_000n;
+
+export function isTokenClass(name: BilledClass): name is TokenClass {
+  return (TOKEN_CLASSES as readonly string[]).includes(name);
+}
+
+/** The prices of one provider on one day, as the matching asks for them. */
+export class DayRates {
+  readonly #book: PriceBook;
+  readonly #provider: Provider;
+  readonly #atMicros: bigint;
+  /** Null: none has a price. */
+  readonly #found = new Map<string, PricedModel | null>();
+
+  constructor(book: PriceBook, provider: Provider, dayMicros: bigint) {
+    this.#book = book;
+    this.#provider = provider;
+    this.#atMicros = dayMicros;
+  }
+
+  /**
+   * What tells whether two ids are one model: the id of the price entry, which aliases and snapshots with the same
+   * price share. Ids without a price go by their family, marked so that they never meet an entry by chance.
+   */
+  entryKey(model: string): string {
+    return this.#find(model)?.entry.model ?? `~${this.family(model)}`;
+  }
+
+  /** The name to show for an entry key. */
+  nameOf(entryKey: string): string {
+    return entryKey.startsWith('~') ? entryKey.slice(1) : entryKey;
+  }
+
+  family(model: string): string {
+    return this.#book.canonicalModel(this.#provider, model);
+  }
+
+  /** One vocabulary for the tier words of bills and of clients. */
+  tier(word: string): string {
+    return normaliseServiceTier(this.#provider, word === '' ? null : word);
+  }
+
+  /** Undefined when the model has no price on that day. */
+  rate(model: string, tokenClass: TokenClass, circumstances: Circumstances): ExpectedRate | undefined {
+    const priced = this.#find(model);
+    if (!priced) return undefined;
+    const { rates, bases, assumed } = ratesUnder(priced, circumstances);
+    const basis = bases[tokenClass];
+    const unsupported =
+      basis === 'input_rate' || basis === 'output_rate' || basis === 'half' || basis === 'scaled';
+    const factor = regionFactor(priced, circumstances.region);
+    return {
+      rate:
+        factor === undefined ? rates[tokenClass] : divideHalfEven(rates[tokenClass] * factor, FACTOR_SCALE),
+      assumed:
+        unsupported ||
+        assumed.includes('service_tier') ||
+        (circumstances.region !== null && factor === undefined),
+    };
+  }
+
+  /** Whether two ids have the same rates for ordinary requests. */
+  samePrice(a: string, b: string): boolean {
+    const ordinary = {
+      serviceTier: 'standard',
+      isBatch: false,
+      longContext: false,
+      contextBand: 0,
+      region: null,
+    };
+    return TOKEN_CLASSES.every(
+      (name) => this.rate(a, name, ordinary)?.rate === this.rate(b, name, ordinary)?.rate,
+    );
+  }
+
+  /** The service tiers that the list names for a model, batch aside. */
+  tiersOf(model: string): string[] {
+    return [...(this.#find(model)?.cards.keys() ?? [])].filter((name) => name !== BATCH_TIER);
+  }
+
+  /** The places whose price differs from the ordinary one. */
+  regionsOf(model: string): string[] {
+    return Object.keys(this.#find(model)?.entry.facts.regionalMultipliers ?? {});
+  }
+
+  /** The rates of the model's other price periods, before and after the day. */
+  otherPeriodsOf(model: string): DayRates[] {
+    const found = this.#find(model);
+    if (!found) return [];
+    return this.#book
+      .periodsOf(found.entry.provider, found.entry.model)
+      .filter((period) => period.fromMicros !== found.fromMicros)
+      .flatMap(({ fromMicros, toMicros }) => {
+        const atMicros = fromMicros ?? (toMicros === null ? null : toMicros - 1n);
+        return atMicros === null ? [] : [new DayRates(this.#book, this.#provider, atMicros)];
+      });
+  }
+
+  /** The model's price periods in their order and the place of the day's among them; undefined without a price. */
+  periodsOf(model: string): { periods: readonly PeriodView[]; now: number } | undefined {
+    const found = this.#find(model);
+    if (!found) return undefined;
+    const all = this.#book.periodsOf(found.entry.provider, found.entry.model);
+    const now = all.findIndex((period) => period.fromMicros === found.fromMicros);
+    return now < 0 ? undefined : { periods: all.map((period) => this.#viewOf(period)), now };
+  }
+
+  #viewOf({ fromMicros, toMicros, version, laid }: PricedModel): PeriodView {
+    const atMicros = fromMicros ?? (toMicros === null ? this.#atMicros : toMicros - 1n);
+    return {
+      rates: new DayRates(this.#book, this.#provider, atMicros),
+      fromDay: version.effectiveFrom,
+      toDay: version.effectiveTo,
+      contractId: laid?.statement.kind === 'contract' ? laid.statement.id : null,
+    };
+  }
+
+  /** The provider's other models that have a price on the day, in the order of their ids. */
+  otherModelsOf(model: string): string[] {
+    const own = this.#find(model)?.entry.model;
+    return this.#book
+      .entriesOf(this.#provider)
+      .map(({ entry }) => entry.model)
+      .filter((name) => name !== own && this.#find(name) !== undefined);
+  }
+
+  /** The public price collections that list the model, where its price is theirs. */
+  priceSourcesOf(model: string): string[] {
+    const priced = this.#describedOf(model);
+    return priced ? Object.keys(priced.entry.facts.sources).sort() : [];
+  }
+
+  /** What one public collection lists for a class; undefined where it lists nothing for these circumstances. */
+  rateOfSource(
+    model: string,
+    source: string,
+    tokenClass: TokenClass,
+    circumstances: Circumstances,
+  ): Pico | undefined {
+    const priced = this.#describedOf(model);
+    if (!priced || circumstances.region !== null) return undefined;
+    const { serviceTier, contextBand } = expectedRatesOf(priced, circumstances);
+    return listedRate(
+      priced.entry.facts.sources[source] ?? {},
+      sourceKey(serviceTier, contextBand),
+      tokenClass,
+    );
+  }
+
+  /** A listed price of the day that the collections describe: what each of them says is kept for that day alone. */
+  #describedOf(model: string): PricedModel | undefined {
+    const priced = this.#find(model);
+    if (!priced || priced.laid) return undefined;
+    const { effectiveFrom, effectiveTo } = priced.version;
+    const { asOf } = priced.entry.facts;
+    const isDescribed =
+      (effectiveFrom === null || effectiveFrom <= asOf) && (effectiveTo === null || effectiveTo > asOf);
+    return isDescribed ? priced : undefined;
+  }
+
+  /** Classes on whose listed rate the public collections differ; none where the organization gave the price itself. */
+  contestedClasses(model: string): readonly string[] {
+    const priced = this.#find(model);
+    return !priced || priced.agreement === 'contract' ? [] : priced.entry.facts.conflicts;
+  }
+
+  /** Whether the price is that of a relative, since the list does not hold the id itself. */
+  isBorrowed(model: string): boolean {
+    const priced = this.#find(model);
+    return priced !== undefined && priced.matchedBy !== 'exact';
+  }
+
+  /** Who says so, and whether anybody contradicts. */
+  provenance(model: string): { priceSource: string; agreement: string; disputed: boolean } {
+    const priced = this.#find(model);
+    if (!priced) return { priceSource: '', agreement: 'unknown', disputed: true };
+    return {
+      priceSource: priced.version.source,
+      agreement: priced.agreement,
+      disputed: priced.disputed,
+    };
+  }
+
+  /** The price that holds for an id, with what it rests on; undefined when it has none. */
+  priceOf(model: string): PricedModel | undefined {
+    return this.#find(model);
+  }
+
+  #find(model: string): PricedModel | undefined {
+    const known = this.#found.get(model);
+    if (known !== undefined) return known ?? undefined;
+    const found = this.#book.find(this.#provider, model, this.#atMicros);
+    this.#found.set(model, found ?? null);
+    return found;
+  }
+}
+
+/** What a price gives under each circumstances, once worked out: a price never changes, and a search asks for it often. */
+const REMEMBERED = new WeakMap<PricedModel, Map<string, ExpectedRates>>();
+
+function ratesUnder(priced: PricedModel, circumstances: Circumstances): ExpectedRates {
+  const { serviceTier, isBatch, longContext, contextBand } = circumstances;
+  let known = REMEMBERED.get(priced);
+  if (!known) {
+    known = new Map();
+    REMEMBERED.set(priced, known);
+  }
+  const key = `${serviceTier}|${isBatch ? 1 : 0}|${longContext ? 1 : 0}|${contextBand}`;
+  let rates = known.get(key);
+  if (!rates) {
+    rates = expectedRatesOf(priced, circumstances);
+    known.set(key, rates);
+  }
+  return rates;
+}
+
+/** Factor on every rate for a place, scaled by 1e6; undefined where the price data names none. */
+function regionFactor(priced: PricedModel, region: string | null): bigint | undefined {
+  const factor = region === null ? undefined : priced.entry.facts.regionalMultipliers[region];
+  return factor === undefined ? undefined : BigInt(Math.round(factor * Number(FACTOR_SCALE)));
+}

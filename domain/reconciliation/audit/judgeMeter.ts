@@ -1,0 +1,103 @@
+import { absPico, type Pico } from '../../money.js';
+import { expectedOfMeter } from '../matching/classLines.js';
+import type { Meter } from '../matching/meters.js';
+import { type Circumstances, type DayRates, isTokenClass } from './dayRates.js';
+
+/**
+ * Why the bill alone does not tell whether a charge is at the agreed rate:
+ * - `not_observable`: storage, sessions, tool fees: no rate for them is known;
+ * - `not_per_token`: billed by the request or by another unit;
+ * - `unparsed_line`: a label that no grammar knows;
+ * - `negative_amount`: a correction inside the usage;
+ * - `no_quantity`: neither the bill nor the usage report says how much;
+ * - `no_price`: no rate of that day is known;
+ * - `assumed_rate`: no source gives the rate, one was assumed;
+ * - `batch_unknown`, `length_unknown`: some mix of batch and standard, or of long and ordinary requests, explains the
+ *   amount, and neither the bill nor the usage report says what was used;
+ * - `free_allowance`: usage at amount zero, which is no discount.
+ */
+export const UNJUDGED_REASONS = [
+  'not_observable',
+  'not_per_token',
+  'unparsed_line',
+  'negative_amount',
+  'no_quantity',
+  'no_price',
+  'assumed_rate',
+  'batch_unknown',
+  'length_unknown',
+  'free_allowance',
+] as const;
+export type UnjudgedReason = (typeof UNJUDGED_REASONS)[number];
+
+export type Verdict = 'as_agreed' | 'differs' | UnjudgedReason;
+
+export interface Judgement {
+  verdict: Verdict;
+  /** The quantity at the rates that hold; null where quantity or rate is unknown. */
+  expectedPico: Pico | null;
+}
+
+/** No price rule changes a rate by less than one part in this many; what lies below is noise of the bill's making. */
+const RATE_DEVIATION_PARTS = 2_000n;
+
+/** Whether the amount is this one: within the rows' rounding, and one pico-dollar of our own. */
+export function isAmountOf(meter: Meter, expectedPico: Pico): boolean {
+  return absPico(meter.amountPico - expectedPico) <= meter.roundingPico + 1n;
+}
+
+/** Judges a meter by what the bill and the provider's own usage report say, without any call. */
+export function judgeMeter(meter: Meter, pricedAs: string | null, rates: DayRates): Judgement {
+  const { tokenClass, quantity, amountPico } = meter;
+  if (!isTokenClass(tokenClass))
+    return unjudged(tokenClass === 'requests' ? 'not_per_token' : 'unparsed_line');
+  if (amountPico < 0n) return unjudged('negative_amount');
+  if (quantity === null || quantity <= 0n) return unjudged('no_quantity');
+  const expectedPico = expectedOfMeter(meter, pricedAs, rates);
+  // A listed rate of zero is mostly one that nobody entered: it accuses nobody.
+  if (pricedAs === null || expectedPico === null || expectedPico === 0n) return unjudged('no_price');
+  if (amountPico === 0n) return { verdict: 'free_allowance', expectedPico };
+  if (meter.parts.some((part) => rates.rate(pricedAs, tokenClass, part.circumstances)?.assumed !== false))
+    return { verdict: 'assumed_rate', expectedPico };
+  const excess = amountPico - expectedPico;
+  const isNoise = absPico(excess) * RATE_DEVIATION_PARTS < expectedPico;
+  if (isNoise || isAmountOf(meter, expectedPico)) return { verdict: 'as_agreed', expectedPico };
+  return { verdict: explainedByTheUnknown(meter, pricedAs, rates, expectedPico) ?? 'differs', expectedPico };
+}
+
+function unjudged(verdict: UnjudgedReason): Judgement {
+  return { verdict, expectedPico: null };
+}
+
+/** The same quantity, used under other circumstances. */
+export function underOther(meter: Meter, change: Partial<Circumstances>): Meter {
+  return {
+    ...meter,
+    parts: meter.parts.map((part) => ({ ...part, circumstances: { ...part.circumstances, ...change } })),
+  };
+}
+
+/** Which of the things that nobody says explains the amount by some mix; undefined when none does. */
+function explainedByTheUnknown(
+  meter: Meter,
+  pricedAs: string,
+  rates: DayRates,
+  expectedPico: Pico,
+): UnjudgedReason | undefined {
+  const batchOpen = meter.split === 'bill' && meter.isBatch === null;
+  const lengthOpen = !meter.lengthTold;
+  let variants = [meter];
+  if (batchOpen) variants = variants.flatMap((one) => [one, underOther(one, { isBatch: true })]);
+  if (lengthOpen) variants = variants.flatMap((one) => [one, underOther(one, { longContext: true })]);
+  let [least, most] = [expectedPico, expectedPico];
+  for (const variant of variants) {
+    const amount = expectedOfMeter(variant, pricedAs, rates);
+    if (amount !== null && amount < least) least = amount;
+    if (amount !== null && amount > most) most = amount;
+  }
+  const slack = meter.roundingPico + 1n;
+  if (meter.amountPico < least - slack || meter.amountPico > most + slack) return undefined;
+  const isBelow = meter.amountPico < expectedPico;
+  if (isBelow) return batchOpen ? 'batch_unknown' : 'length_unknown';
+  return lengthOpen ? 'length_unknown' : 'batch_unknown';
+}

@@ -1,0 +1,183 @@
+import type { BilledClass } from '../../billing/billedRow.js';
+import type { Pico } from '../../money.js';
+import { microsOfDay } from '../../period.js';
+import type { PriceBook } from '../../pricing/priceBook.js';
+import type { Provider } from '../../providers.js';
+import { DayRates, isTokenClass } from '../audit/dayRates.js';
+import { isAmountOf, judgeMeter, type UnjudgedReason, type Verdict } from '../audit/judgeMeter.js';
+import { type ChargeRates, findRateHints, type RateHint } from '../audit/rateHints.js';
+import type { BilledCell, UsageCell } from './cells.js';
+import { expectedOfMeter } from './classLines.js';
+import { buildMeters, type Meter } from './meters.js';
+
+/** The prices of an organization: what it has agreed, and the list without its contract. The same where it has none. */
+export interface ChargePrices {
+  agreed: PriceBook;
+  list: PriceBook;
+}
+
+/** A day's charge of one account for one model and class, as the bill tells them apart, beside what it should be. */
+export interface DayCharge {
+  accountId: string;
+  /** The model, or the provider's own label where it names none. */
+  label: string;
+  tokenClass: BilledClass;
+  serviceTier: string;
+  /** Null where the bill does not say, or holds both on one line. */
+  isBatch: boolean | null;
+  longContext: boolean | null;
+  region: string | null;
+  /** In 1e-12 units; null where neither the bill nor the usage report gives it. */
+  quantity: bigint | null;
+  billedPico: Pico;
+  /** The quantity at the agreed rates and at list; null where quantity or rate is unknown. */
+  agreedPico: Pico | null;
+  listPico: Pico | null;
+  /** What the bill itself calls the list price. */
+  givenListPico: Pico | null;
+  roundingPico: Pico;
+  /** Pico-dollars per million where the whole quantity has one rate; null for a mixture. */
+  agreedRate: Pico | null;
+  listRate: Pico | null;
+  verdict: Verdict;
+  looksLike: readonly RateHint[];
+  /** Who gives the agreed rate, how far the price sources agree, and whether one contradicts. */
+  priceSource: string;
+  agreement: string;
+  disputed: boolean;
+}
+
+/**
+ * Everything that a provider billed for a day's usage, charge by charge, judged by the bill and the provider's own usage
+ * report alone: no call is needed. Pure; the charges' amounts sum to the cells'.
+ */
+export function chargesOfDay(
+  provider: Provider,
+  day: string,
+  billed: readonly BilledCell[],
+  usage: readonly UsageCell[],
+  prices: ChargePrices,
+): DayCharge[] {
+  const dayMicros = microsOfDay(day);
+  const list = new DayRates(prices.list, provider, dayMicros);
+  const agreed = prices.agreed === prices.list ? list : new DayRates(prices.agreed, provider, dayMicros);
+  const groups = new Map<string, { label: string; pricedAs: string; cells: BilledCell[] }>();
+  const charges: DayCharge[] = [];
+  for (const cell of billed) {
+    // Nobody knows its dollars, so there is nothing to hold against a rate.
+    if (cell.unconverted) continue;
+    if (cell.model === null || !cell.observable) {
+      charges.push(chargeOfLine(cell));
+      continue;
+    }
+    const entry = list.entryKey(cell.model);
+    const key = `${cell.accountId}\n${entry}`;
+    const group = groups.get(key) ?? { label: list.nameOf(entry), pricedAs: cell.model, cells: [] };
+    group.cells.push(cell);
+    groups.set(key, group);
+  }
+  for (const [key, { label, pricedAs, cells }] of groups) {
+    const used = usage.filter(
+      (cell) => cell.model !== null && `${cell.accountId}\n${list.entryKey(cell.model)}` === key,
+    );
+    const accountId = cells[0]?.accountId ?? '';
+    for (const meter of buildMeters(cells, used, [], list))
+      charges.push(chargeOfMeter({ accountId, label, pricedAs }, meter, { agreed, list }));
+  }
+  return charges.filter((charge) => charge.billedPico !== 0n || (charge.quantity ?? 0n) !== 0n);
+}
+
+const UNKNOWN_PRICE = {
+  agreedPico: null,
+  listPico: null,
+  agreedRate: null,
+  listRate: null,
+  looksLike: [],
+  priceSource: '',
+  agreement: 'unknown',
+  disputed: false,
+} as const;
+
+/** A line without a model, or one that no call can show: it has no rate to be held against. */
+function chargeOfLine(cell: BilledCell): DayCharge {
+  const reason: UnjudgedReason = cell.observable ? 'unparsed_line' : 'not_observable';
+  return {
+    ...UNKNOWN_PRICE,
+    accountId: cell.accountId,
+    label: cell.lineItem,
+    tokenClass: cell.tokenClass,
+    serviceTier: cell.serviceTier,
+    isBatch: cell.isBatch,
+    longContext: cell.longContext,
+    region: cell.region,
+    quantity: cell.quantity,
+    billedPico: cell.amountPico,
+    givenListPico: cell.listAmountPico,
+    roundingPico: cell.roundingPico * BigInt(cell.rowCount),
+    verdict: cell.amountPico < 0n ? 'negative_amount' : reason,
+  };
+}
+
+function chargeOfMeter(
+  place: { accountId: string; label: string; pricedAs: string },
+  meter: Meter,
+  rates: ChargeRates,
+): DayCharge {
+  const { pricedAs } = place;
+  const judged = judgeMeter(meter, pricedAs, rates.agreed);
+  const listPico = sureListOf(meter, pricedAs, rates.list);
+  const verdict = withContract(judged.verdict, judged.expectedPico, listPico, meter);
+  return {
+    accountId: place.accountId,
+    label: place.label,
+    tokenClass: meter.tokenClass,
+    serviceTier: meter.serviceTier,
+    isBatch: meter.isBatch,
+    longContext: meter.longContext,
+    region: meter.region,
+    quantity: meter.quantity,
+    billedPico: meter.amountPico,
+    agreedPico: judged.expectedPico,
+    listPico,
+    givenListPico: meter.listAmountPico,
+    roundingPico: meter.roundingPico,
+    agreedRate: oneRateOf(meter, pricedAs, rates.agreed),
+    listRate: oneRateOf(meter, pricedAs, rates.list),
+    verdict,
+    looksLike: verdict === 'differs' ? findRateHints(meter, pricedAs, rates) : [],
+    ...rates.agreed.provenance(pricedAs),
+  };
+}
+
+/** What no mix can be told from is told after all where it is the list price to the last digit: the contract is not in it. */
+function withContract(
+  verdict: Verdict,
+  agreedPico: Pico | null,
+  listPico: Pico | null,
+  meter: Meter,
+): Verdict {
+  if (verdict !== 'length_unknown' && verdict !== 'batch_unknown') return verdict;
+  return listPico !== null && listPico !== agreedPico && isAmountOf(meter, listPico) ? 'differs' : verdict;
+}
+
+/** The quantity at list, where the list is sure of the rate. */
+function sureListOf(meter: Meter, pricedAs: string, list: DayRates): Pico | null {
+  const { tokenClass } = meter;
+  if (!isTokenClass(tokenClass)) return null;
+  const isSure = meter.parts.every(
+    (part) => list.rate(pricedAs, tokenClass, part.circumstances)?.assumed === false,
+  );
+  return isSure ? expectedOfMeter(meter, pricedAs, list) : null;
+}
+
+function oneRateOf(meter: Meter, pricedAs: string, rates: DayRates): Pico | null {
+  const { tokenClass } = meter;
+  if (!isTokenClass(tokenClass)) return null;
+  const found = new Set(
+    meter.parts
+      .filter((part) => part.quantity > 0n)
+      .map((part) => rates.rate(pricedAs, tokenClass, part.circumstances)?.rate),
+  );
+  const [only, more] = found;
+  return only === undefined || more !== undefined ? null : only;
+}

@@ -1,0 +1,175 @@
+/**
+ * bench:read — what reads cost when there are ten times as many events.
+ * docs/benchmarks.md says what is measured and what the figures mean.
+ */
+import pg from 'pg';
+import { listEvents } from '../../db/events/events.js';
+import { EVENT_COLUMNS } from '../../db/events/storedEvents.js';
+import { OrgDb } from '../../db/orgDb.js';
+import { isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
+import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
+import { countCopiedRows } from './support/copyCount.js';
+import { readExport } from './support/exportClient.js';
+import { readFlags } from './support/flags.js';
+import { HttpConnection } from './support/httpConnection.js';
+import { type LoadedWindow, loadRows } from './support/loadRows.js';
+import { type BenchOrganization, makeOrganizations } from './support/organizations.js';
+import { readProcessMetrics, startProgram } from './support/programs.js';
+import { formatCount, formatMebibytes, median, quantile } from './support/statistics.js';
+
+const TARGETS = {
+  /** Time of a summary over ten times the events, as a multiple. */
+  summaryGrowth: 1.5,
+  latestMs: 5,
+  /** Least share of COPY's rows a second. */
+  exportShare: 0.3,
+  /** What the API may hold after exports, as a multiple of what it held after the first. */
+  memoryGrowth: 1.2,
+};
+const TENTH = 10;
+const WINDOW_DAYS = 29n;
+const WARM_UPS = 20;
+const LATEST_EVENTS = 100;
+const LOAD_CONNECTIONS = 6;
+const MEMORY_POLL_MS = 250;
+
+const flags = readFlags(
+  { rows: 10_000_000, requests: 200, exports: 3, seed: Date.now() % 1_000_000 },
+  { 'no-gate': false },
+);
+
+interface Bench {
+  url: string;
+  port: number;
+  small: BenchOrganization;
+  large: BenchOrganization;
+  window: LoadedWindow;
+}
+
+/** Milliseconds of answers to the same question, asked one after the other. */
+async function timeRequests(port: number, key: string, path: string, count: number): Promise<number[]> {
+  const connection = await HttpConnection.open(port);
+  const times: number[] = [];
+  for (let turn = 0; turn < WARM_UPS + count; turn += 1) {
+    const started = performance.now();
+    const answer = await connection.get(path, key);
+    if (answer.status !== 200) throw new Error(`${path} answered ${answer.status}: ${answer.body}`);
+    if (turn >= WARM_UPS) times.push(performance.now() - started);
+  }
+  connection.close();
+  return times;
+}
+
+const SUMMARY = '/api/v1/usage/summary';
+
+/** The same question over both organizations in turn, so that a busy minute falls on both. */
+async function benchSummary(bench: Bench, firstMs: number): Promise<boolean> {
+  const small: number[] = [];
+  const large: number[] = [];
+  const share = Math.ceil(flags.requests / TENTH);
+  for (let turn = 0; turn < TENTH; turn += 1) {
+    small.push(...(await timeRequests(bench.port, bench.small.key, SUMMARY, share)));
+    large.push(...(await timeRequests(bench.port, bench.large.key, SUMMARY, share)));
+  }
+  const ratio = median(large) / median(small);
+  process.stdout.write(
+    `30-day summary: ${formatCount(flags.rows / TENTH)} events ${median(small).toFixed(2)} ms ` +
+      `(${firstMs.toFixed(2)} ms while the table held no more), ${formatCount(flags.rows)} events ${median(large).toFixed(2)} ms, ` +
+      `p99 ${quantile(large, 0.99).toFixed(2)} ms, target below ${TARGETS.summaryGrowth}, ratio=${ratio.toFixed(2)}\n`,
+  );
+  return ratio < TARGETS.summaryGrowth;
+}
+
+async function benchLatest(bench: Bench): Promise<boolean> {
+  const path = `/api/v1/events?limit=${LATEST_EVENTS}`;
+  const times = await timeRequests(bench.port, bench.large.key, path, flags.requests);
+  const database = openBenchDatabase(bench.url, 1);
+  const orgDb = new OrgDb(database, bench.large.orgId);
+  const queries: number[] = [];
+  for (let turn = 0; turn < flags.requests; turn += 1) {
+    const started = performance.now();
+    await listEvents(orgDb, {}, { limit: LATEST_EVENTS, offset: 0 }, false);
+    queries.push(performance.now() - started);
+  }
+  await database.close();
+  const ratio = median(times) / TARGETS.latestMs;
+  process.stdout.write(
+    `latest ${LATEST_EVENTS} of ${formatCount(flags.rows)} events over HTTP: ${median(times).toFixed(2)} ms, p99 ${quantile(times, 0.99).toFixed(2)} ms, ` +
+      `the query alone ${median(queries).toFixed(2)} ms, target below ${TARGETS.latestMs} ms, ratio=${ratio.toFixed(2)}\n`,
+  );
+  return ratio < 1;
+}
+
+/** Export and COPY of the same rows in turn. */
+async function benchExport(bench: Bench): Promise<boolean> {
+  const { fromMicros, toMicros } = bench.window;
+  const range = `start=${isoFromMicros(fromMicros)}&end=${isoFromMicros(toMicros)}`;
+  const copied = `select ${EVENT_COLUMNS.join(', ')} from events where org_id = '${bench.small.orgId}'
+    and timestamp >= '${isoFromMicros(fromMicros)}' and timestamp <= '${isoFromMicros(toMicros)}' and superseded_by is null`;
+  const ratios: number[] = [];
+  const memory: number[] = [];
+  let shown = '';
+  for (let turn = 0; turn < flags.exports; turn += 1) {
+    const copy = await countCopiedRows(bench.url, copied);
+    const polls: number[] = [];
+    const poll = setInterval(() => {
+      readProcessMetrics(bench.port).then(
+        ({ rssBytes }) => polls.push(rssBytes),
+        () => undefined,
+      );
+    }, MEMORY_POLL_MS);
+    const sent = await readExport(bench.port, `/api/v1/events/export?format=jsonl&${range}`, bench.small.key);
+    clearInterval(poll);
+    if (sent.rows !== copy.rows) throw new Error(`the export has ${sent.rows} rows, the table ${copy.rows}`);
+    memory.push(Math.max(...polls));
+    ratios.push(sent.rows / sent.seconds / (copy.rows / copy.seconds));
+    shown = `export of ${formatCount(sent.rows)} rows: ${formatCount(sent.rows / sent.seconds)} rows/s, COPY TO STDOUT ${formatCount(copy.rows / copy.seconds)} rows/s`;
+  }
+  const ratio = median(ratios);
+  const growth = (memory.at(-1) ?? Number.NaN) / (memory[0] ?? Number.NaN);
+  process.stdout.write(`${shown}, target at least ${TARGETS.exportShare}, ratio=${ratio.toFixed(2)}\n`);
+  process.stdout.write(
+    `memory of the API at its highest during each export: ${memory.map(formatMebibytes).join(', ')}, ratio=${growth.toFixed(2)}\n`,
+  );
+  return ratio >= TARGETS.exportShare && growth <= TARGETS.memoryGrowth;
+}
+
+/** What autovacuum does in its own time. */
+async function settle(url: string): Promise<void> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  await client.query('vacuum (analyze)');
+  await client.end();
+}
+
+async function main(): Promise<boolean> {
+  const cluster = await startBenchCluster();
+  const stops: (() => Promise<void>)[] = [() => cluster.stop()];
+  try {
+    const url = await cluster.makeDatabase('product');
+    const database = openBenchDatabase(url, LOAD_CONNECTIONS);
+    stops.push(() => database.close());
+    const [small, large] = (await makeOrganizations(database, 2)) as [BenchOrganization, BenchOrganization];
+    const toMicros = BigInt(Date.now()) * 1000n;
+    const window = { fromMicros: toMicros - WINDOW_DAYS * MICROS_PER_DAY, toMicros };
+    const api = await startProgram({ name: 'api', url, folder: cluster.folder });
+    stops.push(() => api.stop());
+    process.stdout.write(
+      `bench:read, Postgres ${cluster.version} with its own settings, seed ${flags.seed}\n`,
+    );
+    await loadRows(database, small, flags.rows / TENTH, window, flags.seed);
+    await settle(url);
+    const firstMs = median(await timeRequests(api.port, small.key, SUMMARY, flags.requests));
+    await loadRows(database, large, flags.rows, window, flags.seed + 10);
+    await settle(url);
+    const bench: Bench = { url, port: api.port, small, large, window };
+    const results = [await benchSummary(bench, firstMs), await benchLatest(bench), await benchExport(bench)];
+    return results.every((isGood) => isGood);
+  } finally {
+    for (const stop of stops.toReversed()) await stop();
+  }
+}
+
+const isGood = await main();
+if (!isGood) process.stderr.write('bench:read: a target is missed\n');
+process.exit(isGood || flags['no-gate'] ? 0 : 1);

@@ -1,0 +1,121 @@
+/**
+ * bench:reconciliation — what the engine finds in generated bills of which the truth is known, and what it claims wrongly.
+ * docs/benchmarks.md says what is measured and what the figures mean.
+ */
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { parseArgs } from 'node:util';
+import type { GeneratedVisibility, GeneratedWorld } from '../generators/world.js';
+import { type Look, runBenchmark, VISIBILITIES } from './reconciliation/benchmark.js';
+import { repositoryRoot } from './reconciliation/books.js';
+import { expectedCalibrationError, reliabilityBins } from './reconciliation/calibration.js';
+import { lookCloser } from './reconciliation/lookCloser.js';
+import { reliabilityPlot } from './reconciliation/reliabilityPlot.js';
+import {
+  calibrationTable,
+  causeTable,
+  falseTable,
+  mainTable,
+  setTable,
+  sizeLine,
+  targetLines,
+} from './reconciliation/report.js';
+import type { Tally } from './reconciliation/tally.js';
+import { ADVERSARIAL_SETS, BENIGN_SET, GENERATORS, isGeneratorName } from './reconciliation/worlds.js';
+
+const PLOT = 'docs/images/reconciliation-reliability.svg';
+
+function readOptions() {
+  const { values } = parseArgs({
+    options: {
+      seeds: { type: 'string', default: '1,2,3' },
+      set: { type: 'string', default: 'mixed' },
+      generator: { type: 'string', default: 'first' },
+      size: { type: 'string', default: '1' },
+      visibility: { type: 'string', default: VISIBILITIES.join(',') },
+      verbose: { type: 'boolean', default: false },
+      plot: { type: 'boolean', default: false },
+      'no-gate': { type: 'boolean', default: false },
+    },
+  });
+  const seeds = values.seeds.split(',').map(Number);
+  if (seeds.some((seed) => !Number.isInteger(seed))) throw new Error('--seeds takes whole numbers, as 1,2,3');
+  if (!isGeneratorName(values.generator))
+    throw new Error(`--generator takes ${Object.keys(GENERATORS).join(' or ')}`);
+  const size = Number(values.size);
+  if (!(size > 0)) throw new Error('--size takes a factor such as 0.5');
+  const wanted = values.visibility.split(',');
+  return { ...values, seeds, size, generator: values.generator, wanted };
+}
+
+/** Set name under which every adversarial set of the first generator is judged, at V3, a line each. */
+const ADVERSARIAL = 'adversarial';
+
+function optionsOrEnd() {
+  try {
+    return readOptions();
+  } catch (error) {
+    process.stderr.write(`${error instanceof Error ? error.message : String(error)}\n`);
+    process.exit(2);
+  }
+}
+
+const options = optionsOrEnd();
+
+function* makeWorlds(set: string): Iterable<GeneratedWorld> {
+  for (const seed of options.seeds) yield GENERATORS[options.generator]({ seed, set, size: options.size });
+}
+
+function print(text = ''): void {
+  process.stdout.write(`${text}\n`);
+}
+
+function onLook({ world, visibility, judged, matched }: Look): void {
+  if (!options.verbose) return;
+  print(`\nseed ${world.seed}, ${visibility}`);
+  print(lookCloser(judged, matched, BigInt(world.readAtSeconds) * 1_000_000n));
+}
+
+async function judgeSet(set: string): Promise<void> {
+  const visibilities = VISIBILITIES.filter((visibility) => options.wanted.includes(visibility));
+  const tallies = new Map<GeneratedVisibility | 'benign', Tally>(
+    await runBenchmark(makeWorlds(set), visibilities, { onLook }),
+  );
+  if (set === 'mixed') {
+    const [benign] = (await runBenchmark(makeWorlds(BENIGN_SET), ['V3'], { onLook })).values();
+    if (benign) tallies.set('benign', benign);
+  }
+  print(`generator ${options.generator}, set ${set}, seeds ${options.seeds.join(', ')}\n`);
+  print(mainTable(tallies));
+  for (const [name, tally] of tallies) {
+    print(`\n### ${name}: ${sizeLine(tally)}\n`);
+    print(causeTable(tally));
+    print(`\n${falseTable(tally)}`);
+    if (options.verbose) print(`\n${calibrationTable(tally)}`);
+  }
+  const { text, missed } = targetLines(tallies, options.generator === 'second');
+  print(`\n${text}`);
+  const widest = tallies.get('V3');
+  if (options.plot && widest) writePlot(widest);
+  if (missed > 0 && set === 'mixed' && !options['no-gate']) process.exitCode = 1;
+}
+
+function writePlot({ predictions }: Tally): void {
+  const path = join(repositoryRoot(), PLOT);
+  mkdirSync(dirname(path), { recursive: true });
+  const error = expectedCalibrationError(predictions);
+  writeFileSync(path, reliabilityPlot(reliabilityBins(predictions), error, 'Findings at V3'));
+  print(`\nwritten: ${PLOT}`);
+}
+
+async function judgeAdversarial(): Promise<void> {
+  const tallies = new Map<string, Tally>();
+  for (const set of ADVERSARIAL_SETS) {
+    const [tally] = (await runBenchmark(makeWorlds(set), ['V3'], { onLook })).values();
+    if (tally) tallies.set(set, tally);
+  }
+  print(`generator ${options.generator}, adversarial sets at V3, seeds ${options.seeds.join(', ')}\n`);
+  print(setTable(tallies));
+}
+
+await (options.set === ADVERSARIAL ? judgeAdversarial() : judgeSet(options.set));

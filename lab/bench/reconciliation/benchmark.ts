@@ -1,0 +1,38 @@
+/** Worlds made, judged and counted: what bench:reconciliation prints and what the suite holds to the targets. */
+
+import { reconcileDays } from '../../../domain/reconciliation/reconcileDays.js';
+import { DEFAULT_WEIGHTS } from '../../../domain/reconciliation/weights/weightSet.js';
+import type { GeneratedVisibility, GeneratedWorld } from '../../generators/world.js';
+import { type Judged, judgeWorld, type Reconcile } from './judge.js';
+import type { Matched } from './matchTruth.js';
+import { addWorld, emptyTally, type Tally } from './tally.js';
+
+export const VISIBILITIES: readonly GeneratedVisibility[] = ['V3', 'V2', 'V1', 'V0'];
+
+/** The engine as a gap run composes it, with the weights that hold until outcomes teach others. */
+export const reconcile: Reconcile = ({ provider, days, suspects }, prices) =>
+  reconcileDays(provider, days, prices, DEFAULT_WEIGHTS, suspects);
+
+/** One world at one visibility, for those who want to look closer. */
+export interface Look {
+  world: GeneratedWorld;
+  visibility: GeneratedVisibility;
+  judged: Judged;
+  matched: Matched;
+}
+
+/** Judges each world at each visibility and adds it all up. Worlds are taken one by one, so that one at a time is held. */
+export async function runBenchmark(
+  worlds: Iterable<GeneratedWorld>,
+  visibilities: readonly GeneratedVisibility[],
+  options: { reconcile?: Reconcile; onLook?: (look: Look) => void } = {},
+): Promise<Map<GeneratedVisibility, Tally>> {
+  const tallies = new Map(visibilities.map((visibility) => [visibility, emptyTally()]));
+  for (const world of worlds)
+    for (const [visibility, tally] of tallies) {
+      const judged = await judgeWorld(world, world.bills[visibility], options.reconcile ?? reconcile);
+      const matched = addWorld(tally, world, judged, visibility);
+      options.onLook?.({ world, visibility, judged, matched });
+    }
+  return tallies;
+}

@@ -1,0 +1,149 @@
+/**
+ * A provider on the loopback that answers with the documents that a generator wrote: by window, width and page, as the
+ * providers' admin APIs do.
+ */
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import type { BillDocument } from '../../generators/world.js';
+import { type BucketText, readBucketTexts } from './bucketTexts.js';
+
+export interface BillServer {
+  /** `http://127.0.0.1:port`; both providers' paths are answered there. */
+  origin: string;
+  /** The key that asks for an account's bills. */
+  keyOf(provider: string, accountId: string): string;
+  close(): Promise<void>;
+}
+
+const DAY_SECONDS = 86_400;
+const WIDTHS: Readonly<Record<string, number>> = { '1h': 3_600, '1d': DAY_SECONDS };
+/** Buckets of a page where the request does not say. */
+const DEFAULT_LIMIT = 7;
+
+/** The feed that a path answers; '' for a report that nobody wrote anything for. */
+const FEEDS: readonly [RegExp, BillDocument['feed'] | ''][] = [
+  [/^\/v1\/organization\/costs$/, 'openai_costs'],
+  [/^\/v1\/organization\/usage\/completions$/, 'openai_usage'],
+  [/^\/v1\/organization\/usage\/[a-z_]+$/, ''],
+  [/^\/v1\/organizations\/cost_report$/, 'anthropic_costs'],
+  [/^\/v1\/organizations\/usage_report\/messages$/, 'anthropic_usage'],
+];
+
+/** Starts the server; the documents' CSV files are not its business. */
+export async function startBillServer(documents: readonly BillDocument[]): Promise<BillServer> {
+  const buckets = new Map<string, BucketText[]>();
+  for (const document of documents) {
+    if (document.feed === 'plain_csv') continue;
+    const key = feedKey(adminKey(document.provider, document.accountId), document.feed);
+    const known = buckets.get(key) ?? [];
+    known.push(...readBucketTexts(document.text));
+    buckets.set(key, known);
+  }
+  const server = createServer((request, response) => answer(request, response, buckets));
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    origin: `http://127.0.0.1:${port}`,
+    keyOf: adminKey,
+    close: () =>
+      new Promise((resolve, reject) => {
+        server.close((error) => (error ? reject(error) : resolve()));
+        server.closeAllConnections();
+      }),
+  };
+}
+
+const feedKey = (key: string, feed: string) => `${key} ${feed}`;
+
+/** As the provider's keys begin, so that connectors take it for one. */
+function adminKey(provider: string, accountId: string): string {
+  return `${provider === 'openai' ? 'sk-admin-' : 'sk-ant-admin01-'}${Buffer.from(accountId).toString('base64url')}`;
+}
+
+function answer(
+  request: IncomingMessage,
+  response: ServerResponse,
+  buckets: ReadonlyMap<string, BucketText[]>,
+): void {
+  const url = new URL(request.url ?? '/', 'http://provider');
+  const feed = FEEDS.find(([path]) => path.test(url.pathname))?.[1];
+  const send = (status: number, body: string) => {
+    response.writeHead(status, { 'content-type': 'application/json' });
+    response.end(body);
+  };
+  if (feed === undefined) {
+    send(404, '{"error":{"message":"Nothing is there."}}');
+    return;
+  }
+  const key = request.headers['x-api-key'] ?? request.headers.authorization?.replace(/^Bearer /, '') ?? '';
+  const known = buckets.get(feedKey(String(key), feed)) ?? [];
+  send(200, page(known, url.searchParams, url.pathname.startsWith('/v1/organizations/')));
+}
+
+/** One page: a bucket for each width of the window, also where nothing was billed. */
+function page(known: readonly BucketText[], query: URLSearchParams, isAnthropic: boolean): string {
+  const width = WIDTHS[query.get('bucket_width') ?? '1d'] ?? DAY_SECONDS;
+  const limit = Number(query.get('limit') ?? DEFAULT_LIMIT);
+  const cursor = /^page_(\d+)$/.exec(query.get('page') ?? '')?.[1];
+  const start =
+    cursor === undefined
+      ? timeOf(query.get('start_time') ?? query.get('starting_at'), width)
+      : Number(cursor);
+  const end = timeOf(query.get('end_time') ?? query.get('ending_at'), 1);
+  const texts: string[] = [];
+  let at = start;
+  while (at < end && texts.length < limit) {
+    const whole = known.find(
+      ({ startSeconds, endSeconds }) => startSeconds === at && endSeconds - at > width,
+    );
+    // A document that is coarser than what is asked cannot be told finer.
+    const told = whole ? whole.endSeconds - at : width;
+    texts.push(bucketText(at, told, resultsOf(known, at, told), isAnthropic));
+    at += told;
+  }
+  const next = at < end ? JSON.stringify(`page_${at}`) : 'null';
+  return `{"object":"page","data":[${texts.join(',')}],"has_more":${at < end},"next_page":${next}}`;
+}
+
+function timeOf(text: string | null, width: number): number {
+  const seconds = /^\d+$/.test(text ?? '') ? Number(text) : Date.parse(text ?? '') / 1_000;
+  return Math.floor(seconds / width) * width;
+}
+
+/** What a bucket holds; finer ones are added up, as a report that is asked for by the day tells it. */
+function resultsOf(known: readonly BucketText[], start: number, width: number): string[] {
+  const inside = known.filter(({ startSeconds }) => startSeconds >= start && startSeconds < start + width);
+  const isFiner = inside.some(({ startSeconds, endSeconds }) => endSeconds - startSeconds < width);
+  const results = inside.flatMap((bucket) => bucket.results);
+  return isFiner ? addUp(results) : results;
+}
+
+type Result = { [name: string]: unknown };
+
+/** Results with the same words as one, their counts added. Usage reports count in whole numbers. */
+function addUp(texts: readonly string[]): string[] {
+  const groups = new Map<string, Result>();
+  for (const text of texts) {
+    const result = JSON.parse(text) as Result;
+    const key = JSON.stringify(result, (_, value: unknown) => (typeof value === 'number' ? 0 : value));
+    const group = groups.get(key);
+    if (group) addInto(group, result);
+    else groups.set(key, result);
+  }
+  return [...groups.values()].map((result) => JSON.stringify(result));
+}
+
+function addInto(sum: Result, more: Result): void {
+  for (const [name, value] of Object.entries(more)) {
+    if (typeof value === 'number') sum[name] = Number(sum[name]) + value;
+    else if (typeof value === 'object' && value !== null) addInto(sum[name] as Result, value as Result);
+  }
+}
+
+function bucketText(start: number, width: number, results: readonly string[], isAnthropic: boolean): string {
+  const rfc3339 = (seconds: number) => new Date(seconds * 1_000).toISOString().replace('.000', '');
+  const times = isAnthropic
+    ? `"starting_at":"${rfc3339(start)}","ending_at":"${rfc3339(start + width)}"`
+    : `"object":"bucket","start_time":${start},"end_time":${start + width}`;
+  return `{${times},"results":[${results.join(',')}]}`;
+}

@@ -1,0 +1,64 @@
+/** The prices that the product would judge a world by: its shipped list, what the world changes in it, its contracts. */
+import { existsSync, readFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { createContractRateBody, entryOfBody } from '../../../api/pricing/ownPrices/wire.js';
+import { bookWithOwnPrices, type OwnPrice } from '../../../domain/pricing/ownPrices.js';
+import { PriceBook } from '../../../domain/pricing/priceBook.js';
+import { readPriceFile } from '../../../domain/pricing/priceFile.js';
+import type { ChargePrices } from '../../../domain/reconciliation/matching/charges.js';
+import type { GeneratedWorld } from '../../generators/world.js';
+
+const STATE = { updatedAtMicros: 0n, contentHash: '00000000' };
+
+interface PriceListJson {
+  models: { provider: string; model: string }[];
+}
+
+/** Runs from the sources as well as from what is built of them. */
+export function repositoryRoot(): string {
+  let folder = dirname(fileURLToPath(import.meta.url));
+  while (!existsSync(join(folder, 'data', 'prices.json'))) {
+    const parent = dirname(folder);
+    if (parent === folder) throw new Error('data/prices.json is missing: this is no whole clone');
+    folder = parent;
+  }
+  return folder;
+}
+
+/** The shipped list with the world's entries in the place of those for the same models. */
+export function priceListOf(world: Pick<GeneratedWorld, 'priceListChanges'>): PriceListJson {
+  const path = join(repositoryRoot(), 'data', 'prices.json');
+  const list = JSON.parse(readFileSync(path, 'utf8')) as PriceListJson;
+  const changes = world.priceListChanges as PriceListJson['models'];
+  const keyOf = (entry: { provider: string; model: string }) => `${entry.provider}\n${entry.model}`;
+  const changed = new Set(changes.map(keyOf));
+  return { ...list, models: [...list.models.filter((entry) => !changed.has(keyOf(entry))), ...changes] };
+}
+
+/** The book of agreed prices and the list without contracts, as a gap run is given them. */
+export function pricesOf(world: Pick<GeneratedWorld, 'priceListChanges' | 'contracts'>): ChargePrices {
+  const { entries } = readPriceFile(priceListOf(world));
+  const listed = PriceBook.from(
+    entries.map(({ model }) => ({ ...model, updatedAtMicros: 0n })),
+    entries.flatMap(({ model: { provider, model }, periods }) =>
+      periods.map((period) => ({ ...period, provider, model, id: '', recordedAtMicros: 0n })),
+    ),
+    STATE,
+  );
+  const agreed = bookWithOwnPrices(listed, world.contracts.map(contractOf), STATE);
+  return { agreed, list: agreed.list };
+}
+
+function contractOf(body: object, index: number): OwnPrice {
+  return {
+    ...entryOfBody(createContractRateBody.parse(body)),
+    id: `00000000-0000-4000-8000-${String(index + 1).padStart(12, '0')}`,
+    kind: 'contract',
+    revision: index + 1,
+    createdAtMicros: 0n,
+    createdBy: 'bench',
+    endsOn: null,
+    endedAtMicros: null,
+  };
+}

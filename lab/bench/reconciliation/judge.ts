@@ -1,0 +1,172 @@
+/** A world's bills and calls judged by the product: documents in, findings out, and how long the judging took. */
+import type { BilledRow } from '../../../domain/billing/billedRow.js';
+import { aheadMicrosOf } from '../../../domain/billing/billingDay.js';
+import type { KeyUse, SuspectKey } from '../../../domain/billing/providerKeys.js';
+import { dayOf, MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';
+import { PROVIDERS, type Provider } from '../../../domain/providers.js';
+import type { Finding, SeriesExplanation } from '../../../domain/reconciliation/inference/finding.js';
+import type { DayInput, GapBucket } from '../../../domain/reconciliation/matching/cells.js';
+import type { ChargePrices } from '../../../domain/reconciliation/matching/charges.js';
+import type { BillDocument, GeneratedWorld } from '../../generators/world.js';
+import { pricesOf } from './books.js';
+import { billedCellsOf, dayKey, usageCellsOf } from './cells.js';
+import { type FetchedBills, fetchBills } from './fetchRows.js';
+import { type Observed, observe } from './observe.js';
+
+/** All that one provider's reconciliation is given. */
+export interface ProviderInput {
+  provider: Provider;
+  days: DayInput[];
+  suspects: SuspectKey[];
+}
+
+export interface Judged {
+  prices: ChargePrices;
+  inputs: ProviderInput[];
+  findings: Finding[];
+  explanations: SeriesExplanation[];
+  buckets: { provider: Provider; bucket: GapBucket }[];
+  /** Of the domain's functions alone: fetching, reading and pricing calls are not counted. */
+  runMs: number;
+}
+
+/** What the domain's composition gives for one provider. */
+export type Reconcile = (
+  input: ProviderInput,
+  prices: ChargePrices,
+) => { buckets: GapBucket[]; findings: Finding[]; explanations: SeriesExplanation[] };
+
+/** Fetches, reads, groups and prices a world at one visibility, and has it judged. */
+export async function judgeWorld(
+  world: GeneratedWorld,
+  documents: readonly BillDocument[],
+  reconcile: Reconcile,
+): Promise<Judged> {
+  const prices = pricesOf(world);
+  const bills = await fetchBills(world, documents);
+  const observed = observe(world, prices.agreed);
+  const judged: Judged = {
+    prices,
+    inputs: inputsOf(world, bills, observed),
+    findings: [],
+    explanations: [],
+    buckets: [],
+    runMs: 0,
+  };
+  const started = performance.now();
+  for (const input of judged.inputs) {
+    const result = reconcile(input, prices);
+    judged.findings.push(...result.findings);
+    judged.explanations.push(...result.explanations);
+    for (const bucket of result.buckets) judged.buckets.push({ provider: input.provider, bucket });
+  }
+  judged.runMs = performance.now() - started;
+  return judged;
+}
+
+function inputsOf(world: GeneratedWorld, bills: FetchedBills, observed: Observed): ProviderInput[] {
+  const billed = billedCellsOf(bills.rows);
+  const usage = usageCellsOf(bills.rows);
+  const nowMicros = BigInt(world.readAtSeconds) * 1_000_000n;
+  return PROVIDERS.flatMap((provider) => {
+    const covered = bills.covered.filter((day) => day.provider === provider);
+    const days = [...new Set(covered.map(({ day }) => day))].sort();
+    if (days.length === 0) return [];
+    const inputs = days.map((day): DayInput => {
+      const key = dayKey(provider, day);
+      return {
+        day,
+        nowMicros,
+        billed: billed.get(key) ?? [],
+        usage: usage.get(key) ?? [],
+        observed: observed.cells.get(key) ?? [],
+        covered: covered
+          .filter((one) => one.day === day)
+          .map(({ accountId, provisionalDays }) => ({
+            accountId,
+            fetchedAtMicros: nowMicros,
+            provisionalDays,
+          })),
+        observedSince: new Map(
+          [...(observed.since.get(provider) ?? [])].map(([account, at]) => [
+            account,
+            at + aheadMicrosOf(provider, day, 0),
+          ]),
+        ),
+        sources: observed.sources.get(key) ?? new Map(),
+        withHours: false,
+      };
+    });
+    return [{ provider, days: inputs, suspects: suspectsOf(provider, world, bills) }];
+  });
+}
+
+/** The same rule as db/billing/providerKeys.ts: keys on the bill that nobody knows, or that were used after their end. */
+function suspectsOf(provider: Provider, world: GeneratedWorld, bills: FetchedBills): SuspectKey[] {
+  const called = new Set(world.calls.filter((call) => call.provider === provider).map(({ keyId }) => keyId));
+  const registered = new Map(
+    world.keys.filter((key) => key.provider === provider).map((key) => [key.keyId, key.revokedAtSeconds]),
+  );
+  const found = new Map<string, Mutable<SuspectKey>>();
+  const rowsOf = new Map<string, BilledRow[]>();
+  for (const { provider: of, accountId, row } of bills.rows) {
+    const { apiKey, day, amountPico } = row;
+    if (of !== provider || !apiKey) continue;
+    const revokedAt = registered.get(apiKey);
+    if (revokedAt === undefined ? called.has(apiKey) : !isAfter(row.periodStartMicros, revokedAt)) continue;
+    const reason = revokedAt === undefined ? 'unknown' : 'billed_after_revocation';
+    const key = `${accountId}\n${apiKey}\n${reason}`;
+    const suspect = found.get(key) ?? {
+      provider,
+      providerAccountId: accountId,
+      providerKeyId: apiKey,
+      reason,
+      firstDay: day,
+      lastDay: day,
+      billedPico: null,
+    };
+    if (day < suspect.firstDay) suspect.firstDay = day;
+    if (day > suspect.lastDay) suspect.lastDay = day;
+    if (amountPico !== null) suspect.billedPico = (suspect.billedPico ?? 0n) + amountPico;
+    rowsOf.set(key, [...(rowsOf.get(key) ?? []), row]);
+    found.set(key, suspect);
+  }
+  return [...found].map(([key, suspect]) => ({ ...suspect, uses: usesOf(rowsOf.get(key) ?? []) }));
+}
+
+/** A suspect key's use by day and model, as db/billing/providerKeys.ts adds it up: tokens of the bill, else of the report. */
+function usesOf(rows: readonly BilledRow[]): KeyUse[] {
+  const uses = new Map<string, KeyUse & { quantities: Partial<Record<string, bigint>> }>();
+  const hasCounts = (row: BilledRow) =>
+    rows.some(
+      (one) => one.feed === 'cost' && one.day === row.day && one.model === row.model && one.quantity !== null,
+    );
+  for (const row of rows) {
+    const { day, model, tokenClass, amountPico, quantity } = row;
+    if (model === null || tokenClass === 'requests' || tokenClass === 'other') continue;
+    const key = JSON.stringify([day, model]);
+    const known = uses.get(key) ?? { day, model, billedPico: null, quantities: {} };
+    const counts = quantity !== null && (row.feed === 'cost' || !hasCounts(row));
+    uses.set(key, {
+      ...known,
+      billedPico: amountPico === null ? known.billedPico : (known.billedPico ?? 0n) + amountPico,
+      quantities: counts
+        ? { ...known.quantities, [tokenClass]: (known.quantities[tokenClass] ?? 0n) + quantity }
+        : known.quantities,
+    });
+  }
+  return [...uses.values()];
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] };
+
+const isAfter = (micros: bigint, seconds: number | null) =>
+  seconds !== null && micros >= BigInt(seconds) * 1_000_000n;
+
+/** The UTC days of a world, first to last. */
+export function daysOf(world: GeneratedWorld): string[] {
+  const days: string[] = [];
+  for (let at = microsOfDay(world.firstDay); dayOf(at) <= world.lastDay; at += MICROS_PER_DAY)
+    days.push(dayOf(at));
+  return days;
+}

@@ -1,0 +1,86 @@
+/** The figures of a tally, and whether they are what is asked for. */
+import type { GeneratedVisibility } from '../../generators/world.js';
+import { brierScore, expectedCalibrationError } from './calibration.js';
+import type { Tally } from './tally.js';
+
+/** Shares from 0 to 1; NaN where there is nothing to take a share of. */
+export interface Metrics {
+  precisionHigh: number;
+  /** Of HIGH, MEDIUM and LOW. */
+  precision: number;
+  recallHigh: number;
+  recall: number;
+  typeByDollars: number;
+  typeByCount: number;
+  calibrationError: number;
+  brier: number;
+  /** Of what was billed. */
+  misattributed: number;
+  unexplained: number;
+  underPrecision: number;
+  underRecall: number;
+  /** Claimed under some name, of the dollars of mistakes that no library knows. */
+  unknownClaimed: number;
+  /** Findings that accuse the provider, at HIGH and at MEDIUM. */
+  high: number;
+  medium: number;
+  runMs: number;
+}
+
+export function metricsOf(tally: Tally): Metrics {
+  const { claimed, right, under } = tally;
+  const graded = (sums: Tally['claimed']) => sums.HIGH + sums.MEDIUM + sums.LOW;
+  return {
+    precisionHigh: right.HIGH / claimed.HIGH,
+    precision: graded(right) / graded(claimed),
+    recallHigh: tally.foundHigh / tally.identifiable,
+    recall: tally.found / tally.identifiable,
+    typeByDollars: tally.typed / tally.typedOf,
+    typeByCount: tally.namedFindings / tally.trueFindings,
+    calibrationError: expectedCalibrationError(tally.predictions),
+    brier: brierScore(tally.predictions),
+    misattributed: tally.onClean / tally.spend,
+    unexplained: tally.unexplained / tally.spend,
+    underPrecision: under.right / under.claimed,
+    underRecall: under.found / under.identifiable,
+    unknownClaimed: tally.unknownClaimed / tally.unknown,
+    high: tally.accusations.HIGH,
+    medium: tally.accusations.MEDIUM,
+    runMs: tally.runMs,
+  };
+}
+
+/** One figure that is asked for. */
+export interface Target {
+  of: GeneratedVisibility | 'benign';
+  words: string;
+  value(metrics: Metrics): number;
+  /** The least, or the most, that is good enough. */
+  least?: number;
+  most?: number;
+}
+
+/** Where a target is missed by a generator of another kind, this much is allowed. */
+export const SECOND_ALLOWANCE = 0.03;
+
+export const TARGETS: readonly Target[] = [
+  { of: 'V3', words: 'dollar precision of HIGH', value: (m) => m.precisionHigh, least: 0.98 },
+  { of: 'V3', words: 'dollar recall of HIGH', value: (m) => m.recallHigh, least: 0.85 },
+  { of: 'V3', words: 'type accuracy by dollars', value: (m) => m.typeByDollars, least: 0.97 },
+  { of: 'V3', words: 'expected calibration error', value: (m) => m.calibrationError, most: 0.02 },
+  { of: 'V3', words: 'misattributed, of spend', value: (m) => m.misattributed, most: 0.001 },
+  { of: 'V1', words: 'dollar precision', value: (m) => m.precision, least: 0.95 },
+  { of: 'V1', words: 'dollar recall', value: (m) => m.recall, least: 0.5 },
+  { of: 'V1', words: 'findings at HIGH', value: (m) => m.high, most: 0 },
+  { of: 'V0', words: 'findings above LOW', value: (m) => m.high + m.medium, most: 0 },
+  { of: 'benign', words: 'findings at HIGH', value: (m) => m.high, most: 0 },
+];
+
+/** Whether a figure reaches its target. A figure of nothing (NaN) reaches none. */
+export function isReached(target: Target, metrics: Metrics, allowance = 0): boolean {
+  const value = target.value(metrics);
+  const isCount = target.most === 0;
+  const slack = isCount ? 0 : allowance;
+  if (target.least !== undefined) return value >= target.least - slack;
+  return value <= (target.most ?? 0) + slack;
+}

@@ -1,0 +1,176 @@
+/** The figures as text. */
+
+import type { GeneratedVisibility } from '../../generators/world.js';
+import { reliabilityBins } from './calibration.js';
+import { isReached, type Metrics, metricsOf, SECOND_ALLOWANCE, TARGETS } from './metrics.js';
+import type { Tally } from './tally.js';
+
+export type Tallies = ReadonlyMap<GeneratedVisibility | 'benign', Tally>;
+
+const share = (value: number, digits = 3) => (Number.isNaN(value) ? '-' : value.toFixed(digits));
+const percent = (value: number, digits = 2) =>
+  Number.isNaN(value) ? '-' : `${(value * 100).toFixed(digits)} %`;
+const dollars = (value: number) => Math.round(value).toLocaleString('en-US');
+const row = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+const table = (head: readonly string[], rows: readonly (readonly string[])[]) =>
+  [row(head), row(head.map(() => '---')), ...rows.map(row)].join('\n');
+
+/** The main table: a line for each visibility, the rules of thumb below. */
+export function mainTable(tallies: Tallies): string {
+  const head = [
+    'data',
+    '$ precision HIGH',
+    'all',
+    '$ recall HIGH',
+    'all',
+    'type $',
+    'type n',
+    'ECE',
+    'Brier',
+    'misattributed',
+    'unexplained',
+    'under: precision',
+    'recall',
+    'run',
+  ];
+  const rows = [...tallies].map(([name, tally]) => [NAMES[name], ...figures(metricsOf(tally))]);
+  const widest = tallies.get('V3');
+  const rules = [...(widest?.rules ?? [])].map(([rule, sums]) => [
+    `rule: gap > ${rule} %`,
+    '-',
+    share(sums.right / sums.claimed),
+    '-',
+    share(sums.found / (widest?.identifiable ?? Number.NaN)),
+    ...Array.from({ length: 4 }, () => '-'),
+    percent((sums.claimed - sums.right) / (widest?.spend ?? Number.NaN)),
+    ...Array.from({ length: 4 }, () => '-'),
+  ]);
+  return table(head, [...rows, ...rules]);
+}
+
+/** A line for each adversarial set, at V3. */
+export function setTable(tallies: ReadonlyMap<string, Tally>): string {
+  const head = [
+    'set',
+    '$ precision HIGH',
+    '$ recall HIGH',
+    'all',
+    'type $',
+    'misattributed',
+    'findings at HIGH',
+  ];
+  const rows = [...tallies].map(([set, tally]) => {
+    const m = metricsOf(tally);
+    const shares = [m.precisionHigh, m.recallHigh, m.recall, m.typeByDollars].map((value) => share(value));
+    return [set, ...shares, percent(m.misattributed, 3), String(m.high)];
+  });
+  return table(head, rows);
+}
+
+const NAMES: Record<GeneratedVisibility | 'benign', string> = {
+  V3: 'V3, amounts and quantities in all dimensions',
+  V2: 'V2, dimensions merged',
+  V1: 'V1, amount per class',
+  V0: 'V0, amount per model-day',
+  benign: 'V3 without any mistake of a provider',
+};
+
+function figures(m: Metrics): string[] {
+  return [
+    share(m.precisionHigh),
+    share(m.precision),
+    share(m.recallHigh),
+    share(m.recall),
+    share(m.typeByDollars),
+    share(m.typeByCount),
+    share(m.calibrationError),
+    share(m.brier),
+    percent(m.misattributed, 3),
+    percent(m.unexplained),
+    share(m.underPrecision),
+    share(m.underRecall),
+    `${Math.round(m.runMs)} ms`,
+  ];
+}
+
+/** What was planted of each cause and what was found of it, at one visibility. */
+export function causeTable(tally: Tally): string {
+  const rows = [...tally.causes]
+    .sort(([, a], [, b]) => b.planted - a.planted)
+    .map(([name, cause]) => [
+      name,
+      dollars(cause.planted),
+      dollars(cause.identifiable),
+      dollars(cause.foundHigh),
+      dollars(cause.found),
+      share(cause.named / cause.found),
+    ]);
+  return table(['mistake', 'planted $', 'identifiable $', 'found HIGH $', 'found $', 'rightly named'], rows);
+}
+
+/** How sure the findings of each kind were of their days, and how often they were right. */
+export function calibrationTable({ predictions }: Tally): string {
+  const kinds = [...new Set(predictions.map(({ kind }) => kind))].sort();
+  const lines = kinds.map((kind) =>
+    lineOf(
+      kind,
+      predictions.filter((one) => one.kind === kind),
+    ),
+  );
+  const bins = reliabilityBins(predictions).map((bin, at) => [
+    `bin ${at + 1}`,
+    String(bin.count),
+    share(bin.said, 4),
+    share(bin.true, 4),
+  ]);
+  return table(['finding', 'days', 'probability said', 'share true'], [...lines, ...bins]);
+}
+
+function lineOf(name: string, predictions: Tally['predictions']): string[] {
+  const mean = (valueIn: (one: Tally['predictions'][number]) => number) =>
+    predictions.reduce((sum, one) => sum + valueIn(one), 0) / predictions.length;
+  return [
+    name,
+    String(predictions.length),
+    share(
+      mean(({ probability }) => probability),
+      4,
+    ),
+    share(
+      mean(({ outcome }) => outcome),
+      4,
+    ),
+  ];
+}
+
+/** Dollars that were claimed where the provider made no mistake, by what looked like one. */
+export function falseTable(tally: Tally): string {
+  const rows = [...tally.onCleanByCause]
+    .sort(([, a], [, b]) => b - a)
+    .map(([cause, sum]) => [cause === '' ? 'nothing planted' : cause, dollars(sum)]);
+  return table(['false dollars where there was', '$'], rows.length > 0 ? rows : [['-', '0']]);
+}
+
+/** Every target with its figure, and whether it is reached. */
+export function targetLines(tallies: Tallies, isSecond: boolean): { text: string; missed: number } {
+  const lines: string[] = [];
+  let missed = 0;
+  for (const target of TARGETS) {
+    const tally = tallies.get(target.of);
+    if (!tally) continue;
+    const metrics = metricsOf(tally);
+    const value = target.value(metrics);
+    const asked = target.least === undefined ? `at most ${target.most}` : `at least ${target.least}`;
+    const isMet = isReached(target, metrics);
+    const isNear = !isMet && isSecond && isReached(target, metrics, SECOND_ALLOWANCE);
+    if (!isMet && !isNear) missed += 1;
+    const verdict = isMet ? 'reached' : isNear ? `within ${SECOND_ALLOWANCE}` : 'MISSED';
+    lines.push(`${verdict.padEnd(12)} ${target.of} ${target.words}: ${value.toFixed(4)}, ${asked}`);
+  }
+  return { text: lines.join('\n'), missed };
+}
+
+/** What a set came to, for orientation. */
+export function sizeLine(tally: Tally): string {
+  return `${tally.worlds} worlds, ${tally.seriesDays} series-days, $${dollars(tally.spend)} billed, $${dollars(tally.identifiable)} of overcharges and $${dollars(tally.under.identifiable)} of undercharges identifiable at this visibility, $${dollars(tally.unknown)} of mistakes that no library knows (${percent(metricsOf(tally).unknownClaimed)} of it claimed)`;
+}

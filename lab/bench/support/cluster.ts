@@ -1,0 +1,65 @@
+import { chmodSync, existsSync, mkdtempSync, realpathSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import pg from 'pg';
+import { type Database, openDatabase } from '../../../db/client.js';
+import { migrate } from '../../../db/migrate.js';
+import { loadConfig } from '../../../platform/config.js';
+import { startPostgres } from '../../../platform/embedded/postgres.js';
+import { seedPrices } from '../../../usecases/pricing/priceSeed.js';
+
+/** A Postgres of the bench's own, with the settings of the product, in a folder that goes with it. */
+export interface BenchCluster {
+  folder: string;
+  version: string;
+  /** Makes a migrated database with prices; connection string of its owner, which is the superuser. */
+  makeDatabase(name: string): Promise<string>;
+  stop(): Promise<void>;
+}
+
+/** @param keep a folder that outlives the bench, so that its rows serve the next run too. */
+export async function startBenchCluster(keep?: string): Promise<BenchCluster> {
+  const folder = keep ?? realpathSync(mkdtempSync(join(tmpdir(), 'trueup-bench-')));
+  if (existsSync(folder)) chmodSync(folder, 0o711);
+  const server = await startPostgres({ dataDir: folder, cacheDir: loadConfig().cacheDir });
+  return {
+    folder,
+    version: server.version,
+    makeDatabase: (name) => makeDatabase(server.url, name),
+    stop: async () => {
+      await server.stop();
+      if (keep !== undefined) return;
+      rmSync(folder, { recursive: true, force: true });
+      // Root's cluster lies elsewhere where its folder is closed to other users.
+      if (server.directory !== join(folder, 'pg'))
+        rmSync(dirname(server.directory), { recursive: true, force: true });
+    },
+  };
+}
+
+async function makeDatabase(serverUrl: string, name: string): Promise<string> {
+  const url = new URL(serverUrl);
+  url.pathname = `/${name}`;
+  const client = new pg.Client({ connectionString: serverUrl });
+  await client.connect();
+  const found = await client.query('select from pg_database where datname = $1', [name]);
+  if (found.rowCount === 0) await client.query(`create database ${name}`);
+  await client.end();
+  await migrate(url.toString());
+  const database = openBenchDatabase(url.toString(), 1);
+  await seedPrices(database);
+  await database.close();
+  return url.toString();
+}
+
+/** Statements of a bench may take minutes. */
+const STATEMENT_TIMEOUT_MS = 1_800_000;
+
+export function openBenchDatabase(url: string, poolMax: number): Database {
+  return openDatabase({
+    url,
+    poolMax,
+    applicationName: 'trueup-bench',
+    statementTimeoutMs: STATEMENT_TIMEOUT_MS,
+  });
+}

@@ -1,0 +1,44 @@
+import { readImport } from '../../../activities/billingImport.js';
+import { readBillingFile } from '../../../adapters/billing/file.js';
+import { OrgDb } from '../../../db/orgDb.js';
+import { openBenchDatabase } from './cluster.js';
+
+/** What its parent asks for: the import to read. */
+export interface ImportPlan {
+  url: string;
+  orgId: string;
+  importId: string;
+}
+
+export interface ImportResult {
+  seconds: number;
+  cpuSeconds: number;
+  /** The most memory that the process has held. */
+  peakBytes: number;
+}
+
+/** Reads one import as a worker does, in a process of its own, so that its memory is told apart. */
+process.once('message', (plan: ImportPlan) => {
+  work(plan).then(
+    (result) => process.send?.(result, () => process.exit(0)),
+    (error: unknown) => {
+      process.stderr.write(`import: ${error instanceof Error ? error.stack : String(error)}\n`);
+      process.exit(1);
+    },
+  );
+});
+
+async function work({ url, orgId, importId }: ImportPlan): Promise<ImportResult> {
+  const database = openBenchDatabase(url, 4);
+  const start = performance.now();
+  await readImport(
+    { database, readBillingFile },
+    new OrgDb(database, orgId),
+    importId,
+    new AbortController().signal,
+  );
+  const seconds = (performance.now() - start) / 1_000;
+  await database.close();
+  const { maxRSS, userCPUTime, systemCPUTime } = process.resourceUsage();
+  return { seconds, cpuSeconds: (userCPUTime + systemCPUTime) / 1e6, peakBytes: maxRSS * 1_024 };
+}

@@ -1,0 +1,131 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { closeSync, openSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { processEnvironment } from '../../../platform/config.js';
+import { type ChildMessage, SERVER_NODE_FLAGS } from '../../../platform/supervision.js';
+import type { LoadPlan, LoadResult } from './loadClient.js';
+
+const STOP_LIMIT_MS = 20_000;
+/** Nothing listens there: the worker looks after totals and waits for its engine, which no bench needs. */
+const NO_ENGINE = '127.0.0.1:9';
+/** Nothing is sealed in a benchmark, but every process that is given a database asks for a key. */
+const BENCH_SECRET_KEY = Buffer.alloc(32, 'bench').toString('base64');
+const EXTENSION = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+const PAUSE_MONITOR = new URL(`./worstRequests/pauseMonitor.${EXTENSION}`, import.meta.url).href;
+
+/** A program of the product, run as `npm start` runs it, with its log in a file. */
+export interface BenchProgram {
+  pid: number;
+  port: number;
+  stop(): Promise<void>;
+}
+
+export interface ProgramOptions {
+  name: 'api' | 'worker';
+  url: string;
+  folder: string;
+  /** Where a CPU profile is written at its end. */
+  profileDir?: string | undefined;
+  /** The workflow engine; none where absent. */
+  engineAddress?: string;
+  /** Where the pauses of its event loop are noted (pauseMonitor.ts). */
+  pauseFile?: string;
+  /** Runs the sources, for a caller that does not run by a loader that its children take over. */
+  fromSources?: boolean;
+}
+
+export async function startProgram(options: ProgramOptions): Promise<BenchProgram> {
+  const log = openSync(`${options.folder}/${options.name}.log`, 'a');
+  const child = fork(fileURLToPath(new URL(`../../bin/${options.name}.${EXTENSION}`, import.meta.url)), [], {
+    stdio: ['ignore', log, log, 'ipc'],
+    execArgv: [
+      ...(options.fromSources ? ['--import', 'tsx'] : process.execArgv),
+      ...SERVER_NODE_FLAGS,
+      ...(options.pauseFile ? ['--import', PAUSE_MONITOR] : []),
+      ...(options.profileDir ? ['--cpu-prof', `--cpu-prof-dir=${options.profileDir}`] : []),
+    ],
+    env: processEnvironment({
+      DATABASE_URL: options.url,
+      DATABASE_DIRECT_URL: options.url,
+      TRUEUP_SECRET_KEY: BENCH_SECRET_KEY,
+      DATA_DIR: options.folder,
+      HOST: '127.0.0.1',
+      PORT: '0',
+      TEMPORAL_ADDRESS: options.engineAddress ?? NO_ENGINE,
+      LOG_LEVEL: 'info',
+      // One client stands for many.
+      RATE_LIMITS: 'off',
+      // Test runners have a variable of this name.
+      BASE_URL: '',
+      ...(options.pauseFile ? { PAUSE_FILE: options.pauseFile } : {}),
+    }) as NodeJS.ProcessEnv,
+  });
+  closeSync(log);
+  const { port } = await firstWord(child, options);
+  return { pid: child.pid as number, port, stop: () => stopChild(child) };
+}
+
+/** Resolves when the API listens, or the worker has begun its work. */
+function firstWord(
+  child: ChildProcess,
+  { name, folder, engineAddress }: ProgramOptions,
+): Promise<{ port: number }> {
+  return new Promise((resolve, reject) => {
+    child.on('message', (message: ChildMessage) => {
+      if (message.type === 'ready') resolve({ port: message.port ?? 0 });
+      // Where there is an engine it says so once it has found it.
+      if (message.type === 'waiting' && engineAddress === undefined) resolve({ port: 0 });
+      if (message.type === 'failed') reject(new Error(message.sentence));
+    });
+    child.once('exit', (code) => reject(new Error(`${name} ended with ${code}: see ${folder}/${name}.log`)));
+  });
+}
+
+async function stopChild(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const ended = once(child, 'exit');
+  child.kill('SIGTERM');
+  const hurry = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT_MS);
+  await ended;
+  clearTimeout(hurry);
+}
+
+/** The load client in a process of its own. */
+export class LoadProcess {
+  readonly #child: ChildProcess;
+
+  constructor() {
+    this.#child = fork(fileURLToPath(new URL(`./loadProgram.${EXTENSION}`, import.meta.url)), []);
+  }
+
+  run(plan: LoadPlan): Promise<LoadResult> {
+    return new Promise((resolve, reject) => {
+      const onExit = () => reject(new Error('the load client ended'));
+      this.#child.once('exit', onExit);
+      this.#child.once('message', (result: LoadResult) => {
+        this.#child.off('exit', onExit);
+        resolve(result);
+      });
+      this.#child.send(plan);
+    });
+  }
+
+  stop(): Promise<void> {
+    return stopChild(this.#child);
+  }
+}
+
+/** What the API says of its own process at /metrics. */
+export async function readProcessMetrics(port: number): Promise<{ rssBytes: number; cpuSeconds: number }> {
+  const text = await (await fetch(`http://127.0.0.1:${port}/metrics`)).text();
+  const read = (name: string) => {
+    const value = Number(new RegExp(`^${name} (\\S+)$`, 'm').exec(text)?.[1] ?? Number.NaN);
+    if (Number.isNaN(value)) throw new Error(`/metrics has no ${name}`);
+    return value;
+  };
+  return {
+    rssBytes: read('trueup_process_resident_memory_bytes'),
+    cpuSeconds: read('trueup_process_cpu_seconds_total'),
+  };
+}

@@ -1,0 +1,254 @@
+/** docs/demo.md: every planted fault with its dollars and where to see it. Days are offsets, so it holds on any day. */
+import type { AnswerKey, PlantedGap, PlantedRate } from './answerKey.js';
+import { DAY_COUNT } from './calendar.js';
+import { CONTRACT, TRAFFIC } from './company.js';
+import { explanationCommands, explanationLines } from './describeFindings.js';
+import { exact, type Fault } from './describeWords.js';
+import { DEMO_SEED, type Demo } from './generateDemo.js';
+import { MISSING_HOURS, SCHEDULE } from './schedule.js';
+import { BUDGET_USD, DEAR_CENTS } from './wanted.js';
+
+/** What the document is made of. Its text is the same for every last day; a test holds it to that. */
+export const DOCUMENTED = { seed: DEMO_SEED, endDay: '2026-11-20' };
+
+const dayText = (offset: number): string => (offset === 0 ? 'day 0' : `day −${-offset}`);
+
+function daysText({ first, last }: { first: number; last: number }): string {
+  return first === last ? dayText(first) : `${dayText(first)} to ${last === 0 ? '0' : `−${-last}`}`;
+}
+
+const sum = (values: readonly bigint[]): bigint => values.reduce((total, value) => total + value, 0n);
+
+const rateTotal = (key: AnswerKey, kind: PlantedRate['kind']) =>
+  sum(key.rates.filter((rate) => rate.kind === kind).map((rate) => rate.excessPico));
+const flaggedDays = (key: AnswerKey, kind: PlantedGap['kind']) =>
+  countText(key.gaps.filter((gap) => gap.kind === kind).length, 'flagged model-day');
+const rateLines = (key: AnswerKey, kind: PlantedRate['kind']) =>
+  countText(key.rates.filter((rate) => rate.kind === kind).length, 'rate');
+const countText = (count: number, of: string) => `${count} ${of}${count === 1 ? '' : 's'}`;
+const thousands = (count: number) => String(count).replace(/\B(?=(\d{3})+$)/g, ',');
+const gapTotal = (key: AnswerKey, kind: PlantedGap['kind']) =>
+  sum(key.gaps.filter((gap) => gap.kind === kind).map((gap) => gap.gapPico));
+
+const FLAGGED = '/reconciliation/gap-explorer?period=90d&flagged=true';
+const flaggedOf = (select: string) => `get '${FLAGGED}' | jq '.gaps[] | select(${select})'`;
+const RUN = `get '/reconciliation/gap-explorer/runs?limit=1' | jq '.runs[0].result.rate_mismatches[]`;
+
+function billingFaults(key: AnswerKey): Fault[] {
+  return [
+    {
+      title: 'A stale price',
+      planted: 'stale_price',
+      days: SCHEDULE.stalePrice,
+      amount: rateTotal(key, 'stale_price'),
+      what: 'OpenAI charges gpt-5.6-terra at the price of before 2026-07-30 (2.50 and 15 instead of 2 and 12 dollars per million tokens), in every class.',
+      shows: `${flaggedDays(key, 'stale_price')} whose gap is all rate, and ${rateLines(key, 'stale_price')} that do not fit`,
+      curl: `${RUN} | select(.model == "gpt-5.6-terra")'`,
+    },
+    {
+      title: 'A day billed twice',
+      planted: 'doubled_day',
+      days: SCHEDULE.doubled,
+      amount: gapTotal(key, 'doubled_day'),
+      what: 'OpenAI’s whole bill of the day stands in its cost report twice; its usage report counts the calls once.',
+      shows: `${flaggedDays(key, 'doubled_day')}, billed exactly twice what our calls cost; the gap is all quantity`,
+      curl: flaggedOf('.provider == "openai" and .gap_parts.volume_usd > 0 and .unobserved_minutes == null'),
+    },
+    {
+      title: 'Cached tokens at the full rate',
+      planted: 'cache_at_full_rate',
+      days: SCHEDULE.cacheAtFullRate,
+      amount: rateTotal(key, 'cache_at_full_rate'),
+      what: 'OpenAI charges cached input of gpt-6-sol like fresh input: ten times its rate.',
+      shows: `${flaggedDays(key, 'cache_at_full_rate')}, and \`cache_read\` at 2 (long requests: 4) instead of 0.20 (0.40) dollars per million`,
+      curl: `${RUN} | select(.token_class == "cache_read" and .model == "gpt-6-sol")'`,
+    },
+    {
+      title: 'The contract’s discount forgotten',
+      planted: 'contract_discount_not_applied',
+      days: SCHEDULE.contractForgotten,
+      amount: rateTotal(key, 'contract_discount_not_applied'),
+      what: `Anthropic charges list prices, though ${CONTRACT.source.document}, clause ${CONTRACT.source.clause}, gives ${CONTRACT.discountPercent} % on everything since ${dayText(CONTRACT.fromOffset)}.`,
+      shows: `${flaggedDays(key, 'contract_discount_not_applied')}, and ${rateLines(key, 'contract_discount_not_applied')} that do not fit: every model, class and batch`,
+      curl: `${RUN} | select(.provider == "anthropic")'`,
+    },
+    {
+      title: 'The batch discount forgotten',
+      planted: 'batch_discount_not_applied',
+      days: SCHEDULE.batchForgotten,
+      amount: rateTotal(key, 'batch_discount_not_applied'),
+      what: 'Anthropic charges batches of claude-haiku-4-5 like ordinary requests: twice their rate.',
+      shows: `${flaggedDays(key, 'batch_discount_not_applied')}, and ${rateLines(key, 'batch_discount_not_applied')} of batch lines that are twice the agreed ones`,
+      curl: `${RUN} | select(.is_batch and (.billed_rate_per_mtok / .list_rate_per_mtok | round) == 2)'`,
+    },
+    {
+      title: 'A key that nobody knows',
+      planted: 'unknown_key',
+      days: SCHEDULE.strayKey,
+      amount: gapTotal(key, 'unknown_key'),
+      what: `Key \`${key.strayKey.keyId}\` uses gpt-4o. No client of Demo Labs calls that model, and no entry of its key registry has that key.`,
+      shows: `${flaggedDays(key, 'unknown_key')} that are unmatched, and the key under \`unknown\` of the key registry`,
+      curl: `get '/reconciliation/gap-explorer?period=90d&flagged_only=true'; get '/provider-keys'`,
+    },
+  ];
+}
+
+function ownFaults(key: AnswerKey): Fault[] {
+  return [
+    {
+      title: 'Five hours without our SDK',
+      days: SCHEDULE.missingWindow,
+      amount: gapTotal(key, 'missing_window'),
+      what: `From ${MISSING_HOURS.from}:00 to ${MISSING_HOURS.to}:00 UTC no call of OpenAI’s was reported. The bill is right; our record is not.`,
+      shows: `${flaggedDays(key, 'missing_window')} with \`unobserved_minutes\` 300; the gap is all quantity`,
+      curl: flaggedOf('.unobserved_minutes == 300'),
+    },
+    {
+      title: 'A runaway loop',
+      days: SCHEDULE.runawayLoop,
+      amount: key.runawayLoop.pico,
+      what: `An agent reviews one change ${key.runawayLoop.events} times in one night. Billed rightly, and dear.`,
+      shows: `session \`${key.runawayLoop.sessionId}\` above all others of its day`,
+      curl: `get "/dashboard/breakdown/session?since=$(day ${SCHEDULE.runawayLoop.first})&until=$(day ${SCHEDULE.runawayLoop.first})" | jq '.items[0]'`,
+    },
+    {
+      title: 'Calls without a team',
+      days: SCHEDULE.unlabelled,
+      amount: key.unlabelled.pico,
+      what: `Nightly jobs send no team_id: ${thousands(key.unlabelled.events)} calls that nobody can be charged for.`,
+      shows: 'the key `<unset>` of the breakdown by team',
+      curl: `get "/dashboard/breakdown/team?since=$(day -89)" | jq '.items[] | select(.key == "<unset>")'`,
+    },
+    {
+      title: 'A production key in staging',
+      days: SCHEDULE.staging,
+      amount: key.staging.pico,
+      what: `For an afternoon ${key.staging.events} calls with key \`${key.staging.keyId}\` come from the environment staging.`,
+      shows: 'events with `environment` staging',
+      curl: `get "/events?feature=semantic-search&since=$(day ${SCHEDULE.staging.first})&until=$(day ${SCHEDULE.staging.first})&limit=1000" | jq '.events[] | select(.environment == "staging")'`,
+    },
+  ];
+}
+
+function otherThings(key: AnswerKey, demo: Demo): string[] {
+  return [
+    `| A credit | ${dayText(key.credit.offset)} | ${exact(key.credit.pico)} | OpenAI’s “Promotional credit”: in the statement as a credit, never netted into usage |`,
+    `| Tool fees | every day | ${exact(key.toolFees.openai)} at OpenAI, ${exact(key.toolFees.anthropic)} at Anthropic | web searches, which no call shows: lines of their own, unmatched and never flagged |`,
+    `| A restated day | ${dayText(key.restated.offset)} | ${exact(key.restated.addedPico)} more | OpenAI states the day a second time; the later copy counts, \`source_differences\` of the run names both |`,
+    `| Two prompts with secrets | ${daysText(SCHEDULE.secrets)} | | events ${key.secrets.requestIds.map((id) => `\`${id}\``).join(' and ')} (request_id); the secrets are invented |`,
+    `| A contract | from ${dayText(CONTRACT.fromOffset)} | ${CONTRACT.discountPercent} % | \`get /pricing/contract-rates\`: what is agreed with Anthropic, with its document |`,
+    `| A key registry | | ${demo.providerKeys.length} keys | \`get /provider-keys\` |`,
+  ];
+}
+
+function policyLines(key: AnswerKey): string[] {
+  const { unapproved } = key.wanted;
+  return [
+    `| \`approved_models\` | the models that it uses, by the names that it uses | ${unapproved.requestIds.length}, which ask for \`${unapproved.model}\` on ${dayText(SCHEDULE.preview.first)} |`,
+    `| \`banned_patterns\` | no password and no token in a prompt | ${key.secrets.requestIds.length}: the prompts with secrets |`,
+    `| \`key_environment_check\` | its keys in production alone | ${key.staging.events}: the production key in staging |`,
+    `| \`approval_required_threshold_cents\` | no call of ${DEAR_CENTS} cents or more | about thirty code reviews; how many depends on where the weekends lie |`,
+  ];
+}
+
+/** The document; the same for every last day. */
+export function describeDemo(demo: Demo): string {
+  const { answerKey: key } = demo;
+  const faults = [...billingFaults(key), ...ownFaults(key)];
+  const excess = sum(key.rates.map((rate) => rate.excessPico));
+  const models = new Set(TRAFFIC.map(({ model }) => model)).size;
+  const teams = new Set(TRAFFIC.flatMap(({ team }) => (team === null ? [] : [team]))).size;
+  const features = new Set(TRAFFIC.map(({ feature }) => feature)).size;
+  return `# The demo: Demo Labs
+
+\`npm run demo\` loads an invented company into an organization of its own: ${DAY_COUNT} days, ${teams} teams, ${features} features, ${models} models of
+OpenAI and Anthropic, about 45,000 calls and the bills for them. It comes in by the public ways, like a customer's data, and the
+terminal shows what is found. \`DEMO=1 npm start\` does the same at the start. \`npm run demo:reset\` removes the organization with
+every row that it has, and no other.
+
+The bills hold faults. This page names each of them, so that what Trueup finds can be held against what there is. It is written by
+\`npm run demo:docs\` from the generator's answer key, which rests on a price table of its own.
+
+Day 0 is the demo's last day: the day before it was loaded, in UTC. Day −37 is 37 days before it. Whatever day that is, the faults
+are the same to the last digit: only the weekends, which lie where the calendar has them, change the traffic between them.
+
+## What was planted
+
+| fault | days | dollars | shows as |
+|---|---|---|---|
+${faults.map((fault) => `| ${fault.title} | ${daysText(fault.days)} | ${exact(fault.amount)} | ${fault.shows} |`).join('\n')}
+
+Overcharged by rate in all: ${exact(excess)}. Nothing else is flagged, and no other rate differs.
+
+## What explains it
+
+Each fault of the bills comes out as findings of one kind, a finding for each model, with its days and its dollars to the last digit.
+Nothing else of the provider's is found above LOW, and nothing stays unexplained. The hours without our SDK are no mistake of a bill:
+\`unobserved_usage\` says of each of their three models that fewer of its calls were seen than usual, and nothing of it can be
+asked back. \`get /financial/summary\` adds up what can.
+Mistakes that others told in public are held alike: [decision 159](decisions/0159-published-mistakes-are-held-as-numbers.md).
+
+| fault | explanation | findings | grade | dollars |
+|---|---|---|---|---|
+${explanationLines(key, faults).join('\n')}
+
+## What else is in it
+
+| what | days | dollars | where |
+|---|---|---|---|
+${otherThings(key, demo).join('\n')}
+
+## What policies and rules find
+
+Demo Labs has a policy of each type, put before its calls came: a call that breaks one is in the alerts feed. Nothing was planted for
+them in the bills; a call that breaks a policy is billed as any other.
+
+| policy | what it wants | calls that break it |
+|---|---|---|
+${policyLines(key).join('\n')}
+
+Two enforcement rules only observe: nobody was stopped, and a replay of the calls says what they would have saved.
+
+| rule | would have saved |
+|---|---|
+| No session of code reviews spends more than ${BUDGET_USD} dollars | ${exact(key.wanted.budget.pico)}: the ${key.wanted.budget.calls} last calls of the runaway loop |
+| Drafts that ask for gpt-5.6-terra go to gpt-6-sol | the difference in the price of output; how much depends on where the weekends lie |
+
+## See it
+
+The commands need \`curl\` and \`jq\`.
+
+\`\`\`sh
+get() { curl -s -H "Authorization: Bearer $(cat .data/demo-key)" "http://localhost:3000/api/v1$1"; }
+day() { node -p "new Date(Date.parse(require('./.data/demo.json').endDay) + $1 * 864e5).toISOString().slice(0, 10)"; }
+\`\`\`
+
+${faults.map((fault) => section(key, fault)).join('\n')}
+### Alerts and savings
+
+\`\`\`sh
+get '/alerts?policy_type=approved_models' | jq '.alerts[] | {message, event_timestamp}'
+get '/alerts?severity=high&limit=1000' | jq '[.alerts[].policy_type] | group_by(.) | map({(.[0]): length}) | add'
+get "/enforcement/savings?from=$(day -90)&to=$(day 0)" | jq '.modeled.by_rule[] | {name, preventable_modeled_usd}'
+\`\`\`
+
+### The month and the rates in whole
+
+\`\`\`sh
+get "/reconciliation/statement?period=$(get /reconciliation/summary | jq -r .period)" | jq .total
+get '/reconciliation/audit?provider=openai'; get '/reconciliation/audit?provider=anthropic'
+npm run audit -- --provider anthropic --org $(node -p "require('./.data/demo.json').organization")
+\`\`\`
+`;
+}
+
+function section(key: AnswerKey, fault: Fault): string {
+  return `### ${fault.title}: ${daysText(fault.days)}, ${exact(fault.amount)}
+
+${fault.what} Shows as ${fault.shows}.
+
+\`\`\`sh
+${[fault.curl, ...explanationCommands(key, fault)].join('\n')}
+\`\`\`
+`;
+}

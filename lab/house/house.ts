@@ -1,0 +1,19 @@
+/** Prints the figures of docs/architecture.md: `npm run house`. */
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { houseFigures } from './figures.js';
+import { readSources } from './readHouse.js';
+
+const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const figures = houseFigures(readSources(ROOT));
+const out: string[] = ['room         files    lines', '-----------  -----  -------'];
+for (const { room, files, lines } of figures.rooms)
+  out.push(`${room.padEnd(11)}  ${String(files).padStart(5)}  ${String(lines).padStart(7)}`);
+out.push('', `product (without lab): ${figures.product.files} files, ${figures.product.lines} lines`);
+out.push(`longest file: ${figures.longestFile.path}, ${figures.longestFile.lines} lines`);
+out.push(`fullest folder: ${figures.fullestFolder.path}, ${figures.fullestFolder.files} files`);
+out.push(
+  `import cycles by value: ${figures.cycles.length}`,
+  ...figures.cycles.map((cycle) => `  ${cycle.join(' ')}`),
+);
+process.stdout.write(`${out.join('\n')}\n`);

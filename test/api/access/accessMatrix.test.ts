@@ -1,0 +1,222 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ENDPOINTS } from '../../../api/app.js';
+import { SCOPES } from '../../../domain/access/scopes.js';
+import type { TestOrganization } from '../../support/api.js';
+import {
+  ALL_SCOPES,
+  type DeadKey,
+  type LiveKey,
+  makeDeadKeys,
+  makeLiveKeys,
+  NarrowedKeys,
+  refusalOf,
+} from '../support/keyKinds.js';
+import {
+  addressOf,
+  bodyOf,
+  type Operation,
+  type OperationRequest,
+  type OperationsPlace,
+} from '../support/operations/operation.js';
+import { OPERATIONS, startOperationsPlace } from '../support/operations.js';
+import { type RawAnswer, send } from '../support/requests.js';
+
+/** What a key that lacks nothing but concerns a workspace is told where the whole organization is concerned. */
+const WORKSPACE_REFUSAL = 'the key is bound to a workspace: use a key of the whole organization';
+const UNAUTHENTICATED = {
+  type: 'urn:problem:unauthenticated',
+  status: 401,
+  code: 'unauthenticated',
+  message: 'a valid API key is needed: send the header Authorization: Bearer <key>',
+};
+/** Other addresses of operations, which no document names. */
+const ALIASES = ['/api/v1/ingest/trace/v1/traces'];
+/** What is answered without a key, to whatever key: nothing of it is any organization's. */
+const OPEN_ROUTES: Record<string, number> = {
+  '/healthz': 200,
+  '/readyz': 200,
+  // This server listens on the loopback device only; elsewhere it asks for a token of its own.
+  '/metrics': 200,
+  '/openapi.json': 200,
+  '/docs': 200,
+  '/docs/boot.js': 200,
+  '/docs/swagger-ui.css': 200,
+  '/docs/swagger-ui-bundle.js': 200,
+  '/nowhere': 404,
+  '/api/v1/nowhere': 404,
+};
+
+let place: OperationsPlace & { close(): Promise<void> };
+let owner: TestOrganization;
+let dead: DeadKey[];
+let live: LiveKey[];
+let narrowed: NarrowedKeys;
+
+beforeAll(async () => {
+  place = await startOperationsPlace();
+  owner = await place.api.addOrganization();
+  dead = await makeDeadKeys(place.api, owner);
+  live = await makeLiveKeys(place.api, owner);
+  narrowed = new NarrowedKeys(place.api, owner.orgId);
+});
+afterAll(() => place?.close());
+
+function ask(
+  operation: Operation,
+  request: OperationRequest,
+  header: string | undefined,
+): Promise<RawAnswer> {
+  const { headers, body } = bodyOf(request);
+  return send(place.api, {
+    method: operation.method,
+    path: addressOf(operation, request),
+    key: null,
+    headers: { ...headers, ...(header === undefined ? {} : { authorization: header }) },
+    ...(body === undefined ? {} : { body }),
+  });
+}
+
+/** An answer's status with what tells its reason, and nothing that is new each time. */
+function told({ status, body, headers }: RawAnswer): object {
+  if (status < 400) return { status };
+  const { type, code, message } = body;
+  const challenge = headers['www-authenticate'];
+  return { type, status, code, message, ...(challenge === undefined ? {} : { challenge }) };
+}
+
+const forbidden = (message: string) => ({
+  type: 'urn:problem:forbidden',
+  status: 403,
+  code: 'forbidden',
+  message,
+});
+
+/** The exact answer of an operation to a key that is known. */
+function expectedOf(operation: Operation, { role, scopes, projectId }: LiveKey): object {
+  const { access, alsoNeeds, status } = operation;
+  if (access === 'public') return { status };
+  if (access.role !== undefined && role !== access.role) return forbidden('admin role required');
+  if (!scopes.includes(access.scope)) return forbidden(refusalOf(access.scope));
+  if (projectId !== undefined && access.workspace === 'refused') return forbidden(WORKSPACE_REFUSAL);
+  if (alsoNeeds !== undefined && !scopes.includes(alsoNeeds)) return forbidden(refusalOf(alsoNeeds));
+  return { status };
+}
+
+const isSuccess = (expected: object) => Object.keys(expected).length === 1;
+
+/** Requests of an operation: one for all reads, and for all that is refused, of a project; else one each. */
+function requestsOf(operation: Operation) {
+  const made = new Map<string | undefined, Promise<OperationRequest>>();
+  return (willChange: boolean, projectId?: string): Promise<OperationRequest> => {
+    if (willChange && operation.method !== 'GET') return operation.request(place, owner, projectId);
+    const request = made.get(projectId) ?? operation.request(place, owner, projectId);
+    made.set(projectId, request);
+    return request;
+  };
+}
+
+describe('the matrix', () => {
+  it('has an entry for every operation of openapi.json, and none for another', async () => {
+    const { body } = await send(place.api, { path: '/openapi.json', key: null });
+    const documented = Object.entries(body.paths as Record<string, Record<string, { operationId: string }>>);
+    const listed = documented.flatMap(([path, methods]) =>
+      Object.entries(methods).map(
+        ([method, { operationId }]) => `${operationId}: ${method.toUpperCase()} ${path}`,
+      ),
+    );
+    const entries = Object.entries(OPERATIONS).map(
+      ([name, { method, path }]) => `${name}: ${method} ${path}`,
+    );
+    expect(entries.sort()).toEqual(listed.sort());
+    expect([...ALL_SCOPES].sort()).toEqual([...SCOPES].sort());
+    expect(ENDPOINTS.flatMap(({ aliases }) => aliases ?? [])).toEqual(ALIASES);
+  });
+});
+
+describe.each(Object.keys(OPERATIONS))('%s', (name) => {
+  const operation = OPERATIONS[name] as Operation;
+  const { access } = operation;
+  const requestFor = requestsOf(operation);
+
+  it('answers whoever is not known alike, whatever is wrong', async () => {
+    const request = await requestFor(false);
+    for (const { kind, header } of dead) {
+      const expected =
+        access === 'public'
+          ? { status: operation.status }
+          : { ...UNAUTHENTICATED, challenge: 'Bearer realm="api", error="invalid_token"' };
+      expect(told(await ask(operation, request, header)), kind).toEqual(expected);
+    }
+  });
+
+  it('answers each key as its role, its scopes and its workspace say', async () => {
+    const needed =
+      access === 'public' ? [] : [access.scope, ...(operation.alsoNeeds ? [operation.alsoNeeds] : [])];
+    for (const key of [...live, ...(await narrowed.of(needed))]) {
+      const expected = expectedOf(operation, key);
+      const request = await requestFor(isSuccess(expected), key.projectId);
+      const answer = await ask(operation, request, `Bearer ${key.key}`);
+      expect(told(answer), `${key.kind}: ${answer.bytes}`).toEqual(expected);
+    }
+  });
+
+  it('takes the key as a password where its clients know no other way, and nowhere else', async () => {
+    const key = live[0]?.key ?? '';
+    const basic = `Basic ${Buffer.from(`anybody:${key}`).toString('base64')}`;
+    const isTaken = access === 'public' || access.alsoBasic === true;
+    const answer = await ask(operation, await requestFor(isTaken), basic);
+    expect(answer.status).toBe(isTaken ? operation.status : 401);
+    const wrong = `Basic ${Buffer.from('anybody:sesame').toString('base64')}`;
+    expect((await ask(operation, await requestFor(false), wrong)).status).toBe(
+      access === 'public' ? operation.status : 401,
+    );
+  });
+});
+
+const OF_WORKSPACE = Object.entries(OPERATIONS).filter(
+  ([, { access, ids }]) => access !== 'public' && access.workspace === 'own' && ids,
+);
+
+describe.each(OF_WORKSPACE)('%s with a key of a workspace', (_name, operation) => {
+  it.each([
+    ['of another workspace', 'another-project'],
+    ['of no project', undefined],
+  ])('answers for the id of a call %s as for one that nothing has', async (_kind, projectId) => {
+    const member = live.find(({ kind }) => kind === 'the role member of a workspace');
+    const header = `Bearer ${member?.key}`;
+    const request = await operation.request(place, owner, projectId);
+    const foreign = await ask(operation, request, header);
+    const unknown = Object.fromEntries(Object.entries(operation.ids ?? {}).map(([id, draw]) => [id, draw()]));
+    const nothing = await ask(operation, { ...request, params: { ...request.params, ...unknown } }, header);
+    expect(foreign.status).toBe(404);
+    expect(told(foreign)).toEqual(told(nothing));
+  });
+});
+
+describe('a route that no document lists', () => {
+  it.each(Object.entries(OPEN_ROUTES))('%s answers %i to everybody', async (path, status) => {
+    for (const { kind, header } of [
+      ...dead,
+      ...live.map(({ kind, key }) => ({ kind, header: `Bearer ${key}` })),
+    ]) {
+      const headers = header === undefined ? {} : { authorization: header };
+      expect((await send(place.api, { path, key: null, headers })).status, kind).toBe(status);
+    }
+  });
+
+  it.each(ALIASES)('%s is as closed as the operation behind it', async (path) => {
+    const body = '{"resourceSpans":[]}';
+    for (const { kind, header } of dead) {
+      const headers = {
+        'content-type': 'application/json',
+        ...(header === undefined ? {} : { authorization: header }),
+      };
+      expect((await send(place.api, { path, body, key: null, headers })).status, kind).toBe(401);
+    }
+    for (const { kind, key, scopes } of live) {
+      const headers = { 'content-type': 'application/json' };
+      const expected = scopes.includes('ingest') ? 202 : 403;
+      expect((await send(place.api, { path, body, key, headers })).status, kind).toBe(expected);
+    }
+  });
+});

@@ -1,0 +1,554 @@
+import { connect } from 'node:net';
+import { deflateSync, gzipSync } from 'node:zlib';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
+import { uploadBill } from '../../support/bills.js';
+import { encodeNestedValue, encodeTraceMessage } from '../support/otlpMessage.js';
+import {
+  anAttribute,
+  anEvent,
+  aSpan,
+  aTime,
+  aTrace,
+  type RawAnswer,
+  type RawRequest,
+  send,
+} from '../support/requests.js';
+
+/** Poison inputs by their number in docs/reliability.md. */
+let api: TestApi;
+
+beforeAll(async () => {
+  api = await startTestApi();
+});
+afterAll(() => api.close());
+
+const JSON_TYPE = { 'content-type': 'application/json' };
+const JSON_PATHS = ['/api/v1/ingest/trace', '/api/v1/ingest/events', '/api/v1/ingest/observability'];
+const MIB = 1_048_576;
+
+function post(
+  org: TestOrganization,
+  path: string,
+  body: Buffer | string | Buffer[],
+  headers: Record<string, string> = {},
+): Promise<RawAnswer> {
+  return send(api, { path, body, headers: { ...JSON_TYPE, ...headers }, key: org.ingestKey });
+}
+
+async function listed(org: TestOrganization): Promise<Record<string, unknown>[]> {
+  return (await api.get('/api/v1/events?limit=1000&include_payload=true', org.adminKey)).body.events;
+}
+
+describe('P-09: a body far beyond the limit', () => {
+  it('is answered 413 with a problem that every kind of client gets to read', async () => {
+    const small = await startTestApi({ database: api.database, ingestMaxBodyBytes: MIB });
+    const body = Buffer.from(`{"events":[]}${' '.repeat(30 * MIB)}`);
+    const path = '/api/v1/ingest/events';
+    const chunks = Array.from({ length: 30 }, (_, index) => body.subarray(index * MIB, (index + 1) * MIB));
+    const headers = { ...JSON_TYPE, connection: 'keep-alive' };
+    const byNode = await send(small, { path, body, headers });
+    const byChunks = await send(small, { path, body: chunks, headers });
+    const byFetch = await fetch(small.baseUrl + path, {
+      method: 'POST',
+      body,
+      headers: { ...JSON_TYPE, authorization: `Bearer ${small.adminKey}` },
+    });
+    // As curl does: the body only after the server has said 100.
+    const byExpect = await send(small, {
+      path,
+      body: chunks,
+      headers: { ...headers, expect: '100-continue' },
+    });
+    for (const answer of [byNode, byChunks, byExpect]) {
+      expect([answer.status, answer.body.code]).toEqual([413, 'payload_too_large']);
+      expect(answer.headers.connection).not.toBe('close');
+    }
+    expect([byFetch.status, ((await byFetch.json()) as { code: string }).code]).toEqual([
+      413,
+      'payload_too_large',
+    ]);
+    expect((await small.get('/api/v1/events')).status).toBe(200);
+    await small.close();
+  });
+
+  it('leaves its connection fit for the next request, whether its length was announced or not', async () => {
+    const small = await startTestApi({ database: api.database, ingestMaxBodyBytes: 1_000 });
+    const head = `POST /api/v1/ingest/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${small.adminKey}\r\nContent-Type: application/json\r\n`;
+    const noise = 'x'.repeat(500_000);
+    const bodies = [
+      `Content-Length: ${noise.length}\r\n\r\n${noise}`,
+      `Transfer-Encoding: chunked\r\n\r\n${noise.length.toString(16)}\r\n${noise}\r\n0\r\n\r\n`,
+    ];
+    for (const body of bodies) {
+      const text = await new Promise<string>((resolve, reject) => {
+        const socket = connect(Number(new URL(small.baseUrl).port), '127.0.0.1');
+        let received = '';
+        socket.on('error', reject);
+        socket.on('data', (chunk) => {
+          received += chunk.toString();
+          if (received.includes('"accepted":0')) socket.destroy();
+        });
+        socket.on('close', () => resolve(received));
+        socket.setTimeout(60_000, () => socket.destroy());
+        socket.write(head + body);
+        socket.write(`${head}Content-Length: 13\r\n\r\n{"events":[]}`);
+      });
+      expect([...text.matchAll(/HTTP\/1.1 (\d+)/g)].map(([, status]) => status)).toEqual(['413', '202']);
+    }
+    await small.close();
+  });
+});
+
+describe('P-10: a body that inflates to 200 MB', () => {
+  it('is 413, and memory stays as it was', async () => {
+    const org = await api.addOrganization();
+    const member = gzipSync(Buffer.alloc(MIB, 0x20));
+    const bomb = Buffer.concat(Array(200).fill(member));
+    const deflated = deflateSync(Buffer.alloc(64 * MIB, 0x20));
+    expect(bomb.length).toBeLessThan(220_000);
+    await post(org, '/api/v1/ingest/events', bomb, { 'content-encoding': 'gzip' });
+    const before = process.memoryUsage.rss();
+    for (const path of [...JSON_PATHS, '/v1/traces']) {
+      const answer = await post(org, path, bomb, { 'content-encoding': 'gzip' });
+      expect([answer.status, answer.body.code], path).toEqual([413, 'payload_too_large']);
+      const other = await post(org, path, deflated, { 'content-encoding': 'deflate' });
+      expect(other.status, path).toBe(413);
+    }
+    // Eight times 200 MB would not fit in here.
+    expect(process.memoryUsage.rss() - before).toBeLessThan(150 * MIB);
+  });
+});
+
+describe('P-11: a body whose compression is broken', () => {
+  it('is 400 invalid_encoding, however it is broken, small or large', async () => {
+    const org = await api.addOrganization();
+    const noise = Array.from({ length: 200_000 }, (_, index) =>
+      String(Math.imul(index, 2_654_435_761) >>> 0),
+    ).join('');
+    for (const text of ['{"events":[]}', `{"events":[],"noise":"${noise}"}`]) {
+      const whole = gzipSync(text);
+      const flipped = Buffer.from(whole);
+      flipped.writeUInt8(flipped.readUInt8(whole.length - 6) ^ 0xff, whole.length - 6);
+      const cases: [Buffer | string, string][] = [
+        [whole.subarray(0, whole.length - 9), 'gzip'],
+        [whole.subarray(0, 5), 'gzip'],
+        [flipped, 'gzip'],
+        [text, 'gzip'],
+        ['', 'gzip'],
+        [deflateSync(text).subarray(0, -3), 'deflate'],
+        [text, 'deflate'],
+        [whole, 'deflate'],
+        [deflateSync(text), 'gzip'],
+      ];
+      for (const [body, encoding] of cases) {
+        const answer = await post(org, '/api/v1/ingest/events', body, { 'content-encoding': encoding });
+        expect([answer.status, answer.body.code], `${encoding} of ${body.length} bytes`).toEqual([
+          400,
+          'invalid_encoding',
+        ]);
+      }
+      expect((await post(org, '/api/v1/ingest/events', whole, { 'content-encoding': 'gzip' })).status).toBe(
+        202,
+      );
+    }
+  });
+});
+
+describe('P-12: a body in an encoding that is not read', () => {
+  it('is 415 and says which encodings are', async () => {
+    const org = await api.addOrganization();
+    for (const path of [...JSON_PATHS, '/v1/traces', '/api/public/otel/v1/traces']) {
+      for (const encoding of ['zstd', 'br', 'compress', 'gzip, gzip', 'x']) {
+        const answer = await post(org, path, '{}', { 'content-encoding': encoding });
+        expect([answer.status, answer.body.code], `${path} ${encoding}`).toEqual([
+          415,
+          'unsupported_media_type',
+        ]);
+        expect(answer.headers['accept-encoding']).toBe('gzip, deflate');
+      }
+    }
+  });
+});
+
+describe('P-13: JSON that nests too deep', () => {
+  it('is 400 json_too_deep from the 65th level on, before anything walks it', async () => {
+    const org = await api.addOrganization();
+    const nested = (levels: number, open = '[', close = ']') => open.repeat(levels) + close.repeat(levels);
+    for (const path of JSON_PATHS) {
+      for (const body of [
+        nested(65),
+        nested(20_000),
+        nested(1_000_000),
+        '['.repeat(1_000_000),
+        nested(20_000, '{"a":', '}').replace(':}', ':1}'),
+      ]) {
+        const answer = await post(org, path, body);
+        expect([answer.status, answer.body.code], `${path} ${body.length}`).toEqual([400, 'json_too_deep']);
+      }
+      expect((await post(org, path, nested(64))).body.code, path).not.toBe('json_too_deep');
+    }
+    // {"events":[{"payload": …}]} is three levels around the payload; brackets in a text are none.
+    const event = (levels: number) =>
+      JSON.stringify({ events: [anEvent({ payload: { text: '[['.repeat(500), deep: 0 } })] }).replace(
+        '"deep":0',
+        `"deep":${nested(levels)}`,
+      );
+    expect((await post(org, '/api/v1/ingest/events', event(60))).body).toMatchObject({ accepted: 1 });
+    expect((await post(org, '/api/v1/ingest/events', event(61))).body.code).toBe('json_too_deep');
+    expect((await listed(org)).length).toBe(1);
+  });
+
+  it('as protobuf, or as text inside an attribute, neither breaks the service nor the other spans', async () => {
+    const org = await api.addOrganization();
+    const answer = await send(api, {
+      path: '/v1/traces',
+      key: org.ingestKey,
+      body: encodeNestedValue(3_000),
+      headers: { 'content-type': 'application/x-protobuf' },
+    });
+    expect([answer.status, answer.body.code]).toEqual([400, 'invalid_protobuf']);
+    const text = aSpan({
+      'langfuse.observation.input': '['.repeat(20_000),
+      'gen_ai.input.messages': '{"a":'.repeat(20_000),
+    });
+    expect((await post(org, '/api/v1/ingest/trace', JSON.stringify(aTrace(text)))).body).toMatchObject({
+      accepted: 1,
+    });
+  });
+});
+
+describe('P-14: more of everything than anybody sends', () => {
+  it('over 10,000 items are 413 and nothing is stored; within, a call keeps what is mapped and 256 attributes', async () => {
+    const org = await api.addOrganization();
+    const span = `{"startTimeUnixNano":"1","endTimeUnixNano":"2"}`;
+    const spans = `{"resourceSpans":[{"scopeSpans":[{"spans":[${Array(100_000).fill(span).join(',')}]}]}]}`;
+    const array = `[${Array(1_000_000).fill('1').join(',')}]`;
+    for (const [path, body] of [
+      ['/api/v1/ingest/trace', spans],
+      ['/api/v1/ingest/events', array],
+      ['/api/v1/ingest/events', `{"events":${array}}`],
+    ] as const) {
+      const answer = await post(org, path, body);
+      expect([answer.status, answer.body.code], path).toEqual([413, 'too_many_items']);
+    }
+    const keys = `{"events":[${JSON.stringify(anEvent()).slice(0, -1)},"payload":{${Array.from({ length: 500_000 }, (_, index) => `"k${index}":1`).join(',')}}}]}`;
+    expect((await post(org, '/api/v1/ingest/events', keys)).body).toMatchObject({ accepted: 1 });
+    const many = Array.from({ length: 50_000 }, (_, index) => anAttribute(`custom.${index}`, index));
+    const last = aSpan({ 'gen_ai.usage.input_tokens': undefined }, {});
+    (last.attributes as object[]).push(...many, anAttribute('gen_ai.usage.input_tokens', 77));
+    expect((await post(org, '/api/v1/ingest/trace', JSON.stringify(aTrace(last)))).body).toMatchObject({
+      accepted: 1,
+    });
+    const events = await listed(org);
+    expect(events.length).toBe(2);
+    const [traced] = events.filter((event) => event.kind === 'otel_span');
+    expect(traced?.input_tokens).toBe(77);
+    expect(JSON.stringify(traced?.payload).match(/custom\./g)?.length).toBeLessThanOrEqual(256);
+    const [sdk] = events.filter((event) => event.kind === 'sdk_event');
+    expect(sdk?.payload).toMatchObject({ _truncated: true });
+  });
+});
+
+describe('P-15: texts that are no plain ASCII', () => {
+  it('are accepted and stripped, their keys too; what cannot be decoded is dropped', async () => {
+    const org = await api.addOrganization();
+    const odd = 'a\u0000b\u0007c\u001b[31md\u007fe\u0085f\u200bg\u202eh\ufeffi\u{1f600}j\tk\nl\rm caf\u00e9';
+    const plain = 'abc[31mdefghij\tk\nl\rm caf';
+    const event = anEvent({
+      model: `gpt${odd}`,
+      team_id: odd,
+      session_id: odd,
+      payload: { [odd]: [odd, { [`x${odd}`]: odd }], 'k\u0000': 1, k: 2 },
+      tool_input: odd,
+      tool_output: [odd],
+      _service: { [odd]: odd },
+    });
+    const json = JSON.stringify({ events: [event] });
+    const lone = json.replaceAll('caf', '\\ud800caf\\udfff');
+    const bytes = Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from(lone)]);
+    const invalid = Buffer.from(
+      bytes.toString('latin1').replaceAll('caf', '\xff\xfe\xc3\x28caf').replaceAll('\xc3\x28', '\xc3'),
+      'latin1',
+    );
+    const answer = await post(org, '/api/v1/ingest/events', invalid);
+    expect([answer.status, answer.body.accepted], JSON.stringify(answer.body)).toEqual([202, 1]);
+    const [stored] = await listed(org);
+    expect(stored).toMatchObject({
+      model: `gpt${plain}`,
+      team_id: plain,
+      session_id: plain,
+      tool_input: plain,
+      tool_output: [plain],
+    });
+    expect(stored?.payload).toEqual({
+      [plain]: [plain, { [`x${plain}`]: plain }],
+      k: 2,
+      _service: { [plain]: plain },
+    });
+    for (const ascii of [JSON.stringify(stored)]) expect(ascii).toMatch(/^[\x20-\x7e]*$/);
+    // The same call with the characters already gone is the same call.
+    const again = await post(
+      org,
+      '/api/v1/ingest/events',
+      JSON.stringify({ events: [{ ...event, model: `gpt${plain}`, team_id: plain, session_id: plain }] }),
+    );
+    expect(again.body).toMatchObject({ accepted: 1, duplicates: 1 });
+  });
+
+  it('of spans are stripped alike, in attributes, in names and in resource labels', async () => {
+    const org = await api.addOrganization();
+    const odd = 'te\u0000am\ud83d\ude00\u202e';
+    const trace = aTrace(
+      aSpan(
+        {
+          'gen_ai.request.model': `gpt-4o${odd}`,
+          'team.id': odd,
+          [`custom\u0000${odd}`]: odd,
+          'session.id': odd,
+        },
+        { name: odd },
+      ),
+    );
+    for (const isProtobuf of [false, true]) {
+      const answer = await send(api, {
+        path: '/v1/traces',
+        key: org.ingestKey,
+        body: isProtobuf ? encodeTraceMessage(trace) : JSON.stringify(trace),
+        headers: { 'content-type': isProtobuf ? 'application/x-protobuf' : 'application/json' },
+      });
+      expect(answer.status).toBe(202);
+    }
+    const events = await listed(org);
+    expect(events.length).toBe(1);
+    expect(events[0]).toMatchObject({ model: 'gpt-4oteam', team_id: 'team', session_id: 'team' });
+    expect(JSON.stringify(events[0]?.payload)).toContain('"customteam"');
+  });
+});
+
+describe('P-16: numbers that are none, or too large, or not whole', () => {
+  const TOKENS = [
+    '1e400',
+    '-1e400',
+    '-0.0',
+    '-1',
+    '1.5',
+    '9007199254740993',
+    '9000000000000000000',
+    '1000000000001',
+    '"NaN"',
+    '"Infinity"',
+    '"-1"',
+    '"1e3x"',
+    '""',
+    'true',
+    '[]',
+    '{}',
+  ];
+  const COSTS = ['1e400', '-0.01', '1000000.01', '"NaN"', '"Infinity"', '"x"', 'true', '[]'];
+  const DURATIONS = ['1e400', '-1', '1000000001', '"NaN"', 'true'];
+
+  it('cost the item its place, with the reason invalid_number, and never enter a sum', async () => {
+    const org = await api.addOrganization();
+    const fields: [string, string[]][] = [
+      ['input_tokens', TOKENS],
+      ['output_tokens', TOKENS],
+      ['cache_read', TOKENS],
+      ['reasoning_tok', TOKENS],
+      ['cost_usd', COSTS],
+      ['duration_ms', DURATIONS],
+    ];
+    for (const [field, values] of fields) {
+      for (const value of values) {
+        const event = JSON.stringify({ ...anEvent(), [field]: 0 }).replace(
+          `"${field}":0`,
+          `"${field}":${value}`,
+        );
+        const answer = await post(org, '/api/v1/ingest/events', `{"events":[${event}]}`);
+        expect(answer.status).toBe(202);
+        expect([answer.body.accepted, answer.body.rejected[0]?.code], `${field} ${value}`).toEqual([
+          0,
+          'invalid_number',
+        ]);
+      }
+    }
+    const summary = (await api.get('/api/v1/usage/summary', org.adminKey)).body;
+    expect([summary.call_count, summary.total_cost_usd]).toEqual([0, 0]);
+  });
+
+  it('in spans too: an intValue is read as the whole number that its text says', async () => {
+    const org = await api.addOrganization();
+    const wrong = ['9007199254740993', '-1', '1000000000001', '99999999999999999999999', 'NaN', '1.5'].map(
+      (intValue) => aSpan({ 'gen_ai.usage.input_tokens': { intValue } }),
+    );
+    const doubles = [1.5, 1e300].map((doubleValue) =>
+      aSpan({ 'gen_ai.usage.input_tokens': { doubleValue } }),
+    );
+    const answer = await post(org, '/api/v1/ingest/trace', JSON.stringify(aTrace(...wrong, ...doubles)));
+    expect(answer.body).toMatchObject({ accepted: 0, partialSuccess: { rejectedSpans: '8' } });
+    const text = JSON.stringify(aTrace(aSpan({ 'gen_ai.usage.input_tokens': { doubleValue: 7 } }))).replace(
+      '"doubleValue":7',
+      '"doubleValue":1e400',
+    );
+    expect((await post(org, '/api/v1/ingest/trace', text)).body.accepted).toBe(0);
+    const right = aTrace(
+      aSpan({ 'gen_ai.usage.input_tokens': { intValue: '1000000000000' } }),
+      aSpan({ 'gen_ai.usage.input_tokens': { doubleValue: 3 } }),
+    );
+    expect((await post(org, '/api/v1/ingest/trace', JSON.stringify(right))).body.accepted).toBe(2);
+    expect((await listed(org)).map((event) => event.input_tokens).sort()).toEqual([1_000_000_000_000, 3]);
+  });
+
+  it('that lie exactly on the bounds are taken', async () => {
+    const org = await api.addOrganization();
+    const events = [
+      anEvent({ input_tokens: 1e12, output_tokens: 0, cost_usd: 1e6, duration_ms: 1e9 }),
+      anEvent({ input_tokens: 0, cost_usd: 0, duration_ms: 0 }),
+      anEvent({ cost_usd: '0.000000000001' }),
+    ];
+    expect((await post(org, '/api/v1/ingest/events', JSON.stringify({ events }))).body).toMatchObject({
+      accepted: 3,
+      rejected: [],
+    });
+    // As a JSON number the pico-dollar beside a million is lost, in the database it is not.
+    expect((await api.get('/api/v1/usage/summary', org.adminKey)).body.total_cost_usd).toBe(1_000_000);
+    const stored = await api.database.superuser.query(
+      'select sum(cost_usd)::text as sum from events where org_id = $1',
+      [org.orgId],
+    );
+    expect(stored.rows).toEqual([{ sum: '1000000.000000000001' }]);
+  });
+});
+
+describe('P-17: keys that mean something to JavaScript, and keys given twice', () => {
+  it('are plain data, and the last of two holds', async () => {
+    const org = await api.addOrganization();
+    const event = JSON.stringify(anEvent({ request_id: 'r', team_id: 'first' })).slice(0, -1);
+    const poison =
+      '{"__proto__":{"polluted":true,"team_id":"evil"},"constructor":{"prototype":{"polluted":true}},"toString":"x","hasOwnProperty":1}';
+    const body = `{"__proto__":{"polluted":1},"events":[{}],"events":[${event},"team_id":"last","__proto__":{"feature":"evil","polluted":true},"constructor":5,"payload":${poison},"_service":${poison},"tool_input":${poison}}]}`;
+    const answer = await post(org, '/api/v1/ingest/events', body);
+    expect([answer.status, answer.body.accepted, answer.body.rejected]).toEqual([202, 1, []]);
+    const [stored] = await listed(org);
+    expect(stored).toMatchObject({ team_id: 'last', feature: null });
+    const payload = stored?.payload as Record<string, unknown>;
+    expect(Object.keys(payload).sort()).toEqual(
+      ['__proto__', '_service', 'constructor', 'hasOwnProperty', 'toString'].sort(),
+    );
+    expect(Object.getOwnPropertyDescriptor(payload, '__proto__')?.value).toEqual({
+      polluted: true,
+      team_id: 'evil',
+    });
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+    const exported = await send(api, {
+      path: `/api/v1/events/export?start=2026-01-01&end=2026-12-31&include_payload=true`,
+      key: org.adminKey,
+    });
+    expect(JSON.parse(exported.bytes.toString()).payload).toEqual(payload);
+  });
+
+  it('as attributes of spans are data too, and the last of two holds', async () => {
+    const org = await api.addOrganization();
+    const span = aSpan({ 'team.id': 'first' });
+    (span.attributes as object[]).push(
+      anAttribute('team.id', 'last'),
+      anAttribute('__proto__', 'x'),
+      anAttribute('constructor', 'y'),
+      anAttribute('__proto__', { kvlistValue: { values: [anAttribute('polluted', true)] } }),
+    );
+    expect((await post(org, '/api/v1/ingest/trace', JSON.stringify(aTrace(span)))).body.accepted).toBe(1);
+    const [stored] = await listed(org);
+    expect(stored?.team_id).toBe('last');
+    expect(JSON.stringify(stored?.payload)).toContain('"constructor":"y"');
+    expect(({} as Record<string, unknown>).polluted).toBeUndefined();
+  });
+});
+
+describe('P-18: starts one nanosecond apart', () => {
+  it('are two calls, each kept to the microsecond', async () => {
+    const org = await api.addOrganization();
+    const start = BigInt(Date.parse(aTime())) * 1_000_000n + 123_456_001n;
+    const spans = [0n, 1n, 2n].map((nanos) =>
+      aSpan(
+        {},
+        {
+          traceId: undefined,
+          spanId: undefined,
+          startTimeUnixNano: String(start + nanos),
+          endTimeUnixNano: String(start + nanos + 1_000_000n),
+        },
+      ),
+    );
+    const answer = await post(org, '/api/v1/ingest/trace', JSON.stringify(aTrace(...spans)));
+    expect(answer.body).toMatchObject({ accepted: 3, duplicates: 0 });
+    const events = await listed(org);
+    expect(events.length).toBe(3);
+    expect(new Set(events.map((event) => event.timestamp)).size).toBe(1);
+    expect(String(events[0]?.timestamp)).toMatch(/\.\d{3}456Z$/);
+    expect(new Set(events.map((event) => event.api_key_hash)).size).toBe(3);
+    expect((await post(org, '/api/v1/ingest/trace', JSON.stringify(aTrace(...spans)))).body).toMatchObject({
+      accepted: 3,
+      duplicates: 3,
+    });
+  });
+});
+
+describe('P-26: a multipart form that is none', () => {
+  it('is refused with a sentence, and nothing of it is kept', async () => {
+    const org = await api.addOrganization();
+    const part = (name: string, value: string, filename?: string) =>
+      `--b\r\nContent-Disposition: form-data; name="${name}"${filename === undefined ? '' : `; filename="${filename}"`}\r\n\r\n${value}\r\n`;
+    const form = (parts: string[], headers: Record<string, string> = {}, end = '--b--\r\n') => ({
+      path: '/api/v1/billing-imports',
+      key: org.adminKey,
+      body: parts.join('') + end,
+      headers: { 'content-type': 'multipart/form-data; boundary=b', ...headers },
+    });
+    const provider = part('provider', 'openai');
+    const file = part('file', '{"object":"page","data":[]}', 'a.json');
+    const manyParts = Array.from({ length: 1_000 }, (_, index) => part(`f${index}`, 'x'));
+    const cases: [string, RawRequest, number, string][] = [
+      [
+        'no boundary',
+        form([provider, file], { 'content-type': 'multipart/form-data' }),
+        400,
+        'invalid_multipart',
+      ],
+      ['1,000 parts', form(manyParts), 400, 'invalid_multipart'],
+      ['no file', form([provider]), 400, 'missing_parameter'],
+      ['two files', form([provider, file, file]), 400, 'invalid_multipart'],
+      [
+        '2 GB announced',
+        form([provider, file], { 'content-length': '2000000000' }),
+        413,
+        'payload_too_large',
+      ],
+      [
+        'a header of 20 KB',
+        form([provider, part('file', 'x', 'n'.repeat(20_000))]),
+        400,
+        'invalid_multipart',
+      ],
+      ['an end that never comes', form([provider, file], {}, ''), 400, 'invalid_multipart'],
+    ];
+    for (const [name, request, status, code] of cases) {
+      const answer = await send(api, request);
+      expect([answer.status, answer.body?.code], name).toEqual([status, code]);
+      expect(answer.body.message.length, name).toBeGreaterThan(10);
+    }
+    const kept = await api.database.superuser.query(
+      'select from billing_pages where org_id = $1 union all select from billing_sources where org_id = $1',
+      [org.orgId],
+    );
+    expect(kept.rowCount).toBe(0);
+    for (const fileFirst of [false, true]) {
+      const taken = await uploadBill(
+        api,
+        `{"object":"page","data":[],"n":${fileFirst}}`,
+        { provider: 'openai' },
+        { key: org.adminKey, fileFirst },
+      );
+      expect(taken.status).toBe(202);
+    }
+  });
+});

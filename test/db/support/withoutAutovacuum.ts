@@ -1,0 +1,11 @@
+import type { TestDatabase } from '../../support/database.js';
+
+/** Has the server analyze no table by itself: what is known of a table is then what somebody asked for. */
+export async function withoutAutovacuum({ superuser }: TestDatabase): Promise<void> {
+  await superuser.query(`
+    do $$ declare name regclass; begin
+      for name in select oid::regclass from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace loop
+        execute format('alter table %s set (autovacuum_enabled = false)', name);
+      end loop;
+    end $$`);
+}

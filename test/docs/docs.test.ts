@@ -1,0 +1,112 @@
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import path from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { statusOf } from '../../api/problem.js';
+import { ERROR_CODES } from '../../domain/errors.js';
+import { createMetrics } from '../../platform/metrics.js';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const PAGES = [
+  'README.md',
+  'CONTRIBUTING.md',
+  'data/README.md',
+  ...readdirSync(path.join(ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => path.join('docs', name)),
+];
+const textOf = (page: string): string => readFileSync(path.join(ROOT, page), 'utf8');
+const TEXTS = new Map(PAGES.map((page) => [page, textOf(page)]));
+
+/** Codes that no answer has today: they are kept for limits and negotiation of a later version. */
+const UNUSED_CODES = ['not_acceptable'];
+/** Codes that stand on runs, or go from an effect to its workflow, and never in the answer to a request. */
+const RUN_CODES = ['credentials_refused', 'command_too_late'];
+
+/** The anchor that a heading gets where the pages are shown. */
+function anchorOf(heading: string): string {
+  return heading
+    .trim()
+    .toLowerCase()
+    .replace(/[^\p{L}\p{N}_\- ]/gu, '')
+    .replaceAll(' ', '-');
+}
+
+function anchorsOf(page: string): Set<string> {
+  return new Set(
+    [...(TEXTS.get(page) ?? '').matchAll(/^#+ (.+)$/gm)].map(([, heading]) => anchorOf(heading ?? '')),
+  );
+}
+
+/** What is wrong with a page's relative links: files that do not exist, headings that a page does not have. */
+function brokenLinks(page: string, text: string): string[] {
+  return [...text.matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, target = '']) => target)
+    .filter((target) => !/^[a-z]+:/.test(target))
+    .filter((target) => {
+      const [file = '', anchor] = target.split('#');
+      const place = file === '' ? page : path.normalize(path.join(path.dirname(page), file));
+      if (!existsSync(path.join(ROOT, place))) return true;
+      return anchor !== undefined && !anchorsOf(place).has(anchor);
+    })
+    .map((target) => `${page}: ${target}`);
+}
+
+describe('the documents', () => {
+  it('link to what exists, headings included', () => {
+    expect([...TEXTS].flatMap(([page, text]) => brokenLinks(page, text))).toEqual([]);
+    expect(
+      brokenLinks('docs/x.md', '[a](nowhere.md) [b](api.md#no-such-heading) [c](api.md#access)'),
+    ).toEqual(['docs/x.md: nowhere.md', 'docs/x.md: api.md#no-such-heading']);
+  });
+
+  it('name files, commands and metrics that exist', () => {
+    const { scripts } = JSON.parse(textOf('package.json')) as { scripts: Record<string, string> };
+    const metrics = new Set(
+      createMetrics()
+        .registry.getMetricsAsArray()
+        .map(({ name }) => name),
+    );
+    const wrong = [...TEXTS].flatMap(([page, text]) =>
+      [
+        ...[
+          ...text.matchAll(
+            /`((?:api|bench|bin|db|demo|dispatch|docs|domain|test|workflows)\/[\w./-]+\.(?:ts|md|json|mjs))`/g,
+          ),
+        ]
+          .map(([, file = '']) => file)
+          .filter((file) => !existsSync(path.join(ROOT, file))),
+        ...[...text.matchAll(/npm run (?:--silent )?([a-z][\w:-]*)/g)]
+          .map(([, script = '']) => script)
+          .filter((script) => scripts[script] === undefined),
+        ...[...text.matchAll(/`(trueup_\w+)/g)]
+          .map(([, name = '']) => name)
+          .filter((name) => !metrics.has(name)),
+      ].map((name) => `${page}: ${name}`),
+    );
+    expect(wrong).toEqual([]);
+  });
+
+  it('list every error code beside its status', () => {
+    const listed = new Map(
+      [...textOf('docs/api.md').matchAll(/^\| (\d{3}) \| (.+) \|$/gm)].flatMap(([, status, codes = '']) =>
+        [...codes.matchAll(/`([a-z_]+)`/g)].map(([, code = '']) => [code, Number(status)] as const),
+      ),
+    );
+    const answered = ERROR_CODES.filter((code) => ![...UNUSED_CODES, ...RUN_CODES].includes(code));
+    expect(Object.fromEntries(listed)).toEqual(
+      Object.fromEntries(answered.map((code) => [code, statusOf(code)])),
+    );
+  });
+
+  it('number each decision once', () => {
+    const numbers = readdirSync(path.join(ROOT, 'docs/decisions')).map((name) => name.slice(0, 4));
+    expect(new Set(numbers).size).toBe(numbers.length);
+  });
+
+  it('say nothing of the places in which they were written', () => {
+    const foreign = new RegExp(
+      ['registry\\.npm' + 'js', 'proxy\\.golang\\.' + 'org', 'pypi\\.' + 'org', '/wo' + 'rk/'].join('|'),
+    );
+    expect([...TEXTS].filter(([, text]) => foreign.test(text)).map(([page]) => page)).toEqual([]);
+  });
+});

@@ -1,0 +1,207 @@
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { addEvents } from '../../bin/startup/demo/demoLoad.js';
+import { createScreen } from '../../bin/startup/screen.js';
+import { decimalFromPico } from '../../domain/money.js';
+import { microsFromDate } from '../../domain/period.js';
+import { type BilledLine, billedLines, isDoubled } from '../../lab/demo/billed.js';
+import { makeCalls } from '../../lab/demo/calls.js';
+import { DEMO_SEED, type Demo, generateDemo } from '../../lab/demo/generateDemo.js';
+import { priceOf, type Rates, TERRA_BEFORE, type TokenClass } from '../../lab/demo/prices.js';
+import { createLogger } from '../../platform/logger.js';
+import { type AzureCharge, type AzureFake, startAzureBilling } from '../fakes/billing/azureBilling.js';
+import type { TestApi } from '../support/api.js';
+import { testConnectors } from '../support/connectors.js';
+import {
+  byText,
+  cents,
+  connectAndCompare,
+  dayOf,
+  fieldsAsIn,
+  listGaps,
+  oddOf,
+} from '../support/demoReads.js';
+import { daysAgo, FAST } from '../support/fetchedBills.js';
+import { startWorkingApi } from '../support/workingApi.js';
+
+// biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
+type Json = any;
+
+const SUBSCRIPTION = 'aaaaaaaa-0000-4000-8000-000000000001';
+const SCOPE = `/subscriptions/${SUBSCRIPTION}`;
+const CREDENTIALS = { tenant_id: 'tenant', client_id: 'trueup', client_secret: 'S3cret~OfTheApplication' };
+/** The demo ended so long ago that all but the last of its faults lie on days that Azure has closed, and none too far back. */
+const ENDED_DAYS_AGO = 25;
+/** A day of Azure's bill may change for so long. */
+const OPEN_DAYS = 36;
+const screen = createScreen(false, createLogger({ name: 'demo', level: 'silent' }));
+
+/** Meters as Azure names them: `5 mini Batch Cd Inp Gl 1M Tokens`. */
+const METERS: Readonly<Record<string, string>> = {
+  'gpt-6-sol': '6 sol',
+  'gpt-5.6-terra': '5.6 terra',
+  'gpt-5-mini-2025-08-07': 'GPT 5 Mini',
+  'gpt-4o-2024-11-20': 'gpt-4o-1120',
+};
+const CLASSES: Partial<Record<TokenClass, string>> = {
+  input: 'Inp',
+  cache_read: 'Cd Inp',
+  cache_write_5m: 'Cd Wr',
+  output: 'Outp',
+};
+/** Models whose meters tell long requests apart. */
+const HAS_LENGTHS = /^gpt-(?:6|5\.6)/;
+
+function meterOf({ model, tokenClass, isBatch, isLong }: BilledLine): string {
+  const words = [
+    METERS[model],
+    isBatch ? 'Batch' : '',
+    HAS_LENGTHS.test(model) ? (isLong ? 'LongCo' : 'ShortCo') : '',
+    CLASSES[tokenClass],
+    'Gl 1M Tokens',
+  ];
+  return words.filter((word) => word !== '').join(' ');
+}
+
+/** What the demo's OpenAI billed, as Azure would: a resource for each project, a day billed twice as two lines. */
+function chargesOf(demo: Demo): AzureCharge[] {
+  const calls = makeCalls(demo.seed, demo.calendar).filter(({ provider }) => provider === 'openai');
+  return billedLines(calls).flatMap((line) => {
+    const charge: AzureCharge = {
+      day: demo.calendar.dayText(line.offset),
+      cost: decimalFromPico(line.billedPico),
+      quantity: decimalFromPico(BigInt(line.quantity) * 1_000_000n),
+      dimensions: {
+        Meter: meterOf(line),
+        MeterCategory: 'Foundry Models',
+        ResourceId: `${SCOPE}/resourceGroups/demo/providers/Microsoft.CognitiveServices/accounts/${line.key.project}`,
+        SubscriptionId: SUBSCRIPTION,
+      },
+    };
+    return isDoubled('openai', line.offset) ? [charge, charge] : [charge];
+  });
+}
+
+/** Azure's prices come from one source, without the days on which they began: what the organization knows better. */
+async function agree(
+  entry: 'contract-rates' | 'overrides',
+  model: string,
+  rates: Rates,
+  days: { from: string; to: string | null },
+): Promise<void> {
+  const { status } = await api.post(`/api/v1/pricing/${entry}`, {
+    provider: 'azure_openai',
+    model,
+    rates: Object.fromEntries(Object.entries(rates).map(([name, pico]) => [name, Number(pico) / 1_000_000])),
+    effective_from: days.from,
+    effective_to: days.to,
+    source: { document: 'Enterprise Agreement', clause: 'prices of models' },
+  });
+  expect(status).toBe(201);
+}
+
+let api: TestApi;
+let azure: AzureFake;
+let demo: Demo;
+let run: Json;
+let gaps: Json[];
+
+beforeAll(async () => {
+  demo = generateDemo({ seed: DEMO_SEED, endDay: daysAgo(ENDED_DAYS_AGO) });
+  const started = Math.floor(Date.now() / 1_000);
+  azure = await startAzureBilling({
+    truth: {
+      tenantId: CREDENTIALS.tenant_id,
+      clientId: CREDENTIALS.client_id,
+      clientSecret: CREDENTIALS.client_secret,
+      scopes: { [SCOPE]: chargesOf(demo) },
+      currency: 'USD',
+    },
+    nowSeconds: () => started,
+  });
+  const nowMicros = () => microsFromDate(new Date());
+  const connectors = testConnectors({ azureManagement: azure.origin, azureLogin: azure.origin }, nowMicros);
+  api = await startWorkingApi({ connectors, syncPace: FAST, nowMicros });
+  const events = demo.events
+    .filter((event) => (event as Json).provider === 'openai')
+    .map((event) => ({ ...event, provider: 'azure_openai', provider_account_id: SUBSCRIPTION }));
+  await addEvents({ base: api.baseUrl, key: api.adminKey }, { ...demo, events }, screen);
+  const { firstDay } = demo;
+  const terra = priceOf('gpt-5.6-terra').standard;
+  await agree('overrides', 'gpt-5.6-terra', TERRA_BEFORE, { from: daysAgo(200), to: firstDay });
+  await agree('overrides', 'gpt-5.6-terra', terra, { from: firstDay, to: null });
+  await agree('contract-rates', 'gpt-6-sol', priceOf('gpt-6-sol').standard, { from: firstDay, to: null });
+  ({ run } = await connectAndCompare(api, {
+    provider: 'azure_openai',
+    credentials: CREDENTIALS,
+    settings: { scope: SCOPE },
+  }));
+  gaps = await listGaps(api);
+}, 400_000);
+
+afterAll(async () => {
+  await api?.close();
+  await azure?.close();
+});
+
+/** The planted gaps of closed days. */
+const planted = () =>
+  demo.answerKey.gaps
+    .map((gap) => ({ ...gap, day: demo.calendar.dayText(gap.offset) }))
+    .filter(({ provider, day }) => provider === 'openai' && day <= daysAgo(OPEN_DAYS));
+
+describe('the demo’s OpenAI as Azure bills it', () => {
+  it('flags the planted days with their exact dollars, and nothing else', () => {
+    expect(run.status).toBe('succeeded');
+    const expected = planted().map((gap) => ({
+      day: gap.day,
+      model: gap.model,
+      gap: cents(decimalFromPico(gap.gapPico)),
+      rate: gap.hasEvents ? cents(decimalFromPico(gap.ratePico)) : null,
+      volume: gap.hasEvents ? cents(decimalFromPico(gap.volumePico)) : null,
+    }));
+    const found = gaps
+      .filter(({ flagged_gap }) => flagged_gap)
+      .map((gap) => ({
+        day: dayOf(gap),
+        model: gap.model,
+        gap: cents(gap.provider_cost_usd - gap.our_cost_usd),
+        rate: gap.match_status === 'partial' ? cents(gap.gap_parts.rate_usd) : null,
+        volume: gap.match_status === 'partial' ? cents(gap.gap_parts.volume_usd) : null,
+      }));
+    expect(expected.length).toBeGreaterThan(20);
+    expect(found.sort(byText)).toEqual(expected.sort(byText));
+  });
+
+  it('matches every other day, at HIGH once it is closed', () => {
+    const missing = demo.answerKey.gaps
+      .filter(({ kind }) => kind === 'missing_window')
+      .map(({ offset }) => demo.calendar.dayText(offset));
+    const rest = gaps.filter((gap) => !gap.flagged_gap && !missing.includes(dayOf(gap)));
+    expect(rest.length).toBeGreaterThan(150);
+    expect(oddOf(rest)).toEqual([]);
+  });
+
+  /**
+   * A wrong rate shows in the bill itself. That a day stands in it twice takes the provider's own count of use, and that a
+   * key is unknown takes keys: Azure tells neither, so those days are gaps and nobody is accused.
+   */
+  it('explains wrong rates by the names, days and dollars that they have at OpenAI, and accuses of nothing else', async () => {
+    const grades: Record<string, string> = { stale_price: 'LOW', cache_at_full_rate: 'HIGH' };
+    const expected = demo.answerKey.findings
+      .filter(({ provider, fault }) => provider === 'openai' && grades[fault] !== undefined)
+      .map((finding) => ({
+        kind: finding.kind,
+        model: finding.model,
+        period_start: demo.calendar.dayText(finding.days.first),
+        period_end: demo.calendar.dayText(finding.days.last),
+        impact_usd_exact: decimalFromPico(finding.impactPico),
+        // The old price is known from nobody but the organization itself.
+        confidence: grades[finding.fault],
+      }));
+    const { body } = await api.get('/api/v1/financial/findings?limit=1000');
+    const found = body.findings.filter(({ kind }: Json) => kind !== 'unobserved_usage');
+    const told = found.map((one: Json) => fieldsAsIn(expected[0], one));
+    expect(expected).toHaveLength(2);
+    expect(told.sort(byText)).toEqual(expected.sort(byText));
+  });
+});

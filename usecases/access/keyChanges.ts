@@ -1,0 +1,219 @@
+import { recordAudit } from '../../db/access/auditLog.js';
+import {
+  type ApiKey,
+  countKeys,
+  findApiKey,
+  lockKeyRing,
+  replaceKeySecret,
+  revokeKeys,
+  updateApiKey,
+} from '../../db/access/keyRing.js';
+import { insertKey, type NewKey } from '../../db/access/keys.js';
+import { lockWorkspace } from '../../db/access/workspaces.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import type { AuditAction, AuditActor, AuditDetails } from '../../domain/access/auditLog/actions.js';
+import {
+  assertGives,
+  assertPossibleTerms,
+  givenByChange,
+  isLastingAdmin,
+  type KeyGiver,
+  scopesOf,
+} from '../../domain/access/keyRules.js';
+import { allowsScope, type Scope } from '../../domain/access/scopes.js';
+import { DomainError, invalidField } from '../../domain/errors.js';
+import { publicId } from '../../domain/ids.js';
+import { isoFromMicros } from '../../domain/period.js';
+
+/** Keys of one organization that are not revoked. */
+export const KEYS_MAX = 1_000;
+
+/** Who changes keys, and in what request. */
+export interface KeyAuthor {
+  giver: KeyGiver;
+  actor: AuditActor;
+  requestId: string | null;
+  nowMicros: bigint;
+}
+
+/** What stands in `created_by` and `revoked_by`. */
+export function nameOfActor(actor: AuditActor): string {
+  return actor.kind === 'key' ? actor.id : 'command line';
+}
+
+/** A key to be made, with its terms checked by the domain's rules. */
+export type WantedKey = Omit<NewKey, 'createdBy' | 'scopes'> & { scopes: readonly Scope[] | null };
+
+/**
+ * Makes a key that holds no more than its maker. Errors: invalid_body, forbidden, workspace_archived, too_many_items.
+ */
+export async function createKey(orgDb: OrgDb, wanted: WantedKey, by: KeyAuthor): Promise<ApiKey> {
+  const { role, scopes, workspaceId = null, expiresAtMicros = null } = wanted;
+  assertPossibleTerms({ role, scopes, workspaceId });
+  assertFuture(expiresAtMicros, by.nowMicros);
+  assertGives(by.giver, scopesOf({ role, scopes }));
+  return orgDb.transaction(async (inside) => {
+    await lockKeyRing(inside);
+    assertGives(await getGiver(inside, by), scopesOf({ role, scopes }));
+    if (workspaceId !== null) await lockOpenWorkspace(inside, workspaceId);
+    if ((await countKeys(inside, wanted.id)).unrevoked >= KEYS_MAX)
+      throw new DomainError(
+        'too_many_items',
+        `an organization can have ${KEYS_MAX} keys: revoke some that are no longer used`,
+      );
+    await insertKey(inside, { ...wanted, createdBy: nameOfActor(by.actor) });
+    const key = await getKey(inside, wanted.id);
+    await record(inside, by, 'key.created', key.id, { name: key.name, role, ...termsOf(key) });
+    return key;
+  });
+}
+
+/** What can change of a key; what is absent stays. */
+export interface KeyChange {
+  name?: string | undefined;
+  scopes?: readonly Scope[] | null | undefined;
+  expiresAtMicros?: bigint | null | undefined;
+}
+
+/** Changes a key. Errors: not_found, key_not_active, invalid_body, forbidden, last_admin_key. */
+export async function changeKey(orgDb: OrgDb, id: string, change: KeyChange, by: KeyAuthor): Promise<ApiKey> {
+  return orgDb.transaction(async (inside) => {
+    await lockKeyRing(inside);
+    const giver = await getGiver(inside, by);
+    const before = await getKey(inside, id);
+    if (before.status === 'revoked') throw notActive('revoked');
+    const after = {
+      ...before,
+      ...(change.name === undefined ? {} : { name: change.name }),
+      ...(change.scopes === undefined ? {} : { scopes: change.scopes }),
+      ...(change.expiresAtMicros === undefined ? {} : { expiresAtMicros: change.expiresAtMicros }),
+    };
+    if (isSame(before, after)) return before;
+    assertPossibleTerms(after);
+    if (change.expiresAtMicros !== before.expiresAtMicros)
+      assertFuture(change.expiresAtMicros ?? null, by.nowMicros);
+    assertGives(giver, givenByChange(before, after));
+    if (!isLastingAdmin(after)) await keepAdmin(inside, before);
+    await updateApiKey(inside, after);
+    await record(inside, by, 'key.changed', id, { name: after.name, ...termsOf(after) });
+    return getKey(inside, id);
+  });
+}
+
+/**
+ * Another secret for a key; the one at hand holds for `graceSeconds` more. Errors: not_found, key_not_active, forbidden,
+ * last_admin_key for an organization's last admin key without a grace: an answer that is lost would lock everybody out.
+ */
+export async function rotateKey(
+  orgDb: OrgDb,
+  id: string,
+  secret: { secretHash: Buffer; last4: string; graceSeconds: number },
+  by: KeyAuthor,
+): Promise<ApiKey> {
+  return orgDb.transaction(async (inside) => {
+    await lockKeyRing(inside);
+    const giver = await getGiver(inside, by);
+    const key = await getKey(inside, id);
+    if (key.status === 'revoked' || key.status === 'expired') throw notActive(key.status);
+    // Whoever rotates a key is shown its secret.
+    assertGives(giver, scopesOf(key));
+    if (secret.graceSeconds === 0) await keepAdmin(inside, key);
+    await replaceKeySecret(inside, id, secret);
+    await record(inside, by, 'key.rotated', id, { grace_seconds: secret.graceSeconds });
+    return getKey(inside, id);
+  });
+}
+
+/** Revokes a key at once; undefined when it was revoked before. Errors: not_found, last_admin_key. */
+export async function revokeKey(orgDb: OrgDb, id: string, by: KeyAuthor): Promise<ApiKey | undefined> {
+  return orgDb.transaction(async (inside) => {
+    await lockKeyRing(inside);
+    await getGiver(inside, by);
+    const key = await getKey(inside, id);
+    if (key.status === 'revoked') return undefined;
+    await keepAdmin(inside, key);
+    await revokeKeys(inside, { id }, nameOfActor(by.actor));
+    await record(inside, by, 'key.revoked', id, { name: key.name });
+    return getKey(inside, id);
+  });
+}
+
+/**
+ * What the author's key may give by now: under the lock of the key ring nobody changes it any more, and it may have been
+ * revoked or narrowed while the request waited for that. Errors: unauthenticated, forbidden.
+ */
+async function getGiver(inside: OrgDb, by: KeyAuthor): Promise<KeyGiver> {
+  if (by.actor.kind !== 'key') return by.giver;
+  const key = await findApiKey(inside, by.actor.id);
+  if (!key || key.status === 'revoked' || key.status === 'expired')
+    throw new DomainError('unauthenticated', 'the key of this request was ended while it waited');
+  const giver = { allows: (scope: Scope) => allowsScope(key.role, key.scopes, scope) };
+  if (!giver.allows('keys:admin')) throw new DomainError('forbidden', 'admin role required');
+  return giver;
+}
+
+/** Error last_admin_key when the organization cannot do without this key. Under the lock of the key ring. */
+async function keepAdmin(inside: OrgDb, key: ApiKey): Promise<void> {
+  if (!isLastingAdmin(key) || (await countKeys(inside, key.id)).lasting > 0) return;
+  throw new DomainError(
+    'last_admin_key',
+    'it is the last key of the role admin that is neither narrowed nor expires: make another one first',
+  );
+}
+
+async function getKey(inside: OrgDb, id: string): Promise<ApiKey> {
+  const key = await findApiKey(inside, id);
+  if (!key) throw new DomainError('not_found', 'there is no key with this id');
+  return key;
+}
+
+async function lockOpenWorkspace(inside: OrgDb, id: string): Promise<void> {
+  const workspace = await lockWorkspace(inside, id);
+  if (!workspace)
+    throw invalidField('body', 'workspace_id', 'there is no workspace with this id', 'invalid_body');
+  if (workspace.archivedAtMicros !== null)
+    throw new DomainError('workspace_archived', 'the workspace is archived: its keys are of no use');
+}
+
+function assertFuture(expiresAtMicros: bigint | null, nowMicros: bigint): void {
+  if (expiresAtMicros === null || expiresAtMicros > nowMicros) return;
+  throw invalidField(
+    'body',
+    'expires_at',
+    'must lie in the future; to end a key at once, revoke it',
+    'invalid_body',
+  );
+}
+
+function notActive(status: 'revoked' | 'expired'): DomainError {
+  return new DomainError(
+    'key_not_active',
+    status === 'revoked'
+      ? 'the key is revoked for good: make another one'
+      : 'the key has expired: give it a later expires_at first, or make another one',
+  );
+}
+
+function isSame(before: ApiKey, after: ApiKey): boolean {
+  const textOf = (key: ApiKey) => JSON.stringify([key.name, key.scopes, String(key.expiresAtMicros)]);
+  return textOf(before) === textOf(after);
+}
+
+function termsOf(key: Pick<ApiKey, 'scopes' | 'workspaceId' | 'expiresAtMicros'>): AuditDetails {
+  return {
+    scopes: key.scopes,
+    workspace_id: key.workspaceId === null ? null : publicId('wsp', key.workspaceId),
+    expires_at: key.expiresAtMicros === null ? null : isoFromMicros(key.expiresAtMicros),
+  };
+}
+
+async function record(
+  inside: OrgDb,
+  by: KeyAuthor,
+  action: AuditAction,
+  keyId: string,
+  details: AuditDetails,
+): Promise<void> {
+  const { actor, requestId } = by;
+  await recordAudit(inside, { action, actor, subject: { type: 'key', id: keyId }, details, requestId });
+}

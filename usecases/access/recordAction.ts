@@ -1,0 +1,36 @@
+import type { EndpointRequest } from '../../api/endpoint.js';
+import { recordAudit } from '../../db/access/auditLog.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import type {
+  AuditAction,
+  AuditActor,
+  AuditDetails,
+  AuditSubject,
+} from '../../domain/access/auditLog/actions.js';
+
+/** Of a request, who makes it. */
+export type RequestAuthor = Pick<EndpointRequest<unknown, unknown, unknown>, 'caller' | 'requestId'>;
+
+/** Who does it, as changes that are also made by commands are told. */
+export function authorOf({ caller, requestId }: RequestAuthor): { actor: AuditActor; requestId: string } {
+  return { actor: { kind: 'key', id: caller.keyId }, requestId };
+}
+
+/**
+ * Adds what a request does to its organization's audit log: in the transaction of the change and as its last statement;
+ * for a read, before anything is sent.
+ */
+export function recordAction(
+  inside: OrgDb,
+  request: RequestAuthor,
+  action: AuditAction,
+  subject: AuditSubject | null,
+  details: AuditDetails = {},
+): Promise<void> {
+  return recordAudit(inside.leaveProject('the log is the whole organization’s'), {
+    ...authorOf(request),
+    action,
+    subject,
+    details,
+  });
+}

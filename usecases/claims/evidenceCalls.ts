@@ -1,0 +1,186 @@
+/** The calls that a claim rests on, as lines of a file, added up by class, and as a sample. */
+
+import {
+  countEventsOfDay,
+  type EvidenceEvent,
+  listEventsOfDay,
+} from '../../db/claims/claimEvidenceEvents.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { timesOfBillingDay } from '../../domain/billing/billingDay.js';
+import type { JsonValue } from '../../domain/claims/evidence/canonicalJson.js';
+import type {
+  EvidenceFile,
+  EvidenceObserved,
+  EvidenceSample,
+} from '../../domain/claims/evidence/claimEvidence.js';
+import { takeInTurns } from '../../domain/claims/evidence/takeInTurns.js';
+import { TOKEN_CLASSES, type TokenClass } from '../../domain/events/event.js';
+import { publicId } from '../../domain/ids.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { Provider } from '../../domain/providers.js';
+
+/** Calls that a pack holds where the rate alone is disputed, and where the quantity is. */
+export const RATE_EVENTS_MAX = 20_000;
+export const QUANTITY_EVENTS_MAX = 200_000;
+/** Calls whose request ids a claim names. */
+export const SAMPLES_MAX = 40;
+
+export const EVENTS_FILE = 'events.jsonl';
+
+/** A claimed day of a series, and the names of its calls' models. */
+export interface ClaimedDay {
+  provider: string;
+  accountId: string;
+  model: string;
+  day: string;
+  offsetHours: number;
+  models: readonly string[];
+}
+
+export interface EvidenceCalls {
+  file: EvidenceFile | null;
+  observed: EvidenceObserved[];
+  samples: EvidenceSample[];
+  total: number;
+  included: number;
+}
+
+/**
+ * Reads the calls of the claimed days. `isQuantity`: the number of units is disputed, so all of them are needed. Work grows
+ * with the calls of the days, which are in memory as text.
+ */
+export async function readCalls(
+  inside: OrgDb,
+  days: readonly ClaimedDay[],
+  isQuantity: boolean,
+): Promise<EvidenceCalls> {
+  const scopes = days.map((day) => ({ day, of: eventsOf(day) }));
+  let total = 0;
+  for (const { of } of scopes) total += await countEventsOfDay(inside, of);
+  const limit = isQuantity ? QUANTITY_EVENTS_MAX : RATE_EVENTS_MAX;
+  const isWhole = total <= limit;
+  // Some calls of every day, so that every model has some.
+  const perDay = Math.max(1, Math.ceil(SAMPLES_MAX / Math.max(1, days.length)));
+  const lines: string[] = [];
+  const observed: EvidenceObserved[] = [];
+  const samples: EvidenceSample[][] = [];
+  for (const { day, of } of scopes) {
+    const events = await listEventsOfDay(inside, of, isWhole ? limit : perDay * 5);
+    if (isWhole) {
+      observed.push(...sumsOf(day, events));
+      for (const event of events) lines.push(JSON.stringify(lineOf(day, event)));
+    }
+    samples.push(sampleOf(day, events, perDay));
+  }
+  return {
+    file: isWhole && lines.length > 0 ? fileOf(lines) : null,
+    observed,
+    samples: takeInTurns(samples, Math.max(SAMPLES_MAX, days.length)),
+    total,
+    included: lines.length,
+  };
+}
+
+const fileOf = (lines: readonly string[]): EvidenceFile => ({
+  name: EVENTS_FILE,
+  mediaType: 'application/x-ndjson',
+  bytes: Buffer.from(`${lines.join('\n')}\n`),
+});
+
+function eventsOf({ provider, accountId, models, day, offsetHours }: ClaimedDay) {
+  const times = timesOfBillingDay(provider as Provider, day, offsetHours);
+  return { provider, accountId, models, fromMicros: times.startMicros, toMicros: times.endMicros };
+}
+
+const tokensOf = (event: EvidenceEvent): Record<TokenClass, number> => ({
+  input: event.input,
+  cache_read: event.cacheRead,
+  cache_write_5m: event.cacheWrite5m,
+  cache_write_1h: event.cacheWrite1h,
+  output: event.output,
+  input_audio: event.inputAudio,
+  output_audio: event.outputAudio,
+});
+
+function lineOf({ day, model }: ClaimedDay, event: EvidenceEvent) {
+  return {
+    id: publicId('evt', event.id),
+    day,
+    model,
+    timestamp: isoFromMicros(event.startMicros),
+    end_at: isoFromMicros(event.endMicros),
+    request_id: event.requestId,
+    provider_key_id: event.providerKeyId,
+    called_model: event.model,
+    response_model: event.responseModel,
+    service_tier: event.serviceTier,
+    is_batch: event.isBatch,
+    long_context: event.contextBand > 0,
+    status: event.status,
+    http_status: event.httpStatus,
+    tokens: tokensOf(event),
+    usage: usageOf(event),
+  };
+}
+
+/** Escapes of signs that the database keeps in no text. */
+const UNKEPT = /\\u(?:0000|d[89a-f][0-9a-f]{2})/i;
+
+/** The usage object as the client got it; its text where it is no JSON, or none that the database keeps. */
+function usageOf({ usageRaw }: EvidenceEvent): JsonValue {
+  if (usageRaw === null || UNKEPT.test(usageRaw)) return usageRaw;
+  try {
+    return JSON.parse(usageRaw) as JsonValue;
+  } catch {
+    return usageRaw;
+  }
+}
+
+function sumsOf({ day, model }: ClaimedDay, events: readonly EvidenceEvent[]): EvidenceObserved[] {
+  return TOKEN_CLASSES.flatMap((tokenClass) => {
+    const sums = { ok: 0n, cancelled: 0n, failed: 0n };
+    for (const event of events) {
+      const count = BigInt(tokensOf(event)[tokenClass]);
+      if (event.status === 'error') sums.failed += count;
+      else if (event.status === 'cancelled') sums.cancelled += count;
+      else sums.ok += count;
+    }
+    if (sums.ok + sums.cancelled + sums.failed === 0n) return [];
+    return [
+      {
+        day,
+        model,
+        token_class: tokenClass,
+        ok: String(sums.ok),
+        cancelled: String(sums.cancelled),
+        failed: String(sums.failed),
+      },
+    ];
+  });
+}
+
+/** Calls of a day at even distances, those with a request id first: that is what a provider looks up. */
+function sampleOf(
+  { day, model }: ClaimedDay,
+  events: readonly EvidenceEvent[],
+  count: number,
+): EvidenceSample[] {
+  const named = events.filter((event) => event.requestId !== null);
+  const from = named.length > 0 ? named : events;
+  const step = Math.max(1, Math.floor(from.length / count));
+  return from
+    .filter((_event, at) => at % step === 0)
+    .slice(0, count)
+    .map((event) => ({
+      request_id: event.requestId,
+      day,
+      timestamp: isoFromMicros(event.startMicros),
+      end_at: isoFromMicros(event.endMicros),
+      model,
+      response_model: event.responseModel,
+      service_tier: event.serviceTier,
+      status: event.status,
+      http_status: event.httpStatus,
+      usage: usageOf(event),
+    }));
+}

@@ -1,0 +1,252 @@
+import {
+  type CreditToStore,
+  DECIDED_BY_RUN,
+  decideOnCredits,
+  insertCredit,
+  listCreditRows,
+  listCreditsOf,
+  listRestatedClaims,
+  listWatchedProviders,
+  lockWatchedClaims,
+  markEvidenceStale,
+  type RestatedClaim,
+  type StoredCredit,
+  type WatchedClaim,
+} from '../../db/claims/claimCredits.js';
+import { lockClaim, type StoredClaim } from '../../db/claims/claims.js';
+import { readClock } from '../../db/clock.js';
+import { lockByName } from '../../db/locks.js';
+import { newUuid } from '../../db/newUuid.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { recordNotice } from '../../db/policies/notices.js';
+import { DEFAULT_ACCOUNT } from '../../domain/billing/account.js';
+import { claimCents, dollarsText } from '../../domain/claims/claimAmount.js';
+import { isTerminal } from '../../domain/claims/lifecycle.js';
+import {
+  type CreditableClaim,
+  type CreditRow,
+  type FoundCredit,
+  matchCredits,
+} from '../../domain/claims/matchCredits.js';
+import { moveOfCredit } from '../../domain/claims/proposedCredit.js';
+import { publicId } from '../../domain/ids.js';
+import { decimalFromPico, type Pico } from '../../domain/money.js';
+import { dayOf } from '../../domain/period.js';
+
+/**
+ * Looks on the bills of a provider (null: of all) for what answers filed claims: credits, and days that are billed otherwise
+ * than when the evidence was frozen. Proposes what is found and tells of it. Again it changes nothing; a proposal that the
+ * bill no longer bears out is taken back. Each provider is a transaction of its own; `checkpoint` is asked between two of
+ * them and throws where no more is to be done. `holds` is asked in each, and changes nothing where it is false.
+ */
+export async function findCredits(
+  orgDb: OrgDb,
+  given: { provider: string | null; checkpoint?: () => void; holds?: (inside: OrgDb) => Promise<boolean> },
+): Promise<void> {
+  for (const { provider, filedFromMicros } of await listWatchedProviders(orgDb, given.provider)) {
+    given.checkpoint?.();
+    await orgDb.transaction(async (inside) => {
+      if (given.holds && !(await given.holds(inside))) return;
+      await lockByName(inside, 'claimCredits', JSON.stringify([inside.orgId, provider]));
+      const restated = await listRestatedClaims(inside, provider);
+      const rows = await listCreditRows(inside, { provider, fromDay: dayOf(filedFromMicros) });
+      const watched = await lockWatchedClaims(inside, provider);
+      for (const one of restated) await restate(inside, one);
+      await withdrawRestored(inside, watched, restated);
+      await matchRows(inside, watched, rows);
+    });
+  }
+}
+
+/** The claim held, where it still waits for an answer. */
+async function lockOpenClaim(inside: OrgDb, id: string): Promise<StoredClaim | undefined> {
+  const claim = await lockClaim(inside, id);
+  return claim && claim.status !== 'draft' && !isTerminal(claim.status) ? claim : undefined;
+}
+
+async function restate(inside: OrgDb, restated: RestatedClaim): Promise<void> {
+  const claim = await lockOpenClaim(inside, restated.claimId);
+  if (!claim) return;
+  if (claim.evidenceStaleAtMicros === null) {
+    await markEvidenceStale(inside, claim.id);
+    await tellStale(inside, claim, restated);
+  }
+  const known = (await listCreditsOf(inside, [claim.id])).filter(
+    ({ source, decidedBy }) => source === 'restatement' && decidedBy !== DECIDED_BY_RUN,
+  );
+  const told = known.reduce((sum, credit) => sum + picoOf(credit), 0n);
+  if (restated.fallPico === told) return;
+  // What was proposed of it is another amount by now; what somebody has decided on is not asked again.
+  await withdraw(
+    inside,
+    known.filter(({ status }) => status === 'proposed'),
+  );
+  const decided = known.filter(({ status }) => status !== 'proposed');
+  const leftPico = restated.fallPico - decided.reduce((sum, credit) => sum + picoOf(credit), 0n);
+  if (claimCents(leftPico) <= 0n) return;
+  await propose(inside, claim, 'restatement', [
+    {
+      sourceKey: `restatement:${claim.id}:${decimalFromPico(restated.fallPico)}`,
+      day: restated.lastDay,
+      amountPico: leftPico,
+      cents: claimCents(leftPico),
+      description: `${daysText(restated)} billed $${decimalFromPico(leftPico)} less than when the evidence was frozen`,
+    },
+  ]);
+}
+
+const daysText = ({ days, firstDay, lastDay }: RestatedClaim): string =>
+  days === 1 ? `${firstDay} is` : `${days} days from ${firstDay} to ${lastDay} are`;
+
+const picoOf = ({ rows }: StoredCredit): Pico => rows.reduce((sum, { amountPico }) => sum + amountPico, 0n);
+
+async function tellStale(inside: OrgDb, claim: StoredClaim, restated: RestatedClaim): Promise<void> {
+  const id = publicId('clm', claim.id);
+  await recordNotice(inside, {
+    code: 'claim_evidence_stale',
+    key: `claim_evidence_stale:${id}`,
+    subject: { type: 'claim', id },
+    severity: 'medium',
+    message: `The provider has restated days of the claim ${id} since its evidence was frozen: ${daysText(restated)} billed otherwise.`,
+    details: {
+      days: restated.days,
+      first_day: restated.firstDay,
+      last_day: restated.lastDay,
+      billed_less_usd: decimalFromPico(restated.fallPico),
+    },
+    provider: claim.provider,
+  });
+}
+
+/** Of claims none of whose days is billed otherwise any more. */
+async function withdrawRestored(
+  inside: OrgDb,
+  watched: readonly WatchedClaim[],
+  restated: readonly RestatedClaim[],
+): Promise<void> {
+  const still = new Set(restated.map(({ claimId }) => claimId));
+  const credits = await listCreditsOf(inside, idsOf(watched));
+  await withdraw(
+    inside,
+    credits.filter(
+      ({ claimId, source, status }) =>
+        source === 'restatement' && status === 'proposed' && !still.has(claimId),
+    ),
+  );
+}
+
+async function matchRows(
+  inside: OrgDb,
+  watched: readonly WatchedClaim[],
+  rows: readonly CreditRow[],
+): Promise<void> {
+  const keys = new Set(rows.map(({ key }) => key));
+  const before = await listCreditsOf(inside, idsOf(watched));
+  const gone = before.filter(
+    ({ source, status, rows: of }) =>
+      source === 'credit_row' && status === 'proposed' && of.some(({ sourceKey }) => !keys.has(sourceKey)),
+  );
+  await withdraw(inside, gone);
+  const credits = await listCreditsOf(inside, idsOf(watched));
+  const found = matchCredits(
+    watched.map((claim) => creditable(claim, credits)),
+    rows.filter(({ key }) => !isTaken(credits, key)),
+    (claimId, key) => isRefused(credits, claimId, key),
+  );
+  for (const one of [...found].sort((a, b) => (a.claimId < b.claimId ? -1 : 1)))
+    await storeFound(inside, one);
+}
+
+const idsOf = (claims: readonly WatchedClaim[]) => claims.map(({ id }) => id);
+
+const isTaken = (credits: readonly StoredCredit[], key: string): boolean =>
+  credits.some(({ status, rows }) => status !== 'rejected' && rows.some((row) => row.sourceKey === key));
+
+/** Somebody has said that it is not the answer; what a run took back it may find again. */
+const isRefused = (credits: readonly StoredCredit[], claimId: string, key: string): boolean =>
+  credits.some(
+    (credit) =>
+      credit.claimId === claimId &&
+      credit.status === 'rejected' &&
+      credit.decidedBy !== DECIDED_BY_RUN &&
+      credit.rows.some((row) => row.sourceKey === key),
+  );
+
+function creditable(claim: WatchedClaim, credits: readonly StoredCredit[]): CreditableClaim {
+  const known = credits
+    .filter(({ claimId, status }) => claimId === claim.id && status !== 'rejected')
+    .reduce((sum, { cents }) => sum + cents, 0);
+  const asked = claim.creditedCents ?? claim.recoverableCents;
+  return {
+    id: claim.id,
+    // What nobody had named may have a name on later bills.
+    accountId: claim.accountId === DEFAULT_ACCOUNT ? '' : claim.accountId,
+    submittedAtMicros: claim.submittedAtMicros,
+    periodStart: claim.periodStart,
+    periodEnd: claim.periodEnd,
+    wantedCents: BigInt(Math.max(0, asked - known)),
+    isOpen: claim.creditedCents === null,
+    tickets: [
+      publicId('clm', claim.id),
+      ...(claim.externalTicketId === null ? [] : [claim.externalTicketId]),
+    ],
+  };
+}
+
+async function storeFound(inside: OrgDb, { claimId, rows }: FoundCredit): Promise<void> {
+  const claim = await lockClaim(inside, claimId);
+  if (!claim) return;
+  const parts = rows.map(({ row, cents }) => ({
+    sourceKey: row.key,
+    day: row.day,
+    amountPico: row.amountPico,
+    cents,
+    description: row.description,
+  }));
+  if (!isTerminal(claim.status)) await propose(inside, claim, 'credit_row', parts);
+  else if (claim.status !== 'denied')
+    // Somebody has said already that it came: this is it.
+    await insertCredit(inside, {
+      ...{ id: newUuid(await readClock(inside)), claimId, source: 'credit_row', rows: parts },
+      isAccepted: true,
+    });
+}
+
+async function propose(
+  inside: OrgDb,
+  claim: StoredClaim,
+  source: CreditToStore['source'],
+  rows: CreditToStore['rows'],
+): Promise<void> {
+  const id = newUuid(await readClock(inside));
+  await insertCredit(inside, { id, claimId: claim.id, source, rows, isAccepted: false });
+  const cents = Number(rows.reduce((sum, row) => sum + row.cents, 0n));
+  const claimId = publicId('clm', claim.id);
+  const creditId = publicId('crd', id);
+  const day = rows.map((row) => row.day).reduce((a, b) => (a > b ? a : b));
+  await recordNotice(inside, {
+    code: 'claim_credit_proposed',
+    key: `claim_credit_proposed:${creditId}`,
+    subject: { type: 'claim', id: claimId },
+    severity: 'medium',
+    message: `${dollarsText(BigInt(cents))} on the bill of ${day} looks like the answer to the claim ${claimId}, which asks for ${dollarsText(BigInt(claim.recoverableCents))}.`,
+    details: {
+      credit_id: creditId,
+      source,
+      day,
+      amount_cents: cents,
+      total_recoverable_cents: claim.recoverableCents,
+      suggested_status: moveOfCredit(claim, cents)?.status ?? null,
+    },
+    provider: claim.provider,
+  });
+}
+
+async function withdraw(inside: OrgDb, credits: readonly StoredCredit[]): Promise<void> {
+  if (credits.length === 0) return;
+  await decideOnCredits(
+    inside,
+    credits.map(({ id }) => id),
+    { status: 'rejected', by: DECIDED_BY_RUN, atMicros: await readClock(inside) },
+  );
+}

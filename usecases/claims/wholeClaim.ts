@@ -1,0 +1,89 @@
+import type { WholeClaim } from '../../api/claims/claims/wire.js';
+import { listCreditsOf, type StoredCredit } from '../../db/claims/claimCredits.js';
+import { listClaimEvents } from '../../db/claims/claimEvents.js';
+import { listClaimOutcomes } from '../../db/claims/claimOutcomes.js';
+import { findClaim, findClaimEvidence, listDisputeIdsOfClaim } from '../../db/claims/claims.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { isTerminal } from '../../domain/claims/lifecycle.js';
+import { type MovedFields, movedFields } from '../../domain/claims/move.js';
+import { DomainError } from '../../domain/errors.js';
+import { findUuid } from '../../domain/ids.js';
+
+export function claimNotFound(): DomainError {
+  return new DomainError('not_found', 'there is no claim with this id');
+}
+
+/** The uuid in a claim's public id. Error not_found. */
+export function uuidOfClaim(id: string): string {
+  const uuid = findUuid('clm', id);
+  if (uuid === undefined) throw claimNotFound();
+  return uuid;
+}
+
+/** One state of all of a claim: a move may be recorded between two reads. Error not_found. */
+export async function getWholeClaim(orgDb: OrgDb, id: string): Promise<WholeClaim> {
+  const whole = await orgDb.transaction(async (inside) => {
+    const [claim, disputeIds, events, outcomes, credits, evidence] = await Promise.all([
+      findClaim(inside, id),
+      listDisputeIdsOfClaim(inside, id),
+      listClaimEvents(inside, id),
+      listClaimOutcomes(inside, id),
+      listCreditsOf(inside, [id]),
+      findClaimEvidence(inside, id),
+    ]);
+    return claim && evidence && { claim, disputeIds, events, outcomes, credits, evidence };
+  }, 'repeatable read');
+  if (!whole) throw claimNotFound();
+  return whole;
+}
+
+/** A claim as a recorded command has left it, whatever was done to it since: what a repeat of it is answered. */
+export async function getClaimAfter(orgDb: OrgDb, id: string, commandId: string): Promise<WholeClaim> {
+  const whole = await getWholeClaim(orgDb, id);
+  const event = whole.events.find((one) => one.commandId === commandId);
+  if (!event) throw new Error('a command that is recorded stands in the history of its claim');
+  return whole.claim.version === event.version ? whole : asOfVersion(whole, event.version);
+}
+
+function asOfVersion(whole: WholeClaim, version: number): WholeClaim {
+  const events = whole.events.filter((event) => event.version <= version);
+  const last = events.at(-1);
+  if (!last) throw new Error('a claim begins with its making');
+  const filed = events.find(({ to }) => to === 'submitted_to_provider');
+  const said = events.reduce<MovedFields>((before, { to, fields }) => movedFields(before, to, fields), {
+    externalTicketId: null,
+    creditIssuedCents: null,
+  });
+  const isOver = isTerminal(last.to);
+  return {
+    ...whole,
+    events,
+    outcomes: isOver ? whole.outcomes : [],
+    credits: whole.credits.flatMap((credit) => creditAsOf(credit, last.atMicros)),
+    claim: {
+      ...whole.claim,
+      ...said,
+      version: last.version,
+      status: last.to,
+      submittedAtMicros: filed?.atMicros ?? null,
+      resolvedAtMicros: isOver ? last.atMicros : null,
+      enteredAtMicros: last.atMicros,
+      updatedAtMicros: last.atMicros,
+      evidenceStaleAtMicros: ifBy(whole.claim.evidenceStaleAtMicros, last.atMicros),
+      nextAction: last.nextAction,
+      nextActionAtMicros: last.nextActionAtMicros,
+      snoozedUntilMicros: null,
+    },
+  };
+}
+
+/** A time that had come by a moment; null where it had not. */
+const ifBy = (micros: bigint | null, byMicros: bigint): bigint | null =>
+  micros !== null && micros <= byMicros ? micros : null;
+
+/** A credit as it was at a moment; none where it was not found yet. */
+function creditAsOf(credit: StoredCredit, atMicros: bigint): StoredCredit[] {
+  if (credit.foundAtMicros > atMicros) return [];
+  if (credit.decidedAtMicros === null || credit.decidedAtMicros <= atMicros) return [credit];
+  return [{ ...credit, status: 'proposed', decidedAtMicros: null, decidedBy: null }];
+}

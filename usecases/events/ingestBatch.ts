@@ -1,0 +1,133 @@
+import type { StorableEvent } from '../../db/events/eventColumns.js';
+import { priceOf, type RefusedItems } from '../../db/events/ingest.js';
+import { inTurns, Turns } from '../../db/turns.js';
+import { apiKeyHash, eventId } from '../../domain/events/callHash.js';
+import { countedBy, SCOPE_NOT_COUNTED } from '../../domain/events/countedScopes.js';
+import type { CallRecord, MappedBatch, SpanLink } from '../../domain/events/event.js';
+import { resolveCallsInSteps } from '../../domain/events/resolveCalls.js';
+import type { OrganizationSettings } from '../../domain/installation/settings.js';
+import type { PriceBook } from '../../domain/pricing/priceBook.js';
+
+/** One request's calls and who sent them. */
+export interface IngestRequest {
+  orgId: string;
+  /** `key_…` of the key that sent it: part of every call's hash. */
+  keyId: string;
+  /** Stamped on calls that name no project: the workspace of the key. */
+  defaultProjectId: string | null;
+  batch: MappedBatch;
+}
+
+/** Requests of one organization as what one transaction stores. */
+export interface PreparedBatch {
+  events: StorableEvent[];
+  /** Index of the request of each event. */
+  owners: number[];
+  /** Spans that are no calls, or whose calls do not count. */
+  links: SpanLink[];
+  /** Items that are not stored, counted by who sent them and why. */
+  refusals: RefusedItems[];
+  /** Calls of each request that do not count. */
+  leftOut: number[];
+}
+
+/**
+ * Calls of several requests as rows: those that do not count are left out, one call told twice becomes one live row,
+ * then each is hashed and priced. Other requests are served meanwhile.
+ */
+export async function prepareBatch(
+  requests: readonly IngestRequest[],
+  prices: PriceBook,
+  settings: OrganizationSettings,
+): Promise<PreparedBatch> {
+  const counts = countedBy(settings.countedScopes);
+  const calls: CallRecord[] = [];
+  const owners: number[] = [];
+  const links = requests.flatMap((request) => request.batch.links);
+  const leftOut = requests.map(() => 0);
+  const refused = requests.flatMap(({ batch, defaultProjectId: projectId }) =>
+    batch.rejections.map(
+      ({ serviceName, scopeName, reason }): Refused => ({ projectId, serviceName, scopeName, reason }),
+    ),
+  );
+  requests.forEach((request, index) => {
+    for (const call of request.batch.calls) {
+      if (counts(call)) {
+        calls.push(call);
+        owners.push(index);
+        continue;
+      }
+      // As any span that is no call: it still shows what lies inside what.
+      if (call.trace !== null) links.push(call.trace);
+      leftOut[index] = (leftOut[index] as number) + 1;
+      const { serviceName, scopeName } = call;
+      refused.push({
+        projectId: request.defaultProjectId,
+        serviceName,
+        scopeName,
+        reason: SCOPE_NOT_COUNTED,
+      });
+    }
+  });
+  const resolved = await inTurns(resolveCallsInSteps(calls, links));
+  const events: StorableEvent[] = [];
+  const turns = new Turns();
+  for (const [index, { call }] of resolved.entries()) {
+    const request = requests[owners[index] as number] as IngestRequest;
+    events.push(storable(call, request.keyId, request.defaultProjectId, prices));
+    if (turns.isOver()) await turns.next();
+  }
+  resolved.forEach(({ supersededBy }, index) => {
+    if (supersededBy === null) return;
+    const [telling, winner] = [events[index] as StorableEvent, events[supersededBy] as StorableEvent];
+    telling.supersededBy = winner.id;
+    // Nobody named a project, and only the telling's key is of a workspace.
+    winner.projectId ??= telling.projectId;
+  });
+  return { events, owners, links, refusals: countRefused(refused), leftOut };
+}
+
+/** Takes off what the calls said, last of all: until then they can be judged by it. */
+export function dropPayloads({ events }: PreparedBatch): void {
+  for (const event of events) event.call = withoutPayload(event.call);
+}
+
+/**
+ * What a call said and did, and what its client added about itself, is gone, and with it the number that would confirm
+ * who guesses a prompt; its labels, usage and times stay.
+ */
+function withoutPayload(call: CallRecord): CallRecord {
+  return { ...call, payload: null, toolInput: null, toolOutput: null, service: null, promptHash: null };
+}
+
+/** Hashes and prices a call. */
+function storable(
+  call: CallRecord,
+  keyId: string,
+  defaultProjectId: string | null,
+  prices: PriceBook,
+): StorableEvent {
+  const hash = apiKeyHash(keyId, call);
+  return {
+    id: eventId(call, hash),
+    apiKeyHash: hash,
+    apiKeyId: keyId,
+    call,
+    price: priceOf(call, prices),
+    projectId: call.projectId ?? defaultProjectId,
+    supersededBy: null,
+  };
+}
+
+type Refused = Omit<RefusedItems, 'count'>;
+
+function countRefused(refused: readonly Refused[]): RefusedItems[] {
+  const counts = new Map<string, RefusedItems>();
+  for (const item of refused) {
+    const key = JSON.stringify([item.projectId, item.serviceName, item.scopeName, item.reason]);
+    const entry = counts.get(key);
+    if (entry) entry.count += 1;
+    else counts.set(key, { ...item, count: 1 });
+  }
+  return [...counts.values()].sort((a, b) => (a.reason < b.reason ? -1 : 1));
+}

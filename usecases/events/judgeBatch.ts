@@ -1,0 +1,140 @@
+import type { StorableEvent } from '../../db/events/eventColumns.js';
+import { knownCost, type NewAlert, newAlert } from '../../db/policies/policyAlerts.js';
+import { Turns } from '../../db/turns.js';
+import { publicPrefix } from '../../domain/access/keyFormat.js';
+import type { CallRecord, Json } from '../../domain/events/event.js';
+import type { Violation } from '../../domain/policies/alerts/alert.js';
+import {
+  type CompiledPolicies,
+  type JudgedCall,
+  judgeCall,
+  type Unjudged,
+  unjudgedOf,
+} from '../../domain/policies/judge.js';
+import { PROMPTS_SCANNED_MAX } from '../../domain/policies/policy.js';
+import type { Judges } from './judges.js';
+
+/** Prompts that are searched without a look at the clock. */
+const PROMPTS_A_LOOK = 2;
+
+/** What policies say to the calls of a batch, before it is known which of them are new. */
+export interface Judgement {
+  /** Alerts of each event, if it is stored. */
+  alerts: ReadonlyMap<string, readonly NewAlert[]>;
+  /** What a superseded telling said that breaks a policy, for the call that stands for it. */
+  saidBy: ReadonlyMap<string, readonly Violation[]>;
+  /** What could not be judged of each event, if it is stored. */
+  unjudged: ReadonlyMap<string, readonly Unjudged[]>;
+}
+
+export const NOTHING_JUDGED: Judgement = { alerts: new Map(), saidBy: new Map(), unjudged: new Map() };
+
+const NO_TELLINGS: readonly StorableEvent[] = [];
+const NOTHING: readonly Violation[] = [];
+
+/**
+ * Holds the policies against the calls of a batch, whose payloads must still be there. A call is judged once, with what
+ * all its tellings in the batch say.
+ */
+export async function judgeBatch(events: readonly StorableEvent[], judges: Judges): Promise<Judgement> {
+  if (judges.isEmpty) return NOTHING_JUDGED;
+  const turns = new Turns();
+  const { saidBy, tellings } = await judgeTellings(events, judges, turns);
+  const alerts = new Map<string, readonly NewAlert[]>();
+  const unjudged = new Map<string, readonly Unjudged[]>();
+  const seen = new Set<string>();
+  for (const event of events) {
+    // One that stands in the batch twice is judged as it is stored: the first time.
+    if (event.supersededBy !== null || seen.has(event.id)) continue;
+    seen.add(event.id);
+    const others = tellings.get(event.id) ?? NO_TELLINGS;
+    const judged = judgedCallOf(event, others);
+    const broken = judgeCall(judges.ofCall, judged);
+    const said = await searchPrompts(judged, judges, turns);
+    const all = [...broken, ...said, ...others.flatMap(({ id }) => saidBy.get(id) ?? NOTHING)];
+    if (all.length > 0) alerts.set(event.id, alertsOf(event, all));
+    const open = unjudgedOf(judges.ofCall, judged);
+    if (open.length > 0) unjudged.set(event.id, open);
+    if (turns.isOver()) await turns.next();
+  }
+  return { alerts, saidBy, unjudged };
+}
+
+/** What tellings say for which another event of the batch stands, and which those are, by that event. */
+async function judgeTellings(events: readonly StorableEvent[], judges: Judges, turns: Turns) {
+  const saidBy = new Map<string, readonly Violation[]>();
+  const tellings = new Map<string, StorableEvent[]>();
+  for (const event of events) {
+    if (event.supersededBy === null) continue;
+    const judged = judgedCallOf(event, NO_TELLINGS);
+    const said = [...judgeCall(judges.ofTelling, judged), ...(await searchPrompts(judged, judges, turns))];
+    if (said.length > 0) saidBy.set(event.id, said);
+    const others = tellings.get(event.supersededBy);
+    if (others) others.push(event);
+    else tellings.set(event.supersededBy, [event]);
+    if (turns.isOver()) await turns.next();
+  }
+  return { saidBy, tellings };
+}
+
+/** One alert a policy: the first of each. */
+function alertsOf(event: StorableEvent, violations: readonly Violation[]): NewAlert[] {
+  const first = new Map<string, Violation>();
+  for (const violation of violations)
+    if (!first.has(violation.policyType)) first.set(violation.policyType, violation);
+  return [...first.values()].map((violation) => newAlert(event, violation));
+}
+
+/** The patterns that the prompts match, a few prompts at a time: nobody says how many a call has. */
+function searchPrompts(
+  judged: JudgedCall,
+  { ofPrompts }: Judges,
+  turns: Turns,
+): readonly Violation[] | Promise<readonly Violation[]> {
+  if (ofPrompts === undefined) return NOTHING;
+  const prompts = judged.prompts().slice(0, PROMPTS_SCANNED_MAX);
+  if (prompts.length <= PROMPTS_A_LOOK) return judgeCall(ofPrompts, { ...judged, prompts: () => prompts });
+  return searchMany(judged, prompts, ofPrompts, turns);
+}
+
+async function searchMany(
+  judged: JudgedCall,
+  prompts: readonly string[],
+  ofPrompts: CompiledPolicies,
+  turns: Turns,
+): Promise<readonly Violation[]> {
+  for (let at = 0; at < prompts.length; at += PROMPTS_A_LOOK) {
+    const some = prompts.slice(at, at + PROMPTS_A_LOOK);
+    const found = judgeCall(ofPrompts, { ...judged, prompts: () => some });
+    if (found.length > 0) return found;
+    if (turns.isOver()) await turns.next();
+  }
+  return NOTHING;
+}
+
+/** A call as policies see it: its own prompts, and the key that it, or else another telling of it, was made with. */
+function judgedCallOf(event: StorableEvent, others: readonly StorableEvent[]): JudgedCall {
+  const { call, apiKeyId } = event;
+  return {
+    model: call.model,
+    prompts: call.prompts,
+    // The `_service.environment` tag; where a client names it elsewhere, the tag was filled in from there.
+    environment: call.environment,
+    keyPrefix: toldPrefix(call) ?? leastPrefix(others) ?? publicPrefix(apiKeyId),
+    costPico: knownCost(event),
+  };
+}
+
+/** Whichever telling came first, it is the same one. */
+function leastPrefix(tellings: readonly StorableEvent[]): string | undefined {
+  return tellings.length === 0 ? undefined : tellings.flatMap(({ call }) => toldPrefix(call) ?? []).sort()[0];
+}
+
+function toldPrefix({ service }: CallRecord): string | null {
+  const prefix: Json | undefined = isObject(service) ? service.api_key_prefix : undefined;
+  return typeof prefix === 'string' && prefix !== '' ? prefix : null;
+}
+
+function isObject(value: Json): value is { [key: string]: Json } {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}

@@ -1,0 +1,198 @@
+import type { Database } from '../../db/client.js';
+import { pointResponsesOf } from '../../db/events/callIdentities.js';
+import { lockEventsById } from '../../db/events/events.js';
+import { parsePolicies, readMarkedRules } from '../../db/events/ingestRules.js';
+import { lockLiveEvents } from '../../db/events/liveEvents.js';
+import {
+  type LiveReport,
+  type MergedCall,
+  storedReport,
+  writeMergedCalls,
+} from '../../db/events/mergeReports.js';
+import { SettledCalls, settleAlerts } from '../../db/events/settledAlerts.js';
+import { callOfStored, linkOf } from '../../db/events/storedCalls.js';
+import type { StoredEvent } from '../../db/events/storedEvents.js';
+import {
+  listTouchedTraces,
+  listTraceParts,
+  readTraceSpans,
+  type TracePart,
+} from '../../db/events/touchedTraces.js';
+import { OrgDb, unscoped } from '../../db/orgDb.js';
+import { publishPolicyAlerts } from '../../db/policies/policyAlerts.js';
+import { repeatOnConflict } from '../../db/repeatOnConflict.js';
+import { inTurns, Turns } from '../../db/turns.js';
+import { completeTelling } from '../../domain/events/completeTelling.js';
+import type { CallRecord, SpanLink } from '../../domain/events/event.js';
+import { type ResolvedCall, resolveCallsInSteps } from '../../domain/events/resolveCalls.js';
+import { SpanTree } from '../../domain/events/spanTree.js';
+import type { PriceBook } from '../../domain/pricing/priceBook.js';
+import type { Prices } from '../pricing/priceBookHolder.js';
+import { Judges, judgeCostBy } from './judges.js';
+
+/** What a sweep came to. */
+export interface Sweep {
+  /** Events that were superseded. */
+  superseded: number;
+  /** Traces of which only the last spans were compared. */
+  longTraces: number;
+  /** Whether more traces are waiting. */
+  more: boolean;
+}
+
+/**
+ * Finds spans of one call that arrived in different requests, one an ancestor of the other: looks at the traces that
+ * got spans since the last sweep. Runs every few seconds; sweeping twice changes nothing. Organizations take turns, so
+ * that long traces of one of them do not keep the others waiting.
+ */
+export async function sweepTraces(database: Database, prices: Pick<Prices, 'of'>): Promise<Sweep> {
+  const found = await listTouchedTraces(database);
+  const sweep: Sweep = { superseded: 0, longTraces: 0, more: found.more };
+  let open: { orgDb: OrgDb; parts: readonly TracePart[] }[] = [];
+  for (const [orgId, traceIds] of found.byOrganization) {
+    const orgDb = new OrgDb(database, orgId);
+    open.push({ orgDb, parts: await listTraceParts(orgDb, traceIds) });
+  }
+  for (let round = 0; open.length > 0; round += 1) {
+    open = open.filter(({ parts }) => round < parts.length);
+    for (const { orgDb, parts } of open) {
+      const { traceIds, longTraces } = parts[round] as TracePart;
+      const book = await prices.of(orgDb.orgId);
+      sweep.longTraces += longTraces;
+      sweep.superseded += await repeatOnConflict(() =>
+        orgDb.transaction((inside) => resolveTraces(inside, traceIds, book)),
+      );
+    }
+  }
+  await unscoped(database, 'note how far the sweep has come', (system) =>
+    system.run('update sweep_state set swept_xid = greatest(swept_xid, $1)', [found.below]),
+  );
+  return sweep;
+}
+
+async function resolveTraces(orgDb: OrgDb, traceIds: readonly string[], prices: PriceBook): Promise<number> {
+  const spans = await readTraceSpans(orgDb, traceIds);
+  const events = await lockEventsById(orgDb, [...new Set(spans.flatMap((span) => span.event_id ?? []))]);
+  const byId = new Map(events.map((event) => [event.id, event]));
+  const tellings: StoredEvent[] = [];
+  const calls: CallRecord[] = [];
+  const links: SpanLink[] = [];
+  const turns = new Turns();
+  for (const span of spans) {
+    const link = linkOf(span);
+    const event = span.event_id === null ? undefined : byId.get(span.event_id);
+    if (event) {
+      // Superseded tellings are shown too: what they stand for already must not be taken for another call.
+      tellings.push(event);
+      calls.push(callOfStored(event, link));
+    } else if (link) links.push(link);
+    if (turns.isOver()) await turns.next();
+  }
+  const resolved = await inTurns(resolveCallsInSteps(calls, links));
+  const merges = await mergeResolved(orgDb, { tellings, calls, links, resolved });
+  if (merges.length === 0) return 0;
+  const settled = new SettledCalls();
+  await writeMergedCalls(orgDb, merges, prices, settled);
+  const superseded = merges.flatMap((call) =>
+    call.superseded.map(({ id }) => ({ id, liveId: call.kept.id })),
+  );
+  await pointResponsesOf(orgDb, traceIds, superseded);
+  await settleAlertsOfStored(orgDb, settled);
+  return superseded.length;
+}
+
+/** The spans of some traces, and what their calls were resolved to. */
+interface ResolvedTraces {
+  tellings: readonly StoredEvent[];
+  calls: readonly CallRecord[];
+  links: readonly SpanLink[];
+  resolved: readonly ResolvedCall[];
+}
+
+/**
+ * Each event that still counts although another span is its call, with the event that counts for that span: a span of
+ * another trace, where that one has superseded it by its response id.
+ */
+async function mergeResolved(
+  orgDb: OrgDb,
+  { tellings, calls, links, resolved }: ResolvedTraces,
+): Promise<MergedCall[]> {
+  const pairs = resolved.flatMap(({ supersededBy }, index) => {
+    const loser = tellings[index];
+    const winner = supersededBy === null ? undefined : tellings[supersededBy];
+    if (loser === undefined || winner === undefined || loser.supersededBy !== null) return [];
+    return [{ loser, winner, winnerIndex: supersededBy as number, loserCall: calls[index] as CallRecord }];
+  });
+  const elsewhere = await lockLiveEvents(
+    orgDb,
+    pairs.flatMap(({ winner }) => winner.supersededBy ?? []),
+  );
+  const swept = new SweptCalls(new SpanTree([...links, ...calls.flatMap((call) => call.trace ?? [])]));
+  const turns = new Turns();
+  for (const { loser, winner, winnerIndex, loserCall } of pairs) {
+    if (turns.isOver()) await turns.next();
+    if (winner.supersededBy === null) {
+      swept.join(winner, loser, (resolved[winnerIndex] as ResolvedCall).call);
+      continue;
+    }
+    const live = elsewhere.get(winner.supersededBy);
+    if (live !== undefined) swept.join(live, loser, loserCall);
+  }
+  return swept.merged;
+}
+
+interface SweptCall extends MergedCall {
+  superseded: LiveReport[];
+}
+
+/** Events that were found to be of one call, pair by pair. */
+class SweptCalls {
+  readonly #tree: SpanTree;
+  readonly #calls = new Map<string, SweptCall>();
+  /** From an event that is superseded to the one that counts. */
+  readonly #keptIds = new Map<string, string>();
+
+  constructor(tree: SpanTree) {
+    this.#tree = tree;
+  }
+
+  /** @param reported what is known of the call by the pair. */
+  join(kept: StoredEvent, loser: StoredEvent, reported: CallRecord): void {
+    const [one, other] = [this.#callOf(kept), this.#callOf(loser)];
+    if (one === other) return;
+    one.call = completeTelling(completeTelling(one.call, reported, this.#tree), other.call, this.#tree);
+    this.#calls.delete(other.kept.id);
+    for (const report of [other.kept, ...other.superseded]) {
+      one.superseded.push(report);
+      this.#keptIds.set(report.id, one.kept.id);
+    }
+  }
+
+  #callOf(event: StoredEvent): SweptCall {
+    const id = this.#keptIds.get(event.id) ?? event.id;
+    const known = this.#calls.get(id);
+    if (known !== undefined) return known;
+    const kept = storedReport(event, null);
+    const call: SweptCall = { kept, call: kept.call, superseded: [], added: [] };
+    this.#calls.set(id, call);
+    return call;
+  }
+
+  get merged(): MergedCall[] {
+    return [...this.#calls.values()].filter(({ superseded }) => superseded.length > 0);
+  }
+}
+
+/** The alerts follow; of policies, what the completed calls cost is all that can have become another one. */
+export async function settleAlertsOfStored(orgDb: OrgDb, settled: SettledCalls): Promise<void> {
+  const { policiesText, alertsWanted } = await readMarkedRules(orgDb);
+  const ofCost = parsePolicies(policiesText).filter(
+    ({ type }) => type === 'approval_required_threshold_cents',
+  );
+  const { added } = await settleAlerts(orgDb, settled, [], judgeCostBy(new Judges(ofCost)));
+  if (alertsWanted)
+    await publishPolicyAlerts(
+      orgDb,
+      added.map(({ id }) => id),
+    );
+}

@@ -1,0 +1,143 @@
+import type pg from 'pg';
+import { countedSourcesSql } from '../../../db/billing/billingRows.js';
+import { signed, usageLogSql } from '../../../db/usage/usageLog.js';
+import { decimalFromPico, picoFromDecimal } from '../../../domain/money.js';
+import type { Lsn } from './baseBackup.js';
+
+/** What the books of one organization say. Amounts are decimal texts in US dollars. */
+export interface BookTotals {
+  organization_id: string;
+  /** Calls as `GET /usage/summary` counts them: each once, blocked ones not. */
+  calls: number;
+  cost_usd: string;
+  /** What the counted copies of its bills add up to, taxes and credits included; null where the schema is another one. */
+  billed_usd: string | null;
+}
+
+/** The books at one instant. */
+export interface BookReading {
+  /** RFC 3339. */
+  at: string;
+  /** Which transactions they hold, as Postgres writes a snapshot: `xmin:xmax:running`. */
+  snapshot: string;
+  /** The write-ahead log had come this far: whatever they hold lies before it. */
+  lsn: Lsn;
+  organizations: BookTotals[];
+}
+
+/** Totals, those of what came after its month was closed, and what is in neither yet. */
+const BOOKED = (tables: readonly string[]) => `
+select coalesce(sum(calls), 0)::text as calls, coalesce(sum(cost_usd), 0)::text as cost from (
+  ${tables.map((table) => `select calls, cost_usd from ${table} where org_id = $1 and dimension = 'provider' union all`).join(' ')}
+  select sum(sign)::bigint, sum(${signed('cost_usd')}) from (${usageLogSql('$2')}) log where status <> 'blocked') parts`;
+
+const BILLED = `
+select coalesce(sum(amount_usd), 0)::text as billed from (${countedSourcesSql(`d.org_id = $1 and d.feed = 'cost'`)}) counted`;
+
+/**
+ * Reads the books of every organization from its totals, as the service itself would show them. The caller has opened
+ * a transaction that keeps to one snapshot; leaves it under the role `app_system`.
+ */
+export async function readBooks(client: pg.ClientBase, options: { billed: boolean }): Promise<BookReading> {
+  await client.query('set local role app_system');
+  const { rows } = await client.query<{ snapshot: string; lsn: Lsn; at: Date }>(
+    'select pg_current_snapshot()::text as snapshot, pg_current_wal_insert_lsn()::text as lsn, clock_timestamp() as at',
+  );
+  const [instant] = rows;
+  if (!instant) throw new Error('the database gave no snapshot');
+  const states = await client.query<{ id: string; folded_xid: string }>(
+    'select o.id, coalesce(s.folded_xid, 0)::text as folded_xid from organizations o left join rollup_state s on s.org_id = o.id order by o.id',
+  );
+  // A backup may be taken before an upgrade brings the later ones.
+  const tables = await client.query<{ name: string }>(
+    `select name from unnest('{usage_rollups,adjustment_rollups}'::text[]) name where to_regclass(name) is not null`,
+  );
+  const booked = BOOKED(tables.rows.map(({ name }) => name));
+  const organizations: BookTotals[] = [];
+  for (const { id, folded_xid } of states.rows) {
+    const sums = await client.query<{ calls: string; cost: string }>(booked, [id, folded_xid]);
+    organizations.push({
+      organization_id: id,
+      calls: Number(sums.rows[0]?.calls),
+      cost_usd: plainDecimal(sums.rows[0]?.cost),
+      billed_usd: options.billed ? await readBilled(client, id) : null,
+    });
+  }
+  return { at: instant.at.toISOString(), snapshot: instant.snapshot, lsn: instant.lsn, organizations };
+}
+
+async function readBilled(client: pg.ClientBase, orgId: string): Promise<string> {
+  const { rows } = await client.query<{ billed: string }>(BILLED, [orgId]);
+  return plainDecimal(rows[0]?.billed);
+}
+
+/**
+ * What calls and cost add up to from the events themselves, without any total, by organization; of those that were
+ * removed for their age it is kept what they added up to (docs/decisions/0116). With a snapshot only
+ * what that one saw: a row of the log is in it when the transaction that wrote it is, and what was changed later
+ * stands in the log as it was (docs/decisions/0004, 0098). The caller has opened a transaction.
+ */
+export async function recountBooks(
+  client: pg.ClientBase,
+  snapshot?: string,
+): Promise<Map<string, Pick<BookTotals, 'calls' | 'cost_usd'>>> {
+  await client.query('set local role app_system');
+  const [xmin = '0', xmax = '0'] = snapshot?.split(':') ?? [];
+  const isSeen =
+    snapshot === undefined
+      ? 'true'
+      : `case when ingest_xid < ${BigInt(xmin)} then true when ingest_xid >= ${BigInt(xmax)} then false
+           else pg_visible_in_snapshot(ingest_xid::text::xid8, $1::pg_snapshot) end`;
+  const removed = await client.query<{ present: boolean }>(
+    `select to_regclass('removed_usage') is not null as present`,
+  );
+  const gone = removed.rows[0]?.present ? 'union all select org_id, calls, cost_usd from removed_usage' : '';
+  const { rows } = await client.query<{ org_id: string; calls: string; cost: string }>(
+    `select org_id, sum(calls)::text as calls, sum(cost)::text as cost from (
+       select org_id, sum(sign) as calls, sum(${signed('cost_usd')}) as cost from (
+         select org_id, 1 as sign, cost_usd, status, ingest_xid from events where revised_xid is null
+         union all
+         select org_id, sign, cost_usd, status, ingest_xid from event_adjustments) log
+       where status <> 'blocked' and ${isSeen} group by org_id
+       ${gone}) parts
+     group by org_id`,
+    snapshot === undefined ? [] : [snapshot],
+  );
+  return new Map(
+    rows.map(({ org_id, calls, cost }) => [org_id, { calls: Number(calls), cost_usd: plainDecimal(cost) }]),
+  );
+}
+
+/** Opens a transaction of one snapshot that changes nothing, runs `work` in it, and ends it. */
+export async function inOneSnapshot<T>(client: pg.ClientBase, work: () => Promise<T>): Promise<T> {
+  await client.query('begin isolation level repeatable read read only');
+  try {
+    return await work();
+  } finally {
+    await client.query('rollback');
+  }
+}
+
+/** Sums over all organizations. */
+export function sumBooks(organizations: readonly BookTotals[]): {
+  calls: number;
+  costUsd: string;
+  billedUsd: string | null;
+} {
+  const add = (values: readonly string[]) => {
+    return decimalFromPico(values.reduce((sum, text) => sum + (picoFromDecimal(text) ?? 0n), 0n));
+  };
+  const billed = organizations.map((books) => books.billed_usd).filter((text) => text !== null);
+  return {
+    calls: organizations.reduce((sum, books) => sum + books.calls, 0),
+    costUsd: add(organizations.map((books) => books.cost_usd)),
+    billedUsd: billed.length === organizations.length ? add(billed) : null,
+  };
+}
+
+/** The decimal text that each amount has once, whatever zeros Postgres writes. */
+function plainDecimal(text: string | undefined): string {
+  const pico = picoFromDecimal(text ?? '');
+  if (pico === undefined) throw new RangeError(`not an amount: ${text}`);
+  return decimalFromPico(pico);
+}

@@ -1,0 +1,29 @@
+import pg from 'pg';
+import type { Database } from '../../db/client.js';
+import { unscoped } from '../../db/orgDb.js';
+import { ensurePartitions } from '../../db/partitions.js';
+
+/** Days after which what tells two spans of one call apart is dropped: no telling comes so late. */
+const CALL_SPAN_DAYS = 35;
+const PRUNE_ROWS_MAX = 50_000;
+
+/** Makes the partitions of the coming months, as the tables' owner over a direct connection. */
+export async function makePartitions(directUrl: string): Promise<void> {
+  const client = new pg.Client({ connectionString: directUrl, application_name: 'trueup-maintenance' });
+  await client.connect();
+  try {
+    await ensurePartitions(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** Drops old span identities, a bounded number at a time; returns how many. */
+export async function pruneCallSpans(database: Database): Promise<number> {
+  return unscoped(database, 'prune span identities of all organizations', (system) =>
+    system.run(
+      `delete from call_spans where ctid = any(array(
+         select ctid from call_spans where created_at < now() - make_interval(days => ${CALL_SPAN_DAYS}) limit ${PRUNE_ROWS_MAX}))`,
+    ),
+  );
+}

@@ -1,0 +1,62 @@
+import { newUuid } from '../../db/newUuid.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import {
+  insertSavingsRun,
+  noteRulesChanged,
+  type SavingsCause,
+  type SavingsPeriod,
+} from '../../db/policies/savingsRuns.js';
+import { insertOutboxMessage } from '../../db/runs/outbox.js';
+import { DomainError } from '../../domain/errors.js';
+import { MICROS_PER_DAY } from '../../domain/period.js';
+
+/** The days before now that are modeled unless a period is named. */
+export const SAVINGS_DAYS = 30;
+/** Looks for a run that ends between finding none and finding one open. */
+const ATTEMPTS = 5;
+const RETRY_AFTER_SECONDS = 2;
+
+/** The period that is modeled unless one is named: the 30 days before now. */
+export function standardPeriod(nowMicros: bigint): SavingsPeriod {
+  return {
+    isStandard: true,
+    windowStartMicros: nowMicros - BigInt(SAVINGS_DAYS) * MICROS_PER_DAY,
+    windowEndMicros: nowMicros,
+  };
+}
+
+/**
+ * Has the savings modeled anew because the rules change. Call it in the transaction of the change, behind it: a run is
+ * opened, or follows the one that is open, and reads the rules as this transaction leaves them. Errors:
+ * service_unavailable when runs begin and end faster than one can be opened.
+ */
+export async function remodelSavings(inside: OrgDb, nowMicros: bigint): Promise<void> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    if (await noteRulesChanged(inside)) return;
+    if (await queueSavingsRun(inside, nowMicros, 'rule_change')) return;
+  }
+  throw new DomainError(
+    'service_unavailable',
+    'savings runs begin and end faster than one can be opened; try again',
+    { retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );
+}
+
+/** A standard run, stored with the message that starts it; false while one is open. */
+export async function queueSavingsRun(
+  orgDb: OrgDb,
+  nowMicros: bigint,
+  cause: Exclude<SavingsCause, 'request'>,
+): Promise<boolean> {
+  return orgDb.transaction(async (inside) => {
+    const id = newUuid(nowMicros);
+    const run = await insertSavingsRun(inside, {
+      id,
+      ...standardPeriod(nowMicros),
+      cause,
+      requestedBy: null,
+    });
+    if (run) await insertOutboxMessage(inside, 'savings_run.start', id);
+    return run !== undefined;
+  });
+}

@@ -1,0 +1,81 @@
+import { listObservedSince } from '../../db/events/observedSince.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import {
+  type BucketGroup,
+  type CoverageGroup,
+  type CoverageQuery,
+  listCoverage,
+} from '../../db/reconciliation/coverage.js';
+import { listBilledKeyDays, listObservedKeyDays } from '../../db/reconciliation/keyCoverage.js';
+import {
+  addCoverage,
+  type CoverageFigures,
+  noCoverage,
+} from '../../domain/reconciliation/coverage/coverage.js';
+import { coverageByKey } from '../../domain/reconciliation/coverage/keyCoverage.js';
+
+/** Groups in their order, and what all of them sum to. */
+export interface Coverage {
+  groups: CoverageGroup[];
+  totals: CoverageFigures;
+  /** Days of all groups together. */
+  days: number;
+}
+
+/** Coverage of a half-open window of days: by day the newest first, else the most billed dollars first. */
+export async function readCoverage(
+  orgDb: OrgDb,
+  group: BucketGroup | 'key',
+  query: CoverageQuery,
+): Promise<Coverage> {
+  return orgDb.transaction(async (inside) => {
+    const groups =
+      group === 'key' ? await listKeyGroups(inside, query) : await listCoverage(inside, group, query);
+    const byDay = group === 'day' ? groups : await listCoverage(inside, 'day', query);
+    const totals = noCoverage();
+    for (const { figures } of groups) addCoverage(totals, figures);
+    return {
+      groups: groups.sort(group === 'day' ? newestFirst : mostBilledFirst),
+      totals,
+      days: byDay.length,
+    };
+  }, 'repeatable read');
+}
+
+/** By provider key, from bills and calls as they are: no run has to have compared them. */
+async function listKeyGroups(inside: OrgDb, query: CoverageQuery): Promise<CoverageGroup[]> {
+  const billed = await listBilledKeyDays(inside, query);
+  const observed = await listObservedKeyDays(inside, query);
+  const since = new Map<string, bigint>();
+  for (const provider of new Set(billed.map((day) => day.provider))) {
+    const times = [...(await listObservedSince(inside, provider)).values()];
+    if (times.length > 0)
+      since.set(
+        provider,
+        times.reduce((first, time) => (time < first ? time : first)),
+      );
+  }
+  return coverageByKey(billed, observed, since).map(({ provider, providerKeyId, days, figures }) => ({
+    provider,
+    accountId: null,
+    model: null,
+    providerKeyId,
+    day: null,
+    days,
+    figures,
+  }));
+}
+
+const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
+
+function newestFirst(a: CoverageGroup, b: CoverageGroup): number {
+  return compare(b.day ?? '', a.day ?? '');
+}
+
+function mostBilledFirst(a: CoverageGroup, b: CoverageGroup): number {
+  const [x, y] = [a.figures.billedPico, b.figures.billedPico];
+  return x > y ? -1 : x < y ? 1 : compare(nameOf(a), nameOf(b));
+}
+
+const nameOf = ({ provider, accountId, model, providerKeyId }: CoverageGroup): string =>
+  JSON.stringify([provider, accountId, model, providerKeyId]);

@@ -1,0 +1,110 @@
+import { listAskedBack } from '../../db/billing/askedBack.js';
+import { listBilledAccountNames, listCountedCopies } from '../../db/billing/billCoverage.js';
+import { listBilledProviderDays, listBilledTotals } from '../../db/billing/billedDays.js';
+import {
+  type BilledAdjustment,
+  listBilledAdjustments,
+  listFrozenBills,
+} from '../../db/billing/periodBills.js';
+import { findPeriodClosing } from '../../db/billing/periods.js';
+import { listSourceDifferences, type SourceDifference } from '../../db/billing/sourceDifferences.js';
+import { sumExplainedDays, sumFindingDays } from '../../db/claims/financialSums.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { listComparedBuckets } from '../../db/reconciliation/gapExplorer.js';
+import { nextMonth } from '../../domain/billing/periods/month.js';
+import { accountMonthsOf } from '../../domain/claims/financial/summary.js';
+import { shiftDay } from '../../domain/period.js';
+import type { ChargePrices } from '../../domain/reconciliation/matching/charges.js';
+import {
+  buildStatement,
+  type FoundOfAccount,
+  type Statement,
+} from '../../domain/reconciliation/statement/statement.js';
+import { readBilledDay } from './billAudit.js';
+
+/** Copies of a bill that do not say the same: so many are listed. */
+export const DIFFERENCES_MAX = 200;
+/** An account with a bill so many days before or after the month is expected to have one for it. */
+const NEIGHBOUR_DAYS = 31;
+
+export interface MonthStatement extends Statement {
+  /** Null: the month is open. */
+  closing: MonthClosing | null;
+  /** How the bills of earlier, closed months were restated, as far as it is booked in this one. */
+  bookedAdjustments: BilledAdjustment[];
+  /** Where a copy that does not count says another amount, the latest day first; at most DIFFERENCES_MAX. */
+  sourceDifferences: SourceDifference[];
+}
+
+export interface MonthClosing {
+  closedAtMicros: bigint;
+  closedBy: string | null;
+  /** What the bills of the month say beyond what it was closed with. */
+  adjustments: BilledAdjustment[];
+}
+
+/** The statement of the month that begins on `firstDay`, from one snapshot, so that its parts foot. */
+export async function readMonthStatement(
+  orgDb: OrgDb,
+  firstDay: string,
+  nowMicros: bigint,
+  prices: ChargePrices,
+): Promise<MonthStatement> {
+  const window = { provider: null, fromDay: firstDay, toDay: nextMonth(firstDay) };
+  return orgDb.transaction(async (inside) => {
+    const charges = [];
+    for (const { provider, day } of await listBilledProviderDays(inside, window)) {
+      const read = await readBilledDay(inside, provider, day, prices);
+      charges.push({ provider, charges: read.charges });
+    }
+    const month = firstDay.slice(0, 7);
+    const closing = await findPeriodClosing(inside, month);
+    const statement = buildStatement({
+      firstDay,
+      nowMicros,
+      totals: await listBilledTotals(inside, window),
+      frozen: closing ? await listFrozenBills(inside, month) : null,
+      charges,
+      compared: await listComparedBuckets(inside, window),
+      copies: await listCountedCopies(inside, window),
+      found: await readFound(inside, window),
+      asked: await listAskedBack(inside, month),
+      accounts: await listBilledAccountNames(inside, {
+        fromDay: shiftDay(window.fromDay, -NEIGHBOUR_DAYS),
+        toDay: shiftDay(window.toDay, NEIGHBOUR_DAYS),
+      }),
+    });
+    return {
+      ...statement,
+      closing: closing
+        ? {
+            closedAtMicros: closing.closedAtMicros,
+            closedBy: closing.closedBy,
+            adjustments: await listBilledAdjustments(inside, { month }),
+          }
+        : null,
+      bookedAdjustments: await listBilledAdjustments(inside, { bookedIn: month }),
+      sourceDifferences: await listSourceDifferences(inside, { ...window, limit: DIFFERENCES_MAX }),
+    };
+  }, 'repeatable read');
+}
+
+/** By account: what nothing explains, as the financial summary of the same days has it, and what findings come to. */
+async function readFound(
+  orgDb: OrgDb,
+  { fromDay, toDay }: { fromDay: string; toDay: string },
+): Promise<FoundOfAccount[]> {
+  const days = { fromDay, toDay: shiftDay(toDay, -1) };
+  const months = accountMonthsOf(await sumFindingDays(orgDb, days));
+  const explained = await sumExplainedDays(orgDb, days);
+  return [
+    ...months.map(({ provider, accountId, unexplainedCriticalPico, unexplainedReviewPico }) => ({
+      ...{ provider, accountId, inFindingsPico: 0n },
+      unexplainedPico: unexplainedCriticalPico + unexplainedReviewPico,
+    })),
+    ...explained.map(({ provider, accountId, impactPico }) => ({
+      ...{ provider, accountId, unexplainedPico: 0n },
+      inFindingsPico: impactPico,
+    })),
+  ].filter((one) => one.unexplainedPico !== 0n || one.inFindingsPico !== 0n);
+}

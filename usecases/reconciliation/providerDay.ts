@@ -1,0 +1,113 @@
+import {
+  type BilledAccount,
+  listBilledAccounts,
+  listBilledCells,
+  listUsageCells,
+  listUsageOfDay,
+} from '../../db/billing/billedDays.js';
+import { type DayCell, listObservedCells, listObservedDay } from '../../db/billing/billingCells.js';
+import { listObservedSources } from '../../db/events/observedSources.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { aheadMicrosOf } from '../../domain/billing/billingDay.js';
+import { microsOfDay } from '../../domain/period.js';
+import type { Provider } from '../../domain/providers.js';
+import {
+  CALL_STATUSES,
+  type CallStatus,
+  type DayInput,
+  type ObservedCell,
+} from '../../domain/reconciliation/matching/cells.js';
+
+/** A provider-day as it is compared, and the copies of the bill that count for it. */
+export interface ProviderDay extends DayInput {
+  covered: readonly BilledAccount[];
+}
+
+export interface ProviderDayScope {
+  provider: Provider;
+  day: string;
+  /** By how many hours the provider's clock is ahead of UTC, where it keeps one distance (`timesOfBillingDay`). */
+  offsetHours?: number;
+}
+
+/**
+ * Everything that is stored of one provider's day, bills and calls, as it is at one time. Work grows with the day's rows
+ * and cells.
+ */
+export async function readProviderDay(
+  orgDb: OrgDb,
+  scope: ProviderDayScope,
+  beside: Pick<DayInput, 'nowMicros' | 'observedSince' | 'withHours'>,
+): Promise<ProviderDay> {
+  return orgDb.transaction((inside) => readInside(inside, scope, beside), 'repeatable read');
+}
+
+async function readInside(
+  inside: OrgDb,
+  scope: ProviderDayScope,
+  beside: Pick<DayInput, 'nowMicros' | 'observedSince' | 'withHours'>,
+): Promise<ProviderDay> {
+  const covered = await listBilledAccounts(inside, scope);
+  const aheadMicros = aheadMicrosOf(scope.provider, scope.day, scope.offsetHours ?? 0);
+  return {
+    ...beside,
+    observedSince: new Map([...beside.observedSince].map(([account, at]) => [account, at + aheadMicros])),
+    day: scope.day,
+    billed: await listBilledCells(inside, scope),
+    ...(await readUse(inside, scope, beside.withHours)),
+    covered,
+    // Who sent the calls matters to an explanation only, and there is none of a day without a bill.
+    sources: covered.length === 0 ? new Map() : await listObservedSources(inside, scope),
+  };
+}
+
+/** Both sides' use. Hours that are not written down are added up where they are: reading them costs more than all else. */
+async function readUse(
+  inside: OrgDb,
+  scope: ProviderDayScope,
+  withHours: boolean,
+): Promise<Pick<DayInput, 'usage' | 'observed'>> {
+  if (withHours) {
+    const usage = await listUsageCells(inside, scope);
+    const observed = await listObservedCells(inside, scope);
+    return { usage, observed: observed.map((cell) => fromStoredCell(cell, cell.hourMicros)) };
+  }
+  const usage = await listUsageOfDay(inside, scope);
+  const observed = await listObservedDay(inside, scope);
+  const dayMicros = microsOfDay(scope.day);
+  return {
+    usage,
+    observed: observed.map((cell) => ({ ...fromStoredCell(cell, dayMicros), hours: cell.hours })),
+  };
+}
+
+/** The log knows no other words than these three and `blocked`, which the query leaves out. */
+function callStatusOf(status: string): CallStatus {
+  return CALL_STATUSES.find((known) => known === status) ?? 'ok';
+}
+
+function fromStoredCell(cell: Omit<DayCell, 'hours'>, hourMicros: bigint): ObservedCell {
+  return {
+    accountId: cell.providerAccountId,
+    model: cell.model,
+    serviceTier: cell.serviceTier,
+    isBatch: cell.isBatch,
+    contextBand: cell.contextBand,
+    status: callStatusOf(cell.status),
+    hourMicros,
+    calls: cell.calls,
+    tokens: {
+      input: cell.inputTokens,
+      cache_read: cell.cacheRead,
+      cache_write_5m: cell.cacheWrite5m,
+      cache_write_1h: cell.cacheWrite1h,
+      output: cell.outputTokens,
+      input_audio: cell.inputAudio,
+      output_audio: cell.outputAudio,
+    },
+    computedCostPico: cell.computedCostPico,
+    unpriced: cell.unpriced,
+    priceGaps: cell.priceGaps,
+    unmetered: cell.unmetered,
+  };
+}

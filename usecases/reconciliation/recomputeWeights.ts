@@ -1,0 +1,74 @@
+import type { OrgDb } from '../../db/orgDb.js';
+import {
+  findWeightSet,
+  insertWeightSet,
+  listDraftedDisputes,
+  listOutcomes,
+  type RescoredDraft,
+  rescoreDraft,
+} from '../../db/reconciliation/weightSets.js';
+import { DISPUTE_TIERS } from '../../domain/claims/financial/decision.js';
+import { learnedTier } from '../../domain/reconciliation/weights/applyLearning.js';
+import {
+  type LearnedWeights,
+  learnedAtMicros,
+  learnWeights,
+} from '../../domain/reconciliation/weights/learn.js';
+import { DEFAULT_WEIGHTS } from '../../domain/reconciliation/weights/weightSet.js';
+
+export interface Recomputed {
+  /** Of the set that holds now; null while nothing was ever learned. */
+  version: number | null;
+  /** Whether it is new. */
+  isNew: boolean;
+  rescored: RescoredDraft[];
+}
+
+/**
+ * Learns anew from all outcomes of the organization, stores what came of it as another version where it is not what the newest
+ * one says already, and gives open drafts the tiers that follow. Claims that were sent keep what they were sent with. Done
+ * twice it is done once: the second time changes nothing.
+ */
+export async function recomputeWeights(orgDb: OrgDb, nowMicros: bigint): Promise<Recomputed> {
+  return orgDb.transaction(async (inside) => {
+    const outcomes = await listOutcomes(inside);
+    const stored = await findWeightSet(inside);
+    if (outcomes.length === 0 && !stored) return { version: null, isNew: false, rescored: [] };
+    const learned = learnWeights(outcomes, DEFAULT_WEIGHTS, learnedAtMicros(outcomes));
+    const rescored = await rescoreDrafts(inside, learned);
+    if (stored && canonical(stored.learned) === canonical(learned))
+      return { version: stored.version, isNew: false, rescored };
+    const version = (stored?.version ?? 0) + 1;
+    await insertWeightSet(inside, { version, learned, rescored, madeAtMicros: nowMicros });
+    return { version, isNew: true, rescored };
+  });
+}
+
+async function rescoreDrafts(inside: OrgDb, learned: LearnedWeights): Promise<RescoredDraft[]> {
+  const drafts = new Map<string, RescoredDraft>();
+  for (const dispute of await listDraftedDisputes(inside)) {
+    const { tier, belowLow } = learnedTier(dispute, learned);
+    const known = drafts.get(dispute.claimId);
+    const isLess = !known || DISPUTE_TIERS.indexOf(tier) > DISPUTE_TIERS.indexOf(known.to);
+    drafts.set(dispute.claimId, {
+      claimId: dispute.claimId,
+      from: dispute.claimTier,
+      // Of the least sure of its disputes.
+      to: isLess ? tier : known.to,
+      belowLow: belowLow || (known?.belowLow ?? false),
+    });
+  }
+  const rescored: RescoredDraft[] = [];
+  for (const draft of drafts.values())
+    if (draft.from !== draft.to && (await rescoreDraft(inside, draft.claimId, draft.to)))
+      rescored.push(draft);
+  return rescored;
+}
+
+/** One text of what is the same, in whichever order its fields came back. */
+const canonical = (value: unknown): string =>
+  JSON.stringify(value, (_, part: unknown) =>
+    part !== null && typeof part === 'object' && !Array.isArray(part)
+      ? Object.fromEntries(Object.entries(part).sort(([a], [b]) => (a < b ? -1 : 1)))
+      : part,
+  );

@@ -1,0 +1,81 @@
+import { findBilledSpan } from '../../db/billing/billCoverage.js';
+import { listBilledProviderDays } from '../../db/billing/billedDays.js';
+import { listSuspectKeys } from '../../db/billing/providerKeys.js';
+import { listObservedSince } from '../../db/events/observedSince.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { listHoursOfBoth } from '../../db/reconciliation/hoursOfBoth.js';
+import { knownOffsetHours } from '../../domain/billing/billingDay.js';
+import { shiftDay } from '../../domain/period.js';
+import type { Provider } from '../../domain/providers.js';
+import type { DayResult } from '../../domain/reconciliation/matching/cells.js';
+import type { ChargePrices } from '../../domain/reconciliation/matching/charges.js';
+import { matchDay } from '../../domain/reconciliation/matching/matchDay.js';
+import { type Reconciled, reconcileMatched } from '../../domain/reconciliation/reconcileDays.js';
+import type { WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
+import { billedRangeOf } from './billAudit.js';
+import { tellDayOffset } from './dayOffset.js';
+import { readProviderDay } from './providerDay.js';
+
+/** Keys that the search for explanations is given at most; the most dollars come first. */
+const SUSPECTS_MAX = 10_000;
+
+export interface ReconcileRequest {
+  provider: Provider;
+  /** First and last UTC day, `YYYY-MM-DD`, both included; null: as far as there are bills, at most 366 days. */
+  fromDay: string | null;
+  toDay: string | null;
+  nowMicros: bigint;
+}
+
+export interface ReconcileReport extends Reconciled {
+  provider: Provider;
+  /** First and last day that were looked at; null without any bill. */
+  fromDay: string | null;
+  toDay: string | null;
+  /** Days of the range with a bill. */
+  days: number;
+  /** The days for which there are bills of this provider at all; null: none. */
+  billed: { firstDay: string; lastDay: string } | null;
+  weightSet: string;
+}
+
+/**
+ * Reconciles a provider's bills with the calls of the same days as a gap run would, and stores nothing. Each day is read
+ * in a short transaction of its own. Error invalid_range for a range that is turned round or longer than 366 days.
+ */
+export async function reconcileBills(
+  orgDb: OrgDb,
+  request: ReconcileRequest,
+  prices: ChargePrices,
+  weights: WeightSet,
+): Promise<ReconcileReport> {
+  const { provider, nowMicros } = request;
+  const span = await findBilledSpan(orgDb, provider);
+  const range = billedRangeOf(request, span, 'a reconciliation');
+  const report = {
+    provider,
+    fromDay: range?.fromDay ?? null,
+    toDay: range?.toDay ?? null,
+    billed: span ?? null,
+    weightSet: weights.version,
+  };
+  if (!range) return { ...report, days: 0, buckets: [], findings: [], explanations: [] };
+  const window = { provider, fromDay: range.fromDay, toDay: shiftDay(range.toDay, 1) };
+  const observedSince = await listObservedSince(orgDb, provider);
+  const offsetHours =
+    knownOffsetHours(provider) ??
+    (await tellDayOffset(window.toDay, (toDay) => listHoursOfBoth(orgDb, { provider, toDay })));
+  const days: DayResult[] = [];
+  // Compared as they are read: of a day's rows and calls nothing stays but what the search for explanations needs.
+  for (const { day } of await listBilledProviderDays(orgDb, window)) {
+    const scope = { provider, day, offsetHours };
+    const input = await readProviderDay(orgDb, scope, { nowMicros, observedSince, withHours: false });
+    days.push(matchDay(prices.agreed, provider, input, weights.link));
+  }
+  const suspects = await listSuspectKeys(orgDb, { ...window, limit: SUSPECTS_MAX });
+  return {
+    ...report,
+    days: days.length,
+    ...reconcileMatched(provider, days, prices, weights, suspects.keys),
+  };
+}

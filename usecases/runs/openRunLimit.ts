@@ -1,0 +1,67 @@
+import type { OrgDb } from '../../db/orgDb.js';
+import { listOpenRuns, lockOpenRuns } from '../../db/runs/openRuns.js';
+import type { RunKind } from '../../db/runs/runStates.js';
+import { LimitError } from '../../domain/access/limits/limitError.js';
+import { publicId } from '../../domain/ids.js';
+
+/** How soon a run may have ended. */
+const RETRY_AFTER_SECONDS = 5;
+/** Runs that a refusal names at most. */
+const NAMED_MAX = 10;
+
+/** How many runs of a kind an organization may have open at once. */
+export interface OpenRunLimit {
+  kind: RunKind;
+  /** undefined: any number. */
+  max: number | undefined;
+  /** Why no new one may be begun now, though one that is open may be answered. */
+  refusal?: LimitError | undefined;
+}
+
+const NAMES: Record<RunKind, { policy: string; plural: string; prefix: 'run' | 'imp' }> = {
+  gap_run: { policy: 'open-gap-runs', plural: 'gap runs', prefix: 'run' },
+  reprice: { policy: 'open-repricings', plural: 're-pricings', prefix: 'run' },
+  savings_run: { policy: 'open-savings-runs', plural: 'savings runs', prefix: 'run' },
+  billing_sync: { policy: 'open-syncs', plural: 'syncs', prefix: 'run' },
+  billing_import: { policy: 'open-imports', plural: 'imports', prefix: 'imp' },
+};
+
+/**
+ * Stores a run by `insert` where its organization has fewer than the most of them open, by the rows themselves and
+ * under a lock, so that two requests never take the last place both. What `insert` refuses itself (undefined) is not
+ * counted: it is answered with the run that is there. Call it in the run's transaction. Error: rate_limited, naming what
+ * is under way.
+ */
+export async function insertWithinLimit<R>(
+  inside: OrgDb,
+  limit: OpenRunLimit | undefined,
+  insert: () => Promise<R | undefined>,
+): Promise<R | undefined> {
+  if (limit?.max === undefined) return insert();
+  const { kind, max, refusal } = limit;
+  await lockOpenRuns(inside, kind);
+  const open = await listOpenRuns(inside, kind, max);
+  const inserted = await insert();
+  if (inserted && open.length >= max) throw tooManyOpen(kind, open);
+  if (inserted && refusal) throw refusal;
+  return inserted;
+}
+
+/** Refuses early what would be refused at its end, before it is received. Error: rate_limited. */
+export async function assertRoomForRun(orgDb: OrgDb, limit: OpenRunLimit | undefined): Promise<void> {
+  if (limit?.max === undefined) return;
+  const { kind, max, refusal } = limit;
+  const open = await listOpenRuns(orgDb, kind, max);
+  if (open.length >= max) throw tooManyOpen(kind, open);
+  if (refusal) throw refusal;
+}
+
+function tooManyOpen(kind: RunKind, open: readonly string[]): LimitError {
+  const { policy, plural, prefix } = NAMES[kind];
+  const ids = open.slice(0, NAMED_MAX).map((id) => publicId(prefix, id));
+  return new LimitError(
+    [policy],
+    `the organization has as many ${plural} open as it may (${open.length}), among them ${ids.join(', ')}; wait until one has ended`,
+    RETRY_AFTER_SECONDS,
+  );
+}
