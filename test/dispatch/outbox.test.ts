@@ -264,7 +264,7 @@ describe('the sweeper', () => {
     );
     await age(
       over.orgId,
-      `status = 'running', finished_at = null, heartbeat_at = now() - interval '5 minutes'`,
+      `status = 'running', finished_at = null, published_at = null, published_status = null, error_code = null, error_message = null, heartbeat_at = now() - interval '5 minutes'`,
     );
     await age(atWork.orgId, `created_at = now() - interval '5 minutes'`);
     await engine.sweeper.sweep();

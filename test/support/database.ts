@@ -39,6 +39,13 @@ export function directly(url: string): string {
   return direct.toString();
 }
 
+/** As the owner of the tables, straight to Postgres, where the suite's server has the database. */
+export function asOwner(url: string): string {
+  const direct = directly(url);
+  const server = inject('postgresUrl');
+  return new URL(direct).host === new URL(server).host ? withLoginOf(direct, server) : direct;
+}
+
 /** The settings of a program with one way to its database. */
 export const environmentOf = (url: string) => ({ DATABASE_URL: url, DATABASE_DIRECT_URL: url });
 

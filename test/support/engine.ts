@@ -23,7 +23,7 @@ import { createLogger } from '../../platform/logger.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import { webhookTaskQueue } from '../../workflows/contract.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
-import { directly } from './database.js';
+import { asOwner } from './database.js';
 import { testOutbound } from './outbound.js';
 import { SILENT, SILENT_RUNTIME } from './silentRuntime.js';
 import { TEST_NAMESPACE } from './temporal.js';
@@ -147,7 +147,7 @@ export async function startTestEngine(
     pages: createPageReaders(connectors),
     connectors,
     secretKeys: options.secretKeys ?? testSecretKeys(),
-    directUrl: directly(database.options.url),
+    directUrl: asOwner(database.options.url),
     retention: options.retention ?? TEST_RETENTION,
     ...(options.syncPace ? { syncPace: options.syncPace } : {}),
     deliverWebhook: options.deliverWebhook ?? testWebhookDelivery(testOutbound()),

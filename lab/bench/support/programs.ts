@@ -37,30 +37,34 @@ export interface ProgramOptions {
 
 export async function startProgram(options: ProgramOptions): Promise<BenchProgram> {
   const log = openSync(`${options.folder}/${options.name}.log`, 'a');
-  const child = fork(fileURLToPath(new URL(`../../bin/${options.name}.${EXTENSION}`, import.meta.url)), [], {
-    stdio: ['ignore', log, log, 'ipc'],
-    execArgv: [
-      ...(options.fromSources ? ['--import', 'tsx'] : process.execArgv),
-      ...SERVER_NODE_FLAGS,
-      ...(options.pauseFile ? ['--import', PAUSE_MONITOR] : []),
-      ...(options.profileDir ? ['--cpu-prof', `--cpu-prof-dir=${options.profileDir}`] : []),
-    ],
-    env: processEnvironment({
-      DATABASE_URL: options.url,
-      DATABASE_DIRECT_URL: options.url,
-      TRUEUP_SECRET_KEY: BENCH_SECRET_KEY,
-      DATA_DIR: options.folder,
-      HOST: '127.0.0.1',
-      PORT: '0',
-      TEMPORAL_ADDRESS: options.engineAddress ?? NO_ENGINE,
-      LOG_LEVEL: 'info',
-      // One client stands for many.
-      RATE_LIMITS: 'off',
-      // Test runners have a variable of this name.
-      BASE_URL: '',
-      ...(options.pauseFile ? { PAUSE_FILE: options.pauseFile } : {}),
-    }) as NodeJS.ProcessEnv,
-  });
+  const child = fork(
+    fileURLToPath(new URL(`../../../bin/${options.name}.${EXTENSION}`, import.meta.url)),
+    [],
+    {
+      stdio: ['ignore', log, log, 'ipc'],
+      execArgv: [
+        ...(options.fromSources ? ['--import', 'tsx'] : process.execArgv),
+        ...SERVER_NODE_FLAGS,
+        ...(options.pauseFile ? ['--import', PAUSE_MONITOR] : []),
+        ...(options.profileDir ? ['--cpu-prof', `--cpu-prof-dir=${options.profileDir}`] : []),
+      ],
+      env: processEnvironment({
+        DATABASE_URL: options.url,
+        DATABASE_DIRECT_URL: options.url,
+        TRUEUP_SECRET_KEY: BENCH_SECRET_KEY,
+        DATA_DIR: options.folder,
+        HOST: '127.0.0.1',
+        PORT: '0',
+        TEMPORAL_ADDRESS: options.engineAddress ?? NO_ENGINE,
+        LOG_LEVEL: 'info',
+        // One client stands for many.
+        RATE_LIMITS: 'off',
+        // Test runners have a variable of this name.
+        BASE_URL: '',
+        ...(options.pauseFile ? { PAUSE_FILE: options.pauseFile } : {}),
+      }) as NodeJS.ProcessEnv,
+    },
+  );
   closeSync(log);
   const { port } = await firstWord(child, options);
   return { pid: child.pid as number, port, stop: () => stopChild(child) };

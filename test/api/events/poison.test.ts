@@ -74,7 +74,7 @@ describe('P-09: a body far beyond the limit', () => {
 
   it('leaves its connection fit for the next request, whether its length was announced or not', async () => {
     const small = await startTestApi({ database: api.database, ingestMaxBodyBytes: 1_000 });
-    const head = `POST /api/v1/ingest/events HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${small.adminKey}\r\nContent-Type: application/json\r\n`;
+    const head = `POST /api/v1/ingest/events HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${small.adminKey}\r\nContent-Type: application/json\r\n`;
     const noise = 'x'.repeat(500_000);
     const bodies = [
       `Content-Length: ${noise.length}\r\n\r\n${noise}`,

@@ -48,7 +48,7 @@ function open(
 function hang(target: TestApi, path: string, key: string) {
   return open(
     target,
-    `POST ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{`,
+    `POST ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${key}\r\ncontent-type: application/json\r\ncontent-length: 100\r\n\r\n{`,
   );
 }
 
@@ -118,7 +118,7 @@ describe('F-20: more requests than can be served', () => {
     api = await startTestApi({ endpoints: [...ENDPOINTS, held.endpoint], limits: WIDE_LIMITS });
     const exported = '/api/v1/events/export?start=2026-01-01&end=2026-02-01';
     const lines = [HELD_UP, exported, exported, '/api/v1/events'].map(
-      (path) => `GET ${path} HTTP/1.1\r\nhost: a\r\nauthorization: Bearer ${api?.adminKey}\r\n\r\n`,
+      (path) => `GET ${path} HTTP/1.1\r\nhost: localhost\r\nauthorization: Bearer ${api?.adminKey}\r\n\r\n`,
     );
     const { socket } = open(api, lines.join(''));
     await expect.poll(() => underWay(api as TestApi)).toBe(4);
@@ -230,7 +230,7 @@ describe('F-28: slow and many connections', () => {
     const slow = { headersTimeout: 500, requestTimeout: 60_000, connectionsCheckingInterval: 50 };
     api = await startTestApi({ httpLimits: slow });
     const opened = Array.from({ length: 150 }, () =>
-      open(api as TestApi, 'GET /api/v1/events HTTP/1.1\r\nhost: a\r\nx-slow: '),
+      open(api as TestApi, 'GET /api/v1/events HTTP/1.1\r\nhost: localhost\r\nx-slow: '),
     );
     expect((await api.get('/api/v1/events')).status).toBe(200);
     await expect.poll(() => opened.every(({ isClosed }) => isClosed())).toBe(true);
@@ -246,7 +246,10 @@ describe('F-28: slow and many connections', () => {
 
   it('that send a head of more than 16 KB are refused', async () => {
     api = await startTestApi();
-    const answer = open(api, `GET /healthz HTTP/1.1\r\nhost: a\r\nx-long: ${'x'.repeat(20_000)}\r\n\r\n`);
+    const answer = open(
+      api,
+      `GET /healthz HTTP/1.1\r\nhost: localhost\r\nx-long: ${'x'.repeat(20_000)}\r\n\r\n`,
+    );
     await expect.poll(() => answer.isClosed()).toBe(true);
     expect(answer.heard()).toMatch(/^HTTP\/1\.1 431 /);
   });

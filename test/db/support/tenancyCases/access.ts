@@ -10,6 +10,7 @@ import * as organizations from '../../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import { verifyAuditLog } from '../../../../usecases/access/auditVerification.js';
 import { changeKey, createKey, revokeKey, rotateKey } from '../../../../usecases/access/keyChanges.js';
+import { recordAction } from '../../../../usecases/access/recordAction.js';
 import {
   archiveWithKeys,
   changeWorkspace,
@@ -48,6 +49,16 @@ const inside = <T>(db: OrgDb, work: (inside: OrgDb) => Promise<T>) => db.transac
 
 /** Keys, workspaces, the organization itself, its log, its limits, and answers that are kept for repeats. */
 export const ACCESS_CASES: Record<string, TenancyCase> = {
+  recordAction: (db, { org, keyId, marker }) =>
+    recordAction(
+      db,
+      {
+        caller: { orgId: org.orgId, keyId, role: 'admin', workspace: undefined, allows: () => true },
+        requestId: marker,
+      },
+      'settings.changed',
+      null,
+    ),
   insertKey: (db) => insertKey(db, { ...newKey(), createdBy: 'test' }),
   createKey: (db) => createKey(db, newKey(), author()),
   changeKey: (db, { keyId }) => changeKey(db, keyId, { name: 'taken over' }, author()),

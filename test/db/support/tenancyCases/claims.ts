@@ -12,7 +12,7 @@ import { recordClaimMove } from '../../../../usecases/claims/recordMove.js';
 import { recountDeadlines } from '../../../../usecases/claims/recountDeadlines.js';
 import { snoozeClaim } from '../../../../usecases/claims/snoozeClaim.js';
 import { viewClaim, waitForMove } from '../../../../usecases/claims/viewClaim.js';
-import { getWholeClaim } from '../../../../usecases/claims/wholeClaim.js';
+import { getClaimAfter, getWholeClaim } from '../../../../usecases/claims/wholeClaim.js';
 import { aCommand, storeClaim } from '../../../support/claims.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -23,6 +23,7 @@ const AT_MICROS = 1_772_323_200_000_000n;
 export const CLAIM_CASES: Record<string, TenancyCase> = {
   findClaim: (db, { draftClaimId }) => claims.findClaim(db, draftClaimId),
   getWholeClaim: (db, { draftClaimId }) => getWholeClaim(db, draftClaimId),
+  getClaimAfter: (db, { endedClaimId, commandId }) => getClaimAfter(db, endedClaimId, commandId),
   lockClaim: (db, { draftClaimId }) => claims.lockClaim(db, draftClaimId),
   findClaimEvidence: (db, { draftClaimId }) => claims.findClaimEvidence(db, draftClaimId),
   listClaims: (db) => claims.listClaims(db, {}, PAGE),

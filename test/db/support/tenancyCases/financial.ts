@@ -3,10 +3,13 @@ import * as disputes from '../../../../db/claims/disputes.js';
 import { sumExplainedDays, sumFindingDays } from '../../../../db/claims/financialSums.js';
 import { listBrokenPolicies, sumFindings } from '../../../../db/claims/reviewQueue.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
+import type { StoredFinding } from '../../../../db/reconciliation/findings.js';
 import * as findings from '../../../../db/reconciliation/findings.js';
+import { confirmFinding } from '../../../../usecases/claims/confirmFinding.js';
 import { aFindingDay, storeFindings } from '../../../support/findings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
+const AT_MICROS = 1_772_323_200_000_000n;
 const PAGE = { limit: 10, offset: 0 };
 const DAY = aFindingDay('2026-03-10', 5n * 10n ** 12n);
 
@@ -42,11 +45,16 @@ export const FINANCIAL_CASES: Record<string, TenancyCase> = {
   findRivalDispute: (db, { rivalId }) => disputes.findRivalDispute(db, rivalId),
   insertDispute: (db, { findingId, marker }) =>
     db.transaction((inside) => disputes.insertDispute(inside, findingId, aDispute(marker))),
+  confirmFinding: (db, { undecided, marker }) =>
+    db.transaction((inside) =>
+      confirmFinding(inside, undecided, { notes: null, reopen: false, by: marker }, AT_MICROS),
+    ),
 };
 
 export interface OwnedFindings {
   /** A finding that nobody has decided on, and one with a dispute. */
   findingId: string;
+  undecided: StoredFinding;
   disputedId: string;
   disputeId: string;
   /** One over the days of a dispute whose finding is gone. */
@@ -66,5 +74,7 @@ export async function makeFindings(db: OrgDb, marker: string): Promise<OwnedFind
     db.transaction((inside) => disputes.insertDispute(inside, id, aDispute(marker)));
   const dispute = await open(disputedId);
   await open(goneId);
-  return { findingId, disputedId, disputeId: dispute?.id ?? '', rivalId };
+  const undecided = await findings.findFinding(db, findingId);
+  if (!undecided) throw new Error('the finding was stored');
+  return { findingId, undecided, disputedId, disputeId: dispute?.id ?? '', rivalId };
 }

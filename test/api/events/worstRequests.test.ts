@@ -2,12 +2,12 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type BenchProgram, startProgram } from '../../lab/bench/support/programs.js';
-import { Bystander } from '../../lab/bench/support/worstRequests/bystander.js';
-import { sendWorst } from '../../lab/bench/support/worstRequests/sendWorst.js';
-import { worstRequests } from '../../lab/bench/support/worstRequests/worstBodies.js';
-import { createTestOrganization, type TestOrganization } from '../support/api.js';
-import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { type BenchProgram, startProgram } from '../../../lab/bench/support/programs.js';
+import { Bystander } from '../../../lab/bench/support/worstRequests/bystander.js';
+import { sendWorst } from '../../../lab/bench/support/worstRequests/sendWorst.js';
+import { worstRequests } from '../../../lab/bench/support/worstRequests/worstBodies.js';
+import { createTestOrganization, type TestOrganization } from '../../support/api.js';
+import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
 /** What the event loop of the API may stand still, of a processor. */
 const PAUSE_MS_MAX = 250;
