@@ -1,11 +1,9 @@
 /** Prints the figures of docs/architecture.md: `npm run house`. */
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import { houseFigures } from './figures.js';
 import { readSources } from './readHouse.js';
 
-const ROOT = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
-const figures = houseFigures(readSources(ROOT));
+const figures = houseFigures(readSources(PROJECT_ROOT));
 const out: string[] = ['room         files    lines', '-----------  -----  -------'];
 for (const { room, files, lines } of figures.rooms)
   out.push(`${room.padEnd(11)}  ${String(files).padStart(5)}  ${String(lines).padStart(7)}`);
