@@ -1,5 +1,6 @@
 import type { SyncChunk } from '../db/billing/syncChunks.js';
 import type { SyncRunResult } from '../db/billing/syncRuns.js';
+import { compare } from '../domain/compare.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay } from '../domain/period.js';
 
 /** Restatements and gaps that a run's result lists; restatements are counted whole. */
@@ -109,8 +110,6 @@ function joined(missing: readonly Missing[]): Missing[] {
   }
   return whole;
 }
-
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 const dayAfter = (day: string): string => dayOf(microsOfDay(day) + MICROS_PER_DAY);
 
 /** Days whose buckets have to be made anew: their content changed, or they are provisional no more. In order. */

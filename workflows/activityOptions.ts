@@ -1,24 +1,10 @@
 import type { ActivityOptions } from '@temporalio/workflow';
 
-const NEVER_RETRIED = [
-  'invalid_billing_file',
-  'account_required',
-  'not_found',
-  'account_mismatch',
-  'credentials_missing',
-  'credentials_refused',
-  'provider_answer_unreadable',
-  'secret_key_missing',
-  'illegal_transition',
-  'claim_conflict',
-  'command_too_late',
-  'invalid_body',
-];
+/** A failure that lasts is not retried, whatever the profile: the activity marks it (activities/failures.ts). */
 const RETRY = {
   initialInterval: '500 milliseconds',
   backoffCoefficient: 2,
   maximumInterval: '15 seconds',
-  nonRetryableErrorTypes: NEVER_RETRIED,
 } as const;
 
 /** How long an effect may take and be repeated, by the kind of effect. Mostly time limits, not attempt counts, end a retry. */

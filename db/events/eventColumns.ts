@@ -2,6 +2,7 @@ import type { BillerSpan, CallRecord } from '../../domain/events/event.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { CallPrice } from '../../domain/pricing/cost.js';
+import { costOf, isUnmetered } from '../../domain/pricing/eventPrice.js';
 import { plainArray, textArray } from '../pgArray.js';
 
 /** A call that is ready to be stored: resolved, hashed and priced. */
@@ -126,25 +127,6 @@ export const LIST_COLUMNS = new Set(['price_gaps', 'usage_missing', 'usage_flags
 
 function joinList(values: readonly string[]): string | null {
   return values.length === 0 ? null : values.join(',');
-}
-
-/** A call that consumed something nobody told: without usage, and neither failed nor blocked. A stream that was cancelled is billed too. */
-export function isUnmetered(call: CallRecord): boolean {
-  return call.usage === null && (call.status === 'ok' || call.status === 'cancelled');
-}
-
-/**
- * What the event's cost_usd is: as reported, else computed, else 0 and named unpriced. A call that
- * used nothing costs nothing, whether its model has a price or not, and one that was blocked whatever is said of it.
- */
-export function costOf(event: Pick<StorableEvent, 'call' | 'price'>): {
-  pico: bigint;
-  source: 'reported' | 'computed' | 'unpriced';
-} {
-  if (event.call.status === 'blocked') return { pico: 0n, source: 'computed' };
-  if (event.call.reportedCostPico !== null) return { pico: event.call.reportedCostPico, source: 'reported' };
-  if (event.price.computedPico !== null) return { pico: event.price.computedPico, source: 'computed' };
-  return { pico: 0n, source: 'unpriced' };
 }
 
 /** Columns that another telling of a call can complete; the others tell which event it is. */

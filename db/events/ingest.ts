@@ -1,10 +1,8 @@
-import type { CallRecord, SpanLink } from '../../domain/events/event.js';
-import { type CallPrice, priceCall } from '../../domain/pricing/cost.js';
-import type { PriceBook } from '../../domain/pricing/priceBook.js';
+import type { SpanLink } from '../../domain/events/event.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray, plainItems, textArray } from '../pgArray.js';
 import type { NewAlert } from '../policies/policyAlerts.js';
-import { isUnmetered, type StorableEvent } from './eventColumns.js';
+import type { StorableEvent } from './eventColumns.js';
 import { storeStatement } from './storeStatement.js';
 
 export interface StoreResult {
@@ -67,23 +65,4 @@ export async function recordRejections(orgDb: OrgDb, rejections: readonly Refuse
       plainArray(rejections.map((r) => r.count)),
     ],
   );
-}
-
-/** A call that was blocked, or failed without usage, used nothing and costs nothing; of another without usage nobody knows. */
-const FREE: CallPrice = { computedPico: 0n, priceGaps: [], contextBand: 0 };
-const UNKNOWN: CallPrice = { computedPico: null, priceGaps: [], contextBand: 0 };
-
-/** The price of a call at its time; absent usage is no usage of zero. */
-export function priceOf(call: CallRecord, prices: PriceBook): CallPrice {
-  if (call.status === 'blocked') return FREE;
-  if (call.usage === null) return isUnmetered(call) ? UNKNOWN : FREE;
-  return priceCall(prices, {
-    biller: call.billedBy,
-    model: call.responseModel ?? call.model,
-    requestedModel: call.responseModel === null ? null : call.model,
-    atMicros: call.startMicros,
-    usage: call.usage,
-    isBatch: call.isBatch,
-    serviceTier: call.serviceTier,
-  });
 }

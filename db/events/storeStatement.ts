@@ -1,3 +1,4 @@
+import { compare } from '../../domain/compare.js';
 import { identityBiller } from '../../domain/events/biller.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
 import { responseKey } from '../../domain/events/telling.js';
@@ -155,8 +156,7 @@ export function hasClaim({ call, supersededBy }: StorableEvent): boolean {
 
 /** The order in which every transaction claims and settles: then two that share calls wait instead of blocking each other. */
 export function compareClaims(one: StorableEvent, other: StorableEvent): number {
-  const [a, b] = [claimOrder(one), claimOrder(other)];
-  return a < b ? -1 : a > b ? 1 : 0;
+  return compare(claimOrder(one), claimOrder(other));
 }
 
 function claimOrder({ call: { responseId, trace } }: StorableEvent): string {

@@ -1,10 +1,10 @@
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
+import { priceOf } from '../../domain/pricing/eventPrice.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Biller, Provider } from '../../domain/providers.js';
 import { type StorableEvent, spanOfText } from './eventColumns.js';
-import { priceOf } from './ingest.js';
 import type { StoredEvent } from './storedEvents.js';
 
 /** A span as call_spans keeps it. */

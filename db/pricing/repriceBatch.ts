@@ -1,11 +1,9 @@
 import type { CostSource } from '../../domain/events/event.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros, MICROS_PER_DAY, startOfDay } from '../../domain/period.js';
+import { costOf, type EventPrice, isSamePrice, priceOf } from '../../domain/pricing/eventPrice.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
-import { type EventPrice, isSamePrice } from '../../domain/pricing/priceChange.js';
-import { costOf } from '../events/eventColumns.js';
 import { eventConditions, lockEventsById } from '../events/events.js';
-import { priceOf } from '../events/ingest.js';
 import { changePrices } from '../events/revisions.js';
 import { callOfStored, placeOf } from '../events/storedCalls.js';
 import { type EventRow, fromEventRow, SELECT_EVENT, type StoredEvent } from '../events/storedEvents.js';

@@ -1,3 +1,4 @@
+import { compare } from '../compare.js';
 import { startOfDay } from '../period.js';
 
 /** Half-open times of a bucket, microseconds. */
@@ -44,10 +45,6 @@ export function checkCoverage(window: Span, buckets: readonly Span[], nowMicros:
   if (reached < mustReach) missing.push({ startMicros: reached, endMicros: mustReach });
   if (duplicate.length > 0) return { outcome: 'duplicate', spans: duplicate };
   return missing.length > 0 ? { outcome: 'missing', spans: missing } : { outcome: 'complete' };
-}
-
-function compare(a: bigint, b: bigint): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function earlier(a: bigint, b: bigint): bigint {

@@ -1,4 +1,5 @@
 /** What another telling of a call adds to the one that stands for it. */
+import { compare } from '../compare.js';
 import type { BillerSpan } from './event.js';
 import { joinUsages } from './joinUsages.js';
 import { isDatedModel } from './modelFamily.js';
@@ -124,8 +125,4 @@ function compareBillers(one: NamedBiller, other: NamedBiller, tree: SpanTree): n
 
 function isProviderHost({ billerFromHost, billedBy }: NamedBiller): boolean {
   return billerFromHost && billedBy !== 'unknown';
-}
-
-function compare<T extends bigint | string>(one: T, other: T): number {
-  return one < other ? -1 : one > other ? 1 : 0;
 }

@@ -1,4 +1,5 @@
 /** One usage from what two tellings of a call counted. */
+import { compare } from '../compare.js';
 import { trustIn } from './clients.js';
 import type { CallRecord, TokenUsage } from './event.js';
 
@@ -78,10 +79,6 @@ function compareSources(one: Counted, other: Counted): number {
     compare(one.origin.usageSource, other.origin.usageSource) ||
     compare(one.origin.usageRaw ?? '', other.origin.usageRaw ?? '')
   );
-}
-
-function compare(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
 }
 
 /** All input tokens of a usage, cached ones and audio included. */

@@ -3,6 +3,7 @@
  * call, and what the other adds. Every rule depends on what is told only, never on what came first, so that any
  * order and any split into requests ends in the same call (docs/decisions/0033).
  */
+import { compare } from '../compare.js';
 import { identityBiller } from './biller.js';
 import { canBeOneCall, traitsOf } from './callTraits.js';
 import type { CallRecord, TokenUsage } from './event.js';
@@ -107,8 +108,4 @@ export function compareApart(one: Telling, other: Telling): number {
 /** Only what is stored with an event, so that a stored report compares as it did when it came. */
 function identityOf({ requestId, scopeName, model, provider }: Telling): string {
   return `${requestId ?? ''} ${scopeName} ${model} ${provider}`;
-}
-
-function compare<T extends bigint | string>(one: T, other: T): number {
-  return one < other ? -1 : one > other ? 1 : 0;
 }

@@ -1,4 +1,5 @@
 import { RE2JS, RE2JSSyntaxException } from 're2js';
+import { compare } from '../compare.js';
 import { searchWithoutMemory } from './patternEngine.js';
 import type { SkippedPattern } from './policy.js';
 import { COMMON_PROBES, drawn, ownProbes } from './probeTexts.js';
@@ -132,9 +133,6 @@ async function findSlowest(
     ...others.slice(least).map(({ index }) => ({ index, isAlone: false })),
   ];
 }
-
-/** Infinity less infinity is no number. */
-const compare = (a: number, b: number) => (a < b ? -1 : a > b ? 1 : 0);
 
 async function isInTime(patterns: readonly Candidate[], bench: Bench): Promise<boolean> {
   return (await bench.timesOf(patterns.map(({ regex }) => regex))) <= SEARCH_TIMES_MAX;

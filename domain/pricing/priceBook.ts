@@ -2,6 +2,7 @@
  * All list prices in memory, immutable: built once from the stored rows and asked for each call. Finding a price
  * follows data/README.md, "Finding a price".
  */
+import { compare } from '../compare.js';
 import { PROVIDERS, type Provider } from '../providers.js';
 import { exactIds, familyNames, fineTunedBase, prefixProvider } from './modelIds.js';
 import {
@@ -278,10 +279,6 @@ function onlyOne(providers: ReadonlySet<Provider>): Provider | undefined {
 
 function modelKey(provider: Provider, model: string): string {
   return `${provider}\n${model}`;
-}
-
-function compare(left: string, right: string): number {
-  return left < right ? -1 : left > right ? 1 : 0;
 }
 
 function entryOf<K, V>(map: Map<K, V>, key: K, make: () => V): V {

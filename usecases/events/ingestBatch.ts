@@ -1,11 +1,12 @@
 import type { StorableEvent } from '../../db/events/eventColumns.js';
-import { priceOf, type RefusedItems } from '../../db/events/ingest.js';
+import type { RefusedItems } from '../../db/events/ingest.js';
 import { inTurns, Turns } from '../../db/turns.js';
 import { apiKeyHash, eventId } from '../../domain/events/callHash.js';
 import { countedBy, SCOPE_NOT_COUNTED } from '../../domain/events/countedScopes.js';
 import type { CallRecord, MappedBatch, SpanLink } from '../../domain/events/event.js';
 import { resolveCallsInSteps } from '../../domain/events/resolveCalls.js';
 import type { OrganizationSettings } from '../../domain/installation/settings.js';
+import { priceOf } from '../../domain/pricing/eventPrice.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 
 /** One request's calls and who sent them. */

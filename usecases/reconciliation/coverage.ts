@@ -7,6 +7,7 @@ import {
   listCoverage,
 } from '../../db/reconciliation/coverage.js';
 import { listBilledKeyDays, listObservedKeyDays } from '../../db/reconciliation/keyCoverage.js';
+import { compare } from '../../domain/compare.js';
 import {
   addCoverage,
   type CoverageFigures,
@@ -65,8 +66,6 @@ async function listKeyGroups(inside: OrgDb, query: CoverageQuery): Promise<Cover
     figures,
   }));
 }
-
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
 function newestFirst(a: CoverageGroup, b: CoverageGroup): number {
   return compare(b.day ?? '', a.day ?? '');

@@ -1,4 +1,5 @@
 /** What there is to get back and to save, in six numbers that add up (docs/financial.md). */
+import { compare } from '../../compare.js';
 
 import { centsFromPico, PICO_PER_USD, type Pico } from '../../money.js';
 import type { Blame, Direction } from '../../reconciliation/inference/finding.js';
@@ -184,5 +185,3 @@ function byNewestMonth(a: RecoverableMonth, b: RecoverableMonth): number {
   const newest = compare(b.month, a.month);
   return newest || compare(a.provider, b.provider) || compare(a.accountId, b.accountId);
 }
-
-const compare = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,4 +1,5 @@
 import { BILLED_CLASSES, type BilledClass } from '../../billing/billedRow.js';
+import { compare } from '../../compare.js';
 import { absPico, type Pico } from '../../money.js';
 import type { DayCharge } from '../matching/charges.js';
 import {
@@ -181,10 +182,6 @@ function omit(omitted: AuditResult['omitted'], line: AuditLine): void {
   omitted.lines += 1;
   omitted.billedPico += line.billedPico;
   omitted.agreedPico += line.agreedPico;
-}
-
-function compare<T extends string | bigint>(a: T, b: T): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 function byAmount(a: AuditLine, b: AuditLine): number {

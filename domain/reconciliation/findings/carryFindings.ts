@@ -1,3 +1,4 @@
+import { compare } from '../../compare.js';
 import type { Direction } from '../inference/finding.js';
 import type { FoundPart } from '../separateDisputed.js';
 
@@ -98,8 +99,4 @@ function pairsOf(published: readonly PublishedFinding[], found: readonly FoundPa
       compare(a.finding.id, b.finding.id) ||
       a.at - b.at,
   );
-}
-
-function compare(one: string, other: string): number {
-  return one < other ? -1 : one > other ? 1 : 0;
 }

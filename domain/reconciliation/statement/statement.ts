@@ -1,4 +1,5 @@
 import type { BilledClass, ChargeCategory } from '../../billing/billedRow.js';
+import { compare } from '../../compare.js';
 import { absPico, type Pico } from '../../money.js';
 import { OTHER_LABELS } from '../audit/audit.js';
 import type { UnjudgedReason } from '../audit/judgeMeter.js';
@@ -131,10 +132,6 @@ export function buildStatement(input: StatementInput): Statement {
     total,
     notPriced,
   };
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 type AccountOf = (provider: string, accountId: string) => AccountStatement;

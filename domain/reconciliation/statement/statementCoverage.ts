@@ -1,4 +1,5 @@
 import { nextMonth } from '../../billing/periods/month.js';
+import { compare } from '../../compare.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay, shiftDay } from '../../period.js';
 
 /** The copy of an account's bill that counts for a day. */
@@ -74,10 +75,6 @@ const PROVISIONAL_DAYS_MIN = 2;
 /** What is known of a month's bill beside its amounts. */
 export function coverageOf(input: CoverageInput): MonthCoverage {
   return { ...finalityOf(input), missing: missingDays(input), sources: sourcesOf(input.copies) };
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0;
 }
 
 type Finality = Omit<MonthCoverage, 'missing' | 'sources'>;

@@ -1,0 +1,59 @@
+import { DomainError } from '../../../domain/errors.js';
+import { MICROS_PER_DAY, microsOfDay, shiftDay } from '../../../domain/period.js';
+import { readCoverage } from '../../../usecases/reconciliation/coverage.js';
+import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { pageOf } from '../../paging.js';
+import { dayWindowOf, providerFilter } from '../../query.js';
+import {
+  COVERAGE_DAYS_MAX,
+  coverageQuery,
+  coverageResponse,
+  presentCoverageGroup,
+  presentFigures,
+} from './wire.js';
+
+const getCoverage = defineEndpoint({
+  operationId: 'getCoverage',
+  method: 'get',
+  path: '/api/v1/reconciliation/coverage',
+  tag: 'Reconciliation',
+  summary: 'Which share of what was billed was observed',
+  description:
+    'Of tokens and of dollars, by provider, account, model, provider key or day, of the last 30 days unless from and to say otherwise. Every group sums to the totals. What nobody can know stands beside and lowers no share: charges that no call can show, days before the first event, days that were not compared. By key, bills and calls are compared as they are; the other groups read the latest runs.',
+  access: { scope: 'reconciliation:read', workspace: 'refused' },
+  query: coverageQuery,
+  responses: { 200: { description: 'A page of groups, and the totals', schema: coverageResponse } },
+  problems: ['invalid_parameter', 'invalid_range'],
+  async handle({ query, orgDb }, deps) {
+    const { fromDay, toDay } = dayWindowOf(query.from, query.to, deps.nowMicros());
+    assertSpan(fromDay, toDay);
+    const { groups, totals, days } = await readCoverage(orgDb, query.group_by, {
+      fromDay,
+      toDay,
+      provider: providerFilter(query.provider),
+      accountId: query.provider_account_id,
+    });
+    const { shown, page } = pageOf(groups.slice(query.offset, query.offset + query.limit + 1), query);
+    return {
+      status: 200,
+      body: {
+        group_by: query.group_by,
+        from: fromDay,
+        to: shiftDay(toDay, -1),
+        groups: shown.map(presentCoverageGroup),
+        ...page,
+        totals: presentFigures(days, totals),
+      },
+    };
+  },
+});
+
+function assertSpan(fromDay: string, toDay: string): void {
+  if (microsOfDay(toDay) - microsOfDay(fromDay) <= BigInt(COVERAGE_DAYS_MAX) * MICROS_PER_DAY) return;
+  const message = `must lie at most ${COVERAGE_DAYS_MAX} days before to`;
+  throw new DomainError('invalid_range', `from: ${message}`, {
+    issues: [{ in: 'query', field: 'from', message }],
+  });
+}
+
+export const coverageEndpoints: readonly Endpoint[] = [getCoverage];
