@@ -1,6 +1,6 @@
 import { findClaim, type StoredClaim } from '../db/claims/claims.js';
 import { OrgDb } from '../db/orgDb.js';
-import type { ClaimCommand, ClaimState } from '../domain/claims/command.js';
+import type { ClaimCommand, ClaimState } from '../domain/claims/lifecycle.js';
 import { noteClaimDue } from '../usecases/claims/noteDue.js';
 import { recordClaimMove } from '../usecases/claims/recordMove.js';
 import type { ActivityDeps } from './deps.js';

@@ -4,7 +4,7 @@ import {
   WorkflowUpdateFailedError,
 } from '@temporalio/client';
 import { ApplicationFailure, type Workflow } from '@temporalio/common';
-import type { ClaimCommand, ClaimState } from '../domain/claims/command.js';
+import type { ClaimCommand, ClaimState } from '../domain/claims/lifecycle.js';
 import { DomainError, type ErrorCode } from '../domain/errors.js';
 import { type ClaimInput, claimWorkflowId, MOVE_UPDATE, WORKFLOW_NAMES } from '../workflows/contract.js';
 import type { EngineCalls } from './engineCalls.js';

@@ -9,7 +9,7 @@ import {
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
 } from '@temporalio/client';
-import type { ClaimCommand } from '../domain/claims/command.js';
+import type { ClaimCommand } from '../domain/claims/lifecycle.js';
 import {
   type BillingImportInput,
   type BillingSyncInput,

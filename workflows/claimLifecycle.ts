@@ -18,7 +18,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
-import type { ClaimCommand, ClaimState } from '../domain/claims/command.js';
+import type { ClaimCommand, ClaimState } from '../domain/claims/lifecycle.js';
 import { canMove, isTerminal } from '../domain/claims/lifecycle.js';
 import { PROFILES } from './activityOptions.js';
 import { type ClaimInput, MOVE_UPDATE, WAKE_SIGNAL } from './contract.js';

@@ -1,6 +1,6 @@
 import { keepPublishedRunOpen } from '../../db/reconciliation/publishedGapRuns.js';
 import { type RunDrafts, recordRunDrafts } from '../../db/reconciliation/runDrafts.js';
-import type { WithheldDraft } from '../../domain/claims/planDrafts.js';
+import type { WithheldDraft } from '../../domain/claims/draft.js';
 import { publicId } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
 import type { DraftDeps } from '../../usecases/claims/draftClaims.js';

@@ -1,4 +1,4 @@
-import { allotCredit, type ClaimedMonth } from '../../domain/claims/allotCredit.js';
+import { allotCredit, type ClaimedMonth } from '../../domain/claims/claimAmount.js';
 import type { Pico } from '../../domain/money.js';
 import type { AskedBack } from '../../domain/reconciliation/statement/statement.js';
 import type { OrgDb } from '../orgDb.js';

@@ -1,4 +1,4 @@
-import { BusinessDays } from '../../domain/claims/businessDays.js';
+import { BusinessDays } from '../../domain/claims/deadlines.js';
 import { parseSettings } from '../../domain/installation/settings.js';
 import type { OrgDb } from '../orgDb.js';
 

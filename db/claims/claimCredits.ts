@@ -1,6 +1,6 @@
 import { MONTH_REPORT } from '../../domain/billing/billedRow.js';
+import type { CreditSource, CreditStatus } from '../../domain/claims/lifecycle.js';
 import type { CreditRow } from '../../domain/claims/matchCredits.js';
-import type { CreditSource, CreditStatus } from '../../domain/claims/proposedCredit.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { countedRowsSql, countedSourcesSql } from '../billing/billingRows.js';

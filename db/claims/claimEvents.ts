@@ -1,5 +1,4 @@
-import type { MoveFields } from '../../domain/claims/command.js';
-import type { ClaimStatus } from '../../domain/claims/lifecycle.js';
+import type { ClaimStatus, MoveFields } from '../../domain/claims/lifecycle.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { TaxonomyKind } from '../../domain/reconciliation/taxonomy.js';
 import type { OrgDb } from '../orgDb.js';

@@ -1,4 +1,4 @@
-import type { DisputeTier } from '../../domain/claims/financial/decision.js';
+import type { DisputeTier } from '../../domain/claims/decision.js';
 import type { ClaimStatus } from '../../domain/claims/lifecycle.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Database } from '../client.js';

@@ -1,4 +1,4 @@
-import type { DisputeStatus, DisputeTier } from '../../domain/claims/financial/decision.js';
+import type { DisputeStatus, DisputeTier } from '../../domain/claims/decision.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';

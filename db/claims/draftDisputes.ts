@@ -1,5 +1,5 @@
+import type { DisputeStatus, DisputeTier } from '../../domain/claims/decision.js';
 import type { DraftDispute, DraftEvidence, NettedUndercharge } from '../../domain/claims/draft.js';
-import type { DisputeStatus, DisputeTier } from '../../domain/claims/financial/decision.js';
 import type { Pico } from '../../domain/money.js';
 import type { Finding } from '../../domain/reconciliation/inference/finding.js';
 import {

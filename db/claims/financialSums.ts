@@ -1,4 +1,4 @@
-import type { FindingSum } from '../../domain/claims/financial/summary.js';
+import type { FindingSum } from '../../domain/claims/financialSummary.js';
 import type { Pico } from '../../domain/money.js';
 import { BLAMES } from '../../domain/reconciliation/inference/finding.js';
 import { GRADES } from '../../domain/reconciliation/matching/cells.js';

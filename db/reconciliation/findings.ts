@@ -1,4 +1,4 @@
-import type { FindingStatus } from '../../domain/claims/financial/decision.js';
+import type { FindingStatus } from '../../domain/claims/decision.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import type {
   Blame,

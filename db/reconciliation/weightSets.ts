@@ -1,4 +1,4 @@
-import type { DisputeTier } from '../../domain/claims/financial/decision.js';
+import type { DisputeTier } from '../../domain/claims/decision.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Grade, Visibility, WaterfallStep } from '../../domain/reconciliation/matching/cells.js';
 import {

@@ -1,10 +1,20 @@
-/** When somebody is to be reminded of a claim. Nothing moves by itself: a deadline is a notice and no more. */
-import { isoFromMicros, MICROS_PER_HOUR, shiftDay } from '../period.js';
-import type { BusinessDays } from './businessDays.js';
+import { publicId } from '../ids.js';
+import {
+  dayOf,
+  isoFromMicros,
+  MICROS_PER_DAY,
+  MICROS_PER_HOUR,
+  microsOfDay,
+  parseInstant,
+  shiftDay,
+} from '../period.js';
+import type { Notice } from '../policies/alerts/alert.js';
 import { type ClaimStatus, isTerminal } from './lifecycle.js';
 
+/** When somebody is to be reminded of a claim. Nothing moves by itself: a deadline is a notice and no more. */
+
 /** `urgent`: a draft whose charges will soon be too old for most providers to look at. */
-export const CLAIM_ACTIONS = ['remind', 'urgent', 'suggest_escalation'] as const;
+const CLAIM_ACTIONS = ['remind', 'urgent', 'suggest_escalation'] as const;
 export type ClaimAction = (typeof CLAIM_ACTIONS)[number];
 
 export interface ClaimDeadline {
@@ -107,4 +117,175 @@ function urgentAt(enteredAtMicros: bigint, periodEnd: string, days: BusinessDays
 /** Of several that come as one: what asks for more than to be looked at. */
 function strongestOf(steps: readonly Step[]): ClaimAction {
   return steps.find(({ action }) => action !== 'remind')?.action ?? 'remind';
+}
+
+/**
+ * Business days: every day but Saturdays, Sundays and the holidays of a calendar, each as long as it is in the calendar's
+ * time zone.
+ */
+
+/** When an organization works. */
+interface WorkCalendar {
+  /** IANA name. */
+  timeZone: string;
+  /** Days on which nobody works, `YYYY-MM-DD`. */
+  holidays: readonly string[];
+}
+
+const MICROS_PER_SECOND = 1_000_000n;
+const MICROS_PER_MILLI = 1_000n;
+/** No time zone is as far as that from UTC. */
+const OFFSET_MAX = 27n * MICROS_PER_HOUR;
+/** 1970-01-01 was a Thursday, 0 is Sunday. */
+const EPOCH_WEEKDAY = 4;
+const DAYS_OF_WEEK = 7;
+
+/** A calendar to count by; it remembers where days begin. Days are counted from 1970-01-01, as the calendar has them. */
+export class BusinessDays {
+  readonly #holidays: ReadonlySet<number>;
+  readonly #format: Intl.DateTimeFormat;
+  readonly #starts = new Map<number, bigint>();
+
+  /** A time zone that is none, which only a hand can have written into the settings, counts as UTC. */
+  constructor({ timeZone, holidays }: WorkCalendar) {
+    this.#holidays = new Set(holidays.flatMap(numbersOf));
+    this.#format = formatOf(timeZone);
+  }
+
+  /**
+   * The time at which so many business days have passed since another: as far into its day as the other one. What passes
+   * of days that are none does not count, so from a Saturday on it is the beginning of a day. Never goes back as the other
+   * time goes on.
+   */
+  after(fromMicros: bigint, count: number): bigint {
+    let day = this.#dayOf(fromMicros);
+    let intoMicros = fromMicros - this.#startOf(day);
+    if (!this.#isBusinessDay(day)) {
+      intoMicros = 0n;
+      day = this.#nextBusinessDay(day);
+    }
+    for (let left = count; left > 0; left -= 1) day = this.#nextBusinessDay(day);
+    const [start, end] = [this.#startOf(day), this.#startOf(day + 1)];
+    // Where clocks are put forward a day is shorter than the one that is counted from.
+    return start + intoMicros < end ? start + intoMicros : end;
+  }
+
+  /** The first time of a day, `YYYY-MM-DD`. */
+  startOfDay(day: string): bigint {
+    return this.#startOf(numberOf(day));
+  }
+
+  #nextBusinessDay(day: number): number {
+    let next = day + 1;
+    while (!this.#isBusinessDay(next)) next += 1;
+    return next;
+  }
+
+  #isBusinessDay(day: number): boolean {
+    const weekday = (((day + EPOCH_WEEKDAY) % DAYS_OF_WEEK) + DAYS_OF_WEEK) % DAYS_OF_WEEK;
+    return weekday !== 0 && weekday !== 6 && !this.#holidays.has(day);
+  }
+
+  /** By where days begin, so that an hour that clocks show twice around midnight belongs to one day only. */
+  #dayOf(micros: bigint): number {
+    let day = this.#shownDayOf(micros);
+    while (micros < this.#startOf(day)) day -= 1;
+    while (micros >= this.#startOf(day + 1)) day += 1;
+    return day;
+  }
+
+  /** The first second at which clocks show this day or a later one: some zones have left days out. */
+  #startOf(day: number): bigint {
+    const known = this.#starts.get(day);
+    if (known !== undefined) return known;
+    const midnight = BigInt(day) * MICROS_PER_DAY;
+    let [before, from] = [midnight - OFFSET_MAX, midnight + OFFSET_MAX];
+    while (from - before > MICROS_PER_SECOND) {
+      const middle = before + ((from - before) / MICROS_PER_SECOND / 2n) * MICROS_PER_SECOND;
+      if (this.#shownDayOf(middle) >= day) from = middle;
+      else before = middle;
+    }
+    this.#starts.set(day, from);
+    return from;
+  }
+
+  #shownDayOf(micros: bigint): number {
+    const millis = micros / MICROS_PER_MILLI - (micros % MICROS_PER_MILLI < 0n ? 1n : 0n);
+    let [year, month, day] = [0, 0, 0];
+    for (const { type, value } of this.#format.formatToParts(Number(millis))) {
+      if (type === 'year') year = Number(value);
+      else if (type === 'month') month = Number(value);
+      else if (type === 'day') day = Number(value);
+    }
+    return Math.floor(Date.UTC(year, month - 1, day) / Number(MICROS_PER_DAY / MICROS_PER_MILLI));
+  }
+}
+
+function formatOf(timeZone: string): Intl.DateTimeFormat {
+  const parts = { calendar: 'iso8601', year: 'numeric', month: 'numeric', day: 'numeric' } as const;
+  try {
+    return new Intl.DateTimeFormat('en-u-nu-latn', { ...parts, timeZone });
+  } catch {
+    return new Intl.DateTimeFormat('en-u-nu-latn', { ...parts, timeZone: 'UTC' });
+  }
+}
+
+/** Days since 1970-01-01. */
+function numberOf(day: string): number {
+  return Number(microsOfDay(day) / MICROS_PER_DAY);
+}
+
+/** None of what looks like a day and is none: only a hand can have written it into the settings. */
+function numbersOf(day: string): number[] {
+  const instant = parseInstant(day);
+  return instant?.dateOnly ? [Number(instant.micros / MICROS_PER_DAY)] : [];
+}
+
+/** A claim as far as its notices tell of it. */
+export interface DueClaim extends ClaimClock {
+  /** uuid */
+  id: string;
+  provider: string;
+  recoverableCents: number;
+}
+
+/** What has not happened yet. */
+const WAITING: Readonly<Partial<Record<ClaimStatus, string>>> = {
+  draft: 'is still a draft: send it to the provider, or discard it',
+  submitted_to_provider: 'was not acknowledged by the provider',
+  provider_acknowledged: 'was acknowledged and not taken up by the provider',
+  under_review: 'is still under review',
+  credit_approved: 'was approved, and its credit is not recorded',
+  escalated: 'is escalated and not decided',
+};
+
+/** The notice of a deadline that was due at a time: of each there is one, whatever becomes of the calendar. */
+export function dueNotice(claim: DueClaim, deadline: ClaimDeadline, dueMicros: bigint): Notice {
+  const { status, enteredAtMicros, provider, recoverableCents } = claim;
+  const { action, name } = deadline;
+  const id = publicId('clm', claim.id);
+  const since = isoFromMicros(enteredAtMicros);
+  return {
+    code: 'claim_due',
+    key: `claim_due:${id}:${status}:${since}:${name}`,
+    subject: { type: 'claim', id },
+    severity: action === 'urgent' ? 'high' : 'medium',
+    message: sentenceOf(claim, action, id),
+    details: {
+      action,
+      status,
+      due_at: isoFromMicros(dueMicros),
+      since,
+      total_recoverable_cents: recoverableCents,
+    },
+    provider,
+  };
+}
+
+function sentenceOf(claim: DueClaim, action: ClaimDeadline['action'], id: string): string {
+  const { status, periodEnd, enteredAtMicros } = claim;
+  const waiting = `The claim ${id} ${WAITING[status] ?? 'is open'} (since ${dayOf(enteredAtMicros)})`;
+  if (action === 'urgent')
+    return `${waiting}. Its charges are of ${periodEnd} and before; the terms of many providers hear of none that is older than ${DISPUTE_WINDOW_DAYS} days, which it will be on ${shiftDay(periodEnd, DISPUTE_WINDOW_DAYS)}.`;
+  return action === 'suggest_escalation' ? `${waiting}. It may be time to escalate it.` : `${waiting}.`;
 }

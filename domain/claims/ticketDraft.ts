@@ -1,12 +1,15 @@
-/** The text by which an escalated claim is put before a provider’s support (docs/claims.md, “Ticket draft”). */
 import { timesOfBillingDay } from '../billing/billingDay.js';
 import { publicId } from '../ids.js';
+import { decimalFromPico, decimalFromScaled, type Pico, parseScaled, picoFromDecimal } from '../money.js';
 import { isoFromMicros, shiftDay } from '../period.js';
 import { isProvider, PROVIDER_FACTS } from '../providers.js';
 import { dollarsText } from './claimAmount.js';
-import type { ClaimEvidence } from './evidence/claimEvidence.js';
+import { inOrder } from './draft.js';
+import type { ClaimEvidence, EvidenceCell, EvidenceRate, EvidenceSample } from './evidence/claimEvidence.js';
+import { takeInTurns } from './evidence/documentTexts.js';
 import type { ClaimStatus } from './lifecycle.js';
-import { type LabelledRow, meterParagraphs, sampleLines, usd } from './ticketLines.js';
+
+/** The text by which an escalated claim is put before a provider’s support (docs/claims.md, “Ticket draft”). */
 
 /** Everything that is known of a claim as it is escalated, read when the draft is asked for. */
 export interface TicketFacts {
@@ -203,3 +206,218 @@ const attachedLines = (claimId: string): string[] => [
   `- ${claimId}-evidence.csv: the lines as a table`,
   `- ${claimId}-evidence.tar.gz: all of it, with the pages of your reports`,
 ];
+
+/** The lines of a ticket draft: what was billed and expected, meter by meter, and the calls that show it. */
+
+/** A row of the bill as it stands now, with its label verbatim. */
+export interface LabelledRow {
+  day: string;
+  model: string | null;
+  lineItem: string;
+  tokenClass: string;
+  isBatch: boolean | null;
+  longContext: boolean | null;
+  region: string | null;
+  project: string | null;
+}
+
+/** Meters that a ticket lists one by one; the attached CSV has all of them. */
+const METERS_MAX = 40;
+const LABELS_MAX = 5;
+/** Calls that a ticket names, or one of each model where those are more: support looks them up in its own logs. */
+const SAMPLES_MAX = 25;
+const USAGE_CHARS_MAX = 300;
+
+/** Amounts with a point and at least two digits behind it. */
+export function usd(exact: string): string {
+  const isNegative = exact.startsWith('-');
+  const [whole = '0', fraction = ''] = (isNegative ? exact.slice(1) : exact).split('.');
+  return `${isNegative ? '-' : ''}$${grouped(whole)}.${fraction.padEnd(2, '0')}`;
+}
+
+const grouped = (digits: string): string => digits.replace(/\B(?=(\d{3})+$)/g, ',');
+
+function quantityText(exact: string): string {
+  const [whole = '0', fraction] = exact.split('.');
+  return fraction === undefined || /^0*$/.test(fraction) ? grouped(whole) : `${grouped(whole)}.${fraction}`;
+}
+
+interface Meter {
+  cells: EvidenceCell[];
+  billedPico: Pico;
+  expectedPico: Pico;
+}
+
+/** What was billed, a paragraph for each meter and rate, the largest difference first. */
+function meterParagraphs(evidence: ClaimEvidence, rows: readonly LabelledRow[]): string[] {
+  const meters = [...metersOf(evidence.cells).values()].sort((a, b) => {
+    const [of, other] = [differenceOf(a), differenceOf(b)];
+    return of === other ? inOrder([nameOf(a)], [nameOf(b)]) : of > other ? -1 : 1;
+  });
+  const shown = meters.slice(0, METERS_MAX).map((meter, at) => paragraphOf(at + 1, meter, evidence, rows));
+  const left = meters.length - shown.length;
+  return left > 0 ? [...shown, `${left} more are in the attached CSV.`] : shown;
+}
+
+const differenceOf = ({ billedPico, expectedPico }: Meter): Pico => billedPico - expectedPico;
+const nameOf = ({ cells: [first] }: Meter): string => (first ? keyOf(first) : '');
+const keyOf = (cell: EvidenceCell): string =>
+  JSON.stringify([
+    ...[cell.model, cell.token_class, cell.service_tier, cell.is_batch, cell.long_context, cell.region],
+    ...[cell.billed_rate_usd, cell.expected_rate_usd],
+  ]);
+
+function metersOf(cells: readonly EvidenceCell[]): Map<string, Meter> {
+  const meters = new Map<string, Meter>();
+  for (const cell of cells) {
+    const known = meters.get(keyOf(cell)) ?? { cells: [], billedPico: 0n, expectedPico: 0n };
+    known.cells.push(cell);
+    known.billedPico += picoOf(cell.billed_usd_exact);
+    known.expectedPico += picoOf(cell.expected_usd_exact);
+    meters.set(keyOf(cell), known);
+  }
+  return meters;
+}
+
+const picoOf = (exact: string): Pico => picoFromDecimal(exact) ?? 0n;
+
+function paragraphOf(
+  number: number,
+  meter: Meter,
+  evidence: ClaimEvidence,
+  rows: readonly LabelledRow[],
+): string {
+  const [first] = meter.cells;
+  if (!first) return '';
+  const days = meter.cells.map(({ day }) => day).sort();
+  const [from = '', to = ''] = [days[0], days.at(-1)];
+  const quantities = meter.cells.map(({ billed_quantity }) => billed_quantity);
+  const quantity = quantities.some((one) => one === null)
+    ? null
+    : decimalFromPico(quantities.reduce((sum, one) => sum + picoOf(one ?? '0'), 0n));
+  const labels = labelsOf(meter, rows);
+  const unit = unitOf(first);
+  const rates = ratesOf(meter, evidence);
+  const isMixed = rates.length > 1;
+  return [
+    `${number}. ${meterText(first)}, ${from === to ? from : `${from} to ${to} (${new Set(days).size} days)`}`,
+    ...(labels.length > 0
+      ? [`   Line item as billed: ${labels.map((label) => `"${label}"`).join(', ')}`]
+      : []),
+    `   Quantity billed: ${quantity === null ? 'not on the bill' : `${quantityText(quantity)} ${unit}`}`,
+    `   Unit price charged: ${first.billed_rate_usd === null ? 'not on the bill' : `${rateText(first.billed_rate_usd, unit)}${isMixed ? ' on average' : ''}`}`,
+    `   Amount charged: ${usd(decimalFromPico(meter.billedPico))}`,
+    `   Expected: ${expectedText(first, meter, { unit, isMixed })}`,
+    `   Difference: ${usd(decimalFromPico(differenceOf(meter)))}`,
+    ...rates.map((rate) => `   ${sourceText(rate, evidence, { unit, isMixed })}`),
+  ].join('\n');
+}
+
+const unitOf = ({ token_class }: { token_class: string }): string =>
+  token_class === 'requests' ? 'requests' : token_class === 'other' ? 'units' : 'tokens';
+
+function meterText(cell: EvidenceCell): string {
+  return [
+    cell.model,
+    cell.token_class === 'all' ? 'whole day' : cell.token_class.replaceAll('_', ' '),
+    ...(cell.service_tier === 'standard' || cell.service_tier === '' ? [] : [cell.service_tier]),
+    ...(cell.is_batch ? ['batch'] : []),
+    ...(cell.long_context ? ['long context'] : []),
+    ...(cell.region === null ? [] : [cell.region]),
+  ].join(', ');
+}
+
+const RATE_DIGITS = 6;
+
+/** Every rate of a ticket: two digits behind the point at least, and six at most, since what was charged is a quotient. */
+function rateText(rate: number, unit: string): string {
+  const rounded = decimalFromScaled(parseScaled(String(rate), RATE_DIGITS) ?? 0n, RATE_DIGITS);
+  return `${usd(rounded)} per million ${unit}`;
+}
+
+/** How the rates of a meter are written; `isMixed`: several hold for parts of its quantity. */
+interface RateStyle {
+  unit: string;
+  isMixed: boolean;
+}
+
+function expectedText(
+  first: EvidenceCell,
+  { cells, expectedPico }: Meter,
+  { unit, isMixed }: RateStyle,
+): string {
+  const right = cells.map(({ right_quantity }) => right_quantity);
+  const isOther = cells.some((cell) => cell.right_quantity !== cell.billed_quantity);
+  const quantity =
+    isOther && right.every((one) => one !== null)
+      ? `${quantityText(decimalFromPico(right.reduce((sum, one) => sum + picoOf(one ?? '0'), 0n)))} ${unit} at `
+      : '';
+  const amount = usd(decimalFromPico(expectedPico));
+  if (first.expected_rate_usd !== null)
+    return `${quantity}${rateText(first.expected_rate_usd, unit)} = ${amount}`;
+  return isMixed ? `${quantity}the rates below = ${amount}` : amount;
+}
+
+/** The labels of the rows that the meter's cells are made of, as the provider writes them. */
+function labelsOf({ cells }: Meter, rows: readonly LabelledRow[]): string[] {
+  const days = new Set(cells.map(({ day }) => day));
+  const [first] = cells;
+  const found = rows.filter(
+    (row) =>
+      days.has(row.day) &&
+      row.tokenClass === first?.token_class &&
+      row.isBatch === first.is_batch &&
+      row.longContext === first.long_context &&
+      row.region === first.region &&
+      (row.model === null || row.model === first.model || row.model.startsWith(`${first.model}-`)),
+  );
+  return [...new Set(found.map(({ lineItem }) => lineItem))].sort().slice(0, LABELS_MAX);
+}
+
+function ratesOf({ cells }: Meter, { pricing_snapshot }: ClaimEvidence): EvidenceRate[] {
+  const ids = new Set(cells.flatMap(({ parts }) => parts.map(({ rate }) => rate)));
+  return pricing_snapshot.rates.filter(({ id }) => ids.has(id));
+}
+
+/** A rate with who gives it; of several, what each of them holds for. */
+function sourceText(
+  rate: EvidenceRate,
+  { pricing_snapshot }: ClaimEvidence,
+  { unit, isMixed }: RateStyle,
+): string {
+  const of = isMixed ? ` for ${circumstancesOf(rate)}` : '';
+  const price = rateText(rate.usd_per_mtok, unit);
+  if (rate.contract) {
+    const { document, clause, url } = rate.contract;
+    return `Agreed rate${of}: ${price}, ${[document, clause === null ? null : `clause ${clause}`, url].filter(Boolean).join(', ')}`;
+  }
+  const named = pricing_snapshot.sources.filter(({ key }) => rate.source_keys.includes(key));
+  const sources = [rate.price_page_url, ...named.map(({ name, url }) => url ?? name)].filter(Boolean);
+  const read = rate.retrieved_on === null ? '' : `, read on ${rate.retrieved_on}`;
+  const from = rate.effective_from === null ? '' : `, in force since ${rate.effective_from}`;
+  return `${rate.kind === 'list' ? 'Published rate' : 'Rate'}${of}: ${price}${from}${read}${sources.length > 0 ? ` (${[...new Set(sources)].join(', ')})` : ''}`;
+}
+
+const circumstancesOf = (rate: EvidenceRate): string =>
+  [
+    `the ${rate.service_tier || 'standard'} tier`,
+    ...(rate.is_batch ? ['batch'] : []),
+    ...(rate.long_context ? ['long context'] : []),
+    ...(rate.region === null ? [] : [rate.region]),
+  ].join(', ');
+
+/** Calls of every disputed model, those with a request id before others, with their usage as the client got it. */
+function sampleLines(samples: readonly EvidenceSample[]): string[] {
+  const models = [...new Set(samples.map(({ model }) => model))];
+  const groups = models.map((model) => {
+    const calls = samples.filter((sample) => sample.model === model);
+    const named = calls.filter(({ request_id }) => request_id !== null);
+    return named.length > 0 ? named : calls;
+  });
+  return takeInTurns(groups, Math.max(SAMPLES_MAX, models.length)).map((sample) => {
+    const usage = JSON.stringify(sample.usage);
+    const shown =
+      usage.length > USAGE_CHARS_MAX ? `${usage.slice(0, USAGE_CHARS_MAX)}… (whole in the evidence)` : usage;
+    return `- ${sample.request_id ?? '(no request id was kept)'}  ${sample.end_at}  ${sample.response_model ?? sample.model}  ${sample.status}  usage ${shown}`;
+  });
+}

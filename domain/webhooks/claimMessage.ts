@@ -1,4 +1,4 @@
-import type { DisputeTier } from '../claims/financial/decision.js';
+import type { DisputeTier } from '../claims/decision.js';
 import type { ClaimStatus } from '../claims/lifecycle.js';
 import { publicId } from '../ids.js';
 import { isoFromMicros } from '../period.js';

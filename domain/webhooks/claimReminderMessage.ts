@@ -1,5 +1,4 @@
-import type { ClaimAction } from '../claims/deadlines.js';
-import type { DueClaim } from '../claims/dueNotice.js';
+import type { ClaimAction, DueClaim } from '../claims/deadlines.js';
 import { publicId } from '../ids.js';
 import { isoFromMicros } from '../period.js';
 import { messageBody } from './message.js';

@@ -13,9 +13,13 @@ import { ROLES } from '../../domain/access/scopes.js';
 import { BILLED_CLASSES, CHARGE_CATEGORIES, FEEDS } from '../../domain/billing/billedRow.js';
 import { CONNECTION_STATUSES, SYNC_TRIGGERS } from '../../domain/billing/connections.js';
 import { PROVIDER_KEY_STATUSES } from '../../domain/billing/providerKeys.js';
-import { DISPUTE_STATUSES, DISPUTE_TIERS, FINDING_STATUSES } from '../../domain/claims/financial/decision.js';
-import { CLAIM_STATUSES, isTerminal } from '../../domain/claims/lifecycle.js';
-import { CREDIT_SOURCES, CREDIT_STATUSES } from '../../domain/claims/proposedCredit.js';
+import { DISPUTE_STATUSES, DISPUTE_TIERS, FINDING_STATUSES } from '../../domain/claims/decision.js';
+import {
+  CLAIM_STATUSES,
+  CREDIT_SOURCES,
+  CREDIT_STATUSES,
+  isTerminal,
+} from '../../domain/claims/lifecycle.js';
 import { REPAIR_STAGES } from '../../domain/events/callRepair.js';
 import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
 import { RETENTION_STEPS } from '../../domain/installation/retention.js';

@@ -1,10 +1,19 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { BusinessDays } from '../../domain/claims/businessDays.js';
-import { type ClaimDeadline, DISPUTE_WINDOW_DAYS, nextDeadline } from '../../domain/claims/deadlines.js';
-import { CLAIM_STATUSES, isTerminal, nextStatuses, requiredFor } from '../../domain/claims/lifecycle.js';
-import { resolutionOf } from '../../domain/claims/move.js';
+import {
+  BusinessDays,
+  type ClaimDeadline,
+  DISPUTE_WINDOW_DAYS,
+  nextDeadline,
+} from '../../domain/claims/deadlines.js';
+import {
+  CLAIM_STATUSES,
+  isTerminal,
+  nextStatuses,
+  requiredFor,
+  resolutionOf,
+} from '../../domain/claims/lifecycle.js';
 import { DEFAULT_SETTINGS } from '../../domain/installation/settings.js';
 import { dayOf, microsOfDay, shiftDay } from '../../domain/period.js';
 import { TAXONOMY_KINDS } from '../../domain/reconciliation/taxonomy.js';

@@ -3,10 +3,14 @@ import { insertClaimEvent } from '../../db/claims/claimEvents.js';
 import { findClaim, type StoredClaim } from '../../db/claims/claims.js';
 import { insertDispute } from '../../db/claims/disputes.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { BusinessDays } from '../../domain/claims/businessDays.js';
-import { type ClaimCommand, type MoveFields, NO_FIELDS } from '../../domain/claims/command.js';
-import { nextDeadline } from '../../domain/claims/deadlines.js';
-import { type ClaimStatus, canMove } from '../../domain/claims/lifecycle.js';
+import { BusinessDays, nextDeadline } from '../../domain/claims/deadlines.js';
+import {
+  type ClaimCommand,
+  type ClaimStatus,
+  canMove,
+  type MoveFields,
+  NO_FIELDS,
+} from '../../domain/claims/lifecycle.js';
 import { DEFAULT_SETTINGS } from '../../domain/installation/settings.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { recordClaimMove } from '../../usecases/claims/recordMove.js';

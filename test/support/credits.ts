@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { insertCredit } from '../../db/claims/claimCredits.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import type { CreditSource } from '../../domain/claims/proposedCredit.js';
+import type { CreditSource } from '../../domain/claims/lifecycle.js';
 
 const PICO_PER_CENT = 10n ** 10n;
 

@@ -1,7 +1,7 @@
 import type { MoveAnswer } from '../../adapters/orchestrator.js';
 import type { Database } from '../../db/client.js';
 import { OrgDb } from '../../db/orgDb.js';
-import type { ClaimCommand } from '../../domain/claims/command.js';
+import type { ClaimCommand } from '../../domain/claims/lifecycle.js';
 import { DomainError } from '../../domain/errors.js';
 import { recordClaimMove } from '../../usecases/claims/recordMove.js';
 

@@ -9,7 +9,7 @@ import { newUuid } from '../../db/newUuid.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { recordDecision, type StoredFinding } from '../../db/reconciliation/findings.js';
 import { claimCents } from '../../domain/claims/claimAmount.js';
-import { disputeTier, whyNotDisputable, whyNotForReview } from '../../domain/claims/financial/decision.js';
+import { disputeTier, whyNotDisputable, whyNotForReview } from '../../domain/claims/decision.js';
 import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { reasonOf } from '../../domain/reconciliation/inference/words.js';

@@ -2,7 +2,7 @@ import { decideOnCredits, listCreditsOf, type StoredCredit } from '../../db/clai
 import { lockClaim } from '../../db/claims/claims.js';
 import { readClock } from '../../db/clock.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { answeredBy } from '../../domain/claims/proposedCredit.js';
+import { answeredBy } from '../../domain/claims/lifecycle.js';
 import { DomainError } from '../../domain/errors.js';
 
 /**

@@ -10,13 +10,14 @@ import {
 import { newUuid } from '../../db/newUuid.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import type { AuditEntry } from '../../domain/access/auditLog/actions.js';
-import { monthsOf, netDraft } from '../../domain/claims/draft.js';
 import {
   type DraftGroup,
   type DraftPlan,
+  monthsOf,
+  netDraft,
   planDrafts,
   type WithheldDraft,
-} from '../../domain/claims/planDrafts.js';
+} from '../../domain/claims/draft.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { type DraftDeps, lockDrafting, readyToDraft, storeNewClaim } from './draftClaims.js';

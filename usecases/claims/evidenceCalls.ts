@@ -7,13 +7,13 @@ import {
 } from '../../db/claims/claimEvidenceEvents.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { timesOfBillingDay } from '../../domain/billing/billingDay.js';
-import type { JsonValue } from '../../domain/claims/evidence/canonicalJson.js';
 import type {
   EvidenceFile,
   EvidenceObserved,
   EvidenceSample,
 } from '../../domain/claims/evidence/claimEvidence.js';
-import { takeInTurns } from '../../domain/claims/evidence/takeInTurns.js';
+import { takeInTurns } from '../../domain/claims/evidence/documentTexts.js';
+import type { JsonValue } from '../../domain/claims/evidence/packManifest.js';
 import { TOKEN_CLASSES, type TokenClass } from '../../domain/events/event.js';
 import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';

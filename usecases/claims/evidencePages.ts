@@ -10,7 +10,7 @@ import type {
   EvidenceRow,
   EvidenceTerm,
 } from '../../domain/claims/evidence/claimEvidence.js';
-import type { RecordNumbers } from '../../domain/claims/evidence/findTerms.js';
+import type { RecordNumbers } from '../../domain/claims/evidence/placeOfRow.js';
 import { placeOfRow } from '../../domain/claims/evidence/placeOfRow.js';
 import { publicSourceId } from '../../domain/ids.js';
 import { decimalFromPico, decimalFromScaled } from '../../domain/money.js';

@@ -21,14 +21,13 @@ import type { OrgDb } from '../../db/orgDb.js';
 import { recordNotice } from '../../db/policies/notices.js';
 import { DEFAULT_ACCOUNT } from '../../domain/billing/account.js';
 import { claimCents, dollarsText } from '../../domain/claims/claimAmount.js';
-import { isTerminal } from '../../domain/claims/lifecycle.js';
+import { isTerminal, moveOfCredit } from '../../domain/claims/lifecycle.js';
 import {
   type CreditableClaim,
   type CreditRow,
   type FoundCredit,
   matchCredits,
 } from '../../domain/claims/matchCredits.js';
-import { moveOfCredit } from '../../domain/claims/proposedCredit.js';
 import { publicId } from '../../domain/ids.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { dayOf } from '../../domain/period.js';

@@ -11,9 +11,7 @@ import { getOrganization } from '../../db/installation/organizations.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { currentWeights } from '../../db/reconciliation/weightSets.js';
 import type { DraftClaim, DraftDispute } from '../../domain/claims/draft.js';
-import { buildEvidence } from '../../domain/claims/evidence/buildEvidence.js';
-import { canonicalJson, type JsonValue } from '../../domain/claims/evidence/canonicalJson.js';
-import { rowsOfCell } from '../../domain/claims/evidence/cellRows.js';
+import { buildEvidence, RateRegister } from '../../domain/claims/evidence/buildEvidence.js';
 import { claimCsv } from '../../domain/claims/evidence/claimCsv.js';
 import type {
   ClaimEvidence,
@@ -21,9 +19,14 @@ import type {
   EvidenceMatch,
   EvidenceRow,
 } from '../../domain/claims/evidence/claimEvidence.js';
-import { asStated, type CellDraft, cellsOfDispute } from '../../domain/claims/evidence/claimedCells.js';
+import {
+  asStated,
+  type CellDraft,
+  cellsOfDispute,
+  rowsOfCell,
+} from '../../domain/claims/evidence/claimedCells.js';
 import { grouped } from '../../domain/claims/evidence/documentTexts.js';
-import { RateRegister } from '../../domain/claims/evidence/rateRegister.js';
+import { canonicalJson, type JsonValue } from '../../domain/claims/evidence/packManifest.js';
 import { publicId, publicSourceId } from '../../domain/ids.js';
 import { dayOf, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';

@@ -6,8 +6,7 @@ import type { OrgDb } from '../../db/orgDb.js';
 import { plainArray } from '../../db/pgArray.js';
 import { recordNotice } from '../../db/policies/notices.js';
 import { publishMessages } from '../../db/webhooks/webhookMessages.js';
-import { nextDeadline } from '../../domain/claims/deadlines.js';
-import { dueNotice } from '../../domain/claims/dueNotice.js';
+import { dueNotice, nextDeadline } from '../../domain/claims/deadlines.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { claimReminderMessage } from '../../domain/webhooks/claimReminderMessage.js';
 

@@ -9,8 +9,7 @@ import { plainArray, textArray } from '../../db/pgArray.js';
 import { MONTH_REPORT } from '../../domain/billing/billedRow.js';
 import { type ClaimEvidence, EVIDENCE_FORMAT } from '../../domain/claims/evidence/claimEvidence.js';
 import type { ClaimStatus } from '../../domain/claims/lifecycle.js';
-import type { TicketFacts } from '../../domain/claims/ticketDraft.js';
-import type { LabelledRow } from '../../domain/claims/ticketLines.js';
+import type { LabelledRow, TicketFacts } from '../../domain/claims/ticketDraft.js';
 
 /** What a ticket says of a claim, as it is all known at one moment; undefined where there is no such claim. */
 export async function readTicketFacts(

@@ -14,11 +14,16 @@ import { newUuid } from '../../db/newUuid.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
 import { publishMessages } from '../../db/webhooks/webhookMessages.js';
-import type { BusinessDays } from '../../domain/claims/businessDays.js';
-import type { ClaimCommand } from '../../domain/claims/command.js';
+import type { BusinessDays } from '../../domain/claims/deadlines.js';
 import { nextDeadline } from '../../domain/claims/deadlines.js';
-import { isTerminal } from '../../domain/claims/lifecycle.js';
-import { assertMovable, creditedFraction, movedFields, resolutionOf } from '../../domain/claims/move.js';
+import type { ClaimCommand } from '../../domain/claims/lifecycle.js';
+import {
+  assertMovable,
+  creditedFraction,
+  isTerminal,
+  movedFields,
+  resolutionOf,
+} from '../../domain/claims/lifecycle.js';
 import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';

@@ -2,7 +2,7 @@ import { type ClaimEvent, findClaimEventOf } from '../../db/claims/claimEvents.j
 import { findClaim, lockClaim, type StoredClaim } from '../../db/claims/claims.js';
 import { readClock } from '../../db/clock.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import type { ClaimCommand } from '../../domain/claims/command.js';
+import type { ClaimCommand } from '../../domain/claims/lifecycle.js';
 import { DomainError } from '../../domain/errors.js';
 
 /** A claim, what a command has done to it already, and the time, all by the database. */

@@ -4,8 +4,7 @@ import { listClaimEvents } from '../../db/claims/claimEvents.js';
 import { listClaimOutcomes } from '../../db/claims/claimOutcomes.js';
 import { findClaim, findClaimEvidence, listDisputeIdsOfClaim } from '../../db/claims/claims.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { isTerminal } from '../../domain/claims/lifecycle.js';
-import { type MovedFields, movedFields } from '../../domain/claims/move.js';
+import { isTerminal, type MovedFields, movedFields } from '../../domain/claims/lifecycle.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
 

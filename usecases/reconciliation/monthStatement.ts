@@ -12,7 +12,7 @@ import { sumExplainedDays, sumFindingDays } from '../../db/claims/financialSums.
 import type { OrgDb } from '../../db/orgDb.js';
 import { listComparedBuckets } from '../../db/reconciliation/gapExplorer.js';
 import { nextMonth } from '../../domain/billing/periods/month.js';
-import { accountMonthsOf } from '../../domain/claims/financial/summary.js';
+import { accountMonthsOf } from '../../domain/claims/financialSummary.js';
 import { shiftDay } from '../../domain/period.js';
 import type { ChargePrices } from '../../domain/reconciliation/matching/charges.js';
 import {

@@ -1,6 +1,6 @@
 import type { OrgDb } from '../../db/orgDb.js';
 import { findWeightSet, listRatedDisputes } from '../../db/reconciliation/weightSets.js';
-import { DISPUTE_TIERS, type DisputeTier } from '../../domain/claims/financial/decision.js';
+import { DISPUTE_TIERS, type DisputeTier } from '../../domain/claims/decision.js';
 import { learnedTier } from '../../domain/reconciliation/weights/applyLearning.js';
 
 /**

@@ -7,7 +7,7 @@ import {
   type RescoredDraft,
   rescoreDraft,
 } from '../../db/reconciliation/weightSets.js';
-import { DISPUTE_TIERS } from '../../domain/claims/financial/decision.js';
+import { DISPUTE_TIERS } from '../../domain/claims/decision.js';
 import { learnedTier } from '../../domain/reconciliation/weights/applyLearning.js';
 import {
   type LearnedWeights,

@@ -1,5 +1,5 @@
 import { listClaims } from '../../../db/claims/claims.js';
-import { NO_FIELDS } from '../../../domain/claims/command.js';
+import { NO_FIELDS } from '../../../domain/claims/lifecycle.js';
 import { isUuidText } from '../../../domain/ids.js';
 import { moveClaim } from '../../../usecases/claims/moveClaim.js';
 import { getWholeClaim, uuidOfClaim } from '../../../usecases/claims/wholeClaim.js';

@@ -3,10 +3,14 @@ import type { StoredCredit } from '../../../db/claims/claimCredits.js';
 import type { ClaimEvent } from '../../../db/claims/claimEvents.js';
 import type { ClaimOutcome } from '../../../db/claims/claimOutcomes.js';
 import type { StoredClaim } from '../../../db/claims/claims.js';
-import type { MoveFields } from '../../../domain/claims/command.js';
-import { DISPUTE_TIERS } from '../../../domain/claims/financial/decision.js';
-import { CLAIM_STATUSES, nextStatuses, requiredFor } from '../../../domain/claims/lifecycle.js';
-import { isShortCredit } from '../../../domain/claims/move.js';
+import { DISPUTE_TIERS } from '../../../domain/claims/decision.js';
+import type { MoveFields } from '../../../domain/claims/lifecycle.js';
+import {
+  CLAIM_STATUSES,
+  isShortCredit,
+  nextStatuses,
+  requiredFor,
+} from '../../../domain/claims/lifecycle.js';
 import { publicId } from '../../../domain/ids.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import { TAXONOMY_KINDS } from '../../../domain/reconciliation/taxonomy.js';

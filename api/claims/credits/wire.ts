@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { StoredCredit } from '../../../db/claims/claimCredits.js';
 import type { StoredClaim } from '../../../db/claims/claims.js';
-import { CREDIT_SOURCES, CREDIT_STATUSES, moveOfCredit } from '../../../domain/claims/proposedCredit.js';
+import { CREDIT_SOURCES, CREDIT_STATUSES, moveOfCredit } from '../../../domain/claims/lifecycle.js';
 import { publicId } from '../../../domain/ids.js';
 import { usdNumberFromPico } from '../../../domain/money.js';
 import { isoFromMicros } from '../../../domain/period.js';

@@ -2,7 +2,7 @@ import { sumFindingDays } from '../../../db/claims/financialSums.js';
 import type { OrgDb } from '../../../db/orgDb.js';
 import { sumPreventedSpend } from '../../../db/policies/preventedSpend.js';
 import { findSavingsResult, type SavingsRun } from '../../../db/policies/savingsRuns.js';
-import { summarize } from '../../../domain/claims/financial/summary.js';
+import { summarize } from '../../../domain/claims/financialSummary.js';
 import { dayOf, LATEST_MICROS } from '../../../domain/period.js';
 import { standardPeriod } from '../../../usecases/policies/openSavingsRun.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';

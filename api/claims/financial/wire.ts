@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { SavingsRun } from '../../../db/policies/savingsRuns.js';
-import type { FinancialSummary, RecoverableMonth } from '../../../domain/claims/financial/summary.js';
+import type { FinancialSummary, RecoverableMonth } from '../../../domain/claims/financialSummary.js';
 import { decimalFromPico, usdNumberFromPico } from '../../../domain/money.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import { instantParameter } from '../../query.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { BrokenPolicy } from '../../../db/claims/reviewQueue.js';
 import type { StoredFinding } from '../../../db/reconciliation/findings.js';
-import { FINDING_STATUSES, severityOf } from '../../../domain/claims/financial/decision.js';
+import { FINDING_STATUSES, severityOf } from '../../../domain/claims/decision.js';
 import { publicId } from '../../../domain/ids.js';
 import {
   absPico,

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { RescoredDraft, StoredWeightSet } from '../../../db/reconciliation/weightSets.js';
-import { DISPUTE_TIERS } from '../../../domain/claims/financial/decision.js';
+import { DISPUTE_TIERS } from '../../../domain/claims/decision.js';
 import { publicId } from '../../../domain/ids.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import { BANDS } from '../../../domain/reconciliation/matching/grade.js';

@@ -3,7 +3,7 @@
  * `claim.json` of its pack (docs/evidence.md). Amounts are numbers of dollars as everywhere on the wire; beside each whose
  * digits matter stands its exact decimal under the same name with `_exact`.
  */
-import type { JsonValue } from './canonicalJson.js';
+import type { JsonValue } from './packManifest.js';
 
 export const EVIDENCE_FORMAT = 'trueup-claim-evidence/1';
 
@@ -41,7 +41,7 @@ export interface EvidencePart {
 }
 
 /** How what should have been charged was worked out. */
-export const CELL_BASES = ['rates', 'stated'] as const;
+const CELL_BASES = ['rates', 'stated'] as const;
 export type CellBasis = (typeof CELL_BASES)[number];
 
 /** One day of one class of one model under the circumstances that the bill tells apart. */
@@ -173,7 +173,7 @@ export interface EvidenceDispute {
   waterfall: readonly { signal: string; level: string; bits: number }[];
 }
 
-export interface EvidenceDay {
+interface EvidenceDay {
   day: string;
   billed_usd_exact: string;
   expected_usd_exact: string;

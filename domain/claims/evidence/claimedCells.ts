@@ -1,4 +1,4 @@
-/** The cells of a claim: each disputed day, meter by meter, with the quantities and rates that its dollars follow from. */
+import type { BilledRow } from '../../billing/billedRow.js';
 import { QUANTITY_ONE } from '../../billing/billedRow.js';
 import { divideHalfEven, type Pico } from '../../money.js';
 import type { SeriesDayEvidence } from '../../reconciliation/evidence/seriesDay.js';
@@ -6,9 +6,12 @@ import type { MeterDay, SeriesDay } from '../../reconciliation/hypotheses/hypoth
 import type { MeterImpact } from '../../reconciliation/inference/decompose.js';
 import type { ExplainedImpacts } from '../../reconciliation/inference/explainSeries.js';
 import { billedRate, chargeProduct } from '../../reconciliation/matching/charge.js';
+import { QUANTITY_KINDS } from '../../reconciliation/taxonomy.js';
 import type { DisputedDay, DraftDispute } from '../draft.js';
+import type { RateRegister } from './buildEvidence.js';
 import type { CellBasis, EvidencePart } from './claimEvidence.js';
-import type { RateRegister } from './rateRegister.js';
+
+/** The cells of a claim: each disputed day, meter by meter, with the quantities and rates that its dollars follow from. */
 
 /** A cell before its rows are looked for. Quantities in 1e-12 units. */
 export interface CellDraft {
@@ -32,7 +35,7 @@ export interface CellDraft {
 }
 
 /** A series of a claim: what is published of its days, and what the engine makes of them. */
-export interface ExplainedSeries {
+interface ExplainedSeries {
   explained: readonly ExplainedImpacts[];
   evidence: ReadonlyMap<string, SeriesDayEvidence>;
 }
@@ -145,7 +148,7 @@ function computedParts(day: SeriesDay, meter: MeterDay, register: RateRegister):
 const CHARGE_DIVISOR = QUANTITY_ONE * 1_000_000n;
 
 /** Quantity at the rates of the parts, in their proportion; exactly as whoever checks the pack works it out. */
-export function amountOfParts(parts: readonly { quantity: bigint; rate: Pico }[], quantity: bigint): Pico {
+function amountOfParts(parts: readonly { quantity: bigint; rate: Pico }[], quantity: bigint): Pico {
   const whole = parts.reduce((total, part) => total + part.quantity, 0n);
   const product = parts.reduce((total, part) => total + chargeProduct(part.quantity, part.rate), 0n);
   if (whole === quantity || whole === 0n) return divideHalfEven(product, CHARGE_DIVISOR);
@@ -175,5 +178,102 @@ function isRecomputable(
   return (
     (ratePico === 0n || ratePico === billedPico - ofBilled) &&
     volumePico === ofBilled - amountOfParts(parts, right)
+  );
+}
+
+/** Which rows of the bill make which cell of a claim. */
+
+/** What of a stored row tells its meter. */
+type MeterRow = Pick<
+  BilledRow,
+  | 'feed'
+  | 'day'
+  | 'model'
+  | 'lineItem'
+  | 'tokenClass'
+  | 'serviceTier'
+  | 'isBatch'
+  | 'longContext'
+  | 'region'
+  | 'quantity'
+  | 'amountPico'
+>;
+
+interface CellRows<Row> {
+  /** Rows with money. */
+  cost: Row[];
+  /** Rows of the provider's usage report that give the quantity; empty where the bill itself does. */
+  usage: Row[];
+  /** Where units are disputed: what the provider's usage report itself counts of the same, if it does. */
+  told: Row[];
+  /** Whether the cost rows come to what the cell is charged, and the quantities to its quantity. */
+  isWhole: boolean;
+}
+
+/** The rows of a cell, of those of its day and series. */
+export function rowsOfCell<Row extends MeterRow>(cell: CellDraft, rows: readonly Row[]): CellRows<Row> {
+  const ofDay = rows.filter((row) => row.day === cell.day && isOfSeries(cell, row));
+  const cost = ofDay.filter((row) => row.feed === 'cost' && row.amountPico !== null && isOfMeter(cell, row));
+  if (!cell.meter) return { cost, usage: [], told: [], isWhole: cost.length > 0 };
+  const { meter } = cell.meter;
+  const usage = meter.quantitySource === 'usage' ? ofDay.filter((row) => isUsageOf(cell, row)) : [];
+  const amount = cost.reduce((sum, row) => sum + (row.amountPico ?? 0n), 0n);
+  const quantities = (meter.quantitySource === 'usage' ? usage : cost).map((row) => row.quantity);
+  const quantity = quantities.reduce<bigint | null>(
+    (sum, one) => (sum === null || one === null ? null : sum + one),
+    0n,
+  );
+  const isOfQuantity =
+    cell.volumePico !== 0n || (QUANTITY_KINDS as readonly string[]).includes(cell.dispute.kind);
+  return {
+    cost,
+    usage,
+    told: isOfQuantity && usage.length === 0 ? ofDay.filter((row) => isToldOf(cell, row)) : [],
+    isWhole: amount === meter.amountPico && (meter.quantity === null || quantity === meter.quantity),
+  };
+}
+
+function isOfSeries({ evidence, dispute }: CellDraft, row: MeterRow): boolean {
+  if (!evidence) return row.model === dispute.model || row.lineItem === dispute.model;
+  const named = [...evidence.billed, ...evidence.usage].some(
+    (cell) => cell.model !== null && cell.model === row.model,
+  );
+  return named || evidence.billed.some((cell) => cell.model === null && cell.lineItem === row.lineItem);
+}
+
+function isOfMeter({ meter: of, seriesDay }: CellDraft, row: MeterRow): boolean {
+  if (!of || !seriesDay) return true;
+  const { meter } = of;
+  return (
+    row.tokenClass === meter.tokenClass &&
+    seriesDay.agreed.tier(row.serviceTier) === meter.serviceTier &&
+    row.isBatch === meter.isBatch &&
+    row.longContext === meter.longContext &&
+    row.region === meter.region
+  );
+}
+
+/** As meters take their quantities from a usage report: where one leaves something open, the other's word holds. */
+function isUsageOf({ meter: of, seriesDay }: CellDraft, row: MeterRow): boolean {
+  if (!of || !seriesDay || row.feed !== 'usage' || row.tokenClass !== of.meter.tokenClass) return false;
+  return of.meter.parts.some(
+    ({ circumstances }) =>
+      circumstances.serviceTier === seriesDay.agreed.tier(row.serviceTier) &&
+      circumstances.isBatch === (row.isBatch ?? of.meter.isBatch) &&
+      circumstances.longContext === (of.meter.longContext ?? row.longContext ?? false) &&
+      circumstances.region === row.region,
+  );
+}
+
+/** A row of the usage report of what the meter charges; what either leaves open agrees. */
+function isToldOf({ meter: of, seriesDay }: CellDraft, row: MeterRow): boolean {
+  if (!of || !seriesDay || row.feed !== 'usage' || row.tokenClass !== of.meter.tokenClass) return false;
+  const agrees = <T>(a: T | null, b: T | null) => a === null || b === null || a === b;
+  return (
+    row.quantity !== null &&
+    seriesDay.agreed.tier(row.serviceTier) === of.meter.serviceTier &&
+    agrees(row.isBatch, of.meter.isBatch) &&
+    agrees(row.longContext, of.meter.longContext) &&
+    agrees(row.region, of.meter.region)
   );
 }

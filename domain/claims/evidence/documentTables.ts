@@ -17,6 +17,7 @@ import {
   exactDollars,
   quantityText,
   spanText,
+  unitOf,
   words,
 } from './documentTexts.js';
 
@@ -153,9 +154,6 @@ export function workedLine(dispute: EvidenceDispute, evidence: ClaimEvidence): W
     ],
   };
 }
-
-export const unitOf = ({ token_class }: { token_class: string }): string =>
-  token_class === 'requests' ? 'requests' : ['other', 'all'].includes(token_class) ? 'units' : 'tokens';
 
 function placeText(rows: readonly EvidenceRow[]): string {
   const [row] = rows;

@@ -1,3 +1,6 @@
+import { PROVIDER_FACTS } from '../../providers.js';
+import type { ClaimEvidence, EvidenceDispute } from './claimEvidence.js';
+
 /** How the document of a claim writes numbers, days and words. */
 
 export const shortened = (text: string, chars: number): string =>
@@ -67,3 +70,54 @@ export const timeText = (iso: string): string => `${dayText(iso.slice(0, 10))} $
 
 /** A sentence with its days in the document's style. */
 export const withDays = (text: string): string => text.replace(/\b\d{4}-\d{2}-\d{2}\b/g, dayText);
+
+/** Who a claim's document names, and the sentence by which a finding states the fault, as the provider reads it. */
+
+export const providerName = ({ claim }: ClaimEvidence): string =>
+  PROVIDER_FACTS.find((facts) => facts.slug === claim.provider)?.displayName ?? claim.provider;
+
+/** Where the days of the bill begin. */
+export const billZone = ({ claim }: ClaimEvidence): string =>
+  claim.provider === 'google' ? 'Pacific Time' : 'UTC';
+
+/**
+ * The sentence of a finding that states its impact. The document states each amount in its tables, where it is rounded
+ * with the claim.
+ */
+const IMPACT =
+  / The bill is \$[\d,.]+ (?:too (?:much|little)|(?:above|below) what these events cost) on [^.]*\./;
+
+/** The fault in a sentence, with the provider by its name. */
+export function faultText({ reason }: EvidenceDispute, provider: string): string {
+  const fault = reason
+    .replace(IMPACT, '')
+    .replaceAll('the provider’s', `${provider}’s`)
+    .replaceAll('the provider', provider);
+  return withDays(fault);
+}
+
+/**
+ * At most `max` items of groups, one of each group in turn, so that no group is left out while another has several. The
+ * items of a group are at even distances, and all are in the order in which they were given.
+ */
+export function takeInTurns<Item>(groups: readonly (readonly Item[])[], max: number): Item[] {
+  const counts = groups.map(() => 0);
+  let left = max;
+  for (let turn = 1; left > 0; turn += 1) {
+    const before = left;
+    for (const [at, group] of groups.entries())
+      if (left > 0 && group.length >= turn) {
+        counts[at] = turn;
+        left -= 1;
+      }
+    if (left === before) break;
+  }
+  return groups.flatMap((group, at) => evenly(group, counts[at] ?? 0));
+}
+
+function evenly<Item>(items: readonly Item[], count: number): Item[] {
+  return Array.from({ length: count }, (_, at) => items[Math.floor((at * items.length) / count)] as Item);
+}
+
+export const unitOf = ({ token_class }: { token_class: string }): string =>
+  token_class === 'requests' ? 'requests' : ['other', 'all'].includes(token_class) ? 'units' : 'tokens';

@@ -1,5 +1,5 @@
 /** What was learned from claims, applied where findings get their grade: the one place in which it changes what a run says. */
-import type { DisputeTier } from '../../claims/financial/decision.js';
+import type { DisputeTier } from '../../claims/decision.js';
 import { HYPOTHESES } from '../hypotheses/index.js';
 import type { Direction, Finding } from '../inference/finding.js';
 import type { Grade, Visibility, WaterfallStep } from '../matching/cells.js';

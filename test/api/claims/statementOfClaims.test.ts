@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findClaim } from '../../../db/claims/claims.js';
-import { NO_FIELDS } from '../../../domain/claims/command.js';
 import type { ClaimStatus } from '../../../domain/claims/lifecycle.js';
+import { NO_FIELDS } from '../../../domain/claims/lifecycle.js';
 import { findUuid } from '../../../domain/ids.js';
 import { recordClaimMove } from '../../../usecases/claims/recordMove.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BusinessDays } from '../../../domain/claims/businessDays.js';
+import { BusinessDays } from '../../../domain/claims/deadlines.js';
 import { dayOf, isoFromMicros, listDays, parseInstant, shiftDay } from '../../../domain/period.js';
 
 const MICROS_PER_HOUR = 3_600_000_000n;

@@ -1,8 +1,12 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BusinessDays } from '../../../domain/claims/businessDays.js';
-import { type ClaimClock, type ClaimDeadline, nextDeadline } from '../../../domain/claims/deadlines.js';
-import { dueNotice } from '../../../domain/claims/dueNotice.js';
+import {
+  BusinessDays,
+  type ClaimClock,
+  type ClaimDeadline,
+  dueNotice,
+  nextDeadline,
+} from '../../../domain/claims/deadlines.js';
 import { CLAIM_STATUSES, isTerminal } from '../../../domain/claims/lifecycle.js';
 import { isoFromMicros, listDays, microsOfDay, parseInstant, shiftDay } from '../../../domain/period.js';
 

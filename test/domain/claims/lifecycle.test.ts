@@ -1,21 +1,19 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { NO_FIELDS } from '../../../domain/claims/command.js';
 import {
+  assertMovable,
   CLAIM_STATUSES,
   type ClaimStatus,
   canMove,
-  isFiled,
-  isTerminal,
-  nextStatuses,
-} from '../../../domain/claims/lifecycle.js';
-import {
-  assertMovable,
   creditedFraction,
+  isFiled,
   isShortCredit,
+  isTerminal,
   movedFields,
+  NO_FIELDS,
+  nextStatuses,
   resolutionOf,
-} from '../../../domain/claims/move.js';
+} from '../../../domain/claims/lifecycle.js';
 import { DomainError } from '../../../domain/errors.js';
 import { TAXONOMY_KINDS } from '../../../domain/reconciliation/taxonomy.js';
 

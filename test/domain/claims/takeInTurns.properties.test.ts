@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { takeInTurns } from '../../../domain/claims/evidence/takeInTurns.js';
+import { takeInTurns } from '../../../domain/claims/evidence/documentTexts.js';
 
 const groups = fc
   .array(fc.integer({ min: 0, max: 30 }), { maxLength: 12 })

@@ -4,8 +4,8 @@ import type {
   EvidenceCell,
   EvidenceSample,
 } from '../../../domain/claims/evidence/claimEvidence.js';
+import type { LabelledRow } from '../../../domain/claims/ticketDraft.js';
 import { draftTicket, type TicketFacts } from '../../../domain/claims/ticketDraft.js';
-import type { LabelledRow } from '../../../domain/claims/ticketLines.js';
 import { microsOfDay } from '../../../domain/period.js';
 
 const cell = (day: string, parts: Partial<EvidenceCell> = {}): EvidenceCell => ({

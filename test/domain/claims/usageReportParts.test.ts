@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { withUsageReportParts } from '../../../domain/claims/evidence/claimCsv.js';
 import type { EvidenceCell } from '../../../domain/claims/evidence/claimEvidence.js';
-import { withUsageReportParts } from '../../../domain/claims/evidence/usageReportParts.js';
 
 const ROWS = [{ page: 'pages/002-usage.json', document: 0, at: '/data/0/results/0', quantity: [] }];
 

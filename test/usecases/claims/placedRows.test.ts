@@ -1,8 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type LocatedRecord, locateRecords } from '../../../adapters/billing/locateRows.js';
 import type { BilledRow } from '../../../domain/billing/billedRow.js';
-import { sumOfTerms } from '../../../domain/claims/evidence/findTerms.js';
-import { placeOfRow } from '../../../domain/claims/evidence/placeOfRow.js';
+import { placeOfRow, sumOfTerms } from '../../../domain/claims/evidence/placeOfRow.js';
 import { PLANTED_BILLS } from '../../support/plantedBills/plantedBills.js';
 import { readBill } from '../../support/readBill.js';
 

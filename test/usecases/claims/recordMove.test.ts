@@ -5,7 +5,7 @@ import { listClaimOutcomes } from '../../../db/claims/claimOutcomes.js';
 import { findClaim, type StoredClaim } from '../../../db/claims/claims.js';
 import { openDatabase } from '../../../db/client.js';
 import { OrgDb } from '../../../db/orgDb.js';
-import type { ClaimCommand } from '../../../domain/claims/command.js';
+import type { ClaimCommand } from '../../../domain/claims/lifecycle.js';
 import { CLAIM_STATUSES, canMove } from '../../../domain/claims/lifecycle.js';
 import { publicId } from '../../../domain/ids.js';
 import { recordClaimMove } from '../../../usecases/claims/recordMove.js';

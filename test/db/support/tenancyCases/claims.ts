@@ -5,7 +5,7 @@ import * as outcomes from '../../../../db/claims/claimOutcomes.js';
 import * as claims from '../../../../db/claims/claims.js';
 import { updateSettings } from '../../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import { NO_FIELDS } from '../../../../domain/claims/command.js';
+import { NO_FIELDS } from '../../../../domain/claims/lifecycle.js';
 import { isoFromMicros } from '../../../../domain/period.js';
 import { noteClaimDue } from '../../../../usecases/claims/noteDue.js';
 import { recordClaimMove } from '../../../../usecases/claims/recordMove.js';

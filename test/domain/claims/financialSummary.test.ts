@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { type FindingSum, summarize } from '../../../../domain/claims/financial/summary.js';
-import { PICO_PER_USD } from '../../../../domain/money.js';
-import { DIRECTIONS } from '../../../../domain/reconciliation/inference/finding.js';
-import { GRADES } from '../../../../domain/reconciliation/matching/cells.js';
-import { testSeed } from '../../../fakes/seededRandom.js';
+import { type FindingSum, summarize } from '../../../domain/claims/financialSummary.js';
+import { PICO_PER_USD } from '../../../domain/money.js';
+import { DIRECTIONS } from '../../../domain/reconciliation/inference/finding.js';
+import { GRADES } from '../../../domain/reconciliation/matching/cells.js';
+import { testSeed } from '../../fakes/seededRandom.js';
 
 const CENT = PICO_PER_USD / 100n;
 const NOTHING = { preventedPico: 0n, preventableModeledPico: 0n };

@@ -1,9 +1,9 @@
-/** What people decide about findings: which of them they are asked about, and what becomes a dispute. */
+import { PICO_PER_USD } from '../money.js';
+import type { Severity } from '../policies/alerts/alert.js';
+import type { Finding } from '../reconciliation/inference/finding.js';
+import type { Grade } from '../reconciliation/matching/cells.js';
 
-import { PICO_PER_USD } from '../../money.js';
-import type { Severity } from '../../policies/alerts/alert.js';
-import type { Finding } from '../../reconciliation/inference/finding.js';
-import type { Grade } from '../../reconciliation/matching/cells.js';
+/** What people decide about findings: which of them they are asked about, and what becomes a dispute. */
 
 /** `gone`: somebody had decided on it, and later runs no longer find it. */
 export const FINDING_STATUSES = ['open', 'confirmed', 'dismissed', 'gone'] as const;

@@ -1,14 +1,14 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { DISPUTE_TIERS } from '../../../domain/claims/decision.js';
 import {
   type DraftDispute,
   leastSure,
   type NettedUndercharge,
   netDraft,
   nettedPicoOf,
+  planDrafts,
 } from '../../../domain/claims/draft.js';
-import { DISPUTE_TIERS } from '../../../domain/claims/financial/decision.js';
-import { planDrafts } from '../../../domain/claims/planDrafts.js';
 import { PICO_PER_USD } from '../../../domain/money.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 

@@ -1,10 +1,10 @@
-/** What there is to get back and to save, in six numbers that add up (docs/financial.md). */
-import { compare } from '../../compare.js';
+import { compare } from '../compare.js';
+import { centsFromPico, PICO_PER_USD, type Pico } from '../money.js';
+import type { Blame, Direction } from '../reconciliation/inference/finding.js';
+import type { Grade } from '../reconciliation/matching/cells.js';
+import { claimCents } from './claimAmount.js';
 
-import { centsFromPico, PICO_PER_USD, type Pico } from '../../money.js';
-import type { Blame, Direction } from '../../reconciliation/inference/finding.js';
-import type { Grade } from '../../reconciliation/matching/cells.js';
-import { claimCents } from '../claimAmount.js';
+/** What there is to get back and to save, in six numbers that add up (docs/financial.md). */
 
 /** Days of findings that count as the same, added up; open and confirmed findings alone. */
 export interface FindingSum {
@@ -24,7 +24,7 @@ export interface FindingSum {
 }
 
 /** What days of a finding count as. */
-export type CountedAs =
+type CountedAs =
   | 'confirmed'
   | 'review'
   | 'undercharged'
@@ -40,9 +40,7 @@ export type CountedAs =
  * What a finding counts as. Provisional days may be restated, and what is UNVERIFIED cannot be shown: neither is ever asked
  * for. Somebody's confirmation counts whatever the grade, but for these.
  */
-export function countedAs(
-  sum: Omit<FindingSum, 'provider' | 'accountId' | 'month' | 'impactPico'>,
-): CountedAs {
+function countedAs(sum: Omit<FindingSum, 'provider' | 'accountId' | 'month' | 'impactPico'>): CountedAs {
   const isOver = sum.direction === 'overcharge';
   if (!sum.isUnexplained && sum.blame !== 'provider') return 'nothing';
   if (sum.provisional) return isOver ? 'provisional' : 'nothing';
