@@ -13,6 +13,7 @@ const PURE = [
   'test/architecture.test.ts',
   'test/lab/demo/**/*.test.ts',
   'test/docs/docs.test.ts',
+  'test/docs/decisions.test.ts',
   'test/compose/**/*.test.ts',
 ];
 

@@ -72,7 +72,7 @@ export interface EndpointRequest<Q, P, B> {
   afterCommit(work: () => unknown): void;
   /**
    * Runs the part that stores something in one transaction, together with what a repeat of the request is answered
-   * (docs/decisions/0111). Only for endpoints that do something else first, which no transaction may wait for.
+   * (docs/decisions/0032). Only for endpoints that do something else first, which no transaction may wait for.
    */
   settle: Settle;
 }
@@ -80,7 +80,7 @@ export interface EndpointRequest<Q, P, B> {
 export type Settle = (work: (inside: OrgDb) => Promise<EndpointResponse>) => Promise<EndpointResponse>;
 
 /**
- * What the header Idempotency-Key does at a POST or PATCH (docs/decisions/0111). `transaction`: the handler's statements
+ * What the header Idempotency-Key does at a POST or PATCH (docs/decisions/0032). `transaction`: the handler's statements
  * and the stored answer are one transaction, so the handler asks nobody else and streams nothing. `afterwards`: the
  * handler runs outside of a transaction, under a lease; the answer is stored with `settle`, or after the handler where
  * doing its work twice harms nothing. `ignored`: repeats are told by the content.
@@ -146,7 +146,7 @@ export interface EndpointDefinition<Q extends z.ZodType, P extends z.ZodType, B 
   access: Access;
   /** Where nothing is said: `public` without a key, `read` for GET, `ingest` where calls are sent, else `write`. */
   limit?: LimitClass;
-  /** Set when the endpoint is to go: its answers say so from then on (docs/decisions/0112). */
+  /** Set when the endpoint is to go: its answers say so from then on (docs/api.md). */
   deprecated?: Deprecation;
   /** How the key travels: bearer, or Basic with the key as the password for clients that know no other way. */
   authSchemes?: readonly ('bearer' | 'basic')[];

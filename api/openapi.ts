@@ -58,7 +58,7 @@ function problemResponses(endpoint: Endpoint): Record<string, object> {
 }
 
 /**
- * The header under which a request may be sent again (docs/decisions/0111). Without an example: the page at /docs would
+ * The header under which a request may be sent again (docs/decisions/0032). Without an example: the page at /docs would
  * fill it in, and send every request under that one key.
  */
 const idempotencyKeyHeader = z.object({

@@ -87,7 +87,7 @@ export class Database {
         keepAlive: true,
         connectionTimeoutMillis: waitLimitMs,
         types,
-        // Statements are sent without waiting for the answers to those before them (docs/decisions/0061).
+        // Statements are sent without waiting for the answers to those before them (docs/decisions/0042).
         pipeline: true,
       } as Knex.PgConnectionConfig,
       pool: {

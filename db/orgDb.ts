@@ -20,7 +20,7 @@ export type SqlValue =
  *
  * One that is bound to a project besides sees that project's rows alone. Functions that read events and their totals
  * add the predicate; its statements run under `app_workspace`, which has no privilege on a table that is not limited
- * to a project, so that a function that was not made for it fails (docs/decisions/0119).
+ * to a project, so that a function that was not made for it fails (docs/decisions/0029).
  */
 export class OrgDb {
   readonly orgId: string;

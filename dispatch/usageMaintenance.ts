@@ -13,7 +13,7 @@ import { openDueSavings } from './savingsUpkeep.js';
 
 /**
  * Pauses between two rounds of each duty, milliseconds. Reads add up what is not folded yet, so a fold may wait for
- * more rows: of 5,000 at once each costs a third of what each of 200 costs (docs/decisions/0060).
+ * more rows: of 5,000 at once each costs a third of what each of 200 costs (docs/decisions/0006).
  */
 const FOLD_PAUSE_MS = 10_000;
 const SWEEP_PAUSE_MS = 5_000;

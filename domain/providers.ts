@@ -1,6 +1,6 @@
 /**
  * The eight providers, their aliases and the hosts that tell who bills a call. Data only: a new provider is a
- * row here. Aliases as seen in real clients, hosts as the providers document them (docs/decisions/0032).
+ * row here. Aliases as seen in real clients, hosts as the providers document them (docs/ingest.md).
  */
 export const PROVIDERS = [
   'openai',

@@ -1,6 +1,6 @@
 /**
  * OTLP in protobuf (opentelemetry-proto: collector/trace/v1, trace/v1, resource/v1, common/v1), read by hand straight
- * into the shape of OTLP/JSON: faster than a reflection decoder and without its second copy (docs/decisions/0034).
+ * into the shape of OTLP/JSON: faster than a reflection decoder and without its second copy (docs/decisions/0003).
  * Every field number below is the one of the specification. Unknown fields are skipped.
  */
 import type { OtlpRequest, OtlpSpan } from '../../domain/events/otlpSpans.js';

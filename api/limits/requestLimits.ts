@@ -136,7 +136,7 @@ export class RequestLimits {
 
   /**
    * What a failed authentication is answered: the failure itself, and 429 once an address has failed too often. A valid
-   * key is never refused for what others behind its address do (docs/decisions/0109).
+   * key is never refused for what others behind its address do (docs/decisions/0031).
    */
   afterFailedAuthentication(ctx: Context, error: unknown): unknown {
     const { rules, metrics } = this.#options;

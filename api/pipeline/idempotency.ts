@@ -58,7 +58,7 @@ interface KeptAnswer {
 
 /**
  * The answer of a request: that of its handler, or where it carries an Idempotency-Key that was answered before, that
- * answer again (docs/decisions/0111). Errors: invalid_idempotency_key, idempotency_key_reused, idempotency_in_progress,
+ * answer again (docs/decisions/0032). Errors: invalid_idempotency_key, idempotency_key_reused, idempotency_in_progress,
  * secret_key_missing, and the handler's.
  */
 export async function answerOnce(

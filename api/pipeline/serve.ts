@@ -86,7 +86,7 @@ function takesBasic({ authSchemes }: Endpoint): boolean {
   return authSchemes?.includes('basic') ?? false;
 }
 
-/** A change of a key holds after this time, also for what it has begun: see docs/decisions/0102. */
+/** A change of a key holds after this time, also for what it has begun: see docs/decisions/0028. */
 const JUDGED_MS = 500;
 
 /**

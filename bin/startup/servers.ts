@@ -71,7 +71,7 @@ export interface Engine {
 }
 
 /**
- * The Temporal server that the settings name, or an embedded one, in the order of docs/decisions/0011: a program that
+ * The Temporal server that the settings name, or an embedded one, in the order of docs/decisions/0037: a program that
  * is there at once, else one that is downloaded or built while the API is open already.
  */
 export async function openEngine(

@@ -148,7 +148,7 @@ export const COUNTED_SOURCES_TEXT = `md5(string_agg(feed || '/' || report || '/'
 /** Whether an entry of `counted` is the bill of a day's usage: neither another category nor what tells a month alone. */
 export const IS_DAILY_USAGE = `feed = 'cost' and charge_category = 'usage' and report <> '${MONTH_REPORT}'`;
 
-/** Adds the format of each source to `counted`. By lookups, whatever is known of the tables (docs/decisions/0208). */
+/** Adds the format of each source to `counted`. By lookups, whatever is known of the tables (docs/decisions/0042). */
 export const JOIN_FORMATS = `cross join lateral (
        select format from billing_sources where org_id = $1 and id = counted.source_id offset 0) source`;
 

@@ -165,7 +165,7 @@ const COUNTED_KEY = [
 
 /**
  * SQL: whether the row `row` of a bill is one of the days that `counted` lists (`countedSourcesSql`). Inside an expression IN is
- * a hash table with and without statistics; as a join it would compare every row with every entry (docs/decisions/0208).
+ * a hash table with and without statistics; as a join it would compare every row with every entry (docs/decisions/0042).
  */
 export const isCountedRow = (row: string) =>
   `coalesce((${COUNTED_KEY.map((name) => `${row}.${name}`).join(', ')}) in (select ${COUNTED_KEY.join(', ')} from counted), false)`;
@@ -184,7 +184,7 @@ export const countedRowsSql = (where = 'true') => `(
 
 /**
  * SQL of the sources that count: for each (account, day, feed, report, category) the copy of the highest rank, then the
- * one that was last told (docs/decisions/0042, 0086). Where that is a copy of a part of the account, every part counts by its own
+ * one that was last told (docs/decisions/0011). Where that is a copy of a part of the account, every part counts by its own
  * best copy, and copies of the whole account are cross-checks. Copies that a newer fetch replaced count nowhere.
  * `where` narrows billing_days, which is named d.
  */

@@ -11,7 +11,7 @@ export const EXPORT_TIMESTAMP_INDEX = EVENT_COLUMNS.indexOf('timestamp');
 
 const LIST_COLUMNS: ReadonlySet<string> = new Set(['price_gaps', 'usage_missing', 'usage_flags']);
 
-/** `project` names the parameter of the handle's project. Times alone are read in the index's order (docs/decisions/0208). */
+/** `project` names the parameter of the handle's project. Times alone are read in the index's order (docs/decisions/0042). */
 const EXPORT_BASE = (includePayload: boolean, after: boolean, project: string | undefined) => `
 select ${EVENT_COLUMNS.map((name) => (LIST_COLUMNS.has(name) ? `array_to_json(e.${name})` : `e.${name}`)).join(', ')}
   ${includePayload ? `, p.payload, p.tool_input, p.tool_output, p.service` : ''}

@@ -86,7 +86,7 @@ export async function listEvents(
 
 /**
  * SQL of the newest events, `e`, and of all that are as old as the last of them. Without an order of its own among equal times
- * the index is in this order already: Postgres then never sorts all events to find some (docs/decisions/0208).
+ * the index is in this order already: Postgres then never sorts all events to find some (docs/decisions/0042).
  */
 const newestFirst = (where: string, limitAt: number) =>
   `select * from events e where ${where} order by e.timestamp desc fetch first ($${limitAt}) rows with ties`;

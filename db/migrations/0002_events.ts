@@ -3,7 +3,7 @@ import type { Migration } from './migration.js';
 /**
  * Events, their payloads, what makes two spans one call, and the totals over them. `ingest_xid` is the
  * transaction that wrote a row: totals are folded up to a transaction below which all are finished, so folded
- * plus unfolded is exact in any snapshot, and ingest itself appends nothing to totals (docs/decisions/0004).
+ * plus unfolded is exact in any snapshot, and ingest itself appends nothing to totals (docs/decisions/0006).
  */
 export const events: Migration = {
   name: '0002_events',

@@ -51,7 +51,7 @@ create index billing_sources_newest on billing_sources (org_id, created_at desc)
 select protect_tenant_table('billing_sources', 'select, insert, update');
 
 -- Chunks are stored one by one while a file arrives, its row when the whole of it is known: an upload may take minutes,
--- and a transaction of that length would hold back every total (docs/decisions/0041). Hence no foreign key; chunks of
+-- and a transaction of that length would hold back every total (docs/decisions/0009). Hence no foreign key; chunks of
 -- an upload that broke are removed by it, or by the sweeper when its process died.
 create table billing_pages (
   org_id uuid not null,

@@ -2,7 +2,7 @@ import type { Migration } from './migration.js';
 
 /**
  * Bills that are fetched: the connection with its sealed credentials, its sync runs, every version of every page as it
- * came, and what makes several copies of a day count once (docs/decisions/0086).
+ * came, and what makes several copies of a day count once (docs/decisions/0011).
  */
 export const billingConnections: Migration = {
   name: '0007_billing_connections',

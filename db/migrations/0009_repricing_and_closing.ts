@@ -2,7 +2,7 @@ import type { Migration } from './migration.js';
 
 /**
  * Calls priced anew, with both versions kept, and months that are closed: what was known at a closing is told by its
- * snapshot, and what came later is summed apart, on the day on which it came (docs/decisions/0090 and 0091).
+ * snapshot, and what came later is summed apart, on the day on which it came (docs/decisions/0013).
  */
 export const repricingAndClosing: Migration = {
   name: '0009_repricing_and_closing',

@@ -1,7 +1,7 @@
 import type { Migration } from './migration.js';
 
 /**
- * The mark of the demo's organization: it alone may be removed with everything that it has (docs/decisions/0095).
+ * The mark of the demo's organization: it alone may be removed with everything that it has (docs/demo.md).
  */
 export const demo: Migration = {
   name: '0011_demo',

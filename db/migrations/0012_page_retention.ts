@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js';
 
-/** What finds the pages that nothing rests on any more (docs/decisions/0084): which chunks read a page, which days a source tells. */
+/** What finds the pages that nothing rests on any more (docs/decisions/0012): which chunks read a page, which days a source tells. */
 export const pageRetention: Migration = {
   name: '0012_page_retention',
   up: `

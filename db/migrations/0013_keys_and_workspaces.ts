@@ -2,7 +2,7 @@ import type { Migration } from './migration.js';
 
 /**
  * Workspaces, keys that are bound to them, and keys with two secrets while a rotation's grace lasts. Whatever changes
- * what a key may do is told to every process in the transaction that changes it (docs/decisions/0102): by triggers, so
+ * what a key may do is told to every process in the transaction that changes it (docs/decisions/0028): by triggers, so
  * that a revocation by hand in SQL is told as well.
  */
 export const keysAndWorkspaces: Migration = {

@@ -1,8 +1,8 @@
 import type { Migration } from './migration.js';
 
 /**
- * The audit log: what was done, in a chain of hashes for each organization (docs/decisions/0104). Rows are added and
- * never changed; they leave only under a signed checkpoint that vouches for them (docs/decisions/0106).
+ * The audit log: what was done, in a chain of hashes for each organization (docs/decisions/0030). Rows are added and
+ * never changed; they leave only under a signed checkpoint that vouches for them (docs/decisions/0030).
  */
 export const auditLog: Migration = {
   name: '0014_audit_log',

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js';
 
-/** Answers that are kept for a day, for requests that are sent again with the same Idempotency-Key (docs/decisions/0111). */
+/** Answers that are kept for a day, for requests that are sent again with the same Idempotency-Key (docs/decisions/0032). */
 export const idempotency: Migration = {
   name: '0015_idempotency',
   up: `

@@ -1,11 +1,11 @@
 import type { Migration } from './migration.js';
 
-/** Policies, and the feed of what broke them and of what the system has to say (docs/decisions/0128 to 0131). */
+/** Policies, and the feed of what broke them and of what the system has to say (docs/decisions/0025, 0026). */
 export const policiesAndAlerts: Migration = {
   name: '0020_policies_and_alerts',
   up: `
 -- Moves with every change of what calls are judged by when they are stored (policies, and who is told of alerts), so
--- that the row's version proves what was assumed of it (docs/decisions/0114).
+-- that the row's version proves what was assumed of it (docs/decisions/0005).
 alter table organizations add column rules_revision bigint not null default 0;
 grant update (rules_revision) on organizations to app_rw;
 
@@ -73,7 +73,7 @@ create unique index alerts_of_event on alerts (org_id, event_id, policy_type) wh
 create unique index alerts_of_notice on alerts (org_id, notice_key) where kind = 'notice';
 -- Of the whole feed, and for what goes for its age.
 create index alerts_newest on alerts (org_id, created_at desc, id desc);
--- Of any filter (docs/decisions/0131): words of fixed lists stand before the time, so that each combination of them has
+-- Of any filter (docs/decisions/0025): words of fixed lists stand before the time, so that each combination of them has
 -- its newest at one end.
 create index alerts_by_words on alerts (org_id, status, policy_type, severity, created_at desc, id desc) where merged_into is null;
 create index alerts_by_model on alerts (org_id, model, status, policy_type, severity, created_at desc, id desc) where merged_into is null and model is not null;

@@ -1,6 +1,6 @@
 import type { Migration } from './migration.js';
 
-/** Rules that wrappers judge calls by, and the way to the calls that they blocked (docs/decisions/0140, 0141). */
+/** Rules that wrappers judge calls by, and the way to the calls that they blocked (docs/decisions/0027). */
 export const enforcementRules: Migration = {
   name: '0022_enforcement_rules',
   up: `

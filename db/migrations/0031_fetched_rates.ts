@@ -2,7 +2,7 @@ import type { Migration } from './migration.js';
 
 /**
  * The rate by which a connection's day was converted: a day is asked for again when its settings name another
- * (docs/decisions/0186).
+ * (docs/decisions/0012).
  */
 export const fetchedRates: Migration = {
   name: '0031_fetched_rates',

@@ -2,7 +2,7 @@ import type { Migration } from './migration.js';
 
 /**
  * One call has one event that counts, however often it is reported: its identities point at that event, and calls that
- * earlier versions counted several times are looked for (docs/decisions/0209).
+ * earlier versions counted several times are looked for (docs/decisions/0001).
  */
 export const oneEventACall: Migration = {
   name: '0038_one_event_a_call',

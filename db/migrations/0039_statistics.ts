@@ -1,7 +1,7 @@
 import type { Migration } from './migration.js';
 
 /**
- * Statistics for the planner right after much has been written, whatever autovacuum does (docs/decisions/0208). Before
+ * Statistics for the planner right after much has been written, whatever autovacuum does (docs/decisions/0042). Before
  * Postgres 17 only a table's owner may analyze it, and the service may log in as a role that owns nothing.
  */
 export const statistics: Migration = {

@@ -2,7 +2,7 @@ import type { Migration } from './migration.js';
 
 /**
  * The stored counts of unpriced calls follow the events: a call without usage, and one that failed with usage of a model
- * without a price, say cost_source unpriced and were in no count (docs/decisions/0211). The log is read once, for these
+ * without a price, say cost_source unpriced and were in no count (docs/decisions/0008). The log is read once, for these
  * calls alone. Of calls that were removed for their age the counts stay as they were.
  */
 const correct = (sign: '+' | '-') => `

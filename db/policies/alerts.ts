@@ -130,7 +130,7 @@ function typesOf({ kind, policyType }: AlertFilter): readonly AlertType[] {
  *
  * A filter by words of fixed lists is asked as one look for each combination of them that it lets through, which
  * Postgres merges: each finds its newest at once in an index that begins with all of them, so that no filter has to
- * read past what it does not let through (docs/decisions/0131).
+ * read past what it does not let through (docs/decisions/0025).
  */
 export async function listAlerts(orgDb: OrgDb, filter: AlertFilter, page: AlertPage): Promise<StoredAlert[]> {
   const types = typesOf(filter);

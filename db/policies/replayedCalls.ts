@@ -37,7 +37,7 @@ interface CallRow {
 
 /**
  * Another span stands for a superseded event, and a blocked one was no call. Times alone are read in the index's order
- * (docs/decisions/0208).
+ * (docs/decisions/0042).
  */
 const nextCalls = (isFirst: boolean, pageCalls: number) => `
 select e.id, e.timestamp, e.status, e.billed_by, e.model, e.team_id, e.feature, e.session_id, e.stop_reason, e.unmetered,

@@ -99,7 +99,7 @@ const PUBLISHED_COLUMNS = `p.run_id, p.provider, p.provider_account_id, p.day, p
 export const publishedDaysSql = (where: string) =>
   `published as materialized (select ${PUBLISHED_COLUMNS} from gap_published p where ${where})`;
 
-/** Buckets of a published day `p`: by OFFSET 0 a lookup for each day, with and without statistics (docs/decisions/0208). */
+/** Buckets of a published day `p`: by OFFSET 0 a lookup for each day, with and without statistics (docs/decisions/0042). */
 const lookUpBuckets = (where: string) =>
   `cross join lateral (select * from gap_buckets
     where org_id = $1 and run_id = p.run_id and provider = p.provider and provider_account_id = p.provider_account_id and ${where} offset 0)`;

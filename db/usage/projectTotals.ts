@@ -3,7 +3,7 @@ import type { SqlValue, SystemDb } from '../orgDb.js';
 import { add, LATE, mergeSeen, OWN_TIME, SEEN } from './foldSql.js';
 import { MEASURE_NAMES, MEASURES, usageLogSql } from './usageLog.js';
 
-/** The totals of an organization's projects, by the labels and the day (docs/decisions/0120). */
+/** The totals of an organization's projects, by the labels and the day (docs/decisions/0006). */
 
 const LABELS = `project_id, (timestamp at time zone 'UTC')::date, provider, model, coalesce(team_id, ''), coalesce(feature, '')`;
 const CELL = 'org_id, project_id, day, provider, model, team_id, feature';

@@ -1,7 +1,7 @@
 /**
  * The log of usage: what each stored event added, in the order of the transactions that wrote it. An event that was
  * changed later stands in it as it first was (its adjustments hold that copy), so a fold and a read that saw it
- * earlier agree with one that sees it now. docs/decisions/0004 tells why.
+ * earlier agree with one that sees it now. docs/decisions/0006 tells why.
  */
 
 /** Columns that totals need, the same in events and event_adjustments. */
@@ -72,7 +72,7 @@ function logSql(range: string): string {
 /**
  * The UTC day on which a row of the log is booked because it came after its month was closed; null: it counts at its
  * own time. `closedUntil` is the end of the last closed month, or null. What came later is what a closing's snapshot
- * does not show (docs/decisions/0091); the rule is domain/billing/periods/closing.ts, bookedMicros.
+ * does not show (docs/decisions/0013); the rule is domain/billing/periods/closing.ts, bookedMicros.
  */
 export function bookedOnSql(closedUntil: string): string {
   return `case when timestamp < ${closedUntil}::timestamptz then (

@@ -27,7 +27,7 @@ export function parseIdempotencyKey(header: string): string {
 const KEPT_REFUSALS: ReadonlySet<number> = new Set([404, 409, 410, 422]);
 
 /**
- * Whether an answer is kept for repeats (docs/decisions/0111): a success, and a refusal that the operation itself
+ * Whether an answer is kept for repeats (docs/decisions/0032): a success, and a refusal that the operation itself
  * decided. What a request says wrongly may be corrected under the same key, who may not call may be allowed to, and what
  * failed for now is tried again.
  */

@@ -3,7 +3,7 @@ import type { Provider } from '../providers.js';
 
 /**
  * The kinds of bill that are read, as data: who issues them, which copy of a day counts before which, how finely
- * their amounts are rounded and how long a day may still be restated (docs/decisions/0042).
+ * their amounts are rounded and how long a day may still be restated (docs/decisions/0011).
  */
 export const BILLING_FORMATS = [
   'openai_pages',

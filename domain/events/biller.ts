@@ -1,6 +1,6 @@
 /**
  * Whose model was called and who bills it. A host tells who bills before any word does: half of what calls itself
- * OpenAI is somebody else's (docs/decisions/0032).
+ * OpenAI is somebody else's (docs/ingest.md).
  */
 import { type Biller, findProvider, findProviderByHost, type Provider } from '../providers.js';
 import type { CallRecord } from './event.js';

@@ -14,7 +14,7 @@ type Hashed = Pick<CallRecord, 'requestId' | 'sessionId' | 'model' | 'hashTimest
  * The first 16 hex digits of sha256(key id ':' request id), or of sha256(key id ':' session ':' model ':' time)
  * when the call has no request id. The time is the text as it came: nanoseconds as sent, else ISO with microseconds.
  * A blocked call's begins with a word of its own: the same request, let through after all, is another event, and its cost
- * is not taken for a repeat of the block (docs/decisions/0141).
+ * is not taken for a repeat of the block (docs/decisions/0027).
  */
 export function apiKeyHash(keyId: string, call: Hashed): string {
   const identity =

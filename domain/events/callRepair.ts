@@ -1,6 +1,6 @@
 import type { Pico } from '../money.js';
 
-/** Stages of the search for calls that an earlier version counted more than once (docs/decisions/0209). */
+/** Stages of the search for calls that an earlier version counted more than once (docs/decisions/0001). */
 export const REPAIR_STAGES = ['search', 'merge', 'done'] as const;
 export type RepairStage = (typeof REPAIR_STAGES)[number];
 

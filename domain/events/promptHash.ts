@@ -1,4 +1,4 @@
-/** A number by which calls with equal prompts are told, without keeping what was said (docs/decisions/0139). */
+/** A number by which calls with equal prompts are told, without keeping what was said (docs/decisions/0027). */
 import { hash } from 'node:crypto';
 
 /** No text can hold it: texts are stripped of it before. */

@@ -1,6 +1,6 @@
 /**
  * One call, several spans: inside one set of calls, which tell of the same call, which of them stands for it, and
- * what the others add to it (docs/ingest.md, docs/decisions/0005). The work grows with the number of spans and not
+ * what the others add to it (docs/ingest.md, docs/decisions/0001). The work grows with the number of spans and not
  * with the shape of their trace, and is done in steps.
  */
 

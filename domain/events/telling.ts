@@ -1,7 +1,7 @@
 /**
  * Tellings: two spans, or a span and an event of a wrapper, may tell of one call. When they do, which of them is the
  * call, and what the other adds. Every rule depends on what is told only, never on what came first, so that any
- * order and any split into requests ends in the same call (docs/decisions/0033).
+ * order and any split into requests ends in the same call (docs/decisions/0002).
  */
 import { compare } from '../compare.js';
 import { identityBiller } from './biller.js';

@@ -22,7 +22,7 @@ const PROMPTS_WITHOUT_MEMORY = 256;
  * patterns. Of patterns that count what they repeat there can be a new set at each character, each as dear as the
  * program is long, and then all that was remembered is of no use. The other follows the patterns without remembering
  * anything: dearer for ordinary patterns, but by no text dearer than program times characters. So the second stands in
- * for a while wherever the first has filled its room (docs/decisions/0129 has the figures).
+ * for a while wherever the first has filled its room (figures: docs/benchmarks.md).
  */
 export class PatternEngine {
   readonly #patterns: readonly string[];

@@ -10,7 +10,7 @@ export interface PatternMatch {
   offset: number;
 }
 
-/** What stands around compiled patterns, bytes; this and the next as measured (docs/decisions/0129). */
+/** What stands around compiled patterns, bytes; this and the next as measured (docs/decisions/0026). */
 const BYTES_AROUND = 100_000;
 /** What an instruction takes in all the forms in which patterns are compiled, bytes. */
 const BYTES_PER_INSTRUCTION = 800;

@@ -40,7 +40,7 @@ export const GAP_BILLER = 'biller';
 /** The model that answered has no price: that of the model asked for stands in. */
 export const GAP_MODEL = 'model';
 
-/** The specification's batch price: half of every class (docs/decisions/0022). */
+/** The specification's batch price: half of every class (docs/decisions/0008). */
 const BATCH_DIVISOR = 2n;
 const TOKENS_PER_RATE_UNIT = 1_000_000n;
 
@@ -165,7 +165,7 @@ export interface RateCircumstances {
 
 /**
  * The rates that a provider's bill is judged by: its own batch rates where the price data has them, else
- * its batch factor, else half (docs/decisions/0022). Undefined when the model has no price.
+ * its batch factor, else half (docs/decisions/0008). Undefined when the model has no price.
  */
 export function expectedRates(
   book: PriceBook,

@@ -1,6 +1,6 @@
 /**
  * Prices imported from public collections, laid over the shipped list: import by import, each over what held when it
- * was made (docs/decisions/0088).
+ * was made (docs/decisions/0007).
  */
 import type { Pico } from '../money.js';
 import type { Provider } from '../providers.js';

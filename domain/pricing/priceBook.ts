@@ -170,7 +170,7 @@ export class PriceBook {
 
   /**
    * The provider that makes this model: the only one that lists the id, or its family, as its own. Undefined for an
-   * id that nobody or more than one lists (docs/decisions/0023).
+   * id that nobody or more than one lists (docs/decisions/0008).
    */
   inferProvider(modelId: string): Provider | undefined {
     if (this.#inferred.has(modelId)) return this.#inferred.get(modelId);

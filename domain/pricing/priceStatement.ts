@@ -1,7 +1,7 @@
 /**
  * A word about a price that stands over what is listed: an import of a public price collection, an organization's
  * override of a list price, its contract. Which of several holds, and what it makes of the listed price, is decided
- * here and in layBook.ts (docs/decisions/0087).
+ * here and in layBook.ts (docs/decisions/0007).
  */
 import { divideHalfEven, type Pico } from '../money.js';
 import type { Provider } from '../providers.js';

@@ -1,6 +1,6 @@
 /**
  * The rates of one price period, worked out once for every service tier and request length, so that pricing a call
- * is a look-up. Which rate holds for a class and why is decided here and nowhere else (docs/decisions/0021).
+ * is a look-up. Which rate holds for a class and why is decided here and nowhere else (docs/decisions/0008).
  */
 import { TOKEN_CLASSES, type TokenClass } from '../events/event.js';
 import { divideHalfEven, type Pico } from '../money.js';
@@ -185,7 +185,7 @@ function firstKnown(...candidates: (ClassRate | undefined)[]): ClassRate | undef
 
 /**
  * Fills a card. A class without a known rate takes that of uncached text input, spoken output that of text output:
- * an unknown rate is not free, so it is priced and named (docs/decisions/0021).
+ * an unknown rate is not free, so it is priced and named (docs/decisions/0008).
  */
 function cardFrom(tier: string, band: number, rateOf: (kind: TokenClass) => ClassRate | undefined): RateCard {
   const input = rateOf('input');

@@ -1,7 +1,7 @@
 /**
  * What searching prompts for banned patterns costs: microseconds of work a prompt of 512 characters, by the ways in which
  * the library can search, and by the engine that chooses between them; and what it takes to find out which patterns are
- * slow. `npx tsx lab/bench/patterns.ts`; docs/decisions/0129 holds figures and what follows from them.
+ * slow. `npx tsx lab/bench/patterns.ts`; docs/benchmarks.md has figures, docs/decisions/0026 what follows.
  */
 import { RE2JS, RE2Set } from 're2js';
 import { inspectPatterns, SEARCH_TIMES_MAX } from '../../domain/policies/inspectPatterns.js';

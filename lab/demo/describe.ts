@@ -186,7 +186,7 @@ Each fault of the bills comes out as findings of one kind, a finding for each mo
 Nothing else of the provider's is found above LOW, and nothing stays unexplained. The hours without our SDK are no mistake of a bill:
 \`unobserved_usage\` says of each of their three models that fewer of its calls were seen than usual, and nothing of it can be
 asked back. \`get /financial/summary\` adds up what can.
-Mistakes that others told in public are held alike: [decision 159](decisions/0159-published-mistakes-are-held-as-numbers.md).
+Publicly reported mistakes are tested in the same way ([decision 19](decisions/0019-bills-for-judging-are-generated-independently.md)).
 
 | fault | explanation | findings | grade | dollars |
 |---|---|---|---|---|

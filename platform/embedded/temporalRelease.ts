@@ -9,7 +9,7 @@ export const TEMPORAL_SERVER_VERSION = '1.29.1';
 /** Where the official release lies: the address of an archive is this, then its name. */
 export const TEMPORAL_RELEASE_URL = `https://github.com/temporalio/cli/releases/download/v${TEMPORAL_CLI_VERSION}/`;
 
-/** sha256 of the official archives, by platform and processor as Node names them (docs/decisions/0011). */
+/** sha256 of the official archives, by platform and processor as Node names them (docs/decisions/0037). */
 export const TEMPORAL_ARCHIVES: Readonly<Record<string, { name: string; sha256: string }>> = {
   'linux-x64': {
     name: `temporal_cli_${TEMPORAL_CLI_VERSION}_linux_amd64.tar.gz`,

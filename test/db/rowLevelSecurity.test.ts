@@ -137,7 +137,7 @@ describe('the schema', () => {
     const functions = await rows(
       `select proname from pg_proc where pronamespace = 'public'::regnamespace and prosecdef`,
     );
-    // analyze_table gathers statistics of a named table and returns no row (docs/decisions/0208).
+    // analyze_table gathers statistics of a named table and returns no row (docs/decisions/0042).
     expect({ views, functions }).toEqual({ views: [], functions: [{ proname: 'analyze_table' }] });
   });
 });

@@ -98,11 +98,6 @@ describe('the documents', () => {
     );
   });
 
-  it('number each decision once', () => {
-    const numbers = readdirSync(path.join(ROOT, 'docs/decisions')).map((name) => name.slice(0, 4));
-    expect(new Set(numbers).size).toBe(numbers.length);
-  });
-
   it('say nothing of the places in which they were written', () => {
     const foreign = new RegExp(
       ['registry\\.npm' + 'js', 'proxy\\.golang\\.' + 'org', 'pypi\\.' + 'org', '/wo' + 'rk/'].join('|'),

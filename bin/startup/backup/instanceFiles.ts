@@ -7,7 +7,7 @@ import { ANCHORS_NAME } from './restoredAuditLog.js';
 
 /** What of a data directory belongs to this machine or to the start that is running, and so into no backup. */
 const OF_THIS_MACHINE = new Set(['lock', 'backup.lock', 'runtime.json', 'ports.json', 'pg-location']);
-/** Folders whose files belong to the installation. The workflow engine's are not among them (docs/decisions/0097). */
+/** Folders whose files belong to the installation. The workflow engine's are not among them (docs/decisions/0038). */
 const FOLDERS = ['blobs', ANCHORS_NAME];
 /** Keys and the like; a larger file is no such thing. */
 const FILE_BYTES_MAX = 1_048_576;

@@ -1,5 +1,5 @@
 /**
- * What `as_of` asks for (docs/decisions/0092). Without it totals follow the books: closed months as they were closed,
+ * What `as_of` asks for (docs/decisions/0013). Without it totals follow the books: closed months as they were closed,
  * later changes on the day on which they came. With it every call counts in its own month, as far as it was known.
  */
 import { DomainError } from '../../errors.js';

@@ -1,6 +1,6 @@
 /**
  * Closing months: a closed month's totals never move. A change that comes later is booked in the
- * open period, so that the sum over all time stays right (docs/decisions/0091).
+ * open period, so that the sum over all time stays right (docs/decisions/0013).
  */
 import { DomainError } from '../../errors.js';
 import { startOfDay } from '../../period.js';

@@ -1,7 +1,7 @@
 /**
  * What a public price collection says, in the product's own terms: the common ground of the readers of LiteLLM's and
  * models.dev's files. Collections are third parties' facts; what they say is compared and asked about, never taken
- * blindly (docs/decisions/0088).
+ * blindly (docs/decisions/0007).
  */
 import { ExactNumber, type PageObject, type PageValue } from '../../billing/exactNumber.js';
 import { type Pico, parseScaled } from '../../money.js';

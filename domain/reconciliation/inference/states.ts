@@ -51,7 +51,7 @@ const UNSEEN_PRIOR = 0.01;
  * Nothing is wrong, and for some days another share of the calls was seen than usual. It stands beside the null where the
  * bill has amounts alone: one ratio common to all of them is what missing calls leave, whatever mistake gives it too. How
  * far each class strays from it goes by the number of calls, every day anew; but for calls that repeat those that were seen,
- * whose ratio is a whole number and whose mixture is theirs (docs/decisions/0184).
+ * whose ratio is a whole number and whose mixture is theirs (docs/decisions/0016).
  */
 function addUnseen(drafts: readonly Draft[], noise: SeriesNoise): State[] {
   if (drafts.every(({ reading }) => reading.depth === 'quantities')) return [];

@@ -1,6 +1,6 @@
 /**
  * Calls that nobody saw, where the bill has amounts alone: whatever share of the calls is missing, nothing is wrong with a
- * bill that is right of all of them (docs/decisions/0161, 0184).
+ * bill that is right of all of them (docs/decisions/0016).
  */
 import {
   coverageCandidates,

@@ -73,9 +73,9 @@ async function readBilled(client: pg.ClientBase, orgId: string): Promise<string>
 
 /**
  * What calls and cost add up to from the events themselves, without any total, by organization; of those that were
- * removed for their age it is kept what they added up to (docs/decisions/0116). With a snapshot only
+ * removed for their age it is kept what they added up to (docs/decisions/0039). With a snapshot only
  * what that one saw: a row of the log is in it when the transaction that wrote it is, and what was changed later
- * stands in the log as it was (docs/decisions/0004, 0098). The caller has opened a transaction.
+ * stands in the log as it was (docs/decisions/0006, 0038). The caller has opened a transaction.
  */
 export async function recountBooks(
   client: pg.ClientBase,

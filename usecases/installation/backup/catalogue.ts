@@ -98,7 +98,7 @@ function refuseUnknownTransactions(tables: readonly CatalogueTable[]): void {
         );
 }
 
-/** Whether a column holds numbers of transactions, which mean nothing in another cluster (docs/decisions/0099). */
+/** Whether a column holds numbers of transactions, which mean nothing in another cluster (docs/decisions/0038). */
 export function isTransactionColumn(column: CatalogueColumn): boolean {
   return TRANSACTION_NAME.test(column.name) || TRANSACTION_TYPES.test(column.type);
 }

@@ -3,7 +3,7 @@
  * that it has yet to give. What they decide, though, is little: whether a row of the log is in the totals yet, which
  * closings of its organization saw it, whether a span was swept. An export therefore numbers anew, from the smallest
  * number there is: small enough for every cluster, and each of these questions has the answer that it had
- * (docs/decisions/0099).
+ * (docs/decisions/0038).
  */
 
 /** The first number that a transaction of a cluster can have. */
