@@ -10,7 +10,7 @@ export interface EventPrice {
   price: CallPrice;
 }
 
-/** Whether two prices are the same. A reported cost stays as it was given when a call is priced anew (docs/decisions/0090). */
+/** Whether two prices are the same. A reported cost stays as it was given when a call is priced anew (docs/decisions/0013). */
 export function isSamePrice(one: EventPrice, other: EventPrice): boolean {
   return (
     one.costPico === other.costPico &&
