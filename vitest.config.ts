@@ -14,6 +14,7 @@ const PURE = [
   'test/lab/demo/**/*.test.ts',
   'test/docs/docs.test.ts',
   'test/docs/decisions.test.ts',
+  'test/docs/domainLanguage.test.ts',
   'test/compose/**/*.test.ts',
 ];
 
