@@ -17,6 +17,8 @@ const PAGES = [
 const textOf = (page: string): string => readFileSync(path.join(ROOT, page), 'utf8');
 const TEXTS = new Map(PAGES.map((page) => [page, textOf(page)]));
 
+const README_WORDS_MAX = 800;
+
 /** Codes that no answer has today: they are kept for limits and negotiation of a later version. */
 const UNUSED_CODES = ['not_acceptable'];
 /** Codes that stand on runs, or go from an effect to its workflow, and never in the answer to a request. */
@@ -96,6 +98,10 @@ describe('the documents', () => {
     expect(Object.fromEntries(listed)).toEqual(
       Object.fromEntries(answered.map((code) => [code, statusOf(code)])),
     );
+  });
+
+  it(`keep the README within ${README_WORDS_MAX} words`, () => {
+    expect(textOf('README.md').split(/\s+/).filter(Boolean).length).toBeLessThanOrEqual(README_WORDS_MAX);
   });
 
   it('say nothing of the places in which they were written', () => {
