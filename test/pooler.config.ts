@@ -1,10 +1,10 @@
 import { defineConfig } from 'vitest/config';
-import base from '../vitest.config.js';
+import { suiteConfig } from './support/suite.js';
 
 /** `npm run test:pooler`: every test that has a database, through PgBouncer in transaction mode. */
 process.env.TEST_POOLER = '1';
 
-const { projects = [], ...shared } = base.test ?? {};
+const { projects = [], ...shared } = suiteConfig('all').test ?? {};
 
 export default defineConfig({
   test: {

@@ -10,11 +10,14 @@ const VITEST = join(PROJECT_ROOT, 'node_modules/vitest/vitest.mjs');
 const folder = mkdtempSync(join(tmpdir(), 'trueup-ci-'));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function summary(report: object | undefined, exitCode: number) {
-  const file = join(folder, 'report.json');
-  rmSync(file, { force: true });
-  if (report) writeFileSync(file, JSON.stringify(report));
-  const run = spawnSync(process.execPath, [join(PROJECT_ROOT, '.ci/summary.mjs'), file, String(exitCode)], {
+function summary(...runs: [report: object | undefined, exitCode: number][]) {
+  const args = runs.flatMap(([report, exitCode], at) => {
+    const file = join(folder, `report-${at}.json`);
+    rmSync(file, { force: true });
+    if (report) writeFileSync(file, JSON.stringify(report));
+    return [file, String(exitCode)];
+  });
+  const run = spawnSync(process.execPath, [join(PROJECT_ROOT, '.ci/summary.mjs'), ...args], {
     encoding: 'utf8',
   });
   return { last: run.stdout.trimEnd().split('\n').at(-1), exit: run.status };
@@ -41,8 +44,17 @@ describe('.ci/run', () => {
     ['tests were skipped', { ...passing, numPendingTests: 1 }, 0, '3 passed, 1 failed', 1],
     ['nothing ran', { ...passing, numPassedTests: 0 }, 0, '0 passed, 1 failed', 1],
     ['there is no report', undefined, 1, '0 passed, 1 failed', 1],
-  ])('says it in its last line when %s', (_case, report, exitCode, last, exit) => {
-    expect(summary(report, exitCode)).toEqual({ last, exit });
+  ])('prints the counts in its last line when %s', (_case, report, exitCode, last, exit) => {
+    expect(summary([report, exitCode])).toEqual({ last, exit });
+  });
+
+  it('adds the gate and the slow suite up, and fails when either fails', () => {
+    expect(summary([passing, 0], [passing, 0])).toEqual({ last: '6 passed, 0 failed', exit: 0 });
+    expect(summary([passing, 0], [undefined, 1])).toEqual({ last: '3 passed, 1 failed', exit: 1 });
+    expect(summary([{ ...passing, numFailedTests: 1 }, 1], [passing, 0])).toEqual({
+      last: '6 passed, 1 failed',
+      exit: 1,
+    });
   });
 
   it('names what failed with its reason, what passed at a second try, and nothing else', () => {

@@ -1,0 +1,86 @@
+import { availableParallelism } from 'node:os';
+import type { ViteUserConfig } from 'vitest/config';
+import { LongestFirst } from './longestFirst.js';
+import { findPgBouncer, HOW_TO_INSTALL } from './pooler.js';
+import { canMountDisks, HOW_TO_MOUNT } from './smallDisk.js';
+
+/**
+ * Part of the suite. `gate` is what `npm test` runs. `slow` is every file named `*.slow.test.ts`: faults, backups,
+ * recorded clients, acceptance by large data. `all` is both.
+ */
+export type Tier = 'gate' | 'slow' | 'all';
+
+const SLOW = 'test/**/*.slow.test.ts';
+
+/**
+ * Suites that touch no server, no native module and no process: they share threads, which is several times faster. A
+ * suite that measures the work of its own process is not among them: the threads beside it would count.
+ */
+const PURE = [
+  'test/domain/**/!(inspectPatterns.slow).test.ts',
+  'test/architecture.test.ts',
+  'test/lab/demo/**/*.test.ts',
+  'test/docs/docs.test.ts',
+  'test/compose/**/*.test.ts',
+];
+
+/** Suites that need something which no package brings; without it they are excluded, with a warning. */
+const NEEDING = [
+  {
+    file: 'test/db/pooler.slow.test.ts',
+    isThere: findPgBouncer() !== undefined,
+    remedy: HOW_TO_INSTALL,
+  },
+  // Fills a file system; test/api/installation/storage.test.ts has Postgres answer as if one were full.
+  { file: 'test/fault/fullDisk.slow.test.ts', isThere: canMountDisks(), remedy: HOW_TO_MOUNT },
+];
+
+/** Many tests wait for a server or for the timeout of a killed process: one worker more than cores keeps all cores busy. */
+const WORKERS = availableParallelism() + 1;
+
+/** The Vitest configuration of one part: pure suites in threads, the others in processes beside one Postgres and one Temporal. */
+export function suiteConfig(tier: Tier): ViteUserConfig {
+  const missing = tier === 'gate' ? [] : NEEDING.filter(({ isThere }) => !isThere);
+  for (const { file, remedy } of missing) console.warn(`Not run: ${file}. ${remedy}.`);
+  const include = [tier === 'slow' ? SLOW : 'test/**/*.test.ts'];
+  const exclude = [...(tier === 'gate' ? [SLOW] : []), ...missing.map(({ file }) => file)];
+  return {
+    test: {
+      maxWorkers: WORKERS,
+      // The servers of the run stop in it.
+      teardownTimeout: 120_000,
+      sequence: { sequencer: LongestFirst },
+      projects: [
+        {
+          test: {
+            name: 'pure',
+            include: PURE,
+            exclude: tier === 'slow' ? ['test/**/!(*.slow).test.ts'] : exclude,
+            pool: 'threads',
+            isolate: false,
+            testTimeout: 300_000,
+          },
+        },
+        {
+          test: {
+            name: 'servers',
+            include,
+            exclude: [...PURE, ...exclude],
+            globalSetup: ['test/globalSetup.ts'],
+            // Temporal's native module breaks in worker threads.
+            pool: 'forks',
+            // Vite puts its own BASE_URL into the environment; an empty value counts as absent.
+            env: { BASE_URL: '' },
+            // Sources are loaded and workflows bundled once in each process, not once in each file. No file may leave
+            // anything behind: a listening server, a timer, a changed environment.
+            isolate: false,
+            // A test and a poll end when what they wait for is there; the time of a loaded machine proves nothing.
+            testTimeout: 300_000,
+            expect: { poll: { timeout: 120_000 } },
+            hookTimeout: 300_000,
+          },
+        },
+      ],
+    },
+  };
+}
