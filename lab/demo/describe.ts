@@ -172,7 +172,7 @@ The bills hold faults. This page names each of them, so that what Trueup finds c
 Day 0 is the demo's last day: the day before it was loaded, in UTC. Day −37 is 37 days before it. Whatever day that is, the faults
 are the same to the last digit: only the weekends, which lie where the calendar has them, change the traffic between them.
 
-## What was planted
+## Planted mistakes
 
 | fault | days | dollars | shows as |
 |---|---|---|---|
@@ -180,7 +180,7 @@ ${faults.map((fault) => `| ${fault.title} | ${daysText(fault.days)} | ${exact(fa
 
 Overcharged by rate in all: ${exact(excess)}. Nothing else is flagged, and no other rate differs.
 
-## What explains it
+## Findings
 
 Each fault of the bills comes out as findings of one kind, a finding for each model, with its days and its dollars to the last digit.
 Nothing else of the provider's is found above LOW, and nothing stays unexplained. The hours without our SDK are no mistake of a bill:
@@ -192,13 +192,13 @@ Publicly reported mistakes are tested in the same way ([decision 19](decisions/0
 |---|---|---|---|---|
 ${explanationLines(key, faults).join('\n')}
 
-## What else is in it
+## Other data
 
 | what | days | dollars | where |
 |---|---|---|---|
 ${otherThings(key, demo).join('\n')}
 
-## What policies and rules find
+## Policies and rules
 
 Demo Labs has a policy of each type, put before its calls came: a call that breaks one is in the alerts feed. Nothing was planted for
 them in the bills; a call that breaks a policy is billed as any other.

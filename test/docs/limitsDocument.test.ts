@@ -133,7 +133,7 @@ describe('docs/limits.md', () => {
       'deliveries of a page': count(DELIVERIES_LIMIT_MAX),
     };
     for (const [what, limit] of Object.entries(expected)) expect(limitOf(what), what).toBe(limit);
-    const section = PAGE.slice(PAGE.indexOf('## How large'));
+    const section = PAGE.slice(PAGE.indexOf('## Sizes'));
     expect([...section.matchAll(/^\| (?!what|-)/gm)]).toHaveLength(Object.keys(expected).length);
   });
 });

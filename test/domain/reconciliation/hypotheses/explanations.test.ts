@@ -22,8 +22,8 @@ const rowsOf = (text: string) =>
     key,
     cells: rest.split(' | ').map((cell) => cell.trim()),
   }));
-const found = rowsOf(section('What is found'));
-const missing = rowsOf(section('What cannot be found yet'));
+const found = rowsOf(section('Kinds that are found'));
+const missing = rowsOf(section('Kinds that are not found yet'));
 
 describe('docs/explanations.md', () => {
   it('has each key of the taxonomy once, in its order', () => {
@@ -81,7 +81,7 @@ describe('docs/explanations.md', () => {
 });
 
 describe('the highest grades', () => {
-  const told = [...partOf('How sure it can be').matchAll(/^\| (`.*?) \| (.*?) \|/gm)].map(
+  const told = [...partOf('Highest grades').matchAll(/^\| (`.*?) \| (.*?) \|/gm)].map(
     ([, keys = '', grade = '']) => ({
       keys: [...keys.matchAll(/`([a-z_]+)`/g)].map(([, key]) => key),
       grade,
