@@ -1,8 +1,8 @@
-import { findClaim, type StoredClaim } from '../db/claims/claims.js';
-import { OrgDb } from '../db/orgDb.js';
 import type { ClaimCommand, ClaimState } from '../domain/claims/lifecycle.js';
-import { noteClaimDue } from '../usecases/claims/noteDue.js';
-import { recordClaimMove } from '../usecases/claims/recordMove.js';
+import { recordClaimMove } from '../usecases/claims/moveClaim.js';
+import { noteClaimDue } from '../usecases/claims/reminders.js';
+import { findClaimState, stateOf } from '../usecases/claims/wholeClaim.js';
+import { orgDbOf } from '../usecases/useCaseDeps.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 
@@ -12,36 +12,21 @@ interface ClaimRef {
 }
 
 /** The effects of the life of a claim. */
-export function createClaimActivities({ database }: ActivityDeps) {
-  const orgDbOf = (orgId: string) => new OrgDb(database, orgId);
+export function createClaimActivities(deps: ActivityDeps) {
   return {
     /** The claim as its row is; null where there is none. */
     readClaim: ({ orgId, claimId }: ClaimRef): Promise<ClaimState | null> =>
-      withFailures(async () => {
-        const claim = await findClaim(orgDbOf(orgId), claimId);
-        return claim ? stateOf(claim) : null;
-      }),
+      // A read changes nothing.
+      withFailures(() => findClaimState(orgDbOf(deps, orgId), claimId)),
 
-    /** Carries a move out, or says why not: by its code. */
+    /** Carries a move out, or fails with the code of the rule that refuses it. */
     recordClaimMove: ({ orgId, command }: { orgId: string; command: ClaimCommand }): Promise<ClaimState> =>
       // A repeat of a command that is recorded changes nothing more.
-      withFailures(async () =>
-        stateOf(await orgDbOf(orgId).transaction((inside) => recordClaimMove(inside, command))),
-      ),
+      withFailures(async () => stateOf(await recordClaimMove(orgDbOf(deps, orgId), command))),
 
-    /** Has the notice that is due given, and the next one fixed; what is not due is left as it is. */
+    /** Leaves the reminder that is due, and fixes the next one. */
     noteClaimDue: ({ orgId, claimId }: ClaimRef): Promise<ClaimState | null> =>
-      withFailures(async () => {
-        const claim = await noteClaimDue(orgDbOf(orgId), claimId);
-        return claim ? stateOf(claim) : null;
-      }),
-  };
-}
-
-function stateOf({ version, status, nextActionAtMicros }: StoredClaim): ClaimState {
-  return {
-    version,
-    status,
-    nextActionAtMicros: nextActionAtMicros === null ? null : Number(nextActionAtMicros),
+      // A reminder that is not due, or no longer, is left as it is.
+      withFailures(async () => stateOf(await noteClaimDue(orgDbOf(deps, orgId), claimId))),
   };
 }

@@ -2,17 +2,16 @@ import type { Logger } from 'pino';
 import type { BillingConnectors } from '../adapters/billing/connectors.js';
 import type { BillingFileReader } from '../adapters/billing/file.js';
 import type { DeliverWebhook } from '../adapters/outbound/deliverWebhook.js';
-import type { Database } from '../db/client.js';
 import type { RetentionLimits } from '../domain/installation/retention.js';
 import type { SecretKeys } from '../platform/secretKeys.js';
 import type { EvidenceDeps } from '../usecases/claims/freezeEvidence.js';
 import type { Prices } from '../usecases/pricing/priceBookHolder.js';
+import type { UseCaseDeps } from '../usecases/useCaseDeps.js';
 import type { SyncPace } from './syncPace.js';
 import type { WebhookPace } from './webhookPace.js';
 
 /** What the effects need of the process; made in bin/. */
-export interface ActivityDeps {
-  database: Database;
+export interface ActivityDeps extends UseCaseDeps {
   prices: Prices;
   /** Reads bills: adapters/billing/file.ts. */
   readBillingFile: BillingFileReader;

@@ -12,14 +12,9 @@ import { periodEndpoints } from './billing/periods/endpoints.js';
 import { providerKeyEndpoints } from './billing/providerKeys/endpoints.js';
 import { syncEndpoints } from './billing/syncs/endpoints.js';
 import { claimEndpoints } from './claims/claims/endpoints.js';
-import { claimCreditEndpoints } from './claims/credits/endpoints.js';
 import { disputeEndpoints } from './claims/disputes/endpoints.js';
-import { claimDraftEndpoints } from './claims/drafts/endpoints.js';
-import { claimEvidenceEndpoints } from './claims/evidence/endpoints.js';
 import { financialEndpoints } from './claims/financial/endpoints.js';
-import { claimReminderEndpoints } from './claims/reminders/endpoints.js';
 import { reviewQueueEndpoints } from './claims/reviewQueue/endpoints.js';
-import { ticketDraftEndpoints } from './claims/ticketDraft/endpoints.js';
 import type { ApiDeps } from './deps.js';
 import { docsRoutes } from './docs.js';
 import { assertDeclaredAccess, assertRepeatable, type Endpoint, problemsOf } from './endpoint.js';
@@ -85,11 +80,6 @@ export const ENDPOINTS: readonly Endpoint[] = [
   ...findingEndpoints,
   ...disputeEndpoints,
   ...claimEndpoints,
-  ...claimDraftEndpoints,
-  ...claimReminderEndpoints,
-  ...claimEvidenceEndpoints,
-  ...claimCreditEndpoints,
-  ...ticketDraftEndpoints,
   ...auditEndpoints,
   ...keyEndpoints,
   ...workspaceEndpoints,

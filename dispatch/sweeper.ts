@@ -13,7 +13,7 @@ import {
 import { requeueRun } from '../db/runs/runStates.js';
 import { listOverdueEndpoints } from '../db/webhooks/webhookDeliveries.js';
 import { DomainError } from '../domain/errors.js';
-import { ClaimWatch } from './claimWatch.js';
+import { ClaimWatch } from '../usecases/claims/claimWatch.js';
 import { RUN_HANDLING, startMessage } from './runHandling.js';
 
 export interface SweeperOptions {

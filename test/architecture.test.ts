@@ -24,7 +24,7 @@ const HANDLER_LINES_MAX = 12;
  * Places that still break a rule. Each number only falls: a change that mends a place lowers its number here, and a
  * change that breaks a rule anew fails.
  */
-const OPEN_PLACES = { imports: 199, transactions: 66, folders: 9, handlers: 52 };
+const OPEN_PLACES = { imports: 181, transactions: 58, folders: 8, handlers: 41 };
 
 /** One subject has one name in every layer. */
 const SUBJECTS = [

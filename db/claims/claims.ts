@@ -1,8 +1,14 @@
+import { BusinessDays } from '../../domain/claims/deadlines.js';
 import type { DisputeTier } from '../../domain/claims/decision.js';
-import type { ClaimStatus } from '../../domain/claims/lifecycle.js';
+import type { ClaimStatus, MoveFields } from '../../domain/claims/lifecycle.js';
+import { parseSettings } from '../../domain/installation/settings.js';
 import { isoFromMicros } from '../../domain/period.js';
+import type { WaterfallStep } from '../../domain/reconciliation/matching/cells.js';
+import type { FindingKind, TaxonomyKind } from '../../domain/reconciliation/taxonomy.js';
+import type { LevelVector } from '../../domain/reconciliation/weights/levels.js';
 import type { Database } from '../client.js';
-import { type OrgDb, type SqlValue, unscoped } from '../orgDb.js';
+import { column, defineEntity, listEntities } from '../entity.js';
+import { type OrgDb, unscoped } from '../orgDb.js';
 
 /** A claim without its evidence and its history. */
 export interface StoredClaim {
@@ -39,92 +45,58 @@ export interface StoredClaim {
   updatedAtMicros: bigint;
 }
 
-interface ClaimRow {
-  id: string;
-  version: number;
-  status: ClaimStatus;
-  provider: string;
-  provider_account_id: string;
-  period_start: string;
-  period_end: string;
-  total_recoverable_cents: number;
-  confidence_tier: DisputeTier;
-  evidence_sha256: Buffer;
-  evidence_stale_at: bigint | null;
-  submitted_at: bigint | null;
-  resolved_at: bigint | null;
-  entered_at: bigint;
-  external_ticket_id: string | null;
-  credit_issued_cents: number | null;
-  notes: string | null;
-  next_action: string | null;
-  next_action_at: bigint | null;
-  steps_told: string[];
-  snoozed_until: bigint | null;
-  created_at: bigint;
-  created_by: string;
-  updated_at: bigint;
-}
-
-const COLUMNS = `id, version, status, provider, provider_account_id, period_start, period_end, total_recoverable_cents,
-  confidence_tier, evidence_sha256, evidence_stale_at, submitted_at, resolved_at, entered_at, external_ticket_id,
-  credit_issued_cents, notes, next_action, next_action_at, steps_told, snoozed_until, created_at, created_by, updated_at`;
-
-function fromClaimRow(row: ClaimRow): StoredClaim {
-  return {
-    id: row.id,
-    version: row.version,
-    status: row.status,
-    provider: row.provider,
-    accountId: row.provider_account_id,
-    periodStart: row.period_start,
-    periodEnd: row.period_end,
-    recoverableCents: row.total_recoverable_cents,
-    tier: row.confidence_tier,
-    evidenceSha256: row.evidence_sha256.toString('hex'),
-    evidenceStaleAtMicros: row.evidence_stale_at,
-    submittedAtMicros: row.submitted_at,
-    resolvedAtMicros: row.resolved_at,
-    enteredAtMicros: row.entered_at,
-    externalTicketId: row.external_ticket_id,
-    creditIssuedCents: row.credit_issued_cents,
-    notes: row.notes,
-    nextAction: row.next_action,
-    nextActionAtMicros: row.next_action_at,
-    stepsTold: row.steps_told,
-    snoozedUntilMicros: row.snoozed_until,
-    createdAtMicros: row.created_at,
-    createdBy: row.created_by,
-    updatedAtMicros: row.updated_at,
-  };
-}
+const CLAIM = defineEntity<StoredClaim>('claims', {
+  id: column(),
+  version: column(),
+  status: column(),
+  provider: column(),
+  accountId: column('provider_account_id'),
+  periodStart: column(),
+  periodEnd: column(),
+  recoverableCents: column('total_recoverable_cents'),
+  tier: column('confidence_tier'),
+  evidenceSha256: column("encode(evidence_sha256, 'hex')"),
+  evidenceStaleAtMicros: column(),
+  submittedAtMicros: column(),
+  resolvedAtMicros: column(),
+  enteredAtMicros: column(),
+  externalTicketId: column(),
+  creditIssuedCents: column(),
+  notes: column(),
+  nextAction: column(),
+  nextActionAtMicros: column(),
+  stepsTold: column(),
+  snoozedUntilMicros: column(),
+  createdAtMicros: column(),
+  createdBy: column(),
+  updatedAtMicros: column(),
+});
 
 export async function findClaim(orgDb: OrgDb, id: string): Promise<StoredClaim | undefined> {
-  const [row] = await orgDb.rows<ClaimRow>(
-    `select ${COLUMNS} from claims where org_id = $1 and id = $2::uuid`,
+  const [claim] = await orgDb.rows<StoredClaim>(
+    `select ${CLAIM.columns} from claims where org_id = $1 and id = $2::uuid`,
     [orgDb.orgId, id],
     'claim-find',
   );
-  return row && fromClaimRow(row);
+  return claim;
 }
 
-/** The claim as it is, held for the rest of the transaction: nobody else changes it meanwhile. */
+/** The claim as it is, locked until the transaction ends. */
 export async function lockClaim(inside: OrgDb, id: string): Promise<StoredClaim | undefined> {
-  const [row] = await inside.rows<ClaimRow>(
-    `select ${COLUMNS} from claims where org_id = $1 and id = $2::uuid for update`,
+  const [claim] = await inside.rows<StoredClaim>(
+    `select ${CLAIM.columns} from claims where org_id = $1 and id = $2::uuid for update`,
     [inside.orgId, id],
     'claim-lock',
   );
-  return row && fromClaimRow(row);
+  return claim;
 }
 
-/** Every claim that is not over, held for the rest of the transaction; by id, as whoever holds several takes them. */
+/** Every claim that is not over, locked until the transaction ends. In the order of their ids, so that no two lockers wait for each other. */
 export async function lockOpenClaims(inside: OrgDb): Promise<StoredClaim[]> {
-  const rows = await inside.rows<ClaimRow>(
-    `select ${COLUMNS} from claims where org_id = $1 and resolved_at is null order by id for update`,
+  return inside.rows<StoredClaim>(
+    `select ${CLAIM.columns} from claims where org_id = $1 and resolved_at is null order by id for update`,
     [inside.orgId],
   );
-  return rows.map(fromClaimRow);
 }
 
 /** The evidence as it was frozen; undefined where there is no such claim. */
@@ -139,32 +111,21 @@ export async function findClaimEvidence(
   return row?.evidence;
 }
 
-export interface ClaimFilter {
-  status?: ClaimStatus | undefined;
-  provider?: string | undefined;
-}
-
 /** A page of claims, newest first (making, then id). */
 export async function listClaims(
   orgDb: OrgDb,
-  filter: ClaimFilter,
+  { status, provider }: { status?: ClaimStatus | undefined; provider?: string | undefined },
   page: { limit: number; offset: number; after?: { micros: bigint; id: string } | undefined },
 ): Promise<StoredClaim[]> {
-  const values: SqlValue[] = [orgDb.orgId];
-  const bind = (value: SqlValue) => `$${values.push(value)}`;
-  const conditions = ['org_id = $1'];
-  if (filter.status !== undefined) conditions.push(`status = ${bind(filter.status)}`);
-  if (filter.provider !== undefined) conditions.push(`provider = ${bind(filter.provider)}`);
-  if (page.after) {
-    const at = `${bind(isoFromMicros(page.after.micros))}::timestamptz`;
-    conditions.push(`(created_at, id) < (${at}, ${bind(page.after.id)}::uuid)`);
-  }
-  const rows = await orgDb.rows<ClaimRow>(
-    `select ${COLUMNS} from claims where ${conditions.join(' and ')}
-     order by created_at desc, id desc limit ${bind(page.limit)} offset ${bind(page.offset)}`,
-    values,
-  );
-  return rows.map(fromClaimRow);
+  return listEntities(orgDb, CLAIM, {
+    where: { status, provider },
+    order: [
+      { column: 'created_at', type: 'timestamptz' },
+      { column: 'id', type: 'uuid' },
+    ],
+    direction: 'desc',
+    page: { ...page, after: page.after && [isoFromMicros(page.after.micros), page.after.id] },
+  });
 }
 
 /** The ids of a claim's disputes, in the order in which they were opened. */
@@ -187,20 +148,16 @@ export interface WatchedClaim {
  * than five times as long: one that nobody works on gathers no more words than it needs.
  */
 export async function listOverdueClaims(database: Database, seconds: number): Promise<WatchedClaim[]> {
-  const rows = await unscoped(
-    database,
-    'the sweeper looks for overdue claims of every organization',
-    (system) =>
-      system.rows<{ org_id: string; id: string }>(
-        `select c.org_id, c.id from claims c
+  return unscoped(database, 'the sweeper looks for overdue claims of every organization', (system) =>
+    system.rows<WatchedClaim>(
+      `select c.org_id as "orgId", c.id as "claimId" from claims c
          where c.next_action_at < now() - make_interval(secs => $1)
            and not exists (select from outbox o where o.org_id = c.org_id and o.subject_id = c.id and o.kind = 'claim.wake'
              and o.dead_at is null and (o.dispatched_at is null or o.dispatched_at > now() - make_interval(secs => 5 * $1)))
          order by c.next_action_at limit 1000`,
-        [seconds],
-      ),
+      [seconds],
+    ),
   );
-  return rows.map((row) => ({ orgId: row.org_id, claimId: row.id }));
 }
 
 /** A page of the claims that are not over, by organization and id, where no word to their workflow is on its way. */
@@ -210,12 +167,12 @@ export async function listOpenClaims(
   limit: number,
 ): Promise<WatchedClaim[]> {
   const first = '00000000-0000-0000-0000-000000000000';
-  const rows = await unscoped(
+  return unscoped(
     database,
     'the sweeper compares the open claims of every organization with the workflows that run',
     (system) =>
-      system.rows<{ org_id: string; id: string }>(
-        `select c.org_id, c.id from claims c
+      system.rows<WatchedClaim>(
+        `select c.org_id as "orgId", c.id as "claimId" from claims c
          where c.resolved_at is null and (c.org_id, c.id) > ($1::uuid, $2::uuid)
            and not exists (select from outbox o where o.org_id = c.org_id and o.subject_id = c.id and o.kind = 'claim.wake'
              and o.dispatched_at is null and o.dead_at is null)
@@ -223,5 +180,186 @@ export async function listOpenClaims(
         [after?.orgId ?? first, after?.claimId ?? first, limit],
       ),
   );
-  return rows.map((row) => ({ orgId: row.org_id, claimId: row.id }));
+}
+
+/** One move of a claim's history; its making is the first. */
+export interface ClaimEvent {
+  claimId: string;
+  /** Of the claim from then on. */
+  version: number;
+  commandId: string;
+  /** Null: its making. */
+  from: ClaimStatus | null;
+  to: ClaimStatus;
+  atMicros: bigint;
+  /** The id of the key that asked for it, or who else made it. */
+  actor: string;
+  fields: MoveFields;
+  /** The notice that was next from then on. */
+  nextAction: string | null;
+  nextActionAtMicros: bigint | null;
+}
+
+const EVENT = defineEntity<ClaimEvent>('claim_events', {
+  claimId: column(),
+  version: column(),
+  commandId: column(),
+  from: column('from_status'),
+  to: column('to_status'),
+  atMicros: column(),
+  actor: column(),
+  fields:
+    column(`jsonb_build_object('denialReason', fields -> 'denial_reason', 'violationType', fields -> 'violation_type',
+    'creditIssuedCents', fields -> 'credit_issued_cents', 'externalTicketId', fields -> 'external_ticket_id')`),
+  nextAction: column(),
+  nextActionAtMicros: column(),
+});
+
+/** A claim's history in the order in which it happened. */
+export async function listClaimEvents(orgDb: OrgDb, claimId: string): Promise<ClaimEvent[]> {
+  return orgDb.rows<ClaimEvent>(
+    `select ${EVENT.columns} from claim_events where org_id = $1 and claim_id = $2::uuid order by version`,
+    [orgDb.orgId, claimId],
+  );
+}
+
+/** The move that a command has made; undefined where it is not recorded. */
+export async function findClaimEventOf(orgDb: OrgDb, commandId: string): Promise<ClaimEvent | undefined> {
+  const [event] = await orgDb.rows<ClaimEvent>(
+    `select ${EVENT.columns} from claim_events where org_id = $1 and command_id = $2`,
+    [orgDb.orgId, commandId],
+    'claim-event-of-command',
+  );
+  return event;
+}
+
+/** Adds to a claim's history, in the transaction that changes the claim. */
+export async function insertClaimEvent(inside: OrgDb, event: ClaimEvent): Promise<void> {
+  const { denialReason, violationType, creditIssuedCents, externalTicketId } = event.fields;
+  const fields = {
+    ...{ denial_reason: denialReason, violation_type: violationType },
+    ...{ credit_issued_cents: creditIssuedCents, external_ticket_id: externalTicketId },
+  };
+  await inside.run(
+    `insert into claim_events (org_id, claim_id, version, command_id, from_status, to_status, at, actor, fields, next_action, next_action_at)
+     values ($1, $2::uuid, $3, $4, $5, $6, $7::timestamptz, $8, jsonb_strip_nulls($9::jsonb), $10, $11::timestamptz)`,
+    [
+      ...[inside.orgId, event.claimId, event.version, event.commandId, event.from, event.to],
+      ...[isoFromMicros(event.atMicros), event.actor, JSON.stringify(fields)],
+      event.nextAction,
+      event.nextActionAtMicros === null ? null : isoFromMicros(event.nextActionAtMicros),
+    ],
+  );
+}
+
+/** The provider's last word on a claim. */
+export interface ClaimOutcome {
+  claimId: string;
+  status: ClaimStatus;
+  denialReason: string | null;
+  violationType: TaxonomyKind | null;
+  creditIssuedCents: number | null;
+  /** The id of the key that recorded it. */
+  actor: string;
+  atMicros: bigint;
+}
+
+/** The same of one kind of what was claimed, with what it was believed on. */
+export interface ClaimOutcomeKind {
+  claimedType: FindingKind;
+  claimedCents: bigint;
+  levels: LevelVector;
+  probability: number;
+  rawProbability: number;
+  weightSet: string;
+}
+
+/** What an outcome's kinds are made of: a dispute of the claim, as it was opened. */
+export interface ClaimedDispute {
+  id: string;
+  kind: FindingKind;
+  amountCents: number;
+  probability: number;
+  waterfall: readonly WaterfallStep[];
+  weightSet: string;
+}
+
+const OUTCOME = defineEntity<ClaimOutcome>('claim_outcomes', {
+  claimId: column(),
+  status: column(),
+  denialReason: column(),
+  violationType: column(),
+  creditIssuedCents: column(),
+  actor: column(),
+  atMicros: column(),
+});
+
+/** The outcome of a claim: none before its end, one after it. */
+export async function listClaimOutcomes(orgDb: OrgDb, claimId: string): Promise<ClaimOutcome[]> {
+  return orgDb.rows<ClaimOutcome>(
+    `select ${OUTCOME.columns} from claim_outcomes where org_id = $1 and claim_id = $2::uuid`,
+    [orgDb.orgId, claimId],
+  );
+}
+
+/** The disputes of a claim, as outcomes are learned from them, the largest first. */
+export async function listClaimedDisputes(orgDb: OrgDb, claimId: string): Promise<ClaimedDispute[]> {
+  return orgDb.rows<ClaimedDispute>(
+    `select id, kind, amount_cents as "amountCents", coalesce((evidence ->> 'probability')::double precision, 0) as probability,
+       coalesce(evidence -> 'waterfall', '[]'::jsonb) as waterfall, coalesce(evidence ->> 'weight_set', '') as "weightSet"
+     from disputes where org_id = $1 and claim_id = $2::uuid order by amount_cents desc, id`,
+    [orgDb.orgId, claimId],
+  );
+}
+
+/** Stores the outcome of a claim with its kinds, in the transaction that ends the claim. */
+export async function insertClaimOutcome(
+  inside: OrgDb,
+  outcome: ClaimOutcome,
+  { provider, fraction, kinds }: { provider: string; fraction: string; kinds: readonly ClaimOutcomeKind[] },
+): Promise<void> {
+  const at = isoFromMicros(outcome.atMicros);
+  await inside.run(
+    `insert into claim_outcomes (org_id, claim_id, status, denial_reason, violation_type, credit_issued_cents, actor, at)
+     values ($1, $2::uuid, $3, $4, $5, $6, $7, $8::timestamptz)`,
+    [
+      ...[inside.orgId, outcome.claimId, outcome.status, outcome.denialReason, outcome.violationType],
+      ...[outcome.creditIssuedCents, outcome.actor, at],
+    ],
+  );
+  for (const kind of kinds)
+    await inside.run(
+      `insert into claim_outcome_kinds (org_id, claim_id, claimed_type, provider, claimed_cents, fraction, levels, probability, raw_probability, weight_set, at)
+       values ($1, $2::uuid, $3, $4, $5, $6, $7::jsonb, $8, $9, $10, $11::timestamptz)`,
+      [
+        ...[inside.orgId, outcome.claimId, kind.claimedType, provider, kind.claimedCents, fraction],
+        ...[JSON.stringify(kind.levels), kind.probability, kind.rawProbability, kind.weightSet, at],
+      ],
+    );
+}
+
+/**
+ * Of the organizations that were asked for last, by all that they follow from: to make them anew for each move of a claim
+ * costs more than the rest of what is computed for it.
+ */
+const known = new Map<string, BusinessDays>();
+const KNOWN_MAX = 50;
+
+/**
+ * The business days of the organization, by its settings as they are now. Whoever fixes a deadline of a claim by them holds its
+ * row before: a change of the settings then finds it either before or after.
+ */
+export async function readBusinessDays(orgDb: OrgDb): Promise<BusinessDays> {
+  const [row] = await orgDb.rows<{ settings: string }>(
+    `select (settings - 'counted_scopes')::text as settings from organizations where id = $1`,
+    [orgDb.orgId],
+    'business-days',
+  );
+  if (!row) throw new Error('a claim belongs to an organization that is there');
+  const found = known.get(row.settings) ?? new BusinessDays(parseSettings(JSON.parse(row.settings)).settings);
+  known.delete(row.settings);
+  known.set(row.settings, found);
+  const [oldest] = known.keys();
+  if (known.size > KNOWN_MAX && oldest !== undefined) known.delete(oldest);
+  return found;
 }

@@ -1,4 +1,5 @@
 import type { DisputeStatus, DisputeTier } from '../../domain/claims/decision.js';
+import type { ClaimStatus } from '../../domain/claims/lifecycle.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { FindingDay, Finding as FoundFinding } from '../../domain/reconciliation/inference/finding.js';
@@ -9,7 +10,13 @@ import {
 import type { WaterfallStep } from '../../domain/reconciliation/matching/cells.js';
 import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';
 import { disputeMessage } from '../../domain/webhooks/disputeMessage.js';
-import type { OrgDb, SqlValue } from '../orgDb.js';
+import {
+  disputeResolvedMessage,
+  type ResolvedDispute,
+} from '../../domain/webhooks/disputeResolvedMessage.js';
+import { column, defineEntity, listEntities } from '../entity.js';
+import { newUuid } from '../newUuid.js';
+import type { OrgDb } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
 import { amountsOfDay, type DayRow, type FindingEvidence } from '../reconciliation/findings.js';
 import { publishMessages } from '../webhooks/webhookMessages.js';
@@ -46,126 +53,62 @@ export interface StoredDispute {
   isFound: boolean;
 }
 
-interface DisputeRow {
-  id: string;
-  finding_id: string;
-  claim_id: string | null;
-  provider: string;
-  provider_account_id: string;
-  model: string;
-  kind: FindingKind;
-  period_start: string;
-  period_end: string;
-  status: DisputeStatus;
-  amount_cents: number;
-  provider_cost_usd: Pico;
-  our_cost_usd: Pico;
-  confidence_tier: DisputeTier;
-  reason: string;
-  run_id: string;
-  notes: string | null;
-  opened_at: bigint;
-  opened_by: string;
-  resolution: string | null;
-  resolution_notes: string | null;
-  resolved_at: bigint | null;
-  resolved_by: string | null;
-  is_found: boolean;
-}
-
-const NAMES = [
-  ...[
-    'id',
-    'finding_id',
-    'claim_id',
-    'provider',
-    'provider_account_id',
-    'model',
-    'kind',
-    'period_start',
-    'period_end',
-  ],
-  ...[
-    'status',
-    'amount_cents',
-    'provider_cost_usd',
-    'our_cost_usd',
-    'confidence_tier',
-    'reason',
-    'notes',
-    'opened_at',
-  ],
-  ...['opened_by', 'resolution', 'resolution_notes', 'resolved_at', 'resolved_by'],
-];
-/** Of disputes `d` of organization $1. */
-const COLUMNS = `${NAMES.map((name) => `d.${name}`).join(', ')}, d.evidence ->> 'run_id' as run_id,
-  exists (select from findings f where f.org_id = $1 and f.id = d.finding_id and f.status <> 'gone') as is_found`;
-
-function fromDisputeRow(row: DisputeRow): StoredDispute {
-  return {
-    id: row.id,
-    findingId: row.finding_id,
-    claimId: row.claim_id,
-    provider: row.provider,
-    accountId: row.provider_account_id,
-    model: row.model,
-    kind: row.kind,
-    periodStart: row.period_start,
-    periodEnd: row.period_end,
-    status: row.status,
-    amountCents: row.amount_cents,
-    billedPico: row.provider_cost_usd,
-    expectedPico: row.our_cost_usd,
-    tier: row.confidence_tier,
-    reason: row.reason,
-    runId: row.run_id,
-    notes: row.notes,
-    openedAtMicros: row.opened_at,
-    openedBy: row.opened_by,
-    resolution: row.resolution,
-    resolutionNotes: row.resolution_notes,
-    resolvedAtMicros: row.resolved_at,
-    resolvedBy: row.resolved_by,
-    isFound: row.is_found,
-  };
-}
-
-export interface DisputeFilter {
-  status?: DisputeStatus | undefined;
-  provider?: string | undefined;
-  findingId?: string | undefined;
-}
+const DISPUTE = defineEntity<StoredDispute>('disputes', {
+  id: column(),
+  findingId: column(),
+  claimId: column(),
+  provider: column(),
+  accountId: column('provider_account_id'),
+  model: column(),
+  kind: column(),
+  periodStart: column(),
+  periodEnd: column(),
+  status: column(),
+  amountCents: column(),
+  billedPico: column('provider_cost_usd'),
+  expectedPico: column('our_cost_usd'),
+  tier: column('confidence_tier'),
+  reason: column(),
+  runId: column("evidence ->> 'run_id'"),
+  notes: column(),
+  openedAtMicros: column(),
+  openedBy: column(),
+  resolution: column(),
+  resolutionNotes: column(),
+  resolvedAtMicros: column(),
+  resolvedBy: column(),
+  isFound: column(
+    `exists (select from findings f where f.org_id = disputes.org_id and f.id = disputes.finding_id and f.status <> 'gone')`,
+  ),
+});
 
 /** A page of disputes, newest first (opening, then id). */
 export async function listDisputes(
   orgDb: OrgDb,
-  filter: DisputeFilter,
+  filter: {
+    status?: DisputeStatus | undefined;
+    provider?: string | undefined;
+    findingId?: string | undefined;
+  },
   page: { limit: number; offset: number; after?: { micros: bigint; id: string } | undefined },
 ): Promise<StoredDispute[]> {
-  const values: SqlValue[] = [orgDb.orgId];
-  const bind = (value: SqlValue) => `$${values.push(value)}`;
-  const conditions = ['d.org_id = $1'];
-  if (filter.status !== undefined) conditions.push(`d.status = ${bind(filter.status)}`);
-  if (filter.provider !== undefined) conditions.push(`d.provider = ${bind(filter.provider)}`);
-  if (filter.findingId !== undefined) conditions.push(`d.finding_id = ${bind(filter.findingId)}::uuid`);
-  if (page.after) {
-    const at = `${bind(isoFromMicros(page.after.micros))}::timestamptz`;
-    conditions.push(`(d.opened_at, d.id) < (${at}, ${bind(page.after.id)}::uuid)`);
-  }
-  const rows = await orgDb.rows<DisputeRow>(
-    `select ${COLUMNS} from disputes d where ${conditions.join(' and ')}
-     order by d.opened_at desc, d.id desc limit ${bind(page.limit)} offset ${bind(page.offset)}`,
-    values,
-  );
-  return rows.map(fromDisputeRow);
+  return listEntities(orgDb, DISPUTE, {
+    where: { status: filter.status, provider: filter.provider, finding_id: filter.findingId },
+    order: [
+      { column: 'opened_at', type: 'timestamptz' },
+      { column: 'id', type: 'uuid' },
+    ],
+    direction: 'desc',
+    page: { ...page, after: page.after && [isoFromMicros(page.after.micros), page.after.id] },
+  });
 }
 
 export async function findDispute(orgDb: OrgDb, id: string): Promise<StoredDispute | undefined> {
-  const rows = await orgDb.rows<DisputeRow>(
-    `select ${COLUMNS} from disputes d where d.org_id = $1 and d.id = $2::uuid`,
+  const [dispute] = await orgDb.rows<StoredDispute>(
+    `select ${DISPUTE.columns} from disputes where org_id = $1 and id = $2::uuid`,
     [orgDb.orgId, id],
   );
-  return rows[0] && fromDisputeRow(rows[0]);
+  return dispute;
 }
 
 /** What a dispute rested on when it was opened. */
@@ -255,17 +198,16 @@ export async function findRivalDispute(inside: OrgDb, findingId: string): Promis
  * of its days that was another finding's then, as when later runs find in two parts what they had found in one.
  */
 export async function listDisputesOf(orgDb: OrgDb, findingId: string): Promise<StoredDispute[]> {
-  const rows = await orgDb.rows<DisputeRow>(
-    `select ${COLUMNS} from disputes d where d.org_id = $1 and (d.finding_id = $2::uuid or d.id in (
+  return orgDb.rows<StoredDispute>(
+    `select ${DISPUTE.columns} from disputes where org_id = $1 and (finding_id = $2::uuid or id in (
        select t.dispute_id
        from findings f join finding_days n on n.org_id = $1 and n.finding_id = f.id
        join dispute_days t on t.org_id = $1 and t.provider = f.provider and t.provider_account_id = f.provider_account_id
          and t.model = f.model and t.kind = f.kind and t.variant = f.variant and t.day = n.day
        where f.org_id = $1 and f.id = $2::uuid))
-     order by d.opened_at desc, d.id desc`,
+     order by opened_at desc, id desc`,
     [orgDb.orgId, findingId],
   );
-  return rows.map(fromDisputeRow);
 }
 
 export interface NewDispute {
@@ -315,4 +257,154 @@ export async function insertDispute(
   const opened = await findDispute(inside, id);
   if (opened) await publishMessages(inside, [disputeMessage(opened)]);
   return opened;
+}
+
+/** A dispute that nobody else resolves or claims until the transaction ends, with the status of the claim that it is in. */
+export interface HeldDispute {
+  dispute: StoredDispute;
+  claimStatus: ClaimStatus | null;
+}
+
+/** Undefined where there is no such dispute. */
+export async function lockDispute(inside: OrgDb, id: string): Promise<HeldDispute | undefined> {
+  const held = await inside.rows('select 1 from disputes where org_id = $1 and id = $2::uuid for update', [
+    inside.orgId,
+    id,
+  ]);
+  // Read by a statement of its own: its snapshot is from after the lock.
+  const dispute = held.length === 0 ? undefined : await findDispute(inside, id);
+  if (!dispute) return undefined;
+  const [claim] = await inside.rows<{ status: ClaimStatus }>(
+    'select status from claims where org_id = $1 and id = $2::uuid',
+    [inside.orgId, dispute.claimId],
+  );
+  return { dispute, claimStatus: claim?.status ?? null };
+}
+
+export interface Resolution {
+  resolution: string;
+  notes: string | null;
+  /** Who resolves it. */
+  by: string;
+  /** Now, by the database's clock, where nothing is said. */
+  atMicros?: bigint;
+}
+
+/** Resolves a dispute that is held and in no claim. */
+export function resolveOpenDispute(inside: OrgDb, id: string, resolution: Resolution): Promise<void> {
+  return resolveWhere(inside, `id = $2::uuid and status = 'open' and claim_id is null`, id, resolution);
+}
+
+/** Resolves the disputes of a claim that has ended, except those that are resolved already. */
+export function resolveDisputesOfClaim(
+  inside: OrgDb,
+  claimId: string,
+  resolution: Resolution,
+): Promise<void> {
+  return resolveWhere(inside, `claim_id = $2::uuid and status <> 'resolved'`, claimId, resolution);
+}
+
+/**
+ * Resolves disputes in the caller's transaction: other disputes may claim their days from then on, and each leaves its
+ * webhook message. A resolved dispute never changes again, so each has one message.
+ */
+async function resolveWhere(
+  inside: OrgDb,
+  condition: string,
+  id: string,
+  { resolution, notes, by, atMicros }: Resolution,
+): Promise<void> {
+  const resolved = await inside.rows<ResolvedDispute>(
+    `update disputes set status = 'resolved', resolution = $3, resolution_notes = $4, resolved_by = $5,
+       resolved_at = coalesce($6::timestamptz, now())
+     where org_id = $1 and ${condition}
+     returning id, finding_id as "findingId", claim_id as "claimId", kind, provider, confidence_tier as tier,
+       amount_cents as "amountCents", period_start as "periodStart", period_end as "periodEnd", resolution,
+       resolved_at as "resolvedAtMicros"`,
+    [inside.orgId, id, resolution, notes, by, atMicros === undefined ? null : isoFromMicros(atMicros)],
+  );
+  if (resolved.length === 0) return;
+  const ids = plainArray(resolved.map((dispute) => dispute.id));
+  // Findings before days, as a run that publishes takes them. Nobody has decided on what the disputes held.
+  await inside.run(
+    `update findings set status = 'open', decided_at = null, decided_by = null, decision_reason = null, held_by = null, updated_at = now()
+     where org_id = $1 and held_by = any($2::uuid[])`,
+    [inside.orgId, ids],
+  );
+  await inside.run(
+    'update dispute_days set live = false where org_id = $1 and dispute_id = any($2::uuid[]) and live',
+    [inside.orgId, ids],
+  );
+  await publishMessages(
+    inside,
+    resolved.map((dispute) => disputeResolvedMessage(newUuid(dispute.resolvedAtMicros), dispute)),
+  );
+}
+
+/** A dispute as an export tells it. */
+export interface ExportedDispute {
+  id: string;
+  claimId: string | null;
+  provider: string;
+  model: string;
+  periodStart: string;
+  periodEnd: string;
+  kind: FindingKind;
+  status: DisputeStatus;
+  /** Exact: the sum of its days. */
+  amountPico: Pico;
+  amountCents: number;
+  tier: DisputeTier;
+  reason: string;
+  resolution: string | null;
+  /** Of whoever resolved it; before that, of whoever opened it. */
+  notes: string | null;
+  openedAtMicros: bigint;
+  resolvedAtMicros: bigint | null;
+}
+
+const EXPORTED = defineEntity<ExportedDispute>('disputes', {
+  id: column(),
+  claimId: column(),
+  provider: column(),
+  model: column(),
+  periodStart: column(),
+  periodEnd: column(),
+  kind: column(),
+  status: column(),
+  amountPico: column('provider_cost_usd - our_cost_usd'),
+  amountCents: column(),
+  tier: column('confidence_tier'),
+  reason: column(),
+  resolution: column(),
+  notes: column('coalesce(resolution_notes, notes)'),
+  openedAtMicros: column(),
+  resolvedAtMicros: column(),
+});
+
+/** Rows of one statement of an export. */
+const EXPORT_ROWS = 500;
+
+/**
+ * Disputes in the order in which they were opened, page by page, each page in a statement of its own: a reader who takes
+ * long holds nothing back. Those that were there when it began are told once each.
+ */
+export async function* streamDisputes(
+  orgDb: OrgDb,
+  status: DisputeStatus | undefined,
+): AsyncGenerator<ExportedDispute[]> {
+  for (let last: ExportedDispute | undefined; ; ) {
+    const page: ExportedDispute[] = await listEntities(orgDb, EXPORTED, {
+      where: { status },
+      order: [
+        { column: 'opened_at', type: 'timestamptz' },
+        { column: 'id', type: 'uuid' },
+      ],
+      direction: 'asc',
+      page: { limit: EXPORT_ROWS, offset: 0, after: last && [isoFromMicros(last.openedAtMicros), last.id] },
+    });
+    if (page.length > 0) yield page;
+    last = page.at(-1);
+    if (page.length < EXPORT_ROWS) return;
+  }
 }

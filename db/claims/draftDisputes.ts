@@ -1,13 +1,12 @@
-import type { DisputeStatus, DisputeTier } from '../../domain/claims/decision.js';
+import type { DisputeStatus } from '../../domain/claims/decision.js';
 import type { DraftDispute, DraftEvidence, NettedUndercharge } from '../../domain/claims/draft.js';
-import type { Pico } from '../../domain/money.js';
 import type { Finding } from '../../domain/reconciliation/inference/finding.js';
 import {
   type FindingLineText,
   linesFromText,
 } from '../../domain/reconciliation/inference/findingLineText.js';
 import { reasonOf } from '../../domain/reconciliation/inference/words.js';
-import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';
+import { column, converted, defineEntity } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
 import { amountsOfDay, type DayRow } from '../reconciliation/findings.js';
@@ -52,8 +51,8 @@ export async function listDraftableAccounts(
   provider: string | null,
   accountId: string | null = null,
 ): Promise<(ClaimedAccount & { disputeIds: string[] })[]> {
-  const rows = await orgDb.rows<{ provider: string; provider_account_id: string; ids: string[] }>(
-    `select p.provider, p.provider_account_id, array_agg(p.id::text order by p.id) as ids
+  return orgDb.rows<ClaimedAccount & { disputeIds: string[] }>(
+    `select p.provider, p.provider_account_id as "accountId", array_agg(p.id::text order by p.id) as "disputeIds"
      from disputes p join findings o on o.org_id = $1 and o.id = p.finding_id and o.status <> 'gone'
      where p.org_id = $1 and p.status = 'open' and p.claim_id is null and ($2::text is null or p.provider = $2)
        and ($3::text is null or p.provider_account_id = $3)
@@ -67,30 +66,6 @@ export async function listDraftableAccounts(
      group by p.provider, p.provider_account_id order by p.provider, p.provider_account_id`,
     [orgDb.orgId, provider, accountId],
   );
-  return rows.map((row) => ({
-    provider: row.provider,
-    accountId: row.provider_account_id,
-    disputeIds: row.ids,
-  }));
-}
-
-interface DraftDisputeRow {
-  id: string;
-  finding_id: string;
-  provider: string;
-  provider_account_id: string;
-  model: string;
-  kind: FindingKind;
-  confidence_tier: DisputeTier;
-  reason: string;
-  notes: string | null;
-  period_start: string;
-  period_end: string;
-  amount_cents: number;
-  provider_cost_usd: Pico;
-  our_cost_usd: Pico;
-  opened_at: bigint;
-  evidence: EvidenceText;
 }
 
 /** What `insertDispute` keeps of the finding. */
@@ -108,71 +83,52 @@ interface EvidenceText {
   weight_set: string;
 }
 
+const DRAFT_DISPUTE = defineEntity<Omit<DraftDispute, 'days'>>('disputes', {
+  id: column(),
+  findingId: column(),
+  provider: column(),
+  accountId: column('provider_account_id'),
+  model: column(),
+  kind: column(),
+  tier: column('confidence_tier'),
+  reason: column(),
+  notes: column(),
+  periodStart: column(),
+  periodEnd: column(),
+  amountCents: column(),
+  billedPico: column('provider_cost_usd'),
+  expectedPico: column('our_cost_usd'),
+  openedAtMicros: column(),
+  evidence: converted((text: EvidenceText) => ({
+    grade: text.grade,
+    probability: text.probability,
+    matchProbability: text.match_probability,
+    visibility: text.visibility,
+    missing: text.missing_gates,
+    next: text.next_best,
+    lines: linesFromText(text.lines),
+    waterfall: text.waterfall,
+    advice: text.advice,
+    weightSet: text.weight_set,
+    runId: text.run_id,
+  })),
+});
+
 /** These disputes with their days and what they were opened on, by first day and id. */
 export async function loadDraftDisputes(orgDb: OrgDb, ids: readonly string[]): Promise<DraftDispute[]> {
   const values = [orgDb.orgId, plainArray(ids)];
-  const rows = await orgDb.rows<DraftDisputeRow>(
-    `select id, finding_id, provider, provider_account_id, model, kind, confidence_tier, reason, notes, period_start, period_end,
-       amount_cents, provider_cost_usd, our_cost_usd, opened_at, evidence
-     from disputes where org_id = $1 and id = any($2::uuid[]) order by period_start, id`,
+  const disputes = await orgDb.rows<Omit<DraftDispute, 'days'>>(
+    `select ${DRAFT_DISPUTE.columns} from disputes where org_id = $1 and id = any($2::uuid[]) order by period_start, id`,
     values,
   );
-  const days = new Map<string, DraftDispute['days'][number][]>(rows.map(({ id }) => [id, []]));
+  const days = new Map<string, DraftDispute['days'][number][]>(disputes.map(({ id }) => [id, []]));
   for (const row of await orgDb.rows<DayRow & { dispute_id: string; variant: string }>(
     `select dispute_id, variant, day, billed_usd, expected_usd, impact_usd, rate_usd, volume_usd, own_pricing_usd
      from dispute_days where org_id = $1 and dispute_id = any($2::uuid[]) order by day`,
     values,
   ))
     days.get(row.dispute_id)?.push({ ...amountsOfDay(row), variant: row.variant });
-  return rows.map((row) => fromDraftDisputeRow(row, days.get(row.id) ?? []));
-}
-
-function fromDraftDisputeRow(row: DraftDisputeRow, days: DraftDispute['days']): DraftDispute {
-  return {
-    id: row.id,
-    findingId: row.finding_id,
-    provider: row.provider,
-    accountId: row.provider_account_id,
-    model: row.model,
-    kind: row.kind,
-    tier: row.confidence_tier,
-    reason: row.reason,
-    notes: row.notes,
-    periodStart: row.period_start,
-    periodEnd: row.period_end,
-    amountCents: row.amount_cents,
-    billedPico: row.provider_cost_usd,
-    expectedPico: row.our_cost_usd,
-    openedAtMicros: row.opened_at,
-    days,
-    evidence: {
-      grade: row.evidence.grade,
-      probability: row.evidence.probability,
-      matchProbability: row.evidence.match_probability,
-      visibility: row.evidence.visibility,
-      missing: row.evidence.missing_gates,
-      next: row.evidence.next_best,
-      lines: linesFromText(row.evidence.lines),
-      waterfall: row.evidence.waterfall,
-      advice: row.evidence.advice,
-      weightSet: row.evidence.weight_set,
-      runId: row.evidence.run_id,
-    },
-  };
-}
-
-interface UnderchargeRow {
-  finding_id: string;
-  day: string;
-  provider: string;
-  provider_account_id: string;
-  model: string;
-  kind: FindingKind;
-  variant: string;
-  billed_usd: Pico;
-  expected_usd: Pico;
-  impact_usd: Pico;
-  cause: string;
+  return DRAFT_DISPUTE.read(disputes).map((dispute) => ({ ...dispute, days: days.get(dispute.id) ?? [] }));
 }
 
 /**
@@ -185,9 +141,9 @@ export async function listNettable(
   { provider, accountId }: ClaimedAccount,
   months: readonly string[],
 ): Promise<NettedUndercharge[]> {
-  const rows = await orgDb.rows<UnderchargeRow>(
-    `select f.id as finding_id, n.day, f.provider, f.provider_account_id, f.model, f.kind, f.variant, n.billed_usd, n.expected_usd,
-       n.impact_usd, f.cause
+  const rows = await orgDb.rows<Omit<NettedUndercharge, 'reason'> & { cause: string }>(
+    `select f.id as "findingId", n.day, f.provider, f.provider_account_id as "accountId", f.model, f.kind, f.variant,
+       n.billed_usd as "billedPico", n.expected_usd as "expectedPico", n.impact_usd as "impactPico", f.cause
      from findings f join finding_days n on n.org_id = $1 and n.finding_id = f.id
      where f.org_id = $1 and f.provider = $2 and f.provider_account_id = $3 and f.status in ('open', 'confirmed')
        and f.direction = 'undercharge' and f.blame = 'provider' and f.kind <> 'unexplained' and not f.provisional
@@ -200,17 +156,8 @@ export async function listNettable(
      order by n.day, f.model, f.kind, f.variant, f.id`,
     [orgDb.orgId, provider, accountId, plainArray(months)],
   );
-  return rows.map((row) => ({
-    findingId: row.finding_id,
-    day: row.day,
-    provider: row.provider,
-    accountId: row.provider_account_id,
-    model: row.model,
-    kind: row.kind,
-    variant: row.variant,
-    billedPico: row.billed_usd,
-    expectedPico: row.expected_usd,
-    impactPico: row.impact_usd,
-    reason: reasonOf({ cause: row.cause, blame: 'provider' }, [{ day: row.day, impactPico: row.impact_usd }]),
+  return rows.map(({ cause, ...undercharge }) => ({
+    ...undercharge,
+    reason: reasonOf({ cause, blame: 'provider' }, [undercharge]),
   }));
 }

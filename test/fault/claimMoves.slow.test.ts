@@ -3,7 +3,7 @@ import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listClaimEvents } from '../../db/claims/claimEvents.js';
+import { listClaimEvents } from '../../db/claims/claims.js';
 import { publicId } from '../../domain/ids.js';
 import type { EmbeddedTemporal } from '../../platform/embedded/temporal.js';
 import { TASK_QUEUE_CORE } from '../../workflows/contract.js';

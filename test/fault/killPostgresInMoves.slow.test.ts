@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listClaimEvents } from '../../db/claims/claimEvents.js';
+import { listClaimEvents } from '../../db/claims/claims.js';
 import { publicId } from '../../domain/ids.js';
 import { type RawAnswer, send } from '../api/support/requests.js';
 import { startTestApi, type TestApi } from '../support/api.js';

@@ -1,6 +1,5 @@
 import { createHash, randomUUID } from 'node:crypto';
-import { insertClaimEvent } from '../../db/claims/claimEvents.js';
-import { findClaim, type StoredClaim } from '../../db/claims/claims.js';
+import { findClaim, insertClaimEvent, type StoredClaim } from '../../db/claims/claims.js';
 import { insertDispute } from '../../db/claims/disputes.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { BusinessDays, nextDeadline } from '../../domain/claims/deadlines.js';
@@ -13,7 +12,7 @@ import {
 } from '../../domain/claims/lifecycle.js';
 import { DEFAULT_SETTINGS } from '../../domain/installation/settings.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { recordClaimMove } from '../../usecases/claims/recordMove.js';
+import { recordClaimMove } from '../../usecases/claims/moveClaim.js';
 import { aFindingDay, type FindingToStore, storeFindings } from './findings.js';
 
 const PICO_PER_CENT = 10n ** 10n;

@@ -1,6 +1,6 @@
 import { Client, Connection, type WorkflowHandle } from '@temporalio/client';
 import { inject } from 'vitest';
-import { listClaimEvents } from '../../db/claims/claimEvents.js';
+import { listClaimEvents } from '../../db/claims/claims.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { claimWorkflowId } from '../../workflows/contract.js';
 import { type RawAnswer, send } from '../api/support/requests.js';

@@ -3,7 +3,7 @@ import type { Database } from '../../db/client.js';
 import { OrgDb } from '../../db/orgDb.js';
 import type { ClaimCommand } from '../../domain/claims/lifecycle.js';
 import { DomainError } from '../../domain/errors.js';
-import { recordClaimMove } from '../../usecases/claims/recordMove.js';
+import { recordClaimMove } from '../../usecases/claims/moveClaim.js';
 
 /** In place of the workflow engine, for tests that are about something else: its effect, at once. */
 export function movesAtOnce(database: Database) {

@@ -1,8 +1,8 @@
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { WebhookEventType } from '../../domain/webhooks/message.js';
-import { noteClaimDue } from '../../usecases/claims/noteDue.js';
-import { recordClaimMove } from '../../usecases/claims/recordMove.js';
+import { recordClaimMove } from '../../usecases/claims/moveClaim.js';
+import { noteClaimDue } from '../../usecases/claims/reminders.js';
 import { DISPUTES } from '../api/support/financial.js';
 import { aCommand, storeClaim } from '../support/claims.js';
 import { type ClaimsPlace, startClaimsPlace, uuidOf } from '../support/claimsPlace.js';

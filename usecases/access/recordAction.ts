@@ -1,4 +1,3 @@
-import type { EndpointRequest } from '../../api/endpoint.js';
 import { recordAudit } from '../../db/access/auditLog.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import type {
@@ -9,9 +8,12 @@ import type {
 } from '../../domain/access/auditLog/actions.js';
 
 /** Of a request, who makes it. */
-export type RequestAuthor = Pick<EndpointRequest<unknown, unknown, unknown>, 'caller' | 'requestId'>;
+export interface RequestAuthor {
+  caller: { keyId: string };
+  requestId: string;
+}
 
-/** Who does it, as changes that are also made by commands are told. */
+/** The author of a change that commands can make too. */
 export function authorOf({ caller, requestId }: RequestAuthor): { actor: AuditActor; requestId: string } {
   return { actor: { kind: 'key', id: caller.keyId }, requestId };
 }

@@ -1,4 +1,12 @@
-import { findClaim, listDisputeIdsOfClaim, lockClaim, type StoredClaim } from '../../db/claims/claims.js';
+import { recordBilledDays } from '../../db/claims/claimCredits.js';
+import {
+  findClaim,
+  insertClaimEvent,
+  listDisputeIdsOfClaim,
+  lockClaim,
+  readBusinessDays,
+  type StoredClaim,
+} from '../../db/claims/claims.js';
 import {
   type ClaimableDispute,
   type ClaimedAccount,
@@ -7,11 +15,15 @@ import {
   loadDraftDisputes,
   lockClaimable,
 } from '../../db/claims/draftDisputes.js';
+import { insertClaimFiles } from '../../db/claims/evidence.js';
+import { readClock } from '../../db/clock.js';
 import { lockByName } from '../../db/locks.js';
 import { newUuid } from '../../db/newUuid.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { plainArray } from '../../db/pgArray.js';
+import { insertOutboxMessage } from '../../db/runs/outbox.js';
 import { publishMessages } from '../../db/webhooks/webhookMessages.js';
+import { nextDeadline } from '../../domain/claims/deadlines.js';
 import {
   type DraftClaim,
   disputedPicoOf,
@@ -19,13 +31,16 @@ import {
   netDraft,
   nettedPicoOf,
 } from '../../domain/claims/draft.js';
-import { DomainError } from '../../domain/errors.js';
+import { NO_FIELDS } from '../../domain/claims/lifecycle.js';
+import { DomainError, invalidField } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
+import { isoFromMicros } from '../../domain/period.js';
 import { claimCreatedMessage } from '../../domain/webhooks/claimCreatedMessage.js';
+import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { ratedDraft } from '../reconciliation/ratedDraft.js';
-import { type EvidenceDeps, freezeEvidence } from './freezeEvidence.js';
-import { insertDraft, replaceDraft } from './storeDraft.js';
+import { type EvidenceDeps, type FrozenEvidence, freezeEvidence } from './freezeEvidence.js';
+import { claimNotFound, getWholeClaim, type WholeClaim } from './wholeClaim.js';
 
 /** What making a claim asks of the process. */
 export type DraftDeps = EvidenceDeps;
@@ -39,24 +54,54 @@ export async function readyToDraft(orgId: string, deps: DraftDeps): Promise<Draf
   return { ...deps, prices: { freshOf: async () => book } };
 }
 
+/** As `readyToDraft`, for drafts that are to be merged. Error invalid_body where a draft is to be merged with itself. */
+export function readyToMerge(
+  orgId: string,
+  { intoId, otherIds }: { intoId: string; otherIds: readonly string[] },
+  deps: DraftDeps,
+): Promise<DraftDeps> {
+  if (otherIds.includes(intoId))
+    throw invalidField('body', 'claim_ids', 'must not name the draft itself', 'invalid_body');
+  return readyToDraft(orgId, deps);
+}
+
 /**
- * Makes a claim over disputes that somebody has chosen, in the transaction that it is given: as a draft, net of what the
- * provider charged the account too little in the same months, with its evidence frozen. Errors not_found, mixed_accounts,
+ * Makes a claim over disputes that somebody has chosen: as a draft, net of what the provider charged the account too little
+ * in the same months, with its evidence frozen. `deps` come from `readyToDraft`. Errors not_found, mixed_accounts,
  * already_claimed, already_resolved, nets_to_nothing.
  */
 export async function createClaim(
-  inside: OrgDb,
-  given: { disputeIds: readonly string[]; by: string; notes: string | null },
+  orgDb: OrgDb,
+  given: { disputeIds: readonly string[]; notes: string | null },
+  author: RequestAuthor,
   deps: DraftDeps,
-): Promise<StoredClaim> {
-  const seen = allOf(given.disputeIds, await listClaimable(inside, given.disputeIds));
+): Promise<WholeClaim> {
+  return orgDb.transaction(async (inside) => {
+    const draft = await planChosen(inside, given.disputeIds, deps);
+    const said = { by: author.caller.keyId, notes: given.notes };
+    const claim = await storeNewClaim(inside, draft, said, deps);
+    const whole = await getWholeClaim(inside, claim.id);
+    await recordAction(inside, author, 'claim.created', subjectOf(claim.id), {
+      dispute_ids: whole.disputeIds.map((id) => publicId('dsp', id)),
+      total_recoverable_cents: claim.recoverableCents,
+    });
+    return whole;
+  });
+}
+
+/** The claim over disputes that somebody has chosen; they are locked. */
+async function planChosen(
+  inside: OrgDb,
+  disputeIds: readonly string[],
+  deps: DraftDeps,
+): Promise<DraftClaim> {
+  const seen = allOf(disputeIds, await listClaimable(inside, disputeIds));
   const account = accountOf(seen);
   for (const dispute of seen) assertClaimable(dispute);
   await lockDrafting(inside, account);
-  const held = allOf(given.disputeIds, await lockClaimable(inside, given.disputeIds));
+  const held = allOf(disputeIds, await lockClaimable(inside, disputeIds));
   for (const dispute of held) assertClaimable(dispute);
-  const draft = await netChosen(inside, account, newUuid(deps.nowMicros()), given.disputeIds);
-  return storeNewClaim(inside, draft, given, deps);
+  return netChosen(inside, account, newUuid(deps.nowMicros()), disputeIds);
 }
 
 /** Stores a draft that holds its disputes, and tells whoever wants to know. */
@@ -78,6 +123,23 @@ export async function storeNewClaim(
  * Errors not_found, mixed_accounts, claim_not_draft, nets_to_nothing.
  */
 export async function mergeDrafts(
+  orgDb: OrgDb,
+  given: { intoId: string; otherIds: readonly string[] },
+  author: RequestAuthor,
+  deps: DraftDeps,
+): Promise<WholeClaim> {
+  return orgDb.transaction(async (inside) => {
+    const claim = await mergeInside(inside, { ...given, by: author.caller.keyId }, deps);
+    const whole = await getWholeClaim(inside, claim.id);
+    await recordAction(inside, author, 'claim.merged', subjectOf(claim.id), {
+      merged_claim_ids: given.otherIds.map((id) => publicId('clm', id)),
+      total_recoverable_cents: claim.recoverableCents,
+    });
+    return whole;
+  });
+}
+
+async function mergeInside(
   inside: OrgDb,
   given: { intoId: string; otherIds: readonly string[]; by: string },
   deps: DraftDeps,
@@ -103,23 +165,24 @@ export async function mergeDrafts(
   return merged;
 }
 
-/**
- * Takes a draft away. Its disputes stay open and are in no claim; what it netted is free again. Returns what it was.
- * Errors not_found, claim_not_draft.
- */
-export async function discardDraft(
-  inside: OrgDb,
-  id: string,
-): Promise<{ claim: StoredClaim; disputeIds: string[] }> {
-  const claim = await lockDraft(inside, id);
-  const disputeIds = await listDisputeIdsOfClaim(inside, id);
-  await inside.run('update disputes set claim_id = null where org_id = $1 and claim_id = $2::uuid', [
-    inside.orgId,
-    id,
-  ]);
-  await removeClaim(inside, id);
-  return { claim, disputeIds };
+/** Discards a draft. Its disputes stay open and are in no claim; what it netted is free again. Errors not_found, claim_not_draft. */
+export async function discardDraft(orgDb: OrgDb, id: string, author: RequestAuthor): Promise<void> {
+  await orgDb.transaction(async (inside) => {
+    const claim = await lockDraft(inside, id);
+    const disputeIds = await listDisputeIdsOfClaim(inside, id);
+    await inside.run('update disputes set claim_id = null where org_id = $1 and claim_id = $2::uuid', [
+      inside.orgId,
+      id,
+    ]);
+    await removeClaim(inside, id);
+    await recordAction(inside, author, 'claim.discarded', subjectOf(id), {
+      dispute_ids: disputeIds.map((one) => publicId('dsp', one)),
+      total_recoverable_cents: claim.recoverableCents,
+    });
+  });
 }
+
+const subjectOf = (id: string) => ({ type: 'claim', id: publicId('clm', id) });
 
 /** With its history and its files, which go with the row. */
 async function removeClaim(inside: OrgDb, id: string): Promise<void> {
@@ -164,7 +227,7 @@ async function lockDraft(inside: OrgDb, id: string): Promise<StoredClaim> {
 }
 
 function throwNoClaim(): never {
-  throw new DomainError('not_found', 'there is no claim with this id');
+  throw claimNotFound();
 }
 
 /** Error not_found where one of them is none of the organization's. */
@@ -204,3 +267,114 @@ function assertClaimable({ id, status, claimId }: ClaimableDispute): void {
       `${name} is in the claim ${publicId('clm', claimId)}: merge or discard that one while it is a draft`,
     );
 }
+
+/** Stores a claim as a draft with everything that it is made of. Its disputes are held, open and in no claim. */
+export async function insertDraft(
+  inside: OrgDb,
+  draft: DraftClaim,
+  frozen: FrozenEvidence,
+  said: { by: string; notes: string | null },
+): Promise<StoredClaim> {
+  const atMicros = await readClock(inside);
+  const at = isoFromMicros(atMicros);
+  const { periodEnd } = draft;
+  const next = nextDeadline(
+    { status: 'draft', enteredAtMicros: atMicros, periodEnd, stepsTold: [], snoozedUntilMicros: null },
+    await readBusinessDays(inside),
+  );
+  await inside.run(
+    `insert into claims (org_id, id, provider, provider_account_id, period_start, period_end, total_recoverable_cents, confidence_tier,
+       evidence, evidence_sha256, notes, next_action, next_action_at, entered_at, created_at, created_by, updated_at)
+     values ($1, $2::uuid, $3, $4, $5::date, $6::date, $7::bigint, $8, $9::jsonb, $10, $11, $12, $13::timestamptz, $14::timestamptz,
+       $14::timestamptz, $15, $14::timestamptz)`,
+    [
+      ...[inside.orgId, draft.id, draft.provider, draft.accountId, draft.periodStart, periodEnd],
+      ...[draft.recoverableCents, draft.tier, JSON.stringify(frozen.evidence), sha256Of(frozen), said.notes],
+      ...[next?.action ?? null, next ? isoFromMicros(next.atMicros) : null, at, said.by],
+    ],
+  );
+  await insertParts(inside, draft, frozen);
+  await insertClaimEvent(inside, {
+    ...{ claimId: draft.id, version: 1, commandId: `draft:${draft.id}`, from: null, to: 'draft' },
+    ...{ atMicros, actor: said.by, fields: NO_FIELDS },
+    ...{ nextAction: next?.action ?? null, nextActionAtMicros: next?.atMicros ?? null },
+  });
+  return woken(inside, draft.id);
+}
+
+/**
+ * Makes another claim of a draft under the same id: of more disputes, netted and frozen anew. It stays as old as it is, and
+ * its history says that it was made once more. The row is held; what it netted is free already.
+ */
+export async function replaceDraft(
+  inside: OrgDb,
+  before: StoredClaim,
+  draft: DraftClaim,
+  frozen: FrozenEvidence,
+  by: string,
+): Promise<StoredClaim> {
+  const atMicros = await readClock(inside);
+  const { periodStart, periodEnd } = draft;
+  // Of what somebody was told of the draft as it was nobody is told again.
+  const next = nextDeadline(
+    { ...before, periodEnd, snoozedUntilMicros: null },
+    await readBusinessDays(inside),
+  );
+  await inside.run('delete from claim_files where org_id = $1 and claim_id = $2::uuid', [
+    inside.orgId,
+    draft.id,
+  ]);
+  await inside.run(
+    `update claims set version = version + 1, period_start = $3::date, period_end = $4::date, total_recoverable_cents = $5::bigint,
+       confidence_tier = $6, evidence = $7::jsonb, evidence_sha256 = $8, evidence_stale_at = null, next_action = $9,
+       next_action_at = $10::timestamptz, snoozed_until = null, updated_at = $11::timestamptz
+     where org_id = $1 and id = $2::uuid and status = 'draft'`,
+    [
+      ...[inside.orgId, draft.id, periodStart, periodEnd, draft.recoverableCents, draft.tier],
+      ...[JSON.stringify(frozen.evidence), sha256Of(frozen), next?.action ?? null],
+      ...[next ? isoFromMicros(next.atMicros) : null, isoFromMicros(atMicros)],
+    ],
+  );
+  await insertParts(inside, draft, frozen);
+  const version = before.version + 1;
+  await insertClaimEvent(inside, {
+    ...{ claimId: draft.id, version, commandId: `draft:${draft.id}:${version}`, from: null, to: 'draft' },
+    ...{ atMicros, actor: by, fields: NO_FIELDS },
+    ...{ nextAction: next?.action ?? null, nextActionAtMicros: next?.atMicros ?? null },
+  });
+  return woken(inside, draft.id);
+}
+
+/** The claim as it is stored, with word to its workflow, which keeps its deadlines. */
+async function woken(inside: OrgDb, id: string): Promise<StoredClaim> {
+  await insertOutboxMessage(inside, 'claim.wake', id);
+  const claim = await findClaim(inside, id);
+  if (!claim) throw new Error('the claim was stored, so it is there');
+  return claim;
+}
+
+/** Its disputes, what it nets, what the bill says of its days, and the files of its evidence. */
+async function insertParts(inside: OrgDb, draft: DraftClaim, frozen: FrozenEvidence): Promise<void> {
+  await inside.run('update disputes set claim_id = $2::uuid where org_id = $1 and id = any($3::uuid[])', [
+    inside.orgId,
+    draft.id,
+    plainArray(draft.disputes.map(({ id }) => id)),
+  ]);
+  await inside.run(
+    `insert into claim_undercharges (org_id, claim_id, finding_id, day, provider, provider_account_id, model, kind, variant, impact_usd)
+     select $1::uuid, $2::uuid, t.finding_id, t.day, $3, $4, t.model, t.kind, t.variant, t.impact_usd
+     from jsonb_to_recordset($5::jsonb) as t(finding_id uuid, day date, model text, kind text, variant text, impact_usd numeric)`,
+    [
+      ...[inside.orgId, draft.id, draft.provider, draft.accountId],
+      JSON.stringify(
+        draft.undercharges.map(({ findingId, day, model, kind, variant, impactPico }) => ({
+          ...{ finding_id: findingId, day, model, kind, variant, impact_usd: decimalFromPico(impactPico) },
+        })),
+      ),
+    ],
+  );
+  await recordBilledDays(inside, draft.id);
+  await insertClaimFiles(inside, draft.id, frozen.files);
+}
+
+const sha256Of = ({ sha256 }: FrozenEvidence): Buffer => Buffer.from(sha256, 'hex');

@@ -1,10 +1,6 @@
 /** The calls that a claim rests on, as lines of a file, added up by class, and as a sample. */
 
-import {
-  countEventsOfDay,
-  type EvidenceEvent,
-  listEventsOfDay,
-} from '../../db/claims/claimEvidenceEvents.js';
+import { countEventsOfDay, type EvidenceEvent, listEventsOfDay } from '../../db/claims/evidence.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { timesOfBillingDay } from '../../domain/billing/billingDay.js';
 import type {
@@ -20,8 +16,8 @@ import { isoFromMicros } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
 
 /** Calls that a pack holds where the rate alone is disputed, and where the quantity is. */
-export const RATE_EVENTS_MAX = 20_000;
-export const QUANTITY_EVENTS_MAX = 200_000;
+const RATE_EVENTS_MAX = 20_000;
+const QUANTITY_EVENTS_MAX = 200_000;
 /** Calls whose request ids a claim names. */
 export const SAMPLES_MAX = 40;
 
@@ -37,7 +33,7 @@ export interface ClaimedDay {
   models: readonly string[];
 }
 
-export interface EvidenceCalls {
+interface EvidenceCalls {
   file: EvidenceFile | null;
   observed: EvidenceObserved[];
   samples: EvidenceSample[];

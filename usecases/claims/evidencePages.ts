@@ -1,8 +1,14 @@
-/** The pages that a claim's rows were read from, and where on them each row's numbers stand. */
-
-import { type CountedRow, type EvidenceSource, listEvidenceSources } from '../../db/claims/claimEvidence.js';
+import { createHash } from 'node:crypto';
+import {
+  type CountedRow,
+  type EvidenceSource,
+  listEvidenceSources,
+  listPagesOfSource,
+  readFileBytes,
+} from '../../db/claims/evidence.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import type { BilledRow, ChargeCategory } from '../../domain/billing/billedRow.js';
+import { fxRateOn } from '../../domain/billing/connectionScope.js';
 import { type FxRate, parseFxRate } from '../../domain/billing/pageRow.js';
 import type {
   EvidenceFile,
@@ -10,22 +16,15 @@ import type {
   EvidenceRow,
   EvidenceTerm,
 } from '../../domain/claims/evidence/claimEvidence.js';
-import type { RecordNumbers } from '../../domain/claims/evidence/placeOfRow.js';
-import { placeOfRow } from '../../domain/claims/evidence/placeOfRow.js';
+import { placeOfRow, type RecordNumbers } from '../../domain/claims/evidence/placeOfRow.js';
 import { publicSourceId } from '../../domain/ids.js';
 import { decimalFromPico, decimalFromScaled } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import {
-  fxTextOf,
-  isAsReceived,
-  isText,
-  nameOf,
-  type ReceivedPage,
-  streamReceivedPages,
-} from './receivedPages.js';
+
+/** The pages that a claim's rows were read from, and where on them each row's numbers stand. */
 
 /** A page as it was received, and how it was read then. */
-export interface PageToLocate {
+interface PageToLocate {
   bytes: Buffer;
   provider: string;
   format: string;
@@ -35,7 +34,7 @@ export interface PageToLocate {
 }
 
 /** What a record of a page says; as adapters/billing/locateRows.ts tells it. */
-export interface RecordOfPage {
+interface RecordOfPage {
   document: number;
   at: string;
   numbers: RecordNumbers;
@@ -51,7 +50,7 @@ export interface PageReaders {
 }
 
 /** Bytes of pages that a pack holds; of what is beyond, the records alone. */
-export const PACK_PAGES_BYTES_MAX = 33_554_432;
+const PACK_PAGES_BYTES_MAX = 33_554_432;
 const EXTRACT = 'pages/records.jsonl';
 
 export interface LocatedRows {
@@ -292,3 +291,85 @@ class Locating {
 const INVOICE_COLUMNS = ['bill_invoice_id', 'bill/invoiceid', 'invoiceid', 'invoice_id', 'invoice.id'];
 
 const escaped = (name: string) => name.replaceAll('~', '~0').replaceAll('/', '~1');
+
+/** The pages of a bill as they were received: uploaded files, and what connections fetched. */
+
+/** A file that is larger is not read again: it would be in memory as a whole. */
+const FILE_BYTES_MAX = 134_217_728;
+
+/** The rate that was given with a file, or with the connection for a day. */
+function fxTextOf({ declaredFxRate, settings }: EvidenceSource, day: string): string | null {
+  return declaredFxRate ?? (settings === null ? null : (fxRateOn(settings, day) ?? null));
+}
+
+/** A page of a bill as it is stored. */
+interface ReceivedPage {
+  bytes: Buffer | null;
+  url: string | null;
+  filename: string | null;
+  sha256: string;
+  sizeBytes: number;
+  fetchedAtMicros: bigint;
+  providerRequestId: string | null;
+  previousCursor: string | null;
+}
+
+/** The pages that a source was read from, in their order; each is in memory as a whole. */
+export async function* streamReceivedPages(
+  inside: OrgDb,
+  source: EvidenceSource,
+): AsyncGenerator<ReceivedPage> {
+  if (source.kind === 'file') {
+    const isLarge = source.sizeBytes > FILE_BYTES_MAX;
+    const bytes = isLarge ? null : await readFileBytes(inside, source.id);
+    yield {
+      bytes: bytes !== null && bytes.length === source.sizeBytes ? bytes : null,
+      url: null,
+      filename: source.filename,
+      sha256: source.sha256,
+      sizeBytes: source.sizeBytes,
+      fetchedAtMicros: source.fetchedAtMicros,
+      providerRequestId: null,
+      previousCursor: null,
+    };
+    return;
+  }
+  for (const page of await listPagesOfSource(inside, source.id)) {
+    yield {
+      bytes: page.body,
+      url: `${HOSTS[source.provider] ?? ''}${page.requestPath}`,
+      filename: null,
+      sha256: page.sha256,
+      sizeBytes: page.body.length,
+      fetchedAtMicros: page.fetchedAtMicros,
+      providerRequestId: page.providerRequestId,
+      previousCursor: page.previousCursor,
+    };
+  }
+}
+
+/** Where each provider's reports are asked for. */
+const HOSTS: Readonly<Record<string, string>> = {
+  openai: 'https://api.openai.com',
+  anthropic: 'https://api.anthropic.com',
+  azure_openai: 'https://management.azure.com',
+  aws_bedrock: 'https://ce.us-east-1.amazonaws.com',
+};
+
+const isAsReceived = (page: ReceivedPage): boolean =>
+  page.bytes !== null && createHash('sha256').update(page.bytes).digest('hex') === page.sha256;
+
+/** Packed and columnar files are shown by their records: whoever checks them needs no reader of such files. */
+export const isText = (bytes: Buffer): boolean =>
+  !(bytes[0] === 0x1f && bytes[1] === 0x8b) && bytes.subarray(0, 4).toString('latin1') !== 'PAR1';
+
+export function nameOf(source: EvidenceSource, page: ReceivedPage): string {
+  const text =
+    page.filename ?? `${source.provider}-${page.url?.split('?')[0]?.split('/').at(-1) ?? 'page'}.json`;
+  return (
+    text
+      .replace(/[^A-Za-z0-9._-]+/g, '-')
+      .slice(-60)
+      .replace(/^[-.]+/, '') || 'page'
+  );
+}

@@ -21,16 +21,19 @@ import type { OrgDb } from '../../db/orgDb.js';
 import { recordNotice } from '../../db/policies/notices.js';
 import { DEFAULT_ACCOUNT } from '../../domain/billing/account.js';
 import { claimCents, dollarsText } from '../../domain/claims/claimAmount.js';
-import { isTerminal, moveOfCredit } from '../../domain/claims/lifecycle.js';
+import { answeredBy, isTerminal, moveOfCredit } from '../../domain/claims/lifecycle.js';
 import {
   type CreditableClaim,
   type CreditRow,
   type FoundCredit,
   matchCredits,
 } from '../../domain/claims/matchCredits.js';
+import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { dayOf } from '../../domain/period.js';
+import { type RequestAuthor, recordAction } from '../access/recordAction.js';
+import { claimNotFound, getWholeClaim, type WholeClaim } from './wholeClaim.js';
 
 /**
  * Looks on the bills of a provider (null: of all) for what answers filed claims: credits, and days that are billed otherwise
@@ -156,7 +159,7 @@ async function matchRows(
     await storeFound(inside, one);
 }
 
-const idsOf = (claims: readonly WatchedClaim[]) => claims.map(({ id }) => id);
+const idsOf = (list: readonly { id: string }[]): string[] => list.map(({ id }) => id);
 
 const isTaken = (credits: readonly StoredCredit[], key: string): boolean =>
   credits.some(({ status, rows }) => status !== 'rejected' && rows.some((row) => row.sourceKey === key));
@@ -243,9 +246,62 @@ async function propose(
 
 async function withdraw(inside: OrgDb, credits: readonly StoredCredit[]): Promise<void> {
   if (credits.length === 0) return;
-  await decideOnCredits(
-    inside,
-    credits.map(({ id }) => id),
-    { status: 'rejected', by: DECIDED_BY_RUN, atMicros: await readClock(inside) },
-  );
+  await decideOnCredits(inside, idsOf(credits), {
+    status: 'rejected',
+    by: DECIDED_BY_RUN,
+    atMicros: await readClock(inside),
+  });
+}
+
+/**
+ * Decides on the credits that are proposed for a claim as it ends, in the transaction of that move: those that come to what
+ * was credited are its answer, the others are not and may be the answer to another claim. `creditCents` is null where
+ * nothing was credited.
+ */
+export async function settleCredits(
+  inside: OrgDb,
+  claimId: string,
+  end: { creditCents: number | null; by: string; atMicros: bigint },
+): Promise<void> {
+  const proposed = (await listCreditsOf(inside, [claimId])).filter(({ status }) => status === 'proposed');
+  const accepted = end.creditCents === null ? [] : answeredBy(proposed, end.creditCents);
+  const { by, atMicros } = end;
+  await decideOnCredits(inside, idsOf(accepted), { status: 'accepted', by, atMicros });
+  const others = proposed.filter((credit) => !accepted.includes(credit));
+  await decideOnCredits(inside, idsOf(others), { status: 'rejected', by, atMicros });
+}
+
+/**
+ * Rejects a proposed credit: it is not the answer to the claim and is not proposed for it again. A repeat changes nothing.
+ * Errors not_found, already_resolved where the claim was resolved with it.
+ */
+export async function rejectCredit(
+  orgDb: OrgDb,
+  { claimId, creditId }: { claimId: string; creditId: string },
+  author: RequestAuthor,
+): Promise<WholeClaim> {
+  return orgDb.transaction(async (inside) => {
+    const claim = await lockClaim(inside, claimId);
+    if (!claim) throw claimNotFound();
+    const credits = await listCreditsOf(inside, [claim.id]);
+    const credit = credits.find(({ id }) => id === creditId);
+    if (!credit) throw new DomainError('not_found', 'no credit with this id was proposed for the claim');
+    if (credit.status === 'accepted')
+      throw new DomainError('already_resolved', 'the claim was resolved with this credit');
+    const decision = {
+      status: 'rejected' as const,
+      by: author.caller.keyId,
+      atMicros: await readClock(inside),
+    };
+    await decideOnCredits(inside, [credit.id], decision);
+    const whole = await getWholeClaim(inside, claimId);
+    await recordAction(
+      inside,
+      author,
+      'claim.credit_rejected',
+      { type: 'claim', id: publicId('clm', claimId) },
+      { credit_id: publicId('crd', creditId), source: credit.source, amount_cents: credit.cents },
+    );
+    return whole;
+  });
 }

@@ -6,7 +6,7 @@ import {
   listCountedRows,
   listPublishedSeriesDays,
   type PublishedDay,
-} from '../../db/claims/claimEvidence.js';
+} from '../../db/claims/evidence.js';
 import { getOrganization } from '../../db/installation/organizations.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { currentWeights } from '../../db/reconciliation/weightSets.js';

@@ -1,109 +1,144 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { presentClaim } from '../../api/claims/claims/wire.js';
-import type { ApiDeps } from '../../api/deps.js';
-import type { EndpointRequest, EndpointResponse } from '../../api/endpoint.js';
+import type { Logger } from 'pino';
+import type { Orchestrator } from '../../adapters/orchestrator.js';
+import { recordAudit } from '../../db/access/auditLog.js';
+import {
+  type ClaimEvent,
+  type ClaimedDispute,
+  type ClaimOutcomeKind,
+  findClaim,
+  findClaimEventOf,
+  insertClaimEvent,
+  insertClaimOutcome,
+  listClaimedDisputes,
+  lockClaim,
+  readBusinessDays,
+  type StoredClaim,
+} from '../../db/claims/claims.js';
+import { resolveDisputesOfClaim } from '../../db/claims/disputes.js';
+import { readClock } from '../../db/clock.js';
+import { newUuid } from '../../db/newUuid.js';
 import type { OrgDb } from '../../db/orgDb.js';
+import { insertOutboxMessage } from '../../db/runs/outbox.js';
+import { publishMessages } from '../../db/webhooks/webhookMessages.js';
 import { IDEMPOTENCY_HOURS, parseIdempotencyKey } from '../../domain/access/idempotencyKey.js';
-import type { ClaimCommand } from '../../domain/claims/lifecycle.js';
-import { assertMovable } from '../../domain/claims/lifecycle.js';
+import { type BusinessDays, nextDeadline } from '../../domain/claims/deadlines.js';
+import {
+  assertMovable,
+  type ClaimCommand,
+  creditedFraction,
+  isTerminal,
+  movedFields,
+  resolutionOf,
+} from '../../domain/claims/lifecycle.js';
 import { DomainError } from '../../domain/errors.js';
-import { Lanes } from '../../platform/lanes.js';
-import { type ClaimOnItsWay, viewClaim, waitForMove } from './viewClaim.js';
-import { claimNotFound, getClaimAfter, uuidOfClaim } from './wholeClaim.js';
+import { publicId } from '../../domain/ids.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';
+import { levelsOf, rawProbabilityOf } from '../../domain/reconciliation/weights/levels.js';
+import { claimMovedMessage } from '../../domain/webhooks/claimMessage.js';
+import type { RequestAuthor } from '../access/recordAction.js';
+import { settleCredits } from './findCredits.js';
+import { Lanes } from './lanes.js';
+import { claimNotFound, getClaimAfter, type WholeClaim } from './wholeClaim.js';
 
-/** After this time by the database's clock the row refuses a move; the engine is waited for a second longer. */
+/** From then on, by the database's clock, the row refuses the move; the API waits a second longer for the engine. */
 const MOVE_MICROS = 4_000_000n;
-/** Longest wait for other moves of the same claim that came before. */
+/** Longest wait for earlier moves of the same claim. */
 const LANE_MS = 5_000;
 const RETRY_AFTER_SECONDS = 5;
 const HOUR_MICROS = 3_600_000_000n;
 
 const lanes = new Lanes();
 
-type MoveRequest = Pick<
-  EndpointRequest<unknown, { id: string }, unknown>,
-  'params' | 'caller' | 'requestId' | 'orgDb' | 'header'
->;
-type Asked = Pick<ClaimCommand, 'to' | 'fields'>;
+/** A move that a request asks for. */
+interface WantedMove extends Pick<ClaimCommand, 'claimId' | 'to' | 'fields'> {
+  operationId: string;
+  /** The request's Idempotency-Key header. */
+  idempotencyKey: string | undefined;
+}
+
+interface MoveDeps {
+  moveClaim: Orchestrator['moveClaim'];
+  logger: Logger;
+}
 
 /**
- * Moves a claim, and answers with it as the move has left it. What Postgres alone can tell is told without the engine: that
- * there is no such claim, that the move was made already by a request with the same Idempotency-Key, that it is illegal.
+ * Moves a claim by its workflow; returns the claim as the move has left it. Postgres alone answers, without the engine, that
+ * there is no such claim, that a request with the same Idempotency-Key has made the move already, or that it is illegal.
  * Errors not_found, illegal_transition, claim_conflict, invalid_body, and workflow_engine_unavailable: then the claim is as
  * it was and stays so (docs/claims.md).
  */
 export async function moveClaim(
-  operationId: string,
-  request: MoveRequest,
-  asked: Asked,
-  deps: Pick<ApiDeps, 'moveClaim' | 'logger'>,
-): Promise<EndpointResponse> {
-  const { orgDb, caller, requestId } = request;
-  const claimId = uuidOfClaim(request.params.id);
-  const known = commandIdOf(operationId, request, claimId, asked);
-  const seen = await view(orgDb, claimId, known);
-  if (seen.recorded && isKept(seen)) return answer(orgDb, claimId, known);
+  orgDb: OrgDb,
+  wanted: WantedMove,
+  { caller, requestId }: RequestAuthor,
+  deps: MoveDeps,
+): Promise<WholeClaim> {
+  const { claimId, to, fields } = wanted;
+  const known = commandIdOf(wanted, caller.keyId);
+  const seen = await viewClaim(orgDb, claimId, known);
+  if (seen.recorded && isKept(seen)) return getClaimAfter(orgDb, claimId, known);
   const { version } = seen.claim;
-  assertMovable(seen.claim, { ...asked, version });
+  assertMovable(seen.claim, { to, fields, version });
   // A key that was used more than a day ago is a new one.
   const commandId = seen.recorded ? randomUUID() : known;
   const passed = await lanes.pass(`${orgDb.orgId} ${claimId}`, LANE_MS, async (hasWaited) => {
-    const now = hasWaited ? await view(orgDb, claimId, commandId) : seen;
-    // Whoever was before may have made another claim of it than this request was made for.
-    assertMovable(now.claim, { ...asked, version });
+    const now = hasWaited ? await viewClaim(orgDb, claimId, commandId) : seen;
+    // The move before may have changed the claim that this request was made for.
+    assertMovable(now.claim, { to, fields, version });
     const notAfterMicros = Number(now.atMicros + MOVE_MICROS);
-    const who = { keyId: caller.keyId, requestId };
-    return carryOut(orgDb, { ...asked, ...who, claimId, commandId, version, notAfterMicros }, deps);
+    const command = {
+      claimId,
+      commandId,
+      to,
+      version,
+      notAfterMicros,
+      fields,
+      keyId: caller.keyId,
+      requestId,
+    };
+    await carryOut(orgDb, command, deps);
   });
   if (!passed) throw notMoved();
-  return answer(orgDb, claimId, commandId);
+  return getClaimAfter(orgDb, claimId, commandId);
 }
 
 /** Resolves once the move is recorded. */
 async function carryOut(
   orgDb: OrgDb,
   command: ClaimCommand,
-  { moveClaim: ask, logger }: Pick<ApiDeps, 'moveClaim' | 'logger'>,
+  { moveClaim: ask, logger }: MoveDeps,
 ): Promise<void> {
-  const said = await ask({ orgId: orgDb.orgId, claimId: command.claimId }, command);
-  if (said.kind === 'moved') return;
-  if (said.kind === 'unsent') throw notMoved();
-  if (said.kind === 'refused')
-    throw said.error.code === 'command_too_late' ? notMoved(said.error) : said.error;
-  logger.warn({ err: said.cause, claimId: command.claimId }, 'the engine does not say what became of a move');
+  const answer = await ask({ orgId: orgDb.orgId, claimId: command.claimId }, command);
+  if (answer.kind === 'moved') return;
+  if (answer.kind === 'unsent') throw notMoved();
+  if (answer.kind === 'refused')
+    throw answer.error.code === 'command_too_late' ? notMoved(answer.error) : answer.error;
+  logger.warn(
+    { err: answer.cause, claimId: command.claimId },
+    'the engine does not say what became of a move',
+  );
   if (await waitForMove(orgDb, command, (ms) => sleep(ms))) return;
-  // It was not made; and where somebody else has moved the claim, the row says why not.
-  assertMovable((await view(orgDb, command.claimId, command.commandId)).claim, command);
-  throw notMoved(said.cause);
-}
-
-async function view(orgDb: OrgDb, claimId: string, commandId: string): Promise<ClaimOnItsWay> {
-  const seen = await viewClaim(orgDb, claimId, commandId);
-  if (!seen) throw claimNotFound();
-  return seen;
+  // The move was not made. Where another one was made meanwhile, the row says why this one cannot be.
+  assertMovable((await viewClaim(orgDb, command.claimId, command.commandId)).claim, command);
+  throw notMoved(answer.cause);
 }
 
 /** Whether what was recorded is the answer to a repeat, as long as answers are kept for repeats. */
-function isKept({ recorded, atMicros }: ClaimOnItsWay): boolean {
+function isKept({ recorded, atMicros }: ViewedClaim): boolean {
   return recorded !== undefined && recorded.atMicros > atMicros - BigInt(IDEMPOTENCY_HOURS) * HOUR_MICROS;
 }
 
 /** The same for a repeat of a request, with the same Idempotency-Key and the same words; else one of its own. */
 function commandIdOf(
-  operationId: string,
-  { header, caller }: MoveRequest,
-  claimId: string,
-  asked: Asked,
+  { operationId, idempotencyKey, claimId, to, fields }: WantedMove,
+  keyId: string,
 ): string {
-  const key = header('idempotency-key');
-  if (key === undefined) return randomUUID();
-  const words = [caller.keyId, operationId, parseIdempotencyKey(key), claimId, asked];
+  if (idempotencyKey === undefined) return randomUUID();
+  const words = [keyId, operationId, parseIdempotencyKey(idempotencyKey), claimId, { to, fields }];
   return createHash('sha256').update(JSON.stringify(words)).digest('hex');
-}
-
-async function answer(orgDb: OrgDb, claimId: string, commandId: string): Promise<EndpointResponse> {
-  return { status: 200, body: presentClaim(orgDb.orgId, await getClaimAfter(orgDb, claimId, commandId)) };
 }
 
 function notMoved(cause?: unknown): DomainError {
@@ -112,4 +147,231 @@ function notMoved(cause?: unknown): DomainError {
     'The workflow engine does not answer. The claim is as it was; ask again, with the same Idempotency-Key where there was one.',
     { retryAfterSeconds: RETRY_AFTER_SECONDS, cause },
   );
+}
+
+/** A claim, the recorded move of a command, and the time, all by the database. */
+interface ViewedClaim {
+  claim: StoredClaim;
+  recorded: ClaimEvent | undefined;
+  atMicros: bigint;
+}
+
+/** Error not_found. */
+export async function viewClaim(orgDb: OrgDb, claimId: string, commandId: string): Promise<ViewedClaim> {
+  return orgDb.transaction(async (inside) => {
+    const [claim, recorded, atMicros] = await Promise.all([
+      findClaim(inside, claimId),
+      findClaimEventOf(inside, commandId),
+      readClock(inside),
+    ]);
+    if (!claim) throw claimNotFound();
+    return { claim, recorded, atMicros };
+  });
+}
+
+/**
+ * Looks at a row that cannot be looked at: held for longer than statements wait, or in a database that is away. Together
+ * they take longer than any command counts, so that none is carried out after it was given up.
+ */
+const TRIES = 6;
+const TRY_PAUSE_MS = 1_000;
+const MILLI_MICROS = 1_000n;
+
+/**
+ * What became of a command of which nobody knows: its row of the history, or undefined once it is certain that it has done
+ * nothing and never will. That is when its time is over and nobody holds the claim: whoever held it has committed or given
+ * up, and whoever takes it later finds the command too late. Error service_unavailable where the row cannot be looked at.
+ */
+export async function waitForMove(
+  orgDb: OrgDb,
+  command: Pick<ClaimCommand, 'claimId' | 'commandId' | 'notAfterMicros'>,
+  pause: (milliseconds: number) => Promise<unknown>,
+): Promise<ClaimEvent | undefined> {
+  for (let tries = 1; ; ) {
+    const seen = await viewHeld(orgDb, command).catch((error: unknown) => {
+      if (!(error instanceof DomainError) || error.code !== 'service_unavailable' || tries >= TRIES)
+        throw error;
+      return undefined;
+    });
+    if (!seen) {
+      tries += 1;
+      await pause(TRY_PAUSE_MS);
+      continue;
+    }
+    if (seen.recorded) return seen.recorded;
+    const leftMicros = BigInt(command.notAfterMicros) - seen.atMicros;
+    if (leftMicros <= 0n) return undefined;
+    await pause(Number(leftMicros / MILLI_MICROS) + 1);
+  }
+}
+
+/** Waits for whoever holds the claim, and reads what there is then. */
+function viewHeld(
+  orgDb: OrgDb,
+  { claimId, commandId }: Pick<ClaimCommand, 'claimId' | 'commandId'>,
+): Promise<{ recorded: ClaimEvent | undefined; atMicros: bigint }> {
+  return orgDb.transaction(async (inside) => {
+    await lockClaim(inside, claimId);
+    const [recorded, atMicros] = await Promise.all([findClaimEventOf(inside, commandId), readClock(inside)]);
+    return { recorded, atMicros };
+  });
+}
+
+/**
+ * Carries a move out, with everything that follows from it; a command that is recorded already changes nothing more.
+ * Simultaneous moves wait for the row, so the history is in one order. Errors not_found, command_too_late,
+ * illegal_transition, claim_conflict (it is another version by now), invalid_body (partial of the whole).
+ */
+export async function recordClaimMove(orgDb: OrgDb, command: ClaimCommand): Promise<StoredClaim> {
+  return orgDb.transaction((inside) => recordInside(inside, command));
+}
+
+async function recordInside(inside: OrgDb, command: ClaimCommand): Promise<StoredClaim> {
+  const before = await lockClaim(inside, command.claimId);
+  if (!before) throw claimNotFound();
+  // Statements after the lock, sent together: what was recorded, the time and the calendar, as they are now.
+  const [recorded, atMicros, days] = await Promise.all([
+    findClaimEventOf(inside, command.commandId),
+    readClock(inside),
+    readBusinessDays(inside),
+  ]);
+  if (recorded) return before;
+  if (atMicros >= BigInt(command.notAfterMicros))
+    throw new DomainError('command_too_late', 'whoever asked for this move is no longer waiting for it');
+  assertMovable(before, command);
+  const at = atMicros < before.enteredAtMicros ? before.enteredAtMicros : atMicros;
+  const after = await moveRow(inside, before, command, { at, days });
+  await insertClaimEvent(inside, {
+    claimId: before.id,
+    version: after.version,
+    commandId: command.commandId,
+    from: before.status,
+    to: command.to,
+    atMicros: at,
+    actor: command.keyId,
+    fields: command.fields,
+    nextAction: after.nextAction,
+    nextActionAtMicros: after.nextActionAtMicros,
+  });
+  if (before.status === 'draft') await claimDisputes(inside, before.id);
+  if (isTerminal(command.to)) await endClaim(inside, after, command, at);
+  await publishMessages(inside, [claimMovedMessage(newUuid(at), after, before.status, at)]);
+  await tellAudit(inside, before, after, command);
+  return after;
+}
+
+async function moveRow(
+  inside: OrgDb,
+  before: StoredClaim,
+  { to, fields }: ClaimCommand,
+  { at, days }: { at: bigint; days: BusinessDays },
+): Promise<StoredClaim> {
+  const { externalTicketId, creditIssuedCents } = movedFields(before, to, fields);
+  const { periodEnd } = before;
+  const next = nextDeadline(
+    { status: to, enteredAtMicros: at, periodEnd, stepsTold: [], snoozedUntilMicros: null },
+    days,
+  );
+  await inside.run(
+    `update claims set version = version + 1, status = $3, entered_at = $4::timestamptz, updated_at = $4::timestamptz,
+       submitted_at = coalesce(submitted_at, $4::timestamptz),
+       resolved_at = case when $5::boolean then $4::timestamptz end,
+       external_ticket_id = $6, credit_issued_cents = $7, next_action = $8, next_action_at = $9::timestamptz, steps_told = '{}',
+       snoozed_until = null
+     where org_id = $1 and id = $2::uuid`,
+    [
+      ...[inside.orgId, before.id, to, isoFromMicros(at), isTerminal(to), externalTicketId],
+      ...[creditIssuedCents, next?.action ?? null, next ? isoFromMicros(next.atMicros) : null],
+    ],
+  );
+  const after = await findClaim(inside, before.id);
+  if (!after) throw new Error('the claim is held, so it is there');
+  return after;
+}
+
+/** What was sent to a provider is open no longer. */
+async function claimDisputes(inside: OrgDb, claimId: string): Promise<void> {
+  await inside.run(
+    `update disputes set status = 'claimed' where org_id = $1 and claim_id = $2::uuid and status = 'open'`,
+    [inside.orgId, claimId],
+  );
+}
+
+/** The outcome is written down, the disputes are resolved, their days and what was netted are free again, and credits are settled. */
+async function endClaim(
+  inside: OrgDb,
+  claim: StoredClaim,
+  { to, fields, keyId }: ClaimCommand,
+  atMicros: bigint,
+): Promise<void> {
+  const disputes = await listClaimedDisputes(inside, claim.id);
+  await insertClaimOutcome(
+    inside,
+    {
+      claimId: claim.id,
+      status: to,
+      denialReason: fields.denialReason,
+      violationType: fields.violationType,
+      creditIssuedCents: claim.creditIssuedCents,
+      actor: keyId,
+      atMicros,
+    },
+    {
+      provider: claim.provider,
+      fraction: creditedFraction(to, claim.creditIssuedCents, claim.recoverableCents),
+      kinds: kindsOf(disputes),
+    },
+  );
+  const resolution = resolutionOf(to, fields.violationType);
+  if (resolution === undefined) throw new Error(`a claim that is ${to} has not ended`);
+  await resolveDisputesOfClaim(inside, claim.id, { resolution, notes: null, by: keyId, atMicros });
+  await inside.run(
+    'update claim_undercharges set live = false where org_id = $1 and claim_id = $2::uuid and live',
+    [inside.orgId, claim.id],
+  );
+  const creditCents = to === 'denied' ? null : claim.creditIssuedCents;
+  await settleCredits(inside, claim.id, { creditCents, by: keyId, atMicros });
+  await insertOutboxMessage(inside, 'weights.recompute', claim.id);
+}
+
+/** Kind by kind; of several disputes of a kind the largest says what it was believed on. */
+function kindsOf(disputes: readonly ClaimedDispute[]): ClaimOutcomeKind[] {
+  const kinds = new Map<FindingKind, ClaimOutcomeKind>();
+  for (const { kind, amountCents, probability, waterfall, weightSet } of disputes) {
+    const known = kinds.get(kind);
+    if (known) kinds.set(kind, { ...known, claimedCents: known.claimedCents + BigInt(amountCents) });
+    else
+      kinds.set(kind, {
+        claimedType: kind,
+        claimedCents: BigInt(amountCents),
+        levels: levelsOf(waterfall),
+        probability,
+        rawProbability: rawProbabilityOf(probability, waterfall),
+        weightSet,
+      });
+  }
+  return [...kinds.values()];
+}
+
+function tellAudit(
+  inside: OrgDb,
+  before: StoredClaim,
+  after: StoredClaim,
+  { keyId, requestId, fields }: ClaimCommand,
+): Promise<void> {
+  return recordAudit(inside, {
+    action: before.status === 'draft' ? 'claim.submitted' : 'claim.status_changed',
+    actor: { kind: 'key', id: keyId },
+    subject: { type: 'claim', id: publicId('clm', after.id) },
+    details: {
+      from: before.status,
+      to: after.status,
+      version: after.version,
+      total_recoverable_cents: after.recoverableCents,
+      credit_issued_cents: after.creditIssuedCents,
+      external_ticket_id: after.externalTicketId,
+      violation_type: fields.violationType,
+    },
+    requestId,
+  });
 }

@@ -1,12 +1,28 @@
-import type { WholeClaim } from '../../api/claims/claims/wire.js';
 import { listCreditsOf, type StoredCredit } from '../../db/claims/claimCredits.js';
-import { listClaimEvents } from '../../db/claims/claimEvents.js';
-import { listClaimOutcomes } from '../../db/claims/claimOutcomes.js';
-import { findClaim, findClaimEvidence, listDisputeIdsOfClaim } from '../../db/claims/claims.js';
+import {
+  type ClaimEvent,
+  type ClaimOutcome,
+  findClaim,
+  findClaimEvidence,
+  listClaimEvents,
+  listClaimOutcomes,
+  listDisputeIdsOfClaim,
+  type StoredClaim,
+} from '../../db/claims/claims.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { isTerminal, type MovedFields, movedFields } from '../../domain/claims/lifecycle.js';
+import { type ClaimState, isTerminal, type MovedFields, movedFields } from '../../domain/claims/lifecycle.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
+
+/** A claim with everything that belongs to it. */
+export interface WholeClaim {
+  claim: StoredClaim;
+  disputeIds: readonly string[];
+  events: readonly ClaimEvent[];
+  outcomes: readonly ClaimOutcome[];
+  credits: readonly StoredCredit[];
+  evidence: Record<string, unknown>;
+}
 
 export function claimNotFound(): DomainError {
   return new DomainError('not_found', 'there is no claim with this id');
@@ -17,6 +33,23 @@ export function uuidOfClaim(id: string): string {
   const uuid = findUuid('clm', id);
   if (uuid === undefined) throw claimNotFound();
   return uuid;
+}
+
+/** What the claim's workflow waits by; null where there is no such claim. */
+export async function findClaimState(orgDb: OrgDb, id: string): Promise<ClaimState | null> {
+  return stateOf(await findClaim(orgDb, id));
+}
+
+export function stateOf(claim: StoredClaim): ClaimState;
+export function stateOf(claim: StoredClaim | undefined): ClaimState | null;
+export function stateOf(claim: StoredClaim | undefined): ClaimState | null {
+  if (!claim) return null;
+  const { version, status, nextActionAtMicros } = claim;
+  return {
+    version,
+    status,
+    nextActionAtMicros: nextActionAtMicros === null ? null : Number(nextActionAtMicros),
+  };
 }
 
 /** One state of all of a claim: a move may be recorded between two reads. Error not_found. */

@@ -1,5 +1,6 @@
 import { findApiKey, listApiKeys } from '../../../db/access/keyRing.js';
 import { isKeyId } from '../../../domain/access/keyFormat.js';
+import type { KeyGiver } from '../../../domain/access/keyRules.js';
 import { DomainError } from '../../../domain/errors.js';
 import { findUuid } from '../../../domain/ids.js';
 import {
@@ -31,7 +32,7 @@ const ACCESS = { scope: 'keys:admin', workspace: 'refused' } as const;
 /** Stands for an id that no workspace has. */
 const NO_WORKSPACE = '00000000-0000-0000-0000-000000000000';
 
-function keyAuthorOf(request: RequestAuthor, deps: ApiDeps): KeyAuthor {
+function keyAuthorOf(request: RequestAuthor & { caller: KeyGiver }, deps: ApiDeps): KeyAuthor {
   return { giver: request.caller, ...authorOf(request), nowMicros: deps.nowMicros() };
 }
 

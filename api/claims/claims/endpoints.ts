@@ -1,23 +1,50 @@
 import { listClaims } from '../../../db/claims/claims.js';
-import { NO_FIELDS } from '../../../domain/claims/lifecycle.js';
-import { isUuidText } from '../../../domain/ids.js';
+import { type ClaimCommand, NO_FIELDS } from '../../../domain/claims/lifecycle.js';
+import { DomainError } from '../../../domain/errors.js';
+import { findUuid, isUuidText } from '../../../domain/ids.js';
+import { parseInstant } from '../../../domain/period.js';
+import {
+  createClaim,
+  discardDraft,
+  mergeDrafts,
+  readyToDraft,
+  readyToMerge,
+} from '../../../usecases/claims/draftClaims.js';
+import { draftClaimTicket } from '../../../usecases/claims/draftClaimTicket.js';
+import { rejectCredit } from '../../../usecases/claims/findCredits.js';
 import { moveClaim } from '../../../usecases/claims/moveClaim.js';
-import { getWholeClaim, uuidOfClaim } from '../../../usecases/claims/wholeClaim.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { snoozeClaim } from '../../../usecases/claims/reminders.js';
+import { getWholeClaim, uuidOfClaim, type WholeClaim } from '../../../usecases/claims/wholeClaim.js';
+import type { ApiDeps } from '../../deps.js';
+import {
+  defineEndpoint,
+  type Endpoint,
+  type EndpointRequest,
+  type EndpointResponse,
+} from '../../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../../paging.js';
 import { providerFilter } from '../../query.js';
+import { claimEvidenceEndpoints } from '../evidence/endpoints.js';
 import {
   CLAIM_ADMIN,
   CLAIM_READ,
   CLAIMS_PATH,
   claimParams,
   claimSchema,
+  createClaimBody,
+  creditParams,
   fieldsOf,
   listClaimsQuery,
   listClaimsResponse,
+  MERGE_PATH,
+  mergeClaimsBody,
   moveBody,
   presentClaim,
   presentListedClaim,
+  presentTicket,
+  SNOOZE_PATH,
+  snoozeBody,
+  ticketSchema,
 } from './wire.js';
 
 const TAG = 'Claims';
@@ -74,6 +101,26 @@ const MOVED = { 200: { description: 'The claim as the move has left it', schema:
 const UNAVAILABLE =
   'While the workflow engine is away: 503 workflow_engine_unavailable, and the claim is as it was and stays so. A repeat with the same Idempotency-Key is safe.';
 
+type MoveRequest = EndpointRequest<unknown, { id: string }, unknown>;
+
+/** Moves a claim and answers with it as the move has left it. */
+async function answerMove(
+  operationId: string,
+  request: MoveRequest,
+  asked: Pick<ClaimCommand, 'to' | 'fields'>,
+  deps: ApiDeps,
+): Promise<EndpointResponse> {
+  const { params, orgDb, header } = request;
+  const idempotencyKey = header('idempotency-key');
+  const wanted = { ...asked, claimId: uuidOfClaim(params.id), operationId, idempotencyKey };
+  return answerWith(orgDb.orgId, await moveClaim(orgDb, wanted, request, deps));
+}
+
+const answerWith = (orgId: string, whole: WholeClaim): EndpointResponse => ({
+  status: 200,
+  body: presentClaim(orgId, whole),
+});
+
 const submitClaim = defineEndpoint({
   operationId: 'submitClaim',
   method: 'post',
@@ -86,8 +133,10 @@ const submitClaim = defineEndpoint({
   params: claimParams,
   responses: MOVED,
   problems: MOVE_PROBLEMS,
-  handle: (request, deps) =>
-    moveClaim('submitClaim', request, { to: 'submitted_to_provider', fields: NO_FIELDS }, deps),
+  async handle(request, deps) {
+    const asked = { to: 'submitted_to_provider', fields: NO_FIELDS } as const;
+    return answerMove('submitClaim', request, asked, deps);
+  },
 });
 
 const setClaimStatus = defineEndpoint({
@@ -103,13 +152,177 @@ const setClaimStatus = defineEndpoint({
   body: moveBody,
   responses: MOVED,
   problems: MOVE_PROBLEMS,
-  handle: (request, deps) =>
-    moveClaim('setClaimStatus', request, { to: request.body.status, fields: fieldsOf(request.body) }, deps),
+  async handle(request, deps) {
+    const asked = { to: request.body.status, fields: fieldsOf(request.body) };
+    return answerMove('setClaimStatus', request, asked, deps);
+  },
 });
+
+/** Drafts are put in order by whoever may write claims; to make one of what was chosen takes an admin. */
+const CLAIM_WRITE = { scope: 'claims:write', workspace: 'refused' } as const;
+
+const createClaimEndpoint = defineEndpoint({
+  operationId: 'createClaim',
+  method: 'post',
+  path: CLAIMS_PATH,
+  tag: TAG,
+  summary: 'Draft a claim over chosen disputes',
+  description:
+    'Of one account of one provider, of as many kinds and months as there are. What the provider charged the account too little in these months is taken off and listed, and the evidence is frozen.',
+  access: CLAIM_ADMIN,
+  body: createClaimBody,
+  idempotency: 'afterwards',
+  responses: {
+    201: { description: 'The draft', schema: claimSchema, headers: { Location: 'The claim' } },
+  },
+  problems: ['not_found', 'mixed_accounts', 'already_claimed', 'already_resolved', 'nets_to_nothing'],
+  async handle(request, deps) {
+    const { body, orgDb, settle, afterCommit } = request;
+    const given = { disputeIds: body.dispute_ids.map(uuidInList), notes: body.notes || null };
+    const ready = await readyToDraft(orgDb.orgId, deps);
+    afterCommit(() => deps.kickDispatcher());
+    return settle(async (inside) => {
+      const draft = presentClaim(orgDb.orgId, await createClaim(inside, given, request, ready));
+      return { status: 201, headers: { Location: `${CLAIMS_PATH}/${draft.id}` }, body: draft };
+    });
+  },
+});
+
+const mergeClaimsEndpoint = defineEndpoint({
+  operationId: 'mergeClaims',
+  method: 'post',
+  path: MERGE_PATH,
+  tag: TAG,
+  summary: 'Make one draft of several',
+  description:
+    'This one stays, with the disputes of all of them, netted and frozen anew; the others are gone. All of them are drafts of one account of one provider.',
+  access: CLAIM_WRITE,
+  params: claimParams,
+  body: mergeClaimsBody,
+  idempotency: 'afterwards',
+  responses: { 200: { description: 'The draft as it is now', schema: claimSchema } },
+  problems: ['not_found', 'mixed_accounts', 'claim_not_draft', 'nets_to_nothing'],
+  async handle(request, deps) {
+    const { params, body, orgDb, settle, afterCommit } = request;
+    const given = { intoId: uuidOfClaim(params.id), otherIds: body.claim_ids.map(uuidOfClaim) };
+    const ready = await readyToMerge(orgDb.orgId, given, deps);
+    afterCommit(() => deps.kickDispatcher());
+    return settle(async (inside) =>
+      answerWith(orgDb.orgId, await mergeDrafts(inside, given, request, ready)),
+    );
+  },
+});
+
+const discardClaimEndpoint = defineEndpoint({
+  operationId: 'discardClaim',
+  method: 'delete',
+  path: `${CLAIMS_PATH}/{id}`,
+  tag: TAG,
+  summary: 'Discard a draft',
+  description:
+    'Its disputes stay open and are in no claim; the next run of the provider drafts them again, unless they are resolved or in another claim by then.',
+  access: CLAIM_WRITE,
+  params: claimParams,
+  responses: { 204: { description: 'Discarded' } },
+  problems: ['not_found', 'claim_not_draft'],
+  async handle(request) {
+    await discardDraft(request.orgDb, uuidOfClaim(request.params.id), request);
+    return { status: 204 };
+  },
+});
+
+/** Error not_found. */
+function uuidInList(id: string, at: number): string {
+  const uuid = findUuid('dsp', id);
+  if (uuid === undefined)
+    throw new DomainError('not_found', `there is no dispute with the id at place ${at + 1} of the list`);
+  return uuid;
+}
+
+/** Nothing is moved by it, so it asks for no more than putting drafts in order. */
+const snoozeClaimEndpoint = defineEndpoint({
+  operationId: 'snoozeClaim',
+  method: 'post',
+  path: SNOOZE_PATH,
+  tag: 'Claims',
+  summary: 'Have nobody be reminded of a claim for a while',
+  description:
+    'Until then no notice of it is given, and then one, for all that was due by then. A move ends it. Null takes it back.',
+  access: { scope: 'claims:write', workspace: 'refused' },
+  params: claimParams,
+  body: snoozeBody,
+  responses: { 200: { description: 'The claim as it is now', schema: claimSchema } },
+  problems: ['not_found', 'claim_over'],
+  async handle(request, deps) {
+    const { params, body, orgDb, afterCommit } = request;
+    const until = body.until === null ? null : (parseInstant(body.until) ?? null);
+    const wanted = { claimId: uuidOfClaim(params.id), until };
+    const { whole, hasChanged } = await snoozeClaim(orgDb, wanted, request);
+    if (hasChanged) afterCommit(() => deps.kickDispatcher());
+    return answerWith(orgDb.orgId, whole);
+  },
+});
+
+const rejectCreditEndpoint = defineEndpoint({
+  operationId: 'rejectClaimCredit',
+  method: 'post',
+  path: `${CLAIMS_PATH}/{id}/credits/{credit_id}/reject`,
+  tag: TAG,
+  summary: 'Say that a credit is not the answer to a claim',
+  description:
+    'It is not proposed for this claim again, and may be for another one. A credit is accepted by the move that it proposes. A repeat changes nothing.',
+  access: { scope: 'claims:write', workspace: 'refused' },
+  params: creditParams,
+  responses: { 200: { description: 'The claim as it is now', schema: claimSchema } },
+  problems: ['not_found', 'already_resolved'],
+  async handle(request) {
+    const { params, orgDb } = request;
+    const claimId = uuidOfClaim(params.id);
+    const whole = await rejectCredit(orgDb, { claimId, creditId: uuidOfCredit(params.credit_id) }, request);
+    return answerWith(orgDb.orgId, whole);
+  },
+});
+
+/** Error not_found. */
+function uuidOfCredit(id: string): string {
+  const uuid = findUuid('crd', id);
+  if (uuid === undefined)
+    throw new DomainError('not_found', 'no credit with this id was proposed for the claim');
+  return uuid;
+}
+
+const ticketEndpoint = (method: 'get' | 'post', operationId: string): Endpoint =>
+  defineEndpoint({
+    operationId,
+    method,
+    path: `${CLAIMS_PATH}/{id}/ticket-draft`,
+    tag: 'Claims',
+    summary: 'The text of a support ticket for an escalated claim',
+    description: 'Made anew on every call from what is known now; nothing is stored and nothing is sent.',
+    // A POST leaves a row in the audit log, which whoever only reads does not.
+    access: method === 'post' ? { scope: 'claims:write', workspace: 'refused' } : CLAIM_READ,
+    params: claimParams,
+    responses: { 200: { description: 'The draft', schema: ticketSchema } },
+    problems: ['not_found', 'illegal_transition'],
+    async handle(request, { settings }) {
+      const { params, orgDb } = request;
+      const id = uuidOfClaim(params.id);
+      const drafted = await draftClaimTicket(orgDb, id, method === 'post' ? request : undefined);
+      return { status: 200, body: presentTicket(orgDb.orgId, id, drafted, settings.baseUrl()) };
+    },
+  });
 
 export const claimEndpoints: readonly Endpoint[] = [
   listClaimsEndpoint,
   getClaim,
   submitClaim,
   setClaimStatus,
+  createClaimEndpoint,
+  mergeClaimsEndpoint,
+  discardClaimEndpoint,
+  snoozeClaimEndpoint,
+  ...claimEvidenceEndpoints,
+  rejectCreditEndpoint,
+  ticketEndpoint('post', 'draftTicket'),
+  ticketEndpoint('get', 'getTicketDraft'),
 ];

@@ -1,23 +1,26 @@
 import { z } from 'zod';
 import type { StoredCredit } from '../../../db/claims/claimCredits.js';
-import type { ClaimEvent } from '../../../db/claims/claimEvents.js';
-import type { ClaimOutcome } from '../../../db/claims/claimOutcomes.js';
 import type { StoredClaim } from '../../../db/claims/claims.js';
 import { DISPUTE_TIERS } from '../../../domain/claims/decision.js';
-import type { MoveFields } from '../../../domain/claims/lifecycle.js';
 import {
   CLAIM_STATUSES,
+  CREDIT_SOURCES,
+  CREDIT_STATUSES,
   isShortCredit,
+  type MoveFields,
+  moveOfCredit,
   nextStatuses,
   requiredFor,
 } from '../../../domain/claims/lifecycle.js';
+import type { TicketDraft } from '../../../domain/claims/ticketDraft.js';
 import { publicId } from '../../../domain/ids.js';
-import { isoFromMicros } from '../../../domain/period.js';
+import { usdNumberFromPico } from '../../../domain/money.js';
+import { isoFromMicros, parseInstant } from '../../../domain/period.js';
 import { TAXONOMY_KINDS } from '../../../domain/reconciliation/taxonomy.js';
+import type { WholeClaim } from '../../../usecases/claims/wholeClaim.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { filterParameter, wordParameter } from '../../query.js';
 import { isoOrNull } from '../../runs/runWire.js';
-import { creditMoveSchema, creditSchema, presentCredit, presentMove } from '../credits/wire.js';
 
 export const CLAIMS_PATH = '/api/v1/claims';
 
@@ -157,7 +160,30 @@ export function fieldsOf(body: z.output<typeof moveBody>): MoveFields {
   };
 }
 
-export const listedClaimSchema = z.strictObject(claimFields).meta({ id: 'ListedClaim' });
+const listedClaimSchema = z.strictObject(claimFields).meta({ id: 'ListedClaim' });
+
+/** The move that a credit asks for. */
+const creditMoveSchema = z
+  .strictObject({ status: z.enum(['credit_issued', 'partial']), credit_issued_cents: z.int() })
+  .meta({ id: 'ClaimCreditMove', description: 'What PATCH …/status takes to say that it is the answer' });
+
+/** A credit with what may be done about it. */
+const creditSchema = z
+  .strictObject({
+    id: z.string(),
+    source: z.enum(CREDIT_SOURCES).meta({
+      description:
+        'credit_row: rows of a bill that give money back; restatement: days of the claim that are billed at less now',
+    }),
+    status: z.enum(CREDIT_STATUSES),
+    amount_cents: z.int(),
+    rows: z.array(z.strictObject({ day: z.string(), amount_usd: z.number(), description: z.string() })),
+    move: creditMoveSchema.nullable().meta({ description: 'Null once it is decided on' }),
+    found_at: z.string(),
+    decided_at: z.string().nullable(),
+    decided_by: z.string().nullable(),
+  })
+  .meta({ id: 'ProposedCredit' });
 
 export const claimSchema = z
   .strictObject({
@@ -177,20 +203,14 @@ export const claimSchema = z
   })
   .meta({ id: 'Claim' });
 
+export const creditParams = claimParams.extend({
+  credit_id: z.string().max(64, { error: 'is not the id of a credit' }),
+});
+
 export const listClaimsResponse = z.strictObject({
   claims: z.array(listedClaimSchema),
   ...cursoredPageFields,
 });
-
-/** A claim with everything that belongs to it. */
-export interface WholeClaim {
-  claim: StoredClaim;
-  disputeIds: readonly string[];
-  events: readonly ClaimEvent[];
-  outcomes: readonly ClaimOutcome[];
-  credits: readonly StoredCredit[];
-  evidence: Record<string, unknown>;
-}
 
 function warningsOf(claim: StoredClaim): { code: string; message: string }[] {
   if (!isShortCredit(claim)) return [];
@@ -265,5 +285,117 @@ export function presentClaim(orgId: string, whole: WholeClaim): z.output<typeof 
       whole.credits.reduce((sum, { status, cents }) => sum + (status === 'proposed' ? cents : 0), 0),
     ),
     evidence: whole.evidence,
+  };
+}
+
+function presentCredit(claim: StoredClaim, credit: StoredCredit): z.output<typeof creditSchema> {
+  return {
+    id: publicId('crd', credit.id),
+    source: credit.source,
+    status: credit.status,
+    amount_cents: credit.cents,
+    rows: credit.rows.map(({ day, amountPico, description }) => ({
+      day,
+      amount_usd: usdNumberFromPico(amountPico),
+      description,
+    })),
+    move: credit.status === 'proposed' ? presentMove(claim, credit.cents) : null,
+    found_at: isoFromMicros(credit.foundAtMicros),
+    decided_at: isoOrNull(credit.decidedAtMicros),
+    decided_by: credit.decidedBy,
+  };
+}
+
+function presentMove(claim: StoredClaim, cents: number): z.output<typeof creditMoveSchema> | null {
+  const move = moveOfCredit(claim, cents);
+  return move ? { status: move.status, credit_issued_cents: move.creditIssuedCents } : null;
+}
+
+export const MERGE_PATH = `${CLAIMS_PATH}/{id}/merge`;
+const DISPUTES_MAX = 500;
+const CLAIMS_MAX = 100;
+const NOTES_CHARS_MAX = 4_000;
+const ID_CHARS_MAX = 64;
+
+const idText = (of: string) => z.string().max(ID_CHARS_MAX, { error: `is not the id of a ${of}` });
+
+const each = (ids: readonly string[]) => new Set(ids).size === ids.length;
+
+export const createClaimBody = z
+  .strictObject({
+    dispute_ids: z
+      .array(idText('dispute'))
+      .min(1, { error: 'must name at least one dispute' })
+      .max(DISPUTES_MAX, { error: `must name at most ${DISPUTES_MAX} disputes` })
+      .refine(each, { error: 'must name each dispute once' })
+      .meta({ description: 'Open ones in no claim, of one account of one provider' }),
+    notes: z
+      .string()
+      .trim()
+      .max(NOTES_CHARS_MAX, { error: `must have at most ${NOTES_CHARS_MAX} characters` })
+      .nullable()
+      .optional(),
+  })
+  .meta({ id: 'NewClaim' });
+
+export const mergeClaimsBody = z
+  .strictObject({
+    claim_ids: z
+      .array(idText('claim'))
+      .min(1, { error: 'must name at least one other draft' })
+      .max(CLAIMS_MAX, { error: `must name at most ${CLAIMS_MAX} drafts` })
+      .refine(each, { error: 'must name each draft once' })
+      .meta({ description: 'Drafts whose disputes this one takes over; they are gone then' }),
+  })
+  .meta({ id: 'ClaimMerge' });
+
+export const SNOOZE_PATH = `${CLAIMS_PATH}/{id}/snooze`;
+const UNTIL_RULE = 'must be a day or a time of ISO 8601, for example 2026-12-14, or null';
+const UNTIL_CHARS_MAX = 40;
+
+export const snoozeBody = z
+  .strictObject({
+    until: z
+      .string({ error: UNTIL_RULE })
+      .max(UNTIL_CHARS_MAX, { error: UNTIL_RULE })
+      .refine((text) => parseInstant(text) !== undefined, { error: UNTIL_RULE })
+      .nullable()
+      .meta({
+        description:
+          'A time, or a day, which begins in the time zone of the organization; ahead, by a year at most. Null: no longer',
+        example: '2026-12-14',
+      }),
+  })
+  .meta({ id: 'ClaimSnooze' });
+
+export const ticketSchema = z
+  .strictObject({
+    org_id: z.string(),
+    claim_id: z.string(),
+    subject: z.string(),
+    body: z.string().meta({ description: 'Plain text' }),
+    suggested_resolution: z.string(),
+    evidence_refs: z.array(z.string()).meta({ description: 'Addresses of the files to attach' }),
+    generated_at: z.string(),
+  })
+  .meta({ id: 'TicketDraft' });
+
+export function presentTicket(
+  orgId: string,
+  id: string,
+  { ticket, atMicros }: { ticket: TicketDraft; atMicros: bigint },
+  baseUrl: string,
+): z.output<typeof ticketSchema> {
+  const claimId = publicId('clm', id);
+  return {
+    org_id: publicId('org', orgId),
+    claim_id: claimId,
+    subject: ticket.subject,
+    body: ticket.body,
+    suggested_resolution: ticket.suggestedResolution,
+    evidence_refs: ['pdf', 'csv', 'json', 'tar.gz'].map(
+      (extension) => `${baseUrl}${CLAIMS_PATH}/${claimId}/evidence.${extension}`,
+    ),
+    generated_at: isoFromMicros(atMicros),
   };
 }

@@ -1,4 +1,4 @@
-import type { ExportedDispute } from '../../../db/claims/disputeExport.js';
+import type { ExportedDispute } from '../../../db/claims/disputes.js';
 import { publicId } from '../../../domain/ids.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import { type CsvCell, csvInteger, csvUsd, writeCsvRow } from '../../csv.js';

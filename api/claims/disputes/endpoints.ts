@@ -1,17 +1,8 @@
 import { Readable } from 'node:stream';
-import { streamDisputes } from '../../../db/claims/disputeExport.js';
-import {
-  findDispute,
-  findDisputeEvidence,
-  listDisputeDays,
-  listDisputes,
-  type StoredDispute,
-} from '../../../db/claims/disputes.js';
-import { type HeldDispute, lockDispute, resolveDispute } from '../../../db/claims/resolveDispute.js';
-import { DomainError } from '../../../domain/errors.js';
-import { findUuid, isUuidText, publicId } from '../../../domain/ids.js';
+import { listDisputes, streamDisputes } from '../../../db/claims/disputes.js';
+import { isUuidText } from '../../../domain/ids.js';
 import { dayOf } from '../../../domain/period.js';
-import { recordAction } from '../../../usecases/access/recordAction.js';
+import { getWholeDispute, resolveDispute, uuidOfDispute } from '../../../usecases/claims/decideFindings.js';
 import { defineEndpoint, type Endpoint, type HttpMethod } from '../../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../../paging.js';
 import { providerFilter } from '../../query.js';
@@ -69,13 +60,8 @@ const getDisputeEndpoint = defineEndpoint({
   responses: { 200: { description: 'The dispute', schema: wholeDisputeSchema } },
   problems: ['not_found'],
   async handle({ params, orgDb }) {
-    const id = findUuid('dsp', params.id);
-    const dispute = id === undefined ? undefined : await findDispute(orgDb, id);
-    // Neither its days nor its evidence ever change.
-    const evidence = dispute && (await findDisputeEvidence(orgDb, dispute.id));
-    if (!dispute || !evidence) throw new DomainError('not_found', 'there is no dispute with this id');
-    const days = await listDisputeDays(orgDb, dispute.id);
-    return { status: 200, body: presentWholeDispute(orgDb.orgId, dispute, days, evidence) };
+    const whole = await getWholeDispute(orgDb, uuidOfDispute(params.id));
+    return { status: 200, body: presentWholeDispute(orgDb.orgId, whole) };
   },
 });
 
@@ -96,15 +82,11 @@ const exportDisputes = defineEndpoint({
     const pages = streamDisputes(orgDb, query.status);
     // Read before the answer begins: a database that is away is an ordinary 503, not a broken transfer.
     const first = await pages.next();
+    const data = Readable.from(writeDisputesCsv(first, pages, signal));
     return {
       status: 200,
-      headers: {
-        'Content-Disposition': `attachment; filename="disputes-${dayOf(deps.nowMicros())}.csv"`,
-      },
-      content: {
-        type: 'text/csv; charset=utf-8; header=present',
-        data: Readable.from(writeDisputesCsv(first, pages, signal)),
-      },
+      headers: { 'Content-Disposition': `attachment; filename="disputes-${dayOf(deps.nowMicros())}.csv"` },
+      content: { type: 'text/csv; charset=utf-8; header=present', data },
     };
   },
 });
@@ -131,49 +113,12 @@ const resolveBy = (method: keyof typeof METHODS): Endpoint =>
     responses: { 200: { description: 'The dispute as it is now', schema: disputeSchema } },
     problems: ['not_found', 'already_resolved', 'already_claimed'],
     async handle(request) {
-      const { params, body, orgDb, caller } = request;
-      const id = findUuid('dsp', params.id);
-      const dispute = await orgDb.transaction(async (inside) => {
-        const held = id === undefined ? undefined : await lockDispute(inside, id);
-        if (!held) throw new DomainError('not_found', 'there is no dispute with this id');
-        const { dispute } = held;
-        if (isResolvedSo(held, body.resolution)) return dispute;
-        const said = { resolution: body.resolution, notes: body.notes || null, by: caller.keyId };
-        await resolveDispute(inside, dispute.id, said);
-        const after = await findDispute(inside, dispute.id);
-        const subject = { type: 'dispute', id: publicId('dsp', dispute.id) };
-        await recordAction(inside, request, 'dispute.resolved', subject, {
-          resolution: body.resolution,
-          amount_cents: dispute.amountCents,
-        });
-        return after ?? dispute;
-      });
+      const { params, body, orgDb } = request;
+      const said = { resolution: body.resolution, notes: body.notes || null };
+      const dispute = await resolveDispute(orgDb, uuidOfDispute(params.id), said, request);
       return { status: 200, body: presentDispute(orgDb.orgId, dispute) };
     },
   });
-
-/** Whether it is resolved in this way already; false where it can be. Errors already_resolved, already_claimed. */
-function isResolvedSo({ dispute, claimStatus }: HeldDispute, resolution: string): boolean {
-  if (dispute.status === 'resolved') {
-    if (dispute.resolution === resolution) return true;
-    throw new DomainError(
-      'already_resolved',
-      `it is resolved as ${dispute.resolution}; what is resolved stays so`,
-    );
-  }
-  if (dispute.claimId !== null) throw inClaim(dispute, dispute.claimId, claimStatus);
-  return false;
-}
-
-function inClaim(dispute: StoredDispute, claimId: string, status: HeldDispute['claimStatus']): DomainError {
-  const claim = publicId('clm', claimId);
-  return new DomainError(
-    'already_claimed',
-    dispute.status === 'open' || status === 'draft'
-      ? `it is in the draft ${claim}: discard that one first (DELETE /api/v1/claims/${claim})`
-      : `it is in the claim ${claim}, which is ${status}: record what the provider answers (PATCH /api/v1/claims/${claim}/status), and the end of the claim resolves it`,
-  );
-}
 
 const resolveEndpoints: readonly Endpoint[] = [resolveBy('post'), resolveBy('patch'), resolveBy('put')];
 

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { DisputeEvidence, StoredDispute } from '../../../db/claims/disputes.js';
+import type { StoredDispute } from '../../../db/claims/disputes.js';
 import { DISPUTE_STATUSES, DISPUTE_TIERS } from '../../../domain/claims/decision.js';
 import { publicId } from '../../../domain/ids.js';
 import { usdNumberFromPico } from '../../../domain/money.js';
 import { isoFromMicros } from '../../../domain/period.js';
-import type { FindingDay } from '../../../domain/reconciliation/inference/finding.js';
 import { FINDING_KINDS } from '../../../domain/reconciliation/taxonomy.js';
+import type { WholeDispute } from '../../../usecases/claims/decideFindings.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { filterParameter, wordParameter } from '../../query.js';
 import {
@@ -155,9 +155,7 @@ export function presentDispute(orgId: string, dispute: StoredDispute): z.output<
 
 export function presentWholeDispute(
   orgId: string,
-  dispute: StoredDispute,
-  days: readonly Omit<FindingDay, 'probability'>[],
-  { lines, waterfall, next, weightSet }: DisputeEvidence,
+  { dispute, days, evidence: { lines, waterfall, next, weightSet } }: WholeDispute,
 ): z.output<typeof wholeDisputeSchema> {
   return {
     ...presentDispute(orgId, dispute),

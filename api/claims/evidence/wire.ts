@@ -1,5 +1,3 @@
-import type { StoredFile } from '../../../db/claims/claimEvidenceFiles.js';
-import type { ClaimEvidence } from '../../../domain/claims/evidence/claimEvidence.js';
 import { publicId } from '../../../domain/ids.js';
 import { CLAIMS_PATH } from '../claims/wire.js';
 
@@ -9,7 +7,3 @@ export const EVIDENCE_PATH = `${CLAIMS_PATH}/{id}/evidence`;
 export const attached = (id: string, extension: string): Record<string, string> => ({
   'Content-Disposition': `attachment; filename="${publicId('clm', id)}-evidence.${extension}"`,
 });
-
-/** The evidence in the stored `claim.json`. */
-export const evidenceOf = ({ bytes }: StoredFile): ClaimEvidence =>
-  JSON.parse(bytes.toString('utf8')) as ClaimEvidence;

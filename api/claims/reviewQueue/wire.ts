@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { BrokenPolicy } from '../../../db/claims/reviewQueue.js';
+import type { BrokenPolicy } from '../../../db/claims/financialSums.js';
 import type { StoredFinding } from '../../../db/reconciliation/findings.js';
 import { FINDING_STATUSES, severityOf } from '../../../domain/claims/decision.js';
 import { publicId } from '../../../domain/ids.js';
@@ -15,6 +15,7 @@ import { SEVERITIES } from '../../../domain/policies/alerts/alert.js';
 import { DIRECTIONS } from '../../../domain/reconciliation/inference/finding.js';
 import { GRADES } from '../../../domain/reconciliation/matching/cells.js';
 import { FINDING_KINDS } from '../../../domain/reconciliation/taxonomy.js';
+import { policyItemId, type QueueItem } from '../../../usecases/claims/reviewQueue.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { filterParameter, withDefault, wordParameter } from '../../query.js';
 import { evidenceRefs } from '../../reconciliation/findings/wire.js';
@@ -114,10 +115,10 @@ export const reviewResponse = z.strictObject({
   total_impact_usd: z.number().meta({ description: 'Of all that the filter lets through' }),
 });
 
-export type ReviewItem = z.output<typeof reviewItemSchema>;
+type ReviewItem = z.output<typeof reviewItemSchema>;
 
-/** The id of a policy's item: its number in the organization. */
-export const policyItemId = ({ policyId }: { policyId: number }): string => `pol_${policyId}`;
+export const presentItem = ({ of }: QueueItem): ReviewItem =>
+  'finding' in of ? presentReviewItem(of.finding) : presentPolicyItem(of.policy);
 
 export function presentReviewItem(finding: StoredFinding): ReviewItem {
   const size = absPico(finding.impactPico);
@@ -148,7 +149,7 @@ export function presentReviewItem(finding: StoredFinding): ReviewItem {
 }
 
 /** Calls that broke a policy: somebody looks into their alerts, so there is nothing to confirm or to dismiss. */
-export function presentPolicyItem(policy: BrokenPolicy): ReviewItem {
+function presentPolicyItem(policy: BrokenPolicy): ReviewItem {
   const alerts = new URLSearchParams({ kind: 'policy', policy_type: policy.policyType, status: 'open' });
   const unknown =
     policy.alertsWithoutCost === 0 ? '' : `; of ${policy.alertsWithoutCost} of them nobody knows the cost`;

@@ -9,7 +9,7 @@ import { publicId } from '../../../domain/ids.js';
 import { describeChange } from '../../../domain/installation/describeChange.js';
 import { changedFields, SETTING_FIELDS } from '../../../domain/installation/settings.js';
 import { type RequestAuthor, recordAction } from '../../../usecases/access/recordAction.js';
-import { recountDeadlines } from '../../../usecases/claims/recountDeadlines.js';
+import { recountDeadlines } from '../../../usecases/claims/reminders.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import {
   changeOf,

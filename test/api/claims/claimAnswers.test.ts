@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findUuid, publicId } from '../../../domain/ids.js';
-import { recordClaimMove } from '../../../usecases/claims/recordMove.js';
+import { recordClaimMove } from '../../../usecases/claims/moveClaim.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 import { aCommand, storeClaim } from '../../support/claims.js';
 import { storeCredit } from '../../support/credits.js';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findUuid, publicId } from '../../../domain/ids.js';
 import { dayOf, isoFromMicros, shiftDay } from '../../../domain/period.js';
-import { noteClaimDue } from '../../../usecases/claims/noteDue.js';
-import { recordClaimMove } from '../../../usecases/claims/recordMove.js';
+import { recordClaimMove } from '../../../usecases/claims/moveClaim.js';
+import { noteClaimDue } from '../../../usecases/claims/reminders.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 import { aCommand, type ClaimToStore, storeClaim } from '../../support/claims.js';
 import { CLAIMS, claimsOf } from '../support/claims.js';

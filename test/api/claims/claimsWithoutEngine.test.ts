@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { createClaimActivities } from '../../../activities/claims.js';
 import type { MoveAnswer } from '../../../adapters/orchestrator.js';
 import type { ClaimCommand } from '../../../domain/claims/lifecycle.js';
-import { recordClaimMove } from '../../../usecases/claims/recordMove.js';
+import { recordClaimMove } from '../../../usecases/claims/moveClaim.js';
 import { type ClaimsPlace, startClaimsPlace, untilMoved, uuidOf } from '../../support/claimsPlace.js';
 import { type RunningWorker, until } from '../../support/engine.js';
 

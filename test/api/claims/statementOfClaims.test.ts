@@ -1,9 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { findClaim } from '../../../db/claims/claims.js';
-import type { ClaimStatus } from '../../../domain/claims/lifecycle.js';
-import { NO_FIELDS } from '../../../domain/claims/lifecycle.js';
+import { type ClaimStatus, NO_FIELDS } from '../../../domain/claims/lifecycle.js';
 import { findUuid } from '../../../domain/ids.js';
-import { recordClaimMove } from '../../../usecases/claims/recordMove.js';
+import { recordClaimMove } from '../../../usecases/claims/moveClaim.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 import { aCommand } from '../../support/claims.js';
 import { claimsOf } from '../support/claims.js';

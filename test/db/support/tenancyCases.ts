@@ -48,6 +48,7 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
 export const NEUTRAL: Readonly<Record<string, string>> = {
   OrgDb: 'the handle itself',
   SystemDb: 'the handle itself',
+  orgDbOf: 'the handle itself',
   unscoped: 'the way to the other handle, which asks for a reason',
   eventConditions: 'words of a statement; asks nothing',
   foldWhenBehind: 'asks whether a fold is due; what it then folds is the case foldUsage',
@@ -97,6 +98,7 @@ export const ACROSS: Readonly<Record<string, string>> = {
   listStalledRuns: 'the sweeper looks for runs that nobody works on',
   listOverdueEndpoints: 'the sweeper looks for webhooks that nobody sends',
   listOverdueClaims: 'the sweeper looks for notices that nobody gives',
+  ClaimWatch: 'the sweeper looks for claims that no workflow keeps',
   listOpenClaims: 'the sweeper looks for claims that no workflow keeps',
   readOwnPriceRevisions: 'how new the prices of each organization are, to know whose book is old',
   pingDatabase: 'whether the database answers',

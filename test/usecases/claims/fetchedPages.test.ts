@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createPageReaders } from '../../../adapters/billing/locateRows.js';
-import { type CountedRow, listCountedRows } from '../../../db/claims/claimEvidence.js';
+import { type CountedRow, listCountedRows } from '../../../db/claims/evidence.js';
 import { locateRows, rowId } from '../../../usecases/claims/evidencePages.js';
 import { pollToEnd } from '../../support/bills.js';
 import { aConnection, CONNECTIONS, daysAgo, type FetchedProvider } from '../../support/fetchedBills.js';

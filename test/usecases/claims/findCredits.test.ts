@@ -3,9 +3,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listCreditsOf } from '../../../db/claims/claimCredits.js';
 import { findClaim, type StoredClaim } from '../../../db/claims/claims.js';
 import { publicId } from '../../../domain/ids.js';
-import { rejectCredit } from '../../../usecases/claims/decideCredits.js';
-import { findCredits } from '../../../usecases/claims/findCredits.js';
-import { recordClaimMove } from '../../../usecases/claims/recordMove.js';
+import { findCredits, rejectCredit } from '../../../usecases/claims/findCredits.js';
+import { recordClaimMove } from '../../../usecases/claims/moveClaim.js';
 import { createTestOrganization, type TestOrganization } from '../../support/api.js';
 import { aCommand, storeClaim } from '../../support/claims.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
@@ -136,8 +135,10 @@ describe('a run that looks for the answers to claims', () => {
     await find();
     const [credit] = await listCreditsOf(org.orgDb, [claim.id]);
     const reject = () =>
-      org.orgDb.transaction((inside) =>
-        rejectCredit(inside, { claimId: claim.id, creditId: credit?.id ?? '', by: 'key_a' }),
+      rejectCredit(
+        org.orgDb,
+        { claimId: claim.id, creditId: credit?.id ?? '' },
+        { caller: { keyId: 'key_a' }, requestId: 'req_a' },
       );
     await reject();
     await reject();

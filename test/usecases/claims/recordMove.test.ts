@@ -1,15 +1,16 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listClaimEvents } from '../../../db/claims/claimEvents.js';
-import { listClaimOutcomes } from '../../../db/claims/claimOutcomes.js';
-import { findClaim, type StoredClaim } from '../../../db/claims/claims.js';
+import {
+  findClaim,
+  listClaimEvents,
+  listClaimOutcomes,
+  type StoredClaim,
+} from '../../../db/claims/claims.js';
 import { openDatabase } from '../../../db/client.js';
 import { OrgDb } from '../../../db/orgDb.js';
-import type { ClaimCommand } from '../../../domain/claims/lifecycle.js';
-import { CLAIM_STATUSES, canMove } from '../../../domain/claims/lifecycle.js';
+import { CLAIM_STATUSES, type ClaimCommand, canMove } from '../../../domain/claims/lifecycle.js';
 import { publicId } from '../../../domain/ids.js';
-import { recordClaimMove } from '../../../usecases/claims/recordMove.js';
-import { waitForMove } from '../../../usecases/claims/viewClaim.js';
+import { recordClaimMove, waitForMove } from '../../../usecases/claims/moveClaim.js';
 import { createTestOrganization, type TestOrganization } from '../../support/api.js';
 import { aCommand, storeClaim } from '../../support/claims.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readImport } from '../../../activities/billingImport.js';
 import { readBillingFile } from '../../../adapters/billing/file.js';
 import { createPageReaders } from '../../../adapters/billing/locateRows.js';
-import { listCountedRows } from '../../../db/claims/claimEvidence.js';
+import { listCountedRows } from '../../../db/claims/evidence.js';
 import { claimCsv } from '../../../domain/claims/evidence/claimCsv.js';
 import type { ClaimEvidence } from '../../../domain/claims/evidence/claimEvidence.js';
 import { findUuid } from '../../../domain/ids.js';

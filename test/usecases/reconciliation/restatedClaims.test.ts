@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { findUuid } from '../../../domain/ids.js';
 import { findCredits } from '../../../usecases/claims/findCredits.js';
-import { recordClaimMove } from '../../../usecases/claims/recordMove.js';
+import { recordClaimMove } from '../../../usecases/claims/moveClaim.js';
 import { claimsOf } from '../../api/support/claims.js';
 import { financialOf } from '../../api/support/financial.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';

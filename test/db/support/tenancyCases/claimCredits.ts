@@ -1,11 +1,10 @@
 import * as credits from '../../../../db/claims/claimCredits.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import { rejectCredit, settleCredits } from '../../../../usecases/claims/decideCredits.js';
-import { findCredits } from '../../../../usecases/claims/findCredits.js';
-import { readTicketFacts } from '../../../../usecases/claims/readTicketFacts.js';
+import { draftClaimTicket, readTicketFacts } from '../../../../usecases/claims/draftClaimTicket.js';
+import { findCredits, rejectCredit, settleCredits } from '../../../../usecases/claims/findCredits.js';
 import { storeClaim } from '../../../support/claims.js';
 import { storeCredit } from '../../../support/credits.js';
-import type { TenancyCase } from './tenancyCase.js';
+import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
 const PROVIDER = 'openai';
 const AT_MICROS = 1_772_323_200_000_000n;
@@ -24,11 +23,13 @@ export const CLAIM_CREDIT_CASES: Record<string, TenancyCase> = {
   recordBilledDays: (db, { billedDraftId }) => credits.recordBilledDays(db, billedDraftId),
   markEvidenceStale: (db, { creditedClaimId }) => credits.markEvidenceStale(db, creditedClaimId),
   findCredits: (db) => findCredits(db, { provider: null }),
+  draftClaimTicket: (db, { creditedClaimId, marker }) =>
+    draftClaimTicket(db, creditedClaimId, anAuthor(marker)),
   readTicketFacts: (db, { creditedClaimId }) => readTicketFacts(db, creditedClaimId),
   settleCredits: (db, { creditedClaimId, marker }) =>
     settleCredits(db, creditedClaimId, { creditCents: 1_000, by: marker, atMicros: AT_MICROS }),
   rejectCredit: (db, { creditedClaimId, creditId, marker }) =>
-    db.transaction((inside) => rejectCredit(inside, { claimId: creditedClaimId, creditId, by: marker })),
+    rejectCredit(db, { claimId: creditedClaimId, creditId }, anAuthor(marker)),
 };
 
 export interface OwnedCredits {

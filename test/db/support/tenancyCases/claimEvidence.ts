@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto';
-import * as evidence from '../../../../db/claims/claimEvidence.js';
-import * as events from '../../../../db/claims/claimEvidenceEvents.js';
-import * as files from '../../../../db/claims/claimEvidenceFiles.js';
+import * as evidence from '../../../../db/claims/evidence.js';
+import * as events from '../../../../db/claims/evidence.js';
+import * as files from '../../../../db/claims/evidence.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import { dayOf } from '../../../../domain/period.js';
 import { readCalls } from '../../../../usecases/claims/evidenceCalls.js';
-import { locateRows, type PageReaders } from '../../../../usecases/claims/evidencePages.js';
+import { getClaimPdf, getEvidenceFile, packClaim } from '../../../../usecases/claims/evidenceFiles.js';
+import {
+  locateRows,
+  type PageReaders,
+  streamReceivedPages,
+} from '../../../../usecases/claims/evidencePages.js';
 import { freezeEvidence } from '../../../../usecases/claims/freezeEvidence.js';
-import { streamReceivedPages } from '../../../../usecases/claims/receivedPages.js';
 import { storeClaim } from '../../../support/claims.js';
 import type { Owned } from '../ownedThings.js';
 import { draftOver } from './drafts.js';
@@ -15,7 +19,7 @@ import type { TenancyCase } from './tenancyCase.js';
 
 /** No page is read again: rows are shown as they were imported. */
 const PAGES: PageReaders = { locateRecords: async function* () {}, askedFor: () => undefined };
-const FILE = 'claim.json';
+const FILE = 'claim.json' as const;
 const ALL_ACCOUNTS = '';
 
 const countedOf = ({ countedRow: { provider, day, model } }: Owned) => ({
@@ -66,10 +70,21 @@ export const CLAIM_EVIDENCE_CASES: Record<string, TenancyCase> = {
   findClaimFile: (db, { evidencedId }) => files.findClaimFile(db, evidencedId, FILE),
   listClaimFiles: (db, { evidencedId }) => files.listClaimFiles(db, evidencedId),
   insertClaimFile: (db, { evidencedId, marker }) =>
-    files.insertClaimFile(db, evidencedId, sha256Of(marker), {
-      ...{ name: 'claim.pdf', mediaType: 'application/pdf', bytes: Buffer.from(marker) },
-    }),
+    db.transaction((inside) =>
+      files.insertClaimFile(inside, evidencedId, sha256Of(marker), aFile('claim.pdf', marker)),
+    ),
+  insertClaimFiles: (db, { evidencedId, marker }) =>
+    files.insertClaimFiles(db, evidencedId, [aFile('claim.csv', marker)]),
+  getEvidenceFile: (db, { evidencedId }) => getEvidenceFile(db, evidencedId, FILE),
+  getClaimPdf: (db, { evidencedId, marker }) =>
+    getClaimPdf(db, evidencedId, { renderClaim: async () => Buffer.from(marker) }),
+  packClaim: (db, { evidencedId, marker }) =>
+    packClaim(db, evidencedId, { renderClaim: async () => Buffer.from(marker) }),
 };
+
+const aFile = (name: string, text: string) => ({
+  ...{ name, mediaType: 'application/pdf', bytes: Buffer.from(text) },
+});
 
 const sourceOf = (id: string, provider: string): evidence.EvidenceSource => ({
   ...{ id, kind: 'api', provider, filename: '', format: 'openai_pages', sha256: '', sizeBytes: 0 },
@@ -97,9 +112,15 @@ export interface OwnedEvidence {
 /** Makes what the cases above ask for, of what a sync and a run have left. */
 export async function makeEvidence(db: OrgDb, marker: string): Promise<OwnedEvidence> {
   const { id: evidencedId } = await storeClaim(db, { evidence: evidenceOf(marker), by: marker });
-  await files.insertClaimFile(db, evidencedId, sha256Of(marker), {
-    ...{ name: FILE, mediaType: 'application/json', bytes: Buffer.from(JSON.stringify(evidenceOf(marker))) },
-  });
+  await files.insertClaimFiles(db, evidencedId, [
+    {
+      ...{
+        name: FILE,
+        mediaType: 'application/json',
+        bytes: Buffer.from(JSON.stringify({ ...evidenceOf(marker), sha256: sha256Of(marker) })),
+      },
+    },
+  ]);
   return {
     evidencedId,
     publishedSeries: await first<evidence.ClaimedSeries>(

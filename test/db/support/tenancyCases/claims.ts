@@ -1,20 +1,18 @@
 import { randomUUID } from 'node:crypto';
-import { readBusinessDays } from '../../../../db/claims/businessDays.js';
-import * as events from '../../../../db/claims/claimEvents.js';
-import * as outcomes from '../../../../db/claims/claimOutcomes.js';
+import pino from 'pino';
+import * as events from '../../../../db/claims/claims.js';
+import * as outcomes from '../../../../db/claims/claims.js';
 import * as claims from '../../../../db/claims/claims.js';
+import { readBusinessDays } from '../../../../db/claims/claims.js';
 import { updateSettings } from '../../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import { NO_FIELDS } from '../../../../domain/claims/lifecycle.js';
 import { isoFromMicros } from '../../../../domain/period.js';
-import { noteClaimDue } from '../../../../usecases/claims/noteDue.js';
-import { recordClaimMove } from '../../../../usecases/claims/recordMove.js';
-import { recountDeadlines } from '../../../../usecases/claims/recountDeadlines.js';
-import { snoozeClaim } from '../../../../usecases/claims/snoozeClaim.js';
-import { viewClaim, waitForMove } from '../../../../usecases/claims/viewClaim.js';
-import { getClaimAfter, getWholeClaim } from '../../../../usecases/claims/wholeClaim.js';
+import { moveClaim, recordClaimMove, viewClaim, waitForMove } from '../../../../usecases/claims/moveClaim.js';
+import { noteClaimDue, recountDeadlines, snoozeClaim } from '../../../../usecases/claims/reminders.js';
+import { findClaimState, getClaimAfter, getWholeClaim } from '../../../../usecases/claims/wholeClaim.js';
 import { aCommand, storeClaim } from '../../../support/claims.js';
-import type { TenancyCase } from './tenancyCase.js';
+import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
 const PAGE = { limit: 10, offset: 0 };
 const AT_MICROS = 1_772_323_200_000_000n;
@@ -52,6 +50,16 @@ export const CLAIM_CASES: Record<string, TenancyCase> = {
       },
       { provider: 'openai', fraction: '1', kinds: [] },
     ),
+  moveClaim: (db, { draftClaimId, marker }) =>
+    moveClaim(
+      db,
+      {
+        ...{ claimId: draftClaimId, to: 'submitted_to_provider', fields: NO_FIELDS },
+        ...{ operationId: 'submitClaim', idempotencyKey: marker },
+      },
+      anAuthor(marker),
+      { moveClaim: async () => ({ kind: 'unsent' }), logger: pino({ level: 'silent' }) },
+    ),
   recordClaimMove: (db, { draftClaimId }) =>
     db.transaction((inside) =>
       recordClaimMove(inside, aCommand({ id: draftClaimId, version: 1 }, 'submitted_to_provider')),
@@ -59,7 +67,9 @@ export const CLAIM_CASES: Record<string, TenancyCase> = {
   lockOpenClaims: (db) => db.transaction((inside) => claims.lockOpenClaims(inside)),
   readBusinessDays: async (db) => isoFromMicros((await readBusinessDays(db)).after(AT_MICROS, 1)),
   recountDeadlines: (db) => db.transaction((inside) => recountDeadlines(inside)),
-  snoozeClaim: (db, { draftClaimId }) => db.transaction((inside) => snoozeClaim(inside, draftClaimId, null)),
+  snoozeClaim: (db, { draftClaimId, marker }) =>
+    snoozeClaim(db, { claimId: draftClaimId, until: null }, anAuthor(marker)),
+  findClaimState: (db, { draftClaimId }) => findClaimState(db, draftClaimId),
   noteClaimDue: (db, { draftClaimId }) => noteClaimDue(db, draftClaimId),
   viewClaim: (db, { draftClaimId, commandId }) => viewClaim(db, draftClaimId, commandId),
   waitForMove: (db, { endedClaimId, commandId }) =>

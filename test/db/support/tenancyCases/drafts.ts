@@ -1,23 +1,28 @@
 import { randomUUID } from 'node:crypto';
 import { listAskedBack } from '../../../../db/billing/askedBack.js';
 import { findClaim } from '../../../../db/claims/claims.js';
-import { streamDisputes } from '../../../../db/claims/disputeExport.js';
-import { insertDispute } from '../../../../db/claims/disputes.js';
+import {
+  insertDispute,
+  lockDispute,
+  resolveDisputesOfClaim,
+  resolveOpenDispute,
+  streamDisputes,
+} from '../../../../db/claims/disputes.js';
 import * as drafts from '../../../../db/claims/draftDisputes.js';
-import { lockDispute, resolveDispute, resolveDisputesOfClaim } from '../../../../db/claims/resolveDispute.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import { listDisputedDays } from '../../../../db/reconciliation/publishedFindings.js';
 import { recordRunDrafts } from '../../../../db/reconciliation/runDrafts.js';
 import { type DraftClaim, netDraft } from '../../../../domain/claims/draft.js';
 import { publicId } from '../../../../domain/ids.js';
 import { microsFromDate } from '../../../../domain/period.js';
+import { resolveDispute } from '../../../../usecases/claims/decideFindings.js';
 import * as draftClaims from '../../../../usecases/claims/draftClaims.js';
+import { insertDraft, replaceDraft } from '../../../../usecases/claims/draftClaims.js';
 import { draftConfirmed } from '../../../../usecases/claims/draftConfirmed.js';
 import type { FrozenEvidence } from '../../../../usecases/claims/freezeEvidence.js';
-import { insertDraft, replaceDraft } from '../../../../usecases/claims/storeDraft.js';
 import { aFindingDay, storeFindings } from '../../../support/findings.js';
 import type { Owned } from '../ownedThings.js';
-import type { TenancyCase } from './tenancyCase.js';
+import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
 const USD = 10n ** 12n;
 const DAY = aFindingDay('2026-05-10', 5n * USD);
@@ -50,11 +55,11 @@ export const DRAFT_CASES: Record<string, TenancyCase> = {
   loadDraftDisputes: (db, { openDisputeId }) => drafts.loadDraftDisputes(db, [openDisputeId]),
   listNettable: (db, { marker }) =>
     drafts.listNettable(db, { provider: 'openai', accountId: marker }, ['2026-05']),
-  createClaim: (db, of) =>
-    db.transaction(async (inside) => {
-      const given = { disputeIds: [of.openDisputeId], by: 'test', notes: null };
-      return (await draftClaims.createClaim(inside, given, depsOf(of))).recoverableCents;
-    }),
+  createClaim: async (db, of) => {
+    const given = { disputeIds: [of.openDisputeId], notes: null };
+    const { claim } = await draftClaims.createClaim(db, given, anAuthor('test'), depsOf(of));
+    return claim.recoverableCents;
+  },
   storeNewClaim: (db, of) =>
     db.transaction(async (inside) => {
       const draft = await draftOver(inside, of.openDisputeId);
@@ -72,12 +77,12 @@ export const DRAFT_CASES: Record<string, TenancyCase> = {
       if (!before) return;
       await replaceDraft(inside, before, await draftOver(inside, draftedDisputeId, draftId), FROZEN, 'test');
     }),
-  mergeDrafts: (db, of) =>
-    db.transaction(async (inside) => {
-      const given = { intoId: of.draftId, otherIds: [of.otherDraftId], by: 'test' };
-      return (await draftClaims.mergeDrafts(inside, given, depsOf(of))).recoverableCents;
-    }),
-  discardDraft: (db, { draftId }) => db.transaction((inside) => draftClaims.discardDraft(inside, draftId)),
+  mergeDrafts: async (db, of) => {
+    const given = { intoId: of.draftId, otherIds: [of.otherDraftId] };
+    const { claim } = await draftClaims.mergeDrafts(db, given, anAuthor('test'), depsOf(of));
+    return claim.recoverableCents;
+  },
+  discardDraft: (db, { draftId }) => draftClaims.discardDraft(db, draftId, anAuthor('test')),
   draftConfirmed: async (db, of) => {
     const { claims } = await draftConfirmed(db, { provider: null, by: 'test' }, depsOf(of));
     return claims.map(({ recoverableCents }) => recoverableCents);
@@ -92,8 +97,10 @@ export const DRAFT_CASES: Record<string, TenancyCase> = {
   lockDispute: (db, { openDisputeId }) => db.transaction((inside) => lockDispute(inside, openDisputeId)),
   listDisputedDays: (db, { marker }) =>
     listDisputedDays(db, { provider: 'openai', accountId: marker }, [DAY.day]),
-  resolveDispute: (db, { openDisputeId }) =>
-    resolveDispute(db, openDisputeId, { resolution: 'other', notes: null, by: 'test' }),
+  resolveOpenDispute: (db, { openDisputeId }) =>
+    resolveOpenDispute(db, openDisputeId, { resolution: 'other', notes: null, by: 'test' }),
+  resolveDispute: (db, { openDisputeId, marker }) =>
+    resolveDispute(db, openDisputeId, { resolution: 'other', notes: null }, anAuthor(marker)),
   resolveDisputesOfClaim: (db, { draftId }) =>
     resolveDisputesOfClaim(db, draftId, { resolution: 'other', notes: null, by: 'test' }),
   listAskedBack: (db) => listAskedBack(db, '2026-05'),

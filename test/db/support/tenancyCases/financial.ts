@@ -1,13 +1,19 @@
 import { randomUUID } from 'node:crypto';
 import * as disputes from '../../../../db/claims/disputes.js';
-import { sumExplainedDays, sumFindingDays } from '../../../../db/claims/financialSums.js';
-import { listBrokenPolicies, sumFindings } from '../../../../db/claims/reviewQueue.js';
+import {
+  listBrokenPolicies,
+  sumExplainedDays,
+  sumFindingDays,
+  sumFindings,
+} from '../../../../db/claims/financialSums.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
-import type { StoredFinding } from '../../../../db/reconciliation/findings.js';
 import * as findings from '../../../../db/reconciliation/findings.js';
-import { confirmFinding } from '../../../../usecases/claims/confirmFinding.js';
+import { publicId } from '../../../../domain/ids.js';
+import { confirmItem, dismissItem, getWholeDispute } from '../../../../usecases/claims/decideFindings.js';
+import { readFinancialSummary } from '../../../../usecases/claims/financialSummary.js';
+import { readReviewQueue } from '../../../../usecases/claims/reviewQueue.js';
 import { aFindingDay, storeFindings } from '../../../support/findings.js';
-import type { TenancyCase } from './tenancyCase.js';
+import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
 const AT_MICROS = 1_772_323_200_000_000n;
 const PAGE = { limit: 10, offset: 0 };
@@ -45,16 +51,24 @@ export const FINANCIAL_CASES: Record<string, TenancyCase> = {
   findRivalDispute: (db, { rivalId }) => disputes.findRivalDispute(db, rivalId),
   insertDispute: (db, { findingId, marker }) =>
     db.transaction((inside) => disputes.insertDispute(inside, findingId, aDispute(marker))),
-  confirmFinding: (db, { undecided, marker }) =>
-    db.transaction((inside) =>
-      confirmFinding(inside, undecided, { notes: null, reopen: false, by: marker }, AT_MICROS),
+  confirmItem: (db, { findingId, marker }) =>
+    confirmItem(db, publicId('fnd', findingId), { notes: null, reopen: false }, anAuthor(marker), AT_MICROS),
+  dismissItem: (db, { findingId, marker }) =>
+    dismissItem(db, publicId('fnd', findingId), marker, anAuthor(marker)),
+  getWholeDispute: (db, { disputeId }) => getWholeDispute(db, disputeId),
+  readReviewQueue: (db) =>
+    readReviewQueue(
+      db,
+      { status: 'open', direction: 'overcharge', provider: undefined, minImpactPico: undefined },
+      { ...PAGE, after: undefined },
     ),
+  readFinancialSummary: (db) =>
+    readFinancialSummary(db, { fromMicros: undefined, toMicros: undefined }, AT_MICROS),
 };
 
 export interface OwnedFindings {
   /** A finding that nobody has decided on, and one with a dispute. */
   findingId: string;
-  undecided: StoredFinding;
   disputedId: string;
   disputeId: string;
   /** One over the days of a dispute whose finding is gone. */
@@ -74,7 +88,5 @@ export async function makeFindings(db: OrgDb, marker: string): Promise<OwnedFind
     db.transaction((inside) => disputes.insertDispute(inside, id, aDispute(marker)));
   const dispute = await open(disputedId);
   await open(goneId);
-  const undecided = await findings.findFinding(db, findingId);
-  if (!undecided) throw new Error('the finding was stored');
-  return { findingId, undecided, disputedId, disputeId: dispute?.id ?? '', rivalId };
+  return { findingId, disputedId, disputeId: dispute?.id ?? '', rivalId };
 }

@@ -12,3 +12,6 @@ export type Call = (db: OrgDb, of: Owned) => Promise<unknown>;
  * alone holds, and this says why it must be so.
  */
 export type TenancyCase = Call | { asSystem: string; run: Call };
+
+/** Who asks, where a use case writes the audit log. */
+export const anAuthor = (requestId: string) => ({ caller: { keyId: 'test' }, requestId });

@@ -1,11 +1,18 @@
-/** What the evidence of a claim is made of: what a run has published of its series, and the rows of the bill behind it. */
-import type { BilledRow } from '../../domain/billing/billedRow.js';
-import { MONTH_REPORT } from '../../domain/billing/billedRow.js';
+import { createHash } from 'node:crypto';
+import { promisify } from 'node:util';
+import { gunzip, gzip } from 'node:zlib';
+import { type BilledRow, MONTH_REPORT } from '../../domain/billing/billedRow.js';
 import type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
+import type { EvidenceFile } from '../../domain/claims/evidence/claimEvidence.js';
+import type { PackedFile } from '../../domain/claims/evidence/packManifest.js';
 import type { Pico } from '../../domain/money.js';
+import { isoFromMicros } from '../../domain/period.js';
 import { countedRowsSql, countedSourcesSql } from '../billing/billingRows.js';
+import { joinKeyAccount, keyAccount } from '../billing/keyAccounts.js';
 import type { OrgDb } from '../orgDb.js';
 import { textArray } from '../pgArray.js';
+
+/** What the evidence of a claim is made of: what a run has published of its series, and the rows of the bill behind it. */
 
 /** A series: one model as buckets name it, of one account; '' where calls of unknown account are compared with all. */
 export interface ClaimedSeries {
@@ -151,7 +158,7 @@ export async function listEvidenceSources(orgDb: OrgDb, ids: readonly string[]):
 }
 
 /** A page that a sync read, as it came. */
-export interface EvidenceFetchedPage {
+interface EvidenceFetchedPage {
   id: string;
   requestPath: string;
   providerRequestId: string | null;
@@ -181,4 +188,178 @@ export async function readFileBytes(orgDb: OrgDb, sourceId: string): Promise<Buf
     [orgDb.orgId, sourceId],
   );
   return Buffer.concat(rows.map(({ body }) => body));
+}
+
+/** The calls that a claim rests on: what each used, as its client got it. Neither prompts nor answers, nor secrets of keys. */
+
+/** A call, its tokens by the classes that a bill counts. */
+export interface EvidenceEvent {
+  id: string;
+  startMicros: bigint;
+  endMicros: bigint;
+  requestId: string | null;
+  providerKeyId: string | null;
+  model: string;
+  responseModel: string | null;
+  serviceTier: string | null;
+  isBatch: boolean;
+  contextBand: number;
+  status: string;
+  httpStatus: number | null;
+  input: number;
+  cacheRead: number;
+  cacheWrite5m: number;
+  cacheWrite1h: number;
+  output: number;
+  inputAudio: number;
+  outputAudio: number;
+  /** As the client got it. */
+  usageRaw: string | null;
+}
+
+export interface EventsOfDay {
+  provider: string;
+  /** '' where calls of every account count. */
+  accountId: string;
+  /** The billed names of the calls' models. */
+  models: readonly string[];
+  fromMicros: bigint;
+  toMicros: bigint;
+}
+
+/** A call starts at most so long before it ends: what bounds the partitions that are looked at. */
+const LONGEST_CALL = "interval '12 days'";
+
+const OF_DAY = `events e ${joinKeyAccount('e', '$2')}
+  where e.org_id = $1 and e.billed_by = $2 and e.timestamp >= $3::timestamptz - ${LONGEST_CALL} and e.timestamp < $4::timestamptz
+    and e.end_at >= $3::timestamptz and e.end_at < $4::timestamptz and e.superseded_by is null and e.status <> 'blocked'
+    and ($5 = '' or ${keyAccount('e')} = $5)
+    and coalesce(e.response_model, e.model) = any($6::text[])`;
+
+const valuesOf = (orgDb: OrgDb, of: EventsOfDay) => [
+  orgDb.orgId,
+  of.provider,
+  isoFromMicros(of.fromMicros),
+  isoFromMicros(of.toMicros),
+  of.accountId,
+  textArray(of.models),
+];
+
+/** How many calls ended in a time, of some models. */
+export async function countEventsOfDay(orgDb: OrgDb, of: EventsOfDay): Promise<number> {
+  const [row] = await orgDb.rows<{ calls: number }>(
+    `select count(*)::bigint as calls from ${OF_DAY}`,
+    valuesOf(orgDb, of),
+  );
+  return row?.calls ?? 0;
+}
+
+/** The calls that ended in a time, of some models, in the order of their ends, at most so many. */
+export async function listEventsOfDay(
+  orgDb: OrgDb,
+  of: EventsOfDay,
+  limit: number,
+): Promise<EvidenceEvent[]> {
+  return orgDb.rows<EvidenceEvent>(
+    `select e.id, e.timestamp as "startMicros", e.end_at as "endMicros", e.request_id as "requestId", e.provider_key_id as "providerKeyId",
+       e.model, e.response_model as "responseModel", e.service_tier as "serviceTier", e.is_batch as "isBatch", e.context_band as "contextBand",
+       e.status, e.http_status as "httpStatus", e.input_tokens - e.input_audio as input, e.cache_read as "cacheRead",
+       e.cache_creation - coalesce(e.cache_creation_1h, 0) as "cacheWrite5m", coalesce(e.cache_creation_1h, 0) as "cacheWrite1h",
+       e.output_tokens - e.output_audio as output, e.input_audio as "inputAudio", e.output_audio as "outputAudio", e.usage_raw as "usageRaw"
+     from ${OF_DAY} order by e.end_at, e.id limit $7`,
+    [...valuesOf(orgDb, of), limit],
+  );
+}
+
+/** The files of claims' evidence, as they were when each claim was made. */
+
+const pack = promisify(gzip);
+const unpack = promisify(gunzip);
+
+/** A file and what is known of it. */
+export interface StoredFile extends PackedFile {
+  bytes: Buffer;
+}
+
+interface FileRow {
+  name: string;
+  media_type: string;
+  bytes: number;
+  sha256: Buffer;
+  content: Buffer;
+}
+
+const COLUMNS = 'name, media_type, bytes, sha256, content';
+
+/** Throws Error for bytes that are not those that were stored. */
+async function fromFileRow(row: FileRow): Promise<StoredFile> {
+  const bytes = await unpack(row.content);
+  const digest = createHash('sha256').update(bytes).digest();
+  if (!digest.equals(row.sha256)) throw new Error(`the stored file ${row.name} of a claim is damaged`);
+  return {
+    name: row.name,
+    mediaType: row.media_type,
+    sizeBytes: row.bytes,
+    sha256: digest.toString('hex'),
+    bytes,
+  };
+}
+
+/** Undefined where there is no such claim, or no such file of it. */
+export async function findClaimFile(
+  orgDb: OrgDb,
+  claimId: string,
+  name: string,
+): Promise<StoredFile | undefined> {
+  const [row] = await orgDb.rows<FileRow>(
+    `select ${COLUMNS} from claim_files where org_id = $1 and claim_id = $2::uuid and name = $3`,
+    [orgDb.orgId, claimId, name],
+  );
+  return row && fromFileRow(row);
+}
+
+/** All files of a claim by their names; in memory as a whole. */
+export async function listClaimFiles(orgDb: OrgDb, claimId: string): Promise<StoredFile[]> {
+  const rows = await orgDb.rows<FileRow>(
+    `select ${COLUMNS} from claim_files where org_id = $1 and claim_id = $2::uuid order by name collate "C"`,
+    [orgDb.orgId, claimId],
+  );
+  return Promise.all(rows.map(fromFileRow));
+}
+
+/** Stores files of a claim's evidence; one that is there already stays. */
+export async function insertClaimFiles(
+  inside: OrgDb,
+  claimId: string,
+  files: readonly EvidenceFile[],
+): Promise<void> {
+  for (const { name, mediaType, bytes } of files)
+    await inside.run(
+      `insert into claim_files (org_id, claim_id, name, media_type, bytes, sha256, content)
+       values ($1, $2::uuid, $3, $4, $5, $6, $7) on conflict do nothing`,
+      [
+        ...[inside.orgId, claimId, name, mediaType, bytes.length],
+        ...[createHash('sha256').update(bytes).digest(), await pack(bytes)],
+      ],
+    );
+}
+
+/**
+ * Stores a file that is made from a claim's frozen evidence, once, as long as it is that evidence: a draft may have been
+ * made anew meanwhile. Call it in a transaction. Returns the stored one, which another may have stored first; undefined
+ * where the evidence is other.
+ */
+export async function insertClaimFile(
+  inside: OrgDb,
+  claimId: string,
+  evidenceSha256: string,
+  file: EvidenceFile,
+): Promise<StoredFile | undefined> {
+  const [same] = await inside.rows<{ id: string }>(
+    'select id from claims where org_id = $1 and id = $2::uuid and evidence_sha256 = $3 for share',
+    [inside.orgId, claimId, Buffer.from(evidenceSha256, 'hex')],
+  );
+  if (!same) return undefined;
+  await insertClaimFiles(inside, claimId, [file]);
+  return findClaimFile(inside, claimId, file.name);
 }

@@ -1,13 +1,13 @@
 import type { Logger } from 'pino';
-import type { Orchestrator } from '../adapters/orchestrator.js';
-import { listOpenClaims, listOverdueClaims, type WatchedClaim } from '../db/claims/claims.js';
-import type { Database } from '../db/client.js';
-import { OrgDb } from '../db/orgDb.js';
-import { insertOutboxMessage } from '../db/runs/outbox.js';
-import { DomainError } from '../domain/errors.js';
-import { claimWorkflowId } from '../workflows/contract.js';
+import type { Orchestrator } from '../../adapters/orchestrator.js';
+import { listOpenClaims, listOverdueClaims, type WatchedClaim } from '../../db/claims/claims.js';
+import type { Database } from '../../db/client.js';
+import { OrgDb } from '../../db/orgDb.js';
+import { insertOutboxMessage } from '../../db/runs/outbox.js';
+import { DomainError } from '../../domain/errors.js';
+import { claimWorkflowId } from '../../workflows/contract.js';
 
-export interface ClaimWatchOptions {
+interface ClaimWatchOptions {
   database: Database;
   orchestrator: Pick<Orchestrator, 'listClaimWorkflows'>;
   logger: Logger;

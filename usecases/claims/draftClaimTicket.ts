@@ -1,7 +1,6 @@
 import { countedRowsSql, countedSourcesSql } from '../../db/billing/billingRows.js';
 import { listCreditsOf } from '../../db/claims/claimCredits.js';
-import { listClaimEvents } from '../../db/claims/claimEvents.js';
-import { findClaim, findClaimEvidence, type StoredClaim } from '../../db/claims/claims.js';
+import { findClaim, findClaimEvidence, listClaimEvents, type StoredClaim } from '../../db/claims/claims.js';
 import { readClock } from '../../db/clock.js';
 import { getOrganization } from '../../db/installation/organizations.js';
 import type { OrgDb } from '../../db/orgDb.js';
@@ -9,9 +8,43 @@ import { plainArray, textArray } from '../../db/pgArray.js';
 import { MONTH_REPORT } from '../../domain/billing/billedRow.js';
 import { type ClaimEvidence, EVIDENCE_FORMAT } from '../../domain/claims/evidence/claimEvidence.js';
 import type { ClaimStatus } from '../../domain/claims/lifecycle.js';
-import type { LabelledRow, TicketFacts } from '../../domain/claims/ticketDraft.js';
+import {
+  draftTicket,
+  type LabelledRow,
+  type TicketDraft,
+  type TicketFacts,
+} from '../../domain/claims/ticketDraft.js';
+import { DomainError } from '../../domain/errors.js';
+import { publicId } from '../../domain/ids.js';
+import { type RequestAuthor, recordAction } from '../access/recordAction.js';
+import { claimNotFound } from './wholeClaim.js';
 
-/** What a ticket says of a claim, as it is all known at one moment; undefined where there is no such claim. */
+/**
+ * Drafts the ticket of an escalated claim from one snapshot. `author`: whose action the audit log keeps; a read has none.
+ * Errors not_found, illegal_transition.
+ */
+export async function draftClaimTicket(
+  orgDb: OrgDb,
+  claimId: string,
+  author?: RequestAuthor,
+): Promise<{ ticket: TicketDraft; atMicros: bigint }> {
+  const found = await readTicketFacts(orgDb, claimId);
+  if (!found) throw claimNotFound();
+  if (found.status !== 'escalated')
+    throw new DomainError(
+      'illegal_transition',
+      `the claim is ${found.status}: a ticket is drafted for a claim that is escalated`,
+    );
+  const ticket = draftTicket(found.facts);
+  if (author)
+    await recordAction(orgDb, author, 'claim.ticket_drafted', {
+      type: 'claim',
+      id: publicId('clm', claimId),
+    });
+  return { ticket, atMicros: found.atMicros };
+}
+
+/** Undefined where there is no such claim. */
 export async function readTicketFacts(
   orgDb: OrgDb,
   claimId: string,

@@ -1,0 +1,58 @@
+import { sumFindingDays } from '../../db/claims/financialSums.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { sumPreventedSpend } from '../../db/policies/preventedSpend.js';
+import { findSavingsResult, type SavingsRun } from '../../db/policies/savingsRuns.js';
+import { type FinancialSummary, summarize } from '../../domain/claims/financialSummary.js';
+import { dayOf, LATEST_MICROS } from '../../domain/period.js';
+import { standardPeriod } from '../policies/openSavingsRun.js';
+
+/** Half-open; undefined leaves a side open. */
+interface SummaryWindow {
+  fromMicros: bigint | undefined;
+  toMicros: bigint | undefined;
+}
+
+/** What there is to get back and to save, in one snapshot, and the savings run behind the number that is modeled. */
+export async function readFinancialSummary(
+  orgDb: OrgDb,
+  window: SummaryWindow,
+  nowMicros: bigint,
+): Promise<{ summary: FinancialSummary; modeled: SavingsRun | undefined }> {
+  const { fromMicros, toMicros } = window;
+  const days = {
+    fromDay: fromMicros === undefined ? null : dayOf(fromMicros),
+    toDay: toMicros === undefined ? null : dayOf(toMicros - 1n),
+  };
+  return orgDb.transaction(async (inside) => {
+    const sums = await sumFindingDays(inside, days);
+    const prevented = await sumPreventedSpend(inside, {
+      fromMicros: fromMicros ?? 0n,
+      toMicros: toMicros ?? LATEST_MICROS,
+    });
+    const modeled = await findModeled(inside, window, nowMicros);
+    const summary = summarize(sums, {
+      preventedPico: prevented.totals.preventedPico,
+      preventableModeledPico: modeled?.totals?.savedPico ?? 0n,
+    });
+    return { summary, modeled };
+  }, 'repeatable read');
+}
+
+/**
+ * The newest result of what rules would have saved: of exactly the period that is asked for, with both bounds; of the last
+ * 30 days with neither. No run is of a period that is open on one side.
+ */
+async function findModeled(
+  orgDb: OrgDb,
+  { fromMicros, toMicros }: SummaryWindow,
+  nowMicros: bigint,
+): Promise<SavingsRun | undefined> {
+  if (fromMicros === undefined && toMicros === undefined)
+    return findSavingsResult(orgDb, standardPeriod(nowMicros));
+  if (fromMicros === undefined || toMicros === undefined) return undefined;
+  return findSavingsResult(orgDb, {
+    isStandard: false,
+    windowStartMicros: fromMicros,
+    windowEndMicros: toMicros,
+  });
+}

@@ -1,0 +1,145 @@
+import {
+  findClaim,
+  lockClaim,
+  lockOpenClaims,
+  readBusinessDays,
+  type StoredClaim,
+} from '../../db/claims/claims.js';
+import { readClock } from '../../db/clock.js';
+import { newUuid } from '../../db/newUuid.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { plainArray } from '../../db/pgArray.js';
+import { recordNotice } from '../../db/policies/notices.js';
+import { insertOutboxMessage } from '../../db/runs/outbox.js';
+import { publishMessages } from '../../db/webhooks/webhookMessages.js';
+import { dueNotice, nextDeadline } from '../../domain/claims/deadlines.js';
+import { isTerminal } from '../../domain/claims/lifecycle.js';
+import { DomainError, invalidField } from '../../domain/errors.js';
+import { publicId } from '../../domain/ids.js';
+import { dayOf, type Instant, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
+import { claimReminderMessage } from '../../domain/webhooks/claimReminderMessage.js';
+import { type RequestAuthor, recordAction } from '../access/recordAction.js';
+import { claimNotFound, getWholeClaim, type WholeClaim } from './wholeClaim.js';
+
+/**
+ * Leaves the reminder of a claim that is due by the database's clock, once, as an alert and as a webhook message, and fixes
+ * the next one, which may be due already; a claim of which none is due stays as it is. Returns the claim; undefined where
+ * there is none.
+ */
+export async function noteClaimDue(orgDb: OrgDb, claimId: string): Promise<StoredClaim | undefined> {
+  return orgDb.transaction(async (inside) => {
+    const claim = await lockClaim(inside, claimId);
+    const [atMicros, days] = await Promise.all([readClock(inside), readBusinessDays(inside)]);
+    const dueMicros = claim?.nextActionAtMicros ?? null;
+    if (!claim || dueMicros === null || dueMicros > atMicros) return claim;
+    const due = nextDeadline(claim, days);
+    const stepsTold = [...claim.stepsTold, ...(due?.steps ?? [])];
+    const next = nextDeadline({ ...claim, stepsTold, snoozedUntilMicros: null }, days);
+    await inside.run(
+      `update claims set next_action = $3, next_action_at = $4::timestamptz, steps_told = $5::text[], snoozed_until = null
+       where org_id = $1 and id = $2::uuid`,
+      [
+        ...[inside.orgId, claimId, next?.action ?? null, next ? isoFromMicros(next.atMicros) : null],
+        plainArray(stepsTold),
+      ],
+    );
+    const alertId = due && (await recordNotice(inside, dueNotice(claim, due, dueMicros)));
+    if (due && alertId !== undefined) {
+      const reminder = { claim, action: due.action, dueMicros, alertId, atMicros };
+      await publishMessages(inside, [claimReminderMessage(newUuid(atMicros), reminder)]);
+    }
+    return findClaim(inside, claimId);
+  });
+}
+
+/**
+ * Fixes the next notice of every claim that is not over anew, by the calendar as it is by now, with word to the workflows of
+ * those that it changes; their number. Call it in the transaction of the change, after it. What was told stays told.
+ */
+export async function recountDeadlines(inside: OrgDb): Promise<number> {
+  const claims = await lockOpenClaims(inside);
+  if (claims.length === 0) return 0;
+  const days = await readBusinessDays(inside);
+  const changed = claims.flatMap((claim) => {
+    const next = nextDeadline(claim, days);
+    if ((next?.atMicros ?? null) === claim.nextActionAtMicros) return [];
+    return [
+      {
+        id: claim.id,
+        next_action: next?.action ?? null,
+        next_action_at: next ? isoFromMicros(next.atMicros) : null,
+      },
+    ];
+  });
+  if (changed.length === 0) return 0;
+  const values = [inside.orgId, JSON.stringify(changed)];
+  await inside.run(
+    `update claims c set next_action = t.next_action, next_action_at = t.next_action_at
+     from jsonb_to_recordset($2::jsonb) as t(id uuid, next_action text, next_action_at timestamptz)
+     where c.org_id = $1 and c.id = t.id`,
+    values,
+  );
+  await inside.run(
+    `insert into outbox (org_id, kind, subject_id)
+     select $1::uuid, 'claim.wake', t.id from jsonb_to_recordset($2::jsonb) as t(id uuid)`,
+    values,
+  );
+  return changed.length;
+}
+
+/** A year, leap years included. */
+const DAYS_MAX = 366n;
+
+/**
+ * Stops the reminders of a claim until a time, or a day as it begins in the organization's time zone, and then leaves one;
+ * null takes that back. Wakes the claim's workflow. The version stays: nothing was moved. Errors not_found, claim_over,
+ * invalid_body (`until` is past, or further than a year).
+ */
+export async function snoozeClaim(
+  orgDb: OrgDb,
+  { claimId, until }: { claimId: string; until: Instant | null },
+  author: RequestAuthor,
+): Promise<{ whole: WholeClaim; hasChanged: boolean }> {
+  return orgDb.transaction(async (inside) => {
+    const hasChanged = await snoozeInside(inside, claimId, until, author);
+    return { whole: await getWholeClaim(inside, claimId), hasChanged };
+  });
+}
+
+async function snoozeInside(
+  inside: OrgDb,
+  claimId: string,
+  until: Instant | null,
+  author: RequestAuthor,
+): Promise<boolean> {
+  const claim = await lockClaim(inside, claimId);
+  if (!claim) throw claimNotFound();
+  if (isTerminal(claim.status))
+    throw new DomainError('claim_over', `the claim is ${claim.status}: nobody is reminded of it any more`);
+  const [atMicros, days] = await Promise.all([readClock(inside), readBusinessDays(inside)]);
+  const untilMicros = until?.dateOnly ? days.startOfDay(dayOf(until.micros)) : (until?.micros ?? null);
+  if (untilMicros !== null && (untilMicros <= atMicros || untilMicros > atMicros + DAYS_MAX * MICROS_PER_DAY))
+    throw invalidField('body', 'until', 'must lie ahead, by a year at most', 'invalid_body');
+  const beforeMicros = claim.snoozedUntilMicros;
+  if (untilMicros === beforeMicros) return false;
+  const next = nextDeadline({ ...claim, snoozedUntilMicros: untilMicros }, days);
+  await inside.run(
+    `update claims set snoozed_until = $3::timestamptz, next_action = $4, next_action_at = $5::timestamptz,
+       updated_at = greatest(updated_at, $6::timestamptz)
+     where org_id = $1 and id = $2::uuid`,
+    [
+      ...[inside.orgId, claimId, untilMicros === null ? null : isoFromMicros(untilMicros)],
+      ...[next?.action ?? null, next ? isoFromMicros(next.atMicros) : null, isoFromMicros(atMicros)],
+    ],
+  );
+  await insertOutboxMessage(inside, 'claim.wake', claimId);
+  const iso = (micros: bigint | null) => (micros === null ? null : isoFromMicros(micros));
+  await recordAction(
+    inside,
+    author,
+    'claim.snoozed',
+    { type: 'claim', id: publicId('clm', claimId) },
+    { old_until: iso(beforeMicros), new_until: iso(untilMicros) },
+  );
+  return true;
+}

@@ -1,0 +1,108 @@
+import { type BrokenPolicy, listBrokenPolicies, sumFindings } from '../../db/claims/financialSums.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import {
+  type FindingFilter,
+  listFindings,
+  type SizePosition,
+  type StoredFinding,
+} from '../../db/reconciliation/findings.js';
+import type { FindingStatus } from '../../domain/claims/decision.js';
+import { findUuid, publicId } from '../../domain/ids.js';
+import { absPico, type Pico } from '../../domain/money.js';
+import type { Direction } from '../../domain/reconciliation/inference/finding.js';
+
+/** Something that people decide on: a finding, or a policy that calls have broken. */
+export interface QueueItem {
+  /** The public id. */
+  id: string;
+  sizePico: Pico;
+  of: { finding: StoredFinding } | { policy: BrokenPolicy };
+}
+
+interface QueueFilter {
+  status: FindingStatus;
+  direction: Direction;
+  provider: string | undefined;
+  minImpactPico: Pico | undefined;
+}
+
+interface QueuePage {
+  limit: number;
+  offset: number;
+  /** Size and public id of the item before the page. */
+  after: SizePosition | undefined;
+}
+
+const POLICY_ID = /^pol_[1-9]\d{0,8}$/;
+/** Sorts after the ids of all findings, as a policy's item comes after the findings of its size. */
+const LAST_UUID = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+
+export const isPolicyItemId = (text: string): boolean => POLICY_ID.test(text);
+export const isItemId = (text: string): boolean =>
+  isPolicyItemId(text) || findUuid('fnd', text) !== undefined;
+/** A policy's item is named by the policy's number in the organization. */
+export const policyItemId = ({ policyId }: { policyId: number }): string => `pol_${policyId}`;
+
+/** A page of the queue, the largest first, and the count and size of all that the filter lets through, in one snapshot. */
+export async function readReviewQueue(
+  orgDb: OrgDb,
+  wanted: QueueFilter,
+  page: QueuePage,
+): Promise<{ items: QueueItem[]; count: number; sizePico: Pico }> {
+  const { status, direction, provider, minImpactPico } = wanted;
+  // Decided findings are shown even where their days may be restated again.
+  const filter = { provider, minImpactPico, status, direction, forReview: status === 'open' };
+  const hasPolicies = status === 'open' && direction === 'overcharge';
+  return orgDb.transaction(async (inside) => {
+    const policies = hasPolicies ? await listBrokenPolicies(inside, { provider, minImpactPico }) : [];
+    const items = await readPage(inside, filter, policies.map(itemOfPolicy), page);
+    const sum = await sumFindings(inside, filter);
+    return {
+      items,
+      count: sum.findings + policies.length,
+      sizePico: policies.reduce((size, policy) => size + policy.impactPico, sum.sizePico),
+    };
+  }, 'repeatable read');
+}
+
+const itemOfPolicy = (policy: BrokenPolicy): QueueItem => ({
+  id: policyItemId(policy),
+  sizePico: policy.impactPico,
+  of: { policy },
+});
+
+const itemOfFinding = (finding: StoredFinding): QueueItem => ({
+  id: publicId('fnd', finding.id),
+  sizePico: absPico(finding.impactPico),
+  of: { finding },
+});
+
+/**
+ * A page of findings and policies in one order. Policies are few: findings are read from as many rows earlier as there are
+ * policies, and the page is cut out of both.
+ */
+async function readPage(
+  inside: OrgDb,
+  filter: FindingFilter,
+  policies: readonly QueueItem[],
+  { limit, offset, after }: QueuePage,
+): Promise<QueueItem[]> {
+  const cursor = after && { sizePico: after.sizePico, id: findUuid('fnd', after.id) ?? LAST_UUID };
+  const behind = policies.filter(
+    ({ id, sizePico }) =>
+      !after || sizePico < after.sizePico || (sizePico === after.sizePico && id > after.id),
+  );
+  const from = Math.max(0, offset - behind.length);
+  const found = await listFindings(inside, filter, {
+    limit: limit + offset - from,
+    offset: from,
+    after: cursor,
+  });
+  return [...found.map(itemOfFinding), ...behind].sort(bySize).slice(offset - from, offset - from + limit);
+}
+
+/** The largest first, then by id. */
+function bySize(a: QueueItem, b: QueueItem): number {
+  if (a.sizePico !== b.sizePico) return a.sizePico > b.sizePico ? -1 : 1;
+  return a.id < b.id ? -1 : 1;
+}
