@@ -36,6 +36,12 @@ export function houseFigures(sources: readonly SourceFile[]): HouseFigures {
   };
 }
 
+/** Changes of the room between a file and the next. */
+export function roomChanges(files: readonly string[]): number {
+  const rooms = files.map((file) => file.split('/')[0]);
+  return rooms.filter((room, at) => at > 0 && room !== rooms[at - 1]).length;
+}
+
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
 }

@@ -1,8 +1,15 @@
 /** Prints the figures of docs/architecture.md: `npm run house`. */
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
-import { houseFigures } from './figures.js';
+import { houseFigures, roomChanges } from './figures.js';
 import { readSources } from './readHouse.js';
 
+/** Recorded by test/lab/walks: the product files that one thing calls, in the order of their first call. */
+const walks = JSON.parse(readFileSync(path.join(PROJECT_ROOT, 'lab/house/walks.json'), 'utf8')) as Record<
+  string,
+  string[]
+>;
 const figures = houseFigures(readSources(PROJECT_ROOT));
 const out: string[] = ['room         files    lines', '-----------  -----  -------'];
 for (const { room, files, lines } of figures.rooms)
@@ -14,4 +21,13 @@ out.push(
   `import cycles by value: ${figures.cycles.length}`,
   ...figures.cycles.map((cycle) => `  ${cycle.join(' ')}`),
 );
+out.push(
+  '',
+  'walk                        files  changes of room',
+  '--------------------------  -----  ---------------',
+);
+for (const [name, files] of Object.entries(walks))
+  out.push(
+    `${name.padEnd(26)}  ${String(files.length).padStart(5)}  ${String(roomChanges(files)).padStart(15)}`,
+  );
 process.stdout.write(`${out.join('\n')}\n`);

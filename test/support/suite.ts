@@ -1,5 +1,7 @@
 import { availableParallelism } from 'node:os';
 import type { ViteUserConfig } from 'vitest/config';
+import { PROJECT_ROOT } from '../../platform/projectRoot.js';
+import { recordWalks } from '../lab/walks/recordWalks.js';
 import { LongestFirst } from './longestFirst.js';
 import { findPgBouncer, HOW_TO_INSTALL } from './pooler.js';
 import { canMountDisks, HOW_TO_MOUNT } from './smallDisk.js';
@@ -11,6 +13,9 @@ import { canMountDisks, HOW_TO_MOUNT } from './smallDisk.js';
 export type Tier = 'gate' | 'slow' | 'all';
 
 const SLOW = 'test/**/*.slow.test.ts';
+
+/** Runs with the product's functions instrumented, in a process of its own. */
+const WALKS = 'test/lab/walks/walks.slow.test.ts';
 
 /**
  * Suites that touch no server, no native module and no process: they share threads, which is several times faster. A
@@ -38,6 +43,21 @@ const NEEDING = [
 /** Many tests wait for a server or for the timeout of a killed process: one worker more than cores keeps all cores busy. */
 const WORKERS = availableParallelism() + 1;
 
+const WITH_SERVERS = {
+  globalSetup: ['test/globalSetup.ts'],
+  // Temporal's native module breaks in worker threads.
+  pool: 'forks' as const,
+  // Vite puts its own BASE_URL into the environment; an empty value counts as absent.
+  env: { BASE_URL: '' },
+  // Sources are loaded and workflows bundled once in each process, not once in each file. No file may leave anything
+  // behind: a listening server, a timer, a changed environment.
+  isolate: false,
+  // A test and a poll end when what they wait for is there; the time of a loaded machine proves nothing.
+  testTimeout: 300_000,
+  expect: { poll: { timeout: 120_000 } },
+  hookTimeout: 300_000,
+};
+
 /** The Vitest configuration of one part: pure suites in threads, the others in processes beside one Postgres and one Temporal. */
 export function suiteConfig(tier: Tier): ViteUserConfig {
   const missing = tier === 'gate' ? [] : NEEDING.filter(({ isThere }) => !isThere);
@@ -61,25 +81,15 @@ export function suiteConfig(tier: Tier): ViteUserConfig {
             testTimeout: 300_000,
           },
         },
-        {
-          test: {
-            name: 'servers',
-            include,
-            exclude: [...PURE, ...exclude],
-            globalSetup: ['test/globalSetup.ts'],
-            // Temporal's native module breaks in worker threads.
-            pool: 'forks',
-            // Vite puts its own BASE_URL into the environment; an empty value counts as absent.
-            env: { BASE_URL: '' },
-            // Sources are loaded and workflows bundled once in each process, not once in each file. No file may leave
-            // anything behind: a listening server, a timer, a changed environment.
-            isolate: false,
-            // A test and a poll end when what they wait for is there; the time of a loaded machine proves nothing.
-            testTimeout: 300_000,
-            expect: { poll: { timeout: 120_000 } },
-            hookTimeout: 300_000,
-          },
-        },
+        { test: { name: 'servers', include, exclude: [...PURE, WALKS, ...exclude], ...WITH_SERVERS } },
+        ...(tier === 'gate'
+          ? []
+          : [
+              {
+                plugins: [recordWalks(PROJECT_ROOT)],
+                test: { name: 'walks', include: [WALKS], ...WITH_SERVERS },
+              },
+            ]),
       ],
     },
   };
