@@ -1,5 +1,5 @@
-# One image for every process: the API (default), the worker (node dist/bin/worker.js) and the migrations
-# (node dist/bin/migrate.js). It starts no servers of its own; docker-compose.yml brings Postgres and Temporal.
+# One image for every process: the API (default), the worker (node dist/bin/worker.js), and the command line: trueup migrate
+# and the others (trueup --help). It starts no servers of its own; docker-compose.yml brings Postgres and Temporal.
 
 FROM node:24.11.1-bookworm-slim AS build
 WORKDIR /app
@@ -21,7 +21,8 @@ COPY --from=build /app/package.json ./package.json
 COPY --from=build /app/node_modules ./node_modules
 COPY --from=build /app/data ./data
 COPY --from=build /app/dist ./dist
-RUN mkdir /data && chown node:node /data
+COPY --from=build /app/trueup ./trueup
+RUN ln -s /app/trueup /usr/local/bin/trueup && mkdir /data && chown node:node /data
 USER node
 VOLUME /data
 EXPOSE 3000

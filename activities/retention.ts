@@ -105,7 +105,7 @@ async function runStep(deps: ActivityDeps, step: RetentionStep, work: RetentionW
           (orgId, fault) =>
             logger.error(
               { orgId, fault },
-              'a piece of an audit log is broken and is not removed: look at it with npm run audit-log:verify',
+              'a piece of an audit log is broken and is not removed: look at it with ./trueup audit-log verify',
             ),
         ),
       );

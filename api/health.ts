@@ -7,7 +7,7 @@ import type { ApiDeps } from './deps.js';
 
 const DATABASE_REASONS: Record<DatabaseState, string | undefined> = {
   up: undefined,
-  behind: 'The database lacks migrations of this version: start this version, or run npm run db:migrate.',
+  behind: 'The database lacks migrations of this version: start this version, or run ./trueup migrate.',
   down: 'The database does not answer.',
 };
 const ENGINE_REASONS = {

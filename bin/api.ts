@@ -4,17 +4,12 @@ import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
 import { runMain, tellSupervisor } from '../platform/processMain.js';
 import { closeHttpServer, Shutdown } from '../platform/shutdown.js';
-import { createApiServer } from './apiServer.js';
-import { openApiEngine } from './startup/apiEngine.js';
-import { openChangeFeed } from './startup/changes.js';
-import { connectorsOf } from './startup/connectors.js';
-import { engineStatus } from './startup/engineStatus.js';
-import { listen } from './startup/listen.js';
-import { safeFetchOf } from './startup/outbound.js';
-import { requireCurrentSchema } from './startup/schema.js';
-import { requireSecretKeys, warnOfMissingKeys } from './startup/secretKeys.js';
-import { requireDatabase } from './startup/settings.js';
-import { storageStatusOf } from './startup/storageStatus.js';
+import { requireCurrentSchema } from './database/schema.js';
+import { engineStatus, openApiEngine } from './wiring/apiEngine.js';
+import { createApiServer, listen, openChangeFeed } from './wiring/apiServer.js';
+import { connectorsOf, safeFetchOf } from './wiring/outside.js';
+import { requireDatabase, requireSecretKeys, warnOfMissingKeys } from './wiring/requirements.js';
+import { storageStatusOf } from './wiring/storageStatus.js';
 
 /** Ingest has 4 of them; the rest serve reads. */
 const POOL_MAX = 16;

@@ -1,11 +1,11 @@
 /**
- * What every npm script goes through: plain JavaScript without a dependency, so that it runs on a clone that has
- * nothing yet. Installs and builds when needed, then becomes the program that was asked for (same process, so signals
- * and exit codes are its own).
+ * What ./trueup and the npm scripts go through: plain JavaScript without a dependency, so that it runs on a clone that
+ * has nothing yet. Installs and builds when needed, then becomes the program that was asked for (same process, so
+ * signals and exit codes are its own).
  *
- *   node bin/bootstrap.mjs start            dist/bin/start.js
+ *   node bin/bootstrap.mjs trueup [args]    the command line, dist/bin/trueup.js
+ *   node bin/bootstrap.mjs api|worker       one process of the service
  *   node bin/bootstrap.mjs test [args]      the test suite
- *   node bin/bootstrap.mjs <name> [args]    dist/bin/<name>.js
  *   node bin/bootstrap.mjs lab/<path>       dist/lab/<path>.js
  */
 import { spawn, spawnSync } from 'node:child_process';
@@ -30,7 +30,7 @@ const SOURCES = [
   'platform',
 ];
 const BUILD_FILES = ['tsconfig.json', 'tsconfig.build.json', 'package-lock.json', 'data/prices.json'];
-/** These look at a running service: they build only where nothing is built, so as not to change files under it. */
+/** Commands that look at a running service: they build only where nothing is built, so as not to change files under it. */
 const ONLOOKERS = new Set(['status', 'doctor']);
 
 /** How often a program looks whether the npm that started it is still there. */
@@ -249,13 +249,13 @@ function commandLine(pid) {
 
 endWithNpm();
 refuseOldNode();
-const [name = 'start', ...args] = process.argv.slice(2);
+const [name = 'trueup', ...args] = process.argv.slice(2);
 if (!isInstalled()) await step('packages', installPackages);
 const target = join(ROOT, 'dist', name.startsWith('lab/') ? `${name}.js` : `bin/${name}.js`);
-if (!ONLOOKERS.has(name) || !existsSync(target)) {
+if (!(name === 'trueup' && ONLOOKERS.has(args[0])) || !existsSync(target)) {
   const hash = hashSources();
   if (builtFrom() !== hash) await step('build', () => build(hash));
 }
 if (name === 'test') await become(join(ROOT, 'node_modules/vitest/vitest.mjs'), ['run', ...args]);
 else if (existsSync(target)) await become(target, args);
-else fail(`There is no program "${name}": package.json lists them under "scripts".`);
+else fail(`There is no program "${name}": ./trueup --help lists the commands, package.json the rest.`);

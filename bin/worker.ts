@@ -6,14 +6,11 @@ import { createLogger } from '../platform/logger.js';
 import { runMain, tellSupervisor } from '../platform/processMain.js';
 import { Shutdown } from '../platform/shutdown.js';
 import { PriceBookHolder } from '../usecases/pricing/priceBookHolder.js';
-import { startAuditAnchors } from './startup/auditLog/auditAnchors.js';
-import { connectorsOf } from './startup/connectors.js';
-import { startEngineWork } from './startup/engineWork.js';
-import { webhookDeliveryOf } from './startup/outbound.js';
-import { requireCurrentSchema } from './startup/schema.js';
-import { requireSecretKeys } from './startup/secretKeys.js';
-import { requireDatabase, requireEngine, retentionOf } from './startup/settings.js';
-import { waitForEngine } from './startup/workerEngine.js';
+import { requireCurrentSchema } from './database/schema.js';
+import { startAuditAnchors } from './wiring/auditAnchors.js';
+import { startEngineWork, waitForEngine } from './wiring/engineWork.js';
+import { connectorsOf, webhookDeliveryOf } from './wiring/outside.js';
+import { requireDatabase, requireEngine, requireSecretKeys, retentionOf } from './wiring/requirements.js';
 
 /** Core activity slots / 5, maintenance, and the four transactions that webhooks take at once. */
 const POOL_MAX = 18;

@@ -1,4 +1,4 @@
-import { HelpAsked, StartError } from './startError.js';
+import { Misuse, StartError } from './startError.js';
 import type { ChildMessage } from './supervision.js';
 
 /** Tells the supervisor, where there is one. */
@@ -7,17 +7,13 @@ export function tellSupervisor(message: ChildMessage): void {
 }
 
 /**
- * Runs a program's main function. A StartError ends it with exit code 1 and its sentence alone, on stderr or, from a
- * supervised process, through its supervisor; any other error is a bug and shows its stack. A HelpAsked is answered on stdout.
+ * Runs a program's main function. A StartError ends it with exit code 1, or 2 for a Misuse, and its sentence alone, on
+ * stderr or, from a supervised process, through its supervisor; any other error is a bug and shows its stack.
  */
 export async function runMain(main: () => Promise<void>): Promise<void> {
   try {
     await main();
   } catch (error) {
-    if (error instanceof HelpAsked) {
-      process.stdout.write(`${error.message}\n`);
-      return;
-    }
     if (error instanceof StartError && process.connected) {
       await new Promise<void>((resolve) =>
         process.send?.({ type: 'failed', sentence: error.message }, () => resolve()),
@@ -27,6 +23,6 @@ export async function runMain(main: () => Promise<void>): Promise<void> {
         `${error instanceof StartError ? error.message : ((error as Error).stack ?? error)}\n`,
       );
     }
-    process.exit(1);
+    process.exit(error instanceof Misuse ? 2 : 1);
   }
 }

@@ -34,7 +34,7 @@ export interface RuntimeState {
 }
 
 /**
- * `$DATA_DIR/runtime.json`: what the running start knows of its parts, for `npm run status`, `doctor` and the
+ * `$DATA_DIR/runtime.json`: what the running start knows of its parts, for `./trueup status`, `doctor` and the
  * programs that need its database.
  */
 export class RuntimeFile {

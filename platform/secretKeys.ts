@@ -180,5 +180,5 @@ export function missingKeySentence(
   if (missing.length === 0) return undefined;
   const sum = (kind: keyof SealedCounts) => missing.reduce((sum, [, counts]) => sum + (counts[kind] ?? 0), 0);
   const what = sealedWords({ connection: sum('connection'), webhook: sum('webhook') });
-  return `wrong or missing secret key: ${what} were sealed with ${missing.map(([id]) => id).join(', ')}, and at hand is ${[...keys.ids].join(', ')}: put the missing key behind the current one (in DATA_DIR/secret-key, or in TRUEUP_SECRET_KEY where that is set), or give them up with npm run secrets:rotate -- --forget-unreadable.`;
+  return `wrong or missing secret key: ${what} were sealed with ${missing.map(([id]) => id).join(', ')}, and at hand is ${[...keys.ids].join(', ')}: put the missing key behind the current one (in DATA_DIR/secret-key, or in TRUEUP_SECRET_KEY where that is set), or give them up with ./trueup secrets rotate --forget-unreadable.`;
 }

@@ -109,7 +109,7 @@ export const SETTINGS = {
     schema: z.string().regex(ADMIN_KEY).optional(),
     shownDefault: '(made at the first start)',
     meaning: 'Admin key that the first start creates, in the key format.',
-    remedy: 'give a key as `npm run key:create` prints it (tu_live_…), or leave it out',
+    remedy: 'give a key as `./trueup keys create` prints it (tu_live_…), or leave it out',
     secret: true,
   }),
   TRUEUP_SECRET_KEY: setting({

@@ -9,10 +9,5 @@ export class StartError extends Error {
   }
 }
 
-/** Somebody asks how a command is used: its message is the answer, and nothing went wrong. */
-export class HelpAsked extends Error {
-  constructor(usage: string) {
-    super(usage);
-    this.name = 'HelpAsked';
-  }
-}
+/** A command was called wrongly: its message says what is wrong and how it is used. */
+export class Misuse extends StartError {}

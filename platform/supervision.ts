@@ -10,7 +10,7 @@ import { StartError } from './startError.js';
  */
 export const SERVER_NODE_FLAGS = ['--max-semi-space-size=64'] as const;
 
-/** How a part of the service does; what `npm run status` shows. */
+/** How a part of the service does; what `./trueup status` shows. */
 export type PartStatus = 'starting' | 'building' | 'up' | 'degraded' | 'down';
 
 /** What a supervised process tells its supervisor. */

@@ -24,7 +24,7 @@ const HANDLER_LINES_MAX = 12;
  * Places that still break a rule. Each number only falls: a change that mends a place lowers its number here, and a
  * change that breaks a rule anew fails.
  */
-const OPEN_PLACES = { imports: 181, transactions: 58, folders: 8, handlers: 41 };
+const OPEN_PLACES = { imports: 181, transactions: 58, folders: 6, handlers: 41 };
 
 /** One subject has one name in every layer. */
 const SUBJECTS = [
@@ -205,9 +205,9 @@ describe('the rooms', () => {
       'adapters/billing/azureTokens.ts',
       'adapters/billing/providerClient.ts',
       'adapters/outbound/safeFetch.ts',
-      'bin/startup/demo/demoClient.ts',
-      'bin/startup/demo/demoRun.ts',
-      'bin/startup/inspect.ts',
+      'bin/demo/demoLoad.ts',
+      'bin/demo/demoRun.ts',
+      'bin/service/inspect.ts',
       'platform/embedded/temporalDownload.ts',
       'platform/embedded/temporalHealth.ts',
     ];

@@ -163,8 +163,8 @@ export const CLAIM_TEMPLATE = `${DOCUMENT_STYLE}
 #heading(level: 2)[How to check it]
 #par[The evidence pack #code(d.packName) belongs to this document. It holds the lines as CSV, the evidence as JSON, the pages of the bill, the calls and the rates; #code("manifest.json") lists the SHA-256 of every file.]
 #block(sticky: true, par[Trueup’s verifier works the amounts out again from the pages, calls and rates:])
-#block(fill: soft, inset: (x: 8pt, y: 6pt), width: 100%, par(code("npm run evidence:verify -- " + d.packName)))
-#block(below: 10pt, par[The verifier is part of Trueup’s source code (open source, Apache License 2.0), in #code("bin/verifyEvidence.ts") and #code("bin/startup/evidence"). It needs Node.js 20.19 or later and no account, database or network, and shares no code with the program that made this claim. #d.organization sends you the source code on request.])
+#block(fill: soft, inset: (x: 8pt, y: 6pt), width: 100%, par(code("./trueup evidence verify " + d.packName)))
+#block(below: 10pt, par[The verifier is part of Trueup’s source code (open source, Apache License 2.0), in #code("bin/evidence"). It needs Node.js 20.19 or later and no account, database or network, and shares no code with the program that made this claim. #d.organization sends you the source code on request.])
 #grid(columns: (38mm, 1fr), row-gutter: 5pt,
   ..d.versions.map(one => (small(one.name), text(size: 7.8pt, if one.isCode { code(one.value) } else { one.value }))).flatten())
 `;

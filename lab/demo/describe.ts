@@ -163,7 +163,7 @@ export function describeDemo(demo: Demo): string {
 
 \`npm run demo\` loads an invented company into an organization of its own: ${DAY_COUNT} days, ${teams} teams, ${features} features, ${models} models of
 OpenAI and Anthropic, about 45,000 calls and the bills for them. It comes in by the public ways, like a customer's data, and the
-terminal shows what is found. \`DEMO=1 npm start\` does the same at the start. \`npm run demo:reset\` removes the organization with
+terminal shows what is found. \`DEMO=1 npm start\` does the same at the start. \`./trueup demo reset\` removes the organization with
 every row that it has, and no other.
 
 The bills hold faults. This page names each of them, so that what Trueup finds can be held against what there is. It is written by
@@ -237,7 +237,7 @@ get "/enforcement/savings?from=$(day -90)&to=$(day 0)" | jq '.modeled.by_rule[] 
 \`\`\`sh
 get "/reconciliation/statement?period=$(get /reconciliation/summary | jq -r .period)" | jq .total
 get '/reconciliation/audit?provider=openai'; get '/reconciliation/audit?provider=anthropic'
-npm run audit -- --provider anthropic --org $(node -p "require('./.data/demo.json').organization")
+./trueup audit --provider anthropic --org $(node -p "require('./.data/demo.json').organization")
 \`\`\`
 `;
 }

@@ -61,7 +61,7 @@ export async function readFirstEntry(path: string, name: string): Promise<string
   } catch (error) {
     throw explainReadError(error, path);
   }
-  throw new StartError(`${path} is no archive of Trueup: give a file that backup or data:export wrote.`);
+  throw new StartError(`${path} is no archive of Trueup: give a file that backup or export data wrote.`);
 }
 
 /** A small file's whole text. */

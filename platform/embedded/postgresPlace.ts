@@ -98,6 +98,6 @@ export function checkDataVersion(directory: string, serverVersion: string): void
   const major = serverVersion.split('.')[0] ?? '';
   if (found === major) return;
   throw new StartError(
-    `The database in ${directory} was written by Postgres ${found} and this version brings Postgres ${major}: run npm run data:export with the older Trueup, then npm run data:import with this one and DATA_DIR set to a new folder.`,
+    `The database in ${directory} was written by Postgres ${found} and this version brings Postgres ${major}: export its data with the older Trueup, then run ./trueup import data with this one and DATA_DIR set to a new folder.`,
   );
 }

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { importBillFile, readSummary } from '../../bin/startup/bills/billFile.js';
+import { importBillFile, readSummary } from '../../bin/commands/import.js';
 import type { TestApi } from '../support/api.js';
 import { makeTestFolder } from '../support/testFolder.js';
 import { startWorkingApi } from '../support/workingApi.js';
@@ -36,7 +36,7 @@ function aFile(name: string, text: string): string {
 const CSV =
   'date,model,token_class,quantity,amount_usd\n2026-01-01,gpt-6-sol,input,1000000,2\n2026-01-02,,other,,0.5\n';
 
-describe('npm run billing:import', () => {
+describe('./trueup import bills', () => {
   it('stores the file, waits until it is read and says what was in it', async () => {
     const file = aFile('bill.csv', CSV);
     const source = await importBillFile(api.orgDb, randomUUID(), file, DECLARED, LIMIT_MS);

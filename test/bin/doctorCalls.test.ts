@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeRepairs } from '../../bin/startup/doctor/doctorCalls.js';
+import { describeRepairs } from '../../bin/doctor/databaseChecks.js';
 import { microsOfDay } from '../../domain/period.js';
 import type { RepairState } from '../../usecases/events/callRepairs.js';
 
@@ -17,7 +17,7 @@ const aRepair = (overrides: Partial<RepairState> = {}): RepairState => ({
 const OPEN = { stage: 'merge', finishedMicros: null } as const;
 const FOUND = { calls: 1, events: 23, costPico: 299_000_000_000n };
 
-describe('npm run doctor, of calls that were counted more than once', () => {
+describe('./trueup doctor, of calls that were counted more than once', () => {
   it.each([
     ['nothing in a new installation', [], true, /^each counts once$/],
     ['nothing where none was found', [aRepair()], true, /^each counts once$/],

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeRetention } from '../../bin/startup/doctor/doctorRetention.js';
+import { describeRetention } from '../../bin/doctor/databaseChecks.js';
 import type { RetentionState } from '../../db/installation/retentionRuns.js';
 import { microsOfDay } from '../../domain/period.js';
 
@@ -14,7 +14,7 @@ const aState = (overrides: Partial<RetentionState> = {}): RetentionState => ({
   ...overrides,
 });
 
-describe('npm run doctor, of the retention', () => {
+describe('./trueup doctor, of the retention', () => {
   it.each([
     ['that it has not run', [], true, /not run yet/],
     [

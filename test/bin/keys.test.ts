@@ -1,13 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readKeyArguments } from '../../bin/startup/keyArguments.js';
-import { runKeyCommand } from '../../bin/startup/keyCommands.js';
 import { composeKey, parseKey } from '../../domain/access/keyFormat.js';
 import { publicId } from '../../domain/ids.js';
-import { parseConfig } from '../../platform/config.js';
-import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import { StartError } from '../../platform/startError.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { TEST_SECRET_KEY } from '../support/connectors.js';
+import { runTrueup } from '../support/trueup.js';
 import { runCommand } from '../usecases/installation/backup/support/installation.js';
 
 const LIMIT_MS = 180_000;
@@ -31,13 +28,13 @@ const environment = () => ({ ...api.database.environment, TRUEUP_SECRET_KEY: TES
 
 /** What a command prints, in this process; rejects with the sentence that it ends with. */
 async function run(...args: string[]): Promise<string> {
-  const asked = readKeyArguments([...args, '--org', publicId('org', org.orgId)]);
-  return runKeyCommand(() => parseConfig(environment(), PROJECT_ROOT), asked);
+  const words = ['keys', ...args, '--org', publicId('org', org.orgId)];
+  return (await runTrueup(words, { environment: environment() })).output.trimEnd();
 }
 
 const statusWith = async (key: string) => (await api.get('/api/v1/events?limit=1', key)).status;
 
-describe('npm run key:check', { timeout: LIMIT_MS }, () => {
+describe('./trueup keys check', { timeout: LIMIT_MS }, () => {
   it('tells a slip of the pen without a database, and never repeats the key', async () => {
     const key = composeKey('0123456789', 'S'.repeat(43));
     expect(await runCommand('keys', ['check', key], NO_DATABASE)).toEqual({
@@ -110,11 +107,11 @@ describe('a command about keys', { timeout: LIMIT_MS }, () => {
       [['create', '--role', 'owner', '--name', 'n'], /^--role is owner/],
       [['create', '--role', 'admin'], /^--name is missing/],
       [['revoke', 'x'], /^x is no id of a key/],
-      [['rotate'], /^The id of the key is missing: give key_…/],
-      [['list', '--role', 'admin'], /^key:list does not take --role\./],
-      [['rotate', foreign, '--expires', '2030-01-01'], /^key:rotate does not take --expires\./],
+      [['rotate'], /^Missing required argument 'key-id'\./],
+      [['list', '--role', 'admin'], /^Unknown option '--role'\./],
+      [['rotate', foreign, '--expires', '2030-01-01'], /^Unknown option '--expires'\./],
       [['rotate', foreign, '--grace', '604801'], /^--grace is 604801/],
-      [['rename'], /^What is to be done\?/],
+      [['rename'], /^Unknown command 'rename'/],
     ] as const) {
       const refused = await run(...args).catch((error: unknown) => error);
       expect(refused, args.join(' ')).toBeInstanceOf(StartError);
@@ -123,11 +120,28 @@ describe('a command about keys', { timeout: LIMIT_MS }, () => {
   });
 
   it('says so where the organization that it is given is none, and names those that there are', async () => {
-    const asked = readKeyArguments(['list', '--org', 'org_none']);
-    const refused = runKeyCommand(() => parseConfig(environment(), PROJECT_ROOT), asked);
+    const refused = runTrueup(['keys', 'list', '--org', 'org_none'], { environment: environment() });
     await expect(refused).rejects.toThrow(
       /^There is no organization org_none\. Give --org with one of these:\n {2}org_/,
     );
+  });
+
+  it('lists as JSON what the table shows: --json', async () => {
+    await run('create', '--role', 'ingest', '--name', 'for json', '--expires', '2099-01-01');
+    const rows = (await run('list'))
+      .split('\n')
+      .slice(2)
+      .map((line) => line.split(/ {2,}/));
+    // biome-ignore lint/suspicious/noExplicitAny: the output that is being tested
+    const keys = JSON.parse(await run('list', '--json')) as any[];
+    const time = (iso: string | null) => iso?.slice(0, 16) ?? '-';
+    expect(
+      keys.map((key) => [
+        ...[key.id, key.status, key.role, key.scopes?.join(',') ?? 'all', key.workspace ?? '-'],
+        ...[time(key.last_used_at), time(key.expires_at), key.name],
+      ]),
+    ).toEqual(rows);
+    expect(keys.some(({ name }) => name === 'for json')).toBe(true);
   });
 
   it('draws a key that is stored nowhere: --offline', async () => {

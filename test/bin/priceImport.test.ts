@@ -1,16 +1,14 @@
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { PassThrough } from 'node:stream';
 import { afterAll, afterEach, beforeEach, describe, expect, it } from 'vitest';
-import { importPrices } from '../../bin/startup/prices/priceImport.js';
-import { readPriceImportArguments } from '../../bin/startup/prices/priceImportArguments.js';
 import { loadPriceBook } from '../../db/pricing/prices.js';
 import { microsOfDay } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
 import { seedPrices } from '../../usecases/pricing/priceSeed.js';
 import { aPeriod, listOf, type PeriodJson } from '../domain/pricing/support.js';
 import { createTestDatabase, type TestDatabase } from '../support/database.js';
+import { runTrueup } from '../support/trueup.js';
 
 const FIXTURES = join(import.meta.dirname, '..', 'fixtures', 'prices');
 const LITELLM = join(FIXTURES, 'litellm.json');
@@ -35,19 +33,12 @@ function aFile(json: unknown): string {
 
 /** Runs the command; returns what it showed. `answer` is what the person types; without one nobody can be asked. */
 async function run(args: string[], answer?: string): Promise<string> {
-  const [input, output] = [new PassThrough(), new PassThrough()];
-  let shown = '';
-  output.on('data', (text) => {
-    shown += text;
+  const { output } = await runTrueup(['prices', 'import', ...args], {
+    environment: db.environment,
+    answer,
+    now: new Date(`${DAY}T12:00:00Z`),
   });
-  if (answer !== undefined) input.end(`${answer}\n`);
-  await importPrices(
-    db.database,
-    readPriceImportArguments(args),
-    { input, output, isInteractive: answer !== undefined },
-    new Date(`${DAY}T12:00:00Z`),
-  );
-  return shown;
+  return output;
 }
 
 const litellm = (...more: string[]) => [LITELLM, '--retrieved', DAY, ...more];
@@ -84,7 +75,7 @@ const oneModel = (model: string, input: number, output: number, more: object = {
     },
   });
 
-describe('npm run prices:import', () => {
+describe('./trueup prices import', () => {
   it('shows every difference with its factor and stores nothing before it was answered', async () => {
     const shown = await run(litellm('--dry-run'));
     expect(shown).toContain('openai gpt-9-test-2027-01-01\n      input 0.123456789012\n      output 0.4');
@@ -202,11 +193,11 @@ describe('npm run prices:import', () => {
 
   it.each([
     [['/no/such/file.json'], /no file that can be read/],
-    [[], /Give one file/],
-    [['a', 'b'], /Give one file/],
+    [[], /^Missing required argument 'file'\./],
+    [['a', 'b'], /^Too many arguments for 'import'\. Expected 1 argument but got 2\./],
     [['a', '--provider', 'acme'], /--provider is acme/],
     [['a', '--effective-from', '2026-13-01'], /--effective-from is 2026-13-01/],
-    [['a', '--yes', '--dry-run'], /not both/],
+    [['a', '--yes', '--dry-run'], /^Option '--dry-run' cannot be used with option '--yes'/],
     [['a', '--force'], /Usage/],
   ])('refuses %j in one sentence', async (args, sentence) => {
     await expect(run(args)).rejects.toThrow(sentence);

@@ -1,6 +1,4 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readReconcileArguments } from '../../bin/startup/bills/reconcileArguments.js';
-import { runReconcile } from '../../bin/startup/bills/runReconcile.js';
 import { decimalFromPico, picoFromDecimal } from '../../domain/money.js';
 import { StartError } from '../../platform/startError.js';
 import { ingestMany } from '../api/support/requests.js';
@@ -9,8 +7,9 @@ import { eventsOf, type GeneratedBills, generateBills } from '../support/billGen
 import { importGenerated, runGaps } from '../support/bills.js';
 import { startTypeScript } from '../support/childProgram.js';
 import { startTestEngine, type TestEngine } from '../support/engine.js';
+import { runTrueup } from '../support/trueup.js';
 
-/** `npm run reconcile` on bills with planted mistakes, while no worker runs. */
+/** `./trueup reconcile` on bills with planted mistakes, while no worker runs. */
 
 const SEED = Number(process.env.RUN_SEED ?? 20_261_122);
 const DAYS = 30;
@@ -54,7 +53,7 @@ async function everyRow(): Promise<string> {
 
 /** The command as a program. */
 async function run(...args: string[]) {
-  const program = startTypeScript('bin/reconcile.ts', args, { ...api.database.environment });
+  const program = startTypeScript('bin/trueup.ts', ['reconcile', ...args], { ...api.database.environment });
   const code = await program.ended();
   return { code, text: program.stdout(), all: program.output() };
 }
@@ -63,13 +62,13 @@ const org = () => ['--org', `org_${api.orgId.replaceAll('-', '')}`];
 
 /** The same work within this process. */
 const text = async (...args: string[]): Promise<string> =>
-  (await runReconcile(api.orgDb, readReconcileArguments(args), BigInt(Date.now()) * 1_000n)).text;
-const json = async (...args: string[]): Promise<Json> => JSON.parse(await text(...args, '--format', 'json'));
+  (await runTrueup(['reconcile', ...args, ...org()], { environment: api.database.environment })).output;
+const json = async (...args: string[]): Promise<Json> => JSON.parse(await text(...args, '--json'));
 
 const sumOf = (byDay: Map<string, bigint>) =>
   decimalFromPico([...byDay.values()].reduce((sum, pico) => sum + pico, 0n));
 
-describe('npm run reconcile', () => {
+describe('./trueup reconcile', () => {
   it('finds the wrong rate on its days, to the pico-dollar, and says what to do', async () => {
     const { findings, provider, status, days } = await json('--provider', 'anthropic');
     expect([provider, status, days]).toEqual(['anthropic', 'reconciled', DAYS]);
@@ -188,7 +187,7 @@ describe('npm run reconcile', () => {
   });
 
   it('without bills, or without bills in these days, says what to do', async () => {
-    expect(await text('--provider', 'xai')).toContain('npm run billing:import -- --provider xai FILE');
+    expect(await text('--provider', 'xai')).toContain('./trueup import bills --provider xai FILE');
     expect(await text('--provider', 'openai', '--from', '2020-01-01', '--to', '2020-02-01')).toContain(
       `the bills go from ${bills.days[0]} to ${lastDay}`,
     );
@@ -209,7 +208,7 @@ describe('npm run reconcile', () => {
       'a reconciliation spans at most 366 days',
     ],
     [['--provider', 'openai', '--from', '2026-02-30'], '--from is 2026-02-30'],
-    [['--provider', 'openai', 'more'], 'Usage: npm run reconcile'],
+    [['--provider', 'openai', 'more'], 'Usage: trueup reconcile'],
   ])('refuses %j in a sentence', async (args, sentence) => {
     const refused = (async () => text(...args))();
     await expect(refused).rejects.toThrow(StartError);

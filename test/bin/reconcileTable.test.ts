@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { reconcileTable } from '../../bin/startup/bills/reconcileTable.js';
+import { reconcileTable } from '../../bin/bills/reconcileReport.js';
 import { PICO_PER_USD } from '../../domain/money.js';
 import type { GapBucket } from '../../domain/reconciliation/matching/cells.js';
 import type { ReconcileReport } from '../../usecases/reconciliation/reconcileBills.js';
@@ -36,7 +36,7 @@ function centsOf(table: string, name: string): number {
   return Math.round(Number(row.slice(name.length).replaceAll(',', '').replace('<0.01', '0')) * 100);
 }
 
-describe('the table of npm run reconcile', () => {
+describe('the table of ./trueup reconcile', () => {
   it('adds up to the cent as it is shown, whatever the amounts', () => {
     const amount = fc.bigInt({ min: 0n, max: 50_000n * PICO_PER_USD });
     fc.assert(

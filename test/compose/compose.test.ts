@@ -100,11 +100,11 @@ describe('docker-compose.yml', () => {
       const { version } = JSON.parse(read('package.json')) as { version: string };
       expect(image).toBe(`trueup:${version}`);
       const [runtime, ...rest] = command ?? [];
+      if (runtime === 'trueup') return expect(rest).toEqual(['migrate']);
       const file = rest.at(-1);
       expect(runtime).toBe('node');
       // A server runs with the flags that npm start gives it.
-      const isServer = !String(file).endsWith('migrate.js');
-      expect(rest.slice(0, -1)).toEqual(isServer ? [...SERVER_NODE_FLAGS] : []);
+      expect(rest.slice(0, -1)).toEqual([...SERVER_NODE_FLAGS]);
       expect(existsSync(join(PROJECT_ROOT, String(file).replace(/^dist\/(.*)\.js$/, '$1.ts')))).toBe(true);
     },
   );
@@ -201,5 +201,11 @@ describe('Dockerfile', () => {
       `CMD ${JSON.stringify(['node', ...SERVER_NODE_FLAGS, 'dist/bin/api.js']).replaceAll(',', ', ')}`,
     );
     expect(existsSync(join(PROJECT_ROOT, 'bin/api.ts'))).toBe(true);
+  });
+
+  it('has the command line on its path', () => {
+    expect(lastStage).toContain('COPY --from=build /app/trueup ./trueup');
+    expect(of('RUN').some((line) => line.startsWith('ln -s /app/trueup /usr/local/bin/trueup'))).toBe(true);
+    expect(statSync(join(PROJECT_ROOT, 'trueup')).mode & 0o111).toBe(0o111);
   });
 });

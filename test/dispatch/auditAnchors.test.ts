@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { Writable } from 'node:stream';
 import { pino } from 'pino';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startAuditAnchors } from '../../bin/startup/auditLog/auditAnchors.js';
+import { startAuditAnchors } from '../../bin/wiring/auditAnchors.js';
 import { recordAudit } from '../../db/access/auditLog.js';
 import { insertOrganization } from '../../db/installation/organizations.js';
 import { OrgDb } from '../../db/orgDb.js';

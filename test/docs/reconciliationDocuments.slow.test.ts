@@ -182,9 +182,9 @@ describe('the audit of generated bills', () => {
   });
 });
 
-describe('npm run audit', () => {
+describe('./trueup audit', () => {
   async function run(args: readonly string[]) {
-    const program = startTypeScript('bin/audit.ts', args, {
+    const program = startTypeScript('bin/trueup.ts', ['audit', ...args], {
       ...api.database.environment,
     });
     const code = await program.ended();
@@ -222,7 +222,7 @@ describe('npm run audit', () => {
   it('without bills says what to do', async () => {
     const { code, text } = await run(['--provider', 'xai', ...org()]);
     expect(code).toBe(0);
-    expect(text).toContain('npm run billing:import -- --provider xai FILE');
+    expect(text).toContain('./trueup import bills --provider xai FILE');
     expect(text).toContain('docs/connections.md');
   });
 
@@ -233,7 +233,7 @@ describe('npm run audit', () => {
     [['--provider', 'openai', '--from', 'may'], '--from is may'],
   ])('refuses %j in a sentence', async (args, sentence) => {
     const { code, all } = await run(args);
-    expect(code).toBe(1);
+    expect(code).toBe(2);
     expect(all).toContain(sentence);
     expect(all).not.toContain('    at ');
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { addEvents } from '../../bin/startup/demo/demoLoad.js';
-import { createScreen } from '../../bin/startup/screen.js';
+import { addEvents } from '../../bin/demo/demoLoad.js';
+import { createScreen } from '../../bin/terminal/screen.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { microsFromDate } from '../../domain/period.js';
 import { type AnswerKey, answerKeyOf } from '../../lab/demo/answerKey.js';

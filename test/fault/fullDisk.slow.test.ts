@@ -4,7 +4,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { embeddedDatabaseUrl } from '../../platform/runtimeFile.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
-import { type ChildProgram, startBootstrap } from '../support/childProgram.js';
+import { type ChildProgram, startTrueup } from '../support/childProgram.js';
 import { mountSmallDisk, type SmallDisk } from '../support/smallDisk.js';
 import { makePlace, type Place, parts, START_LIMIT_MS, untilWhole } from '../support/startedService.js';
 import { auditBook, LoadClient, pause } from './support/loadClient.js';
@@ -28,7 +28,7 @@ beforeAll(async () => {
   place.environment.DATA_DIR = join(disk.path, 'data');
   place.environment.RATE_LIMITS = 'off';
   place.dataDir = place.environment.DATA_DIR;
-  service = startBootstrap(['start'], place.environment);
+  service = startTrueup(['start'], place.environment);
   await service.sees(/— ready in/, START_LIMIT_MS);
   await untilWhole(place);
   base = `http://127.0.0.1:${place.environment.PORT}`;
@@ -55,7 +55,7 @@ async function readyz(): Promise<{ status: string; storage: string; reasons: str
 }
 
 async function command(...args: string[]): Promise<{ exit: number | string; output: string }> {
-  const program = startBootstrap(args, place.environment);
+  const program = startTrueup(args, place.environment);
   return { exit: await program.ended(), output: program.stdout() };
 }
 

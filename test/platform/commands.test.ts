@@ -22,9 +22,9 @@ describe('a command', () => {
     const dataDir = join(folder, 'slip-of-the-pen');
     for (const [command, ...args] of [
       ['audit', '--provider', 'openai'],
-      ['dataExport', '--to', join(folder, 'e.tar.gz')],
-      ['demoReset'],
-      ['secrets', 'rotate'],
+      ['export data', '--to', join(folder, 'e.tar.gz')],
+      ['demo reset'],
+      ['secrets rotate'],
     ] as const)
       expect(await runCommand(command, args, { DATA_DIR: dataDir }), command).toEqual({
         exit: 1,

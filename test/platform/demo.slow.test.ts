@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { findFreePort } from '../../platform/embedded/freePort.js';
 import { isAlive } from '../../platform/embedded/processTable.js';
 import { embeddedDatabaseUrl, readRunningState } from '../../platform/runtimeFile.js';
-import { type ChildProgram, startBootstrap } from '../support/childProgram.js';
+import { type ChildProgram, startTrueup } from '../support/childProgram.js';
 import { removeCluster } from '../support/postgres.js';
 import { makeTestFolder } from '../support/testFolder.js';
 
@@ -20,7 +20,7 @@ beforeAll(async () => {
   dataDir = makeTestFolder('demo');
   const port = String(await findFreePort());
   environment = { DATA_DIR: dataDir, PORT: port, TEMPORAL_CLI_PATH: inject('temporalProgram') };
-  service = startBootstrap(['demo'], environment);
+  service = startTrueup(['demo'], environment);
 });
 
 afterAll(async () => {
@@ -31,7 +31,7 @@ afterAll(async () => {
 }, 300_000);
 
 async function run(...args: string[]): Promise<{ exit: number | string; stdout: string }> {
-  const program = startBootstrap(args, environment);
+  const program = startTrueup(args, environment);
   return { exit: await program.ended(), stdout: program.stdout() };
 }
 
@@ -57,7 +57,7 @@ describe('npm run demo', () => {
     'starts the service where none runs, loads the demo and prints what is found',
     async () => {
       const began = performance.now();
-      await service.sees(/npm run demo:reset/, FINDINGS_LIMIT_MS);
+      await service.sees(/\.\/trueup demo reset/, FINDINGS_LIMIT_MS);
       console.info(
         `from npm run demo to the findings: ${((performance.now() - began) / 1_000).toFixed(1)} s`,
       );
@@ -102,15 +102,15 @@ describe('npm run demo', () => {
   });
 
   it(
-    'is taken out by npm run demo:reset, with its key, and nothing else',
+    'is taken out by ./trueup demo reset, with its key, and nothing else',
     async () => {
-      const { exit, stdout } = await run('demoReset');
+      const { exit, stdout } = await run('demo', 'reset');
       expect(exit).toBe(0);
       expect(stdout).toMatch(/^Demo Labs is gone, with [\d,]+ rows and its key\./m);
       expect(existsSync(join(dataDir, 'demo-key'))).toBe(false);
       expect(existsSync(join(dataDir, 'demo.json'))).toBe(false);
       expect(await organizations()).toEqual([{ name: 'My organization', demo: false }]);
-      expect((await run('demoReset')).stdout).toMatch(/^There is no demo here\.$/m);
+      expect((await run('demo', 'reset')).stdout).toMatch(/^There is no demo here\.$/m);
     },
     FINDINGS_LIMIT_MS,
   );
@@ -123,7 +123,7 @@ describe('DEMO=1 npm start', () => {
       service.child.kill('SIGTERM');
       expect(await service.ended()).toBe(0);
       for (const isFirst of [true, false]) {
-        service = startBootstrap(['start'], { ...environment, DEMO: '1' });
+        service = startTrueup(['start'], { ...environment, DEMO: '1' });
         await service.sees(/— ready in/, FINDINGS_LIMIT_MS);
         const ready = JSON.parse(
           service

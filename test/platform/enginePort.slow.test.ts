@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, inject, it } from 'vitest';
 import { findFreePort } from '../../platform/embedded/freePort.js';
 import { readRunningState } from '../../platform/runtimeFile.js';
-import { startBootstrap } from '../support/childProgram.js';
+import { startTrueup } from '../support/childProgram.js';
 import { makePausedTemporal } from '../support/pausedTemporal.js';
 import { removeCluster } from '../support/postgres.js';
 import { makeTestFolder } from '../support/testFolder.js';
@@ -13,7 +13,7 @@ const START_LIMIT_MS = 50_000;
 it('a service whose workflow engine comes up on another port than was foretold has a worker that finds it', async () => {
   const dataDir = makeTestFolder('engine-port');
   const paused = makePausedTemporal(dataDir, inject('temporalProgram'));
-  const service = startBootstrap(['start'], {
+  const service = startTrueup(['start'], {
     DATA_DIR: dataDir,
     PORT: String(await findFreePort()),
     TEMPORAL_CLI_PATH: paused.program,

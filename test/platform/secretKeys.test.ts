@@ -93,7 +93,7 @@ describe('keys', () => {
     const sentence = missingKeySentence(new Map([['0123456789abcdef', { connection: 2 }]]), keys) ?? '';
     expect(sentence).toMatch(/^wrong or missing secret key: the credentials of 2 billing connections/);
     expect(sentence).toContain('0123456789abcdef');
-    expect(sentence).toContain('npm run secrets:rotate -- --forget-unreadable');
+    expect(sentence).toContain('./trueup secrets rotate --forget-unreadable');
     expect(sentence.split('\n')).toHaveLength(1);
     const sealedWith = (id: string, counts: SealedCounts) =>
       missingKeySentence(new Map([[id, counts]]), keys);

@@ -9,8 +9,9 @@ import { loadConfig } from '../../platform/config.js';
 import { findFreePort } from '../../platform/embedded/freePort.js';
 import { startPostgres } from '../../platform/embedded/postgres.js';
 import { isAlive, waitUntilGone } from '../../platform/embedded/processTable.js';
+import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 import { embeddedDatabaseUrl } from '../../platform/runtimeFile.js';
-import { type ChildProgram, startBootstrap } from '../support/childProgram.js';
+import { type ChildProgram, startProgram, startTrueup } from '../support/childProgram.js';
 import { TEST_SECRET_KEY } from '../support/connectors.js';
 import {
   eventually,
@@ -34,14 +35,14 @@ afterEach(async () => {
 
 /** `npm start`, waited for. */
 async function start(place: Place): Promise<ChildProgram> {
-  const program = startBootstrap(['start'], place.environment);
+  const program = startTrueup(['start'], place.environment);
   await program.sees(/— ready in/, START_LIMIT_MS);
   return program;
 }
 
 /** A start of one test's own: ended with the test, however that goes. */
 async function startAlone(place: Place): Promise<ChildProgram> {
-  const program = startBootstrap(['start'], place.environment);
+  const program = startTrueup(['start'], place.environment);
   cleanUp.push(async () => {
     if (isAlive(program.pid)) program.child.kill('SIGTERM');
     await program.ended();
@@ -94,7 +95,7 @@ async function loginsOf(place: Place): Promise<string[]> {
 }
 
 async function runToEnd(args: readonly string[], environment: Record<string, string>) {
-  const program = startBootstrap(args, environment);
+  const program = startTrueup(args, environment);
   return { exit: await program.ended(), output: program.output(), stdout: program.stdout() };
 }
 
@@ -156,7 +157,7 @@ describe('npm start', () => {
     await eventually(async () => (await ask(place, '/readyz')).body.temporal === 'up');
   });
 
-  it('says of each part how it does: npm run status -- --json', async () => {
+  it('says of each part how it does: ./trueup status --json', async () => {
     await untilWhole(place);
     const { exit, stdout } = await runToEnd(['status', '--json'], place.environment);
     const status = JSON.parse(stdout) as Record<string, { status: string }>;
@@ -179,7 +180,7 @@ describe('npm start', () => {
     });
   });
 
-  it('finds nothing wrong with itself: npm run doctor', async () => {
+  it('finds nothing wrong with itself: ./trueup doctor', async () => {
     await untilWhole(place);
     const { exit, output } = await runToEnd(['doctor'], place.environment);
     expect(output).not.toContain('✗');
@@ -187,7 +188,7 @@ describe('npm start', () => {
     expect(exit).toBe(0);
   });
 
-  it('takes keys made beside it: npm run key:create', async () => {
+  it('takes keys made beside it: ./trueup keys create', async () => {
     const made = await runToEnd(['keys', 'create', '--role', 'ingest', '--name', 'x'], place.environment);
     const key = made.stdout.trim();
     expect(parseKey(key)).toBeDefined();
@@ -315,8 +316,9 @@ describe('a start that cannot be', () => {
   it('for a database of one’s own without a secret key says so in one sentence, with how to make one', async () => {
     const environment = { DATABASE_URL: 'postgres://u:p@127.0.0.1:1/x', TEMPORAL_ADDRESS: '127.0.0.1:1' };
     await expectSentence(environment, /^TRUEUP_SECRET_KEY is missing: .*`openssl rand -base64 32`/);
-    for (const program of ['api', 'worker']) {
-      const { exit, output } = await runToEnd([program], environment);
+    for (const name of ['api', 'worker']) {
+      const program = startProgram([join(PROJECT_ROOT, 'bin/bootstrap.mjs'), name], environment);
+      const [exit, output] = [await program.ended(), program.output()];
       expect([exit, spoken(output)]).toEqual([1, [expect.stringMatching(/^TRUEUP_SECRET_KEY is missing: /)]]);
     }
   });

@@ -67,7 +67,7 @@ export function startTypeScript(
   return startProgram(['--import', 'tsx', join(PROJECT_ROOT, path), ...args], environment);
 }
 
-/** Runs `node bin/bootstrap.mjs …`, as the npm scripts do. */
-export function startBootstrap(args: readonly string[], environment?: Record<string, string>): ChildProgram {
-  return startProgram([join(PROJECT_ROOT, 'bin/bootstrap.mjs'), ...args], environment);
+/** Runs a command by `node bin/bootstrap.mjs`, as ./trueup and the npm scripts do. */
+export function startTrueup(words: readonly string[], environment?: Record<string, string>): ChildProgram {
+  return startProgram([join(PROJECT_ROOT, 'bin/bootstrap.mjs'), 'trueup', ...words], environment);
 }

@@ -13,7 +13,7 @@ import { type Activities, type ActivityDeps, createActivities } from '../../acti
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { TemporalOrchestrator } from '../../adapters/orchestrator.js';
-import { pollSecondsOf } from '../../bin/startup/connectors.js';
+import { pollSecondsOf } from '../../bin/wiring/outside.js';
 import type { Database } from '../../db/client.js';
 import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
 import { Sweeper } from '../../dispatch/sweeper.js';

@@ -13,7 +13,7 @@ const listAuditLog = defineEndpoint({
   tag: 'Organization',
   summary: 'What was done, by whom and when, newest first',
   description:
-    'Records are never changed. Each carries the hash of the one before it, so that an edit is found out by npm run audit-log:verify. format=csv has the same page as one row a record.',
+    'Records are never changed. Each carries the hash of the one before it, so that an edit is found out by ./trueup audit-log verify. format=csv has the same page as one row a record.',
   access: { scope: 'audit:read', workspace: 'refused' },
   query: auditLogQuery,
   responses: {

@@ -65,7 +65,7 @@ const getEvidencePdf = download({
 const getEvidencePack = download({
   operationId: 'getClaimEvidencePack',
   extension: 'tar.gz',
-  summary: 'The whole pack of a claim, as npm run evidence:verify checks it',
+  summary: 'The whole pack of a claim, as ./trueup evidence verify checks it',
   description:
     'The evidence, its lines as CSV, its document, the provider’s pages as they were received, the calls and the rates, with a manifest of their sha256. The same bytes each time.',
   answer: { description: 'The pack', contentType: 'application/gzip' },

@@ -11,7 +11,7 @@ const getAudit = defineEndpoint({
   tag: 'Reconciliation',
   summary: 'The rates that a provider charged, against list and contract',
   description:
-    'From the bills alone: no call has to be observed. Charges at another than the agreed rate, as one line while the ratio stays the same, charges as agreed, and what the bill does not let one judge. The command npm run audit gives the same.',
+    'From the bills alone: no call has to be observed. Charges at another than the agreed rate, as one line while the ratio stays the same, charges as agreed, and what the bill does not let one judge. The command ./trueup audit gives the same.',
   access: { scope: 'reconciliation:read', workspace: 'refused' },
   query: auditQuery,
   responses: { 200: { description: 'The audit', schema: auditResponse, otherTypes: { 'text/csv': 'text' } } },

@@ -157,7 +157,7 @@ describe('the support of a claim', () => {
 
   it('names the verifier, where it is and how to run it', async () => {
     const { joined } = await textOf(priceClaim());
-    for (const part of ['npm run evidence:verify -- clm_', 'Apache License 2.0', 'bin/verifyEvidence.ts'])
+    for (const part of ['./trueup evidence verify clm_', 'Apache License 2.0', 'bin/evidence'])
       expect(joined).toContain(part.replaceAll(' ', ''));
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { rotateSecrets } from '../../../bin/startup/rotateSecrets.js';
+import { rotateSecrets } from '../../../bin/commands/secrets.js';
 import { parseConfig } from '../../../platform/config.js';
 import { makeSecretKey } from '../../../platform/secretBox.js';
 import { SecretKeys } from '../../../platform/secretKeys.js';

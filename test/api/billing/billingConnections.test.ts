@@ -1,6 +1,6 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { rotateSecrets } from '../../../bin/startup/rotateSecrets.js';
+import { rotateSecrets } from '../../../bin/commands/secrets.js';
 import { findUuid } from '../../../domain/ids.js';
 import { parseConfig } from '../../../platform/config.js';
 import { replaceSecretKeys, secretKeyFile } from '../../../platform/embedded/secretKeyFile.js';

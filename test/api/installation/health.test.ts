@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createApiServer } from '../../../bin/apiServer.js';
+import { createApiServer } from '../../../bin/wiring/apiServer.js';
 import { MIGRATIONS } from '../../../db/migrations/index.js';
 import { createLogger } from '../../../platform/logger.js';
 import { startTestApi, type TestApi } from '../../support/api.js';

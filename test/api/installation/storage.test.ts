@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { judgeStorage, storageStatus } from '../../../bin/startup/storageStatus.js';
+import { judgeStorage, storageStatus } from '../../../bin/wiring/storageStatus.js';
 import { findFullStorage, STORAGE_PROBE } from '../../../db/health.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';

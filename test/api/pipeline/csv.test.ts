@@ -2,7 +2,7 @@ import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { csvInteger, csvShare, csvUsd, writeCsv } from '../../../api/csv.js';
-import { dollars, figure } from '../../../bin/startup/textTable.js';
+import { dollars, figure } from '../../../bin/terminal/textTable.js';
 
 describe('a CSV answer', () => {
   it('is RFC 4180: CRLF after every record, quotes where a cell needs them', () => {

@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { rotateSecrets } from '../../../bin/startup/rotateSecrets.js';
-import { findMissingKeySentence } from '../../../bin/startup/secretKeys.js';
+import { rotateSecrets } from '../../../bin/commands/secrets.js';
+import { findMissingKeySentence } from '../../../bin/wiring/requirements.js';
 import { ATTEMPTS_SHOWN_MAX } from '../../../db/webhooks/webhookLog.js';
 import { publishMessages } from '../../../db/webhooks/webhookMessages.js';
 import { findUuid } from '../../../domain/ids.js';

@@ -3,8 +3,7 @@ import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { unpack } from '../../../bin/startup/evidence/readPack.js';
-import { verifyPack } from '../../../bin/startup/evidence/verifyPack.js';
+import { unpack, verifyPack } from '../../../bin/evidence/verifyPack.js';
 import type { ClaimEvidence } from '../../../domain/claims/evidence/claimEvidence.js';
 import { canonicalJson, packManifest } from '../../../domain/claims/evidence/packManifest.js';
 import { picoFromDecimal } from '../../../domain/money.js';
@@ -293,7 +292,7 @@ describe('a pack in which somebody has changed a digit', () => {
             0,
           ),
         );
-        const program = startProgram(['--import', 'tsx', 'bin/verifyEvidence.ts', path]);
+        const program = startProgram(['--import', 'tsx', 'bin/trueup.ts', 'evidence', 'verify', path]);
         return { code: await program.ended(), output: program.stdout() };
       };
       const whole = await run(files);

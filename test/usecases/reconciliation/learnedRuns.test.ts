@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { runReconcile } from '../../../bin/startup/bills/runReconcile.js';
+import { readBillReport } from '../../../bin/bills/billReport.js';
+import { makeReconciliation } from '../../../bin/commands/reconcile.js';
 import { currentWeights } from '../../../db/reconciliation/weightSets.js';
 import { recomputeWeights } from '../../../usecases/reconciliation/recomputeWeights.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
@@ -65,12 +66,8 @@ describe('a run after claims have ended', () => {
     await refuse(org, 10);
     await recomputeWeights(org.orgDb, NOW);
     await runs.run(org);
-    const { text } = await runReconcile(
-      org.orgDb,
-      { provider: 'openai', fromDay: null, toDay: null, format: 'json', failOnFinding: false },
-      NOW,
-    );
-    const report = JSON.parse(text);
+    const range = { provider: 'openai', fromDay: null, toDay: null, nowMicros: NOW } as const;
+    const report = (await readBillReport(org.orgDb, range, makeReconciliation)).json() as Json;
     const { confidence_score: score } = await found(org);
     const said = report.findings.find((one: Json) => one.kind === KIND);
     expect(report).toMatchObject({ weight_set: 'learned-1' });

@@ -60,9 +60,9 @@ async function anchor(at: TestInstallation): Promise<void> {
 }
 
 const verify = (dataDir: string, ...args: string[]) =>
-  runCommand('auditLogVerify', args, { DATA_DIR: dataDir });
+  runCommand('audit-log verify', args, { DATA_DIR: dataDir });
 
-describe('npm run audit-log:verify', () => {
+describe('./trueup audit-log verify', () => {
   it('finds nothing in a log that is as it was written, and says how much it has looked at', async () => {
     await addRows(installation, 5);
     await anchor(installation);
@@ -95,13 +95,13 @@ describe('npm run audit-log:verify', () => {
     expect((await verify(installation.dataDir, '--anchors', '/nowhere')).output).toMatch(
       /^There is no \/nowhere/,
     );
-    expect((await verify(installation.dataDir, '--wrong')).output).toMatch(/Usage: npm run audit-log:verify/);
+    expect((await verify(installation.dataDir, '--wrong')).output).toMatch(/Usage: trueup audit-log verify/);
   });
 });
 
 describe('a rotation of the secret key', () => {
   it('stands in the log, and the anchors of before are compared all the same', async () => {
-    const end = await runCommand('secrets', ['rotate'], { DATA_DIR: installation.dataDir });
+    const end = await runCommand('secrets rotate', [], { DATA_DIR: installation.dataDir });
     expect(end, end.output).toMatchObject({ exit: 0 });
     await anchor(installation);
     const { exit, output } = await verify(installation.dataDir);
@@ -153,7 +153,7 @@ describe('a restored backup', () => {
 
   it('is still told apart after the key has been changed', async () => {
     const settings = { DATA_DIR: installation.dataDir };
-    expect(await runCommand('secrets', ['rotate'], settings)).toMatchObject({ exit: 0 });
+    expect(await runCommand('secrets rotate', [], settings)).toMatchObject({ exit: 0 });
     await anchor(installation);
     expect((await verify(installation.dataDir)).output).toMatch(/took the chain back to row 7/);
     expect((await verify(installation.dataDir)).exit).toBe(0);
@@ -185,9 +185,9 @@ describe('an export and its import', () => {
     folders.push(join(file, '..'), into);
     await addRows(installation, 2);
     await anchor(installation);
-    const out = await runCommand('dataExport', ['--to', file], { DATA_DIR: installation.dataDir });
+    const out = await runCommand('export data', ['--to', file], { DATA_DIR: installation.dataDir });
     expect(out, out.output).toMatchObject({ exit: 0 });
-    const end = await runCommand('dataImport', [file], { DATA_DIR: into });
+    const end = await runCommand('import data', [file], { DATA_DIR: into });
     expect(end, end.output).toMatchObject({ exit: 0 });
     // The key comes along as it does for the sealed credentials: it has signed what the anchors say of the restore.
     cpSync(join(installation.dataDir, 'secret-key'), join(into, 'secret-key'));

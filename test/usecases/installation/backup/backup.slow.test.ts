@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { restoreBackup } from '../../../../bin/startup/backup/restoreBackup.js';
+import { restoreBackup } from '../../../../bin/backup/restoreBackup.js';
 import { foldUsage } from '../../../../db/usage/rollups.js';
 import { readArchive } from '../../../../platform/archive/archiveReader.js';
 import { readTar } from '../../../../platform/archive/tar.js';
@@ -105,7 +105,7 @@ afterAll(async () => {
   for (const folder of [...folders, ...(installation ? [installation.dataDir] : [])]) removeDataDir(folder);
 });
 
-describe(`npm run backup (TEST_SEED=${SEED})`, () => {
+describe(`./trueup backup (TEST_SEED=${SEED})`, () => {
   it('under load holds every call that was acknowledged before it began; restored, twice, its books are those of its manifest', async () => {
     const runs = [await aLostRun('7d', 'queued', true), await aLostRun('30d', 'running', false)];
     const client = new LoadClient({
@@ -194,7 +194,11 @@ describe(`npm run backup (TEST_SEED=${SEED})`, () => {
 
   it('killed with -9 in the middle leaves no file, no slot and a service that works; the next one clears up', async () => {
     const folder = aFolder();
-    const program = startTypeScript('bin/backup.ts', ['--to', join(folder, 'k.tar.gz')], settings());
+    const program = startTypeScript(
+      'bin/trueup.ts',
+      ['backup', '--to', join(folder, 'k.tar.gz')],
+      settings(),
+    );
     await until('a backup under way', traces, ({ backups }) => backups === 1);
     program.child.kill('SIGKILL');
     expect(await program.ended()).toBe('SIGKILL');
@@ -211,7 +215,11 @@ describe(`npm run backup (TEST_SEED=${SEED})`, () => {
 
   it('asked to stop in the middle removes what it has written', async () => {
     const folder = aFolder();
-    const program = startTypeScript('bin/backup.ts', ['--to', join(folder, 'k.tar.gz')], settings());
+    const program = startTypeScript(
+      'bin/trueup.ts',
+      ['backup', '--to', join(folder, 'k.tar.gz')],
+      settings(),
+    );
     await until('a backup under way', traces, ({ backups }) => backups === 1);
     program.child.kill('SIGTERM');
     expect(await program.ended()).toBe(143);
@@ -220,7 +228,7 @@ describe(`npm run backup (TEST_SEED=${SEED})`, () => {
 
   it('that cannot write on leaves nothing and says why; Postgres is out of backup mode', async () => {
     const folder = aFolder();
-    const tsx = ['--import', 'tsx', 'bin/backup.ts', '--to', join(folder, 'f.tar.gz')];
+    const tsx = ['--import', 'tsx', 'bin/trueup.ts', 'backup', '--to', join(folder, 'f.tar.gz')];
     const end = await runLimited(tsx, settings());
     expect(end).toEqual({
       exit: 1,
@@ -249,7 +257,7 @@ describe(`npm run backup (TEST_SEED=${SEED})`, () => {
     expect(await runCommand('backup', [], owned)).toEqual({
       exit: 1,
       output: expect.stringMatching(
-        /^DATABASE_URL names a database of your own, .* npm run backup is for the embedded Postgres\.\n$/,
+        /^DATABASE_URL names a database of your own, .* \.\/trueup backup is for the embedded Postgres\.\n$/,
       ),
     });
   }, 300_000);
@@ -287,7 +295,7 @@ describe('a base backup', () => {
   });
 });
 
-describe('npm run restore', () => {
+describe('./trueup restore', () => {
   let file: string;
   beforeAll(async () => {
     file = join(aFolder(), 'b.tar.gz');
@@ -316,15 +324,15 @@ describe('npm run restore', () => {
     [
       'another major version of Postgres',
       { postgres_version: '17.4' },
-      /^The backup is of Postgres 17 and this version brings Postgres 18: .*data:export/,
+      /^The backup is of Postgres 17 and this version brings Postgres 18: .*export data/,
     ],
-    ['another machine', { architecture: 'vax' }, /^The backup is of a \w+ vax machine .*data:export/],
+    ['another machine', { architecture: 'vax' }, /^The backup is of a \w+ vax machine .*export data/],
     [
       'a later Trueup',
       { migrations: ['0001_roles_and_tenancy', '9999_later'] },
       /was written by Trueup 9\.9\.9, which is newer/,
     ],
-    ['an export', { kind: 'export' }, /is an export: npm run data:import takes it/],
+    ['an export', { kind: 'export' }, /is an export: \.\/trueup import data takes it/],
     ['something else', { format: 'zip' }, /is no archive of Trueup/],
   ])('refuses what this installation cannot read: %s', async (_what, header, sentence) => {
     const into = aFolder();
@@ -353,7 +361,7 @@ describe('npm run restore', () => {
     expect(readdirSync(into).filter((name) => name.includes('restoring'))).toEqual([]);
   }, 300_000);
 
-  it('says what is missing when the key at hand is not the one that sealed the credentials, and so does npm run doctor', async () => {
+  it('says what is missing when the key at hand is not the one that sealed the credentials, and so does ./trueup doctor', async () => {
     const { orgId } = await api.addOrganization();
     const lost = makeSecretKey();
     await installation.superuser.query(

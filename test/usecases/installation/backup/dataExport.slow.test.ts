@@ -1,9 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ExportManifest } from '../../../../bin/startup/backup/exportFile.js';
-import { exportToFile } from '../../../../bin/startup/backup/exportFile.js';
-import { importFromFile } from '../../../../bin/startup/backup/importFile.js';
+import type { ExportManifest } from '../../../../bin/backup/dataFile.js';
+import { exportToFile, importFromFile } from '../../../../bin/backup/dataFile.js';
 import { closePeriod } from '../../../../db/billing/closePeriod.js';
 import { openDatabase } from '../../../../db/client.js';
 import { insertOrganization } from '../../../../db/installation/organizations.js';
@@ -69,7 +68,7 @@ async function exported(url: string): Promise<{ file: string; manifest: ExportMa
   return { file, manifest };
 }
 
-describe(`npm run data:export and data:import (TEST_SEED=${SEED})`, () => {
+describe(`./trueup export data and import data (TEST_SEED=${SEED})`, () => {
   it('carry every row, total and decision into a younger cluster, where work goes on and nothing counts twice', async () => {
     const histories: OrgDb[] = [];
     for (let index = 0; index < ORGANIZATIONS; index += 1)
@@ -278,13 +277,13 @@ describe(`npm run data:export and data:import (TEST_SEED=${SEED})`, () => {
   it('tell of themselves in plain words, as commands', async () => {
     const dataDir = aFolder();
     const file = join(aFolder(), 'e.tar.gz');
-    const out = await runCommand('dataExport', ['--to', file], {
+    const out = await runCommand('export data', ['--to', file], {
       DATABASE_URL: source.url,
       DATA_DIR: dataDir,
     });
     expect(out, out.output).toMatchObject({ exit: 0 });
     expect(out.output).toMatch(/rows of \d+ tables in .*\n {2}books at .* calls, cost .* USD/);
-    const backIn = await runCommand('dataImport', [file], { DATA_DIR: dataDir });
+    const backIn = await runCommand('import data', [file], { DATA_DIR: dataDir });
     expect(backIn, backIn.output).toMatchObject({ exit: 0 });
     expect(backIn.output).toMatch(/^Imported [\d,]+ rows .*\n.*\n {2}Next: copy admin-key and secret-key/);
   }, 300_000);

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { join } from 'node:path';
-import { makeHeader } from '../../../../../bin/startup/backup/archiveHeader.js';
+import { makeHeader } from '../../../../../bin/backup/archive.js';
 import { ArchiveWriter } from '../../../../../platform/archive/archiveWriter.js';
 import { PROJECT_ROOT } from '../../../../../platform/projectRoot.js';
 

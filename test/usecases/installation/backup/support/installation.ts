@@ -66,12 +66,12 @@ export interface CommandEnd {
   output: string;
 }
 
-/** Runs a command of bin/ as a process of its own, to its end. */
+/** Runs a command of ./trueup, such as `export data`, as a process of its own, to its end. */
 export async function runCommand(
-  name: string,
+  command: string,
   args: readonly string[],
   environment: Record<string, string>,
 ): Promise<CommandEnd> {
-  const program = startTypeScript(`bin/${name}.ts`, args, environment);
+  const program = startTypeScript('bin/trueup.ts', [...command.split(' '), ...args], environment);
   return { exit: await program.ended(), output: program.output() };
 }

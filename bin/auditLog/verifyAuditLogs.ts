@@ -1,0 +1,293 @@
+import { existsSync, statSync } from 'node:fs';
+import type { Database } from '../../db/client.js';
+import { listOrganizations } from '../../db/installation/organizations.js';
+import { OrgDb } from '../../db/orgDb.js';
+import {
+  ANCHOR_PURPOSE,
+  type AuditAnchor,
+  anchorText,
+  parseAnchorLine,
+  type SettledAnchors,
+  settleAnchors,
+} from '../../domain/access/auditLog/anchors.js';
+import type { ChainFault } from '../../domain/access/auditLog/chain.js';
+import { CHECKPOINT_PURPOSE } from '../../domain/access/auditLog/checkpoint.js';
+import { publicId } from '../../domain/ids.js';
+import { isoFromMicros } from '../../domain/period.js';
+import { MonthlyLines, readLines } from '../../platform/monthlyLines.js';
+import type { SecretKeys } from '../../platform/secretKeys.js';
+import { StartError } from '../../platform/startError.js';
+import { type AuditVerification, verifyAuditLog } from '../../usecases/access/auditVerification.js';
+
+/** Everything that the anchors at hand say. */
+export interface AnchorsAtHand {
+  /** Where they came from. */
+  place: string;
+  byOrganization: ReadonlyMap<string, SettledAnchors>;
+  count: number;
+  /** Lines that no key of ours has signed as they stand there. */
+  forged: number;
+  /** Ids of keys that signed some and are not at hand, with how many: those are compared all the same. */
+  unknownKeys: ReadonlyMap<string, number>;
+  /** Organizations of which the newest anchor is such a one: no signature that can be checked stands for their chain. */
+  unvouched: number;
+  unreadable: number;
+}
+
+/**
+ * Reads anchors from a folder of anchors' files or from one file, which may be a log of the service.
+ * @throws StartError when the path was asked for and does not exist.
+ */
+export async function readAnchors(
+  path: string,
+  isAskedFor: boolean,
+  keys: SecretKeys | undefined,
+): Promise<AnchorsAtHand> {
+  if (isAskedFor && !existsSync(path))
+    throw new StartError(`There is no ${path}: give a file or a folder of anchors with --anchors.`);
+  const isFile = existsSync(path) && statSync(path).isFile();
+  const anchors = new Map<string, AuditAnchor[]>();
+  const unknownKeys = new Map<string, number>();
+  const newest = new Map<string, { atMicros: bigint; isSigned: boolean }>();
+  let [count, forged, unreadable] = [0, 0, 0];
+  for await (const line of readLines(isFile ? [path] : new MonthlyLines(path).listFiles())) {
+    const found = parseAnchorLine(line);
+    if (found === undefined) continue;
+    if (found === 'unreadable') {
+      unreadable += 1;
+      continue;
+    }
+    const { anchor, signed } = found;
+    const verdict = keys?.checkSignature(ANCHOR_PURPOSE, anchorText(anchor), signed) ?? 'unknown_key';
+    if (verdict === 'forged') {
+      forged += 1;
+      continue;
+    }
+    if (verdict === 'unknown_key') {
+      unknownKeys.set(signed.keyId, (unknownKeys.get(signed.keyId) ?? 0) + 1);
+      // Anybody could have written it. That rows were lost in good faith is only believed when it is signed.
+      if (anchor.kind === 'restored') continue;
+    }
+    count += 1;
+    if ((newest.get(anchor.orgId)?.atMicros ?? 0n) <= anchor.atMicros)
+      newest.set(anchor.orgId, { atMicros: anchor.atMicros, isSigned: verdict === 'good' });
+    const known = anchors.get(anchor.orgId);
+    if (known) known.push(anchor);
+    else anchors.set(anchor.orgId, [anchor]);
+  }
+  const byOrganization = new Map([...anchors].map(([orgId, found]) => [orgId, settleAnchors(found)]));
+  const unvouched = [...newest.values()].filter(({ isSigned }) => !isSigned).length;
+  return { place: path, byOrganization, count, forged, unknownKeys, unvouched, unreadable };
+}
+
+/** One organization's log and what came of checking it. */
+export interface VerifiedOrganization {
+  id: string;
+  name: string;
+  /** The demo's, of which no anchors are made. */
+  isDemo: boolean;
+  verification: AuditVerification;
+  anchors: SettledAnchors | undefined;
+}
+
+export interface AuditLogsVerified {
+  organizations: VerifiedOrganization[];
+  /** Organizations with a row that holds what the service never writes, and what that is. */
+  unreadable: { id: string; name: string; reason: string }[];
+  /** Anchored organizations that the database does not know. */
+  missing: { id: string; anchors: SettledAnchors }[];
+  anchors: AnchorsAtHand;
+}
+
+/** Checks the log of one organization, or of all. */
+export async function verifyAuditLogs(
+  database: Database,
+  options: { orgId: string | undefined; anchors: AnchorsAtHand; keys: SecretKeys | undefined },
+): Promise<AuditLogsVerified> {
+  const { orgId, anchors, keys } = options;
+  const known = await listOrganizations(database);
+  const organizations: VerifiedOrganization[] = [];
+  const unreadable: AuditLogsVerified['unreadable'] = [];
+  for (const { id, name, isDemo } of known.filter(
+    (organization) => orgId === undefined || organization.id === orgId,
+  )) {
+    const own = anchors.byOrganization.get(id);
+    const verification = await verifyAuditLog(new OrgDb(database, id), {
+      ...(own ? { anchors: own.hashes } : {}),
+      checkSignature: (text, signed) =>
+        keys?.checkSignature(CHECKPOINT_PURPOSE, text, signed) ?? 'unknown_key',
+    }).catch((error: unknown) => {
+      // A value beyond what the service writes: somebody has put it there, and the others are still to be checked.
+      if (error instanceof RangeError) return error;
+      throw error;
+    });
+    if (verification instanceof RangeError) {
+      unreadable.push({ id, name, reason: verification.message });
+      continue;
+    }
+    organizations.push({ id, name, isDemo, verification, anchors: own });
+  }
+  const ids = new Set(known.map(({ id }) => id));
+  const missing = [...anchors.byOrganization]
+    .filter(([id, { hashes }]) => !ids.has(id) && (orgId === undefined || id === orgId) && hashes.size > 0)
+    .map(([id, found]) => ({ id, anchors: found }));
+  return { organizations, unreadable, missing, anchors };
+}
+
+/** What a check says: findings are tampering or loss, notes are what could not be checked or what explains itself. */
+export interface AuditLogReport {
+  lines: string[];
+  findings: number;
+  /** Whether something could not be checked. */
+  isPartial: boolean;
+}
+
+/** Anchors are made every hour: what has none after this has waited too long. */
+const ANCHOR_PATIENCE_MICROS = 2n * 3_600_000_000n;
+/** Findings that are printed of one organization. */
+const SHOWN_MAX = 20;
+
+const rows = (from: number, to: number) => (from === to ? `row ${from}` : `rows ${from} to ${to}`);
+
+/** One sentence for a fault, naming the rows. */
+export function faultSentence(fault: ChainFault): string {
+  switch (fault.kind) {
+    case 'row_edited':
+      return `row ${fault.seq} was edited: its hash is not that of what stands in it.`;
+    case 'row_not_following':
+      return `row ${fault.seq} does not follow from row ${fault.seq - 1}: one of the two was written anew.`;
+    case 'rows_missing':
+      return `${rows(fault.fromSeq, fault.toSeq)} missing: deleted from the middle of the chain.`;
+    case 'tail_missing':
+      return fault.witness === 'anchor'
+        ? `${rows(fault.fromSeq, fault.toSeq)} missing: deleted from the end of the chain; an anchor has seen row ${fault.toSeq}.`
+        : `${rows(fault.fromSeq, fault.toSeq)} missing: deleted from the end of the chain, whose head still names row ${fault.toSeq}.`;
+    case 'head_differs':
+      return fault.headSeq === fault.seq
+        ? `the head names another hash of row ${fault.seq} than the row has: one of the two was changed.`
+        : `the chain ends with row ${fault.seq} and its head names row ${fault.headSeq}: one of the two was changed.`;
+    case 'rebuilt':
+      return `the chain was written anew: row ${fault.seq} is another one than its anchor has seen; what was changed lies in rows ${fault.agreedSeq + 1} to ${fault.seq}.`;
+  }
+}
+
+/** The sentences about all that was checked. */
+export function reportAuditLogs(verified: AuditLogsVerified, nowMicros: bigint): AuditLogReport {
+  const report: AuditLogReport = { lines: [], findings: 0, isPartial: false };
+  for (const organization of verified.organizations) reportOne(report, organization, nowMicros);
+  for (const { id, name, reason } of verified.unreadable)
+    find(
+      report,
+      `${publicId('org', id)} (${name}): a row cannot be read (${reason}): it was edited, and the chain cannot be followed past it.`,
+    );
+  for (const { id, anchors } of verified.missing)
+    find(
+      report,
+      `${publicId('org', id)}: the organization is gone with all of its rows; an anchor has seen row ${newestSeq(anchors)}.`,
+    );
+  reportAnchors(report, verified.anchors);
+  report.lines.push(
+    report.findings > 0
+      ? `${report.findings} ${report.findings === 1 ? 'finding' : 'findings'}: the audit log is not as it was written.`
+      : report.isPartial
+        ? 'Nothing was found, but not everything could be checked.'
+        : 'The audit log is as it was written.',
+  );
+  return report;
+}
+
+function find(report: AuditLogReport, sentence: string): void {
+  report.findings += 1;
+  report.lines.push(`FOUND  ${sentence}`);
+}
+
+function note(report: AuditLogReport, sentence: string): void {
+  report.isPartial = true;
+  report.lines.push(`NOTE   ${sentence}`);
+}
+
+function newestSeq({ hashes }: SettledAnchors): number {
+  return Math.max(0, ...hashes.keys());
+}
+
+function reportOne(report: AuditLogReport, organization: VerifiedOrganization, nowMicros: bigint): void {
+  const { id, name, verification, anchors } = organization;
+  const who = `${publicId('org', id)} (${name})`;
+  const { faults, faultCount, checkpoint, leftoverSeq } = verification;
+  const before = report.findings;
+  for (const fault of faults.slice(0, SHOWN_MAX)) find(report, `${who}: ${faultSentence(fault)}`);
+  if (faultCount > SHOWN_MAX) {
+    report.findings += faultCount - SHOWN_MAX;
+    report.lines.push(`       ${who}: and ${faultCount - SHOWN_MAX} more.`);
+  }
+  if (checkpoint?.verdict === 'forged')
+    find(
+      report,
+      `${who}: the checkpoint at row ${checkpoint.checkpoint.seq} was not signed by this service: the rows before it may have been removed by somebody else.`,
+    );
+  if (checkpoint?.verdict === 'unknown_key')
+    note(
+      report,
+      `${who}: the signature of the checkpoint at row ${checkpoint.checkpoint.seq} could not be checked: the secret key ${checkpoint.keyId} is not at hand.`,
+    );
+  if (leftoverSeq !== undefined)
+    find(
+      report,
+      `${who}: row ${leftoverSeq} is there although the checkpoint at row ${checkpoint?.checkpoint.seq} stands for it.`,
+    );
+  for (const restore of anchors?.restores ?? [])
+    report.lines.push(
+      `NOTE   ${who}: a restore of ${isoFromMicros(restore.atMicros)} took the chain back to row ${restore.seq}; rows up to ${restore.lostToSeq} of before are lost with it.`,
+    );
+  reportUnanchored(report, who, organization, nowMicros);
+  if (report.findings === before) report.lines.push(`OK     ${who}: ${summaryOf(organization)}`);
+}
+
+/** What no anchor has seen yet: for an hour that is how it is. */
+function reportUnanchored(
+  report: AuditLogReport,
+  who: string,
+  { verification, anchors, isDemo }: VerifiedOrganization,
+  nowMicros: bigint,
+): void {
+  const newest = anchors ? newestSeq(anchors) : 0;
+  const { lastSeq, lastAtMicros } = verification;
+  if (newest >= lastSeq) return;
+  // One that has anchors was no demo when they were made.
+  if (isDemo && newest === 0) return;
+  const waits = rows(newest + 1, lastSeq);
+  if (newest === 0)
+    note(
+      report,
+      `${who}: no anchor was found, so a deleted end and a chain written anew could not be looked for.`,
+    );
+  else if ((lastAtMicros ?? 0n) < nowMicros - ANCHOR_PATIENCE_MICROS)
+    note(
+      report,
+      `${who}: ${waits} not anchored for more than two hours: does a worker run, and can it write the folder of the anchors?`,
+    );
+  else report.lines.push(`       ${who}: ${waits} not anchored yet.`);
+}
+
+function summaryOf({ verification }: VerifiedOrganization): string {
+  const { rows: count, checkpoint, anchorsCompared, lastSeq } = verification;
+  if (lastSeq === 0) return 'no rows yet.';
+  const from = checkpoint ? ` from the checkpoint at row ${checkpoint.checkpoint.seq}` : '';
+  return `${count} rows${from} to row ${lastSeq} follow from each other; ${anchorsCompared} of them were compared with anchors.`;
+}
+
+function reportAnchors(report: AuditLogReport, anchors: AnchorsAtHand): void {
+  if (anchors.forged > 0)
+    find(
+      report,
+      `${anchors.place}: ${anchors.forged} anchors were changed or not signed by this service; they were not used.`,
+    );
+  for (const [keyId, count] of anchors.unknownKeys) {
+    const sentence = `${anchors.place}: the signatures of ${count} anchors could not be checked: the secret key ${keyId} is not at hand`;
+    if (anchors.unvouched > 0) note(report, `${sentence}.`);
+    // As after each rotation of the key: whoever waits for an end of the note would wait for years.
+    else report.lines.push(`NOTE   ${sentence}; newer ones, which were, stand for the same rows.`);
+  }
+  if (anchors.unreadable > 0)
+    note(report, `${anchors.place}: ${anchors.unreadable} lines are broken off and were passed over.`);
+}

@@ -1,0 +1,162 @@
+import { join } from 'node:path';
+import { migrate } from '../../db/migrate.js';
+import { type Manifest, readArchive } from '../../platform/archive/archiveReader.js';
+import { ArchiveWriter, type FinishedArchive } from '../../platform/archive/archiveWriter.js';
+import type { Config } from '../../platform/config.js';
+import { openDataDir } from '../../platform/embedded/dataDir.js';
+import { startPostgres } from '../../platform/embedded/postgres.js';
+import { StartError } from '../../platform/startError.js';
+import type { BookTotals } from '../../usecases/installation/backup/bookTotals.js';
+import { describeDatabase } from '../../usecases/installation/backup/catalogue.js';
+import {
+  type ExportOutcome,
+  type ExportSchema,
+  exportData,
+} from '../../usecases/installation/backup/dataExport.js';
+import {
+  checkImportedBooks,
+  type DataImport,
+  ImportRefused,
+  openImport,
+} from '../../usecases/installation/backup/dataImport.js';
+import { withEmbeddedCluster } from '../database/toolDatabase.js';
+import { explainDatabaseError } from '../service/firstStart.js';
+import {
+  type ArchiveHeader,
+  HEADER_NAME,
+  hasOurSchema,
+  makeHeader,
+  placeArchive,
+  readHeader,
+} from './archive.js';
+import { inBytes, ProgressLine } from './words.js';
+
+/** The first entry of an export. */
+export interface ExportHeader extends ArchiveHeader {
+  schema: ExportSchema;
+}
+
+/** The last entry of an export. */
+export interface ExportManifest extends Manifest, ExportOutcome {}
+
+/** Where a part of a table lies in an export. */
+export const PART_PATH = /^tables\/([a-z0-9_]+)\/\d{6}\.copy$/;
+
+/**
+ * Writes every row of the service's database into one file, in a form that another major version of Postgres reads.
+ * @throws StartError with one sentence for what the user can mend.
+ */
+export async function exportToFile(
+  config: Config,
+  to: string | undefined,
+): Promise<{ archive: FinishedArchive; outcome: ExportOutcome }> {
+  const path = placeArchive(to, join(config.dataDir, 'backups'), 'export', new Date());
+  if (config.databaseUrl === undefined) return withEmbeddedCluster(config, (url) => writeExport(url, path));
+  return writeExport(config.databaseDirectUrl ?? config.databaseUrl, path);
+}
+
+async function writeExport(
+  url: string,
+  path: string,
+): Promise<{ archive: FinishedArchive; outcome: ExportOutcome }> {
+  const now = new Date();
+  const database = await describeDatabase(url).catch((error: unknown) => {
+    throw explainDatabaseError(error, url);
+  });
+  if (!database || !hasOurSchema(database))
+    throw new StartError('The database is not of this version: run npm start or ./trueup migrate first.');
+  const writer = new ArchiveWriter(path, now.getTime());
+  const progress = new ProgressLine();
+  try {
+    const outcome = await exportData(url, {
+      async begin(schema) {
+        const header: ExportHeader = { ...makeHeader('export', database, now), schema };
+        await writer.addBytes(HEADER_NAME, Buffer.from(`${JSON.stringify(header, null, 1)}\n`));
+      },
+      async part(table, ordinal, bytes) {
+        await writer.addBytes(`tables/${table}/${String(ordinal).padStart(6, '0')}.copy`, bytes);
+        progress.show(`${table}: ${inBytes(writer.contentBytes)} read, ${inBytes(writer.sizeBytes)} written`);
+      },
+    });
+    return { archive: await writer.finish(outcome), outcome };
+  } catch (error) {
+    throw explainDatabaseError(error, url);
+  } finally {
+    progress.clear();
+    writer.discard();
+  }
+}
+
+export interface ImportedData {
+  header: ExportHeader;
+  books: BookTotals[];
+  rows: number;
+}
+
+/**
+ * Brings an export into an empty database: the one that DATABASE_URL names, else a new embedded one. The schema is made
+ * first, as far as the export's was, and brought up to date afterwards; the rows come in one transaction. The books are
+ * compared before it commits, or at the end where migrations lie between.
+ * @throws StartError with one sentence for what the user can mend; the database then holds none of the rows.
+ */
+export async function importFromFile(config: Config, file: string): Promise<ImportedData> {
+  const header = await readHeader<ExportHeader>(file, 'export');
+  if (config.databaseUrl !== undefined)
+    return readInto(config.databaseDirectUrl ?? config.databaseUrl, file, header);
+  const dataDir = openDataDir(config.dataDir);
+  try {
+    const server = await startPostgres({ dataDir: config.dataDir, cacheDir: config.cacheDir });
+    try {
+      return await readInto(server.url, file, header);
+    } finally {
+      await server.stop();
+    }
+  } finally {
+    dataDir.release();
+  }
+}
+
+async function readInto(url: string, file: string, header: ExportHeader): Promise<ImportedData> {
+  let opened: DataImport | undefined;
+  const progress = new ProgressLine();
+  try {
+    await migrate(url, header.migrations.at(-1));
+    opened = await openImport(url, header.schema);
+    const manifest = await readParts(file, opened, progress);
+    await opened.finish(manifest, hasOurSchema(header));
+    await migrate(url);
+    const books = await checkImportedBooks(url, manifest.books);
+    return { header, books, rows: manifest.tables.reduce((sum, table) => sum + table.rows, 0) };
+  } catch (error) {
+    if (error instanceof ImportRefused) throw new StartError(`Nothing was imported: ${error.message}.`);
+    const { code = '', message } = error as { code?: string; message: string };
+    // Class 23: a constraint; class 22: a value.
+    if (/^2[23]/.test(code))
+      throw new StartError(
+        `Nothing was imported: a row of the export breaks a rule of the database (${message}).`,
+        {
+          cause: error,
+        },
+      );
+    throw explainDatabaseError(error, url);
+  } finally {
+    progress.clear();
+    await opened?.close();
+  }
+}
+
+async function readParts(file: string, data: DataImport, progress: ProgressLine): Promise<ExportManifest> {
+  let bytes = 0;
+  return readArchive<ExportManifest>(file, async (entry) => {
+    const table = PART_PATH.exec(entry.path)?.[1];
+    if (table === undefined) {
+      if (entry.path !== HEADER_NAME)
+        throw new ImportRefused(`the export holds ${entry.path}, which has no place`);
+      for await (const _ of entry.body);
+      return;
+    }
+    await data.part(table, entry.body);
+    bytes += entry.sizeBytes;
+    progress.show(`${table}: ${inBytes(bytes)} imported`);
+  });
+}

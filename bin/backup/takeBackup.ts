@@ -1,0 +1,199 @@
+import { createReadStream, existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import { Readable } from 'node:stream';
+import { translatePgError } from '../../db/pgErrors.js';
+import { DomainError } from '../../domain/errors.js';
+import type { Manifest } from '../../platform/archive/archiveReader.js';
+import { ArchiveWriter, type FinishedArchive } from '../../platform/archive/archiveWriter.js';
+import { readTar } from '../../platform/archive/tar.js';
+import type { Config } from '../../platform/config.js';
+import { takeFileLock } from '../../platform/embedded/fileLock.js';
+import { StartError } from '../../platform/startError.js';
+import {
+  type BaseBackup,
+  BaseBackupError,
+  openBaseBackup,
+} from '../../usecases/installation/backup/baseBackup.js';
+import { BookSampler } from '../../usecases/installation/backup/bookSampler.js';
+import type { BookReading } from '../../usecases/installation/backup/bookTotals.js';
+import { describeDatabase } from '../../usecases/installation/backup/catalogue.js';
+import { ANCHORS_NAME } from '../auditLog/restoredAuditLog.js';
+import { refuseOwnDatabase, withEmbeddedCluster } from '../database/toolDatabase.js';
+import { HEADER_NAME, hasOurSchema, makeHeader, placeArchive } from './archive.js';
+import { inBytes, ProgressLine } from './words.js';
+
+/** What stands at a backup's end. */
+export interface BackupManifest extends Manifest {
+  start_lsn: string;
+  stop_lsn: string;
+  /** The books at an instant that the backup holds: all of it, and what was committed between it and stop_lsn besides. */
+  books: BookReading;
+  /** The bills said the same when the backup was over: a restore has exactly books' billed amounts. */
+  billed_settled: boolean;
+  /** Sizes of the cluster's files without the log, as Postgres expected them. */
+  estimated_bytes: number;
+  content_bytes: number;
+  took_ms: number;
+}
+
+export interface TakenBackup {
+  archive: FinishedArchive;
+  manifest: Omit<BackupManifest, 'files'>;
+  files: string[];
+}
+
+/** Folders of the cluster that hold the log. */
+const LOG_FOLDER = 'pg/pg_wal/';
+
+/**
+ * Backs an installation with an embedded Postgres up into one file, while the service runs or without it. Nothing has
+ * the final name before all of it is on disk; killed at any moment it leaves the service as it was.
+ * @throws StartError with one sentence for what the user can mend.
+ */
+export async function takeBackup(config: Config, to: string | undefined): Promise<TakenBackup> {
+  refuseOwnDatabase(config, './trueup backup');
+  const { dataDir } = config;
+  if (!statSync(dataDir, { throwIfNoEntry: false })?.isDirectory())
+    throw new StartError(`There is nothing to back up in DATA_DIR ${dataDir}: no npm start has run on it.`);
+  const release = lockBackups(dataDir);
+  try {
+    return await withEmbeddedCluster(config, (url) => writeBackup(dataDir, url, to));
+  } finally {
+    release();
+  }
+}
+
+function lockBackups(dataDir: string): () => void {
+  const lock = takeFileLock(join(dataDir, 'backup.lock'));
+  if ('heldBy' in lock)
+    throw new StartError(`Process ${lock.heldBy} is backing ${dataDir} up: wait until it is done.`);
+  return lock.release;
+}
+
+async function writeBackup(dataDir: string, url: string, to: string | undefined): Promise<TakenBackup> {
+  const began = performance.now();
+  const now = new Date();
+  const database = await describeDatabase(url);
+  if (!database)
+    throw new StartError(`There is nothing to back up in DATA_DIR ${dataDir}: no npm start has run on it.`);
+  const header = makeHeader('backup', database, now);
+  const files = readInstanceFiles(dataDir);
+  const writer = new ArchiveWriter(placeArchive(to, join(dataDir, 'backups'), 'backup', now), now.getTime());
+  let sampler: BookSampler | undefined;
+  let backup: BaseBackup | undefined;
+  try {
+    await writer.addBytes(HEADER_NAME, Buffer.from(`${JSON.stringify(header, null, 1)}\n`));
+    sampler = await BookSampler.start(url, { billed: hasOurSchema(header) });
+    backup = await openBaseBackup(url);
+    await addCluster(writer, backup);
+    const stop = await backup.stopLsn();
+    const { books, billedSettled } = await sampler.finish(stop);
+    refuseChangedFiles(files, readInstanceFiles(dataDir));
+    for (const { name, bytes, mode } of files) await writer.addBytes(`data/${name}`, bytes, mode);
+    await addFolders(writer, dataDir);
+    const manifest = {
+      start_lsn: backup.startLsn,
+      stop_lsn: stop,
+      books,
+      billed_settled: billedSettled,
+      estimated_bytes: backup.estimatedBytes,
+      content_bytes: writer.contentBytes,
+      took_ms: Math.round(performance.now() - began),
+    };
+    return { archive: await writer.finish(manifest), manifest, files: files.map(({ name }) => name) };
+  } catch (error) {
+    throw explainBackupError(error);
+  } finally {
+    writer.discard();
+    await backup?.close();
+    await sampler?.close();
+  }
+}
+
+/** The cluster's files as the server sends them, under `pg/`. */
+async function addCluster(writer: ArchiveWriter, backup: BaseBackup): Promise<void> {
+  const progress = new ProgressLine();
+  for await (const entry of readTar(backup.tar)) {
+    const path = `pg/${entry.path.replace(/^\.\//, '').replace(/\/$/, '')}`;
+    if (entry.type === 'directory') await writer.addDirectory(path, entry.mode);
+    else await writer.addStream({ ...entry, path }, entry.body);
+    const part = path.startsWith(LOG_FOLDER)
+      ? 'write-ahead log'
+      : `of about ${inBytes(backup.estimatedBytes)}`;
+    progress.show(`${inBytes(writer.contentBytes)} ${part}, ${inBytes(writer.sizeBytes)} written`);
+  }
+  progress.clear();
+}
+
+function explainBackupError(error: unknown): unknown {
+  if (error instanceof BaseBackupError) return new StartError(`No backup was made: ${error.message}.`);
+  const translated = translatePgError(error);
+  if (translated instanceof DomainError)
+    return new StartError(
+      `Postgres went away or could not go on while the backup ran (${(error as Error).message}): no backup was made; run it again.`,
+      { cause: error },
+    );
+  if ((error as { code?: string }).code === 'XX001')
+    return new StartError(
+      `Postgres found a damaged page in its files, so no backup was made (${(error as Error).message}): keep every older backup, and look at logs/postgres.log in DATA_DIR.`,
+      { cause: error },
+    );
+  return error;
+}
+
+/** What of a data directory belongs to this machine or to the start that is running, and so into no backup. */
+const OF_THIS_MACHINE = new Set(['lock', 'backup.lock', 'runtime.json', 'ports.json', 'pg-location']);
+/** Folders whose files belong to the installation. The workflow engine's are not among them (docs/decisions/0038). */
+const FOLDERS = ['blobs', ANCHORS_NAME];
+/** Keys and the like; a larger file is no such thing. */
+const FILE_BYTES_MAX = 1_048_576;
+
+/** A small file of the data directory: a key, a password. */
+export interface InstanceFile {
+  name: string;
+  mode: number;
+  bytes: Buffer;
+}
+
+/** The files that lie in the data directory itself, whatever a version puts there, but for those of this machine. */
+export function readInstanceFiles(dataDir: string): InstanceFile[] {
+  return readdirSync(dataDir)
+    .filter((name) => !name.startsWith('.') && !OF_THIS_MACHINE.has(name) && !/^.+\.\d+$/.test(name))
+    .sort()
+    .flatMap((name) => {
+      const found = lstatSync(join(dataDir, name), { throwIfNoEntry: false });
+      if (!found?.isFile() || found.size > FILE_BYTES_MAX) return [];
+      return [{ name, mode: found.mode & 0o777, bytes: readFileSync(join(dataDir, name)) }];
+    });
+}
+
+/** @throws StartError when a key was replaced while the backup ran: it might not open what the backup holds. */
+export function refuseChangedFiles(before: readonly InstanceFile[], after: readonly InstanceFile[]): void {
+  const changed = after.find(
+    ({ name, bytes }) => !before.find((file) => file.name === name)?.bytes.equals(bytes),
+  );
+  const gone = before.find(({ name }) => !after.some((file) => file.name === name));
+  const name = changed?.name ?? gone?.name;
+  if (name !== undefined)
+    throw new StartError(`${name} was replaced while the backup ran, so the two may not fit: run it again.`);
+}
+
+/** Adds a folder's files with all below it, under `data/`. */
+export async function addFolders(writer: ArchiveWriter, dataDir: string): Promise<void> {
+  for (const folder of FOLDERS)
+    if (existsSync(join(dataDir, folder))) await addFolder(writer, dataDir, folder);
+}
+
+async function addFolder(writer: ArchiveWriter, dataDir: string, folder: string): Promise<void> {
+  await writer.addDirectory(`data/${folder}`, statSync(join(dataDir, folder)).mode & 0o777);
+  for (const entry of readdirSync(join(dataDir, folder), { withFileTypes: true })) {
+    const path = `${folder}/${entry.name}`;
+    if (entry.isDirectory()) await addFolder(writer, dataDir, path);
+    if (!entry.isFile()) continue;
+    const { size, mode } = statSync(join(dataDir, path));
+    // A file of anchors may grow meanwhile: what is there now is what is taken.
+    const bytes: AsyncIterable<Buffer> =
+      size === 0 ? Readable.from([]) : createReadStream(join(dataDir, path), { end: size - 1 });
+    await writer.addStream({ path: `data/${path}`, sizeBytes: size, mode: mode & 0o777 }, bytes);
+  }
+}

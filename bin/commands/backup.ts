@@ -1,0 +1,25 @@
+import { Command } from 'commander';
+import { takeBackup } from '../backup/takeBackup.js';
+import { endOnSignal, inBytes, inSeconds, inWords } from '../backup/words.js';
+import { print, type Terminal } from '../terminal/terminal.js';
+
+/** Backs an installation with an embedded Postgres up into one file, running or not. */
+export function backupCommand(terminal: Terminal): Command {
+  return new Command('backup')
+    .option('--to <path>', 'file or folder (backups in DATA_DIR)')
+    .action(async ({ to }: { to?: string }) => {
+      endOnSignal();
+      const { archive, manifest, files } = await takeBackup(terminal.readConfig(), to);
+      const keys = files.includes('secret-key')
+        ? 'It holds the keys too (secret-key, admin-key): whoever has it has everything. Keep it elsewhere, under lock.'
+        : 'It holds no secret-key: keep TRUEUP_SECRET_KEY apart from it. Whoever has the file has all data: keep it elsewhere, under lock.';
+      const lines = [
+        archive.path,
+        `  ${inBytes(archive.sizeBytes)} (${inBytes(manifest.content_bytes)} unpacked) in ${inSeconds(manifest.took_ms)}, sha256 ${archive.sha256}`,
+        `  books at ${manifest.books.at}: ${inWords(manifest.books.organizations)}`,
+        `  ${keys}`,
+        `  Back again: ./trueup restore ${archive.path} --into FOLDER`,
+      ];
+      print(terminal, lines.join('\n'));
+    });
+}

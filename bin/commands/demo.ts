@@ -1,0 +1,55 @@
+import { rmSync } from 'node:fs';
+import { Command } from 'commander';
+import { createLogger } from '../../platform/logger.js';
+import { withToolDatabase } from '../database/toolDatabase.js';
+import { findRunningApi, recordFile, resetDemo, showDemo } from '../demo/demoRun.js';
+import { runInForeground } from '../service/foreground.js';
+import { createScreen } from '../terminal/screen.js';
+import { print, type Terminal } from '../terminal/terminal.js';
+
+export function demoCommand(terminal: Terminal): Command {
+  return new Command('demo')
+    .action(() => bringDemo(terminal))
+    .addCommand(
+      new Command('reset')
+        .description('remove the demo company with all of its rows and its key')
+        .action(() => removeDemo(terminal)),
+    );
+}
+
+/**
+ * Loads the demo and prints what is found in it: into the service that runs on this data directory, else into one that
+ * it starts and that stays until Ctrl-C.
+ */
+async function bringDemo(terminal: Terminal): Promise<void> {
+  const config = terminal.readConfig();
+  const base = await findRunningApi(config);
+  if (base === undefined) {
+    await runInForeground(
+      { ...config, demo: false },
+      {
+        isQuiet: true,
+        async work({ base: started, screen }) {
+          await showDemo(config, started, screen);
+          screen.note('the service runs on; Ctrl-C ends it');
+        },
+      },
+    );
+    return;
+  }
+  const logger = createLogger({ name: 'demo', level: config.logLevel ?? 'info' });
+  await showDemo(config, base, createScreen(process.stdout.isTTY === true, logger));
+}
+
+/** No other organization is touched. */
+async function removeDemo(terminal: Terminal): Promise<void> {
+  const config = terminal.readConfig();
+  const removed = await withToolDatabase(config, (database) => resetDemo(database, config.dataDir));
+  rmSync(recordFile(config), { force: true });
+  print(
+    terminal,
+    removed === undefined
+      ? 'There is no demo here.'
+      : `Demo Labs is gone, with ${removed.toLocaleString('en-US')} rows and its key. npm run demo makes it anew.`,
+  );
+}

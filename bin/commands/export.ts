@@ -1,0 +1,29 @@
+import { Command } from 'commander';
+import { exportToFile } from '../backup/dataFile.js';
+import { endOnSignal, inBytes, inSeconds, inWords } from '../backup/words.js';
+import { print, type Terminal } from '../terminal/terminal.js';
+
+/** Writes all data into one file that another major version of Postgres reads, embedded or not. */
+export function exportCommand(terminal: Terminal): Command {
+  return new Command('export').addCommand(
+    new Command('data')
+      .description('write all data into one file, for another major version of Postgres')
+      .option('--to <path>', 'file or folder (backups in DATA_DIR)')
+      .action(({ to }: { to?: string }) => exportAll(terminal, to)),
+  );
+}
+
+async function exportAll(terminal: Terminal, to: string | undefined): Promise<void> {
+  endOnSignal();
+  const began = performance.now();
+  const { archive, outcome } = await exportToFile(terminal.readConfig(), to);
+  const rows = outcome.tables.reduce((sum, table) => sum + table.rows, 0);
+  const lines = [
+    archive.path,
+    `  ${inBytes(archive.sizeBytes)}, ${rows.toLocaleString('en-US')} rows of ${outcome.tables.length} tables in ${inSeconds(performance.now() - began)}, sha256 ${archive.sha256}`,
+    `  books at ${outcome.books.at}: ${inWords(outcome.books.organizations)}`,
+    '  It holds all data, and provider credentials sealed: the secret key that opens them is not in it. Take it along.',
+    `  Into an empty database: ./trueup import data ${archive.path}`,
+  ];
+  print(terminal, lines.join('\n'));
+}

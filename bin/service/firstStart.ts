@@ -1,0 +1,169 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import { digestKey, drawKey } from '../../api/access/keyMaker.js';
+import type { NewKey } from '../../db/access/keys.js';
+import { type Database, openDatabase } from '../../db/client.js';
+import { insertFirstOrganization } from '../../db/installation/firstOrganization.js';
+import { listOrganizations } from '../../db/installation/organizations.js';
+import { admitLogin, loginOf, makeLogin } from '../../db/login.js';
+import { migrate } from '../../db/migrate.js';
+import { newUuid } from '../../db/newUuid.js';
+import { reachesPostgres } from '../../db/session.js';
+import { parseKey } from '../../domain/access/keyFormat.js';
+import type { Role } from '../../domain/access/scopes.js';
+import type { Config } from '../../platform/config.js';
+import { writePrivateFile } from '../../platform/embedded/dataDir.js';
+import { StartError } from '../../platform/startError.js';
+import { type SeedResult, seedPrices } from '../../usecases/pricing/priceSeed.js';
+
+const WRONG_ADMIN_KEY =
+  'INIT_ADMIN_KEY has a wrong check sum, so a character of it is wrong: copy it again, or make one with ./trueup keys create --offline.';
+
+/** One-off work of a start or a command: few connections, no hurry. */
+export function openToolDatabase(url: string): Database {
+  return openDatabase({ url, poolMax: 2, applicationName: 'trueup-tool', statementTimeoutMs: 120_000 });
+}
+
+/** The admin key that the first start made, and where it was saved; undefined on every later start. */
+export interface FirstStart {
+  adminKey: string;
+  file: string;
+}
+
+/**
+ * The settings know the form of a key, not its check sum.
+ * @throws StartError when INIT_ADMIN_KEY has a slip of the pen.
+ */
+export function checkAdminKey(config: Config): void {
+  if (config.initAdminKey !== undefined && !parseKey(config.initAdminKey))
+    throw new StartError(WRONG_ADMIN_KEY);
+}
+
+/** Brings the schema up to date and puts in what a service cannot be without: prices, an organization, its admin key. */
+export async function prepareDatabase(
+  config: Config,
+  url: string,
+  directUrl: string,
+): Promise<FirstStart | undefined> {
+  if (config.initAdminKey !== undefined && !parseKey(config.initAdminKey))
+    throw new StartError(WRONG_ADMIN_KEY);
+  await migrateWithin(directUrl);
+  await admitLoginWithin(config, url, directUrl);
+  const database = openToolDatabase(url);
+  try {
+    tellOvertaken(await seedPrices(database));
+    return await createFirstOrganization(config, database);
+  } finally {
+    await database.close();
+  }
+}
+
+/** A shipped list that knows more than an import takes its place; that must not go unseen. */
+function tellOvertaken({ overtaken }: SeedResult): void {
+  if (overtaken.length === 0) return;
+  process.stderr.write(
+    `The shipped price list has changed ${overtaken.length} prices that were imported from older files; the list holds now: ${overtaken.join(', ')}\n`,
+  );
+}
+
+async function migrateWithin(directUrl: string): Promise<void> {
+  try {
+    await requireDirect(directUrl);
+    await migrate(directUrl);
+  } catch (error) {
+    throw explainDatabaseError(error, directUrl);
+  }
+}
+
+/** The login of the embedded database is ours to make; one that DATABASE_URL names may serve others too. */
+async function admitLoginWithin(config: Config, url: string, directUrl: string): Promise<void> {
+  if (loginOf(url).name === loginOf(directUrl).name) return;
+  try {
+    if (config.databaseUrl === undefined) await makeLogin(directUrl, loginOf(url));
+    else await admitLogin(directUrl, url);
+  } catch (error) {
+    if (codeOf(error) === '42501') {
+      throw new StartError(
+        `${loginOf(directUrl).name} may not give ${loginOf(url).name} the roles app_rw, app_system and app_workspace: make that login and grant it these roles as a superuser.`,
+        { cause: error },
+      );
+    }
+    throw explainDatabaseError(error, url);
+  }
+}
+
+/** @throws StartError where a pooler answers: it keeps no lock and passes no news on. */
+export async function requireDirect(directUrl: string): Promise<void> {
+  if (await reachesPostgres(directUrl)) return;
+  const { host, pathname } = new URL(directUrl);
+  throw new StartError(
+    `A connection pooler answers at ${host}${pathname}: set DATABASE_DIRECT_URL to the address of Postgres itself; migrations and the news of changed keys need a session of their own.`,
+  );
+}
+
+/** What a user can mend about a database that DATABASE_URL names; anything else stays as it is. */
+export function explainDatabaseError(error: unknown, url: string): unknown {
+  const { message, cause } = error as { message?: string; cause?: unknown };
+  // A migration that fails tells which one it was; what Postgres said of it is the cause.
+  const code = codeOf(error) ?? codeOf(cause);
+  const { host, pathname } = new URL(url);
+  const place = `${host}${pathname}`;
+  if (code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'ETIMEDOUT' || code === 'EAI_AGAIN') {
+    return new StartError(`No Postgres answers at ${place} (${code}): start it, or correct DATABASE_URL.`, {
+      cause: error,
+    });
+  }
+  if (code === '28P01' || code === '28000') {
+    return new StartError(`Postgres at ${place} refuses the user or the password: correct DATABASE_URL.`, {
+      cause: error,
+    });
+  }
+  if (code === '3D000') {
+    return new StartError(
+      `Postgres at ${host} has no database ${pathname.slice(1)}: create it, or correct DATABASE_URL.`,
+      { cause: error },
+    );
+  }
+  if (code === '53100') {
+    return new StartError(`The disk of Postgres at ${place} is full: free some space.`, { cause: error });
+  }
+  if (code === '42501') {
+    return new StartError(
+      `Postgres at ${place} does not allow its user to prepare the schema (${message}): make it the database's owner and give it CREATEROLE, or grant it app_rw, app_system and app_workspace where these roles exist.`,
+      { cause: error },
+    );
+  }
+  return error;
+}
+
+function codeOf(error: unknown): string | undefined {
+  return (error as { code?: string } | undefined)?.code;
+}
+
+async function createFirstOrganization(config: Config, database: Database): Promise<FirstStart | undefined> {
+  if ((await listOrganizations(database)).length > 0) return undefined;
+  const adminKey = config.initAdminKey ?? makeKey();
+  const key = describeKey(adminKey, 'first admin key', 'admin');
+  if (!key) throw new StartError(WRONG_ADMIN_KEY);
+  const id = newUuid(BigInt(Date.now()) * 1000n);
+  const file = join(config.dataDir, 'admin-key');
+  // The file first: a start that is killed in between makes another key, never an organization without one.
+  const previous = existsSync(file) ? readFileSync(file, 'utf8') : undefined;
+  writePrivateFile(file, `${adminKey}\n`);
+  if (await insertFirstOrganization(database, { id, name: config.initOrgName }, key))
+    return { adminKey, file };
+  if (previous === undefined) rmSync(file);
+  else writePrivateFile(file, previous);
+  return undefined;
+}
+
+/** A new key in the published format, not stored anywhere yet. */
+export function makeKey(): string {
+  return drawKey().text;
+}
+
+/** What is stored of a key; undefined when it is not in the key format. */
+export function describeKey(key: string, name: string, role: Role): NewKey | undefined {
+  const digest = digestKey(key);
+  return digest && { ...digest, name, role, createdBy: 'command line' };
+}

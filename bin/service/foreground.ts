@@ -1,0 +1,69 @@
+import type { Logger } from 'pino';
+import type { Config } from '../../platform/config.js';
+import { onEndSignals, outliveReaders } from '../../platform/endSignals.js';
+import { createLogger } from '../../platform/logger.js';
+import { Shutdown } from '../../platform/shutdown.js';
+import { createScreen, type Screen } from '../terminal/screen.js';
+import { startService } from './service.js';
+
+/** The service in the foreground, as whoever started it sees it. */
+export interface ForegroundService {
+  /** Address of the API, as a browser on this machine can open it. */
+  base: string;
+  screen: Screen;
+  logger: Logger;
+}
+
+export interface ForegroundOptions {
+  /** Something else than the log is to be read here: the processes log warnings only, when no level is set. */
+  isQuiet?: boolean;
+  /** Done once the service is up; when it fails, so does the start. */
+  work?: (service: ForegroundService) => Promise<void>;
+}
+
+/**
+ * Signals within this time are one request to end: a Ctrl-C comes from the terminal and again from npm, and an init
+ * system signals npm and us.
+ */
+const ONE_REQUEST_MS = 1_000;
+
+/** Runs everything in one process group until it is told to end, then ends it in order. */
+export async function runInForeground(
+  config: Config,
+  { isQuiet = false, work }: ForegroundOptions = {},
+): Promise<void> {
+  const isTerminal = process.stdout.isTTY === true;
+  const quietLevel = isTerminal ? 'warn' : 'info';
+  const logger = createLogger({ name: 'start', level: config.logLevel ?? quietLevel });
+  const shutdown = new Shutdown(logger);
+  const hurry = new AbortController();
+  outliveReaders();
+  const screen = createScreen(isTerminal, logger);
+  const end = async (signal: string) => {
+    if (isTerminal) screen.note('stopping (again: at once)');
+    await shutdown.run(signal);
+    process.exit(0);
+  };
+  let endedAtMs = 0;
+  onEndSignals((signal) => {
+    if (!shutdown.isRunning) {
+      endedAtMs = performance.now();
+      void end(signal);
+    } else if (performance.now() - endedAtMs > ONE_REQUEST_MS) hurry.abort();
+  });
+  try {
+    const base = await startService({
+      config,
+      logger,
+      screen,
+      shutdown,
+      hurry: hurry.signal,
+      childLogLevel: isQuiet ? 'warn' : quietLevel,
+    });
+    if (base !== undefined) await work?.({ base, screen, logger });
+  } catch (error) {
+    if (shutdown.isRunning) return;
+    await shutdown.run('the start failed');
+    throw error;
+  }
+}

@@ -1,0 +1,151 @@
+import { Command, CommanderError } from 'commander';
+import { TRUEUP_VERSION } from '../../platform/serverLimits.js';
+import { Misuse } from '../../platform/startError.js';
+import type { Terminal } from './terminal.js';
+
+type MakeCommand = (terminal: Terminal) => Command;
+
+/** Every command with the module that is loaded when it is called, and only then. */
+const COMMANDS: readonly [name: string, description: string, load: () => Promise<MakeCommand>][] = [
+  [
+    'start',
+    'run everything: Postgres and Temporal where no address is set, the API, the worker',
+    async () => (await import('../commands/start.js')).startCommand,
+  ],
+  [
+    'status',
+    'show each part of the service and whether it is up',
+    async () => (await import('../commands/status.js')).statusCommand,
+  ],
+  [
+    'doctor',
+    'look for what stands in the way, with the remedy',
+    async () => (await import('../commands/doctor.js')).doctorCommand,
+  ],
+  [
+    'demo',
+    'load the demo company and show what is found in it',
+    async () => (await import('../commands/demo.js')).demoCommand,
+  ],
+  [
+    'import',
+    'import provider bills, or the data of another installation',
+    async () => (await import('../commands/import.js')).importCommand,
+  ],
+  [
+    'export',
+    'export all data of this installation',
+    async () => (await import('../commands/export.js')).exportCommand,
+  ],
+  [
+    'audit',
+    'compare the rates on bills with list and contract prices',
+    async () => (await import('../commands/audit.js')).auditCommand,
+  ],
+  [
+    'reconcile',
+    'compare bills with the calls of the same days',
+    async () => (await import('../commands/reconcile.js')).reconcileCommand,
+  ],
+  [
+    'prices',
+    'import list prices from a public collection',
+    async () => (await import('../commands/prices.js')).pricesCommand,
+  ],
+  [
+    'keys',
+    'create, list, rotate, revoke and check API keys',
+    async () => (await import('../commands/keys.js')).keysCommand,
+  ],
+  [
+    'audit-log',
+    'verify the audit log',
+    async () => (await import('../commands/auditLog.js')).auditLogCommand,
+  ],
+  [
+    'evidence',
+    'verify the evidence pack of a claim',
+    async () => (await import('../commands/evidence.js')).evidenceCommand,
+  ],
+  [
+    'secrets',
+    'change the key that seals stored credentials',
+    async () => (await import('../commands/secrets.js')).secretsCommand,
+  ],
+  [
+    'backup',
+    'back the installation up into one file',
+    async () => (await import('../commands/backup.js')).backupCommand,
+  ],
+  ['restore', 'bring a backup back', async () => (await import('../commands/restore.js')).restoreCommand],
+  [
+    'migrate',
+    'bring the database that DATABASE_URL names up to date',
+    async () => (await import('../commands/migrate.js')).migrateCommand,
+  ],
+];
+
+/**
+ * Runs the command that the words name; `terminal.exitCode` is its exit code.
+ * @throws Misuse with the usage; StartError where something is in the way.
+ */
+export async function runProgram(words: readonly string[], terminal: Terminal): Promise<void> {
+  const program = await createProgram(words, terminal);
+  try {
+    await program.parseAsync(words, { from: 'user' });
+  } catch (error) {
+    if (error instanceof CommanderError && error.exitCode === 0) return;
+    const isMisuse = error instanceof CommanderError || error instanceof Misuse;
+    throw isMisuse ? new Misuse(`${sentenceOf(error)}\n${usageOf(program, words)}`) : error;
+  }
+}
+
+async function createProgram(words: readonly string[], terminal: Terminal): Promise<Command> {
+  const asked = words.find((word) => !word.startsWith('-') && word !== 'help');
+  const program = new Command('trueup')
+    .description('What LLM calls really cost, and what was overcharged.')
+    .version(TRUEUP_VERSION, '-v, --version', 'print the version')
+    .addHelpText(
+      'after',
+      '\nExit codes: 0 done, 1 found something or failed, 2 wrong use. Settings: docs/configuration.md',
+    );
+  for (const [name, description, load] of COMMANDS) {
+    const command = name === asked ? (await load())(terminal) : new Command(name);
+    program.addCommand(command.description(description));
+  }
+  settle(program, terminal);
+  return program;
+}
+
+/** Commander neither ends the process nor writes of errors itself. */
+function settle(command: Command, terminal: Terminal): void {
+  command
+    .exitOverride()
+    .configureOutput({ writeOut: (text) => terminal.output.write(text), writeErr: () => undefined });
+  if (command.commands.length > 0) command.usage('[command]');
+  for (const sub of command.commands) settle(sub, terminal);
+}
+
+/** The sentence of an error, in our words where commander's name no remedy. */
+function sentenceOf(error: CommanderError | Misuse): string {
+  if (error instanceof Misuse) return error.message;
+  if (error.code === 'commander.help') return 'What is to be done?';
+  const words = error.message
+    .replace(/^error: /, '')
+    .replace(
+      /^option '(?:-\w, )?(--[\w-]+)[^']*' argument '([\s\S]*)' is invalid\. Allowed choices are (.*)\.$/,
+      '$1 is $2: give one of $3.',
+    )
+    .replace(/^required option '(--[\w-]+)[^']*' not specified$/, '$1 is missing.');
+  return `${words[0]?.toUpperCase()}${words.slice(1)}${/[.)]$/.test(words) ? '' : '.'}`;
+}
+
+/** How the command that the words name is used. */
+function usageOf(program: Command, words: readonly string[]): string {
+  const named = words.reduce(
+    (command, word) => command.commands.find((sub) => sub.name() === word) ?? command,
+    program,
+  );
+  const usage = named.createHelp().commandUsage(named);
+  return `Usage: ${usage}\n${usage.replace(/ [[<(].*$/, '')} --help explains it.`;
+}

@@ -1,0 +1,39 @@
+import type { BillingConnector } from '../../adapters/billing/connector.js';
+import { type BillingConnectors, createBillingConnectors } from '../../adapters/billing/connectors.js';
+import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
+import { SafeFetch } from '../../adapters/outbound/safeFetch.js';
+import { microsFromDate } from '../../domain/period.js';
+import type { Config } from '../../platform/config.js';
+
+/** The connectors to the providers' bills, at the addresses that the settings name. */
+export function connectorsOf(config: Config): BillingConnectors {
+  return createBillingConnectors(
+    {
+      openai: config.openaiAdminBaseUrl,
+      anthropic: config.anthropicAdminBaseUrl,
+      azureManagement: config.azureManagementBaseUrl,
+      azureLogin: config.azureLoginBaseUrl,
+      awsCostExplorer: config.awsCostExplorerEndpoint,
+    },
+    { nowMicros: () => microsFromDate(new Date()), nowMs: () => performance.now() },
+  );
+}
+
+/** How often the bills of a provider are asked for; undefined where no connector does. */
+export function pollSecondsOf(connectors: BillingConnectors): (provider: string) => number | undefined {
+  const byName: Readonly<Record<string, BillingConnector | undefined>> = connectors;
+  return (provider) => byName[provider]?.facts.pollIntervalSeconds;
+}
+
+/** The way to addresses that users set, as the settings narrow and widen it. */
+export function safeFetchOf(config: Pick<Config, 'outboundAllowedHosts'>): SafeFetch {
+  return new SafeFetch({ allowedHosts: new Set(config.outboundAllowedHosts) });
+}
+
+/** Attempts at webhook endpoints, by the same way out. */
+export function webhookDeliveryOf(config: Pick<Config, 'outboundAllowedHosts'>): DeliverWebhook {
+  return deliverWebhookBy(safeFetchOf(config), {
+    nowMicros: () => microsFromDate(new Date()),
+    nowMs: () => performance.now(),
+  });
+}

@@ -1,0 +1,93 @@
+import type { Database } from '../../db/client.js';
+import { findFullStorage } from '../../db/health.js';
+import { freeBytes, WAL_SEGMENT_BYTES } from '../../platform/embedded/diskSpace.js';
+import { readRunningState } from '../../platform/runtimeFile.js';
+
+/** How the database's disk is; `reason` says what is wrong and what to do, without a path. */
+export interface StorageStatus {
+  storage: 'ok' | 'low' | 'full';
+  reason?: string;
+}
+
+/** How long an answer is good for. */
+const STORAGE_STATUS_MS = 2_000;
+/** A write that the disk refused counts as long as its client was told to wait. */
+const REFUSED_WRITE_MS = 30_000;
+/** Postgres stops when it cannot make a segment of its log: this is the time to act. */
+const LOW_BYTES = 4 * WAL_SEGMENT_BYTES;
+
+const FULL =
+  'The disk of the database is full: calls cannot be stored and answer 503. Free some space; the service then goes on by itself.';
+const LOW = 'The disk of the database has less than 64 MB left: free some space before Postgres has to stop.';
+
+export interface StorageDeps {
+  database: Pick<Database, 'storageFullAtMs'>;
+  findFull: () => Promise<'ok' | 'full' | 'unknown'>;
+  /** Where the database's files lie; undefined on another machine. */
+  findDirectory: () => string | undefined;
+  nowMs: () => number;
+}
+
+/** Asks Postgres and the file system, at most every two seconds, however often /readyz is read. */
+export function storageStatus(deps: StorageDeps): () => Promise<StorageStatus> {
+  let askedMs = Number.NEGATIVE_INFINITY;
+  let answer: Promise<StorageStatus> = Promise.resolve({ storage: 'ok' });
+  return () => {
+    if (deps.nowMs() - askedMs > STORAGE_STATUS_MS) {
+      askedMs = deps.nowMs();
+      answer = inspectStorage(deps);
+    }
+    return answer;
+  };
+}
+
+async function inspectStorage({
+  database,
+  findFull,
+  findDirectory,
+  nowMs,
+}: StorageDeps): Promise<StorageStatus> {
+  const probed = await findFull();
+  const refusedMs = database.storageFullAtMs;
+  const isRefused = refusedMs !== undefined && nowMs() - refusedMs < REFUSED_WRITE_MS;
+  return judgeStorage({
+    isFull: probed === 'full' || isRefused,
+    freeBytes: findFreeBytes(findDirectory),
+  });
+}
+
+/** One judgement for /readyz, `./trueup status` and `./trueup doctor`. */
+export function judgeStorage({
+  isFull,
+  freeBytes,
+}: {
+  isFull: boolean;
+  freeBytes?: number | undefined;
+}): StorageStatus {
+  if (isFull || freeBytes === 0) return { storage: 'full', reason: FULL };
+  if (freeBytes !== undefined && freeBytes < LOW_BYTES) return { storage: 'low', reason: LOW };
+  return { storage: 'ok' };
+}
+
+export function findFreeBytes(findDirectory: () => string | undefined): number | undefined {
+  try {
+    const directory = findDirectory();
+    return directory === undefined ? undefined : freeBytes(directory);
+  } catch {
+    return undefined;
+  }
+}
+
+/** Of the API of an installation: its database's disk, on this machine where `npm start` runs the database. */
+export function storageStatusOf(
+  database: Database,
+  dataDir: string | undefined,
+): () => Promise<StorageStatus> {
+  return storageStatus({
+    database,
+    findFull: () => findFullStorage(database),
+    findDirectory: () =>
+      dataDir === undefined ? undefined : readRunningState(dataDir)?.parts.postgres.directory,
+    nowMs: () => performance.now(),
+  });
+}
