@@ -2,6 +2,8 @@
  * The demo's days. Day 0 is its last one, which is yesterday, and day −88 its first: with today they are the 90 days of the
  * longest gap period. Every figure of the demo is at such an offset.
  */
+import { rfc3339 } from '../bills/pages.js';
+
 export const DAY_COUNT = 89;
 export const DAY_SECONDS = 86_400;
 export const HOUR_SECONDS = 3_600;
@@ -37,9 +39,4 @@ export class Calendar {
   offsets(): number[] {
     return Array.from({ length: DAY_COUNT }, (_, index) => index - DAY_COUNT + 1);
   }
-}
-
-/** Whole seconds → `2026-11-20T00:00:00Z`. */
-export function rfc3339(seconds: number): string {
-  return new Date(seconds * 1_000).toISOString().replace('.000Z', 'Z');
 }

@@ -1,5 +1,5 @@
 /** The calls that Demo Labs' wrappers reported, as items of POST /api/v1/ingest/events. */
-import { rfc3339 } from './calendar.js';
+import { rfc3339 } from '../bills/pages.js';
 import { clockHour, type DemoCall } from './calls.js';
 import { ACCOUNTS } from './company.js';
 import { covers, MISSING_HOURS, SCHEDULE } from './schedule.js';

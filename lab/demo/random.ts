@@ -4,6 +4,12 @@ export function randomOf(...parts: readonly (string | number)[]): () => number {
   for (const character of parts.join('|')) {
     state = Math.imul(state ^ (character.codePointAt(0) ?? 0), 16_777_619) >>> 0;
   }
+  return mulberry32(state);
+}
+
+/** Numbers in [0, 1) from a whole seed by mulberry32. */
+export function mulberry32(seed: number): () => number {
+  let state = seed >>> 0;
   return () => {
     state = (state + 0x6d2b79f5) >>> 0;
     let mixed = Math.imul(state ^ (state >>> 15), state | 1);

@@ -2,14 +2,9 @@
  * Two providers' saved pages and the calls behind them, from a seed: what a company with two projects would have
  * after `days` days. Written for the tests alone; it shares no code with the product and has rates of its own.
  */
-import {
-  anthropicCosts,
-  anthropicUsage,
-  openaiCosts,
-  openaiUsage,
-  rfc3339,
-  wrongReadsOf,
-} from './billPages.js';
+import { rfc3339 } from '../../lab/bills/pages.js';
+import { mulberry32 } from '../../lab/demo/random.js';
+import { anthropicCosts, anthropicUsage, openaiCosts, openaiUsage, wrongReadsOf } from './billPages.js';
 import {
   DAY_SECONDS,
   dayOfCall,
@@ -55,15 +50,6 @@ export interface GeneratedBills {
   };
   planted: PlantedErrors;
 }
-function randomOf(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
-}
 /** Bills and calls of `days` days, the last of them `lastDay` (`YYYY-MM-DD`), in hours that hold `callsPerHour` calls a model. */
 export function generateBills(options: {
   seed: number;
@@ -76,7 +62,7 @@ export function generateBills(options: {
   const first = last - options.days + 1;
   const at = (share: number) => first + Math.floor(options.days * share);
   const [missing, wrong, restated, credit] = [at(0.4), at(0.6), at(0.25), at(0.75)];
-  const random = randomOf(options.seed);
+  const random = mulberry32(options.seed);
   const calls: GeneratedCall[] = [];
   for (let day = first; day <= last; day += 1) {
     for (const plan of MODELS) {

@@ -2,7 +2,8 @@
  * Bills of 92 days that loopback providers tell, with amounts that the tests can compute for themselves.
  */
 import type { SyncPace } from '../../activities/syncPace.js';
-import type { BucketResults, ProviderTruth } from '../fakes/billing/truth.js';
+import type { BucketResults } from '../../lab/bills/pages.js';
+import type { ProviderTruth } from '../fakes/billing/truth.js';
 
 export const DAY_SECONDS = 86_400;
 const HOUR_SECONDS = 3_600;

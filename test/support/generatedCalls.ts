@@ -1,10 +1,13 @@
 /**
  * The models, rates and calls that the generated bills are made of. No code of the product is in here.
  */
+import type { TokenClass } from '../../lab/bills/results.js';
+
+export type { TokenClass };
+
 export const DAY_SECONDS = 86_400;
 export const HOUR_SECONDS = 3_600;
 
-export type TokenClass = 'input' | 'cache_read' | 'cache_write_5m' | 'cache_write_1h' | 'output';
 export type GeneratedProvider = 'openai' | 'anthropic';
 
 /** Pico-dollars per token: all rates here are whole. */

@@ -5,8 +5,8 @@ import { readBillingFile } from '../../../adapters/billing/file.js';
 import type { BilledRow } from '../../../domain/billing/billedRow.js';
 import { checkCoverage } from '../../../domain/billing/coverage.js';
 import { pageKindOf } from '../../../domain/billing/pageRow.js';
-import { exactJson } from '../../fakes/billing/exactJson.js';
-import type { BucketResults } from '../../fakes/billing/truth.js';
+import { exactJson } from '../../../lab/bills/exactJson.js';
+import type { BucketResults } from '../../../lab/bills/pages.js';
 import {
   accessOf,
   connectorAt,

@@ -1,6 +1,6 @@
 /** How a provider makes the buckets of an answer out of what it knows: filtered, summed into days, grouped. */
-import { isDecimalText, sumDecimals } from './exactJson.js';
-import { type BucketResults, isNumberText, type NumberText } from './truth.js';
+import { isDecimalText, isNumberText, type NumberText, sumDecimals } from '../../../lab/bills/exactJson.js';
+import type { BucketResults } from '../../../lab/bills/pages.js';
 
 type Result = Record<string, unknown>;
 

@@ -3,6 +3,7 @@
  * limits and groups of the Admin API reference.
  */
 
+import { rfc3339 } from '../../../lab/bills/pages.js';
 import type { ProviderError, ReportRules } from './reportQuery.js';
 import {
   type BillingFake,
@@ -65,7 +66,6 @@ const ERROR_TYPES: Record<ProviderError['type'], string> = {
 };
 
 const RFC3339 = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?(?:Z|[+-]\d{2}:\d{2})$/;
-const rfc3339 = (seconds: number) => new Date(seconds * 1_000).toISOString().replace('.000', '');
 
 const PROTOCOL: BillingProtocol = {
   reports: REPORTS,

@@ -6,7 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { exactJson, sumDecimals } from './exactJson.js';
+import { exactJson, sumDecimals } from '../../../lab/bills/exactJson.js';
 import { type Fault, FaultSwitch } from './faults.js';
 
 /** A line of the bill: what every dimension of it is, and two decimals as they stand in the answer. */

@@ -5,6 +5,7 @@
 import Anthropic from '@anthropic-ai/sdk';
 import OpenAI from 'openai';
 import { afterEach, describe, expect, it } from 'vitest';
+import { exactJson, sumDecimals } from '../../../lab/bills/exactJson.js';
 import {
   ADMIN_KEYS,
   type ProviderName,
@@ -18,7 +19,6 @@ import {
   FIRST_SECONDS,
   NOW_SECONDS,
 } from '../../adapters/billing/support/truths.js';
-import { exactJson, sumDecimals } from './exactJson.js';
 import type { BillingFake } from './reportServer.js';
 
 afterEach(stopProviders);

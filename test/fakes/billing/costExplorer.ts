@@ -6,7 +6,7 @@
 import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { sumDecimals } from './exactJson.js';
+import { sumDecimals } from '../../../lab/bills/exactJson.js';
 
 /** A line of the bill. Decimals as they stand in the answer. */
 export interface AwsCharge {

@@ -4,8 +4,9 @@
  */
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { exactJson } from '../../../lab/bills/exactJson.js';
+import type { BucketResults } from '../../../lab/bills/pages.js';
 import { selectBuckets } from './aggregate.js';
-import { exactJson } from './exactJson.js';
 import { type Fault, FaultSwitch } from './faults.js';
 import {
   invalid,
@@ -16,7 +17,7 @@ import {
   readReportQuery,
   type TimeParameters,
 } from './reportQuery.js';
-import type { BucketResults, ProviderTruth } from './truth.js';
+import type { ProviderTruth } from './truth.js';
 
 /** One request as it was answered; nothing of the key is kept. */
 export interface RecordedRequest {

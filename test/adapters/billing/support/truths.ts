@@ -1,5 +1,6 @@
 /** A small provider's bills, with the corners that real ones have. */
-import type { BucketResults, ProviderTruth } from '../../../fakes/billing/truth.js';
+import type { BucketResults } from '../../../../lab/bills/pages.js';
+import type { ProviderTruth } from '../../../fakes/billing/truth.js';
 
 export const DAY_SECONDS = 86_400;
 export const HOUR_SECONDS = 3_600;

@@ -1,5 +1,13 @@
 /** JSON whose numbers keep the digits they were given in, and sums of such numbers without a double between. */
-import { isNumberText } from './truth.js';
+
+/** A number by its decimal text, written into the answer as it stands. */
+export interface NumberText {
+  $number: string;
+}
+
+export function isNumberText(value: unknown): value is NumberText {
+  return typeof value === 'object' && value !== null && typeof (value as NumberText).$number === 'string';
+}
 
 const JSON_NUMBER = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?$/;
 
