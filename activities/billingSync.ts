@@ -6,7 +6,6 @@ import {
   findBillingConnection,
   recordNextSync,
 } from '../db/billing/billingConnections.js';
-import { recordSyncOutcome } from '../db/billing/connectionTurns.js';
 import { pruneFetchedPages } from '../db/billing/prunePages.js';
 import { failSyncChunk, insertSyncChunks, listSyncChunks } from '../db/billing/syncChunks.js';
 import {
@@ -17,15 +16,16 @@ import {
   recordGapRunOfSync,
   type SyncRun,
 } from '../db/billing/syncRuns.js';
-import { newUuid } from '../db/newUuid.js';
 import { OrgDb } from '../db/orgDb.js';
 import { findOpenGapRun, insertGapRun } from '../db/reconciliation/gapRuns.js';
 import { insertOutboxMessage } from '../db/runs/outbox.js';
 import { endRun } from '../db/runs/runStates.js';
 import { openCredentials } from '../domain/billing/credentials.js';
 import { DomainError } from '../domain/errors.js';
+import { newUuid } from '../domain/ids.js';
 import { GAP_PERIODS, gapWindow, isoFromMicros, microsOfDay } from '../domain/period.js';
 import { RUN_TERMINAL_STATUSES } from '../domain/runs/runs.js';
+import { recordSyncOutcome } from '../usecases/billing/connectionTurns.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';

@@ -1,5 +1,4 @@
 import { ApplicationFailure, CancelledFailure, Context } from '@temporalio/activity';
-import { newUuid } from '../db/newUuid.js';
 import { OrgDb } from '../db/orgDb.js';
 import {
   insertModeledCalls,
@@ -18,6 +17,7 @@ import {
   takeSavingsRun,
 } from '../db/policies/savingsRuns.js';
 import { endRun } from '../db/runs/runStates.js';
+import { newUuid } from '../domain/ids.js';
 import { Replay } from '../domain/policies/enforcement/replay.js';
 import { costAs, type ReplayedCall } from '../domain/policies/enforcement/replayedCall.js';
 import type { Rule } from '../domain/policies/enforcement/rule.js';

@@ -1,6 +1,7 @@
 import Router, { type RouterContext } from '@koa/router';
 import Koa, { type Context } from 'koa';
 import { DomainError } from '../domain/errors.js';
+import { AuthFailures } from '../usecases/access/authFailures.js';
 import { auditLogEndpoints } from './access/auditLog/endpoints.js';
 import { keyEndpoints } from './access/keys/endpoints.js';
 import { workspaceEndpoints } from './access/workspaces/endpoints.js';
@@ -26,7 +27,6 @@ import { organizationEndpoints } from './installation/organization/endpoints.js'
 import { buildOpenApi } from './openapi.js';
 import { answer } from './pipeline/answer.js';
 import { Authenticator } from './pipeline/auth.js';
-import { AuthFailures } from './pipeline/authFailures.js';
 import { answerPreflight } from './pipeline/cors.js';
 import { assertNotice } from './pipeline/deprecation.js';
 import { checkHost, hostNamesOf } from './pipeline/hostCheck.js';

@@ -4,6 +4,7 @@ import type { OrgDb } from '../db/orgDb.js';
 import type { RunKind } from '../db/runs/runStates.js';
 import { type Role, SCOPES, type Scope } from '../domain/access/scopes.js';
 import type { ErrorCode } from '../domain/errors.js';
+import type { Settle as SettleAnswer } from '../usecases/access/answerOnce.js';
 import type { OpenRunLimit } from '../usecases/runs/openRunLimit.js';
 import type { ApiDeps } from './deps.js';
 import type { IncomingBody } from './pipeline/body.js';
@@ -56,8 +57,9 @@ export interface EndpointRequest<Q, P, B> {
   incoming: IncomingBody;
   header(name: string): string | undefined;
   requestId: string;
-  /** Present on every endpoint that is not public. */
+  /** Not for public endpoints: they have no caller. */
   caller: Caller;
+  /** The caller's rows and no others. Not for public endpoints. */
   orgDb: OrgDb;
   /** Aborted when the client goes away. */
   signal: AbortSignal;
@@ -77,7 +79,7 @@ export interface EndpointRequest<Q, P, B> {
   settle: Settle;
 }
 
-export type Settle = (work: (inside: OrgDb) => Promise<EndpointResponse>) => Promise<EndpointResponse>;
+export type Settle = SettleAnswer<EndpointResponse>;
 
 /**
  * What the header Idempotency-Key does at a POST or PATCH (docs/decisions/0032). `transaction`: the handler's statements

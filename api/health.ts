@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import { type DatabaseState, pingDatabase, readBacklog } from '../db/health.js';
+import { type DatabaseState, findBacklog, getDatabaseState } from '../db/health.js';
 import { CONNECTION_STATUSES } from '../domain/billing/connections.js';
 import { DomainError } from '../domain/errors.js';
 import { ATTEMPT_ANSWERS } from '../domain/webhooks/attempt.js';
@@ -29,7 +29,7 @@ export function healthRoutes(router: Router, deps: ApiDeps): void {
   router.get('/readyz', async (ctx) => {
     ctx.state.operation = 'readyz';
     const [database, engine, { storage, reason }] = await Promise.all([
-      pingDatabase(deps.database),
+      getDatabaseState(deps.database),
       deps.engineStatus(),
       deps.storageStatus(),
     ]);
@@ -59,7 +59,7 @@ export function healthRoutes(router: Router, deps: ApiDeps): void {
       throw deps.limits.afterFailedAuthentication(ctx, refusal);
     }
     deps.metrics.storageFull.set((await deps.storageStatus()).storage === 'full' ? 1 : 0);
-    const backlog = await readBacklog(deps.database);
+    const backlog = await findBacklog(deps.database);
     if (backlog) {
       deps.metrics.outboxDepth.set(backlog.outboxMessages);
       deps.metrics.outboxAgeSeconds.set(backlog.outboxAgeSeconds);

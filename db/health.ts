@@ -9,7 +9,7 @@ import { type SystemDb, unscoped } from './orgDb.js';
 export type DatabaseState = 'up' | 'behind' | 'down';
 
 /** Whether the database answers and has every migration that this version needs. */
-export async function pingDatabase(database: Database): Promise<DatabaseState> {
+export async function getDatabaseState(database: Database): Promise<DatabaseState> {
   try {
     const rows = await unscoped(database, 'health concerns no organization', (system) =>
       system.rows<{ name: string }>('select name from schema_migrations'),
@@ -73,7 +73,7 @@ export interface WebhookBacklog {
 }
 
 /** Looks across all organizations; undefined when the database does not answer. */
-export async function readBacklog(database: Database): Promise<Backlog | undefined> {
+export async function findBacklog(database: Database): Promise<Backlog | undefined> {
   try {
     return await unscoped(database, 'metrics concern no organization', async (system) => {
       const [row] = await system.rows<{

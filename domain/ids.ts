@@ -77,3 +77,9 @@ export function findMicrosOfUuid(uuid: string): bigint | undefined {
   if (subMillis > 999n) return undefined;
   return BigInt(`0x${hex.slice(0, 12)}`) * 1000n + subMillis;
 }
+
+/** A new id whose order is that of its time (UUIDv7). */
+export function newUuid(atMicros: bigint): string {
+  const [random = 0n] = crypto.getRandomValues(new BigUint64Array(1));
+  return uuidFromMicros(atMicros, random);
+}

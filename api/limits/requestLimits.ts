@@ -1,15 +1,15 @@
 import type { Context } from 'koa';
 import { LRUCache } from 'lru-cache';
-import { leaseRateTokens } from '../../db/access/rateBuckets.js';
 import type { Database } from '../../db/client.js';
-import { OrgDb } from '../../db/orgDb.js';
-import { RUN_KINDS, type RunKind } from '../../db/runs/runStates.js';
+import type { RunKind } from '../../db/runs/runStates.js';
 import { LimitError } from '../../domain/access/limits/limitError.js';
 import type { LimitRules, Rate } from '../../domain/access/limits/rate.js';
 import { TokenBucket } from '../../domain/access/limits/tokenBucket.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Metrics } from '../../platform/metrics.js';
+import { ExportSlots, leaseTokens } from '../../usecases/access/sharedLimits.js';
 import type { OpenRunLimit } from '../../usecases/runs/openRunLimit.js';
+import { orgDbOf } from '../../usecases/useCaseDeps.js';
 import {
   type Caller,
   type Endpoint,
@@ -19,8 +19,7 @@ import {
 } from '../endpoint.js';
 import { Admission } from './admission.js';
 import { ClientAddresses } from './clientAddress.js';
-import { ExportSlots } from './exportSlots.js';
-import { RateLimiter, STORE_LIMIT_MS, type Verdict } from './rateLimiter.js';
+import { RateLimiter, type RateStore, STORE_LIMIT_MS, type Verdict } from './rateLimiter.js';
 import { noteConcurrency, noteRate, wholeSeconds } from './rateLimitFields.js';
 import { whenAnswered } from './whenAnswered.js';
 
@@ -111,10 +110,7 @@ export class RequestLimits {
       metrics.rateStoreFailures.inc();
       options.onStoreFailure(error);
     };
-    const lease = (
-      bucket: { orgId: string; subject: string; policy: string },
-      ask: { rate: Rate; cost: number; wanted: number; returned: number },
-    ) => leaseRateTokens(new OrgDb(database, bucket.orgId), { ...bucket, ...ask });
+    const lease: RateStore['lease'] = (bucket, ask) => leaseTokens({ database }, bucket, ask);
     const storeLimitMs = options.storeLimitMs ?? STORE_LIMIT_MS;
     this.#limiter = new RateLimiter({ store: { lease }, storeLimitMs, nowMs, onStoreFailure });
     this.#slots = new ExportSlots(onStoreFailure);
@@ -237,7 +233,7 @@ export class RequestLimits {
   }
 
   async #holdExport(ctx: Context, caller: Caller, max: number): Promise<void> {
-    const release = await this.#slots.take(new OrgDb(this.#options.database, caller.orgId), max);
+    const release = await this.#slots.take(orgDbOf(this.#options, caller.orgId), max);
     if (!release) {
       this.#options.metrics.rateLimited.inc({ class: EXPORTS });
       noteConcurrency(ctx, EXPORTS, max, 0);
@@ -259,7 +255,7 @@ function refuse({ refusal }: Judged): void {
 }
 
 function isRunKind(limitClass: LimitClass): limitClass is RunKind {
-  return RUN_KINDS.some((kind) => kind === limitClass);
+  return limitClass in RUN_POLICIES;
 }
 
 /** Whether an answer says that something was begun: not what was there before, and no repeat of an earlier answer. */

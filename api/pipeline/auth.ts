@@ -6,9 +6,9 @@ import { parseKey } from '../../domain/access/keyFormat.js';
 import { ADMIN_ONLY_SCOPES, allowsScope, type Scope } from '../../domain/access/scopes.js';
 import { DomainError } from '../../domain/errors.js';
 import { hashSecret, sameDigest } from '../../platform/keyMaterial.js';
+import type { AuthFailureReason, AuthFailures } from '../../usecases/access/authFailures.js';
+import { KeyUses } from '../../usecases/access/keyUses.js';
 import type { Caller, WorkspaceRule } from '../endpoint.js';
-import type { AuthFailureReason, AuthFailures } from './authFailures.js';
-import { KeyUses } from './keyUses.js';
 import { requestContext } from './requestContext.js';
 
 /** How long a key's row is trusted without asking again: the backstop for a revocation. */

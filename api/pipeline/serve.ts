@@ -1,14 +1,15 @@
 import type { RouterContext } from '@koa/router';
-import { OrgDb } from '../../db/orgDb.js';
+import type { OrgDb } from '../../db/orgDb.js';
 import { DomainError } from '../../domain/errors.js';
+import { orgDbOf } from '../../usecases/useCaseDeps.js';
 import type { ApiDeps } from '../deps.js';
-import { type Caller, type Endpoint, type EndpointResponse, jsonBodyOf } from '../endpoint.js';
+import { type Caller, type Endpoint, type EndpointResponse, jsonBodyOf, type Settle } from '../endpoint.js';
 import { readQuery, validate } from '../query.js';
 import { type Authenticator, assertAllowed } from './auth.js';
 import { IncomingBody, JSON_BODY_BYTES_MAX, parseStorableJson } from './body.js';
 import { deprecationHeaders } from './deprecation.js';
 import type { RequestWords } from './fingerprint.js';
-import { answerOnce, type Run } from './idempotency.js';
+import { answerRequest } from './idempotency.js';
 import { requestContext } from './requestContext.js';
 
 /** One request from its key to its answer: who calls, whether it may, what it says, the handler, the answer. */
@@ -36,36 +37,42 @@ export async function serve(
   const judge = judgeAnew(ctx, endpoint, authenticator);
   const hold = (bytes: number) => deps.limits.holdBody(ctx, bytes);
   const words = await readWords(ctx, endpoint, new IncomingBody(ctx.req, { whenRead: judge, hold }));
-  const orgDb = caller ? handleOf(caller, deps) : (undefined as unknown as OrgDb);
   const afterCommit: (() => unknown)[] = [];
   const requestId = String(ctx.state.requestId);
   const begun = caller ? await deps.limits.begin(ctx, caller, endpoint) : undefined;
-  const run: Run = (handle, settle) =>
+  const run = (orgDb: OrgDb | undefined, settle: Settle) =>
     endpoint.handle(
       {
         ...words.valid,
         header: (name) => headerOf(ctx, name),
         requestId,
-        caller: caller as Caller,
-        orgDb: handle,
+        get caller() {
+          return known(caller, endpoint);
+        },
+        get orgDb() {
+          return known(orgDb, endpoint);
+        },
         afterCommit: (work) => afterCommit.push(work),
         settle: async (work) => {
           await judge();
           return settle(work);
         },
         runLimit: begun?.runLimit,
-        chargeItems: (count) => deps.limits.chargeItems(ctx, caller as Caller, count),
+        chargeItems: (count) => deps.limits.chargeItems(ctx, known(caller, endpoint), count),
         get signal() {
           return signalOf(ctx);
         },
       },
       deps,
     );
-  const response = await answerOnce(
-    { ...words, endpoint, orgDb, callerKeyId: caller?.keyId ?? '', requestId, run },
-    headerOf(ctx, 'idempotency-key'),
-    deps,
-  ).catch((error: unknown) => {
+  const answered = caller
+    ? answerRequest(
+        { ...words, endpoint, orgDb: handleOf(caller, deps), callerKeyId: caller.keyId, requestId, run },
+        headerOf(ctx, 'idempotency-key'),
+        deps,
+      )
+    : run(undefined, refuseToSettle);
+  const response = await answered.catch((error: unknown) => {
     begun?.finish();
     throw error;
   });
@@ -143,8 +150,17 @@ async function readWords(ctx: RouterContext, endpoint: Endpoint, incoming: Incom
 
 /** The caller's rows and no others: its organization's, or those of its workspace's project. */
 function handleOf(caller: Caller, deps: ApiDeps): OrgDb {
-  return new OrgDb(deps.database, caller.orgId, { projectId: caller.workspace?.projectId });
+  return orgDbOf(deps, caller.orgId, caller.workspace?.projectId);
 }
+
+/** What every endpoint has that is not public. Throws TypeError where a public one asks for it. */
+function known<T>(value: T | undefined, { operationId }: Endpoint): T {
+  if (value === undefined)
+    throw new TypeError(`${operationId} is public: it has no caller and no organization`);
+  return value;
+}
+
+const refuseToSettle: Settle = () => Promise.reject(new TypeError('a public endpoint stores nothing'));
 
 /** Aborts when the client goes away before it has its answer. Made when asked for: most requests end too soon to care. */
 function signalOf(ctx: RouterContext): AbortSignal {

@@ -1,7 +1,6 @@
 import { cpSync, existsSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { listAuditHeads } from '../../db/access/auditHeads.js';
-import { findAuditHead, recordAudit } from '../../db/access/auditLog.js';
+import { findAuditHead, listAuditHeads, recordAudit } from '../../db/access/auditLog.js';
 import type { Database } from '../../db/client.js';
 import { listOrganizations } from '../../db/installation/organizations.js';
 import { OrgDb } from '../../db/orgDb.js';

@@ -1,6 +1,5 @@
 import { Argument, Command, Option } from 'commander';
-import { drawKey } from '../../api/access/keyMaker.js';
-import { type ApiKey, listApiKeys } from '../../db/access/keyRing.js';
+import { type ApiKey, listApiKeys } from '../../db/access/keys.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { findKeyFault, isKeyId, parseKey } from '../../domain/access/keyFormat.js';
 import { GRACE_SECONDS_DEFAULT, GRACE_SECONDS_MAX, KEY_STATUSES } from '../../domain/access/keyRules.js';
@@ -9,7 +8,13 @@ import { DomainError } from '../../domain/errors.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { isoFromMicros, microsFromDate, parseInstant } from '../../domain/period.js';
 import { Misuse, StartError } from '../../platform/startError.js';
-import { createKey, type KeyAuthor, revokeKey, rotateKey } from '../../usecases/access/keyChanges.js';
+import {
+  createKey,
+  drawKey,
+  type KeyAuthor,
+  revokeKey,
+  rotateKey,
+} from '../../usecases/access/keyChanges.js';
 import { chooseOrganization, withToolDatabase } from '../database/toolDatabase.js';
 import { jsonOption, organizationOption } from '../terminal/options.js';
 import { print, printJson, type Terminal } from '../terminal/terminal.js';

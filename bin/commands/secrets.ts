@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import {
   dropOldKeysWhenUnused,
-  forgetSealed,
   listAnswersSealedOtherwise,
   listSealedOtherwise,
   replaceSealed,
@@ -20,6 +19,7 @@ import {
 } from '../../platform/embedded/secretKeyFile.js';
 import { makeSecretKey } from '../../platform/secretBox.js';
 import { type SealedCounts, SecretKeys, sealedWords } from '../../platform/secretKeys.js';
+import { forgetSealed } from '../../usecases/access/forgetSealed.js';
 import { withToolDatabase } from '../database/toolDatabase.js';
 import { print, type Terminal } from '../terminal/terminal.js';
 import { recordRotation, renewAuditSignatures } from '../wiring/auditAnchors.js';

@@ -1,19 +1,19 @@
 import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { digestKey, drawKey } from '../../api/access/keyMaker.js';
 import type { NewKey } from '../../db/access/keys.js';
 import { type Database, openDatabase } from '../../db/client.js';
 import { insertFirstOrganization } from '../../db/installation/firstOrganization.js';
 import { listOrganizations } from '../../db/installation/organizations.js';
 import { admitLogin, loginOf, makeLogin } from '../../db/login.js';
 import { migrate } from '../../db/migrate.js';
-import { newUuid } from '../../db/newUuid.js';
 import { reachesPostgres } from '../../db/session.js';
 import { parseKey } from '../../domain/access/keyFormat.js';
 import type { Role } from '../../domain/access/scopes.js';
+import { newUuid } from '../../domain/ids.js';
 import type { Config } from '../../platform/config.js';
 import { writePrivateFile } from '../../platform/embedded/dataDir.js';
 import { StartError } from '../../platform/startError.js';
+import { digestKey, drawKey } from '../../usecases/access/keyChanges.js';
 import { type SeedResult, seedPrices } from '../../usecases/pricing/priceSeed.js';
 
 const WRONG_ADMIN_KEY =

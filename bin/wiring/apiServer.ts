@@ -11,7 +11,6 @@ import { createApp } from '../../api/app.js';
 import type { ApiDeps } from '../../api/deps.js';
 import type { Endpoint } from '../../api/endpoint.js';
 import { RequestLimits } from '../../api/limits/requestLimits.js';
-import { AuthFailures } from '../../api/pipeline/authFailures.js';
 import { presentBrokenRequest } from '../../api/pipeline/requestHead.js';
 import { ChangeFeed, type Changes, NO_CHANGES } from '../../db/changeFeed.js';
 import type { Database } from '../../db/client.js';
@@ -30,6 +29,7 @@ import {
 } from '../../platform/serverLimits.js';
 import { closeHttpServer, rememberConnections } from '../../platform/shutdown.js';
 import { StartError } from '../../platform/startError.js';
+import { AuthFailures } from '../../usecases/access/authFailures.js';
 import { IngestWriter } from '../../usecases/events/ingestWriter.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import { storageStatusOf } from './storageStatus.js';

@@ -4,7 +4,9 @@ import type { ChainedRecord, ChainPoint } from '../../domain/access/auditLog/cha
 import type { AuditCheckpoint } from '../../domain/access/auditLog/checkpoint.js';
 import { auditFields, FIRST_PREV_HASH, restOfAuditText } from '../../domain/access/auditLog/record.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { OrgDb } from '../orgDb.js';
+import type { Database } from '../client.js';
+import { column, converted, defineEntity } from '../entity.js';
+import { type OrgDb, unscoped } from '../orgDb.js';
 
 const APPEND = `
 with told as materialized (select clock_timestamp() as at),
@@ -42,35 +44,36 @@ export async function recordAudit(orgDb: OrgDb, entry: AuditEntry): Promise<void
   );
 }
 
-interface AuditRow {
-  seq: number;
-  at: bigint;
-  action: string;
-  actor_kind: AuditActor['kind'];
-  actor_id: string;
-  subject_type: string | null;
-  subject_id: string | null;
-  details: string;
-  request_id: string | null;
-  prev_hash: Buffer;
-  hash: Buffer;
-}
+const hexOf = (hash: Buffer) => hash.toString('hex');
 
-const COLUMNS =
-  'seq, at, action, actor_kind, actor_id, subject_type, subject_id, details, request_id, prev_hash, hash';
+type FlatRecord = Omit<ChainedRecord, 'orgId' | 'actor' | 'subject'> & {
+  actorKind: AuditActor['kind'];
+  actorId: string;
+  subjectType: string | null;
+  subjectId: string | null;
+};
 
-function fromAuditRow(orgId: string, row: AuditRow): ChainedRecord {
+const RECORD = defineEntity<FlatRecord>('audit_log', {
+  seq: column(),
+  atMicros: column(),
+  action: column(),
+  actorKind: column(),
+  actorId: column(),
+  subjectType: column(),
+  subjectId: column(),
+  details: column(),
+  requestId: column(),
+  prevHash: converted(hexOf),
+  hash: converted(hexOf),
+});
+
+function recordOf<Row extends FlatRecord>(orgId: string, row: Row) {
+  const { actorKind, actorId, subjectType, subjectId, ...record } = row;
   return {
+    ...record,
     orgId,
-    seq: row.seq,
-    atMicros: row.at,
-    action: row.action,
-    actor: { kind: row.actor_kind, id: row.actor_id },
-    subject: row.subject_type === null ? null : { type: row.subject_type, id: row.subject_id ?? '' },
-    details: row.details,
-    requestId: row.request_id,
-    prevHash: row.prev_hash.toString('hex'),
-    hash: row.hash.toString('hex'),
+    actor: { kind: actorKind, id: actorId },
+    subject: subjectType === null ? null : { type: subjectType, id: subjectId ?? '' },
   };
 }
 
@@ -96,9 +99,9 @@ export async function listAuditRecords(
   page: { limit: number; offset: number; beforeSeq?: number | undefined },
 ): Promise<ListedAuditRecord[]> {
   const time = (micros: bigint | undefined) => (micros === undefined ? null : isoFromMicros(micros));
-  const rows = await orgDb.rows<AuditRow & { actor_name: string | null }>(
-    `select ${COLUMNS}, (
-       select k.name from api_keys k where k.org_id = $1 and k.id = actor_id and actor_kind = 'key') as actor_name
+  const rows = await orgDb.rows<FlatRecord & { actorName: string | null }>(
+    `select ${RECORD.columns}, (
+       select k.name from api_keys k where k.org_id = $1 and k.id = actor_id and actor_kind = 'key') as "actorName"
      from audit_log
      where org_id = $1 and ($2::text is null or action = $2) and ($3::text is null or actor_id = $3)
        and ($4::text is null or subject_type = $4) and ($5::text is null or subject_id = $5)
@@ -118,7 +121,7 @@ export async function listAuditRecords(
       page.offset,
     ],
   );
-  return rows.map((row) => ({ ...fromAuditRow(orgDb.orgId, row), actorName: row.actor_name }));
+  return RECORD.read(rows).map((row) => recordOf(orgDb.orgId, row));
 }
 
 /** Rows of one statement. */
@@ -130,12 +133,12 @@ export async function* streamAuditRecords(
   afterSeq: number,
 ): AsyncGenerator<readonly ChainedRecord[]> {
   for (let after = afterSeq; ; ) {
-    const rows = await orgDb.rows<AuditRow>(
-      `select ${COLUMNS} from audit_log where org_id = $1 and seq > $2 order by seq limit ${STREAM_ROWS}`,
+    const rows = await orgDb.rows<FlatRecord>(
+      `select ${RECORD.columns} from audit_log where org_id = $1 and seq > $2 order by seq limit ${STREAM_ROWS}`,
       [orgDb.orgId, after],
       'audit-stream',
     );
-    if (rows.length > 0) yield rows.map((row) => fromAuditRow(orgDb.orgId, row));
+    if (rows.length > 0) yield RECORD.read(rows).map((row) => recordOf(orgDb.orgId, row));
     const last = rows.at(-1);
     if (!last || rows.length < STREAM_ROWS) return;
     after = last.seq;
@@ -188,4 +191,20 @@ export async function findFirstAuditSeq(orgDb: OrgDb): Promise<number | undefine
     [orgDb.orgId],
   );
   return row?.seq;
+}
+
+/** Where an organization's chain ends. */
+export interface AuditHead extends ChainPoint {
+  orgId: string;
+}
+
+/** The end of every organization's chain, but for demos: they come and go, and prove nothing to anybody. */
+export async function listAuditHeads(database: Database): Promise<AuditHead[]> {
+  const rows = await unscoped(database, 'anchor the audit log of every organization', (system) =>
+    system.rows<{ org_id: string; seq: number; hash: Buffer }>(
+      `select h.org_id, h.seq, h.hash from audit_heads h join organizations o on o.id = h.org_id
+       where o.demo_end_day is null order by h.org_id`,
+    ),
+  );
+  return rows.map((row) => ({ orgId: row.org_id, seq: row.seq, hash: row.hash.toString('hex') }));
 }

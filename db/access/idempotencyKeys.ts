@@ -14,13 +14,6 @@ export interface KnownRequest {
   isLeased: boolean;
 }
 
-interface KnownRow {
-  status: number | null;
-  fingerprint: Buffer | null;
-  ciphertext: Buffer | null;
-  is_leased: boolean;
-}
-
 /** Rows of this age count as absent, whether or not they have been removed. */
 const EXPIRY = `interval '${IDEMPOTENCY_HOURS} hours'`;
 const SCOPE = 'org_id = $1 and api_key_id = $2 and operation = $3 and idempotency_key = $4';
@@ -36,20 +29,13 @@ export async function findKnownRequest(
   orgDb: OrgDb,
   scope: IdempotencyScope,
 ): Promise<KnownRequest | undefined> {
-  const [row] = await orgDb.rows<KnownRow>(
-    `select status, fingerprint, ciphertext, lease_until > clock_timestamp() as is_leased from idempotency_keys
+  const [known] = await orgDb.rows<KnownRequest>(
+    `select status, fingerprint, ciphertext, lease_until > clock_timestamp() as "isLeased" from idempotency_keys
      where ${SCOPE} and created_at > now() - ${EXPIRY}`,
     scopeValues(orgDb, scope),
     'idempotency-find',
   );
-  return (
-    row && {
-      status: row.status,
-      fingerprint: row.fingerprint,
-      ciphertext: row.ciphertext,
-      isLeased: row.is_leased,
-    }
-  );
+  return known;
 }
 
 /**
@@ -127,18 +113,17 @@ export interface AnswerToKeep {
   seal(): { ciphertext: Buffer; keyId: string };
 }
 
-/** Stores the answer of an attempt; false when another attempt has taken its turn meanwhile. */
+/** Stores the answer of an attempt, in a transaction; false when another attempt has taken its turn meanwhile. */
 export async function storeAnswer(
-  orgDb: OrgDb,
+  inside: OrgDb,
   scope: IdempotencyScope,
   answer: AnswerToKeep,
 ): Promise<boolean> {
-  return orgDb.transaction(async (inside) => {
-    // A rotation drops an old key only while nobody seals with it: it takes the same lock for itself alone.
-    await inside.rows('select pg_advisory_xact_lock_shared($1)', [INSTALLATION_LOCKS.secrets]);
-    const { ciphertext, keyId } = answer.seal();
-    const stored = await inside.run(
-      `insert into idempotency_keys as k (org_id, api_key_id, operation, idempotency_key, attempt, lease_until, fingerprint, status, ciphertext, secret_key_id)
+  // A rotation drops an old key only while nobody seals with it: it takes the same lock for itself alone.
+  await inside.rows('select pg_advisory_xact_lock_shared($1)', [INSTALLATION_LOCKS.secrets]);
+  const { ciphertext, keyId } = answer.seal();
+  const stored = await inside.run(
+    `insert into idempotency_keys as k (org_id, api_key_id, operation, idempotency_key, attempt, lease_until, fingerprint, status, ciphertext, secret_key_id)
        values ($1, $2, $3, $4, $5, now(), $6, $7, $8, $9)
        on conflict (org_id, api_key_id, operation, idempotency_key) do update set attempt = excluded.attempt,
          lease_until = excluded.lease_until, fingerprint = excluded.fingerprint, status = excluded.status,
@@ -146,10 +131,9 @@ export async function storeAnswer(
          created_at = case when k.attempt = excluded.attempt then k.created_at else excluded.created_at end
        where k.created_at <= now() - ${EXPIRY}
          or (k.status is null and (k.attempt = excluded.attempt or k.lease_until <= clock_timestamp()))`,
-      [...scopeValues(inside, scope), answer.attemptId, answer.fingerprint, answer.status, ciphertext, keyId],
-    );
-    return stored === 1;
-  });
+    [...scopeValues(inside, scope), answer.attemptId, answer.fingerprint, answer.status, ciphertext, keyId],
+  );
+  return stored === 1;
 }
 
 const PRUNE_ROWS = 1_000;

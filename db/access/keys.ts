@@ -1,6 +1,8 @@
+import type { KeyStatus, KeyTerms } from '../../domain/access/keyRules.js';
 import type { Role } from '../../domain/access/scopes.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Database } from '../client.js';
+import { column, defineEntity, listEntities, type Page } from '../entity.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 
 /** What authentication needs of a key. */
@@ -22,61 +24,52 @@ export interface StoredKey {
   readAtMicros: bigint;
 }
 
-interface KeyRow {
-  id: string;
-  org_id: string;
-  role: Role;
-  scopes: string[] | null;
-  workspace_id: string | null;
-  project_id: string | null;
-  secret_hash: Buffer;
-  previous_secret_hash: Buffer | null;
-  previous_valid_until: bigint | null;
-  expires_at: bigint | null;
-  ended_at: bigint | null;
-  read_at: bigint;
-}
+type FlatKey = Omit<StoredKey, 'workspace' | 'previous'> & {
+  workspaceId: string | null;
+  projectId: string | null;
+  previousSecretHash: Buffer | null;
+  previousValidUntilMicros: bigint | null;
+};
 
-const AUTHENTICATION_COLUMNS = `k.id, k.org_id, k.role, k.scopes, k.workspace_id, w.project_id, k.secret_hash,
-  k.previous_secret_hash, k.previous_valid_until, k.expires_at, least(k.revoked_at, w.archived_at) as ended_at,
-  clock_timestamp() as read_at
-  from api_keys k left join workspaces w on w.org_id = k.org_id and w.id = k.workspace_id`;
-
-function fromKeyRow(row: KeyRow): StoredKey {
-  return {
-    id: row.id,
-    orgId: row.org_id,
-    role: row.role,
-    scopes: row.scopes,
-    workspace:
-      row.workspace_id === null || row.project_id === null
-        ? null
-        : { id: row.workspace_id, projectId: row.project_id },
-    secretHash: row.secret_hash,
-    previous:
-      row.previous_secret_hash === null || row.previous_valid_until === null
-        ? null
-        : { secretHash: row.previous_secret_hash, validUntilMicros: row.previous_valid_until },
-    expiresAtMicros: row.expires_at,
-    revokedAtMicros: row.ended_at,
-    readAtMicros: row.read_at,
-  };
-}
+/** As the statement of authentication names its tables: `k` the key, `w` its workspace. */
+const AUTHENTICATION = defineEntity<FlatKey>('api_keys', {
+  id: column('k.id'),
+  orgId: column('k.org_id'),
+  role: column('k.role'),
+  scopes: column('k.scopes'),
+  workspaceId: column('k.workspace_id'),
+  projectId: column('w.project_id'),
+  secretHash: column('k.secret_hash'),
+  previousSecretHash: column('k.previous_secret_hash'),
+  previousValidUntilMicros: column('k.previous_valid_until'),
+  expiresAtMicros: column('k.expires_at'),
+  revokedAtMicros: column('least(k.revoked_at, w.archived_at)'),
+  readAtMicros: column('clock_timestamp()'),
+});
+const SELECT_KEY = `select ${AUTHENTICATION.columns} from api_keys k left join workspaces w on w.org_id = k.org_id and w.id = k.workspace_id`;
 
 /**
- * The key behind an id, whatever its organization: it is the key that tells the organization. There is a row to read
- * for an id that no key has, too: that takes as long, so its time tells nothing.
+ * The key behind an id, whatever its organization: it is the key that names the organization. An id that no key has
+ * reads a row too and takes as long, so that its time reveals nothing.
  */
 export async function findKey(database: Database, keyId: string): Promise<StoredKey | undefined> {
-  const rows = await unscoped(database, 'authenticate: the key tells the organization', (system) =>
-    system.rows<KeyRow>(
-      `(select ${AUTHENTICATION_COLUMNS} where k.id = $1) union all (select ${AUTHENTICATION_COLUMNS} order by k.id limit 1) limit 1`,
+  const [row] = await unscoped(database, 'authenticate: the key tells the organization', (system) =>
+    system.rows<FlatKey>(
+      `(${SELECT_KEY} where k.id = $1) union all (${SELECT_KEY} order by k.id limit 1) limit 1`,
       [keyId],
       'find-key',
     ),
   );
-  const row = rows[0] && fromKeyRow(rows[0]);
-  return row?.id === keyId ? row : undefined;
+  if (row?.id !== keyId) return undefined;
+  const { workspaceId, projectId, previousSecretHash, previousValidUntilMicros, ...key } = row;
+  return {
+    ...key,
+    workspace: workspaceId === null || projectId === null ? null : { id: workspaceId, projectId },
+    previous:
+      previousSecretHash === null || previousValidUntilMicros === null
+        ? null
+        : { secretHash: previousSecretHash, validUntilMicros: previousValidUntilMicros },
+  };
 }
 
 /** Notes that keys were used; a key that another process has noted within a minute stays as it is. */
@@ -88,6 +81,102 @@ export async function touchKeys(database: Database, keyIds: readonly string[]): 
       [keyIds],
     ),
   );
+}
+
+/** A key as its organization sees it: everything but its secret. */
+export interface ApiKey extends KeyTerms {
+  id: string;
+  name: string;
+  /** The last characters of the key, to tell it by. */
+  last4: string;
+  status: KeyStatus;
+  createdAtMicros: bigint;
+  /** A key's id, or what else made it. */
+  createdBy: string | null;
+  /** Written at most once a minute. */
+  lastUsedAtMicros: bigint | null;
+  expiresAtMicros: bigint | null;
+  revokedAtMicros: bigint | null;
+  revokedBy: string | null;
+  /** Until when the secret before the last rotation holds too; null when it holds no more. */
+  previousValidUntilMicros: bigint | null;
+}
+
+/** The order of domain/access/keyRules: the first that holds. */
+const STATUS = `case when revoked_at is not null then 'revoked' when expires_at <= now() then 'expired'
+  when previous_valid_until > now() then 'rotating' else 'active' end`;
+
+const API_KEY = defineEntity<ApiKey>('api_keys', {
+  id: column(),
+  name: column(),
+  role: column(),
+  scopes: column(),
+  workspaceId: column(),
+  last4: column(),
+  status: column(STATUS),
+  createdAtMicros: column(),
+  createdBy: column(),
+  lastUsedAtMicros: column(),
+  expiresAtMicros: column(),
+  revokedAtMicros: column(),
+  revokedBy: column(),
+  previousValidUntilMicros: column(
+    'case when revoked_at is null and previous_valid_until > now() then previous_valid_until end',
+  ),
+});
+
+export interface ApiKeyFilter {
+  role?: string | undefined;
+  status?: string | undefined;
+  /** A uuid. */
+  workspaceId?: string | undefined;
+}
+
+/** Keys, the newest first, revoked ones too; `after` is the time and id of the last one that was seen. */
+export async function listApiKeys(
+  orgDb: OrgDb,
+  filter: ApiKeyFilter,
+  page: Omit<Page, 'after'> & { after?: { micros: bigint; id: string } | undefined },
+): Promise<ApiKey[]> {
+  return listEntities(orgDb, API_KEY, {
+    where: { role: filter.role, workspace_id: filter.workspaceId },
+    and: (query) => {
+      if (filter.status !== undefined) query.whereRaw(`${STATUS} = ?`, [filter.status]);
+    },
+    order: [
+      { column: 'created_at', type: 'timestamptz' },
+      { column: 'id', type: 'text' },
+    ],
+    direction: 'desc',
+    page: { ...page, after: page.after && [isoFromMicros(page.after.micros), page.after.id] },
+  });
+}
+
+export async function findApiKey(orgDb: OrgDb, id: string): Promise<ApiKey | undefined> {
+  const [key] = await orgDb.rows<ApiKey>(
+    `select ${API_KEY.columns} from api_keys where org_id = $1 and id = $2`,
+    [orgDb.orgId, id],
+  );
+  return key;
+}
+
+/**
+ * Lets one transaction at a time change the organization's keys: two that each revoke one of the last two admin keys
+ * would otherwise both still see the other's. Keys are used and organizations read meanwhile.
+ */
+export async function lockKeyRing(inside: OrgDb): Promise<void> {
+  await inside.rows('select from organizations where id = $1 for no key update', [inside.orgId]);
+}
+
+/** How many keys are not revoked, and how many besides `id` the organization can be left with: see `isLastingAdmin`. */
+export async function countKeys(orgDb: OrgDb, id: string): Promise<{ unrevoked: number; lasting: number }> {
+  const [row] = await orgDb.rows<{ unrevoked: number; lasting: number }>(
+    `select count(*) as unrevoked,
+       count(*) filter (where role = 'admin' and scopes is null and expires_at is null and id <> $2) as lasting
+     from api_keys where org_id = $1 and revoked_at is null`,
+    [orgDb.orgId, id],
+  );
+  return row ?? { unrevoked: 0, lasting: 0 };
 }
 
 export interface NewKey {
@@ -125,4 +214,49 @@ export async function insertKey(orgDb: OrgDb, key: NewKey): Promise<void> {
       key.createdBy,
     ],
   );
+}
+
+/** Stores what can change of a key. */
+export async function updateApiKey(
+  orgDb: OrgDb,
+  key: Pick<ApiKey, 'id' | 'name' | 'scopes' | 'expiresAtMicros'>,
+): Promise<void> {
+  await orgDb.run(
+    'update api_keys set name = $3, scopes = $4, expires_at = $5 where org_id = $1 and id = $2',
+    [orgDb.orgId, key.id, key.name, key.scopes, isoOf(key.expiresAtMicros)],
+  );
+}
+
+/** Another secret for a key; the one at hand holds for the grace period, and the one before that no more. */
+export async function replaceKeySecret(
+  orgDb: OrgDb,
+  id: string,
+  secret: { secretHash: Buffer; last4: string; graceSeconds: number },
+): Promise<void> {
+  await orgDb.run(
+    `update api_keys set secret_hash = $3, last4 = $4,
+       previous_secret_hash = case when $5::integer > 0 then secret_hash end,
+       previous_valid_until = case when $5::integer > 0 then now() + make_interval(secs => $5::integer) end
+     where org_id = $1 and id = $2`,
+    [orgDb.orgId, id, secret.secretHash, secret.last4, secret.graceSeconds],
+  );
+}
+
+/** Revokes keys from now on: the one with this id, or all of a workspace. Returns the ids of those that were not. */
+export async function revokeKeys(
+  orgDb: OrgDb,
+  which: { id: string } | { workspaceId: string },
+  revokedBy: string,
+): Promise<string[]> {
+  const rows = await orgDb.rows<{ id: string }>(
+    `update api_keys set revoked_at = now(), revoked_by = $4 where org_id = $1 and (id = $2 or workspace_id = $3)
+       and revoked_at is null returning id`,
+    [
+      orgDb.orgId,
+      'id' in which ? which.id : null,
+      'workspaceId' in which ? which.workspaceId : null,
+      revokedBy,
+    ],
+  );
+  return rows.map((row) => row.id).sort();
 }

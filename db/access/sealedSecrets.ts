@@ -1,8 +1,9 @@
 import type { IdempotencyScope } from '../../domain/access/idempotencyKey.js';
-import { TURN_COLUMNS, type TurnRow, tellIfBroken } from '../billing/connectionTurns.js';
+import { type ConnectionTurn, TURN_COLUMNS } from '../billing/connectionTurns.js';
 import type { Database } from '../client.js';
+import { column, defineEntity } from '../entity.js';
 import { INSTALLATION_LOCKS } from '../locks.js';
-import { OrgDb, unscoped } from '../orgDb.js';
+import { type OrgDb, unscoped } from '../orgDb.js';
 
 /**
  * What is sealed with the instance's secret key, over all organizations: for the start, which says when a key is
@@ -12,10 +13,7 @@ import { OrgDb, unscoped } from '../orgDb.js';
 const WHY = 'the secret key belongs to the instance, not to an organization';
 
 /** Where secrets are stored sealed, and what of whom they are. */
-const TABLES = {
-  connection: 'billing_connections',
-  webhook: 'webhook_endpoints',
-} as const;
+const TABLES = { connection: 'billing_connections', webhook: 'webhook_endpoints' } as const;
 /** `connection`: a provider's credentials. `webhook`: what the messages to an endpoint are signed with. */
 export type SealedKind = keyof typeof TABLES;
 
@@ -27,6 +25,14 @@ export interface SealedSecret {
   ciphertext: Buffer;
   keyId: string;
 }
+
+const SEALED = defineEntity<SealedSecret>('sealed', {
+  kind: column(),
+  orgId: column(),
+  subjectId: column('id'),
+  ciphertext: column(),
+  keyId: column('secret_key_id'),
+});
 
 /** SQL of all that is sealed, with the kind of each. */
 const ALL_SEALED = Object.entries(TABLES)
@@ -52,22 +58,12 @@ export async function countSealedByKey(
 
 /** Secrets that are sealed with another key than `keyId`. */
 export async function listSealedOtherwise(database: Database, keyId: string): Promise<SealedSecret[]> {
-  const rows = await unscoped(database, WHY, (system) =>
-    system.rows<{
-      kind: SealedKind;
-      org_id: string;
-      id: string;
-      ciphertext: Buffer;
-      secret_key_id: string;
-    }>(`select * from (${ALL_SEALED}) s where secret_key_id <> $1 order by kind, org_id, id`, [keyId]),
+  return unscoped(database, WHY, (system) =>
+    system.rows<SealedSecret>(
+      `select ${SEALED.columns} from (${ALL_SEALED}) s where secret_key_id <> $1 order by kind, org_id, id`,
+      [keyId],
+    ),
   );
-  return rows.map((row) => ({
-    kind: row.kind,
-    orgId: row.org_id,
-    subjectId: row.id,
-    ciphertext: row.ciphertext,
-    keyId: row.secret_key_id,
-  }));
 }
 
 /** Stores secrets that were sealed anew, unless they were changed or erased meanwhile. */
@@ -96,14 +92,12 @@ const FORGET: Record<SealedKind, string> = {
    where org_id = $1 and id = $2 and ciphertext = $3`,
 };
 
-/** Gives up secrets that no key opens: the connection or the endpoint says so until somebody gives it new ones. */
-export async function forgetSealed(database: Database, old: SealedSecret): Promise<void> {
-  await new OrgDb(database, old.orgId).transaction(async (inside) => {
-    const [row] = await inside.unscoped(WHY, (system) =>
-      system.rows<TurnRow>(FORGET[old.kind], [old.orgId, old.subjectId, old.ciphertext]),
-    );
-    await tellIfBroken(inside, row);
-  });
+/** Erases a secret that no key opens; of a connection, what became of its status. */
+export async function clearSealed(inside: OrgDb, old: SealedSecret): Promise<ConnectionTurn | undefined> {
+  const [turn] = await inside.unscoped(WHY, (system) =>
+    system.rows<ConnectionTurn>(FORGET[old.kind], [old.orgId, old.subjectId, old.ciphertext]),
+  );
+  return turn;
 }
 
 /** An answer that is kept for repeats of its request, sealed with another key than the current one. */
@@ -120,23 +114,13 @@ export async function listAnswersSealedOtherwise(
   limit: number,
 ): Promise<SealedAnswer[]> {
   const rows = await unscoped(database, WHY, (system) =>
-    system.rows<{
-      org_id: string;
-      api_key_id: string;
-      operation: string;
-      idempotency_key: string;
-      ciphertext: Buffer;
-    }>(
-      `select org_id, api_key_id, operation, idempotency_key, ciphertext from idempotency_keys
+    system.rows<IdempotencyScope & Omit<SealedAnswer, 'scope'>>(
+      `select org_id as "orgId", api_key_id as "apiKeyId", operation, idempotency_key as key, ciphertext from idempotency_keys
        where secret_key_id <> $1 limit $2`,
       [keyId, limit],
     ),
   );
-  return rows.map((row) => ({
-    orgId: row.org_id,
-    scope: { apiKeyId: row.api_key_id, operation: row.operation, key: row.idempotency_key },
-    ciphertext: row.ciphertext,
-  }));
+  return rows.map(({ orgId, ciphertext, ...scope }) => ({ orgId, ciphertext, scope }));
 }
 
 /** Stores an answer that was sealed anew; null gives it up: that its request was carried out stays known. */

@@ -15,7 +15,7 @@ import {
   type ResolvedDispute,
 } from '../../domain/webhooks/disputeResolvedMessage.js';
 import { column, defineEntity, listEntities } from '../entity.js';
-import { newUuid } from '../newUuid.js';
+import { newUuid } from '../../domain/ids.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
 import { amountsOfDay, type DayRow, type FindingEvidence } from '../reconciliation/findings.js';

@@ -3,8 +3,8 @@
  * docs/access.md says what is measured and what was found.
  */
 
-import { drawKey } from '../../api/access/keyMaker.js';
 import { composeKey, parseKey } from '../../domain/access/keyFormat.js';
+import { drawKey } from '../../usecases/access/keyChanges.js';
 import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
 import { readFlags } from './support/flags.js';
 import { HttpConnection } from './support/httpConnection.js';

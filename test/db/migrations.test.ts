@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, describe, expect, inject, it } from 'vitest';
-import { SLOT_KINDS } from '../../db/access/requestSlots.js';
+import { SLOT_KINDS } from '../../db/access/requestLimits.js';
 import { listPendingMigrations, migrate } from '../../db/migrate.js';
 import { MIGRATIONS } from '../../db/migrations/index.js';
 import { ensurePartitions } from '../../db/partitions.js';

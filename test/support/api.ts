@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { drawKey } from '../../api/access/keyMaker.js';
 import type { ApiServerOptions } from '../../bin/wiring/apiServer.js';
 import { createApiServer } from '../../bin/wiring/apiServer.js';
 import { insertKey } from '../../db/access/keys.js';
@@ -12,6 +11,7 @@ import { insertOrganization } from '../../db/installation/organizations.js';
 import { OrgDb } from '../../db/orgDb.js';
 import type { Role, Scope } from '../../domain/access/scopes.js';
 import { createLogger } from '../../platform/logger.js';
+import { drawKey } from '../../usecases/access/keyChanges.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import { movesAtOnce } from './movesAtOnce.js';

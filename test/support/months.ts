@@ -1,9 +1,8 @@
 /** Months that may lie far back: calls and bills by the API, a run over their days, what people read, and plain cents. */
 import { expect } from 'vitest';
-import { newUuid } from '../../db/newUuid.js';
 import { insertGapRun } from '../../db/reconciliation/gapRuns.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
-import { publicId } from '../../domain/ids.js';
+import { newUuid, publicId } from '../../domain/ids.js';
 import type { Provider } from '../../domain/providers.js';
 import type { TestApi, TestOrganization } from './api.js';
 import { importBill, pollToEnd } from './bills.js';

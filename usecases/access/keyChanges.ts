@@ -3,15 +3,23 @@ import {
   type ApiKey,
   countKeys,
   findApiKey,
+  insertKey,
   lockKeyRing,
+  type NewKey,
   replaceKeySecret,
   revokeKeys,
   updateApiKey,
-} from '../../db/access/keyRing.js';
-import { insertKey, type NewKey } from '../../db/access/keys.js';
+} from '../../db/access/keys.js';
 import { lockWorkspace } from '../../db/access/workspaces.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import type { AuditAction, AuditActor, AuditDetails } from '../../domain/access/auditLog/actions.js';
+import {
+  base62FromBytes,
+  composeKey,
+  KEY_ID_CHARS,
+  KEY_SECRET_CHARS,
+  parseKey,
+} from '../../domain/access/keyFormat.js';
 import {
   assertGives,
   assertPossibleTerms,
@@ -24,6 +32,7 @@ import { allowsScope, type Scope } from '../../domain/access/scopes.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
+import { hashSecret, spareRandomBytes } from '../../platform/keyMaterial.js';
 
 /** Keys of one organization that are not revoked. */
 export const KEYS_MAX = 1_000;
@@ -216,4 +225,36 @@ async function record(
 ): Promise<void> {
   const { actor, requestId } = by;
   await recordAudit(inside, { action, actor, subject: { type: 'key', id: keyId }, details, requestId });
+}
+
+/** What is stored of a key's text; the text itself is shown once and kept nowhere. */
+export interface KeyDigest {
+  /** `key_` and ten characters. */
+  id: string;
+  secretHash: Buffer;
+  last4: string;
+}
+
+/** A key's text and what is stored of it. */
+export interface DrawnKey extends KeyDigest {
+  text: string;
+}
+
+/** A new key in the published format, not stored anywhere yet; with an id, a new secret for that key. */
+export function drawKey(id?: string): DrawnKey {
+  const idChars = id === undefined ? draw(KEY_ID_CHARS) : id.slice('key_'.length);
+  const text = composeKey(idChars, draw(KEY_SECRET_CHARS));
+  const digest = digestKey(text);
+  if (!digest) throw new Error('a new key is not in the key format');
+  return { ...digest, text };
+}
+
+/** What is stored of a key; undefined when the text is not in the key format. */
+export function digestKey(text: string): KeyDigest | undefined {
+  const parsed = parseKey(text);
+  return parsed && { id: parsed.keyId, secretHash: hashSecret(parsed.secret), last4: text.slice(-4) };
+}
+
+function draw(characters: number): string {
+  return base62FromBytes(spareRandomBytes(characters), characters);
 }

@@ -1,5 +1,5 @@
 import { recordAudit } from '../../db/access/auditLog.js';
-import { lockKeyRing, revokeKeys } from '../../db/access/keyRing.js';
+import { lockKeyRing, revokeKeys } from '../../db/access/keys.js';
 import {
   archiveWorkspace,
   countOpenWorkspaces,

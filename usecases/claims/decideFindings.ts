@@ -13,7 +13,7 @@ import {
   type StoredDispute,
 } from '../../db/claims/disputes.js';
 import { listBrokenPolicies } from '../../db/claims/financialSums.js';
-import { newUuid } from '../../db/newUuid.js';
+import { newUuid } from '../../domain/ids.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
   findFinding,

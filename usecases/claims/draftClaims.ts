@@ -18,7 +18,7 @@ import {
 import { insertClaimFiles } from '../../db/claims/evidence.js';
 import { readClock } from '../../db/clock.js';
 import { lockByName } from '../../db/locks.js';
-import { newUuid } from '../../db/newUuid.js';
+import { newUuid } from '../../domain/ids.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { plainArray } from '../../db/pgArray.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';

@@ -7,7 +7,6 @@ import {
   loadDraftDisputes,
   lockClaimable,
 } from '../../db/claims/draftDisputes.js';
-import { newUuid } from '../../db/newUuid.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import type { AuditEntry } from '../../domain/access/auditLog/actions.js';
 import {
@@ -19,7 +18,7 @@ import {
   type WithheldDraft,
 } from '../../domain/claims/draft.js';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
-import { publicId } from '../../domain/ids.js';
+import { newUuid, publicId } from '../../domain/ids.js';
 import { type DraftDeps, lockDrafting, readyToDraft, storeNewClaim } from './draftClaims.js';
 
 /** Whether whoever drafts may still do so; it stays so until the transaction ends. */

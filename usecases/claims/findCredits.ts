@@ -16,7 +16,7 @@ import {
 import { lockClaim, type StoredClaim } from '../../db/claims/claims.js';
 import { readClock } from '../../db/clock.js';
 import { lockByName } from '../../db/locks.js';
-import { newUuid } from '../../db/newUuid.js';
+import { newUuid } from '../../domain/ids.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { recordNotice } from '../../db/policies/notices.js';
 import { DEFAULT_ACCOUNT } from '../../domain/billing/account.js';

@@ -18,7 +18,7 @@ import {
 } from '../../db/claims/claims.js';
 import { resolveDisputesOfClaim } from '../../db/claims/disputes.js';
 import { readClock } from '../../db/clock.js';
-import { newUuid } from '../../db/newUuid.js';
+import { newUuid } from '../../domain/ids.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
 import { publishMessages } from '../../db/webhooks/webhookMessages.js';

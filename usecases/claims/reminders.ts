@@ -6,7 +6,7 @@ import {
   type StoredClaim,
 } from '../../db/claims/claims.js';
 import { readClock } from '../../db/clock.js';
-import { newUuid } from '../../db/newUuid.js';
+import { newUuid } from '../../domain/ids.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { plainArray } from '../../db/pgArray.js';
 import { recordNotice } from '../../db/policies/notices.js';

@@ -1,4 +1,3 @@
-import { newUuid } from '../../db/newUuid.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
   insertSavingsRun,
@@ -8,6 +7,7 @@ import {
 } from '../../db/policies/savingsRuns.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
 import { DomainError } from '../../domain/errors.js';
+import { newUuid } from '../../domain/ids.js';
 import { MICROS_PER_DAY } from '../../domain/period.js';
 
 /** The days before now that are modeled unless a period is named. */

@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Database } from '../../db/client.js';
-import { newUuid } from '../../db/newUuid.js';
 import { type SystemDb, unscoped } from '../../db/orgDb.js';
 import {
   beginPriceChange,
@@ -20,6 +19,7 @@ import {
   withdrawPriceModels,
 } from '../../db/pricing/priceChanges.js';
 import { listPriceImports } from '../../db/pricing/priceImports.js';
+import { newUuid } from '../../domain/ids.js';
 import type { PriceImport } from '../../domain/pricing/importedPrices.js';
 import { type PriceEntry, type PriceFile, readPriceFile } from '../../domain/pricing/priceFile.js';
 import { priceVersionName } from '../../domain/pricing/version.js';

@@ -1,10 +1,21 @@
-import { findAuditHead, listAuditRecords } from '../../../db/access/auditLog.js';
+import type { z } from 'zod';
+import { type AuditFilter, findAuditHead, listAuditRecords } from '../../../db/access/auditLog.js';
 import { csvAnswer } from '../../csv.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { cursoredPage, decodeSeqCursor } from '../../paging.js';
 import { windowOf } from '../../query.js';
 import { writeAuditLogCsv } from './csv.js';
 import { AUDIT_LOG_PATH, auditLogQuery, auditLogResponse, presentAuditRecord, presentHead } from './wire.js';
+
+function filterOf(query: z.output<typeof auditLogQuery>): AuditFilter {
+  return {
+    action: query.action,
+    actorId: query.actor,
+    subjectType: query.subject_type,
+    subjectId: query.subject_id,
+    ...windowOf(query.since, query.until, ['since', 'until']),
+  };
+}
 
 const listAuditLog = defineEndpoint({
   operationId: 'listAuditLog',
@@ -22,27 +33,12 @@ const listAuditLog = defineEndpoint({
   problems: ['invalid_range'],
   async handle({ query, orgDb }) {
     const beforeSeq = decodeSeqCursor(query.cursor);
-    const found = await listAuditRecords(
-      orgDb,
-      {
-        action: query.action,
-        actorId: query.actor,
-        subjectType: query.subject_type,
-        subjectId: query.subject_id,
-        ...windowOf(query.since, query.until, ['since', 'until']),
-      },
-      { limit: query.limit + 1, offset: beforeSeq === undefined ? query.offset : 0, beforeSeq },
-    );
+    const asked = { limit: query.limit + 1, offset: beforeSeq === undefined ? query.offset : 0, beforeSeq };
+    const found = await listAuditRecords(orgDb, filterOf(query), asked);
     const { shown, page } = cursoredPage(found, query, (record) => [record.seq]);
     if (query.format === 'csv') return csvAnswer('audit-log.csv', writeAuditLogCsv(shown));
-    return {
-      status: 200,
-      body: {
-        records: shown.map(presentAuditRecord),
-        head: presentHead(await findAuditHead(orgDb)),
-        ...page,
-      },
-    };
+    const head = presentHead(await findAuditHead(orgDb));
+    return { status: 200, body: { records: shown.map(presentAuditRecord), head, ...page } };
   },
 });
 

@@ -1,4 +1,4 @@
-import { findApiKey, listApiKeys } from '../../../db/access/keyRing.js';
+import { findApiKey, listApiKeys } from '../../../db/access/keys.js';
 import { isKeyId } from '../../../domain/access/keyFormat.js';
 import type { KeyGiver } from '../../../domain/access/keyRules.js';
 import { DomainError } from '../../../domain/errors.js';
@@ -6,6 +6,7 @@ import { findUuid } from '../../../domain/ids.js';
 import {
   changeKey,
   createKey,
+  drawKey,
   type KeyAuthor,
   revokeKey,
   rotateKey,
@@ -14,7 +15,6 @@ import { authorOf, type RequestAuthor } from '../../../usecases/access/recordAct
 import type { ApiDeps } from '../../deps.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../../paging.js';
-import { drawKey } from '../keyMaker.js';
 import {
   createKeyBody,
   KEYS_PATH,
@@ -85,16 +85,10 @@ const listKeysEndpoint = defineEndpoint({
   problems: [],
   async handle({ query, orgDb }) {
     const after = decodeTimeCursor(query.cursor, isKeyId);
-    const workspace = query.workspace_id;
-    const found = await listApiKeys(
-      orgDb,
-      {
-        role: query.role,
-        status: query.status,
-        workspaceId: workspace === undefined ? undefined : (findUuid('wsp', workspace) ?? NO_WORKSPACE),
-      },
-      { limit: query.limit + 1, offset: after ? 0 : query.offset, after },
-    );
+    const { role, status, workspace_id: workspace } = query;
+    const workspaceId = workspace === undefined ? undefined : (findUuid('wsp', workspace) ?? NO_WORKSPACE);
+    const asked = { limit: query.limit + 1, offset: after ? 0 : query.offset, after };
+    const found = await listApiKeys(orgDb, { role, status, workspaceId }, asked);
     const { shown, page } = cursoredPage(found, query, (key) => [key.createdAtMicros, key.id]);
     return { status: 200, body: { keys: shown.map(presentKey), ...page } };
   },

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ApiKey } from '../../../db/access/keyRing.js';
+import type { ApiKey } from '../../../db/access/keys.js';
 import { GRACE_SECONDS_DEFAULT, GRACE_SECONDS_MAX, KEY_STATUSES } from '../../../domain/access/keyRules.js';
 import { ROLES, SCOPES, type Scope } from '../../../domain/access/scopes.js';
 import { findUuid, publicId } from '../../../domain/ids.js';

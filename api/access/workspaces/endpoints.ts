@@ -1,7 +1,6 @@
 import { findWorkspace, listWorkspaces } from '../../../db/access/workspaces.js';
-import { newUuid } from '../../../db/newUuid.js';
 import { DomainError } from '../../../domain/errors.js';
-import { findUuid, isUuidText, publicId } from '../../../domain/ids.js';
+import { findUuid, isUuidText, newUuid, publicId } from '../../../domain/ids.js';
 import { authorOf } from '../../../usecases/access/recordAction.js';
 import {
   archiveWithKeys,

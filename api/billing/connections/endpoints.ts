@@ -8,13 +8,12 @@ import {
   updateBillingConnection,
 } from '../../../db/billing/billingConnections.js';
 import { findSyncRun } from '../../../db/billing/syncRuns.js';
-import { newUuid } from '../../../db/newUuid.js';
 import type { OrgDb } from '../../../db/orgDb.js';
 import { hasOtherRates } from '../../../domain/billing/connectionScope.js';
 import { BACKFILL_DAYS, scopeText } from '../../../domain/billing/connections.js';
 import { openCredentials, sealCredentials } from '../../../domain/billing/credentials.js';
 import { DomainError } from '../../../domain/errors.js';
-import { publicId } from '../../../domain/ids.js';
+import { newUuid, publicId } from '../../../domain/ids.js';
 import { lastDays } from '../../../domain/period.js';
 import { recordAction } from '../../../usecases/access/recordAction.js';
 import { openSync } from '../../../usecases/billing/openSync.js';

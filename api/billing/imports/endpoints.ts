@@ -1,9 +1,8 @@
 import { findBillingSource, listBillingSources } from '../../../db/billing/billingSources.js';
-import { newUuid } from '../../../db/newUuid.js';
 import { parseFxRate } from '../../../domain/billing/pageRow.js';
 import { BILLING_FORMATS, isBillingFormat } from '../../../domain/billing/sources.js';
 import { DomainError, invalidField } from '../../../domain/errors.js';
-import { findUuid, publicId } from '../../../domain/ids.js';
+import { findUuid, newUuid, publicId } from '../../../domain/ids.js';
 import { findProvider, PROVIDERS } from '../../../domain/providers.js';
 import { recordAction } from '../../../usecases/access/recordAction.js';
 import {

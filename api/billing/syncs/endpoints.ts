@@ -1,8 +1,7 @@
 import { findSyncRun, listSyncRuns } from '../../../db/billing/syncRuns.js';
-import { newUuid } from '../../../db/newUuid.js';
 import { openCredentials } from '../../../domain/billing/credentials.js';
 import { DomainError } from '../../../domain/errors.js';
-import { findUuid, publicId } from '../../../domain/ids.js';
+import { findUuid, newUuid, publicId } from '../../../domain/ids.js';
 import { recordAction } from '../../../usecases/access/recordAction.js';
 import { openSync } from '../../../usecases/billing/openSync.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';

@@ -1,4 +1,3 @@
-import { newUuid } from '../../../db/newUuid.js';
 import type { OrgDb } from '../../../db/orgDb.js';
 import {
   findRule,
@@ -11,7 +10,7 @@ import {
 } from '../../../db/policies/enforcementRules.js';
 import type { AuditDetails } from '../../../domain/access/auditLog/actions.js';
 import { DomainError, invalidField } from '../../../domain/errors.js';
-import { findUuid, publicId } from '../../../domain/ids.js';
+import { findUuid, newUuid, publicId } from '../../../domain/ids.js';
 import { findRuleFault, RULES_MAX, type Rule } from '../../../domain/policies/enforcement/rule.js';
 import { recordAction } from '../../../usecases/access/recordAction.js';
 import { remodelSavings } from '../../../usecases/policies/openSavingsRun.js';

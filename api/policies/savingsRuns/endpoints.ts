@@ -1,4 +1,3 @@
-import { newUuid } from '../../../db/newUuid.js';
 import type { OrgDb } from '../../../db/orgDb.js';
 import {
   findOpenSavingsRun,
@@ -10,7 +9,7 @@ import {
   type SavingsRun,
 } from '../../../db/policies/savingsRuns.js';
 import { DomainError, type FieldIssue, invalidField } from '../../../domain/errors.js';
-import { findUuid, publicId } from '../../../domain/ids.js';
+import { findUuid, newUuid, publicId } from '../../../domain/ids.js';
 import {
   exclusiveEnd,
   type Instant,

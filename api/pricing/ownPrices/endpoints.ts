@@ -1,4 +1,3 @@
-import { newUuid } from '../../../db/newUuid.js';
 import {
   endOwnPrice,
   findOwnPrice,
@@ -7,7 +6,7 @@ import {
   type NewOwnPrice,
 } from '../../../db/pricing/ownPrices.js';
 import { DomainError, invalidField } from '../../../domain/errors.js';
-import { findUuid, publicId } from '../../../domain/ids.js';
+import { findUuid, newUuid, publicId } from '../../../domain/ids.js';
 import { dayOf } from '../../../domain/period.js';
 import { coveredBy } from '../../../domain/pricing/layBook.js';
 import type { OwnPrice, OwnPriceKind } from '../../../domain/pricing/ownPrices.js';

@@ -1,4 +1,3 @@
-import { newUuid } from '../../../db/newUuid.js';
 import type { OrgDb } from '../../../db/orgDb.js';
 import {
   findOpenRepriceRun,
@@ -12,7 +11,7 @@ import {
 import { insertOutboxMessage } from '../../../db/runs/outbox.js';
 import { requestRunCancel } from '../../../db/runs/runStates.js';
 import { DomainError, invalidField } from '../../../domain/errors.js';
-import { findUuid, publicId } from '../../../domain/ids.js';
+import { findUuid, newUuid, publicId } from '../../../domain/ids.js';
 import {
   exclusiveEnd,
   type Instant,

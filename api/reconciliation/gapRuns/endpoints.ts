@@ -1,4 +1,3 @@
-import { newUuid } from '../../../db/newUuid.js';
 import type { OrgDb } from '../../../db/orgDb.js';
 import {
   findGapRun,
@@ -11,7 +10,7 @@ import {
 import { insertOutboxMessage } from '../../../db/runs/outbox.js';
 import { requestRunCancel } from '../../../db/runs/runStates.js';
 import { DomainError } from '../../../domain/errors.js';
-import { findUuid, publicId } from '../../../domain/ids.js';
+import { findUuid, newUuid, publicId } from '../../../domain/ids.js';
 import { gapWindow } from '../../../domain/period.js';
 import { RUN_TERMINAL_STATUSES } from '../../../domain/runs/runs.js';
 import { recordAction } from '../../../usecases/access/recordAction.js';

@@ -1,4 +1,3 @@
-import { newUuid } from '../../../db/newUuid.js';
 import {
   beginDeliveryAnew,
   findWebhookDelivery,
@@ -6,7 +5,7 @@ import {
   recordSentTest,
 } from '../../../db/webhooks/webhookLog.js';
 import { DomainError } from '../../../domain/errors.js';
-import { findUuid, isUuidText, publicId } from '../../../domain/ids.js';
+import { findUuid, isUuidText, newUuid, publicId } from '../../../domain/ids.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import { messageBody, TEST_MESSAGE_TYPE } from '../../../domain/webhooks/message.js';
 import { openSecrets, signingSecrets } from '../../../domain/webhooks/secret.js';

@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { newUuid } from '../../../db/newUuid.js';
 import type { OrgDb } from '../../../db/orgDb.js';
 import {
   findWebhookEndpoint,
@@ -11,7 +10,7 @@ import {
   type WebhookEndpoint,
 } from '../../../db/webhooks/webhookEndpoints.js';
 import { DomainError } from '../../../domain/errors.js';
-import { findUuid, isUuidText, publicId } from '../../../domain/ids.js';
+import { findUuid, isUuidText, newUuid, publicId } from '../../../domain/ids.js';
 import {
   type EndpointSecrets,
   findSecrets,

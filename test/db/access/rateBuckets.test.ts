@@ -1,8 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { leaseRateTokens, pruneRateBuckets } from '../../../db/access/rateBuckets.js';
-import { releaseRequestSlot, renewRequestSlot, takeRequestSlot } from '../../../db/access/requestSlots.js';
+import {
+  leaseRateTokens,
+  pruneRateBuckets,
+  releaseRequestSlot,
+  renewRequestSlot,
+  takeRequestSlot,
+} from '../../../db/access/requestLimits.js';
 import { OrgDb } from '../../../db/orgDb.js';
 import { perSecond, type Rate } from '../../../domain/access/limits/rate.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';

@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { forgetSealed, listSealedOtherwise } from '../../../db/access/sealedSecrets.js';
+import { listSealedOtherwise } from '../../../db/access/sealedSecrets.js';
 import {
   findBillingConnection,
   insertBillingConnection,
   updateBillingConnection,
 } from '../../../db/billing/billingConnections.js';
-import { recordSyncOutcome } from '../../../db/billing/connectionTurns.js';
 import { insertOrganization } from '../../../db/installation/organizations.js';
 import { OrgDb } from '../../../db/orgDb.js';
 import { listAlerts, recordAcknowledgement, type StoredAlert } from '../../../db/policies/alerts.js';
@@ -15,6 +14,8 @@ import { recordNotice } from '../../../db/policies/notices.js';
 import { publicId } from '../../../domain/ids.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import type { Notice } from '../../../domain/policies/alerts/alert.js';
+import { forgetSealed } from '../../../usecases/access/forgetSealed.js';
+import { recordSyncOutcome } from '../../../usecases/billing/connectionTurns.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 

@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import * as auditLog from '../../../../db/access/auditLog.js';
 import * as idempotency from '../../../../db/access/idempotencyKeys.js';
-import * as keyRing from '../../../../db/access/keyRing.js';
+import * as keyRing from '../../../../db/access/keys.js';
 import { insertKey } from '../../../../db/access/keys.js';
-import { leaseRateTokens } from '../../../../db/access/rateBuckets.js';
-import * as requestSlots from '../../../../db/access/requestSlots.js';
+import * as requestSlots from '../../../../db/access/requestLimits.js';
+import { leaseRateTokens } from '../../../../db/access/requestLimits.js';
 import * as workspaces from '../../../../db/access/workspaces.js';
 import * as organizations from '../../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
@@ -122,12 +122,14 @@ export const ACCESS_CASES: Record<string, TenancyCase> = {
   extendLease: (db, of) => idempotency.extendLease(db, scopeOf(of), { id: ATTEMPT, leaseSeconds: 600 }),
   releaseAttempt: (db, of) => idempotency.releaseAttempt(db, scopeOf(of), ATTEMPT),
   storeAnswer: (db, of) =>
-    idempotency.storeAnswer(db, scopeOf(of), {
-      attemptId: ATTEMPT,
-      fingerprint: Buffer.alloc(32),
-      status: 202,
-      seal: () => ({ ciphertext: Buffer.alloc(64), keyId: 'k1' }),
-    }),
+    inside(db, (held) =>
+      idempotency.storeAnswer(held, scopeOf(of), {
+        attemptId: ATTEMPT,
+        fingerprint: Buffer.alloc(32),
+        status: 202,
+        seal: () => ({ ciphertext: Buffer.alloc(64), keyId: 'k1' }),
+      }),
+    ),
 };
 
 /** Makes what the cases above ask for. */

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { tellIfBroken } from '../../../../db/billing/connectionTurns.js';
 import { tellDoubleTellings } from '../../../../db/events/doubleTellings.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import * as alerts from '../../../../db/policies/alerts.js';
 import { recordNotice } from '../../../../db/policies/notices.js';
+import { noticeIfBroken } from '../../../../usecases/billing/connectionTurns.js';
 import type { TenancyCase } from './tenancyCase.js';
 
 /** An hour after `makeOwned` has told calls twice. */
@@ -35,18 +35,18 @@ export const ALERT_CASES: Record<string, TenancyCase> = {
       details: {},
       provider: null,
     }),
-  tellIfBroken: (db, { connection, marker, provider }) =>
-    tellIfBroken(db, {
+  noticeIfBroken: (db, { connection, marker, provider }) =>
+    noticeIfBroken(db, {
       id: connection.id,
       name: marker,
       provider,
-      provider_account_id: marker,
-      last_synced_at: null,
+      accountId: marker,
+      lastSyncedAtMicros: null,
       status: 'failing',
-      status_before: 'active',
-      last_error_code: 'credentials_refused',
-      last_error_message: marker,
-      turned_at: 0n,
+      statusBefore: 'active',
+      lastErrorCode: 'credentials_refused',
+      lastErrorMessage: marker,
+      turnedAtMicros: 0n,
     }),
   tellDoubleTellings: (db) => tellDoubleTellings(db, nowMicros()),
 };

@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import * as apiCopies from '../../../../db/billing/apiCopies.js';
 import * as billingConnections from '../../../../db/billing/billingConnections.js';
-import * as connectionTurns from '../../../../db/billing/connectionTurns.js';
+import { updateSyncOutcome } from '../../../../db/billing/connectionTurns.js';
 import * as fetchedPages from '../../../../db/billing/fetchedPages.js';
 import { pruneFetchedPages } from '../../../../db/billing/prunePages.js';
 import * as syncChunks from '../../../../db/billing/syncChunks.js';
 import * as syncRuns from '../../../../db/billing/syncRuns.js';
 import { endRun } from '../../../../db/runs/runStates.js';
+import { recordSyncOutcome } from '../../../../usecases/billing/connectionTurns.js';
 import { openSync } from '../../../../usecases/billing/openSync.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
@@ -109,7 +110,9 @@ export const CONNECTION_CASES: Record<string, TenancyCase> = {
   listBillingConnections: (db) => billingConnections.listBillingConnections(db, PAGE),
   endBillingConnection: (db, { connection }) => billingConnections.endBillingConnection(db, connection.id),
   recordSyncOutcome: (db, { connection }) =>
-    connectionTurns.recordSyncOutcome(db, connection.id, { error: null, revisedOn: null }),
+    recordSyncOutcome(db, connection.id, { error: null, revisedOn: null }),
+  updateSyncOutcome: (db, { connection }) =>
+    updateSyncOutcome(db, connection.id, { error: null, revisedOn: null }),
   recordNextSync: (db, { connection }) => billingConnections.recordNextSync(db, connection.id, 0n),
   findFirstAccount: (db, { provider }) => billingConnections.findFirstAccount(db, provider),
   recordFetchedPage: (db, { connection, openSyncId, marker }) =>

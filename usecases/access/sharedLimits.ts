@@ -1,6 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { releaseRequestSlot, renewRequestSlot, takeRequestSlot } from '../../db/access/requestSlots.js';
+import {
+  leaseRateTokens,
+  releaseRequestSlot,
+  renewRequestSlot,
+  type TokenGrant,
+  type TokenRequest,
+  takeRequestSlot,
+} from '../../db/access/requestLimits.js';
 import type { OrgDb } from '../../db/orgDb.js';
+import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
 
 /** A place that is not renewed for so long is free again: its holder has died. */
 const SLOT_SECONDS = 60;
@@ -61,4 +69,13 @@ export class ExportSlots {
     if (count === 0) this.#here.delete(orgId);
     else this.#here.set(orgId, count);
   }
+}
+
+/** Takes tokens out of a bucket that the instances share. */
+export function leaseTokens(
+  deps: UseCaseDeps,
+  { orgId, ...bucket }: { orgId: string; subject: string; policy: string },
+  ask: Pick<TokenRequest, 'rate' | 'cost' | 'wanted' | 'returned'>,
+): Promise<TokenGrant> {
+  return leaseRateTokens(orgDbOf(deps, orgId), { ...bucket, ...ask });
 }

@@ -1,0 +1,25 @@
+import { type ConnectionTurn, updateSyncOutcome } from '../../db/billing/connectionTurns.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { recordNotice } from '../../db/policies/notices.js';
+import { connectionBroken } from '../../domain/billing/connectionBroken.js';
+
+/** Puts a notice into the organization's feed when a connection has just broken; in the transaction of the change. */
+export async function noticeIfBroken(inside: OrgDb, turn: ConnectionTurn | undefined): Promise<void> {
+  if (turn?.status !== 'failing' || turn.statusBefore === 'failing') return;
+  const error = { code: turn.lastErrorCode ?? '', message: turn.lastErrorMessage ?? '' };
+  await recordNotice(inside, connectionBroken({ ...turn, error }, turn.turnedAtMicros));
+}
+
+/**
+ * Stores how the last sync of a connection ended, with a notice when the connection breaks by it. `revisedOn` is set when
+ * the days that may be restated were asked for as a whole.
+ */
+export async function recordSyncOutcome(
+  orgDb: OrgDb,
+  connectionId: string,
+  outcome: { error: { code: string; message: string } | null; revisedOn: string | null },
+): Promise<void> {
+  await orgDb.transaction(async (inside) =>
+    noticeIfBroken(inside, await updateSyncOutcome(inside, connectionId, outcome)),
+  );
+}
