@@ -22,12 +22,12 @@ import { factsOfFormat } from '../domain/billing/sources.js';
 import { DomainError } from '../domain/errors.js';
 import { decimalFromPico } from '../domain/money.js';
 import { RUN_TERMINAL_STATUSES } from '../domain/runs/runs.js';
+import { analyzeAfterBulk } from '../usecases/installation/maintenance.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';
 import { ImportBytes } from './importBytes.js';
 import { Accounts, ImportDays } from './importDays.js';
-import { analyzeAfterBulk } from './statistics.js';
 
 interface ImportRef {
   orgId: string;

@@ -4,6 +4,7 @@ import { failRunAccount } from '../db/reconciliation/explanations.js';
 import { type RunTurn, takeGapRunTurn } from '../db/reconciliation/gapRuns.js';
 import { failGapRunUnit } from '../db/reconciliation/gapRunUnits.js';
 import { endRun } from '../db/runs/runStates.js';
+import { analyzeAfterBulk } from '../usecases/installation/maintenance.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { findRunCredits } from './gapRuns/credits.js';
@@ -14,7 +15,6 @@ import { planRun } from './gapRuns/planRun.js';
 import { publishRun } from './gapRuns/publish.js';
 import { type RunWork, runWork } from './gapRuns/runWork.js';
 import { withHeartbeat } from './heartbeat.js';
-import { analyzeAfterBulk } from './statistics.js';
 
 interface RunRef {
   orgId: string;

@@ -1,14 +1,13 @@
+import { setTimeout } from 'node:timers/promises';
 import type { Logger } from 'pino';
-import type { Database } from '../db/client.js';
-import { refreshStatistics } from '../db/statistics.js';
-import { foldUsage, listUnfoldedOrganizations } from '../db/usage/rollups.js';
-import { DomainError } from '../domain/errors.js';
 import { TRACE_SPANS_MAX } from '../domain/events/event.js';
+import { repairCalls } from '../usecases/events/callRepairs.js';
+import { reportDoubleInstrumentation } from '../usecases/events/doubleInstrumentation.js';
 import { sweepTraces } from '../usecases/events/traceSweep.js';
-import { makePartitions, pruneCallSpans } from '../usecases/installation/maintenance.js';
+import { analyzeGrownTables, makePartitions, pruneCallSpans } from '../usecases/installation/maintenance.js';
 import type { Prices } from '../usecases/pricing/priceBookHolder.js';
-import { repairCalls } from './callRepair.js';
-import { tellDoubleInstrumentation } from './doubleInstrumentation.js';
+import { foldAll } from '../usecases/usage/usage.js';
+import type { UseCaseDeps } from '../usecases/useCaseDeps.js';
 import { openDueSavings } from './savingsUpkeep.js';
 
 /**
@@ -19,13 +18,12 @@ const FOLD_PAUSE_MS = 10_000;
 const SWEEP_PAUSE_MS = 5_000;
 const PRUNE_PAUSE_MS = 3_600_000;
 const PARTITION_PAUSE_MS = 6 * 3_600_000;
-const DOUBLE_TELLINGS_PAUSE_MS = 3_600_000;
+const DOUBLES_PAUSE_MS = 3_600_000;
 const REPAIR_PAUSE_MS = 3_600_000;
 /** How late at most a run is opened that is due by the hour. */
 const SAVINGS_PAUSE_MS = 60_000;
 
-export interface UsageMaintenanceOptions {
-  database: Database;
+export interface UsageMaintenanceOptions extends UseCaseDeps {
   /** Connection without a transaction pooler, for partitions. */
   directUrl: string;
   prices: Prices;
@@ -43,27 +41,27 @@ interface Duty {
 /**
  * What keeps totals and calls in order behind ingest: folds new events and analyzes tables that have grown, finds spans of
  * one call that came in different requests, repairs calls that an earlier version counted more than once, makes partitions ahead,
- * drops old span identities, tells of services that are instrumented twice.
+ * drops old span identities, reports services that are instrumented twice.
  * Several processes may run it: each round is one that a second process finds done. Returns the function that stops it, after the rounds under way.
  */
 export function startUsageMaintenance(options: UsageMaintenanceOptions): () => Promise<void> {
-  const { database, directUrl, prices, logger, nowMicros } = options;
+  const { database, directUrl, logger, nowMicros } = options;
   const duties: Duty[] = [
     {
       name: 'fold',
       pauseMs: FOLD_PAUSE_MS,
       round: async () => {
-        const more = await foldAll(database);
-        await refreshStatistics(database);
+        const more = await foldAll(options);
+        await analyzeGrownTables(options);
         return more;
       },
     },
     {
       name: 'sweep',
       pauseMs: SWEEP_PAUSE_MS,
-      round: () => sweep(database, prices, logger),
+      round: () => sweep(options),
     },
-    { name: 'repair', pauseMs: REPAIR_PAUSE_MS, round: () => repairCalls(database, prices, logger) },
+    { name: 'repair', pauseMs: REPAIR_PAUSE_MS, round: () => repairCalls(options) },
     { name: 'prune', pauseMs: PRUNE_PAUSE_MS, round: async () => (await pruneCallSpans(database)) > 0 },
     {
       name: 'partitions',
@@ -71,9 +69,9 @@ export function startUsageMaintenance(options: UsageMaintenanceOptions): () => P
       round: () => makePartitions(directUrl).then(() => false),
     },
     {
-      name: 'double tellings',
-      pauseMs: DOUBLE_TELLINGS_PAUSE_MS,
-      round: () => tellDoubleInstrumentation(database, logger, nowMicros()).then(() => false),
+      name: 'double instrumentation',
+      pauseMs: DOUBLES_PAUSE_MS,
+      round: () => reportDoubleInstrumentation(options, nowMicros()).then(() => false),
     },
     {
       name: 'savings',
@@ -89,27 +87,13 @@ export function startUsageMaintenance(options: UsageMaintenanceOptions): () => P
   };
 }
 
-async function sweep(database: Database, prices: Pick<Prices, 'of'>, logger: Logger): Promise<boolean> {
+async function sweep({ database, prices, logger }: UsageMaintenanceOptions): Promise<boolean> {
   const { more, longTraces } = await sweepTraces(database, prices);
   if (longTraces > 0)
     logger.info(
       { traces: longTraces, spans_max: TRACE_SPANS_MAX },
       'of long traces the last spans were compared',
     );
-  return more;
-}
-
-/** Folds every organization that has new events, once each. */
-async function foldAll(database: Database): Promise<boolean> {
-  let more = false;
-  for (const orgId of await listUnfoldedOrganizations(database)) {
-    const fold = await foldUsage(database, orgId).catch((error: unknown) => {
-      // Another process folds the same organization now: its work is being done.
-      if (error instanceof DomainError) return { more: false };
-      throw error;
-    });
-    more ||= fold.more;
-  }
   return more;
 }
 
@@ -120,19 +104,6 @@ async function runDuty(duty: Duty, signal: AbortSignal, logger: Logger): Promise
       logger.warn({ err: error, duty: duty.name }, 'maintenance round failed; it is repeated');
       return false;
     });
-    await pause(more ? 0 : duty.pauseMs, signal);
+    await setTimeout(more ? 0 : duty.pauseMs, undefined, { signal }).catch(() => undefined);
   }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const done = () => {
-      clearTimeout(timer);
-      signal.removeEventListener('abort', done);
-      resolve();
-    };
-    const timer = setTimeout(done, ms);
-    signal.addEventListener('abort', done);
-    if (signal.aborted) done();
-  });
 }

@@ -307,7 +307,9 @@ function longHandlers({ path: file, text }: SourceFile): string[] {
   return lines.flatMap((line, at) => {
     const start = /^(\s*)(?:async )?handle(?:r)?\s*[:(]/.exec(line);
     if (!start) return [];
-    const end = lines.findIndex((other, below) => below > at && new RegExp(`^${start[1]}[})]`).test(other));
+    // A handler on one line, or one that names a function, ends where the next line is not indented deeper.
+    const isEnd = new RegExp(`^ {0,${start[1]?.length}}[^ )]`);
+    const end = lines.findIndex((other, below) => below > at && isEnd.test(other));
     const length = end < 0 ? 1 : end - at - 1;
     return length > HANDLER_LINES_MAX ? [`${file}:${at + 1} has a handler of ${length} lines`] : [];
   });

@@ -1,4 +1,4 @@
-import { listObservedSince } from '../../db/events/observedSince.js';
+import { listObservedSince } from '../../db/events/observedCalls.js';
 import { clearEndedExplanations } from '../../db/reconciliation/explanations.js';
 import type { GapRun } from '../../db/reconciliation/gapRuns.js';
 import { findGapRunPlan, insertGapRunUnits } from '../../db/reconciliation/gapRunUnits.js';

@@ -1,10 +1,8 @@
 import { z } from 'zod';
-import { listPeriodClosings } from '../../db/billing/periods.js';
-import type { OrgDb } from '../../db/orgDb.js';
-import type { UsageBooks } from '../../db/usage/usage.js';
-import { type AsOfQuestion, type UsageView, viewAsOf } from '../../domain/billing/periods/asOf.js';
+import type { UsageView } from '../../domain/billing/periods/asOf.js';
 import { usdNumberFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
+import type { UsageBooks } from '../../usecases/usage/usage.js';
 import { instantParameter } from '../query.js';
 
 /** Totals as of a time: what the parameter asks for, and what the answers say of it. */
@@ -13,11 +11,6 @@ export const asOfParameter = instantParameter.optional().meta({
   description:
     'Absent: closed months as they were closed, later changes dated on the day on which they came. A date: every call in its own month, as known at that day’s end, for months closed by then. Now or later: as known now.',
 });
-
-/** The view that a question asks for. Error as_of_unanswerable. */
-export async function resolveView(orgDb: OrgDb, question: AsOfQuestion): Promise<UsageView> {
-  return viewAsOf(question, question.asOf === undefined ? [] : await listPeriodClosings(orgDb));
-}
 
 export const asOfFields = {
   as_of: z.string().nullable().meta({
@@ -41,9 +34,8 @@ export const asOfFields = {
 
 /** What an answer says about the view that it has. */
 export function presentAsOf(
-  view: UsageView,
+  { view, adjustments }: Pick<UsageBooks, 'adjustments'> & { view: UsageView },
   nowMicros: bigint,
-  adjustments: UsageBooks['adjustments'],
 ): z.output<z.ZodObject<typeof asOfFields>> {
   const sum = (of: (group: NonNullable<UsageBooks['adjustments']>[number]) => bigint) =>
     (adjustments ?? []).reduce((total, group) => total + of(group), 0n);

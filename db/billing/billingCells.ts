@@ -145,14 +145,13 @@ const CELLS_OF_DAY = {
 
 /**
  * Observed cells of one biller and one of its days (`YYYY-MM-DD`, by the calls' end), by hour; the hours are those of the
- * clock by which it bills. What is folded and what is not is read in one
- * snapshot. Blocked calls never reached the biller; cells that were folded before they were left out may name them. Work grows
+ * clock by which it bills. In a transaction with one snapshot. Blocked calls never reached the biller; cells that were folded before they were left out may name them. Work grows
  * with the day's cells and the events that are not folded.
  */
-export async function listObservedCells(orgDb: OrgDb, scope: DayScope): Promise<ObservedCell[]> {
+export async function listObservedCells(inside: OrgDb, scope: DayScope): Promise<ObservedCell[]> {
   const { aheadMicros } = timesOf(scope);
   const rows = await readOfDay<CellRow>(
-    orgDb,
+    inside,
     scope,
     `select ${KEYS}, ${SUMS}, min(first_seen) as first_seen, max(last_seen) as last_seen
      from cells group by ${KEYS} having sum(calls) <> 0 order by ${KEYS}`,
@@ -179,9 +178,9 @@ export interface DayCell
  * The same day with its hours added up, as bills are compared with it: each cell with the hours that have calls. Keys of the
  * provider are not told apart.
  */
-export async function listObservedDay(orgDb: OrgDb, scope: DayScope): Promise<DayCell[]> {
+export async function listObservedDay(inside: OrgDb, scope: DayScope): Promise<DayCell[]> {
   const rows = await readOfDay<DayRow>(
-    orgDb,
+    inside,
     scope,
     // Grouped once and then put in order: a group for each hour first would take three times as long.
     `select * from (
@@ -201,13 +200,11 @@ function timesOf({ provider, day, offsetHours }: DayScope) {
   return { ...times, aheadMicros: aheadMicrosOf(provider, day, offsetHours ?? 0) };
 }
 
-/** Runs a statement over the cells of a day, in one snapshot of what is folded and what is not. */
-function readOfDay<T>(orgDb: OrgDb, scope: DayScope, sql: string, name: string): Promise<T[]> {
+/** Runs a statement over the cells of a day: what is folded and what is not. */
+async function readOfDay<T>(inside: OrgDb, scope: DayScope, sql: string, name: string): Promise<T[]> {
   const { startMicros, endMicros } = timesOf(scope);
-  return orgDb.transaction(async (inside) => {
-    const values = [inside.orgId, isoFromMicros(startMicros), isoFromMicros(endMicros), scope.provider];
-    const { foldedXid, isAll } = await readFoldState(inside);
-    if (isAll) return inside.rows<T>(`${CELLS_OF_DAY.folded} ${sql}`, values, `${name}_folded`);
-    return inside.rows<T>(`${CELLS_OF_DAY.all} ${sql}`, [...values, foldedXid], name);
-  }, 'repeatable read');
+  const values = [inside.orgId, isoFromMicros(startMicros), isoFromMicros(endMicros), scope.provider];
+  const { foldedXid, isAll } = await readFoldState(inside);
+  if (isAll) return inside.rows<T>(`${CELLS_OF_DAY.folded} ${sql}`, values, `${name}_folded`);
+  return inside.rows<T>(`${CELLS_OF_DAY.all} ${sql}`, [...values, foldedXid], name);
 }

@@ -8,9 +8,9 @@ import {
   startOfMonth,
 } from '../../domain/billing/periods/month.js';
 import { isoFromMicros } from '../../domain/period.js';
+import { foldWhenBehind } from '../../usecases/usage/usage.js';
 import type { Database } from '../client.js';
 import { OrgDb, type SystemDb } from '../orgDb.js';
-import { foldWhenBehind } from '../usage/usage.js';
 import { MEASURE_NAMES } from '../usage/usageLog.js';
 import type { Books, UsageQuery } from '../usage/usageQuery.js';
 import { usageSql } from '../usage/usageSql.js';

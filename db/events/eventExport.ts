@@ -1,6 +1,7 @@
+import { EVENT_COLUMNS } from '../../domain/events/event.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
-import { EVENT_COLUMNS, PAYLOAD_JOIN } from './storedEvents.js';
+import { PAYLOAD_JOIN } from './storedEvents.js';
 
 /** Rows of one partition of an export. */
 export const EXPORT_PARTITION_ROWS = 500;
@@ -21,14 +22,6 @@ from (select * from events e where e.org_id = $1 and e.timestamp >= $2::timestam
   order by e.timestamp fetch first ${EXPORT_PARTITION_ROWS} rows with ties) e ${includePayload ? PAYLOAD_JOIN : ''}
 order by e.timestamp, e.id
 limit ${EXPORT_PARTITION_ROWS}`;
-
-/** The database's time: what an export may not look beyond. */
-export async function readSnapshotTime(orgDb: OrgDb): Promise<bigint> {
-  const rows = await orgDb.rows<{ now: bigint }>('select clock_timestamp() as now');
-  const now = rows[0]?.now;
-  if (now === undefined) throw new Error('the database gave no time');
-  return now;
-}
 
 /**
  * The events of a window in partitions of 500 rows, oldest first, as texts in the order of EVENT_COLUMNS (then the

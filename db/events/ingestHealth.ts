@@ -1,8 +1,17 @@
-import { SCOPE_NOT_COUNTED } from '../../domain/events/countedScopes.js';
 import type { Pico } from '../../domain/money.js';
-import { isoFromMicros } from '../../domain/period.js';
-import type { OrgDb, SqlValue } from '../orgDb.js';
-import { sumSources } from '../usage/usage.js';
+import { isoFromMicros, MICROS_PER_HOUR } from '../../domain/period.js';
+import type { FormerNotice } from '../../domain/policies/alerts/doubleInstrumentation.js';
+import type { Database } from '../client.js';
+import { type OrgDb, type SqlValue, unscoped } from '../orgDb.js';
+import { readFoldedXid } from '../usage/usage.js';
+import {
+  DIMENSION_KEYS,
+  HEALTH_MEASURE_NAMES,
+  HEALTH_MEASURES,
+  MEASURES,
+  SOURCE_SEPARATOR,
+  usageLogSql,
+} from '../usage/usageLog.js';
 import { andOfProject } from './ofProject.js';
 
 /** What one service's instrumentation scope has sent. */
@@ -21,58 +30,72 @@ export interface SourceHealth {
   rejected: Record<string, number>;
 }
 
-interface RejectedRow {
-  service_name: string;
-  scope_name: string;
+type Counted = Omit<SourceHealth, 'serviceName' | 'scopeName' | 'notCounted' | 'rejected'> & { key: string };
+
+const camel = (name: string) => name.replace(/_[a-z]/g, (text) => text.slice(1).toUpperCase());
+
+const SOURCE_NAMES = ['calls', 'unpriced', ...HEALTH_MEASURE_NAMES];
+
+/** Totals by source and what is not in them yet; $3: the transaction up to which they are complete. */
+const SOURCES = `
+  select key, ${SOURCE_NAMES.join(', ')}, last_seen from usage_rollups
+  where org_id = $1 and dimension = 'source' and bucket >= $2::timestamptz
+  union all
+  select key, ${SOURCE_NAMES.join(', ')}, last_seen from adjustment_rollups
+  where org_id = $1 and dimension = 'source' and bucket >= $2::timestamptz
+  union all ${sourcesOf(usageLogSql('$3'))}`;
+
+/** Totals by source are of the whole organization, so a project's events themselves are read; $3: the project. */
+const SOURCES_OF_PROJECT = sourcesOf(`
+  select 1::smallint as sign, * from events where org_id = $1 and project_id = $3 and superseded_by is null`);
+
+/** Sources of rows of the log, or of events with a sign. */
+function sourcesOf(rows: string): string {
+  return `
+  select ${DIMENSION_KEYS.source} as key, ${SOURCE_NAMES.join(', ')}, last_seen from (
+    select service_name, scope_name, ${MEASURES}, ${HEALTH_MEASURES}, max(timestamp) as last_seen
+    from (${rows}) log where status <> 'blocked' and timestamp >= $2::timestamptz group by 1, 2) fresh`;
+}
+
+/** Calls by service and instrumentation scope from the whole hour of `sinceMicros` on; in a transaction with one snapshot. */
+export async function readSources(inside: OrgDb, sinceMicros: bigint): Promise<SourceHealth[]> {
+  const since = isoFromMicros(sinceMicros - (sinceMicros % MICROS_PER_HOUR));
+  const rows = await inside.rows<Counted>(
+    `with parts as (${inside.projectId === undefined ? SOURCES : SOURCES_OF_PROJECT})
+       select key, ${SOURCE_NAMES.map((name) => `sum(${name})::bigint as "${camel(name)}"`).join(', ')}, max(last_seen) as "lastSeenMicros"
+       from parts group by key having sum(calls) <> 0 order by calls desc, key limit 1000`,
+    [inside.orgId, since, inside.projectId ?? (await readFoldedXid(inside))],
+  );
+  return rows.map(({ key, ...counted }) => {
+    const [serviceName = '', scopeName = ''] = key.split(SOURCE_SEPARATOR);
+    return { serviceName, scopeName, ...counted, notCounted: 0, rejected: {} };
+  });
+}
+
+interface Rejections {
+  serviceName: string;
+  scopeName: string;
   reason: string;
   count: number;
 }
 
-function emptySource(serviceName: string, scopeName: string): SourceHealth {
-  return {
-    serviceName,
-    scopeName,
-    lastSeenMicros: null,
-    calls: 0,
-    unmetered: 0,
-    unpriced: 0,
-    priceGaps: 0,
-    unknownBiller: 0,
-    notCounted: 0,
-    rejected: {},
-  };
-}
-
-/**
- * Sources of the window, the busiest first; one whose every item was refused is among them. With a handle of a project:
- * where its calls come from, and what its workspace's keys sent that was refused.
- */
-export async function listSourceHealth(orgDb: OrgDb, sinceMicros: bigint): Promise<SourceHealth[]> {
-  const sources = await sumSources(orgDb, sinceMicros);
-  const byKey = new Map(sources.map((source) => [`${source.serviceName}\u001f${source.scopeName}`, source]));
+/** Refused and left out items of the window, by source and reason. With a handle of a project, those of its keys. */
+export async function listRejections(orgDb: OrgDb, sinceMicros: bigint): Promise<Rejections[]> {
   const values: SqlValue[] = [orgDb.orgId, isoFromMicros(sinceMicros)];
-  const rejected = await orgDb.rows<RejectedRow>(
-    `select service_name, scope_name, reason, sum(count)::bigint as count from ingest_rejections
+  return orgDb.rows<Rejections>(
+    `select service_name as "serviceName", scope_name as "scopeName", reason, sum(count)::bigint as count from ingest_rejections
      where org_id = $1 and hour >= date_trunc('hour', $2::timestamptz, 'UTC')${andOfProject(orgDb, values)}
      group by 1, 2, 3 order by 1, 2, 3 limit 10000`,
     values,
   );
-  for (const row of rejected) {
-    const key = `${row.service_name}\u001f${row.scope_name}`;
-    const source = byKey.get(key) ?? emptySource(row.service_name, row.scope_name);
-    byKey.set(key, source);
-    if (row.reason === SCOPE_NOT_COUNTED) source.notCounted = row.count;
-    else source.rejected[row.reason] = row.count;
-  }
-  return [...byKey.values()].sort((a, b) => b.calls - a.calls || (a.serviceName < b.serviceName ? -1 : 1));
 }
 
-/** Calls of one service that two scopes seem to tell, without an id that would prove it. */
-export interface DoubleTelling {
+/** Calls of one service that two instrumentation scopes seem to report, without an id that would prove it. */
+export interface DoubleReport {
   serviceName: string;
   scopes: string[];
   calls: number;
-  /** Cost of the telling that looks superfluous. */
+  /** Cost of the reports that look superfluous. */
   costPico: Pico;
 }
 
@@ -88,7 +111,7 @@ const DOUBLE_SHARE_MIN = 0.8;
  * equal in model and tokens, that start within a second of each other, and systematically so. They are not merged,
  * since nothing proves it.
  */
-export async function listDoubleTellings(orgDb: OrgDb, sinceMicros: bigint): Promise<DoubleTelling[]> {
+export async function listDoubleReports(orgDb: OrgDb, sinceMicros: bigint): Promise<DoubleReport[]> {
   const values: SqlValue[] = [orgDb.orgId, isoFromMicros(sinceMicros)];
   const rows = await orgDb.rows<{
     service_name: string;
@@ -132,4 +155,36 @@ export async function listDoubleTellings(orgDb: OrgDb, sinceMicros: bigint): Pro
     calls: row.pairs,
     costPico: row.cost_usd,
   }));
+}
+
+/**
+ * Organizations with a service that two scopes reported since a time, by the totals: their calls are worth a look. An
+ * organization without new totals costs one row.
+ */
+export async function listDoublyReportedOrganizations(
+  database: Database,
+  sinceMicros: bigint,
+): Promise<string[]> {
+  const rows = await unscoped(database, 'services that are instrumented twice are looked for', (system) =>
+    system.rows<{ org_id: string }>(
+      `select s.org_id from rollup_state s where s.folded_at >= $1::timestamptz and exists (
+         select from usage_rollups u
+         where u.org_id = s.org_id and u.dimension = 'source' and u.bucket >= date_trunc('hour', $1::timestamptz, 'UTC')
+         group by split_part(u.key, $2, 1) having count(distinct u.key) > 1)
+       order by s.org_id`,
+      [isoFromMicros(sinceMicros), SOURCE_SEPARATOR],
+    ),
+  );
+  return rows.map(({ org_id }) => org_id);
+}
+
+/** The newest notice of a pair of scopes, whose keys begin with `pairKey`. */
+export async function findFormerNotice(orgDb: OrgDb, pairKey: string): Promise<FormerNotice | undefined> {
+  const [notice] = await orgDb.rows<FormerNotice>(
+    `select id, status, acknowledged_at as "acknowledgedAtMicros" from alerts
+     where org_id = $1 and kind = 'notice' and starts_with(notice_key, $2 || ':')
+     order by created_at desc, id desc limit 1`,
+    [orgDb.orgId, pairKey],
+  );
+  return notice;
 }

@@ -1,4 +1,11 @@
-import type { CostSource, EventKind, EventStatus, InputSemantics, Json } from '../../domain/events/event.js';
+import {
+  type CostSource,
+  EVENT_COLUMNS,
+  type EventKind,
+  type EventStatus,
+  type InputSemantics,
+  type Json,
+} from '../../domain/events/event.js';
 import type { Pico } from '../../domain/money.js';
 
 /** An event as it is stored. */
@@ -74,56 +81,6 @@ export interface EventPayload {
   toolOutput: Json | null;
   service: Json | null;
 }
-
-/** Columns in the order in which exports write them. */
-export const EVENT_COLUMNS = [
-  'id',
-  'provider',
-  'model',
-  'session_id',
-  'team_id',
-  'feature',
-  'is_batch',
-  'batch_id',
-  'input_tokens',
-  'output_tokens',
-  'cache_read',
-  'cache_creation',
-  'reasoning_tok',
-  'cached_tok',
-  'cost_usd',
-  'duration_ms',
-  'stop_reason',
-  'timestamp',
-  'request_id',
-  'response_model',
-  'api_key_hash',
-  'api_key_id',
-  'provider_key_id',
-  'kind',
-  'status',
-  'http_status',
-  'project_id',
-  'user_id',
-  'environment',
-  'service_tier',
-  'billed_by',
-  'provider_account_id',
-  'end_at',
-  'cache_creation_5m',
-  'cache_creation_1h',
-  'cost_source',
-  'computed_cost_usd',
-  'price_gaps',
-  'usage_source',
-  'input_semantics',
-  'usage_missing',
-  'usage_flags',
-  'superseded_by',
-  'blocked_rule_id',
-  'prevented_usd',
-  'ingested_at',
-] as const;
 
 const INNER_COLUMNS = [
   'input_audio',

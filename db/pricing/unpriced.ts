@@ -2,6 +2,7 @@ import { isoFromMicros } from '../../domain/period.js';
 import type { Biller } from '../../domain/providers.js';
 import type { OrgDb } from '../orgDb.js';
 import { BILLING_KEYS, BILLING_QUANTITIES } from '../usage/rollups.js';
+import { readFoldedXid } from '../usage/usage.js';
 import { usageLogSql } from '../usage/usageLog.js';
 
 /** A model of a biller with calls of which no cost is computed, or one that rests on an assumption. */
@@ -28,51 +29,26 @@ const MEASURES = ['input_tokens', 'cache_read', 'cache_write_5m', 'cache_write_1
 
 /**
  * Models seen in the UTC hours that a window touches, with calls whose price is missing or assumed or that sent no usage,
- * those with the most unpriced calls first. Reads the billing cells and the events that are in none yet, in one snapshot; work grows with the
- * hours and models of the window. Billing cells are of the whole organization: with a handle of a project its events
+ * those with the most unpriced calls first. Reads the billing cells and the events that are in none yet, in a transaction
+ * with one snapshot; work grows with the hours and models of the window. Billing cells are of the whole organization: with a handle of a project its events
  * themselves are read.
  */
-export async function listUnpricedModels(
-  orgDb: OrgDb,
+export async function readUnpricedModels(
+  inside: OrgDb,
   window: { fromMicros: bigint; toMicros: bigint },
 ): Promise<{ models: UnpricedModel[]; hasMore: boolean }> {
-  return orgDb.transaction(async (inside) => {
-    const [state] = await inside.rows<{ folded_xid: number }>(
-      'select folded_xid from rollup_state where org_id = $1',
-      [inside.orgId],
-    );
-    const rows = await inside.rows<{
-      billed_by: Biller;
-      model: string;
-      unpriced: number;
-      unmetered: number;
-      price_gaps: number;
-      input_tokens: number;
-      output_tokens: number;
-      first_seen: bigint;
-      last_seen: bigint;
-    }>(unpricedSql(inside.projectId === undefined ? CELLS : EVENTS_OF_PROJECT), [
+  const models = await inside.rows<UnpricedModel>(
+    unpricedSql(inside.projectId === undefined ? CELLS : EVENTS_OF_PROJECT),
+    [
       inside.orgId,
-      inside.projectId ?? state?.folded_xid ?? 0,
+      inside.projectId ?? (await readFoldedXid(inside)),
       isoFromMicros(window.fromMicros),
       isoFromMicros(window.toMicros),
       UNPRICED_MODELS_MAX + 1,
-    ]);
-    return {
-      hasMore: rows.length > UNPRICED_MODELS_MAX,
-      models: rows.slice(0, UNPRICED_MODELS_MAX).map((row) => ({
-        billedBy: row.billed_by,
-        model: row.model,
-        unpricedCalls: row.unpriced,
-        unmeteredCalls: row.unmetered,
-        priceGapCalls: row.price_gaps,
-        inputTokens: row.input_tokens,
-        outputTokens: row.output_tokens,
-        firstSeenMicros: row.first_seen,
-        lastSeenMicros: row.last_seen,
-      })),
-    };
-  }, 'repeatable read');
+    ],
+  );
+  const hasMore = models.length > UNPRICED_MODELS_MAX;
+  return { hasMore, models: models.slice(0, UNPRICED_MODELS_MAX) };
 }
 
 const INPUT = MEASURES.join(' + ');
@@ -113,9 +89,9 @@ const EVENTS_OF_PROJECT = cellsOf(`
 function unpricedSql(cells: string): string {
   return `
     with cells as (${cells})
-    select billed_by, model, sum(unpriced)::bigint as unpriced, sum(unmetered)::bigint as unmetered, sum(price_gaps)::bigint as price_gaps,
-      sum(input)::bigint as input_tokens, sum(output)::bigint as output_tokens,
-      min(first_seen) as first_seen, max(last_seen) as last_seen
+    select billed_by as "billedBy", model, sum(unpriced)::bigint as "unpricedCalls", sum(unmetered)::bigint as "unmeteredCalls",
+      sum(price_gaps)::bigint as "priceGapCalls", sum(input)::bigint as "inputTokens", sum(output)::bigint as "outputTokens",
+      min(first_seen) as "firstSeenMicros", max(last_seen) as "lastSeenMicros"
     from cells
     where unpriced <> 0 or unmetered <> 0 or price_gaps <> 0
     group by 1, 2

@@ -4,8 +4,8 @@
  */
 import pg from 'pg';
 import { listEvents } from '../../db/events/events.js';
-import { EVENT_COLUMNS } from '../../db/events/storedEvents.js';
 import { OrgDb } from '../../db/orgDb.js';
+import { EVENT_COLUMNS } from '../../domain/events/event.js';
 import { isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
 import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
 import { countCopiedRows } from './support/copyCount.js';

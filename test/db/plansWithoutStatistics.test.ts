@@ -5,7 +5,7 @@ import { listSourceDifferences } from '../../db/billing/sourceDifferences.js';
 import { sumExplainedDays, sumFindingDays } from '../../db/claims/financialSums.js';
 import { streamEventTexts } from '../../db/events/eventExport.js';
 import { listEvents } from '../../db/events/events.js';
-import { listObservedSince } from '../../db/events/observedSince.js';
+import { listObservedSince } from '../../db/events/observedCalls.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { streamReplayedCalls } from '../../db/policies/replayedCalls.js';
 import { loadPriceBook } from '../../db/pricing/prices.js';

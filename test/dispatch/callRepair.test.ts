@@ -2,9 +2,8 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { supersedeEvents } from '../../db/events/revisions.js';
 import { placeOf } from '../../db/events/storedCalls.js';
 import type { StoredEvent } from '../../db/events/storedEvents.js';
-import { repairCalls } from '../../dispatch/callRepair.js';
 import type { CallRecord } from '../../domain/events/event.js';
-import { listCallRepairs, repairNextCalls } from '../../usecases/events/callRepairs.js';
+import { listCallRepairs, repairCalls, repairNextCalls } from '../../usecases/events/callRepairs.js';
 import { foldAll } from '../db/support/compareTotals.js';
 import { FIRST } from '../db/support/drawSteps.js';
 import { aPlace, aReport, ReportedCalls } from '../db/support/reportedCalls.js';
@@ -190,7 +189,13 @@ describe('the repair of calls that an earlier version counted more than once', (
     for (const calls of [broken, sound]) await openRepair(calls);
     const lines: [object, string][] = [];
     const logger = { warn: (line: object, text: string) => lines.push([line, text]) };
-    while (await repairCalls(test.database, { of: () => broken.prices() }, logger as never));
+    while (
+      await repairCalls({
+        database: test.database,
+        prices: { of: () => broken.prices() },
+        logger: logger as never,
+      })
+    );
     expect(lines).toEqual([
       [
         {
@@ -203,6 +208,12 @@ describe('the repair of calls that an earlier version counted more than once', (
       ],
     ]);
     expect(await stateOf(sound)).toMatchObject({ stage: 'done', calls: 0, events: 0 });
-    expect(await repairCalls(test.database, { of: () => broken.prices() }, logger as never)).toBe(false);
+    expect(
+      await repairCalls({
+        database: test.database,
+        prices: { of: () => broken.prices() },
+        logger: logger as never,
+      }),
+    ).toBe(false);
   });
 });

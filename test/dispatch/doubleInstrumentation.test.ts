@@ -1,11 +1,14 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listDoublyToldOrganizations } from '../../db/events/doubleTellings.js';
+import { listDoublyReportedOrganizations } from '../../db/events/ingestHealth.js';
 import { updateSettings } from '../../db/installation/organizations.js';
 import { listAlerts, recordAcknowledgement, type StoredAlert } from '../../db/policies/alerts.js';
-import { tellDoubleInstrumentation } from '../../dispatch/doubleInstrumentation.js';
 import { MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
-import { TOLD_AGAIN_AFTER_MICROS } from '../../domain/policies/alerts/doubleInstrumentation.js';
+import {
+  LOOK_BACK_MICROS,
+  TOLD_AGAIN_AFTER_MICROS,
+} from '../../domain/policies/alerts/doubleInstrumentation.js';
 import { createLogger } from '../../platform/logger.js';
+import { reportDoubleInstrumentation } from '../../usecases/events/doubleInstrumentation.js';
 import { anAttribute, aSpan } from '../api/support/requests.js';
 import { foldAll } from '../db/support/compareTotals.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
@@ -46,7 +49,8 @@ async function tell(
   await foldAll(api.database.superuser, org.orgDb);
 }
 
-const look = (atMicros = now()) => tellDoubleInstrumentation(api.database.database, logger, atMicros);
+const look = (atMicros = now()) =>
+  reportDoubleInstrumentation({ database: api.database.database, logger }, atMicros);
 const noticesOf = (org: TestOrganization): Promise<StoredAlert[]> =>
   listAlerts(org.orgDb, { kind: 'notice' }, { limit: 100, offset: 0 });
 
@@ -130,7 +134,9 @@ describe('a service that two scopes tell of', () => {
     await tell(silent, 'checkout', ['scope-a', 'scope-b'], 60);
     const ids = [double, single, silent].map(({ orgId }) => orgId);
     const lookedAt = async (atMicros: bigint) =>
-      (await listDoublyToldOrganizations(api.database.database, atMicros)).filter((id) => ids.includes(id));
+      (await listDoublyReportedOrganizations(api.database.database, atMicros - LOOK_BACK_MICROS)).filter(
+        (id) => ids.includes(id),
+      );
     expect(await lookedAt(now())).toEqual([double.orgId]);
     expect(await lookedAt(now() + 3n * MICROS_PER_DAY)).toEqual([]);
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { sumUsage } from '../../db/usage/usage.js';
 import { findFreePort } from '../../platform/embedded/freePort.js';
+import { sumUsage } from '../../usecases/usage/usage.js';
 import { foldAll } from '../db/support/compareTotals.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';
 import { createTestOrganization, type TestOrganization } from '../support/api.js';

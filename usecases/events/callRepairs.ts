@@ -1,3 +1,4 @@
+import type { Logger } from 'pino';
 import { recordAudit } from '../../db/access/auditLog.js';
 import type { Database } from '../../db/client.js';
 import {
@@ -15,12 +16,15 @@ import { type EventRow, fromEventRow, SELECT_EVENT, type StoredEvent } from '../
 import { timeOfId } from '../../db/events/supersededChains.js';
 import { type OrgDb, unscoped } from '../../db/orgDb.js';
 import { textArray } from '../../db/pgArray.js';
+import { repeatOnConflict } from '../../db/repeatOnConflict.js';
 import { inTurns } from '../../db/turns.js';
 import type { CallRepair, RepairStage } from '../../domain/events/callRepair.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
 import { isResponseId } from '../../domain/events/sdkEvents.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
+import type { Prices } from '../pricing/priceBookHolder.js';
+import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
 import { settleAlertsOfStored } from './traceSweep.js';
 
 /**
@@ -229,4 +233,36 @@ async function finish(orgDb: OrgDb): Promise<CallRepair> {
     });
   }
   return repair;
+}
+
+/**
+ * Reduces calls which an earlier version counted more than once to one event each: takes the next
+ * events of each organization that is not done. Returns whether more is waiting. One organization that fails keeps none
+ * of the others from it.
+ */
+export async function repairCalls(
+  deps: UseCaseDeps & { prices: Pick<Prices, 'of'>; logger: Logger },
+): Promise<boolean> {
+  const { logger } = deps;
+  let more = false;
+  for (const orgId of await listUnrepairedOrganizations(deps.database)) {
+    try {
+      const book = await deps.prices.of(orgId);
+      const step = await repeatOnConflict(() => repairNextCalls(orgDbOf(deps, orgId), book));
+      if (!step.isDone) more = true;
+      else if (step.repair !== undefined && step.repair.events > 0) {
+        const { calls, events, costPico } = step.repair;
+        logger.warn(
+          { org_id: orgId, calls, events, cost_usd: decimalFromPico(costPico) },
+          'calls that were counted more than once count once now',
+        );
+      }
+    } catch (error) {
+      logger.warn(
+        { err: error, org_id: orgId },
+        'calls counted more than once were not repaired; it is tried again',
+      );
+    }
+  }
+  return more;
 }

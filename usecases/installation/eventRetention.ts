@@ -17,12 +17,11 @@ import {
 } from '../../db/installation/retentionWork.js';
 import { ADD_UP, COUNTED, dropEventMonth, listTakenOut } from '../../db/installation/takenOutMonths.js';
 import { OrgDb, type SystemDb, unscoped } from '../../db/orgDb.js';
-import { foldUsage, listUnfoldedOrganizations } from '../../db/usage/rollups.js';
 import { signed } from '../../db/usage/usageLog.js';
-import { DomainError } from '../../domain/errors.js';
 import { uuidFromMicros } from '../../domain/ids.js';
 import { retentionLimit } from '../../domain/installation/retention.js';
 import { dayOf, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
+import { foldAll } from '../usage/usage.js';
 
 /** Rows of one transaction. */
 const SLICE_ROWS = 5_000;
@@ -39,7 +38,7 @@ const FOLDS_MAX = 1_000;
 export async function removeOldEvents(work: RetentionWork, days: number): Promise<void> {
   const limit = retentionLimit(work.nowMicros, days);
   const gone = new Map<string, number>();
-  await foldAll(work.database);
+  await foldAll(work, FOLDS_MAX);
   try {
     await removeMonths(work, limit, gone);
     await deleteEvents(work, limit, gone);
@@ -91,19 +90,6 @@ async function tellOrganizations(
 
 function addTo(gone: Map<string, number>, orgId: string, rows: number): void {
   gone.set(orgId, (gone.get(orgId) ?? 0) + rows);
-}
-
-async function foldAll(database: Database): Promise<void> {
-  for (const orgId of await listUnfoldedOrganizations(database)) {
-    for (let fold = 0; fold < FOLDS_MAX; fold += 1) {
-      const { more } = await foldUsage(database, orgId).catch((error: unknown) => {
-        // Another process folds the same organization now: its work is being done.
-        if (error instanceof DomainError) return { more: false };
-        throw error;
-      });
-      if (!more) break;
-    }
-  }
 }
 
 /**

@@ -1,9 +1,12 @@
 import pg from 'pg';
+import type { Logger } from 'pino';
 import type { Database } from '../../db/client.js';
 import { unscoped } from '../../db/orgDb.js';
 import { ensurePartitions } from '../../db/partitions.js';
+import { refreshStatistics } from '../../db/statistics.js';
+import type { UseCaseDeps } from '../useCaseDeps.js';
 
-/** Days after which what tells two spans of one call apart is dropped: no telling comes so late. */
+/** Days after which the identities of spans are dropped: no report of a call comes so late. */
 const CALL_SPAN_DAYS = 35;
 const PRUNE_ROWS_MAX = 50_000;
 
@@ -25,5 +28,17 @@ export async function pruneCallSpans(database: Database): Promise<number> {
       `delete from call_spans where ctid = any(array(
          select ctid from call_spans where created_at < now() - make_interval(days => ${CALL_SPAN_DAYS}) limit ${PRUNE_ROWS_MAX}))`,
     ),
+  );
+}
+
+/** Analyzes tables that have grown, so that plans rest on what is stored. */
+export async function analyzeGrownTables({ database }: UseCaseDeps): Promise<void> {
+  await refreshStatistics(database);
+}
+
+/** Analyzes what was written in bulk. Reads work without it, so a failure is no matter: the next round repeats it. */
+export async function analyzeAfterBulk(deps: UseCaseDeps & { logger: Logger }): Promise<void> {
+  await refreshStatistics(deps.database).catch((error: unknown) =>
+    deps.logger.warn({ err: error }, 'tables could not be analyzed'),
   );
 }

@@ -1,4 +1,4 @@
-import { listObservedSince } from '../../db/events/observedSince.js';
+import { listObservedSince } from '../../db/events/observedCalls.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
   type BucketGroup,

@@ -6,7 +6,7 @@ import {
   listUsageOfDay,
 } from '../../db/billing/billedDays.js';
 import { type DayCell, listObservedCells, listObservedDay } from '../../db/billing/billingCells.js';
-import { listObservedSources } from '../../db/events/observedSources.js';
+import { listObservedSources } from '../../db/events/observedCalls.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { aheadMicrosOf } from '../../domain/billing/billingDay.js';
 import { microsOfDay } from '../../domain/period.js';

@@ -1,7 +1,7 @@
 import { findBilledSpan } from '../../db/billing/billCoverage.js';
 import { listBilledProviderDays } from '../../db/billing/billedDays.js';
 import { listSuspectKeys } from '../../db/billing/providerKeys.js';
-import { listObservedSince } from '../../db/events/observedSince.js';
+import { listObservedSince } from '../../db/events/observedCalls.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { listHoursOfBoth } from '../../db/reconciliation/hoursOfBoth.js';
 import { knownOffsetHours } from '../../domain/billing/billingDay.js';

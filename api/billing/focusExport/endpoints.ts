@@ -2,6 +2,7 @@ import { Readable } from 'node:stream';
 import { streamFocusRecords } from '../../../usecases/billing/focusExport.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { assertMonthBegun } from '../../query.js';
+import { readAhead } from '../../streams.js';
 import { writeFocusCsv } from './csv.js';
 import { focusExportQuery } from './wire.js';
 
@@ -22,29 +23,15 @@ const exportFocus = defineEndpoint({
     const { period, version } = query;
     assertMonthBegun(period, deps.nowMicros());
     const agreed = await deps.prices.of(orgDb.orgId);
-    const days = streamFocusRecords(orgDb, period, { agreed, list: agreed.list });
-    // Read before the answer begins: a database that is away is an ordinary 503, not a broken transfer.
-    const first = await days.next();
+    const days = await readAhead(streamFocusRecords(orgDb, period, { agreed, list: agreed.list }));
+    const filename = `focus-${version}-${period.slice(0, 7)}.csv`;
+    const data = Readable.from(writeFocusCsv(version, days, signal));
     return {
       status: 200,
-      headers: {
-        'Content-Disposition': `attachment; filename="focus-${version}-${period.slice(0, 7)}.csv"`,
-      },
-      content: {
-        type: 'text/csv; charset=utf-8; header=present',
-        data: Readable.from(writeFocusCsv(version, startingWith(first, days), signal)),
-      },
+      headers: { 'Content-Disposition': `attachment; filename="${filename}"` },
+      content: { type: 'text/csv; charset=utf-8; header=present', data },
     };
   },
 });
-
-async function* startingWith<T>(
-  first: IteratorResult<T, unknown>,
-  rest: AsyncGenerator<T>,
-): AsyncGenerator<T> {
-  if (first.done) return;
-  yield first.value;
-  yield* rest;
-}
 
 export const focusExportEndpoints: readonly Endpoint[] = [exportFocus];

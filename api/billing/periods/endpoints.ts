@@ -9,7 +9,6 @@ import {
   listPeriodClosings,
 } from '../../../db/billing/periods.js';
 import type { OrgDb } from '../../../db/orgDb.js';
-import { foldWhenBehind, sumUsage } from '../../../db/usage/usage.js';
 import type { UsageQuery } from '../../../db/usage/usageQuery.js';
 import {
   endOfMonth,
@@ -20,6 +19,7 @@ import {
 } from '../../../domain/billing/periods/month.js';
 import { DomainError } from '../../../domain/errors.js';
 import { recordAction } from '../../../usecases/access/recordAction.js';
+import { foldWhenBehind, sumUsage } from '../../../usecases/usage/usage.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import {
   billedDaysOf,

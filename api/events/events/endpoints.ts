@@ -1,17 +1,18 @@
 import { Readable } from 'node:stream';
 import { z } from 'zod';
-import { readSnapshotTime, streamEventTexts } from '../../../db/events/eventExport.js';
-import { getEvent, listEvents } from '../../../db/events/events.js';
+import { type EventFilter, getEvent, listEvents } from '../../../db/events/events.js';
 import { listFormerPrices } from '../../../db/pricing/repriceRuns.js';
 import type { AuditDetails } from '../../../domain/access/auditLog/actions.js';
 import { DomainError } from '../../../domain/errors.js';
 import { findUuid } from '../../../domain/ids.js';
 import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY, spanMicros } from '../../../domain/period.js';
 import { recordAction } from '../../../usecases/access/recordAction.js';
-import { defineEndpoint } from '../../endpoint.js';
-import { decodeEventCursor, eventPosition, nextCursor } from '../../paging.js';
+import { openEventExport } from '../../../usecases/events/eventExport.js';
+import { defineEndpoint, type EndpointResponse } from '../../endpoint.js';
+import { decodeEventCursor } from '../../paging.js';
 import { assertPayloads } from '../../pipeline/auth.js';
 import { providerFilter, windowOf } from '../../query.js';
+import { readAhead } from '../../streams.js';
 import {
   eventParams,
   eventSchema,
@@ -20,8 +21,8 @@ import {
   listEventsQuery,
   listEventsResponse,
   oneEventSchema,
-  presentEvent,
-  presentFormerPrice,
+  presentEventPage,
+  presentOneEvent,
   writeEventLine,
 } from './wire.js';
 
@@ -39,6 +40,49 @@ function readDetails(query: z.output<typeof listEventsQuery>, count: number): Au
     filters: filters.map(([name]) => name),
     since: since && isoFromMicros(since.micros),
     until: until && isoFromMicros(exclusiveEnd(until)),
+  };
+}
+
+function filterOf(query: z.output<typeof listEventsQuery>): EventFilter {
+  return {
+    sessionId: query.session_id,
+    provider: providerFilter(query.provider),
+    model: query.model,
+    teamId: query.team_id,
+    feature: query.feature,
+    projectId: query.project_id,
+    kind: query.kind,
+    ...windowOf(query.since, query.until, ['since', 'until']),
+    includeSuperseded: query.include_superseded,
+  };
+}
+
+type ExportQuery = z.output<typeof exportEventsQuery>;
+
+/** Half-open. Errors: invalid_range, export_window_too_large. */
+function exportWindowOf({ start, end }: ExportQuery): { fromMicros: bigint; toMicros: bigint } {
+  // A date as the end means the end of that day, so one day's export names it twice.
+  if (exclusiveEnd(end) - 1n <= start.micros)
+    throw new DomainError('invalid_range', 'end must lie after start', {
+      issues: [{ in: 'query', field: 'end', message: 'must lie after start' }],
+    });
+  if (spanMicros(start, end) > EXPORT_DAYS_MAX * MICROS_PER_DAY) {
+    const message = `must lie at most ${EXPORT_DAYS_MAX} days after start; a date counts as its whole day`;
+    throw new DomainError(
+      'export_window_too_large',
+      `a window spans at most ${EXPORT_DAYS_MAX} days; export in several calls`,
+      { issues: [{ in: 'query', field: 'end', message }] },
+    );
+  }
+  return { fromMicros: start.micros, toMicros: exclusiveEnd(end) };
+}
+
+function exportDetails({ start, end, format, include_payload }: ExportQuery): AuditDetails {
+  return {
+    start: isoFromMicros(start.micros),
+    end: isoFromMicros(exclusiveEnd(end)),
+    format,
+    include_payload,
   };
 }
 
@@ -63,41 +107,12 @@ const listEventsEndpoint = defineEndpoint({
   async handle({ query, caller, requestId, orgDb }, deps) {
     assertPayloads(caller, query.include_payload);
     const after = decodeEventCursor(query.cursor);
-    const { events, hasMore } = await listEvents(
-      orgDb,
-      {
-        sessionId: query.session_id,
-        provider: providerFilter(query.provider),
-        model: query.model,
-        teamId: query.team_id,
-        feature: query.feature,
-        projectId: query.project_id,
-        kind: query.kind,
-        ...windowOf(query.since, query.until, ['since', 'until']),
-        includeSuperseded: query.include_superseded,
-      },
-      { limit: query.limit, offset: after ? 0 : query.offset, after },
-      query.include_payload,
-      deps.nowMicros() - RECENT_DAYS * MICROS_PER_DAY,
-    );
-    if (query.include_payload)
-      await recordAction(
-        orgDb,
-        { caller, requestId },
-        'payload.read',
-        null,
-        readDetails(query, events.length),
-      );
-    return {
-      status: 200,
-      body: {
-        events: events.map(presentEvent),
-        count: events.length,
-        offset: query.offset,
-        has_more: hasMore,
-        next_cursor: nextCursor(events, hasMore, eventPosition),
-      },
-    };
+    const page = { limit: query.limit, offset: after ? 0 : query.offset, after };
+    const recent = deps.nowMicros() - RECENT_DAYS * MICROS_PER_DAY;
+    const found = await listEvents(orgDb, filterOf(query), page, query.include_payload, recent);
+    const read = readDetails(query, found.events.length);
+    if (query.include_payload) await recordAction(orgDb, { caller, requestId }, 'payload.read', null, read);
+    return { status: 200, body: presentEventPage(found, query.offset) };
   },
 });
 
@@ -123,59 +138,30 @@ const exportEventsEndpoint = defineEndpoint({
   problems: ['missing_parameter', 'invalid_range', 'export_window_too_large', 'forbidden'],
   async handle({ query, caller, requestId, orgDb, signal }) {
     assertPayloads(caller, query.include_payload);
-    // A date as the end means the end of that day, so one day's export names it twice.
-    if (exclusiveEnd(query.end) - 1n <= query.start.micros) {
-      throw new DomainError('invalid_range', 'end must lie after start', {
-        issues: [{ in: 'query', field: 'end', message: 'must lie after start' }],
-      });
-    }
-    if (spanMicros(query.start, query.end) > EXPORT_DAYS_MAX * MICROS_PER_DAY) {
-      throw new DomainError(
-        'export_window_too_large',
-        `a window spans at most ${EXPORT_DAYS_MAX} days; export in several calls`,
-        {
-          issues: [
-            {
-              in: 'query',
-              field: 'end',
-              message: `must lie at most ${EXPORT_DAYS_MAX} days after start; a date counts as its whole day`,
-            },
-          ],
-        },
-      );
-    }
-    const snapshotMicros = await readSnapshotTime(orgDb);
-    const window = { fromMicros: query.start.micros, toMicros: exclusiveEnd(query.end), snapshotMicros };
-    const partitions = streamEventTexts(orgDb, window, query.include_payload);
-    // Read before the answer begins: a database that is away is an ordinary 503, not a broken transfer.
-    const first = await partitions.next();
-    const { start, end, format, include_payload } = query;
-    await recordAction(orgDb, { caller, requestId }, 'export.started', null, {
-      start: isoFromMicros(start.micros),
-      end: isoFromMicros(exclusiveEnd(end)),
-      format,
-      include_payload,
-    });
-    const asArray = query.format === 'json';
-    const lines = writePartitions(startingWith(first, partitions), asArray, query.include_payload, signal);
-    return {
-      status: 200,
-      headers: { 'X-Export-Snapshot': isoFromMicros(snapshotMicros) },
-      content: {
-        type: asArray ? 'application/json' : 'application/x-ndjson',
-        data: Readable.from(lines, { objectMode: true, highWaterMark: 2 }),
-      },
-    };
+    const window = exportWindowOf(query);
+    const { snapshotMicros, partitions } = await openEventExport(orgDb, window, query.include_payload);
+    const ahead = await readAhead(partitions);
+    await recordAction(orgDb, { caller, requestId }, 'export.started', null, exportDetails(query));
+    return exportAnswer(query, snapshotMicros, ahead, signal);
   },
 });
 
-async function* startingWith<T>(
-  first: IteratorResult<T, unknown>,
-  rest: AsyncGenerator<T>,
-): AsyncGenerator<T> {
-  if (first.done) return;
-  yield first.value;
-  yield* rest;
+function exportAnswer(
+  { format, include_payload }: ExportQuery,
+  snapshotMicros: bigint,
+  partitions: AsyncGenerator<(string | null)[][]>,
+  signal: AbortSignal,
+): EndpointResponse {
+  const asArray = format === 'json';
+  const lines = writePartitions(partitions, asArray, include_payload, signal);
+  return {
+    status: 200,
+    headers: { 'X-Export-Snapshot': isoFromMicros(snapshotMicros) },
+    content: {
+      type: asArray ? 'application/json' : 'application/x-ndjson',
+      data: Readable.from(lines, { objectMode: true, highWaterMark: 2 }),
+    },
+  };
 }
 
 async function* writePartitions(
@@ -213,13 +199,7 @@ const getEventEndpoint = defineEndpoint({
     const former = await listFormerPrices(orgDb, event.id);
     if (query.include_payload)
       await recordAction(orgDb, { caller, requestId }, 'payload.read', { type: 'event', id: params.id });
-    return {
-      status: 200,
-      body: {
-        ...presentEvent(event),
-        ...(former.length > 0 ? { former_prices: former.map(presentFormerPrice) } : {}),
-      },
-    };
+    return { status: 200, body: presentOneEvent(event, former) };
   },
 });
 

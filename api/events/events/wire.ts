@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import { EVENT_COLUMNS, type StoredEvent } from '../../../db/events/storedEvents.js';
+import type { StoredEvent } from '../../../db/events/storedEvents.js';
 import type { FormerPrice } from '../../../db/pricing/repriceRuns.js';
-import type { Json } from '../../../domain/events/event.js';
+import { EVENT_COLUMNS, type Json } from '../../../domain/events/event.js';
 import { publicId } from '../../../domain/ids.js';
 import { usdNumberFromPico, usdNumberOrNull } from '../../../domain/money.js';
 import { isoFromMicros } from '../../../domain/period.js';
-import { cursoredPageFields, pageParameters } from '../../paging.js';
+import { cursoredPageFields, eventPosition, nextCursor, pageParameters } from '../../paging.js';
 import { booleanParameter, filterParameter, instantParameter } from '../../query.js';
 
 const json = z.unknown();
@@ -96,7 +96,7 @@ export const oneEventSchema = eventSchema
   })
   .meta({ id: 'EventDetail' });
 
-export function presentFormerPrice(
+function presentFormerPrice(
   former: FormerPrice,
 ): NonNullable<z.output<typeof oneEventSchema>['former_prices']>[number] {
   return {
@@ -109,7 +109,7 @@ export function presentFormerPrice(
   };
 }
 
-export function presentEvent(event: StoredEvent): EventWire {
+function presentEvent(event: StoredEvent): EventWire {
   return {
     id: publicId('evt', event.id),
     provider: event.provider,
@@ -268,3 +268,24 @@ export const exportEventsQuery = z.object({
   format: z.enum(['jsonl', 'json'], { error: 'must be jsonl or json' }).default('jsonl'),
   include_payload: booleanParameter.default(false),
 });
+
+export function presentEventPage(
+  { events, hasMore }: { events: StoredEvent[]; hasMore: boolean },
+  offset: number,
+): z.output<typeof listEventsResponse> {
+  return {
+    events: events.map(presentEvent),
+    count: events.length,
+    offset,
+    has_more: hasMore,
+    next_cursor: nextCursor(events, hasMore, eventPosition),
+  };
+}
+
+export function presentOneEvent(
+  event: StoredEvent,
+  formerPrices: readonly FormerPrice[],
+): z.output<typeof oneEventSchema> {
+  const former = formerPrices.map(presentFormerPrice);
+  return { ...presentEvent(event), ...(former.length > 0 ? { former_prices: former } : {}) };
+}

@@ -1,10 +1,11 @@
 import type { BodyKind } from '../../../adapters/ingestBodies/decodeBody.js';
-import { listDoubleTellings, listSourceHealth } from '../../../db/events/ingestHealth.js';
+import { listDoubleReports } from '../../../db/events/ingestHealth.js';
 import { getOrganization } from '../../../db/installation/organizations.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { MappedBatch } from '../../../domain/events/event.js';
 import type { MapContext } from '../../../domain/events/mapContext.js';
-import { isoFromMicros, MICROS_PER_DAY } from '../../../domain/period.js';
+import { MICROS_PER_DAY } from '../../../domain/period.js';
+import { listSourceHealth } from '../../../usecases/events/ingestHealth.js';
 import type { ApiDeps } from '../../deps.js';
 import { defineEndpoint, type EndpointRequest, type EndpointResponse } from '../../endpoint.js';
 import {
@@ -14,10 +15,9 @@ import {
   ingestResponse,
   observationRequestDoc,
   partialSuccessOf,
-  presentDouble,
   presentIngest,
   presentIngestEvents,
-  presentSource,
+  presentIngestHealth,
   traceRequestDoc,
 } from './wire.js';
 
@@ -216,17 +216,10 @@ const health = defineEndpoint({
     const whole = orgDb.leaveProject('which scopes count is one rule for all projects');
     const [sources, doubles, { settings }] = await Promise.all([
       listSourceHealth(orgDb, sinceMicros),
-      listDoubleTellings(orgDb, sinceMicros),
+      listDoubleReports(orgDb, sinceMicros),
       getOrganization(whole),
     ]);
-    return {
-      status: 200,
-      body: {
-        since: isoFromMicros(sinceMicros),
-        sources: sources.map(presentSource),
-        instrumented_twice: doubles.map((double) => presentDouble(double, settings)),
-      },
-    };
+    return { status: 200, body: presentIngestHealth(sinceMicros, sources, doubles, settings) };
   },
 });
 

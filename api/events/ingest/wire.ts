@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { DoubleTelling, SourceHealth } from '../../../db/events/ingestHealth.js';
+import type { DoubleReport, SourceHealth } from '../../../db/events/ingestHealth.js';
 import type { Rejection } from '../../../domain/events/event.js';
 import { publicId } from '../../../domain/ids.js';
 import type { OrganizationSettings } from '../../../domain/installation/settings.js';
@@ -175,8 +175,8 @@ export const ingestHealthResponse = z.strictObject({
 });
 
 /** A service that looks instrumented twice, and what is to be done or was done about it. */
-export function presentDouble(
-  double: DoubleTelling,
+function presentDouble(
+  double: DoubleReport,
   settings: OrganizationSettings,
 ): z.output<typeof ingestHealthResponse>['instrumented_twice'][number] {
   const { serviceName, scopes, calls, costPico } = double;
@@ -197,7 +197,7 @@ export function presentDouble(
   };
 }
 
-export function presentSource(source: SourceHealth): z.output<typeof sourceSchema> {
+function presentSource(source: SourceHealth): z.output<typeof sourceSchema> {
   return {
     service: source.serviceName,
     scope: source.scopeName,
@@ -209,5 +209,18 @@ export function presentSource(source: SourceHealth): z.output<typeof sourceSchem
     unknown_biller: source.unknownBiller,
     not_counted: source.notCounted,
     rejected: source.rejected,
+  };
+}
+
+export function presentIngestHealth(
+  sinceMicros: bigint,
+  sources: readonly SourceHealth[],
+  doubles: readonly DoubleReport[],
+  settings: OrganizationSettings,
+): z.output<typeof ingestHealthResponse> {
+  return {
+    since: isoFromMicros(sinceMicros),
+    sources: sources.map(presentSource),
+    instrumented_twice: doubles.map((double) => presentDouble(double, settings)),
   };
 }

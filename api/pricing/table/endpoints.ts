@@ -1,8 +1,8 @@
-import { listUnpricedModels } from '../../../db/pricing/unpriced.js';
 import { daysBefore, exclusiveEnd, MICROS_PER_DAY } from '../../../domain/period.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
 import { holdsAt, type PricedModel } from '../../../domain/pricing/pricedModel.js';
 import { priceTable } from '../../../domain/pricing/priceTable.js';
+import { listUnpricedModels } from '../../../usecases/pricing/unpricedModels.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { matchesEntityTag } from '../../pipeline/entityTag.js';
 import { providerFilter, windowOf } from '../../query.js';

@@ -1,6 +1,8 @@
+import type { z } from 'zod';
 import { listEvents } from '../../../db/events/events.js';
-import { sumUsage, sumUsageBooks } from '../../../db/usage/usage.js';
+import type { OrgDb } from '../../../db/orgDb.js';
 import { daysBefore, exclusiveEnd } from '../../../domain/period.js';
+import { sumUsage, sumUsageAsOf } from '../../../usecases/usage/usage.js';
 import { defineEndpoint } from '../../endpoint.js';
 import {
   decodeEventCursor,
@@ -11,19 +13,17 @@ import {
 } from '../../paging.js';
 import { assertPayloads } from '../../pipeline/auth.js';
 import { providerFilter, windowOf } from '../../query.js';
-import { presentAsOf, resolveView } from '../asOf.js';
 import {
   presentUsageGroupRecord,
   presentUsageRecord,
   presentUsageSummary,
+  USAGE_GROUPS_MAX,
   usageRecordsQuery,
   usageRecordsResponse,
   usageSummaryQuery,
   usageSummaryResponse,
 } from './wire.js';
 
-/** Groups of a breakdown; the others are one more. */
-export const USAGE_GROUPS_MAX = 1_000;
 const DEFAULT_DAYS = 30n;
 
 const usageSummary = defineEndpoint({
@@ -41,33 +41,32 @@ const usageSummary = defineEndpoint({
   },
   problems: ['invalid_range', 'as_of_unanswerable'],
   async handle({ query, orgDb }, deps) {
-    windowOf(query.from, query.to, ['from', 'to']);
-    const toMicros = query.to ? exclusiveEnd(query.to) : deps.nowMicros() + 1n;
-    // Exactly 30 days: a date is its whole day, a time is itself.
-    const lastMicros = query.to?.dateOnly ? toMicros : toMicros - 1n;
-    const fromMicros = query.from?.micros ?? daysBefore(lastMicros, DEFAULT_DAYS);
-    // Without `to` everything that has come in counts, also a call of a client whose clock is ahead of ours.
-    const asked = { fromMicros, toMicros: query.to && toMicros };
     const nowMicros = deps.nowMicros();
-    const view = await resolveView(orgDb, { asOf: query.as_of, ...asked, names: ['from', 'to'], nowMicros });
-    const { totals, groups, adjustments } = await sumUsageBooks(orgDb, {
-      dimension: query.group_by,
-      filter: { projectId: query.project_id },
-      ...asked,
-      view,
-      limit: USAGE_GROUPS_MAX + 1,
-      offset: 0,
-    });
-    const window = { fromMicros, toMicros };
-    return {
-      status: 200,
-      body: {
-        ...presentUsageSummary(totals, groups, window, query.group_by, USAGE_GROUPS_MAX),
-        ...presentAsOf(view, nowMicros, adjustments),
+    const { asked, shown } = summaryWindow(query, nowMicros);
+    const sums = await sumUsageAsOf(
+      orgDb,
+      { asOf: query.as_of, ...asked, nowMicros },
+      {
+        dimension: query.group_by,
+        filter: { projectId: query.project_id },
+        limit: USAGE_GROUPS_MAX + 1,
       },
-    };
+    );
+    return { status: 200, body: presentUsageSummary(sums, shown, query.group_by, nowMicros) };
   },
 });
+
+/** The window that is asked for, and the one that the answer names. Error invalid_range. */
+function summaryWindow({ from, to }: z.output<typeof usageSummaryQuery>, nowMicros: bigint) {
+  const names = ['from', 'to'] as const;
+  windowOf(from, to, names);
+  const toMicros = to ? exclusiveEnd(to) : nowMicros + 1n;
+  // Exactly 30 days: a date is its whole day, a time is itself.
+  const lastMicros = to?.dateOnly ? toMicros : toMicros - 1n;
+  const fromMicros = from?.micros ?? daysBefore(lastMicros, DEFAULT_DAYS);
+  // Without `to` everything that has come in counts, also a call of a client whose clock is ahead of ours.
+  return { asked: { fromMicros, toMicros: to && toMicros, names }, shown: { fromMicros, toMicros } };
+}
 
 const usageRecords = defineEndpoint({
   operationId: 'listUsageRecords',
@@ -81,46 +80,56 @@ const usageRecords = defineEndpoint({
   responses: { 200: { description: 'A page of records', schema: usageRecordsResponse } },
   problems: ['invalid_range', 'forbidden'],
   async handle({ query, caller, orgDb }) {
-    // Records show none; whoever may not read payloads hears it here as everywhere.
+    // Records show none; whoever may not read payloads is refused here as everywhere.
     assertPayloads(caller, query.include_payload);
-    const window = windowOf(query.since, query.until, ['since', 'until']);
-    const filter = {
-      sessionId: query.session_id,
-      provider: providerFilter(query.provider),
-      model: query.model,
-      teamId: query.team_id,
-      feature: query.feature,
-      projectId: query.project_id,
-      kind: query.kind,
-    };
-    if (query.group_by === undefined) {
-      const after = decodeEventCursor(query.cursor);
-      const { events, hasMore } = await listEvents(
-        orgDb,
-        { ...filter, ...window, withoutBlocked: true },
-        { limit: query.limit, offset: after ? 0 : query.offset, after },
-        false,
-      );
-      const next = nextCursor(events, hasMore, eventPosition);
-      return { status: 200, body: page(events.map(presentUsageRecord), query.offset, null, hasMore, next) };
-    }
-    const offset = decodeOffsetCursor(query.cursor, query.offset);
-    const { groups } = await sumUsage(orgDb, {
-      dimension: query.group_by,
-      filter,
-      ...window,
-      limit: query.limit + 1,
-      offset,
-    });
-    const shown = groups.slice(offset, offset + query.limit);
-    const hasMore = groups.length > offset + query.limit;
-    const next = hasMore ? encodeCursor([String(offset + query.limit)]) : null;
-    return {
-      status: 200,
-      body: page(shown.map(presentUsageGroupRecord), offset, query.group_by, hasMore, next),
-    };
+    const { group_by: groupBy } = query;
+    const body = await (groupBy === undefined ? listCalls(orgDb, query) : listGroups(orgDb, query, groupBy));
+    return { status: 200, body };
   },
 });
+
+type RecordsQuery = z.output<typeof usageRecordsQuery>;
+
+function filterOf(query: RecordsQuery) {
+  return {
+    sessionId: query.session_id,
+    provider: providerFilter(query.provider),
+    model: query.model,
+    teamId: query.team_id,
+    feature: query.feature,
+    projectId: query.project_id,
+    kind: query.kind,
+  };
+}
+
+async function listCalls(orgDb: OrgDb, query: RecordsQuery) {
+  const window = windowOf(query.since, query.until, ['since', 'until']);
+  const after = decodeEventCursor(query.cursor);
+  const { events, hasMore } = await listEvents(
+    orgDb,
+    { ...filterOf(query), ...window, withoutBlocked: true },
+    { limit: query.limit, offset: after ? 0 : query.offset, after },
+    false,
+  );
+  const next = nextCursor(events, hasMore, eventPosition);
+  return page(events.map(presentUsageRecord), query.offset, null, hasMore, next);
+}
+
+async function listGroups(orgDb: OrgDb, query: RecordsQuery, groupBy: NonNullable<RecordsQuery['group_by']>) {
+  const window = windowOf(query.since, query.until, ['since', 'until']);
+  const offset = decodeOffsetCursor(query.cursor, query.offset);
+  const { groups } = await sumUsage(orgDb, {
+    dimension: groupBy,
+    filter: filterOf(query),
+    ...window,
+    limit: query.limit + 1,
+    offset,
+  });
+  const shown = groups.slice(offset, offset + query.limit);
+  const hasMore = groups.length > offset + query.limit;
+  const next = hasMore ? encodeCursor([String(offset + query.limit)]) : null;
+  return page(shown.map(presentUsageGroupRecord), offset, groupBy, hasMore, next);
+}
 
 function page(
   records: object[],

@@ -1,16 +1,20 @@
 import { z } from 'zod';
 import type { StoredEvent } from '../../../db/events/storedEvents.js';
 import type { UsageGroup, UsageMeasures } from '../../../db/usage/usage.js';
+import type { UsageView } from '../../../domain/billing/periods/asOf.js';
 import { publicId } from '../../../domain/ids.js';
 import { usdNumberFromPico } from '../../../domain/money.js';
 import { isoFromMicros } from '../../../domain/period.js';
+import type { UsageBooks } from '../../../usecases/usage/usage.js';
 import { eventFiltersQuery } from '../../events/events/wire.js';
 import { pageParameters } from '../../paging.js';
 import { booleanParameter, filterParameter, instantParameter } from '../../query.js';
-import { asOfFields, asOfParameter } from '../asOf.js';
+import { asOfFields, asOfParameter, presentAsOf } from '../asOf.js';
 
 /** Label of the group of calls that lack the dimension's value. */
 export const UNSET_KEY = '<unset>';
+/** Groups of a breakdown; the others are one more. */
+export const USAGE_GROUPS_MAX = 1_000;
 /** Label of everything beyond the groups that are listed. */
 export const OTHER_KEY = '<other>';
 
@@ -105,12 +109,12 @@ export const usageSummaryResponse = z.strictObject({
 });
 
 export function presentUsageSummary(
-  totals: UsageMeasures,
-  groups: readonly UsageGroup[],
+  sums: UsageBooks & { view: UsageView },
   window: { fromMicros: bigint; toMicros: bigint },
   group: (typeof GROUP_BY)[number],
-  max: number,
-): Omit<z.output<typeof usageSummaryResponse>, keyof typeof asOfFields> {
+  nowMicros: bigint,
+): z.output<typeof usageSummaryResponse> {
+  const { totals, groups } = sums;
   return {
     from: isoFromMicros(window.fromMicros),
     to: isoFromMicros(window.toMicros - 1n),
@@ -124,7 +128,8 @@ export function presentUsageSummary(
     computed_cost_usd: usdNumberFromPico(totals.computedCostPico),
     call_count: totals.calls,
     unpriced_calls: totals.unpriced,
-    breakdown: presentUsageItems(totals, groups, max),
+    breakdown: presentUsageItems(totals, groups, USAGE_GROUPS_MAX),
+    ...presentAsOf(sums, nowMicros),
   };
 }
 

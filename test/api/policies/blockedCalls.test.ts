@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listObservedCells } from '../../../db/billing/billingCells.js';
-import { listDoubleTellings } from '../../../db/events/ingestHealth.js';
-import { listObservedSince } from '../../../db/events/observedSince.js';
+import { listDoubleReports } from '../../../db/events/ingestHealth.js';
+import { listObservedSince } from '../../../db/events/observedCalls.js';
 import { loadPriceBook } from '../../../db/pricing/prices.js';
 import { publicId } from '../../../domain/ids.js';
 import { microsOfDay } from '../../../domain/period.js';
@@ -140,7 +140,7 @@ describe('a blocked call', () => {
       if (isFolded) await foldAll(api.database.superuser, org.orgDb);
       expect(await listObservedCells(org.orgDb, { provider: 'openai', day: '2026-03-05' })).toEqual([]);
       expect(await listObservedSince(org.orgDb, 'openai')).toEqual(new Map());
-      expect(await listDoubleTellings(org.orgDb, microsOfDay('2026-03-01'))).toEqual([]);
+      expect(await listDoubleReports(org.orgDb, microsOfDay('2026-03-01'))).toEqual([]);
     }
     const { rows } = await api.database.superuser.query('select from billing_cells where org_id = $1', [
       org.orgId,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { USAGE_GROUPS_MAX } from '../../../api/usage/usage/endpoints.js';
+import { USAGE_GROUPS_MAX } from '../../../api/usage/usage/wire.js';
 import { foldUsage } from '../../../db/usage/rollups.js';
 import { picoFromNumber } from '../../../domain/money.js';
 import { foldAll } from '../../db/support/compareTotals.js';

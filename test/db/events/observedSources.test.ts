@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
-import { listObservedSources } from '../../../db/events/observedSources.js';
+import { listObservedSources } from '../../../db/events/observedCalls.js';
 import { anEvent, ingest } from '../../api/support/requests.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 

@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { expect } from 'vitest';
-import { listObservedSources } from '../../../db/events/observedSources.js';
+import { listObservedSources } from '../../../db/events/observedCalls.js';
 import type { OrgDb } from '../../../db/orgDb.js';
 import { timesOfBillingDay } from '../../../domain/billing/billingDay.js';
 import { dayOf, MICROS_PER_DAY } from '../../../domain/period.js';

@@ -36,7 +36,9 @@ export async function listHandleFunctions(): Promise<HandleFunction[]> {
   const found: HandleFunction[] = [];
   const files = sourceFiles();
   const sources = files.map((file) => readFileSync(path.join(ROOT, file), 'utf8'));
-  const handle = new RegExp(`\\b(${[...HANDLES, ...sources.flatMap(shapesWithHandle)].join('|')})\\b`, 'g');
+  const shapes = sources.flatMap(shapesWithHandle);
+  const heirs = sources.flatMap((source) => shapesExtending(source, shapes));
+  const handle = new RegExp(`\\b(${[...HANDLES, ...shapes, ...heirs].join('|')})\\b`, 'g');
   for (const [at, file] of files.entries()) {
     const source = sources[at] ?? '';
     const module = (await import(path.join(ROOT, file))) as Record<string, unknown>;
@@ -65,6 +67,15 @@ function shapesWithHandle(source: string): string[] {
   return [...source.matchAll(/^(?:export )?interface (\w+)[^{]*\{\n([\s\S]*?)^\}/gm)].flatMap(
     ([, name = '', body = '']) => (holds.test(body) ? [name] : []),
   );
+}
+
+/** Names of the interfaces that extend one of these. */
+function shapesExtending(source: string, shapes: readonly string[]): string[] {
+  const extending = new RegExp(
+    `^(?:export )?interface (\\w+)[^{]* extends [^{]*\\b(?:${shapes.join('|')})\\b`,
+    'gm',
+  );
+  return [...source.matchAll(extending)].map(([, name = '']) => name);
 }
 
 /** What stands between the parentheses of a declaration; of a class, of its constructor. */

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listObservedSince } from '../../../db/events/observedSince.js';
+import { listObservedSince } from '../../../db/events/observedCalls.js';
 import { loadPriceBook } from '../../../db/pricing/prices.js';
 import { matchDay } from '../../../domain/reconciliation/matching/matchDay.js';
 import { readProviderDay } from '../../../usecases/reconciliation/providerDay.js';

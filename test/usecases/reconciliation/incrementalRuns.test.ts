@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { adoptDefaultAccount } from '../../../db/billing/adoptAccount.js';
-import { listObservedSince } from '../../../db/events/observedSince.js';
+import { listObservedSince } from '../../../db/events/observedCalls.js';
 import { changePrices } from '../../../db/events/revisions.js';
 import { loadPriceBook } from '../../../db/pricing/prices.js';
 import { decimalFromPico } from '../../../domain/money.js';

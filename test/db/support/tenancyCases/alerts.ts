@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { tellDoubleTellings } from '../../../../db/events/doubleTellings.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import * as alerts from '../../../../db/policies/alerts.js';
 import { recordNotice } from '../../../../db/policies/notices.js';
 import { noticeIfBroken } from '../../../../usecases/billing/connectionTurns.js';
+import { reportDoublesOf } from '../../../../usecases/events/doubleInstrumentation.js';
 import type { TenancyCase } from './tenancyCase.js';
 
 /** An hour after `makeOwned` has told calls twice. */
@@ -48,5 +48,5 @@ export const ALERT_CASES: Record<string, TenancyCase> = {
       lastErrorMessage: marker,
       turnedAtMicros: 0n,
     }),
-  tellDoubleTellings: (db) => tellDoubleTellings(db, nowMicros()),
+  reportDoublesOf: (db) => reportDoublesOf(db, nowMicros()),
 };

@@ -9,10 +9,15 @@ import {
 import { streamEventTexts } from '../../../../db/events/eventExport.js';
 import { findEventsById, getEvent, listEvents, lockEventsById } from '../../../../db/events/events.js';
 import { insertEvents, recordRejections } from '../../../../db/events/ingest.js';
-import { listDoubleTellings, listSourceHealth } from '../../../../db/events/ingestHealth.js';
+import {
+  findFormerNotice,
+  listDoubleReports,
+  listRejections,
+  readSources,
+} from '../../../../db/events/ingestHealth.js';
 import { lockLiveEvents } from '../../../../db/events/liveEvents.js';
 import { storedReport, writeMergedCalls } from '../../../../db/events/mergeReports.js';
-import { listObservedSince } from '../../../../db/events/observedSince.js';
+import { listObservedSince } from '../../../../db/events/observedCalls.js';
 import { changePrices, completeEvents, supersedeEvents } from '../../../../db/events/revisions.js';
 import { SettledCalls } from '../../../../db/events/settledAlerts.js';
 import { callOfStored, placeOf, storableOf } from '../../../../db/events/storedCalls.js';
@@ -20,12 +25,16 @@ import type { StoredEvent } from '../../../../db/events/storedEvents.js';
 import { findLiveIds, shortenChains, walkChains } from '../../../../db/events/supersededChains.js';
 import { settleTellings } from '../../../../db/events/tellings.js';
 import { listTraceParts, readTraceSpans } from '../../../../db/events/touchedTraces.js';
-import { listUnpricedModels } from '../../../../db/pricing/unpriced.js';
+import { readUnpricedModels } from '../../../../db/pricing/unpriced.js';
 import { readFoldState } from '../../../../db/usage/foldState.js';
 import { foldUsage } from '../../../../db/usage/rollups.js';
-import { readBooks, readFoldedXid, sumSources, sumUsage, sumUsageBooks } from '../../../../db/usage/usage.js';
+import { countUnfolded, readBooks, readFoldedXid, readUsage } from '../../../../db/usage/usage.js';
 import { repairNextCalls } from '../../../../usecases/events/callRepairs.js';
+import { openEventExport } from '../../../../usecases/events/eventExport.js';
+import { listSourceHealth } from '../../../../usecases/events/ingestHealth.js';
 import { settleAlertsOfStored } from '../../../../usecases/events/traceSweep.js';
+import { listUnpricedModels } from '../../../../usecases/pricing/unpricedModels.js';
+import { sumSources, sumUsage, sumUsageAsOf, sumUsageBooks } from '../../../../usecases/usage/usage.js';
 import { reportedSpan } from '../ownedCalls.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
@@ -102,6 +111,12 @@ export const CALL_CASES: Record<string, TenancyCase> = {
     for await (const partition of streamEventTexts(db, window, true)) partitions.push(partition);
     return partitions;
   },
+  openEventExport: async (db) => {
+    const partitions: unknown[] = [];
+    for await (const partition of (await openEventExport(db, WINDOW, true)).partitions)
+      partitions.push(partition);
+    return partitions;
+  },
   listObservedCells: (db, { live }) => listObservedCells(db, { provider: 'openai', day: dayOf(live) }),
   listObservedDay: (db, { live }) => listObservedDay(db, { provider: 'openai', day: dayOf(live) }),
   listObservedSince: (db) => listObservedSince(db, 'openai'),
@@ -116,11 +131,23 @@ export const CALL_CASES: Record<string, TenancyCase> = {
     recordRejections(db, [
       { projectId: null, serviceName: marker, scopeName: 'sdk', reason: 'invalid_number', count: 5 },
     ]),
+  listRejections: (db) => listRejections(db, WINDOW.fromMicros),
+  findFormerNotice: (db, { marker }) => findFormerNotice(db, `connection_broken:${marker}`),
+  readSources: (db) => readSources(db, WINDOW.fromMicros),
+  countUnfolded: (db) => countUnfolded(db, { rowsMax: 10, freshSeconds: 0 }),
+  readUsage: async (db) => readUsage(db, { ...QUESTION, ...WINDOW }, await readBooks(db)),
   listSourceHealth: (db) => listSourceHealth(db, WINDOW.fromMicros),
-  listDoubleTellings: (db) => listDoubleTellings(db, WINDOW.fromMicros),
+  listDoubleReports: (db) => listDoubleReports(db, WINDOW.fromMicros),
+  readUnpricedModels: (db) => readUnpricedModels(db, WINDOW),
   listUnpricedModels: (db) => listUnpricedModels(db, WINDOW),
   sumUsage: (db) => sumUsage(db, { ...QUESTION, ...WINDOW }),
   sumUsageBooks: (db) => sumUsageBooks(db, { ...QUESTION, ...WINDOW, view: { kind: 'books' } }),
+  sumUsageAsOf: (db) =>
+    sumUsageAsOf(
+      db,
+      { asOf: undefined, ...WINDOW, names: ['from', 'to'], nowMicros: WINDOW.toMicros },
+      { dimension: 'team', filter: {}, limit: 10 },
+    ),
   sumSources: (db) => sumSources(db, WINDOW.fromMicros),
   readBooks: (db) => readBooks(db),
   readFoldedXid: (db) => readFoldedXid(db),

@@ -1,4 +1,4 @@
-import { listObservedSources } from '../../../../db/events/observedSources.js';
+import { listObservedSources } from '../../../../db/events/observedCalls.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import * as explanationRuns from '../../../../db/reconciliation/explanationRuns.js';
 import * as explanations from '../../../../db/reconciliation/explanations.js';

@@ -6,6 +6,7 @@ import { joinKeyAccount, keyAccount } from '../billing/keyAccounts.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
 import { readFoldState } from '../usage/foldState.js';
 import { asColumns, SOURCE_KEYS, SOURCE_MEASURES } from '../usage/sourceDays.js';
+import { readFoldedXid } from '../usage/usage.js';
 import { usageLogSql } from '../usage/usageLog.js';
 
 /** Where the calls themselves are read, those that took longer are not looked for: a source is a hint, and no amount rests on it. */
@@ -62,13 +63,13 @@ interface DayScope {
  * By account that the calls are compared under ('' without one), then model: the services that a biller's calls of one of its
  * days came from, by when they ended, the busiest first and at most SOURCES_MAX, with how many of the calls cannot tell
  * cached input, name the model that answered, and were refused by the provider. Work grows with the day's services; where the biller's
- * clock is another than the one by which days are folded, or a day was folded before its sources were, with its stored calls.
+ * clock is another than the one by which days are folded, or a day was folded before its sources were, with its stored calls. In a transaction with one snapshot.
  */
 export async function listObservedSources(
-  orgDb: OrgDb,
+  inside: OrgDb,
   scope: DayScope,
 ): Promise<Map<string, Map<string, ObservedSource[]>>> {
-  const rows = await orgDb.transaction((inside) => readRows(inside, scope), 'repeatable read');
+  const rows = await readRows(inside, scope);
   const sources = new Map<string, Map<string, ObservedSource[]>>();
   for (const row of rows) {
     const models = sources.get(row.account) ?? new Map<string, ObservedSource[]>();
@@ -112,4 +113,26 @@ async function areSourcesFolded(
     'sources_behind',
   );
   return behind.length === 0;
+}
+
+/**
+ * When the first call of each account of a biller ended (by the call or its provider key; '' where none is known), imported
+ * history included: an earlier bill cannot be compared. A call that another biller turned out to bill does not count.
+ * Reads all cells of the organization; ask once, not for each day.
+ */
+export async function listObservedSince(orgDb: OrgDb, provider: string): Promise<Map<string, bigint>> {
+  // A fold between the two statements does no harm: a call that is read twice has the same time.
+  const foldedXid = await readFoldedXid(orgDb);
+  const rows = await orgDb.rows<{ account: string; since: bigint }>(
+    // By key first: its account is then looked up once and not for each cell.
+    `select ${keyAccount('keys')} as account, min(since) as since from (
+           select provider_account_id, provider_key_id, min(first_seen) as since from billing_cells
+           where org_id = $1 and billed_by = $2 and status <> 'blocked' and calls > 0 group by 1, 2
+           union all
+           select provider_account_id, provider_key_id, min(end_at) from (${usageLogSql('$3')}) log
+           where billed_by = $2 and status <> 'blocked' group by 1, 2 having sum(sign) > 0
+         ) keys ${joinKeyAccount('keys', '$2')} group by 1`,
+    [orgDb.orgId, provider, foldedXid],
+  );
+  return new Map(rows.map((row) => [row.account, row.since]));
 }

@@ -1,0 +1,19 @@
+import { readClock } from '../../db/clock.js';
+import { streamEventTexts } from '../../db/events/eventExport.js';
+import type { OrgDb } from '../../db/orgDb.js';
+
+/**
+ * The events of a window as texts, oldest first (`streamEventTexts`), as they were ingested up to `snapshotMicros`: the
+ * database's time now.
+ */
+export async function openEventExport(
+  orgDb: OrgDb,
+  window: { fromMicros: bigint; toMicros: bigint },
+  includePayload: boolean,
+): Promise<{ snapshotMicros: bigint; partitions: AsyncGenerator<(string | null)[][]> }> {
+  const snapshotMicros = await readClock(orgDb);
+  return {
+    snapshotMicros,
+    partitions: streamEventTexts(orgDb, { ...window, snapshotMicros }, includePayload),
+  };
+}

@@ -1,0 +1,108 @@
+import { listPeriodClosings } from '../../db/billing/periods.js';
+import type { Database } from '../../db/client.js';
+import { readSources, type SourceHealth } from '../../db/events/ingestHealth.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { foldUsage, listUnfoldedOrganizations } from '../../db/usage/rollups.js';
+import {
+  countUnfolded,
+  readBooks,
+  readUsage,
+  type UsageGroup,
+  type UsageResult,
+} from '../../db/usage/usage.js';
+import type { UsageQuery } from '../../db/usage/usageQuery.js';
+import { type AsOfQuestion, type UsageView, viewAsOf } from '../../domain/billing/periods/asOf.js';
+import { DomainError } from '../../domain/errors.js';
+import type { UseCaseDeps } from '../useCaseDeps.js';
+
+/** Sums of calls by one dimension over a window, all in one snapshot, so that an acknowledged call is in it. */
+export async function sumUsage(orgDb: OrgDb, query: UsageQuery): Promise<UsageResult> {
+  await foldWhenBehind(orgDb);
+  return orgDb.transaction(
+    async (inside) => readUsage(inside, query, await readBooks(inside)),
+    'repeatable read',
+  );
+}
+
+/** Sums, and what of them came after its month was closed. */
+export interface UsageBooks extends UsageResult {
+  /** By the calls' own month; null where the window touches no closed month and holds nothing of one. */
+  adjustments: UsageGroup[] | null;
+}
+
+/** Months of one answer at most: more than any organization has. */
+const MONTHS_MAX = 10_000;
+
+/** As sumUsage, and in the same snapshot what of it came late. */
+export async function sumUsageBooks(orgDb: OrgDb, query: UsageQuery): Promise<UsageBooks> {
+  await foldWhenBehind(orgDb);
+  return orgDb.transaction(async (inside) => {
+    const books = await readBooks(inside);
+    const result = await readUsage(inside, query, books);
+    if (books.closedUntilMicros === null) return { ...result, adjustments: null };
+    const late = { ...query, limit: MONTHS_MAX, offset: 0, dimension: 'month', only: 'adjustments' } as const;
+    const { groups } = await readUsage(inside, late, books);
+    const touches = query.fromMicros === undefined || query.fromMicros < books.closedUntilMicros;
+    return { ...result, adjustments: touches || groups.length > 0 ? groups : null };
+  }, 'repeatable read');
+}
+
+/** As sumUsageBooks, in the view that a question asks for. Error as_of_unanswerable. */
+export async function sumUsageAsOf(
+  orgDb: OrgDb,
+  question: AsOfQuestion,
+  query: Omit<UsageQuery, 'view' | 'fromMicros' | 'toMicros' | 'offset'>,
+): Promise<UsageBooks & { view: UsageView }> {
+  const closings = question.asOf === undefined ? [] : await listPeriodClosings(orgDb);
+  const view = viewAsOf(question, closings);
+  const { fromMicros, toMicros } = question;
+  return { view, ...(await sumUsageBooks(orgDb, { ...query, fromMicros, toMicros, view, offset: 0 })) };
+}
+
+/** Calls by service and instrumentation scope from the whole hour of `sinceMicros` on, with what is wrong with them. */
+export async function sumSources(orgDb: OrgDb, sinceMicros: bigint): Promise<SourceHealth[]> {
+  return orgDb.transaction((inside) => readSources(inside, sinceMicros), 'repeatable read');
+}
+
+/** Rows of the log that a read adds up itself; with more it folds first. */
+const UNFOLDED_ROWS_MAX = 50_000;
+/** A fold younger than this cannot have left that many. */
+const FOLD_FRESH_SECONDS = 5;
+/** Folds of one read at most, each of up to 100,000 events: beyond that it adds up what is left. */
+const FOLDS_A_READ_MAX = 20;
+
+/**
+ * Folds before a read where the background fold is far behind, so that a read's work stays bounded. Inside a transaction
+ * it does nothing: the snapshot would not see the fold, and reads that hold a connection while they wait for another can
+ * wait for each other.
+ */
+export async function foldWhenBehind(orgDb: OrgDb): Promise<void> {
+  if (orgDb.isInTransaction) return;
+  const whole = orgDb.leaveProject(
+    'the totals of an organization are folded for all of its projects at once',
+  );
+  const limits = { rowsMax: UNFOLDED_ROWS_MAX, freshSeconds: FOLD_FRESH_SECONDS };
+  if ((await countUnfolded(whole, limits)) <= UNFOLDED_ROWS_MAX) return;
+  await foldOften(orgDb.database, orgDb.orgId, FOLDS_A_READ_MAX);
+}
+
+/** Folds an organization until nothing is left, at most `foldsMax` times. Returns whether more is waiting. */
+export async function foldOften(database: Database, orgId: string, foldsMax: number): Promise<boolean> {
+  for (let fold = 0; fold < foldsMax; fold += 1) {
+    const { more } = await foldUsage(database, orgId).catch((error: unknown) => {
+      // Another process folds the same organization now: its work is being done.
+      if (error instanceof DomainError) return { more: false };
+      throw error;
+    });
+    if (!more) return false;
+  }
+  return true;
+}
+
+/** Folds every organization that has new events, at most `foldsMax` times each. Returns whether more is waiting. */
+export async function foldAll({ database }: UseCaseDeps, foldsMax = 1): Promise<boolean> {
+  let more = false;
+  for (const orgId of await listUnfoldedOrganizations(database))
+    more = (await foldOften(database, orgId, foldsMax)) || more;
+  return more;
+}
