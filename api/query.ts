@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { parseMonth } from '../domain/billing/periods/month.js';
 import { DomainError, type ErrorCode, type FieldIssue } from '../domain/errors.js';
-import { stripText } from '../domain/events/stripText.js';
+import { stripText } from '../domain/events/jsonValues.js';
 import {
   dayOf,
   exclusiveEnd,

@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { setImmediate as letOthersRun } from 'node:timers/promises';
 import type { MappedBatch } from '../../domain/events/event.js';
-import type { MapContext } from '../../domain/events/mapContext.js';
+import type { MapContext } from '../../domain/events/itemFault.js';
 import type { Provider } from '../../domain/providers.js';
 import { type BodyKind, decodeBody } from './decodeBody.js';
 import { unpackCall } from './packedCalls.js';
@@ -26,7 +26,7 @@ export interface BodyToRead {
   bytes: Buffer;
   orgId: string;
   context: MapContext;
-  /** Told how many items there are before any is judged; what it throws ends the reading. */
+  /** UsageReport how many items there are before any is judged; what it throws ends the reading. */
   chargeItems(items: number): Promise<void>;
 }
 

@@ -5,7 +5,7 @@
 import { once } from 'node:events';
 import { type MessagePort, parentPort } from 'node:worker_threads';
 import type { MappedBatch } from '../../domain/events/event.js';
-import type { MapContext } from '../../domain/events/mapContext.js';
+import type { MapContext } from '../../domain/events/itemFault.js';
 import type { Provider } from '../../domain/providers.js';
 import { decodeBody } from './decodeBody.js';
 import { type FromThread, failureOf, partsOf, type ToThread } from './threadMessages.js';

@@ -1,6 +1,6 @@
 import { DomainError } from '../../domain/errors.js';
 import { INGEST_ITEMS_MAX, type MappedBatch } from '../../domain/events/event.js';
-import type { MapContext } from '../../domain/events/mapContext.js';
+import type { MapContext } from '../../domain/events/itemFault.js';
 import { mapObservation } from '../../domain/events/observation.js';
 import { countGroups, countSpans, mapOtlpRequest, type OtlpRequest } from '../../domain/events/otlpSpans.js';
 import { mapSdkEvents } from '../../domain/events/sdkEvents.js';

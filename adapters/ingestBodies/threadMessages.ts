@@ -1,7 +1,7 @@
 /** What the API and a thread that reads bodies say to each other: each message is answered by one. */
 import { DomainError, type ErrorCode, type FieldIssue } from '../../domain/errors.js';
 import type { CallRecord, MappedBatch } from '../../domain/events/event.js';
-import { jsonCharsBound } from '../../domain/events/payload.js';
+import { jsonCharsBound } from '../../domain/events/jsonValues.js';
 import { PROMPT_SCAN_CHARS } from '../../domain/policies/policy.js';
 import type { Provider } from '../../domain/providers.js';
 import type { BodyKind } from './decodeBody.js';

@@ -25,7 +25,7 @@ interface RepeatableRequest {
 
 /**
  * The answer of a request: that of its handler, or the kept one where the header Idempotency-Key was answered before
- * (docs/decisions/0111). Errors: invalid_idempotency_key, those of `answerOnce`, and the handler's.
+ * (docs/decisions/0032). Errors: invalid_idempotency_key, those of `answerOnce`, and the handler's.
  */
 export async function answerRequest(
   { endpoint, orgDb, callerKeyId, requestId, words, incoming, run }: RepeatableRequest,

@@ -4,9 +4,9 @@ import { isoFromMicros, MICROS_PER_HOUR } from '../../domain/period.js';
 import type { Biller } from '../../domain/providers.js';
 import type { HourCount } from '../../domain/reconciliation/matching/cells.js';
 import type { OrgDb } from '../orgDb.js';
-import { readFoldState } from '../usage/foldState.js';
 import { hourCountsSql, readHourCounts } from '../usage/hourCounts.js';
 import { BILLING_KEYS, BILLING_MEASURE_NAMES, BILLING_QUANTITIES } from '../usage/rollups.js';
+import { readFoldState } from '../usage/usage.js';
 import { sumOfMeasure, usageLogSql } from '../usage/usageLog.js';
 import { joinKeyAccount, keyAccount } from './keyAccounts.js';
 

@@ -12,8 +12,7 @@ import { foldWhenBehind } from '../../usecases/usage/usage.js';
 import type { Database } from '../client.js';
 import { OrgDb, type SystemDb } from '../orgDb.js';
 import { MEASURE_NAMES } from '../usage/usageLog.js';
-import type { Books, UsageQuery } from '../usage/usageQuery.js';
-import { usageSql } from '../usage/usageSql.js';
+import { type Books, type UsageQuery, usageSql } from '../usage/usageSql.js';
 import { freezeBills } from './periodBills.js';
 import { FIRST_TIME } from './periods.js';
 

@@ -1,5 +1,6 @@
 import type { DisputeStatus, DisputeTier } from '../../domain/claims/decision.js';
 import type { ClaimStatus } from '../../domain/claims/lifecycle.js';
+import { newUuid } from '../../domain/ids.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { FindingDay, Finding as FoundFinding } from '../../domain/reconciliation/inference/finding.js';
@@ -15,7 +16,6 @@ import {
   type ResolvedDispute,
 } from '../../domain/webhooks/disputeResolvedMessage.js';
 import { column, defineEntity, listEntities } from '../entity.js';
-import { newUuid } from '../../domain/ids.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
 import { amountsOfDay, type DayRow, type FindingEvidence } from '../reconciliation/findings.js';

@@ -3,8 +3,8 @@ import type { SpanLink } from '../../domain/events/event.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 import type { StorableEvent } from './eventColumns.js';
-import { linkOf, SPAN_COLUMNS, type SpanRow } from './storedCalls.js';
-import { spanNumber } from './storeStatement.js';
+import { spanNumber } from './ingest.js';
+import { linkOf, SPAN_COLUMNS, type SpanRow } from './storedEvents.js';
 
 /**
  * The identities of calls (call_spans): a response id at its biller, or a place in a trace. Two reports with one

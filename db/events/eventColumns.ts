@@ -14,7 +14,7 @@ export interface StorableEvent {
   call: CallRecord;
   price: CallPrice;
   projectId: string | null;
-  /** Set on another telling of a call in the same batch. */
+  /** Set on another report of a call in the same batch. */
   supersededBy: string | null;
 }
 
@@ -108,7 +108,7 @@ export const COLUMNS: readonly Column[] = [
     (e) => (e.call.preventedPico === null ? null : decimalFromPico(e.call.preventedPico)),
     null,
   ],
-  ['told_classes', 'int2', 'plain', (e) => e.call.toldClasses],
+  ['told_classes', 'int2', 'plain', (e) => e.call.reportedClasses],
   ['biller_from_host', 'bool', 'plain', (e) => e.call.billerFromHost],
   [
     'biller_span',
@@ -129,7 +129,7 @@ function joinList(values: readonly string[]): string | null {
   return values.length === 0 ? null : values.join(',');
 }
 
-/** Columns that another telling of a call can complete; the others tell which event it is. */
+/** Columns that another report of a call can complete; the others tell which event it is. */
 const FIXED_COLUMNS = new Set([
   'id',
   'timestamp',
@@ -176,7 +176,7 @@ export function spanText({ trace, startMicros, endMicros }: BillerSpan): string 
   return [...place, startMicros, endMicros].join(' ');
 }
 
-/** The telling behind `spanText`. */
+/** The report behind `spanText`. */
 export function spanOfText(text: string): BillerSpan {
   const [traceId = '', spanId = '', parent = '', start = '0', end = '0'] = text.split(' ');
   const trace = traceId === '' ? null : { traceId, spanId, parentSpanId: parent === '' ? null : parent };

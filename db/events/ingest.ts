@@ -1,9 +1,13 @@
-import type { SpanLink } from '../../domain/events/event.js';
+import { compare } from '../../domain/compare.js';
+import { identityBiller } from '../../domain/events/biller.js';
+import { responseKey } from '../../domain/events/callReport.js';
+import type { CallRecord, SpanLink } from '../../domain/events/event.js';
+import { isoFromMicros } from '../../domain/period.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray, plainItems, textArray } from '../pgArray.js';
-import type { NewAlert } from '../policies/policyAlerts.js';
-import type { StorableEvent } from './eventColumns.js';
-import { storeStatement } from './storeStatement.js';
+import { ALERT_TYPES, alertArrays, insertAlertsSql, type NewAlert } from '../policies/policyAlerts.js';
+import { COLUMNS, type Column, type ColumnValue, LIST_COLUMNS, type StorableEvent } from './eventColumns.js';
+import { RULES_MARK } from './ingestRules.js';
 
 export interface StoreResult {
   /** Ids of the events that were new. */
@@ -65,4 +69,220 @@ export async function recordRejections(orgDb: OrgDb, rejections: readonly Refuse
       plainArray(rejections.map((r) => r.count)),
     ],
   );
+}
+
+/** A prepared statement with its parameters. */
+export interface StoreStatement {
+  name: string;
+  text: string;
+  values: string[];
+}
+
+const CLAIM_TYPES = ['text', 'text', 'uuid', 'int8', 'int8', 'uuid'];
+const PAYLOAD_TYPES = ['timestamptz', 'uuid', 'jsonb', 'jsonb', 'jsonb', 'jsonb'];
+
+/**
+ * Makes of statements at most: each connection prepares those that it meets, so beyond this many a batch of a new
+ * make is stored by the statement that has everything.
+ */
+const MAKES_MAX = 32;
+const texts = new Map<string, string>();
+
+/**
+ * The statement that stores a batch. Postgres spends on an array whether it says anything or not, so what no row of
+ * the batch has is left out: columns that few calls have, claims, payloads, alerts.
+ */
+export function storeStatement(
+  orgId: string,
+  events: readonly StorableEvent[],
+  links: readonly SpanLink[],
+  alerts: readonly NewAlert[],
+): StoreStatement {
+  const claims = claimColumns(events, links);
+  const payloads = payloadColumns(events);
+  const told = alerts.length === 0 ? undefined : alertArrays(alerts);
+  const said = COLUMNS.map((column) => columnLiteral(column, events, false));
+  const make = makeOf(said, claims, payloads, told);
+  if (texts.has(make) || texts.size < MAKES_MAX)
+    return statementOf(make, orgId, [...said, ...(claims ?? []), ...(payloads ?? []), ...(told ?? [])]);
+  const all = COLUMNS.map((column) => columnLiteral(column, events, true));
+  const nothing = (types: readonly string[]) => types.map(() => '{}');
+  return statementOf(WHOLE, orgId, [
+    ...all,
+    ...(claims ?? nothing(CLAIM_TYPES)),
+    ...(payloads ?? nothing(PAYLOAD_TYPES)),
+    ...(told ?? nothing(ALERT_TYPES)),
+  ]);
+}
+
+/** A digit for each column, the claims, the payloads and the alerts: 1 where the statement has it. */
+function makeOf(columns: readonly unknown[], ...parts: unknown[]): string {
+  return [...columns, ...parts].map((part) => (part === undefined ? '0' : '1')).join('');
+}
+
+const WHOLE = '1'.repeat(COLUMNS.length + 3);
+
+function statementOf(make: string, orgId: string, literals: readonly (string | undefined)[]): StoreStatement {
+  let text = texts.get(make);
+  if (text === undefined) {
+    text = storeSql(make);
+    texts.set(make, text);
+  }
+  const values = literals.filter((literal) => literal !== undefined);
+  return { name: `store_${BigInt(`0b${make}`).toString(36)}`, text, values: [orgId, ...values] };
+}
+
+/**
+ * One statement for a batch: the events that are new, the claims on response ids and spans, the payloads and alerts of
+ * new events. It answers with the ids of the events that it stored, those of the claims that it won and those of the
+ * alerts, as one text each, and with the mark of the rules that held when it began.
+ */
+function storeSql(make: string): string {
+  let parameters = 1;
+  const arrays = (types: readonly string[]) =>
+    types.map((type) => {
+      parameters += 1;
+      return `$${parameters}::${type}[]`;
+    });
+  const sent = COLUMNS.filter((_, index) => make[index] === '1');
+  const unnested = arrays(sent.map(([, type]) => type));
+  const selected = COLUMNS.map((column, index) =>
+    make[index] === '1' ? selectedColumn(column) : `${column[4]}`,
+  );
+  const revised = sent.some(([name]) => name === 'superseded_by')
+    ? 'case when i.superseded_by is null then null else current_xid() end'
+    : 'null';
+  const parts = [
+    `stored as (
+  insert into events (org_id, revised_xid, ${COLUMNS.map(([name]) => name).join(', ')})
+  select $1::uuid, ${revised}, ${selected.join(', ')}
+  from unnest(${unnested.join(', ')}) as i (${sent.map(([name]) => name).join(', ')})
+  on conflict do nothing
+  returning id
+)`,
+  ];
+  const hasClaims = make[COLUMNS.length] === '1';
+  if (hasClaims) {
+    parts.push(`claimed as (
+  insert into call_spans (org_id, biller, response_id, trace_id, span_id, parent_span_id, event_id)
+  select $1::uuid, c.* from unnest(${arrays(CLAIM_TYPES).join(', ')}) as c
+  on conflict do nothing
+  returning event_id
+)`);
+  }
+  if (make[COLUMNS.length + 1] === '1') {
+    parts.push(`kept as (
+  insert into event_payloads (org_id, timestamp, event_id, payload, tool_input, tool_output, service)
+  select $1::uuid, p.* from unnest(${arrays(PAYLOAD_TYPES).join(', ')})
+    as p (at, event_id, payload, tool_input, tool_output, service)
+  where p.event_id in (select id from stored)
+  -- one event twice in the batch
+  on conflict do nothing
+)`);
+  }
+  const hasAlerts = make[COLUMNS.length + 2] === '1';
+  if (hasAlerts) {
+    parts.push(`alerted as (
+  ${insertAlertsSql(arrays(ALERT_TYPES), 'a.event_id in (select id from stored)')}
+)`);
+  }
+  const alerted = hasAlerts ? '(select array_agg(id)::text from alerted)' : 'null::text';
+  const claimed = hasClaims ? '(select array_agg(event_id)::text from claimed)' : 'null::text';
+  return `with ${parts.join(', ')}
+select (select array_agg(id)::text from stored) as stored, ${claimed} as claimed,
+  ${alerted} as alerted, ${RULES_MARK} as rules_mark`;
+}
+
+function selectedColumn([name]: Column): string {
+  return LIST_COLUMNS.has(name) ? `string_to_array(i.${name}, ',')` : `i.${name}`;
+}
+
+/** A column's array literal; undefined when no row says anything in a column that may be left out. */
+function columnLiteral(
+  column: Column,
+  events: readonly StorableEvent[],
+  always: boolean,
+): string | undefined {
+  const [, , form, of, nothing] = column;
+  if (nothing !== undefined && !always && events.every((event) => of(event) === nothing)) return undefined;
+  const values: ColumnValue[] = events.map(of);
+  return form === 'text' ? textArray(values as (string | null)[]) : plainArray(values);
+}
+
+/**
+ * Whether a call can be told again by another span or way in. A superseded report without a place in a trace was
+ * resolved by its response id, which is its winner's.
+ */
+export function hasClaim({ call, supersededBy }: StorableEvent): boolean {
+  return call.trace !== null || (call.responseId !== null && supersededBy === null);
+}
+
+/** The order in which every transaction claims and settles: then two that share calls wait instead of blocking each other. */
+export function compareClaims(one: StorableEvent, other: StorableEvent): number {
+  return compare(claimOrder(one), claimOrder(other));
+}
+
+function claimOrder({ call: { responseId, trace } }: StorableEvent): string {
+  return responseId ?? (trace === null ? '' : trace.traceId + trace.spanId);
+}
+
+/** The claims of the events, then the spans between them that are no calls; undefined when there are none. */
+function claimColumns(events: readonly StorableEvent[], links: readonly SpanLink[]): string[] | undefined {
+  const claims = events.filter(hasClaim).sort(compareClaims);
+  if (claims.length === 0 && links.length === 0) return undefined;
+  const spans: (SpanLink | null)[] = [...claims.map((event) => event.call.trace), ...links];
+  const owners = responseOwners(claims);
+  const none = links.map(() => null);
+  return [
+    textArray([...owners.map((call) => (call ? identityBiller(call) : null)), ...none]),
+    textArray([...owners.map((call) => call?.responseId ?? null), ...none]),
+    plainArray(spans.map((span) => span?.traceId ?? null)),
+    plainArray(spans.map((span) => (span ? spanNumber(span.spanId) : null))),
+    plainArray(spans.map((span) => (span?.parentSpanId ? spanNumber(span.parentSpanId) : null))),
+    plainArray([...claims.map((event) => event.id), ...none]),
+  ];
+}
+
+/** The calls that store their response ids: a superseded report keeps its place in the trace, but shares the id of its winner. */
+function responseOwners(events: readonly StorableEvent[]): (CallRecord | null)[] {
+  const taken = new Set<string>();
+  if (events.some(({ supersededBy }) => supersededBy !== null))
+    for (const { call, supersededBy } of events)
+      if (supersededBy === null && call.responseId !== null) taken.add(responseKey(call) as string);
+  return events.map(({ call, supersededBy }) => {
+    if (call.responseId === null) return null;
+    if (supersededBy === null) return call;
+    const key = responseKey(call) as string;
+    if (taken.has(key)) return null;
+    taken.add(key);
+    return call;
+  });
+}
+
+/** A span id's 64 bits as the signed integer that Postgres keeps. */
+export function spanNumber(spanId: string): bigint {
+  return BigInt.asIntN(64, BigInt(`0x${spanId}`));
+}
+
+function payloadColumns(events: readonly StorableEvent[]): string[] | undefined {
+  const kept = events.filter(
+    ({ call }) =>
+      call.payload !== null || call.toolInput !== null || call.toolOutput !== null || call.service !== null,
+  );
+  if (kept.length === 0) return undefined;
+  const json = (of: (call: CallRecord) => unknown) =>
+    textArray(
+      kept.map(({ call }) => {
+        const value = of(call);
+        return value === null ? null : JSON.stringify(value);
+      }),
+    );
+  return [
+    plainArray(kept.map(({ call }) => isoFromMicros(call.startMicros))),
+    plainArray(kept.map(({ id }) => id)),
+    json((call) => call.payload),
+    json((call) => call.toolInput),
+    json((call) => call.toolOutput),
+    json((call) => call.service),
+  ];
 }

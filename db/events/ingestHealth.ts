@@ -2,7 +2,7 @@ import type { Pico } from '../../domain/money.js';
 import { isoFromMicros, MICROS_PER_HOUR } from '../../domain/period.js';
 import type { FormerNotice } from '../../domain/policies/alerts/doubleInstrumentation.js';
 import type { Database } from '../client.js';
-import { type OrgDb, type SqlValue, unscoped } from '../orgDb.js';
+import { andOfProject, type OrgDb, type SqlValue, unscoped } from '../orgDb.js';
 import { readFoldedXid } from '../usage/usage.js';
 import {
   DIMENSION_KEYS,
@@ -12,7 +12,6 @@ import {
   SOURCE_SEPARATOR,
   usageLogSql,
 } from '../usage/usageLog.js';
-import { andOfProject } from './ofProject.js';
 
 /** What one service's instrumentation scope has sent. */
 export interface SourceHealth {

@@ -1,19 +1,27 @@
-import { completeTelling } from '../../domain/events/completeTelling.js';
+import { compareReports } from '../../domain/events/callReport.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
-import type { SpanTree } from '../../domain/events/spanTree.js';
-import { compareTellings } from '../../domain/events/telling.js';
+import { mergeReport } from '../../domain/events/mergeReport.js';
+import { SpanTree } from '../../domain/events/spanTree.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Violation } from '../../domain/policies/alerts/alert.js';
 import type { CallPrice } from '../../domain/pricing/cost.js';
 import { priceOf } from '../../domain/pricing/eventPrice.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
+import type { Steps } from '../../domain/steps.js';
+import { UnionFind } from '../../domain/unionFind.js';
 import type { OrgDb } from '../orgDb.js';
 import { Turns } from '../turns.js';
+import {
+  type CallIdentity,
+  type HeldIdentity,
+  identitiesOf,
+  identityKey,
+  type PointedIdentity,
+} from './callIdentities.js';
 import { isSameForm, type StorableEvent } from './eventColumns.js';
 import { type Completed, completeEvents, type Superseded, supersedeEvents } from './revisions.js';
 import type { SettledCalls } from './settledAlerts.js';
-import { callOfStored, knownCostOf, storableOf } from './storedCalls.js';
-import type { StoredEvent } from './storedEvents.js';
+import { callOfStored, knownCostOf, type StoredEvent, storableOf } from './storedEvents.js';
 
 /** A report whose event counts, locked. */
 export interface LiveReport {
@@ -77,10 +85,10 @@ export function mergeReports(
   tree: SpanTree,
 ): MergedCall {
   const [kept, ...superseded] = [...reports].sort(
-    (one, other) => compareTellings(other.call, one.call, tree) || (one.id < other.id ? -1 : 1),
+    (one, other) => compareReports(other.call, one.call, tree) || (one.id < other.id ? -1 : 1),
   ) as [LiveReport, ...LiveReport[]];
   const others = [...superseded.map(({ call }) => call), ...added.map(({ event }) => event.call)];
-  const call = others.reduce((completed, other) => completeTelling(completed, other, tree), kept.call);
+  const call = others.reduce((completed, other) => mergeReport(completed, other, tree), kept.call);
   return { kept, call, superseded, added };
 }
 
@@ -124,4 +132,92 @@ function leastProject(others: readonly { projectId: string | null }[]): string |
 
 function storedPriceOf({ computedCostPico: computedPico, priceGaps, contextBand }: StoredEvent): CallPrice {
   return { computedPico, priceGaps, contextBand };
+}
+
+/** A call, and the locked identities under which it was reported. */
+export interface GroupedCall extends MergedCall {
+  identities: readonly HeldIdentity[];
+}
+
+interface Group {
+  live: LiveReport[];
+  added: AddedReport[];
+  identities: HeldIdentity[];
+}
+
+/** Reports by call: those that share an identity, directly or through others, are of one call. */
+export class ReportGroups {
+  readonly #sets = new UnionFind<string>();
+  readonly #identities: readonly HeldIdentity[];
+  readonly #added: AddedReport[] = [];
+  readonly #links = new Map<string, SpanLink>();
+  readonly #liveIds = new Set<string>();
+
+  /** @param live by the event that an identity names: the one that counts for its call. */
+  constructor(identities: readonly HeldIdentity[], live: ReadonlyMap<string, { id: string }>) {
+    this.#identities = identities;
+    for (const { identity, holderId, link } of identities) {
+      const holder = live.get(holderId);
+      if (holder === undefined) continue;
+      this.#liveIds.add(holder.id);
+      this.#sets.join(identityKey(identity), holder.id);
+      if (holder.id === holderId && link !== null) this.#links.set(holder.id, link);
+    }
+  }
+
+  addLive(eventId: string): void {
+    this.#liveIds.add(eventId);
+  }
+
+  addReport(report: AddedReport): void {
+    this.#added.push(report);
+  }
+
+  joinIdentities(eventId: string, identities: readonly CallIdentity[]): void {
+    for (const identity of identities) this.#sets.join(eventId, identityKey(identity));
+  }
+
+  joinEvents(eventId: string, otherId: string): void {
+    this.#sets.join(eventId, otherId);
+  }
+
+  /** The calls, each with the report that counts for it from now on. */
+  *merge(reportOf: (eventId: string, link: SpanLink | null) => LiveReport | undefined): Steps<GroupedCall[]> {
+    const groups = new Map<string, Group>();
+    const groupOf = (name: string): Group => {
+      const root = this.#sets.find(name);
+      const group = groups.get(root) ?? { live: [], added: [], identities: [] };
+      groups.set(root, group);
+      return group;
+    };
+    for (const id of this.#liveIds) {
+      const report = reportOf(id, this.#links.get(id) ?? null);
+      if (report !== undefined) groupOf(id).live.push(report);
+    }
+    for (const report of this.#added) groupOf(report.event.id).added.push(report);
+    for (const held of this.#identities) groupOf(identityKey(held.identity)).identities.push(held);
+    const calls: GroupedCall[] = [];
+    for (const { live, added, identities } of groups.values()) {
+      // All that was stored of the call is gone for its age.
+      if (live.length === 0) continue;
+      const tree = new SpanTree(live.flatMap(({ call }) => call.trace ?? []));
+      calls.push({ ...mergeReports(live, added, tree), identities });
+      yield;
+    }
+    return calls;
+  }
+}
+
+/** Identities that do not point at the event that counts: those that were locked, and response ids stored just now. */
+export function identitiesToPoint({ kept, superseded, identities }: GroupedCall): PointedIdentity[] {
+  const held = new Set(identities.map(({ identity }) => identityKey(identity)));
+  const own = superseded
+    .filter(({ stored }) => stored === undefined)
+    .flatMap(({ call }) => identitiesOf(call))
+    .filter((identity) => 'responseId' in identity && !held.has(identityKey(identity)));
+  const moved = identities.filter(({ holderId, isOld }) => holderId !== kept.id || isOld);
+  return [...own, ...moved.map(({ identity }) => identity)].map((identity) => ({
+    identity,
+    liveId: kept.id,
+  }));
 }

@@ -4,9 +4,8 @@ import type { Biller } from '../../domain/providers.js';
 import { type ObservedSource, SOURCES_MAX } from '../../domain/reconciliation/evidence/seriesDay.js';
 import { joinKeyAccount, keyAccount } from '../billing/keyAccounts.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
-import { readFoldState } from '../usage/foldState.js';
 import { asColumns, SOURCE_KEYS, SOURCE_MEASURES } from '../usage/sourceDays.js';
-import { readFoldedXid } from '../usage/usage.js';
+import { readFoldedXid, readFoldState } from '../usage/usage.js';
 import { usageLogSql } from '../usage/usageLog.js';
 
 /** Where the calls themselves are read, those that took longer are not looked for: a source is a hint, and no amount rests on it. */

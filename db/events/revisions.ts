@@ -8,7 +8,7 @@ import { LOG_COLUMN_LIST } from '../usage/usageLog.js';
 import { completion, completionArrays, type StorableEvent } from './eventColumns.js';
 
 /**
- * Changes to events that are stored: one is superseded by a richer telling of its call, completed by a poorer one, or
+ * Changes to events that are stored: one is superseded by a richer report of its call, completed by a poorer one, or
  * priced anew. What was counted is never edited; the change goes into event_adjustments as signed copies.
  */
 

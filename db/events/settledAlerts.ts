@@ -7,7 +7,7 @@ import { plainArray, plainItems, textArray } from '../pgArray.js';
 import { insertPolicyAlerts, knownCost, type NewAlert, newAlert } from '../policies/policyAlerts.js';
 import type { StorableEvent } from './eventColumns.js';
 
-/** Policies that look at what only the whole call tells, so that a telling's own alert says little. */
+/** Policies that look at what only the whole call tells, so that a report's own alert says little. */
 const OF_WHOLE_CALL = new Set<string>(['approved_models', 'approval_required_threshold_cents']);
 
 interface Standing {
@@ -15,7 +15,7 @@ interface Standing {
   event: StorableEvent;
   /** What it cost before; undefined: it is new. */
   costBefore: Pico | null | undefined;
-  /** What tellings that joined it say that breaks a policy. */
+  /** What reports that joined it say that breaks a policy. */
   said: readonly Violation[];
 }
 

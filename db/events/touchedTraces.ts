@@ -2,7 +2,7 @@ import { TRACE_SPANS_MAX } from '../../domain/events/event.js';
 import type { Database } from '../client.js';
 import { type OrgDb, type SystemDb, unscoped } from '../orgDb.js';
 import { plainArray, plainItems } from '../pgArray.js';
-import { SPAN_COLUMNS, type SpanRow } from './storedCalls.js';
+import { SPAN_COLUMNS, type SpanRow } from './storedEvents.js';
 
 /** Spans that one sweep takes up, to the end of a transaction: bounds its memory. */
 const SWEEP_SPANS_MAX = 10_000;

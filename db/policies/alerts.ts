@@ -10,8 +10,7 @@ import {
   type Severity,
 } from '../../domain/policies/alerts/alert.js';
 import { POLICY_TYPES, type PolicyType } from '../../domain/policies/policy.js';
-import { andOfProject } from '../events/ofProject.js';
-import type { OrgDb, SqlValue } from '../orgDb.js';
+import { andOfProject, type OrgDb, type SqlValue } from '../orgDb.js';
 
 /** An alert as it is stored; what a notice has no place for is null, and the notice is null of a policy's alert. */
 export interface StoredAlert {

@@ -1,8 +1,7 @@
 import { findUuid } from '../../domain/ids.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { andOfProject } from '../events/ofProject.js';
-import type { OrgDb, SqlValue } from '../orgDb.js';
+import { andOfProject, type OrgDb, type SqlValue } from '../orgDb.js';
 import { listRulesById, type StoredRule } from './enforcementRules.js';
 
 /** Sums over blocked calls. */

@@ -5,8 +5,14 @@ import { costOf, type EventPrice, isSamePrice, priceOf } from '../../domain/pric
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { eventConditions, lockEventsById } from '../events/events.js';
 import { changePrices } from '../events/revisions.js';
-import { callOfStored, placeOf } from '../events/storedCalls.js';
-import { type EventRow, fromEventRow, SELECT_EVENT, type StoredEvent } from '../events/storedEvents.js';
+import {
+  callOfStored,
+  type EventRow,
+  fromEventRow,
+  placeOf,
+  SELECT_EVENT,
+  type StoredEvent,
+} from '../events/storedEvents.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 import { lockRepriceRun, moveRepriceCursor, type RepriceRun } from './repriceRuns.js';

@@ -1,8 +1,7 @@
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { RunStatus } from '../../domain/runs/runs.js';
-import { andOfProject } from '../events/ofProject.js';
-import type { OrgDb, SqlValue } from '../orgDb.js';
+import { andOfProject, type OrgDb, type SqlValue } from '../orgDb.js';
 
 /** A re-pricing as it is stored. */
 export interface RepriceRun {

@@ -1,5 +1,4 @@
-import { add } from './foldSql.js';
-import { usageLogSql } from './usageLog.js';
+import { add, usageLogSql } from './usageLog.js';
 
 /** What of a call its sources are added up from (`ObservedSource`), and how: SQL over rows of the log. */
 

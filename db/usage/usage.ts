@@ -1,7 +1,6 @@
 import type { Pico } from '../../domain/money.js';
 import type { OrgDb } from '../orgDb.js';
-import type { Books, UsageQuery } from './usageQuery.js';
-import { usageSql } from './usageSql.js';
+import { type Books, type UsageQuery, usageSql } from './usageSql.js';
 
 /** Sums over a set of calls. */
 export interface UsageMeasures {
@@ -136,4 +135,30 @@ export async function countUnfolded(
     [orgDb.orgId, state?.folded_xid ?? 0],
   );
   return rows?.unfolded ?? 0;
+}
+
+/** How far an organization's totals are, as one snapshot sees it. */
+export interface FoldState {
+  /** Everything below this transaction is in the totals. */
+  foldedXid: number;
+  /** Whether there is nothing else: the totals alone are all that is known. */
+  isAll: boolean;
+}
+
+/**
+ * Looks whether a read of the totals has to read the log beside them. To plan a read of the log, which has a table for each month,
+ * costs as much as to read a day's totals, and mostly there is nothing to read. To be asked in the transaction of the read,
+ * which must see one snapshot.
+ */
+export async function readFoldState(orgDb: OrgDb): Promise<FoldState> {
+  const [row] = await orgDb.rows<{ folded_xid: number; newest_xid: number }>(
+    // The newest, one look into an index: of "is there one from here on" Postgres believes that a third of all rows would do.
+    `select coalesce((select folded_xid from rollup_state where org_id = $1), 0)::bigint as folded_xid, coalesce(greatest(
+       (select max(ingest_xid) from events where org_id = $1),
+       (select max(ingest_xid) from event_adjustments where org_id = $1)), -1)::bigint as newest_xid`,
+    [orgDb.orgId],
+    'fold_state',
+  );
+  const foldedXid = row?.folded_xid ?? 0;
+  return { foldedXid, isAll: (row?.newest_xid ?? -1) < foldedXid };
 }

@@ -3,8 +3,10 @@
  * tokens, and which classes they cannot send. The published packages were read or run at the versions named; a
  * client that changes its mind gets a second row.
  */
+
+import type { CountedScope } from '../installation/settings.js';
 import type { Provider } from '../providers.js';
-import type { InputSemantics } from './event.js';
+import type { CallRecord, InputSemantics } from './event.js';
 
 /** A class as `usage_missing` names it. */
 export type MissingClass =
@@ -164,7 +166,7 @@ export const CLIENTS: readonly Client[] = [
 ];
 
 /**
- * How near the counts of a convention are to the provider's own words. Where two tellings of one call differ in its
+ * How near the counts of a convention are to the provider's own words. Where two reports of one call differ in its
  * output, the nearer one's counts: Traceloop, for one, adds a token to Anthropic's streams.
  */
 const TRUST: Readonly<Record<string, number>> = {
@@ -215,4 +217,24 @@ function numbersOf(version: string): number[] {
   return (version.replace(/^v/, '').split(/[-+]/)[0] ?? '')
     .split('.')
     .map((part) => Number.parseInt(part, 10) || 0);
+}
+
+/** Why a call is left out that another instrumentation is to tell: counted beside the reasons of rejections. */
+export const SCOPE_NOT_COUNTED = 'scope_not_counted';
+
+type ScopedCall = Pick<CallRecord, 'serviceName' | 'scopeName'>;
+
+/**
+ * Says of a call whether it counts. A service that is named in the list counts by the scopes that the list names for
+ * it, and by no other; every other service counts by all of its scopes. So the answer depends on the call alone, never
+ * on what came before it.
+ */
+export function countedBy(countedScopes: readonly CountedScope[]): (call: ScopedCall) => boolean {
+  const scopesByService = new Map<string, Set<string>>();
+  for (const { service, scope } of countedScopes) {
+    const scopes = scopesByService.get(service ?? '');
+    if (scopes) scopes.add(scope);
+    else scopesByService.set(service ?? '', new Set([scope]));
+  }
+  return ({ serviceName, scopeName }) => scopesByService.get(serviceName)?.has(scopeName) ?? true;
 }

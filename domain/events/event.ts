@@ -128,13 +128,13 @@ export interface CallRecord {
   scopeName: string;
   scopeVersion: string;
   trace: SpanLink | null;
-  /** How many classes this telling itself told (0 = no usage): which of two tellings is the richer; never completed. */
-  toldClasses: number;
-  /** The telling that named the biller, where another one of the call did; null when this one did. */
+  /** How many classes this report itself told (0 = no usage): which of two reports is the richer; never completed. */
+  reportedClasses: number;
+  /** The report that named the biller, where another one of the call did; null when this one did. */
   billerSpan: BillerSpan | null;
 }
 
-/** Which telling of a call named its biller: by its place and its times it is known to lie inside others. */
+/** Which report of a call named its biller: by its place and its times it is known to lie inside others. */
 export interface BillerSpan {
   trace: SpanLink | null;
   startMicros: bigint;

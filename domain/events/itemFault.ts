@@ -3,8 +3,10 @@
  */
 
 import { PICO_PER_USD, type Pico, picoFromDecimal, picoFromNumber } from '../money.js';
+import { isoFromMicros, parseInstant } from '../period.js';
+import type { Provider } from '../providers.js';
 import { COST_USD_MAX, DURATION_MS_MAX, type RejectionReason, TOKENS_MAX } from './event.js';
-import { stripText } from './stripText.js';
+import { stripText } from './jsonValues.js';
 
 const SHOWN_CHARS = 64;
 const INTEGER_TEXT = /^[+-]?\d{1,40}$/;
@@ -140,4 +142,72 @@ export function checkLength(text: string, charsMax: number, field: string): stri
     );
   }
   return text;
+}
+
+/**
+ * The times of a call: nanoseconds as OTLP sends them (text, a JSON number, or exact from protobuf) or ISO 8601.
+ */
+
+export interface CallTime {
+  startMicros: bigint;
+  endMicros: bigint;
+  durationMs: number;
+  /** The start as it enters the hash. */
+  hashTimestamp: string;
+}
+
+const NANOS_TEXT = /^\d{1,20}$/;
+const NANOS_PER_MICRO = 1_000n;
+
+/**
+ * Start and end of a span. An end that is absent or 0 is not known: the call then ends where it started.
+ * @throws ItemFault missing_field, invalid_number, timestamp_out_of_range.
+ */
+export function timeOfSpan(start: unknown, end: unknown, window: TimeWindow): CallTime {
+  const startNanos = readNanos(start, 'startTimeUnixNano');
+  if (startNanos === undefined) throw new ItemFault('missing_field', 'startTimeUnixNano is missing');
+  const startMicros = startNanos / NANOS_PER_MICRO;
+  checkTime(startMicros, window);
+  const endNanos = readNanos(end, 'endTimeUnixNano') || startNanos;
+  return {
+    startMicros,
+    endMicros: endNanos / NANOS_PER_MICRO,
+    durationMs: durationBetween(startNanos, endNanos),
+    // A JSON number has lost its last digits before it comes here; its decimal text is still the same on a repeat.
+    hashTimestamp: typeof start === 'string' ? start : startNanos.toString(),
+  };
+}
+
+function readNanos(value: unknown, field: string): bigint | undefined {
+  if (value === undefined || value === null || value === '') return undefined;
+  if (typeof value === 'bigint' && value >= 0n) return value;
+  if (typeof value === 'string' && NANOS_TEXT.test(value)) return BigInt(value);
+  if (typeof value === 'number' && Number.isInteger(value) && value >= 0) return BigInt(value);
+  throw new ItemFault('invalid_number', `${field}: ${shown(value)} is not a count of nanoseconds`);
+}
+
+/** Reads ISO 8601 to microseconds; a time without an offset is UTC. */
+export function readInstant(value: unknown, field: string): bigint {
+  if (value === undefined || value === null || value === '')
+    throw new ItemFault('missing_field', `${field} is missing`);
+  const instant = typeof value === 'string' ? parseInstant(value) : undefined;
+  if (instant === undefined)
+    throw new ItemFault('invalid_field', `${field}: ${shown(value)} is not an ISO 8601 time`);
+  return instant.micros;
+}
+
+/** UTC with exactly six decimals: how a time enters the hash where no nanoseconds were sent. */
+export function hashTimestampOf(micros: bigint): string {
+  const iso = isoFromMicros(micros);
+  return iso.length === 20 ? `${iso.slice(0, 19)}.000000Z` : iso;
+}
+
+/** What mapping needs from outside: the clock, the oldest day that is taken, and the price book's guess of a provider. */
+export interface MapContext extends TimeWindow {
+  /** Now, microseconds since 1970-01-01Z. */
+  nowMicros: bigint;
+  /** Earlier calls are refused: 2020-01-01, or the limit of EVENT_RETENTION_DAYS. */
+  oldestMicros: bigint;
+  /** The one provider that sells this model at first hand; undefined when there is none or more than one. */
+  inferProvider(model: string): Provider | undefined;
 }

@@ -4,7 +4,6 @@
  */
 import { DomainError, type FieldIssue } from '../errors.js';
 import { resolveBiller } from './biller.js';
-import { hashTimestampOf, readInstant } from './callTime.js';
 import {
   type CallRecord,
   ID_CHARS_MAX,
@@ -16,13 +15,15 @@ import {
   checkLength,
   checkTime,
   durationBetween,
+  hashTimestampOf,
   ItemFault,
+  type MapContext,
   readCost,
   readDurationMs,
+  readInstant,
   shown,
 } from './itemFault.js';
-import type { MapContext } from './mapContext.js';
-import { meterUsage, type Told } from './meteredUsage.js';
+import { stripJson, withinLimit } from './jsonValues.js';
 import {
   fieldOf,
   firstText,
@@ -35,11 +36,9 @@ import {
   restOf,
   textOf,
 } from './objectFields.js';
-import { withinLimit } from './payload.js';
-import { promptHashOf } from './promptHash.js';
-import { keepingShort, promptsOfPayload } from './prompts.js';
+import { keepingShort, promptHashOf, promptsOfPayload } from './prompts.js';
 import { serviceOf, stopReasonOf } from './spanCall.js';
-import { stripJson } from './stripText.js';
+import { meterUsage, type UsageReport } from './usage.js';
 import { readUsageObject } from './usageObjects.js';
 
 const OBSERVATION = 'observation-create';
@@ -165,7 +164,7 @@ function callOfObservation(body: JsonObject, context: MapContext): CallRecord {
     httpStatus: null,
     blockedRuleId: null,
     preventedPico: null,
-    ...meterUsage(toldOf(body), billed.provider, model),
+    ...meterUsage(usageReportOf(body), billed.provider, model),
     reportedCostPico: cost === undefined ? null : readCost(cost, 'metadata.cost_usd'),
     prompts,
     promptHash: promptHashOf(prompts()),
@@ -227,9 +226,9 @@ function labelsOf(body: JsonObject, metadata: JsonObject | undefined) {
 }
 
 /** `usage.input` and `usage.output`, or a usage object in any dialect that is known. */
-function toldOf(body: JsonObject): Told {
-  const none: Told = {
-    told: {},
+function usageReportOf(body: JsonObject): UsageReport {
+  const none: UsageReport = {
+    reported: {},
     expected: 'inclusive',
     source: 'observability',
     cannotSend: [],
@@ -241,7 +240,7 @@ function toldOf(body: JsonObject): Told {
     if (usage === undefined) continue;
     if (!isJsonObject(usage)) throw new ItemFault('invalid_field', `${name} is not an object`);
     const read = readUsageObject(usage, name);
-    if (read) return { ...none, told: read.told, expected: read.semantics, raw: usage };
+    if (read) return { ...none, reported: read.reported, expected: read.semantics, raw: usage };
   }
   return none;
 }

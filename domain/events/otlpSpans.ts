@@ -3,14 +3,12 @@
  * whole. Pure: the same request maps to the same calls.
  */
 import { DomainError, type FieldIssue } from '../errors.js';
-import { isCallSpan } from './callSpans.js';
 import { type Client, findClient } from './clients.js';
 import { LABEL_CHARS_MAX, type MappedBatch, type SpanLink } from './event.js';
-import { ItemFault, shown } from './itemFault.js';
-import type { MapContext } from './mapContext.js';
+import { ItemFault, type MapContext, shown } from './itemFault.js';
+import { stripText } from './jsonValues.js';
 import { SpanAttributes } from './spanAttributes.js';
-import { callOfSpan } from './spanCall.js';
-import { stripText } from './stripText.js';
+import { callOfSpan, isCallSpan } from './spanCall.js';
 
 /** An ExportTraceServiceRequest as decoded from JSON or protobuf: unknown fields ignored, 64-bit numbers in any form. */
 export interface OtlpRequest {

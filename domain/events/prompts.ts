@@ -2,9 +2,17 @@
  * The prompts of a call, as policies scan them: every text part on its own, without system instructions, from each
  * dialect that clients write (docs/ingest.md). Read only when somebody asks.
  */
-import { type AttributeValue, jsonOf, labelOf, parseJsonText, readAnyValue } from './anyValue.js';
+
+import { hash } from 'node:crypto';
 import type { EventKind, Json } from './event.js';
-import { stripText } from './stripText.js';
+import {
+  type AttributeValue,
+  jsonOf,
+  labelOf,
+  parseJsonText,
+  readAnyValue,
+  stripText,
+} from './jsonValues.js';
 
 /** Roles whose text is an instruction of the application's author, not a prompt. */
 const SYSTEM_ROLES = new Set(['system', 'developer']);
@@ -209,4 +217,24 @@ function collectItems(items: readonly Json[], found: Collected, depth: number): 
 function collectPart(part: { [key: string]: Json }, type: string, found: Collected): void {
   const text = part.text ?? part.content;
   if (type.endsWith('text') && typeof text === 'string') found.add(text);
+}
+
+/** A number by which calls with equal prompts are told, without keeping what was said (docs/decisions/0027). */
+
+/** No text can hold it: texts are stripped of it before. */
+const SEPARATOR = '\u001f';
+
+/**
+ * The first eight bytes of the sha256 of the prompts, in their order, as the signed integer that Postgres keeps. Null
+ * where there are none.
+ */
+export function promptHashOf(prompts: readonly string[]): bigint | null {
+  if (prompts.length === 0) return null;
+  return hash('sha256', prompts.join(SEPARATOR), 'buffer').readBigInt64BE();
+}
+
+/** Of two reports of a call, whichever comes first: the smaller number, or the one that is there. */
+export function joinPromptHashes(one: bigint | null, other: bigint | null): bigint | null {
+  if (one === null || other === null) return one ?? other;
+  return one < other ? one : other;
 }

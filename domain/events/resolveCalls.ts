@@ -4,15 +4,14 @@
  * with the shape of their trace, and is done in steps.
  */
 
+import { hash } from 'node:crypto';
+import { uuidFromMicros } from '../ids.js';
 import { finish, Pace, type Steps } from '../steps.js';
-import { NO_PARENT } from './ancestry.js';
 import { groupCalls } from './callGroups.js';
-import { callIdentity, listProofs } from './callProofs.js';
-import { completeTelling } from './completeTelling.js';
+import { compareReports, rankReports, responseKey } from './callReport.js';
 import type { CallRecord, SpanLink } from './event.js';
-import { rankTellings } from './rankTellings.js';
-import { SpanTree } from './spanTree.js';
-import { compareTellings } from './telling.js';
+import { mergeReport } from './mergeReport.js';
+import { NO_PARENT, SpanTree } from './spanTree.js';
 
 const WORK_OF_CALL = 256;
 /** Up to here calls are compared as they are. */
@@ -34,7 +33,7 @@ export function resolveCalls(calls: readonly CallRecord[], links: readonly SpanL
 }
 
 /**
- * Resolves the tellings of a set, in the order given. `links` are the spans that are no calls of the set: ignored,
+ * Resolves the reports of a set, in the order given. `links` are the spans that are no calls of the set: ignored,
  * rejected or known from before. A call that is given twice stands for itself both times, since it is one event and
  * storing it again changes nothing. The result does not depend on the order.
  */
@@ -78,11 +77,11 @@ function* resolveGroup(
   const summing = new Set(members.filter((index) => sums.has(index)).map(callAt));
   // Spans in a circle may each sum up the other; then none of them does.
   if (members.every((index) => summing.has(callAt(index)))) summing.clear();
-  const tellings = members.map(callAt).filter((call) => !summing.has(call));
-  const [winner, ...others] = (yield* richestFirst(tellings, tree, pace)) as [CallRecord, ...CallRecord[]];
+  const reports = members.map(callAt).filter((call) => !summing.has(call));
+  const [winner, ...others] = (yield* richestFirst(reports, tree, pace)) as [CallRecord, ...CallRecord[]];
   let call = winner;
   for (const other of [...others, ...Array.from(summing, withoutCounts)]) {
-    call = completeTelling(call, other, tree);
+    call = mergeReport(call, other, tree);
     if (pace.isDue(WORK_OF_CALL)) yield;
   }
   const identity = callIdentity(winner);
@@ -94,26 +93,109 @@ function* resolveGroup(
 }
 
 function* richestFirst(
-  tellings: readonly CallRecord[],
+  reports: readonly CallRecord[],
   tree: SpanTree,
   pace: Pace,
 ): Steps<readonly CallRecord[]> {
-  if (tellings.length <= PLAIN_SORT_MAX)
-    return [...tellings].sort((one, other) => compareTellings(other, one, tree));
-  const nodes = Int32Array.from(tellings, ({ trace }) => (trace && tree.nodeOf(trace)) ?? NO_NODE);
-  const around = Int32Array.from(tellings, ({ trace }) => (trace ? tree.nodeAround(trace) : NO_PARENT));
+  if (reports.length <= PLAIN_SORT_MAX)
+    return [...reports].sort((one, other) => compareReports(other, one, tree));
+  const nodes = Int32Array.from(reports, ({ trace }) => (trace && tree.nodeOf(trace)) ?? NO_NODE);
+  const around = Int32Array.from(reports, ({ trace }) => (trace ? tree.nodeAround(trace) : NO_PARENT));
   yield;
   const isInside = (inner: number, outer: number): boolean => {
     const node = nodes[outer] as number;
     return node !== NO_NODE && nodes[inner] !== node && tree.isAtOrInside(around[inner] as number, node);
   };
-  const compare = yield* rankTellings(tellings, isInside, pace);
-  const order = tellings.map((_, at) => at).sort((one, other) => compare(other, one));
+  const compare = yield* rankReports(reports, isInside, pace);
+  const order = reports.map((_, at) => at).sort((one, other) => compare(other, one));
   yield;
-  return order.map((at) => tellings[at] as CallRecord);
+  return order.map((at) => reports[at] as CallRecord);
 }
 
 /** A span that sums up several calls adds its labels to one of them, never its counts, its id or what it was asked. */
 function withoutCounts(call: CallRecord): CallRecord {
   return { ...call, usage: null, reportedCostPico: null, promptHash: null };
+}
+
+const WORK_OF_PROOF = 128;
+
+/** What proves calls of a set to be one, and where their spans are. */
+export interface CallProofs {
+  /** Indices of calls by what proves them one: the same event, or a response id at its biller. */
+  byProof: ReadonlyMap<string, readonly number[]>;
+  /** The last call of each span. */
+  bySpan: ReadonlyMap<string, number>;
+  /** Whether any two calls share a response id, a trace or all that makes them unique: else nothing is sent twice. */
+  mayRepeat: boolean;
+}
+
+/** As unique as the event: the same request of the same model at the same time, blocked or let through. */
+export function callIdentity(call: CallRecord): string {
+  return `${call.provider} ${call.requestId} ${call.startMicros} ${call.model} ${call.status === 'blocked'}`;
+}
+
+export function* listProofs(calls: readonly CallRecord[], pace: Pace): Steps<CallProofs> {
+  const byProof = new Map<string, number[]>();
+  const bySpan = new Map<string, number>();
+  const traces = new Set<string>();
+  let mayRepeat = false;
+  const note = (proof: string, index: number) => {
+    const same = byProof.get(proof);
+    if (same === undefined) byProof.set(proof, [index]);
+    else {
+      same.push(index);
+      mayRepeat = true;
+    }
+  };
+  for (const [index, call] of calls.entries()) {
+    if (pace.isDue(WORK_OF_PROOF)) yield;
+    const { trace } = call;
+    const key = responseKey(call);
+    if (key === null && trace === null) continue;
+    note(`event ${callIdentity(call)}`, index);
+    if (key !== null) note(`response ${key}`, index);
+    if (trace === null) continue;
+    if (traces.has(trace.traceId)) mayRepeat = true;
+    traces.add(trace.traceId);
+    bySpan.set(trace.traceId + trace.spanId, index);
+  }
+  return { byProof, bySpan, mayRepeat };
+}
+
+/**
+ * The two hashes of a call: `api_key_hash`, which is part of an event's uniqueness,
+ * and the event's id, made from what makes it unique, so that a repeat has the same id wherever it arrives.
+ */
+
+const HASH_CHARS = 16;
+
+type Hashed = Pick<CallRecord, 'requestId' | 'sessionId' | 'model' | 'hashTimestamp' | 'status'>;
+
+/**
+ * The first 16 hex digits of sha256(key id ':' request id), or of sha256(key id ':' session ':' model ':' time)
+ * when the call has no request id. The time is the text as it came: nanoseconds as sent, else ISO with microseconds.
+ * A blocked call's begins with a word of its own: the same request, let through after all, is another event, and its cost
+ * is not taken for a repeat of the block (docs/decisions/0027).
+ */
+export function apiKeyHash(keyId: string, call: Hashed): string {
+  const identity =
+    call.requestId !== null
+      ? `${keyId}:${call.requestId}`
+      : `${keyId}:${call.sessionId}:${call.model}:${call.hashTimestamp}`;
+  const text = call.status === 'blocked' ? `blocked\u001f${identity}` : identity;
+  return hash('sha256', text, 'hex').slice(0, HASH_CHARS);
+}
+
+/**
+ * The uuid of an event: its time to the microsecond, then 62 bits of the sha256 of provider, model, api_key_hash and
+ * time. The hash already holds the key, and with it the organization. No field can hold the separator: strings are
+ * stripped of it before.
+ */
+export function eventId(
+  call: Pick<CallRecord, 'provider' | 'model' | 'startMicros'>,
+  callHash: string,
+): string {
+  const tuple = `${call.provider}\u001f${call.model}\u001f${callHash}\u001f${call.startMicros}`;
+  const digest = hash('sha256', tuple, 'hex');
+  return uuidFromMicros(call.startMicros, BigInt(`0x${digest.slice(0, 16)}`));
 }

@@ -4,7 +4,6 @@
  */
 import { isProvider } from '../providers.js';
 import { type BilledCall, resolveBiller } from './biller.js';
-import { hashTimestampOf, readInstant } from './callTime.js';
 import {
   type CallRecord,
   type EventStatus,
@@ -18,14 +17,16 @@ import {
   checkLength,
   checkTime,
   durationBetween,
+  hashTimestampOf,
   ItemFault,
+  type MapContext,
   readCost,
   readDurationMs,
+  readInstant,
   readTokens,
   shown,
 } from './itemFault.js';
-import type { MapContext } from './mapContext.js';
-import { meterUsage, type Told } from './meteredUsage.js';
+import { stripJson, withinLimit } from './jsonValues.js';
 import {
   fieldOf,
   firstText,
@@ -37,12 +38,9 @@ import {
   labelIn,
   textOf,
 } from './objectFields.js';
-import { withinLimit } from './payload.js';
-import { promptHashOf } from './promptHash.js';
-import { keepingShort, promptsOfPayload } from './prompts.js';
+import { keepingShort, promptHashOf, promptsOfPayload } from './prompts.js';
 import { serviceOf, stopReasonOf } from './spanCall.js';
-import { stripJson } from './stripText.js';
-import type { ToldUsage } from './usage.js';
+import { meterUsage, type ReportedUsage, type UsageReport } from './usage.js';
 import { readUsageObject } from './usageObjects.js';
 
 const SCOPE_NAME = 'sdk';
@@ -86,14 +84,14 @@ function callOfItem(event: JsonObject, serviceName: string, context: MapContext)
   if (responseModel !== null) checkLength(responseModel, MODEL_CHARS_MAX, 'response_model');
   const billed = billerOf(event, context);
   const time = timeOfItem(event, context);
-  const told = toldOf(event);
-  const metered = meterUsage(told, billed.provider, responseModel ?? model);
+  const reported = usageReportOf(event);
+  const metered = meterUsage(reported, billed.provider, responseModel ?? model);
   const requestId = idIn(textOf(event, 'request_id'), 'request_id');
   const responseId = idIn(textOf(event, 'response_id'), 'response_id');
   const payload = fieldOf(event, 'payload') ?? null;
   const prompts = keepingShort(() => promptsOfPayload(payload));
   const labels = labelsOf(event);
-  const serviceTier = labels.serviceTier ?? labelIn(told.serviceTier, 'usage.service_tier');
+  const serviceTier = labels.serviceTier ?? labelIn(reported.serviceTier, 'usage.service_tier');
   return {
     kind: 'sdk_event',
     ...billed,
@@ -105,7 +103,7 @@ function callOfItem(event: JsonObject, serviceName: string, context: MapContext)
     sessionId: checkLength(textOf(event, 'session_id') ?? '', ID_CHARS_MAX, 'session_id'),
     ...labels,
     serviceTier,
-    isBatch: flagOf(event, 'is_batch') || told.isBatch || serviceTier === 'batch',
+    isBatch: flagOf(event, 'is_batch') || reported.isBatch || serviceTier === 'batch',
     stopReason: checkLength(
       stopReasonOf(fieldOf(event, 'stop_reason')),
       STOP_REASON_CHARS_MAX,
@@ -169,10 +167,12 @@ const TOKEN_FIELDS = [
   ['input_audio', 'inputAudio'],
   ['output_audio', 'outputAudio'],
   ['reasoning_tok', 'reasoning'],
-] as const satisfies readonly (readonly [string, keyof ToldUsage])[];
+] as const satisfies readonly (readonly [string, keyof ReportedUsage])[];
 
 /** The provider's usage object where there is one, else the event's own token fields, which are disjoint already. */
-function toldOf(event: JsonObject): Told & { isBatch: boolean; serviceTier: string | undefined } {
+function usageReportOf(
+  event: JsonObject,
+): UsageReport & { isBatch: boolean; serviceTier: string | undefined } {
   const own = ownCounts(event);
   const usage = fieldOf(event, 'usage');
   if (usage !== undefined && !isJsonObject(usage))
@@ -181,46 +181,46 @@ function toldOf(event: JsonObject): Told & { isBatch: boolean; serviceTier: stri
   // A wrapper that tells an input and no output means an embedding; one that tells nothing leaves both open.
   const rest = { cannotSend: [], isBatch: false, serviceTier: undefined };
   if (usage !== undefined && read !== undefined) {
-    const { told, semantics: expected, source, isBatch, serviceTier } = read;
+    const { reported, semantics: expected, source, isBatch, serviceTier } = read;
     return {
       ...rest,
-      told,
+      reported,
       expected,
       source,
       raw: usage,
-      isInputOnly: told.input !== undefined,
+      isInputOnly: reported.input !== undefined,
       isBatch,
       serviceTier,
     };
   }
-  const { told, raw } = own;
-  checkSubset(told.reasoning, told.output, 'reasoning_tok');
-  checkSubset(told.inputAudio, told.input, 'input_audio');
-  checkSubset(told.outputAudio, told.output, 'output_audio');
+  const { reported, raw } = own;
+  checkSubset(reported.reasoning, reported.output, 'reasoning_tok');
+  checkSubset(reported.inputAudio, reported.input, 'input_audio');
+  checkSubset(reported.outputAudio, reported.output, 'output_audio');
   const isEmpty = Object.keys(raw).length === 0;
   // The cached tokens stand beside the input, its audio and the reasoning inside: that is how exclusive counts read.
   return {
     ...rest,
-    told,
+    reported,
     expected: 'exclusive',
     shownAs: 'disjoint',
     source: 'event',
     raw: isEmpty ? null : raw,
-    isInputOnly: told.input !== undefined,
+    isInputOnly: reported.input !== undefined,
   };
 }
 
 /** The event's own token fields, and as they came. */
-function ownCounts(event: JsonObject): { told: ToldUsage; raw: { [name: string]: Json } } {
-  const told: ToldUsage = {};
+function ownCounts(event: JsonObject): { reported: ReportedUsage; raw: { [name: string]: Json } } {
+  const reported: ReportedUsage = {};
   const raw: { [name: string]: Json } = {};
   for (const [name, count] of TOKEN_FIELDS) {
     const value = fieldOf(event, name);
     if (value === undefined) continue;
-    told[count] = readTokens(value, name);
+    reported[count] = readTokens(value, name);
     raw[name] = value;
   }
-  return { told, raw };
+  return { reported, raw };
 }
 
 function checkSubset(part: number | undefined, whole: number | undefined, name: string): void {

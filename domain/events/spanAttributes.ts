@@ -2,12 +2,21 @@
  * The attributes of one span (or scope, or resource) by meaning: one pass over them, one look-up each, so that a
  * span costs what it carries and not what the table holds.
  */
-import { type AttributeValue, jsonOf, labelOf, mapOf, readAnyValue } from './anyValue.js';
+
 import { ATTRIBUTE_TABLE, type Meaning, SERVICE_PREFIX } from './attributeTable.js';
 import { type Json, REPEATED_BYTES_MAX } from './event.js';
 import { ItemFault } from './itemFault.js';
-import { withinLimit } from './payload.js';
-import { setOwn, stripJson, stripText } from './stripText.js';
+import {
+  type AttributeValue,
+  jsonOf,
+  labelOf,
+  mapOf,
+  readAnyValue,
+  setOwn,
+  stripJson,
+  stripText,
+  withinLimit,
+} from './jsonValues.js';
 
 /** What a name offers: a value for a slot, the lower rank the better. A copy stands inside a map that is kept whole. */
 interface Offer {

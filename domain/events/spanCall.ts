@@ -1,28 +1,44 @@
 /** One span that is a call → the call. */
-import type { AttributeValue } from './anyValue.js';
-import { labelOf, parseJsonText } from './anyValue.js';
+
+import type { Provider } from '../providers.js';
+import { type Meaning, USAGE_MEANINGS } from './attributeTable.js';
 import { resolveBiller } from './biller.js';
-import { timeOfSpan } from './callTime.js';
+import type { Client } from './clients.js';
 import {
   type CallRecord,
   type EventStatus,
   ID_CHARS_MAX,
+  type InputSemantics,
   type Json,
   LABEL_CHARS_MAX,
   MODEL_CHARS_MAX,
   type SpanLink,
   STOP_REASON_CHARS_MAX,
 } from './event.js';
-import { checkLength, ItemFault, readCost, shown } from './itemFault.js';
-import type { MapContext } from './mapContext.js';
-import { meterUsage } from './meteredUsage.js';
+import {
+  checkLength,
+  ItemFault,
+  type MapContext,
+  readCost,
+  readTokens,
+  shown,
+  timeOfSpan,
+} from './itemFault.js';
+import {
+  type AttributeValue,
+  labelOf,
+  mapOf,
+  parseJsonText,
+  payloadOfSpan,
+  stripJson,
+  stripText,
+  withinLimit,
+} from './jsonValues.js';
 import type { OtlpSpan, SpanSource } from './otlpSpans.js';
-import { payloadOfSpan, withinLimit } from './payload.js';
-import { promptHashOf } from './promptHash.js';
-import { keepingShort, promptsOfSpan } from './prompts.js';
+import { keepingShort, promptHashOf, promptsOfSpan } from './prompts.js';
 import type { SpanAttributes } from './spanAttributes.js';
-import { usageOfSpan } from './spanUsage.js';
-import { stripText } from './stripText.js';
+import { isReported, meterUsage, type ReportedUsage, type UsageReport } from './usage.js';
+import { type ReadUsage, readUsageObject } from './usageObjects.js';
 
 const STATUS_ERROR = new Set<unknown>([2, 'STATUS_CODE_ERROR']);
 const ABORTED = /abort|cancel|GeneratorExit/i;
@@ -45,15 +61,15 @@ export function callOfSpan(
   const time = timeOfSpan(span.startTimeUnixNano, span.endTimeUnixNano, context);
   const models = modelsOf(attributes);
   const billed = billerOf(attributes, models, source, context);
-  const told = usageOfSpan(attributes, source.client, billed.provider);
-  const metered = meterUsage(told, billed.provider, models.responseModel ?? models.model);
+  const reported = usageOfSpan(attributes, source.client, billed.provider);
+  const metered = meterUsage(reported, billed.provider, models.responseModel ?? models.model);
   const ids = idsOf(span, link, attributes);
   const labels = labelsOf(attributes);
   const outcome = outcomeOf(span, attributes);
   const { unread } = attributes;
   const { events } = span;
   const prompts = keepingShort(() => promptsOfSpan(unread, events));
-  const tier = attributes.label('serviceTier') ?? told.serviceTier;
+  const tier = attributes.label('serviceTier') ?? reported.serviceTier;
   return {
     kind: 'otel_span',
     ...billed,
@@ -62,7 +78,7 @@ export function callOfSpan(
     ...ids,
     ...labels,
     serviceTier: tier === undefined ? null : checkLength(tier, LABEL_CHARS_MAX, 'service_tier'),
-    isBatch: isTrue(attributes.get('isBatch')) || told.isBatch || tier === BATCH_TIER,
+    isBatch: isTrue(attributes.get('isBatch')) || reported.isBatch || tier === BATCH_TIER,
     stopReason: checkLength(stopReasonOf(attributes.get('stopReason')), STOP_REASON_CHARS_MAX, 'stop_reason'),
     ...outcome,
     blockedRuleId: null,
@@ -207,4 +223,171 @@ export function stopReasonOf(value: AttributeValue | Json): string {
 /** Whether a flag is set: true, 1, or their texts. */
 export function isTrue(value: AttributeValue | Json): boolean {
   return value === true || value === 1 || value === 'true' || value === '1' || value === 'True';
+}
+
+/**
+ * Which spans are calls to a model provider. Aggregates repeat the usage of the calls inside them:
+ * counting them would double the bill.
+ */
+
+const CALL_OPERATIONS = new Set(['chat', 'text_completion', 'generate_content', 'embeddings']);
+const AGGREGATE_OPERATIONS = new Set([
+  'invoke_agent',
+  'create_agent',
+  'invoke_workflow',
+  'execute_tool',
+  'agent_step',
+]);
+const CALL_KINDS = new Set(['LLM', 'EMBEDDING']);
+const AGGREGATE_KINDS = new Set(['AGENT', 'CHAIN', 'TOOL']);
+const CALL_OBSERVATIONS = new Set(['generation', 'embedding']);
+const AI_SDK_CALL = /\.do(?:Generate|Stream|Embed|Rerank)$/;
+/** Requests of the Anthropic SDK that name a model and are free: it traces them beside the calls. */
+const FREE_REQUESTS = new Set(['anthropic.messages.count_tokens', 'anthropic.sessions.create']);
+
+/** Whether a span is one call: by its marker, else when it names a model or carries usage. */
+export function isCallSpan(attributes: SpanAttributes, spanName: string): boolean {
+  const operation = attributes.label('operation');
+  if (operation !== undefined && AGGREGATE_OPERATIONS.has(operation)) return false;
+  const kind = attributes.label('spanKind')?.toUpperCase();
+  if (kind !== undefined && AGGREGATE_KINDS.has(kind)) return false;
+  const observation = attributes.label('observationType')?.toLowerCase();
+  if (observation !== undefined && !CALL_OBSERVATIONS.has(observation)) return false;
+  const aiOperation = attributes.label('aiOperation');
+  if (aiOperation !== undefined && !AI_SDK_CALL.test(aiOperation)) return false;
+  if (FREE_REQUESTS.has(spanName)) return false;
+  if (operation !== undefined && CALL_OPERATIONS.has(operation)) return true;
+  if (kind !== undefined && CALL_KINDS.has(kind)) return true;
+  if (observation !== undefined || aiOperation !== undefined) return true;
+  return (
+    attributes.has('requestModel') ||
+    attributes.has('responseModel') ||
+    USAGE_MEANINGS.some((meaning) => attributes.has(meaning))
+  );
+}
+
+/** The counts that a span tells, by whichever client it is. */
+
+const COUNTS = [
+  ['inputTokens', 'input'],
+  ['outputTokens', 'output'],
+  ['cacheRead', 'cacheRead'],
+  ['cacheWrite', 'cacheWrite'],
+  ['cacheWrite5m', 'cacheWrite5m'],
+  ['cacheWrite1h', 'cacheWrite1h'],
+  ['reasoning', 'reasoning'],
+  ['totalTokens', 'total'],
+  ['inputAudio', 'inputAudio'],
+  ['outputAudio', 'outputAudio'],
+] as const satisfies readonly (readonly [Meaning, keyof ReportedUsage])[];
+
+/** Conventions by the first words of their attribute names. */
+const CONVENTIONS = [
+  ['gen_ai.usage.', 'otel'],
+  ['llm.token_count.', 'openinference'],
+  ['ai.usage.', 'ai_sdk'],
+  ['llm.usage.', 'traceloop'],
+] as const;
+
+export interface SpanUsage extends UsageReport {
+  isBatch: boolean;
+  serviceTier: string | undefined;
+}
+
+/**
+ * Reads the usage of a span: its attributes by the table, else the JSON text that Langfuse writes.
+ * @throws ItemFault invalid_number.
+ */
+export function usageOfSpan(
+  attributes: SpanAttributes,
+  client: Client | undefined,
+  provider: Provider,
+): SpanUsage {
+  const reported: ReportedUsage = {};
+  const raw: { [name: string]: unknown } = {};
+  for (const [meaning, count] of COUNTS) {
+    const value = attributes.get(meaning);
+    if (value === undefined) continue;
+    const name = attributes.nameOf(meaning);
+    reported[count] = readTokens(value, name);
+    raw[name] = value;
+  }
+  const isInputOnly = isEmbedding(attributes);
+  if (!isReported(reported)) {
+    const read = detailsOf(attributes);
+    if (read) return { ...read, isInputOnly, cannotSend: client?.missing ?? [] };
+  }
+  if (attributes.has('providerMetadata')) addProviderMetadata(reported, attributes);
+  return {
+    reported,
+    expected: semanticsOf(attributes, client, provider),
+    source: client?.source ?? conventionOf(attributes),
+    cannotSend: client?.missing ?? [],
+    raw: hasUsage(attributes) ? raw : null,
+    isInputOnly,
+    isBatch: false,
+    serviceTier: undefined,
+  };
+}
+
+function hasUsage(attributes: SpanAttributes): boolean {
+  return USAGE_MEANINGS.some((meaning) => attributes.has(meaning));
+}
+
+function detailsOf(attributes: SpanAttributes): Omit<SpanUsage, 'cannotSend' | 'isInputOnly'> | undefined {
+  const details = mapOf(attributes.get('usageDetails'));
+  if (details === undefined) return undefined;
+  const raw = stripJson(details) as { [key: string]: Json };
+  const read: ReadUsage | undefined = readUsageObject(raw, attributes.nameOf('usageDetails'));
+  if (read === undefined) return undefined;
+  return {
+    reported: read.reported,
+    expected: read.semantics,
+    source: 'langfuse',
+    raw,
+    isBatch: read.isBatch,
+    serviceTier: read.serviceTier,
+  };
+}
+
+function semanticsOf(
+  attributes: SpanAttributes,
+  client: Client | undefined,
+  provider: Provider,
+): InputSemantics {
+  if (client === undefined) return 'inclusive';
+  const passesOn = client.exclusiveFor?.includes(provider) === true && !attributes.has('uncachedTokens');
+  return passesOn ? 'exclusive' : client.semantics;
+}
+
+function conventionOf(attributes: SpanAttributes): string {
+  const name = attributes.nameOf(attributes.has('inputTokens') ? 'inputTokens' : 'outputTokens');
+  return CONVENTIONS.find(([prefix]) => name.startsWith(prefix))?.[1] ?? 'otel';
+}
+
+function isEmbedding(attributes: SpanAttributes): boolean {
+  return (
+    attributes.get('operation') === 'embeddings' ||
+    attributes.label('spanKind')?.toUpperCase() === 'EMBEDDING' ||
+    attributes.label('observationType')?.toLowerCase() === 'embedding' ||
+    attributes.label('aiOperation')?.endsWith('.doEmbed') === true
+  );
+}
+
+/** The AI SDK passes on Anthropic's own usage beside its counts: cache writes and their lifetimes are only there. */
+function addProviderMetadata(reported: ReportedUsage, attributes: SpanAttributes): void {
+  const anthropic = mapOf(mapOf(attributes.get('providerMetadata'))?.anthropic);
+  const usage = mapOf(anthropic?.usage);
+  const written =
+    (usage && readUsageObject(usage, 'ai.response.providerMetadata.anthropic.usage')?.reported) ?? {};
+  const own = anthropic?.cacheCreationInputTokens ?? undefined;
+  const ownWrite =
+    own === undefined
+      ? undefined
+      : readTokens(own, 'ai.response.providerMetadata.anthropic.cacheCreationInputTokens');
+  const write = written.cacheWrite ?? ownWrite;
+  if (write !== undefined) reported.cacheWrite ??= write;
+  if (written.cacheWrite === undefined || written.cacheWrite !== reported.cacheWrite) return;
+  if (written.cacheWrite5m !== undefined) reported.cacheWrite5m ??= written.cacheWrite5m;
+  if (written.cacheWrite1h !== undefined) reported.cacheWrite1h ??= written.cacheWrite1h;
 }

@@ -1,11 +1,22 @@
 /**
- * From the counts that a client told to disjoint token classes. Every client says either *inclusive* (the input
+ * From the counts that a client reported to disjoint token classes. Every client says either *inclusive* (the input
  * contains what was cached), *exclusive* (it does not) or *disjoint* (every count is a bucket of its own).
  */
-import type { InputSemantics, TokenUsage, UsageFlag } from './event.js';
 
-/** Counts as told, each a whole number of tokens; what was not told is absent. */
-export interface ToldUsage {
+import type { Provider } from '../providers.js';
+import type { MissingClass } from './clients.js';
+import {
+  type InputSemantics,
+  TOKENS_MAX,
+  type TokenUsage,
+  USAGE_RAW_BYTES_MAX,
+  type UsageFlag,
+  type UsageOrigin,
+} from './event.js';
+import { ItemFault } from './itemFault.js';
+
+/** Counts as reported, each a whole number of tokens; what was not reported is absent. */
+export interface ReportedUsage {
   input?: number;
   output?: number;
   cacheRead?: number;
@@ -24,46 +35,52 @@ export interface NormalisedUsage {
   flags: UsageFlag[];
 }
 
-/** How many classes were told: the richer of two tellings is the one that told more. */
-export function countTold(told: ToldUsage): number {
-  const hasSplit = told.cacheWrite5m !== undefined || told.cacheWrite1h !== undefined;
+/** How many classes were reported: the richer of two reports is the one that reported more. */
+export function countReported(reported: ReportedUsage): number {
+  const hasSplit = reported.cacheWrite5m !== undefined || reported.cacheWrite1h !== undefined;
   return (
-    Number(told.input !== undefined) +
-    Number(told.output !== undefined) +
-    Number(told.cacheRead !== undefined) +
-    Number(told.cacheWrite !== undefined || hasSplit) +
+    Number(reported.input !== undefined) +
+    Number(reported.output !== undefined) +
+    Number(reported.cacheRead !== undefined) +
+    Number(reported.cacheWrite !== undefined || hasSplit) +
     Number(hasSplit) +
-    Number(told.reasoning !== undefined)
+    Number(reported.reasoning !== undefined)
   );
 }
 
-/** Whether anything was told that can be metered: a total alone cannot be priced. */
-export function isTold(told: ToldUsage): boolean {
+/** Whether anything was reported that can be metered: a total alone cannot be priced. */
+export function isReported(reported: ReportedUsage): boolean {
   return (
-    told.input !== undefined ||
-    told.output !== undefined ||
-    told.cacheRead !== undefined ||
-    told.cacheWrite !== undefined ||
-    told.cacheWrite5m !== undefined ||
-    told.cacheWrite1h !== undefined
+    reported.input !== undefined ||
+    reported.output !== undefined ||
+    reported.cacheRead !== undefined ||
+    reported.cacheWrite !== undefined ||
+    reported.cacheWrite5m !== undefined ||
+    reported.cacheWrite1h !== undefined
   );
 }
 
 /**
- * Disjoint classes of what was told. Which semantics hold: (1) what arithmetic proves: an input smaller than its
+ * Disjoint classes of what was reported. Which semantics hold: (1) what arithmetic proves: an input smaller than its
  * cached parts, or a total that is the sum with them, is exclusive; (2) else `expected`, which the caller took from
  * the table of clients or from the convention. `cached` is left 0 here: it depends on the provider.
  */
-export function normaliseUsage(told: ToldUsage, expected: InputSemantics): NormalisedUsage {
+export function normaliseUsage(reported: ReportedUsage, expected: InputSemantics): NormalisedUsage {
   const flags: UsageFlag[] = [];
-  const cache = cacheOf(told, flags);
+  const cache = cacheOf(reported, flags);
   const cached = cache.read + cache.write;
-  const whole = expected === 'disjoint' ? bucketsOf(told) : wholeOf(told, cached);
+  const whole = expected === 'disjoint' ? bucketsOf(reported) : wholeOf(reported, cached);
   const semantics = expected === 'disjoint' ? expected : semanticsOf(whole.input, cached, whole, expected);
   const input = semantics === 'inclusive' ? whole.input - cached : whole.input;
-  const audioIn = audioOf(told.inputAudio ?? 0, input, semantics, 'audio_exceeds_input', flags);
-  const output = outputOf(told, whole, semantics, cached, flags);
-  const audioOut = audioOf(told.outputAudio ?? 0, output.tokens, semantics, 'audio_exceeds_output', flags);
+  const audioIn = audioOf(reported.inputAudio ?? 0, input, semantics, 'audio_exceeds_input', flags);
+  const output = outputOf(reported, whole, semantics, cached, flags);
+  const audioOut = audioOf(
+    reported.outputAudio ?? 0,
+    output.tokens,
+    semantics,
+    'audio_exceeds_output',
+    flags,
+  );
   const usage: TokenUsage = {
     input: audioIn.text,
     cacheRead: cache.read,
@@ -76,7 +93,7 @@ export function normaliseUsage(told: ToldUsage, expected: InputSemantics): Norma
     reasoning: output.reasoning,
     cached: 0,
   };
-  if (told.total !== undefined && !isTotal(told.total, told, usage)) flags.push('total_mismatch');
+  if (reported.total !== undefined && !isTotal(reported.total, reported, usage)) flags.push('total_mismatch');
   return { usage, semantics, flags };
 }
 
@@ -86,9 +103,9 @@ interface Whole {
   total: number | undefined;
 }
 
-/** Input and output as told; where one of them is absent, what the total leaves for it. */
-function wholeOf(told: ToldUsage, cached: number): Whole {
-  const { input, output, total } = told;
+/** Input and output as reported; where one of them is absent, what the total leaves for it. */
+function wholeOf(reported: ReportedUsage, cached: number): Whole {
+  const { input, output, total } = reported;
   if (input === undefined && output !== undefined && total !== undefined && total >= output) {
     return { input: total - output, output, total };
   }
@@ -98,8 +115,8 @@ function wholeOf(told: ToldUsage, cached: number): Whole {
   return { input: input ?? (output === undefined ? cached : 0), output: output ?? 0, total };
 }
 
-function bucketsOf(told: ToldUsage): Whole {
-  return { input: told.input ?? 0, output: told.output ?? 0, total: told.total };
+function bucketsOf(reported: ReportedUsage): Whole {
+  return { input: reported.input ?? 0, output: reported.output ?? 0, total: reported.total };
 }
 
 function semanticsOf(input: number, cached: number, whole: Whole, expected: InputSemantics): InputSemantics {
@@ -109,9 +126,9 @@ function semanticsOf(input: number, cached: number, whole: Whole, expected: Inpu
   return expected;
 }
 
-function cacheOf(told: ToldUsage, flags: UsageFlag[]) {
-  const read = told.cacheRead ?? 0;
-  const { cacheWrite: write, cacheWrite5m: short, cacheWrite1h: long } = told;
+function cacheOf(reported: ReportedUsage, flags: UsageFlag[]) {
+  const read = reported.cacheRead ?? 0;
+  const { cacheWrite: write, cacheWrite5m: short, cacheWrite1h: long } = reported;
   if (short === undefined && long === undefined) {
     // No write at all has no lifetimes to tell.
     const none = write === undefined || write > 0 ? null : 0;
@@ -131,13 +148,13 @@ function cacheOf(told: ToldUsage, flags: UsageFlag[]) {
 
 /** Output with its reasoning inside. Some providers count reasoning apart: then the total says so, or it is larger. */
 function outputOf(
-  told: ToldUsage,
+  reported: ReportedUsage,
   whole: Whole,
   semantics: InputSemantics,
   cached: number,
   flags: UsageFlag[],
 ) {
-  const reasoning = told.reasoning ?? 0;
+  const reasoning = reported.reasoning ?? 0;
   if (semantics === 'disjoint') return { tokens: whole.output + reasoning, reasoning };
   const input = semantics === 'exclusive' ? whole.input + cached : whole.input;
   const isApart =
@@ -158,14 +175,145 @@ function audioOf(
 ) {
   if (semantics === 'disjoint') return { audio, text: tokens };
   if (audio <= tokens) return { audio, text: tokens - audio };
-  // How much of the audio was cached is not told, so only what can be uncached audio is counted as such.
+  // How much of the audio was cached is not reported, so only what can be uncached audio is counted as such.
   flags.push(flag);
   return { audio: tokens, text: 0 };
 }
 
 /** A total may count what was sent (Traceloop adds an exclusive input to the output) or all classes. */
-function isTotal(total: number, told: ToldUsage, usage: TokenUsage): boolean {
+function isTotal(total: number, reported: ReportedUsage, usage: TokenUsage): boolean {
   const all =
     usage.input + usage.inputAudio + usage.cacheRead + usage.cacheCreation + usage.output + usage.outputAudio;
-  return total === all || total === (told.input ?? 0) + (told.output ?? 0);
+  return total === all || total === (reported.input ?? 0) + (reported.output ?? 0);
+}
+
+/**
+ * The usage of a call with its origin: what every way in makes of the counts that it was reported.
+ */
+
+/** Providers whose API counts the input without the cached tokens: Anthropic and Bedrock's Converse. */
+const EXCLUSIVE_PROVIDERS: ReadonlySet<Provider> = new Set(['anthropic', 'aws_bedrock']);
+
+export interface UsageReport {
+  reported: ReportedUsage;
+  /** What the table of clients, or the object's own keys, say of the input. */
+  expected: InputSemantics;
+  /** How it is called on the event, where it is known better than `expected` says. */
+  shownAs?: InputSemantics;
+  source: string;
+  /** Classes that the client cannot send. */
+  cannotSend: readonly MissingClass[];
+  /** The usage as received, as names and values; cut to what fits into 1 KB. */
+  raw: { [name: string]: unknown } | null;
+  /** A call without output, such as an embedding. */
+  isInputOnly: boolean;
+}
+
+export interface Metered {
+  usage: TokenUsage | null;
+  origin: UsageOrigin;
+  reportedClasses: number;
+}
+
+/** Usage and origin of a call of this provider and model. Usage is null when no count was reported. */
+export function meterUsage(given: UsageReport, provider: Provider, model: string): Metered {
+  const usageRaw = given.raw === null ? null : rawText(given.raw);
+  if (!isReported(given.reported)) {
+    const origin = {
+      usageSource: given.source,
+      inputSemantics: given.shownAs ?? given.expected,
+      usageMissing: unmeteredClasses(given),
+      usageRaw,
+      usageFlags: [],
+    };
+    return { usage: null, origin, reportedClasses: 0 };
+  }
+  const { usage, semantics, flags } = normaliseUsage(given.reported, given.expected);
+  checkSums(usage);
+  usage.cached = isExclusiveApi(provider, model) ? 0 : usage.cacheRead;
+  const origin = {
+    usageSource: given.source,
+    inputSemantics: given.shownAs ?? semantics,
+    usageMissing: missingOf(given, usage),
+    usageRaw,
+    usageFlags: flags,
+  };
+  return { usage, origin, reportedClasses: countReported(given.reported) };
+}
+
+/**
+ * Counts that are each in range may add up to more than is stored.
+ * @throws ItemFault invalid_number.
+ */
+function checkSums({
+  input,
+  inputAudio,
+  output,
+  outputAudio,
+  cacheRead,
+  cacheCreation,
+  reasoning,
+}: TokenUsage): void {
+  const sums = {
+    input: input + inputAudio,
+    output: output + outputAudio,
+    'cache read': cacheRead,
+    'cache write': cacheCreation,
+    reasoning,
+  };
+  for (const [name, tokens] of Object.entries(sums))
+    if (tokens > TOKENS_MAX)
+      throw new ItemFault('invalid_number', `the ${name} tokens add up to more than ${TOKENS_MAX}`);
+}
+
+/** Claude counts its input without the cached tokens wherever it is sold. */
+function isExclusiveApi(provider: Provider, model: string): boolean {
+  return EXCLUSIVE_PROVIDERS.has(provider) || model.includes('claude');
+}
+
+/** Of a call without any count: everything, so that its zeros are not read as counts. */
+function unmeteredClasses({ cannotSend, isInputOnly }: UsageReport): MissingClass[] {
+  return isInputOnly ? ['input'] : [...new Set<MissingClass>(['input', 'output', ...cannotSend])];
+}
+
+/** Classes that the client cannot send and did not, and those that this call leaves open. */
+function missingOf({ reported, cannotSend, isInputOnly }: UsageReport, usage: TokenUsage): MissingClass[] {
+  const isWriteTold =
+    reported.cacheWrite !== undefined ||
+    reported.cacheWrite5m !== undefined ||
+    reported.cacheWrite1h !== undefined;
+  const missing = cannotSend.filter((name) => {
+    if (isInputOnly) return false;
+    if (name === 'cache_read') return reported.cacheRead === undefined;
+    if (name === 'cache_write_5m' || name === 'cache_write_1h') return !isWriteTold;
+    return name !== 'reasoning' || reported.reasoning === undefined;
+  });
+  const isTotalReported = reported.total !== undefined;
+  if (reported.input === undefined && !isTotalReported && !missing.includes('input')) missing.push('input');
+  if (reported.output === undefined && !isTotalReported && !isInputOnly && !missing.includes('output'))
+    missing.push('output');
+  // A write of unknown lifetime: the 1-hour rate is another one.
+  if (usage.cacheCreation > 0 && usage.cacheCreation1h === null && !missing.includes('cache_write_1h')) {
+    missing.push('cache_write_1h');
+  }
+  return missing;
+}
+
+/** JSON text of at most 1 KB: entries that do not fit any more are left out and `_truncated` says so. */
+function rawText(raw: { [name: string]: unknown }): string {
+  const text = JSON.stringify(raw, exact);
+  if (text.length <= USAGE_RAW_BYTES_MAX) return text;
+  const mark = '"_truncated":true}';
+  let kept = '{';
+  for (const [name, value] of Object.entries(raw)) {
+    const entry = `${JSON.stringify(name)}:${JSON.stringify(value, exact) ?? 'null'},`;
+    if (kept.length + entry.length + mark.length <= USAGE_RAW_BYTES_MAX) kept += entry;
+  }
+  return kept + mark;
+}
+
+/** Numbers that JSON has no word for, as text. */
+function exact(_key: string, value: unknown): unknown {
+  if (typeof value === 'bigint') return value.toString();
+  return typeof value === 'number' && !Number.isFinite(value) ? String(value) : value;
 }

@@ -1,15 +1,15 @@
 /**
  * A provider's usage object as it stands in its API's answers, and what clients make of it (Langfuse's
- * usage_details, the AI SDK's usage): told from its own keys, read into counts. Keys are compared in snake case
+ * usage_details, the AI SDK's usage): reported from its own keys, read into counts. Keys are compared in snake case
  * with nested objects joined by dots, so that `promptTokenCount` and `prompt_token_count`, `{a:{b}}` and `{"a.b"}`
  * are one. Field names as documented by each provider's API reference.
  */
 import type { InputSemantics, Json } from './event.js';
 import { readTokens } from './itemFault.js';
-import type { ToldUsage } from './usage.js';
+import type { ReportedUsage } from './usage.js';
 
 export interface ReadUsage {
-  told: ToldUsage;
+  reported: ReportedUsage;
   semantics: InputSemantics;
   source: string;
   /** The usage says that its call went through a batch API. */
@@ -23,7 +23,7 @@ interface Dialect {
   marks: readonly string[];
   semantics: InputSemantics;
   /** Keys by class, first present first; several keys in one entry are added up. */
-  counts: { [Class in keyof ToldUsage]?: readonly (string | readonly string[])[] };
+  counts: { [Class in keyof ReportedUsage]?: readonly (string | readonly string[])[] };
   /** The audio that was cached already: it is no audio input of this call. */
   cachedAudio?: readonly string[];
 }
@@ -35,7 +35,7 @@ const ANTHROPIC_CACHE = {
   cacheWrite1h: ['cache_creation.ephemeral_1h_input_tokens', 'cache_details.1h'],
 } as const;
 
-/** In the order in which they are tried: a more telling mark first. */
+/** In the order in which they are tried: a more report mark first. */
 const DIALECTS: readonly Dialect[] = [
   {
     // Thoughts and tool prompts are counted apart from candidates and prompt; cached content is part of the prompt.
@@ -138,7 +138,7 @@ const DIALECTS: readonly Dialect[] = [
     },
   },
   {
-    // No cached part is told, so both semantics say the same.
+    // No cached part is reported, so both semantics say the same.
     source: 'provider',
     marks: ['input_tokens', 'output_tokens'],
     semantics: 'inclusive',
@@ -167,29 +167,29 @@ export function readUsageObject(usage: { [key: string]: Json }, field: string): 
   return { ...read, serviceTier, isBatch: serviceTier === 'batch' };
 }
 
-type Read = Pick<ReadUsage, 'told' | 'semantics' | 'source'>;
+type Read = Pick<ReadUsage, 'reported' | 'semantics' | 'source'>;
 
 function readDialect(dialect: Dialect, counts: Counts): Read {
-  const told: ToldUsage = {};
+  const reported: ReportedUsage = {};
   for (const [name, keys] of Object.entries(dialect.counts) as [
-    keyof ToldUsage,
+    keyof ReportedUsage,
     readonly (string | readonly string[])[],
   ][]) {
     for (const key of keys) {
       // Each is read, so that an invalid one is found also behind the one that holds.
       const value = counts.sumOf(typeof key === 'string' ? [key] : key);
-      if (value !== undefined) told[name] ??= value;
+      if (value !== undefined) reported[name] ??= value;
     }
   }
   const cachedAudio = counts.sumOf(dialect.cachedAudio ?? []);
-  if (cachedAudio !== undefined && told.inputAudio !== undefined && cachedAudio <= told.inputAudio) {
-    told.inputAudio -= cachedAudio;
+  if (cachedAudio !== undefined && reported.inputAudio !== undefined && cachedAudio <= reported.inputAudio) {
+    reported.inputAudio -= cachedAudio;
   }
-  return { told, semantics: dialect.semantics, source: dialect.source };
+  return { reported, semantics: dialect.semantics, source: dialect.source };
 }
 
 /** Buckets of input and output by the endings that clients give them; every other bucket counts as plain tokens. */
-const BUCKETS: readonly { class: keyof ToldUsage; pattern: RegExp }[] = [
+const BUCKETS: readonly { class: keyof ReportedUsage; pattern: RegExp }[] = [
   { class: 'total', pattern: /^(?:total|total_tokens)$/ },
   {
     class: 'cacheWrite1h',
@@ -211,7 +211,7 @@ const BUCKETS: readonly { class: keyof ToldUsage; pattern: RegExp }[] = [
 const WHOLE_BUCKET = /^(?:input|output|total)(?:_tokens)?$/;
 
 /** Whether what is no number stands in the place of one: not under a name of the client's own, such as `input_type`. */
-function isBucket(tokenClass: keyof ToldUsage, key: string, isObject: boolean): boolean {
+function isBucket(tokenClass: keyof ReportedUsage, key: string, isObject: boolean): boolean {
   if (WHOLE_BUCKET.test(key)) return true;
   const isNamedFreely = tokenClass === 'input' || tokenClass === 'output';
   // An object such as `cache_creation` holds counts of its own.
@@ -223,22 +223,24 @@ function isBucket(tokenClass: keyof ToldUsage, key: string, isObject: boolean): 
  * whole, so they are buckets; when a total proves that they were left in, they are read as parts.
  */
 function readBuckets(counts: Counts): Read {
-  const told: ToldUsage = {};
+  const reported: ReportedUsage = {};
   for (const key of counts.keys()) {
     const bucket = BUCKETS.find(({ pattern }) => pattern.test(key));
     if (bucket === undefined || key.endsWith('_cost')) continue;
     if (!counts.isNumeric(key) && !isBucket(bucket.class, key, counts.isObject(key))) continue;
-    told[bucket.class] = (told[bucket.class] ?? 0) + (counts.sumOf([key]) ?? 0);
+    reported[bucket.class] = (reported[bucket.class] ?? 0) + (counts.sumOf([key]) ?? 0);
   }
   const parts =
-    (told.cacheRead ?? 0) +
-    (told.cacheWrite ?? (told.cacheWrite5m ?? 0) + (told.cacheWrite1h ?? 0)) +
-    (told.inputAudio ?? 0) +
-    (told.outputAudio ?? 0) +
-    (told.reasoning ?? 0);
+    (reported.cacheRead ?? 0) +
+    (reported.cacheWrite ?? (reported.cacheWrite5m ?? 0) + (reported.cacheWrite1h ?? 0)) +
+    (reported.inputAudio ?? 0) +
+    (reported.outputAudio ?? 0) +
+    (reported.reasoning ?? 0);
   const isInside =
-    parts > 0 && told.total !== undefined && told.total === (told.input ?? 0) + (told.output ?? 0);
-  return { told, semantics: isInside ? 'inclusive' : 'disjoint', source: 'langfuse' };
+    parts > 0 &&
+    reported.total !== undefined &&
+    reported.total === (reported.input ?? 0) + (reported.output ?? 0);
+  return { reported, semantics: isInside ? 'inclusive' : 'disjoint', source: 'langfuse' };
 }
 
 const FLATTEN_DEPTH_MAX = 2;

@@ -3,7 +3,7 @@
  * chance or at what was judged before, so that the same call is judged alike on every instance.
  */
 
-import { stripText } from '../events/stripText.js';
+import { stripText } from '../events/jsonValues.js';
 import type { Pico } from '../money.js';
 import type { Violation } from './alerts/alert.js';
 import { type CostRule, costViolation } from './costRule.js';

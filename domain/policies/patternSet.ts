@@ -1,5 +1,5 @@
 import { RE2JS } from 're2js';
-import { stripText } from '../events/stripText.js';
+import { stripText } from '../events/jsonValues.js';
 import { groupPatterns, PatternEngine } from './patternEngine.js';
 import { PROMPT_SCAN_CHARS, type SkippedPattern } from './policy.js';
 

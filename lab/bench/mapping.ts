@@ -4,9 +4,8 @@
  */
 import protobuf from 'protobufjs';
 import { decodeTraceRequest } from '../../adapters/otlp/protobuf.js';
-import { apiKeyHash, eventId } from '../../domain/events/callHash.js';
 import { mapOtlpRequest, type OtlpRequest } from '../../domain/events/otlpSpans.js';
-import { resolveCalls } from '../../domain/events/resolveCalls.js';
+import { apiKeyHash, eventId, resolveCalls } from '../../domain/events/resolveCalls.js';
 import { OTLP_PROTO } from '../../test/adapters/otlp/otlpProto.js';
 
 const SPANS = 20;

@@ -20,7 +20,6 @@ import {
   CREDIT_STATUSES,
   isTerminal,
 } from '../../domain/claims/lifecycle.js';
-import { REPAIR_STAGES } from '../../domain/events/callRepair.js';
 import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
 import { RETENTION_STEPS } from '../../domain/installation/retention.js';
 import { GAP_PERIODS } from '../../domain/period.js';
@@ -46,6 +45,7 @@ import {
   ENDPOINT_STATUSES,
   MESSAGE_TYPES,
 } from '../../domain/webhooks/message.js';
+import { REPAIR_STAGES } from '../../usecases/events/callRepairs.js';
 
 const NAMES = MIGRATIONS.map((migration) => migration.name);
 const opened: pg.Client[] = [];

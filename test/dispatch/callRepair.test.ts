@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { supersedeEvents } from '../../db/events/revisions.js';
-import { placeOf } from '../../db/events/storedCalls.js';
-import type { StoredEvent } from '../../db/events/storedEvents.js';
+import { placeOf, type StoredEvent } from '../../db/events/storedEvents.js';
 import type { CallRecord } from '../../domain/events/event.js';
 import { listCallRepairs, repairCalls, repairNextCalls } from '../../usecases/events/callRepairs.js';
 import { foldAll } from '../db/support/compareTotals.js';

@@ -60,7 +60,7 @@ export function aCall(overrides: Partial<CallRecord> = {}): CallRecord {
       usageRaw: null,
       usageFlags: [],
     },
-    toldClasses: 2,
+    reportedClasses: 2,
     reportedCostPico: null,
     prompts: () => [],
     promptHash: null,

@@ -62,7 +62,7 @@ interface KeyedRequest<R> extends RepeatableRequest<R> {
 
 /**
  * The answer of a request: that of its handler, or the kept one when its Idempotency-Key was answered before
- * (docs/decisions/0111). Errors: idempotency_key_reused, idempotency_in_progress, secret_key_missing, and the handler's.
+ * (docs/decisions/0032). Errors: idempotency_key_reused, idempotency_in_progress, secret_key_missing, and the handler's.
  */
 export async function answerOnce<R>(request: RepeatableRequest<R>, deps: AnswerDeps): Promise<R> {
   const { orgDb, scope } = request;

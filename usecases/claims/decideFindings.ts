@@ -13,7 +13,6 @@ import {
   type StoredDispute,
 } from '../../db/claims/disputes.js';
 import { listBrokenPolicies } from '../../db/claims/financialSums.js';
-import { newUuid } from '../../domain/ids.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
   findFinding,
@@ -24,7 +23,7 @@ import {
 import { claimCents } from '../../domain/claims/claimAmount.js';
 import { disputeTier, whyNotDisputable, whyNotForReview } from '../../domain/claims/decision.js';
 import { DomainError } from '../../domain/errors.js';
-import { findUuid, publicId } from '../../domain/ids.js';
+import { findUuid, newUuid, publicId } from '../../domain/ids.js';
 import type { FindingDay } from '../../domain/reconciliation/inference/finding.js';
 import { reasonOf } from '../../domain/reconciliation/inference/words.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';

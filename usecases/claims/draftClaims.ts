@@ -18,7 +18,6 @@ import {
 import { insertClaimFiles } from '../../db/claims/evidence.js';
 import { readClock } from '../../db/clock.js';
 import { lockByName } from '../../db/locks.js';
-import { newUuid } from '../../domain/ids.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { plainArray } from '../../db/pgArray.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
@@ -33,7 +32,7 @@ import {
 } from '../../domain/claims/draft.js';
 import { NO_FIELDS } from '../../domain/claims/lifecycle.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
-import { publicId } from '../../domain/ids.js';
+import { newUuid, publicId } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { claimCreatedMessage } from '../../domain/webhooks/claimCreatedMessage.js';

@@ -16,7 +16,6 @@ import {
 import { lockClaim, type StoredClaim } from '../../db/claims/claims.js';
 import { readClock } from '../../db/clock.js';
 import { lockByName } from '../../db/locks.js';
-import { newUuid } from '../../domain/ids.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { recordNotice } from '../../db/policies/notices.js';
 import { DEFAULT_ACCOUNT } from '../../domain/billing/account.js';
@@ -29,7 +28,7 @@ import {
   matchCredits,
 } from '../../domain/claims/matchCredits.js';
 import { DomainError } from '../../domain/errors.js';
-import { publicId } from '../../domain/ids.js';
+import { newUuid, publicId } from '../../domain/ids.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { dayOf } from '../../domain/period.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';

@@ -18,7 +18,6 @@ import {
 } from '../../db/claims/claims.js';
 import { resolveDisputesOfClaim } from '../../db/claims/disputes.js';
 import { readClock } from '../../db/clock.js';
-import { newUuid } from '../../domain/ids.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
 import { publishMessages } from '../../db/webhooks/webhookMessages.js';
@@ -33,7 +32,7 @@ import {
   resolutionOf,
 } from '../../domain/claims/lifecycle.js';
 import { DomainError } from '../../domain/errors.js';
-import { publicId } from '../../domain/ids.js';
+import { newUuid, publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';
 import { levelsOf, rawProbabilityOf } from '../../domain/reconciliation/weights/levels.js';

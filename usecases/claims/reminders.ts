@@ -6,7 +6,6 @@ import {
   type StoredClaim,
 } from '../../db/claims/claims.js';
 import { readClock } from '../../db/clock.js';
-import { newUuid } from '../../domain/ids.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { plainArray } from '../../db/pgArray.js';
 import { recordNotice } from '../../db/policies/notices.js';
@@ -15,7 +14,7 @@ import { publishMessages } from '../../db/webhooks/webhookMessages.js';
 import { dueNotice, nextDeadline } from '../../domain/claims/deadlines.js';
 import { isTerminal } from '../../domain/claims/lifecycle.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
-import { publicId } from '../../domain/ids.js';
+import { newUuid, publicId } from '../../domain/ids.js';
 import { dayOf, type Instant, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
 import { claimReminderMessage } from '../../domain/webhooks/claimReminderMessage.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';

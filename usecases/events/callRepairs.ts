@@ -7,18 +7,27 @@ import {
   lockIdentities,
   pointIdentities,
 } from '../../db/events/callIdentities.js';
-import { lockLiveEvents } from '../../db/events/liveEvents.js';
-import { storedReport, writeMergedCalls } from '../../db/events/mergeReports.js';
-import { type GroupedCall, identitiesToPoint, ReportGroups } from '../../db/events/reportGroups.js';
+import { lockLiveEvents } from '../../db/events/events.js';
+import {
+  type GroupedCall,
+  identitiesToPoint,
+  ReportGroups,
+  storedReport,
+  writeMergedCalls,
+} from '../../db/events/mergeReports.js';
 import { SettledCalls } from '../../db/events/settledAlerts.js';
-import { callOfStored } from '../../db/events/storedCalls.js';
-import { type EventRow, fromEventRow, SELECT_EVENT, type StoredEvent } from '../../db/events/storedEvents.js';
+import {
+  callOfStored,
+  type EventRow,
+  fromEventRow,
+  SELECT_EVENT,
+  type StoredEvent,
+} from '../../db/events/storedEvents.js';
 import { timeOfId } from '../../db/events/supersededChains.js';
 import { type OrgDb, unscoped } from '../../db/orgDb.js';
 import { textArray } from '../../db/pgArray.js';
 import { repeatOnConflict } from '../../db/repeatOnConflict.js';
 import { inTurns } from '../../db/turns.js';
-import type { CallRepair, RepairStage } from '../../domain/events/callRepair.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
 import { isResponseId } from '../../domain/events/sdkEvents.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
@@ -265,4 +274,18 @@ export async function repairCalls(
     }
   }
   return more;
+}
+
+/** Stages of the search for calls that an earlier version counted more than once (docs/decisions/0001). */
+export const REPAIR_STAGES = ['search', 'merge', 'done'] as const;
+export type RepairStage = (typeof REPAIR_STAGES)[number];
+
+/** What a repair changed. */
+export interface CallRepair {
+  /** Calls that were counted more than once. */
+  calls: number;
+  /** Their events that count no more. */
+  events: number;
+  /** What those events had counted for. */
+  costPico: Pico;
 }

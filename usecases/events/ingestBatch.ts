@@ -1,10 +1,9 @@
 import type { StorableEvent } from '../../db/events/eventColumns.js';
 import type { RefusedItems } from '../../db/events/ingest.js';
 import { inTurns, Turns } from '../../db/turns.js';
-import { apiKeyHash, eventId } from '../../domain/events/callHash.js';
-import { countedBy, SCOPE_NOT_COUNTED } from '../../domain/events/countedScopes.js';
+import { countedBy, SCOPE_NOT_COUNTED } from '../../domain/events/clients.js';
 import type { CallRecord, MappedBatch, SpanLink } from '../../domain/events/event.js';
-import { resolveCallsInSteps } from '../../domain/events/resolveCalls.js';
+import { apiKeyHash, eventId, resolveCallsInSteps } from '../../domain/events/resolveCalls.js';
 import type { OrganizationSettings } from '../../domain/installation/settings.js';
 import { priceOf } from '../../domain/pricing/eventPrice.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
@@ -80,10 +79,10 @@ export async function prepareBatch(
   }
   resolved.forEach(({ supersededBy }, index) => {
     if (supersededBy === null) return;
-    const [telling, winner] = [events[index] as StorableEvent, events[supersededBy] as StorableEvent];
-    telling.supersededBy = winner.id;
-    // Nobody named a project, and only the telling's key is of a workspace.
-    winner.projectId ??= telling.projectId;
+    const [report, winner] = [events[index] as StorableEvent, events[supersededBy] as StorableEvent];
+    report.supersededBy = winner.id;
+    // Nobody named a project, and only the report's key is of a workspace.
+    winner.projectId ??= report.projectId;
   });
   return { events, owners, links, refusals: countRefused(refused), leftOut };
 }

@@ -1,7 +1,7 @@
 import { listRejections, type SourceHealth } from '../../db/events/ingestHealth.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { compare } from '../../domain/compare.js';
-import { SCOPE_NOT_COUNTED } from '../../domain/events/countedScopes.js';
+import { SCOPE_NOT_COUNTED } from '../../domain/events/clients.js';
 import { sumSources } from '../usage/usage.js';
 
 /**

@@ -1,13 +1,12 @@
 import type { Database } from '../../db/client.js';
 import type { StorableEvent } from '../../db/events/eventColumns.js';
 import { insertEvents, recordRejections } from '../../db/events/ingest.js';
-import { settleTellings } from '../../db/events/tellings.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { type NewAlert, publishPolicyAlerts } from '../../db/policies/policyAlerts.js';
 import { repeatOnConflict } from '../../db/repeatOnConflict.js';
 import { DomainError } from '../../domain/errors.js';
 import type { CallRecord } from '../../domain/events/event.js';
-import { jsonCharsBound } from '../../domain/events/payload.js';
+import { jsonCharsBound } from '../../domain/events/jsonValues.js';
 import type { UnjudgedReason } from '../../domain/policies/judge.js';
 import type { PolicyType } from '../../domain/policies/policy.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
@@ -16,6 +15,7 @@ import { AssumedRules, type IngestRules, RulesChanged } from './assumedRules.js'
 import { dropPayloads, type IngestRequest, type PreparedBatch, prepareBatch } from './ingestBatch.js';
 import { type Judgement, judgeBatch } from './judgeBatch.js';
 import { judgeCostBy } from './judges.js';
+import { resolveDuplicateReports } from './resolveDuplicateReports.js';
 
 /** Calls of one transaction at most; one request is never split over two. */
 const BATCH_ROWS_MAX = 2_000;
@@ -188,17 +188,17 @@ export class IngestWriter {
         const { stored, alerts } = await repeatOnConflict(() =>
           orgDb.transaction((inside) => storeAll(inside, { prepared, judgement, rules, prices })),
         );
-        this.#tellObserver(judgement, stored, alerts);
+        this.#notifyObserver(judgement, stored, alerts);
         return countOutcomes(prepared, stored);
       } catch (error) {
         if (!(error instanceof RulesChanged)) throw error;
         this.#rules.forget(orgId);
-        if (attempt >= RULES_CHANGES_MAX) throw rulesRestless();
+        if (attempt >= RULES_CHANGES_MAX) throw rulesChangedTooOften();
       }
     }
   }
 
-  #tellObserver(judgement: Judgement, stored: ReadonlySet<string>, alerts: Iterable<NewAlert>): void {
+  #notifyObserver(judgement: Judgement, stored: ReadonlySet<string>, alerts: Iterable<NewAlert>): void {
     for (const { violation } of alerts) this.#observer.alert?.(violation.policyType);
     for (const [id, unjudged] of judgement.unjudged) {
       if (stored.has(id))
@@ -207,7 +207,7 @@ export class IngestWriter {
   }
 }
 
-function rulesRestless(): DomainError {
+function rulesChangedTooOften(): DomainError {
   const sentence =
     'the settings or policies of the organization change faster than calls can be stored; send these again';
   return new DomainError('service_unavailable', sentence, { retryAfterSeconds: RETRY_AFTER_SECONDS });
@@ -256,9 +256,9 @@ async function storeAll(
     const made = new Set(result.alerted);
     for (const alert of possible) if (made.has(alert.id)) alerts.set(alert.id, alert);
   }
-  const changes = await settleTellings(orgDb, events, { stored, claimed }, prices, {
+  const changes = await resolveDuplicateReports(orgDb, events, { stored, claimed }, prices, {
     fresh: [...alerts.values()],
-    saidBy: judgement.saidBy,
+    violationsOf: judgement.violationsOf,
     judgeCost: judgeCostBy(rules.judges),
   });
   for (const id of changes.removedIds) alerts.delete(id);

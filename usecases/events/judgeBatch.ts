@@ -21,25 +21,25 @@ const PROMPTS_A_LOOK = 2;
 export interface Judgement {
   /** Alerts of each event, if it is stored. */
   alerts: ReadonlyMap<string, readonly NewAlert[]>;
-  /** What a superseded telling said that breaks a policy, for the call that stands for it. */
-  saidBy: ReadonlyMap<string, readonly Violation[]>;
+  /** What a superseded report said that breaks a policy, for the call that stands for it. */
+  violationsOf: ReadonlyMap<string, readonly Violation[]>;
   /** What could not be judged of each event, if it is stored. */
   unjudged: ReadonlyMap<string, readonly Unjudged[]>;
 }
 
-export const NOTHING_JUDGED: Judgement = { alerts: new Map(), saidBy: new Map(), unjudged: new Map() };
+export const NOTHING_JUDGED: Judgement = { alerts: new Map(), violationsOf: new Map(), unjudged: new Map() };
 
-const NO_TELLINGS: readonly StorableEvent[] = [];
+const NO_REPORTS: readonly StorableEvent[] = [];
 const NOTHING: readonly Violation[] = [];
 
 /**
  * Holds the policies against the calls of a batch, whose payloads must still be there. A call is judged once, with what
- * all its tellings in the batch say.
+ * all its reports in the batch say.
  */
 export async function judgeBatch(events: readonly StorableEvent[], judges: Judges): Promise<Judgement> {
   if (judges.isEmpty) return NOTHING_JUDGED;
   const turns = new Turns();
-  const { saidBy, tellings } = await judgeTellings(events, judges, turns);
+  const { violationsOf, reports } = await judgeReports(events, judges, turns);
   const alerts = new Map<string, readonly NewAlert[]>();
   const unjudged = new Map<string, readonly Unjudged[]>();
   const seen = new Set<string>();
@@ -47,34 +47,34 @@ export async function judgeBatch(events: readonly StorableEvent[], judges: Judge
     // One that stands in the batch twice is judged as it is stored: the first time.
     if (event.supersededBy !== null || seen.has(event.id)) continue;
     seen.add(event.id);
-    const others = tellings.get(event.id) ?? NO_TELLINGS;
+    const others = reports.get(event.id) ?? NO_REPORTS;
     const judged = judgedCallOf(event, others);
     const broken = judgeCall(judges.ofCall, judged);
     const said = await searchPrompts(judged, judges, turns);
-    const all = [...broken, ...said, ...others.flatMap(({ id }) => saidBy.get(id) ?? NOTHING)];
+    const all = [...broken, ...said, ...others.flatMap(({ id }) => violationsOf.get(id) ?? NOTHING)];
     if (all.length > 0) alerts.set(event.id, alertsOf(event, all));
     const open = unjudgedOf(judges.ofCall, judged);
     if (open.length > 0) unjudged.set(event.id, open);
     if (turns.isOver()) await turns.next();
   }
-  return { alerts, saidBy, unjudged };
+  return { alerts, violationsOf, unjudged };
 }
 
-/** What tellings say for which another event of the batch stands, and which those are, by that event. */
-async function judgeTellings(events: readonly StorableEvent[], judges: Judges, turns: Turns) {
-  const saidBy = new Map<string, readonly Violation[]>();
-  const tellings = new Map<string, StorableEvent[]>();
+/** Violations in superseded reports, and the superseded reports by the event that counts in their place. */
+async function judgeReports(events: readonly StorableEvent[], judges: Judges, turns: Turns) {
+  const violationsOf = new Map<string, readonly Violation[]>();
+  const reports = new Map<string, StorableEvent[]>();
   for (const event of events) {
     if (event.supersededBy === null) continue;
-    const judged = judgedCallOf(event, NO_TELLINGS);
-    const said = [...judgeCall(judges.ofTelling, judged), ...(await searchPrompts(judged, judges, turns))];
-    if (said.length > 0) saidBy.set(event.id, said);
-    const others = tellings.get(event.supersededBy);
+    const judged = judgedCallOf(event, NO_REPORTS);
+    const said = [...judgeCall(judges.ofReport, judged), ...(await searchPrompts(judged, judges, turns))];
+    if (said.length > 0) violationsOf.set(event.id, said);
+    const others = reports.get(event.supersededBy);
     if (others) others.push(event);
-    else tellings.set(event.supersededBy, [event]);
+    else reports.set(event.supersededBy, [event]);
     if (turns.isOver()) await turns.next();
   }
-  return { saidBy, tellings };
+  return { violationsOf, reports };
 }
 
 /** One alert a policy: the first of each. */
@@ -112,7 +112,7 @@ async function searchMany(
   return NOTHING;
 }
 
-/** A call as policies see it: its own prompts, and the key that it, or else another telling of it, was made with. */
+/** A call as policies see it: its own prompts, and the key that it, or else another report of it, was made with. */
 function judgedCallOf(event: StorableEvent, others: readonly StorableEvent[]): JudgedCall {
   const { call, apiKeyId } = event;
   return {
@@ -120,17 +120,17 @@ function judgedCallOf(event: StorableEvent, others: readonly StorableEvent[]): J
     prompts: call.prompts,
     // The `_service.environment` tag; where a client names it elsewhere, the tag was filled in from there.
     environment: call.environment,
-    keyPrefix: toldPrefix(call) ?? leastPrefix(others) ?? publicPrefix(apiKeyId),
+    keyPrefix: keyPrefixOf(call) ?? leastPrefix(others) ?? publicPrefix(apiKeyId),
     costPico: knownCost(event),
   };
 }
 
-/** Whichever telling came first, it is the same one. */
-function leastPrefix(tellings: readonly StorableEvent[]): string | undefined {
-  return tellings.length === 0 ? undefined : tellings.flatMap(({ call }) => toldPrefix(call) ?? []).sort()[0];
+/** Whichever report came first, it is the same one. */
+function leastPrefix(reports: readonly StorableEvent[]): string | undefined {
+  return reports.length === 0 ? undefined : reports.flatMap(({ call }) => keyPrefixOf(call) ?? []).sort()[0];
 }
 
-function toldPrefix({ service }: CallRecord): string | null {
+function keyPrefixOf({ service }: CallRecord): string | null {
   const prefix: Json | undefined = isObject(service) ? service.api_key_prefix : undefined;
   return typeof prefix === 'string' && prefix !== '' ? prefix : null;
 }

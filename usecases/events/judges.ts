@@ -7,7 +7,7 @@ import {
 } from '../../domain/policies/judge.js';
 import type { Policy, PolicyType } from '../../domain/policies/policy.js';
 
-/** An organization's policies, made ready apart by what they look at: not every telling of a call is judged by all. */
+/** An organization's policies, made ready apart by what they look at: not every report of a call is judged by all. */
 export class Judges {
   static readonly NONE = new Judges([]);
 
@@ -15,8 +15,8 @@ export class Judges {
   readonly isEmpty: boolean;
   /** What looks at the call as a whole: its model, its cost, its key. */
   readonly ofCall: CompiledPolicies;
-  /** What looks at what each telling of the call says of itself. */
-  readonly ofTelling: CompiledPolicies;
+  /** What looks at what each report of the call says of itself. */
+  readonly ofReport: CompiledPolicies;
   /** What looks at the cost alone. */
   readonly ofCost: CompiledPolicies;
   /** What looks at the prompts; undefined: nobody reads them. */
@@ -32,7 +32,7 @@ export class Judges {
       rules: compiled.flatMap(({ type, rules }) => (types.includes(type) ? rules : [])),
     });
     this.ofCall = of('approved_models', 'key_environment_check', 'approval_required_threshold_cents');
-    this.ofTelling = of('key_environment_check');
+    this.ofReport = of('key_environment_check');
     this.ofCost = of('approval_required_threshold_cents');
     const ofPrompts = of('banned_patterns');
     this.ofPrompts = ofPrompts.rules.length === 0 ? undefined : ofPrompts;
@@ -51,7 +51,7 @@ function compile(policy: Policy): CompiledPolicies {
   }
 }
 
-/** Judges what a call costs, where its completed form costs another sum than any telling of it. */
+/** Judges what a call costs, where its completed form costs another sum than any report of it. */
 export function judgeCostBy({ ofCost }: Judges): JudgeCost {
   return ({ call }, costPico) =>
     judgeCall(ofCost, { model: call.model, prompts: () => [], environment: null, keyPrefix: null, costPico });

@@ -1,8 +1,7 @@
 import type { Database } from '../../db/client.js';
 import { pointResponsesOf } from '../../db/events/callIdentities.js';
-import { lockEventsById } from '../../db/events/events.js';
+import { lockEventsById, lockLiveEvents } from '../../db/events/events.js';
 import { parsePolicies, readMarkedRules } from '../../db/events/ingestRules.js';
-import { lockLiveEvents } from '../../db/events/liveEvents.js';
 import {
   type LiveReport,
   type MergedCall,
@@ -10,8 +9,7 @@ import {
   writeMergedCalls,
 } from '../../db/events/mergeReports.js';
 import { SettledCalls, settleAlerts } from '../../db/events/settledAlerts.js';
-import { callOfStored, linkOf } from '../../db/events/storedCalls.js';
-import type { StoredEvent } from '../../db/events/storedEvents.js';
+import { callOfStored, linkOf, type StoredEvent } from '../../db/events/storedEvents.js';
 import {
   listTouchedTraces,
   listTraceParts,
@@ -22,8 +20,8 @@ import { OrgDb, unscoped } from '../../db/orgDb.js';
 import { publishPolicyAlerts } from '../../db/policies/policyAlerts.js';
 import { repeatOnConflict } from '../../db/repeatOnConflict.js';
 import { inTurns, Turns } from '../../db/turns.js';
-import { completeTelling } from '../../domain/events/completeTelling.js';
 import type { CallRecord, SpanLink } from '../../domain/events/event.js';
+import { mergeReport } from '../../domain/events/mergeReport.js';
 import { type ResolvedCall, resolveCallsInSteps } from '../../domain/events/resolveCalls.js';
 import { SpanTree } from '../../domain/events/spanTree.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
@@ -74,7 +72,7 @@ async function resolveTraces(orgDb: OrgDb, traceIds: readonly string[], prices: 
   const spans = await readTraceSpans(orgDb, traceIds);
   const events = await lockEventsById(orgDb, [...new Set(spans.flatMap((span) => span.event_id ?? []))]);
   const byId = new Map(events.map((event) => [event.id, event]));
-  const tellings: StoredEvent[] = [];
+  const reports: StoredEvent[] = [];
   const calls: CallRecord[] = [];
   const links: SpanLink[] = [];
   const turns = new Turns();
@@ -82,14 +80,14 @@ async function resolveTraces(orgDb: OrgDb, traceIds: readonly string[], prices: 
     const link = linkOf(span);
     const event = span.event_id === null ? undefined : byId.get(span.event_id);
     if (event) {
-      // Superseded tellings are shown too: what they stand for already must not be taken for another call.
-      tellings.push(event);
+      // Superseded reports are shown too: what they stand for already must not be taken for another call.
+      reports.push(event);
       calls.push(callOfStored(event, link));
     } else if (link) links.push(link);
     if (turns.isOver()) await turns.next();
   }
   const resolved = await inTurns(resolveCallsInSteps(calls, links));
-  const merges = await mergeResolved(orgDb, { tellings, calls, links, resolved });
+  const merges = await mergeResolved(orgDb, { reports, calls, links, resolved });
   if (merges.length === 0) return 0;
   const settled = new SettledCalls();
   await writeMergedCalls(orgDb, merges, prices, settled);
@@ -103,7 +101,7 @@ async function resolveTraces(orgDb: OrgDb, traceIds: readonly string[], prices: 
 
 /** The spans of some traces, and what their calls were resolved to. */
 interface ResolvedTraces {
-  tellings: readonly StoredEvent[];
+  reports: readonly StoredEvent[];
   calls: readonly CallRecord[];
   links: readonly SpanLink[];
   resolved: readonly ResolvedCall[];
@@ -115,11 +113,11 @@ interface ResolvedTraces {
  */
 async function mergeResolved(
   orgDb: OrgDb,
-  { tellings, calls, links, resolved }: ResolvedTraces,
+  { reports, calls, links, resolved }: ResolvedTraces,
 ): Promise<MergedCall[]> {
   const pairs = resolved.flatMap(({ supersededBy }, index) => {
-    const loser = tellings[index];
-    const winner = supersededBy === null ? undefined : tellings[supersededBy];
+    const loser = reports[index];
+    const winner = supersededBy === null ? undefined : reports[supersededBy];
     if (loser === undefined || winner === undefined || loser.supersededBy !== null) return [];
     return [{ loser, winner, winnerIndex: supersededBy as number, loserCall: calls[index] as CallRecord }];
   });
@@ -160,7 +158,7 @@ class SweptCalls {
   join(kept: StoredEvent, loser: StoredEvent, reported: CallRecord): void {
     const [one, other] = [this.#callOf(kept), this.#callOf(loser)];
     if (one === other) return;
-    one.call = completeTelling(completeTelling(one.call, reported, this.#tree), other.call, this.#tree);
+    one.call = mergeReport(mergeReport(one.call, reported, this.#tree), other.call, this.#tree);
     this.#calls.delete(other.kept.id);
     for (const report of [other.kept, ...other.superseded]) {
       one.superseded.push(report);

@@ -10,7 +10,7 @@ import {
   type UsageGroup,
   type UsageResult,
 } from '../../db/usage/usage.js';
-import type { UsageQuery } from '../../db/usage/usageQuery.js';
+import type { UsageQuery } from '../../db/usage/usageSql.js';
 import { type AsOfQuestion, type UsageView, viewAsOf } from '../../domain/billing/periods/asOf.js';
 import { DomainError } from '../../domain/errors.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Workspace } from '../../../db/access/workspaces.js';
-import { stripText } from '../../../domain/events/stripText.js';
+import { stripText } from '../../../domain/events/jsonValues.js';
 import { publicId } from '../../../domain/ids.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';

@@ -9,7 +9,7 @@ import {
   listPeriodClosings,
 } from '../../../db/billing/periods.js';
 import type { OrgDb } from '../../../db/orgDb.js';
-import type { UsageQuery } from '../../../db/usage/usageQuery.js';
+import type { UsageQuery } from '../../../db/usage/usageSql.js';
 import {
   endOfMonth,
   type Month,

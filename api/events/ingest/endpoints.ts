@@ -3,7 +3,7 @@ import { listDoubleReports } from '../../../db/events/ingestHealth.js';
 import { getOrganization } from '../../../db/installation/organizations.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { MappedBatch } from '../../../domain/events/event.js';
-import type { MapContext } from '../../../domain/events/mapContext.js';
+import type { MapContext } from '../../../domain/events/itemFault.js';
 import { MICROS_PER_DAY } from '../../../domain/period.js';
 import { listSourceHealth } from '../../../usecases/events/ingestHealth.js';
 import type { ApiDeps } from '../../deps.js';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { OrganizationProfile } from '../../../db/installation/organizations.js';
 import { LABEL_CHARS_MAX } from '../../../domain/events/event.js';
-import { stripText } from '../../../domain/events/stripText.js';
+import { stripText } from '../../../domain/events/jsonValues.js';
 import { publicId } from '../../../domain/ids.js';
 import {
   COUNTED_SCOPES_MAX,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { StoredRule } from '../../../db/policies/enforcementRules.js';
 import { DomainError, type FieldIssue } from '../../../domain/errors.js';
 import { LABEL_CHARS_MAX, MODEL_CHARS_MAX } from '../../../domain/events/event.js';
-import { stripText } from '../../../domain/events/stripText.js';
+import { stripText } from '../../../domain/events/jsonValues.js';
 import { publicId } from '../../../domain/ids.js';
 import { PICO_PER_USD, type Pico, parseScaled, usdNumberFromPico } from '../../../domain/money.js';
 import { isoFromMicros } from '../../../domain/period.js';

@@ -207,8 +207,8 @@ function isTierOpen({ evidence }: SeriesDay): boolean {
 }
 
 /** The bill tells apart what the calls do not, or not all of them: each class as a whole is right. */
-function untold(day: SeriesDay, name: string, isTold: (meter: MeterDay) => boolean): Variant[] {
-  const told = day.meters.filter(isTold);
+function untold(day: SeriesDay, name: string, isReported: (meter: MeterDay) => boolean): Variant[] {
+  const told = day.meters.filter(isReported);
   const billed = sumOf(told.map((meter) => meter.meter.quantity ?? 0n));
   if (billed <= sumOf(told.map((meter) => meter.observed))) return [];
   const quantities = dividedAsBilled(grouped(day.meters, (meter) => meter.tokenClass));
@@ -216,8 +216,8 @@ function untold(day: SeriesDay, name: string, isTold: (meter: MeterDay) => boole
 }
 
 /** The calls tell more of these than the bill has: each class as a whole is right. */
-function overtold(day: SeriesDay, name: string, isTold: (meter: MeterDay) => boolean): Variant[] {
-  const told = day.meters.filter(isTold);
+function overtold(day: SeriesDay, name: string, isReported: (meter: MeterDay) => boolean): Variant[] {
+  const told = day.meters.filter(isReported);
   const observed = sumOf(told.map((meter) => meter.observed));
   if (observed <= sumOf(told.map((meter) => meter.meter.quantity ?? 0n))) return [];
   const quantities = dividedAsBilled(grouped(day.meters, (meter) => meter.tokenClass));

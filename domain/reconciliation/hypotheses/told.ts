@@ -9,9 +9,9 @@ import type { MeterDay, SeriesDay } from './hypothesis.js';
  * is mostly the reader's word for "no tier named", so it tells none.
  */
 export function isTierOpen({ evidence, meters }: SeriesDay): boolean {
-  const isTold = evidence.observed.some((one) => one.status !== 'error' && one.serviceTier !== '');
+  const isReported = evidence.observed.some((one) => one.status !== 'error' && one.serviceTier !== '');
   return (
-    !isTold &&
+    !isReported &&
     meters.some(
       ({ meter, tokenClass }) =>
         meter.amountPico !== 0n &&

@@ -57,7 +57,7 @@ function isRightOf(
   if (!reading.judged) return false;
   // Right at a discount that nobody entered is not right as entered.
   if (reading.day.untoldDiscount !== undefined && !terms.has(reading.day.untoldDiscount)) return false;
-  const meters = reading.meters.filter((one) => isTold(one) && keys.has(meterKey(one)));
+  const meters = reading.meters.filter((one) => isReported(one) && keys.has(meterKey(one)));
   if (meters.length === 0) return false;
   if (state.kind === 'contract_terms') return terms.has(Number(state.variant.split(':')[1]));
   if (reading.depth !== 'quantities') return state.kind === 'none';
@@ -71,13 +71,13 @@ function isRightOf(
 
 const hasRightLine = ({ work: { reading } }: JudgedDay): boolean =>
   reading.judged &&
-  reading.meters.some((one) => one.rateEvidence !== 'none' && isTold(one) && isAsExpected(one));
+  reading.meters.some((one) => one.rateEvidence !== 'none' && isReported(one) && isAsExpected(one));
 
 const isAsExpected = (one: MeterReading): boolean =>
   Math.abs(one.amount - Number(one.of.expectedPico ?? 0n)) <= one.rounding + 3 * one.rateSigma;
 
 /** Exact amounts show a rate from a few times their rounding on; what is compared with calls, from a cent. */
-function isTold(meter: MeterReading): boolean {
+function isReported(meter: MeterReading): boolean {
   return meter.value > (meter.rateEvidence === 'sharp' ? 10 * meter.rounding : CENT);
 }
 

@@ -33,7 +33,7 @@ export function untoldDiscounts(judged: readonly JudgedDay[]): ReadonlyMap<strin
  */
 function discountOf({ state, parts, work }: JudgedDay): number | undefined {
   if (parts.unexplained.length > 0) return undefined;
-  const isTold = work.reading.meters.some((one) => one.rateEvidence === 'sharp' && one.amount > CENT);
-  if (state.kind === 'none') return isTold ? 0 : undefined;
+  const isReported = work.reading.meters.some((one) => one.rateEvidence === 'sharp' && one.amount > CENT);
+  if (state.kind === 'none') return isReported ? 0 : undefined;
   return state.kind === 'contract_terms' ? Number(state.variant.split(':')[1] ?? 0) : undefined;
 }

@@ -72,7 +72,7 @@ export function callRecordOf(call: TrafficCall, startMicros: bigint, random: Ran
     scopeName: 'bench-instrumentation',
     scopeVersion: '1.0.0',
     trace: { traceId: random.hex(32), spanId: random.hex(16), parentSpanId: null },
-    toldClasses: 4,
+    reportedClasses: 4,
     billerSpan: null,
   };
 }

@@ -92,7 +92,7 @@ function bookSeries(
       if (isCompared) book(books.right, right, seconds);
       book(books.actual, wronged(call, series, seconds, right, planted), seconds);
     }
-    if (isTold(call, series)) told.push(tellCall(call, series));
+    if (isReported(call, series)) told.push(tellCall(call, series));
   }
 }
 
@@ -120,7 +120,7 @@ function wronged(
 
 const COVERAGE_SALT = 1;
 
-function isTold(call: UsedCall, series: Series): boolean {
+function isReported(call: UsedCall, series: Series): boolean {
   const { coverage, isUntold } = series.circumstances;
   return !isUntold(call) && (coverage === 1 || lotOf(call, COVERAGE_SALT) < coverage);
 }

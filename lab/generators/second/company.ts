@@ -187,13 +187,13 @@ function truthOf(
     (sum, day) => sum + (company.spend.get(`${series.id}|${day}`) ?? 0n),
     0n,
   );
-  const isTold = telling.fault === 'none';
+  const isReported = telling.fault === 'none';
   const seen = kind.seenAt.filter((visibility) => {
     if (isStale || (kind.needsCalls && HIDING.has(telling.fault))) return false;
     if (kind.needsAnswers && isSilent(series)) return false;
     const least = LEAST_PER_MILLE[visibility];
     if (least === undefined) return true;
-    return isTold && series.contract?.isTold !== false && moved * 1_000n >= spent * least;
+    return isReported && series.contract?.isReported !== false && moved * 1_000n >= spent * least;
   });
   return {
     ...placeOf(series),
@@ -234,7 +234,7 @@ function benignOf(series: SeriesPlan, telling: Telling, isStale: boolean): [stri
   const found: [string, string][] = [];
   if (telling.fault !== 'none') found.push([FAULT_CAUSES[telling.fault], telling.fault]);
   if (series.contract)
-    found.push(['contract_terms', series.contract.isTold ? 'contract_told' : 'contract_untold']);
+    found.push(['contract_terms', series.contract.isReported ? 'contract_told' : 'contract_untold']);
   if (isStale) found.push(['stale_price_reference', 'wrong_list']);
   return found;
 }

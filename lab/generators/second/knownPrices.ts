@@ -5,7 +5,9 @@ import type { SeriesPlan } from './series.js';
 /** As bodies of POST /api/v1/pricing/contract-rates. */
 export function contractBodies(plans: readonly SeriesPlan[]): object[] {
   const agreed = new Map(
-    plans.flatMap((series) => (series.contract?.isTold ? [[series.model, series.contract] as const] : [])),
+    plans.flatMap((series) =>
+      series.contract?.isReported ? [[series.model, series.contract] as const] : [],
+    ),
   );
   return [...agreed].map(([model, { perMille }]) => ({
     provider: model.provider,

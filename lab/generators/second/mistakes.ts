@@ -197,7 +197,7 @@ export const OVERCHARGES: readonly MistakeKind[] = [
     cause: 'contract_rate_not_applied',
     form: 'list_instead_of_contract',
     weight: 6,
-    isPossible: (series) => series.contract?.isTold === true,
+    isPossible: (series) => series.contract?.isReported === true,
     change: rate((call) => ratesIf(call, {})),
     seenAt: ALL,
     needsCalls: false,

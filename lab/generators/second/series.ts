@@ -29,7 +29,7 @@ export interface SeriesPlan {
   tierShare: number;
   geoShare: number;
   /** What of the list price is paid, per mille, and whether the company has entered it. */
-  contract: { perMille: number; isTold: boolean } | null;
+  contract: { perMille: number; isReported: boolean } | null;
   projects: readonly string[];
   services: readonly string[];
   /** Keys in the order of their use; each holds from its second on. */
@@ -81,7 +81,7 @@ function planContracts(random: Random): Map<BookModel, SeriesPlan['contract']> {
   return new Map(
     agreed.map((model) => [
       model,
-      { perMille: 1_000 - random.whole(3, 22) * 10, isTold: random.chance(0.67) },
+      { perMille: 1_000 - random.whole(3, 22) * 10, isReported: random.chance(0.67) },
     ]),
   );
 }

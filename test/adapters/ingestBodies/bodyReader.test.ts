@@ -7,7 +7,7 @@ import {
 import { type BodyKind, decodeBody } from '../../../adapters/ingestBodies/decodeBody.js';
 import { DomainError } from '../../../domain/errors.js';
 import type { MappedBatch } from '../../../domain/events/event.js';
-import type { MapContext } from '../../../domain/events/mapContext.js';
+import type { MapContext } from '../../../domain/events/itemFault.js';
 import { microsFromDate, microsOfDay } from '../../../domain/period.js';
 import { scannedPart } from '../../../domain/policies/patternSet.js';
 import { encodeOtlp } from '../../../lab/bench/support/worstRequests/otlpBytes.js';

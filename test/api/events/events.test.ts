@@ -283,7 +283,7 @@ describe('the list of events', () => {
     expect(names(await list(org, '?limit=5&offset=4'))).toEqual(['r0', 'r1', 'r2', 'r3', 'r4']);
   });
 
-  it('hides the other tellings of a call, and shows them where they are asked for', async () => {
+  it('hides the other reports of a call, and shows them where they are asked for', async () => {
     const org = await api.addOrganization();
     const outer = aSpan({ 'gen_ai.response.id': undefined });
     const inner = aSpan(

@@ -127,7 +127,7 @@ describe('50 identical batches in parallel', () => {
   });
 });
 
-describe('tellings of one call that arrive at the same time, over two API servers', () => {
+describe('reports of one call that arrive at the same time, over two API servers', () => {
   it('end as one event each, which knows what every one of them told', async () => {
     for (let round = 0; round < 5; round += 1) {
       const org = await one.addOrganization();

@@ -115,7 +115,7 @@ describe('drop_payloads', () => {
     );
   });
 
-  it('holds for a telling that completes a call that was stored with its payload, whichever of the two is the richer', async () => {
+  it('holds for a report that completes a call that was stored with its payload, whichever of the two is the richer', async () => {
     for (const richer of [true, false]) {
       const org = await here.addOrganization();
       const tell = (text: string, more: Record<string, number>) =>

@@ -143,7 +143,7 @@ describe('what a key of a workspace sends', () => {
 });
 
 describe('one call that keys of several workspaces tell', () => {
-  const telling = (responseId: string, session: string, index: number) =>
+  const report = (responseId: string, session: string, index: number) =>
     anEvent({
       request_id: responseId,
       response_id: responseId,
@@ -158,8 +158,8 @@ describe('one call that keys of several workspaces tell', () => {
   it('counts once, in one project, and each key sees what was told as its own project’s alone', async () => {
     const response = `resp_${randomUUID()}`;
     const [mine, theirs] = [`mine-${randomUUID()}`, `theirs-${randomUUID()}`];
-    await ingest(api, [telling(response, mine, 1)], member);
-    await ingest(api, [telling(response, theirs, 2)], others);
+    await ingest(api, [report(response, mine, 1)], member);
+    await ingest(api, [report(response, theirs, 2)], others);
     const all = await listOf(org.adminKey, 'limit=1000');
     const told = all.filter((event: { request_id: string }) => event.request_id === response);
     expect(told.length).toBe(2);
@@ -185,7 +185,7 @@ describe('one call that keys of several workspaces tell', () => {
     for (const isOneBatch of [false, true]) {
       const response = `resp_${randomUUID()}`;
       const send = (key: string, index: number) =>
-        ingest(api, [telling(response, `${index}-${response}`, index)], key);
+        ingest(api, [report(response, `${index}-${response}`, index)], key);
       const keys = place === 0 ? [member, org.ingestKey] : [org.ingestKey, member];
       if (isOneBatch) await Promise.all(keys.map(send));
       else for (const [index, key] of keys.entries()) await send(key, index);

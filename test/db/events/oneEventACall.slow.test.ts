@@ -85,7 +85,7 @@ describe('two identities of one call', () => {
         requestId: `${place.traceId}:${place.spanId}`,
         trace: place,
         usage: null,
-        toldClasses: 0,
+        reportedClasses: 0,
       }),
     ]);
     expect((await calls.events()).live).toHaveLength(2);
@@ -98,7 +98,11 @@ describe('two identities of one call', () => {
   it('are both known when a gateway gives an answer an id of its own', async () => {
     const calls = await ReportedCalls.of(test);
     const [own, gateway] = [idOf(calls, 'own'), idOf(calls, 'gateway')];
-    const outer = aReport(gateway, 0, { trace: aPlace(1, 1), toldClasses: 1, endMicros: FIRST + 9_000_000n });
+    const outer = aReport(gateway, 0, {
+      trace: aPlace(1, 1),
+      reportedClasses: 1,
+      endMicros: FIRST + 9_000_000n,
+    });
     const inner = aReport(own, 1, { trace: aPlace(1, 2, 1) });
     await calls.send([outer, inner]);
     expect((await calls.events()).live).toHaveLength(1);
@@ -113,7 +117,7 @@ describe('two identities of one call', () => {
     const calls = await ReportedCalls.of(test);
     const [one, other] = [idOf(calls, 'one'), idOf(calls, 'other')];
     await calls.send([
-      aReport(one, 0, { trace: aPlace(1, 1), toldClasses: 1, endMicros: FIRST + 9_000_000n }),
+      aReport(one, 0, { trace: aPlace(1, 1), reportedClasses: 1, endMicros: FIRST + 9_000_000n }),
     ]);
     await calls.send([aReport(other, 1, { trace: aPlace(1, 2, 1) })]);
     await calls.sweepAll();
@@ -248,22 +252,22 @@ const views = fc.array(
 const USAGES = {
   all: {
     usage: aUsage({ input: 700, cacheRead: 300, cached: 300, output: 50 }),
-    toldClasses: 3,
+    reportedClasses: 3,
     missing: [],
   },
-  'whole input': { usage: aUsage({ input: 1_000, output: 50 }), toldClasses: 2, missing: ['cache_read'] },
-  none: { usage: null, toldClasses: 0, missing: ['input', 'output'] },
+  'whole input': { usage: aUsage({ input: 1_000, output: 50 }), reportedClasses: 2, missing: ['cache_read'] },
+  none: { usage: null, reportedClasses: 0, missing: ['input', 'output'] },
 };
 
 /** The reports of one call, each linked to the others by its response id, by its span or by the span inside it. */
 function reportsOf(drawn: View[], call: number, name: string): CallRecord[] {
   const placed: { span: number; second: number }[] = [];
   return drawn.map(({ from, usage, of, team }, index): CallRecord => {
-    const { usage: counted, toldClasses, missing } = USAGES[usage];
+    const { usage: counted, reportedClasses, missing } = USAGES[usage];
     const second = call * 1_000 + index * 10;
     const told = {
       usage: counted,
-      toldClasses,
+      reportedClasses,
       teamId: team,
       origin: {
         usageSource: 'otel',
@@ -306,12 +310,12 @@ function reportsOf(drawn: View[], call: number, name: string): CallRecord[] {
 
 /** What counts in the end: the counts of the best report, from the report that ended first among the best with an id. */
 function expectedOf(reports: CallRecord[]) {
-  const best = Math.max(...reports.map(({ toldClasses }) => toldClasses));
-  const usage = reports.find(({ toldClasses }) => toldClasses === best)?.usage ?? null;
+  const best = Math.max(...reports.map(({ reportedClasses }) => reportedClasses));
+  const usage = reports.find(({ reportedClasses }) => reportedClasses === best)?.usage ?? null;
   const named = reports.filter(({ responseId }) => responseId !== null);
-  const richest = Math.max(...named.map(({ toldClasses }) => toldClasses));
+  const richest = Math.max(...named.map(({ reportedClasses }) => reportedClasses));
   const ends = named
-    .filter(({ toldClasses }) => toldClasses === richest)
+    .filter(({ reportedClasses }) => reportedClasses === richest)
     .map(({ startMicros }) => startMicros);
   const teams = reports.flatMap(({ teamId }) => teamId ?? []).sort();
   return {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import type { UsageDimension, UsageFilter, UsageQuery } from '../../../db/usage/usageQuery.js';
+import type { UsageDimension, UsageFilter, UsageQuery } from '../../../db/usage/usageSql.js';
 import type { CallRecord } from '../../../domain/events/event.js';
 import { microsOfDay } from '../../../domain/period.js';
 import { aCall, aUsage } from '../../support/aCall.js';
@@ -70,7 +70,7 @@ const call: fc.Arbitrary<CallRecord> = fc
     kind: oneOf('sdk_event', 'otel_span') as fc.Arbitrary<CallRecord['kind']>,
     usage: fc.option(usage, { freq: 4 }),
     reportedCostPico: fc.option(fc.bigInt({ min: 0n, max: 10n ** 16n }), { freq: 2 }),
-    toldClasses: fc.integer({ min: 1, max: 4 }),
+    reportedClasses: fc.integer({ min: 1, max: 4 }),
     scopeName: oneOf('a', 'b'),
     serviceName: oneOf('checkout', 'search'),
     httpStatus: oneOf(null, 200, 429),

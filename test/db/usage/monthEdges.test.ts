@@ -4,7 +4,7 @@ import { closePeriod } from '../../../db/billing/closePeriod.js';
 import { findFrozenTotals } from '../../../db/billing/periods.js';
 import { insertOrganization } from '../../../db/installation/organizations.js';
 import { OrgDb } from '../../../db/orgDb.js';
-import type { UsageQuery } from '../../../db/usage/usageQuery.js';
+import type { UsageQuery } from '../../../db/usage/usageSql.js';
 import type { UsageView } from '../../../domain/billing/periods/asOf.js';
 import { endOfMonth, type Month, startOfMonth } from '../../../domain/billing/periods/month.js';
 import { isoFromMicros, microsOfDay } from '../../../domain/period.js';

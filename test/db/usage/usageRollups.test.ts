@@ -122,14 +122,14 @@ describe(`totals (TEST_SEED=${SEED})`, () => {
   it('count a call once that its own request completed and a later request tells again, folded or not', async () => {
     for (const foldsBetween of [false, true]) {
       const { orgDb, send } = await aNewOrganization();
-      const told = (scopeName: string, input: number, toldClasses: number) =>
+      const told = (scopeName: string, input: number, reportedClasses: number) =>
         aCall({
           responseId: 'resp_1',
           requestId: 'resp_1',
           scopeName,
-          toldClasses,
+          reportedClasses,
           usage: aUsage({ input, output: 1 }),
-          startMicros: FIRST + BigInt(toldClasses),
+          startMicros: FIRST + BigInt(reportedClasses),
         });
       await send(told('first', 10, 1));
       // The poorer telling of this request completes the one that is stored, in the transaction that stores it.

@@ -132,7 +132,7 @@ describe('hosts', () => {
 });
 
 describe('the namespace of response ids', () => {
-  it('is one for a telling that saw a gateway and one that saw no host, but apart for two hosts', () => {
+  it('is one for a report that saw a gateway and one that saw no host, but apart for two hosts', () => {
     const gateway = { provider: 'openai', billedBy: 'unknown', billerFromHost: true } as const;
     const word = { provider: 'openai', billedBy: 'openai', billerFromHost: false } as const;
     const azure = { provider: 'openai', billedBy: 'azure_openai', billerFromHost: true } as const;

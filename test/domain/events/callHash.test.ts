@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { apiKeyHash, eventId } from '../../../domain/events/callHash.js';
+import { apiKeyHash, eventId } from '../../../domain/events/resolveCalls.js';
 import { findMicrosOfUuid } from '../../../domain/ids.js';
 
 const sha = (text: string) => createHash('sha256').update(text).digest('hex').slice(0, 16);

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
-import { isDatedModel, modelFamily } from '../../../domain/events/modelFamily.js';
+import { isDatedModel, modelFamily } from '../../../domain/events/biller.js';
 
 describe('the family of a model', () => {
   it.each([

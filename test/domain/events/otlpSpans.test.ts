@@ -306,7 +306,7 @@ describe('numbers and texts', () => {
 describe('usage', () => {
   it('that is absent is absent, not zero', () => {
     const call = callOf({ attributes: { 'gen_ai.system': 'openai', 'gen_ai.request.model': 'gpt-4o' } });
-    expect([call.usage, call.toldClasses, call.origin.usageRaw]).toEqual([null, 0, null]);
+    expect([call.usage, call.reportedClasses, call.origin.usageRaw]).toEqual([null, 0, null]);
     expect(call.origin.usageMissing).toEqual(['input', 'output']);
   });
 

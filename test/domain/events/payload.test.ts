@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { PAYLOAD_BYTES_MAX } from '../../../domain/events/event.js';
-import { withinLimit } from '../../../domain/events/payload.js';
+import { withinLimit } from '../../../domain/events/jsonValues.js';
 import { attributeList, callOf, callWith, LEAST } from './support.js';
 
 describe('what is kept of a span', () => {

@@ -2,11 +2,17 @@
  * The rules of resolving, written down as plainly as they can be: every pair of calls is compared and every walk up a
  * trace is walked. Too slow for the product, which is held against it.
  */
-import { completeTelling } from '../../../domain/events/completeTelling.js';
+
+import {
+  compareReports,
+  couldBeOneCall,
+  isSameUsage,
+  responseKey,
+} from '../../../domain/events/callReport.js';
 import type { CallRecord, SpanLink } from '../../../domain/events/event.js';
+import { mergeReport } from '../../../domain/events/mergeReport.js';
 import type { ResolvedCall } from '../../../domain/events/resolveCalls.js';
 import type { SpanTree } from '../../../domain/events/spanTree.js';
-import { compareTellings, couldBeOneCall, isSameUsage, responseKey } from '../../../domain/events/telling.js';
 
 const WALK_STEPS_MAX = 256;
 
@@ -55,12 +61,12 @@ export function resolvePlainly(calls: readonly CallRecord[], links: readonly Spa
     const [winner, ...others] = members
       .map(callAt)
       .filter((call) => !summing.includes(call))
-      .sort((one, other) => compareTellings(other, one, tree)) as [CallRecord, ...CallRecord[]];
+      .sort((one, other) => compareReports(other, one, tree)) as [CallRecord, ...CallRecord[]];
     if (identityOf(own) !== identityOf(winner)) return { call: own, supersededBy: calls.indexOf(winner) };
     let call = winner;
-    for (const other of others) call = completeTelling(call, other, tree);
+    for (const other of others) call = mergeReport(call, other, tree);
     for (const sum of summing)
-      call = completeTelling(call, { ...sum, usage: null, reportedCostPico: null, promptHash: null }, tree);
+      call = mergeReport(call, { ...sum, usage: null, reportedCostPico: null, promptHash: null }, tree);
     return { call, supersededBy: null };
   });
 }
@@ -123,8 +129,8 @@ function choosePlainly(calls: readonly CallRecord[], outer: CallRecord, branches
   if (only !== undefined && branches.length === 1) return { branch: only, isSum: false };
   const callAt = (index: number) => calls[index] as CallRecord;
   const richestOf = (branch: readonly number[]) =>
-    branch.map(callAt).reduce((best, call) => (compareTellings(call, best, NO_TREE) > 0 ? call : best));
-  const ordered = [...branches].sort((a, b) => compareTellings(richestOf(a), richestOf(b), NO_TREE));
+    branch.map(callAt).reduce((best, call) => (compareReports(call, best, NO_TREE) > 0 ? call : best));
+  const ordered = [...branches].sort((a, b) => compareReports(richestOf(a), richestOf(b), NO_TREE));
   const last = ordered.at(-1) as number[];
   const key = responseKey(outer);
   const named = ordered.find(

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { joinPromptHashes, promptHashOf } from '../../../domain/events/promptHash.js';
+import { joinPromptHashes, promptHashOf } from '../../../domain/events/prompts.js';
 
 const prompts = fc.array(fc.string({ unit: 'grapheme-ascii', minLength: 1 }), { minLength: 1, maxLength: 4 });
 const hashes = fc.option(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), { nil: null });

@@ -6,7 +6,7 @@ import { type AttributeMap, aSpan, attributeList, classesOf, context, START_NANO
 
 const hex = (value: number, digits: number) => value.toString(16).padStart(digits, '0');
 
-interface Told {
+interface UsageReport {
   scope: string;
   version?: string;
   trace?: number;
@@ -19,8 +19,12 @@ interface Told {
 }
 
 /** Spans of several scopes in one request, mapped and resolved. */
-function resolve(...tellings: Told[]): { resolved: ResolvedCall[]; calls: CallRecord[]; links: SpanLink[] } {
-  const scopeSpans = tellings.map((told) => ({
+function resolve(...reports: UsageReport[]): {
+  resolved: ResolvedCall[];
+  calls: CallRecord[];
+  links: SpanLink[];
+} {
+  const scopeSpans = reports.map((told) => ({
     scope: { name: told.scope, version: told.version ?? '1.0.0' },
     spans: [
       aSpan({
@@ -44,7 +48,7 @@ const live = (resolved: ResolvedCall[]) =>
   resolved.filter((one) => one.supersededBy === null).map(({ call }) => call);
 const scopes = (resolved: ResolvedCall[]) => live(resolved).map(({ scopeName }) => scopeName);
 
-const ANTHROPIC_SDK: Told = {
+const ANTHROPIC_SDK: UsageReport = {
   scope: 'com.anthropic.sdk.python',
   span: 9,
   attributes: {
@@ -63,7 +67,7 @@ const ANTHROPIC_SDK: Told = {
   },
 };
 
-const OPENINFERENCE: Told = {
+const OPENINFERENCE: UsageReport = {
   scope: 'openinference.instrumentation.anthropic',
   span: 1,
   attributes: {
@@ -79,7 +83,7 @@ const OPENINFERENCE: Told = {
   },
 };
 
-const TRACELOOP: Told = {
+const TRACELOOP: UsageReport = {
   scope: 'opentelemetry.instrumentation.anthropic',
   trace: 2,
   span: 2,
@@ -98,7 +102,7 @@ const TRACELOOP: Told = {
   },
 };
 
-const LANGFUSE: Told = {
+const LANGFUSE: UsageReport = {
   scope: 'langfuse-sdk',
   span: 3,
   attributes: {
@@ -172,7 +176,7 @@ describe('the pairs that were measured are one call each', () => {
   });
 
   it('pydantic-ai around the SDK’s own span, with the same response id on both', () => {
-    const pydantic: Told = {
+    const pydantic: UsageReport = {
       scope: 'pydantic-ai',
       span: 4,
       attributes: {
@@ -200,13 +204,13 @@ describe('the pairs that were measured are one call each', () => {
       'gen_ai.usage.input_tokens': 1200,
       'gen_ai.usage.output_tokens': 300,
     };
-    const outer: Told = {
+    const outer: UsageReport = {
       scope: '@traceloop/instrumentation-openai',
       version: '0.27.0',
       span: 1,
       attributes,
     };
-    const inner: Told = {
+    const inner: UsageReport = {
       scope: '@arizeai/openinference-instrumentation-openai',
       version: '4.2.7',
       span: 2,
@@ -241,8 +245,8 @@ const span = (
   number: number,
   parent?: number,
   attributes: AttributeMap = {},
-  more: Partial<Told> = {},
-): Told => ({
+  more: Partial<UsageReport> = {},
+): UsageReport => ({
   scope: `scope-${number}`,
   span: number,
   ...(parent === undefined ? {} : { parent }),
@@ -251,7 +255,7 @@ const span = (
   attributes: { ...GPT, ...attributes },
   ...more,
 });
-const bystander = (number: number, parent?: number): Told => ({
+const bystander = (number: number, parent?: number): UsageReport => ({
   ...span(number, parent),
   attributes: { 'http.method': 'POST' },
 });
@@ -326,7 +330,11 @@ describe('an ancestor and a descendant', () => {
   });
 
   it('that both failed are one attempt', () => {
-    const failed = (told: Told): Told => ({ ...told, attributes: NO_COUNTS, status: { code: 2 } });
+    const failed = (told: UsageReport): UsageReport => ({
+      ...told,
+      attributes: NO_COUNTS,
+      status: { code: 2 },
+    });
     expect(scopes(resolve(failed(span(1)), failed(span(2, 1))).resolved)).toEqual(['scope-2']);
   });
 });
@@ -371,7 +379,7 @@ describe('several calls inside one outer span', () => {
     ]);
   });
 
-  it('each with tellings of their own are one call each', () => {
+  it('each with reports of their own are one call each', () => {
     const { resolved } = resolve(bystander(1), span(2, 1), span(3, 2), span(4, 1), span(5, 4));
     expect(scopes(resolved)).toEqual(['scope-3', 'scope-5']);
   });

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { DomainError } from '../../../domain/errors.js';
-import { stripJson, stripText } from '../../../domain/events/stripText.js';
+import { stripJson, stripText } from '../../../domain/events/jsonValues.js';
 
 const KEPT = /^[\t\n\r\x20-\x7e]*$/;
 

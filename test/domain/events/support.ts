@@ -1,6 +1,6 @@
 /** Builders of OTLP as it comes over the wire, and the shortest ways to map it. */
 import type { CallRecord, MappedBatch, Rejection } from '../../../domain/events/event.js';
-import type { MapContext } from '../../../domain/events/mapContext.js';
+import type { MapContext } from '../../../domain/events/itemFault.js';
 import { mapOtlpRequest } from '../../../domain/events/otlpSpans.js';
 import { microsOfDay } from '../../../domain/period.js';
 

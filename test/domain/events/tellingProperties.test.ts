@@ -1,17 +1,17 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { completeTelling } from '../../../domain/events/completeTelling.js';
+import { compareReports, isSameCall } from '../../../domain/events/callReport.js';
 import type { CallRecord, SpanLink, TokenUsage } from '../../../domain/events/event.js';
+import { mergeReport } from '../../../domain/events/mergeReport.js';
 import { resolveCalls } from '../../../domain/events/resolveCalls.js';
 import { SpanTree } from '../../../domain/events/spanTree.js';
-import { compareTellings, isSameCall } from '../../../domain/events/telling.js';
 import type { Biller, Provider } from '../../../domain/providers.js';
 import { aCall } from '../../support/aCall.js';
 
 const hex = (value: number, digits: number) => value.toString(16).padStart(digits, '0');
 const START = 1_790_000_000_000_000n;
 
-/** How one telling of a call differs from the truth: what it leaves out and how it names things. */
+/** How one report of a call differs from the truth: what it leaves out and how it names things. */
 interface View {
   hasId: boolean;
   cacheRead: boolean;
@@ -132,7 +132,7 @@ function tell(call: TrueCall, one: View, id: string, trace: SpanLink, order: num
       usageRaw: null,
       usageFlags: [],
     },
-    toldClasses: usage === null ? 0 : 6 - missing.length,
+    reportedClasses: usage === null ? 0 : 6 - missing.length,
     scopeName: one.source,
     trace,
   });
@@ -162,7 +162,7 @@ function worldOf(calls: TrueCall[]): World {
   return world;
 }
 
-/** A store as the service keeps it: live tellings, all members of their calls, and every span seen. */
+/** A store as the service keeps it: live reports, all members of their calls, and every span seen. */
 class Store {
   readonly #links: SpanLink[] = [];
   #groups: { live: CallRecord; members: CallRecord[] }[] = [];
@@ -185,8 +185,8 @@ class Store {
         if (one === other || !one.members.some((a) => other.members.some((b) => isSameCall(a, b, tree))))
           continue;
         const [winner, loser] =
-          compareTellings(other.live, one.live, tree) > 0 ? [other.live, one.live] : [one.live, other.live];
-        const call = completeTelling(winner, loser, tree);
+          compareReports(other.live, one.live, tree) > 0 ? [other.live, one.live] : [one.live, other.live];
+        const call = mergeReport(winner, loser, tree);
         this.#groups = this.#groups.filter((group) => group !== one && group !== other);
         this.#groups.push({ live: call, members: [...one.members, ...other.members] });
         return true;
@@ -227,7 +227,7 @@ function shuffled(world: World, order: [number, boolean][]): Item[] {
     .map(({ item }) => item);
 }
 
-describe('the tellings of a call', () => {
+describe('the reports of a call', () => {
   it('end in the same live call in any order inside one request', () => {
     fc.assert(
       fc.property(worlds, orders, (world, order) => {

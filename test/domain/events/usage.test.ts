@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { InputSemantics } from '../../../domain/events/event.js';
-import { normaliseUsage, type ToldUsage } from '../../../domain/events/usage.js';
+import { normaliseUsage, type ReportedUsage } from '../../../domain/events/usage.js';
 
 /** The same call as each kind of client tells it: true classes → counts. */
 interface TrueUsage {
@@ -36,7 +36,7 @@ const written = (usage: TrueUsage) => usage.write5m + usage.write1h;
 const allInput = (usage: TrueUsage) => usage.input + usage.audioIn + usage.cacheRead + written(usage);
 const allOutput = (usage: TrueUsage) => usage.output + usage.audioOut;
 
-const DIALECTS: Record<string, { semantics: InputSemantics; tell(usage: TrueUsage): ToldUsage }> = {
+const DIALECTS: Record<string, { semantics: InputSemantics; tell(usage: TrueUsage): ReportedUsage }> = {
   inclusive: {
     semantics: 'inclusive',
     tell: (usage) => ({
@@ -68,14 +68,14 @@ const DIALECTS: Record<string, { semantics: InputSemantics; tell(usage: TrueUsag
   'exclusive with a total of what was sent': {
     semantics: 'exclusive',
     tell: (usage) => ({
-      ...(DIALECTS.exclusive as { tell(usage: TrueUsage): ToldUsage }).tell(usage),
+      ...(DIALECTS.exclusive as { tell(usage: TrueUsage): ReportedUsage }).tell(usage),
       total: usage.input + usage.audioIn + allOutput(usage),
     }),
   },
   'exclusive with a total of all': {
     semantics: 'inclusive',
     tell: (usage) => ({
-      ...(DIALECTS.exclusive as { tell(usage: TrueUsage): ToldUsage }).tell(usage),
+      ...(DIALECTS.exclusive as { tell(usage: TrueUsage): ReportedUsage }).tell(usage),
       reasoning: 0,
       total: allInput(usage) + allOutput(usage),
     }),
@@ -131,7 +131,7 @@ describe('every dialect of one call gives the same disjoint classes', () => {
     fc.assert(
       fc.property(trueUsage, (usage) => {
         fc.pre(usage.input + usage.audioIn < usage.cacheRead + written(usage));
-        const told = (DIALECTS.exclusive as { tell(usage: TrueUsage): ToldUsage }).tell(usage);
+        const told = (DIALECTS.exclusive as { tell(usage: TrueUsage): ReportedUsage }).tell(usage);
         const read = normaliseUsage(told, 'inclusive');
         expect([read.semantics, read.usage.input, read.usage.cacheRead]).toEqual([
           'exclusive',
@@ -144,7 +144,7 @@ describe('every dialect of one call gives the same disjoint classes', () => {
 
   it('never gives a class a negative count, and keeps every token that was told', () => {
     const any = fc.option(fc.nat(10_000), { nil: undefined });
-    const telling = fc.record({
+    const report = fc.record({
       input: any,
       output: any,
       cacheRead: any,
@@ -158,12 +158,12 @@ describe('every dialect of one call gives the same disjoint classes', () => {
     });
     fc.assert(
       fc.property(
-        telling,
+        report,
         fc.constantFrom<InputSemantics>('inclusive', 'exclusive', 'disjoint'),
         (raw, semantics) => {
           const told = Object.fromEntries(
             Object.entries(raw).filter(([, value]) => value !== undefined),
-          ) as ToldUsage;
+          ) as ReportedUsage;
           const { usage } = normaliseUsage(told, semantics);
           for (const count of Object.values(usage))
             if (count !== null) expect(count).toBeGreaterThanOrEqual(0);
@@ -204,7 +204,7 @@ describe('what does not add up is flagged, not repaired', () => {
       'inclusive',
       ['reasoning_exceeds_output'],
     ],
-  ] as [string, ToldUsage, InputSemantics, string[]][])('%s', (_, told, semantics, flags) => {
+  ] as [string, ReportedUsage, InputSemantics, string[]][])('%s', (_, told, semantics, flags) => {
     expect(normaliseUsage(told, semantics).flags).toEqual(flags);
   });
 

@@ -8,7 +8,7 @@ type Classes = [input: number, cacheRead: number, cacheWrite: number, output: nu
 function read(usage: { [key: string]: Json }) {
   const found = readUsageObject(usage, 'usage');
   if (found === undefined) throw new Error('the object was not understood');
-  const { usage: classes, flags, semantics } = normaliseUsage(found.told, found.semantics);
+  const { usage: classes, flags, semantics } = normaliseUsage(found.reported, found.semantics);
   return { ...found, classes, flags, semantics };
 }
 
@@ -228,7 +228,7 @@ const OBJECTS: [string, { [key: string]: Json }, Classes, InputSemantics][] = [
   ['counts as text', { prompt_tokens: '12', completion_tokens: '3' }, [12, 0, 0, 3, 0], 'inclusive'],
 ];
 
-describe('a usage object is told from its own keys', () => {
+describe('a usage object is reported from its own keys', () => {
   it.each(OBJECTS)('%s', (_, usage, classes, semantics) => {
     const found = read(usage);
     const { input, cacheRead, cacheCreation, output, reasoning } = found.classes;

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { countedBy } from '../../../domain/events/countedScopes.js';
+import { countedBy } from '../../../domain/events/clients.js';
 import { describeChange } from '../../../domain/installation/describeChange.js';
 import {
   changedFields,

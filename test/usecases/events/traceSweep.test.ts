@@ -6,7 +6,7 @@ import { sweepTraces } from '../../../usecases/events/traceSweep.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 import { holdBack, untilNothingHoldsBack } from '../../support/horizon.js';
 
-interface Told {
+interface UsageReport {
   traceId: string;
   spanId: string;
   parentSpanId?: string;
@@ -29,8 +29,8 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** One span a request: the tellings arrive apart. */
-async function tell(organization: TestOrganization, told: Told): Promise<void> {
+/** One span a request: the reports arrive apart. */
+async function tell(organization: TestOrganization, told: UsageReport): Promise<void> {
   clock += 1_000_000n;
   const attributes = {
     'gen_ai.operation.name': 'chat',
@@ -77,7 +77,7 @@ async function countedInputs(organization: TestOrganization): Promise<number[]> 
   return (body.events as { input_tokens: number }[]).map((event) => event.input_tokens).sort((a, b) => a - b);
 }
 
-describe('tellings of one call in different requests', () => {
+describe('reports of one call in different requests', () => {
   it('an outer span that stands for one inner call does not swallow its sibling that comes later', async () => {
     const organization = await api.addOrganization();
     const traceId = hex(16);
@@ -96,7 +96,7 @@ describe('tellings of one call in different requests', () => {
     expect(await liveInputs(organization)).toEqual([100, 700]);
   });
 
-  it('a telling whose relative was superseded by a span of another trace joins the call that stands for it', async () => {
+  it('a report whose relative was superseded by a span of another trace joins the call that stands for it', async () => {
     const organization = await api.addOrganization();
     const traceId = hex(16);
     const outer = hex(8);

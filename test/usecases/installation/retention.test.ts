@@ -7,7 +7,7 @@ import { findFirstMonth } from '../../../db/billing/periods.js';
 import { getEvent } from '../../../db/events/events.js';
 import type { OrgDb } from '../../../db/orgDb.js';
 import { ensurePartitions } from '../../../db/partitions.js';
-import type { UsageDimension } from '../../../db/usage/usageQuery.js';
+import type { UsageDimension } from '../../../db/usage/usageSql.js';
 import { monthOf } from '../../../domain/billing/periods/month.js';
 import type { CallRecord } from '../../../domain/events/event.js';
 import { retentionLimit } from '../../../domain/installation/retention.js';
@@ -132,7 +132,7 @@ describe(`retention (TEST_SEED=${SEED})`, () => {
     return aSpokenCall(age, {
       requestId: `resp_${index}`,
       responseId: `resp_${index}`,
-      toldClasses: 1,
+      reportedClasses: 1,
       teamId: index % 2 === 0 ? 'search' : null,
       projectId: index % 3 === 0 ? 'shop' : null,
       ...(blocked ? { status: 'blocked', usage: null } : {}),
@@ -146,7 +146,7 @@ describe(`retention (TEST_SEED=${SEED})`, () => {
       ...first,
       startMicros: first.startMicros + 1n,
       requestId: `resp_${index}`,
-      toldClasses: 3,
+      reportedClasses: 3,
       usage: call.blocked ? null : aUsage({ input: 200, output: 70, cacheRead: 10 }),
       scopeName: 'richer',
     };

@@ -7,7 +7,13 @@ import {
   pointResponsesOf,
 } from '../../../../db/events/callIdentities.js';
 import { streamEventTexts } from '../../../../db/events/eventExport.js';
-import { findEventsById, getEvent, listEvents, lockEventsById } from '../../../../db/events/events.js';
+import {
+  findEventsById,
+  getEvent,
+  listEvents,
+  lockEventsById,
+  lockLiveEvents,
+} from '../../../../db/events/events.js';
 import { insertEvents, recordRejections } from '../../../../db/events/ingest.js';
 import {
   findFormerNotice,
@@ -15,23 +21,26 @@ import {
   listRejections,
   readSources,
 } from '../../../../db/events/ingestHealth.js';
-import { lockLiveEvents } from '../../../../db/events/liveEvents.js';
 import { storedReport, writeMergedCalls } from '../../../../db/events/mergeReports.js';
 import { listObservedSince } from '../../../../db/events/observedCalls.js';
 import { changePrices, completeEvents, supersedeEvents } from '../../../../db/events/revisions.js';
 import { SettledCalls } from '../../../../db/events/settledAlerts.js';
-import { callOfStored, placeOf, storableOf } from '../../../../db/events/storedCalls.js';
-import type { StoredEvent } from '../../../../db/events/storedEvents.js';
+import { callOfStored, placeOf, type StoredEvent, storableOf } from '../../../../db/events/storedEvents.js';
 import { findLiveIds, shortenChains, walkChains } from '../../../../db/events/supersededChains.js';
-import { settleTellings } from '../../../../db/events/tellings.js';
 import { listTraceParts, readTraceSpans } from '../../../../db/events/touchedTraces.js';
 import { readUnpricedModels } from '../../../../db/pricing/unpriced.js';
-import { readFoldState } from '../../../../db/usage/foldState.js';
 import { foldUsage } from '../../../../db/usage/rollups.js';
-import { countUnfolded, readBooks, readFoldedXid, readUsage } from '../../../../db/usage/usage.js';
+import {
+  countUnfolded,
+  readBooks,
+  readFoldedXid,
+  readFoldState,
+  readUsage,
+} from '../../../../db/usage/usage.js';
 import { repairNextCalls } from '../../../../usecases/events/callRepairs.js';
 import { openEventExport } from '../../../../usecases/events/eventExport.js';
 import { listSourceHealth } from '../../../../usecases/events/ingestHealth.js';
+import { resolveDuplicateReports } from '../../../../usecases/events/resolveDuplicateReports.js';
 import { settleAlertsOfStored } from '../../../../usecases/events/traceSweep.js';
 import { listUnpricedModels } from '../../../../usecases/pricing/unpricedModels.js';
 import { sumSources, sumUsage, sumUsageAsOf, sumUsageBooks } from '../../../../usecases/usage/usage.js';
@@ -171,13 +180,13 @@ export const CALL_CASES: Record<string, TenancyCase> = {
     settled.note({ event: storable(of.live, of), costBefore: 0n, said: [] }, of.other.id);
     return settleAlertsOfStored(db, settled);
   },
-  settleTellings: (db, of) =>
-    settleTellings(
+  resolveDuplicateReports: (db, of) =>
+    resolveDuplicateReports(
       db,
       [{ ...storable(of.live, of), supersededBy: of.other.id }],
       { stored: new Set([of.live.id]), claimed: new Set() },
       of.prices,
-      { fresh: [], saidBy: new Map(), judgeCost: () => [] },
+      { fresh: [], violationsOf: new Map(), judgeCost: () => [] },
     ),
   foldUsage: {
     asSystem: 'totals are written by maintenance alone, beside every request',

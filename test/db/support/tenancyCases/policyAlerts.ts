@@ -1,8 +1,7 @@
 import type { StorableEvent } from '../../../../db/events/eventColumns.js';
 import { readMarkedRules } from '../../../../db/events/ingestRules.js';
 import { SettledCalls, settleAlerts } from '../../../../db/events/settledAlerts.js';
-import { callOfStored, storableOf } from '../../../../db/events/storedCalls.js';
-import type { StoredEvent } from '../../../../db/events/storedEvents.js';
+import { callOfStored, type StoredEvent, storableOf } from '../../../../db/events/storedEvents.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import { insertPolicyAlerts, newAlert, publishPolicyAlerts } from '../../../../db/policies/policyAlerts.js';
 import type { PriceBook } from '../../../../domain/pricing/priceBook.js';

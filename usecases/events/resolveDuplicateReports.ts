@@ -1,11 +1,3 @@
-import { SpanTree } from '../../domain/events/spanTree.js';
-import { compareTellings, isSameUsage, responseKey } from '../../domain/events/telling.js';
-import type { Violation } from '../../domain/policies/alerts/alert.js';
-import type { PriceBook } from '../../domain/pricing/priceBook.js';
-import type { Steps } from '../../domain/steps.js';
-import type { OrgDb } from '../orgDb.js';
-import type { NewAlert } from '../policies/policyAlerts.js';
-import { inTurns } from '../turns.js';
 import {
   type HeldIdentity,
   identitiesOf,
@@ -15,24 +7,40 @@ import {
   movePlaces,
   pointIdentities,
   type RicherPlace,
-} from './callIdentities.js';
-import type { StorableEvent } from './eventColumns.js';
-import { findEventsById } from './events.js';
-import type { StoreResult } from './ingest.js';
-import { lockLiveEvents } from './liveEvents.js';
-import { newReport, storedReport, writeMergedCalls } from './mergeReports.js';
-import { type GroupedCall, identitiesToPoint, ReportGroups } from './reportGroups.js';
-import { type AlertChanges, type JudgeCost, SettledCalls, settleAlerts } from './settledAlerts.js';
-import { callOfStored } from './storedCalls.js';
-import type { StoredEvent } from './storedEvents.js';
-import { hasClaim } from './storeStatement.js';
+} from '../../db/events/callIdentities.js';
+import type { StorableEvent } from '../../db/events/eventColumns.js';
+import { findEventsById, lockLiveEvents } from '../../db/events/events.js';
+import { hasClaim, type StoreResult } from '../../db/events/ingest.js';
+import {
+  type GroupedCall,
+  identitiesToPoint,
+  newReport,
+  ReportGroups,
+  storedReport,
+  writeMergedCalls,
+} from '../../db/events/mergeReports.js';
+import {
+  type AlertChanges,
+  type JudgeCost,
+  SettledCalls,
+  settleAlerts,
+} from '../../db/events/settledAlerts.js';
+import { callOfStored, type StoredEvent } from '../../db/events/storedEvents.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import type { NewAlert } from '../../db/policies/policyAlerts.js';
+import { inTurns } from '../../db/turns.js';
+import { compareReports, isSameUsage, responseKey } from '../../domain/events/callReport.js';
+import { SpanTree } from '../../domain/events/spanTree.js';
+import type { Violation } from '../../domain/policies/alerts/alert.js';
+import type { PriceBook } from '../../domain/pricing/priceBook.js';
+import type { Steps } from '../../domain/steps.js';
 
 /** What was judged of the events of a batch, as far as their calls' alerts depend on it. */
-export interface JudgedTellings {
+export interface JudgedReports {
   /** Alerts that this transaction has made. */
   fresh: readonly NewAlert[];
-  /** What a superseded telling says that breaks a policy, by its event's id. */
-  saidBy: ReadonlyMap<string, readonly Violation[]>;
+  /** What a superseded report says that breaks a policy, by its event's id. */
+  violationsOf: ReadonlyMap<string, readonly Violation[]>;
   judgeCost: JudgeCost;
 }
 
@@ -41,12 +49,12 @@ export interface JudgedTellings {
  * same span came before, in another request, another way in or another process. Afterwards each call has one event that
  * counts, and its identities point at that event. Its alerts follow.
  */
-export async function settleTellings(
+export async function resolveDuplicateReports(
   orgDb: OrgDb,
   events: readonly StorableEvent[],
   result: Pick<StoreResult, 'stored' | 'claimed'>,
   prices: PriceBook,
-  { fresh, saidBy, judgeCost }: JudgedTellings,
+  { fresh, violationsOf, judgeCost }: JudgedReports,
 ): Promise<AlertChanges> {
   const settled = new SettledCalls();
   const { reports, newEvents } = reportsToSettle(events, result);
@@ -56,7 +64,7 @@ export async function settleTellings(
     const holders = identities.map(({ holderId }) => holderId);
     const winners = reports.flatMap(({ storedWinnerId }) => storedWinnerId ?? []);
     const live = await lockLiveEvents(orgDb, [...holders, ...winners]);
-    const calls = await inTurns(groupByCall({ reports, newEvents, identities, live, saidBy }));
+    const calls = await inTurns(groupByCall({ reports, newEvents, identities, live, violationsOf }));
     await writeMergedCalls(orgDb, calls, prices, settled);
     await pointIdentities(orgDb, calls.flatMap(identitiesToPoint));
     await movePlaces(orgDb, await findRicherPlaces(orgDb, contested, calls));
@@ -132,13 +140,13 @@ async function findRicherPlaces(
     if (event.call.trace === null) continue;
     const key = identityKey(event.call.trace);
     const best = richest.get(key);
-    if (best === undefined || compareTellings(event.call, best.call, tree) > 0) richest.set(key, event);
+    if (best === undefined || compareReports(event.call, best.call, tree) > 0) richest.set(key, event);
   }
   return places.flatMap((place) => {
     const event = richest.get(identityKey(place.identity));
     const before = knownById.get(place.eventId);
     if (event === undefined || event.id === place.eventId) return [];
-    if (before && compareTellings(callOfStored(before, place.identity), event.call, tree) >= 0) return [];
+    if (before && compareReports(callOfStored(before, place.identity), event.call, tree) >= 0) return [];
     return [{ ...place, eventId: event.id }];
   });
 }
@@ -149,15 +157,15 @@ interface Found {
   identities: readonly HeldIdentity[];
   /** By the event that an identity or a report names: the one that counts for its call. */
   live: ReadonlyMap<string, StoredEvent>;
-  saidBy: JudgedTellings['saidBy'];
+  violationsOf: JudgedReports['violationsOf'];
 }
 
-function* groupByCall({ reports, newEvents, identities, live, saidBy }: Found): Steps<GroupedCall[]> {
+function* groupByCall({ reports, newEvents, identities, live, violationsOf }: Found): Steps<GroupedCall[]> {
   const groups = new ReportGroups(identities, live);
   for (const { event, isContested, storedWinnerId, newWinnerId } of reports) {
     if (event.supersededBy === null) groups.addLive(event.id);
     if (isContested) groups.joinIdentities(event.id, identitiesOf(event.call));
-    if (storedWinnerId !== undefined) groups.addReport({ event, said: saidBy.get(event.id) ?? [] });
+    if (storedWinnerId !== undefined) groups.addReport({ event, said: violationsOf.get(event.id) ?? [] });
     const winnerId = newWinnerId ?? (storedWinnerId === undefined ? undefined : live.get(storedWinnerId)?.id);
     if (winnerId === undefined) continue;
     groups.addLive(winnerId);

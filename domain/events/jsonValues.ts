@@ -1,0 +1,266 @@
+/**
+ * OTLP values as they come: from JSON, where a 64-bit integer is text or a number and a key may be unknown, and from
+ * protobuf. Nothing here fails: what cannot be read stays as it is and is judged where it is used.
+ */
+
+import { DomainError } from '../errors.js';
+import { type Json, PAYLOAD_ATTRIBUTES_MAX, PAYLOAD_BYTES_MAX } from './event.js';
+
+/** An attribute's value; undefined stands for an empty one. A bigint is an integer beyond 2^53. */
+export type AttributeValue =
+  | string
+  | number
+  | bigint
+  | boolean
+  | Json[]
+  | { [key: string]: Json }
+  | undefined;
+
+/** Levels of lists and maps inside an attribute that are read; deeper ones become null. */
+export const VALUE_DEPTH_MAX = 64;
+
+const INTEGER = /^-?\d+$/;
+const SAFE_INTEGER_CHARS = 15;
+
+/** Reads an AnyValue. Strings come stripped. */
+export function readAnyValue(value: unknown, depth = 0): AttributeValue {
+  if (typeof value !== 'object' || value === null) return readBare(value);
+  const any = value as Record<string, unknown>;
+  if (any.stringValue !== undefined && any.stringValue !== null) {
+    return typeof any.stringValue === 'string' ? stripText(any.stringValue) : readBare(any.stringValue);
+  }
+  if (any.intValue !== undefined && any.intValue !== null) return readInteger(any.intValue);
+  if (any.doubleValue !== undefined && any.doubleValue !== null) return readDouble(any.doubleValue);
+  if (any.boolValue !== undefined && any.boolValue !== null) return readBare(any.boolValue);
+  if (any.arrayValue !== undefined && any.arrayValue !== null) return readList(any.arrayValue, depth);
+  if (any.kvlistValue !== undefined && any.kvlistValue !== null) return readMap(any.kvlistValue, depth);
+  if (typeof any.bytesValue === 'string') return stripText(any.bytesValue);
+  return undefined;
+}
+
+function readBare(value: unknown): AttributeValue {
+  if (typeof value === 'string') return stripText(value);
+  if (typeof value === 'number' || typeof value === 'boolean' || typeof value === 'bigint') return value;
+  return undefined;
+}
+
+/** int64: a JSON number, or decimal text read to the last digit; other text stays text. */
+function readInteger(value: unknown): AttributeValue {
+  if (typeof value !== 'string') return readBare(value);
+  if (!INTEGER.test(value)) return stripText(value);
+  if (value.length <= SAFE_INTEGER_CHARS) return Number(value);
+  const exact = BigInt(value.slice(0, 400));
+  return Number.isSafeInteger(Number(exact)) ? Number(exact) : exact;
+}
+
+/** A double; proto3 JSON writes NaN and the infinities as text. */
+function readDouble(value: unknown): AttributeValue {
+  if (typeof value !== 'string') return readBare(value);
+  const number = Number(value);
+  return value.trim() === '' || (Number.isNaN(number) && value !== 'NaN') ? stripText(value) : number;
+}
+
+function readList(value: unknown, depth: number): Json[] {
+  const values = (value as { values?: unknown }).values;
+  if (!Array.isArray(values) || depth >= VALUE_DEPTH_MAX) return [];
+  return values.map((item) => jsonOf(readAnyValue(item, depth + 1)));
+}
+
+function readMap(value: unknown, depth: number): { [key: string]: Json } {
+  const map: { [key: string]: Json } = {};
+  const values = (value as { values?: unknown }).values;
+  if (!Array.isArray(values) || depth >= VALUE_DEPTH_MAX) return map;
+  for (const pair of values as { key?: unknown; value?: unknown }[]) {
+    if (typeof pair?.key === 'string')
+      setOwn(map, stripText(pair.key), jsonOf(readAnyValue(pair.value, depth + 1)));
+  }
+  return map;
+}
+
+/** The value as JSON holds it. */
+export function jsonOf(value: AttributeValue): Json {
+  if (value === undefined) return null;
+  return typeof value === 'bigint' ? jsonFromBigint(value) : value;
+}
+
+/** A value as a label: text, or a number or boolean written out; empty text, lists and maps are no label. */
+export function labelOf(value: AttributeValue): string | undefined {
+  if (typeof value === 'string') return value === '' ? undefined : value;
+  if (typeof value === 'number') return Number.isFinite(value) ? String(value) : undefined;
+  if (typeof value === 'bigint' || typeof value === 'boolean') return String(value);
+  return undefined;
+}
+
+/** Parses JSON text to a value; undefined for what is not JSON of an object or list. */
+export function parseJsonText(text: string): Json[] | { [key: string]: Json } | undefined {
+  const first = text.trimStart()[0];
+  if (first !== '{' && first !== '[') return undefined;
+  try {
+    return JSON.parse(text) as Json[] | { [key: string]: Json };
+  } catch {
+    return undefined;
+  }
+}
+
+/** A map given as such or as JSON text; undefined for anything else. */
+export function mapOf(value: AttributeValue | Json): { [key: string]: Json } | undefined {
+  const read = typeof value === 'string' ? parseJsonText(value) : value;
+  return typeof read === 'object' && read !== null && !Array.isArray(read)
+    ? (read as { [key: string]: Json })
+    : undefined;
+}
+
+/**
+ * Character stripping: only tab, line feed, carriage return and printable ASCII
+ * stay, in every string and in every object key. Two keys that become equal: the later one holds.
+ */
+
+const FOREIGN = /[^\t\n\r\x20-\x7e]/;
+const FOREIGN_ALL = /[^\t\n\r\x20-\x7e]/g;
+
+/** Levels that a value may nest; requests are refused above 64 before they are decoded. */
+const DEPTH_MAX = 128;
+
+/** The text without its foreign characters; the same string when it has none. */
+export function stripText(text: string): string {
+  return FOREIGN.test(text) ? text.replace(FOREIGN_ALL, '') : text;
+}
+
+/**
+ * A decoded JSON value with every string and key stripped; the same object when nothing had to go. Numbers stay
+ * as they are, a bigint becomes a number where it fits and decimal text where it does not.
+ * @throws DomainError json_too_deep beyond 128 levels.
+ */
+export function stripJson(value: unknown): Json {
+  return strip(value, 0) as Json;
+}
+
+function strip(value: unknown, depth: number): unknown {
+  switch (typeof value) {
+    case 'string':
+      return stripText(value);
+    case 'number':
+    case 'boolean':
+      return value;
+    case 'bigint':
+      return jsonFromBigint(value);
+    case 'object':
+      if (value === null) return null;
+      if (depth > DEPTH_MAX)
+        throw new DomainError('json_too_deep', `A value nests deeper than ${DEPTH_MAX} levels.`);
+      return Array.isArray(value)
+        ? stripArray(value, depth)
+        : stripObject(value as Record<string, unknown>, depth);
+    default:
+      return null;
+  }
+}
+
+function stripArray(items: unknown[], depth: number): unknown[] {
+  let copy: unknown[] | undefined;
+  for (let index = 0; index < items.length; index += 1) {
+    const item = items[index];
+    const clean = strip(item, depth + 1);
+    if (copy === undefined && !Object.is(clean, item)) copy = items.slice(0, index);
+    copy?.push(clean);
+  }
+  return copy ?? items;
+}
+
+function stripObject(object: Record<string, unknown>, depth: number): Record<string, unknown> {
+  const keys = Object.keys(object);
+  const values: unknown[] = [];
+  let changed = false;
+  for (const key of keys) {
+    const value = object[key];
+    const clean = strip(value, depth + 1);
+    values.push(clean);
+    if (!Object.is(clean, value) || FOREIGN.test(key)) changed = true;
+  }
+  if (!changed) return object;
+  const copy: Record<string, unknown> = {};
+  for (let index = 0; index < keys.length; index += 1)
+    setOwn(copy, stripText(keys[index] as string), values[index]);
+  return copy;
+}
+
+/** Sets a key as plain data whatever its name: `__proto__` by assignment would set the prototype instead. */
+export function setOwn<T>(target: Record<string, T>, key: string, value: T): void {
+  if (key === '__proto__') {
+    Object.defineProperty(target, key, { value, enumerable: true, configurable: true, writable: true });
+  } else {
+    target[key] = value;
+  }
+}
+
+/** A 64-bit integer as JSON can hold it: a number while that is exact, else its decimal text. */
+export function jsonFromBigint(value: bigint): number | string {
+  return value >= -9_007_199_254_740_991n && value <= 9_007_199_254_740_991n
+    ? Number(value)
+    : value.toString();
+}
+
+/** What is kept of an item beside its fields: at most 256 attributes, at most 256 KB. */
+
+/** Events of a span that are kept with their attributes. */
+const SPAN_EVENTS_MAX = 128;
+
+/** Unread attributes (names and values alternating) and the span's events; null when there are none. */
+export function payloadOfSpan(unread: readonly AttributeValue[], events: unknown): Json | null {
+  const keptEvents = readEvents(events);
+  if (unread.length === 0 && keptEvents.length === 0) return null;
+  const payload: { [key: string]: Json } = {};
+  const end = Math.min(unread.length, PAYLOAD_ATTRIBUTES_MAX * 2);
+  for (let index = 0; index < end; index += 2)
+    setOwn(payload, unread[index] as string, jsonOf(unread[index + 1]));
+  if (keptEvents.length > 0) payload._events = keptEvents;
+  return withinLimit(payload);
+}
+
+function readEvents(events: unknown): Json[] {
+  if (!Array.isArray(events)) return [];
+  const kept: Json[] = [];
+  for (const event of events.slice(0, SPAN_EVENTS_MAX) as ({
+    name?: unknown;
+    attributes?: unknown;
+  } | null)[]) {
+    if (typeof event !== 'object' || event === null) continue;
+    const attributes: { [key: string]: Json } = {};
+    const pairs = Array.isArray(event.attributes) ? event.attributes.slice(0, PAYLOAD_ATTRIBUTES_MAX) : [];
+    for (const pair of pairs as ({ key?: unknown; value?: unknown } | null)[]) {
+      if (typeof pair?.key === 'string')
+        setOwn(attributes, stripText(pair.key), jsonOf(readAnyValue(pair.value)));
+    }
+    kept.push({ name: typeof event.name === 'string' ? stripText(event.name) : '', attributes });
+  }
+  return kept;
+}
+
+/** The value, or a note of its size where its JSON text is longer than the limit: never a part of it. */
+export function withinLimit(value: Json, bytesMax = PAYLOAD_BYTES_MAX): Json {
+  // Stripped text has no character of more than two bytes once escaped, so the cheap bound spares writing it out.
+  if (jsonCharsBound(value, bytesMax) <= bytesMax) return value;
+  const bytes = JSON.stringify(value).length;
+  return bytes <= bytesMax ? value : { _truncated: true, bytes };
+}
+
+const NUMBER_CHARS = 25;
+
+/** An upper bound of the length of the value's JSON text, or some number above `enough` where it is longer. */
+export function jsonCharsBound(value: Json, enough: number): number {
+  if (typeof value === 'string') return value.length * 2 + 2;
+  if (typeof value !== 'object' || value === null) return NUMBER_CHARS;
+  let bound = 2;
+  if (Array.isArray(value)) {
+    for (const item of value) {
+      bound += jsonCharsBound(item, enough - bound) + 1;
+      if (bound > enough) break;
+    }
+    return bound;
+  }
+  for (const key in value) {
+    bound += key.length * 2 + 4 + jsonCharsBound(value[key] as Json, enough - bound);
+    if (bound > enough) break;
+  }
+  return bound;
+}
