@@ -7,8 +7,8 @@ import type { SecretKeys } from '../platform/secretKeys.js';
 import type { EvidenceDeps } from '../usecases/claims/freezeEvidence.js';
 import type { Prices } from '../usecases/pricing/priceBookHolder.js';
 import type { UseCaseDeps } from '../usecases/useCaseDeps.js';
+import type { WebhookPace } from '../usecases/webhooks/sendDueWebhooks.js';
 import type { SyncPace } from './syncPace.js';
-import type { WebhookPace } from './webhookPace.js';
 
 /** What the effects need of the process; made in bin/. */
 export interface ActivityDeps extends UseCaseDeps {

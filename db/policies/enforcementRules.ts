@@ -107,31 +107,30 @@ export type NewRule = Rule & { createdBy: string };
 
 /**
  * Stores a rule behind all others of the organization; undefined when it has as many as it may. Requests at the same
- * time wait for each other, so that none counts what another is about to add and the order is that of the clock.
+ * time wait for each other, so that none counts what another is about to add and the order is that of the clock. Call it in
+ * a transaction.
  */
-export async function insertRule(orgDb: OrgDb, rule: NewRule): Promise<StoredRule | undefined> {
-  return orgDb.transaction(async (inside) => {
-    await lockByName(inside, 'enforcementRules', inside.orgId);
-    const [row] = await inside.rows<RuleRow>(
-      `insert into enforcement_rules (org_id, id, name, type, config, scope, enabled, mode, created_by)
-       select $1::uuid, $2::uuid, $3::text, $4::text, $5::jsonb, $6::jsonb, $7::boolean, $8::text, $9::text
-       where (select count(*) from enforcement_rules where org_id = $1 and removed_at is null) < $10
-       returning ${COLUMNS}`,
-      [
-        inside.orgId,
-        rule.id,
-        rule.name,
-        rule.type,
-        JSON.stringify(configForRow(rule.config)),
-        JSON.stringify(scopeForRow(rule.scope)),
-        rule.enabled,
-        rule.mode,
-        rule.createdBy,
-        RULES_MAX,
-      ],
-    );
-    return row && fromRuleRow(row);
-  });
+export async function insertRule(inside: OrgDb, rule: NewRule): Promise<StoredRule | undefined> {
+  await lockByName(inside, 'enforcementRules', inside.orgId);
+  const [row] = await inside.rows<RuleRow>(
+    `insert into enforcement_rules (org_id, id, name, type, config, scope, enabled, mode, created_by)
+     select $1::uuid, $2::uuid, $3::text, $4::text, $5::jsonb, $6::jsonb, $7::boolean, $8::text, $9::text
+     where (select count(*) from enforcement_rules where org_id = $1 and removed_at is null) < $10
+     returning ${COLUMNS}`,
+    [
+      inside.orgId,
+      rule.id,
+      rule.name,
+      rule.type,
+      JSON.stringify(configForRow(rule.config)),
+      JSON.stringify(scopeForRow(rule.scope)),
+      rule.enabled,
+      rule.mode,
+      rule.createdBy,
+      RULES_MAX,
+    ],
+  );
+  return row && fromRuleRow(row);
 }
 
 /** Which rules of a list are shown. */

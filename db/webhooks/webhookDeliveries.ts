@@ -78,22 +78,15 @@ export interface GivenUp {
 
 /**
  * Writes down what attempts came to; returns the deliveries that were given up by it. What was delivered is so, whatever
- * was decided about it meanwhile; any other outcome counts only where no later attempt has been begun.
+ * was decided about it meanwhile; any other outcome counts only where no later attempt has been begun. Call it in a
+ * transaction.
  */
 export async function recordAttempts(
-  orgDb: OrgDb,
-  endpointId: string,
-  ended: readonly EndedAttempt[],
-): Promise<GivenUp[]> {
-  if (ended.length === 0) return [];
-  return orgDb.transaction((inside) => recordInside(inside, endpointId, ended));
-}
-
-async function recordInside(
   inside: OrgDb,
   endpointId: string,
   ended: readonly EndedAttempt[],
 ): Promise<GivenUp[]> {
+  if (ended.length === 0) return [];
   const results = ended.map(({ outcome }) => outcome.result);
   const noting = noteEndpointHealth(inside, endpointId, {
     delivered: results.includes('delivered'),

@@ -18,6 +18,9 @@ export interface PolicyConfigs {
   approval_required_threshold_cents: { threshold_cents: number };
 }
 
+/** A type with the configuration that is its own. */
+export type TypedConfig = { [T in PolicyType]: { type: T; config: PolicyConfigs[T] } }[PolicyType];
+
 /** Why a pattern is passed over. */
 export const SKIP_CODES = ['invalid', 'slow'] as const;
 

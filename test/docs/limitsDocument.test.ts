@@ -1,7 +1,6 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { WEBHOOK_PACE } from '../../activities/webhookPace.js';
 import { READ_IN_PLACE_BYTES_MAX, THREADS_MAX } from '../../adapters/ingestBodies/bodyReader.js';
 import { ANSWER_MS_MAX } from '../../adapters/ingestBodies/threadHandle.js';
 import { ANSWER_BYTES_MAX, TOTAL_MS } from '../../adapters/outbound/safeFetch.js';
@@ -12,7 +11,6 @@ import { PAGE_LIMIT_MAX, PAGE_OFFSET_MAX } from '../../api/paging.js';
 import { BODY_TIME_MAX_MS, JSON_BODY_BYTES_MAX } from '../../api/pipeline/body.js';
 import { URL_BYTES_MAX } from '../../api/pipeline/requestHead.js';
 import { DELIVERIES_LIMIT_MAX } from '../../api/webhooks/deliveries/wire.js';
-import { WEBHOOK_ENDPOINTS_MAX } from '../../api/webhooks/endpoints/endpoints.js';
 import * as event from '../../domain/events/event.js';
 import { JSON_DEPTH_MAX } from '../../domain/parseJson.js';
 import { RULES_MAX } from '../../domain/policies/enforcement/rule.js';
@@ -27,6 +25,8 @@ import { CONNECTIONS_MAX, HTTP_LIMITS } from '../../platform/serverLimits.js';
 import { WORKSPACES_MAX } from '../../usecases/access/workspaceChanges.js';
 import { QUEUE_ROWS_MAX } from '../../usecases/events/ingestWriter.js';
 import { WEBHOOK_MESSAGE_DAYS } from '../../usecases/installation/webhookRetention.js';
+import { WEBHOOK_ENDPOINTS_MAX } from '../../usecases/webhooks/endpoints.js';
+import { WEBHOOK_PACE } from '../../usecases/webhooks/sendDueWebhooks.js';
 
 const PAGE = readFileSync(path.resolve(import.meta.dirname, '../../docs/limits.md'), 'utf8');
 const ROWS = [...PAGE.matchAll(/^\| (.+) \|$/gm)].map(([, row = '']) => row.split(' | '));

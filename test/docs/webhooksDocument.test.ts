@@ -3,7 +3,6 @@ import path from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
 import { signMessage } from '../../adapters/outbound/webhookSignature.js';
-import { WEBHOOK_ENDPOINTS_MAX } from '../../api/webhooks/endpoints/endpoints.js';
 import { ATTEMPTS_SHOWN_MAX } from '../../db/webhooks/webhookLog.js';
 import { alertMessage } from '../../domain/policies/alerts/alertMessage.js';
 import { ANSWER_CHARS_MAX } from '../../domain/webhooks/attempt.js';
@@ -22,6 +21,7 @@ import {
   SECRET_BYTES,
 } from '../../domain/webhooks/secret.js';
 import { WEBHOOK_MESSAGE_DAYS } from '../../usecases/installation/webhookRetention.js';
+import { WEBHOOK_ENDPOINTS_MAX } from '../../usecases/webhooks/endpoints.js';
 
 const PAGE = readFileSync(path.resolve(import.meta.dirname, '../../docs/webhooks.md'), 'utf8');
 

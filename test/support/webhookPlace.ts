@@ -1,5 +1,5 @@
-import type { WebhookPace } from '../../activities/webhookPace.js';
 import type { SafeFetch, SafeFetchOptions } from '../../adapters/outbound/safeFetch.js';
+import type { WebhookPace } from '../../usecases/webhooks/sendDueWebhooks.js';
 import { createTestOrganization, type TestOrganization } from './api.js';
 import { createTestDatabase, type TestDatabase } from './database.js';
 import { startTestEngine, type TestEngine, type TestEngineOptions, until } from './engine.js';

@@ -5,13 +5,13 @@
 import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { createActivities } from '../../activities/index.js';
 import type { SyncPace } from '../../activities/syncPace.js';
-import type { WebhookPace } from '../../activities/webhookPace.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { openDatabase } from '../../db/client.js';
 import { microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
+import type { WebhookPace } from '../../usecases/webhooks/sendDueWebhooks.js';
 import { webhookTaskQueue } from '../../workflows/contract.js';
 import { testConnectors, testSecretKeys } from './connectors.js';
 import { testOutbound } from './outbound.js';

@@ -58,7 +58,8 @@ async function recordDouble(orgDb: OrgDb, double: DoubleReport, nowMicros: bigin
   const former = await findFormerNotice(orgDb, pairKey);
   if (!isWorthTelling(former, nowMicros)) return false;
   const reported = { ...double, costUsd: decimalFromPico(double.costPico) };
-  return (await recordNotice(orgDb, doubleInstrumentation(reported, pairKey, former))) !== undefined;
+  const notice = doubleInstrumentation(reported, pairKey, former);
+  return orgDb.transaction(async (inside) => (await recordNotice(inside, notice)) !== undefined);
 }
 
 /** Names may be long, and an index takes no long key. */

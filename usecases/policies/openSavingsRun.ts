@@ -11,7 +11,7 @@ import { newUuid } from '../../domain/ids.js';
 import { MICROS_PER_DAY } from '../../domain/period.js';
 
 /** The days before now that are modeled unless a period is named. */
-export const SAVINGS_DAYS = 30;
+const SAVINGS_DAYS = 30;
 /** Looks for a run that ends between finding none and finding one open. */
 const ATTEMPTS = 5;
 const RETRY_AFTER_SECONDS = 2;

@@ -1,13 +1,6 @@
-import type { OrgDb } from '../../../db/orgDb.js';
-import {
-  findAlert,
-  listAlerts,
-  recordAcknowledgement,
-  type StoredAlert,
-} from '../../../db/policies/alerts.js';
-import { DomainError } from '../../../domain/errors.js';
-import { findUuid, isUuidText, publicId } from '../../../domain/ids.js';
-import { recordAction } from '../../../usecases/access/recordAction.js';
+import { listAlerts } from '../../../db/policies/alerts.js';
+import { isUuidText } from '../../../domain/ids.js';
+import { acknowledgeAlert, getAlert, uuidOfAlert } from '../../../usecases/policies/acknowledgeAlert.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../../paging.js';
 import { windowOf } from '../../query.js';
@@ -23,14 +16,6 @@ import {
 const READ = { scope: 'alerts:read', workspace: 'own' } as const;
 /** A project's keys read what its calls did; whether somebody has looked into it is the organization's to say. */
 const WRITE = { scope: 'alerts:write', workspace: 'refused' } as const;
-
-/** Error not_found. An alert that another one stands for gives that one. */
-async function getAlert(orgDb: OrgDb, id: string): Promise<StoredAlert> {
-  const uuid = findUuid('alr', id);
-  const alert = uuid === undefined ? undefined : await findAlert(orgDb, uuid);
-  if (!alert) throw new DomainError('not_found', 'there is no alert with this id');
-  return alert;
-}
 
 const listAlertsEndpoint = defineEndpoint({
   operationId: 'listAlerts',
@@ -48,18 +33,10 @@ const listAlertsEndpoint = defineEndpoint({
   problems: ['invalid_range'],
   async handle({ query, orgDb }) {
     const after = decodeTimeCursor(query.cursor, isUuidText);
-    const found = await listAlerts(
-      orgDb,
-      {
-        kind: query.kind,
-        policyType: query.policy_type,
-        severity: query.severity,
-        status: query.status,
-        model: query.model,
-        ...windowOf(query.since, query.until, ['since', 'until']),
-      },
-      { limit: query.limit + 1, offset: after ? 0 : query.offset, after },
-    );
+    const { kind, policy_type: policyType, severity, status, model } = query;
+    const window = windowOf(query.since, query.until, ['since', 'until']);
+    const asked = { limit: query.limit + 1, offset: after ? 0 : query.offset, after };
+    const found = await listAlerts(orgDb, { kind, policyType, severity, status, model, ...window }, asked);
     const { shown, page } = cursoredPage(found, query, (alert) => [alert.createdAtMicros, alert.id]);
     return { status: 200, body: { alerts: shown.map(presentAlert), ...page } };
   },
@@ -78,7 +55,7 @@ const getAlertEndpoint = defineEndpoint({
   responses: { 200: { description: 'The alert', schema: alertSchema } },
   problems: ['not_found'],
   async handle({ params, orgDb }) {
-    return { status: 200, body: presentAlert(await getAlert(orgDb, params.id)) };
+    return { status: 200, body: presentAlert(await getAlert(orgDb, uuidOfAlert(params.id))) };
   },
 });
 
@@ -94,18 +71,7 @@ const acknowledgeAlertEndpoint = defineEndpoint({
   responses: { 200: { description: 'The alert as it is now', schema: alertSchema } },
   problems: ['not_found'],
   async handle(request) {
-    const { params, orgDb, caller } = request;
-    let alert = await getAlert(orgDb, params.id);
-    while (alert.status === 'open') {
-      const acknowledged = await recordAcknowledgement(orgDb, alert.id, caller.keyId);
-      if (acknowledged) {
-        const subject = { type: 'alert', id: publicId('alr', acknowledged.id) };
-        await recordAction(orgDb, request, 'alert.acknowledged', subject);
-        return { status: 200, body: presentAlert(acknowledged) };
-      }
-      // Somebody else was first, or another alert has come to stand for this one.
-      alert = await getAlert(orgDb, params.id);
-    }
+    const alert = await acknowledgeAlert(request.orgDb, uuidOfAlert(request.params.id), request);
     return { status: 200, body: presentAlert(alert) };
   },
 });

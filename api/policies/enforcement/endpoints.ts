@@ -1,21 +1,13 @@
-import type { OrgDb } from '../../../db/orgDb.js';
+import { findRule, listRules } from '../../../db/policies/enforcementRules.js';
+import type { RuleType } from '../../../domain/policies/enforcement/rule.js';
 import {
-  findRule,
-  insertRule,
-  listRules,
-  lockRule,
-  removeRule,
-  type StoredRule,
-  updateRule,
-} from '../../../db/policies/enforcementRules.js';
-import type { AuditDetails } from '../../../domain/access/auditLog/actions.js';
-import { DomainError, invalidField } from '../../../domain/errors.js';
-import { findUuid, newUuid, publicId } from '../../../domain/ids.js';
-import { findRuleFault, RULES_MAX, type Rule } from '../../../domain/policies/enforcement/rule.js';
-import { recordAction } from '../../../usecases/access/recordAction.js';
-import { remodelSavings } from '../../../usecases/policies/openSavingsRun.js';
-import type { ApiDeps } from '../../deps.js';
-import { defineEndpoint, type Endpoint, type EndpointRequest } from '../../endpoint.js';
+  changeRule,
+  createRule,
+  ruleNotFound,
+  uuidOfRule,
+  withdrawRule,
+} from '../../../usecases/policies/enforcementRules.js';
+import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { pageOf } from '../../paging.js';
 import { matchesEntityTag } from '../../pipeline/entityTag.js';
 import {
@@ -36,50 +28,7 @@ import {
 const READ = { scope: 'enforcement:read', workspace: 'shared' } as const;
 const WRITE = { scope: 'enforcement:write', workspace: 'refused' } as const;
 
-function notFound(): DomainError {
-  return new DomainError('not_found', 'there is no enforcement rule with this id');
-}
-
-function uuidOfRule(id: string): string {
-  const uuid = findUuid('rul', id);
-  if (uuid === undefined) throw notFound();
-  return uuid;
-}
-
-/** A rule that is about to be changed, locked. Errors: not_found, rule_removed. */
-async function getOpenRule(inside: OrgDb, id: string): Promise<StoredRule> {
-  const rule = await lockRule(inside, id);
-  if (!rule) throw notFound();
-  if (rule.removedAtMicros !== null) {
-    throw new DomainError('rule_removed', 'the rule was removed: make another one');
-  }
-  return rule;
-}
-
-function assertRule(rule: Rule): void {
-  const fault = findRuleFault(rule);
-  if (fault) throw invalidField('body', fault.field, fault.message, 'invalid_body');
-}
-
-/** Has what the rules would have saved modeled anew; a rule that is off before and after changes nothing of it. */
-async function remodel(
-  inside: OrgDb,
-  { afterCommit }: Pick<EndpointRequest<unknown, unknown, unknown>, 'afterCommit'>,
-  deps: ApiDeps,
-  ...forms: readonly StoredRule[]
-): Promise<void> {
-  if (forms.every(({ enabled }) => !enabled)) return;
-  await remodelSavings(inside, deps.nowMicros());
-  afterCommit(() => deps.kickDispatcher());
-}
-
-const subjectOf = ({ id }: Rule) => ({ type: 'enforcement_rule', id: publicId('rul', id) });
-
-function detailsOf({ name, type, mode, enabled }: Rule): AuditDetails {
-  return { name, type, mode, enabled };
-}
-
-const createRule = defineEndpoint({
+const createRuleEndpoint = defineEndpoint({
   operationId: 'createEnforcementRule',
   method: 'post',
   path: RULES_PATH,
@@ -94,31 +43,12 @@ const createRule = defineEndpoint({
   },
   problems: ['invalid_body', 'too_many_items'],
   async handle(request, deps) {
-    const { body, orgDb, caller } = request;
+    const { body, orgDb, afterCommit } = request;
     const { name, scope, enabled, mode, type } = body;
-    const rule = {
-      id: newUuid(deps.nowMicros()),
-      name,
-      type,
-      config: configOfType(type, body.config),
-      scope,
-      enabled,
-      mode,
-    } as Rule;
-    assertRule(rule);
-    const stored = await orgDb.transaction(async (inside) => {
-      const made = await insertRule(inside, { ...rule, createdBy: caller.keyId });
-      if (!made) {
-        throw new DomainError(
-          'too_many_items',
-          `an organization can have ${RULES_MAX} enforcement rules: remove some that are no longer used`,
-        );
-      }
-      await remodel(inside, request, deps, made);
-      await recordAction(inside, request, 'enforcement_rule.created', subjectOf(made), detailsOf(made));
-      return made;
-    });
-    const shown = presentRule(stored);
+    const wanted = { name, type, config: configOfType(type, body.config), scope, enabled, mode };
+    const { rule, isRemodeled } = await createRule(orgDb, wanted, request, deps.nowMicros());
+    if (isRemodeled) afterCommit(() => deps.kickDispatcher());
+    const shown = presentRule(rule);
     return { status: 201, headers: { Location: `${RULES_PATH}/${shown.id}` }, body: shown };
   },
 });
@@ -155,7 +85,7 @@ const getRule = defineEndpoint({
   problems: ['not_found'],
   async handle({ params, orgDb }) {
     const rule = await findRule(orgDb, uuidOfRule(params.id));
-    if (!rule) throw notFound();
+    if (!rule) throw ruleNotFound();
     return { status: 200, body: presentRule(rule) };
   },
 });
@@ -174,35 +104,16 @@ const updateRuleEndpoint = defineEndpoint({
   responses: { 200: { description: 'The rule as it is now', schema: ruleSchema } },
   problems: ['not_found', 'invalid_body', 'rule_removed'],
   async handle(request, deps) {
-    const { params, body, orgDb } = request;
+    const { params, body, orgDb, afterCommit } = request;
+    const { name, config, scope, enabled, mode } = body;
+    const configFor = config && ((type: RuleType) => configOfType(type, config));
+    const change = { name, configFor, scope, enabled, mode };
     const id = uuidOfRule(params.id);
-    const rule = await orgDb.transaction(async (inside) => {
-      const before = await getOpenRule(inside, id);
-      const wanted = {
-        ...before,
-        name: body.name === undefined ? before.name : body.name,
-        config: body.config === undefined ? before.config : configOfType(before.type, body.config),
-        scope: body.scope ?? before.scope,
-        enabled: body.enabled ?? before.enabled,
-        mode: body.mode ?? before.mode,
-      } as StoredRule;
-      assertRule(wanted);
-      if (isSameRule(before, wanted)) return before;
-      const after = await updateRule(inside, wanted);
-      if (!after) throw notFound();
-      await remodel(inside, request, deps, before, after);
-      await recordAction(inside, request, 'enforcement_rule.changed', subjectOf(after), detailsOf(after));
-      return after;
-    });
+    const { rule, isRemodeled } = await changeRule(orgDb, id, change, request, deps.nowMicros());
+    if (isRemodeled) afterCommit(() => deps.kickDispatcher());
     return { status: 200, body: presentRule(rule) };
   },
 });
-
-/** Whether nothing of what may change differs. */
-function isSameRule(one: StoredRule, other: StoredRule): boolean {
-  const [a, b] = [presentRule(one), presentRule(other)];
-  return JSON.stringify(a) === JSON.stringify(b);
-}
 
 const removeRuleEndpoint = defineEndpoint({
   operationId: 'removeEnforcementRule',
@@ -217,14 +128,9 @@ const removeRuleEndpoint = defineEndpoint({
   responses: { 204: { description: 'Removed' } },
   problems: ['not_found'],
   async handle(request, deps) {
-    const { params, orgDb } = request;
-    const id = uuidOfRule(params.id);
-    await orgDb.transaction(async (inside) => {
-      const removed = await removeRule(inside, id);
-      if (!removed) throw notFound();
-      await remodel(inside, request, deps, removed);
-      await recordAction(inside, request, 'enforcement_rule.removed', subjectOf(removed), detailsOf(removed));
-    });
+    const { params, orgDb, afterCommit } = request;
+    const { isRemodeled } = await withdrawRule(orgDb, uuidOfRule(params.id), request, deps.nowMicros());
+    if (isRemodeled) afterCommit(() => deps.kickDispatcher());
     return { status: 204 };
   },
 });
@@ -260,7 +166,7 @@ const getConfig = defineEndpoint({
 });
 
 export const enforcementEndpoints: readonly Endpoint[] = [
-  createRule,
+  createRuleEndpoint,
   listRulesEndpoint,
   getRule,
   updateRuleEndpoint,

@@ -28,7 +28,7 @@ export const RULES_PATH = '/api/v1/enforcement-rules';
 export const ENFORCEMENT_CONFIG_PATH = '/api/v1/enforcement/config';
 
 /** How long a wrapper waits before it asks again. */
-export const POLL_SECONDS = 60;
+const POLL_SECONDS = 60;
 
 function wholeField(min: number, max: number) {
   const rule = `must be a whole number from ${min} to ${max}`;

@@ -15,6 +15,7 @@ import {
   REGEXES_MAX,
   type SkippedPattern,
   THRESHOLD_CENTS_MAX,
+  type TypedConfig,
 } from '../../../domain/policies/policy.js';
 import type { PreviewResult } from '../../../domain/policies/preview.js';
 import { validate } from '../../query.js';
@@ -98,9 +99,6 @@ export const policyParams = z.object({
     .meta({ enum: [...POLICY_TYPES] }),
 });
 
-/** A type with the configuration that is its own. */
-export type TypedConfig = { [T in PolicyType]: { type: T; config: PolicyConfigs[T] } }[PolicyType];
-
 /** The configuration of a body, held to its type. Error: invalid_body, with every fault by its path. */
 export function configOf(type: PolicyType, config: unknown): TypedConfig {
   const { config: valid } = validate(z.strictObject({ config: CONFIGS[type] }), { config }, 'body');
@@ -127,7 +125,7 @@ export const putPolicyResponse = z
   .strictObject({ ...policyFields, warnings: warningsField })
   .meta({ id: 'PutPolicy' });
 
-export const policySchema = z
+const policySchema = z
   .strictObject({ ...policyFields, updated_at: z.string(), warnings: warningsField })
   .meta({ id: 'Policy' });
 

@@ -1,13 +1,14 @@
 import { z } from 'zod';
 import type { ModeledCall, ModeledRule } from '../../../db/policies/modeledSavings.js';
-import type { PreventedSpend, PreventedSums } from '../../../db/policies/preventedSpend.js';
-import type { SavingsRun } from '../../../db/policies/savingsRuns.js';
+import type { PreventedSums } from '../../../db/policies/preventedSpend.js';
+import type { SavingsPeriod, SavingsRun } from '../../../db/policies/savingsRuns.js';
 import { footCents } from '../../../domain/footing.js';
 import { publicId } from '../../../domain/ids.js';
 import { decimalFromPico, type Pico, usdNumberFromPico, usdNumberOrNull } from '../../../domain/money.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import { UNJUDGED_REASONS } from '../../../domain/policies/enforcement/judges.js';
 import { MODELED_ACTIONS, UNPRICED_REASONS } from '../../../domain/policies/enforcement/replay.js';
+import type { Savings } from '../../../usecases/policies/savings.js';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../paging.js';
 import { instantParameter, integerParameter, withDefault } from '../../query.js';
 import { isoOrNull } from '../../runs/runWire.js';
@@ -193,25 +194,17 @@ function presentModeledRule(
   };
 }
 
-/** What a run found, for an answer. */
-export interface ModeledResult {
-  run: SavingsRun;
-  rules: ModeledRule[];
-}
-
 export function presentSavings(
-  window: { fromMicros: bigint; toMicros: bigint },
-  prevented: PreventedSpend,
-  modeled: ModeledResult | undefined,
-  open: SavingsRun | undefined,
+  { windowStartMicros, windowEndMicros }: SavingsPeriod,
+  { prevented, result: modeled, open }: Savings,
 ): z.output<typeof savingsResponse> {
   const { totals, rules, others } = prevented;
   const sums = others ? [...rules, others] : rules;
   const spent = footCents(sums.map(({ preventedPico }) => preventedPico));
   const saved = modeled && footCents(modeled.rules.map(({ findings }) => findings.savedPico));
   return {
-    from: isoFromMicros(window.fromMicros),
-    to: isoFromMicros(window.toMicros - 1n),
+    from: isoFromMicros(windowStartMicros),
+    to: isoFromMicros(windowEndMicros - 1n),
     prevented_usd: usdNumberFromPico(spent.totalPico),
     prevented_usd_exact: decimalFromPico(totals.preventedPico),
     prevented: {
@@ -244,9 +237,7 @@ export function presentSavings(
   };
 }
 
-export function presentModeledCall(
-  call: ModeledCall,
-): z.output<typeof listSavingsCallsResponse>['calls'][number] {
+function presentModeledCall(call: ModeledCall): z.output<typeof listSavingsCallsResponse>['calls'][number] {
   const { event } = call;
   return {
     event_id: publicId('evt', call.eventId),
@@ -264,5 +255,20 @@ export function presentModeledCall(
       feature: event.feature,
       cost_usd: usdNumberFromPico(event.costPico),
     },
+  };
+}
+
+export function presentSavingsCalls(
+  run: SavingsRun | undefined,
+  calls: readonly ModeledCall[],
+  hasMore: boolean,
+  nextCursor: string | null,
+): z.output<typeof listSavingsCallsResponse> {
+  return {
+    run_id: run ? publicId('run', run.id) : null,
+    calls: calls.map(presentModeledCall),
+    count: calls.length,
+    has_more: hasMore,
+    next_cursor: nextCursor,
   };
 }

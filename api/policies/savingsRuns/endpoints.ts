@@ -34,7 +34,7 @@ import {
 } from './wire.js';
 
 /** Longest period of one run. */
-export const SAVINGS_DAYS_MAX = 92;
+const SAVINGS_DAYS_MAX = 92;
 const TAG = 'Enforcement';
 const READ = { scope: 'enforcement:read', workspace: 'refused' } as const;
 

@@ -1,18 +1,14 @@
+import { listWebhookDeliveries } from '../../../db/webhooks/webhookLog.js';
+import { isUuidText } from '../../../domain/ids.js';
 import {
-  beginDeliveryAnew,
-  findWebhookDelivery,
-  listWebhookDeliveries,
-  recordSentTest,
-} from '../../../db/webhooks/webhookLog.js';
-import { DomainError } from '../../../domain/errors.js';
-import { findUuid, isUuidText, newUuid, publicId } from '../../../domain/ids.js';
-import { isoFromMicros } from '../../../domain/period.js';
-import { messageBody, TEST_MESSAGE_TYPE } from '../../../domain/webhooks/message.js';
-import { openSecrets, signingSecrets } from '../../../domain/webhooks/secret.js';
-import { recordAction } from '../../../usecases/access/recordAction.js';
+  recordTest,
+  redeliverMessage,
+  sendTest,
+  uuidOfDelivery,
+} from '../../../usecases/webhooks/deliveries.js';
+import { getWebhook, uuidOfWebhook } from '../../../usecases/webhooks/endpoints.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../../paging.js';
-import { getWebhook, webhookSubject } from '../endpoints/endpoints.js';
 import { WEBHOOKS_PATH, webhookParams } from '../endpoints/wire.js';
 import {
   deliveryParams,
@@ -20,14 +16,11 @@ import {
   listDeliveriesQuery,
   listDeliveriesResponse,
   presentDelivery,
+  presentTest,
   testedWebhookSchema,
 } from './wire.js';
 
 const ADMIN = { scope: 'webhooks:admin', workspace: 'refused' } as const;
-
-function notFound(): DomainError {
-  return new DomainError('not_found', 'there is no delivery with this id, or its endpoint was removed');
-}
 
 const testWebhook = defineEndpoint({
   operationId: 'testWebhookEndpoint',
@@ -42,32 +35,12 @@ const testWebhook = defineEndpoint({
   idempotency: 'afterwards',
   responses: { 200: { description: 'What came of it', schema: testedWebhookSchema } },
   problems: ['not_found', 'credentials_missing', 'secret_key_missing'],
-  async handle({ params, orgDb, signal, settle, caller, requestId }, deps) {
-    const { id, url, ciphertext } = await getWebhook(orgDb, params.id);
-    const startedAtMicros = deps.nowMicros();
-    const secrets = signingSecrets(
-      openSecrets(deps.secretKeys, orgDb.orgId, { id, ciphertext }),
-      startedAtMicros,
-    );
-    const subject = webhookSubject(id);
-    const messageId = newUuid(startedAtMicros);
-    const deliveryId = newUuid(startedAtMicros);
-    const body = messageBody(TEST_MESSAGE_TYPE, isoFromMicros(startedAtMicros), {
-      webhook_endpoint_id: subject.id,
-    });
-    const message = { url, messageId: publicId('msg', messageId), body, secrets, signal };
-    const outcome = await deps.deliverWebhook(message);
-    const { httpStatus, durationMs, error, answer } = outcome;
-    const ok = outcome.result === 'delivered';
+  async handle(request, deps) {
+    const { params, orgDb, signal, settle } = request;
+    const test = await sendTest(orgDb, uuidOfWebhook(params.id), signal, deps);
     return settle(async (inside) => {
-      const test = { deliveryId, messageId, endpointId: id, body, startedAtMicros, outcome };
-      await recordSentTest(inside, test);
-      await recordAction(inside, { caller, requestId }, 'webhook.tested', subject, { ok });
-      const ids = { delivery_id: publicId('dlv', deliveryId), message_id: message.messageId };
-      return {
-        status: 200,
-        body: { ok, http_status: httpStatus, duration_ms: durationMs, error, answer, ...ids },
-      };
+      await recordTest(inside, test, request);
+      return { status: 200, body: presentTest(test) };
     });
   },
 });
@@ -85,14 +58,11 @@ const listDeliveries = defineEndpoint({
   responses: { 200: { description: 'A page of deliveries', schema: listDeliveriesResponse } },
   problems: ['not_found'],
   async handle({ params, query, orgDb }) {
-    const { id } = await getWebhook(orgDb, params.id);
+    const { id } = await getWebhook(orgDb, uuidOfWebhook(params.id));
     const after = decodeTimeCursor(query.cursor, isUuidText);
-    const found = await listWebhookDeliveries(
-      orgDb,
-      id,
-      { status: query.status, type: query.type },
-      { limit: query.limit + 1, offset: after ? 0 : query.offset, after },
-    );
+    const filter = { status: query.status, type: query.type };
+    const asked = { limit: query.limit + 1, offset: after ? 0 : query.offset, after };
+    const found = await listWebhookDeliveries(orgDb, id, filter, asked);
     const { shown, page } = cursoredPage(found, query, (one) => [one.createdAtMicros, one.id]);
     return { status: 200, body: { deliveries: shown.map(presentDelivery), ...page } };
   },
@@ -110,30 +80,11 @@ const redeliver = defineEndpoint({
   params: deliveryParams,
   responses: { 202: { description: 'The delivery, pending', schema: deliverySchema } },
   problems: ['not_found', 'webhook_disabled'],
-  async handle({ params, orgDb, afterCommit, caller, requestId }, deps) {
-    const id = findUuid('dlv', params.id);
-    if (id === undefined) throw notFound();
-    return orgDb.transaction(async (inside) => {
-      const outcome = await beginDeliveryAnew(inside, id);
-      if (outcome === 'missing') throw notFound();
-      if (outcome === 'disabled')
-        throw new DomainError(
-          'webhook_disabled',
-          'the webhook endpoint is switched off; switch it on with PATCH, enabled: true, first',
-        );
-      const delivery = await findWebhookDelivery(inside, id);
-      if (!delivery) throw notFound();
-      const { type, endpointId } = delivery;
-      const details = {
-        webhook_endpoint: publicId('whk', endpointId),
-        message_type: type,
-        begun: outcome === 'begun',
-      };
-      const subject = { type: 'webhook_delivery', id: publicId('dlv', id) };
-      await recordAction(inside, { caller, requestId }, 'webhook.redelivered', subject, details);
-      afterCommit(() => deps.kickDispatcher());
-      return { status: 202, body: presentDelivery(delivery) };
-    });
+  async handle(request, deps) {
+    const { params, orgDb, afterCommit } = request;
+    const delivery = await redeliverMessage(orgDb, uuidOfDelivery(params.id), request);
+    afterCommit(() => deps.kickDispatcher());
+    return { status: 202, body: presentDelivery(delivery) };
   },
 });
 

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import {
   ATTEMPTS_SHOWN_MAX,
   type LoggedDelivery,
+  type SentTest,
   type WebhookAttempt,
 } from '../../../db/webhooks/webhookLog.js';
 import { publicId } from '../../../domain/ids.js';
@@ -106,5 +107,21 @@ export function presentDelivery(delivery: LoggedDelivery): z.output<typeof deliv
     created_at: isoFromMicros(delivery.createdAtMicros),
     finished_at: isoOrNull(delivery.finishedAtMicros),
     attempts: delivery.history.map(presentAttempt),
+  };
+}
+
+export function presentTest({
+  deliveryId,
+  messageId,
+  outcome,
+}: SentTest): z.output<typeof testedWebhookSchema> {
+  return {
+    ok: outcome.result === 'delivered',
+    http_status: outcome.httpStatus,
+    duration_ms: outcome.durationMs,
+    error: outcome.error,
+    answer: outcome.answer,
+    delivery_id: publicId('dlv', deliveryId),
+    message_id: publicId('msg', messageId),
   };
 }

@@ -8,6 +8,7 @@ import {
   type WebhookEventType,
 } from '../../../domain/webhooks/message.js';
 import { GRACE_SECONDS_DEFAULT, GRACE_SECONDS_MAX } from '../../../domain/webhooks/secret.js';
+import type { RotatedWebhook } from '../../../usecases/webhooks/endpoints.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { isoOrNull } from '../../runs/runWire.js';
 
@@ -143,4 +144,12 @@ export function presentWebhook(endpoint: WebhookEndpoint): z.output<typeof webho
     updated_at: isoFromMicros(endpoint.updatedAtMicros),
     created_by: endpoint.createdBy,
   };
+}
+
+export function presentRotatedWebhook({
+  endpoint,
+  secret,
+  previousUntilMicros,
+}: RotatedWebhook): z.output<typeof rotatedWebhookSchema> {
+  return { ...presentWebhook(endpoint), secret, previous_valid_until: isoOrNull(previousUntilMicros) };
 }

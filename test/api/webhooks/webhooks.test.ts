@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { WEBHOOK_ENDPOINTS_MAX } from '../../../api/webhooks/endpoints/endpoints.js';
 import { cancelPendingDeliveries } from '../../../db/webhooks/webhookEndpoints.js';
 import { publishMessages } from '../../../db/webhooks/webhookMessages.js';
 import { findUuid } from '../../../domain/ids.js';
 import { WEBHOOK_EVENT_TYPES, type WebhookEventType } from '../../../domain/webhooks/message.js';
+import { WEBHOOK_ENDPOINTS_MAX } from '../../../usecases/webhooks/endpoints.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 import { testOutbound } from '../../support/outbound.js';
 import { aKey } from '../support/repeats.js';

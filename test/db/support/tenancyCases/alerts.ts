@@ -4,7 +4,8 @@ import * as alerts from '../../../../db/policies/alerts.js';
 import { recordNotice } from '../../../../db/policies/notices.js';
 import { noticeIfBroken } from '../../../../usecases/billing/connectionTurns.js';
 import { reportDoublesOf } from '../../../../usecases/events/doubleInstrumentation.js';
-import type { TenancyCase } from './tenancyCase.js';
+import { acknowledgeAlert, getAlert } from '../../../../usecases/policies/acknowledgeAlert.js';
+import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
 /** An hour after `makeOwned` has told calls twice. */
 const nowMicros = () => BigInt(Date.now()) * 1_000n;
@@ -24,6 +25,8 @@ export async function makeAlert(db: OrgDb, marker: string): Promise<{ alertId: s
 export const ALERT_CASES: Record<string, TenancyCase> = {
   listAlerts: (db) => alerts.listAlerts(db, {}, { limit: 10, offset: 0 }),
   findAlert: (db, { alertId }) => alerts.findAlert(db, alertId),
+  getAlert: (db, { alertId }) => getAlert(db, alertId),
+  acknowledgeAlert: (db, { alertId, marker }) => acknowledgeAlert(db, alertId, anAuthor(marker)),
   recordAcknowledgement: (db, { alertId, marker }) => alerts.recordAcknowledgement(db, alertId, marker),
   recordNotice: (db, { marker, connection }) =>
     recordNotice(db, {

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import * as rules from '../../../../db/policies/enforcementRules.js';
 import { sumPreventedSpend } from '../../../../db/policies/preventedSpend.js';
-import type { TenancyCase } from './tenancyCase.js';
+import { changeRule, createRule, withdrawRule } from '../../../../usecases/policies/enforcementRules.js';
+import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
 const ruleOf = (id: string, name: string): rules.NewRule => ({
   id,
@@ -15,6 +16,7 @@ const ruleOf = (id: string, name: string): rules.NewRule => ({
   createdBy: name,
 });
 
+const NOW = 1_780_000_000_000_000n;
 const ALWAYS = { fromMicros: 0n, toMicros: 4_000_000_000_000_000n };
 
 /** Rules that wrappers judge calls by, and what they have prevented. */
@@ -26,6 +28,16 @@ export const RULE_CASES: Record<string, TenancyCase> = {
   lockRule: (db, { ruleId }) => rules.lockRule(db, ruleId),
   updateRule: (db, { ruleId }) => rules.updateRule(db, ruleOf(ruleId, 'taken over')),
   removeRule: (db, { ruleId }) => rules.removeRule(db, ruleId),
+  createRule: (db, { marker }) => createRule(db, ruleOf('', 'new'), anAuthor(marker), NOW),
+  changeRule: (db, { ruleId, marker }) =>
+    changeRule(
+      db,
+      ruleId,
+      { name: 'taken over', configFor: undefined, scope: undefined, enabled: undefined, mode: undefined },
+      anAuthor(marker),
+      NOW,
+    ),
+  withdrawRule: (db, { ruleId, marker }) => withdrawRule(db, ruleId, anAuthor(marker), NOW),
   sumPreventedSpend: (db) => sumPreventedSpend(db, ALWAYS),
 };
 

@@ -1,7 +1,8 @@
 import { bumpRulesRevision, lockOrganization } from '../../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import * as policies from '../../../../db/policies/policies.js';
-import type { TenancyCase } from './tenancyCase.js';
+import { previewPolicy, recordPreview, savePolicy } from '../../../../usecases/policies/policies.js';
+import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
 const modelsOf = (marker: string): policies.PolicyToPut => ({
   type: 'approved_models',
@@ -10,10 +11,25 @@ const modelsOf = (marker: string): policies.PolicyToPut => ({
   skipped: [],
 });
 
+const TAKEN_OVER = { type: 'approved_models', config: { models: ['taken over'] } } as const;
+
 /** What an organization's calls are judged by. */
 export const POLICY_CASES: Record<string, TenancyCase> = {
   listPolicies: (db) => policies.listPolicies(db),
   putPolicy: (db) => policies.putPolicy(db, modelsOf('taken over'), 'key_b'),
+  savePolicy: (db, { marker }) => savePolicy(db, TAKEN_OVER, true, anAuthor(marker)),
+  previewPolicy: (db) => previewPolicy(db, TAKEN_OVER, true, 1_780_000_000_000_000n),
+  recordPreview: (db, { marker }) =>
+    recordPreview(
+      db,
+      {
+        type: 'approved_models',
+        result: { events: 0, flagged: 0, byDay: [], samples: [] } as never,
+        skipped: [],
+        known: undefined,
+      },
+      anAuthor(marker),
+    ),
   lockOrganization: (db) => db.transaction((inside) => lockOrganization(inside)),
   bumpRulesRevision: (db) => bumpRulesRevision(db),
 };

@@ -4,6 +4,7 @@ import * as modeled from '../../../../db/policies/modeledSavings.js';
 import { streamReplayedCalls } from '../../../../db/policies/replayedCalls.js';
 import * as runs from '../../../../db/policies/savingsRuns.js';
 import { endRun } from '../../../../db/runs/runStates.js';
+import { publicId } from '../../../../domain/ids.js';
 import type { RuleFindings } from '../../../../domain/policies/enforcement/replay.js';
 import { emptyReplacedSavings } from '../../../../usecases/installation/savingsRetention.js';
 import {
@@ -11,6 +12,7 @@ import {
   remodelSavings,
   standardPeriod,
 } from '../../../../usecases/policies/openSavingsRun.js';
+import { listSavingsCalls, readSavings } from '../../../../usecases/policies/savings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
 const NOW = 1_780_000_000_000_000n;
@@ -43,6 +45,9 @@ const findingsOf = (ruleId: string): RuleFindings => ({
 
 /** What rules would have saved: the runs, and what they found. */
 export const SAVINGS_CASES: Record<string, TenancyCase> = {
+  readSavings: (db) => readSavings(db, standardPeriod(NOW)),
+  listSavingsCalls: (db, { savingsRunId }) =>
+    listSavingsCalls(db, { ...PAGE, runId: publicId('run', savingsRunId) }, NOW),
   insertSavingsRun: (db) => runs.insertSavingsRun(db, aRun({ ...ALWAYS, windowStartMicros: 1n })),
   findOpenSavingsRun: (db) => runs.findOpenSavingsRun(db, standardPeriod(NOW)),
   findSavingsResult: (db) => runs.findSavingsResult(db, ALWAYS),

@@ -1,12 +1,19 @@
 import { randomUUID } from 'node:crypto';
+import { pino } from 'pino';
+import type { SafeFetch } from '../../../../adapters/outbound/safeFetch.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import * as delivery from '../../../../db/webhooks/webhookDeliveries.js';
 import * as endpoints from '../../../../db/webhooks/webhookEndpoints.js';
 import * as log from '../../../../db/webhooks/webhookLog.js';
 import { publishMessages } from '../../../../db/webhooks/webhookMessages.js';
 import type { AttemptOutcome } from '../../../../domain/webhooks/attempt.js';
+import type { SecretKeys } from '../../../../platform/secretKeys.js';
+import { recordTest, redeliverMessage, sendTest } from '../../../../usecases/webhooks/deliveries.js';
+import * as webhooks from '../../../../usecases/webhooks/endpoints.js';
+import { Gate } from '../../../../usecases/webhooks/gate.js';
+import { sendDueWebhooks } from '../../../../usecases/webhooks/sendDueWebhooks.js';
 import type { Owned } from '../ownedThings.js';
-import type { TenancyCase } from './tenancyCase.js';
+import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
 const PAGE = { limit: 100, offset: 0 };
 const ENDPOINTS_MAX = 10;
@@ -20,6 +27,18 @@ const OUTCOME: AttemptOutcome = {
   answer: null,
   retryAfterSeconds: null,
 };
+/** Keys that open every secret as one and seal as `seal`. */
+const SECRETS = {
+  secretKeys: {
+    open: () => JSON.stringify({ current: 'whsec_AAAA', previous: null }),
+    seal,
+  } as unknown as SecretKeys,
+  nowMicros: () => 1_780_000_000_000_000n,
+};
+const sentTo = (endpointId: string) => ({
+  ...{ deliveryId: randomUUID(), messageId: randomUUID(), endpointId, body: '{}' },
+  ...{ startedAtMicros: 0n, outcome: OUTCOME },
+});
 const endpointOf = (id: string, marker: string) => ({
   id,
   url: `https://hooks.example.com/${marker}`,
@@ -51,22 +70,45 @@ export const WEBHOOK_CASES: Record<string, TenancyCase> = {
   listWebhookDeliveries: (db, { webhookId }) => log.listWebhookDeliveries(db, webhookId, {}, PAGE),
   findWebhookDelivery: (db, { endedDeliveryId }) => log.findWebhookDelivery(db, endedDeliveryId),
   beginDeliveryAnew: (db, { endedDeliveryId }) => log.beginDeliveryAnew(db, endedDeliveryId),
-  recordSentTest: (db, { webhookId }) =>
-    log.recordSentTest(db, {
-      deliveryId: randomUUID(),
-      messageId: randomUUID(),
-      endpointId: webhookId,
-      body: '{}',
-      startedAtMicros: 0n,
-      outcome: OUTCOME,
-    }),
+  recordSentTest: (db, { webhookId }) => log.recordSentTest(db, sentTo(webhookId)),
+  sendTest: (db, { webhookId }) =>
+    sendTest(db, webhookId, AbortSignal.abort(), { ...SECRETS, deliverWebhook: async () => OUTCOME }),
+  recordTest: (db, { webhookId, marker }) => recordTest(db, sentTo(webhookId), anAuthor(marker)),
+  redeliverMessage: (db, { endedDeliveryId, marker }) =>
+    redeliverMessage(db, endedDeliveryId, anAuthor(marker)),
+  getWebhook: (db, { webhookId }) => webhooks.getWebhook(db, webhookId),
+  createWebhook: async (db, { marker }) => {
+    const wanted = endpointOf(randomUUID(), 'new');
+    return (await webhooks.createWebhook(db, wanted, anAuthor(marker), SECRETS)).endpoint;
+  },
+  readyToChange: (db, { webhookId }) => webhooks.readyToChange(db, webhookId, {}, {} as SafeFetch),
+  changeWebhook: (db, { webhookId, marker }) =>
+    webhooks.changeWebhook(db, webhookId, { description: 'taken over' }, ['description'], anAuthor(marker)),
+  deleteWebhook: (db, { webhookId, marker }) => webhooks.deleteWebhook(db, webhookId, anAuthor(marker)),
+  rotateWebhookSecret: async (db, { webhookId, marker }) => {
+    const wanted = { id: webhookId, graceSeconds: 0 };
+    const { endpoint } = await webhooks.rotateWebhookSecret(db, wanted, anAuthor(marker), SECRETS);
+    return endpoint;
+  },
+  sendDueWebhooks: (db, { webhookId }) =>
+    sendDueWebhooks(
+      db,
+      webhookId,
+      {
+        ...{ ...SECRETS, gate: new Gate(1), deliverWebhook: async () => OUTCOME },
+        logger: pino({ level: 'silent' }),
+      },
+      new AbortController().signal,
+    ),
   publishMessages: (db) => publishMessages(db, [{ id: randomUUID(), type: 'alert.created', body: '{}' }]),
   claimDueDeliveries: (db, { webhookId }) =>
     delivery.claimDueDeliveries(db, webhookId, { limit: 10, leaseSeconds: 60, attemptsMax: ATTEMPTS_MAX }),
   recordAttempts: (db, of) =>
-    delivery.recordAttempts(db, of.webhookId, [
-      { claimed: claimedOf(of), outcome: OUTCOME, next: { delaySeconds: null, counted: true } },
-    ]),
+    db.transaction((inside) =>
+      delivery.recordAttempts(inside, of.webhookId, [
+        { claimed: claimedOf(of), outcome: OUTCOME, next: { delaySeconds: null, counted: true } },
+      ]),
+    ),
   giveUpSpentDeliveries: (db, { webhookId }) => delivery.giveUpSpentDeliveries(db, webhookId, 0),
   postponeDeliveries: (db, { webhookId }) => delivery.postponeDeliveries(db, webhookId, 3_600, 'later'),
   findNextAttemptMs: (db, { webhookId }) => delivery.findNextAttemptMs(db, webhookId),

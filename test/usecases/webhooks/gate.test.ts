@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { Gate } from '../../activities/gate.js';
+import { Gate } from '../../../usecases/webhooks/gate.js';
 
 describe('a gate', () => {
   it('lets all through, in order, never more at once than it is wide, also past those that fail', async () => {

@@ -1,0 +1,132 @@
+import { listEvents } from '../../db/events/events.js';
+import type { StoredEvent } from '../../db/events/storedEvents.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { listPolicies, type PolicyToPut, putPolicy, type StoredPolicy } from '../../db/policies/policies.js';
+import { publicPrefix } from '../../domain/access/keyFormat.js';
+import type { Json } from '../../domain/events/event.js';
+import { promptsOfStored } from '../../domain/events/prompts.js';
+import { MICROS_PER_DAY } from '../../domain/period.js';
+import { describePut } from '../../domain/policies/describePut.js';
+import { inspectPatterns } from '../../domain/policies/inspectPatterns.js';
+import { compilePolicies } from '../../domain/policies/judge.js';
+import type { Policy, SkippedPattern, TypedConfig } from '../../domain/policies/policy.js';
+import { PREVIEW_EVENTS_MAX, Preview, type PreviewedEvent } from '../../domain/policies/preview.js';
+import { type RequestAuthor, recordAction } from '../access/recordAction.js';
+
+/** Events with their payloads, which may have 256 KB each, that are in memory at once. */
+const PREVIEW_PAGE = 50;
+/** Where the newest events are looked for first. */
+const RECENT_DAYS = 35n;
+
+const PACE = {
+  workedMs: () => {
+    const { user, system } = process.cpuUsage();
+    return (user + system) / 1_000;
+  },
+  pause: () => new Promise<void>((resolve) => setImmediate(resolve)),
+};
+
+/** Patterns that are passed over; none for a type without patterns. */
+async function skippedOf(
+  { type, config }: TypedConfig,
+  standing: readonly StoredPolicy[],
+): Promise<SkippedPattern[]> {
+  if (type !== 'banned_patterns') return [];
+  // What was found quick enough stays so: the same list put again is not measured again.
+  const before = standing.find((policy) => policy.type === type);
+  const isSame = before && JSON.stringify(before.config) === JSON.stringify(config);
+  if (isSame && before.skipped.every(({ code }) => code !== 'slow')) return [...before.skipped];
+  return inspectPatterns(config.regexes, PACE);
+}
+
+/** Makes the policy of a type or replaces it. */
+export async function savePolicy(
+  orgDb: OrgDb,
+  typed: TypedConfig,
+  enabled: boolean,
+  author: RequestAuthor,
+): Promise<StoredPolicy> {
+  // Before the transaction: measuring patterns can take a while, and nobody is to wait for it.
+  const skipped = await skippedOf(typed, await listPolicies(orgDb));
+  const policy = { ...typed, enabled, skipped } as PolicyToPut;
+  return orgDb.transaction(async (inside) => {
+    const { before, after, isChanged } = await putPolicy(inside, policy, author.caller.keyId);
+    const subject = { type: 'policy', id: String(after.id) };
+    if (isChanged) await recordAction(inside, author, 'policy.put', subject, describePut(before, after));
+    return after;
+  });
+}
+
+/** What a policy that is not stored would flag of the newest events. */
+export interface PolicyPreview {
+  type: Policy['type'];
+  result: Preview['result'];
+  skipped: readonly SkippedPattern[];
+  /** The stored policy of the type. */
+  known: StoredPolicy | undefined;
+}
+
+export async function previewPolicy(
+  orgDb: OrgDb,
+  typed: TypedConfig,
+  enabled: boolean,
+  nowMicros: bigint,
+): Promise<PolicyPreview> {
+  const standing = await listPolicies(orgDb);
+  const skipped = await skippedOf(typed, standing);
+  const known = standing.find(({ type }) => type === typed.type);
+  const preview = new Preview(
+    compilePolicies([{ ...typed, id: known?.id ?? 0, enabled, skipped } as Policy]),
+  );
+  const recent = nowMicros - RECENT_DAYS * MICROS_PER_DAY;
+  for await (const event of newestEvents(orgDb, typed.type, recent)) await preview.add(event, PACE.pause);
+  return { type: typed.type, result: preview.result, skipped, known };
+}
+
+/** Adds a preview to the audit log: it may show what prompts hold. */
+export async function recordPreview(
+  inside: OrgDb,
+  { type, result, known }: PolicyPreview,
+  author: RequestAuthor,
+): Promise<void> {
+  const details = { policy_type: type, events: result.events, flagged: result.flagged };
+  const subject = known ? { type: 'policy', id: String(known.id) } : null;
+  await recordAction(inside, author, 'policy.previewed', subject, details);
+}
+
+/** The newest events as policies see them, newest first. */
+async function* newestEvents(
+  orgDb: OrgDb,
+  type: Policy['type'],
+  recentMicros: bigint,
+): AsyncGenerator<PreviewedEvent> {
+  const needsPayload = type === 'banned_patterns' || type === 'key_environment_check';
+  let after: { timestampMicros: bigint; id: string } | undefined;
+  for (let seen = 0; seen < PREVIEW_EVENTS_MAX; ) {
+    const page = { limit: PREVIEW_PAGE, offset: 0, after };
+    const { events, hasMore } = await listEvents(orgDb, {}, page, needsPayload, recentMicros);
+    for (const event of events) yield previewedOf(event);
+    seen += events.length;
+    after = events.at(-1);
+    if (!hasMore) return;
+  }
+}
+
+function previewedOf(event: StoredEvent): PreviewedEvent {
+  const { id, timestampMicros, model, environment, apiKeyId, payload } = event;
+  return {
+    id,
+    timestampMicros,
+    model,
+    environment,
+    keyPrefix: prefixIn(payload?.service ?? null) ?? publicPrefix(apiKeyId),
+    costPico: event.costSource === 'unpriced' ? null : event.costPico,
+    prompts: promptsOfStored(event.kind, payload?.payload ?? null),
+  };
+}
+
+function prefixIn(service: Json): string | undefined {
+  const isMap = typeof service === 'object' && service !== null && !Array.isArray(service);
+  const prefix = isMap ? service.api_key_prefix : undefined;
+  return typeof prefix === 'string' && prefix !== '' ? prefix : undefined;
+}

@@ -1,0 +1,91 @@
+import type { DeliverWebhook } from '../../adapters/outbound/deliverWebhook.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import {
+  beginDeliveryAnew,
+  findWebhookDelivery,
+  type LoggedDelivery,
+  recordSentTest,
+  type SentTest,
+} from '../../db/webhooks/webhookLog.js';
+import { DomainError } from '../../domain/errors.js';
+import { findUuid, newUuid, publicId } from '../../domain/ids.js';
+import { isoFromMicros } from '../../domain/period.js';
+import { messageBody, TEST_MESSAGE_TYPE } from '../../domain/webhooks/message.js';
+import { openSecrets, signingSecrets } from '../../domain/webhooks/secret.js';
+import type { SecretKeys } from '../../platform/secretKeys.js';
+import { type RequestAuthor, recordAction } from '../access/recordAction.js';
+import { getWebhook, webhookSubject } from './endpoints.js';
+
+interface SendTestDeps {
+  secretKeys: SecretKeys;
+  deliverWebhook: DeliverWebhook;
+  nowMicros(): bigint;
+}
+
+/** Sends a test message at once, once; `recordTest` stores its outcome. Errors not_found, credentials_missing, secret_key_missing. */
+export async function sendTest(
+  orgDb: OrgDb,
+  endpointId: string,
+  signal: AbortSignal,
+  { secretKeys, deliverWebhook, nowMicros }: SendTestDeps,
+): Promise<SentTest> {
+  const { url, ciphertext } = await getWebhook(orgDb, endpointId);
+  const startedAtMicros = nowMicros();
+  const opened = openSecrets(secretKeys, orgDb.orgId, { id: endpointId, ciphertext });
+  const secrets = signingSecrets(opened, startedAtMicros);
+  const messageId = newUuid(startedAtMicros);
+  const deliveryId = newUuid(startedAtMicros);
+  const body = messageBody(TEST_MESSAGE_TYPE, isoFromMicros(startedAtMicros), {
+    webhook_endpoint_id: publicId('whk', endpointId),
+  });
+  const message = { url, messageId: publicId('msg', messageId), body, secrets, signal };
+  const outcome = await deliverWebhook(message);
+  return { deliveryId, messageId, endpointId, body, startedAtMicros, outcome };
+}
+
+/** Stores a test message with its attempt. */
+export async function recordTest(orgDb: OrgDb, test: SentTest, author: RequestAuthor): Promise<void> {
+  await orgDb.transaction(async (inside) => {
+    await recordSentTest(inside, test);
+    const details = { ok: test.outcome.result === 'delivered' };
+    await recordAction(inside, author, 'webhook.tested', webhookSubject(test.endpointId), details);
+  });
+}
+
+function deliveryNotFound(): DomainError {
+  return new DomainError('not_found', 'there is no delivery with this id, or its endpoint was removed');
+}
+
+/** The uuid in a delivery's public id. Error not_found. */
+export function uuidOfDelivery(id: string): string {
+  const uuid = findUuid('dlv', id);
+  if (uuid === undefined) throw deliveryNotFound();
+  return uuid;
+}
+
+/** Begins a new series of attempts; a pending delivery stays as it is. Errors not_found, webhook_disabled. */
+export async function redeliverMessage(
+  orgDb: OrgDb,
+  id: string,
+  author: RequestAuthor,
+): Promise<LoggedDelivery> {
+  return orgDb.transaction(async (inside) => {
+    const outcome = await beginDeliveryAnew(inside, id);
+    if (outcome === 'missing') throw deliveryNotFound();
+    if (outcome === 'disabled')
+      throw new DomainError(
+        'webhook_disabled',
+        'the webhook endpoint is switched off; switch it on with PATCH, enabled: true, first',
+      );
+    const delivery = await findWebhookDelivery(inside, id);
+    if (!delivery) throw deliveryNotFound();
+    const details = {
+      webhook_endpoint: publicId('whk', delivery.endpointId),
+      message_type: delivery.type,
+      begun: outcome === 'begun',
+    };
+    const subject = { type: 'webhook_delivery', id: publicId('dlv', id) };
+    await recordAction(inside, author, 'webhook.redelivered', subject, details);
+    return delivery;
+  });
+}

@@ -1,0 +1,155 @@
+import { randomBytes } from 'node:crypto';
+import type { SafeFetch } from '../../adapters/outbound/safeFetch.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import {
+  type EndpointChanges,
+  findWebhookEndpoint,
+  insertWebhookEndpoint,
+  type NewWebhookEndpoint,
+  removeWebhookEndpoint,
+  replaceWebhookSecrets,
+  updateWebhookEndpoint,
+  type WebhookEndpoint,
+} from '../../db/webhooks/webhookEndpoints.js';
+import { DomainError } from '../../domain/errors.js';
+import { findUuid, newUuid, publicId } from '../../domain/ids.js';
+import {
+  type EndpointSecrets,
+  findSecrets,
+  formatSecret,
+  rotateSecrets,
+  SECRET_BYTES,
+  sealSecrets,
+} from '../../domain/webhooks/secret.js';
+import type { SecretKeys } from '../../platform/secretKeys.js';
+import { type RequestAuthor, recordAction } from '../access/recordAction.js';
+
+/** Of an organization. Each message goes to each of them. */
+export const WEBHOOK_ENDPOINTS_MAX = 50;
+
+function webhookNotFound(): DomainError {
+  return new DomainError('not_found', 'there is no webhook endpoint with this id');
+}
+
+/** The uuid in an endpoint's public id. Error not_found. */
+export function uuidOfWebhook(id: string): string {
+  const uuid = findUuid('whk', id);
+  if (uuid === undefined) throw webhookNotFound();
+  return uuid;
+}
+
+/** Error not_found. */
+export async function getWebhook(orgDb: OrgDb, id: string): Promise<WebhookEndpoint> {
+  const endpoint = await findWebhookEndpoint(orgDb, id);
+  if (!endpoint) throw webhookNotFound();
+  return endpoint;
+}
+
+export const webhookSubject = (uuid: string) => ({ type: 'webhook_endpoint', id: publicId('whk', uuid) });
+
+/** The part of an address that the audit log shows: its path may hold a key of the receiver's. */
+const hostOf = (url: string): string => new URL(url).host;
+
+const drawSecret = (): string => formatSecret(randomBytes(SECRET_BYTES));
+
+/** Makes an endpoint, whose address was looked up before; its secret is shown this once. Error too_many_items. */
+export async function createWebhook(
+  orgDb: OrgDb,
+  wanted: Omit<NewWebhookEndpoint, 'id' | 'createdBy'>,
+  author: RequestAuthor,
+  { secretKeys, nowMicros }: { secretKeys: SecretKeys; nowMicros: () => bigint },
+): Promise<{ endpoint: WebhookEndpoint; secret: string }> {
+  const id = newUuid(nowMicros());
+  const secret = drawSecret();
+  return orgDb.transaction(async (inside) => {
+    const row = { ...wanted, id, createdBy: author.caller.keyId };
+    const endpoint = await insertWebhookEndpoint(inside, row, WEBHOOK_ENDPOINTS_MAX, () =>
+      sealSecrets(secretKeys, inside.orgId, id, { current: secret, previous: null }),
+    );
+    if (!endpoint)
+      throw new DomainError(
+        'too_many_items',
+        `an organization can have ${WEBHOOK_ENDPOINTS_MAX} webhook endpoints: remove some that are no longer used`,
+      );
+    const details = { host: hostOf(wanted.url), event_types: wanted.eventTypes, enabled: wanted.enabled };
+    await recordAction(inside, author, 'webhook.created', webhookSubject(id), details);
+    return { endpoint, secret };
+  });
+}
+
+/** The change with its address looked up, which no transaction may wait for. Errors not_found, invalid_body. */
+export async function readyToChange(
+  orgDb: OrgDb,
+  id: string,
+  change: EndpointChanges,
+  outbound: SafeFetch,
+): Promise<EndpointChanges> {
+  await getWebhook(orgDb, id);
+  if (change.url === undefined) return change;
+  return { ...change, url: await outbound.assertPublicAddress(change.url, 'url') };
+}
+
+/** Changes an endpoint; what is absent stays. `changed` are the fields that the request names. Error not_found. */
+export async function changeWebhook(
+  orgDb: OrgDb,
+  id: string,
+  change: EndpointChanges,
+  changed: readonly string[],
+  author: RequestAuthor,
+): Promise<WebhookEndpoint> {
+  return orgDb.transaction(async (inside) => {
+    const after = await updateWebhookEndpoint(inside, id, change);
+    if (!after) throw webhookNotFound();
+    if (!after.isChanged) return after.endpoint;
+    const { url, eventTypes, enabled } = change;
+    const details = {
+      changed: [...changed].sort(),
+      host: url && hostOf(url),
+      event_types: eventTypes,
+      enabled,
+    };
+    await recordAction(inside, author, 'webhook.changed', webhookSubject(id), details);
+    return after.endpoint;
+  });
+}
+
+/** Removes an endpoint with its secret, and cancels what waits to be sent. Error not_found. */
+export async function deleteWebhook(orgDb: OrgDb, id: string, author: RequestAuthor): Promise<void> {
+  await orgDb.transaction(async (inside) => {
+    const removed = await removeWebhookEndpoint(inside, id);
+    if (!removed) throw webhookNotFound();
+    const details = { host: hostOf(removed.url) };
+    await recordAction(inside, author, 'webhook.removed', webhookSubject(id), details);
+  });
+}
+
+/** An endpoint with its new secret; the previous one signs until its grace period ends. */
+export interface RotatedWebhook {
+  endpoint: WebhookEndpoint;
+  secret: string;
+  previousUntilMicros: bigint | null;
+}
+
+/** Replaces the secret of an endpoint. Error not_found. */
+export async function rotateWebhookSecret(
+  orgDb: OrgDb,
+  { id, graceSeconds }: { id: string; graceSeconds: number },
+  author: RequestAuthor,
+  { secretKeys, nowMicros }: { secretKeys: SecretKeys; nowMicros: () => bigint },
+): Promise<RotatedWebhook> {
+  const secret = drawSecret();
+  return orgDb.transaction(async (inside) => {
+    let secrets: EndpointSecrets = { current: secret, previous: null };
+    const endpoint = await replaceWebhookSecrets(inside, id, ({ ciphertext }) => {
+      // Where no key opens the secret at hand it signs nothing any more: the new one takes its place alone.
+      const before = findSecrets(secretKeys, inside.orgId, { id, ciphertext });
+      if (before) secrets = rotateSecrets(before, secret, nowMicros(), graceSeconds);
+      return sealSecrets(secretKeys, inside.orgId, id, secrets);
+    });
+    if (!endpoint) throw webhookNotFound();
+    const { previous } = secrets;
+    const details = { grace_seconds: previous === null ? 0 : graceSeconds };
+    await recordAction(inside, author, 'webhook.secret_rotated', webhookSubject(id), details);
+    return { endpoint, secret, previousUntilMicros: previous?.untilMicros ?? null };
+  });
+}

@@ -1,0 +1,302 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { Logger } from 'pino';
+import type { DeliverWebhook } from '../../adapters/outbound/deliverWebhook.js';
+import { recordAudit } from '../../db/access/auditLog.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { recordNotice } from '../../db/policies/notices.js';
+import {
+  type ClaimedDelivery,
+  claimDueDeliveries,
+  type EndedAttempt,
+  findNextAttemptMs,
+  type GivenUp,
+  giveUpSpentDeliveries,
+  postponeDeliveries,
+  recordAttempts,
+} from '../../db/webhooks/webhookDeliveries.js';
+import {
+  cancelPendingDeliveries,
+  disableGoneEndpoint,
+  findWebhookEndpoint,
+  type WebhookEndpoint,
+} from '../../db/webhooks/webhookEndpoints.js';
+import { DomainError } from '../../domain/errors.js';
+import { publicId } from '../../domain/ids.js';
+import { dayOf } from '../../domain/period.js';
+import type { AttemptOutcome } from '../../domain/webhooks/attempt.js';
+import {
+  attemptsMax,
+  nextDelaySeconds,
+  pauseSeconds,
+  RETRY_DELAYS_SECONDS,
+} from '../../domain/webhooks/retrySchedule.js';
+import { openSecrets, signingSecrets } from '../../domain/webhooks/secret.js';
+import type { SecretKeys } from '../../platform/secretKeys.js';
+import type { Gate } from './gate.js';
+
+/** How messages go out. Shorter in tests. */
+export interface WebhookPace {
+  /** Between one attempt and the next. */
+  delaysSeconds: readonly number[];
+  /** Attempts at one endpoint that are under way at once. */
+  lanes: number;
+  /** One effect takes up due messages for so long: few entries in a history, and every endpoint gets its turn. */
+  passMs: number;
+  /**
+   * An attempt whose process ended without a word is repeated after this time. Longer than an attempt can take, which is
+   * the 15 seconds of adapters/outbound/safeFetch.ts.
+   */
+  leaseSeconds: number;
+  /** Messages that cannot be signed, because no key opens the endpoint's secret, are looked at again after this time. */
+  unsignedWaitSeconds: number;
+}
+
+export const WEBHOOK_PACE: WebhookPace = {
+  delaysSeconds: RETRY_DELAYS_SECONDS,
+  lanes: 16,
+  passMs: 10_000,
+  leaseSeconds: 60,
+  unsignedWaitSeconds: 300,
+};
+
+/** While the database does not answer, what was sent is kept in mind for about half of a lease. */
+const ROUND_TRIES = 10;
+const ROUND_PAUSE_MS = 1_000;
+
+interface SendingDeps {
+  /** Bounds the transactions of webhooks in a process. */
+  gate: Gate;
+  deliverWebhook: DeliverWebhook;
+  webhookPace?: WebhookPace;
+  secretKeys: SecretKeys;
+  nowMicros(): bigint;
+  logger: Logger;
+}
+
+/**
+ * Sends what is due at an endpoint, several at once, for a while; returns in how many milliseconds the next attempt is
+ * due, null when nothing is pending. An attempt is counted before it is sent, and a delivery under way is nobody else's
+ * until its lease is over.
+ */
+export async function sendDueWebhooks(
+  orgDb: OrgDb,
+  endpointId: string,
+  deps: SendingDeps,
+  cancelled: AbortSignal,
+): Promise<{ nextInMs: number | null }> {
+  return new SendingPass(deps, orgDb, endpointId, cancelled).run();
+}
+
+/** What is begun next, with what its attempts need. */
+interface Round {
+  claimed: ClaimedDelivery[];
+  url: string;
+  secrets: readonly string[];
+}
+
+const NOTHING: Round = { claimed: [], url: '', secrets: [] };
+
+/**
+ * One pass over an endpoint's due messages. Each round writes down in one transaction what has ended and takes up as much
+ * as there is room for, so a slow answer holds up one lane and no other. The endpoint is read anew each round: one that
+ * is switched off, moved or given another secret meanwhile is so for the next message.
+ */
+class SendingPass {
+  readonly #deps: SendingDeps;
+  readonly #orgDb: OrgDb;
+  readonly #endpointId: string;
+  readonly #pace: WebhookPace;
+  /** Ends attempts: the process is stopping, or this pass has failed. */
+  readonly #stop = new AbortController();
+  readonly #signal: AbortSignal;
+  readonly #underWay = new Set<Promise<void>>();
+  #ended: EndedAttempt[] = [];
+
+  constructor(deps: SendingDeps, orgDb: OrgDb, endpointId: string, cancelled: AbortSignal) {
+    this.#deps = deps;
+    this.#signal = AbortSignal.any([cancelled, this.#stop.signal]);
+    this.#orgDb = orgDb;
+    this.#endpointId = endpointId;
+    this.#pace = deps.webhookPace ?? WEBHOOK_PACE;
+  }
+
+  async run(): Promise<{ nextInMs: number | null }> {
+    const untilMs = performance.now() + this.#pace.passMs;
+    try {
+      for (;;) {
+        const takesMore = !this.#signal.aborted && performance.now() < untilMs;
+        const round = await this.#turnPatiently(takesMore ? this.#pace.lanes - this.#underWay.size : 0);
+        for (const claimed of round.claimed) this.#begin(claimed, round);
+        // What has ended while the others were written down is written down in a round of its own.
+        if (this.#ended.length > 0) continue;
+        if (this.#underWay.size === 0) break;
+        await Promise.race(this.#underWay);
+      }
+    } finally {
+      this.#stop.abort();
+      await Promise.allSettled(this.#underWay);
+    }
+    return { nextInMs: await findNextAttemptMs(this.#orgDb, this.#endpointId) };
+  }
+
+  #begin(claimed: ClaimedDelivery, { url, secrets }: Round): void {
+    const attempt = this.#attempt(claimed, url, secrets).finally(() => this.#underWay.delete(attempt));
+    // What it throws ends the pass by the race, or is a part of its end.
+    attempt.catch(() => undefined);
+    this.#underWay.add(attempt);
+  }
+
+  async #attempt(claimed: ClaimedDelivery, url: string, secrets: readonly string[]): Promise<void> {
+    const { body } = claimed;
+    const messageId = publicId('msg', claimed.messageId);
+    const outcome = await this.#deps.deliverWebhook({ url, messageId, body, secrets, signal: this.#signal });
+    this.#ended.push({ claimed, outcome, next: this.#nextOf(claimed, outcome) });
+  }
+
+  #nextOf({ attempts }: ClaimedDelivery, outcome: AttemptOutcome): EndedAttempt['next'] {
+    // Nobody knows what the receiver saw of it. It is due again at once, elsewhere.
+    if (this.#signal.aborted && outcome.httpStatus === null) return { delaySeconds: 0, counted: false };
+    if (outcome.result === 'gone') return { delaySeconds: null, counted: true };
+    const { retryAfterSeconds } = outcome;
+    const { delaysSeconds } = this.#pace;
+    return {
+      delaySeconds: nextDelaySeconds(attempts, { retryAfterSeconds, random: Math.random() }, delaysSeconds),
+      counted: true,
+    };
+  }
+
+  /**
+   * A receiver that has taken a message has taken it: a database that is away for a moment is no reason to send it again.
+   * The round is one transaction, and writing the same outcome down twice writes it down once.
+   */
+  async #turnPatiently(free: number): Promise<Round> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await this.#deps.gate.pass(() => this.#turn(free));
+      } catch (error) {
+        const isAway = error instanceof DomainError && error.code === 'service_unavailable';
+        if (!isAway || tries === ROUND_TRIES || this.#signal.aborted) throw error;
+        await sleep(ROUND_PAUSE_MS);
+      }
+    }
+  }
+
+  /** Writes down what has ended, and takes up to `free` deliveries. */
+  async #turn(free: number): Promise<Round> {
+    // A copy: more of them end while these are written down.
+    const ended = [...this.#ended];
+    if (ended.length === 0 && free === 0) return NOTHING;
+    const round = await this.#orgDb.transaction(async (inside) => {
+      // First of all, since it takes the organization's row.
+      if (ended.some(({ outcome }) => outcome.result === 'gone'))
+        await reportEndpointGone(inside, this.#endpointId);
+      // Sent together: what a lane waits for between two messages is this transaction.
+      const [endpoint] = await Promise.all([
+        free === 0 ? undefined : findWebhookEndpoint(inside, this.#endpointId),
+        this.#writeDown(inside, ended),
+      ]);
+      return free === 0 ? NOTHING : this.#takeUp(inside, endpoint, free);
+    });
+    this.#ended = this.#ended.slice(ended.length);
+    return round;
+  }
+
+  async #writeDown(inside: OrgDb, ended: readonly EndedAttempt[]): Promise<void> {
+    if (ended.length === 0) return;
+    const [givenUp] = await recordAttempts(inside, this.#endpointId, ended);
+    if (givenUp) await reportEndpointFailing(inside, this.#endpointId, givenUp);
+    const pause = Math.max(...ended.map(({ outcome }) => pauseSeconds(outcome.retryAfterSeconds)));
+    if (pause > 0) await postponeDeliveries(inside, this.#endpointId, pause);
+  }
+
+  async #takeUp(inside: OrgDb, endpoint: WebhookEndpoint | undefined, limit: number): Promise<Round> {
+    if (endpoint?.status !== 'active') {
+      // Told just when it was switched off or removed.
+      await cancelPendingDeliveries(inside, this.#endpointId);
+      return NOTHING;
+    }
+    const secrets = await this.#secretsOf(inside, endpoint);
+    if (!secrets) return NOTHING;
+    const { leaseSeconds, delaysSeconds } = this.#pace;
+    const max = attemptsMax(delaysSeconds);
+    const [claimed, [spent]] = await Promise.all([
+      claimDueDeliveries(inside, endpoint.id, { limit, leaseSeconds, attemptsMax: max }),
+      giveUpSpentDeliveries(inside, endpoint.id, max),
+    ]);
+    if (spent) await reportEndpointFailing(inside, endpoint.id, spent);
+    return { claimed, url: endpoint.url, secrets };
+  }
+
+  /** Undefined where no key opens them: the messages wait, and say why. */
+  async #secretsOf(inside: OrgDb, endpoint: WebhookEndpoint): Promise<string[] | undefined> {
+    const { secretKeys, nowMicros, logger } = this.#deps;
+    try {
+      return signingSecrets(openSecrets(secretKeys, inside.orgId, endpoint), nowMicros());
+    } catch (error) {
+      if (!(error instanceof DomainError)) throw error;
+      const { unsignedWaitSeconds } = this.#pace;
+      const waiting = await postponeDeliveries(inside, endpoint.id, unsignedWaitSeconds, error.message);
+      if (waiting > 0)
+        logger.warn(
+          { err: error, orgId: inside.orgId, endpointId: endpoint.id },
+          'webhooks cannot be signed; they wait',
+        );
+      return undefined;
+    }
+  }
+}
+
+const subjectOf = (endpointId: string) => ({ type: 'webhook_endpoint', id: publicId('whk', endpointId) });
+
+/** Of its address only the host: the rest may be what its receiver trusts, and more people read alerts than endpoints. */
+function hostOf({ url }: WebhookEndpoint): string {
+  return new URL(url).host;
+}
+
+/** Switches off an endpoint whose receiver says that it is gone and reports it once. In the caller's transaction. */
+async function reportEndpointGone(inside: OrgDb, endpointId: string): Promise<void> {
+  if (!(await disableGoneEndpoint(inside, endpointId))) return;
+  const endpoint = await findWebhookEndpoint(inside, endpointId);
+  if (!endpoint) return;
+  const subject = subjectOf(endpointId);
+  await recordNotice(inside, {
+    code: 'webhook_disabled',
+    key: `webhook_disabled:${subject.id}:${endpoint.disabledAtMicros}`,
+    subject,
+    severity: 'high',
+    message: `The webhook endpoint at ${hostOf(endpoint)} answered 410 Gone, so it was switched off: it is told of nothing until it is switched on again.`,
+    details: { reason: 'gone' },
+    provider: null,
+  });
+  await recordAudit(inside, {
+    action: 'webhook.disabled',
+    actor: { kind: 'system', id: 'webhook_delivery' },
+    subject,
+    details: { reason: 'gone' },
+    requestId: null,
+  });
+}
+
+/**
+ * Reports that messages to an endpoint are given up: once for as long as it takes none, and for one that
+ * takes some and not others once a day. In the caller's transaction.
+ */
+async function reportEndpointFailing(
+  inside: OrgDb,
+  endpointId: string,
+  { deliveryId, attempts, lastError }: GivenUp,
+): Promise<void> {
+  const endpoint = await findWebhookEndpoint(inside, endpointId);
+  if (endpoint?.status !== 'active') return;
+  const subject = subjectOf(endpointId);
+  const since = endpoint.lastDeliveredAtMicros === null ? 'never' : dayOf(endpoint.lastDeliveredAtMicros);
+  await recordNotice(inside, {
+    code: 'webhook_failing',
+    key: `webhook_failing:${subject.id}:${since}`,
+    subject,
+    severity: 'medium',
+    message: `A message to the webhook endpoint at ${hostOf(endpoint)} was given up after ${attempts} attempts: ${lastError ?? 'no answer'}. Others may follow; what was given up can be sent again.`,
+    details: { delivery_id: publicId('dlv', deliveryId), attempts },
+    provider: null,
+  });
+}
