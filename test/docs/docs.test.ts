@@ -73,7 +73,7 @@ describe('the documents', () => {
       [
         ...[
           ...text.matchAll(
-            /`((?:api|bench|bin|db|demo|dispatch|docs|domain|test|workflows)\/[\w./-]+\.(?:ts|md|json|mjs))`/g,
+            /`((?:activities|adapters|api|bin|db|dispatch|docs|domain|lab|platform|test|usecases|workflows)\/[\w./-]+\.(?:ts|md|json|mjs))`/g,
           ),
         ]
           .map(([, file = '']) => file)
@@ -105,6 +105,16 @@ describe('the documents', () => {
       if (sub !== '' && output.includes('Commands:'))
         expect(output, words).toMatch(new RegExp(`^ {2}${sub}\\b`, 'm'));
     }
+  });
+
+  it('start no title with a relative clause', () => {
+    const titles = [...TEXTS].flatMap(([page, text]) =>
+      [...text.matchAll(/^#+ (.+)$/gm)].map(([, title = '']) => `${page}: ${title}`),
+    );
+    expect(titles.length).toBeGreaterThan(100);
+    expect(titles.filter((title) => /: (?:What|How|Who|Whoever|Whose|Whom|That|Why)\b/.test(title))).toEqual(
+      [],
+    );
   });
 
   it('list every error code beside its status', () => {
