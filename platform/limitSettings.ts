@@ -111,7 +111,7 @@ export const LIMIT_SETTINGS = {
       .optional(),
     shownDefault: '(none)',
     meaning:
-      'Proxies whose X-Forwarded-For tells the client’s address: addresses and networks, with commas between.',
+      'Proxies whose X-Forwarded-For header is trusted for the client’s address: addresses and networks, with commas between.',
     remedy: 'give addresses or networks, for example TRUSTED_PROXIES=10.0.0.0/8,127.0.0.1',
   },
 } as const;

@@ -162,13 +162,14 @@ export const SETTINGS = {
   PAYLOAD_RETENTION_DAYS: setting({
     schema: wholeNumber(1, RETENTION_DAYS_MAX).default(90),
     shownDefault: '90',
-    meaning: 'Days that what a call said is kept (payload, tool input and output), counted from the call.',
+    meaning:
+      'Days that the content of a call is kept (payload, tool input and output), counted from the call.',
     remedy: `give whole days from 1 to ${RETENTION_DAYS_MAX}, for example PAYLOAD_RETENTION_DAYS=90`,
   }),
   AUDIT_RETENTION_DAYS: setting({
     schema: wholeNumber(AUDIT_RETENTION_DAYS_MIN, RETENTION_DAYS_MAX).default(730),
     shownDefault: '730',
-    meaning: 'Days that rows of the audit log are kept; a signed checkpoint stands for older ones.',
+    meaning: 'Days that rows of the audit log are kept; a signed checkpoint replaces older ones.',
     remedy: `give whole days from ${AUDIT_RETENTION_DAYS_MIN} to ${RETENTION_DAYS_MAX}, for example AUDIT_RETENTION_DAYS=730`,
   }),
   AUDIT_ANCHOR_DIR: setting({
@@ -237,7 +238,7 @@ export const SETTINGS = {
     schema: wholeNumber(0, HSTS_SECONDS_MAX).default(HSTS_MAX_AGE_SECONDS),
     shownDefault: '31536000',
     meaning:
-      'How long browsers insist on TLS after an answer that went through TLS (X-Forwarded-Proto: https); 0 makes them forget it.',
+      'How long browsers insist on TLS after an answer over TLS (X-Forwarded-Proto: https); 0 makes them forget it.',
     remedy: `give seconds from 0 to ${HSTS_SECONDS_MAX}, for example HSTS_MAX_AGE_SECONDS=31536000`,
   }),
   OUTBOUND_ALLOWED_HOSTS: setting({

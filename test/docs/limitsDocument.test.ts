@@ -126,7 +126,7 @@ describe('docs/limits.md', () => {
       labels: `${event.LABEL_CHARS_MAX} characters`,
       ids: `${event.ID_CHARS_MAX} characters`,
       'payload of an event': `${event.PAYLOAD_BYTES_MAX / 1_024} KB`,
-      'of it, what a resource or scope says of all its spans: service block, tool input, tool output': `${event.REPEATED_BYTES_MAX / 1_024} KB each`,
+      'of it, from a resource or scope: service block, tool input, tool output': `${event.REPEATED_BYTES_MAX / 1_024} KB each`,
       'tokens of a class': count(event.TOKENS_MAX),
       'reported cost of a call': `${count(event.COST_USD_MAX)} USD`,
       'duration of a call': `${count(event.DURATION_MS_MAX)} ms`,

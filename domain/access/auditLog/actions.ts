@@ -36,7 +36,7 @@ export const AUDIT_ACTIONS = {
     'A webhook endpoint got a new secret; the old one signs too for its grace period.',
   'webhook.tested': 'A test message was sent to a webhook endpoint.',
   'webhook.redelivered': 'A message was sent to a webhook endpoint again.',
-  'webhook.disabled': 'A webhook endpoint was switched off because its receiver said that it is gone.',
+  'webhook.disabled': 'A webhook endpoint was disabled because its receiver answered 410.',
   'enforcement_rule.created': 'An enforcement rule was made.',
   'enforcement_rule.changed': 'An enforcement rule was changed, switched on or off.',
   'enforcement_rule.removed': 'An enforcement rule was removed.',
@@ -50,7 +50,7 @@ export const AUDIT_ACTIONS = {
   'claim.submitted': 'A claim was sent to the provider.',
   'claim.status_changed': 'What a provider did about a claim was recorded.',
   'claim.ticket_drafted': 'The text of a support ticket was drafted for an escalated claim.',
-  'claim.credit_rejected': 'A credit on a bill that looked like the answer to a claim was said to be none.',
+  'claim.credit_rejected': 'A proposed credit for a claim was rejected.',
   'claim.snoozed': 'Reminders of a claim were put off.',
   'export.started': 'An export of calls was begun.',
   'payload.read': 'Prompts and answers of calls were read.',
@@ -59,7 +59,7 @@ export const AUDIT_ACTIONS = {
   'database.restored': 'A backup was restored; what was done after it was taken is lost.',
   'calls.repaired': 'Calls that an earlier version counted more than once were reduced to one event each.',
   'retention.ran': 'Calls that are older than calls are kept were removed.',
-  'audit_log.checkpointed': 'Old rows of this log gave way to a signed checkpoint.',
+  'audit_log.checkpointed': 'Old rows of this log were replaced by a signed checkpoint.',
 } as const;
 
 export type AuditAction = keyof typeof AUDIT_ACTIONS;
