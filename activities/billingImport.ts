@@ -3,18 +3,18 @@ import type { BillingFileSummary, TaggedRow } from '../adapters/billing/file.js'
 import { findFirstAccount, lockFirstAccount } from '../db/billing/billingConnections.js';
 import { deleteBillingRows, insertBillingDays, insertBillingRows } from '../db/billing/billingRows.js';
 import {
+  BILLING_IMPORTS,
   type BillingSource,
   type BillingSourceResult,
   deleteBillingPages,
-  failBillingSource,
-  findBillingSource,
   finishBillingSource,
   listKnownAccounts,
-  markBillingSourceRunning,
   setBillingSourceAccount,
 } from '../db/billing/billingSources.js';
 import { OrgDb } from '../db/orgDb.js';
 import { isValueRefused } from '../db/pgErrors.js';
+import { markRunStarted } from '../db/runs/runStates.js';
+import { findRun } from '../db/runs/runTable.js';
 import { DEFAULT_ACCOUNT, resolveAccount } from '../domain/billing/account.js';
 import type { BilledRow } from '../domain/billing/billedRow.js';
 import { parseFxRate } from '../domain/billing/pageRow.js';
@@ -23,6 +23,7 @@ import { DomainError } from '../domain/errors.js';
 import { decimalFromPico } from '../domain/money.js';
 import { RUN_TERMINAL_STATUSES } from '../domain/runs/runs.js';
 import { analyzeAfterBulk } from '../usecases/installation/maintenance.js';
+import { endRun } from '../usecases/runs/endRun.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';
@@ -68,10 +69,10 @@ export async function readImport(
   importId: string,
   signal: AbortSignal,
 ): Promise<void> {
-  const source = await findBillingSource(orgDb, importId);
+  const source = await findRun(orgDb, BILLING_IMPORTS, importId);
   if (!source) throw new DomainError('not_found', `there is no import ${importId}`);
   if (RUN_TERMINAL_STATUSES.has(source.status)) return;
-  await markBillingSourceRunning(orgDb, importId);
+  await markRunStarted(orgDb, 'billing_import', importId, 'reading');
   try {
     await readRows(deps, orgDb, source, signal);
   } catch (error) {
@@ -101,7 +102,7 @@ async function discard(
   error: { code: string; message: string },
 ): Promise<void> {
   await orgDb.transaction(async (inside) => {
-    if (!(await failBillingSource(inside, importId, error))) return;
+    if (!(await endRun(inside, 'billing_import', importId, { status: 'failed', error }))) return;
     await deleteBillingRows(inside, importId);
     await deleteBillingPages(inside, importId);
   });
@@ -132,7 +133,7 @@ async function readRows(
  * know more accounts, decides the same. Error account_required.
  */
 async function settleAccount(orgDb: OrgDb, source: BillingSource): Promise<string> {
-  const known = (await findBillingSource(orgDb, source.id))?.accountId ?? null;
+  const known = (await findRun(orgDb, BILLING_IMPORTS, source.id))?.accountId ?? null;
   if (known !== null) return known;
   const account = resolveAccount(null, null, await listKnownAccounts(orgDb, source.provider));
   await setBillingSourceAccount(orgDb, source.id, account);

@@ -9,17 +9,15 @@ import {
 import { pruneFetchedPages } from '../db/billing/prunePages.js';
 import { failSyncChunk, insertSyncChunks, listSyncChunks } from '../db/billing/syncChunks.js';
 import {
-  findSyncRun,
-  insertSyncRun,
-  markSyncRunning,
   noteSyncWaitsForGapRun,
   recordGapRunOfSync,
+  SYNC_RUNS,
   type SyncRun,
 } from '../db/billing/syncRuns.js';
 import { OrgDb } from '../db/orgDb.js';
-import { findOpenGapRun, insertGapRun } from '../db/reconciliation/gapRuns.js';
-import { insertOutboxMessage } from '../db/runs/outbox.js';
-import { endRun } from '../db/runs/runStates.js';
+import { GAP_RUNS } from '../db/reconciliation/gapRuns.js';
+import { markRunStarted } from '../db/runs/runStates.js';
+import { findOpenRun, findRun } from '../db/runs/runTable.js';
 import { openCredentials } from '../domain/billing/credentials.js';
 import { DomainError } from '../domain/errors.js';
 import { newUuid } from '../domain/ids.js';
@@ -27,6 +25,8 @@ import { GAP_PERIODS, gapWindow, isoFromMicros, microsOfDay } from '../domain/pe
 import { RUN_TERMINAL_STATUSES } from '../domain/runs/runs.js';
 import { recordSyncOutcome } from '../usecases/billing/connectionTurns.js';
 import { analyzeAfterBulk } from '../usecases/installation/maintenance.js';
+import { endRun } from '../usecases/runs/endRun.js';
+import { queueRun } from '../usecases/runs/openRun.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';
@@ -115,12 +115,8 @@ async function requestSync(deps: ActivityDeps, orgDb: OrgDb, connectionId: strin
   if (!connection || connection.status === 'paused') return;
   const everySeconds = connectorOf(deps, connection).facts.pollIntervalSeconds;
   await orgDb.transaction(async (inside) => {
-    const run = await insertSyncRun(inside, {
-      id: newUuid(deps.nowMicros()),
-      connectionId,
-      trigger: 'schedule',
-    });
-    if (run) await insertOutboxMessage(inside, 'billing_sync.start', run.id);
+    const id = newUuid(deps.nowMicros());
+    await queueRun(inside, SYNC_RUNS, { id, connectionId, trigger: 'schedule' });
     await recordNextSync(inside, connectionId, deps.nowMicros() + BigInt(everySeconds) * 1_000_000n);
   });
 }
@@ -130,7 +126,7 @@ async function openWork(
   orgDb: OrgDb,
   runId: string,
 ): Promise<{ run: SyncRun; connection: BillingConnection } | undefined> {
-  const run = await findSyncRun(orgDb, runId);
+  const run = await findRun(orgDb, SYNC_RUNS, runId);
   if (!run) throw new DomainError('not_found', `there is no sync ${runId}`);
   if (RUN_TERMINAL_STATUSES.has(run.status)) return undefined;
   const connection = await findBillingConnection(orgDb, run.connectionId);
@@ -142,7 +138,7 @@ async function openWork(
 }
 
 async function plan(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<{ chunks: number } | null> {
-  await markSyncRunning(orgDb, runId);
+  await markRunStarted(orgDb, 'billing_sync', runId, 'planning');
   const work = await openWork(orgDb, runId);
   if (!work) return null;
   const { run, connection } = work;
@@ -178,7 +174,7 @@ async function takeChunk(deps: ActivityDeps, orgDb: OrgDb, runId: string, ordina
 }
 
 async function finish(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<{ changed: boolean }> {
-  const run = await findSyncRun(orgDb, runId);
+  const run = await findRun(orgDb, SYNC_RUNS, runId);
   if (!run) throw new DomainError('not_found', `there is no sync ${runId}`);
   const chunks = await listSyncChunks(orgDb, runId);
   const changed = changedDays(chunks).length > 0;
@@ -194,12 +190,8 @@ async function finish(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<
     });
     // Whoever changed the connection under way was given this run, which had asked by the former settings.
     if (connection && connection.updatedAtMicros > (run.startedAtMicros ?? run.createdAtMicros)) {
-      const next = await insertSyncRun(inside, {
-        id: newUuid(deps.nowMicros()),
-        connectionId: connection.id,
-        trigger: 'settings',
-      });
-      if (next) await insertOutboxMessage(inside, 'billing_sync.start', next.id);
+      const id = newUuid(deps.nowMicros());
+      await queueRun(inside, SYNC_RUNS, { id, connectionId: connection.id, trigger: 'settings' });
     }
   });
   if (error) deps.logger.warn({ runId, code: error.code }, 'a sync ended without all of its days');
@@ -216,7 +208,7 @@ async function finish(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<
 }
 
 async function startGapRun(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<'started' | 'wait'> {
-  const run = await findSyncRun(orgDb, runId);
+  const run = await findRun(orgDb, SYNC_RUNS, runId);
   const connection = run && (await findBillingConnection(orgDb, run.connectionId));
   const [first] = changedDays(await listSyncChunks(orgDb, runId));
   if (!run || run.gapRunId !== null || !connection || first === undefined) return 'started';
@@ -226,7 +218,7 @@ async function startGapRun(deps: ActivityDeps, orgDb: OrgDb, runId: string): Pro
   if (period === undefined) return 'started';
   const window = gapWindow(period, now);
   return orgDb.transaction(async (inside) => {
-    const made = await insertGapRun(inside, {
+    const made = await queueRun(inside, GAP_RUNS, {
       id: newUuid(deps.nowMicros()),
       period,
       provider: connection.provider,
@@ -234,12 +226,11 @@ async function startGapRun(deps: ActivityDeps, orgDb: OrgDb, runId: string): Pro
       windowEndMicros: window.end,
     });
     // One that has not begun reads what has just been stored; one at work may have read the days before.
-    const gapRun = made ?? (await findOpenGapRun(inside, period, connection.provider));
+    const gapRun = made ?? (await findOpenRun(inside, GAP_RUNS, { period, provider: connection.provider }));
     if (!gapRun || (!made && gapRun.status !== 'queued')) {
       await noteSyncWaitsForGapRun(inside, runId);
       return 'wait';
     }
-    if (made) await insertOutboxMessage(inside, 'gap_run.start', made.id);
     await recordGapRunOfSync(inside, runId, gapRun.id);
     return 'started';
   });
@@ -251,7 +242,7 @@ async function fail(
   runId: string,
   error: { code: string; message: string },
 ): Promise<void> {
-  const run = await findSyncRun(orgDb, runId);
+  const run = await findRun(orgDb, SYNC_RUNS, runId);
   const hasEnded = await orgDb.transaction(async (inside) => {
     if (!(await endRun(inside, 'billing_sync', runId, { status: 'failed', error })) || !run) return false;
     await recordSyncOutcome(inside, run.connectionId, { error, revisedOn: null });

@@ -1,10 +1,10 @@
 import { CancelledFailure, Context } from '@temporalio/activity';
 import { OrgDb } from '../db/orgDb.js';
 import { failRunAccount } from '../db/reconciliation/explanations.js';
-import { type RunTurn, takeGapRunTurn } from '../db/reconciliation/gapRuns.js';
 import { failGapRunUnit } from '../db/reconciliation/gapRunUnits.js';
-import { endRun } from '../db/runs/runStates.js';
 import { analyzeAfterBulk } from '../usecases/installation/maintenance.js';
+import { type RunTurn, takeGapRunTurn } from '../usecases/reconciliation/takeGapRunTurn.js';
+import { endRun } from '../usecases/runs/endRun.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { findRunCredits } from './gapRuns/credits.js';
@@ -15,6 +15,7 @@ import { planRun } from './gapRuns/planRun.js';
 import { publishRun } from './gapRuns/publish.js';
 import { type RunWork, runWork } from './gapRuns/runWork.js';
 import { withHeartbeat } from './heartbeat.js';
+import { runEndings } from './runEndings.js';
 
 interface RunRef {
   orgId: string;
@@ -27,6 +28,7 @@ const RUNNING_MAX = 2;
 /** The effects of a gap run. Each may be repeated: see the first comment of each. */
 export function createGapRunActivities(deps: ActivityDeps) {
   const orgDbOf = (orgId: string) => new OrgDb(deps.database, orgId);
+  const endings = runEndings(deps, 'gap_run');
   /** A piece of work that heartbeats and gives up when the run was cancelled. */
   const longWork = <T>(ref: RunRef, work: (run: RunWork) => Promise<T>): Promise<T> =>
     withFailures(() => {
@@ -124,20 +126,7 @@ export function createGapRunActivities(deps: ActivityDeps) {
       // Only an open run is ended.
       withFailures(() => endPublished(ref, problems)),
 
-    endGapRunCancelled: ({ orgId, runId }: RunRef): Promise<void> =>
-      // Only an open run is ended.
-      withFailures(
-        async () => void (await endRun(orgDbOf(orgId), 'gap_run', runId, { status: 'cancelled' })),
-      ),
-
-    endGapRunFailed: ({ orgId, runId, message }: RunRef & { message: string }): Promise<void> =>
-      // Only an open run is ended.
-      withFailures(async () => {
-        deps.logger.error({ orgId, runId, message }, 'a gap run failed');
-        await endRun(orgDbOf(orgId), 'gap_run', runId, {
-          status: 'failed',
-          error: { code: 'internal_error', message },
-        });
-      }),
+    endGapRunCancelled: endings.cancelled,
+    endGapRunFailed: endings.failed,
   };
 }

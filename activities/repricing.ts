@@ -1,12 +1,14 @@
 import { CancelledFailure, Context } from '@temporalio/activity';
 import { OrgDb } from '../db/orgDb.js';
 import { repriceBatch } from '../db/pricing/repriceBatch.js';
-import { findRepriceRun, startRepriceRun } from '../db/pricing/repriceRuns.js';
-import { endRun } from '../db/runs/runStates.js';
+import { REPRICE_RUNS, startRepriceRun } from '../db/pricing/repriceRuns.js';
+import { findRun } from '../db/runs/runTable.js';
 import { RUN_TERMINAL_STATUSES } from '../domain/runs/runs.js';
+import { endRun } from '../usecases/runs/endRun.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';
+import { runEndings } from './runEndings.js';
 
 interface RunRef {
   orgId: string;
@@ -25,25 +27,15 @@ const PRICES_CHANGED = {
 /** The effects of a re-pricing. */
 export function createRepricingActivities(deps: ActivityDeps) {
   const orgDbOf = (orgId: string) => new OrgDb(deps.database, orgId);
+  const endings = runEndings(deps, 'reprice');
   return {
     /** Prices the next events of a run; says whether that was all. */
     repriceEvents: ({ orgId, runId }: RunRef): Promise<{ done: boolean }> =>
       // Each batch commits with the run's place: a repeat goes on behind what was done.
       withFailures(() => withHeartbeat(() => repricePass(deps, orgDbOf(orgId), runId))),
 
-    endRepricingCancelled: ({ orgId, runId }: RunRef): Promise<void> =>
-      // Only an open run is ended.
-      withFailures(
-        async () => void (await endRun(orgDbOf(orgId), 'reprice', runId, { status: 'cancelled' })),
-      ),
-
-    endRepricingFailed: ({ orgId, runId, message }: RunRef & { message: string }): Promise<void> =>
-      // Only an open run is ended.
-      withFailures(async () => {
-        deps.logger.error({ orgId, runId, message }, 'a re-pricing failed');
-        const error = { code: 'internal_error', message };
-        await endRun(orgDbOf(orgId), 'reprice', runId, { status: 'failed', error });
-      }),
+    endRepricingCancelled: endings.cancelled,
+    endRepricingFailed: endings.failed,
   };
 }
 
@@ -52,7 +44,7 @@ export function createRepricingActivities(deps: ActivityDeps) {
  * others ends, and says so.
  */
 async function repricePass(deps: ActivityDeps, orgDb: OrgDb, runId: string): Promise<{ done: boolean }> {
-  const found = await findRepriceRun(orgDb, runId);
+  const found = await findRun(orgDb, REPRICE_RUNS, runId);
   if (!found || RUN_TERMINAL_STATUSES.has(found.status)) return { done: true };
   const book = await deps.prices.freshOf(orgDb.orgId);
   const run = await startRepriceRun(orgDb, runId, book.version);

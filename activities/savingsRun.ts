@@ -16,7 +16,6 @@ import {
   succeedSavingsRun,
   takeSavingsRun,
 } from '../db/policies/savingsRuns.js';
-import { endRun } from '../db/runs/runStates.js';
 import { newUuid } from '../domain/ids.js';
 import { Replay } from '../domain/policies/enforcement/replay.js';
 import { costAs, type ReplayedCall } from '../domain/policies/enforcement/replayedCall.js';
@@ -26,6 +25,7 @@ import { queueSavingsRun } from '../usecases/policies/openSavingsRun.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';
+import { runEndings } from './runEndings.js';
 
 interface RunRef {
   orgId: string;
@@ -44,6 +44,7 @@ class TakenOver extends Error {}
 /** The effects of a run that models what the rules would save. */
 export function createSavingsRunActivities(deps: ActivityDeps) {
   const orgDbOf = (orgId: string) => new OrgDb(deps.database, orgId);
+  const endings = runEndings(deps, 'savings_run');
   let replays = 0;
   return {
     /** Replays the calls of the run's period, keeps what the rules make of them, and shows it. */
@@ -66,19 +67,8 @@ export function createSavingsRunActivities(deps: ActivityDeps) {
         withHeartbeat(() => emptyReplacedSavings(orgDbOf(orgId), async () => stopIfCancelled())),
       ),
 
-    endSavingsRunCancelled: ({ orgId, runId }: RunRef): Promise<void> =>
-      // Only an open run is ended.
-      withFailures(
-        async () => void (await endRun(orgDbOf(orgId), 'savings_run', runId, { status: 'cancelled' })),
-      ),
-
-    endSavingsRunFailed: ({ orgId, runId, message }: RunRef & { message: string }): Promise<void> =>
-      // Only an open run is ended.
-      withFailures(async () => {
-        deps.logger.error({ orgId, runId, message }, 'a savings run failed');
-        const error = { code: 'internal_error', message };
-        await endRun(orgDbOf(orgId), 'savings_run', runId, { status: 'failed', error });
-      }),
+    endSavingsRunCancelled: endings.cancelled,
+    endSavingsRunFailed: endings.failed,
   };
 }
 

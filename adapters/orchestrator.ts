@@ -11,22 +11,19 @@ import {
 } from '@temporalio/client';
 import type { ClaimCommand } from '../domain/claims/lifecycle.js';
 import {
-  type BillingImportInput,
-  type BillingSyncInput,
-  billingImportWorkflowId,
-  billingSyncWorkflowId,
+  describeRun,
+  type RunKind,
+  type RunName,
+  runWorkflowId,
+  runWorkflowInput,
+} from '../domain/runs/runKinds.js';
+import {
   type ClaimInput,
   claimWorkflowId,
-  type GapRunInput,
-  gapRunWorkflowId,
   ONE_SHOT_TIMEOUT,
   POKE_SIGNAL,
-  type RepricingInput,
-  repricingWorkflowId,
   retentionScheduleId,
-  type SavingsRunInput,
   SYNC_SCHEDULE_PREFIX,
-  savingsRunWorkflowId,
   TASK_QUEUE_CORE,
   WAKE_SIGNAL,
   type WebhookDeliveryInput,
@@ -61,13 +58,9 @@ export type WorkflowState = 'running' | 'closed' | 'unknown';
 /** What the rest of the product asks of the workflow engine. */
 export interface Orchestrator {
   /** Starts a run's workflow; a second start is the same start. Error workflow_engine_unavailable. */
-  startGapRun(input: GapRunInput): Promise<void>;
+  startRun(kind: RunKind, run: RunName): Promise<void>;
   /** Asks a run's workflow to stop; one that is over or unknown needs nothing. Error workflow_engine_unavailable. */
-  cancelGapRun(input: GapRunInput): Promise<void>;
-  startBillingImport(input: BillingImportInput): Promise<void>;
-  startBillingSync(input: BillingSyncInput): Promise<void>;
-  startRepricing(input: RepricingInput): Promise<void>;
-  startSavingsRun(input: SavingsRunInput): Promise<void>;
+  cancelRun(kind: RunKind, run: RunName): Promise<void>;
   /** Tells the workflow of a webhook endpoint that something may be due, and starts it where there is none. Error workflow_engine_unavailable. */
   wakeWebhookDelivery(input: WebhookDeliveryInput): Promise<void>;
   /** Has the workflow of a claim carry a move out; starts it where there is none. Throws nothing. */
@@ -78,8 +71,6 @@ export interface Orchestrator {
   listClaimWorkflows(): Promise<Set<string>>;
   /** Tells the workflow that learns from an organization's claims of another outcome, and starts it where there is none. Error workflow_engine_unavailable. */
   pokeWeightRecompute(input: WeightRecomputeInput): Promise<void>;
-  /** As cancelGapRun. */
-  cancelRepricing(input: RepricingInput): Promise<void>;
   /** Makes the schedule of a connection, or changes it to this. Error workflow_engine_unavailable. */
   putSyncSchedule(schedule: SyncSchedule): Promise<void>;
   /** Removes the schedule with this id; one that is unknown needs nothing. Error workflow_engine_unavailable. */
@@ -118,16 +109,31 @@ export class TemporalOrchestrator implements Orchestrator {
     this.#calls = new EngineCalls(this.#connection, options.nowMs);
   }
 
-  async startGapRun(input: GapRunInput): Promise<void> {
-    await this.#start(WORKFLOW_NAMES.gapRun, gapRunWorkflowId(input), input);
+  async startRun(kind: RunKind, run: RunName): Promise<void> {
+    await this.#call(async () => {
+      try {
+        await this.#client.workflow.start(describeRun(kind).workflow.type, {
+          workflowId: runWorkflowId(kind, run),
+          taskQueue: this.#taskQueue,
+          args: [runWorkflowInput(kind, run)],
+          workflowExecutionTimeout: ONE_SHOT_TIMEOUT,
+          workflowIdReusePolicy: 'REJECT_DUPLICATE',
+          workflowIdConflictPolicy: 'FAIL',
+        });
+      } catch (error) {
+        if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
+      }
+    });
   }
 
-  async startBillingImport(input: BillingImportInput): Promise<void> {
-    await this.#start(WORKFLOW_NAMES.billingImport, billingImportWorkflowId(input), input);
-  }
-
-  async startBillingSync(input: BillingSyncInput): Promise<void> {
-    await this.#start(WORKFLOW_NAMES.billingSync, billingSyncWorkflowId(input), input);
+  async cancelRun(kind: RunKind, run: RunName): Promise<void> {
+    await this.#call(async () => {
+      try {
+        await this.#client.workflow.getHandle(runWorkflowId(kind, run)).cancel();
+      } catch (error) {
+        if (!(error instanceof WorkflowNotFoundError)) throw error;
+      }
+    });
   }
 
   async putSyncSchedule(schedule: SyncSchedule): Promise<void> {
@@ -191,14 +197,6 @@ export class TemporalOrchestrator implements Orchestrator {
     });
   }
 
-  async startRepricing(input: RepricingInput): Promise<void> {
-    await this.#start(WORKFLOW_NAMES.repricing, repricingWorkflowId(input), input);
-  }
-
-  async startSavingsRun(input: SavingsRunInput): Promise<void> {
-    await this.#start(WORKFLOW_NAMES.savingsRun, savingsRunWorkflowId(input), input);
-  }
-
   async wakeWebhookDelivery(input: WebhookDeliveryInput): Promise<void> {
     await this.#call(async () => {
       // No time limit: it lives for as long as something is pending.
@@ -252,24 +250,6 @@ export class TemporalOrchestrator implements Orchestrator {
     });
   }
 
-  async cancelGapRun(input: GapRunInput): Promise<void> {
-    await this.#cancel(gapRunWorkflowId(input));
-  }
-
-  async cancelRepricing(input: RepricingInput): Promise<void> {
-    await this.#cancel(repricingWorkflowId(input));
-  }
-
-  async #cancel(workflowId: string): Promise<void> {
-    await this.#call(async () => {
-      try {
-        await this.#client.workflow.getHandle(workflowId).cancel();
-      } catch (error) {
-        if (!(error instanceof WorkflowNotFoundError)) throw error;
-      }
-    });
-  }
-
   async describe(workflowId: string): Promise<WorkflowState> {
     return this.#call(async () => {
       try {
@@ -295,23 +275,6 @@ export class TemporalOrchestrator implements Orchestrator {
 
   async close(): Promise<void> {
     await this.#connection.close();
-  }
-
-  async #start(name: string, workflowId: string, input: object): Promise<void> {
-    await this.#call(async () => {
-      try {
-        await this.#client.workflow.start(name, {
-          workflowId,
-          taskQueue: this.#taskQueue,
-          args: [input],
-          workflowExecutionTimeout: ONE_SHOT_TIMEOUT,
-          workflowIdReusePolicy: 'REJECT_DUPLICATE',
-          workflowIdConflictPolicy: 'FAIL',
-        });
-      } catch (error) {
-        if (!(error instanceof WorkflowExecutionAlreadyStartedError)) throw error;
-      }
-    });
   }
 
   #call<T>(work: () => Promise<T>): Promise<T> {

@@ -1,9 +1,9 @@
 import type { Readable } from 'node:stream';
 import { z } from 'zod';
 import type { OrgDb } from '../db/orgDb.js';
-import type { RunKind } from '../db/runs/runStates.js';
 import { type Role, SCOPES, type Scope } from '../domain/access/scopes.js';
 import type { ErrorCode } from '../domain/errors.js';
+import type { RunKind } from '../domain/runs/runKinds.js';
 import type { Settle as SettleAnswer } from '../usecases/access/answerOnce.js';
 import type { OpenRunLimit } from '../usecases/runs/openRunLimit.js';
 import type { ApiDeps } from './deps.js';

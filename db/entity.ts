@@ -62,7 +62,7 @@ export function defineEntity<T>(table: string, columns: { [K in keyof T]-?: Colu
 }
 
 /** `createdAtMicros` → `created_at`: times are microseconds in code and timestamps in SQL. */
-function sqlNameOf(property: string): string {
+export function sqlNameOf(property: string): string {
   return property.replace(/Micros$/, '').replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 

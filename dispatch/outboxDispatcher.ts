@@ -12,7 +12,8 @@ import {
 } from '../db/runs/outbox.js';
 import { noteRunWaitingForEngine } from '../db/runs/runStates.js';
 import { DomainError } from '../domain/errors.js';
-import { RUN_HANDLING, startedRun } from './runHandling.js';
+import { readRunMessage } from '../domain/runs/runKinds.js';
+import { endRun } from '../usecases/runs/endRun.js';
 import type { SyncSchedules } from './syncSchedules.js';
 
 export interface OutboxDispatcherOptions {
@@ -121,8 +122,9 @@ export class OutboxDispatcher {
         'outbox message not delivered; trying again',
       );
       await retryOutboxMessage(database, message, reason, Math.min(RETRY_SECONDS_MAX, message.attempts));
-      const kind = startedRun(message.kind);
-      if (kind) await noteRunWaitingForEngine(this.#orgDb(message), kind, message.subjectId);
+      const about = readRunMessage(message.kind);
+      if (about?.verb === 'start')
+        await noteRunWaitingForEngine(this.#orgDb(message), about.kind, message.subjectId);
       return;
     }
     logger.error({ err: error, kind: message.kind, attempts: message.attempts }, 'outbox message given up');
@@ -136,25 +138,25 @@ export class OutboxDispatcher {
 
   async #send({ kind, orgId, subjectId }: OutboxMessage): Promise<void> {
     const { orchestrator, schedules } = this.#options;
-    const started = startedRun(kind);
-    if (started) return RUN_HANDLING[started].start(orchestrator, { orgId, id: subjectId });
-    if (kind === 'gap_run.cancel') return orchestrator.cancelGapRun({ orgId, runId: subjectId });
+    const about = readRunMessage(kind);
+    const run = { orgId, id: subjectId };
+    if (about?.verb === 'start') return orchestrator.startRun(about.kind, run);
+    if (about?.verb === 'cancel') return orchestrator.cancelRun(about.kind, run);
     if (kind === 'webhook.deliver') return orchestrator.wakeWebhookDelivery({ orgId, endpointId: subjectId });
     if (kind === 'claim.wake') return orchestrator.wakeClaim({ orgId, claimId: subjectId });
     if (kind === 'weights.recompute') return orchestrator.pokeWeightRecompute({ orgId });
-    if (kind === 'reprice.cancel') return orchestrator.cancelRepricing({ orgId, runId: subjectId });
     return schedules.tend(orgId, subjectId);
   }
 
   /** What can never be started must not wait for ever. */
   async #fail(message: OutboxMessage, reason: string): Promise<void> {
-    const kind = startedRun(message.kind);
-    if (!kind) return;
+    const about = readRunMessage(message.kind);
+    if (about?.verb !== 'start') return;
     const error = {
       code: 'dispatch_failed',
       message: `the workflow engine refused to start the work: ${reason}`,
     };
-    await RUN_HANDLING[kind].fail(this.#orgDb(message), message.subjectId, error);
+    await endRun(this.#orgDb(message), about.kind, message.subjectId, { status: 'failed', error });
   }
 }
 

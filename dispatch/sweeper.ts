@@ -13,8 +13,9 @@ import {
 import { requeueRun } from '../db/runs/runStates.js';
 import { listOverdueEndpoints } from '../db/webhooks/webhookDeliveries.js';
 import { DomainError } from '../domain/errors.js';
+import { runMessage, runWorkflowId } from '../domain/runs/runKinds.js';
 import { ClaimWatch } from '../usecases/claims/claimWatch.js';
-import { RUN_HANDLING, startMessage } from './runHandling.js';
+import { endRun } from '../usecases/runs/endRun.js';
 
 export interface SweeperOptions {
   database: Database;
@@ -91,18 +92,18 @@ export class Sweeper {
       logger.warn({ run }, 'a run that the engine does not know is started again');
       await orgDb.transaction(async (inside) => {
         if (await requeueRun(inside, run.kind, run.id))
-          await insertOutboxMessage(inside, startMessage(run.kind), run.id);
+          await insertOutboxMessage(inside, runMessage(run.kind, 'start'), run.id);
       });
       return;
     }
     logger.error({ run }, 'a run whose workflow is over had not ended');
     const error = { code: 'run_lost', message: 'the workflow ended without a result; start the work again' };
-    await RUN_HANDLING[run.kind].fail(orgDb, run.id, error);
+    await endRun(orgDb, run.kind, run.id, { status: 'failed', error });
   }
 
   async #ask(run: StalledRun): Promise<WorkflowState | undefined> {
     try {
-      return await this.#options.orchestrator.describe(RUN_HANDLING[run.kind].workflowId(run));
+      return await this.#options.orchestrator.describe(runWorkflowId(run.kind, run));
     } catch (error) {
       if (error instanceof DomainError && error.code === 'workflow_engine_unavailable') return undefined;
       throw error;

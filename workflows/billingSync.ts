@@ -11,7 +11,7 @@ import {
 } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
 import { PROFILES } from './activityOptions.js';
-import type { BillingSyncInput } from './contract.js';
+import type { RunInput } from './contract.js';
 
 /** Between two looks whether an older gap run has ended. */
 const GAP_RUN_POLL = '10 seconds';
@@ -28,7 +28,7 @@ const { takeSyncChunk } = proxyActivities<Activities>(PROFILES.provider);
  * and end with what came of it. A chunk that cannot be had leaves the others alone and makes the sync
  * partial; the next sync takes it up. One after the other: a provider counts requests, not our hurry.
  */
-export async function billingSync(input: BillingSyncInput): Promise<void> {
+export async function billingSync(input: RunInput): Promise<void> {
   try {
     const plan = await planBillingSync(input);
     if (!plan) return;
@@ -52,7 +52,7 @@ export async function billingSync(input: BillingSyncInput): Promise<void> {
 }
 
 /** False when the sync is over: its connection has ended. */
-async function takeChunk(input: BillingSyncInput, ordinal: number): Promise<boolean> {
+async function takeChunk(input: RunInput, ordinal: number): Promise<boolean> {
   try {
     return await takeSyncChunk({ ...input, ordinal });
   } catch (error) {
@@ -63,7 +63,7 @@ async function takeChunk(input: BillingSyncInput, ordinal: number): Promise<bool
 }
 
 /** The sync has its bills by then: without a gap run it ends all the same, and the next sync, or a person, starts one. */
-async function startGapRun(input: BillingSyncInput): Promise<void> {
+async function startGapRun(input: RunInput): Promise<void> {
   try {
     await showGaps(input);
   } catch (error) {
@@ -73,7 +73,7 @@ async function startGapRun(input: BillingSyncInput): Promise<void> {
 }
 
 /** An older gap run of the same days may have read them before they changed: then its end is waited for. */
-async function showGaps(input: BillingSyncInput): Promise<void> {
+async function showGaps(input: RunInput): Promise<void> {
   for (let look = 0; look < GAP_RUN_LOOKS; look += 1) {
     if ((await startGapRunOfSync(input)) === 'started') return;
     await sleep(GAP_RUN_POLL);

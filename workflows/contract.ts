@@ -28,17 +28,8 @@ export interface BillingImportInput {
   importId: string;
 }
 
-export interface BillingSyncInput {
-  orgId: string;
-  runId: string;
-}
-
-export interface RepricingInput {
-  orgId: string;
-  runId: string;
-}
-
-export interface SavingsRunInput {
+/** Of every other run. */
+export interface RunInput {
   orgId: string;
   runId: string;
 }
@@ -67,39 +58,14 @@ export interface WeightRecomputeInput {
   quietMs?: number;
 }
 
+/** Those of runs are in domain/runs/runKinds.ts. */
 export const WORKFLOW_NAMES = {
-  gapRun: 'gapRun',
-  billingImport: 'billingImport',
-  billingSync: 'billingSync',
   scheduledSync: 'scheduledSync',
-  repricing: 'repricing',
-  savingsRun: 'savingsRun',
   retention: 'retention',
   webhookDelivery: 'webhookDelivery',
   weightRecompute: 'weightRecompute',
   claimLifecycle: 'claimLifecycle',
 } as const;
-
-/** `gap:<organization>:<run>`: a second start is the same start. */
-export function gapRunWorkflowId(input: { orgId: string; runId: string }): string {
-  return `gap:${input.orgId}:${input.runId}`;
-}
-
-export function billingImportWorkflowId(input: BillingImportInput): string {
-  return `import:${input.orgId}:${input.importId}`;
-}
-
-export function billingSyncWorkflowId(input: BillingSyncInput): string {
-  return `sync-run:${input.orgId}:${input.runId}`;
-}
-
-export function repricingWorkflowId(input: RepricingInput): string {
-  return `reprice:${input.orgId}:${input.runId}`;
-}
-
-export function savingsRunWorkflowId(input: SavingsRunInput): string {
-  return `savings:${input.orgId}:${input.runId}`;
-}
 
 /** `webhook:<organization>:<endpoint>`: one workflow for each endpoint at a time. */
 export function webhookDeliveryWorkflowId(input: WebhookDeliveryInput): string {

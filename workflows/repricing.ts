@@ -8,7 +8,7 @@ import {
 } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
 import { PROFILES } from './activityOptions.js';
-import type { RepricingInput } from './contract.js';
+import type { RunInput } from './contract.js';
 
 const { endRepricingCancelled, endRepricingFailed } = proxyActivities<Activities>(PROFILES.database);
 const { repriceEvents } = proxyActivities<Activities>(PROFILES.pricing);
@@ -17,7 +17,7 @@ const { repriceEvents } = proxyActivities<Activities>(PROFILES.pricing);
  * Prices an organization's calls of a time anew, some at a time. Its place is in the run's row, so it goes on where it
  * was whatever was killed. Cancelled or failed, it leaves what was priced as it is: both prices are kept.
  */
-export async function repricing(input: RepricingInput): Promise<void> {
+export async function repricing(input: RunInput): Promise<void> {
   try {
     while (!(await repriceEvents(input)).done)
       if (workflowInfo().continueAsNewSuggested) return await continueAsNew<typeof repricing>(input);

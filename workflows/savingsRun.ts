@@ -1,7 +1,7 @@
 import { ActivityFailure, CancellationScope, isCancellation, proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
 import { PROFILES } from './activityOptions.js';
-import type { SavingsRunInput } from './contract.js';
+import type { RunInput } from './contract.js';
 
 const { endSavingsRunCancelled, endSavingsRunFailed } = proxyActivities<Activities>(PROFILES.database);
 const { modelSavings } = proxyActivities<Activities>(PROFILES.replaying);
@@ -11,7 +11,7 @@ const { removeReplacedSavings } = proxyActivities<Activities>(PROFILES.removing)
  * Works out what an organization's enforcement rules would have saved of the calls of a period, and shows it, all at
  * once. Cancelled or failed, it shows nothing: what was there stays.
  */
-export async function savingsRun(input: SavingsRunInput): Promise<void> {
+export async function savingsRun(input: RunInput): Promise<void> {
   try {
     await modelSavings(input);
   } catch (error) {

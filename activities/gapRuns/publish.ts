@@ -18,7 +18,6 @@ import {
   writeAccountFindings,
 } from '../../db/reconciliation/publishedFindings.js';
 import { lockOpenGapRun, recordPublication } from '../../db/reconciliation/publishedGapRuns.js';
-import { endRun } from '../../db/runs/runStates.js';
 import type { SuspectKey } from '../../domain/billing/providerKeys.js';
 import { formatUuid } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
@@ -28,6 +27,7 @@ import { explanationFromJson } from '../../domain/reconciliation/inference/expla
 import type { Finding } from '../../domain/reconciliation/inference/finding.js';
 import type { Publication } from '../../domain/reconciliation/publishedRun.js';
 import { separateDisputed } from '../../domain/reconciliation/separateDisputed.js';
+import { endRun } from '../../usecases/runs/endRun.js';
 import { digestOf, explainedWindowOf, loadRun, type RunWork, windowOf } from './runWork.js';
 
 /** Differences and mismatches that a run's result lists; their number is given whole. */

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { OrgDb } from '../../db/orgDb.js';
-import { findGapRun, type GapRun } from '../../db/reconciliation/gapRuns.js';
+import { GAP_RUNS, type GapRun } from '../../db/reconciliation/gapRuns.js';
+import { findRun } from '../../db/runs/runTable.js';
 import { DomainError } from '../../domain/errors.js';
 import { dayOf, MICROS_PER_DAY, parseInstant } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
@@ -31,7 +32,7 @@ export function runWork(
 const EXPLAINED_DAYS = 400n;
 
 export async function loadRun({ orgDb, runId }: RunWork): Promise<GapRun> {
-  const run = await findGapRun(orgDb, runId);
+  const run = await findRun(orgDb, GAP_RUNS, runId);
   if (!run) throw new DomainError('not_found', `there is no gap run ${runId}`);
   return run;
 }

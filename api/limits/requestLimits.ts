@@ -1,11 +1,11 @@
 import type { Context } from 'koa';
 import { LRUCache } from 'lru-cache';
 import type { Database } from '../../db/client.js';
-import type { RunKind } from '../../db/runs/runStates.js';
 import { LimitError } from '../../domain/access/limits/limitError.js';
 import type { LimitRules, Rate } from '../../domain/access/limits/rate.js';
 import { TokenBucket } from '../../domain/access/limits/tokenBucket.js';
 import { DomainError } from '../../domain/errors.js';
+import { describeRun, isRunKind, type RunKind } from '../../domain/runs/runKinds.js';
 import type { Metrics } from '../../platform/metrics.js';
 import { ExportSlots, leaseTokens } from '../../usecases/access/sharedLimits.js';
 import type { OpenRunLimit } from '../../usecases/runs/openRunLimit.js';
@@ -41,24 +41,11 @@ interface Policy {
 }
 
 /** What a key's requests of a class are counted by. */
-const KEY_POLICIES: Record<Exclude<LimitClass, 'public'>, Policy> = {
+const KEY_POLICIES: Record<Exclude<LimitClass, 'public' | RunKind>, Policy> = {
   read: { name: 'default', rate: 'reads' },
   export: { name: 'default', rate: 'reads' },
   write: { name: 'writes', rate: 'writes' },
   ingest: { name: 'ingest', rate: 'ingest' },
-  gap_run: { name: 'writes', rate: 'writes' },
-  reprice: { name: 'writes', rate: 'writes' },
-  savings_run: { name: 'writes', rate: 'writes' },
-  billing_sync: { name: 'writes', rate: 'writes' },
-  billing_import: { name: 'writes', rate: 'writes' },
-};
-/** What an organization's requests of a class are counted by, besides. */
-const RUN_POLICIES: Record<RunKind, Policy> = {
-  gap_run: { name: 'gap-runs', rate: 'runs' },
-  reprice: { name: 'repricings', rate: 'runs' },
-  savings_run: { name: 'savings-runs', rate: 'runs' },
-  billing_sync: { name: 'syncs', rate: 'runs' },
-  billing_import: { name: 'imports', rate: 'imports' },
 };
 const ITEMS: Policy = { name: 'ingest-items', rate: 'ingestItems' };
 const PUBLIC: Policy = { name: 'public', rate: 'publicRequests' };
@@ -175,7 +162,7 @@ export class RequestLimits {
     const { rules } = this.#options;
     const limitClass = limitClassOf(endpoint);
     if (!rules || limitClass === 'public') return;
-    return this.#charge(ctx, caller, KEY_POLICIES[limitClass], 1);
+    return this.#charge(ctx, caller, KEY_POLICIES[isRunKind(limitClass) ? 'write' : limitClass], 1);
   }
 
   /** Counts the items of a batch before any of them is stored. A batch larger than the whole limit passes a full one. */
@@ -221,8 +208,9 @@ export class RequestLimits {
     const limitClass = limitClassOf(endpoint);
     if (rules && limitClass === 'export') await this.#holdExport(ctx, caller, rules.openExportsMax);
     if (!rules || !isRunKind(limitClass)) return NOTHING_BEGUN;
-    const policy = RUN_POLICIES[limitClass];
-    const max = limitClass === 'billing_import' ? rules.openImportsMax : rules.openRunsMax;
+    const { startPolicy, limitedAs } = describeRun(limitClass);
+    const policy: Policy = { name: startPolicy, rate: limitedAs };
+    const max = limitedAs === 'imports' ? rules.openImportsMax : rules.openRunsMax;
     const verdict = await this.#take(ctx, caller, ORGANIZATION, policy, 1);
     const finish = (response?: EndpointResponse) => {
       if (!verdict.isGranted || (response && isBegun(response))) return;
@@ -252,10 +240,6 @@ interface Judged {
 
 function refuse({ refusal }: Judged): void {
   if (refusal) throw refusal;
-}
-
-function isRunKind(limitClass: LimitClass): limitClass is RunKind {
-  return limitClass in RUN_POLICIES;
 }
 
 /** Whether an answer says that something was begun: not what was there before, and no repeat of an earlier answer. */

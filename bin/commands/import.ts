@@ -4,8 +4,9 @@ import { stat } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
 import { Command, Option } from 'commander';
 import { recordAudit } from '../../db/access/auditLog.js';
-import { type BillingSource, findBillingSource } from '../../db/billing/billingSources.js';
+import { BILLING_IMPORTS, type BillingSource } from '../../db/billing/billingSources.js';
 import { OrgDb } from '../../db/orgDb.js';
+import { findRun } from '../../db/runs/runTable.js';
 import { parseFxRate } from '../../domain/billing/pageRow.js';
 import { BILLING_FORMATS, type BillingFormat } from '../../domain/billing/sources.js';
 import { DomainError } from '../../domain/errors.js';
@@ -166,7 +167,7 @@ async function watch(orgDb: OrgDb, source: BillingSource, pickupMs: number): Pro
   while (!RUN_TERMINAL_STATUSES.has(current.status)) {
     if (current.status === 'queued' && performance.now() > patience) return current;
     await new Promise((resolve) => setTimeout(resolve, POLL_MS));
-    current = (await findBillingSource(orgDb, source.id)) ?? current;
+    current = (await findRun(orgDb, BILLING_IMPORTS, source.id)) ?? current;
   }
   return current;
 }

@@ -4,9 +4,9 @@ import type { BillingFormat } from '../../domain/billing/sources.js';
 import type { Pico } from '../../domain/money.js';
 import { decimalFromPico } from '../../domain/money.js';
 import type { Provider } from '../../domain/providers.js';
-import type { RunStatus } from '../../domain/runs/runs.js';
+import { column } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
-import { errorColumns } from '../runs/runStates.js';
+import { defineRun, type Run } from '../runs/runTable.js';
 
 /** A file as it was uploaded, before it is read. */
 export interface NewBillingSource {
@@ -38,8 +38,7 @@ export interface ListedCharges {
 }
 
 /** An import of a bill and how far it is. */
-export interface BillingSource {
-  id: string;
+export interface BillingSource extends Run {
   provider: Provider;
   filename: string;
   declaredFormat: BillingFormat | null;
@@ -48,8 +47,6 @@ export interface BillingSource {
   sha256: string;
   sizeBytes: number;
   fetchedAtMicros: bigint;
-  status: RunStatus;
-  stage: string;
   doneBytes: number;
   format: BillingFormat | null;
   accountId: string | null;
@@ -61,78 +58,29 @@ export interface BillingSource {
   leftOut: Required<ListedCharges>[];
   unconverted: ListedCharges[];
   restatedBuckets: number;
-  errorCode: string | null;
-  errorMessage: string | null;
-  createdAtMicros: bigint;
-  startedAtMicros: bigint | null;
-  finishedAtMicros: bigint | null;
 }
 
-interface SourceRow {
-  id: string;
-  provider: Provider;
-  filename: string;
-  declared_format: BillingFormat | null;
-  declared_account: string | null;
-  declared_fx_rate: string | null;
-  sha256: string;
-  size_bytes: number;
-  fetched_at: bigint;
-  status: RunStatus;
-  stage: string;
-  done_bytes: number;
-  format: BillingFormat | null;
-  provider_account_id: string | null;
-  row_count: number | null;
-  amount_usd: Pico | null;
-  period_start: string | null;
-  period_end: string | null;
-  unparsed: ListedLabel[];
-  left_out: Required<ListedCharges>[];
-  unconverted: ListedCharges[];
-  restated_buckets: number;
-  error_code: string | null;
-  error_message: string | null;
-  created_at: bigint;
-  started_at: bigint | null;
-  finished_at: bigint | null;
-}
-
-const COLUMNS = `id, provider, filename, declared_format, declared_account, declared_fx_rate::text as declared_fx_rate, sha256, size_bytes,
-  fetched_at, status, stage, done_bytes, format, provider_account_id, row_count, amount_usd, period_start, period_end,
-  unparsed, left_out, unconverted, restated_buckets, error_code, error_message, created_at, started_at, finished_at`;
-
-function fromSourceRow(row: SourceRow): BillingSource {
-  return {
-    id: row.id,
-    provider: row.provider,
-    filename: row.filename,
-    declaredFormat: row.declared_format,
-    declaredAccount: row.declared_account,
-    declaredFxRate: row.declared_fx_rate,
-    sha256: row.sha256,
-    sizeBytes: row.size_bytes,
-    fetchedAtMicros: row.fetched_at,
-    status: row.status,
-    stage: row.stage,
-    doneBytes: row.done_bytes,
-    format: row.format,
-    accountId: row.provider_account_id,
-    rowCount: row.row_count,
-    amountPico: row.amount_usd,
-    periodStart: row.period_start,
-    periodEnd: row.period_end,
-    unparsed: row.unparsed,
-    leftOut: row.left_out,
-    unconverted: row.unconverted,
-    restatedBuckets: row.restated_buckets,
-    errorCode: row.error_code,
-    errorMessage: row.error_message,
-    createdAtMicros: row.created_at,
-    startedAtMicros: row.started_at,
-    finishedAtMicros: row.finished_at,
-  };
-}
+export const BILLING_IMPORTS = defineRun<BillingSource, NewBillingSource>('billing_import', {
+  provider: column(),
+  filename: column(),
+  declaredFormat: column(),
+  declaredAccount: column(),
+  declaredFxRate: column('declared_fx_rate::text'),
+  sha256: column(),
+  sizeBytes: column(),
+  fetchedAtMicros: column(),
+  doneBytes: column(),
+  format: column(),
+  accountId: column('provider_account_id'),
+  rowCount: column(),
+  amountPico: column('amount_usd'),
+  periodStart: column(),
+  periodEnd: column(),
+  unparsed: column(),
+  leftOut: column(),
+  unconverted: column(),
+  restatedBuckets: column(),
+});
 
 /** Stores a chunk of a file that is still arriving; its row comes when the whole of it is known. */
 export async function insertBillingPage(
@@ -163,43 +111,13 @@ export async function deleteBillingPages(orgDb: OrgDb, sourceId: string): Promis
   await orgDb.run('delete from billing_pages where org_id = $1 and source_id = $2', [orgDb.orgId, sourceId]);
 }
 
-/**
- * Stores a new import, queued. Undefined when the same file with the same declarations is imported already, or just
- * being: the caller then gives that one.
- */
-export async function insertBillingSource(
-  orgDb: OrgDb,
-  source: NewBillingSource,
-): Promise<BillingSource | undefined> {
-  const rows = await orgDb.rows<SourceRow>(
-    `insert into billing_sources (org_id, id, kind, provider, filename, declared_format, declared_account, declared_fx_rate,
-       sha256, size_bytes, status)
-     values ($1, $2, 'file', $3, $4, $5, $6, $7::numeric, $8, $9, 'queued')
-     on conflict (org_id, provider, sha256, coalesce(declared_account, ''), coalesce(declared_format, ''), coalesce(declared_fx_rate, 0))
-       where status not in ('failed', 'cancelled') do nothing
-     returning ${COLUMNS}`,
-    [
-      orgDb.orgId,
-      source.id,
-      source.provider,
-      source.filename,
-      source.declaredFormat,
-      source.declaredAccount,
-      source.declaredFxRate,
-      source.sha256,
-      source.sizeBytes,
-    ],
-  );
-  return rows[0] && fromSourceRow(rows[0]);
-}
-
 /** The import of the same file with the same declarations, unless it failed. */
 export async function findSameBillingSource(
   orgDb: OrgDb,
   source: NewBillingSource,
 ): Promise<BillingSource | undefined> {
-  const rows = await orgDb.rows<SourceRow>(
-    `select ${COLUMNS} from billing_sources
+  const rows = await orgDb.rows<BillingSource>(
+    `select ${BILLING_IMPORTS.columns} from billing_sources
      where org_id = $1 and provider = $2 and sha256 = $3 and coalesce(declared_account, '') = $4
        and coalesce(declared_format, '') = $5 and coalesce(declared_fx_rate, 0) = $6::numeric
        and status not in ('failed', 'cancelled')`,
@@ -212,38 +130,7 @@ export async function findSameBillingSource(
       source.declaredFxRate ?? '0',
     ],
   );
-  return rows[0] && fromSourceRow(rows[0]);
-}
-
-export async function findBillingSource(orgDb: OrgDb, id: string): Promise<BillingSource | undefined> {
-  const rows = await orgDb.rows<SourceRow>(
-    `select ${COLUMNS} from billing_sources where org_id = $1 and id = $2 and kind = 'file'`,
-    [orgDb.orgId, id],
-  );
-  return rows[0] && fromSourceRow(rows[0]);
-}
-
-/** Imports, newest first. */
-export async function listBillingSources(
-  orgDb: OrgDb,
-  page: { provider: Provider | undefined; limit: number; offset: number },
-): Promise<BillingSource[]> {
-  const rows = await orgDb.rows<SourceRow>(
-    `select ${COLUMNS} from billing_sources where org_id = $1 and kind = 'file' and ($2::text is null or provider = $2)
-     order by created_at desc, id desc limit $3 offset $4`,
-    [orgDb.orgId, page.provider ?? null, page.limit, page.offset],
-  );
-  return rows.map(fromSourceRow);
-}
-
-/** Marks an import as being read; false when it has ended already. */
-export async function markBillingSourceRunning(orgDb: OrgDb, id: string): Promise<boolean> {
-  const changed = await orgDb.run(
-    `update billing_sources set status = 'running', stage = 'reading', started_at = coalesce(started_at, now()), heartbeat_at = now()
-     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
-    [orgDb.orgId, id],
-  );
-  return changed === 1;
+  return BILLING_IMPORTS.read(rows)[0];
 }
 
 /** Notes how many bytes of a file have been read. */
@@ -295,20 +182,6 @@ export async function finishBillingSource(
       JSON.stringify(result.leftOut),
       JSON.stringify(result.unconverted),
     ],
-  );
-  return changed === 1;
-}
-
-/** Ends an import of which nothing is kept, with why. False when it has ended already. */
-export async function failBillingSource(
-  orgDb: OrgDb,
-  id: string,
-  error: { code: string; message: string },
-): Promise<boolean> {
-  const changed = await orgDb.run(
-    `update billing_sources set status = 'failed', stage = 'failed', error_code = $3, error_message = $4, finished_at = now()
-     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
-    [orgDb.orgId, id, ...errorColumns(error)],
   );
   return changed === 1;
 }

@@ -1,8 +1,9 @@
 import type { Feed } from '../../domain/billing/billedRow.js';
 import type { SyncTrigger } from '../../domain/billing/connections.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { RunStatus } from '../../domain/runs/runs.js';
+import { column } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
+import { defineRun, type Run } from '../runs/runTable.js';
 
 /** A day of a bill that the provider had closed and told otherwise later. */
 export interface RestatedDay {
@@ -43,12 +44,9 @@ export interface SyncRunResult {
 }
 
 /** A sync of a connection as it is stored. */
-export interface SyncRun {
-  id: string;
+export interface SyncRun extends Run {
   connectionId: string;
   trigger: SyncTrigger;
-  status: RunStatus;
-  stage: string;
   waitingCode: string | null;
   waitingMessage: string | null;
   waitingUntilMicros: bigint | null;
@@ -59,112 +57,32 @@ export interface SyncRun {
   /** The gap run over what it has changed, once there is one. */
   gapRunId: string | null;
   result: SyncRunResult | null;
-  errorCode: string | null;
-  errorMessage: string | null;
-  createdAtMicros: bigint;
-  startedAtMicros: bigint | null;
-  finishedAtMicros: bigint | null;
 }
 
-interface SyncRunRow {
+export interface NewSyncRun {
   id: string;
-  connection_id: string;
+  connectionId: string;
   trigger: SyncTrigger;
-  status: RunStatus;
-  stage: string;
-  waiting_code: string | null;
-  waiting_message: string | null;
-  waiting_until: bigint | null;
-  done_chunks: number;
-  total_chunks: number;
-  revises_on: string | null;
-  gap_run_id: string | null;
-  result: SyncRunResult | null;
-  error_code: string | null;
-  error_message: string | null;
-  created_at: bigint;
-  started_at: bigint | null;
-  finished_at: bigint | null;
 }
 
-const COLUMNS = `id, connection_id, trigger, status, stage, waiting_code, waiting_message, waiting_until, done_chunks, total_chunks, revises_on, gap_run_id, result,
-  error_code, error_message, created_at, started_at, finished_at`;
-
-function fromSyncRunRow(row: SyncRunRow): SyncRun {
-  return {
-    id: row.id,
-    connectionId: row.connection_id,
-    trigger: row.trigger,
-    status: row.status,
-    stage: row.stage,
-    waitingCode: row.waiting_code,
-    waitingMessage: row.waiting_message,
-    waitingUntilMicros: row.waiting_until,
-    doneChunks: row.done_chunks,
-    totalChunks: row.total_chunks,
-    revisesOn: row.revises_on,
-    gapRunId: row.gap_run_id,
-    result: row.result,
-    errorCode: row.error_code,
-    errorMessage: row.error_message,
-    createdAtMicros: row.created_at,
-    startedAtMicros: row.started_at,
-    finishedAtMicros: row.finished_at,
-  };
-}
-
-/** Stores a queued sync; undefined while another of the connection is open, which the unique index decides. */
-export async function insertSyncRun(
-  orgDb: OrgDb,
-  run: { id: string; connectionId: string; trigger: SyncTrigger },
-): Promise<SyncRun | undefined> {
-  const rows = await orgDb.rows<SyncRunRow>(
-    `insert into sync_runs (org_id, id, connection_id, trigger, status)
-     select $1, $2, $3, $4, 'queued' where exists (select from billing_connections where org_id = $1 and id = $3 and removed_at is null)
-     on conflict (org_id, connection_id) where status in ('queued', 'running') do nothing returning ${COLUMNS}`,
-    [orgDb.orgId, run.id, run.connectionId, run.trigger],
-  );
-  return rows[0] && fromSyncRunRow(rows[0]);
-}
-
-export async function findOpenSyncRun(orgDb: OrgDb, connectionId: string): Promise<SyncRun | undefined> {
-  const rows = await orgDb.rows<SyncRunRow>(
-    `select ${COLUMNS} from sync_runs where org_id = $1 and connection_id = $2 and status in ('queued', 'running')`,
-    [orgDb.orgId, connectionId],
-  );
-  return rows[0] && fromSyncRunRow(rows[0]);
-}
-
-export async function findSyncRun(orgDb: OrgDb, id: string): Promise<SyncRun | undefined> {
-  const rows = await orgDb.rows<SyncRunRow>(
-    `select ${COLUMNS} from sync_runs where org_id = $1 and id = $2`,
-    [orgDb.orgId, id],
-  );
-  return rows[0] && fromSyncRunRow(rows[0]);
-}
-
-/** Syncs of a connection, newest first. */
-export async function listSyncRuns(
-  orgDb: OrgDb,
-  connectionId: string,
-  page: { limit: number; offset: number },
-): Promise<SyncRun[]> {
-  const rows = await orgDb.rows<SyncRunRow>(
-    `select ${COLUMNS} from sync_runs where org_id = $1 and connection_id = $2 order by created_at desc, id desc limit $3 offset $4`,
-    [orgDb.orgId, connectionId, page.limit, page.offset],
-  );
-  return rows.map(fromSyncRunRow);
-}
-
-/** Marks a sync as taken up by its workflow; false when it has ended. */
-export async function markSyncRunning(orgDb: OrgDb, id: string): Promise<boolean> {
-  const changed = await orgDb.run(
-    `update sync_runs set status = 'running', stage = 'planning', started_at = coalesce(started_at, now()), heartbeat_at = now()
-     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
-    [orgDb.orgId, id],
-  );
-  return changed === 1;
-}
+/** A connection has one open sync, which a unique index decides; one that has ended gets none. */
+export const SYNC_RUNS = defineRun<SyncRun, NewSyncRun>(
+  'billing_sync',
+  {
+    connectionId: column(),
+    trigger: column(),
+    waitingCode: column(),
+    waitingMessage: column(),
+    waitingUntilMicros: column(),
+    doneChunks: column(),
+    totalChunks: column(),
+    revisesOn: column(),
+    gapRunId: column(),
+    result: column(),
+  },
+  ({ connectionId }) =>
+    `exists (select from billing_connections where org_id = $1 and id = ${connectionId} and removed_at is null)`,
+);
 
 /** Says what a run waits for and until when; null: it goes on. It is a sign of life too. False when the run has ended. */
 export async function noteSyncWaiting(

@@ -1,23 +1,21 @@
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { RunStatus } from '../../domain/runs/runs.js';
+import { column } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
+import { defineRun, type Run } from '../runs/runTable.js';
 
 /** Why a run was opened. */
 export const SAVINGS_CAUSES = ['request', 'rule_change', 'schedule'] as const;
 export type SavingsCause = (typeof SAVINGS_CAUSES)[number];
 
 /** A modeling of what the rules would have saved, as it is stored. */
-export interface SavingsRun {
-  id: string;
+export interface SavingsRun extends Run {
   /** Of the 30 days before it was opened; else of a period that somebody named. */
   isStandard: boolean;
   /** Half-open, by the calls' times. */
   windowStartMicros: bigint;
   windowEndMicros: bigint;
   cause: SavingsCause;
-  status: RunStatus;
-  stage: string;
   /** Everything that was stored before is in the result; null before it began. */
   asOfMicros: bigint | null;
   priceVersion: string | null;
@@ -26,67 +24,11 @@ export interface SavingsRun {
   /** How far in time; null before the first page. */
   cursorMicros: bigint | null;
   /** Over all rules; null until it has succeeded. */
-  totals: { savedPico: Pico; blocked: number; downgraded: number } | null;
-  errorCode: string | null;
-  errorMessage: string | null;
-  createdAtMicros: bigint;
-  startedAtMicros: bigint | null;
-  finishedAtMicros: bigint | null;
-  /** When newer results took the place of what it had found; null while that is there. */
-  emptiedAtMicros: bigint | null;
-}
-
-interface SavingsRunRow {
-  id: string;
-  is_standard: boolean;
-  window_start: bigint;
-  window_end: bigint;
-  cause: SavingsCause;
-  status: RunStatus;
-  stage: string;
-  as_of: bigint | null;
-  price_version: string | null;
-  calls: number;
-  cursor_at: bigint | null;
-  saved_usd: Pico | null;
+  savedPico: Pico | null;
   blocked: number;
   downgraded: number;
-  error_code: string | null;
-  error_message: string | null;
-  created_at: bigint;
-  started_at: bigint | null;
-  finished_at: bigint | null;
-  emptied_at: bigint | null;
-}
-
-const COLUMNS =
-  'id, is_standard, window_start, window_end, cause, status, stage, as_of, price_version, calls, cursor_at, saved_usd, blocked, downgraded, error_code, error_message, created_at, started_at, finished_at, emptied_at';
-const IS_OPEN = `status in ('queued', 'running')`;
-
-function fromSavingsRunRow(row: SavingsRunRow): SavingsRun {
-  return {
-    id: row.id,
-    isStandard: row.is_standard,
-    windowStartMicros: row.window_start,
-    windowEndMicros: row.window_end,
-    cause: row.cause,
-    status: row.status,
-    stage: row.stage,
-    asOfMicros: row.as_of,
-    priceVersion: row.price_version,
-    calls: row.calls,
-    cursorMicros: row.cursor_at,
-    totals:
-      row.saved_usd === null
-        ? null
-        : { savedPico: row.saved_usd, blocked: row.blocked, downgraded: row.downgraded },
-    errorCode: row.error_code,
-    errorMessage: row.error_message,
-    createdAtMicros: row.created_at,
-    startedAtMicros: row.started_at,
-    finishedAtMicros: row.finished_at,
-    emptiedAtMicros: row.emptied_at,
-  };
+  /** When newer results took the place of what it had found; null while that is there. */
+  emptiedAtMicros: bigint | null;
 }
 
 /** The calls that a run is about. All standard runs are about the same: the days before now. */
@@ -98,41 +40,28 @@ export interface NewSavingsRun extends SavingsPeriod {
   requestedBy: string | null;
 }
 
-/** Stores a queued run; undefined when one of the same period is open, which a unique index decides. */
-export async function insertSavingsRun(orgDb: OrgDb, run: NewSavingsRun): Promise<SavingsRun | undefined> {
-  const rows = await orgDb.rows<SavingsRunRow>(
-    `insert into savings_runs (org_id, id, is_standard, window_start, window_end, cause, requested_by, status)
-     values ($1, $2, $3, $4, $5, $6, $7, 'queued') on conflict do nothing returning ${COLUMNS}`,
-    [
-      orgDb.orgId,
-      run.id,
-      run.isStandard,
-      isoFromMicros(run.windowStartMicros),
-      isoFromMicros(run.windowEndMicros),
-      run.cause,
-      run.requestedBy,
-    ],
-  );
-  return rows[0] && fromSavingsRunRow(rows[0]);
-}
+/** A period has one open run, and so have all standard periods together, which unique indexes decide. */
+export const SAVINGS_RUNS = defineRun<SavingsRun, NewSavingsRun>('savings_run', {
+  isStandard: column(),
+  windowStartMicros: column(),
+  windowEndMicros: column(),
+  cause: column(),
+  asOfMicros: column(),
+  priceVersion: column(),
+  calls: column(),
+  cursorMicros: column('cursor_at'),
+  savedPico: column('saved_usd'),
+  blocked: column(),
+  downgraded: column(),
+  emptiedAtMicros: column(),
+});
 
-const OF_PERIOD = `is_standard = $2 and ($2 or (window_start = $3::timestamptz and window_end = $4::timestamptz))`;
-const periodValues = (orgDb: OrgDb, period: SavingsPeriod) => [
-  orgDb.orgId,
-  period.isStandard,
-  isoFromMicros(period.windowStartMicros),
-  isoFromMicros(period.windowEndMicros),
-];
+const IS_OPEN = `status in ('queued', 'running')`;
 
-export async function findOpenSavingsRun(
-  orgDb: OrgDb,
-  period: SavingsPeriod,
-): Promise<SavingsRun | undefined> {
-  const rows = await orgDb.rows<SavingsRunRow>(
-    `select ${COLUMNS} from savings_runs where org_id = $1 and ${OF_PERIOD} and ${IS_OPEN}`,
-    periodValues(orgDb, period),
-  );
-  return rows[0] && fromSavingsRunRow(rows[0]);
+/** By which values the open run of a period is found. */
+export function openRunOf(period: SavingsPeriod): Partial<NewSavingsRun> {
+  const { isStandard, windowStartMicros, windowEndMicros } = period;
+  return isStandard ? { isStandard } : { isStandard, windowStartMicros, windowEndMicros };
 }
 
 /** The run whose result holds for a period: the newest that has one; undefined before there is any. */
@@ -140,34 +69,18 @@ export async function findSavingsResult(
   orgDb: OrgDb,
   period: SavingsPeriod,
 ): Promise<SavingsRun | undefined> {
-  const rows = await orgDb.rows<SavingsRunRow>(
-    `select ${COLUMNS} from savings_runs
-     where org_id = $1 and ${OF_PERIOD} and status = 'succeeded' and emptied_at is null
+  const rows = await orgDb.rows<SavingsRun>(
+    `select ${SAVINGS_RUNS.columns} from savings_runs
+     where org_id = $1 and is_standard = $2 and ($2 or (window_start = $3::timestamptz and window_end = $4::timestamptz)) and status = 'succeeded' and emptied_at is null
      order by created_at desc, id desc limit 1`,
-    periodValues(orgDb, period),
+    [
+      orgDb.orgId,
+      period.isStandard,
+      isoFromMicros(period.windowStartMicros),
+      isoFromMicros(period.windowEndMicros),
+    ],
   );
-  return rows[0] && fromSavingsRunRow(rows[0]);
-}
-
-export async function findSavingsRun(orgDb: OrgDb, id: string): Promise<SavingsRun | undefined> {
-  const rows = await orgDb.rows<SavingsRunRow>(
-    `select ${COLUMNS} from savings_runs where org_id = $1 and id = $2`,
-    [orgDb.orgId, id],
-  );
-  return rows[0] && fromSavingsRunRow(rows[0]);
-}
-
-/** Runs, newest first. */
-export async function listSavingsRuns(
-  orgDb: OrgDb,
-  page: { status: RunStatus | undefined; limit: number; offset: number },
-): Promise<SavingsRun[]> {
-  const rows = await orgDb.rows<SavingsRunRow>(
-    `select ${COLUMNS} from savings_runs where org_id = $1 and ($2::text is null or status = $2)
-     order by created_at desc, id desc limit $3 offset $4`,
-    [orgDb.orgId, page.status ?? null, page.limit, page.offset],
-  );
-  return rows.map(fromSavingsRunRow);
+  return SAVINGS_RUNS.read(rows)[0];
 }
 
 /**
@@ -188,13 +101,13 @@ export async function takeSavingsRun(
   id: string,
   attempt: { id: string; priceVersion: string },
 ): Promise<SavingsRun | undefined> {
-  const rows = await orgDb.rows<SavingsRunRow>(
+  const rows = await orgDb.rows<SavingsRun>(
     `update savings_runs set status = 'running', stage = 'replaying', attempt = $3, price_version = $4, calls = 0, cursor_at = null,
        as_of = clock_timestamp(), started_at = coalesce(started_at, now()), heartbeat_at = now()
-     where org_id = $1 and id = $2 and ${IS_OPEN} returning ${COLUMNS}`,
+     where org_id = $1 and id = $2 and ${IS_OPEN} returning ${SAVINGS_RUNS.columns}`,
     [orgDb.orgId, id, attempt.id, attempt.priceVersion],
   );
-  return rows[0] && fromSavingsRunRow(rows[0]);
+  return SAVINGS_RUNS.read(rows)[0];
 }
 
 /**

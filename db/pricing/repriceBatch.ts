@@ -15,7 +15,8 @@ import {
 } from '../events/storedEvents.js';
 import type { OrgDb, SqlValue } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
-import { lockRepriceRun, moveRepriceCursor, type RepriceRun } from './repriceRuns.js';
+import { lockRun } from '../runs/runTable.js';
+import { moveRepriceCursor, REPRICE_RUNS, type RepriceRun } from './repriceRuns.js';
 
 /** Events of one transaction at most: it holds the fold back as long as it lasts. */
 const BATCH_EVENTS = 1_000;
@@ -37,9 +38,9 @@ interface Repriced {
  */
 export async function repriceBatch(orgDb: OrgDb, runId: string, book: PriceBook): Promise<RepriceStep> {
   return orgDb.transaction(async (inside) => {
-    const run = await lockRepriceRun(inside, runId);
+    const run = await lockRun(inside, REPRICE_RUNS, runId);
     if (run?.status !== 'running') return 'over';
-    const from = run.cursor ?? { micros: run.windowStartMicros, id: FIRST_ID };
+    const from = { micros: run.cursorMicros ?? run.windowStartMicros, id: run.cursorId ?? FIRST_ID };
     if (from.micros >= run.windowEndMicros) return 'done';
     const dayEnd = startOfDay(from.micros) + MICROS_PER_DAY;
     const untilMicros = dayEnd < run.windowEndMicros ? dayEnd : run.windowEndMicros;

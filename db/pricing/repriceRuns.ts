@@ -1,68 +1,21 @@
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import type { RunStatus } from '../../domain/runs/runs.js';
+import { column } from '../entity.js';
 import { andOfProject, type OrgDb, type SqlValue } from '../orgDb.js';
+import { defineRun, type Run } from '../runs/runTable.js';
 
 /** A re-pricing as it is stored. */
-export interface RepriceRun {
-  id: string;
+export interface RepriceRun extends Run {
   /** Half-open, by the calls' times. */
   windowStartMicros: bigint;
   windowEndMicros: bigint;
   /** Null: all. */
   provider: string | null;
   model: string | null;
-  status: RunStatus;
-  stage: string;
   /** The last event that was looked at; null before the first. */
-  cursor: { micros: bigint; id: string } | null;
+  cursorMicros: bigint | null;
+  cursorId: string | null;
   priceVersion: string | null;
-  errorCode: string | null;
-  errorMessage: string | null;
-  createdAtMicros: bigint;
-  startedAtMicros: bigint | null;
-  finishedAtMicros: bigint | null;
-}
-
-interface RepriceRunRow {
-  id: string;
-  window_start: bigint;
-  window_end: bigint;
-  provider: string | null;
-  model: string | null;
-  status: RunStatus;
-  stage: string;
-  cursor_at: bigint | null;
-  cursor_id: string | null;
-  price_version: string | null;
-  error_code: string | null;
-  error_message: string | null;
-  created_at: bigint;
-  started_at: bigint | null;
-  finished_at: bigint | null;
-}
-
-const COLUMNS =
-  'id, window_start, window_end, provider, model, status, stage, cursor_at, cursor_id, price_version, error_code, error_message, created_at, started_at, finished_at';
-
-function fromRepriceRunRow(row: RepriceRunRow): RepriceRun {
-  return {
-    id: row.id,
-    windowStartMicros: row.window_start,
-    windowEndMicros: row.window_end,
-    provider: row.provider,
-    model: row.model,
-    status: row.status,
-    stage: row.stage,
-    cursor:
-      row.cursor_at === null || row.cursor_id === null ? null : { micros: row.cursor_at, id: row.cursor_id },
-    priceVersion: row.price_version,
-    errorCode: row.error_code,
-    errorMessage: row.error_message,
-    createdAtMicros: row.created_at,
-    startedAtMicros: row.started_at,
-    finishedAtMicros: row.finished_at,
-  };
 }
 
 export interface NewRepriceRun {
@@ -74,63 +27,16 @@ export interface NewRepriceRun {
   requestedBy: string | null;
 }
 
-/** Stores a queued run; undefined when one of the organization is open, which the unique index decides. */
-export async function insertRepriceRun(orgDb: OrgDb, run: NewRepriceRun): Promise<RepriceRun | undefined> {
-  const rows = await orgDb.rows<RepriceRunRow>(
-    `insert into reprice_runs (org_id, id, window_start, window_end, provider, model, requested_by, status)
-     values ($1, $2, $3, $4, $5, $6, $7, 'queued')
-     on conflict (org_id) where status in ('queued', 'running') do nothing returning ${COLUMNS}`,
-    [
-      orgDb.orgId,
-      run.id,
-      isoFromMicros(run.windowStartMicros),
-      isoFromMicros(run.windowEndMicros),
-      run.provider,
-      run.model,
-      run.requestedBy,
-    ],
-  );
-  return rows[0] && fromRepriceRunRow(rows[0]);
-}
-
-export async function findOpenRepriceRun(orgDb: OrgDb): Promise<RepriceRun | undefined> {
-  const rows = await orgDb.rows<RepriceRunRow>(
-    `select ${COLUMNS} from reprice_runs where org_id = $1 and status in ('queued', 'running')`,
-    [orgDb.orgId],
-  );
-  return rows[0] && fromRepriceRunRow(rows[0]);
-}
-
-export async function findRepriceRun(orgDb: OrgDb, id: string): Promise<RepriceRun | undefined> {
-  const rows = await orgDb.rows<RepriceRunRow>(
-    `select ${COLUMNS} from reprice_runs where org_id = $1 and id = $2`,
-    [orgDb.orgId, id],
-  );
-  return rows[0] && fromRepriceRunRow(rows[0]);
-}
-
-/** A run, locked until the transaction ends: its batches follow one another. */
-export async function lockRepriceRun(orgDb: OrgDb, id: string): Promise<RepriceRun | undefined> {
-  const rows = await orgDb.rows<RepriceRunRow>(
-    `select ${COLUMNS} from reprice_runs where org_id = $1 and id = $2 for no key update`,
-    [orgDb.orgId, id],
-  );
-  return rows[0] && fromRepriceRunRow(rows[0]);
-}
-
-/** Runs, newest first. */
-export async function listRepriceRuns(
-  orgDb: OrgDb,
-  page: { status: RunStatus | undefined; limit: number; offset: number },
-): Promise<RepriceRun[]> {
-  const rows = await orgDb.rows<RepriceRunRow>(
-    `select ${COLUMNS} from reprice_runs
-     where org_id = $1 and ($2::text is null or status = $2)
-     order by created_at desc, id desc limit $3 offset $4`,
-    [orgDb.orgId, page.status ?? null, page.limit, page.offset],
-  );
-  return rows.map(fromRepriceRunRow);
-}
+/** An organization has one open run, which a unique index decides. */
+export const REPRICE_RUNS = defineRun<RepriceRun, NewRepriceRun>('reprice', {
+  windowStartMicros: column(),
+  windowEndMicros: column(),
+  provider: column(),
+  model: column(),
+  cursorMicros: column('cursor_at'),
+  cursorId: column(),
+  priceVersion: column(),
+});
 
 /** What a run has found, in calls that totals count. */
 export interface RepriceSums {
@@ -234,13 +140,13 @@ export async function startRepriceRun(
   id: string,
   priceVersion: string,
 ): Promise<RepriceRun | undefined> {
-  const rows = await orgDb.rows<RepriceRunRow>(
+  const rows = await orgDb.rows<RepriceRun>(
     `update reprice_runs set status = 'running', stage = 'pricing', started_at = coalesce(started_at, now()), heartbeat_at = now(),
        price_version = coalesce(price_version, $3)
-     where org_id = $1 and id = $2 and status in ('queued', 'running') and cancel_requested_at is null returning ${COLUMNS}`,
+     where org_id = $1 and id = $2 and status in ('queued', 'running') and cancel_requested_at is null returning ${REPRICE_RUNS.columns}`,
     [orgDb.orgId, id, priceVersion],
   );
-  return rows[0] && fromRepriceRunRow(rows[0]);
+  return REPRICE_RUNS.read(rows)[0];
 }
 
 /** Notes how far a run has come, in the transaction of what it did. */

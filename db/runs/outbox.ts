@@ -1,18 +1,13 @@
+import { describeRun, RUN_KINDS, RUN_MESSAGES, type RunKind } from '../../domain/runs/runKinds.js';
 import type { Database } from '../client.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
-import { RUN_KINDS, type RunKind, runTable } from './runStates.js';
+import { isRunRow } from './runStates.js';
 
 export const OUTBOX_KINDS = [
-  'gap_run.start',
-  'gap_run.cancel',
-  'billing_import.start',
-  'billing_sync.start',
+  ...RUN_MESSAGES,
   'connection.schedule',
-  'reprice.start',
-  'reprice.cancel',
   'webhook.deliver',
-  'savings_run.start',
   'claim.wake',
   'weights.recompute',
 ] as const;
@@ -127,10 +122,9 @@ export async function listStalledRuns(
   database: Database,
   limits: { queuedSeconds: number; silentSeconds: number },
 ): Promise<StalledRun[]> {
-  // A source that a sync made is no run: the sync is.
   const stalled = (kind: RunKind) => `
-    select t.org_id, t.id, '${kind}' as kind, t.status from ${runTable(kind)} t
-    where ${kind === 'billing_import' ? "t.kind = 'file'" : 'true'} and ((t.status = 'queued' and t.created_at < now() - make_interval(secs => $1)
+    select t.org_id, t.id, '${kind}' as kind, t.status from ${describeRun(kind).table} t
+    where ${isRunRow(kind)} and ((t.status = 'queued' and t.created_at < now() - make_interval(secs => $1)
         and not exists (select from outbox o where o.org_id = t.org_id and o.subject_id = t.id and o.dispatched_at is null and o.dead_at is null))
        or (t.status = 'running' and coalesce(t.heartbeat_at, t.created_at) < now() - make_interval(secs => $2)))`;
   const rows = await unscoped(

@@ -2,13 +2,15 @@
  * bench:billing-file — a Cost and Usage Report of a gigabyte from its upload to its last row.
  * docs/benchmarks.md says what is measured and what the figures mean.
  */
+
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { request } from 'node:http';
 import { fileURLToPath } from 'node:url';
-import { findBillingSource } from '../../db/billing/billingSources.js';
+import { BILLING_IMPORTS } from '../../db/billing/billingSources.js';
 import { OrgDb } from '../../db/orgDb.js';
+import { findRun } from '../../db/runs/runTable.js';
 import { findUuid } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
@@ -116,7 +118,7 @@ async function measureWhole(bench: Bench): Promise<{ seconds: number; peakBytes:
     `upload: ${uploaded.seconds.toFixed(1)} s for ${formatCount(told.lines)} lines, ${(told.bytes / MEGABYTE).toFixed(0)} MB\n`,
   );
   const result = await read(bench, uploaded.importId);
-  const source = await findBillingSource(bench.orgDb, uploaded.importId);
+  const source = await findRun(bench.orgDb, BILLING_IMPORTS, uploaded.importId);
   if (source?.status !== 'succeeded')
     throw new Error(`the import ended as ${source?.status}: ${source?.errorMessage}`);
   if (source.rowCount !== told.bedrockLines || source.amountPico !== told.bedrockPico)
@@ -157,7 +159,7 @@ async function measureCut(bench: Bench): Promise<void> {
   }
   const uploaded = await upload(bench, cut());
   await read(bench, uploaded.importId);
-  const source = await findBillingSource(bench.orgDb, uploaded.importId);
+  const source = await findRun(bench.orgDb, BILLING_IMPORTS, uploaded.importId);
   const kept = await countKept(bench, uploaded.importId);
   if (source?.status !== 'failed' || kept !== 0)
     throw new Error(`a cut file ended as ${source?.status} and left ${kept} rows`);

@@ -2,6 +2,7 @@
  * bench:reconciliation:speed — what a gap run costs: a full one, one of four times the data, one after a changed day.
  * docs/benchmarks.md says what is measured and what the figures mean.
  */
+
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import pino from 'pino';
@@ -11,10 +12,12 @@ import { planRun } from '../../activities/gapRuns/planRun.js';
 import { publishRun } from '../../activities/gapRuns/publish.js';
 import { type RunDeps, runWork } from '../../activities/gapRuns/runWork.js';
 import { OrgDb } from '../../db/orgDb.js';
-import { findGapRun, insertGapRun, takeGapRunTurn } from '../../db/reconciliation/gapRuns.js';
-import { endRun } from '../../db/runs/runStates.js';
+import { GAP_RUNS } from '../../db/reconciliation/gapRuns.js';
+import { findRun, insertRun } from '../../db/runs/runTable.js';
 import { gapWindow } from '../../domain/period.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
+import { takeGapRunTurn } from '../../usecases/reconciliation/takeGapRunTurn.js';
+import { endRun } from '../../usecases/runs/endRun.js';
 import { readBackendCpu } from './support/backendCpu.js';
 import { openBenchDatabase, startBenchCluster } from './support/cluster.js';
 import { readFlags } from './support/flags.js';
@@ -53,7 +56,7 @@ async function timeRun({ url, deps }: Bench, orgId: string): Promise<RunTimes> {
   const orgDb = new OrgDb(deps.database, orgId);
   const id = randomUUID();
   const { start, end } = gapWindow('90d', deps.nowMicros());
-  await insertGapRun(orgDb, {
+  await insertRun(orgDb, GAP_RUNS, {
     id,
     period: '90d',
     provider: null,
@@ -89,7 +92,7 @@ async function timeRun({ url, deps }: Bench, orgId: string): Promise<RunTimes> {
   look();
   marks.push(performance.now());
   const used = process.cpuUsage(cpu);
-  const run = await findGapRun(orgDb, id);
+  const run = await findRun(orgDb, GAP_RUNS, id);
   if (run?.status !== 'succeeded') throw new Error(`the run ended as ${run?.status}: ${run?.errorMessage}`);
   const step = (at: number) => ((marks[at + 1] ?? 0) - (marks[at] ?? 0)) / 1_000;
   return {

@@ -80,7 +80,9 @@ function expectNothingOfOwner(seen: Rehearsed): void {
 describe('every exported function of db/ that takes a handle', () => {
   it('has a case, or is named with the reason why it concerns no one organization', async () => {
     const found = (await listHandleFunctions()).map(({ name }) => name);
-    const known = [...NAMES, ...Object.keys(NEUTRAL), ...Object.keys(ACROSS)];
+    const cases = [...NAMES, ...Object.keys(NEUTRAL), ...Object.keys(ACROSS)];
+    // A function that serves every kind of run has a case for each kind: `findRun of gap_run`.
+    const known = cases.map((name) => name.replace(/ of \w+$/, ''));
     expect(
       found.filter((name) => !known.includes(name)),
       'without a case',
@@ -90,7 +92,7 @@ describe('every exported function of db/ that takes a handle', () => {
       'of nothing that is there',
     ).toEqual([]);
     expect(
-      known.filter((name, at) => known.indexOf(name) !== at),
+      cases.filter((name, at) => cases.indexOf(name) !== at),
       'named twice',
     ).toEqual([]);
     expect(

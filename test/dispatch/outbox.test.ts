@@ -7,9 +7,9 @@ import { OutboxDispatcher } from '../../dispatch/outboxDispatcher.js';
 import { SyncSchedules } from '../../dispatch/syncSchedules.js';
 import { findUuid } from '../../domain/ids.js';
 import { microsFromDate } from '../../domain/period.js';
+import { runWorkflowId } from '../../domain/runs/runKinds.js';
 import { chooseTemporalPort } from '../../platform/embedded/temporal.js';
 import { createLogger } from '../../platform/logger.js';
-import { gapRunWorkflowId } from '../../workflows/contract.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { pollToEnd } from '../support/bills.js';
 import { startTestEngine, until } from '../support/engine.js';
@@ -249,7 +249,10 @@ describe('the sweeper', () => {
     const ended = (await api.post(RUN, {}, over.adminKey)).body;
     await pollToEnd(api, ended.status_url, undefined, over.adminKey);
     // The row says so a moment before the engine does; a worker that stops in between leaves the workflow open.
-    const workflowId = gapRunWorkflowId({ orgId: over.orgId, runId: findUuid('run', ended.run_id) ?? '' });
+    const workflowId = runWorkflowId('gap_run', {
+      orgId: over.orgId,
+      id: findUuid('run', ended.run_id) ?? '',
+    });
     await until(
       'the end of its workflow',
       () => engine.orchestrator.describe(workflowId),

@@ -1,10 +1,11 @@
 /** From a bill that charges too much to the credit for it, through the API alone: the whole way of a claim. */
+
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, expect, inject, it } from 'vitest';
 import { findUuid } from '../../domain/ids.js';
 import { shiftDay } from '../../domain/period.js';
+import { runWorkflowId } from '../../domain/runs/runKinds.js';
 import type { BucketResults } from '../../lab/bills/pages.js';
-import { gapRunWorkflowId } from '../../workflows/contract.js';
 import { send } from '../api/support/requests.js';
 import { startOpenAiBilling } from '../fakes/billing/openAiBilling.js';
 import type { BillingFake } from '../fakes/billing/reportServer.js';
@@ -165,7 +166,7 @@ async function runEnded(id: string): Promise<Json> {
   const runId = findUuid('run', id) ?? '';
   const statusUrl = `/api/v1/reconciliation/gap-explorer/runs/${id}`;
   await pollToEnd(api, statusUrl);
-  await client.workflow.getHandle(gapRunWorkflowId({ orgId: api.orgId, runId })).result();
+  await client.workflow.getHandle(runWorkflowId('gap_run', { orgId: api.orgId, id: runId })).result();
   const run = await get(statusUrl);
   expect(run.status, JSON.stringify(run)).toBe('succeeded');
   return run;

@@ -2,8 +2,9 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { insertGapRun } from '../../db/reconciliation/gapRuns.js';
+import { GAP_RUNS } from '../../db/reconciliation/gapRuns.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
+import { insertRun } from '../../db/runs/runTable.js';
 import { publicId } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { MICROS_PER_DAY, microsOfDay } from '../../domain/period.js';
@@ -119,7 +120,7 @@ function eventOf(call: ToldCall, index: number): object {
 /** A run over the world's days, whenever the test is run. */
 async function runGapsOfWorld(): Promise<void> {
   await api.orgDb.transaction(async (inside) => {
-    await insertGapRun(inside, {
+    await insertRun(inside, GAP_RUNS, {
       id: RUN_ID,
       period: '90d',
       provider: null,

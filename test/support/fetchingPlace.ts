@@ -4,8 +4,8 @@ import { listBilledTotals } from '../../db/billing/billedDays.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { findUuid } from '../../domain/ids.js';
 import { microsFromDate } from '../../domain/period.js';
+import { runWorkflowId } from '../../domain/runs/runKinds.js';
 import { createLogger } from '../../platform/logger.js';
-import { billingSyncWorkflowId } from '../../workflows/contract.js';
 import { startAnthropicBilling } from '../fakes/billing/anthropicBilling.js';
 import { startOpenAiBilling } from '../fakes/billing/openAiBilling.js';
 import type { BillingFake } from '../fakes/billing/reportServer.js';
@@ -165,7 +165,7 @@ function restate(openai: BillingFake, daysBefore: number): void {
 }
 
 function workflowEnded(engine: TestEngine, orgId: string, run: { id: string }): Promise<unknown> {
-  const workflowId = billingSyncWorkflowId({ orgId, runId: findUuid('run', run.id) ?? '' });
+  const workflowId = runWorkflowId('billing_sync', { orgId, id: findUuid('run', run.id) ?? '' });
   return until(
     `the end of ${workflowId}`,
     () => engine.orchestrator.describe(workflowId),

@@ -5,10 +5,12 @@ import { matchUnit } from '../../activities/gapRuns/matchUnit.js';
 import { planRun } from '../../activities/gapRuns/planRun.js';
 import { publishRun } from '../../activities/gapRuns/publish.js';
 import { type RunWork, runWork } from '../../activities/gapRuns/runWork.js';
-import { findGapRun, type GapRun, insertGapRun, takeGapRunTurn } from '../../db/reconciliation/gapRuns.js';
-import { endRun } from '../../db/runs/runStates.js';
+import { GAP_RUNS, type GapRun } from '../../db/reconciliation/gapRuns.js';
+import { findRun, insertRun } from '../../db/runs/runTable.js';
 import { gapWindow, shiftDay } from '../../domain/period.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
+import { takeGapRunTurn } from '../../usecases/reconciliation/takeGapRunTurn.js';
+import { endRun } from '../../usecases/runs/endRun.js';
 import type { TestApi, TestOrganization } from './api.js';
 
 /** Bills and calls of a few days, and gap runs over them step by step, without an engine. */
@@ -138,7 +140,7 @@ export async function gapRunsOf(api: TestApi, nowMicros: () => bigint = () => NO
       const id = randomUUID();
       const { start, end } = gapWindow(period, nowMicros());
       const window = { windowStartMicros: start, windowEndMicros: end };
-      await insertGapRun(organization.orgDb, { id, period, provider: null, ...window });
+      await insertRun(organization.orgDb, GAP_RUNS, { id, period, provider: null, ...window });
       await takeGapRunTurn(organization.orgDb, id, 2);
       return runWork(deps, { orgId: organization.orgId, runId: id });
     },
@@ -156,7 +158,7 @@ export async function gapRunsOf(api: TestApi, nowMicros: () => bigint = () => NO
     async finish(work) {
       await publishRun(work);
       await endRun(work.orgDb, 'gap_run', work.runId, { status: 'succeeded' });
-      return (await findGapRun(work.orgDb, work.runId)) as GapRun;
+      return (await findRun(work.orgDb, GAP_RUNS, work.runId)) as GapRun;
     },
     async run(organization, period) {
       const work = await runs.begin(organization, period);

@@ -6,12 +6,8 @@ import {
   listModeledRules,
   recordFindings,
 } from '../../db/policies/modeledSavings.js';
-import {
-  findOpenSavingsRun,
-  insertSavingsRun,
-  succeedSavingsRun,
-  takeSavingsRun,
-} from '../../db/policies/savingsRuns.js';
+import { openRunOf, SAVINGS_RUNS, succeedSavingsRun, takeSavingsRun } from '../../db/policies/savingsRuns.js';
+import { findOpenRun, insertRun } from '../../db/runs/runTable.js';
 import { microsFromDate } from '../../domain/period.js';
 import { standardPeriod } from '../../usecases/policies/openSavingsRun.js';
 
@@ -19,7 +15,9 @@ import { standardPeriod } from '../../usecases/policies/openSavingsRun.js';
 export async function storeModeledResult(orgDb: OrgDb): Promise<void> {
   const period = standardPeriod(microsFromDate(new Date()));
   const wanted = { id: randomUUID(), ...period, cause: 'request', requestedBy: null } as const;
-  const run = (await insertSavingsRun(orgDb, wanted)) ?? (await findOpenSavingsRun(orgDb, period));
+  const run =
+    (await insertRun(orgDb, SAVINGS_RUNS, wanted)) ??
+    (await findOpenRun(orgDb, SAVINGS_RUNS, openRunOf(period)));
   if (!run) throw new Error('a run is open or can be opened');
   await takeSavingsRun(orgDb, run.id, { id: randomUUID(), priceVersion: 'v' });
   await insertModeledRules(orgDb, run.id);

@@ -1,7 +1,9 @@
 /** Months that may lie far back: calls and bills by the API, a run over their days, what people read, and plain cents. */
+
 import { expect } from 'vitest';
-import { insertGapRun } from '../../db/reconciliation/gapRuns.js';
+import { GAP_RUNS } from '../../db/reconciliation/gapRuns.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
+import { insertRun } from '../../db/runs/runTable.js';
 import { newUuid, publicId } from '../../domain/ids.js';
 import type { Provider } from '../../domain/providers.js';
 import type { TestApi, TestOrganization } from './api.js';
@@ -61,7 +63,7 @@ export async function runOver(
   const id = newUuid(BigInt(Date.now()) * 1_000n);
   const micros = (day: string) => BigInt(Date.parse(`${day}T00:00:00Z`)) * 1_000n;
   await org.orgDb.transaction(async (inside) => {
-    await insertGapRun(inside, {
+    await insertRun(inside, GAP_RUNS, {
       id,
       period: '90d',
       provider: null,

@@ -3,7 +3,8 @@ import { heartbeat } from '@temporalio/activity';
 import { afterEach, describe, expect, it } from 'vitest';
 import type { BillingConnector, FetchedPage } from '../../adapters/billing/connector.js';
 import { recordFetchedPage } from '../../db/billing/fetchedPages.js';
-import { findOpenSyncRun } from '../../db/billing/syncRuns.js';
+import { SYNC_RUNS } from '../../db/billing/syncRuns.js';
+import { findOpenRun } from '../../db/runs/runTable.js';
 import { findUuid } from '../../domain/ids.js';
 import { uploadBill } from '../support/bills.js';
 import { until } from '../support/engine.js';
@@ -52,7 +53,9 @@ describe('a chunk that', () => {
         place.openai.limitPages(4, 'costs');
         const first = await ask(access, chunk, null);
         place.openai.limitPages(10, 'costs');
-        const run = await findOpenSyncRun(place.api.orgDb, findUuid('con', connection.id) ?? '');
+        const run = await findOpenRun(place.api.orgDb, SYNC_RUNS, {
+          connectionId: findUuid('con', connection.id) ?? '',
+        });
         await recordFetchedPage(place.api.orgDb, {
           ...first,
           id: randomUUID(),

@@ -3,10 +3,10 @@ import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { microsFromDate } from '../../domain/period.js';
+import { runWorkflowId } from '../../domain/runs/runKinds.js';
 import type { DraftDeps } from '../../usecases/claims/draftClaims.js';
 import { draftConfirmed } from '../../usecases/claims/draftConfirmed.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
-import { gapRunWorkflowId } from '../../workflows/contract.js';
 import { claimsOf } from '../api/support/claims.js';
 import { day, financialOf, USD } from '../api/support/financial.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
@@ -57,7 +57,7 @@ const tooLittle = (usd: bigint, on: string, given: FindingToStore = {}): Finding
 async function runAndDraft(org: TestOrganization, query = '') {
   const { run_id, status_url } = await runGaps(api, query, 180_000, org.adminKey);
   const runId = findUuid('run', run_id) ?? '';
-  await client.workflow.getHandle(gapRunWorkflowId({ orgId: org.orgId, runId })).result();
+  await client.workflow.getHandle(runWorkflowId('gap_run', { orgId: org.orgId, id: runId })).result();
   return (await api.get(status_url, org.adminKey)).body;
 }
 

@@ -3,7 +3,7 @@ import { Client, Connection } from '@temporalio/client';
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, afterEach, beforeAll, describe, expect, inject, it } from 'vitest';
 import { findUuid } from '../../domain/ids.js';
-import { gapRunWorkflowId } from '../../workflows/contract.js';
+import { runWorkflowId } from '../../domain/runs/runKinds.js';
 import { claimsOf } from '../api/support/claims.js';
 import { day } from '../api/support/financial.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
@@ -58,7 +58,9 @@ async function anOrganization(): Promise<TestOrganization> {
 
 const start = async (org: TestOrganization) => (await api.post(`${EXPLORER}/run`, {}, org.adminKey)).body;
 const handleOf = (org: TestOrganization, run: { run_id: string }) =>
-  client.workflow.getHandle(gapRunWorkflowId({ orgId: org.orgId, runId: findUuid('run', run.run_id) ?? '' }));
+  client.workflow.getHandle(
+    runWorkflowId('gap_run', { orgId: org.orgId, id: findUuid('run', run.run_id) ?? '' }),
+  );
 /** Waits until the workflow of a run is over, whichever way it ended. */
 const workflowOver = (org: TestOrganization, run: { run_id: string }) =>
   handleOf(org, run)

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { endRun, type RunEnd } from '../../db/runs/runStates.js';
+import type { RunEnd } from '../../db/runs/runStates.js';
 import { findUuid, publicId } from '../../domain/ids.js';
+import { endRun } from '../../usecases/runs/endRun.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { runGaps } from '../support/bills.js';
 import { startTestEngine, type TestEngine, until } from '../support/engine.js';

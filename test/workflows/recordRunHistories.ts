@@ -1,12 +1,7 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { expect, it } from 'vitest';
 import { findUuid } from '../../domain/ids.js';
-import {
-  billingImportWorkflowId,
-  gapRunWorkflowId,
-  repricingWorkflowId,
-  savingsRunWorkflowId,
-} from '../../workflows/contract.js';
+import { runWorkflowId } from '../../domain/runs/runKinds.js';
 import type { TestApi, TestOrganization } from '../support/api.js';
 import { generateBills } from '../support/billGenerator.js';
 import { importBill, pollToEnd } from '../support/bills.js';
@@ -33,9 +28,9 @@ it('records one history of each way that an import or a gap run can go', { timeo
   const lastDay = new Date(Date.now() - 4 * 86_400_000).toISOString().slice(0, 10);
   const bills = generateBills({ seed: 3, lastDay, days: 5, callsPerHour: 1 });
   const runId = (body: { run_id: string }, { orgId }: TestOrganization) =>
-    gapRunWorkflowId({ orgId, runId: findUuid('run', body.run_id) ?? '' });
+    runWorkflowId('gap_run', { orgId, id: findUuid('run', body.run_id) ?? '' });
   const importId = (body: { import_id: string }) =>
-    billingImportWorkflowId({ orgId: api.orgId, importId: findUuid('imp', body.import_id) ?? '' });
+    runWorkflowId('billing_import', { orgId: api.orgId, id: findUuid('imp', body.import_id) ?? '' });
 
   const plain = await engine.startWorker();
   await saveHistory(
@@ -134,7 +129,7 @@ it('records one history of each way that a re-pricing can go', { timeout: 300_00
   const recording = await startRecording({ repricePassMs: 0 });
   const { api, engine, client } = recording;
   const workflowId = ({ run_id }: { run_id: string }) =>
-    repricingWorkflowId({ orgId: api.orgId, runId: findUuid('run', run_id) ?? '' });
+    runWorkflowId('reprice', { orgId: api.orgId, id: findUuid('run', run_id) ?? '' });
   const window = { from: '2026-02-01', to: '2026-02-03' };
 
   const plain = await engine.startWorker();
@@ -177,7 +172,7 @@ it('records one history of each way that a savings run can go', { timeout: 300_0
   const recording = await startRecording();
   const { api, engine, client } = recording;
   const workflowId = ({ run_id }: { run_id: string }) =>
-    savingsRunWorkflowId({ orgId: api.orgId, runId: findUuid('run', run_id) ?? '' });
+    runWorkflowId('savings_run', { orgId: api.orgId, id: findUuid('run', run_id) ?? '' });
   const start = async () => (await api.post('/api/v1/enforcement/savings/runs', {})).body;
 
   const plain = await engine.startWorker();

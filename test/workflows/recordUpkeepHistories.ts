@@ -1,8 +1,8 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { expect, it } from 'vitest';
 import { findUuid } from '../../domain/ids.js';
+import { runWorkflowId } from '../../domain/runs/runKinds.js';
 import {
-  billingSyncWorkflowId,
   syncScheduleId,
   WORKFLOW_NAMES,
   webhookDeliveryWorkflowId,
@@ -32,7 +32,7 @@ it('records one history of each way that a sync can go', { timeout: 300_000 }, a
   const { client, connection } = await connectClient();
   const worker = await engine.startWorker();
   const idOf = ({ id }: { id: string }) =>
-    billingSyncWorkflowId({ orgId: api.orgId, runId: findUuid('run', id) ?? '' });
+    runWorkflowId('billing_sync', { orgId: api.orgId, id: findUuid('run', id) ?? '' });
   const { body: connected } = await api.post(CONNECTIONS, aConnection('anthropic'));
   expect(await pollToEnd(api, connected.sync.status_url)).toMatchObject({ status: 'succeeded' });
   await saveHistory(client, idOf(connected.sync), 'billing-sync-succeeded');

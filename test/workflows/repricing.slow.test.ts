@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { rmSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
-import { insertRepriceRun } from '../../db/pricing/repriceRuns.js';
+import { REPRICE_RUNS } from '../../db/pricing/repriceRuns.js';
+import { insertRun } from '../../db/runs/runTable.js';
 import { publicId } from '../../domain/ids.js';
 import { picoFromDecimal } from '../../domain/money.js';
 import { microsOfDay } from '../../domain/period.js';
@@ -241,7 +242,7 @@ describe('a re-pricing', () => {
     await enterPrices(organization);
     for (const status of ['queued', 'running']) {
       const id = randomUUID();
-      await insertRepriceRun(organization.orgDb, {
+      await insertRun(organization.orgDb, REPRICE_RUNS, {
         id,
         windowStartMicros: microsOfDay(WINDOW.from),
         windowEndMicros: microsOfDay(WINDOW.to),

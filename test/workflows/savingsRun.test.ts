@@ -5,8 +5,8 @@ import { holdSavingsRun, takeSavingsRun } from '../../db/policies/savingsRuns.js
 import { findUuid } from '../../domain/ids.js';
 import { picoFromDecimal } from '../../domain/money.js';
 import { microsFromDate } from '../../domain/period.js';
+import { runWorkflowId } from '../../domain/runs/runKinds.js';
 import { queueSavingsRun } from '../../usecases/policies/openSavingsRun.js';
-import { savingsRunWorkflowId } from '../../workflows/contract.js';
 import { anEvent, ingest } from '../api/support/requests.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { pollToEnd } from '../support/bills.js';
@@ -74,7 +74,7 @@ async function aMonth(
 async function cancel({ orgId }: TestOrganization, runId: string): Promise<void> {
   const connection = await Connection.connect({ address: inject('temporalAddress') });
   const client = new Client({ connection, namespace: TEST_NAMESPACE });
-  const workflowId = savingsRunWorkflowId({ orgId, runId: findUuid('run', runId) ?? '' });
+  const workflowId = runWorkflowId('savings_run', { orgId, id: findUuid('run', runId) ?? '' });
   await client.workflow.getHandle(workflowId).cancel();
   await connection.close();
 }

@@ -1,17 +1,17 @@
 import { createHash } from 'node:crypto';
 import {
+  BILLING_IMPORTS,
   type BillingSource,
   deleteBillingPages,
   findSameBillingSource,
   insertBillingPage,
-  insertBillingSource,
   listKnownAccounts,
   type NewBillingSource,
 } from '../../db/billing/billingSources.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { insertOutboxMessage } from '../../db/runs/outbox.js';
 import { assertAccountIn } from '../../domain/billing/account.js';
 import { DomainError } from '../../domain/errors.js';
+import { queueRun } from '../runs/openRun.js';
 import { assertRoomForRun, insertWithinLimit, type OpenRunLimit } from '../runs/openRunLimit.js';
 
 /** Bytes of a stored chunk. */
@@ -45,11 +45,8 @@ export async function storeBillingUpload(
       // Refused at once rather than later: nothing says whose bill it is, and several accounts are known.
       if (bill.declaredAccount === null)
         assertAccountIn(head, await listKnownAccounts(inside, bill.provider));
-      const source = await insertWithinLimit(inside, limit, () => insertBillingSource(inside, wanted));
-      if (source) {
-        await insertOutboxMessage(inside, 'billing_import.start', importId);
-        await record?.(inside, source);
-      }
+      const source = await insertWithinLimit(inside, limit, () => queueRun(inside, BILLING_IMPORTS, wanted));
+      if (source) await record?.(inside, source);
       return source;
     });
     kept = stored !== undefined;

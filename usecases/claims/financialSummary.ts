@@ -32,7 +32,7 @@ export async function readFinancialSummary(
     const modeled = await findModeled(inside, window, nowMicros);
     const summary = summarize(sums, {
       preventedPico: prevented.totals.preventedPico,
-      preventableModeledPico: modeled?.totals?.savedPico ?? 0n,
+      preventableModeledPico: modeled?.savedPico ?? 0n,
     });
     return { summary, modeled };
   }, 'repeatable read');

@@ -1,14 +1,14 @@
 import type { OrgDb } from '../../db/orgDb.js';
 import {
-  insertSavingsRun,
   noteRulesChanged,
+  SAVINGS_RUNS,
   type SavingsCause,
   type SavingsPeriod,
 } from '../../db/policies/savingsRuns.js';
-import { insertOutboxMessage } from '../../db/runs/outbox.js';
 import { DomainError } from '../../domain/errors.js';
 import { newUuid } from '../../domain/ids.js';
 import { MICROS_PER_DAY } from '../../domain/period.js';
+import { queueRun } from '../runs/openRun.js';
 
 /** The days before now that are modeled unless a period is named. */
 const SAVINGS_DAYS = 30;
@@ -48,15 +48,6 @@ export async function queueSavingsRun(
   nowMicros: bigint,
   cause: Exclude<SavingsCause, 'request'>,
 ): Promise<boolean> {
-  return orgDb.transaction(async (inside) => {
-    const id = newUuid(nowMicros);
-    const run = await insertSavingsRun(inside, {
-      id,
-      ...standardPeriod(nowMicros),
-      cause,
-      requestedBy: null,
-    });
-    if (run) await insertOutboxMessage(inside, 'savings_run.start', id);
-    return run !== undefined;
-  });
+  const wanted = { id: newUuid(nowMicros), ...standardPeriod(nowMicros), cause, requestedBy: null };
+  return (await queueRun(orgDb, SAVINGS_RUNS, wanted)) !== undefined;
 }

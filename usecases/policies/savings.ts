@@ -7,12 +7,13 @@ import {
 } from '../../db/policies/modeledSavings.js';
 import { type PreventedSpend, sumPreventedSpend } from '../../db/policies/preventedSpend.js';
 import {
-  findOpenSavingsRun,
   findSavingsResult,
-  findSavingsRun,
+  openRunOf,
+  SAVINGS_RUNS,
   type SavingsPeriod,
   type SavingsRun,
 } from '../../db/policies/savingsRuns.js';
+import { findOpenRun, findRun } from '../../db/runs/runTable.js';
 import { invalidField } from '../../domain/errors.js';
 import { findUuid, publicId } from '../../domain/ids.js';
 import { standardPeriod } from './openSavingsRun.js';
@@ -36,7 +37,7 @@ export async function readSavings(orgDb: OrgDb, period: SavingsPeriod): Promise<
   return orgDb.transaction(async (inside) => {
     const run = await findSavingsResult(inside, period);
     const result = run && { run, rules: await listModeledRules(inside, run.id) };
-    return { prevented, result, open: await findOpenSavingsRun(inside, period) };
+    return { prevented, result, open: await findOpenRun(inside, SAVINGS_RUNS, openRunOf(period)) };
   }, 'repeatable read');
 }
 
@@ -69,18 +70,24 @@ async function runOfCalls(
   nowMicros: bigint,
 ): Promise<SavingsRun | undefined> {
   if (cursorRunId !== undefined) {
-    const run = await findSavingsRun(orgDb, cursorRunId);
+    const run = await findRun(orgDb, SAVINGS_RUNS, cursorRunId);
     const isSame = named === undefined || named === publicId('run', cursorRunId);
-    if (run?.totals && run.emptiedAtMicros === null && isSame) return run;
+    if (run && hasCalls(run) && isSame) return run;
     const remedy = 'the result that it goes through has given way to a newer one; begin again without it';
     throw invalidField('query', 'cursor', remedy);
   }
   if (named === undefined) return findSavingsResult(orgDb, standardPeriod(nowMicros));
   const uuid = findUuid('run', named);
-  const run = uuid === undefined ? undefined : await findSavingsRun(orgDb, uuid);
-  if (run?.totals && run.emptiedAtMicros === null) return run;
-  const why = run?.totals
-    ? 'its calls gave way to newer results'
-    : 'is not the id of a savings run with a result';
+  const run = uuid === undefined ? undefined : await findRun(orgDb, SAVINGS_RUNS, uuid);
+  if (run && hasCalls(run)) return run;
+  const why =
+    run && run.savedPico !== null
+      ? 'its calls gave way to newer results'
+      : 'is not the id of a savings run with a result';
   throw invalidField('query', 'run_id', why);
+}
+
+/** Whether a run has a result whose calls are still there. */
+function hasCalls({ savedPico, emptiedAtMicros }: SavingsRun): boolean {
+  return savedPico !== null && emptiedAtMicros === null;
 }

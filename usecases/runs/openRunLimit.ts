@@ -1,8 +1,7 @@
 import type { OrgDb } from '../../db/orgDb.js';
-import { listOpenRuns, lockOpenRuns } from '../../db/runs/openRuns.js';
-import type { RunKind } from '../../db/runs/runStates.js';
+import { listOpenRuns, lockOpenRuns } from '../../db/runs/runStates.js';
 import { LimitError } from '../../domain/access/limits/limitError.js';
-import { publicId } from '../../domain/ids.js';
+import { describeRun, publicRunId, type RunKind } from '../../domain/runs/runKinds.js';
 
 /** How soon a run may have ended. */
 const RETRY_AFTER_SECONDS = 5;
@@ -17,14 +16,6 @@ export interface OpenRunLimit {
   /** Why no new one may be begun now, though one that is open may be answered. */
   refusal?: LimitError | undefined;
 }
-
-const NAMES: Record<RunKind, { policy: string; plural: string; prefix: 'run' | 'imp' }> = {
-  gap_run: { policy: 'open-gap-runs', plural: 'gap runs', prefix: 'run' },
-  reprice: { policy: 'open-repricings', plural: 're-pricings', prefix: 'run' },
-  savings_run: { policy: 'open-savings-runs', plural: 'savings runs', prefix: 'run' },
-  billing_sync: { policy: 'open-syncs', plural: 'syncs', prefix: 'run' },
-  billing_import: { policy: 'open-imports', plural: 'imports', prefix: 'imp' },
-};
 
 /**
  * Stores a run by `insert` where its organization has fewer than the most of them open, by the rows themselves and
@@ -57,10 +48,10 @@ export async function assertRoomForRun(orgDb: OrgDb, limit: OpenRunLimit | undef
 }
 
 function tooManyOpen(kind: RunKind, open: readonly string[]): LimitError {
-  const { policy, plural, prefix } = NAMES[kind];
-  const ids = open.slice(0, NAMED_MAX).map((id) => publicId(prefix, id));
+  const { openPolicy, plural } = describeRun(kind);
+  const ids = open.slice(0, NAMED_MAX).map((id) => publicRunId(kind, id));
   return new LimitError(
-    [policy],
+    [openPolicy],
     `the organization has as many ${plural} open as it may (${open.length}), among them ${ids.join(', ')}; wait until one has ended`,
     RETRY_AFTER_SECONDS,
   );

@@ -7,8 +7,9 @@ import {
   listBillingConnections,
   updateBillingConnection,
 } from '../../../db/billing/billingConnections.js';
-import { findSyncRun } from '../../../db/billing/syncRuns.js';
+import { SYNC_RUNS } from '../../../db/billing/syncRuns.js';
 import type { OrgDb } from '../../../db/orgDb.js';
+import { findRun } from '../../../db/runs/runTable.js';
 import { hasOtherRates } from '../../../domain/billing/connectionScope.js';
 import { BACKFILL_DAYS, scopeText } from '../../../domain/billing/connections.js';
 import { openCredentials, sealCredentials } from '../../../domain/billing/credentials.js';
@@ -16,7 +17,7 @@ import { DomainError } from '../../../domain/errors.js';
 import { newUuid, publicId } from '../../../domain/ids.js';
 import { lastDays } from '../../../domain/period.js';
 import { recordAction } from '../../../usecases/access/recordAction.js';
-import { openSync } from '../../../usecases/billing/openSync.js';
+import { openSettingsSync } from '../../../usecases/billing/openSync.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { pageOf } from '../../paging.js';
 import {
@@ -95,7 +96,10 @@ const createConnection = defineEndpoint({
         () => sealCredentials(deps.secretKeys, inside.orgId, id, body.credentials),
       );
       afterCommit(() => deps.kickDispatcher());
-      const presented = presentConnection(await getStored(inside, id), await findSyncRun(inside, runId));
+      const presented = presentConnection(
+        await getStored(inside, id),
+        await findRun(inside, SYNC_RUNS, runId),
+      );
       const details = { name: wanted.name, provider: wanted.provider, account };
       await recordAction(inside, { caller, requestId }, 'connection.created', subjectOf(id), details);
       return { status: 201, headers: { Location: `${CONNECTIONS_PATH}/${presented.id}` }, body: presented };
@@ -176,12 +180,7 @@ const updateConnection = defineEndpoint({
     return settle(async (inside) => {
       if (!(await updateBillingConnection(inside, connection, changes)))
         throw new DomainError('not_found', 'the connection was ended just now');
-      const wanted = {
-        id: newUuid(deps.nowMicros()),
-        connectionId: connection.id,
-        trigger: 'settings',
-      } as const;
-      const sync = needsSync ? (await openSync(inside, wanted)).run : undefined;
+      const sync = needsSync ? await openSettingsSync(inside, connection.id, deps.nowMicros()) : undefined;
       afterCommit(() => deps.kickDispatcher());
       const presented = presentConnection(await getConnection(inside, params.id), sync);
       // Which fields, and never what the credentials are.

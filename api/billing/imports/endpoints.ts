@@ -1,8 +1,12 @@
-import { findBillingSource, listBillingSources } from '../../../db/billing/billingSources.js';
+import {
+  BILLING_IMPORTS,
+  type BillingSource,
+  type NewBillingSource,
+} from '../../../db/billing/billingSources.js';
 import { parseFxRate } from '../../../domain/billing/pageRow.js';
 import { BILLING_FORMATS, isBillingFormat } from '../../../domain/billing/sources.js';
 import { DomainError, invalidField } from '../../../domain/errors.js';
-import { findUuid, newUuid, publicId } from '../../../domain/ids.js';
+import { newUuid, publicId } from '../../../domain/ids.js';
 import { findProvider, PROVIDERS } from '../../../domain/providers.js';
 import { recordAction } from '../../../usecases/access/recordAction.js';
 import {
@@ -11,13 +15,12 @@ import {
   type UploadedBill,
 } from '../../../usecases/billing/billingUpload.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
-import { pageOf } from '../../paging.js';
 import { type ReceivedFile, receiveFile } from '../../pipeline/multipart.js';
+import { getRunEndpoint, listRunsEndpoint, type RunResource } from '../../runs/runEndpoints.js';
 import { acceptedResponse, acceptedRun } from '../../runs/runWire.js';
 import {
   IMPORTS_PATH,
   importForm,
-  importParams,
   importSchema,
   listImportsQuery,
   listImportsResponse,
@@ -143,43 +146,34 @@ function describeUpload(received: ReceivedFile): UploadedBill {
   };
 }
 
-const listImports = defineEndpoint({
-  operationId: 'listBillingImports',
-  method: 'get',
+const RESOURCE: RunResource<BillingSource, NewBillingSource> = {
+  runs: BILLING_IMPORTS,
+  tag: 'Billing',
+  read: { scope: 'billing:read', workspace: 'refused' },
+  write: { scope: 'billing:write', workspace: 'refused' },
   path: IMPORTS_PATH,
-  tag: 'Billing',
-  summary: 'Imports of bills, newest first',
-  access: { scope: 'billing:read', workspace: 'refused' },
-  query: listImportsQuery,
-  responses: { 200: { description: 'A page of imports', schema: listImportsResponse } },
-  problems: [],
-  async handle({ query, orgDb }) {
-    const provider = query.provider === undefined ? undefined : findProvider(query.provider);
-    const found =
-      query.provider !== undefined && !provider
-        ? []
-        : await listBillingSources(orgDb, { provider, limit: query.limit + 1, offset: query.offset });
-    const { shown, page } = pageOf(found, query);
-    return { status: 200, body: { imports: shown.map(presentImport), ...page } };
-  },
-});
+  schema: importSchema,
+  present: (imports) => imports.map(presentImport),
+};
 
-const getImport = defineEndpoint({
-  operationId: 'getBillingImport',
-  method: 'get',
-  path: `${IMPORTS_PATH}/{id}`,
-  tag: 'Billing',
-  summary: 'One import and how far it is',
-  access: { scope: 'billing:read', workspace: 'refused' },
-  params: importParams,
-  responses: { 200: { description: 'The import', schema: importSchema } },
-  problems: ['not_found'],
-  async handle({ params, orgDb }) {
-    const uuid = findUuid('imp', params.id);
-    const source = uuid === undefined ? undefined : await findBillingSource(orgDb, uuid);
-    if (!source) throw new DomainError('not_found', 'there is no import with this id');
-    return { status: 200, body: presentImport(source) };
-  },
-});
-
-export const billingEndpoints: readonly Endpoint[] = [createImport, listImports, getImport];
+export const billingEndpoints: readonly Endpoint[] = [
+  createImport,
+  listRunsEndpoint(RESOURCE, {
+    operationId: 'listBillingImports',
+    summary: 'Imports of bills, newest first',
+    described: 'A page of imports',
+    field: 'imports',
+    query: listImportsQuery,
+    response: listImportsResponse,
+    filter({ provider }) {
+      if (provider === undefined) return {};
+      const known = findProvider(provider);
+      return known ? { provider: known } : null;
+    },
+  }),
+  getRunEndpoint(RESOURCE, {
+    operationId: 'getBillingImport',
+    summary: 'One import and how far it is',
+    described: 'The import',
+  }),
+];

@@ -31,8 +31,6 @@ export const importForm = z
   })
   .meta({ id: 'BillingImportForm' });
 
-export const importParams = z.object({ id: z.string() });
-
 export const listImportsQuery = z.object({
   provider: filterParameter.optional(),
   ...offsetParameters(),

@@ -17,7 +17,6 @@ import {
 export const CONNECTIONS_PATH = '/api/v1/billing-connections';
 
 export const connectionParams = z.object({ id: z.string() });
-export const syncRunParams = z.object({ id: z.string(), run_id: z.string() });
 export const listSyncRunsQuery = z.object(offsetParameters());
 
 const restatedSchema = z.strictObject({

@@ -201,6 +201,7 @@ export function presentSavings(
   const { totals, rules, others } = prevented;
   const sums = others ? [...rules, others] : rules;
   const spent = footCents(sums.map(({ preventedPico }) => preventedPico));
+  const savedPico = modeled?.run.savedPico ?? null;
   const saved = modeled && footCents(modeled.rules.map(({ findings }) => findings.savedPico));
   return {
     from: isoFromMicros(windowStartMicros),
@@ -218,7 +219,7 @@ export function presentSavings(
       by_other_rules: others && presentPrevented(others, spent.partsPico[rules.length] ?? 0n),
     },
     preventable_modeled_usd: saved ? usdNumberFromPico(saved.totalPico) : null,
-    preventable_modeled_usd_exact: modeled?.run.totals ? decimalFromPico(modeled.run.totals.savedPico) : null,
+    preventable_modeled_usd_exact: savedPico === null ? null : decimalFromPico(savedPico),
     modeled:
       modeled && saved
         ? {

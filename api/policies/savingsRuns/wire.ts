@@ -30,8 +30,6 @@ export const savingsRunBody = z
   })
   .meta({ id: 'SavingsRunRequest' });
 
-export const savingsRunParams = z.object({ id: z.string() });
-
 export const listSavingsRunsQuery = z.object({
   status: runStatusSchema.optional(),
   ...offsetParameters(100, 20),
@@ -83,7 +81,6 @@ function daysOf(run: SavingsRun): { done: number; total: number } {
 
 export function presentSavingsRun(run: SavingsRun): z.output<typeof savingsRunSchema> {
   const id = publicId('run', run.id);
-  const { totals } = run;
   return {
     id,
     run_id: id,
@@ -94,15 +91,18 @@ export function presentSavingsRun(run: SavingsRun): z.output<typeof savingsRunSc
     standard: run.isStandard,
     cause: run.cause,
     progress: presentProgress({ ...run, ...daysOf(run) }),
-    result: totals && {
-      as_of: isoOrNull(run.asOfMicros) ?? '',
-      price_version: run.priceVersion ?? '',
-      calls: run.calls,
-      blocked_calls: totals.blocked,
-      downgraded_calls: totals.downgraded,
-      preventable_modeled_usd: usdNumberFromPico(footCents([totals.savedPico]).totalPico),
-      preventable_modeled_usd_exact: decimalFromPico(totals.savedPico),
-    },
+    result:
+      run.savedPico === null
+        ? null
+        : {
+            as_of: isoOrNull(run.asOfMicros) ?? '',
+            price_version: run.priceVersion ?? '',
+            calls: run.calls,
+            blocked_calls: run.blocked,
+            downgraded_calls: run.downgraded,
+            preventable_modeled_usd: usdNumberFromPico(footCents([run.savedPico]).totalPico),
+            preventable_modeled_usd_exact: decimalFromPico(run.savedPico),
+          },
     ...presentRunEnd(run, savingsRunUrl(run)),
   };
 }

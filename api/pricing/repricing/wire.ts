@@ -36,8 +36,6 @@ export const repriceBody = z
   })
   .meta({ id: 'RepriceRequest' });
 
-export const repriceRunParams = z.object({ id: z.string() });
-
 export const listRepriceRunsQuery = z.object({
   status: runStatusSchema.optional(),
   ...offsetParameters(100, 20),
@@ -90,8 +88,9 @@ function daysOf(run: RepriceRun): { done: number; total: number } {
   const first = startOfDay(run.windowStartMicros);
   const between = (micros: bigint) => Number((micros - first) / MICROS_PER_DAY);
   const total = between(run.windowEndMicros - 1n) + 1;
-  const isThrough = run.cursor !== null && run.cursor.micros >= run.windowEndMicros;
-  return { done: isThrough ? total : run.cursor === null ? 0 : between(run.cursor.micros), total };
+  const { cursorMicros } = run;
+  const isThrough = cursorMicros !== null && cursorMicros >= run.windowEndMicros;
+  return { done: isThrough ? total : cursorMicros === null ? 0 : between(cursorMicros), total };
 }
 
 const NOTHING: RepriceSums = {

@@ -74,8 +74,6 @@ export function requestedRun(
   };
 }
 
-export const runParams = z.object({ id: z.string() });
-
 export const listRunsQuery = z.object({
   provider: providerParameter.optional(),
   status: runStatusSchema.optional(),

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadPriceBook } from '../../../db/pricing/prices.js';
-import { endRun } from '../../../db/runs/runStates.js';
 import { publicId } from '../../../domain/ids.js';
+import { endRun } from '../../../usecases/runs/endRun.js';
 import { Belongings } from '../../db/support/outcomes.js';
 import { makeOwned, type Owned } from '../../db/support/ownedThings.js';
 import { digestTenantRows } from '../../db/support/tenantRows.js';

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { type BillingConnection, findBillingConnection } from '../../../db/billing/billingConnections.js';
-import { insertBillingPage, insertBillingSource } from '../../../db/billing/billingSources.js';
+import { BILLING_IMPORTS, insertBillingPage } from '../../../db/billing/billingSources.js';
 import { closePeriod } from '../../../db/billing/closePeriod.js';
 import { listSyncPages } from '../../../db/billing/fetchedPages.js';
 import { listEvents } from '../../../db/events/events.js';
+import { insertRun } from '../../../db/runs/runTable.js';
 import { foldUsage } from '../../../db/usage/rollups.js';
 import { findUuid } from '../../../domain/ids.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
@@ -70,7 +71,7 @@ export async function makeImports(
   const plain = `date,model,token_class,quantity,amount_usd,api_key\n${line(marker)}\n${line(SHARED_KEY)}\n`;
   await importBill(api, plain, { provider }, org.adminKey);
   const openImportId = randomUUID();
-  await insertBillingSource(org.orgDb, {
+  await insertRun(org.orgDb, BILLING_IMPORTS, {
     id: openImportId,
     provider,
     filename: marker,

@@ -3,15 +3,17 @@ import { insertBillingConnection } from '../../../db/billing/billingConnections.
 import { recordFetchedPage } from '../../../db/billing/fetchedPages.js';
 import { upsertProviderKeys } from '../../../db/billing/providerKeys.js';
 import { insertSyncChunks } from '../../../db/billing/syncChunks.js';
-import { insertSyncRun } from '../../../db/billing/syncRuns.js';
+import { SYNC_RUNS } from '../../../db/billing/syncRuns.js';
 import { OrgDb } from '../../../db/orgDb.js';
 import { insertOwnPrice, type NewOwnPrice } from '../../../db/pricing/ownPrices.js';
-import { insertRepriceRun, startRepriceRun } from '../../../db/pricing/repriceRuns.js';
-import { insertGapRun, takeGapRunTurn } from '../../../db/reconciliation/gapRuns.js';
+import { REPRICE_RUNS, startRepriceRun } from '../../../db/pricing/repriceRuns.js';
+import { GAP_RUNS } from '../../../db/reconciliation/gapRuns.js';
 import { insertGapRunUnits } from '../../../db/reconciliation/gapRunUnits.js';
-import { endRun } from '../../../db/runs/runStates.js';
+import { insertRun } from '../../../db/runs/runTable.js';
 import { findUuid } from '../../../domain/ids.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
+import { takeGapRunTurn } from '../../../usecases/reconciliation/takeGapRunTurn.js';
+import { endRun } from '../../../usecases/runs/endRun.js';
 import type { TestApi, TestOrganization } from '../../support/api.js';
 import { runGaps } from '../../support/bills.js';
 import type { FetchedProvider } from '../../support/fetchedBills.js';
@@ -180,7 +182,7 @@ async function makeOpenWork(
     string,
   ];
   const window = { windowStartMicros: MARCH.fromMicros, windowEndMicros: MARCH.toMicros };
-  await insertGapRun(org.orgDb, { id: openRunId, period: '7d', provider, ...window });
+  await insertRun(org.orgDb, GAP_RUNS, { id: openRunId, period: '7d', provider, ...window });
   await takeGapRunTurn(org.orgDb, openRunId, 2);
   await insertGapRunUnits(org.orgDb, openRunId, {
     units: [{ provider, day: '2026-03-10', inputMark: 'mark' }],
@@ -188,9 +190,9 @@ async function makeOpenWork(
     observedSince: {},
     dayOffsets: {},
   });
-  await insertSyncRun(org.orgDb, { id: emptySyncId, connectionId, trigger: 'request' });
+  await insertRun(org.orgDb, SYNC_RUNS, { id: emptySyncId, connectionId, trigger: 'request' });
   await endRun(org.orgDb, 'billing_sync', emptySyncId, { status: 'failed' });
-  await insertSyncRun(org.orgDb, { id: openSyncId, connectionId, trigger: 'request' });
+  await insertRun(org.orgDb, SYNC_RUNS, { id: openSyncId, connectionId, trigger: 'request' });
   const chunk = {
     report: 'costs',
     feed: 'cost',
@@ -199,7 +201,7 @@ async function makeOpenWork(
     endMicros: MARCH.toMicros,
   } as const;
   await insertSyncChunks(org.orgDb, openSyncId, [chunk], null);
-  await insertRepriceRun(org.orgDb, {
+  await insertRun(org.orgDb, REPRICE_RUNS, {
     id: openRepriceId,
     ...window,
     provider: null,

@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { OrgDb } from '../../../db/orgDb.js';
 import { repriceBatch } from '../../../db/pricing/repriceBatch.js';
-import { insertRepriceRun, startRepriceRun } from '../../../db/pricing/repriceRuns.js';
-import { endRun } from '../../../db/runs/runStates.js';
+import { REPRICE_RUNS, startRepriceRun } from '../../../db/pricing/repriceRuns.js';
+import { insertRun } from '../../../db/runs/runTable.js';
 import { DomainError } from '../../../domain/errors.js';
 import { PriceBook } from '../../../domain/pricing/priceBook.js';
 import type { Rates } from '../../../domain/pricing/prices.js';
+import { endRun } from '../../../usecases/runs/endRun.js';
 
 /** The same prices times a whole number, without the models named. */
 export function otherPrices(book: PriceBook, factor: bigint, without: readonly string[] = []): PriceBook {
@@ -33,7 +34,7 @@ export async function repriceAll(
   filter: { provider?: string; model?: string } = {},
 ): Promise<string> {
   const id = randomUUID();
-  await insertRepriceRun(orgDb, {
+  await insertRun(orgDb, REPRICE_RUNS, {
     id,
     windowStartMicros: window.fromMicros,
     windowEndMicros: window.toMicros,

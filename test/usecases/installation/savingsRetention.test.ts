@@ -3,11 +3,12 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { OrgDb } from '../../../db/orgDb.js';
 import { insertRule } from '../../../db/policies/enforcementRules.js';
 import { insertModeledCalls, insertModeledRules } from '../../../db/policies/modeledSavings.js';
-import { insertSavingsRun, succeedSavingsRun, takeSavingsRun } from '../../../db/policies/savingsRuns.js';
-import { endRun } from '../../../db/runs/runStates.js';
+import { SAVINGS_RUNS, succeedSavingsRun, takeSavingsRun } from '../../../db/policies/savingsRuns.js';
+import { insertRun } from '../../../db/runs/runTable.js';
 import { microsFromDate } from '../../../domain/period.js';
 import { removeOldSavings } from '../../../usecases/installation/savingsRetention.js';
 import { standardPeriod } from '../../../usecases/policies/openSavingsRun.js';
+import { endRun } from '../../../usecases/runs/endRun.js';
 import { createTestOrganization } from '../../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
@@ -43,7 +44,7 @@ async function aRun(
 ): Promise<string> {
   const id = randomUUID();
   const period = { ...standardPeriod(NOW), isStandard: !named };
-  await insertSavingsRun(orgDb, { id, ...period, cause: 'request', requestedBy: null });
+  await insertRun(orgDb, SAVINGS_RUNS, { id, ...period, cause: 'request', requestedBy: null });
   await takeSavingsRun(orgDb, id, { id: randomUUID(), priceVersion: 'v' });
   await insertModeledRules(orgDb, id);
   const verdict = { ruleId, action: 'block', savedPico: 1n, unpricedReason: null } as const;

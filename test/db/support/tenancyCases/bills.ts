@@ -4,12 +4,16 @@ import * as billCoverage from '../../../../db/billing/billCoverage.js';
 import * as billedDays from '../../../../db/billing/billedDays.js';
 import * as billingRows from '../../../../db/billing/billingRows.js';
 import * as billingSources from '../../../../db/billing/billingSources.js';
+import { BILLING_IMPORTS } from '../../../../db/billing/billingSources.js';
 import * as providerKeys from '../../../../db/billing/providerKeys.js';
 import * as sourceDifferences from '../../../../db/billing/sourceDifferences.js';
+import { markRunStarted } from '../../../../db/runs/runStates.js';
+import { findRun, insertRun, listRuns } from '../../../../db/runs/runTable.js';
 import type { BilledRow } from '../../../../domain/billing/billedRow.js';
 import { storeBillingUpload } from '../../../../usecases/billing/billingUpload.js';
 import { auditBills, readBilledDay } from '../../../../usecases/reconciliation/billAudit.js';
 import { readMonthStatement } from '../../../../usecases/reconciliation/monthStatement.js';
+import { endRun } from '../../../../usecases/runs/endRun.js';
 import { CLOSED_MONTH } from '../ownedBills.js';
 import { type Owned, providerKeyOf } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
@@ -112,8 +116,8 @@ export const BILL_CASES: Record<string, TenancyCase> = {
     }),
   findBillingPage: (db, { openImportId }) => billingSources.findBillingPage(db, openImportId, 0),
   deleteBillingPages: (db, { openImportId }) => billingSources.deleteBillingPages(db, openImportId),
-  insertBillingSource: (db, of) =>
-    billingSources.insertBillingSource(db, { ...uploadOf(of), id: randomUUID() }),
+  'insertRun of billing_import': (db, of) =>
+    insertRun(db, BILLING_IMPORTS, { ...uploadOf(of), id: randomUUID() }),
   findSameBillingSource: (db, of) =>
     billingSources.findSameBillingSource(db, {
       ...uploadOf(of),
@@ -121,10 +125,10 @@ export const BILL_CASES: Record<string, TenancyCase> = {
       declaredAccount: null,
       sha256: of.openImportId.replaceAll('-', '').repeat(2),
     }),
-  findBillingSource: (db, { importId }) => billingSources.findBillingSource(db, importId),
-  listBillingSources: (db) => billingSources.listBillingSources(db, { provider: undefined, ...PAGE }),
-  markBillingSourceRunning: (db, { openImportId }) =>
-    billingSources.markBillingSourceRunning(db, openImportId),
+  'findRun of billing_import': (db, { importId }) => findRun(db, BILLING_IMPORTS, importId),
+  'listRuns of billing_import': (db) => listRuns(db, BILLING_IMPORTS, {}, PAGE),
+  'markRunStarted of billing_import': (db, { openImportId }) =>
+    markRunStarted(db, 'billing_import', openImportId, 'reading'),
   recordBillingProgress: async (db, { openImportId }) => {
     await db.run(`update billing_sources set status = 'running' where org_id = $1 and id = $2`, [
       db.orgId,
@@ -133,7 +137,7 @@ export const BILL_CASES: Record<string, TenancyCase> = {
     await billingSources.recordBillingProgress(db, openImportId, 1);
   },
   finishBillingSource: async (db, { openImportId }) => {
-    await billingSources.markBillingSourceRunning(db, openImportId);
+    await markRunStarted(db, 'billing_import', openImportId, 'reading');
     return billingSources.finishBillingSource(db, openImportId, {
       format: 'plain_csv',
       sourceRank: 1,
@@ -148,8 +152,8 @@ export const BILL_CASES: Record<string, TenancyCase> = {
       restatedBuckets: 0,
     });
   },
-  failBillingSource: (db, { openImportId }) =>
-    billingSources.failBillingSource(db, openImportId, { code: 'x', message: 'x' }),
+  'endRun of billing_import': (db, { openImportId }) =>
+    endRun(db, 'billing_import', openImportId, { status: 'failed', error: { code: 'x', message: 'x' } }),
   setBillingSourceAccount: (db, { openImportId }) =>
     billingSources.setBillingSourceAccount(db, openImportId, 'taken over'),
   listKnownAccounts: (db, { provider }) => billingSources.listKnownAccounts(db, provider),

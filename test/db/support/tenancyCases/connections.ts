@@ -6,9 +6,12 @@ import * as fetchedPages from '../../../../db/billing/fetchedPages.js';
 import { pruneFetchedPages } from '../../../../db/billing/prunePages.js';
 import * as syncChunks from '../../../../db/billing/syncChunks.js';
 import * as syncRuns from '../../../../db/billing/syncRuns.js';
-import { endRun } from '../../../../db/runs/runStates.js';
+import type { OrgDb } from '../../../../db/orgDb.js';
+import { markRunStarted } from '../../../../db/runs/runStates.js';
+import { findOpenRun, findRun, insertRun, listRuns } from '../../../../db/runs/runTable.js';
 import { recordSyncOutcome } from '../../../../usecases/billing/connectionTurns.js';
-import { openSync } from '../../../../usecases/billing/openSync.js';
+import { openSettingsSync } from '../../../../usecases/billing/openSync.js';
+import { endRun } from '../../../../usecases/runs/endRun.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -27,7 +30,7 @@ const reportOf = ({ connection, provider }: Owned) => ({
 const RESULT = { pages: 0, rows: 0, changed_days: [], settled_days: [], restated: [] };
 const seal = () => ({ ciphertext: Buffer.alloc(64, 1), keyId: 'k1' });
 /** A connection takes up a new sync once its open one has ended. */
-const endOpen = (db: Parameters<typeof syncRuns.findSyncRun>[0], { openSyncId }: Owned) =>
+const endOpen = (db: OrgDb, { openSyncId }: Owned) =>
   db.run(`update sync_runs set status = 'cancelled', finished_at = now() where org_id = $1 and id = $2`, [
     db.orgId,
     openSyncId,
@@ -138,28 +141,30 @@ export const CONNECTION_CASES: Record<string, TenancyCase> = {
     asSystem: 'only maintenance removes what was fetched',
     run: (db, { connection }) => pruneFetchedPages(db.database, { orgId: db.orgId, id: connection.id }, -1),
   },
-  insertSyncRun: async (db, of) => {
+  'insertRun of billing_sync': async (db, of) => {
     await endOpen(db, of);
-    return syncRuns.insertSyncRun(db, {
+    return insertRun(db, syncRuns.SYNC_RUNS, {
       id: randomUUID(),
       connectionId: of.connection.id,
       trigger: 'request',
     });
   },
-  openSync: (db, { connection }) =>
-    openSync(db, { id: randomUUID(), connectionId: connection.id, trigger: 'request' }),
-  findOpenSyncRun: (db, { connection }) => syncRuns.findOpenSyncRun(db, connection.id),
-  findSyncRun: (db, { syncRunId }) => syncRuns.findSyncRun(db, syncRunId),
-  listSyncRuns: (db, { connection }) => syncRuns.listSyncRuns(db, connection.id, PAGE),
-  markSyncRunning: (db, { openSyncId }) => syncRuns.markSyncRunning(db, openSyncId),
+  openSettingsSync: (db, { connection }) => openSettingsSync(db, connection.id, 0n),
+  'findOpenRun of billing_sync': (db, { connection }) =>
+    findOpenRun(db, syncRuns.SYNC_RUNS, { connectionId: connection.id }),
+  'findRun of billing_sync': (db, { syncRunId }) => findRun(db, syncRuns.SYNC_RUNS, syncRunId),
+  'listRuns of billing_sync': (db, { connection }) =>
+    listRuns(db, syncRuns.SYNC_RUNS, { connectionId: connection.id }, PAGE),
+  'markRunStarted of billing_sync': (db, { openSyncId }) =>
+    markRunStarted(db, 'billing_sync', openSyncId, 'planning'),
   noteSyncWaiting: async (db, { openSyncId }) => {
-    await syncRuns.markSyncRunning(db, openSyncId);
+    await markRunStarted(db, 'billing_sync', openSyncId, 'planning');
     return syncRuns.noteSyncWaiting(db, openSyncId, { code: 'x', message: 'x', untilMicros: FAR_MICROS });
   },
   recordGapRunOfSync: (db, { openSyncId, openRunId }) =>
     syncRuns.recordGapRunOfSync(db, openSyncId, openRunId),
   noteSyncWaitsForGapRun: async (db, { openSyncId }) => {
-    await syncRuns.markSyncRunning(db, openSyncId);
+    await markRunStarted(db, 'billing_sync', openSyncId, 'planning');
     await syncRuns.noteSyncWaitsForGapRun(db, openSyncId);
   },
   insertSyncChunks: async (db, { openSyncId, emptySyncId }) => {

@@ -1,15 +1,25 @@
 import { randomUUID } from 'node:crypto';
 import { repriceBatch } from '../../../../db/pricing/repriceBatch.js';
 import * as repriceRuns from '../../../../db/pricing/repriceRuns.js';
+import { REPRICE_RUNS } from '../../../../db/pricing/repriceRuns.js';
 import * as gapBuckets from '../../../../db/reconciliation/gapBuckets.js';
 import * as gapExplorer from '../../../../db/reconciliation/gapExplorer.js';
 import { publishGapRunEnd } from '../../../../db/reconciliation/gapRunMessages.js';
-import * as gapRuns from '../../../../db/reconciliation/gapRuns.js';
+import {
+  GAP_RUNS,
+  lockGapRunTurn,
+  type NewGapRun,
+  recordGapRunTurn,
+} from '../../../../db/reconciliation/gapRuns.js';
 import * as gapRunUnits from '../../../../db/reconciliation/gapRunUnits.js';
-import { listOpenRuns } from '../../../../db/runs/openRuns.js';
 import { insertOutboxMessage } from '../../../../db/runs/outbox.js';
 import * as runStates from '../../../../db/runs/runStates.js';
-import { openRun } from '../../../../usecases/runs/openRun.js';
+import { findOpenRun, findRun, insertRun, listRuns, lockRun } from '../../../../db/runs/runTable.js';
+import { publicId } from '../../../../domain/ids.js';
+import { takeGapRunTurn } from '../../../../usecases/reconciliation/takeGapRunTurn.js';
+import { cancelRun } from '../../../../usecases/runs/cancelRun.js';
+import { endRun } from '../../../../usecases/runs/endRun.js';
+import { getRun, openRun, queueRun } from '../../../../usecases/runs/openRun.js';
 import { assertRoomForRun, insertWithinLimit } from '../../../../usecases/runs/openRunLimit.js';
 import { MARCH } from '../ownedBills.js';
 import type { TenancyCase } from './tenancyCase.js';
@@ -17,7 +27,7 @@ import type { TenancyCase } from './tenancyCase.js';
 const ALL = { provider: null, fromDay: '2020-01-01', toDay: '2100-01-01' };
 const PAGE = { limit: 100, offset: 0 };
 const WINDOW = { windowStartMicros: MARCH.fromMicros, windowEndMicros: MARCH.toMicros };
-const aGapRun = (): gapRuns.NewGapRun => ({
+const aGapRun = (): NewGapRun => ({
   id: randomUUID(),
   period: '30d',
   provider: 'bedrock',
@@ -26,17 +36,22 @@ const aGapRun = (): gapRuns.NewGapRun => ({
 
 /** Gap runs and what they found, re-pricings, and what starts them. */
 export const RUN_CASES: Record<string, TenancyCase> = {
-  insertGapRun: (db) => gapRuns.insertGapRun(db, aGapRun()),
+  'insertRun of gap_run': (db) => insertRun(db, GAP_RUNS, aGapRun()),
+  queueRun: (db) => queueRun(db, GAP_RUNS, aGapRun()),
   openRun: (db, { provider }) =>
-    openRun(db, {
-      insert: (inside) => gapRuns.insertGapRun(inside, { ...aGapRun(), period: '7d', provider }),
-      message: 'gap_run.start',
-      findOpen: () => gapRuns.findOpenGapRun(db, '7d', provider),
-    }),
-  findOpenGapRun: (db, { provider }) => gapRuns.findOpenGapRun(db, '7d', provider),
-  findGapRun: (db, { runId }) => gapRuns.findGapRun(db, runId),
-  listGapRuns: (db) => gapRuns.listGapRuns(db, { provider: undefined, status: undefined, ...PAGE }),
-  takeGapRunTurn: (db, { openRunId }) => gapRuns.takeGapRunTurn(db, openRunId, 2),
+    openRun(
+      db,
+      GAP_RUNS,
+      { wanted: { ...aGapRun(), period: '7d', provider }, open: { period: '7d', provider } },
+      { nowMicros: MARCH.fromMicros },
+    ),
+  'findOpenRun of gap_run': (db, { provider }) => findOpenRun(db, GAP_RUNS, { period: '7d', provider }),
+  'findRun of gap_run': (db, { runId }) => findRun(db, GAP_RUNS, runId),
+  getRun: (db, { runId }) => getRun(db, GAP_RUNS, publicId('run', runId)),
+  'listRuns of gap_run': (db) => listRuns(db, GAP_RUNS, {}, PAGE),
+  takeGapRunTurn: (db, { openRunId }) => takeGapRunTurn(db, openRunId, 2),
+  lockGapRunTurn: (db, { openRunId }) => db.transaction((inside) => lockGapRunTurn(inside, openRunId)),
+  recordGapRunTurn: (db, { openRunId }) => recordGapRunTurn(db, openRunId, true),
   insertGapRunUnits: (db, { openRunId, provider }) =>
     gapRunUnits.insertGapRunUnits(db, openRunId, {
       units: [{ provider, day: '2026-03-11', inputMark: 'mark' }],
@@ -81,9 +96,9 @@ export const RUN_CASES: Record<string, TenancyCase> = {
   sumMonth: (db) => gapExplorer.sumMonth(db, '2020-01-01', '2100-01-01'),
   listComparedBuckets: (db) => gapExplorer.listComparedBuckets(db, ALL),
   findLastBilledMonth: (db) => gapExplorer.findLastBilledMonth(db, '2100-01-01'),
-  insertRepriceRun: async (db, { openRepriceId }) => {
-    await runStates.endRun(db, 'reprice', openRepriceId, { status: 'cancelled' });
-    return repriceRuns.insertRepriceRun(db, {
+  'insertRun of reprice': async (db, { openRepriceId }) => {
+    await endRun(db, 'reprice', openRepriceId, { status: 'cancelled' });
+    return insertRun(db, REPRICE_RUNS, {
       id: randomUUID(),
       ...WINDOW,
       provider: null,
@@ -91,10 +106,10 @@ export const RUN_CASES: Record<string, TenancyCase> = {
       requestedBy: 'new',
     });
   },
-  findOpenRepriceRun: (db) => repriceRuns.findOpenRepriceRun(db),
-  findRepriceRun: (db, { repriceId }) => repriceRuns.findRepriceRun(db, repriceId),
-  lockRepriceRun: (db, { repriceId }) => repriceRuns.lockRepriceRun(db, repriceId),
-  listRepriceRuns: (db) => repriceRuns.listRepriceRuns(db, { status: undefined, ...PAGE }),
+  'findOpenRun of reprice': (db) => findOpenRun(db, REPRICE_RUNS, {}),
+  'findRun of reprice': (db, { repriceId }) => findRun(db, REPRICE_RUNS, repriceId),
+  lockRun: (db, { repriceId }) => lockRun(db, REPRICE_RUNS, repriceId),
+  'listRuns of reprice': (db) => listRuns(db, REPRICE_RUNS, {}, PAGE),
   listRepriceFindings: (db, { repriceId }) => repriceRuns.listRepriceFindings(db, [repriceId], 10),
   startRepriceRun: (db, { openRepriceId }) => repriceRuns.startRepriceRun(db, openRepriceId, 'another'),
   repriceBatch: (db, { openRepriceId, prices }) => repriceBatch(db, openRepriceId, prices),
@@ -104,11 +119,11 @@ export const RUN_CASES: Record<string, TenancyCase> = {
   noteRunWaitingForEngine: (db, { openSyncId }) =>
     runStates.noteRunWaitingForEngine(db, 'billing_sync', openSyncId),
   requeueRun: (db, { openRunId }) => runStates.requeueRun(db, 'gap_run', openRunId),
-  listOpenRuns: (db) => listOpenRuns(db, 'gap_run', 10),
+  listOpenRuns: (db) => runStates.listOpenRuns(db, 'gap_run', 10),
   assertRoomForRun: (db) => assertRoomForRun(db, { kind: 'gap_run', max: 1 }),
   insertWithinLimit: (db) =>
     db.transaction((inside) =>
-      insertWithinLimit(inside, { kind: 'gap_run', max: 5 }, () => gapRuns.insertGapRun(inside, aGapRun())),
+      insertWithinLimit(inside, { kind: 'gap_run', max: 5 }, () => insertRun(inside, GAP_RUNS, aGapRun())),
     ),
   publishGapRunEnd: (db, { openRunId }) =>
     db.transaction(async (inside) => {
@@ -118,7 +133,9 @@ export const RUN_CASES: Record<string, TenancyCase> = {
       );
       await publishGapRunEnd(inside, openRunId);
     }),
-  endRun: (db, { openRunId }) => runStates.endRun(db, 'gap_run', openRunId, { status: 'failed' }),
-  requestRunCancel: (db, { openRunId }) => runStates.requestRunCancel(db, 'gap_run', openRunId),
+  recordRunEnd: (db, { openRunId }) => runStates.recordRunEnd(db, 'gap_run', openRunId, { status: 'failed' }),
+  endRun: (db, { openRunId }) => endRun(db, 'gap_run', openRunId, { status: 'failed' }),
+  recordCancelRequest: (db, { openRunId }) => runStates.recordCancelRequest(db, 'gap_run', openRunId),
+  cancelRun: (db, { openRunId }) => cancelRun(db, GAP_RUNS, openRunId, async () => undefined),
   insertOutboxMessage: (db, { openRunId }) => insertOutboxMessage(db, 'gap_run.start', openRunId),
 };

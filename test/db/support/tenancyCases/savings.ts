@@ -3,7 +3,7 @@ import type { OrgDb } from '../../../../db/orgDb.js';
 import * as modeled from '../../../../db/policies/modeledSavings.js';
 import { streamReplayedCalls } from '../../../../db/policies/replayedCalls.js';
 import * as runs from '../../../../db/policies/savingsRuns.js';
-import { endRun } from '../../../../db/runs/runStates.js';
+import { findOpenRun, findRun, insertRun, listRuns } from '../../../../db/runs/runTable.js';
 import { publicId } from '../../../../domain/ids.js';
 import type { RuleFindings } from '../../../../domain/policies/enforcement/replay.js';
 import { emptyReplacedSavings } from '../../../../usecases/installation/savingsRetention.js';
@@ -13,6 +13,7 @@ import {
   standardPeriod,
 } from '../../../../usecases/policies/openSavingsRun.js';
 import { listSavingsCalls, readSavings } from '../../../../usecases/policies/savings.js';
+import { endRun } from '../../../../usecases/runs/endRun.js';
 import type { TenancyCase } from './tenancyCase.js';
 
 const NOW = 1_780_000_000_000_000n;
@@ -48,11 +49,13 @@ export const SAVINGS_CASES: Record<string, TenancyCase> = {
   readSavings: (db) => readSavings(db, standardPeriod(NOW)),
   listSavingsCalls: (db, { savingsRunId }) =>
     listSavingsCalls(db, { ...PAGE, runId: publicId('run', savingsRunId) }, NOW),
-  insertSavingsRun: (db) => runs.insertSavingsRun(db, aRun({ ...ALWAYS, windowStartMicros: 1n })),
-  findOpenSavingsRun: (db) => runs.findOpenSavingsRun(db, standardPeriod(NOW)),
+  'insertRun of savings_run': (db) =>
+    insertRun(db, runs.SAVINGS_RUNS, aRun({ ...ALWAYS, windowStartMicros: 1n })),
+  'findOpenRun of savings_run': (db) =>
+    findOpenRun(db, runs.SAVINGS_RUNS, runs.openRunOf(standardPeriod(NOW))),
   findSavingsResult: (db) => runs.findSavingsResult(db, ALWAYS),
-  findSavingsRun: (db, { savingsRunId }) => runs.findSavingsRun(db, savingsRunId),
-  listSavingsRuns: (db) => runs.listSavingsRuns(db, { status: undefined, limit: 10, offset: 0 }),
+  'findRun of savings_run': (db, { savingsRunId }) => findRun(db, runs.SAVINGS_RUNS, savingsRunId),
+  'listRuns of savings_run': (db) => listRuns(db, runs.SAVINGS_RUNS, {}, { limit: 10, offset: 0 }),
   noteRulesChanged: async (db, { openSavingsId }) => {
     await runs.noteRulesRead(db, openSavingsId);
     return runs.noteRulesChanged(db);
@@ -103,7 +106,7 @@ export async function makeSavings(
   const savingsAttemptId = randomUUID();
   const take = async (period: runs.SavingsPeriod) => {
     const { id } = aRun(period);
-    await runs.insertSavingsRun(db, { ...aRun(period), id });
+    await insertRun(db, runs.SAVINGS_RUNS, { ...aRun(period), id });
     await runs.takeSavingsRun(db, id, { id: savingsAttemptId, priceVersion: 'v' });
     return id;
   };

@@ -1,0 +1,27 @@
+import { OrgDb } from '../db/orgDb.js';
+import type { RunKind } from '../domain/runs/runKinds.js';
+import { endRun } from '../usecases/runs/endRun.js';
+import type { ActivityDeps } from './deps.js';
+import { withFailures } from './failures.js';
+
+interface RunRef {
+  orgId: string;
+  runId: string;
+}
+
+/** The effects that end a run without a result. Only an open run is ended, so a repeat does nothing. */
+export function runEndings(deps: ActivityDeps, kind: RunKind) {
+  return {
+    cancelled: ({ orgId, runId }: RunRef): Promise<void> =>
+      withFailures(async () => {
+        await endRun(new OrgDb(deps.database, orgId), kind, runId, { status: 'cancelled' });
+      }),
+
+    failed: ({ orgId, runId, message }: RunRef & { message: string }): Promise<void> =>
+      withFailures(async () => {
+        deps.logger.error({ kind, orgId, runId, message }, 'a run failed');
+        const error = { code: 'internal_error', message };
+        await endRun(new OrgDb(deps.database, orgId), kind, runId, { status: 'failed', error });
+      }),
+  };
+}
