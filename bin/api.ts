@@ -4,7 +4,7 @@ import { loadConfig } from '../platform/config.js';
 import { createLogger } from '../platform/logger.js';
 import { runMain, tellSupervisor } from '../platform/processMain.js';
 import { closeHttpServer, Shutdown } from '../platform/shutdown.js';
-import { requireCurrentSchema } from './database/schema.js';
+import { requireCurrentSchema } from './service/prepareDatabase.js';
 import { engineStatus, openApiEngine } from './wiring/apiEngine.js';
 import { createApiServer, listen, openChangeFeed } from './wiring/apiServer.js';
 import { connectorsOf, safeFetchOf } from './wiring/outside.js';

@@ -6,7 +6,7 @@ import { createLogger } from '../platform/logger.js';
 import { runMain, tellSupervisor } from '../platform/processMain.js';
 import { Shutdown } from '../platform/shutdown.js';
 import { PriceBookHolder } from '../usecases/pricing/priceBookHolder.js';
-import { requireCurrentSchema } from './database/schema.js';
+import { requireCurrentSchema } from './service/prepareDatabase.js';
 import { startAuditAnchors } from './wiring/auditAnchors.js';
 import { startEngineWork, waitForEngine } from './wiring/engineWork.js';
 import { connectorsOf, webhookDeliveryOf } from './wiring/outside.js';

@@ -150,7 +150,7 @@ const SHOWN_MAX = 20;
 const rows = (from: number, to: number) => (from === to ? `row ${from}` : `rows ${from} to ${to}`);
 
 /** One sentence for a fault, naming the rows. */
-export function faultSentence(fault: ChainFault): string {
+function faultSentence(fault: ChainFault): string {
   switch (fault.kind) {
     case 'row_edited':
       return `row ${fault.seq} was edited: its hash is not that of what stands in it.`;

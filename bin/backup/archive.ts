@@ -86,6 +86,14 @@ export function hasOurSchema(header: Pick<ArchiveHeader, 'migrations'>): boolean
   return header.migrations.length === MIGRATIONS.length;
 }
 
+/** `20260131T120000Z`, for names of files. */
+export function timeStamp(now: Date): string {
+  return now
+    .toISOString()
+    .replace(/[-:]/g, '')
+    .replace(/\.\d+Z$/, 'Z');
+}
+
 /**
  * Where an archive goes: the file that `--to` names, or a new name in the folder that it names, or one in `folder`.
  * Makes `folder`, for its owner alone, never another.
@@ -97,11 +105,7 @@ export function placeArchive(
   kind: 'backup' | 'export',
   now: Date,
 ): string {
-  const stamp = now
-    .toISOString()
-    .replace(/[-:]/g, '')
-    .replace(/\.\d+Z$/, 'Z');
-  const name = `trueup-${kind === 'backup' ? '' : 'export-'}${stamp}.tar.gz`;
+  const name = `trueup-${kind === 'backup' ? '' : 'export-'}${timeStamp(now)}.tar.gz`;
   if (to === undefined) {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return unused(join(folder, name));

@@ -19,8 +19,8 @@ import {
   ImportRefused,
   openImport,
 } from '../../usecases/installation/backup/dataImport.js';
-import { withEmbeddedCluster } from '../database/toolDatabase.js';
-import { explainDatabaseError } from '../service/firstStart.js';
+import { explainDatabaseError } from '../service/prepareDatabase.js';
+import { withEmbeddedCluster } from '../service/toolDatabase.js';
 import {
   type ArchiveHeader,
   HEADER_NAME,
@@ -32,7 +32,7 @@ import {
 import { inBytes, ProgressLine } from './words.js';
 
 /** The first entry of an export. */
-export interface ExportHeader extends ArchiveHeader {
+interface ExportHeader extends ArchiveHeader {
   schema: ExportSchema;
 }
 
@@ -40,7 +40,7 @@ export interface ExportHeader extends ArchiveHeader {
 export interface ExportManifest extends Manifest, ExportOutcome {}
 
 /** Where a part of a table lies in an export. */
-export const PART_PATH = /^tables\/([a-z0-9_]+)\/\d{6}\.copy$/;
+const PART_PATH = /^tables\/([a-z0-9_]+)\/\d{6}\.copy$/;
 
 /**
  * Writes every row of the service's database into one file, in a form that another major version of Postgres reads.
@@ -87,7 +87,7 @@ async function writeExport(
   }
 }
 
-export interface ImportedData {
+interface ImportedData {
   header: ExportHeader;
   books: BookTotals[];
   rows: number;

@@ -17,8 +17,8 @@ import {
   outsideAnchorFolder,
   recordRestore,
 } from '../auditLog/restoredAuditLog.js';
-import { refuseOwnDatabase } from '../database/toolDatabase.js';
-import { openToolDatabase } from '../service/firstStart.js';
+import { useToolDatabase } from '../service/prepareDatabase.js';
+import { refuseOwnDatabase } from '../service/toolDatabase.js';
 import { findSecretKeys } from '../wiring/requirements.js';
 import { type ArchiveHeader, hasOurSchema, majorOf, readHeader } from './archive.js';
 import type { BackupManifest } from './takeBackup.js';
@@ -152,26 +152,18 @@ async function markRestore(
 ): Promise<string[]> {
   const keys = findSecretKeys(config, filesFolder);
   if (!keys) return [];
-  const database = openToolDatabase(url);
-  try {
-    return await recordRestore(database, keys, { takenAt: header.created_at }, anchors.listFiles());
-  } finally {
-    await database.close();
-  }
+  return useToolDatabase(url, (database) =>
+    recordRestore(database, keys, { takenAt: header.created_at }, anchors.listFiles()),
+  );
 }
 
 /** What the next start, with the settings of this command, would say of what is sealed in the backup. */
 async function findKeyProblem(config: Config, url: string, filesFolder: string): Promise<string | undefined> {
-  const database = openToolDatabase(url);
-  try {
-    const sealed = await countSealedByKey(database);
-    if (sealed.size === 0) return undefined;
-    const keys = findSecretKeys(config, filesFolder);
-    if (keys) return missingKeySentence(sealed, keys);
-    return `the backup holds no secret-key: providers' credentials or webhook secrets in it were sealed with ${[...sealed.keys()].join(', ')}; start with the TRUEUP_SECRET_KEY that the installation had.`;
-  } finally {
-    await database.close();
-  }
+  const sealed = await useToolDatabase(url, countSealedByKey);
+  if (sealed.size === 0) return undefined;
+  const keys = findSecretKeys(config, filesFolder);
+  if (keys) return missingKeySentence(sealed, keys);
+  return `the backup holds no secret-key: providers' credentials or webhook secrets in it were sealed with ${[...sealed.keys()].join(', ')}; start with the TRUEUP_SECRET_KEY that the installation had.`;
 }
 
 /** What a person is told of a restore: where it is, what the books say, what to do next. */

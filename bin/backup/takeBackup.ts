@@ -18,7 +18,7 @@ import { BookSampler } from '../../usecases/installation/backup/bookSampler.js';
 import type { BookReading } from '../../usecases/installation/backup/bookTotals.js';
 import { describeDatabase } from '../../usecases/installation/backup/catalogue.js';
 import { ANCHORS_NAME } from '../auditLog/restoredAuditLog.js';
-import { refuseOwnDatabase, withEmbeddedCluster } from '../database/toolDatabase.js';
+import { refuseOwnDatabase, withEmbeddedCluster } from '../service/toolDatabase.js';
 import { HEADER_NAME, hasOurSchema, makeHeader, placeArchive } from './archive.js';
 import { inBytes, ProgressLine } from './words.js';
 
@@ -149,14 +149,14 @@ const FOLDERS = ['blobs', ANCHORS_NAME];
 const FILE_BYTES_MAX = 1_048_576;
 
 /** A small file of the data directory: a key, a password. */
-export interface InstanceFile {
+interface InstanceFile {
   name: string;
   mode: number;
   bytes: Buffer;
 }
 
 /** The files that lie in the data directory itself, whatever a version puts there, but for those of this machine. */
-export function readInstanceFiles(dataDir: string): InstanceFile[] {
+function readInstanceFiles(dataDir: string): InstanceFile[] {
   return readdirSync(dataDir)
     .filter((name) => !name.startsWith('.') && !OF_THIS_MACHINE.has(name) && !/^.+\.\d+$/.test(name))
     .sort()
@@ -168,7 +168,7 @@ export function readInstanceFiles(dataDir: string): InstanceFile[] {
 }
 
 /** @throws StartError when a key was replaced while the backup ran: it might not open what the backup holds. */
-export function refuseChangedFiles(before: readonly InstanceFile[], after: readonly InstanceFile[]): void {
+function refuseChangedFiles(before: readonly InstanceFile[], after: readonly InstanceFile[]): void {
   const changed = after.find(
     ({ name, bytes }) => !before.find((file) => file.name === name)?.bytes.equals(bytes),
   );
@@ -179,7 +179,7 @@ export function refuseChangedFiles(before: readonly InstanceFile[], after: reado
 }
 
 /** Adds a folder's files with all below it, under `data/`. */
-export async function addFolders(writer: ArchiveWriter, dataDir: string): Promise<void> {
+async function addFolders(writer: ArchiveWriter, dataDir: string): Promise<void> {
   for (const folder of FOLDERS)
     if (existsSync(join(dataDir, folder))) await addFolder(writer, dataDir, folder);
 }

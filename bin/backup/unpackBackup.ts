@@ -19,7 +19,7 @@ import type { OpenTarEntry } from '../../platform/archive/tar.js';
 import { type ClusterPlace, makeServerDir } from '../../platform/embedded/postgresPlace.js';
 import type { RunAs } from '../../platform/embedded/serverProcess.js';
 import { StartError } from '../../platform/startError.js';
-import { HEADER_NAME } from './archive.js';
+import { HEADER_NAME, timeStamp } from './archive.js';
 import type { BackupManifest } from './takeBackup.js';
 import { inBytes, ProgressLine } from './words.js';
 
@@ -129,10 +129,7 @@ export function refuseData(dataDir: string, place: ClusterPlace, replace: boolea
  * Moves what is there into a folder of its own, deleting nothing; returns that folder, undefined when nothing was there.
  */
 export function moveAside(dataDir: string, place: ClusterPlace, now: Date): string | undefined {
-  const stamp = now
-    .toISOString()
-    .replace(/[-:]/g, '')
-    .replace(/\.\d+Z$/, 'Z');
+  const stamp = timeStamp(now);
   const names = readdirSync(dataDir).filter((name) => !STAYS.test(name));
   const isOutside = dirname(place.directory) !== dataDir;
   if (names.length === 0 && !existsSync(place.directory)) return undefined;

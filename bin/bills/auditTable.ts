@@ -53,13 +53,13 @@ export function auditTable(report: AuditReport): string {
     .join('\n\n')}\n`;
 }
 
-function withoutBills(provider: string): string {
+export function withoutBills(provider: string): string {
   return `There is no bill of ${provider} yet. Import one:
   ./trueup import bills --provider ${provider} FILE
 or, for OpenAI and Anthropic, connect the account, so that its bills are fetched (docs/connections.md).`;
 }
 
-const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
+export const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
 function rate(amountPico: bigint | null, quantity: bigint): string {
   const pico = perMtok(amountPico, quantity);

@@ -6,9 +6,9 @@ import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Provider } from '../../domain/providers.js';
 import { StartError } from '../../platform/startError.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
-import { chooseOrganization, withToolDatabase } from '../database/toolDatabase.js';
-import { dayOption, organizationOption, providerOption } from '../terminal/options.js';
+import { chooseOrganization, withToolDatabase } from '../service/toolDatabase.js';
 import type { Terminal } from '../terminal/terminal.js';
+import { dayOption, organizationOption, providerOption } from '../terminal/terminal.js';
 
 const FORMATS = ['table', 'json', 'csv'] as const;
 type Format = (typeof FORMATS)[number];

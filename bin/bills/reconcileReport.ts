@@ -32,6 +32,7 @@ import {
   textTable,
   wrapText,
 } from '../terminal/textTable.js';
+import { count, withoutBills } from './auditTable.js';
 
 /** Findings and models that fit a screen; --format csv has all findings, --format json all of both. */
 const FINDINGS_MAX = 40;
@@ -91,14 +92,6 @@ function modelsOf(models: readonly ModelCoverage[]): string[] {
     ...more(models.length - MODELS_MAX, 'model', 'json'),
   ];
 }
-
-function withoutBills(provider: string): string {
-  return `There is no bill of ${provider} yet. Import one:
-  ./trueup import bills --provider ${provider} FILE
-or, for OpenAI and Anthropic, connect the account, so that its bills are fetched (docs/connections.md).`;
-}
-
-const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
 const percent = (share: number | null): string => (share === null ? '?' : `${(share * 100).toFixed(1)} %`);
 

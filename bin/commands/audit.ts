@@ -17,7 +17,7 @@ const makeAudit: MakeReport = async (orgDb, range, agreed) => {
   };
 };
 
-export function auditCommand(terminal: Terminal): Command {
+export function command(terminal: Terminal): Command {
   const failOption = new Option(
     '--fail-on-difference',
     'exit code 1 where a charge is not at the agreed rate',

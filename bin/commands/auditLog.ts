@@ -5,7 +5,7 @@ import { MonthlyLines } from '../../platform/monthlyLines.js';
 import { Misuse, StartError } from '../../platform/startError.js';
 import { acceptRestore } from '../auditLog/restoredAuditLog.js';
 import { readAnchors, reportAuditLogs, verifyAuditLogs } from '../auditLog/verifyAuditLogs.js';
-import { chooseOrganization, withToolDatabase } from '../database/toolDatabase.js';
+import { chooseOrganization, withToolDatabase } from '../service/toolDatabase.js';
 import { print, type Terminal } from '../terminal/terminal.js';
 import { findSecretKeys } from '../wiring/requirements.js';
 
@@ -15,7 +15,7 @@ interface VerifyOptions {
   strict?: boolean;
 }
 
-export function auditLogCommand(terminal: Terminal): Command {
+export function command(terminal: Terminal): Command {
   return new Command('audit-log')
     .addCommand(
       new Command('verify')

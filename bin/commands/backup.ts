@@ -4,7 +4,7 @@ import { endOnSignal, inBytes, inSeconds, inWords } from '../backup/words.js';
 import { print, type Terminal } from '../terminal/terminal.js';
 
 /** Backs an installation with an embedded Postgres up into one file, running or not. */
-export function backupCommand(terminal: Terminal): Command {
+export function command(terminal: Terminal): Command {
   return new Command('backup')
     .option('--to <path>', 'file or folder (backups in DATA_DIR)')
     .action(async ({ to }: { to?: string }) => {

@@ -1,13 +1,13 @@
 import { rmSync } from 'node:fs';
 import { Command } from 'commander';
 import { createLogger } from '../../platform/logger.js';
-import { withToolDatabase } from '../database/toolDatabase.js';
 import { findRunningApi, recordFile, resetDemo, showDemo } from '../demo/demoRun.js';
 import { runInForeground } from '../service/foreground.js';
+import { withToolDatabase } from '../service/toolDatabase.js';
 import { createScreen } from '../terminal/screen.js';
 import { print, type Terminal } from '../terminal/terminal.js';
 
-export function demoCommand(terminal: Terminal): Command {
+export function command(terminal: Terminal): Command {
   return new Command('demo')
     .action(() => bringDemo(terminal))
     .addCommand(

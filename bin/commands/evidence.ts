@@ -1,10 +1,9 @@
 import { Command } from 'commander';
 import { reportOf, verifyFile } from '../evidence/verifyPack.js';
-import { jsonOption } from '../terminal/options.js';
-import { printJson, type Terminal } from '../terminal/terminal.js';
+import { jsonOption, printJson, type Terminal } from '../terminal/terminal.js';
 
 /** Checks a pack of evidence by itself: no database, no network, no settings. Exit code 1 when it does not hold. */
-export function evidenceCommand(terminal: Terminal): Command {
+export function command(terminal: Terminal): Command {
   return new Command('evidence').addCommand(
     new Command('verify')
       .description('work the amounts of a claim out again from its evidence pack')

@@ -4,7 +4,7 @@ import { endOnSignal, inBytes, inSeconds, inWords } from '../backup/words.js';
 import { print, type Terminal } from '../terminal/terminal.js';
 
 /** Writes all data into one file that another major version of Postgres reads, embedded or not. */
-export function exportCommand(terminal: Terminal): Command {
+export function command(terminal: Terminal): Command {
   return new Command('export').addCommand(
     new Command('data')
       .description('write all data into one file, for another major version of Postgres')

@@ -23,9 +23,8 @@ import {
 } from '../../usecases/billing/billingUpload.js';
 import { importFromFile } from '../backup/dataFile.js';
 import { endOnSignal, inSeconds, inWords } from '../backup/words.js';
-import { chooseOrganization, withToolDatabase } from '../database/toolDatabase.js';
-import { organizationOption, providerOption } from '../terminal/options.js';
-import { print, type Terminal } from '../terminal/terminal.js';
+import { chooseOrganization, withToolDatabase } from '../service/toolDatabase.js';
+import { organizationOption, print, providerOption, type Terminal } from '../terminal/terminal.js';
 
 interface BillOptions {
   provider: Provider;
@@ -35,7 +34,7 @@ interface BillOptions {
   org?: string;
 }
 
-export function importCommand(terminal: Terminal): Command {
+export function command(terminal: Terminal): Command {
   return new Command('import')
     .addCommand(
       new Command('bills')

@@ -15,9 +15,8 @@ import {
   revokeKey,
   rotateKey,
 } from '../../usecases/access/keyChanges.js';
-import { chooseOrganization, withToolDatabase } from '../database/toolDatabase.js';
-import { jsonOption, organizationOption } from '../terminal/options.js';
-import { print, printJson, type Terminal } from '../terminal/terminal.js';
+import { chooseOrganization, withToolDatabase } from '../service/toolDatabase.js';
+import { jsonOption, organizationOption, print, printJson, type Terminal } from '../terminal/terminal.js';
 import { left, textTable } from '../terminal/textTable.js';
 
 /** Keys that a list shows; the API shows all, page by page. */
@@ -38,7 +37,7 @@ interface CreateOptions {
  * Makes, lists, rotates, revokes and checks keys by the rules of the API; whoever may run it may give every scope. A
  * key is printed once: only its digest is stored.
  */
-export function keysCommand(terminal: Terminal): Command {
+export function command(terminal: Terminal): Command {
   return new Command('keys')
     .addCommand(
       new Command('create')

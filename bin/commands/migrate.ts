@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { createLogger } from '../../platform/logger.js';
-import { prepareDatabase } from '../service/firstStart.js';
+import { prepareDatabase } from '../service/prepareDatabase.js';
 import type { Terminal } from '../terminal/terminal.js';
 import { requireDatabase } from '../wiring/requirements.js';
 
@@ -8,7 +8,7 @@ import { requireDatabase } from '../wiring/requirements.js';
  * Brings the database that DATABASE_URL names up to date: schema, prices, and at the first time the organization with
  * its admin key. Run it before a new version's processes; `npm start` does the same by itself.
  */
-export function migrateCommand(terminal: Terminal): Command {
+export function command(terminal: Terminal): Command {
   return new Command('migrate').action(async () => {
     const config = terminal.readConfig();
     const logger = createLogger({ name: 'migrate', level: config.logLevel ?? 'info' });

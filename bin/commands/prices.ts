@@ -20,9 +20,8 @@ import {
   previewPriceImport,
   storePriceImport,
 } from '../../usecases/pricing/priceImport.js';
-import { withToolDatabase } from '../database/toolDatabase.js';
-import { dayOption, providerOption } from '../terminal/options.js';
-import { print, type Terminal } from '../terminal/terminal.js';
+import { withToolDatabase } from '../service/toolDatabase.js';
+import { dayOption, print, providerOption, type Terminal } from '../terminal/terminal.js';
 
 interface PriceImportAsked {
   provider?: Provider;
@@ -35,7 +34,7 @@ interface PriceImportAsked {
 }
 
 /** Imports list prices from a public collection, after showing what they would change. */
-export function pricesCommand(terminal: Terminal): Command {
+export function command(terminal: Terminal): Command {
   return new Command('prices').addCommand(
     new Command('import')
       .description('show what a price collection would change, ask, and import it')

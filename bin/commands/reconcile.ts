@@ -19,7 +19,7 @@ export const makeReconciliation: MakeReport = async (orgDb, range, agreed) => {
   };
 };
 
-export function reconcileCommand(terminal: Terminal): Command {
+export function command(terminal: Terminal): Command {
   const failOption = new Option(
     '--fail-on-finding',
     'exit code 1 where a finding asks somebody to do something',

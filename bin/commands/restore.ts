@@ -5,7 +5,7 @@ import { endOnSignal } from '../backup/words.js';
 import { print, type Terminal } from '../terminal/terminal.js';
 
 /** Brings a backup back. Exit code 1 when its books are not those that it was taken with. */
-export function restoreCommand(terminal: Terminal): Command {
+export function command(terminal: Terminal): Command {
   return new Command('restore')
     .argument('<file>', 'a file that backup wrote')
     .option('--into <folder>', 'data directory that it goes into (DATA_DIR)')

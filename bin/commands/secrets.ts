@@ -20,13 +20,13 @@ import {
 import { makeSecretKey } from '../../platform/secretBox.js';
 import { type SealedCounts, SecretKeys, sealedWords } from '../../platform/secretKeys.js';
 import { forgetSealed } from '../../usecases/access/forgetSealed.js';
-import { withToolDatabase } from '../database/toolDatabase.js';
+import { withToolDatabase } from '../service/toolDatabase.js';
 import { print, type Terminal } from '../terminal/terminal.js';
 import { recordRotation, renewAuditSignatures } from '../wiring/auditAnchors.js';
 import { requireSecretKeys } from '../wiring/requirements.js';
 
 /** Changes the key that seals the providers' credentials. Prints no key. */
-export function secretsCommand(terminal: Terminal): Command {
+export function command(terminal: Terminal): Command {
   return new Command('secrets').addCommand(
     new Command('rotate')
       .description('seal all stored secrets under a new key')
@@ -43,7 +43,7 @@ export function secretsCommand(terminal: Terminal): Command {
 }
 
 /** What a rotation did, and whether anything is left that no key opens. */
-export interface RotationOutcome {
+interface RotationOutcome {
   sentences: string[];
   isWhole: boolean;
 }

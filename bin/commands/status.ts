@@ -2,11 +2,10 @@ import { Command } from 'commander';
 import { PARTS } from '../../platform/runtimeFile.js';
 import { TRUEUP_VERSION } from '../../platform/serverLimits.js';
 import { type Inspection, inspectService } from '../service/inspect.js';
-import { jsonOption } from '../terminal/options.js';
-import { print, printJson, type Terminal } from '../terminal/terminal.js';
+import { jsonOption, print, printJson, type Terminal } from '../terminal/terminal.js';
 
 /** Where the service is and how each part does. Exit code 0 when the API and Postgres are up. */
-export function statusCommand(terminal: Terminal): Command {
+export function command(terminal: Terminal): Command {
   return new Command('status').addOption(jsonOption()).action(async ({ json }: { json?: boolean }) => {
     const config = terminal.readConfig();
     const inspection = await inspectService(config);

@@ -106,7 +106,7 @@ async function addBills(client: ServiceClient, { files }: Demo): Promise<void> {
 }
 
 /** Enforcement rules, and what they would have saved over all days. A rule that stands already is not made again. */
-export async function modelRules(client: ServiceClient, { rules, calendar, endDay }: Demo): Promise<unknown> {
+async function modelRules(client: ServiceClient, { rules, calendar, endDay }: Demo): Promise<unknown> {
   const path = '/api/v1/enforcement-rules';
   const { enforcement_rules: known } = bodyOf(await ask(client, 'GET', path), `GET ${path}`, [200]);
   const names = new Set((known as { name: string | null }[]).map(({ name }) => name));
@@ -192,7 +192,7 @@ export function bodyOf(answer: Answer, what: string, wanted: readonly number[]):
  * Asks until a run is over; `onProgress` is told how far it is.
  * @throws StartError when it did not end well.
  */
-export async function waitForRun(
+async function waitForRun(
   client: ServiceClient,
   statusUrl: string,
   what: string,

@@ -19,8 +19,8 @@ import {
   insertDemoOrganization,
   removeDemoOrganization,
 } from '../../usecases/installation/demoOrganization.js';
-import { withToolDatabase } from '../database/toolDatabase.js';
-import { describeKey, makeKey } from '../service/firstStart.js';
+import { describeKey, makeKey } from '../service/prepareDatabase.js';
+import { withToolDatabase } from '../service/toolDatabase.js';
 import type { Screen } from '../terminal/screen.js';
 import { readFindings } from './demoFindings.js';
 import { type LoadedDemo, loadDemo, type ServiceClient } from './demoLoad.js';
@@ -122,13 +122,13 @@ export function demoLine(config: Config): string | undefined {
 const DAY_MS = 86_400_000;
 const KEY_NAME = 'demo admin key';
 
-export interface OpenedDemo {
+interface OpenedDemo {
   organization: DemoOrganization;
   adminKey: string;
 }
 
 /** Where the demo's admin key is kept, mode 600. */
-export function demoKeyFile(dataDir: string): string {
+function demoKeyFile(dataDir: string): string {
   return join(dataDir, 'demo-key');
 }
 

@@ -13,8 +13,6 @@ import {
 import { readTable, type TableRow } from './tableRecords.js';
 import type { Checked } from './verifyPack.js';
 
-/** From the provider's pages and the rates to the dollars of each line of the claim. */
-
 const CLAIM = 'claim.json';
 
 /** The decimal of a field; undefined where it is null. Throws Difference where it is no decimal. */
@@ -50,6 +48,7 @@ export function assertSame(node: JsonNode, name: string, worked: bigint, from: s
   );
 }
 
+/** From the provider's pages and the rates to the dollars of each line of the claim. */
 export function checkCells(files: ReadonlyMap<string, Buffer>, claim: JsonNode): Checked[] {
   const pages = new Pages(files);
   const rates = new Map(

@@ -62,8 +62,7 @@ export function converted(amount: bigint, rate: bigint): bigint {
   return ((product + half) / scale) * TWELFTH;
 }
 
-/** JSON with its numbers as they are written and the line of each value: own reader, since JSON.parse rounds numbers. */
-
+/** A value of JSON with its line; an own reader, since JSON.parse rounds numbers. */
 export interface JsonNode {
   readonly line: number;
   readonly kind: 'object' | 'array' | 'string' | 'number' | 'word';

@@ -5,11 +5,6 @@ import { checkCells } from './checkCells.js';
 import { checkCsv, checkEvents, checkSums } from './checkSums.js';
 import { canonicalText, Difference, decimalText, type JsonNode, parseDecimal, readJson } from './exact.js';
 
-/**
- * Checks a pack of evidence by nothing but its own files: that they are as the manifest has them, and that the claim follows
- * from the provider's pages, the calls and the rates. Own arithmetic and own readers: nothing here is what made the claim.
- */
-
 /** What was checked, and how much of it there was. */
 export interface Checked {
   what: string;
@@ -37,7 +32,11 @@ export function verifyFile(path: string): Verified {
   }
 }
 
-/** A pack whose files' hashes are wrong is checked all the same: that tells the line. */
+/**
+ * Checks a pack of evidence by nothing but its own files: that they are as the manifest has them, and that the claim follows
+ * from the provider's pages, the calls and the rates. Own arithmetic and own readers: nothing here is what made the claim.
+ * A pack whose files' hashes are wrong is checked all the same: that tells the line.
+ */
 export function verifyPack(files: ReadonlyMap<string, Buffer>): Verified {
   const checks: Checked[] = [];
   const differences: Difference[] = [];
@@ -76,7 +75,7 @@ function claimSentence(claim: JsonNode): string | undefined {
   return `${of('id')}: ${asked} US dollars of ${of('provider')} account ${of('provider_account_id')}, ${of('period_start')} to ${of('period_end')}`;
 }
 
-export function onlyDocument(files: ReadonlyMap<string, Buffer>, name: string): JsonNode {
+function onlyDocument(files: ReadonlyMap<string, Buffer>, name: string): JsonNode {
   const bytes = files.get(name);
   if (!bytes) throw new Difference(name, undefined, 'is missing');
   const [node, more] = readJson(name, bytes.toString('utf8'));
@@ -146,7 +145,7 @@ function checkManifest(files: ReadonlyMap<string, Buffer>): Checked[] {
 }
 
 /** The first line at which two texts differ, from 1. */
-export function firstOtherLine(a: string, b: string): number {
+function firstOtherLine(a: string, b: string): number {
   const [left, right] = [a.split('\n'), b.split('\n')];
   const at = left.findIndex((line, place) => line !== right[place]);
   return (at < 0 ? left.length : at) + 1;

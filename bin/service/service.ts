@@ -18,7 +18,7 @@ import {
   requireSecretKeys,
   secretKeyEnvironment,
 } from '../wiring/requirements.js';
-import { checkAdminKey, type FirstStart, openToolDatabase, prepareDatabase } from './firstStart.js';
+import { checkAdminKey, type FirstStart, prepareDatabase, useToolDatabase } from './prepareDatabase.js';
 import { type Engine, openEngine, openPostgres } from './servers.js';
 
 /** The API and the worker are killed when they take longer to end; the servers have the rest of the 30 seconds. */
@@ -122,13 +122,8 @@ async function tellMissingKeys(
   keyFile: string | undefined,
 ): Promise<void> {
   const keys = requireSecretKeys(keyFile === undefined ? config : { ...config, secretKeyFile: keyFile });
-  const database = openToolDatabase(url);
-  try {
-    const sentence = await findMissingKeySentence(database, keys);
-    if (sentence !== undefined) screen.warn(sentence);
-  } finally {
-    await database.close();
-  }
+  const sentence = await useToolDatabase(url, (database) => findMissingKeySentence(database, keys));
+  if (sentence !== undefined) screen.warn(sentence);
 }
 
 async function refuseTakenPort(config: Config): Promise<void> {
@@ -243,7 +238,7 @@ export const OUTBOX_MESSAGE = 'outbox';
 export const ENGINE_MESSAGE = 'engine ';
 
 /** The API and the worker as processes that are kept running, each the same program as in a cluster. */
-export function createChildren(
+function createChildren(
   environment: (name: 'api' | 'worker') => Environment,
   runtime: RuntimeFile,
   logger: Logger,

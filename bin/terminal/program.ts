@@ -3,87 +3,34 @@ import { TRUEUP_VERSION } from '../../platform/serverLimits.js';
 import { Misuse } from '../../platform/startError.js';
 import type { Terminal } from './terminal.js';
 
-type MakeCommand = (terminal: Terminal) => Command;
-
 /** Every command with the module that is loaded when it is called, and only then. */
-const COMMANDS: readonly [name: string, description: string, load: () => Promise<MakeCommand>][] = [
-  [
-    'start',
+const COMMANDS: Record<
+  string,
+  readonly [description: string, load: () => Promise<{ command: (terminal: Terminal) => Command }>]
+> = {
+  start: [
     'run everything: Postgres and Temporal where no address is set, the API, the worker',
-    async () => (await import('../commands/start.js')).startCommand,
+    () => import('../commands/start.js'),
   ],
-  [
-    'status',
-    'show each part of the service and whether it is up',
-    async () => (await import('../commands/status.js')).statusCommand,
-  ],
-  [
-    'doctor',
-    'look for what stands in the way, with the remedy',
-    async () => (await import('../commands/doctor.js')).doctorCommand,
-  ],
-  [
-    'demo',
-    'load the demo company and show what is found in it',
-    async () => (await import('../commands/demo.js')).demoCommand,
-  ],
-  [
-    'import',
+  status: ['show each part of the service and whether it is up', () => import('../commands/status.js')],
+  doctor: ['look for what stands in the way, with the remedy', () => import('../commands/doctor.js')],
+  demo: ['load the demo company and show what is found in it', () => import('../commands/demo.js')],
+  import: [
     'import provider bills, or the data of another installation',
-    async () => (await import('../commands/import.js')).importCommand,
+    () => import('../commands/import.js'),
   ],
-  [
-    'export',
-    'export all data of this installation',
-    async () => (await import('../commands/export.js')).exportCommand,
-  ],
-  [
-    'audit',
-    'compare the rates on bills with list and contract prices',
-    async () => (await import('../commands/audit.js')).auditCommand,
-  ],
-  [
-    'reconcile',
-    'compare bills with the calls of the same days',
-    async () => (await import('../commands/reconcile.js')).reconcileCommand,
-  ],
-  [
-    'prices',
-    'import list prices from a public collection',
-    async () => (await import('../commands/prices.js')).pricesCommand,
-  ],
-  [
-    'keys',
-    'create, list, rotate, revoke and check API keys',
-    async () => (await import('../commands/keys.js')).keysCommand,
-  ],
-  [
-    'audit-log',
-    'verify the audit log',
-    async () => (await import('../commands/auditLog.js')).auditLogCommand,
-  ],
-  [
-    'evidence',
-    'verify the evidence pack of a claim',
-    async () => (await import('../commands/evidence.js')).evidenceCommand,
-  ],
-  [
-    'secrets',
-    'change the key that seals stored credentials',
-    async () => (await import('../commands/secrets.js')).secretsCommand,
-  ],
-  [
-    'backup',
-    'back the installation up into one file',
-    async () => (await import('../commands/backup.js')).backupCommand,
-  ],
-  ['restore', 'bring a backup back', async () => (await import('../commands/restore.js')).restoreCommand],
-  [
-    'migrate',
-    'bring the database that DATABASE_URL names up to date',
-    async () => (await import('../commands/migrate.js')).migrateCommand,
-  ],
-];
+  export: ['export all data of this installation', () => import('../commands/export.js')],
+  audit: ['compare the rates on bills with list and contract prices', () => import('../commands/audit.js')],
+  reconcile: ['compare bills with the calls of the same days', () => import('../commands/reconcile.js')],
+  prices: ['import list prices from a public collection', () => import('../commands/prices.js')],
+  keys: ['create, list, rotate, revoke and check API keys', () => import('../commands/keys.js')],
+  'audit-log': ['verify the audit log', () => import('../commands/auditLog.js')],
+  evidence: ['verify the evidence pack of a claim', () => import('../commands/evidence.js')],
+  secrets: ['change the key that seals stored credentials', () => import('../commands/secrets.js')],
+  backup: ['back the installation up into one file', () => import('../commands/backup.js')],
+  restore: ['bring a backup back', () => import('../commands/restore.js')],
+  migrate: ['bring the database that DATABASE_URL names up to date', () => import('../commands/migrate.js')],
+};
 
 /**
  * Runs the command that the words name; `terminal.exitCode` is its exit code.
@@ -109,8 +56,8 @@ async function createProgram(words: readonly string[], terminal: Terminal): Prom
       'after',
       '\nExit codes: 0 done, 1 found something or failed, 2 wrong use. Settings: docs/configuration.md',
     );
-  for (const [name, description, load] of COMMANDS) {
-    const command = name === asked ? (await load())(terminal) : new Command(name);
+  for (const [name, [description, load]] of Object.entries(COMMANDS)) {
+    const command = name === asked ? (await load()).command(terminal) : new Command(name);
     program.addCommand(command.description(description));
   }
   settle(program, terminal);

@@ -142,7 +142,7 @@ export interface ApiServerOptions
 }
 
 /** The server with its limits, not listening yet. */
-export function makeHttpServer(listener: RequestListener, options: ApiServerOptions): Server {
+function makeHttpServer(listener: RequestListener, options: ApiServerOptions): Server {
   const limits = { ...HTTP_LIMITS, ...options.httpLimits };
   // The application refuses a request without Host itself, as a problem; expectations other than 100-continue are passed over.
   const server = createServer({ ...limits, requireHostHeader: false }, listener);
@@ -156,7 +156,7 @@ export function makeHttpServer(listener: RequestListener, options: ApiServerOpti
 }
 
 /** The limits of requests. A failing store of theirs is told in the log, and stops nobody. */
-export function makeRequestLimits(options: ApiServerOptions, metrics: Metrics): RequestLimits {
+function makeRequestLimits(options: ApiServerOptions, metrics: Metrics): RequestLimits {
   return new RequestLimits({
     rules: options.limits,
     trustedProxies: options.trustedProxies ?? [],

@@ -110,7 +110,7 @@ export async function waitForEngine(address: string, signal: AbortSignal): Promi
   return false;
 }
 
-export interface EngineWorkerOptions {
+interface EngineWorkerOptions {
   address: string;
   namespace: string;
   /** File of the bundled workflows. */
@@ -120,14 +120,14 @@ export interface EngineWorkerOptions {
 }
 
 /** The workers of the task queues, over a connection of their own. */
-export interface EngineWorkers {
+interface EngineWorkers {
   /** Settles when a worker ends: rejected when it could not go on. */
   ended: Promise<void>;
   /** Takes no more tasks, lets those under way finish or checkpoint, closes the connection. */
   close(): Promise<void>;
 }
 
-export async function startEngineWorkers(options: EngineWorkerOptions): Promise<EngineWorkers> {
+async function startEngineWorkers(options: EngineWorkerOptions): Promise<EngineWorkers> {
   installRuntime(options.logger);
   const connection = await NativeConnection.connect({ address: options.address });
   await ensureNamespace(connection, options.namespace);

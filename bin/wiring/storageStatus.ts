@@ -20,7 +20,7 @@ const FULL =
   'The disk of the database is full: calls cannot be stored and answer 503. Free some space; the service then goes on by itself.';
 const LOW = 'The disk of the database has less than 64 MB left: free some space before Postgres has to stop.';
 
-export interface StorageDeps {
+interface StorageDeps {
   database: Pick<Database, 'storageFullAtMs'>;
   findFull: () => Promise<'ok' | 'full' | 'unknown'>;
   /** Where the database's files lie; undefined on another machine. */

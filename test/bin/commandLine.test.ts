@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import { mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
@@ -39,6 +39,26 @@ describe('./trueup --help', () => {
     const { exit, output } = await runCommand(name, ['--help'], NOWHERE);
     expect(output).toMatch(/^Usage: trueup (reconcile|doctor)/);
     expect(exit).toBe(0);
+  });
+});
+
+describe('the documents', () => {
+  it('name commands that there are', () => {
+    const pages = readdirSync(join(PROJECT_ROOT, 'docs'), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.md'))
+      .map((name) => join('docs', name));
+    const named = ['README.md', 'CONTRIBUTING.md', ...pages].flatMap((page) =>
+      [
+        ...readFileSync(join(PROJECT_ROOT, page), 'utf8').matchAll(
+          /(?:\.\/|exec \w+ )trueup\s+([a-z][a-z-]*)(?:\s+([a-z]+)\b)?/g,
+        ),
+      ].map(([, command = '', sub]) => ({ page, command, sub })),
+    );
+    expect(named.length).toBeGreaterThan(40);
+    const wrong = named.filter(
+      ({ command, sub }) => !COMMANDS.includes(command) && !COMMANDS.includes(`${command} ${sub}`),
+    );
+    expect(wrong).toEqual([]);
   });
 });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeRepairs } from '../../bin/doctor/databaseChecks.js';
+import { describeRepairs } from '../../bin/service/doctorChecks.js';
 import { microsOfDay } from '../../domain/period.js';
 import type { RepairState } from '../../usecases/events/callRepairs.js';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeRetention } from '../../bin/doctor/databaseChecks.js';
+import { describeRetention } from '../../bin/service/doctorChecks.js';
 import type { RetentionState } from '../../db/installation/retentionRuns.js';
 import { microsOfDay } from '../../domain/period.js';
 

@@ -4,7 +4,6 @@ import { describe, expect, it } from 'vitest';
 import { statusOf } from '../../api/problem.js';
 import { ERROR_CODES } from '../../domain/errors.js';
 import { createMetrics } from '../../platform/metrics.js';
-import { runTrueup } from '../support/trueup.js';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const PAGES = [
@@ -87,24 +86,6 @@ describe('the documents', () => {
       ].map((name) => `${page}: ${name}`),
     );
     expect(wrong).toEqual([]);
-  });
-
-  it('name commands of ./trueup that there are', async () => {
-    const named = new Set(
-      [...TEXTS].flatMap(([, text]) =>
-        [...text.matchAll(/(?:\.\/|exec \w+ )trueup ([a-z][a-z-]*)(?: ([a-z][a-z-]*))?/g)].map(
-          ([, command = '', sub = '']) => `${command} ${sub}`.trim(),
-        ),
-      ),
-    );
-    expect(named.size).toBeGreaterThan(15);
-    for (const words of named) {
-      const [command = '', sub = ''] = words.split(' ');
-      const { output } = await runTrueup([command, '--help']);
-      expect(output, words).toContain(`Usage: trueup ${command}`);
-      if (sub !== '' && output.includes('Commands:'))
-        expect(output, words).toMatch(new RegExp(`^ {2}${sub}\\b`, 'm'));
-    }
   });
 
   it('start no title with a relative clause', () => {

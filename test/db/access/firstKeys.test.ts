@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { openDemo, resetDemo } from '../../../bin/demo/demoRun.js';
-import { describeKey, makeKey } from '../../../bin/service/firstStart.js';
+import { describeKey, makeKey } from '../../../bin/service/prepareDatabase.js';
 import { listAuditRecords } from '../../../db/access/auditLog.js';
 import type { NewKey } from '../../../db/access/keys.js';
 import { insertFirstOrganization } from '../../../db/installation/firstOrganization.js';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { describeKey, makeKey } from '../../../bin/service/firstStart.js';
+import { describeKey, makeKey } from '../../../bin/service/prepareDatabase.js';
 import type { NewKey } from '../../../db/access/keys.js';
 import {
   findDemoOrganization,

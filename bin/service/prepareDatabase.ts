@@ -5,7 +5,7 @@ import { type Database, openDatabase } from '../../db/client.js';
 import { insertFirstOrganization } from '../../db/installation/firstOrganization.js';
 import { listOrganizations } from '../../db/installation/organizations.js';
 import { admitLogin, loginOf, makeLogin } from '../../db/login.js';
-import { migrate } from '../../db/migrate.js';
+import { listPendingMigrations, migrate } from '../../db/migrate.js';
 import { reachesPostgres } from '../../db/session.js';
 import { parseKey } from '../../domain/access/keyFormat.js';
 import type { Role } from '../../domain/access/scopes.js';
@@ -20,8 +20,18 @@ const WRONG_ADMIN_KEY =
   'INIT_ADMIN_KEY has a wrong check sum, so a character of it is wrong: copy it again, or make one with ./trueup keys create --offline.';
 
 /** One-off work of a start or a command: few connections, no hurry. */
-export function openToolDatabase(url: string): Database {
-  return openDatabase({ url, poolMax: 2, applicationName: 'trueup-tool', statementTimeoutMs: 120_000 });
+export async function useToolDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
+  const database = openDatabase({
+    url,
+    poolMax: 2,
+    applicationName: 'trueup-tool',
+    statementTimeoutMs: 120_000,
+  });
+  try {
+    return await work(database);
+  } finally {
+    await database.close();
+  }
 }
 
 /** The admin key that the first start made, and where it was saved; undefined on every later start. */
@@ -45,17 +55,13 @@ export async function prepareDatabase(
   url: string,
   directUrl: string,
 ): Promise<FirstStart | undefined> {
-  if (config.initAdminKey !== undefined && !parseKey(config.initAdminKey))
-    throw new StartError(WRONG_ADMIN_KEY);
+  checkAdminKey(config);
   await migrateWithin(directUrl);
   await admitLoginWithin(config, url, directUrl);
-  const database = openToolDatabase(url);
-  try {
+  return useToolDatabase(url, async (database) => {
     tellOvertaken(await seedPrices(database));
-    return await createFirstOrganization(config, database);
-  } finally {
-    await database.close();
-  }
+    return createFirstOrganization(config, database);
+  });
 }
 
 /** A shipped list that knows more than an import takes its place; that must not go unseen. */
@@ -93,7 +99,7 @@ async function admitLoginWithin(config: Config, url: string, directUrl: string):
 }
 
 /** @throws StartError where a pooler answers: it keeps no lock and passes no news on. */
-export async function requireDirect(directUrl: string): Promise<void> {
+async function requireDirect(directUrl: string): Promise<void> {
   if (await reachesPostgres(directUrl)) return;
   const { host, pathname } = new URL(directUrl);
   throw new StartError(
@@ -166,4 +172,22 @@ export function makeKey(): string {
 export function describeKey(key: string, name: string, role: Role): NewKey | undefined {
   const digest = digestKey(key);
   return digest && { ...digest, name, role, createdBy: 'command line' };
+}
+
+/**
+ * A process of another version than the schema would write what nobody reads. `remedy` is the advice where the schema is
+ * behind.
+ * @throws StartError when the schema is behind, a pooler stands before the database, or it cannot be asked.
+ */
+export async function requireCurrentSchema(
+  directUrl: string,
+  remedy = 'run ./trueup migrate',
+): Promise<void> {
+  const pending = await requireDirect(directUrl)
+    .then(() => listPendingMigrations(directUrl))
+    .catch((error: unknown) => {
+      throw explainDatabaseError(error, directUrl);
+    });
+  if (pending.length === 0) return;
+  throw new StartError(`The database lacks ${pending.length} migrations (${pending.join(', ')}): ${remedy}.`);
 }

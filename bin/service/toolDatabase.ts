@@ -7,8 +7,7 @@ import { startPostgres } from '../../platform/embedded/postgres.js';
 import { hasCluster } from '../../platform/embedded/postgresPlace.js';
 import { embeddedDatabaseUrl, readRunningState } from '../../platform/runtimeFile.js';
 import { StartError } from '../../platform/startError.js';
-import { explainDatabaseError, openToolDatabase } from '../service/firstStart.js';
-import { requireCurrentSchema } from './schema.js';
+import { explainDatabaseError, requireCurrentSchema, useToolDatabase } from './prepareDatabase.js';
 
 /**
  * Runs a command's work on the service's database: the one that the settings name, else the embedded one of the start
@@ -31,14 +30,9 @@ export async function withToolDatabase<T>(
 }
 
 async function useDatabase<T>(url: string, work: (database: Database) => Promise<T>): Promise<T> {
-  const database = openToolDatabase(url);
-  try {
-    return await work(database);
-  } catch (error) {
+  return useToolDatabase(url, work).catch((error: unknown) => {
     throw explainDatabaseError(error, url);
-  } finally {
-    await database.close();
-  }
+  });
 }
 
 /** @throws StartError for an installation whose database is somebody else's to look after. */

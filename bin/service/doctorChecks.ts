@@ -1,33 +1,173 @@
+import { accessSync, constants, existsSync, statSync } from 'node:fs';
+import { dirname, join } from 'node:path';
 import { listRetentionState, type RetentionState } from '../../db/installation/retentionRuns.js';
 import { listExcessiveRights, loginOf } from '../../db/login.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros, MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
 import type { Config } from '../../platform/config.js';
+import { freeBytes } from '../../platform/embedded/diskSpace.js';
+import { isPortTaken } from '../../platform/embedded/freePort.js';
 import { findEmbeddedUrl } from '../../platform/embedded/postgresLogins.js';
 import { secretKeyFile } from '../../platform/embedded/secretKeyFile.js';
+import { findGo } from '../../platform/embedded/temporalBuild.js';
+import { findTemporalProgram } from '../../platform/embedded/temporalProgram.js';
 import { embeddedDatabaseUrl } from '../../platform/runtimeFile.js';
 import { StartError } from '../../platform/startError.js';
 import { listCallRepairs, type RepairState } from '../../usecases/events/callRepairs.js';
-import { openToolDatabase } from '../service/firstStart.js';
-import type { Inspection } from '../service/inspect.js';
 import { findMissingKeySentence, findSecretKeys } from '../wiring/requirements.js';
-import type { Finding } from './systemChecks.js';
+import { type Inspection, inspectService } from './inspect.js';
+import { useToolDatabase } from './prepareDatabase.js';
+
+/** One look at one thing: fine, or what to do. */
+export interface Finding {
+  what: string;
+  ok: boolean;
+  text: string;
+}
+
+const FREE_BYTES_MIN = 2 * 1024 ** 3;
+const CLOCK_SKEW_MS_MAX = 5_000;
+
+/** Looks at what usually stands in the way. */
+export async function diagnose(config: Config): Promise<Finding[]> {
+  const inspection = await inspectService(config);
+  const url = findDatabaseUrl(config, inspection);
+  return [
+    checkNode(),
+    await checkPort(config, inspection),
+    checkDisk(config, inspection),
+    checkPostgres(inspection),
+    await checkTemporal(config, inspection),
+    checkWorker(inspection),
+    checkClock(inspection),
+    checkKey(config, inspection),
+    await checkSecretKey(config, inspection),
+    await checkLogin(config, inspection),
+    await checkRetention(url),
+    await checkCalls(url),
+  ];
+}
+
+function checkNode(): Finding {
+  return { what: 'Node.js', ok: true, text: process.versions.node };
+}
+
+async function checkPort(config: Config, { running, parts }: Inspection): Promise<Finding> {
+  const what = 'port';
+  if (running) {
+    const { status, address, detail } = parts.api;
+    if (status === 'up') return { what, ok: true, text: `${address} answers` };
+    if (status === 'degraded') return { what, ok: false, text: `${address}: ${detail}` };
+    return { what, ok: false, text: `the API at ${address} does not answer: look at its log` };
+  }
+  const taken = await isPortTaken(config.port, config.host).catch(
+    (error: NodeJS.ErrnoException) => error.code ?? true,
+  );
+  if (taken === false) return { what, ok: true, text: `${config.host}:${config.port} is free` };
+  const reason = taken === true ? 'is taken by another program' : `cannot be used (${taken})`;
+  return { what, ok: false, text: `${config.host}:${config.port} ${reason}: set PORT to a free one` };
+}
+
+function checkDisk(config: Config, { parts }: Inspection): Finding {
+  const what = 'disk';
+  let folder = config.dataDir;
+  while (!existsSync(folder)) folder = dirname(folder);
+  try {
+    accessSync(folder, constants.W_OK);
+  } catch {
+    return { what, ok: false, text: `${folder} cannot be written: set DATA_DIR to a folder that you own` };
+  }
+  // The cluster may lie on another disk.
+  const folders = [config.dataDir, parts.postgres.directory ?? config.dataDir];
+  const [[fullest, free] = [config.dataDir, 0]] = folders
+    .map((each): [string, number] => [each, freeBytes(each)])
+    .sort(([, a], [, b]) => a - b);
+  const text = `${fullest}: ${(free / 1024 ** 3).toFixed(1)} GB free`;
+  return free >= FREE_BYTES_MIN
+    ? { what, ok: true, text }
+    : { what, ok: false, text: `${text}: free some space, 2 GB at least` };
+}
+
+function checkPostgres({ running, parts }: Inspection): Finding {
+  const { status, address, version, detail, embedded } = parts.postgres;
+  const what = 'Postgres';
+  if (status === 'degraded') return { what, ok: false, text: `${address}: ${detail}` };
+  if (status === 'up') return { what, ok: true, text: `${address}, version ${version}` };
+  if (!running && embedded) return { what, ok: true, text: 'embedded, not running: npm start starts it' };
+  const remedy = embedded ? 'look at logs/postgres.log in DATA_DIR' : 'start it, or correct DATABASE_URL';
+  return {
+    what,
+    ok: false,
+    text: `${address ?? 'embedded'} does not answer (${detail ?? status}): ${remedy}`,
+  };
+}
+
+async function checkTemporal(config: Config, { parts }: Inspection): Promise<Finding> {
+  const what = 'Temporal';
+  const { status, address, version, detail, embedded } = parts.temporal;
+  if (status === 'up') return { what, ok: true, text: `${address}${version ? `, version ${version}` : ''}` };
+  if (!embedded)
+    return { what, ok: false, text: `${address} does not answer: start it, or correct TEMPORAL_ADDRESS` };
+  if (status === 'building' || status === 'starting') return { what, ok: true, text: detail ?? 'starting' };
+  const program = await findTemporalProgram(config);
+  if (program)
+    return {
+      what,
+      ok: true,
+      text: `${program.program} (server ${program.serverVersion}), not running: npm start starts it`,
+    };
+  if (findGo()) return { what, ok: true, text: 'no program yet: the first npm start fetches or builds it' };
+  return {
+    what,
+    ok: false,
+    text: 'no program and no Go to build one: put temporal 1.5 or newer on PATH, install Go, or set TEMPORAL_ADDRESS',
+  };
+}
+
+function checkWorker({ running, parts }: Inspection): Finding {
+  const { status, detail } = parts.worker;
+  const ok = !running || status !== 'down';
+  return {
+    what: 'worker',
+    ok,
+    text: running ? `${status}${detail ? `: ${detail}` : ''}` : 'not running: npm start starts it',
+  };
+}
+
+function checkClock({ parts }: Inspection): Finding {
+  const what = 'clock';
+  const { clockSkewMs } = parts.postgres;
+  if (clockSkewMs === undefined) return { what, ok: true, text: new Date().toISOString() };
+  const ok = Math.abs(clockSkewMs) <= CLOCK_SKEW_MS_MAX;
+  const text = `${Math.round(clockSkewMs)} ms from the clock of Postgres`;
+  return { what, ok, text: ok ? text : `${text}: set the clocks by NTP, or events land on wrong days` };
+}
+
+function checkKey(config: Config, { running }: Inspection): Finding {
+  const what = 'admin key';
+  const file = join(config.dataDir, 'admin-key');
+  if (!existsSync(file)) {
+    const text = `${file} is not there: `;
+    return running
+      ? { what, ok: false, text: `${text}make one with ./trueup keys create --role admin --name NAME` }
+      : { what, ok: true, text: `${text}the first npm start makes it` };
+  }
+  const isPrivate = (statSync(file).mode & 0o077) === 0;
+  return { what, ok: isPrivate, text: isPrivate ? file : `${file} can be read by others: chmod 600 ${file}` };
+}
 
 const WHAT = 'calls';
 /** Ten million events take minutes. */
 const REPAIR_DAYS_MAX = 1n;
 
 /** Whether each call counts once: what the repair of calls that an earlier version counted more than once has found. */
-export async function checkCalls(url: string | undefined): Promise<Finding> {
+async function checkCalls(url: string | undefined): Promise<Finding> {
   if (url === undefined) return { what: WHAT, ok: true, text: 'Postgres does not answer: nothing is known' };
-  const database = openToolDatabase(url);
   try {
-    return describeRepairs(await listCallRepairs(database), microsFromDate(new Date()));
+    return describeRepairs(await useToolDatabase(url, listCallRepairs), microsFromDate(new Date()));
   } catch {
     // A database that no start of this version has prepared.
     return { what: WHAT, ok: true, text: 'npm start looks for calls that were counted more than once' };
-  } finally {
-    await database.close();
   }
 }
 
@@ -59,7 +199,7 @@ export function describeRepairs(repairs: readonly RepairState[], nowMicros: bigi
 }
 
 /** Whether the login of the API and the worker may do more than they need, so that a fault in them could. */
-export async function checkLogin(config: Config, { parts }: Inspection): Promise<Finding> {
+async function checkLogin(config: Config, { parts }: Inspection): Promise<Finding> {
   const what = 'login';
   const url = findLoginUrl(config, parts.postgres);
   if (url === undefined) return { what, ok: true, text: 'Postgres does not answer: nothing is known' };
@@ -92,17 +232,14 @@ function findLoginUrl(config: Config, { status, embedded, address }: Inspection[
 const QUIET_DAYS_MAX = 3n;
 
 /** Whether what is too old is removed: when each step last succeeded, and why one did not. */
-export async function checkRetention(url: string | undefined): Promise<Finding> {
+async function checkRetention(url: string | undefined): Promise<Finding> {
   const what = 'retention';
   if (url === undefined) return { what, ok: true, text: 'Postgres does not answer: nothing is known' };
-  const database = openToolDatabase(url);
   try {
-    return describeRetention(await listRetentionState(database), microsFromDate(new Date()));
+    return describeRetention(await useToolDatabase(url, listRetentionState), microsFromDate(new Date()));
   } catch {
     // A database that no start has prepared.
     return { what, ok: true, text: 'has not run yet' };
-  } finally {
-    await database.close();
   }
 }
 
@@ -132,7 +269,7 @@ export function describeRetention(states: readonly RetentionState[], nowMicros: 
 }
 
 /** Whether the key that seals the providers' credentials is at hand, and opens what is stored. */
-export async function checkSecretKey(config: Config, inspection: Inspection): Promise<Finding> {
+async function checkSecretKey(config: Config, inspection: Inspection): Promise<Finding> {
   const what = 'secret key';
   try {
     const keys = findSecretKeys(config);
@@ -149,7 +286,7 @@ export async function checkSecretKey(config: Config, inspection: Inspection): Pr
 }
 
 /** The database, where it answers. */
-export function findDatabaseUrl(config: Config, { parts }: Inspection): string | undefined {
+function findDatabaseUrl(config: Config, { parts }: Inspection): string | undefined {
   const { status, embedded, address } = parts.postgres;
   if (status !== 'up') return undefined;
   if (config.databaseUrl !== undefined) return config.databaseUrl;
@@ -160,11 +297,6 @@ async function findProblem(
   url: string,
   keys: Parameters<typeof findMissingKeySentence>[1],
 ): Promise<string | undefined> {
-  const database = openToolDatabase(url);
-  try {
-    // A database that no start has prepared holds no credentials.
-    return await findMissingKeySentence(database, keys).catch(() => undefined);
-  } finally {
-    await database.close();
-  }
+  // A database that no start has prepared holds no credentials.
+  return useToolDatabase(url, (database) => findMissingKeySentence(database, keys).catch(() => undefined));
 }
