@@ -1,19 +1,21 @@
 import { CancelledFailure, Context } from '@temporalio/activity';
-import { OrgDb } from '../db/orgDb.js';
-import { failRunAccount } from '../db/reconciliation/explanations.js';
-import { failGapRunUnit } from '../db/reconciliation/gapRunUnits.js';
 import { analyzeAfterBulk } from '../usecases/installation/maintenance.js';
+import {
+  type ExplanationPlan,
+  explainRunAccount,
+  failAccount,
+  planExplanations,
+} from '../usecases/reconciliation/explainRun.js';
+import { draftRunClaims, findRunCredits } from '../usecases/reconciliation/followUpRun.js';
+import { type RunWork, runWork } from '../usecases/reconciliation/gapRunWork.js';
+import { failUnit, matchUnit } from '../usecases/reconciliation/matchUnit.js';
+import { planRun } from '../usecases/reconciliation/planRun.js';
+import { publishRun } from '../usecases/reconciliation/publishRun.js';
 import { type RunTurn, takeGapRunTurn } from '../usecases/reconciliation/takeGapRunTurn.js';
 import { endRun } from '../usecases/runs/endRun.js';
+import { orgDbOf } from '../usecases/useCaseDeps.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
-import { findRunCredits } from './gapRuns/credits.js';
-import { draftRunClaims } from './gapRuns/draft.js';
-import { type ExplanationPlan, explainRunAccount, planExplanations } from './gapRuns/explain.js';
-import { matchUnit } from './gapRuns/matchUnit.js';
-import { planRun } from './gapRuns/planRun.js';
-import { publishRun } from './gapRuns/publish.js';
-import { type RunWork, runWork } from './gapRuns/runWork.js';
 import { withHeartbeat } from './heartbeat.js';
 import { runEndings } from './runEndings.js';
 
@@ -27,7 +29,6 @@ const RUNNING_MAX = 2;
 
 /** The effects of a gap run. Each may be repeated: see the first comment of each. */
 export function createGapRunActivities(deps: ActivityDeps) {
-  const orgDbOf = (orgId: string) => new OrgDb(deps.database, orgId);
   const endings = runEndings(deps, 'gap_run');
   /** A piece of work that heartbeats and gives up when the run was cancelled. */
   const longWork = <T>(ref: RunRef, work: (run: RunWork) => Promise<T>): Promise<T> =>
@@ -46,7 +47,7 @@ export function createGapRunActivities(deps: ActivityDeps) {
   };
   const endPublished = async ({ orgId, runId }: RunRef, problems: readonly string[]): Promise<void> => {
     const message = problems.join('; ');
-    await endRun(orgDbOf(orgId), 'gap_run', runId, {
+    await endRun(orgDbOf(deps, orgId), 'gap_run', runId, {
       status: 'succeeded',
       ...(message === '' ? {} : { error: { code: 'follow_up_failed', message } }),
     });
@@ -55,7 +56,7 @@ export function createGapRunActivities(deps: ActivityDeps) {
     /** Whether the run may go on. */
     takeGapRunTurn: ({ orgId, runId }: RunRef): Promise<RunTurn> =>
       // Repeating sets the same state again; a run that has ended stays ended.
-      withFailures(() => takeGapRunTurn(orgDbOf(orgId), runId, RUNNING_MAX)),
+      withFailures(() => takeGapRunTurn(orgDbOf(deps, orgId), runId, RUNNING_MAX)),
 
     /** Numbers the provider-days that have changed; says how many. */
     planGapRun: (ref: RunRef): Promise<{ units: number }> =>
@@ -78,7 +79,7 @@ export function createGapRunActivities(deps: ActivityDeps) {
       message,
     }: RunRef & { ordinal: number; message: string }): Promise<void> =>
       // A repeat writes the same failure again; a unit that is done stays done.
-      withFailures(() => failGapRunUnit(orgDbOf(orgId), runId, ordinal, message)),
+      withFailures(() => failUnit(orgDbOf(deps, orgId), runId, ordinal, message)),
 
     /** Numbers the accounts that are explained anew, when it is the run's turn to explain. */
     planExplanations: (ref: RunRef): Promise<ExplanationPlan> =>
@@ -97,7 +98,7 @@ export function createGapRunActivities(deps: ActivityDeps) {
       message,
     }: RunRef & { ordinal: number; message: string }): Promise<void> =>
       // A repeat writes the same failure again; an account that is done stays done.
-      withFailures(() => failRunAccount(orgDbOf(orgId), runId, ordinal, message)),
+      withFailures(() => failAccount(orgDbOf(deps, orgId), runId, ordinal, message)),
 
     /** Shows everything that the run found. `over`: it has ended, and nothing follows. */
     publishRunFindings: (ref: RunRef): Promise<'published' | 'over'> =>

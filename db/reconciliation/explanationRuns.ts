@@ -27,26 +27,24 @@ export interface AccountContext extends AccountName {
  * Lets a run explain when no other run of the organization does, up to the end of either: what a run finds in a series
  * rests on all published days, and two that publish in turn would each undo the other's. The run keeps its turn.
  */
-export async function takeExplainingTurn(orgDb: OrgDb, runId: string): Promise<'go' | 'wait' | 'over'> {
-  return orgDb.transaction(async (inside) => {
-    await lockByName(inside, 'gapRunTurn', inside.orgId);
-    const [run] = await inside.rows<{ status: string; others: number }>(
-      `select r.status, (select count(*)::bigint from gap_runs o where o.org_id = $1 and o.status = 'running'
-         and o.explaining_since is not null and o.id <> r.id) as others
-       from gap_runs r where r.org_id = $1 and r.id = $2`,
-      [inside.orgId, runId],
-    );
-    if (run?.status !== 'running') return 'over';
-    const goes = run.others === 0;
-    const changed = await inside.run(
-      `update gap_runs set heartbeat_at = now(), stage = case when stage = 'cancelling' then stage when $3 then 'explaining' else 'waiting_for_turn' end,
-         explaining_since = case when $3 then coalesce(explaining_since, now()) end
-       where org_id = $1 and id = $2 and status = 'running'`,
-      [inside.orgId, runId, goes],
-    );
-    if (changed === 0) return 'over';
-    return goes ? 'go' : 'wait';
-  });
+export async function takeExplainingTurn(inside: OrgDb, runId: string): Promise<'go' | 'wait' | 'over'> {
+  await lockByName(inside, 'gapRunTurn', inside.orgId);
+  const [run] = await inside.rows<{ status: string; others: number }>(
+    `select r.status, (select count(*)::bigint from gap_runs o where o.org_id = $1 and o.status = 'running'
+       and o.explaining_since is not null and o.id <> r.id) as others
+     from gap_runs r where r.org_id = $1 and r.id = $2`,
+    [inside.orgId, runId],
+  );
+  if (run?.status !== 'running') return 'over';
+  const goes = run.others === 0;
+  const changed = await inside.run(
+    `update gap_runs set heartbeat_at = now(), stage = case when stage = 'cancelling' then stage when $3 then 'explaining' else 'waiting_for_turn' end,
+       explaining_since = case when $3 then coalesce(explaining_since, now()) end
+     where org_id = $1 and id = $2 and status = 'running'`,
+    [inside.orgId, runId, goes],
+  );
+  if (changed === 0) return 'over';
+  return goes ? 'go' : 'wait';
 }
 
 /** The provider-days that the run has matched. */
@@ -133,46 +131,44 @@ export async function listSeriesOfAccount(
  * Returns how many accounts there are.
  */
 export async function insertExplanationPlan(
-  orgDb: OrgDb,
+  inside: OrgDb,
   runId: string,
   accounts: readonly AccountContext[],
   series: readonly SeriesName[],
 ): Promise<number> {
-  return orgDb.transaction(async (inside) => {
-    const stored = await countRunAccounts(inside, runId);
-    if (stored > 0) return stored;
-    await inside.run(
-      `insert into gap_run_accounts (org_id, run_id, ordinal, provider, provider_account_id, context, context_mark, suspects_mark)
-       select $1::uuid, $2::uuid, n - 1, provider, account, context, mark, suspects
-       from unnest($3::text[], $4::text[], $5::jsonb[], $6::text[], $7::text[]) with ordinality as a(provider, account, context, mark, suspects, n)`,
-      [
-        inside.orgId,
-        runId,
-        textArray(accounts.map((account) => account.provider)),
-        textArray(accounts.map((account) => account.accountId)),
-        textArray(accounts.map((account) => account.context)),
-        textArray(accounts.map((account) => account.contextMark)),
-        textArray(accounts.map((account) => account.suspectsMark)),
-      ],
-    );
-    await inside.run(
-      `insert into gap_run_series (org_id, run_id, provider, provider_account_id, model)
-       select $1::uuid, $2::uuid, * from unnest($3::text[], $4::text[], $5::text[])`,
-      [
-        inside.orgId,
-        runId,
-        textArray(series.map(({ provider }) => provider)),
-        textArray(series.map(({ accountId }) => accountId)),
-        textArray(series.map(({ model }) => model)),
-      ],
-    );
-    await inside.run(
-      `update gap_runs set total_units = (select count(*) from gap_run_units u where u.org_id = $1 and u.run_id = $2) + $3
-       where org_id = $1 and id = $2 and status in ('queued', 'running')`,
-      [inside.orgId, runId, series.length],
-    );
-    return accounts.length;
-  });
+  const stored = await countRunAccounts(inside, runId);
+  if (stored > 0) return stored;
+  await inside.run(
+    `insert into gap_run_accounts (org_id, run_id, ordinal, provider, provider_account_id, context, context_mark, suspects_mark)
+     select $1::uuid, $2::uuid, n - 1, provider, account, context, mark, suspects
+     from unnest($3::text[], $4::text[], $5::jsonb[], $6::text[], $7::text[]) with ordinality as a(provider, account, context, mark, suspects, n)`,
+    [
+      inside.orgId,
+      runId,
+      textArray(accounts.map((account) => account.provider)),
+      textArray(accounts.map((account) => account.accountId)),
+      textArray(accounts.map((account) => account.context)),
+      textArray(accounts.map((account) => account.contextMark)),
+      textArray(accounts.map((account) => account.suspectsMark)),
+    ],
+  );
+  await inside.run(
+    `insert into gap_run_series (org_id, run_id, provider, provider_account_id, model)
+     select $1::uuid, $2::uuid, * from unnest($3::text[], $4::text[], $5::text[])`,
+    [
+      inside.orgId,
+      runId,
+      textArray(series.map(({ provider }) => provider)),
+      textArray(series.map(({ accountId }) => accountId)),
+      textArray(series.map(({ model }) => model)),
+    ],
+  );
+  await inside.run(
+    `update gap_runs set total_units = (select count(*) from gap_run_units u where u.org_id = $1 and u.run_id = $2) + $3
+     where org_id = $1 and id = $2 and status in ('queued', 'running')`,
+    [inside.orgId, runId, series.length],
+  );
+  return accounts.length;
 }
 
 async function countRunAccounts(inside: OrgDb, runId: string): Promise<number> {

@@ -89,30 +89,28 @@ export interface UnitResult {
  * Stores what a unit found and ends it. A unit that another attempt has ended stays as it is: it found the same. What an
  * attempt stored before it died went with its transaction.
  */
-export async function recordUnitResult(orgDb: OrgDb, runId: string, unit: UnitResult): Promise<void> {
-  await orgDb.transaction(async (inside) => {
-    const ended = await inside.run(
-      `update gap_run_units set status = 'done', error_message = null, rate_mismatches = $4::jsonb, counted_sources = $5::jsonb
-       where org_id = $1 and run_id = $2 and ordinal = $3 and status <> 'done'`,
-      [
-        inside.orgId,
-        runId,
-        unit.ordinal,
-        storedMismatches(unit.rateMismatches),
-        JSON.stringify(unit.countedSources),
-      ],
-    );
-    if (ended === 0) return;
-    if (unit.buckets.length > 0) {
-      const columns = COLUMNS.map(([, , quoted, of]) => {
-        const values = unit.buckets.map(({ bucket }) => of(bucket));
-        return quoted ? textArray(values as (string | null)[]) : plainArray(values);
-      });
-      const documents = DOCUMENTS.map(([, of]) => JSON.stringify(unit.buckets.map(of)));
-      await inside.run(INSERT_BUCKETS, [inside.orgId, runId, unit.provider, ...columns, ...documents]);
-    }
-    await countGapRunUnits(inside, runId);
-  });
+export async function recordUnitResult(inside: OrgDb, runId: string, unit: UnitResult): Promise<void> {
+  const ended = await inside.run(
+    `update gap_run_units set status = 'done', error_message = null, rate_mismatches = $4::jsonb, counted_sources = $5::jsonb
+     where org_id = $1 and run_id = $2 and ordinal = $3 and status <> 'done'`,
+    [
+      inside.orgId,
+      runId,
+      unit.ordinal,
+      storedMismatches(unit.rateMismatches),
+      JSON.stringify(unit.countedSources),
+    ],
+  );
+  if (ended === 0) return;
+  if (unit.buckets.length > 0) {
+    const columns = COLUMNS.map(([, , quoted, of]) => {
+      const values = unit.buckets.map(({ bucket }) => of(bucket));
+      return quoted ? textArray(values as (string | null)[]) : plainArray(values);
+    });
+    const documents = DOCUMENTS.map(([, of]) => JSON.stringify(unit.buckets.map(of)));
+    await inside.run(INSERT_BUCKETS, [inside.orgId, runId, unit.provider, ...columns, ...documents]);
+  }
+  await countGapRunUnits(inside, runId);
 }
 
 function storedMismatches(mismatches: readonly RateMismatch[]): string {
@@ -158,28 +156,26 @@ export async function listPublishedMismatches(
  * them; accounts that no bill covers any more have no pointer afterwards. What the days were pointed at before is removed.
  * Part of the transaction in which the run ends, so a reader sees all of it or nothing.
  */
-export async function publishGapRunDays(orgDb: OrgDb, runId: string): Promise<void> {
-  await orgDb.transaction(async (inside) => {
-    const run = [inside.orgId, runId];
-    await inside.run(
-      `with replaced as (
-         delete from gap_published p using gap_run_units u
-         where u.org_id = $1 and u.run_id = $2 and u.status = 'done'
-           and p.org_id = u.org_id and p.provider = u.provider and p.day = u.day
-         returning p.provider, p.day, p.run_id)
-       delete from gap_buckets b using (select distinct provider, day, run_id from replaced) r
-       where b.org_id = $1 and b.run_id = r.run_id and b.run_id <> $2 and b.provider = r.provider
-         and b.bucket >= r.day and b.bucket < r.day + 1`,
-      run,
-    );
-    await inside.run(
-      `insert into gap_published (org_id, provider, provider_account_id, day, run_id, counted_sources)
-       select u.org_id, u.provider, s.key, u.day, u.run_id, s.value
-       from gap_run_units u cross join lateral jsonb_each_text(u.counted_sources) s
+export async function publishGapRunDays(inside: OrgDb, runId: string): Promise<void> {
+  const run = [inside.orgId, runId];
+  await inside.run(
+    `with replaced as (
+       delete from gap_published p using gap_run_units u
        where u.org_id = $1 and u.run_id = $2 and u.status = 'done'
-       on conflict (org_id, provider, day, provider_account_id) do update
-         set run_id = excluded.run_id, counted_sources = excluded.counted_sources, published_at = now()`,
-      run,
-    );
-  });
+         and p.org_id = u.org_id and p.provider = u.provider and p.day = u.day
+       returning p.provider, p.day, p.run_id)
+     delete from gap_buckets b using (select distinct provider, day, run_id from replaced) r
+     where b.org_id = $1 and b.run_id = r.run_id and b.run_id <> $2 and b.provider = r.provider
+       and b.bucket >= r.day and b.bucket < r.day + 1`,
+    run,
+  );
+  await inside.run(
+    `insert into gap_published (org_id, provider, provider_account_id, day, run_id, counted_sources)
+     select u.org_id, u.provider, s.key, u.day, u.run_id, s.value
+     from gap_run_units u cross join lateral jsonb_each_text(u.counted_sources) s
+     where u.org_id = $1 and u.run_id = $2 and u.status = 'done'
+     on conflict (org_id, provider, day, provider_account_id) do update
+       set run_id = excluded.run_id, counted_sources = excluded.counted_sources, published_at = now()`,
+    run,
+  );
 }

@@ -25,21 +25,19 @@ const QUANTITIES = [
  * of these days; null where there is no report before `toDay`.
  */
 export async function listHoursOfBoth(
-  orgDb: OrgDb,
+  inside: OrgDb,
   scope: { provider: string; toDay: string },
 ): Promise<{ hours: HourOfBoth[]; fromDay: string | null }> {
-  return orgDb.transaction(async (inside) => {
-    const [row] = await inside.rows<{ day: string | null }>(
-      `select max(day) as day from billing_days
-       where org_id = $1 and provider = $2 and day < $3 and feed = 'usage' and superseded_at is null`,
-      [inside.orgId, scope.provider, scope.toDay],
-    );
-    if (!row?.day) return { hours: [], fromDay: null };
-    const days = [shiftDay(row.day, 1 - DAYS), shiftDay(row.day, 1)] as const;
-    const billed = await listBilledHours(inside, scope.provider, days);
-    const observed = billed.length === 0 ? [] : await listObservedHours(inside, scope.provider, days);
-    return { hours: [...billed, ...observed], fromDay: days[0] };
-  }, 'repeatable read');
+  const [row] = await inside.rows<{ day: string | null }>(
+    `select max(day) as day from billing_days
+     where org_id = $1 and provider = $2 and day < $3 and feed = 'usage' and superseded_at is null`,
+    [inside.orgId, scope.provider, scope.toDay],
+  );
+  if (!row?.day) return { hours: [], fromDay: null };
+  const days = [shiftDay(row.day, 1 - DAYS), shiftDay(row.day, 1)] as const;
+  const billed = await listBilledHours(inside, scope.provider, days);
+  const observed = billed.length === 0 ? [] : await listObservedHours(inside, scope.provider, days);
+  return { hours: [...billed, ...observed], fromDay: days[0] };
 }
 
 type Days = readonly [from: string, to: string];

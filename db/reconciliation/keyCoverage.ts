@@ -80,16 +80,14 @@ const WHO = ['billed_by', 'provider_account_id', 'provider_key_id'] as const;
  * Observed consumption by biller, provider key and UTC day (by the calls' end), folded and not, in one snapshot. Calls
  * of another account than the one that is asked for are left out; those that name none are not.
  */
-export async function listObservedKeyDays(orgDb: OrgDb, query: CoverageQuery): Promise<ObservedKeyDay[]> {
-  const rows = await orgDb.transaction(
-    async (inside) =>
-      inside.rows<
-        { provider: string; key: string; day: string; calls: number; computed_cost_usd: Pico } & Record<
-          string,
-          number
-        >
-      >(
-        `with parts as (
+export async function listObservedKeyDays(inside: OrgDb, query: CoverageQuery): Promise<ObservedKeyDay[]> {
+  const rows = await inside.rows<
+    { provider: string; key: string; day: string; calls: number; computed_cost_usd: Pico } & Record<
+      string,
+      number
+    >
+  >(
+    `with parts as (
            select ${WHO.join(', ')}, (hour at time zone 'UTC')::date as day, ${BILLING_MEASURE_NAMES.join(', ')}
            from billing_cells where org_id = $1 and hour >= $2::timestamptz and hour < $3::timestamptz and status <> 'blocked'
            union all
@@ -100,16 +98,14 @@ export async function listObservedKeyDays(orgDb: OrgDb, query: CoverageQuery): P
          from parts p ${joinKeyAccount('p', 'p.billed_by')}
          where ($4::text is null or p.billed_by = $4) and ($5::text is null or ${keyAccount('p')} in ($5, ''))
          group by 1, 2, 3 having sum(calls) <> 0 order by 1, 2, 3`,
-        [
-          inside.orgId,
-          isoFromMicros(microsOfDay(query.fromDay)),
-          isoFromMicros(microsOfDay(query.toDay)),
-          query.provider ?? null,
-          query.accountId ?? null,
-          await readFoldedXid(inside),
-        ],
-      ),
-    'repeatable read',
+    [
+      inside.orgId,
+      isoFromMicros(microsOfDay(query.fromDay)),
+      isoFromMicros(microsOfDay(query.toDay)),
+      query.provider ?? null,
+      query.accountId ?? null,
+      await readFoldedXid(inside),
+    ],
   );
   return rows.map((row) => ({
     provider: row.provider,

@@ -59,11 +59,12 @@ const dayKey = (row: { provider: string; day: string }) => `${row.provider} ${ro
  * counted that are in no total yet. The log only grows and keeps every row at its transaction, so the number is the same
  * before and after a fold and another after any change. Days without calls are absent.
  */
-export async function listObservedRevisions(orgDb: OrgDb, window: InputWindow): Promise<Map<string, number>> {
-  const rows = await orgDb.transaction(
-    async (inside) =>
-      inside.rows<{ provider: string; day: string; revision: number }>(
-        `select billed_by as provider, day, sum(revision)::bigint as revision from (
+export async function listObservedRevisions(
+  inside: OrgDb,
+  window: InputWindow,
+): Promise<Map<string, number>> {
+  const rows = await inside.rows<{ provider: string; day: string; revision: number }>(
+    `select billed_by as provider, day, sum(revision)::bigint as revision from (
            select billed_by, day, revision from observed_days
            where org_id = $1 and ($2::text is null or billed_by = $2) and day >= $3::date and day < $4::date
            union all
@@ -71,9 +72,7 @@ export async function listObservedRevisions(orgDb: OrgDb, window: InputWindow): 
            where ($2::text is null or billed_by = $2) and status <> 'blocked'
              and end_at >= $3::date and end_at < $4::date group by 1, 2
          ) parts group by 1, 2`,
-        [inside.orgId, window.provider, window.fromDay, window.toDay, await readFoldedXid(inside)],
-      ),
-    'repeatable read',
+    [inside.orgId, window.provider, window.fromDay, window.toDay, await readFoldedXid(inside)],
   );
   return new Map(rows.map((row) => [dayKey(row), row.revision]));
 }

@@ -130,7 +130,7 @@ where ${dayTuple('d')} is distinct from ${dayTuple('excluded')}`;
  * `removed` ones not at all, `gone` ones with what had been decided on them.
  */
 export async function writeAccountFindings(
-  orgDb: OrgDb,
+  inside: OrgDb,
   runId: string,
   change: {
     findings: readonly IdentifiedFinding[];
@@ -138,31 +138,29 @@ export async function writeAccountFindings(
     gone: readonly string[];
   },
 ): Promise<void> {
-  await orgDb.transaction(async (inside) => {
-    const { findings, removed, gone } = change;
-    if (removed.length > 0)
-      await inside.run('delete from findings where org_id = $1 and id = any($2::uuid[])', [
-        inside.orgId,
-        plainArray(removed),
-      ]);
-    if (gone.length > 0)
-      await inside.run(
-        `update findings set decided_as = status, status = 'gone', updated_at = now()
-         where org_id = $1 and id = any($2::uuid[]) and status in ('confirmed', 'dismissed')`,
-        [inside.orgId, plainArray(gone)],
-      );
-    if (findings.length === 0) return;
-    const rows = findings.map(({ id, decisionOf, heldBy, finding }) => ({
-      ...{ id, decision_of: decisionOf, held_by: heldBy },
-      ...Object.fromEntries(COLUMNS.map(([name, , of]) => [name, of(finding)])),
-    }));
-    await inside.run(UPSERT, [inside.orgId, runId, JSON.stringify(rows)]);
-    await inside.run(UPSERT_DAYS, [
+  const { findings, removed, gone } = change;
+  if (removed.length > 0)
+    await inside.run('delete from findings where org_id = $1 and id = any($2::uuid[])', [
       inside.orgId,
-      JSON.stringify(findings.flatMap(dayRows)),
-      plainArray(findings.map(({ id }) => id)),
+      plainArray(removed),
     ]);
-  });
+  if (gone.length > 0)
+    await inside.run(
+      `update findings set decided_as = status, status = 'gone', updated_at = now()
+       where org_id = $1 and id = any($2::uuid[]) and status in ('confirmed', 'dismissed')`,
+      [inside.orgId, plainArray(gone)],
+    );
+  if (findings.length === 0) return;
+  const rows = findings.map(({ id, decisionOf, heldBy, finding }) => ({
+    ...{ id, decision_of: decisionOf, held_by: heldBy },
+    ...Object.fromEntries(COLUMNS.map(([name, , of]) => [name, of(finding)])),
+  }));
+  await inside.run(UPSERT, [inside.orgId, runId, JSON.stringify(rows)]);
+  await inside.run(UPSERT_DAYS, [
+    inside.orgId,
+    JSON.stringify(findings.flatMap(dayRows)),
+    plainArray(findings.map(({ id }) => id)),
+  ]);
 }
 
 function dayRows({ id, finding }: IdentifiedFinding): object[] {

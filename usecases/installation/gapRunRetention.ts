@@ -44,7 +44,7 @@ export async function removeOldGapRuns({
 }: Pick<RetentionWork, 'database' | 'report'>): Promise<void> {
   for (const orgId of await listOrganizationIds(database)) {
     const orgDb = new OrgDb(database, orgId);
-    await clearEndedExplanations(orgDb);
+    await orgDb.transaction((inside) => clearEndedExplanations(inside));
     for (let removed = SLICE_DAYS; removed === SLICE_DAYS; ) {
       removed = await orgDb.run(REMOVE_UNITS, [orgId]);
       if (removed > 0) await report({ rows: removed, partitions: [] });

@@ -20,7 +20,7 @@ import { type DayRange, rangesOf } from '../../domain/reconciliation/statement/s
 /** The longest range of one audit, in days. */
 export const AUDIT_DAYS_MAX = 366;
 
-export interface AuditRequest {
+interface AuditRequest {
   provider: Provider;
   /** First and last UTC day, `YYYY-MM-DD`, both included; null: as far as there are bills, at most 366 days. */
   fromDay: string | null;

@@ -36,7 +36,7 @@ export interface MonthStatement extends Statement {
   sourceDifferences: SourceDifference[];
 }
 
-export interface MonthClosing {
+interface MonthClosing {
   closedAtMicros: bigint;
   closedBy: string | null;
   /** What the bills of the month say beyond what it was closed with. */

@@ -23,7 +23,7 @@ export interface ProviderDay extends DayInput {
   covered: readonly BilledAccount[];
 }
 
-export interface ProviderDayScope {
+interface ProviderDayScope {
   provider: Provider;
   day: string;
   /** By how many hours the provider's clock is ahead of UTC, where it keeps one distance (`timesOfBillingDay`). */

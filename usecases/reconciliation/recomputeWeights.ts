@@ -16,7 +16,7 @@ import {
 } from '../../domain/reconciliation/weights/learn.js';
 import { DEFAULT_WEIGHTS } from '../../domain/reconciliation/weights/weightSet.js';
 
-export interface Recomputed {
+interface Recomputed {
   /** Of the set that holds now; null while nothing was ever learned. */
   version: number | null;
   /** Whether it is new. */

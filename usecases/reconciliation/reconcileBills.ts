@@ -3,7 +3,6 @@ import { listBilledProviderDays } from '../../db/billing/billedDays.js';
 import { listSuspectKeys } from '../../db/billing/providerKeys.js';
 import { listObservedSince } from '../../db/events/observedCalls.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { listHoursOfBoth } from '../../db/reconciliation/hoursOfBoth.js';
 import { knownOffsetHours } from '../../domain/billing/billingDay.js';
 import { shiftDay } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
@@ -13,13 +12,13 @@ import { matchDay } from '../../domain/reconciliation/matching/matchDay.js';
 import { type Reconciled, reconcileMatched } from '../../domain/reconciliation/reconcileDays.js';
 import type { WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
 import { billedRangeOf } from './billAudit.js';
-import { tellDayOffset } from './dayOffset.js';
+import { estimateDayOffset, hoursOf } from './planRun.js';
 import { readProviderDay } from './providerDay.js';
 
 /** Keys that the search for explanations is given at most; the most dollars come first. */
 const SUSPECTS_MAX = 10_000;
 
-export interface ReconcileRequest {
+interface ReconcileRequest {
   provider: Provider;
   /** First and last UTC day, `YYYY-MM-DD`, both included; null: as far as there are bills, at most 366 days. */
   fromDay: string | null;
@@ -63,8 +62,7 @@ export async function reconcileBills(
   const window = { provider, fromDay: range.fromDay, toDay: shiftDay(range.toDay, 1) };
   const observedSince = await listObservedSince(orgDb, provider);
   const offsetHours =
-    knownOffsetHours(provider) ??
-    (await tellDayOffset(window.toDay, (toDay) => listHoursOfBoth(orgDb, { provider, toDay })));
+    knownOffsetHours(provider) ?? (await estimateDayOffset(window.toDay, hoursOf(orgDb, provider)));
   const days: DayResult[] = [];
   // Compared as they are read: of a day's rows and calls nothing stays but what the search for explanations needs.
   for (const { day } of await listBilledProviderDays(orgDb, window)) {

@@ -1,13 +1,9 @@
-import {
-  findFinding,
-  findFindingEvidence,
-  listFindingDays,
-  listFindings,
-} from '../../../db/reconciliation/findings.js';
-import { DomainError } from '../../../domain/errors.js';
+import type { z } from 'zod';
+import { type FindingFilter, listFindings } from '../../../db/reconciliation/findings.js';
 import { findUuid, isUuidText } from '../../../domain/ids.js';
 import { absPico } from '../../../domain/money.js';
 import { dayOf } from '../../../domain/period.js';
+import { getWholeFinding } from '../../../usecases/reconciliation/readRuns.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { cursoredPage, decodeSizeCursor } from '../../paging.js';
 import { providerFilter, windowOf } from '../../query.js';
@@ -24,6 +20,22 @@ import {
 const TAG = 'Financial';
 const READ = { scope: 'financial:read', workspace: 'refused' } as const;
 
+function filterOf(query: z.output<typeof listFindingsQuery>): FindingFilter {
+  const { fromMicros, toMicros } = windowOf(query.from, query.to, ['from', 'to']);
+  return {
+    provider: providerFilter(query.provider),
+    accountId: query.provider_account_id,
+    model: query.model,
+    kind: query.kind,
+    grade: query.confidence,
+    blame: query.blame,
+    direction: query.direction,
+    status: query.status,
+    fromDay: fromMicros === undefined ? undefined : dayOf(fromMicros),
+    toDay: toMicros === undefined ? undefined : dayOf(toMicros - 1n),
+  };
+}
+
 const listFindingsEndpoint = defineEndpoint({
   operationId: 'listFindings',
   method: 'get',
@@ -38,23 +50,8 @@ const listFindingsEndpoint = defineEndpoint({
   problems: ['invalid_range'],
   async handle({ query, orgDb }) {
     const after = decodeSizeCursor(query.cursor, isUuidText);
-    const { fromMicros, toMicros } = windowOf(query.from, query.to, ['from', 'to']);
-    const found = await listFindings(
-      orgDb,
-      {
-        provider: providerFilter(query.provider),
-        accountId: query.provider_account_id,
-        model: query.model,
-        kind: query.kind,
-        grade: query.confidence,
-        blame: query.blame,
-        direction: query.direction,
-        status: query.status,
-        fromDay: fromMicros === undefined ? undefined : dayOf(fromMicros),
-        toDay: toMicros === undefined ? undefined : dayOf(toMicros - 1n),
-      },
-      { limit: query.limit + 1, offset: after ? 0 : query.offset, after },
-    );
+    const asked = { limit: query.limit + 1, offset: after ? 0 : query.offset, after };
+    const found = await listFindings(orgDb, filterOf(query), asked);
     const { shown, page } = cursoredPage(found, query, (one) => [absPico(one.impactPico), one.id]);
     return { status: 200, body: { findings: shown.map(presentFinding), ...page } };
   },
@@ -71,14 +68,7 @@ const getFindingEndpoint = defineEndpoint({
   responses: { 200: { description: 'The finding', schema: wholeFindingSchema } },
   problems: ['not_found'],
   async handle({ params, orgDb }) {
-    const id = findUuid('fnd', params.id);
-    // One state of all of it: a run may publish another one between two reads.
-    const whole = await orgDb.transaction(async (inside) => {
-      const finding = id === undefined ? undefined : await findFinding(inside, id);
-      const evidence = finding && (await findFindingEvidence(inside, finding.id));
-      return finding && evidence && { finding, evidence, days: await listFindingDays(inside, finding.id) };
-    }, 'repeatable read');
-    if (!whole) throw new DomainError('not_found', 'there is no finding with this id');
+    const whole = await getWholeFinding(orgDb, findUuid('fnd', params.id));
     return { status: 200, body: presentWholeFinding(whole.finding, whole.days, whole.evidence) };
   },
 });

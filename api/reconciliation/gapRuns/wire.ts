@@ -211,7 +211,7 @@ export const runSchema = z
   })
   .meta({ id: 'GapRun' });
 
-export type RunWire = z.output<typeof runSchema>;
+type RunWire = z.output<typeof runSchema>;
 
 export const listRunsResponse = z.strictObject({ runs: z.array(runSchema), ...pageFields });
 

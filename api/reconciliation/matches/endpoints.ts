@@ -1,17 +1,25 @@
-import {
-  listMatchDisputes,
-  listMatches,
-  listMatchFindings,
-  type MatchFilter,
-  sumMatches,
-} from '../../../db/reconciliation/matches.js';
+import type { z } from 'zod';
+import type { MatchFilter, MatchRecord } from '../../../db/reconciliation/matches.js';
 import { isUuidText } from '../../../domain/ids.js';
-import { absPico, usdNumberFromPico } from '../../../domain/money.js';
-import { dayOf } from '../../../domain/period.js';
+import { absPico } from '../../../domain/money.js';
+import { readMatches } from '../../../usecases/reconciliation/readRuns.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { cursoredPage, decodeAmountCursor } from '../../paging.js';
 import { dayWindowOf, providerFilter } from '../../query.js';
-import { matchesQuery, matchesResponse, presentMatch } from './wire.js';
+import { matchesQuery, matchesResponse, presentMatch, presentTotals } from './wire.js';
+
+function filterOf(query: z.output<typeof matchesQuery>, nowMicros: bigint): MatchFilter {
+  return {
+    ...dayWindowOf(query.from, query.to, nowMicros),
+    provider: providerFilter(query.provider),
+    accountId: query.provider_account_id,
+    grade: query.confidence,
+    matchStatus: query.match_status,
+  };
+}
+
+const positionOf = ({ record }: { record: MatchRecord }) =>
+  [absPico(record.providerCostPico - record.ourCostPico), record.matchId] as const;
 
 const getMatches = defineEndpoint({
   operationId: 'listMatches',
@@ -26,45 +34,14 @@ const getMatches = defineEndpoint({
   responses: { 200: { description: 'A page of records', schema: matchesResponse } },
   problems: ['invalid_parameter', 'invalid_range'],
   async handle({ query, orgDb }, deps) {
-    const filter: MatchFilter = {
-      ...dayWindowOf(query.from, query.to, deps.nowMicros()),
-      provider: providerFilter(query.provider),
-      accountId: query.provider_account_id,
-      grade: query.confidence,
-      matchStatus: query.match_status,
-    };
+    const filter = filterOf(query, deps.nowMicros());
     const after = decodeAmountCursor(query.cursor, isUuidText);
-    const { found, findings, disputes, totals } = await orgDb.transaction(async (inside) => {
-      const records = await listMatches(inside, filter, {
-        limit: query.limit + 1,
-        offset: query.offset,
-        after: after && { deltaPico: after.pico, matchId: after.id },
-      });
-      const days = records.map((record) => ({ ...record, day: dayOf(record.bucketMicros) }));
-      return {
-        found: records,
-        findings: await listMatchFindings(inside, days),
-        disputes: await listMatchDisputes(inside, days),
-        totals: await sumMatches(inside, filter),
-      };
-    }, 'repeatable read');
-    const { shown, page } = cursoredPage(found, query, (record) => [
-      absPico(record.providerCostPico - record.ourCostPico),
-      record.matchId,
-    ]);
-    return {
-      status: 200,
-      body: {
-        matches: shown.map((record, at) =>
-          presentMatch(record, { findings: findings[at] ?? [], disputeId: disputes[at] ?? null }),
-        ),
-        ...page,
-        totals: {
-          matched_usd: usdNumberFromPico(totals.matchedPico),
-          unmatched_usd: usdNumberFromPico(totals.unmatchedPico),
-        },
-      },
-    };
+    const position = after && { deltaPico: after.pico, matchId: after.id };
+    const asked = { limit: query.limit + 1, offset: query.offset, after: position };
+    const { matches, totals } = await readMatches(orgDb, filter, asked);
+    const { shown, page } = cursoredPage(matches, query, positionOf);
+    const listed = shown.map(({ record, ...explained }) => presentMatch(record, explained));
+    return { status: 200, body: { matches: listed, ...page, totals: presentTotals(totals) } };
   },
 });
 

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { MatchFinding, MatchRecord } from '../../../db/reconciliation/matches.js';
 import { BILLED_CLASSES } from '../../../domain/billing/billedRow.js';
 import { publicId } from '../../../domain/ids.js';
-import { usdNumberFromPico, usdNumberOrNull } from '../../../domain/money.js';
+import { type Pico, usdNumberFromPico, usdNumberOrNull } from '../../../domain/money.js';
 import { isoFromMicros, MICROS_PER_DAY } from '../../../domain/period.js';
 import { DIRECTIONS } from '../../../domain/reconciliation/inference/finding.js';
 import { type ClassLine, GRADES, VISIBILITIES } from '../../../domain/reconciliation/matching/cells.js';
@@ -16,7 +16,7 @@ import { FINDING_KINDS } from '../../../domain/reconciliation/taxonomy.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { filterParameter, instantParameter, wordParameter } from '../../query.js';
 
-export const MATCH_STATUSES = ['matched', 'partial', 'unmatched'] as const;
+const MATCH_STATUSES = ['matched', 'partial', 'unmatched'] as const;
 
 export const matchesQuery = z.object({
   confidence: wordParameter(GRADES, (word) => word.toUpperCase()).optional(),
@@ -53,7 +53,7 @@ const findingSchema = z.strictObject({
   impact_usd: usd.meta({ description: 'On this day alone: billed − what would have been right' }),
 });
 
-export const matchSchema = z
+const matchSchema = z
   .strictObject({
     id: z.string().meta({
       description: 'The same in every run for the same account, model and day',
@@ -108,7 +108,7 @@ export const matchesResponse = z.strictObject({
 });
 
 /** What is known of a record beside its bucket. */
-export interface MatchBeside {
+interface MatchBeside {
   findings: readonly MatchFinding[];
   /** Of the dispute that the day is in. */
   disputeId: string | null;
@@ -179,3 +179,14 @@ function presentFinding(finding: MatchFinding): z.output<typeof findingSchema> {
     impact_usd: usdNumberFromPico(finding.impactPico),
   };
 }
+
+export const presentTotals = ({
+  matchedPico,
+  unmatchedPico,
+}: {
+  matchedPico: Pico;
+  unmatchedPico: Pico;
+}) => ({
+  matched_usd: usdNumberFromPico(matchedPico),
+  unmatched_usd: usdNumberFromPico(unmatchedPico),
+});

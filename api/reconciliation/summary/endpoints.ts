@@ -1,17 +1,27 @@
-import {
-  countPublishedBuckets,
-  findLastBilledMonth,
-  listPublishedBuckets,
-  sumMonth,
-} from '../../../db/reconciliation/gapExplorer.js';
-import { nextMonth, previousMonth } from '../../../domain/billing/periods/month.js';
+import type { z } from 'zod';
+import type { PlacedBucket } from '../../../db/reconciliation/gapExplorer.js';
 import { absPico } from '../../../domain/money.js';
 import { dayOf, gapWindow, isoFromMicros } from '../../../domain/period.js';
-import { summarizeMonth } from '../../../domain/reconciliation/summary.js';
+import { exploreGaps, readMonthSummary } from '../../../usecases/reconciliation/readRuns.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { cursoredPage, decodeTimeAmountCursor } from '../../paging.js';
 import { EXPLORER_PATH } from '../gapRuns/wire.js';
 import { explorerQuery, explorerResponse, presentGap, presentSummary, summaryResponse } from './wire.js';
+
+type ExplorerQuery = z.output<typeof explorerQuery>;
+
+function filterOf({ flagged_only: flaggedOnly = false, flagged = false }: ExplorerQuery) {
+  return { flaggedOnly: flaggedOnly || flagged, unmatchedOnly: flaggedOnly };
+}
+
+function pageOf({ limit, offset, cursor }: ExplorerQuery) {
+  const after = decodeTimeAmountCursor(cursor);
+  const position = after && { bucketMicros: after.micros, deltaPico: after.pico, place: after.place };
+  return { limit: limit + 1, offset, after: position };
+}
+
+const positionOf = ({ bucketMicros, providerCostPico, ourCostPico, place }: PlacedBucket) =>
+  [bucketMicros, absPico(providerCostPico - ourCostPico), place] as const;
 
 const explore = defineEndpoint({
   operationId: 'exploreGaps',
@@ -28,48 +38,12 @@ const explore = defineEndpoint({
   async handle({ query, orgDb }, deps) {
     const now = deps.nowMicros();
     const { start, end } = gapWindow(query.period, now);
-    const window = {
-      fromDay: dayOf(start),
-      toDay: dayOf(end),
-      provider: query.provider ?? null,
-      hourly: query.period === '7d',
-    };
-    const flaggedOnly = query.flagged_only ?? false;
-    const after = decodeTimeAmountCursor(query.cursor);
-    const { counts, buckets } = await orgDb.transaction(
-      async (inside) => ({
-        counts: await countPublishedBuckets(inside, window),
-        buckets: await listPublishedBuckets(
-          inside,
-          window,
-          { flaggedOnly: flaggedOnly || (query.flagged ?? false), unmatchedOnly: flaggedOnly },
-          {
-            limit: query.limit + 1,
-            offset: query.offset,
-            after: after && { bucketMicros: after.micros, deltaPico: after.pico, place: after.place },
-          },
-        ),
-      }),
-      'repeatable read',
-    );
-    const { shown, page } = cursoredPage(
-      buckets,
-      query,
-      ({ bucketMicros, providerCostPico, ourCostPico, place }) => [
-        bucketMicros,
-        absPico(providerCostPico - ourCostPico),
-        place,
-      ],
-    );
-    return {
-      status: 200,
-      body: {
-        period: { start: isoFromMicros(start), end: isoFromMicros(now) },
-        ...counts,
-        gaps: shown.map(presentGap),
-        ...page,
-      },
-    };
+    const days = { fromDay: dayOf(start), toDay: dayOf(end) };
+    const window = { ...days, provider: query.provider ?? null, hourly: query.period === '7d' };
+    const { counts, buckets } = await exploreGaps(orgDb, window, filterOf(query), pageOf(query));
+    const { shown, page } = cursoredPage(buckets, query, positionOf);
+    const period = { start: isoFromMicros(start), end: isoFromMicros(now) };
+    return { status: 200, body: { period, ...counts, gaps: shown.map(presentGap), ...page } };
   },
 });
 
@@ -85,16 +59,8 @@ const summary = defineEndpoint({
   responses: { 200: { description: 'The summary', schema: summaryResponse } },
   problems: [],
   async handle({ orgDb }, deps) {
-    const today = dayOf(deps.nowMicros());
-    const found = await orgDb.transaction(async (inside) => {
-      const firstDay = (await findLastBilledMonth(inside, today)) ?? previousMonth(today);
-      return { firstDay, totals: await sumMonth(inside, firstDay, nextMonth(firstDay)) };
-    }, 'repeatable read');
-    const { billedPico, matchedByGrade } = found.totals;
-    return {
-      status: 200,
-      body: presentSummary(summarizeMonth(found.firstDay.slice(0, 7), billedPico, matchedByGrade)),
-    };
+    const found = await readMonthSummary(orgDb, dayOf(deps.nowMicros()));
+    return { status: 200, body: presentSummary(found) };
   },
 });
 

@@ -23,7 +23,7 @@ export const explorerQuery = periodQuery.extend({
 
 const usd = z.number();
 
-export const gapSchema = z
+const gapSchema = z
   .strictObject({
     bucket: z.string(),
     provider: z.string(),

@@ -1,4 +1,4 @@
-import { findWeightSet, listOutcomes, sumOutcomes } from '../../../db/reconciliation/weightSets.js';
+import { readWeights } from '../../../usecases/reconciliation/readRuns.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { pageOf } from '../../paging.js';
 import { presentOutcome, presentWeights, WEIGHTS_PATH, weightsQuery, weightsResponse } from './wire.js';
@@ -18,24 +18,11 @@ const getWeights = defineEndpoint({
   },
   problems: ['invalid_parameter'],
   async handle({ query, orgDb }) {
-    const { stored, sum, found } = await orgDb.transaction(
-      async (inside) => ({
-        stored: await findWeightSet(inside),
-        sum: await sumOutcomes(inside),
-        found: await listOutcomes(inside, { limit: query.limit + 1, offset: query.offset }),
-      }),
-      'repeatable read',
-    );
-    const { shown, page } = pageOf(found, query);
-    const newest = sum.newestMicros ?? 0n;
-    return {
-      status: 200,
-      body: {
-        ...presentWeights(stored, sum.count),
-        outcomes: shown.map((outcome) => presentOutcome(outcome, newest)),
-        ...page,
-      },
-    };
+    const asked = { limit: query.limit + 1, offset: query.offset };
+    const { stored, sum, outcomes } = await readWeights(orgDb, asked);
+    const { shown, page } = pageOf(outcomes, query);
+    const listed = shown.map((outcome) => presentOutcome(outcome, sum.newestMicros ?? 0n));
+    return { status: 200, body: { ...presentWeights(stored, sum.count), outcomes: listed, ...page } };
   },
 });
 

@@ -55,6 +55,7 @@ export const NEUTRAL: Readonly<Record<string, string>> = {
   prepareSession: 'settings of a new connection',
   andOfProject: 'words of a statement; asks nothing',
   orgDbOf: 'the handle itself',
+  runWork: 'the handle itself, for a step of a run',
   leaseTokens: 'the case leaseRateTokens on a handle of its own',
   answerOnce:
     'its statements are the cases takeIdempotencyKey, beginAttempt and storeAnswer; the rest is the handler’s',

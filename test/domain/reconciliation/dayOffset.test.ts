@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { findDayOffset } from '../../../domain/reconciliation/evidence/dayOffset.js';
-import { tellDayOffset } from '../../../usecases/reconciliation/dayOffset.js';
+import { estimateDayOffset } from '../../../usecases/reconciliation/planRun.js';
 
 const HOURS = 24 * 10;
 /** Use that is never the same two hours running, and never a day's use again. */
@@ -57,7 +57,7 @@ describe('the clock of a provider', () => {
 
   it('is the one of the days before, where the newest days do not tell it', async () => {
     const asked: string[] = [];
-    const offset = await tellDayOffset('2026-11-09', async (toDay) => {
+    const offset = await estimateDayOffset('2026-11-09', async (toDay) => {
       asked.push(toDay);
       return asked.length === 1 ? silent : told;
     });
@@ -70,7 +70,7 @@ describe('the clock of a provider', () => {
       asked += 1;
       return silent;
     };
-    expect([await tellDayOffset('2026-11-09', read), asked]).toEqual([0, 3]);
-    expect(await tellDayOffset('2026-11-09', async () => ({ hours: [], fromDay: null }))).toBe(0);
+    expect([await estimateDayOffset('2026-11-09', read), asked]).toEqual([0, 3]);
+    expect(await estimateDayOffset('2026-11-09', async () => ({ hours: [], fromDay: null }))).toBe(0);
   });
 });

@@ -1,3 +1,4 @@
+import { pino } from 'pino';
 import { listObservedSources } from '../../../../db/events/observedCalls.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import * as explanationRuns from '../../../../db/reconciliation/explanationRuns.js';
@@ -9,7 +10,18 @@ import * as matchInputs from '../../../../db/reconciliation/matchInputs.js';
 import * as publishedFindings from '../../../../db/reconciliation/publishedFindings.js';
 import * as publishedGapRuns from '../../../../db/reconciliation/publishedGapRuns.js';
 import { dayOf } from '../../../../domain/period.js';
-import type { Biller } from '../../../../domain/providers.js';
+import type { Biller, Provider } from '../../../../domain/providers.js';
+import type { Prices } from '../../../../usecases/pricing/priceBookHolder.js';
+import {
+  explainRunAccount,
+  failAccount,
+  planExplanations,
+} from '../../../../usecases/reconciliation/explainRun.js';
+import { draftRunClaims, findRunCredits } from '../../../../usecases/reconciliation/followUpRun.js';
+import { loadRun, type RunWork } from '../../../../usecases/reconciliation/gapRunWork.js';
+import { failUnit, matchUnit } from '../../../../usecases/reconciliation/matchUnit.js';
+import { hoursOf, planRun } from '../../../../usecases/reconciliation/planRun.js';
+import { publishRun } from '../../../../usecases/reconciliation/publishRun.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -84,7 +96,42 @@ async function reportedHour(db: OrgDb, of: Owned): Promise<void> {
 }
 
 /** What runs read before they compare, and what they keep of their explanations. */
+/** A step of the open run; the process has nothing but the database and prices. */
+const workOf = (db: OrgDb, { openRunId, prices }: Owned): RunWork => ({
+  deps: {
+    database: db.database,
+    prices: { freshOf: async () => prices } as unknown as Prices,
+    nowMicros: () => BigInt(Date.now()) * 1_000n,
+    logger: pino({ level: 'silent' }),
+  },
+  ...{ orgDb: db, runId: openRunId, checkpoint: () => undefined },
+});
+const NO_PAGES = { locateRecords: async function* () {}, askedFor: () => undefined };
+
 export const EXPLANATION_CASES: Record<string, TenancyCase> = {
+  loadRun: (db, of) => loadRun(workOf(db, of)),
+  planRun: (db, of) => planRun(workOf(db, of)),
+  matchUnit: (db, of) => matchUnit(workOf(db, of), 0),
+  failUnit: (db, { openRunId }) => failUnit(db, openRunId, 0, 'x'),
+  planExplanations: (db, of) => planExplanations(workOf(db, of)),
+  explainRunAccount: async (db, of) => {
+    await planned(db, of);
+    await explainRunAccount(workOf(db, of), 0);
+  },
+  failAccount: async (db, of) => {
+    await planned(db, of);
+    await failAccount(db, of.openRunId, 0, 'x');
+  },
+  publishRun: (db, of) => publishRun(workOf(db, of)),
+  draftRunClaims: (db, of) => {
+    const work = workOf(db, of);
+    return draftRunClaims(work, { ...work.deps, pages: NO_PAGES });
+  },
+  findRunCredits: (db, of) => findRunCredits(workOf(db, of)),
+  hoursOf: async (db, of) => {
+    await reportedHour(db, of);
+    return hoursOf(db, of.provider as Provider)('2100-01-01');
+  },
   listCountedDays: (db) => matchInputs.listCountedDays(db, ALL),
   listObservedRevisions: (db) => matchInputs.listObservedRevisions(db, ALL),
   listKeyDigests: async (db, { openRunId }) => {

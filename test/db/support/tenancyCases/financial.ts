@@ -12,6 +12,7 @@ import { publicId } from '../../../../domain/ids.js';
 import { confirmItem, dismissItem, getWholeDispute } from '../../../../usecases/claims/decideFindings.js';
 import { readFinancialSummary } from '../../../../usecases/claims/financialSummary.js';
 import { readReviewQueue } from '../../../../usecases/claims/reviewQueue.js';
+import { getWholeFinding } from '../../../../usecases/reconciliation/readRuns.js';
 import { aFindingDay, storeFindings } from '../../../support/findings.js';
 import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
@@ -36,6 +37,7 @@ export const FINANCIAL_CASES: Record<string, TenancyCase> = {
   lockFinding: (db, { findingId }) => findings.lockFinding(db, findingId),
   findFindingEvidence: (db, { findingId }) => findings.findFindingEvidence(db, findingId),
   listFindingDays: (db, { findingId }) => findings.listFindingDays(db, findingId),
+  getWholeFinding: (db, { findingId }) => getWholeFinding(db, findingId),
   recordDecision: (db, { findingId, marker }) =>
     findings.recordDecision(db, findingId, { status: 'dismissed', by: marker, reason: null }),
   sumFindings: (db) => sumFindings(db, {}),

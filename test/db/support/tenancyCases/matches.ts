@@ -7,6 +7,7 @@ import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weigh
 import { streamFocusRecords } from '../../../../usecases/billing/focusExport.js';
 import { readCoverage } from '../../../../usecases/reconciliation/coverage.js';
 import { readProviderDay } from '../../../../usecases/reconciliation/providerDay.js';
+import { exploreGaps, readMatches, readMonthSummary } from '../../../../usecases/reconciliation/readRuns.js';
 import { reconcileBills } from '../../../../usecases/reconciliation/reconcileBills.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
@@ -30,6 +31,15 @@ const nearDays = (day: string): string[] => listDays(shiftDay(day, -7), shiftDay
 /** What is read of published comparisons. */
 export const MATCH_CASES: Record<string, TenancyCase> = {
   listMatches: (db) => matches.listMatches(db, ALL, { limit: 100, offset: 0, after: undefined }),
+  readMatches: (db) => readMatches(db, ALL, { limit: 100, offset: 0, after: undefined }),
+  exploreGaps: (db) =>
+    exploreGaps(
+      db,
+      { fromDay: ALL.fromDay, toDay: ALL.toDay, provider: null, hourly: false },
+      { flaggedOnly: false, unmatchedOnly: false },
+      { limit: 100, offset: 0, after: undefined },
+    ),
+  readMonthSummary: (db) => readMonthSummary(db, '2100-01-01'),
   sumMatches: (db) => matches.sumMatches(db, ALL),
   listCoverage: (db) => listCoverage(db, 'model', ALL),
   listBilledKeyDays: (db) => listBilledKeyDays(db, ALL),

@@ -3,6 +3,7 @@ import * as weightSets from '../../../../db/reconciliation/weightSets.js';
 import { learnWeights } from '../../../../domain/reconciliation/weights/learn.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
 import { ratedDraft } from '../../../../usecases/reconciliation/ratedDraft.js';
+import { readWeights } from '../../../../usecases/reconciliation/readRuns.js';
 import { recomputeWeights } from '../../../../usecases/reconciliation/recomputeWeights.js';
 import { storeClaim } from '../../../support/claims.js';
 import type { TenancyCase } from './tenancyCase.js';
@@ -15,6 +16,7 @@ const aSet = (version: number): weightSets.StoredWeightSet => ({
 /** What was learned from the outcomes of claims. */
 export const WEIGHT_CASES: Record<string, TenancyCase> = {
   findWeightSet: (db) => weightSets.findWeightSet(db),
+  readWeights: (db) => readWeights(db, { limit: 10, offset: 0 }),
   currentWeights: (db) => weightSets.currentWeights(db),
   insertWeightSet: async (db) => {
     await weightSets.insertWeightSet(db, aSet(1_001));

@@ -27,8 +27,8 @@ import { explanationFromJson } from '../../domain/reconciliation/inference/expla
 import type { Finding } from '../../domain/reconciliation/inference/finding.js';
 import type { Publication } from '../../domain/reconciliation/publishedRun.js';
 import { separateDisputed } from '../../domain/reconciliation/separateDisputed.js';
-import { endRun } from '../../usecases/runs/endRun.js';
-import { digestOf, explainedWindowOf, loadRun, type RunWork, windowOf } from './runWork.js';
+import { endRun } from '../runs/endRun.js';
+import { digestOf, explainedWindowOf, loadRun, type RunWork, windowOf } from './gapRunWork.js';
 
 /** Differences and mismatches that a run's result lists; their number is given whole. */
 const LISTED_MAX = 200;

@@ -1,15 +1,22 @@
 import { createHash } from 'node:crypto';
-import { OrgDb } from '../../db/orgDb.js';
+import type { Logger } from 'pino';
+import type { OrgDb } from '../../db/orgDb.js';
 import { GAP_RUNS, type GapRun } from '../../db/reconciliation/gapRuns.js';
 import { findRun } from '../../db/runs/runTable.js';
 import { DomainError } from '../../domain/errors.js';
 import { dayOf, MICROS_PER_DAY, parseInstant } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Provider } from '../../domain/providers.js';
-import type { ActivityDeps } from '../deps.js';
+import type { Prices } from '../pricing/priceBookHolder.js';
+import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
 
 /** What the steps of a gap run need of the process. */
-export type RunDeps = Pick<ActivityDeps, 'database' | 'prices' | 'nowMicros' | 'logger'>;
+export interface RunDeps extends UseCaseDeps {
+  prices: Prices;
+  /** The time now, microseconds since 1970. */
+  nowMicros(): bigint;
+  logger: Logger;
+}
 
 /** A step of a gap run. */
 export interface RunWork {
@@ -25,7 +32,7 @@ export function runWork(
   ref: { orgId: string; runId: string },
   checkpoint: () => void = () => undefined,
 ): RunWork {
-  return { deps, orgDb: new OrgDb(deps.database, ref.orgId), runId: ref.runId, checkpoint };
+  return { deps, orgDb: orgDbOf(deps, ref.orgId), runId: ref.runId, checkpoint };
 }
 
 /** Days back from a run's end that a series is explained over. */
@@ -33,7 +40,7 @@ const EXPLAINED_DAYS = 400n;
 
 export async function loadRun({ orgDb, runId }: RunWork): Promise<GapRun> {
   const run = await findRun(orgDb, GAP_RUNS, runId);
-  if (!run) throw new DomainError('not_found', `there is no gap run ${runId}`);
+  if (!run) throw new DomainError('not_found', 'there is no gap run with this id');
   return run;
 }
 

@@ -1,4 +1,5 @@
 import { listSuspectKeys } from '../../db/billing/providerKeys.js';
+import type { OrgDb } from '../../db/orgDb.js';
 import {
   type AccountContext,
   type AccountName,
@@ -12,6 +13,7 @@ import {
   takeExplainingTurn,
 } from '../../db/reconciliation/explanationRuns.js';
 import {
+  failRunAccount,
   listAccountExplanations,
   listPendingSeries,
   recordAccountFindings,
@@ -37,7 +39,7 @@ import type { SeriesExplanation } from '../../domain/reconciliation/inference/fi
 import { ENGINE_VERSION } from '../../domain/reconciliation/matching/inputMark.js';
 import { weightsFor } from '../../domain/reconciliation/weights/learn.js';
 import type { WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
-import { digestOf, explainedWindowOf, loadRun, pricesDigest, type RunWork } from './runWork.js';
+import { digestOf, explainedWindowOf, loadRun, pricesDigest, type RunWork } from './gapRunWork.js';
 
 /** Suspect keys that an explanation is given at most: what is billed most comes first. */
 const SUSPECTS_MAX = 10_000;
@@ -57,7 +59,7 @@ export type ExplanationPlan = { turn: 'wait' } | { turn: 'over' } | { turn: 'go'
  */
 export async function planExplanations(work: RunWork): Promise<ExplanationPlan> {
   const { deps, orgDb, runId } = work;
-  const turn = await takeExplainingTurn(orgDb, runId);
+  const turn = await orgDb.transaction((inside) => takeExplainingTurn(inside, runId));
   if (turn !== 'go') return { turn };
   const run = await loadRun(work);
   const series = await listChangedSeries(orgDb, runId);
@@ -78,7 +80,10 @@ export async function planExplanations(work: RunWork): Promise<ExplanationPlan> 
     if (needsAll) series.push(...(await listSeriesOfAccount(orgDb, name, explainedWindowOf(run).fromDay)));
   }
   const distinct = new Map(series.map((one) => [`${accountKey(one)}\n${one.model}`, one]));
-  return { turn, accounts: await insertExplanationPlan(orgDb, runId, accounts, [...distinct.values()]) };
+  const planned = await orgDb.transaction((inside) =>
+    insertExplanationPlan(inside, runId, accounts, [...distinct.values()]),
+  );
+  return { turn, accounts: planned };
 }
 
 const accountKey = ({ provider, accountId }: AccountName) => `${provider}\n${accountId}`;
@@ -125,7 +130,7 @@ export async function explainRunAccount(work: RunWork, ordinal: number): Promise
   const { deps, orgDb, runId } = work;
   const account = (await listRunAccounts(orgDb, runId)).find((one) => one.ordinal === ordinal);
   if (!account || !isProvider(account.provider))
-    throw new DomainError('not_found', `gap run ${runId} explains no account ${ordinal}`);
+    throw new DomainError('not_found', `the gap run explains no account ${ordinal}`);
   if (account.status === 'done') return;
   const run = await loadRun(work);
   const book = await deps.prices.freshOf(orgDb.orgId);
@@ -138,9 +143,8 @@ export async function explainRunAccount(work: RunWork, ordinal: number): Promise
   for (const model of await listPendingSeries(orgDb, runId, account)) {
     work.checkpoint();
     const explanation = await explainOne(work, scope, model);
-    await recordSeriesExplanations(orgDb, runId, account, [
-      { model, explanation: explanation === null ? null : explanationToText(explanation) },
-    ]);
+    const explained = { model, explanation: explanation === null ? null : explanationToText(explanation) };
+    await orgDb.transaction((inside) => recordSeriesExplanations(inside, runId, account, [explained]));
   }
   work.checkpoint();
   const series = (await listAccountExplanations(orgDb, runId, account)).map((json) =>
@@ -155,6 +159,16 @@ export async function explainRunAccount(work: RunWork, ordinal: number): Promise
     weights,
   });
   await recordAccountFindings(orgDb, runId, ordinal, explanationToText(findings));
+}
+
+/** Notes that an account cannot be explained: its findings stay as they are published. */
+export async function failAccount(
+  orgDb: OrgDb,
+  runId: string,
+  ordinal: number,
+  message: string,
+): Promise<void> {
+  await orgDb.transaction((inside) => failRunAccount(inside, runId, ordinal, message));
 }
 
 interface Scope {

@@ -3,9 +3,24 @@ import { type RunDrafts, recordRunDrafts } from '../../db/reconciliation/runDraf
 import type { WithheldDraft } from '../../domain/claims/draft.js';
 import { publicId } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
-import type { DraftDeps } from '../../usecases/claims/draftClaims.js';
-import { draftConfirmed } from '../../usecases/claims/draftConfirmed.js';
-import { loadRun, type RunWork } from './runWork.js';
+import type { DraftDeps } from '../claims/draftClaims.js';
+import { draftConfirmed } from '../claims/draftConfirmed.js';
+import { findCredits } from '../claims/findCredits.js';
+import { loadRun, type RunWork } from './gapRunWork.js';
+
+/**
+ * Looks for the answers to filed claims on the bills that a run has compared. A run that has published nothing, or has
+ * ended, looks for none.
+ */
+export async function findRunCredits(work: RunWork): Promise<void> {
+  const { orgDb, runId, checkpoint } = work;
+  const { provider } = await loadRun(work);
+  await findCredits(orgDb, {
+    provider,
+    checkpoint,
+    holds: (inside) => keepPublishedRunOpen(inside, runId),
+  });
+}
 
 /** What was withheld, as far as a run's result lists it. */
 const LISTED_MAX = 200;

@@ -1,7 +1,9 @@
 import { listObservedSince } from '../../db/events/observedCalls.js';
+import type { OrgDb } from '../../db/orgDb.js';
 import { clearEndedExplanations } from '../../db/reconciliation/explanations.js';
 import type { GapRun } from '../../db/reconciliation/gapRuns.js';
 import { findGapRunPlan, insertGapRunUnits } from '../../db/reconciliation/gapRunUnits.js';
+import { listHoursOfBoth } from '../../db/reconciliation/hoursOfBoth.js';
 import {
   type CountedDay,
   findFirstEventDay,
@@ -12,6 +14,7 @@ import {
 } from '../../db/reconciliation/matchInputs.js';
 import { currentWeights } from '../../db/reconciliation/weightSets.js';
 import { foldUsage } from '../../db/usage/rollups.js';
+import { knownOffsetHours } from '../../domain/billing/billingDay.js';
 import {
   dayOf,
   GAP_PERIOD_DAYS,
@@ -23,9 +26,9 @@ import {
 } from '../../domain/period.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import { isProvider, type Provider } from '../../domain/providers.js';
+import { findDayOffset, type HourOfBoth } from '../../domain/reconciliation/evidence/dayOffset.js';
 import { inputMark } from '../../domain/reconciliation/matching/inputMark.js';
-import { estimateOffsets, type MarkedDay, markWithOffset } from './dayOffsets.js';
-import { digestOf, loadRun, observedSinceOf, pricesDigest, type RunWork, windowOf } from './runWork.js';
+import { digestOf, loadRun, observedSinceOf, pricesDigest, type RunWork, windowOf } from './gapRunWork.js';
 
 /** Hours are kept for days that a 7-day period can reach. */
 const HOURLY_DAYS = BigInt(GAP_PERIOD_DAYS['7d']);
@@ -59,7 +62,7 @@ export async function planRun(work: RunWork): Promise<{ units: number }> {
   const planned = await findGapRunPlan(orgDb, runId);
   if (planned) return planned;
   const run = await loadRun(work);
-  await clearEndedExplanations(orgDb);
+  await orgDb.transaction((inside) => clearEndedExplanations(inside));
   // Folding first makes each unit's read cheap. Another fold under way does the same work, so a failure is no matter.
   await foldUsage(deps.database, orgDb.orgId).catch((error: unknown) =>
     deps.logger.debug({ err: error }, 'fold before a gap run'),
@@ -76,13 +79,9 @@ export async function planRun(work: RunWork): Promise<{ units: number }> {
   const units = days
     .map((day) => ({ ...day, inputMark: fullMark(inputs, day, dayOffsets[day.provider] ?? 0) }))
     .filter((day) => day.publishedMark !== day.inputMark);
-  const stored = await insertGapRunUnits(orgDb, runId, {
-    units,
-    unchangedUnits: days.length - units.length,
-    observedSince: inputs.observedSince,
-    dayOffsets,
-  });
-  return { units: stored };
+  const { observedSince } = inputs;
+  const plan = { units, unchangedUnits: days.length - units.length, observedSince, dayOffsets };
+  return { units: await orgDb.transaction((inside) => insertGapRunUnits(inside, runId, plan)) };
 }
 
 interface ProviderDay {
@@ -96,11 +95,11 @@ async function readInputs(work: RunWork, run: GapRun): Promise<WindowInputs> {
   const { deps, orgDb } = work;
   const window = windowOf(run);
   const book = await deps.prices.freshOf(orgDb.orgId);
-  const revisions = await listObservedRevisions(orgDb, {
-    ...window,
-    fromDay: shiftDay(window.fromDay, -1),
-    toDay: shiftDay(window.toDay, 1),
-  });
+  const wider = { ...window, fromDay: shiftDay(window.fromDay, -1), toDay: shiftDay(window.toDay, 1) };
+  const revisions = await orgDb.transaction(
+    (inside) => listObservedRevisions(inside, wider),
+    'repeatable read',
+  );
   const keys = await listKeyDigests(orgDb);
   const firstEventDay = await findFirstEventDay(orgDb);
   const { version: weights } = await currentWeights(orgDb);
@@ -161,4 +160,73 @@ function fullMark(inputs: WindowInputs, day: MarkedDay, offsetHours: number): st
   const callsKept = inputs.firstEventDay !== undefined && inputs.firstEventDay <= dayOf(startMicros);
   const digest = digestOf(JSON.stringify([unseen.sort(), callsKept])).slice(0, 8);
   return markWithOffset(day.baseMark, offsetHours, `${beside(-1)}/${beside(1)}/${digest}`);
+}
+
+/** A provider-day of a run's window. */
+interface MarkedDay {
+  provider: Provider;
+  day: string;
+  /** The mark of its own inputs now, and the whole mark that it was published with; '' when it is not. */
+  baseMark: string;
+  publishedMark: string;
+}
+
+const POINT = '.';
+
+/** A day's mark with the offset that it is matched with; `beside` tells what it depends on besides where it is shifted. */
+function markWithOffset(baseMark: string, offsetHours: number, beside: string): string {
+  return `${baseMark}${POINT}${offsetHours}${offsetHours === 0 ? '' : `/${beside}`}`;
+}
+
+const offsetOf = (mark: string): number => Number.parseInt(mark.split(POINT)[1] ?? '0', 10);
+
+/**
+ * By how many hours each provider's clock is ahead of UTC; those that are not are left out. Estimated anew where an input
+ * of any of the provider's days has changed, and as it is published where none has.
+ */
+async function estimateOffsets(
+  { orgDb }: RunWork,
+  days: readonly MarkedDay[],
+  toDay: string,
+): Promise<GapRun['dayOffsets']> {
+  const offsets: GapRun['dayOffsets'] = {};
+  for (const provider of [...new Set(days.map((day) => day.provider))].sort()) {
+    const own = days.filter((day) => day.provider === provider);
+    const isUnchanged = own.every((day) => day.publishedMark.startsWith(`${day.baseMark}${POINT}`));
+    const offset =
+      knownOffsetHours(provider) ??
+      (isUnchanged
+        ? offsetOf(own.at(-1)?.publishedMark ?? '')
+        : await estimateDayOffset(toDay, hoursOf(orgDb, provider)));
+    if (offset !== 0) offsets[provider] = offset;
+  }
+  return offsets;
+}
+
+/** Fourteen days at a time. */
+const FORTNIGHTS_MAX = 3;
+
+/** Reads the hours that a provider's usage report and the calls have in common, a fortnight at a time. */
+export const hoursOf = (orgDb: OrgDb, provider: Provider) => (toDay: string) =>
+  orgDb.transaction((inside) => listHoursOfBoth(inside, { provider, toDay }), 'repeatable read');
+
+/**
+ * By how many hours a provider's clock is ahead of UTC: as the newest fourteen days of its usage report before `toDay` show,
+ * or, where these do not show it, the fourteen before. A clock that is changed twice a year shows nothing in the days about
+ * the change, and would else be taken for UTC in these. 0 where no fortnight shows it. `read`: `hoursOf` of
+ * the provider.
+ */
+export async function estimateDayOffset(
+  toDay: string,
+  read: (toDay: string) => Promise<{ hours: readonly HourOfBoth[]; fromDay: string | null }>,
+): Promise<number> {
+  let before = toDay;
+  for (let at = 0; at < FORTNIGHTS_MAX; at += 1) {
+    const { hours, fromDay } = await read(before);
+    if (fromDay === null) return 0;
+    const offset = findDayOffset(hours);
+    if (offset !== undefined) return offset;
+    before = fromDay;
+  }
+  return 0;
 }

@@ -1,0 +1,97 @@
+/** What the API shows of what runs have published, each in one snapshot: a run may publish another state between two reads. */
+import type { OrgDb } from '../../db/orgDb.js';
+import {
+  type FindingEvidence,
+  findFinding,
+  findFindingEvidence,
+  listFindingDays,
+  type StoredFinding,
+} from '../../db/reconciliation/findings.js';
+import {
+  countPublishedBuckets,
+  findLastBilledMonth,
+  listPublishedBuckets,
+  sumMonth,
+} from '../../db/reconciliation/gapExplorer.js';
+import {
+  listMatchDisputes,
+  listMatches,
+  listMatchFindings,
+  type MatchFilter,
+  sumMatches,
+} from '../../db/reconciliation/matches.js';
+import { findWeightSet, listOutcomes, sumOutcomes } from '../../db/reconciliation/weightSets.js';
+import { nextMonth, previousMonth } from '../../domain/billing/periods/month.js';
+import { DomainError } from '../../domain/errors.js';
+import { dayOf } from '../../domain/period.js';
+import type { FindingDay } from '../../domain/reconciliation/inference/finding.js';
+import { summarizeMonth } from '../../domain/reconciliation/summary.js';
+
+/** A page of the buckets of a window, and how many there are before the page's filter. */
+export function exploreGaps(
+  orgDb: OrgDb,
+  window: Parameters<typeof countPublishedBuckets>[1],
+  filter: Parameters<typeof listPublishedBuckets>[2],
+  page: Parameters<typeof listPublishedBuckets>[3],
+) {
+  return orgDb.transaction(
+    async (inside) => ({
+      counts: await countPublishedBuckets(inside, window),
+      buckets: await listPublishedBuckets(inside, window, filter, page),
+    }),
+    'repeatable read',
+  );
+}
+
+/** The last month with billing data before a day, else the previous one, by grade. */
+export async function readMonthSummary(orgDb: OrgDb, today: string) {
+  const { firstDay, totals } = await orgDb.transaction(async (inside) => {
+    const month = (await findLastBilledMonth(inside, today)) ?? previousMonth(today);
+    return { firstDay: month, totals: await sumMonth(inside, month, nextMonth(month)) };
+  }, 'repeatable read');
+  return summarizeMonth(firstDay.slice(0, 7), totals.billedPico, totals.matchedByGrade);
+}
+
+/** A page of match records, each with what explains it, and the totals of all that the filter lets through. */
+export function readMatches(orgDb: OrgDb, filter: MatchFilter, page: Parameters<typeof listMatches>[2]) {
+  return orgDb.transaction(async (inside) => {
+    const records = await listMatches(inside, filter, page);
+    const days = records.map((record) => ({ ...record, day: dayOf(record.bucketMicros) }));
+    const findings = await listMatchFindings(inside, days);
+    const disputes = await listMatchDisputes(inside, days);
+    const matches = records.map((record, at) => ({
+      ...{ record, findings: findings[at] ?? [], disputeId: disputes[at] ?? null },
+    }));
+    return { matches, totals: await sumMatches(inside, filter) };
+  }, 'repeatable read');
+}
+
+/** The newest weights, the outcomes that they were learned from as a sum, and a page of these. */
+export function readWeights(orgDb: OrgDb, page: { limit: number; offset: number }) {
+  return orgDb.transaction(
+    async (inside) => ({
+      stored: await findWeightSet(inside),
+      sum: await sumOutcomes(inside),
+      outcomes: await listOutcomes(inside, page),
+    }),
+    'repeatable read',
+  );
+}
+
+/** A finding with its days and its evidence. */
+export interface WholeFinding {
+  finding: StoredFinding;
+  evidence: FindingEvidence;
+  days: readonly FindingDay[];
+}
+
+/** Error not_found; so for an undefined id. */
+export async function getWholeFinding(orgDb: OrgDb, id: string | undefined): Promise<WholeFinding> {
+  const whole = await orgDb.transaction(async (inside) => {
+    const finding = id === undefined ? undefined : await findFinding(inside, id);
+    const evidence = finding && (await findFindingEvidence(inside, finding.id));
+    return finding && evidence && { finding, evidence, days: await listFindingDays(inside, finding.id) };
+  }, 'repeatable read');
+  if (!whole) throw new DomainError('not_found', 'there is no finding with this id');
+  return whole;
+}
