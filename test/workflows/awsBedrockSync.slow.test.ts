@@ -114,7 +114,7 @@ describe('a connection to AWS', () => {
     );
   });
 
-  it('is told that a day is final by AWS itself, and counts it as settled from then on', {
+  it('learns from AWS that a day is final, and counts it as settled from then on', {
     timeout: 300_000,
   }, async () => {
     await startPlace();

@@ -65,7 +65,7 @@ describe('connecting', () => {
     expect((await place.api.get('/api/v1/billing-imports')).body.imports).toEqual([]);
   });
 
-  it('asks again for what is not settled, stores nothing that is the same, and says when it was confirmed', {
+  it('requests again what is not settled, stores no unchanged row, and shows when it was confirmed', {
     timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace({ backfillDays: 45 });
@@ -106,7 +106,7 @@ describe('connecting', () => {
 });
 
 describe('a day', () => {
-  it('is provisional until the provider has said the same of it after the time in which it changes', {
+  it('is provisional until the provider repeats it after its restatement period', {
     timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();

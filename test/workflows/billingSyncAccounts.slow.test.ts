@@ -47,7 +47,7 @@ describe('the same account', () => {
     ]);
   });
 
-  it('of a file that named nobody is that of the first connection', { timeout: 300_000 }, async () => {
+  it('in a file without an account name belongs to the first connection', { timeout: 300_000 }, async () => {
     place = await startFetchingPlace();
     await place.engine.startWorker();
     const csv = `date,model,token_class,quantity,amount_usd\n${daysAgo(120)},claude-opus-5,input,1000,7.5\n${daysAgo(20)},claude-opus-5,input,1000,99\n`;
@@ -66,7 +66,7 @@ describe('the same account', () => {
     expect(next.provider_account_id).toBe('0d5c1f0e-anthropic');
   });
 
-  it('under another name than its bill gives it is not counted: the sync says what to do', {
+  it('with a name other than the one on its bill is not counted, and the sync shows what to do', {
     timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();

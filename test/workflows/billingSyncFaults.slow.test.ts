@@ -98,7 +98,7 @@ describe('the schedule of a connection', () => {
     await until('the end of the schedule', schedules, (found) => !found.has(id));
   });
 
-  it('that the engine has lost comes back, and one that nobody knows goes', {
+  it('that Temporal lost is restored, and a schedule without a connection is removed', {
     timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();

@@ -21,8 +21,8 @@ const ALL = { provider: null, fromDay: '2000-01-01', toDay: '2100-01-01' };
 let place: FetchingPlace;
 afterEach(() => place?.close());
 
-describe('a provider that', () => {
-  it('fails for longer than the first waits is waited for, and the run says so', {
+describe('a sync of a provider that', () => {
+  it('fails for longer than the first retries waits for it, and its run shows that', {
     timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace({ syncPace: { ...FAST, firstWaitMs: 300, longestWaitMs: 700 } });
@@ -46,7 +46,7 @@ describe('a provider that', () => {
     );
   });
 
-  it('answers 429 is asked again no sooner than it says', { timeout: 300_000 }, async () => {
+  it('answers 429 requests again no sooner than Retry-After', { timeout: 300_000 }, async () => {
     place = await startFetchingPlace();
     const connection = await place.connect('anthropic');
     place.anthropic.faults.inject({
@@ -64,7 +64,7 @@ describe('a provider that', () => {
     );
   });
 
-  it('outlasts the patience of a sync leaves a partial one that names what is missing; the next takes it up', {
+  it('fails longer than its retries ends partial and names what is missing; the next sync fetches it', {
     timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace({ syncPace: { ...FAST, giveUpAfterMs: 1_000 } });
@@ -92,7 +92,7 @@ describe('a provider that', () => {
     expect((await place.api.get(`${CONNECTIONS}/${connection.id}`)).body.status).toBe('active');
   });
 
-  it('changes its paging in the middle is asked from the beginning: no page lost or twice', {
+  it('changes its paging midway starts again from the beginning: no page is lost or stored twice', {
     timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
@@ -121,7 +121,7 @@ describe('a provider that', () => {
     await worker.stop();
   });
 
-  it('restates a day that it had closed changes what counts; the old version stays and the run names both', {
+  it('restates a closed day changes what counts; the old version stays and the run names both', {
     timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
@@ -147,7 +147,7 @@ describe('a provider that', () => {
     expect(await listSourceDifferences(place.api.orgDb, { ...ALL, limit: 10 })).toEqual([]);
   });
 
-  it('refuses the credentials ends the sync at once with what to grant', { timeout: 300_000 }, async () => {
+  it('refuses the credentials ends at once and names what to grant', { timeout: 300_000 }, async () => {
     place = await startFetchingPlace();
     const connection = await place.connect('openai');
     place.openai.faults.inject({ kind: 'denied' });

@@ -170,7 +170,7 @@ describe('a chunk that', () => {
 });
 
 describe('a day that the provider', () => {
-  it('leaves out is named, not guessed, and holds back no other; once it is told it counts', {
+  it('leaves out is named, not guessed, and holds back no other day; once it is billed it counts', {
     timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace({ backfillDays: 45 });
@@ -248,7 +248,7 @@ describe('a day that the provider', () => {
   });
 });
 
-describe('a file that named nobody', () => {
+describe('a file without an account name', () => {
   it('and was being read while the first connection was made is counted once all the same', {
     timeout: 300_000,
   }, async () => {

@@ -41,8 +41,8 @@ const snooze = (place: ClaimsPlace, id: string, when: string | null) =>
     body: JSON.stringify({ until: when }),
   });
 
-describe('deadlines that pass while the engine is away', () => {
-  it('are told once each when it is back, though it has lost all that it knew; and no claim is without a workflow', {
+describe('deadlines that pass while Temporal is away', () => {
+  it('produce one notice each when Temporal is back without its data, and every claim has a workflow', {
     timeout: 300_000,
   }, async () => {
     const dataDir = join(folder, 'engine');
@@ -124,7 +124,7 @@ describe('the workflow of a claim', () => {
     );
   };
 
-  it('sleeps until the next deadline, until a snooze ends, and until the calendar says otherwise', async () => {
+  it('sleeps until the next deadline, until a snooze ends, or until the calendar changes', async () => {
     const worker = await place.engine.startWorker();
     const id = await place.aClaim({ status: 'submitted_to_provider' });
     await place.engine.orchestrator.wakeClaim({ orgId: place.api.orgId, claimId: uuidOf(id) });
@@ -162,7 +162,7 @@ describe('the workflow of a claim', () => {
     await worker.stop();
   });
 
-  it('that the engine has lost begins again though nothing is due for weeks: all are compared at the start', async () => {
+  it('starts again after Temporal lost it, though nothing is due for weeks: all claims are compared at the start', async () => {
     const [lost, kept] = [await place.aClaim(), await place.aClaim()];
     const over = await place.aClaim({ status: 'denied' });
     await place.engine.orchestrator.wakeClaim({ orgId: place.api.orgId, claimId: uuidOf(kept) });
@@ -181,7 +181,7 @@ describe('the workflow of a claim', () => {
     expect(rows).toEqual([{ subject_id: uuidOf(lost) }]);
   });
 
-  it('that gives no notice, since nobody works, gathers no words', async () => {
+  it('collects no further wake-ups while no worker sends its notice', async () => {
     const other = await startClaimsPlace({
       engine: { sweep: { queuedSeconds: 60, silentSeconds: 60 } },
       asksAgain: true,

@@ -36,7 +36,7 @@ describe('a notice', () => {
   }, 300_000);
   afterAll(() => place?.close());
 
-  it('that becomes due while nobody works is given once, by whoever comes back', async () => {
+  it('that becomes due while no worker runs is sent once, by the worker that comes back', async () => {
     const id = await place.aClaim({ status: 'under_review' });
     await dueAt(place, id, `now() - interval '1 second'`);
     await wake(place, id);
@@ -53,7 +53,7 @@ describe('a notice', () => {
     await worker.stop();
   });
 
-  it('of a claim whose workflow is gone is given after a sweep', async () => {
+  it('of a claim whose workflow is gone is sent after a sweep', async () => {
     const worker = await place.engine.startWorker();
     const id = await place.aClaim();
     expect((await place.submit(id)).status).toBe(200);
@@ -71,7 +71,7 @@ describe('a notice', () => {
     await worker.stop();
   });
 
-  it('that is overdue wakes its claim once, and not where a word to it is still on its way', async () => {
+  it('that is overdue wakes its claim once, and not while another wake-up is on its way', async () => {
     const id = await place.aClaim();
     await dueAt(place, id, `now() - interval '1 second'`);
     await place.engine.dispatcher.stop();

@@ -65,7 +65,7 @@ const claimIds = async (org: TestOrganization) =>
   (await claims.list(org)).map(({ id }: { id: string }) => id);
 
 describe('a gap run', () => {
-  it('drafts what people have confirmed, one claim for each account, kind and month, and says so', async () => {
+  it('drafts confirmed findings, one claim for each account, kind and month, and lists the claims', async () => {
     const { org, disputes } = await claims.orgWithDisputes(
       { days: [day(100n)], model: 'a' },
       { days: [day(30n, '2026-03-20')], model: 'b', grade: 'LOW' },
@@ -148,7 +148,7 @@ describe('a gap run', () => {
     expect((await claims.dispute(org, disputes[1] ?? '')).claim_id).toBe(result.claims_drafted[0]);
   });
 
-  it('withholds what leaves nothing once it is netted, and says so until it does', async () => {
+  it('withholds claims that net to nothing, and lists them until they do not', async () => {
     const { org, disputes } = await claims.orgWithDisputes({ days: [day(10n)] });
     const [under = ''] = await storeFindings(org.orgDb, [tooLittle(11n, '2026-03-02')]);
     const withheld = {

@@ -121,7 +121,7 @@ describe('a gap run', () => {
     expect(await messagesOf(org, run)).toHaveLength(1);
   });
 
-  it('whose claims cannot be drafted ends partial and says why, and the next run drafts them', {
+  it('ends partial and states why when its claims cannot be drafted, and the next run drafts them', {
     timeout: 300_000,
   }, async () => {
     const org = await anOrganization();

@@ -37,14 +37,14 @@ const told = async (orgId: string) => {
   return rows.map(({ body, ...rest }) => ({ ...rest, body: JSON.parse(body) }));
 };
 
-describe('the end of a gap run', () => {
+describe('the message for the end of a gap run', () => {
   it.each<[RunEnd['status'], { total: number; flagged: number } | undefined]>([
     ['succeeded', { total: 12, flagged: 3 }],
     ['partial', { total: 7, flagged: 0 }],
     ['failed', undefined],
     ['cancelled', undefined],
   ])(
-    'is told once where it is %s: ids and totals, nothing that a bill or a call says',
+    'is sent once when the run is %s: ids and totals, nothing from a bill or a call',
     async (status, result) => {
       const { org, runId, publicRunId } = await aWaitingRun();
       expect(await told(org.orgId)).toEqual([]);
@@ -70,7 +70,7 @@ describe('the end of a gap run', () => {
     },
   );
 
-  it('that is undone is not told', async () => {
+  it('is not sent when the transaction is rolled back', async () => {
     const { org, runId } = await aWaitingRun();
     const undone = org.orgDb.transaction(async (inside) => {
       await endRun(inside, 'gap_run', runId, { status: 'failed' });
@@ -80,7 +80,7 @@ describe('the end of a gap run', () => {
     expect(await told(org.orgId)).toEqual([]);
   });
 
-  it('of one that is cancelled before it began is told, and so is the end of one that ran', async () => {
+  it('is sent for a run that is cancelled before it began, and for one that ran', async () => {
     const { org, publicRunId, body } = await aWaitingRun();
     expect((await api.post(`${body.status_url}/cancel`, {}, org.adminKey)).body.status).toBe('cancelled');
     const worker = await engine.startWorker();

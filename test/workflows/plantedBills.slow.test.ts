@@ -17,7 +17,7 @@ afterAll(() => api?.close());
 
 describe('a generated bill that is imported', () => {
   it.each(PLANTED_BILLS.map((bill) => [bill.name, bill] as const))(
-    '%s: the stored rows are what was planted, what is left out is told, and the same file again changes nothing',
+    '%s: stores the planted rows, lists the omitted ones, and the same file again changes nothing',
     async (_name, bill) => {
       const org = await api.addOrganization();
       const fields = { provider: bill.provider };

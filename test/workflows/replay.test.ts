@@ -44,7 +44,7 @@ describe('a workflow that was under way when the code changed', () => {
     await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history);
   });
 
-  it('is found out when it would not: a history with another first activity does not replay', {
+  it('fails its replay when it would not: a history with another first activity does not replay', {
     timeout: 300_000,
   }, async () => {
     const history = readHistory('gap-run-succeeded.json');
@@ -58,7 +58,7 @@ describe('a workflow that was under way when the code changed', () => {
   });
 
   it.each(HISTORIES.filter((name) => name.startsWith('claim-')))(
-    'is found out when the life of a claim has its effects in another order: %s',
+    'fails its replay when the life of a claim has its effects in another order: %s',
     {
       timeout: 300_000,
     },

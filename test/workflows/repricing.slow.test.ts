@@ -118,7 +118,7 @@ async function expectFormerPrice(organization: TestOrganization, runId: string):
 }
 
 describe('a re-pricing', () => {
-  it('prices the calls of its window by the organization’s prices of now, keeps both prices, and tells what it changed', async () => {
+  it('prices the calls of its window by the organization’s current prices, keeps both prices, and lists its changes', async () => {
     const organization = await aBusyOrganization();
     const other = await aBusyOrganization();
     const before = await summaryOf(organization);
@@ -215,7 +215,7 @@ describe('a re-pricing', () => {
     expect(await changedEvents(organization)).toBe(12);
   });
 
-  it('that meets other prices ends partial and says so: one state of them holds for a whole run', async () => {
+  it('that meets changed prices ends partial and states why: one state of the prices holds for a whole run', async () => {
     const organization = await aBusyOrganization();
     await enterPrices(organization);
     let batches = 0;

@@ -56,7 +56,7 @@ const states = async () =>
   new Map((await listRetentionState(api.database.database)).map((state) => [state.step, state]));
 
 describe('a run of the retention', () => {
-  it('removes old payloads, then old calls, with months as a whole, and says what; again there is nothing to do', async () => {
+  it('removes old payloads, then old calls, with months as a whole, and reports what; a second run finds nothing to remove', async () => {
     const worker = await engine.startWorker();
     const event = (days: number) =>
       anEvent({ timestamp: at(days), session_id: `d${days}`, payload: { text: 'said' } });

@@ -168,7 +168,7 @@ async function withWorker<T>(
 }
 
 describe('modeled savings', () => {
-  it('are to the cent what a plain replay of the month says, by rule and call by call, and the same the second time', async () => {
+  it('equal a plain replay of the month to the cent, by rule and call by call, and stay equal the second time', async () => {
     const place = await aMonth(11);
     const { organization } = place;
     await withWorker(async () => {
@@ -208,7 +208,7 @@ describe('modeled savings', () => {
     }
   });
 
-  it('of a named period are of its calls alone, and stand beside those of the last 30 days', async () => {
+  it('of a named period contain its calls alone, beside those of the last 30 days', async () => {
     const place = await aMonth(14);
     const { organization, month, rules } = place;
     const day = (daysAgo: number) => new Date(Date.now() - daysAgo * 86_400_000).toISOString().slice(0, 10);
@@ -421,8 +421,8 @@ describe('a savings run', () => {
   });
 });
 
-describe('results', () => {
-  it('give way to newer ones, but not under somebody who goes through them', async () => {
+describe('the results of savings runs', () => {
+  it('are replaced by newer ones, but not while a reader pages through them', async () => {
     const { organization } = await aMonth(18);
     await withWorker(async () => {
       const first = await model(organization);

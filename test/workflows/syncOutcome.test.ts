@@ -34,8 +34,8 @@ const daysOf = (missing: readonly { report: string; period_start: string; period
     return days;
   });
 
-describe('what a sync could not have', () => {
-  it('is told once for parts side by side that fail for one reason', () => {
+describe('the missing parts of a sync', () => {
+  it('are reported once for parallel parts that fail for one reason', () => {
     const { status, error, result } = outcomeOf([
       aChunk('costs', 0, 30, REFUSED),
       aChunk('completions', 23, 7, REFUSED),
@@ -54,7 +54,7 @@ describe('what a sync could not have', () => {
     ]);
   });
 
-  it('names each day of each missing part, and no other', () => {
+  it('name each day of each missing part, and no other', () => {
     const part = fc.record({
       report: fc.constantFrom('costs', 'completions'),
       length: fc.integer({ min: 1, max: 9 }),

@@ -80,7 +80,7 @@ describe('a message', () => {
     );
   });
 
-  it('that is told of while the workflow ends is not left lying', async () => {
+  it('that is queued while the workflow ends is still delivered', async () => {
     const { org, receiver, endpoint } = await place.anOrganization();
     const told: string[] = [];
     for (let round = 0; round < 25; round += 1) {
@@ -237,7 +237,7 @@ describe('an endpoint', () => {
     expect(next.ids()).toEqual([shown(id)]);
   });
 
-  it('gets what was given up once more when somebody asks for it: the same message, a new series', async () => {
+  it('is sent a message that was given up once more when a person requests it: the same message, a new series', async () => {
     let isWell = false;
     const { org, receiver, endpoint } = await place.anOrganization((_request, response) => {
       response.writeHead(isWell ? 200 : 500).end();

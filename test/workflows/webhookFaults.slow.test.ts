@@ -61,8 +61,8 @@ const noticesOf = async ({ orgId }: TestOrganization) => {
 const FOUR = (error: unknown) => [error, error, error, error];
 
 /** Each waits for its own receiver, so they wait together. */
-describe.concurrent('a receiver that', () => {
-  it('answers 500 gets the message four times and no more; each attempt is in the log', async () => {
+describe.concurrent('delivery to a receiver that', () => {
+  it('answers 500 sends the message four times and no more; each attempt is in the log', async () => {
     const { delivery, receiver } = await giveUp((_request, response) => {
       response.writeHead(500).end('out of order');
     });
@@ -79,7 +79,7 @@ describe.concurrent('a receiver that', () => {
     expect(receiver.received).toHaveLength(4);
   });
 
-  it('recovers gets the message at the next attempt', async () => {
+  it('recovers succeeds at the next attempt', async () => {
     const { delivery } = await giveUp((_request, response, count) => {
       response.writeHead(count < 3 ? 503 : 200).end();
     });
@@ -87,13 +87,13 @@ describe.concurrent('a receiver that', () => {
     expect(delivery.tries.map(({ http_status }) => http_status)).toEqual([503, 503, 200]);
   });
 
-  it('does not answer is left when its time is over', async () => {
+  it('does not answer ends after the timeout', async () => {
     const { delivery } = await giveUp(() => undefined, true);
     expect(delivery).toMatchObject({ status: 'failed', attempts: 4, last_status: null });
     expect(errorsOf(delivery)).toEqual(FOUR('127.0.0.1 did not answer within 0.7 s'));
   });
 
-  it('dribbles an answer that never ends is left when its time is over', async () => {
+  it('dribbles an answer that never ends stops after the timeout', async () => {
     const { delivery } = await giveUp((_request, response) => {
       response.writeHead(200);
       const drip = setInterval(() => response.write('.'), 20);
@@ -102,7 +102,7 @@ describe.concurrent('a receiver that', () => {
     expect(errorsOf(delivery)).toEqual(FOUR('127.0.0.1 did not answer within 0.7 s'));
   });
 
-  it('redirects is not followed: the message goes nowhere else', async () => {
+  it('redirects does not follow it: the message is sent nowhere else', async () => {
     const elsewhere = await place.aReceiver();
     const { delivery } = await giveUp(answering(307, { location: elsewhere.url }));
     expect(delivery).toMatchObject({ status: 'failed', last_status: 307 });
@@ -110,7 +110,7 @@ describe.concurrent('a receiver that', () => {
     expect(elsewhere.received).toEqual([]);
   });
 
-  it('answers without end is cut off, and what it said is kept up to 1,024 characters', async () => {
+  it('answers without end is cut off, and the log keeps up to 1,024 characters of the answer', async () => {
     let written = 0;
     let isCut = false;
     const { delivery } = await giveUp((_request, response) => {
@@ -132,7 +132,7 @@ describe.concurrent('a receiver that', () => {
     expect(written).toBeLessThan(64 * 1_048_576);
   });
 
-  it('ends the connection without a word is a failure, as is one where nobody listens', async () => {
+  it('closes the connection without an answer fails, as does one without a listener', async () => {
     const { delivery } = await giveUp((_request, response) => void response.destroy());
     expect(errorsOf(delivery)).toEqual(FOUR('the connection to 127.0.0.1 failed (ECONNRESET)'));
     const gone = await place.anOrganization();
@@ -142,7 +142,7 @@ describe.concurrent('a receiver that', () => {
     expect(errorsOf(refused)).toEqual(FOUR('the connection to 127.0.0.1 failed (ECONNREFUSED)'));
   });
 
-  it('has a certificate that nobody vouches for gets nothing', async () => {
+  it('has an untrusted certificate sends nothing', async () => {
     const seen: string[] = [];
     const server = createTlsServer(selfSignedCertificate('127.0.0.1'), (request, response) => {
       seen.push(String(request.url));
@@ -163,7 +163,7 @@ describe.concurrent('a receiver that', () => {
     await new Promise((done) => server.close(done));
   });
 
-  it('has a public name that leads inside by its second look-up is refused when it is connected to', async () => {
+  it('has a public name that resolves to a private address on the second look-up is refused on connecting', async () => {
     const url = await place.outbound.assertPublicAddress(`https://${TURNED}/hook`, 'url');
     const { org } = await place.anOrganization();
     const endpoint = await anEndpoint(org, url);
@@ -177,7 +177,7 @@ describe.concurrent('a receiver that', () => {
 });
 
 describe.concurrent('a receiver that answers 410', () => {
-  it('is switched off: what is pending is cancelled, the log and the alerts tell of it, and others are told', async () => {
+  it('is disabled: pending deliveries are cancelled, the log and an alert state it, and other endpoints are notified', async () => {
     const { org, endpoint, receiver } = await place.anOrganization(async (_request, response, count) => {
       response.writeHead(count === 1 ? 500 : 410).end();
     });
@@ -222,7 +222,7 @@ describe.concurrent('a receiver that answers 410', () => {
 });
 
 describe.concurrent('messages that are given up', () => {
-  it('are told of once while the receiver takes none, without its address', async () => {
+  it('produce one notice while the receiver takes none, without its address', async () => {
     const { org, endpoint } = await place.anOrganization(answering(500));
     await tellOf(org, 3);
     await place.settled(endpoint);
@@ -241,8 +241,8 @@ describe.concurrent('messages that are given up', () => {
   });
 });
 
-describe.concurrent('a receiver that asks to be left alone', () => {
-  it('is: what is pending for it waits as long as it says, and no attempt is counted for what was not sent', async () => {
+describe.concurrent('a receiver that answers Retry-After', () => {
+  it('is left alone: pending messages wait as long as it requests, and unsent messages count no attempt', async () => {
     const { org, endpoint, receiver } = await place.anOrganization((_request, response, count) => {
       if (count === 1) response.writeHead(429, { 'retry-after': '2' }).end();
       else response.writeHead(204).end();

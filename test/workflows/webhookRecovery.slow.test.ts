@@ -65,7 +65,9 @@ describe('a process that ends', () => {
     expect(new Set(receiver.ids()).size).toBe(1);
   });
 
-  it('in order lets an attempt go uncounted; it is made again elsewhere', { timeout: 300_000 }, async () => {
+  it('in order does not count its attempt; another process makes it again', {
+    timeout: 300_000,
+  }, async () => {
     let isHanging = true;
     const { org, receiver, endpoint } = await place.anOrganization((_request, response) => {
       if (!isHanging) response.writeHead(200).end();
@@ -89,7 +91,7 @@ describe('a process that ends', () => {
     ]);
   });
 
-  it('at every attempt does not repeat it without end: the message is given up, and that is told', async () => {
+  it('at every attempt does not repeat it without end: the message is given up, with a notice', async () => {
     const { org, receiver, endpoint } = await place.anOrganization();
     await tellOf(org);
     const lease = { limit: 1, leaseSeconds: 0, attemptsMax: 4 };
@@ -209,7 +211,7 @@ describe('the workflow engine', () => {
 });
 
 describe('what is overdue', () => {
-  it('wakes its endpoint once, and not where a word to it is still on its way', async () => {
+  it('wakes its endpoint once, and not while another wake-up is on its way', async () => {
     const place = await startWebhookPlace(OPTIONS);
     const { org, endpoint } = await place.anOrganization(answering(200));
     // No worker takes anything up.

@@ -45,8 +45,8 @@ const ended = async (org: TestOrganization) => {
 const denied = (org: TestOrganization) =>
   storeClaim(org.orgDb, { status: 'denied', disputes: [{ cents: 5_000, kind: 'cache_read_rate_mismatch' }] });
 
-describe('what becomes of claims', () => {
-  it('is learned from once after ten outcomes, of all ten', async () => {
+describe('the outcomes of claims', () => {
+  it('are learned from once after ten outcomes, from all ten', async () => {
     const org = await api.addOrganization();
     for (let claim = 0; claim < 10; claim += 1) {
       await denied(org);
@@ -60,7 +60,7 @@ describe('what becomes of claims', () => {
     expect(set?.learned.detectors.cache_read_rate_mismatch).toMatchObject({ outcomes: 10 });
   });
 
-  it('that comes while another is learned from is learned from too', async () => {
+  it('that come while another is learned from are learned from too', async () => {
     const org = await api.addOrganization();
     let recomputes = 0;
     let release: () => void = () => undefined;
@@ -89,7 +89,7 @@ describe('what becomes of claims', () => {
     await worker.stop();
   });
 
-  it('is put off by another outcome: the quiet time begins anew', async () => {
+  it('put off learning by another outcome: the quiet time begins anew', async () => {
     const org = await api.addOrganization();
     const worker = await engine.startWorker();
     const workflowId = weightRecomputeWorkflowId({ orgId: org.orgId });
@@ -120,7 +120,7 @@ describe('what becomes of claims', () => {
     await worker.stop();
   });
 
-  it('is learned from after an effect that could not be had, by the next word', async () => {
+  it('are learned from by the next signal after an effect that failed', async () => {
     const org = await api.addOrganization();
     let isBroken = true;
     const worker = await engine.startWorker((activities) => ({
@@ -143,7 +143,7 @@ describe('what becomes of claims', () => {
     await worker.stop();
   });
 
-  it('is told by the outbox, and many words of an organization are one', async () => {
+  it('reach the workflow by the outbox, and many messages of an organization start one recompute', async () => {
     const org = await api.addOrganization();
     const told = await startTestEngine(api.database.database, { weightsQuietMs: QUIET_MS });
     await org.orgDb.transaction(async (inside) => {
@@ -163,7 +163,7 @@ describe('what becomes of claims', () => {
     await told.close();
   });
 
-  it('whose word was lost with the engine is found by the sweeper, once', async () => {
+  it('whose message was lost with Temporal are found by the sweeper, once', async () => {
     const org = await api.addOrganization();
     const { superuser } = api.database;
     await denied(org);

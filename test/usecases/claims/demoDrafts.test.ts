@@ -19,8 +19,8 @@ afterAll(() => api?.close());
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas; tests read what they need
 const get = async (path: string): Promise<any> => (await api.get(path, claimed.organization.adminKey)).body;
 
-describe('claims over everything that is confirmed', () => {
-  it('have each dispute once, by account, kind and month, and leave none that stands', async () => {
+describe('claims drafted over all confirmed findings', () => {
+  it('contain each dispute once, by account, kind and month, and leave no dispute unclaimed except those withheld', async () => {
     expect(drafted.failed).toEqual([]);
     const { disputes } = await get('/api/v1/financial/disputes?limit=1000');
     const withheld = drafted.withheld.flatMap(({ group }) => group.disputes.map(({ id }) => id));
@@ -42,7 +42,7 @@ describe('claims over everything that is confirmed', () => {
     expect(groups.size).toBeGreaterThan(3);
   });
 
-  it('ask together for what the summary calls recoverable, less what rounding each of them down leaves', async () => {
+  it('request in total what the summary calls recoverable, less what rounding each claim down leaves', async () => {
     const summary = await get('/api/v1/financial/summary');
     const cents = Math.round(summary.recoverable_confirmed_usd * 100);
     const ofKinds = [];

@@ -66,7 +66,7 @@ describe('the evidence of a claim', () => {
     }
   });
 
-  it('has each line on the pages and recomputed by quantity and rate, but for keys that nobody knows', () => {
+  it('shows each line on the pages and recomputes it by quantity and rate, except for keys without a name', () => {
     for (const [kind, { evidence }] of claims) {
       const stated = evidence.cells.filter(({ basis }: Json) => basis === 'stated');
       if (kind.startsWith('unauthorized')) expect(stated).toHaveLength(evidence.cells.length);
@@ -131,7 +131,7 @@ describe('the evidence of a claim', () => {
     }
   });
 
-  it('tells nobody a prompt, a key or a person', async () => {
+  it('contains no prompt, no key and no person', async () => {
     const [claim] = claims.values();
     const files = await filesOf(claim);
     const event = JSON.parse((files.get('events.jsonl') ?? '').toString('utf8').split('\n')[0] ?? '');
@@ -194,7 +194,7 @@ describe('the files of a claim', () => {
     expect(csv.at(-1)).toContain(`,${(claim.total_recoverable_cents / 100).toFixed(2)},`);
   });
 
-  it('are nobody else’s', async () => {
+  it('are not shown to another organization', async () => {
     const other = await api.addOrganization();
     for (const extension of ['json', 'csv', 'pdf', 'tar.gz'])
       for (const claim of [...claims.values()].slice(0, 1))
@@ -207,7 +207,7 @@ async function filesOf(claim: Json): Promise<Map<string, Buffer>> {
   return unpack('pack', (await fetchFile(claim, 'tar.gz')).bytes);
 }
 
-describe('a pack in which somebody has changed a digit', () => {
+describe('the pack checker, given a pack with a changed digit', () => {
   let files: Map<string, Buffer>;
 
   beforeAll(async () => {
@@ -215,7 +215,7 @@ describe('a pack in which somebody has changed a digit', () => {
     files = await filesOf(claim);
   }, 300_000);
 
-  it('is refused, whichever digit of whichever file it is', () => {
+  it('refuses the pack, whichever digit of whichever file changed', () => {
     const names = [...files.keys()];
     fc.assert(
       fc.property(fc.nat(names.length - 1), fc.nat(), fc.integer({ min: 1, max: 9 }), (at, place, by) => {
@@ -228,7 +228,7 @@ describe('a pack in which somebody has changed a digit', () => {
     );
   }, 300_000);
 
-  it('is refused where its hashes are made anew, for every number that the claim follows from', () => {
+  it('refuses the pack when its hashes are computed anew, for every number that the claim follows from', () => {
     const claim = JSON.parse((files.get('claim.json') ?? '').toString()) as ClaimEvidence;
     const forgeries = fc.oneof(
       fc.nat(claim.cells.length - 1).map((at) => ({ of: 'page' as const, at })),
@@ -251,7 +251,7 @@ describe('a pack in which somebody has changed a digit', () => {
     );
   }, 300_000);
 
-  it('is refused where a line has another part of the usage report, and whole in the older form', async () => {
+  it('refuses the pack when a line has another part of the usage report, and whole in the older form', async () => {
     const claim = claims.get('duplicate_charge gpt-6-sol');
     const pack = await filesOf(claim);
     const verified = (change: (cell: Json, at: number) => void) => {
@@ -273,7 +273,7 @@ describe('a pack in which somebody has changed a digit', () => {
     expect(older).toEqual([]);
   });
 
-  it('is told by file and line, and by the exit code of the program', async () => {
+  it('names the file and line, and fails with its exit code', async () => {
     const name = 'pages/001-openai-costs.json';
     const page = (files.get(name) ?? '').toString();
     const claim = JSON.parse((files.get('claim.json') ?? '').toString()) as ClaimEvidence;

@@ -71,8 +71,8 @@ const move = (claim: StoredClaim, to: StoredClaim['status'], cents: number | nul
     return recordClaimMove(inside, { ...command, fields: { ...command.fields, creditIssuedCents: cents } });
   });
 
-describe('a run that looks for the answers to claims', () => {
-  it('proposes a row that ties, once, and says so once, whichever copy of the bill tells it', async () => {
+describe('a run that searches bills for the credits of claims', () => {
+  it('proposes a matching row once and reports it once, whichever copy of the bill contains it', async () => {
     await newOrg();
     const claim = await aClaim();
     await find();
@@ -128,7 +128,7 @@ describe('a run that looks for the answers to claims', () => {
     expect(await creditsOf(other)).toEqual([['proposed', 500]]);
   });
 
-  it('does not propose again what somebody has refused, and no row for two claims that it fits alike', async () => {
+  it('does not propose a refused row again, and proposes no row that fits two claims alike', async () => {
     await newOrg();
     const claim = await aClaim();
     await aBill([{ usd: '-123.45' }]);

@@ -31,7 +31,7 @@ describe('a lane', () => {
     expect(await lanes.pass('a', 0, async (hasWaited) => hasWaited)).toEqual({ given: false });
   });
 
-  it('is left by whoever waits too long, and whoever fails; those behind keep their turn', async () => {
+  it('is released by work that waits too long and by work that fails; those behind keep their turn', async () => {
     const lanes = new Lanes();
     const first = held();
     const failing = lanes.pass('a', 60_000, async () => {

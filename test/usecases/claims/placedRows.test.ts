@@ -9,7 +9,7 @@ import { readBill } from '../../support/readBill.js';
 
 describe('a row of a bill', () => {
   it.each(PLANTED_BILLS.map((bill) => [bill.name, bill] as const))(
-    '%s: stands in a record whose numbers come to its amount and quantity, each row in a record of its own',
+    '%s: appears in a record whose numbers come to its amount and quantity, each row in a record of its own',
     async (_name, { bytes, provider, format }) => {
       const { rows } = await readBill(bytes, {
         provider,

@@ -35,8 +35,8 @@ const stateOf = async (claim: StoredClaim) => ({
   outcomes: await listClaimOutcomes(db, claim.id),
 });
 
-describe('Postgres and the table of moves', () => {
-  it('agree on every pair of statuses', async () => {
+describe('the database and the table of moves', () => {
+  it('allow the same pairs of statuses', async () => {
     for (const from of CLAIM_STATUSES)
       for (const to of CLAIM_STATUSES) {
         const { rows } = await database.superuser.query('select is_claim_move($1, $2) as legal', [from, to]);
@@ -44,7 +44,7 @@ describe('Postgres and the table of moves', () => {
       }
   });
 
-  it('agree on what a row may become, whoever writes it', async () => {
+  it('allow the same changes of a row, whoever writes it', async () => {
     const claim = await storeClaim(db, { status: 'under_review' });
     await expect(
       database.superuser.query(`update claims set status = 'submitted_to_provider' where id = $1`, [
@@ -57,7 +57,7 @@ describe('Postgres and the table of moves', () => {
   });
 });
 
-describe('a move that is recorded', () => {
+describe('a recorded move', () => {
   it('files a draft: times by the database, disputes claimed, one row of history and of the log', async () => {
     const claim = await storeClaim(db);
     const after = await record(aCommand(claim, 'submitted_to_provider', { keyId: 'key_filing' }));
@@ -150,7 +150,7 @@ describe('a move that is recorded', () => {
     ).toEqual([{ live: false }]);
   });
 
-  it('tells receivers and the log once, and has the weights learned anew at the end', async () => {
+  it('sends its message and audit entry once, and recomputes the weights at the end', async () => {
     const receiver = await anEndpoint(org, 'https://hooks.example.com/claims', ['claim.status_changed']);
     const claim = await storeClaim(db, { status: 'under_review' });
     const ended = await record(aCommand(claim, 'partial', { keyId: 'key_a', requestId: 'req-1' }));
@@ -188,7 +188,7 @@ describe('a move that is recorded', () => {
     ).toEqual([{ kind: 'weights.recompute' }]);
   });
 
-  it('leaves a dispute as it is that somebody has resolved meanwhile', async () => {
+  it('leaves a dispute as it is when a person resolved it meanwhile', async () => {
     const claim = await storeClaim(db, { status: 'under_review' });
     await database.superuser.query(
       `update disputes set status = 'resolved', resolution = 'duplicate', resolved_at = now(), resolved_by = 'key_other' where claim_id = $1`,
@@ -200,7 +200,7 @@ describe('a move that is recorded', () => {
     ).toEqual([{ resolution: 'duplicate', resolved_by: 'key_other' }]);
   });
 
-  it('of a denial says what becomes of the disputes by what it was', async () => {
+  it('resolves the disputes of a denied claim by its violation type', async () => {
     for (const [violationType, resolution] of [
       ['client_metering_error', 'our_error'],
       ['contract_terms', 'provider_correct'],
@@ -222,7 +222,7 @@ describe('a move that is recorded', () => {
     }
   });
 
-  it('is recorded once, however often the command comes', async () => {
+  it('is recorded once, however often the command arrives', async () => {
     const claim = await storeClaim(db);
     const command = aCommand(claim, 'submitted_to_provider');
     const first = await record(command);
@@ -236,7 +236,7 @@ describe('a move that is recorded', () => {
   });
 });
 
-describe('a move that is refused changes nothing', () => {
+describe('a refused move changes nothing', () => {
   const refused = async (claim: StoredClaim, command: ClaimCommand, code: string) => {
     const before = await stateOf(claim);
     await expect(record(command)).rejects.toMatchObject({ code });
@@ -250,7 +250,7 @@ describe('a move that is refused changes nothing', () => {
       },
     ));
 
-  it('when whoever asked no longer waits', async () => {
+  it('when the deadline of its request has passed', async () => {
     const claim = await storeClaim(db);
     const notAfterMicros = Number(claim.createdAtMicros) - 1;
     await refused(claim, aCommand(claim, 'submitted_to_provider', { notAfterMicros }), 'command_too_late');
@@ -278,8 +278,8 @@ describe('a move that is refused changes nothing', () => {
   });
 });
 
-describe('a move of which nobody knows', () => {
-  it('is asked after for as long as it counts where the database is away, and then given up', async () => {
+describe('a move with unknown outcome', () => {
+  it('is polled until its deadline while the database is away, and then given up', async () => {
     const away = openDatabase({
       url: 'postgres://nobody@127.0.0.1:1/nothing',
       poolMax: 1,

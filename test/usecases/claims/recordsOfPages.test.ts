@@ -47,7 +47,7 @@ const recordsOf = (files: readonly { name: string; bytes: Buffer }[]) =>
     .map((line) => JSON.parse(line));
 
 describe('rows', () => {
-  it('of a file that is text stand in its records, each in one of its own', async () => {
+  it('of a text file appear in its records, each in one of its own', async () => {
     const org = await api.addOrganization();
     await importBill(org, Buffer.from(BILL), 'October, the whole of it.csv');
     const located = await locateRows(org.orgDb, await countedRows(org), readers);
@@ -91,7 +91,7 @@ describe('rows', () => {
 });
 
 describe('the table of a claim', () => {
-  it('has no cell that a spreadsheet takes for a formula, and says names that need it in quotes', () => {
+  it('has no cell that a spreadsheet takes for a formula, and quotes names that need quotes', () => {
     const cell = {
       ...{ dispute_id: 'dsp_1', day: '2026-10-05', model: '=cmd("x"),1', token_class: '+input' },
       ...{ service_tier: '@tier', is_batch: null, long_context: true, region: '-region', basis: 'rates' },

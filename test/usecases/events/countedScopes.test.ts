@@ -78,7 +78,7 @@ const drawn = fc.record({
 });
 
 describe(`a scope that counts (TEST_SEED=${SEED})`, () => {
-  it('makes totals those of its calls alone, as if the other scopes of the service had told of no call, in any order and any split into requests', {
+  it('makes totals contain its calls alone, as if the other scopes of the service had reported no call, in any order and any split into requests', {
     timeout: 300_000 + RUNS * 10_000,
   }, async () => {
     const run = await fc.check(

@@ -78,7 +78,7 @@ async function countedInputs(organization: TestOrganization): Promise<number[]> 
 }
 
 describe('reports of one call in different requests', () => {
-  it('an outer span that stands for one inner call does not swallow its sibling that comes later', async () => {
+  it('an outer span that duplicates one inner call does not absorb its sibling that comes later', async () => {
     const organization = await api.addOrganization();
     const traceId = hex(16);
     const outer = hex(8);
@@ -96,7 +96,7 @@ describe('reports of one call in different requests', () => {
     expect(await liveInputs(organization)).toEqual([100, 700]);
   });
 
-  it('a report whose relative was superseded by a span of another trace joins the call that stands for it', async () => {
+  it('a report whose relative was superseded by a span of another trace joins the event that counts', async () => {
     const organization = await api.addOrganization();
     const traceId = hex(16);
     const outer = hex(8);

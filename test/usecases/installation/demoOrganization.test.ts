@@ -45,7 +45,7 @@ describe('the demo’s organization', () => {
     expect(await findDemoOrganization(test.database)).toBeUndefined();
   });
 
-  it('is removed with every row that it has in any table, and nobody else loses one', async () => {
+  it('is removed with every row that it has in any table, and no other organization loses a row', async () => {
     const [demo, other] = [drawTenant(), drawTenant()];
     for (const tenant of [demo, other]) await insertTenantRows(test.superuser, tenant);
     const tables = await listTenantTables(test.superuser);

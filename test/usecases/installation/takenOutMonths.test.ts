@@ -92,8 +92,8 @@ describe('a month that a killed run has left between its table and what is noted
   });
 });
 
-describe('a demo that is removed while its calls are', () => {
-  it('costs no other organization the row in its log that tells how many of its calls went', async () => {
+describe('removing a demo while its calls are removed by retention', () => {
+  it('costs no other organization the audit row that states how many of its calls were removed', async () => {
     const [demo, other] = [await place.addOrganization(), await place.addOrganization()];
     for (const { orgDb, send } of [demo, other]) {
       await send(aSaid('first'));

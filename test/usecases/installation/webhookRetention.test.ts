@@ -55,7 +55,7 @@ async function aToldOrganization(count: number, daysAgo: number) {
   return { ...org, ids };
 }
 
-it('messages older than thirty days go with their deliveries and attempts, whosever they are; younger ones stay', async () => {
+it('messages older than thirty days are removed with their deliveries and attempts in every organization; younger ones stay', async () => {
   const [one, other, young] = [
     await aToldOrganization(600, 31),
     await aToldOrganization(3, 40),
@@ -84,7 +84,7 @@ it('a message that is still to be delivered to one of its endpoints stays whole,
   expect(await left(org.orgId)).toEqual({ messages: 1, deliveries: 2, attempts: 4 });
 });
 
-it('a message that somebody has sent again just now stays: the two do not miss each other', async () => {
+it('a message that a person resends at the same moment stays', async () => {
   const org = await aToldOrganization(1, 90);
   const client = await database.superuser.connect();
   try {

@@ -56,7 +56,7 @@ describe('seeding list prices', () => {
   const input = async (model = 'm') =>
     (await loadPriceBook(db.database)).find('openai', model, AS_OF)?.version.rates.input;
 
-  it('stores the shipped list so that what is loaded is what the file says', async () => {
+  it('stores the shipped list so that the loaded prices equal the file', async () => {
     const loaded = await loadPriceBook(db.database);
     const read = bookOf(readPriceFile(shippedJson()));
     const plain = (book: typeof loaded) =>
@@ -89,7 +89,7 @@ describe('seeding list prices', () => {
     expect(await storedPeriods(db, 'n')).toEqual(['1 - 1']);
   });
 
-  it('tells a price that went back to what it was', async () => {
+  it('recognizes a price that returned to an earlier value', async () => {
     await seedPrices(db.database, listFile(twoModels(1)));
     expect(await input()).toBe(1_000_000_000_000n);
     expect(await storedPeriods(db, 'm')).toEqual(['1 - 1', '2 - 3', '3 - 1']);
@@ -192,7 +192,7 @@ describe('the prices at hand', () => {
   });
   afterAll(() => db.close());
 
-  it('are those at the start until a look finds others, and nobody waits for the look', async () => {
+  it('are those at the start until a refresh finds others, and no request waits for the refresh', async () => {
     let nowMs = 0;
     const failures: unknown[] = [];
     const holder = await PriceBookHolder.open(db.database, {
@@ -213,7 +213,7 @@ describe('the prices at hand', () => {
     expect(failures).toEqual([]);
   });
 
-  it('are the stored ones at once for who asks to look', async () => {
+  it('are the stored ones at once for a caller that requests a refresh', async () => {
     const holder = await PriceBookHolder.open(db.database, { nowMs: () => 0, onFailure: () => undefined });
     await seedPrices(db.database, listFile(twoModels(12)));
     const [one, two] = await Promise.all([holder.refresh(), holder.refresh()]);

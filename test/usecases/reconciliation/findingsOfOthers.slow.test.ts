@@ -80,7 +80,7 @@ function expectOnly(one: PublishedCase, findings: readonly Json[]): void {
 }
 
 describe('the findings of two organizations with one model, one provider and the same days', () => {
-  it('are each its own, whoever’s data came when; what a second run finds is the same to the last digit, by the same id', async () => {
+  it('are separate, whichever data came first; a second run finds them again with the same digits and ids', async () => {
     await bringIn(reads, api);
     const first = await runGaps(api, '?period=90d', RUN_LIMIT_MS);
     const before = await findingsOf(api);

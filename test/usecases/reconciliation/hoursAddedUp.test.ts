@@ -21,9 +21,9 @@ afterAll(async () => {
   await api?.close();
 });
 
-describe('a day whose hours are not kept', () => {
+describe('a day without kept hours', () => {
   it.each([-8, 0, 9])(
-    'says the same of the whole day as one whose hours are: %i hours ahead',
+    'has the same whole-day result as a day with kept hours: %i hours ahead',
     async (offsetHours) => {
       const org = await aShiftedOrganization(api, offsetHours);
       const book = await loadPriceBook(api.database.database);

@@ -249,7 +249,7 @@ describe('findings', () => {
     expect(rows).toEqual([{ last_day: dayAt(4) }]);
   });
 
-  it('that nobody has decided on go when they are no longer found', async () => {
+  it('without a decision are removed when they are no longer found', async () => {
     const org = await aBilledOrganization(api, WRONG);
     await runs.run(org);
     await correct(org);
@@ -289,7 +289,7 @@ describe('findings', () => {
     expect(await runs.published(org)).toEqual(after);
   });
 
-  it('of an account that nobody could name keep their id when it gets its name', async () => {
+  it('of an account without a name keep their id when it gets its name', async () => {
     const org = await api.addOrganization();
     for (const at of [0, 1, 2, 3, 4, 5])
       await addCalls(api, org.orgId, { day: dayAt(at - 1), account: null });

@@ -61,7 +61,7 @@ describe('a run after claims have ended', () => {
     expect(await found(org)).toEqual(after);
   });
 
-  it('says what a reconciliation from the command line says, by the same weights', async () => {
+  it('has the result of a reconciliation from the command line with the same weights', async () => {
     const org = await aBilledOrganization(api, WRONG);
     await refuse(org, 10);
     await recomputeWeights(org.orgDb, NOW);

@@ -57,7 +57,7 @@ async function buckets(org: TestOrganization) {
     .buckets;
 }
 
-describe('a bill that tells a month and no day of it', () => {
+describe('a bill that states a month but no days', () => {
   it('enters the month’s statement and is compared with no day', async () => {
     const org = await api.addOrganization();
     await storeBill(api, org, 'xai', await readBill(INVOICE, { provider: 'xai' }));
@@ -67,7 +67,7 @@ describe('a bill that tells a month and no day of it', () => {
     expect((await runs.run(org)).units).toBe(0);
   });
 
-  it('counts no more where the days themselves are told: the bill would be there twice', async () => {
+  it('no longer counts once the days themselves are billed, which would count the bill twice', async () => {
     const org = await api.addOrganization();
     await storeBill(api, org, 'xai', await readBill(INVOICE, { provider: 'xai' }));
     await storeBill(api, org, 'xai', await readBill(DAILY, { provider: 'xai' }));

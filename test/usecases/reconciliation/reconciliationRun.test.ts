@@ -213,7 +213,7 @@ describe(`${DAYS} days of two providers`, () => {
     expect(fees.every(({ flagged, match_status }) => !flagged && match_status === 'unmatched')).toBe(true);
   });
 
-  it('say which copies of the restated day differ, and by how much', () => {
+  it('list which copies of the restated day differ, and by how much', () => {
     const { restatedDay, restatedPico } = bills.planted;
     expect(run.result.source_differences).toMatchObject([
       { provider: 'openai', day: restatedDay, charge_category: 'usage' },
@@ -225,7 +225,7 @@ describe(`${DAYS} days of two providers`, () => {
     );
   });
 
-  it('are shown by the explorer, flagged and unmatched told apart, hours for the last week', async () => {
+  it('are shown by the explorer, flagged and unmatched separately, by hour for the last week', async () => {
     const all = await api.get('/api/v1/reconciliation/gap-explorer?period=90d');
     expect(all.body).toMatchObject({ total: run.result.total, flagged: run.result.flagged });
     expect(all.body.gaps).toHaveLength(run.result.total);

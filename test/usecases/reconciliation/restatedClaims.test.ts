@@ -97,7 +97,7 @@ it('a filed claim whose days are billed at less is stale, and what they fell by 
   expect(back.proposed_move).toBeNull();
 });
 
-it('a draft is none: what is restated before it is filed is for whoever files it', async () => {
+it('a draft whose days are restated before it is filed is not stale and gets no proposed credit', async () => {
   const org = await aBilledOrganization(api, WRONG);
   const id = await aClaim(org, false);
   await restate(org, 30);

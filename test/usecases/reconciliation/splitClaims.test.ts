@@ -148,7 +148,7 @@ describe('a claimed day that is restated to something else', () => {
     expect((await financial.confirm(org, renamed.id)).status).toBe(201);
   });
 
-  it('is removed, and not gone, where nobody has decided on it and it is no longer found', async () => {
+  it('is removed, not marked gone, when it has no decision and is no longer found', async () => {
     const { org } = await aFiledClaim();
     await restate(org, { wrong: [CLAIMED[0], CLAIMED[3]], doubled: [CLAIMED[1], CLAIMED[2]] });
     await restate(org, { wrong: CLAIMED });

@@ -63,7 +63,7 @@ const verify = (dataDir: string, ...args: string[]) =>
   runCommand('audit-log verify', args, { DATA_DIR: dataDir });
 
 describe('./trueup audit-log verify', () => {
-  it('finds nothing in a log that is as it was written, and says how much it has looked at', async () => {
+  it('finds nothing wrong in an unchanged log, and prints how many records it checked', async () => {
     await addRows(installation, 5);
     await anchor(installation);
     const { exit, output } = await verify(installation.dataDir);
@@ -73,7 +73,7 @@ describe('./trueup audit-log verify', () => {
     expect(exit).toBe(0);
   });
 
-  it('ends with 1 and one sentence for what it finds', async () => {
+  it('ends with exit code 1 and one sentence for what it finds', async () => {
     const { superuser } = installation;
     const client = await superuser.connect();
     const change = (to: string) =>
@@ -90,7 +90,7 @@ describe('./trueup audit-log verify', () => {
     expect(exit).toBe(1);
   });
 
-  it('says how it is used, and which organization and which anchors there are not', async () => {
+  it('prints its usage, and names a missing organization and missing anchors', async () => {
     expect(await verify(installation.dataDir, '--org', 'nobody')).toMatchObject({ exit: 1 });
     expect((await verify(installation.dataDir, '--anchors', '/nowhere')).output).toMatch(
       /^There is no \/nowhere/,
@@ -100,7 +100,7 @@ describe('./trueup audit-log verify', () => {
 });
 
 describe('a rotation of the secret key', () => {
-  it('stands in the log, and the anchors of before are compared all the same', async () => {
+  it('is recorded in the log, and the anchors from before it are still compared', async () => {
     const end = await runCommand('secrets rotate', [], { DATA_DIR: installation.dataDir });
     expect(end, end.output).toMatchObject({ exit: 0 });
     await anchor(installation);
@@ -123,7 +123,7 @@ describe('a rotation of the secret key', () => {
 });
 
 describe('a restored backup', () => {
-  it('goes on with its chain, says what was lost, and is told apart from a deleted end', async () => {
+  it('continues its chain, reports what was lost, and is distinguished from a deleted end', async () => {
     const file = join(makeTestFolder('backups'), 'b.tar.gz');
     folders.push(join(file, '..'));
     const settings = { DATA_DIR: installation.dataDir };
@@ -151,7 +151,7 @@ describe('a restored backup', () => {
     expect(restored.map(({ seq }) => seq)).toEqual([7]);
   }, 300_000);
 
-  it('is still told apart after the key has been changed', async () => {
+  it('is still distinguished after a rotation of the secret key', async () => {
     const settings = { DATA_DIR: installation.dataDir };
     expect(await runCommand('secrets rotate', [], settings)).toMatchObject({ exit: 0 });
     await anchor(installation);

@@ -226,7 +226,7 @@ describe(`./trueup backup (TEST_SEED=${SEED})`, () => {
     expect(readdirSync(folder)).toEqual([]);
   }, 300_000);
 
-  it('that cannot write on leaves nothing and says why; Postgres is out of backup mode', async () => {
+  it('leaves nothing and prints why when it cannot write on; Postgres is out of backup mode', async () => {
     const folder = aFolder();
     const tsx = ['--import', 'tsx', 'bin/trueup.ts', 'backup', '--to', join(folder, 'f.tar.gz')];
     const end = await runLimited(tsx, settings());
@@ -281,7 +281,7 @@ describe(`./trueup backup (TEST_SEED=${SEED})`, () => {
 });
 
 describe('a base backup', () => {
-  it('whose end comes late is waited for: whoever reads its tar is done before the server has said where it stopped', async () => {
+  it('whose end comes late is waited for: the reader of its tar finishes before the server reports where it stopped', async () => {
     const between = await holdEndOfCopy(installation.url);
     const backup = await openBaseBackup(between.url);
     let bytes = 0;
@@ -361,7 +361,7 @@ describe('./trueup restore', () => {
     expect(readdirSync(into).filter((name) => name.includes('restoring'))).toEqual([]);
   }, 300_000);
 
-  it('says what is missing when the key at hand is not the one that sealed the credentials, and so does ./trueup doctor', async () => {
+  it('reports what is missing when the key at hand did not seal the credentials, and so does ./trueup doctor', async () => {
     const { orgId } = await api.addOrganization();
     const lost = makeSecretKey();
     await installation.superuser.query(

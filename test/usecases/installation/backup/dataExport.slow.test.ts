@@ -133,7 +133,7 @@ describe(`./trueup export data and import data (TEST_SEED=${SEED})`, () => {
     }
   }, 300_000);
 
-  it('say by name which columns hold transactions: each has its rule, and no rule is without its column', async () => {
+  it('name the columns that hold transactions: each has its rule, and no rule is without its column', async () => {
     const client = await source.superuser.connect();
     const { tables } = await readCatalogue(client);
     const found = tables.flatMap(({ name, columns }) =>
@@ -274,7 +274,7 @@ describe(`./trueup export data and import data (TEST_SEED=${SEED})`, () => {
     }
   }, 300_000);
 
-  it('tell of themselves in plain words, as commands', async () => {
+  it('print plain messages as commands', async () => {
     const dataDir = aFolder();
     const file = join(aFolder(), 'e.tar.gz');
     const out = await runCommand('export data', ['--to', file], {
