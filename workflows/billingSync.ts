@@ -1,8 +1,5 @@
 import {
-  ActivityFailure,
-  ApplicationFailure,
   CancellationScope,
-  isCancellation,
   log,
   patched,
   proxyActivities,
@@ -12,6 +9,7 @@ import {
 import type { Activities } from '../activities/index.js';
 import { PROFILES } from './activityOptions.js';
 import type { RunInput } from './contract.js';
+import { reasonOf, withRunEnding } from './runEnding.js';
 
 /** Between two looks whether an older gap run has ended. */
 const GAP_RUN_POLL = '10 seconds';
@@ -29,26 +27,26 @@ const { takeSyncChunk } = proxyActivities<Activities>(PROFILES.provider);
  * partial; the next sync takes it up. One after the other: a provider counts requests, not our hurry.
  */
 export async function billingSync(input: RunInput): Promise<void> {
-  try {
-    const plan = await planBillingSync(input);
-    if (!plan) return;
-    for (let ordinal = 0; ordinal < plan.chunks; ordinal += 1) {
-      setCurrentDetails(`part ${ordinal + 1} of ${plan.chunks}`);
-      if (!(await takeChunk(input, ordinal))) return;
-    }
-    if (patched('billingSync-ends-last-v1')) {
-      await startGapRun(input);
-      await finishBillingSync(input);
-      return;
-    }
-    const { changed } = await finishBillingSync(input);
-    if (changed) await showGaps(input);
-  } catch (error) {
-    if (!isCancellation(error) && !(error instanceof ActivityFailure)) throw error;
-    const failure = isCancellation(error) ? { message: 'the sync was cancelled' } : failureOf(error);
-    await CancellationScope.nonCancellable(() => endBillingSyncFailed({ ...input, ...failure }));
-    if (isCancellation(error)) throw error;
+  const end = (reason: { code?: string; message: string }) =>
+    CancellationScope.nonCancellable(() => endBillingSyncFailed({ ...input, ...reason }));
+  const ending = { cancelled: () => end({ message: 'the sync was cancelled' }), failed: end };
+  await withRunEnding(ending, () => sync(input));
+}
+
+async function sync(input: RunInput): Promise<void> {
+  const plan = await planBillingSync(input);
+  if (!plan) return;
+  for (let ordinal = 0; ordinal < plan.chunks; ordinal += 1) {
+    setCurrentDetails(`part ${ordinal + 1} of ${plan.chunks}`);
+    if (!(await takeChunk(input, ordinal))) return;
   }
+  if (patched('billingSync-ends-last-v1')) {
+    await startGapRun(input);
+    await finishBillingSync(input);
+    return;
+  }
+  const { changed } = await finishBillingSync(input);
+  if (changed) await showGaps(input);
 }
 
 /** False when the sync is over: its connection has ended. */
@@ -56,8 +54,7 @@ async function takeChunk(input: RunInput, ordinal: number): Promise<boolean> {
   try {
     return await takeSyncChunk({ ...input, ordinal });
   } catch (error) {
-    if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
-    await failSyncChunk({ ...input, ordinal, ...failureOf(error) });
+    await failSyncChunk({ ...input, ordinal, ...reasonOf(error) });
     return true;
   }
 }
@@ -67,8 +64,7 @@ async function startGapRun(input: RunInput): Promise<void> {
   try {
     await showGaps(input);
   } catch (error) {
-    if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
-    log.error('a sync could not start a gap run', { ...input, reason: failureOf(error).message });
+    log.error('a sync could not start a gap run', { ...input, reason: reasonOf(error).message });
   }
 }
 
@@ -78,12 +74,4 @@ async function showGaps(input: RunInput): Promise<void> {
     if ((await startGapRunOfSync(input)) === 'started') return;
     await sleep(GAP_RUN_POLL);
   }
-}
-
-function failureOf(error: unknown): { code: string; message: string } {
-  const cause = error instanceof ActivityFailure ? error.cause : error;
-  return {
-    code: cause instanceof ApplicationFailure && cause.type ? cause.type : 'internal_error',
-    message: cause instanceof Error ? cause.message : 'the activity failed',
-  };
 }

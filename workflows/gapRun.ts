@@ -1,9 +1,5 @@
 import {
-  ActivityFailure,
-  ApplicationFailure,
-  CancellationScope,
   continueAsNew,
-  isCancellation,
   log,
   patched,
   proxyActivities,
@@ -14,6 +10,7 @@ import {
 import type { Activities } from '../activities/index.js';
 import { PROFILES } from './activityOptions.js';
 import type { GapRunInput } from './contract.js';
+import { reasonOf, withRunEnding } from './runEnding.js';
 
 /** Provider-days that are matched at once, and accounts that are explained at once: those are bound by one core. */
 const WINDOW = 8;
@@ -39,38 +36,38 @@ const { draftRunClaims, findRunCredits } = proxyActivities<Activities>(PROFILES.
  */
 export async function gapRun(input: GapRunInput): Promise<void> {
   const { orgId, runId } = input;
-  try {
-    const turn = await waitForTurn(input);
-    if (turn === 'over') return;
-    // The engine had lost a run that had published.
-    if (turn === 'published') return await followUp(input);
-    if (turn === 'wait') return await continueAsNew<typeof gapRun>(input);
-    const { units } = await planGapRun({ orgId, runId });
-    const next = await matchUnits(input, units);
-    if (next < units) return await continueAsNew<typeof gapRun>({ orgId, runId, fromUnit: next });
-    if (patched('gapRun-explain-v1')) {
-      const explained = await explainAccounts(input);
-      if (explained === 'over') return;
-      if (explained !== 'done')
-        return await continueAsNew<typeof gapRun>({ orgId, runId, fromUnit: units, fromAccount: explained });
-    }
-    if (patched('gapRun-ends-last-v1')) {
-      if ((await publishRunFindings({ orgId, runId })) === 'published') await followUp(input);
-      return;
-    }
-    await publishGapRun({ orgId, runId });
-    if (patched('gapRun-drafts-v1'))
-      await attempt('claims could not be drafted', () => draftRunClaims({ orgId, runId }), input);
-    if (patched('gapRun-credits-v1'))
-      await attempt('no credits could be looked for', () => findRunCredits({ orgId, runId }), input);
-  } catch (error) {
-    if (isCancellation(error)) {
-      await CancellationScope.nonCancellable(() => endGapRunCancelled({ orgId, runId }));
-      throw error;
-    }
-    if (!(error instanceof ActivityFailure)) throw error;
-    await endGapRunFailed({ orgId, runId, message: reasonOf(error) });
+  const ending = {
+    cancelled: () => endGapRunCancelled({ orgId, runId }),
+    failed: ({ message }: { message: string }) => endGapRunFailed({ orgId, runId, message }),
+  };
+  await withRunEnding(ending, () => run(input));
+}
+
+async function run(input: GapRunInput): Promise<void> {
+  const { orgId, runId } = input;
+  const turn = await waitForTurn(input);
+  if (turn === 'over') return;
+  // The engine had lost a run that had published.
+  if (turn === 'published') return await followUp(input);
+  if (turn === 'wait') return await continueAsNew<typeof gapRun>(input);
+  const { units } = await planGapRun({ orgId, runId });
+  const next = await matchUnits(input, units);
+  if (next < units) return await continueAsNew<typeof gapRun>({ orgId, runId, fromUnit: next });
+  if (patched('gapRun-explain-v1')) {
+    const explained = await explainAccounts(input);
+    if (explained === 'over') return;
+    if (explained !== 'done')
+      return await continueAsNew<typeof gapRun>({ orgId, runId, fromUnit: units, fromAccount: explained });
   }
+  if (patched('gapRun-ends-last-v1')) {
+    if ((await publishRunFindings({ orgId, runId })) === 'published') await followUp(input);
+    return;
+  }
+  await publishGapRun({ orgId, runId });
+  if (patched('gapRun-drafts-v1'))
+    await attempt('claims could not be drafted', () => draftRunClaims({ orgId, runId }), input);
+  if (patched('gapRun-credits-v1'))
+    await attempt('no credits could be looked for', () => findRunCredits({ orgId, runId }), input);
 }
 
 type Turn = Awaited<ReturnType<Activities['takeGapRunTurn']>>;
@@ -97,8 +94,7 @@ async function matchUnits(input: GapRunInput, units: number): Promise<number> {
       try {
         await matchProviderDay({ orgId, runId, ordinal });
       } catch (error) {
-        if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
-        await failGapRunUnit({ orgId, runId, ordinal, message: reasonOf(error) });
+        await failGapRunUnit({ orgId, runId, ordinal, message: reasonOf(error).message });
       }
     }
   };
@@ -129,8 +125,7 @@ async function explainAccounts(input: GapRunInput): Promise<'done' | 'over' | nu
       try {
         await explainRunAccount({ orgId, runId, ordinal });
       } catch (error) {
-        if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
-        await failRunAccount({ orgId, runId, ordinal, message: reasonOf(error) });
+        await failRunAccount({ orgId, runId, ordinal, message: reasonOf(error).message });
       }
     }
   };
@@ -167,15 +162,8 @@ async function attempt<T>(
   try {
     return { result: await work() };
   } catch (error) {
-    if (isCancellation(error) || !(error instanceof ActivityFailure)) throw error;
-    const problem = `${words}: ${reasonOf(error)}`;
+    const problem = `${words}: ${reasonOf(error).message}`;
     log.error('a run could not do what follows from its findings', { orgId, runId, problem });
     return { problem };
   }
-}
-
-function reasonOf(error: ActivityFailure): string {
-  return error.cause instanceof ApplicationFailure || error.cause instanceof Error
-    ? error.cause.message
-    : error.message;
 }

@@ -1,14 +1,8 @@
-import {
-  ActivityFailure,
-  CancellationScope,
-  continueAsNew,
-  isCancellation,
-  proxyActivities,
-  workflowInfo,
-} from '@temporalio/workflow';
+import { continueAsNew, proxyActivities, workflowInfo } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
 import { PROFILES } from './activityOptions.js';
 import type { RunInput } from './contract.js';
+import { withRunEnding } from './runEnding.js';
 
 const { endRepricingCancelled, endRepricingFailed } = proxyActivities<Activities>(PROFILES.database);
 const { repriceEvents } = proxyActivities<Activities>(PROFILES.pricing);
@@ -18,16 +12,12 @@ const { repriceEvents } = proxyActivities<Activities>(PROFILES.pricing);
  * was whatever was killed. Cancelled or failed, it leaves what was priced as it is: both prices are kept.
  */
 export async function repricing(input: RunInput): Promise<void> {
-  try {
+  const ending = {
+    cancelled: () => endRepricingCancelled(input),
+    failed: ({ message }: { message: string }) => endRepricingFailed({ ...input, message }),
+  };
+  await withRunEnding(ending, async () => {
     while (!(await repriceEvents(input)).done)
-      if (workflowInfo().continueAsNewSuggested) return await continueAsNew<typeof repricing>(input);
-  } catch (error) {
-    if (isCancellation(error)) {
-      await CancellationScope.nonCancellable(() => endRepricingCancelled(input));
-      throw error;
-    }
-    if (!(error instanceof ActivityFailure)) throw error;
-    const message = error.cause instanceof Error ? error.cause.message : error.message;
-    await endRepricingFailed({ ...input, message });
-  }
+      if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof repricing>(input);
+  });
 }

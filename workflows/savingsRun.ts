@@ -1,7 +1,8 @@
-import { ActivityFailure, CancellationScope, isCancellation, proxyActivities } from '@temporalio/workflow';
+import { proxyActivities } from '@temporalio/workflow';
 import type { Activities } from '../activities/index.js';
 import { PROFILES } from './activityOptions.js';
 import type { RunInput } from './contract.js';
+import { reasonOf, withRunEnding } from './runEnding.js';
 
 const { endSavingsRunCancelled, endSavingsRunFailed } = proxyActivities<Activities>(PROFILES.database);
 const { modelSavings } = proxyActivities<Activities>(PROFILES.replaying);
@@ -12,21 +13,15 @@ const { removeReplacedSavings } = proxyActivities<Activities>(PROFILES.removing)
  * once. Cancelled or failed, it shows nothing: what was there stays.
  */
 export async function savingsRun(input: RunInput): Promise<void> {
-  try {
-    await modelSavings(input);
-  } catch (error) {
-    if (isCancellation(error)) {
-      await CancellationScope.nonCancellable(() => endSavingsRunCancelled(input));
-      throw error;
-    }
-    if (!(error instanceof ActivityFailure)) throw error;
-    const message = error.cause instanceof Error ? error.cause.message : error.message;
-    await endSavingsRunFailed({ ...input, message });
-  }
+  const ending = {
+    cancelled: () => endSavingsRunCancelled(input),
+    failed: ({ message }: { message: string }) => endSavingsRunFailed({ ...input, message }),
+  };
+  await withRunEnding(ending, () => modelSavings(input));
   try {
     await removeReplacedSavings(input);
   } catch (error) {
     // The result stands; the next run, or the night's retention, removes what is left.
-    if (!(error instanceof ActivityFailure) || isCancellation(error)) throw error;
+    reasonOf(error);
   }
 }
