@@ -138,7 +138,7 @@ describe.each(Object.keys(OPERATIONS))('%s', (name) => {
   const { access } = operation;
   const requestFor = requestsOf(operation);
 
-  it('answers whoever is not known alike, whatever is wrong', async () => {
+  it('answers an unknown caller alike, whatever is wrong with the key', async () => {
     const request = await requestFor(false);
     for (const { kind, header } of dead) {
       const expected =
@@ -149,7 +149,7 @@ describe.each(Object.keys(OPERATIONS))('%s', (name) => {
     }
   });
 
-  it('answers each key as its role, its scopes and its workspace say', async () => {
+  it('answers each key by its role, its scopes and its workspace', async () => {
     const needed =
       access === 'public' ? [] : [access.scope, ...(operation.alsoNeeds ? [operation.alsoNeeds] : [])];
     for (const key of [...live, ...(await narrowed.of(needed))]) {
@@ -194,7 +194,7 @@ describe.each(OF_WORKSPACE)('%s with a key of a workspace', (_name, operation) =
 });
 
 describe('a route that no document lists', () => {
-  it.each(Object.entries(OPEN_ROUTES))('%s answers %i to everybody', async (path, status) => {
+  it.each(Object.entries(OPEN_ROUTES))('%s answers %i to every caller', async (path, status) => {
     for (const { kind, header } of [
       ...dead,
       ...live.map(({ kind, key }) => ({ kind, header: `Bearer ${key}` })),

@@ -201,7 +201,7 @@ describe('reading prompts and exporting calls', () => {
     expect(await rowsOf(owner.orgId)).toEqual([]);
   });
 
-  it('by a key of a workspace stands in the organization’s log too', async () => {
+  it('by a key of a workspace are recorded in the organization’s log too', async () => {
     const owner = await place.api.addOrganization();
     const workspaceId = await place.api.addWorkspace(owner.orgId, 'proj-a');
     const key = await place.api.addKey(owner.orgId, 'auditor', { workspaceId });
@@ -300,7 +300,7 @@ describe('GET /api/v1/audit-log', () => {
     expect(body.records[0].prev_hash).toBe(body.records[1].hash);
   });
 
-  it('can be checked by whoever reads it: each hash is over the record and the hash before', async () => {
+  it('can be verified by its readers: each hash is over the record and the hash before', async () => {
     const { body } = await list('', owner.adminKey);
     for (const record of body.records) {
       const [seconds, fraction = ''] = record.at.replace('Z', '').split('.');

@@ -98,7 +98,7 @@ describe('a request without a valid key', () => {
 });
 
 describe('a key', () => {
-  it('may do what its role may and is told by name the scope that it lacks, on every endpoint', async () => {
+  it('may do what its role may, and is refused with the name of the missing scope, on every endpoint', async () => {
     const keys = new Map<Role, string>();
     for (const role of ROLES) keys.set(role, await api.addKey(api.orgId, role));
     for (const endpoint of ENDPOINTS) {
@@ -211,7 +211,7 @@ describe('an organization', () => {
   });
 });
 
-describe('an endpoint of which nobody said who may call it', () => {
+describe('an endpoint without an access rule', () => {
   const [sample] = ENDPOINTS;
   const undeclared = [
     undefined,

@@ -61,7 +61,7 @@ describe('guessing keys', () => {
     expect(refusals[0]?.status).toBe(429);
   });
 
-  it('does not lock out those who have a key behind the same address, and tells nobody more than before', async () => {
+  it('does not lock out callers that have a key behind the same address, and discloses no more than before', async () => {
     api = await startLimitedApi({ failedAuthentication: RATE });
     await statuses(40, guess);
     expect(await statusOf(api.adminKey)).toBe(200);

@@ -43,8 +43,8 @@ async function countOverrides(owner: TestOrganization): Promise<number> {
 
 const REPEATABLE = ENDPOINTS.filter((endpoint) => idempotencyOf(endpoint) !== undefined);
 
-describe('a request that is sent again', () => {
-  it('is told by its key at every POST and PATCH outside ingest, and nowhere else', () => {
+describe('a repeated request', () => {
+  it('is recognized by its Idempotency-Key at every POST and PATCH outside ingest, and nowhere else', () => {
     const others = ENDPOINTS.filter(({ method }) => method === 'post' || method === 'patch').filter(
       (endpoint) => !REPEATABLE.includes(endpoint),
     );
@@ -235,7 +235,7 @@ describe('what makes a request the same', () => {
 });
 
 describe('which answers are kept', () => {
-  it('a refusal that the operation decided is given again, word for word', async () => {
+  it('a refusal that the operation decided is repeated word for word', async () => {
     const owner = await one.addOrganization();
     const key = aKey();
     const cancel = { method: 'POST', path: `${RUNS}/runs/run_none/cancel` } as const;
@@ -247,7 +247,7 @@ describe('which answers are kept', () => {
     expect(again.body.request_id).toBe(first.headers['x-request-id']);
   });
 
-  it('what a request says wrongly may be put right under the same key', async () => {
+  it('an invalid request may be corrected under the same key', async () => {
     const owner = await one.addOrganization();
     const key = aKey();
     const wrong = await perform(override, { json: { provider: 'openai' } }, { owner, key, api: one });
@@ -334,7 +334,7 @@ describe('which answers are kept', () => {
 describe('endpoints that take the header', () => {
   const endpoint = ENDPOINTS.find(({ operationId }) => operationId === 'startGapRun') as Endpoint;
 
-  it('must be such that repeats can be told, or the service does not start', () => {
+  it('must allow repeats to be recognized, or the service does not start', () => {
     expect(() => assertRepeatable(ENDPOINTS)).not.toThrow();
     const streams = { 'text/csv': 'binary' } as const;
     for (const wrong of [

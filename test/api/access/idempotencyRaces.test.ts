@@ -45,7 +45,7 @@ const operationOf = (name: string): Operation => OPERATIONS[name] as Operation;
 
 describe('repeats at the same time', () => {
   it.each(['startGapRun', 'createPriceOverride', 'createBillingImport', 'createBillingConnection'])(
-    '%s: of 50 over two processes one is carried out; the others get its answer or are told that it is under way',
+    '%s: of 50 over two processes one is carried out; the others get its answer or a 409 that it is under way',
     async (name) => {
       const owner = await one.addOrganization();
       const operation = operationOf(name);
@@ -70,7 +70,7 @@ describe('repeats at the same time', () => {
     180_000,
   );
 
-  it('are told at once, and do not wait for what the first one waits for', async () => {
+  it('are answered at once, and do not wait for what the first one waits for', async () => {
     const owner = await one.addOrganization();
     const operation = operationOf('updateOrganization');
     const request = { json: { name: 'Another name' } };
@@ -174,7 +174,7 @@ describe('an attempt that asks others first', () => {
     expect([again.status, again.body.id]).toEqual([201, body.connections[0].id]);
   });
 
-  it('that the provider failed gives its key back at once', async () => {
+  it('releases its key at once when the provider fails', async () => {
     const owner = await one.addOrganization();
     const request = await connect().request(place, owner);
     const key = aKey();

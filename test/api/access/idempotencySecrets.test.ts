@@ -64,7 +64,7 @@ describe('an answer that shows a secret once', () => {
     expect([stolen.status, stolen.body.code]).toEqual([503, 'secret_key_missing']);
   });
 
-  it('is given again after the secret key was changed and the old one thrown away', async () => {
+  it('is repeated after the secret key was changed and the old one discarded', async () => {
     const owner = await api.addOrganization();
     const key = aKey();
     const first = await perform(createKey, aMember, { owner, key, api });
@@ -76,7 +76,7 @@ describe('an answer that shows a secret once', () => {
     await rotate(`${OLD},${NEW}`);
   });
 
-  it('whose secret key is lost is not made up: the repeat is told, and nothing is done again', async () => {
+  it('whose secret key is lost is not invented: the repeat gets an error, and nothing is done again', async () => {
     const owner = await api.addOrganization();
     const key = aKey();
     await perform(createKey, aMember, { owner, key, api });

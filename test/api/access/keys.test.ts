@@ -143,7 +143,7 @@ describe('a new key', () => {
   });
 });
 
-describe('nobody gives what it does not hold', () => {
+describe('no key grants more than it holds', () => {
   let narrowed: string;
   beforeAll(async () => {
     narrowed = await api.addKey(org.orgId, 'admin', { scopes: ['keys:admin', 'usage:read'] });
@@ -227,7 +227,7 @@ describe('a change of a key', () => {
       expect((await ask('PATCH', `${KEYS}/${id}`, { [field]: 'x' })).status, field).toBe(400);
   });
 
-  it('is not possible once it is revoked; an expired one can be given a later end', async () => {
+  it('is refused once it is revoked; an expired key can get a later end', async () => {
     const { id } = await make({});
     await ask('DELETE', `${KEYS}/${id}`);
     for (const [method, path, body] of [
@@ -247,7 +247,7 @@ describe('a change of a key', () => {
 });
 
 describe('a rotation', () => {
-  it('gives the key another secret under the same id, and the old one holds for the grace', async () => {
+  it('issues another secret under the same id, and the old one works for the grace period', async () => {
     const { id, key: first } = await make({});
     const before = Date.now();
     const rotated = await ask('POST', `${KEYS}/${id}/rotate`, {});
@@ -279,7 +279,7 @@ describe('a rotation', () => {
     expect(answer.body.code).toBe('invalid_json');
   });
 
-  it('without a grace ends the old secret at once', async () => {
+  it('without a grace period ends the old secret at once', async () => {
     const { id, key: first } = await make({});
     const { key: second, ...shown } = (await ask('POST', `${KEYS}/${id}/rotate`, { grace_seconds: 0 })).body;
     expect(shown).toMatchObject({ status: 'active', previous_valid_until: null });
@@ -294,11 +294,14 @@ describe('a rotation', () => {
     expect(await statusWith(rotated.body.key)).toBe(200);
   });
 
-  it.each([-1, 604_801, 1.5, '60', null])('with a grace of %j seconds is refused with 400', async (grace) => {
-    const { id } = await make({});
-    const answer = await ask('POST', `${KEYS}/${id}/rotate`, { grace_seconds: grace });
-    expect([answer.status, answer.body.errors?.[0]?.field]).toEqual([400, 'grace_seconds']);
-  });
+  it.each([-1, 604_801, 1.5, '60', null])(
+    'with a grace period of %j seconds is refused with 400',
+    async (grace) => {
+      const { id } = await make({});
+      const answer = await ask('POST', `${KEYS}/${id}/rotate`, { grace_seconds: grace });
+      expect([answer.status, answer.body.errors?.[0]?.field]).toEqual([400, 'grace_seconds']);
+    },
+  );
 });
 
 describe('a revocation', () => {
@@ -312,7 +315,7 @@ describe('a revocation', () => {
     expect((await ask('GET', `${KEYS}/${id}`)).body).toEqual(revoked.body);
   });
 
-  it('ends both secrets of a key in its grace', async () => {
+  it('ends both secrets of a key in its grace period', async () => {
     const { id, key: first } = await make({});
     const { key: second } = (await ask('POST', `${KEYS}/${id}/rotate`, {})).body;
     await ask('DELETE', `${KEYS}/${id}`);
@@ -323,7 +326,7 @@ describe('a revocation', () => {
 });
 
 describe('the last admin key that is neither narrowed nor expires', () => {
-  it('cannot be revoked, narrowed, given an end or rotated without a grace', async () => {
+  it('cannot be revoked, narrowed, limited to an end or rotated without a grace period', async () => {
     const { orgId, adminKey } = await api.addOrganization();
     await api.addKey(orgId, 'admin', { expiresInMs: 3_600_000 });
     await api.addKey(orgId, 'admin', { scopes: ['keys:admin', 'org:admin'] });
@@ -367,7 +370,7 @@ describe('the last admin key that is neither narrowed nor expires', () => {
 });
 
 describe('the list of keys', () => {
-  it('is gone through by cursor or offset, newest first, and tells what there is no more of', async () => {
+  it('is paged by cursor or offset, newest first, and states when there are no more', async () => {
     const { orgId, adminKey, ingestKey } = await api.addOrganization();
     const made = [idOf(adminKey), idOf(ingestKey)];
     for (let index = 0; index < 3; index += 1) made.push(idOf(await api.addKey(orgId, 'member')));
@@ -460,7 +463,7 @@ describe('a request with an Idempotency-Key', () => {
 });
 
 describe('the audit log', () => {
-  it('tells each change of a key with who made it, and holds no secret', async () => {
+  it('records each change of a key with who made it, and holds no secret', async () => {
     const { orgId, adminKey } = await api.addOrganization();
     const made = await make({ name: 'logged', scopes: ['usage:read'] }, adminKey);
     const path = `${KEYS}/${made.id}`;

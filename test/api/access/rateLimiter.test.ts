@@ -61,7 +61,7 @@ async function countGranted(limiter: RateLimiter, times: number, rate = RATE, co
 }
 
 describe('the limiter of an instance', () => {
-  it('gives exactly the burst at once, then as much as the rate brings back', async () => {
+  it('grants exactly the burst at once, then as much as the rate refills', async () => {
     const { limiter, clock } = setUp();
     expect(await countGranted(limiter, 150)).toBe(100);
     clock.nowMs += 1_000;
@@ -70,7 +70,7 @@ describe('the limiter of an instance', () => {
     expect(await countGranted(limiter, 150)).toBe(100);
   });
 
-  it('says what is left: that many are granted at once, and the next one is not', async () => {
+  it('states what is left: that many are granted at once, and the next one is not', async () => {
     const { limiter } = setUp();
     await countGranted(limiter, 37);
     const { remaining } = await limiter.take(KEY, RATE);
@@ -118,7 +118,7 @@ describe('the limiter of an instance', () => {
       expect((await limiter.take(other, RATE)).isGranted).toBe(true);
   });
 
-  it('gives a batch larger than the bucket out of a full one only', async () => {
+  it('grants a batch larger than the bucket from a full bucket only', async () => {
     const { limiter, clock } = setUp();
     const rate = { quota: 60, windowSeconds: 60, burst: 60 };
     await limiter.take(KEY, rate, 1);
@@ -130,7 +130,7 @@ describe('the limiter of an instance', () => {
     expect(owing.waitSeconds).toBeCloseTo(31);
   });
 
-  it('counts nothing for what is given back', async () => {
+  it('counts nothing for refunded tokens', async () => {
     const { limiter } = setUp();
     const rate = { quota: 2, windowSeconds: 3_600, burst: 2 };
     for (let index = 0; index < 20; index += 1) {
@@ -151,7 +151,7 @@ describe('without its store', () => {
     expect(failures).toHaveLength(1);
   });
 
-  it('what was given before counts: its failure refills nothing', async () => {
+  it('what was granted before counts: its failure refills nothing', async () => {
     const { limiter, store } = setUp();
     expect(await countGranted(limiter, 60)).toBe(60);
     store.failing = true;
@@ -193,7 +193,7 @@ describe('several instances with one store', () => {
     burst: fc.integer({ min: 1, max: 400 }),
   });
 
-  it('give together at most burst + t · quota/window, and in any window what they held at its beginning besides', async () => {
+  it('grant together at most burst + t · quota/window, and in any window what they held at its beginning besides', async () => {
     await fc.assert(
       fc.asyncProperty(rates, steps, async (rate, moves) => {
         const { limiters, clock } = setUp(3);
@@ -217,7 +217,7 @@ describe('several instances with one store', () => {
     );
   });
 
-  it('give together no less than the burst, but for what the others hold', async () => {
+  it('grant together no less than the burst, except for what the others hold', async () => {
     await fc.assert(
       fc.asyncProperty(
         rates,

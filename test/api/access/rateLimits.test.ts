@@ -47,7 +47,7 @@ describe('requests of a key', () => {
     expect((await untilRefused(() => api.get('/api/v1/events', adminKey))).granted).toBe(5);
   });
 
-  it('are told quota, window and what is left on every answer, whatever its status', async () => {
+  it('show quota, window and what is left on every answer, whatever its status', async () => {
     const { adminKey } = await api.addOrganization();
     const left: number[] = [];
     for (const path of ['events', 'events/evt_none', 'events?limit=none', 'usage/summary']) {
@@ -62,7 +62,7 @@ describe('requests of a key', () => {
     expect(answer.headers.get('ratelimit')).toMatch(/^"default";r=0;t=\d+$/);
   });
 
-  it('are told a rate that never meets the limit when it is followed', async () => {
+  it('show a rate that never meets the limit when a client follows it', async () => {
     const { adminKey } = await api.addOrganization();
     for (let turn = 0; turn < 12; turn += 1) {
       const answer = await api.get('/api/v1/events', adminKey);
@@ -202,7 +202,7 @@ describe('requests without a key', () => {
 
 describe('two and three instances on one database', () => {
   it.each([2, 3])(
-    '%i of them give a key what one gives, but for what each holds in advance',
+    '%i of them grant a key what one grants, except for what each holds in advance',
     async (count) => {
       const rate = { quota: 60, windowSeconds: 3_600, burst: 60 };
       const first = await startLimitedApi({ reads: rate });
@@ -262,7 +262,7 @@ describe('F-22: without their table', () => {
 });
 
 describe('RATE_LIMITS=off', () => {
-  it('limits nothing and says nothing of limits', async () => {
+  it('limits nothing and sends no headers about limits', async () => {
     const api = await startTestApi();
     for (let times = 0; times < 125; times += 1)
       expect((await api.get('/api/v1/pricing/table')).status).toBe(200);

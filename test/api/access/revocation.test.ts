@@ -105,7 +105,7 @@ describe('with warm caches on two instances', () => {
     await expectOnBoth(key, 401);
   });
 
-  it('the old secret of a rotated key works until the end of its grace, and then no more', async () => {
+  it('the old secret of a rotated key works until the end of its grace period, and then no more', async () => {
     const key = await aWarmKey();
     const long = await ask(second, 'POST', `${KEYS}/${idOf(key)}/rotate`, { grace_seconds: 3_600 });
     for (const api of [first, second])
@@ -140,7 +140,7 @@ describe('with warm caches on two instances', () => {
     for (const api of [first, second]) await expect.poll(() => bring(api), { interval: 20 }).toBe(401);
   });
 
-  it('a key that is looked up while its change is told is not remembered as it was', async () => {
+  it('a key that is looked up while its change is announced is not cached as it was', async () => {
     for (let round = 0; round < 20; round += 1) {
       const key = await first.addKey(first.orgId, 'member');
       const lookups = Array.from({ length: 4 }, () => statusOn(second, key));
@@ -235,7 +235,7 @@ describe('a request that is under way when its key is revoked', () => {
 
 describe('an instance whose clock is wrong', () => {
   it.each([-3_600, 3_600])(
-    'by %i seconds holds ends and graces to the time of the database',
+    'by %i seconds applies ends and grace periods by the time of the database',
     async (seconds) => {
       const { logger, database: stored } = {
         logger: createLogger({ name: 'a', level: 'silent' }),
@@ -273,8 +273,8 @@ describe('an instance whose clock is wrong', () => {
   );
 });
 
-describe('an instance that hears nothing of changes', () => {
-  it('refuses a revoked key once what it remembers is too old', async () => {
+describe('an instance that receives no changes', () => {
+  it('refuses a revoked key once its cache entry is too old', async () => {
     const key = await aWarmKey();
     await ask(first, 'DELETE', `${KEYS}/${idOf(key)}`);
     await expect.poll(() => statusOn(deaf, key), { interval: 100 }).toBe(401);
@@ -307,7 +307,7 @@ describe('a feed whose connection is cut', () => {
     await expectOnBoth(later, 401);
   });
 
-  it('tells on its return that changes may have been missed, and then those that come', async () => {
+  it('reports on its return that changes may have been missed, and then delivers those that come', async () => {
     const told: string[] = [];
     const states: string[] = [];
     const feed = new ChangeFeed({
@@ -334,7 +334,7 @@ describe('a feed whose connection is cut', () => {
 });
 
 describe('a feed that finds no database', () => {
-  it('lets the process start, says so once, goes on trying and ends when it is told to', async () => {
+  it('lets the process start, logs it once, retries, and ends when it is stopped', async () => {
     let tries = 0;
     const nobody = createServer((socket) => {
       tries += 1;

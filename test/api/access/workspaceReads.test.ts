@@ -403,7 +403,7 @@ describe('a key of a workspace', () => {
   });
 
   // Last, since it leaves the database open.
-  it('is kept to its project by these two and nothing else: with both out every list and sum tells of others', {
+  it('is kept to its project by these two alone: with both removed every list and sum shows other projects', {
     timeout: 300_000,
   }, async () => {
     withoutPredicates();

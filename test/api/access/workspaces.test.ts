@@ -159,7 +159,7 @@ describe('a workspace', () => {
     expect((await ask('GET', `${WORKSPACES}?cursor=x`, undefined, adminKey)).status).toBe(400);
   });
 
-  it('is read by whoever reads everything, and changed by admins alone', async () => {
+  it('is read by every key that reads everything, and changed by admins alone', async () => {
     const { id } = await make();
     const path = `${WORKSPACES}/${id}`;
     for (const role of ['member', 'auditor'] as const) {
@@ -195,7 +195,7 @@ describe('a workspace', () => {
 });
 
 describe('the audit log', () => {
-  it('tells each change of a workspace, and each key that an archiving revokes', async () => {
+  it('records each change of a workspace, and each key that an archiving revokes', async () => {
     const { orgId, adminKey } = await api.addOrganization();
     const { id } = await make({}, adminKey);
     await ask('PATCH', `${WORKSPACES}/${id}`, { name: 'x' }, adminKey);

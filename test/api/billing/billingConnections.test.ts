@@ -122,7 +122,7 @@ describe('connecting', () => {
     expect((await api.get(`${CONNECTIONS}?limit=1`)).body).toMatchObject({ count: 1, connections: [rest] });
   });
 
-  it('asks for the account where the provider does not say it, and refuses another one', async () => {
+  it('requires the account where the provider does not state it, and refuses another one', async () => {
     const anonymous = openaiTruth('org-nobody');
     for (const buckets of Object.values(anonymous.reports))
       for (const bucket of buckets)
@@ -202,7 +202,7 @@ describe('an account', () => {
     expect((await call('POST', CONNECTIONS, again, stranger.adminKey)).status).toBe(201);
   });
 
-  it('that many ask for at once is given to one', async () => {
+  it('that many requests connect at once is connected by one', async () => {
     accounts += 1;
     openai.setTruth(openaiTruth(`org-${accounts}`));
     const organizations = await Promise.all(Array.from({ length: 6 }, () => api.addOrganization()));
@@ -276,7 +276,7 @@ describe('a connection', () => {
     }
   });
 
-  it('is tried check by check, and a missing permission is told with where it is granted', async () => {
+  it('is tested check by check, and a missing permission is listed with where to grant it', async () => {
     const { body } = await connect();
     const path = `${CONNECTIONS}/${body.id}/test`;
     expect((await call('POST', path, {})).body).toMatchObject({ ok: true });
@@ -288,7 +288,7 @@ describe('a connection', () => {
     expect(failed).toMatchObject([{ name: 'usage', detail: expect.stringContaining('api.usage.read') }]);
   });
 
-  it('has one sync at a time, and gives it to whoever asks again', async () => {
+  it('has one sync at a time, and answers further requests with it', async () => {
     const { body } = await connect();
     const again = await call('POST', `${CONNECTIONS}/${body.id}/sync`, {});
     expect([again.status, again.body.existing, again.body.id]).toEqual([202, true, body.sync.id]);
@@ -328,7 +328,7 @@ describe('a connection', () => {
 });
 
 describe('/metrics', () => {
-  it('counts connections by status and tells how long the one that waits longest has not been fetched', async () => {
+  it('counts connections by status and shows how long the one that waits longest has not been fetched', async () => {
     const text = await (await fetch(`${api.baseUrl}/metrics`)).text();
     expect(Number(/trueup_billing_connections\{status="connecting"\} (\d+)/.exec(text)?.[1])).toBeGreaterThan(
       3,
@@ -372,7 +372,7 @@ describe('credentials', () => {
     expect(await works(body.id)).toBe(true);
   });
 
-  it('whose key is lost are told in one sentence, kept until they are given up, and then asked for anew', async () => {
+  it('whose key is lost produce one error, are kept until they are given up, and are then requested again', async () => {
     const { body } = await connect();
     const kept = readFileSync(keyFile, 'utf8').trim();
     replaceSecretKeys(keyFile, [makeSecretKey()]);

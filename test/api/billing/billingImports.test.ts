@@ -162,7 +162,7 @@ describe('a bill given as a file', () => {
     );
   });
 
-  it('lists its labels that nobody understands, and its restated buckets', async () => {
+  it('lists its unknown labels and its restated buckets', async () => {
     const { adminKey, orgId } = await api.addOrganization();
     const text =
       page({ 20000: [['Quantum flux', '2.5']], 20002: [['gpt-6-sol, input', '9']] }) +

@@ -98,7 +98,7 @@ describe('the export', () => {
     });
   });
 
-  it('says of a charge without a price list that it is one charge, and whose price that is', () => {
+  it('states of a charge without a price list that it is one charge, and whose price that is', () => {
     expect(rows.find((row) => row.x_Model === 'mystery-model')).toMatchObject({
       PricingQuantity: '1.0',
       PricingUnit: 'Charges',
@@ -108,7 +108,7 @@ describe('the export', () => {
     });
   });
 
-  it('gives taxes, credits and corrections neither unit nor price nor quantity', () => {
+  it('leaves unit, price and quantity empty for taxes, credits and corrections', () => {
     const plain = rows.filter((row) =>
       ['Tax', 'Credit', 'Adjustment'].includes(row.ChargeCategory as string),
     );
@@ -216,7 +216,7 @@ describe('the export', () => {
   });
 });
 
-describe('a bill that nobody can convert', () => {
+describe('a bill that cannot be converted', () => {
   it('leaves in its own currency, priced as it is billed, and in no dollars', async () => {
     const other = await api.addOrganization();
     await importBill(api, exportInEuros(), { provider: 'openai' }, other.adminKey);

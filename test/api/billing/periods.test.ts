@@ -275,7 +275,7 @@ describe('a restated bill of a closed month', () => {
 });
 
 describe('as_of', () => {
-  it('tells a closed month as it was known at a day’s end, each call in its own month', async () => {
+  it('shows a closed month as it was known at a day’s end, each call in its own month', async () => {
     const org = await api.addOrganization();
     await ingest(api, [call(SECOND, 3), call(THIRD, 5)], org.ingestKey);
     await close(org, THIRD);
@@ -319,7 +319,7 @@ describe('as_of', () => {
     expect(await refused(`${window}&as_of=yesterday`)).toEqual([400, 'invalid_parameter']);
   });
 
-  it('of now tells everything that is known, and without a closed month changes nothing', async () => {
+  it('of now shows everything that is known, and without a closed month changes nothing', async () => {
     const org = await api.addOrganization();
     await ingest(api, [call(LAST, 5)], org.ingestKey);
     const plain = await ofMonth(org, LAST);

@@ -37,7 +37,7 @@ const credit = ({ claim }: Awaited<ReturnType<typeof aClaimWith>>, cents: number
   );
 
 describe('credits that are proposed', () => {
-  it('say by which move they are the answer, one by one and together', async () => {
+  it('contain the move that accepts them, one by one and together', async () => {
     const { id } = await aClaimWith(10_000, 2_345);
     const { proposed_credits, proposed_move } = await get(id);
     expect(proposed_credits.map(({ move }: never) => move)).toEqual([
@@ -93,7 +93,7 @@ describe('a ticket draft', () => {
     expect((await draft('clm_none')).status).toBe(404);
   });
 
-  it('says what is known when it is asked for, the same by GET, and stores nothing', async () => {
+  it('contains what is known when it is requested, the same by GET, and stores nothing', async () => {
     const claim = await storeClaim(api.orgDb, { status: 'escalated', disputes: [{ cents: 123_456 }] });
     const id = publicId('clm', claim.id);
     const { status, body } = await draft(id);

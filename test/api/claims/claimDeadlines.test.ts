@@ -83,14 +83,14 @@ describe('a notice that is due', () => {
     });
   });
 
-  it('is given once, whoever asks for it at the same time', async () => {
+  it('is sent once, however many request it at the same time', async () => {
     const { org, id } = await orgWithClaim({ status: 'escalated' });
     await age(id, 12);
     await Promise.all(Array.from({ length: 8 }, () => note(org, id)));
     expect(await noticesOf(org)).toEqual(['remind']);
   });
 
-  it('is given once where somebody sets the row back', async () => {
+  it('is sent once even when the row is set back by hand', async () => {
     const { org, id } = await orgWithClaim({ status: 'under_review' });
     for (let times = 0; times < 2; times += 1) {
       await api.database.superuser.query(
@@ -104,7 +104,7 @@ describe('a notice that is due', () => {
 });
 
 describe('a draft', () => {
-  it('that others are merged into keeps its time, is no longer snoozed, and tells nobody again', async () => {
+  it('that others are merged into keeps its time, is no longer snoozed, and sends no reminder again', async () => {
     const claims = claimsOf(api);
     const { org, disputes } = await claims.orgWithDisputes({}, { kind: 'tool_fee_mismatch', model: 'o3' });
     const [one, other] = await Promise.all(
@@ -124,7 +124,7 @@ describe('a draft', () => {
 });
 
 describe('POST /api/v1/claims/{id}/snooze', () => {
-  it('has nobody be reminded until then, and then once', async () => {
+  it('stops reminders until then, and then sends one', async () => {
     const { org, id } = await orgWithClaim({ status: 'submitted_to_provider' });
     const until = isoFromMicros(nowMicros() + 30n * MICROS_PER_DAY);
     const { status, body } = await snooze(org, id, until);
@@ -207,7 +207,7 @@ describe('POST /api/v1/claims/{id}/snooze', () => {
 });
 
 describe('a change of the calendar', () => {
-  it('holds for open claims at once, and their workflows are told', async () => {
+  it('applies to open claims at once, and their workflows are signalled', async () => {
     const org = await api.addOrganization();
     const ids: string[] = [];
     for (const status of ['draft', 'under_review', 'partial'] as const)
@@ -228,7 +228,7 @@ describe('a change of the calendar', () => {
     expect(await at()).toEqual(before);
   });
 
-  it('tells nobody again of what he was told of', async () => {
+  it('sends no reminder twice', async () => {
     const { org, id } = await orgWithClaim({ status: 'provider_acknowledged' });
     await age(id, 17);
     await note(org, id);

@@ -29,7 +29,7 @@ const undercharge = async (org: TestOrganization, ...given: FindingToStore[]) =>
 const codeOf = ({ status, body }: { status: number; body: { code?: string } }) => [status, body.code];
 
 describe('POST /api/v1/claims', () => {
-  it('drafts a claim over disputes of several kinds and months, and says of what it is made', async () => {
+  it('drafts a claim over disputes of several kinds and months, and lists what it consists of', async () => {
     const { org, disputes } = await claims.orgWithDisputes(
       { days: [aFindingDay('2026-03-10', 1_009_999_999_999n)], grade: 'MEDIUM' },
       { days: [day(20n, '2026-04-02')], kind: 'tool_fee_mismatch', model: 'o3' },
@@ -95,7 +95,7 @@ describe('POST /api/v1/claims', () => {
     expect((await claims.create(org, [second ?? ''])).body.total_recoverable_cents).toBe(5_000);
   });
 
-  it('drafts nothing where as much was charged too little, and says so', async () => {
+  it('drafts nothing where as much was charged too little, and states so', async () => {
     const { org, disputes } = await claims.orgWithDisputes({ days: [day(10n)] });
     await undercharge(org, tooLittle(10n, '2026-03-01'));
     const refused = await claims.create(org, disputes);

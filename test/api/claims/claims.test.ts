@@ -91,7 +91,7 @@ describe('a claim', () => {
 });
 
 describe('a move', () => {
-  it('submits a draft, and tells the disputes, the log and the history', async () => {
+  it('submits a draft, and records it in the disputes, the log and the history', async () => {
     const id = await place.aClaim();
     const { status, body } = await place.submit(id);
     expect(status, JSON.stringify(body)).toBe(200);
@@ -109,7 +109,7 @@ describe('a move', () => {
     expect(log.records.map(({ action }: { action: string }) => action)).toEqual(['claim.submitted']);
   });
 
-  it('goes from a draft to a credit; what it says is recorded, notes stay, times never change', async () => {
+  it('leads from a draft to a credit; its fields are recorded, notes stay, times never change', async () => {
     const id = await place.aClaim({ notes: 'ours' });
     const filed = (await place.patch(id, { status: 'submitted_to_provider', external_ticket_id: 'T-1' }))
       .body;
@@ -180,7 +180,7 @@ describe('a move', () => {
 });
 
 describe('the answers', () => {
-  it('come in one order: who asks, what the body says, whether there is a claim, whether it may go there', async () => {
+  it('check in one order: the caller, the body, whether the claim exists, whether the move is legal', async () => {
     const id = await place.aClaim({ status: 'denied' });
     const nobody = unknownId('clm')();
     const member = await place.api.addKey(place.api.orgId, 'member');
@@ -238,7 +238,7 @@ describe('the answers', () => {
     expect([answer.status, answer.body.code]).toEqual([400, 'invalid_body']);
   });
 
-  it('tell of every pair of statuses what the table of moves says', { timeout: 300_000 }, async () => {
+  it('match the table of moves for every pair of statuses', { timeout: 300_000 }, async () => {
     for (const from of CLAIM_STATUSES) {
       const shared = await place.aClaim({ status: from });
       for (const to of CLAIM_STATUSES) {
@@ -256,7 +256,7 @@ describe('the answers', () => {
 });
 
 describe('many at once', () => {
-  it('50 moves that exclude each other: one is made, the others are told 409, one row of history', async () => {
+  it('50 moves that exclude each other: one is made, the others get 409, one row of history', async () => {
     const id = await place.aClaim({ status: 'submitted_to_provider' });
     const answers = await Promise.all(
       Array.from({ length: 50 }, (_, at) =>

@@ -38,7 +38,7 @@ const AWAY = {
 };
 
 describe('while the engine is away', () => {
-  it('a legal move is 503 and changes nothing; everything else is told as ever; a repeat is carried out', async () => {
+  it('a legal move is 503 and changes nothing; everything else is answered as usual; a repeat is carried out', async () => {
     const id = await place.aClaim();
     const before = await place.get(id);
     const once = randomUUID();
@@ -86,7 +86,7 @@ describe('while the engine is away', () => {
   });
 });
 
-describe('when the engine does not say what became of a move', () => {
+describe('when Temporal does not return the outcome of a move', () => {
   it('the row is looked at: what was recorded is answered', async () => {
     const id = await place.aClaim();
     engine = async (command) => {
@@ -97,7 +97,7 @@ describe('when the engine does not say what became of a move', () => {
     expect([status, body.status]).toEqual([200, 'submitted_to_provider']);
   });
 
-  it('a move that is under way is waited for, for as long as somebody holds the row', async () => {
+  it('a move that is under way is waited for while its row is locked', async () => {
     const id = await place.aClaim();
     let isRecorded = false;
     engine = async (command) => {
@@ -128,7 +128,7 @@ describe('when the engine does not say what became of a move', () => {
     expect([status, body.status]).toEqual([200, 'submitted_to_provider']);
   });
 
-  it('and somebody else has moved the claim, that is what is told', async () => {
+  it('and another request has moved the claim, the answer is the conflict', async () => {
     const id = await place.aClaim({ status: 'submitted_to_provider' });
     engine = async (command) => {
       await record({ ...command, commandId: randomUUID(), to: 'escalated' });

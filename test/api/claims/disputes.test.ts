@@ -82,7 +82,7 @@ describe('to confirm an item', () => {
     expect(await actionsOf(org)).toEqual(['finding.confirmed']);
   });
 
-  it('while somebody else dismisses it ends as one of the two', async () => {
+  it('while another person dismisses it ends as one of the two', async () => {
     const { org, id } = await orgWith({});
     const [confirmed, dismissed] = await Promise.all([confirm(org, id), dismiss(org, id)]);
     expect([confirmed.status, dismissed.status].sort()).toEqual(
@@ -152,7 +152,7 @@ describe('to confirm an item', () => {
     expect((await confirm(org, id)).body).toEqual(second.body);
   });
 
-  it('stays one dispute when later runs tell the same finding in another way', async () => {
+  it('stays one dispute when later runs describe the same finding in another way', async () => {
     const { org, id } = await orgWith({});
     const { body: first } = await confirm(org, id);
     await org.orgDb.run(`update findings set variant = 'another' where org_id = $1`, [org.orgId]);
@@ -160,7 +160,7 @@ describe('to confirm an item', () => {
     expect([again.status, again.body.id]).toEqual([200, first.id]);
   });
 
-  it('stays one dispute when the account, which nobody could name, gets its name', async () => {
+  it('stays one dispute when the account without a name gets its name', async () => {
     const { org, id } = await orgWith({ accountId: 'default' });
     const { body: first } = await confirm(org, id);
     await org.orgDb.run(`update findings set provider_account_id = 'acc-9' where org_id = $1`, [org.orgId]);
@@ -266,7 +266,7 @@ describe('the same dollars', () => {
     expect((await confirm(org, fnd(other))).status).toBe(201);
   });
 
-  it('and other dollars of the same day, of a finding that stands beside it, are told apart', async () => {
+  it('and other dollars of the same day, of a finding beside it, are distinguished', async () => {
     const { org, ids } = await orgWith({}, { kind: 'list_rate_mismatch' });
     expect((await confirm(org, ids[0] ?? '')).status).toBe(201);
     expect((await confirm(org, ids[1] ?? '')).status).toBe(201);

@@ -38,7 +38,7 @@ const SIX = [
 const centsOf = (usd: number) => Math.round(usd * 100);
 
 describe('the financial summary', () => {
-  it('of an organization without anything is zeros, and says that nothing was modeled', async () => {
+  it('of an organization without data is zeros, and states that nothing was modeled', async () => {
     const org = await api.addOrganization();
     expect(await read(org)).toEqual({
       ...Object.fromEntries(SIX.map((name) => [name, 0])),
@@ -56,7 +56,7 @@ describe('the financial summary', () => {
     });
   });
 
-  it('tells what is confirmed, what is to be reviewed, prevented, modeled and unexplained, and their sum', async () => {
+  it('shows what is confirmed, to be reviewed, prevented, modeled and unexplained, and their sum', async () => {
     const { org } = await financial.orgWith(
       { days: [aFindingDay('2026-03-10', 12_345_678_901_234n)] },
       { grade: 'MEDIUM', days: [day(7n)] },
@@ -152,7 +152,7 @@ describe('the financial summary', () => {
       });
   });
 
-  it('counts what somebody has confirmed until its dispute is resolved, and nothing that somebody has dismissed', async () => {
+  it('counts what a person confirmed until its dispute is resolved, and nothing that a person dismissed', async () => {
     const { org, ids } = await financial.orgWith(
       { grade: 'LOW', days: [day(5n)] },
       { kind: 'list_rate_mismatch', days: [day(9n)] },

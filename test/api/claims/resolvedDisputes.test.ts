@@ -68,7 +68,7 @@ describe('to resolve a dispute', () => {
     expect(await actionsOf(org)).toEqual(['dispute.resolved']);
   });
 
-  it('of several people at once keeps the word of one', async () => {
+  it('of several people at once keeps the reason of one', async () => {
     const { org, disputes } = await claims.orgWithDisputes({});
     const words = ['other', 'duplicate', 'written_off', 'our_error', 'other', 'duplicate'];
     const answers = await Promise.all(

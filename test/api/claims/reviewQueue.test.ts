@@ -68,7 +68,7 @@ describe('the review queue', () => {
     ]);
   });
 
-  it('holds mistakes of the provider of every grade and what nothing explains; not what may change yet, nor what is nobody else’s mistake', async () => {
+  it('holds mistakes of the provider of every grade and what nothing explains; no provisional days, and no days without a mistake of the provider', async () => {
     const { org, ids } = await orgWith(
       { grade: 'HIGH', days: [day(9n)] },
       { grade: 'MEDIUM', days: [day(8n)] },
@@ -88,7 +88,7 @@ describe('the review queue', () => {
     expect(body.findings).toMatchObject([{ id: ids[6], blame: 'own', in_review_queue: false }]);
   });
 
-  it('lets through what its filters say, and totals what they let through', async () => {
+  it('contains what its filters match, and totals the same items', async () => {
     const { org, ids } = await orgWith(
       { provider: 'openai', days: [day(30n)] },
       { provider: 'anthropic', days: [day(20n)] },

@@ -33,7 +33,7 @@ const askedOf = ({ disputed_usd, credited_usd }: { disputed_usd: number; credite
 ];
 
 describe('the statement of a month', () => {
-  it('says what is disputed of its days, and what claims over them brought, to the cent over all months', async () => {
+  it('shows what is disputed of its days, and what claims over them recovered, to the cent over all months', async () => {
     const { org, disputes } = await claims.orgWithDisputes(
       { days: [day(30n, '2026-03-30'), day(10n, '2026-04-02')] },
       { days: [day(5n, '2026-03-02')], kind: 'tool_fee_mismatch' },

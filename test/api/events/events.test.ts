@@ -264,7 +264,7 @@ describe('the list of events', () => {
     expect((await api.get('/api/v1/events?limit=1000&offset=100000&include_payload=0')).status).toBe(200);
   });
 
-  it('paged by cursor shows every event once while others come in; by offset as it stands now', async () => {
+  it('paged by cursor shows every event once while others come in; by offset it follows the current list', async () => {
     const org = await withEvents(23);
     const seen: string[] = [];
     let cursor: string | null = null;

@@ -128,7 +128,7 @@ describe('a trace', () => {
     }
   });
 
-  it('keeps its good spans beside bad ones, and says which were refused and why', async () => {
+  it('keeps its good spans beside bad ones, and names the refused ones with the reason', async () => {
     const org = await api.addOrganization();
     const bad = [
       aSpan({ 'gen_ai.system': 'nobody', 'gen_ai.request.model': 'x' }),
@@ -319,7 +319,7 @@ describe('an observation', () => {
     expect(await countOf(org)).toBe(0);
   });
 
-  it('whose provider cannot be told is refused and said so', async () => {
+  it('whose provider cannot be determined is refused with that reason', async () => {
     const org = await api.addOrganization();
     const answer = await post(
       org,
@@ -546,7 +546,7 @@ describe('the limits of ingest', () => {
   });
 });
 
-describe('one call told on several ways in', () => {
+describe('one call reported in several ways', () => {
   it('is one event: a span and a wrapper’s event with the same response id of the provider', async () => {
     const org = await api.addOrganization();
     const id = 'chatcmpl-abc123';

@@ -40,7 +40,7 @@ describe('ingest health', () => {
     expect(Date.parse(body.since)).toBeLessThanOrEqual(Date.now() - month);
   });
 
-  it('tells by service and scope what came in and what is wrong with it, folded or not', async () => {
+  it('shows by service and scope what came in and what is wrong with it, folded or not', async () => {
     const org = await api.addOrganization();
     const send = (body: object) => api.post('/api/v1/ingest/trace', body, org.ingestKey);
     await send(
@@ -101,7 +101,7 @@ describe('ingest health', () => {
     }
   });
 
-  it('names a service that two scopes tell of, with the calls and dollars that look counted twice', async () => {
+  it('names a service that two scopes report, with the calls and dollars that look counted twice', async () => {
     const org = await api.addOrganization();
     const start = BigInt(Date.now() - 3_600_000) * 1_000_000n;
     const spans = (offset: bigint) =>

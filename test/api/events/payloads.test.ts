@@ -102,7 +102,7 @@ async function ask(name: string, as: string, includePayload: string | undefined)
 const told = (answer: RawAnswer) => TEXTS.filter((text) => answer.bytes.includes(text));
 
 describe('payloads', () => {
-  it('stand in no answer that has no include_payload to ask for them', () => {
+  it('are in no answer that has no include_payload to ask for them', () => {
     expect(names(showing()).length).toBeGreaterThan(1);
     expect(names(taking())).toEqual(expect.arrayContaining(names(showing())));
   });
@@ -135,7 +135,7 @@ describe('payloads', () => {
     },
   );
 
-  it('are told whole to a key that may read them, which shows what the others are not told', async () => {
+  it('are shown whole to a key that may read them, which shows what other keys do not see', async () => {
     for (const path of [
       '/api/v1/events?include_payload=true',
       `/api/v1/events/export?start=${aTime(86_400)}&end=${aTime(-86_400)}&include_payload=true`,

@@ -156,7 +156,7 @@ describe('P-11: a body whose compression is broken', () => {
 });
 
 describe('P-12: a body in an encoding that is not read', () => {
-  it('is 415 and says which encodings are', async () => {
+  it('is 415 and names the accepted encodings', async () => {
     const org = await api.addOrganization();
     for (const path of [...JSON_PATHS, '/v1/traces', '/api/public/otel/v1/traces']) {
       for (const encoding of ['zstd', 'br', 'compress', 'gzip, gzip', 'x']) {
@@ -218,7 +218,7 @@ describe('P-13: JSON that nests too deep', () => {
   });
 });
 
-describe('P-14: more of everything than anybody sends', () => {
+describe('P-14: more of everything than clients send', () => {
   it('over 10,000 items are 413 and nothing is stored; within, a call keeps what is mapped and 256 attributes', async () => {
     const org = await api.addOrganization();
     const span = `{"startTimeUnixNano":"1","endTimeUnixNano":"2"}`;
@@ -376,7 +376,7 @@ describe('P-16: numbers that are none, or too large, or not whole', () => {
     expect([summary.call_count, summary.total_cost_usd]).toEqual([0, 0]);
   });
 
-  it('in spans too: an intValue is read as the whole number that its text says', async () => {
+  it('in spans too: an intValue is read as the whole number of its text', async () => {
     const org = await api.addOrganization();
     const wrong = ['9007199254740993', '-1', '1000000000001', '99999999999999999999999', 'NaN', '1.5'].map(
       (intValue) => aSpan({ 'gen_ai.usage.input_tokens': { intValue } }),

@@ -83,7 +83,7 @@ describe('50 identical batches in parallel', () => {
     expect(await storedOf(org)).toEqual({ rows: BATCH, calls: BATCH, live: BATCH, cost: '0.400000000000' });
   });
 
-  it('of calls that two clients tell, each by a span of its own, count each call once', async () => {
+  it('of calls that two clients report, each by a span of its own, count each call once', async () => {
     const org = await one.addOrganization();
     const calls = Array.from({ length: 10 }, (_, index) => `chatcmpl-${org.orgId}-${index}`);
     const told = calls.map((id) => ({
@@ -128,7 +128,7 @@ describe('50 identical batches in parallel', () => {
 });
 
 describe('reports of one call that arrive at the same time, over two API servers', () => {
-  it('end as one event each, which knows what every one of them told', async () => {
+  it('end as one event each, which contains what every report contained', async () => {
     for (let round = 0; round < 5; round += 1) {
       const org = await one.addOrganization();
       const ids = Array.from({ length: 8 }, (_, index) => `chatcmpl-${org.orgId}-${round}-${index}`);

@@ -50,7 +50,7 @@ const tablesWith = (text: string, { orgId }: TestOrganization) => tablesHolding(
 
 describe('drop_payloads', () => {
   it.each(Object.keys(WAYS_IN))(
-    'holds for the next call by %s, sent to another server than the one that was told',
+    'applies to the next call by %s, sent to another server than the one that was changed',
     async (way) => {
       const org = await here.addOrganization();
       const store = (api: TestApi) => (WAYS_IN[way] as WayIn)(api, org.ingestKey, SAID);
@@ -187,7 +187,7 @@ describe('counted_scopes', () => {
     ],
   });
 
-  it('leaves the other scopes of a service out of everything, on every server, and says so in ingest health', async () => {
+  it('excludes the other scopes of a service everywhere, on every server, and ingest health shows it', async () => {
     const org = await here.addOrganization();
     const tell = async (api: TestApi, service: string, scope: string) =>
       (await api.post('/v1/traces', trace(service, scope, aSpan()), org.ingestKey)).body;

@@ -142,7 +142,7 @@ describe('what a key of a workspace sends', () => {
   });
 });
 
-describe('one call that keys of several workspaces tell', () => {
+describe('one call that keys of several workspaces report', () => {
   const report = (responseId: string, session: string, index: number) =>
     anEvent({
       request_id: responseId,
@@ -155,7 +155,7 @@ describe('one call that keys of several workspaces tell', () => {
   const listOf = async (key: string, query: string) =>
     (await api.get(`/api/v1/events?include_superseded=true&include_payload=true&${query}`, key)).body.events;
 
-  it('counts once, in one project, and each key sees what was told as its own project’s alone', async () => {
+  it('counts once, in one project, and each key sees its own project’s report alone', async () => {
     const response = `resp_${randomUUID()}`;
     const [mine, theirs] = [`mine-${randomUUID()}`, `theirs-${randomUUID()}`];
     await ingest(api, [report(response, mine, 1)], member);
@@ -181,7 +181,7 @@ describe('one call that keys of several workspaces tell', () => {
   it.each([
     ['first', 0],
     ['last', 1],
-  ])('has the project of the only workspace among them, whose key told it %s', async (_, place) => {
+  ])('has the project of the only workspace among them, whose key reported it %s', async (_, place) => {
     for (const isOneBatch of [false, true]) {
       const response = `resp_${randomUUID()}`;
       const send = (key: string, index: number) =>

@@ -17,7 +17,7 @@ afterAll(() => api.close());
 const get = (path: string, headers: Record<string, string> = {}) => send(api, { path, key: null, headers });
 
 describe('/healthz', () => {
-  it('answers without a key and without the database, and tells no version', async () => {
+  it('answers without a key and without the database, and shows no version', async () => {
     const answer = await get('/healthz');
     expect([answer.status, answer.body]).toEqual([200, { status: 'ok' }]);
   });

@@ -30,7 +30,7 @@ const audited = async ({ orgId }: TestOrganization) => {
 };
 
 describe('the organization', () => {
-  it('tells its id, its name, when it was made and its settings', async () => {
+  it('shows its id, its name, its creation time and its settings', async () => {
     const one = await api.addOrganization('Northwind');
     const { status, body } = await api.get(ORGANIZATION, one.adminKey);
     expect(status).toBe(200);
@@ -43,7 +43,7 @@ describe('the organization', () => {
     expect((await api.get(SETTINGS, one.adminKey)).body).toEqual(DEFAULTS);
   });
 
-  it('is renamed by an admin, alone, and the log tells the old name and the new one', async () => {
+  it('is renamed by an admin alone, and the log records the old name and the new one', async () => {
     const one = await api.addOrganization('Before');
     const { status, body } = await patch(ORGANIZATION, { name: ' After ' }, one.adminKey);
     expect({ status, name: body.name }).toEqual({ status: 200, name: 'After' });
@@ -116,7 +116,7 @@ describe('the settings', () => {
     expect(stored.rows).toEqual([{ settings: {} }]);
   });
 
-  it('stand in the audit log with what they were and what they became, once for each change that changed something', async () => {
+  it('are recorded in the audit log with old and new values, once for each change that changed something', async () => {
     const one = await api.addOrganization();
     await patch(SETTINGS, { drop_payloads: true, holidays: ['2026-12-25'] }, one.adminKey);
     await patch(SETTINGS, { drop_payloads: true }, one.adminKey);
@@ -150,7 +150,7 @@ describe('the settings', () => {
     expect(await markOf()).toBe(mark);
   });
 
-  it('that somebody wrote into the database by hand keep no request and no call out, and a change puts them right', async () => {
+  it('that were edited by hand in the database fail no request and no call, and a change repairs them', async () => {
     const one = await api.addOrganization();
     await api.database.superuser.query('update organizations set settings = $2 where id = $1', [
       one.orgId,

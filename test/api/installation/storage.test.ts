@@ -38,7 +38,7 @@ const ingest = (event: object) =>
   });
 
 describe('a database that answers 53100 to writes', () => {
-  it('makes ingest answer storage_full, and readyz and metrics say so, until there is room', async () => {
+  it('makes ingest answer storage_full, and readyz and metrics report it, until there is room', async () => {
     const event = anEvent();
     expect((await read('/readyz')).body.storage).toBe('ok');
     await database.superuser.query(`
@@ -125,7 +125,7 @@ describe('the status of the storage', () => {
     expect((await status()).storage).toBe('ok');
   });
 
-  it('is found out by a write that reaches the disk', async () => {
+  it('is detected by a write that reaches the disk', async () => {
     const client = await database.superuser.connect();
     await client.query('begin');
     await client.query(STORAGE_PROBE.memory);

@@ -11,7 +11,7 @@ const from = (trusted: string[], ...rest: Parameters<typeof request>) =>
   new ClientAddresses(trusted).networkOf(request(...rest));
 
 describe('the address of a request', () => {
-  it('is the connection’s; without a trusted proxy X-Forwarded-For says nothing', () => {
+  it('is the connection’s; without a trusted proxy X-Forwarded-For is ignored', () => {
     expect(from([], '192.0.2.1')).toBe('192.0.2.1');
     expect(from([], '192.0.2.1', '198.51.100.7')).toBe('192.0.2.1');
     expect(from(['10.0.0.0/8'], '192.0.2.1', '198.51.100.7')).toBe('192.0.2.1');

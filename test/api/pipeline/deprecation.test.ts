@@ -47,7 +47,7 @@ beforeAll(async () => {
 afterAll(() => api?.close());
 
 describe('an endpoint that is to go', () => {
-  it('says so on every answer: since when, until when, what to read and what takes its place', async () => {
+  it('names on every answer the dates of its deprecation and end, the document to read and its replacement', async () => {
     const answers = [
       await send(api, { path: '/api/v1/old-things' }),
       await send(api, { path: '/api/v1/old-things?cursor=a&cursor=b' }),
@@ -84,7 +84,7 @@ describe('an endpoint that is to go', () => {
   });
 });
 
-describe('the notice of an endpoint that is to go', () => {
+describe('the notice period of a deprecated endpoint', () => {
   const endpointsWith = (deprecated: Partial<Deprecation>) => [
     { ...listOldThings, deprecated: { ...OLD, ...deprecated } },
   ];

@@ -42,7 +42,7 @@ describe('an error', () => {
     }
   });
 
-  it('that is a bug tells nothing of the inside', () => {
+  it('that is a bug shows no internals', () => {
     const problem = presentProblem(new Error('select secret from table'), 'r-1');
     expect(problem).toMatchObject({
       status: 500,
@@ -77,7 +77,7 @@ describe('an error', () => {
     ]);
   });
 
-  it('is never made by a parameter that nobody knows', async () => {
+  it('is never caused by an unknown parameter', async () => {
     expect((await api.get('/api/v1/events?colour=blue&__proto__=x')).status).toBe(200);
   });
 });

@@ -39,7 +39,7 @@ const corsOf = (headers: IncomingHttpHeaders) =>
   Object.keys(headers).filter((name) => name.startsWith('access-control-'));
 
 describe('every answer', () => {
-  it('says that it is data: not to be sniffed, framed, run, kept or told to other sites', async () => {
+  it('has headers that mark it as data: not to be sniffed, framed, run, cached or disclosed to other sites', async () => {
     for (const request of everyKind()) {
       const { headers, status } = await send(api, request);
       const place = `${request.method ?? 'GET'} ${request.path.slice(0, 80)} ${status}`;
@@ -129,7 +129,7 @@ describe('a page of another origin', () => {
     }
   });
 
-  it('is told by a preflight which methods an address takes, without a key', async () => {
+  it('gets the allowed methods of an address from a preflight, without a key', async () => {
     const asked = await send(shared, {
       method: 'OPTIONS',
       path: '/api/v1/pricing/overrides',

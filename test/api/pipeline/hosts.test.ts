@@ -60,7 +60,7 @@ describe('the Host header', () => {
     expect(text).toMatch(/ALLOWED_HOSTS/);
   });
 
-  it('is refused when it stands twice, whatever the two name', async () => {
+  it('is refused when it appears twice, whatever the two name', async () => {
     const { status } = await ask(PRICES, 'Host: localhost', 'Host: localhost');
     expect(status).toBe(421);
   });

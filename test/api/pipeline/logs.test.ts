@@ -101,7 +101,7 @@ describe('the log', () => {
     }
   });
 
-  it('of a failure of the database tells what and where, and neither the statement nor the row', async () => {
+  it('of a database failure states what failed and where, and contains neither the statement nor the row', async () => {
     const { superuser } = place.api.database;
     await superuser.query('alter table event_payloads add constraint refuse_all check (false) not valid');
     takeLines();

@@ -97,7 +97,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  it('says how many rows a page has where nobody asks, and what a filter is that nobody gives', () => {
+  it('states the default page size, and the default of each filter', () => {
     const defaults = (id: string) =>
       Object.fromEntries(
         (operations().find(([, { operationId }]) => operationId === id)?.[1].parameters ?? []).flatMap(
@@ -138,7 +138,7 @@ describe('/openapi.json', () => {
     expect(seen.size).toBeGreaterThan(10);
   });
 
-  it('says by which limits each operation is counted, and the headers that tell of them', () => {
+  it('states which limits count each operation, and the headers of these limits', () => {
     const limits = new Map<string, number>();
     for (const [place, operation] of operations()) {
       limits.set(operation['x-limit'], (limits.get(operation['x-limit']) ?? 0) + 1);
@@ -156,7 +156,7 @@ describe('/openapi.json', () => {
     expect(Object.fromEntries(limits)).toMatchObject({ billing_sync: 1, billing_import: 1 });
   });
 
-  it('says what the service really answers: live answers pass the schemas of the document', async () => {
+  it('describes the real answers of the service: live answers pass the schemas of the document', async () => {
     await ingest(api, [anEvent({ payload: { a: 1 } }), anEvent({ model: 'unpriced-model' })]);
     const [event] = (await api.get('/api/v1/events?limit=1')).body.events;
     const json = { 'content-type': 'application/json' };
@@ -200,7 +200,7 @@ describe('/openapi.json', () => {
     }
   });
 
-  it('gives no example of an Idempotency-Key: the page would send every request under it', () => {
+  it('has no example of an Idempotency-Key: the page would send every request under it', () => {
     const headers = operations().flatMap(([, { parameters = [] }]) =>
       parameters.filter((at) => at.in === 'header'),
     );
@@ -208,7 +208,7 @@ describe('/openapi.json', () => {
     expect(headers.filter((at) => /"example/.test(JSON.stringify(at)))).toEqual([]);
   });
 
-  it('gives examples that pass their own schemas', () => {
+  it('has examples that pass their own schemas', () => {
     const wrong: string[] = [];
     let found = 0;
     const walk = (value: unknown, place: string): void => {

@@ -130,7 +130,7 @@ describe('F-20: more requests than can be served', () => {
     expect((await send(api, { path: exported })).status).toBe(200);
   });
 
-  it('of one organization leave room for the others: it is told 429 while they are served', async () => {
+  it('of one organization leave room for the others: it gets 429 while they are served', async () => {
     api = await startTestApi({ requestsMax: { ingest: 8, other: 8 } });
     const quiet = await api.addOrganization();
     for (let index = 0; index < 4; index += 1) hang(api, '/api/v1/pricing/overrides', api.adminKey);
@@ -199,7 +199,7 @@ describe('the room for requests', () => {
     admission.enter(aRequest(TRACE, 1));
   });
 
-  it('is given by half of what is free to one organization, so that there is always some for another', () => {
+  it('is limited to half of what is free for one organization, so that there is always some for another', () => {
     const admission = new Admission(createMetrics(), { ingest: 100, other: 100 });
     const count = (orgId: string) => {
       for (let entered = 0; ; entered += 1) {
@@ -226,7 +226,7 @@ describe('F-28: slow and many connections', () => {
     expect(CONNECTIONS_MAX).toBe(4_096);
   });
 
-  it('that send their head drop by drop keep nobody from being answered, and are ended', async () => {
+  it('that send their head drop by drop block no answer, and are ended', async () => {
     const slow = { headersTimeout: 500, requestTimeout: 60_000, connectionsCheckingInterval: 50 };
     api = await startTestApi({ httpLimits: slow });
     const opened = Array.from({ length: 150 }, () =>

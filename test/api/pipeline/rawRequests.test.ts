@@ -147,7 +147,7 @@ describe('what the HTTP parser refuses is answered by a problem that names it', 
     expect(problemIn(text)).toMatchObject({ status: 431, code: 'request_head_too_large' });
   });
 
-  it('but an expectation that nobody knows is passed over', async () => {
+  it('but an unknown expectation is ignored', async () => {
     const { statuses } = await converse(
       message('GET /healthz HTTP/1.1', 'Host: localhost', 'Expect: 200-maybe', 'Connection: close', '', ''),
     );

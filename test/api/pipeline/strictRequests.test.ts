@@ -61,7 +61,7 @@ function schemasAt(schema: JsonSchema, path: readonly (string | number)[]): Json
 
 describe('a body outside ingest', () => {
   it.each(WITH_BODY.filter((name) => !isIngest(name)))(
-    '%s: whatever it says beyond its fields, in any of its objects, is refused by its name',
+    '%s: is refused when it has another field in any of its objects, and the answer names the field',
     async (name) => {
       const operation = operationOf(name);
       const owner = await place.api.addOrganization();
@@ -139,7 +139,7 @@ describe('an operation that takes no body', () => {
 
 describe('a body of ingest', () => {
   it.each(Object.keys(OPERATIONS).filter(isIngest))(
-    '%s: takes what it does not know for nothing, and it stands nowhere',
+    '%s: ignores unknown fields, and stores them nowhere',
     async (name) => {
       const operation = operationOf(name);
       const [owner, stranger] = [await place.api.addOrganization(), await place.api.addOrganization()];

@@ -28,7 +28,7 @@ const list = async (org: TestOrganization, query = '') =>
 const acknowledge = (id: string, key: string) => api.post(`${PATH}/${id}/acknowledge`, {}, key);
 
 describe('an alert of a call', () => {
-  it('tells the policy, the call and its labels as they were when it was stored', async () => {
+  it('contains the policy, the call and its labels as they were when it was stored', async () => {
     const org = await api.addOrganization();
     const policy = await putPolicy(api, org, 'approved_models', { models: ['gpt-4o-mini'] });
     const call = { team_id: 't', feature: 'f', session_id: 's', project_id: 'p', cost_usd: 0.25 };
@@ -71,7 +71,7 @@ describe('an alert of a call', () => {
     expect([one.status, one.body]).toEqual([200, body.alerts[0]]);
   });
 
-  it('says null, and not nothing, of what a call costs that nobody knows', async () => {
+  it('contains null, not a missing field, for an unknown cost', async () => {
     const org = await api.addOrganization();
     await putPolicy(api, org, 'approved_models', { models: ['x'] });
     await ingest(api, [anEvent({ model: 'no-such-model' })], org.ingestKey);
@@ -91,7 +91,7 @@ describe('an alert of a call', () => {
     expect((await acknowledge(alert.id, org.adminKey)).body.status).toBe('acknowledged');
   });
 
-  it('is answered by the alert that stands for it, where two events turned out to be one call', async () => {
+  it('is answered by the alert that counts, where two events turned out to be one call', async () => {
     const org = await api.addOrganization();
     const [standing, between] = [randomUUID(), randomUUID()];
     const [, first = '', second = ''] = await storeAlerts(api, org.orgId, [
@@ -245,7 +245,7 @@ describe('acknowledging', () => {
   const logOf = async (org: TestOrganization) =>
     (await api.get('/api/v1/audit-log?action=alert.acknowledged', org.adminKey)).body.records;
 
-  it('says who was the first; a repeat, by whomever, changes nothing and is not in the log', async () => {
+  it('records who was the first; a repeat by any caller changes nothing and is not in the log', async () => {
     const org = await api.addOrganization();
     const [id = ''] = await storeAlerts(api, org.orgId, [{}]);
     const member = await api.addKey(org.orgId, 'member');

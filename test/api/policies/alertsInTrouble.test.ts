@@ -91,7 +91,7 @@ describe('a call of a large request', () => {
 });
 
 describe('an alert', () => {
-  it('whose call went for its age and comes again is told by no second message', async () => {
+  it('of a call that is stored again after retention removed it sends no second message', async () => {
     const org = await here.addOrganization();
     await addEndpoint(org);
     await putPolicy(here, org, 'approved_models', { models: ['other'] });
@@ -105,7 +105,7 @@ describe('an alert', () => {
     expect(await messageIds(org)).toEqual(before);
   });
 
-  it('is told to an endpoint that was made just before, at another server', async () => {
+  it('is sent to an endpoint that was made just before, at another server', async () => {
     const org = await here.addOrganization();
     await putPolicy(here, org, 'approved_models', { models: ['other'] });
     await ingest(here, [anEvent()], org.ingestKey);
@@ -175,7 +175,7 @@ describe('two alerts of what turns out to be one call', () => {
     ['the younger one', [1]],
     ['both', [1, 0]],
     ['neither', []],
-  ] as const)('are seen to once somebody has seen to either: %s', async (_, acknowledged) => {
+  ] as const)('count as acknowledged once a person acknowledged either: %s', async (_, acknowledged) => {
     const org = await here.addOrganization();
     await putPolicy(here, org, 'approved_models', { models: ['other'] });
     await tellTwice(org);
@@ -224,7 +224,7 @@ describe('alerts that are acknowledged while they are put together', () => {
 
 describe('a transaction that loses a race after its alerts were made', () => {
   it.each(['40P01', '40001'])(
-    '%s: is repeated, and each alert is there, told and counted once',
+    '%s: is repeated, and each alert is stored, sent and counted once',
     async (code) => {
       const org = await here.addOrganization();
       await addEndpoint(org);

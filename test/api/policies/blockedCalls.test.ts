@@ -68,7 +68,7 @@ const READS = [
 ];
 
 describe('a blocked call', () => {
-  it('is told with its rule and what it spared, and costs nothing', async () => {
+  it('is shown with its rule and the cost it avoided, and costs nothing', async () => {
     const org = await anOrganization(aBlocked());
     const listed = (await get(org, '/api/v1/events')).events;
     expect(listed).toEqual([
@@ -208,7 +208,7 @@ describe('a blocked call', () => {
   });
 });
 
-describe('what a wrapper says of blocking', () => {
+describe('a wrapper’s fields for blocking', () => {
   it.each<[string, Record<string, unknown>, string]>([
     ['an amount of a call that was made', { prevented_usd: 0.01 }, 'prevented_usd'],
     ['an amount of a call that failed', { status: 'error', prevented_usd: 1 }, 'prevented_usd'],
@@ -220,7 +220,7 @@ describe('what a wrapper says of blocking', () => {
     expect(refusal.message).toMatch(new RegExp(`^${field}: `));
   });
 
-  it('nothing prevented, and no cost of a blocked call, say nothing', async () => {
+  it('have no effect when they are zero', async () => {
     const org = await anOrganization(
       anEvent({ prevented_usd: 0, blocked_rule_id: null, timestamp: aTime(1) }),
       aBlocked({ cost_usd: 0 }),
@@ -277,7 +277,7 @@ describe('one request, blocked and then let through', () => {
     }
   });
 
-  it('counts the span of the call, whatever a wrapper with the same response id says', async () => {
+  it('counts the span of the call, whatever a wrapper with the same response id reports', async () => {
     const span = aTrace(aSpan({ 'gen_ai.response.id': 'chatcmpl-span', 'gen_ai.response.cost_usd': 0.25 }));
     const block = aBlocked({ request_id: 'chatcmpl-span' });
     for (const isBlockFirst of [true, false]) {

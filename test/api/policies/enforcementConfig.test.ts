@@ -90,7 +90,7 @@ describe('the configuration of wrappers', () => {
     expect(new Set(answers.map(({ headers }) => headers.etag)).size).toBe(1);
   });
 
-  it('has one version for one content: a change gives another, and the change taken back the former', async () => {
+  it('has one version for one content: a change makes another, and reverting it restores the former', async () => {
     const org = await api.addOrganization();
     const tagOf = async () => (await poll(org)).headers.etag;
     const empty = await tagOf();
@@ -113,7 +113,7 @@ describe('the configuration of wrappers', () => {
     expect(await tagOf()).toBe(empty);
   });
 
-  it('is not sent again to whoever has it, whichever way the copy is named', async () => {
+  it('is not sent again to a client that has it, whichever way the copy is named', async () => {
     const org = await api.addOrganization();
     const id = await make(org, CEILING);
     const { headers } = await poll(org);

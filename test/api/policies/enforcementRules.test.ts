@@ -32,7 +32,7 @@ const listed = async (org: TestOrganization, query = '') =>
   (await ask(org, 'GET', RULES + query)).body.enforcement_rules as { id: string; type: string }[];
 
 describe('an enforcement rule', () => {
-  it('is told as it was made, with what was left out filled in', async () => {
+  it('is returned as it was made, with its defaults filled in', async () => {
     const org = await api.addOrganization();
     const answer = await ask(org, 'POST', RULES, CEILING);
     expect(answer.status).toBe(201);
@@ -62,7 +62,7 @@ describe('an enforcement rule', () => {
     expect(await make(org, said)).toMatchObject(said);
   });
 
-  it('of every type can be made, and says what it was told', async () => {
+  it('of every type can be made, and is returned as it was sent', async () => {
     const org = await api.addOrganization();
     const rules = [
       CEILING,
@@ -162,7 +162,7 @@ describe('an enforcement rule', () => {
     expect(await listed(org)).toEqual([]);
   });
 
-  it('of a downgrade without a scope is told which part of one it lacks', async () => {
+  it('of a downgrade without a scope is refused with the missing part of the scope', async () => {
     const { scope: _, ...rest } = DOWNGRADE;
     const { body } = await ask(await api.addOrganization(), 'POST', RULES, rest);
     expect(body.detail).toBe('scope: is missing: name the model in scope.model');

@@ -44,7 +44,7 @@ const revisionOf = async ({ orgId }: TestOrganization) => {
 };
 
 describe('a policy', () => {
-  it('is put by its type, once for each, and answered without the time that the list tells', async () => {
+  it('is put by its type, once for each, and answered without the time that the list shows', async () => {
     const one = await api.addOrganization();
     expect(await list(one.adminKey)).toEqual([]);
     const made = await put('approved_models', { config: MODELS }, one.adminKey);
@@ -115,7 +115,7 @@ describe('a policy', () => {
     expect(new Set(policies.map((policy: { policy_type: string }) => policy.policy_type)).size).toBe(4);
   });
 
-  it('of no known type is refused as such, whatever the body says, and read for what it is before it is', async () => {
+  it('of an unknown type is refused as such before its body is read, whatever the body contains', async () => {
     const { status, body } = await put('allowed_models', { config: MODELS });
     expect({ status, code: body.code, errors: body.errors }).toEqual({
       status: 400,
@@ -212,7 +212,7 @@ describe('the configuration of a policy', () => {
     }
   });
 
-  it('stands beside enabled, which is true or false, and beside nothing else', async () => {
+  it('is a field beside enabled, which is true or false, and beside nothing else', async () => {
     for (const body of [
       { config: MODELS, enabled: null },
       { config: MODELS, enabled: 'false' },
@@ -261,7 +261,7 @@ describe('patterns', () => {
 });
 
 describe('what a put leaves behind', () => {
-  it('is one row of the log that tells what came and went, and one step of the organization’s revision', async () => {
+  it('is one row of the log that lists what was added and removed, and one step of the organization’s revision', async () => {
     const one = await api.addOrganization();
     await put('approved_models', { config: { models: ['a', 'b'] } }, one.adminKey);
     await put('approved_models', { config: { models: ['b', 'c'] }, enabled: false }, one.adminKey);
@@ -294,7 +294,7 @@ describe('what a put leaves behind', () => {
 });
 
 describe('a preview', () => {
-  it('tells what a policy would flag of the newest events, makes no alert and stores no policy', async () => {
+  it('shows what a policy would flag of the newest events, makes no alert and stores no policy', async () => {
     const one = await api.addOrganization();
     await ingest(
       api,
@@ -363,7 +363,7 @@ describe('a preview', () => {
     expect(JSON.stringify(body)).not.toMatch(/SECRET|a secret/);
   });
 
-  it('judges keys by the prefix that the call told, else by that of the key that it came with', async () => {
+  it('judges keys by the prefix that the call reported, else by that of the key that it came with', async () => {
     const one = await api.addOrganization();
     await ingest(
       api,

@@ -67,7 +67,7 @@ describe('a call that breaks a policy', () => {
   });
 
   it.each(Object.keys(WAYS_IN))(
-    'is judged by its prompts where payloads are dropped, by %s; the text stands nowhere',
+    'is judged by its prompts where payloads are dropped, by %s; the text is stored nowhere',
     async (way) => {
       const org = await here.addOrganization();
       await send(here, {
@@ -109,7 +109,7 @@ describe('a call that breaks a policy', () => {
     ]);
   });
 
-  it('is told once, however often the call is sent, in one request, in several, at several servers', async () => {
+  it('has one alert, however often the call is sent, in one request, in several, at several servers', async () => {
     const org = await here.addOrganization();
     await putPolicy(here, org, 'banned_patterns', ANY_WORD);
     const event = saidByEvent(WORD);
@@ -119,7 +119,7 @@ describe('a call that breaks a policy', () => {
     expect(await listAlerts(here, org.adminKey)).toHaveLength(1);
   });
 
-  it('is not told again when it comes again after the policy has changed: it was stored before', async () => {
+  it('has no new alert when it is sent again after the policy has changed: it was stored before', async () => {
     const org = await here.addOrganization();
     const event = saidByEvent(WORD);
     await store(here, org, [event]);
@@ -129,7 +129,7 @@ describe('a call that breaks a policy', () => {
     expect(await listAlerts(here, org.adminKey)).toEqual([]);
   });
 
-  it('and is not stored is not told', async () => {
+  it('and is not stored has no alert', async () => {
     const org = await here.addOrganization();
     await putPolicy(here, org, 'approved_models', { models: ['other'] });
     const { body } = await here.post(
@@ -141,7 +141,7 @@ describe('a call that breaks a policy', () => {
     expect(await listAlerts(here, org.adminKey)).toEqual([]);
   });
 
-  it('is told for its organization alone', async () => {
+  it('has an alert in its organization alone', async () => {
     const [one, other] = [await here.addOrganization(), await here.addOrganization()];
     await putPolicy(here, one, 'approved_models', { models: ['other'] });
     await Promise.all([store(there, one, [anEvent()]), store(there, other, [anEvent()])]);
@@ -149,7 +149,7 @@ describe('a call that breaks a policy', () => {
     expect(await listAlerts(here, other.adminKey)).toEqual([]);
   });
 
-  it('is told with the project that it is of, and to the keys of that workspace', async () => {
+  it('has an alert with the project that it is of, for the keys of that workspace too', async () => {
     const org = await here.addOrganization();
     await putPolicy(here, org, 'approved_models', { models: ['other'] });
     const workspaceId = await here.addWorkspace(org.orgId, 'mine');
@@ -166,7 +166,7 @@ describe('a call that breaks a policy', () => {
   });
 });
 
-describe('what is not known of a call', () => {
+describe('an unknown value of a call', () => {
   it('breaks no policy: no price, no environment; a cost is compared to the last digit', async () => {
     const org = await here.addOrganization();
     await putPolicy(here, org, 'approval_required_threshold_cents', { threshold_cents: 29 });
@@ -283,7 +283,7 @@ describe('a policy that was put at one server', () => {
     expect((await there.get('/metrics')).body).toMatch(/^trueup_policy_regex_skipped_total [2-9]/m);
   });
 
-  it('and that somebody has spoilt by hand in the database keeps no call from being stored', async () => {
+  it('and that was corrupted by hand in the database keeps no call from being stored', async () => {
     const org = await here.addOrganization();
     await putPolicy(here, org, 'banned_patterns', ANY_WORD);
     await putPolicy(here, org, 'approved_models', { models: ['other'] });
@@ -299,7 +299,7 @@ describe('a policy that was put at one server', () => {
 });
 
 describe('a webhook endpoint that was made, changed or removed at one server', () => {
-  it('is told of the next alert of the other one, as long as it wants alerts', async () => {
+  it('is sent the next alert of the other one, as long as it wants alerts', async () => {
     const org = await here.addOrganization();
     await putPolicy(here, org, 'approved_models', { models: ['other'] });
     const ask = (api: TestApi, method: string, path: string, json?: object) =>
@@ -353,7 +353,7 @@ describe('prompts', () => {
     expect(told.sort()).toEqual(['inside', 'stripped first', 'the last of many']);
   });
 
-  it('of two spans of one call in one request count for the call that stands', async () => {
+  it('of two spans of one call in one request count for the call that counts', async () => {
     const org = await here.addOrganization();
     await putPolicy(here, org, 'banned_patterns', ANY_WORD);
     const traceId = randomUUID().replaceAll('-', '');

@@ -69,7 +69,7 @@ async function costOf(org: TestOrganization, event: object = {}) {
 }
 
 describe('POST /api/v1/pricing/contract-rates', () => {
-  it('enters a discount and gives it back with its proof, to the digit', async () => {
+  it('enters a discount and returns it with its proof, to the digit', async () => {
     const org = await api.addOrganization();
     const entry = await enter(
       org,
@@ -280,7 +280,7 @@ describe('DELETE /api/v1/pricing/contract-rates/{id}', () => {
     expect((await api.get(CONTRACT, org.adminKey)).body.contract_rates).toEqual([body]);
   });
 
-  it('from its first day on takes an entry back altogether, and what it stood over holds again', async () => {
+  it('from its first day on takes an entry back altogether, and the entry under it holds again', async () => {
     const org = await api.addOrganization();
     await enter(org, CONTRACT, discount({ discount_percent: 25 }));
     const slip = await enter(org, CONTRACT, discount({ discount_percent: 99 }));
@@ -368,7 +368,7 @@ describe('the prices that a process holds', () => {
     expect(await holder.of(org.orgId)).toBe(own);
   });
 
-  it('are those of now for the first call after a pause, however the process hears of it', async () => {
+  it('are those of now for the first call after a pause, however the process learns of it', async () => {
     const org = await api.addOrganization();
     let now = 0;
     const [holder, ingesting] = [await open(() => now), await open(() => now)];

@@ -14,7 +14,7 @@ describe('GET /api/v1/pricing/table', () => {
   const table = (headers: Record<string, string> = {}) =>
     fetch(`${api.baseUrl}/api/v1/pricing/table`, { headers });
 
-  it('needs no key and gives every family its four rates', async () => {
+  it('needs no key and returns four rates for every family', async () => {
     const response = await table();
     expect(response.status).toBe(200);
     const body = (await response.json()) as { version: string; pricing: Record<string, unknown> };
@@ -270,7 +270,7 @@ describe('GET /api/v1/events/{id}/cost', () => {
     });
   });
 
-  it('says why a call has no price', async () => {
+  it('states why a call has no price', async () => {
     const { body } = await costOf({ model: 'my-finetune', input_tokens: 10, output_tokens: 5 });
     expect(body).toMatchObject({
       cost_usd: 0,

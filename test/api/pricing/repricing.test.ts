@@ -87,7 +87,7 @@ describe('POST /api/v1/pricing/reprice', () => {
     expect(listed.result).toEqual({ ...result, models: result.models.slice(0, 20) });
   });
 
-  it('names what is wrong with a request: a missing or inverted window, one too long, a name that nobody knows', async () => {
+  it('names what is wrong with a request: a missing or inverted window, one too long, an unknown name', async () => {
     const org = await api.addOrganization();
     const ask = async (body: object) => {
       const answer = await api.post(REPRICE, body, org.adminKey);

@@ -18,7 +18,7 @@ const orgWith: typeof financial.orgWith = (...given) => financial.orgWith(...giv
 const actionsOf: typeof financial.actionsOf = (...given) => financial.actionsOf(...given);
 
 describe('to dismiss an item', () => {
-  it('closes it with a reason; a repeat changes nothing and the first reason stands', async () => {
+  it('closes it with a reason; a repeat changes nothing and keeps the first reason', async () => {
     const { org, id } = await orgWith({});
     const first = await dismiss(org, id, 'agreed by phone');
     expect([first.status, first.body.status, first.body.decision_reason]).toEqual([

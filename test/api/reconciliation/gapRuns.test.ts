@@ -26,7 +26,7 @@ const runsOf = async (orgId: string) => {
 };
 
 describe('a gap run, while no worker takes it', () => {
-  it('is accepted, queued and told where to ask', async () => {
+  it('is accepted, queued and answered with the address of its status', async () => {
     const { adminKey } = await api.addOrganization();
     const { status, headers, body } = await api.post(`${RUN}?period=7d&provider=openai`, {}, adminKey);
     expect(status).toBe(202);
@@ -248,7 +248,7 @@ describe('with a worker', () => {
     await engine?.close();
   });
 
-  it('a run without any bill succeeds with nothing and says why', async () => {
+  it('a run without any bill succeeds without results and states why', async () => {
     const { adminKey } = await api.addOrganization();
     expect(await runGaps(api, '?period=7d', 20_000, adminKey)).toMatchObject({
       status: 'succeeded',
@@ -257,7 +257,7 @@ describe('with a worker', () => {
     });
   });
 
-  it('a bill from before the first call is no alarm: every day says not_yet_observed', async () => {
+  it('a bill from before the first call is no alarm: every day is not_yet_observed', async () => {
     const { adminKey } = await api.addOrganization();
     const bills = generateBills({ seed: 1, lastDay: daysAgo(3), days: 3, callsPerHour: 1 });
     await importBill(api, bills.files.openaiCosts, { provider: 'openai' }, adminKey);

@@ -233,7 +233,7 @@ describe('a record', () => {
   };
   const MARCH = '?from=2026-03-01&to=2026-03-31';
 
-  it('says what was billed and seen, class by class, and why they differ', async () => {
+  it('shows what was billed and seen, class by class, and why they differ', async () => {
     const org = await withDays([DAY]);
     const [match] = (await read(org, MARCH)).matches;
     expect(match).toEqual({
@@ -344,7 +344,7 @@ describe('a record', () => {
     expect((await read(other, MARCH)).matches).toEqual([]);
   });
 
-  it('from before calls were counted with it says that it does not know their number', async () => {
+  it('from before calls were counted with it marks their number as unknown', async () => {
     const [match] = (await read(await withDays([{ ...DAY, eventCount: null }]), MARCH)).matches;
     expect(match.event_count).toBe(null);
   });

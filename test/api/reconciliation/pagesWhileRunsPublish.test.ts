@@ -27,7 +27,7 @@ const LISTS: readonly [path: string, name: string, of: (row: Row) => string][] =
 ];
 
 describe('a list that is read page by page while runs publish the same days again', () => {
-  it.each(LISTS)('%s gives every record once, and its totals with each page', async (path, name, of) => {
+  it.each(LISTS)('%s returns every record once, and its totals with each page', async (path, name, of) => {
     const org = await api.addOrganization();
     await publishDays(api.database, org.orgId, DAYS);
     const seen: string[] = [];

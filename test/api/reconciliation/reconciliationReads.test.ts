@@ -136,7 +136,7 @@ describe('the summary', () => {
 });
 
 describe('a match', () => {
-  it('counts its calls and says what it is', async () => {
+  it('counts its calls and states what it is', async () => {
     const { matches } = await get(`matches?${MONTH}`);
     const of = (day: string, model: string) =>
       matches.find((match: Json) => match.usage_start.startsWith(day) && match.model.includes(model));
@@ -250,7 +250,7 @@ describe('coverage', () => {
     });
   });
 
-  it('where no call of a provider names a key says that it does not know by key', async () => {
+  it('by key has null shares where no call of a provider names a key', async () => {
     const { groups } = await get(`coverage?group_by=key&provider=anthropic&${MONTH}`);
     expect(groups).toHaveLength(1);
     expect(groups[0]).toMatchObject({ token_share: null, dollar_share: null, not_compared_usd: 15 });

@@ -57,7 +57,7 @@ describe('the unexplained dollars of a statement', () => {
     expect(february.total.unexplained_usd).toBe(7);
   });
 
-  it('leave out what somebody has dismissed, and days of disputes that are resolved', async () => {
+  it('leave out what a person dismissed, and days of disputes that are resolved', async () => {
     const { org, ids } = await financial.orgWith(
       { ...unexplained, days: [day(10n)], model: 'a' },
       { ...unexplained, days: [day(20n)], model: 'b' },

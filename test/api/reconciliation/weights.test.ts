@@ -129,7 +129,7 @@ describe('what was learned', () => {
       );
   });
 
-  it('names what refusals were said to be instead, for the provider that said so', async () => {
+  it('lists the kinds that denials named instead, for the provider that denied', async () => {
     const org = await api.addOrganization();
     const { id } = await claimed(org, { status: 'denied' });
     await api.database.superuser.query(
@@ -185,7 +185,7 @@ describe('drafts of claims', () => {
     expect((await recomputeWeights(org.orgDb, NOW)).rescored).toEqual([]);
   });
 
-  it('that are worth less than LOW stay LOW, and the answer says so', async () => {
+  it('that are worth less than LOW stay LOW, and the answer states it', async () => {
     const org = await api.addOrganization();
     const draft = await claimed(org);
     for (let claim = 0; claim < 30; claim += 1) await claimed(org, { status: 'denied' });

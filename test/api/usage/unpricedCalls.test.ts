@@ -56,7 +56,7 @@ async function listUnpriced(key: string): Promise<Json[]> {
   return events.filter((event: Json) => event.cost_source === 'unpriced');
 }
 
-it('counts as unpriced exactly the events that say so, in every total, folded or not, of all and of one project', async () => {
+it('counts as unpriced exactly the events marked so, in every total, folded or not, of all and of one project', async () => {
   const call = fc.record({
     model: fc.constantFrom('gpt-4o', 'a-model-without-a-price'),
     status: fc.constantFrom('ok', 'cancelled', 'error', 'blocked'),
@@ -90,7 +90,7 @@ it('counts as unpriced exactly the events that say so, in every total, folded or
   );
 });
 
-it('counts five calls without a known cost as five, and says of which no usage came', async () => {
+it('counts five calls without a known cost as five, and lists those without usage separately', async () => {
   const org = await api.addOrganization();
   await ingest(
     api,

@@ -43,7 +43,7 @@ async function anOrganization(...events: object[]): Promise<TestOrganization> {
 }
 
 describe('the usage summary', () => {
-  it('covers the last 30 days by model when nothing is said, and says so', async () => {
+  it('covers the last 30 days by model by default, and states these defaults', async () => {
     const old = new Date(Date.now() - 30 * 86_400_000 - 600_000).toISOString();
     const young = new Date(Date.now() - 30 * 86_400_000 + 600_000).toISOString();
     const org = await anOrganization(
@@ -94,7 +94,7 @@ describe('the usage summary', () => {
     expect((await summary(org, `?to=${new Date().toISOString()}`)).call_count).toBe(0);
   });
 
-  it('foots: the breakdown sums to the totals to the last digit, reported, computed and unpriced told apart', async () => {
+  it('foots: the breakdown sums to the totals to the last digit, with reported, computed and unpriced separate', async () => {
     const events = [
       anEvent({ cost_usd: 0.1 }),
       anEvent({ cost_usd: 0.2 }),

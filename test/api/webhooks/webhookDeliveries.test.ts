@@ -87,7 +87,7 @@ const wakesOf = async (id: string): Promise<number> => {
 };
 
 describe('a test message', () => {
-  it('comes at once, signed as receivers verify it, and its answer is told and logged', async () => {
+  it('comes at once, signed as receivers verify it, and its answer is shown and logged', async () => {
     const { id, secret } = await make();
     receiver.answerWith((_request, response) => response.writeHead(200).end('thanks'));
     const answer = await test(id);
@@ -149,26 +149,29 @@ describe('a test message', () => {
     [404, 'the receiver answered 404'],
     [301, 'redirects are not followed'],
     [410, 'wants no more messages'],
-  ])('that is answered %s failed, and says so; nothing is switched off by it', async (status, words) => {
-    const { id } = await make();
-    receiver.answerWith((_request, response) =>
-      response.writeHead(status, { location: receiver.url('/elsewhere') }).end('no'),
-    );
-    const answer = await test(id);
-    expect(answer).toMatchObject({ ok: false, http_status: status, answer: 'no' });
-    expect(answer.error).toContain(words);
-    expect(receiver.received.map(({ path }) => path)).toEqual(['/hook']);
-    expect((await deliveriesOf(id))[0]).toMatchObject({
-      status: 'failed',
-      last_status: status,
-      next_attempt_at: null,
-      attempts: [{ http_status: status, error: answer.error, answer: 'no' }],
-    });
-    expect((await ask('GET', `/${id}`)).body.enabled).toBe(true);
-    expect(await wakesOf(id)).toBe(0);
-  });
+  ])(
+    'that is answered %s failed, and its status shows that; the endpoint stays enabled',
+    async (status, words) => {
+      const { id } = await make();
+      receiver.answerWith((_request, response) =>
+        response.writeHead(status, { location: receiver.url('/elsewhere') }).end('no'),
+      );
+      const answer = await test(id);
+      expect(answer).toMatchObject({ ok: false, http_status: status, answer: 'no' });
+      expect(answer.error).toContain(words);
+      expect(receiver.received.map(({ path }) => path)).toEqual(['/hook']);
+      expect((await deliveriesOf(id))[0]).toMatchObject({
+        status: 'failed',
+        last_status: status,
+        next_attempt_at: null,
+        attempts: [{ http_status: status, error: answer.error, answer: 'no' }],
+      });
+      expect((await ask('GET', `/${id}`)).body.enabled).toBe(true);
+      expect(await wakesOf(id)).toBe(0);
+    },
+  );
 
-  it('that nobody takes failed, and nothing of a long answer is kept but its beginning', async () => {
+  it('without a receiver failed, and only the beginning of a long answer is kept', async () => {
     const { id } = await make();
     receiver.answerWith((request) => request.socket.destroy());
     expect(await test(id)).toMatchObject({ ok: false, http_status: null, answer: null });
@@ -202,7 +205,7 @@ describe('a test message', () => {
 });
 
 describe('a rotation of the secret', () => {
-  it('has messages signed with both for its grace, and then with the new one alone', async () => {
+  it('has messages signed with both for its grace period, and then with the new one alone', async () => {
     const { id, secret } = await make();
     const rotated = await ask('POST', `/${id}/rotate-secret`, { grace_seconds: 3_600 });
     expect(rotated.status).toBe(200);
@@ -429,7 +432,7 @@ describe('the secret key', () => {
     expect((await test(id)).ok).toBe(true);
   });
 
-  it('that is missing is told, and a rotation of the endpoint’s secret helps without it', async () => {
+  it('that is missing causes an error, and a rotation of the endpoint’s secret helps without it', async () => {
     const { id } = await make();
     const { id: other } = await make();
     await withKeys(NEW, async () => {
@@ -444,7 +447,7 @@ describe('the secret key', () => {
     expect((await test(other)).ok).toBe(true);
   });
 
-  it('that is lost is told at start and by a rotation, which gives its secrets up when it is told to', async () => {
+  it('that is lost is reported at start and by a rotation, which discards its secrets when asked to', async () => {
     const { id } = await make();
     const lost = SecretKeys.of(NEW);
     expect(await findMissingKeySentence(api.database.database, lost)).toMatch(

@@ -251,7 +251,7 @@ describe('a body', () => {
   });
 
   it.each([-1, 604_801, 1.5, '60'])(
-    'of a rotation names a grace of seconds up to a week, not %s',
+    'of a rotation has a grace period in seconds up to a week, not %s',
     async (grace) => {
       const { id } = await make();
       const { status, body } = await ask('POST', `/${id}/rotate-secret`, { grace_seconds: grace });
@@ -261,7 +261,7 @@ describe('a body', () => {
 });
 
 describe('a change', () => {
-  it('keeps what it does not name, and tells ingest that somebody else is told now', async () => {
+  it('keeps what it does not name, and notifies ingest that the receivers changed', async () => {
     const before = await revision();
     const { secret: _, ...made } = await make({ description: 'one', event_types: ['alert.created'] });
     const revisions = [before, await revision()];
@@ -336,7 +336,7 @@ describe('a change', () => {
     expect(await statusesOf(id)).toEqual(['alert.created pending']);
   });
 
-  it('switches on again what its receiver had said to be gone', async () => {
+  it('enables an endpoint again that its receiver had reported as gone', async () => {
     const { id } = await make();
     await api.database.superuser.query(
       `update webhook_endpoints set status = 'disabled', disabled_reason = 'gone', disabled_at = now() where org_id = $1`,

@@ -64,11 +64,11 @@ function aPair(): { outer: Told; inner: Told } {
   };
 }
 
-describe('two tellings of one call', () => {
+describe('two reports of one call', () => {
   it.each([
     ['the one that stands comes last', false],
     ['the one that stands comes first', true],
-  ])('in two requests have one alert a policy, on the event that stands: %s', async (_, innerFirst) => {
+  ])('in two requests have one alert a policy, on the event that counts: %s', async (_, innerFirst) => {
     const org = await anOrganization(BANNED);
     const { outer, inner } = aPair();
     const both = [
@@ -87,7 +87,7 @@ describe('two tellings of one call', () => {
     ['inner', false],
     ['inner', true],
   ] as const)(
-    'have an alert by what one of them says: the %s one, the inner one first: %s',
+    'have an alert by the content of one of them: the %s one, the inner one first: %s',
     async (who, innerFirst) => {
       const org = await anOrganization(BANNED);
       const { outer, inner } = aPair();
@@ -174,7 +174,7 @@ describe('two tellings of one call', () => {
     expect(await alertsOfOnlyCall(org)).toEqual(['banned_patterns']);
   });
 
-  it('are judged by the model of the one that stands, where the other one was told with it', async () => {
+  it('are judged by the model of the one that counts, where the other one came with it', async () => {
     const org = await anOrganization(APPROVED);
     const { outer, inner } = aPair();
     await told.tell(org, { ...outer, model: 'gpt-4o-2024-08-06' }, inner);
@@ -239,7 +239,7 @@ describe('two tellings of one call', () => {
     expect(await listAlerts(api, reader)).toHaveLength(1);
   });
 
-  it('are told to a webhook once, by the event that stands', async () => {
+  it('are sent to a webhook once, by the event that counts', async () => {
     const org = await anOrganization(BANNED);
     await told.wantAlerts(org);
     const { outer, inner } = aPair();
@@ -276,8 +276,8 @@ const telling = fc.record({
 });
 const calls = fc.array(fc.array(telling, { minLength: 1, maxLength: 4 }), { minLength: 1, maxLength: 3 });
 
-describe('any tellings of any calls, in any split into requests, with sweeps between them', () => {
-  it('end in one alert a call and policy, on the event that stands, with what any of them said', {
+describe('any reports of any calls, in any split into requests, with sweeps between them', () => {
+  it('end in one alert a call and policy, on the event that counts, with the content of all of them', {
     timeout: 300_000,
   }, async () => {
     await fc.assert(
