@@ -73,7 +73,7 @@ describe('a period that ends with today', () => {
     expect([dayOf(start), dayOf(end - 1n)]).toEqual([first, now.slice(0, 10)]);
   });
 
-  it('has as many days as its name says, whatever the time', () => {
+  it('has as many days as its name states, whatever the time', () => {
     fc.assert(
       fc.property(
         fc.constantFrom(...GAP_PERIODS),

@@ -18,7 +18,7 @@ describe('the page about access', () => {
     expect(PAGE).toContain(`| scope | what it covers | ${ROLES.join(' | ')} |`);
   });
 
-  it('gives scanners a pattern that finds keys in a text, and nothing shorter or longer', () => {
+  it('contains a pattern for secret scanners that finds keys in a text, and nothing shorter or longer', () => {
     const patterns = [
       ...[...PAGE.matchAll(/^(\\b.+\\b)$/gm)].map(([, pattern = '']) => pattern),
       ...[...PAGE.matchAll(/^regex = '''(.+)'''$/gm)].map(([, pattern = '']) => pattern),

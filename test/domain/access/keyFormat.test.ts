@@ -19,7 +19,7 @@ const key = fc
   .map(([id, secret]) => composeKey(id, secret));
 
 describe('a key', () => {
-  it('has the published form and gives back its id and its secret', () => {
+  it('has the published form, and parsing it returns its id and its secret', () => {
     fc.assert(
       fc.property(text(KEY_ID_CHARS), text(KEY_SECRET_CHARS), (id, secret) => {
         const composed = composeKey(id, secret);
@@ -68,8 +68,8 @@ describe('a key', () => {
   });
 });
 
-describe('what is said of a key that is none', () => {
-  it('tells what is wrong with it and never repeats it', () => {
+describe('the error for a malformed key', () => {
+  it('names what is wrong with it and never repeats it', () => {
     const whole = composeKey('0123456789', 'S'.repeat(43));
     expect(findKeyFault(whole)).toBeUndefined();
     const slips = {

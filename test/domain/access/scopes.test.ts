@@ -53,7 +53,7 @@ describe('a role', () => {
     expect([...ROLE_SCOPES.ingest]).toEqual(['ingest']);
   });
 
-  it('that is not admin holds no scope that only an admin can hold, and every other one is somebody’s', () => {
+  it('that is not admin holds no scope that only an admin can hold, and every other scope belongs to a role', () => {
     for (const one of SCOPES) {
       const holders = ROLES.filter((candidate) => ROLE_SCOPES[candidate].has(one));
       expect(holders.length === 1, one).toBe(ADMIN_ONLY_SCOPES.has(one));
@@ -104,8 +104,8 @@ describe('a key', () => {
   });
 });
 
-describe('whoever makes or changes a key', () => {
-  it('gives no scope that it does not hold itself, so that no chain of keys ends with more than its first', () => {
+describe('a caller that makes or changes a key', () => {
+  it('grants no scope that it does not hold itself, so that no chain of keys ends with more than its first', () => {
     fc.assert(
       fc.property(terms, terms, terms, (first, second, third) => {
         const makes = (maker: typeof first, made: typeof first) => {
@@ -125,7 +125,7 @@ describe('whoever makes or changes a key', () => {
     );
   });
 
-  it('gives by a change what the key did not have, and all that it has where it holds for longer', () => {
+  it('grants by a change the scopes that the key did not have, and all its scopes where it then holds for longer', () => {
     fc.assert(
       fc.property(terms, narrowing, expiry, (before, scopes, expiresAtMicros) => {
         const after = { ...before, scopes, expiresAtMicros };
@@ -139,7 +139,7 @@ describe('whoever makes or changes a key', () => {
     );
   });
 
-  it('gives nothing by narrowing a key or by ending it earlier', () => {
+  it('grants nothing by narrowing a key or by ending it earlier', () => {
     expect(
       givenByChange(
         { role: 'admin', scopes: null, expiresAtMicros: null },

@@ -18,7 +18,7 @@ describe('a provider’s day', () => {
     );
   });
 
-  it('is Pacific with Google, and a clock’s hours are told by that clock', () => {
+  it('is Pacific with Google, and the hours of a clock follow that clock', () => {
     const late = microsOfDay('2026-11-01') + 6n * MICROS_PER_HOUR;
     expect(billingDayOf('google', late)).toBe('2026-10-31');
     expect(billingDayOf('openai', late)).toBe('2026-11-01');

@@ -25,7 +25,7 @@ describe('of several copies of a bucket in one file', () => {
     );
   });
 
-  it('hours told after the day replace it, and the day told after its hours replaces them', () => {
+  it('hours reported after the day replace it, and the day reported after its hours replaces them', () => {
     expect(told(['u', 0n, MICROS_PER_DAY, []], ['u', 0n, HOUR, []], ['u', HOUR, 2n * HOUR, []])).toEqual([1]);
     expect(told(['u', 0n, HOUR, []], ['u', HOUR, 2n * HOUR, []], ['u', 0n, MICROS_PER_DAY, []])).toEqual([
       1, 2,

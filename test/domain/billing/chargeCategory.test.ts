@@ -16,7 +16,7 @@ describe('the category of a charge without a category field', () => {
     );
   });
 
-  it('is told by the label only where no grammar knows the label', () => {
+  it('follows the label only where no grammar knows the label', () => {
     expect(categoryOfLabel('Promotional credit', false, -3_250_000_000_000n)).toBe('credit');
     expect(categoryOfLabel('Refund of 2026-09', false, -1n)).toBe('refund');
     expect(categoryOfLabel('VAT (25%)', false, 10n)).toBe('tax');
@@ -24,7 +24,7 @@ describe('the category of a charge without a category field', () => {
     expect(categoryOfLabel('gpt-4o, input', true, -10n)).toBe('adjustment');
   });
 
-  it('is usage for a label that nobody understands, so that it is shown until explained', () => {
+  it('is usage for an unknown label, so that it is shown until explained', () => {
     expect(categoryOfLabel('Quantum flux', false, 10n)).toBe('usage');
   });
 });

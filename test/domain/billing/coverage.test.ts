@@ -20,7 +20,7 @@ const plans = fc.record({
 });
 
 describe('the coverage of a chunk', () => {
-  it('is complete when its buckets tell it once and whole, in whatever order they come', () => {
+  it('is complete when its buckets cover it once and whole, in whatever order they come', () => {
     fc.assert(
       fc.property(plans, fc.nat(), ({ days, unit }, turn) => {
         const count = unit === HOUR ? days * 24 : days;

@@ -88,7 +88,7 @@ describe('business days', () => {
     );
   });
 
-  it('are counted by UTC and without what is no day, where somebody has written nonsense into the settings', () => {
+  it('are counted by UTC and without invalid days, where the settings were edited by hand', () => {
     const calendar = { timeZone: 'Mars/Olympus', holidays: ['2026-02-30', '2026-12-24'] };
     expect(endOf(calendar, '2026-12-23T15:00:00Z', 1)).toBe('2026-12-25T15:00:00Z');
   });

@@ -79,7 +79,7 @@ describe('the deadlines of a claim', () => {
         expect(nextDeadline(aClock({ status, snoozedUntilMicros }), UTC)).toBeUndefined();
   });
 
-  it('are each told once, however the calendar changes between them', () => {
+  it('each cause one reminder, however the calendar changes between them', () => {
     const holidays = fc.subarray(listDays('2026-11-15', '2027-02-15'));
     const zone = fc.constantFrom('UTC', 'Asia/Tokyo', 'America/New_York');
     const calendars = fc.array(fc.record({ timeZone: zone, holidays }), { minLength: 4, maxLength: 4 });
@@ -155,7 +155,7 @@ describe('the notice of a deadline', () => {
     ...{ id: '0199f3a2-c4d5-7e3a-8f00-112233445566', provider: 'openai', recoverableCents: 12_345 },
   };
 
-  it('says what it is about, since when, and by when', () => {
+  it('states what it is about, since when, and by when', () => {
     const [urgent] = allOf(claim);
     if (!urgent) throw new Error('a draft has deadlines');
     expect(dueNotice(claim, urgent, urgent.atMicros)).toEqual({

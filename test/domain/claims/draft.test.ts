@@ -194,7 +194,7 @@ describe('claims that a run drafts', () => {
     ]);
   });
 
-  it('of a month in which more was charged too little than anything can bear are withheld, and say so', () => {
+  it('of a month with more undercharges than the overcharges can bear are withheld, and marked as such', () => {
     const disputes = [
       aDispute('large', [['2026-03-02', usd(10n)]]),
       aDispute('small', [['2026-03-02', usd(5n)]], { kind: 'tool_fee_mismatch' }),

@@ -141,7 +141,7 @@ describe('the summary', () => {
     expect(summarize([over(PICO_PER_USD), under(PICO_PER_USD)], NOTHING).totalPico).toBe(0n);
   });
 
-  it('rounds down for each account’s month, and half to even what nobody is asked for', () => {
+  it('rounds down for each account’s month, and half to even for what is not claimed', () => {
     const almost = 2n * CENT - 1n;
     const summary = summarize([over(almost), over(almost, { month: '2026-02' })], {
       preventedPico: (5n * CENT) / 2n,
@@ -155,7 +155,7 @@ describe('the summary', () => {
     expect(summary.breakdown.map(({ month }) => month)).toEqual(['2026-03', '2026-02']);
   });
 
-  it('counts what is provisional or UNVERIFIED nowhere, also where somebody has confirmed it', () => {
+  it('counts what is provisional or UNVERIFIED nowhere, also where a person confirmed it', () => {
     for (const isConfirmed of [false, true]) {
       expect(summarize([over(5n, { provisional: true, isConfirmed })], NOTHING)).toMatchObject({
         totalPico: 0n,
@@ -173,7 +173,7 @@ describe('the summary', () => {
       );
   });
 
-  it('takes somebody’s confirmation for any grade and for kinds that are not asked back by themselves', () => {
+  it('accepts a person’s confirmation for any grade, and for kinds that are not claimed automatically', () => {
     const given = { grade: 'LOW', claimable: false } as const;
     expect(summarize([over(PICO_PER_USD, given)], NOTHING)).toMatchObject({
       totalPico: 0n,

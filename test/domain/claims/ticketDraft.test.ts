@@ -173,7 +173,7 @@ describe('a ticket', () => {
     );
   });
 
-  it('says of several rates on one line what each of them is for', () => {
+  it('states for several rates on one line what each of them is for', () => {
     const rate = (id: string, tier: string, usd: number) => ({
       ...{ id, usd_per_mtok: usd, effective_from: null, kind: 'list', contract: null, retrieved_on: null },
       ...{ source_keys: [], price_page_url: null, service_tier: tier, is_batch: false, region: null },
@@ -218,7 +218,7 @@ describe('a ticket', () => {
     for (const extension of ['pdf', 'csv', 'tar.gz']) expect(body()).toContain(`\n- ${name}.${extension}: `);
   });
 
-  it('says what stands against it: what was netted, restated or credited since', () => {
+  it('lists what counts against it: what was netted, restated or credited since', () => {
     const claim = { ...facts().claim, evidenceStaleAtMicros: at('2026-04-10') };
     const credits = [{ cents: 500, rows: [{ day: '2026-04-09', description: 'Goodwill' }] }];
     const text = body({ claim, credits, evidence: evidenceOf({ totals: totals('0.5') }) });
@@ -227,7 +227,7 @@ describe('a ticket', () => {
     expect(text).toContain('A credit of $5.00 (2026-04-09, "Goodwill") is on a later bill');
   });
 
-  it('gives the days of a bill in Pacific Time by their times of UTC too', () => {
+  it('shows the days of a bill in Pacific Time with their times in UTC too', () => {
     const claim = { ...facts().claim, provider: 'google', externalTicketId: null };
     const { subject, body: text } = draftTicket(facts({ claim }));
     expect(text).toContain('Pacific Time (America/Los_Angeles): 2026-03-10 00:00 up to 2026-03-12 00:00');

@@ -298,7 +298,7 @@ describe('the mapping table', () => {
     expect(read(callOf({ attributes }))).toEqual((expected ?? value)(index));
   });
 
-  it.each(cases.filter(({ index }) => index > 0))('$label gives way to the name before it', (row) => {
+  it.each(cases.filter(({ index }) => index > 0))('$label yields to the name before it', (row) => {
     const earlier = row.names[row.index - 1] as string;
     for (const order of [
       [earlier, row.name],
@@ -313,7 +313,7 @@ describe('the mapping table', () => {
     }
   });
 
-  it('gives no attribute two meanings', () => {
+  it('assigns no attribute two meanings', () => {
     const names = Object.values(ATTRIBUTE_TABLE).flatMap((row) =>
       row.names.filter((name) => typeof name === 'string'),
     );
@@ -391,7 +391,7 @@ describe('where a value is looked for', () => {
     expect(callWith({}).stopReason).toBe('unknown');
   });
 
-  it('knows a session by trace id when nobody names one, and none without a trace', () => {
+  it('takes the trace id for the session when none is named, and leaves it empty without a trace', () => {
     expect(callWith({}).sessionId).toBe(TRACE_ID);
     expect(callWith({}, { traceId: undefined }).sessionId).toBe('');
   });

@@ -31,7 +31,7 @@ describe('the provider', () => {
     expect(resolve([word])?.provider).toBe(slug);
   });
 
-  it('is inferred from the model only when nobody names one', () => {
+  it('is inferred from the model only when the span names none', () => {
     expect(resolve([], [], ['gpt-4o'])?.provider).toBe('openai');
     expect(resolve([], [], ['deployment-7', 'claude-x'])?.provider).toBe('anthropic');
     expect(resolve(['groq'], [], ['gpt-4o'])).toBeUndefined();
@@ -49,7 +49,7 @@ describe('the provider', () => {
   });
 });
 
-describe('who bills', () => {
+describe('the biller', () => {
   it.each([
     ['api.openai.com', 'openai'],
     ['eu.api.openai.com', 'openai'],
@@ -85,12 +85,12 @@ describe('who bills', () => {
     });
   });
 
-  it('is told from the host before the word, and from the word where there is no host', () => {
+  it('is read from the host before the provider name, and from the name where there is no host', () => {
     expect(callWith({ 'server.address': 'api.mistral.ai' }).billedBy).toBe('mistral');
     expect(callWith({}).billedBy).toBe('openai');
   });
 
-  it('is told from any address that is known', () => {
+  it('is read from any known address', () => {
     const call = callWith({
       'server.address': '10.0.0.1',
       'url.full': 'https://api.openai.com/v1/chat/completions',
@@ -98,7 +98,7 @@ describe('who bills', () => {
     expect(call.billedBy).toBe('openai');
   });
 
-  it('is unknown where a foreign provider stands before a known one', () => {
+  it('is unknown where an unknown provider is named before a known one', () => {
     const call = callWith({ 'gen_ai.system': '', 'llm.provider': 'deepseek', 'llm.system': 'openai' });
     expect(call).toMatchObject({ provider: 'openai', billedBy: 'unknown' });
   });

@@ -308,7 +308,7 @@ describe('the reports of a call', () => {
     );
   });
 
-  it('give every class that any of them tells, and each token once', () => {
+  it('contain every class that any of them reports, and each token once', () => {
     fc.assert(
       fc.property(trueCall, (call) => {
         const chain = call.chain.map((one) => ({ ...one, unmetered: false, extraOutput: 0 }));

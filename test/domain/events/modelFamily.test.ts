@@ -44,7 +44,7 @@ describe('the family of a model', () => {
     }
   });
 
-  it('tells a dated release from an alias', () => {
+  it('distinguishes a dated release from an alias', () => {
     for (const dated of [
       'gpt-4o-2024-08-06',
       'claude-sonnet-4-5-20250929',

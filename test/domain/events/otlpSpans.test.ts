@@ -85,7 +85,7 @@ describe('a trace request', () => {
     }
   });
 
-  it('keeps the good spans beside bad ones, and says which were bad and why', () => {
+  it('keeps the good spans beside bad ones, and names the bad ones with the reason', () => {
     const spans = [
       aSpan({ attributes: LEAST }),
       null,
@@ -110,7 +110,7 @@ describe('a trace request', () => {
     expect(batch.rejections[1]?.message).toContain('gen_ai.usage.input_tokens: -1');
   });
 
-  it('ignores fields that nobody knows', () => {
+  it('ignores unknown fields', () => {
     const request = {
       ...aRequest({ attributes: LEAST, droppedAttributesCount: 3, links: [{}], flags: 1 }),
       extra: 1,
@@ -310,7 +310,7 @@ describe('usage', () => {
     expect(call.origin.usageMissing).toEqual(['input', 'output']);
   });
 
-  it('that lacks its output says so, unless the call is an embedding', () => {
+  it('that lacks its output is marked incomplete, unless the call is an embedding', () => {
     const half = { 'gen_ai.system': 'openai', 'gen_ai.request.model': 'm', 'gen_ai.usage.input_tokens': 8 };
     expect(callOf({ attributes: half }).origin.usageMissing).toEqual(['output']);
     expect(
@@ -341,7 +341,7 @@ describe('usage', () => {
     expect(JSON.parse(call.origin.usageRaw ?? '')).toMatchObject({ input: 1, output: 2, _truncated: true });
   });
 
-  it('of the input that contains its cache and that which does not is told apart by arithmetic first', () => {
+  it('of the input with its cache and without it is distinguished by arithmetic first', () => {
     const sdk = { scope: '@arizeai/openinference-instrumentation-openai', version: '4.2.7' };
     const call = callWith({ 'gen_ai.usage.cache_read.input_tokens': 4000 }, sdk);
     expect(call.origin.inputSemantics).toBe('exclusive');
@@ -377,7 +377,7 @@ describe('how a call ended', () => {
     ).toBe(503);
   });
 
-  it('follows the level that Langfuse gives', () => {
+  it('follows the level from Langfuse', () => {
     expect(callWith({ 'langfuse.observation.level': 'ERROR' }).status).toBe('error');
     expect(callWith({ 'langfuse.observation.level': 'DEFAULT' }).status).toBe('ok');
   });

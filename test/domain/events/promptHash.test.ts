@@ -5,7 +5,7 @@ import { joinPromptHashes, promptHashOf } from '../../../domain/events/prompts.j
 const prompts = fc.array(fc.string({ unit: 'grapheme-ascii', minLength: 1 }), { minLength: 1, maxLength: 4 });
 const hashes = fc.option(fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }), { nil: null });
 
-describe('the number by which calls with equal prompts are told', () => {
+describe('the hash that identifies calls with equal prompts', () => {
   it('is the beginning of the sha256 of the prompts, and absent where there are none', () => {
     expect(promptHashOf([])).toBeNull();
     // printf 'a\037b' | sha256sum
@@ -22,7 +22,7 @@ describe('the number by which calls with equal prompts are told', () => {
     );
   });
 
-  it('of a call that is told several times does not depend on what came first', () => {
+  it('of a call with several reports does not depend on which came first', () => {
     fc.assert(
       fc.property(hashes, hashes, hashes, (a, b, c) => {
         expect(joinPromptHashes(a, b)).toBe(joinPromptHashes(b, a));

@@ -6,7 +6,7 @@ import { aSpan, callOf, context, LEAST, requestOf } from './support.js';
 
 const long = 'x'.repeat(REPEATED_BYTES_MAX);
 
-describe('what a resource or scope says of all its spans', () => {
+describe('an attribute of a resource or scope that applies to all its spans', () => {
   it('is kept with each call while it is short', () => {
     const call = callOf({
       attributes: { ...LEAST, '_service.sdk': 'js' },
@@ -41,7 +41,7 @@ describe('what a resource or scope says of all its spans', () => {
     expect(call.toolOutput).toEqual(note(long.length + 4));
   });
 
-  it('does not shorten what the span says itself', () => {
+  it('does not shorten the attributes of the span itself', () => {
     const own = 'y'.repeat(PAYLOAD_BYTES_MAX - 100);
     const call = callOf({
       attributes: { ...LEAST, '_service.notes': own, tool_input: own },

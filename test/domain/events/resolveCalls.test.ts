@@ -296,7 +296,7 @@ describe('an ancestor and a descendant', () => {
     });
   });
 
-  it('that name one provider leave the host to say who bills', () => {
+  it('that name one provider take the biller from the host', () => {
     const outer = span(1, undefined, { 'server.address': 'shop.openai.azure.com' });
     expect(live(resolve(outer, span(2, 1)).resolved)[0]).toMatchObject({
       scopeName: 'scope-2',
@@ -342,7 +342,7 @@ describe('an ancestor and a descendant', () => {
 const NO_COUNTS = { 'gen_ai.system': 'openai', 'gen_ai.request.model': 'gpt-4o' };
 
 describe('several calls inside one outer span', () => {
-  it('stay several: the outer one tells of the one with its counts', () => {
+  it('stay several: the outer one reports the one with its counts', () => {
     const first = span(2, 1, { 'gen_ai.usage.output_tokens': 7 });
     const { resolved } = resolve(span(1), first, span(3, 1));
     expect(scopes(resolved)).toEqual(['scope-2', 'scope-3']);
@@ -412,7 +412,7 @@ describe('what is not one call', () => {
 });
 
 describe('a call that comes twice in one set', () => {
-  it('stands for itself both times, completed alike', () => {
+  it('counts both times, completed alike', () => {
     const inner = { ...ANTHROPIC_SDK, parent: 1, startMs: 1 };
     const { resolved } = resolve(inner, OPENINFERENCE, inner);
     expect(resolved.map(({ supersededBy }) => supersededBy)).toEqual([null, 0, null]);

@@ -125,7 +125,7 @@ describe('an event of a wrapper', () => {
     });
   });
 
-  it('is a batch call where its usage says so', () => {
+  it('is a batch call where its usage is marked as batch', () => {
     const usage = {
       input_tokens: 50,
       output_tokens: 300,
@@ -192,7 +192,7 @@ describe('an event of a wrapper', () => {
     expect(callOf({ provider: 'gemini' })).toMatchObject({ provider: 'google', billedBy: 'google' });
   });
 
-  it('ends when it says, or when its duration is over', () => {
+  it('ends at its end time, or after its duration', () => {
     const end_at = isoFromMicros(START + 700_000n);
     expect(callOf({ end_at })).toMatchObject({ durationMs: 700, endMicros: START + 700_000n });
     expect(callOf({ end_at, duration_ms: 650 })).toMatchObject({

@@ -32,7 +32,7 @@ describe('character stripping', () => {
     );
   });
 
-  it('gives back the same object when nothing has to go', () => {
+  it('returns the same object when nothing is removed', () => {
     const clean = { a: ['x', { b: 1 }], n: Number.NaN };
     expect(stripJson(clean)).toBe(clean);
   });

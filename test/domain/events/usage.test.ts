@@ -96,7 +96,7 @@ const DIALECTS: Record<string, { semantics: InputSemantics; tell(usage: TrueUsag
   },
 };
 
-describe('every dialect of one call gives the same disjoint classes', () => {
+describe('every dialect of one call yields the same disjoint classes', () => {
   it.each(Object.entries(DIALECTS))('%s', (name, { semantics, tell }) => {
     fc.assert(
       fc.property(trueUsage, (usage) => {
@@ -142,7 +142,7 @@ describe('every dialect of one call gives the same disjoint classes', () => {
     );
   });
 
-  it('never gives a class a negative count, and keeps every token that was told', () => {
+  it('never yields a negative count of a class, and keeps every token that was reported', () => {
     const any = fc.option(fc.nat(10_000), { nil: undefined });
     const report = fc.record({
       input: any,
@@ -208,7 +208,7 @@ describe('what does not add up is flagged, not repaired', () => {
     expect(normaliseUsage(told, semantics).flags).toEqual(flags);
   });
 
-  it('reasoning that the total shows to stand apart belongs to the output', () => {
+  it('reasoning that the total shows to be separate belongs to the output', () => {
     const { usage, flags } = normaliseUsage(
       { input: 100, output: 20, reasoning: 15, total: 135 },
       'inclusive',

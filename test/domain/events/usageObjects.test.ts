@@ -284,7 +284,7 @@ describe('a usage object is reported from its own keys', () => {
     });
   });
 
-  it('names batch calls and the service tier where it says so', () => {
+  it('names batch calls and the service tier where it contains them', () => {
     expect(read({ input_tokens: 1, output_tokens: 1, service_tier: 'batch' })).toMatchObject({
       isBatch: true,
       serviceTier: 'batch',

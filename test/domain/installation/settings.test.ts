@@ -67,7 +67,7 @@ describe('settings', () => {
     [{ counted_scopes: [{ service: 'a', scope: 'b', more: 1 }] }, 'counted_scopes'],
     [{ dropPayloads: true }, 'dropPayloads'],
     [{ later: 1 }, 'later'],
-  ])('stored as %j are named and stand at their default, not guessed at', (stored, field) => {
+  ])('stored as %j are named and take their default without a guess', (stored, field) => {
     expect(parseSettings(stored)).toEqual({ settings: DEFAULT_SETTINGS, unreadable: [field] });
   });
 

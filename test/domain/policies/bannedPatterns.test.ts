@@ -32,7 +32,7 @@ function judgePlainly(patterns: readonly (Pattern | 'skipped')[], prompts: reado
 }
 
 describe('banned patterns', () => {
-  it('flag a call as the rule says, whatever patterns, prompts and flags there are', () => {
+  it('flag a call by the rule, whatever patterns, prompts and flags there are', () => {
     const patterns = fc.array(
       fc.oneof({ weight: 6, arbitrary: anyPattern }, fc.constant('skipped' as const)),
       {
@@ -60,7 +60,7 @@ describe('banned patterns', () => {
     );
   });
 
-  it('are searched for in each prompt on its own: what two prompts say together is said by none', () => {
+  it('are searched for in each prompt on its own: a match across two prompts is no match', () => {
     expect(detailsOf(['ab'], ['a', 'b'])).toEqual([]);
     expect(detailsOf(['^b$'], ['a', 'b'])).toEqual(found(0, 0));
   });
@@ -76,7 +76,7 @@ describe('banned patterns', () => {
     expect(detailsOf(['(?i:A)b'], ['ab aB'])).toEqual(found(0, 0));
   });
 
-  it('match once for a call, by the first prompt and the first pattern, and say where without saying what', () => {
+  it('match once for a call, by the first prompt and the first pattern, and state where, without the matched text', () => {
     const [violation, ...more] = judge(['two', 'w'], ['nothing', 'see one and two', 'two']);
     expect(more).toEqual([]);
     expect(violation).toEqual({

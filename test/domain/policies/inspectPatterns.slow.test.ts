@@ -72,7 +72,7 @@ describe('a pattern is passed over', () => {
     ['(a)?(?(1)b|c)', 'conditions', '(?('],
     ['a(?#why)b', 'comments', '(?#'],
     ['(?|a|b)', 'branch reset groups', '(?|'],
-  ])('says that RE2 does not support what %s uses: %s', async (regex, name, part) => {
+  ])('names the part of %s that RE2 does not support: %s', async (regex, name, part) => {
     expect(await inspectPatterns([regex], STILL)).toEqual([
       {
         index: 0,
@@ -83,7 +83,7 @@ describe('a pattern is passed over', () => {
   });
 
   it.each(['(?<n', '(?<é>a)', '(?P', '(?', 'a**', '\\', '\\y', '(?x)a', '[z-a]'])(
-    'says of %s, which no engine or few accept, what RE2 says',
+    'shows the error of RE2 for %s, which few engines or none accept',
     async (regex) => {
       const [skipped] = await inspectPatterns([regex], STILL);
       expect(skipped?.reason).toMatch(/^not a regular expression in RE2 syntax: [a-z]/);
@@ -102,7 +102,7 @@ describe('a pattern is passed over', () => {
     ]);
   });
 
-  it('that would take seconds to compile, without being compiled: a hundred of them are told at once', async () => {
+  it('that would take seconds to compile, without being compiled: a hundred of them are refused at once', async () => {
     const huge = 'a{1000}'.repeat(73);
     const unicode = '\\pL{1000}'.repeat(56);
     const regexes = Array.from({ length: 100 }, (_, index) => (index % 2 ? huge : unicode));
@@ -193,7 +193,7 @@ describe('the verdict', () => {
     expect(turns).toBeGreaterThan(1);
   });
 
-  it('says the same in the same words each time', async () => {
+  it('is the same in the same words each time', async () => {
     const regexes = ['(?=x)', `a{${PROGRAM_SIZE_MAX}}`, 'fine'];
     expect(await inspectPatterns(regexes, WORK)).toEqual(await inspectPatterns(regexes, WORK));
   });

@@ -39,7 +39,7 @@ describe('approved models', () => {
     );
   });
 
-  it('know no pattern: neither a star nor a part of a name stands for others', () => {
+  it('accept no pattern: neither a star nor a part of a name matches others', () => {
     for (const models of [['gpt-*'], ['gpt'], ['GPT-4O'], ['gpt-4o-2024-08-06'], ['*']])
       expect(judge(policyOf('approved_models', { models }), { model: 'gpt-4o' }).length, models[0]).toBe(1);
   });
@@ -96,7 +96,7 @@ describe('the threshold', () => {
     });
   });
 
-  it('says costs with every digit, and with cents in any case', () => {
+  it('shows costs with every digit, and with cents in any case', () => {
     const policy = policyOf('approval_required_threshold_cents', { threshold_cents: 220 });
     const said = (costPico: bigint) => judge(policy, { costPico })[0]?.message.split(';')[0];
     expect(said(3_000_000_000_000n)).toBe('The call cost $3.00');
@@ -105,7 +105,7 @@ describe('the threshold', () => {
     expect(judge(policy, { costPico: 3_000_000_000_000n })[0]?.message).toContain('calls of $2.20 and more');
   });
 
-  it('of nothing judges nothing, and a cost that nobody knows is not judged, which is told', () => {
+  it('of zero judges nothing, and an unknown cost is not judged but listed as unjudged', () => {
     const off = policyOf('approval_required_threshold_cents', { threshold_cents: 0 });
     const on = policyOf('approval_required_threshold_cents', { threshold_cents: 1 });
     expect(judge(off, { costPico: 10n ** 15n })).toEqual([]);
@@ -119,7 +119,7 @@ describe('the threshold', () => {
 });
 
 describe('the check of keys', () => {
-  it('flags a production key that is used from an environment which is not allowed, and tells what is not known', () => {
+  it('flags a production key that is used from an environment which is not allowed, and lists unknown values', () => {
     const lists = fc.record({
       prod_key_prefixes: fc.array(word, { maxLength: 3 }),
       allowed_envs: fc.array(word, { maxLength: 3 }),

@@ -61,7 +61,7 @@ const { pattern } = fc.letrec<{ pattern: string; part: string }>((tie) => ({
     .chain((parts) => fc.constantFrom('', '', '|').map((glue) => parts.join(glue))),
 }));
 
-describe('the size of a program, told from its pattern', () => {
+describe('the size of a program, estimated from its pattern', () => {
   it('is at least half of what the pattern compiles to, however it is put together', () => {
     fc.assert(
       fc.property(pattern, (text) => {
@@ -91,7 +91,7 @@ describe('the size of a program, told from its pattern', () => {
     }
   });
 
-  it('is told of any text, be it a pattern or not', () => {
+  it('is estimated for any text, whether or not it is a pattern', () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom(...'ab\\[](){}|*+?^:<>Pp1,9QE'), maxLength: 60 }),

@@ -52,7 +52,7 @@ describe('the cost of a call', () => {
     });
   });
 
-  it('raises another tier’s rate as the standard rate is raised, and says that it is assumed', () => {
+  it('raises another tier’s rate as the standard rate is raised, and marks it as assumed', () => {
     const long = aCall({
       biller: 'google',
       model: 'gemini-2.5-pro',
@@ -67,7 +67,7 @@ describe('the cost of a call', () => {
     });
   });
 
-  it('prices a class that no source gives a rate as text input, and names it', () => {
+  it('prices a class without a rate in any source as text input, and names it', () => {
     const usage = aUsage({ input: 1_000, cacheRead: 1_000, cacheCreation: 1_000, cacheCreation1h: 400 });
     const got = priceCall(book, aCall({ model: 'gpt-4', usage }));
     expect(got).toEqual({
@@ -125,7 +125,7 @@ describe('the cost of a call', () => {
     expect(rates).toMatchObject({ input: 625_000_000_000n, cache_read: 125_000_000_000n });
   });
 
-  it('takes half for batch where no source lists batch rates, and says so', () => {
+  it('takes half for batch where no source lists batch rates, and marks it as assumed', () => {
     const expected = expectedRates(book, 'openai', 'gpt-4-32k', AS_OF, { isBatch: true });
     expect(expected?.assumed).toContain('batch');
     expect(expected?.rates.input).toBe(30_000_000_000_000n);
@@ -194,7 +194,7 @@ describe('the cost of a call', () => {
     });
   });
 
-  it('tells Anthropic’s fast mode from its priority tier, which is paid for ahead', () => {
+  it('distinguishes Anthropic’s fast mode from its priority tier, which is prepaid', () => {
     const at = (serviceTier: string) =>
       priceCall(
         book,

@@ -48,7 +48,7 @@ describe('the sum behind a cost', () => {
     );
   });
 
-  it('lists the used classes in one order, each with the sources that say so and the period that holds', () => {
+  it('lists the used classes in one order, each with its sources and the period that holds', () => {
     const sum = explain();
     expect(sum.computed.lines.map((line) => [line.tokenClass, line.tokens, line.rate, line.sources])).toEqual(
       [
@@ -87,7 +87,7 @@ describe('the sum behind a cost', () => {
     expect(sum.expected.total).toBe(100_000_000_000n + 14_400_000_000n + 2_000_000_000n);
   });
 
-  it('names every class that the list gives a source for, in at least one of its prices', () => {
+  it('names every class that has a source in the list, in at least one of its prices', () => {
     const seen = new Set<string>();
     const usage = aUsage({
       input: 1,
@@ -106,7 +106,7 @@ describe('the sum behind a cost', () => {
     expect([...seen].sort()).toEqual([...TOKEN_CLASSES].sort());
   });
 
-  it('says why there is no sum', () => {
+  it('states why there is no sum', () => {
     expect(explainCall(book, aCall({ usage: null }))).toEqual({ reason: 'unmetered' });
     expect(explainCall(book, aCall({ model: 'gpt-4o-2099-01-01' }))).toEqual({ reason: 'several_prices' });
     expect(explainCall(book, aCall({ model: 'no-such-model' }))).toEqual({ reason: 'unknown_model' });
@@ -115,7 +115,7 @@ describe('the sum behind a cost', () => {
     });
   });
 
-  it('says that a price rests on disputed sources', () => {
+  it('marks a price that rests on disputed sources', () => {
     expect(explain({ biller: 'mistral', model: 'mistral-large-4' }).disputed).toBe(true);
     expect(explain().disputed).toBe(false);
   });

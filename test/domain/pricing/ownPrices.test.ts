@@ -110,7 +110,7 @@ describe('rates', () => {
     });
   });
 
-  it('close the gap of a class that no source gives', () => {
+  it('close the gap of a class without a rate in any source', () => {
     expect(rate(shipped, {}, 'gpt-4')?.assumed).toContain('cache_read');
     const book = bookWith(own({ kind: 'override', model: 'gpt-4', rates: { cache_read: USD } }));
     expect(rate(book, {}, 'gpt-4')?.assumed).not.toContain('cache_read');
@@ -169,8 +169,8 @@ describe('what an entry covers', () => {
   });
 });
 
-describe('what is told of an own price', () => {
-  it('is whose word each rate is: the contract’s, the override’s, or still the sources’', () => {
+describe('the origin of an own price', () => {
+  it('is shown for each rate: the contract, the override, or still the sources', () => {
     const book = bookWith(
       own({ kind: 'override', model: 'gpt-5.6-sol', rates: { input: 3n * USD } }),
       own({ model: 'gpt-5.6-sol', rates: { output: 18n * USD } }),

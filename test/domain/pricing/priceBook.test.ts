@@ -53,7 +53,7 @@ describe('finding a price', () => {
     expect(found('aws_bedrock', 'ca.amazon.nova-premier-v1:0')).toBe('amazon.nova-premier-v1:0 family');
   });
 
-  it('leaves an id of a family with several prices without one, and says why', () => {
+  it('leaves an id of a family with several prices without one, and states why', () => {
     expect(found('openai', 'gpt-4o-2099-01-01')).toBeUndefined();
     expect(book.whyMissing('openai', 'gpt-4o-2099-01-01', AS_OF)).toBe('several_prices');
     expect(book.whyMissing('openai', 'no-such-model', AS_OF)).toBe('unknown_model');
@@ -79,7 +79,7 @@ describe('finding a price', () => {
     expect(list(1.5).find('openai', 'm-2026-01-01', AS_OF)).toBeUndefined();
   });
 
-  it('says that a known model had no price at a time before its first dated one', () => {
+  it('states that a known model had no price at a time before its first dated one', () => {
     const dated = bookOf(
       readPriceFile(
         listOf([
@@ -139,7 +139,7 @@ describe('families', () => {
     expect(stripped).toBeGreaterThan(850);
   });
 
-  it('gives one name to a model however a bill or a call writes it', () => {
+  it('map a model to one name however a bill or a call writes it', () => {
     expect(book.canonicalModel('anthropic', 'claude-sonnet-4-0')).toBe('claude-sonnet-4');
     expect(book.canonicalModel('anthropic', 'claude-sonnet-4-20250514')).toBe('claude-sonnet-4');
     expect(book.canonicalModel('aws_bedrock', 'eu.anthropic.claude-sonnet-4-20250514-v1:0')).toBe(

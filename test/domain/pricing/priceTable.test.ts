@@ -13,7 +13,7 @@ describe('the public price table', () => {
     );
   });
 
-  it('never shows an unknown cache rate as nothing: the input rate stands in and is named', () => {
+  it('never shows an unknown cache rate as zero: the input rate replaces it and is named', () => {
     for (const row of rows.values()) {
       const known = row.priced.version.rates;
       expect(row.assumed.includes('cache_read')).toBe(known.cache_read === null);

@@ -18,7 +18,7 @@ function shifted(offset: number, share = 1) {
 }
 
 describe('the hours by which a provider’s clock differs', () => {
-  it('are told where all but nothing lies apart at one offset and much without it', () => {
+  it('are inferred where almost everything lies apart at one offset and much without it', () => {
     for (const offset of [-14, -8, -1, 3, 9, 14]) expect(findDayOffset(shifted(offset))).toBe(offset);
   });
 
@@ -26,15 +26,15 @@ describe('the hours by which a provider’s clock differs', () => {
     expect(findDayOffset(shifted(0))).toBe(0);
   });
 
-  it('are not told where a part of the calls was not seen and no offset makes up for it', () => {
+  it('are not inferred where a part of the calls was not seen and no offset makes up for it', () => {
     expect(findDayOffset(shifted(5, 0.4))).toBeUndefined();
   });
 
-  it('are not told by a few hours', () => {
+  it('are not inferred from a few hours', () => {
     expect(findDayOffset(shifted(5).filter(({ hour }) => hour < 60))).toBeUndefined();
   });
 
-  it('are not told by days in which the clock was changed', () => {
+  it('are not inferred from days in which the clock was changed', () => {
     const change = HOURS / 2;
     const winter = shifted(-8).filter(({ billed, hour }) => billed === 0 || hour + 8 >= change);
     const summer = shifted(-7).filter(({ billed, hour }) => billed > 0 && hour + 7 < change);
@@ -55,7 +55,7 @@ describe('the clock of a provider', () => {
   const told = { hours: shifted(-7), fromDay: '2026-10-12' };
   const silent = { hours: [], fromDay: '2026-10-26' };
 
-  it('is the one of the days before, where the newest days do not tell it', async () => {
+  it('is the one of the days before, where the newest days do not show it', async () => {
     const asked: string[] = [];
     const offset = await estimateDayOffset('2026-11-09', async (toDay) => {
       asked.push(toDay);
@@ -64,7 +64,7 @@ describe('the clock of a provider', () => {
     expect([offset, asked]).toEqual([-7, ['2026-11-09', '2026-10-26']]);
   });
 
-  it('is UTC where no days tell it, or there are no others', async () => {
+  it('is UTC where no days show it, or there are no others', async () => {
     let asked = 0;
     const read = async () => {
       asked += 1;

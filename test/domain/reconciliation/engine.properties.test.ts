@@ -222,7 +222,7 @@ describe('whatever is billed and seen', () => {
     );
   });
 
-  it('a second run says the same to the last bit, with a book that was read anew', () => {
+  it('a second run returns the same to the last bit, with a book that was read anew', () => {
     fc.assert(
       fc.property(anyDays, (days) => {
         const again = shippedBook();
@@ -271,7 +271,7 @@ describe('whatever is billed and seen', () => {
     });
   });
 
-  it('a bill that is right to the last digit and calls that are told in full leave nothing to find', () => {
+  it('a bill that is right to the last digit and calls that are reported in full leave nothing to find', () => {
     fc.assert(
       fc.property(mistakes, (mistake) => {
         const right: Mistake = { ...mistake, length: 0, coverage: 100n, provisional: false };

@@ -49,7 +49,7 @@ function digestOf(value: unknown): string {
   return createHash('sha256').update(text).digest('hex').slice(0, 16);
 }
 
-it('what the engine says of a small world changes with its version alone', () => {
+it('the engine’s result for a small world changes with its version alone', () => {
   const said = SHAPES.map((shape) =>
     reconcileDays('openai', seriesOf(shape), { agreed: BOOK, list: BOOK }, DEFAULT_WEIGHTS, []),
   );

@@ -19,7 +19,7 @@ describe('the retry schedule', () => {
     expect(Math.floor(hours)).toBe(75);
   });
 
-  it('waits at least as long as it says and at most a tenth longer, whatever chance gives', () => {
+  it('waits at least its nominal delay and at most a tenth longer, whatever the random number', () => {
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 9 }), RANDOM, (attempts, random) => {
         const delay = RETRY_DELAYS_SECONDS[attempts - 1] as number;

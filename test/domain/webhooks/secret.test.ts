@@ -27,7 +27,7 @@ const ORG = 'org';
 const ENDPOINT = 'endpoint';
 
 describe('a webhook secret', () => {
-  it('is whsec_ and base64 of its bytes, and gives them back', () => {
+  it('is whsec_ and base64 of its bytes, and decodes to them', () => {
     fc.assert(
       fc.property(bytes, (drawn) => {
         const text = formatSecret(drawn);
@@ -37,7 +37,7 @@ describe('a webhook secret', () => {
     );
   });
 
-  it('is told from other texts and has 32 bytes', () => {
+  it('is distinguished from other texts and has 32 bytes', () => {
     const good = formatSecret(new Uint8Array(SECRET_BYTES));
     for (const text of [
       '',
@@ -89,7 +89,7 @@ describe('sealed secrets', () => {
     );
   });
 
-  it('open for nobody else, and a missing key is told apart from given-up secrets', () => {
+  it('open for no other row, and a missing key is distinguished from given-up secrets', () => {
     const { ciphertext } = sealSecrets(keys, ORG, ENDPOINT, {
       current: formatSecret(new Uint8Array(SECRET_BYTES)),
       previous: null,

@@ -95,7 +95,7 @@ const CHANGES: Record<string, (row: ChainedRecord) => ChainedRecord> = {
 };
 
 describe('a chain', () => {
-  it('as it was written has no fault, whatever stands in it', () => {
+  it('as it was written has no fault, whatever its rows contain', () => {
     fc.assert(
       fc.property(chainArbitrary(0), (chain) => {
         const { faultCount, lastSeq, agreedSeq } = walk(
@@ -112,7 +112,7 @@ describe('a chain', () => {
     );
   });
 
-  it.each(Object.keys(CHANGES))('with %s of any row changed is found out, and the row is named', (name) => {
+  it.each(Object.keys(CHANGES))('with %s of any row changed is detected, and the row is named', (name) => {
     fc.assert(
       fc.property(chainArbitrary(1), fc.nat(), (chain, at) => {
         const index = at % chain.length;
@@ -128,7 +128,7 @@ describe('a chain', () => {
     );
   });
 
-  it('from which any row was taken is found out, with the number of the row', () => {
+  it('from which any row was taken is detected, with the number of the row', () => {
     fc.assert(
       fc.property(chainArbitrary(1), fc.nat(), (chain, at) => {
         const index = at % chain.length;
@@ -141,7 +141,7 @@ describe('a chain', () => {
     );
   });
 
-  it('in which any two rows have changed their places is found out', () => {
+  it('in which any two rows have changed their places is detected', () => {
     fc.assert(
       fc.property(chainArbitrary(2), fc.nat(), fc.nat(), (chain, a, b) => {
         const first = a % chain.length;
@@ -157,7 +157,7 @@ describe('a chain', () => {
     );
   });
 
-  it('that was written anew from any row on is found out by any anchor at or after it, and by none before', () => {
+  it('that was rewritten from any row on is detected by any anchor at or after it, and by none before', () => {
     fc.assert(
       fc.property(chainArbitrary(1), fc.nat(), fc.nat(), (chain, from, at) => {
         const index = from % chain.length;
@@ -171,7 +171,7 @@ describe('a chain', () => {
     );
   });
 
-  it('whose end is gone is found out by the head beside it, and by an anchor when the head was moved too', () => {
+  it('whose end is gone is detected by the head beside it, and by an anchor when the head was moved too', () => {
     fc.assert(
       fc.property(chainArbitrary(2), fc.nat(), (chain, at) => {
         const left = at % chain.length;
@@ -249,7 +249,7 @@ describe('anchors', () => {
     atMicros: BigInt(at),
   });
 
-  it('after the place that a restore went back to do not count, and the restore is told', () => {
+  it('after the place that a restore went back to do not count, and the restore is reported', () => {
     const settled = settleAnchors([
       anchor('head', 10, 'a', 1),
       anchor('head', 20, 'b', 2),
@@ -280,12 +280,12 @@ describe('anchors', () => {
     expect(again).toMatchObject({ hashes: new Map([[12, ['c']]]), restores: [] });
   });
 
-  it('count by their time, not by where they stand in a file', () => {
+  it('count by their time, not by their place in a file', () => {
     const inOrder = [anchor('head', 20, 'b', 2), anchor('restored', 12, 'c', 3), anchor('head', 20, 'e', 5)];
     expect(settleAnchors([...inOrder].reverse())).toEqual(settleAnchors(inOrder));
   });
 
-  it('that contradict each other are both kept: one of them will not be what the chain says', () => {
+  it('that contradict each other are both kept: one of them will not match the chain', () => {
     expect(settleAnchors([anchor('head', 5, 'a', 1), anchor('head', 5, 'b', 2)]).hashes.get(5)).toEqual([
       'a',
       'b',

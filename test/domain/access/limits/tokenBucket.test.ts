@@ -46,7 +46,7 @@ function worstExcess(rate: Rate, taken: readonly Taken[]): number {
 }
 
 describe('a token bucket', () => {
-  it('gives at most burst + t · quota/window in any t seconds', () => {
+  it('grants at most burst + t · quota/window in any t seconds', () => {
     fc.assert(
       fc.property(rates, takings, (rate, wanted) => {
         const fitting = wanted.map((one) => ({ ...one, cost: Math.min(one.cost, rate.burst) }));
@@ -55,7 +55,7 @@ describe('a token bucket', () => {
     );
   });
 
-  it('gives what it refused once the time that it named is over, and not before', () => {
+  it('grants what it refused once the time that it named is over, and not before', () => {
     fc.assert(
       fc.property(rates, takings, (rate, wanted) => {
         const bucket = new TokenBucket(rate, 0);
@@ -90,7 +90,7 @@ describe('a token bucket', () => {
     );
   });
 
-  it('that is full gives a batch larger than itself, and owes it before it gives anything again', () => {
+  it('that is full grants a batch larger than itself, and repays it before it grants anything again', () => {
     const rate = { quota: 60, windowSeconds: 60, burst: 100 };
     const bucket = new TokenBucket(rate, 0);
     expect(bucket.take(250, 0)).toBe(true);
@@ -112,7 +112,7 @@ describe('a token bucket', () => {
     expect(bucket.tokensAt(0)).toBe(2);
   });
 
-  it('gives nothing for a clock that runs back', () => {
+  it('grants nothing for a clock that runs back', () => {
     const bucket = new TokenBucket({ quota: 1, windowSeconds: 1, burst: 1 }, 10_000);
     expect(bucket.take(1, 10_000)).toBe(true);
     expect(bucket.take(1, 0)).toBe(false);

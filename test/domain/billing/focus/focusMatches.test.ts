@@ -87,7 +87,7 @@ describe('the observed cost of a charge', () => {
     ]);
   });
 
-  it('of a day that nobody has compared is not known', () => {
+  it('of a day that was not compared is unknown', () => {
     const charge = chargeOf('m', 'input', 30n);
     const { matches } = matchCharges([charge], () => undefined, []);
     expect(matches.get(charge)).toMatchObject({ status: 'not_compared', observedPico: null, gapPico: null });

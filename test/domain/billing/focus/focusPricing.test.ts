@@ -142,7 +142,7 @@ describe('prices of an export', () => {
     });
   });
 
-  it('the bill’s own list price stands for the whole charge where no price list knows it', () => {
+  it('the bill’s own list price applies to the whole charge where no price list knows it', () => {
     const charge = {
       ...CHARGE,
       originalAmount: 8n * 10n ** 12n,

@@ -138,7 +138,7 @@ describe('usage types that name their model', () => {
     });
   });
 
-  it('whose model the price list does not have keep the name that the bill gives it', () => {
+  it('whose model is missing from the price list keep the name on the bill', () => {
     expect(parseBedrockUsageType('USE1-Claude9.1Sonata-input-tokens')).toMatchObject({
       recognised: true,
       model: 'Claude9.1Sonata',
@@ -216,7 +216,7 @@ describe('a product’s attributes', () => {
     });
   });
 
-  it('that say nothing known leave the usage type its word', () => {
+  it('without a known value leave the usage type unchanged', () => {
     const attributes = { model: 'Sonata', inferenceType: 'Something', feature: 'Reranker' };
     expect(parseBedrockCharge('USE1-NovaPro-input-tokens', '', attributes)).toMatchObject({
       model: 'amazon.nova-pro-v1:0',
@@ -274,7 +274,7 @@ describe('every model of Bedrock’s price list', () => {
     }),
   );
 
-  it.each(cases)('$id is found again by the name that a bill gives it', ({ id, group, model, entry }) => {
+  it.each(cases)('$id is recognized by its name on a bill', ({ id, group, model, entry }) => {
     const suffix = group === 'global' ? '-cross-region-global' : '';
     const usageType = `${CODES[group] ?? NO_GROUP}-${asBillName(model)}-input-tokens${suffix}`;
     const parsed = parseBedrockUsageType(usageType);

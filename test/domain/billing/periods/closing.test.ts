@@ -136,7 +136,7 @@ describe('as_of', () => {
     expect(sentence('2026-03-10', '2026-02-01', [])).toMatch(/close months to keep their figures/);
   });
 
-  it('gives only days that a closing lies before, for windows that it closed', () => {
+  it('returns only days before a closing, for windows that it closed', () => {
     fc.assert(
       fc.property(time, time, (asOfMicros, toMicros) => {
         const asOf = { micros: startOfDay(asOfMicros), dateOnly: true };

@@ -142,7 +142,7 @@ const sumOf = (counts: Partial<Record<string, number>>) =>
   Object.values(counts).reduce<number>((sum, count) => sum + (count ?? 0), 0);
 
 describe('a replay of calls through rules', () => {
-  it('comes to what a plain look over all calls before each says, whatever the rules and calls', () => {
+  it('equals a plain evaluation over all calls before each one, whatever the rules and calls', () => {
     fc.assert(
       fc.property(rules, calls, (drawnRules, drawnCalls) => {
         const { verdicts, findings } = replay(drawnRules, drawnCalls);
@@ -250,7 +250,7 @@ describe('what is remembered', () => {
   const many = (count: number, of: (number: number) => Partial<ReplayedCall>) =>
     Array.from({ length: count }, (_, index) => aCall(index + 1, of(index + 1)));
 
-  it('stays within its room, and says how much was forgotten', () => {
+  it('stays within its limit, and counts how much was forgotten', () => {
     const sessions = many(20_000, (number) => ({ sessionId: `s${number}` }));
     const [found] = replay([budget], sessions, 1_000).findings;
     expect(found?.forgotten).toBeGreaterThan(17_000);

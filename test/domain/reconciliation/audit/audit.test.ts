@@ -127,7 +127,7 @@ describe('an audit', () => {
     expect(result.totals).toMatchObject({ abovePico: usd('1'), belowPico: usd('-3') });
   });
 
-  it('says what is as agreed in one line a place, and why the rest is not judged', () => {
+  it('lists what is as agreed in one line a place, and why the rest is not judged', () => {
     const result = audit({
       '2026-10-01': [right(), right({ tokenClass: 'input', billedPico: usd('4') + 7n })],
       '2026-10-02': [
@@ -172,7 +172,7 @@ describe('an audit', () => {
     expect(AUDIT_LINES_MAX).toBeGreaterThan(1_000);
   });
 
-  it('adds up labels beyond what it tells apart', () => {
+  it('adds up labels beyond the number that it lists separately', () => {
     const many = Array.from({ length: 1_005 }, (_, at) =>
       aCharge({ label: `label ${at}`, verdict: 'unparsed_line', agreedPico: null, billedPico: 1n }),
     );

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { batchDiscountRate } from '../../../../domain/reconciliation/hypotheses/batchDiscount.js';
 import { calls, dayOf, lines } from './support.js';
 
-it('with amounts alone nobody says that calls were billed at the batch rate: half of all may be what events count twice', () => {
+it('with amounts alone no finding states that calls were billed at the batch rate: half of all may be what events count twice', () => {
   const counts = { input: 3_000_000, output: 500_000 };
   const observed = [calls(counts)];
   const names = (billed: ReturnType<typeof lines>) => {

@@ -11,14 +11,14 @@ const SONNET = { provider: 'anthropic', model: 'claude-sonnet-5' } as const;
 const day = (billed: Counts, observed: Counts) =>
   dayOf({ billed: lines(billed), observed: [calls(observed)] });
 
-describe('what clients count wrongly', () => {
+describe('a counting mistake of clients is found for', () => {
   it('input that holds the cached tokens too', () => {
     const whole = { ...CACHED, input: 2_000_000 + 9_000_000 + 800_000 };
     expectExplained(clientCounts, day(CACHED, whole), ['input_includes_cached']);
     expectExplained(clientCounts, day(CACHED, { ...CACHED, input: 11_000_000 }), ['input_includes_reads']);
   });
 
-  it('cached tokens that are told as fresh input', () => {
+  it('cached tokens that are reported as fresh input', () => {
     const told = { input: 11_800_000, output: 300_000 };
     expect(explaining(clientCounts, day(CACHED, told))).toContain('cache_not_told');
   });
@@ -28,7 +28,7 @@ describe('what clients count wrongly', () => {
     expect(found).toEqual(['class_missing:cache_read']);
   });
 
-  it('lifetimes of cache writes, of clients that never tell them', () => {
+  it('lifetimes of cache writes, of clients that never report them', () => {
     const world = dayOf(
       {
         billed: lines({ input: 100_000, cache_write_5m: 300_000, cache_write_1h: 500_000 }, {}, {}, SONNET),
@@ -49,7 +49,7 @@ describe('what clients count wrongly', () => {
     expect(fits('2026-08-10', '2026-08-20')).toBe(false);
   });
 
-  it('batch calls that nobody flags, where the bill tells them', () => {
+  it('batch calls without a flag, where the bill shows them', () => {
     const billed = [
       ...lines({ input: 2_000_000, output: 300_000 }),
       ...lines({ input: 1_000_000, output: 200_000 }, { isBatch: true }),
@@ -93,7 +93,7 @@ describe('what amounts are in', () => {
     expectExplained(clientAmounts, scaled(1n, 100n), ['dollars_as_cents']);
   });
 
-  it('amounts of batch calls or of a tier that nobody told', () => {
+  it('amounts of batch calls or of a tier without a report', () => {
     const billed = (circumstances: object) =>
       lines(PLAIN, { isBatch: null }, { circumstances }).map((cell) => cell);
     const batch = dayOf({ billed: billed({ isBatch: true }), observed: [calls(PLAIN)] });
@@ -109,7 +109,7 @@ describe('what amounts are in', () => {
 });
 
 describe('advice', () => {
-  it('names the services whose clients cannot tell, else all of them', () => {
+  it('names the services whose clients cannot report the value, else all of them', () => {
     const sources = [
       { serviceName: 'search', calls: 100, callsWithoutCache: 0 },
       { serviceName: 'chat', calls: 50, callsWithoutCache: 50 },

@@ -77,7 +77,7 @@ describe('use on another meter', () => {
     expect(fits('2026-09-10', '2026-10-31')).toBe(false);
   });
 
-  it('flex calls counted as standard calls, where clients tell the tier', () => {
+  it('flex calls counted as standard calls, where clients report the tier', () => {
     const flex = { input: 400_000, output: 50_000 };
     const observed = [calls(PLAIN, { serviceTier: 'default' }), calls(flex, { serviceTier: 'flex' })];
     expectExplained(serviceTierQuantity, dayOf({ billed: lines(plus(PLAIN, flex)), observed }), [
@@ -91,7 +91,7 @@ describe('use on another meter', () => {
     );
   });
 
-  it('cache writes of one lifetime counted as the other; short as long only where clients tell lifetimes', () => {
+  it('cache writes of one lifetime counted as the other; short as long only where clients report lifetimes', () => {
     const short = { input: 100_000, cache_write_5m: 600_000, output: 50_000 };
     const long = { cache_write_1h: 200_000 };
     const observed = [calls(plus(short, long), {}, SONNET)];
@@ -188,7 +188,7 @@ describe('more than was used', () => {
     expectExplained(countInflation, dayOf({ billed, observed: [calls(PLAIN)] }), ['class:output']);
   });
 
-  it('more of everything in another mix is use that nobody observed', () => {
+  it('more of everything in another mix is unobserved use', () => {
     const billed = lines({ input: 4_100_000, output: 530_000 });
     expectExplained(unobservedUsage, dayOf({ billed, observed: [calls(PLAIN)] }), ['unseen_calls']);
     const less = lines({ input: 4_100_000, output: 400_000 });

@@ -83,7 +83,7 @@ describe('use billed as another model’s', () => {
     ).toEqual([{ kind: 'model_misattribution', direction: 'undercharge', model: MINI, recoverablePico: 0n }]);
   });
 
-  it('is said the same whatever order the series come in', () => {
+  it('is reported the same whatever order the series come in', () => {
     const { explanations } = reconcileDays('openai', daysWith(movedBill), PRICES, DEFAULT_WEIGHTS, []);
     const account = {
       provider: 'openai',
@@ -102,7 +102,7 @@ describe('use billed as another model’s', () => {
   });
 });
 
-describe('keys that nobody should have used', () => {
+describe('keys that should have been unused', () => {
   const secret = (at: number): Counts => ({ input: 700_000 + at * 13_000, output: 90_000 });
   const bill: Bill = (model, used, at) => (model === SOL && isWrong(at) ? plus(used, secret(at)) : used);
   const uses = (byCost: boolean): KeyUse[] =>
@@ -134,7 +134,7 @@ describe('keys that nobody should have used', () => {
     reconcileDays('openai', daysWith(bill), PRICES, DEFAULT_WEIGHTS, suspects).findings;
   const spent = uses(true).reduce((sum, use) => sum + (use.billedPico ?? 0n), 0n);
 
-  it('use after a revocation is found with its dollars, told by the bill or by the usage report alone', () => {
+  it('use after a revocation is found with its dollars, from the bill or from the usage report alone', () => {
     for (const byCost of [true, false]) {
       const findings = findingsWith([key({ uses: uses(byCost) })]);
       const [first, ...others] = findings.filter((one) => one.kind === 'unauthorized_key_usage');

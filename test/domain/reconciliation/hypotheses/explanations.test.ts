@@ -35,13 +35,13 @@ describe('docs/explanations.md', () => {
       );
   });
 
-  it('says of each key whether the library looks for it', () => {
+  it('states for each key whether the library looks for it', () => {
     const looked = new Set<string>([...HYPOTHESES.map((one) => one.kind), ...OF_ACCOUNTS]);
     expect(found.map((row) => row.key).filter((key) => !looked.has(key))).toEqual([]);
     expect(missing.map((row) => row.key).filter((key) => looked.has(key))).toEqual([]);
   });
 
-  it('says whose a kind is as the library does', () => {
+  it('names the party at fault of a kind as the library does', () => {
     for (const { kind, blame } of HYPOTHESES) {
       const row = found.find((one) => one.key === kind);
       expect(row?.cells[2]?.replace("'", '’'), kind).toBe(WHOSE[blame]);
@@ -89,7 +89,7 @@ describe('the highest grades', () => {
   );
   const gradeOf = (kind: string) => told.find(({ keys }) => keys.includes(kind))?.grade ?? '';
 
-  it('are told of every kind that is found, and of what is never claimable', () => {
+  it('are listed for every kind that is found, and for what is never claimable', () => {
     expect(told.flatMap(({ keys }) => keys).sort()).toEqual(found.map(({ key }) => key).sort());
     for (const { kind, reviewOnly, blame } of HYPOTHESES)
       expect(gradeOf(kind).includes('never claimable'), kind).toBe(
@@ -105,7 +105,7 @@ describe('the highest grades', () => {
 });
 
 describe('the library', () => {
-  it('says of every hypothesis of the provider what to ask for', () => {
+  it('states for every hypothesis of the provider what to ask for', () => {
     for (const hypothesis of HYPOTHESES)
       expect(hypothesis.advise?.('', []) ?? hypothesis.kind, hypothesis.kind).toBeInstanceOf(Array);
   });

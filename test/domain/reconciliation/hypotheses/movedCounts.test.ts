@@ -106,7 +106,7 @@ describe('calls counted on another meter of their class', () => {
     expect(claimed < truth && claimed * 100n > truth * 94n).toBe(true);
   });
 
-  it('calls that nobody saw can be long: a division that they can make is nobody’s mistake', () => {
+  it('unseen calls can be long: a division that they can make is no mistake of either side', () => {
     const kinds = findingsOfDays(series({ moved: () => 0.06, seen: 0.8 })).map((one) => one.kind);
     expect(kinds).not.toContain('long_context_rate_misapplied');
   });

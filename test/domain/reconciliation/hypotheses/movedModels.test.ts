@@ -100,7 +100,7 @@ const findingsOf = (days: DayInput[]): Finding[] =>
 const EPISODE = (at: number) => at >= 8 && at <= 12;
 const LASTING = [() => true, (at: number) => at >= 10, (at: number) => at <= 9];
 
-describe('use that stands under two models', () => {
+describe('use that appears under two models', () => {
   it('is MEDIUM at most for some days, since the events may name the model that was asked for', () => {
     const [finding, more] = findingsOf(daysOf(EPISODE));
     expect(more).toBeUndefined();
@@ -142,7 +142,7 @@ describe('use that stands under two models', () => {
     expect(findingsOf(daysOf(EPISODE, CALLS - 1))[0]?.grade).toBe('MEDIUM');
   });
 
-  it('tells the classes that it consists of, summing to the impact, with odds that its waterfall sums to', () => {
+  it('lists its classes, summing to the impact, with odds that its waterfall sums to', () => {
     for (const finding of findingsOf(daysOf(EPISODE))) {
       expect(finding.lines.map((line) => line.tokenClass)).toEqual(['cache_read', 'input', 'output']);
       const sum = finding.lines.reduce((total, line) => total + line.billedPico - line.expectedPico, 0n);
@@ -154,8 +154,8 @@ describe('use that stands under two models', () => {
   });
 });
 
-describe('use that stands under two models, on a bill of amounts alone', () => {
-  it('is told by what the amounts buy, as the counts tell it, and without them it is LOW', () => {
+describe('use that appears under two models, on a bill of amounts alone', () => {
+  it('is found from what the amounts buy, as from the counts, and without them it is LOW', () => {
     const [counted] = findingsOf(daysOf(EPISODE));
     const [finding, more] = findingsOf(daysOf(EPISODE).map(asClasses));
     expect(more).toBeUndefined();
@@ -184,7 +184,7 @@ describe('use that stands under two models, on a bill of amounts alone', () => {
     expect(['MEDIUM', 'LOW']).toContain(named?.grade);
   });
 
-  it('is told of batches too, where the bill does not say what was batch', () => {
+  it('is found for batches too, where the bill does not separate batch', () => {
     expect(findingsOf(daysOfBatches(() => false))).toEqual([]);
     const finding = findingsOf(daysOfBatches(EPISODE)).find((one) => one.kind === 'model_misattribution');
     expect(finding?.days.map((one) => one.day)).toEqual([8, 9, 10, 11, 12].map((at) => shiftDay(DAY, at)));

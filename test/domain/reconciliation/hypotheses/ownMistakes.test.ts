@@ -24,7 +24,7 @@ describe('the rates of another tier', () => {
     bill: (lines, at) => (isWrong(at) ? scaled(lines, 2n, 1n) : lines),
   });
 
-  it('are the client’s to tell where no call and no usage report told the tier', () => {
+  it('are for the client to report where no call and no usage report contains the tier', () => {
     for (const isWrong of Object.values(HOW_LONG))
       for (const of of [withoutTier, (input: Parameters<typeof merged>[0]) => merged(withoutTier(input))]) {
         const [finding, more] = findingsOf({ ...asPriority(isWrong), input: of });
@@ -37,7 +37,7 @@ describe('the rates of another tier', () => {
       }
   });
 
-  it('are the provider’s for some days between right ones, where answers told the tier', () => {
+  it('are the provider’s mistake for some days between right ones, where answers contain the tier', () => {
     const [finding] = findingsOf(asPriority(HOW_LONG['for some days']));
     expect(finding && said(finding)).toEqual({
       is: 'service_tier_rate_misapplied/tier:standard as priority',
@@ -69,7 +69,7 @@ describe('discounts', () => {
     });
   });
 
-  it('may be a mixture of tiers where some calls tell none, and are then no reason to enter a contract', () => {
+  it('may be a mixture of tiers where some calls contain none, and are then no reason to enter a contract', () => {
     const [finding] = findingsOf({
       bill: (lines) => scaled(lines, 85n, 100n),
       input: (input) =>
@@ -87,7 +87,7 @@ describe('discounts', () => {
     expect(finding?.advice[0]).toContain('send service_tier of the provider’s answer');
   });
 
-  it('are terms that nobody entered where every call told its tier', () => {
+  it('are terms without an entry where every call contains its tier', () => {
     const [finding] = findingsOf({ bill: (lines) => scaled(lines, 85n, 100n), input: merged });
     expect(finding?.kind).toBe('contract_terms');
   });
@@ -123,7 +123,7 @@ describe('fresh input that lacks the cached tokens', () => {
   });
 });
 
-describe('one class that counts otherwise', () => {
+describe('one class with deviating counts', () => {
   const share = (name: keyof Use, isWrong: (at: number) => boolean): NonNullable<SeriesShape['seen']> => {
     return (use, at) =>
       isWrong(at) ? { ...use, [name]: Math.round(use[name] * (0.6 + 0.01 * (at % 4))) } : use;
@@ -139,14 +139,14 @@ describe('one class that counts otherwise', () => {
     }
   });
 
-  it('is nobody’s inflation at an edge of what is known', () => {
+  it('is unexplained at an edge of the known days', () => {
     const kinds = findingsOf({ seen: share('cache_read', HOW_LONG['from some day on']) }).map(
       (one) => one.kind,
     );
     expect(kinds).toEqual(['unexplained']);
   });
 
-  it('is the client’s where it says itself that it cannot tell cached input', () => {
+  it('is the client’s where it reports itself that it cannot distinguish cached input', () => {
     const sources = new Map([
       [ACCOUNT, new Map([[MODEL, [{ serviceName: 'chat', calls: 1000, callsWithoutCache: 400 }]]])],
     ]);

@@ -127,7 +127,7 @@ describe('contracts', () => {
   });
 });
 
-describe('rates that nobody knows', () => {
+describe('rates that match no known mistake', () => {
   const context = { firstDay: '2026-08-01', lastDay: '2026-10-31' };
   const odd = lines(PLAIN).map((cell) => ({ ...cell, amountPico: (cell.amountPico * 113n) / 100n }));
   const observed = [calls(PLAIN)];
@@ -152,7 +152,7 @@ describe('rates that nobody knows', () => {
     expectExplained(listRate, dayOf({ billed, observed }), ['class:output at 1.130']);
   });
 
-  it('nobody is accused on one price source', () => {
+  it('one price source alone blames neither side', () => {
     const book = bookOf(
       readPriceFile(listOf([{ provider: 'openai', model: 'gpt-x', agreement: 'single_source' }])),
     );

@@ -17,7 +17,7 @@ const WRITTEN = { input: 2_000_000, cache_write_5m: 1_500_000, output: 400_000 }
 describe('batch', () => {
   const observed = [calls(PLAIN, { isBatch: true })];
 
-  it('batch calls at the standard rate are told from standard calls', () => {
+  it('batch calls at the standard rate are distinguished from standard calls', () => {
     const billed = lines(PLAIN, { isBatch: true }, { circumstances: { isBatch: false } });
     expectExplained(batchDiscountRate, dayOf({ billed, observed }), ['standard_rate']);
   });
@@ -32,7 +32,7 @@ describe('batch', () => {
     expectExplained(batchDiscountRate, dayOf({ billed: twice, observed }), ['discount_twice']);
   });
 
-  it('on a bill that does not tell batch the usage report does', () => {
+  it('where the bill does not show batch, the usage report does', () => {
     const billed = lines(PLAIN, { isBatch: null });
     const told = dayOf({ billed, observed, usage: usage(PLAIN, { isBatch: true }) });
     expectExplained(batchDiscountRate, told, ['standard_rate']);
@@ -116,7 +116,7 @@ describe('length, tier, place and kind', () => {
     expectExplained(longContextRate, dayOf({ billed, observed, usage: reported }), ['long_rate_on_standard']);
   });
 
-  it('each other tier of the model is a variant of its own, where an answer or the usage report told the tier', () => {
+  it('each other tier of the model is a variant of its own, where an answer or the usage report contains the tier', () => {
     for (const [tier, expected] of [
       ['priority', 'tier:standard as priority'],
       ['flex', 'tier:standard as flex'],

@@ -25,7 +25,7 @@ describe('days of which fewer calls were seen than usual', () => {
     seen: (use, at) => (isLess(at) ? part(use, () => share) : use),
   });
 
-  it('are told, whether what is missing is of the same mixture or of another', () => {
+  it('are reported, whether what is missing is of the same mixture or of another', () => {
     const isLess = (at: number) => at === 9;
     const uneven = { input: 0.75, cache_read: 0.85, output: 0.8 };
     for (const shape of [
@@ -55,7 +55,7 @@ describe('days of which fewer calls were seen than usual', () => {
     }
   });
 
-  it('are days below what is usual: calls that are never seen are told by the coverage', () => {
+  it('are days below the usual count: calls that are never seen lower the coverage instead', () => {
     expect(findingsOf(seenTo(0.6, () => true))).toEqual([]);
     expect(findingsOf(seenTo(0.97, (at) => at === 9))).toEqual([]);
   });

@@ -65,7 +65,7 @@ it('a tier’s ratio that each class of a few calls keeps on six days is its rat
   expect(finding?.days).toHaveLength(6);
 });
 
-it('twice what was seen of each class may be calls that are made twice: nobody is accused', () => {
+it('twice what was seen of each class may be calls that are made twice: neither side is blamed', () => {
   for (const calls of [5, 12, 1_000]) {
     const said = findings({ ratioOf: onEpisode(2), calls, told: 'default' });
     expect(said.filter((one) => one.blame === 'provider')).toEqual([]);
@@ -83,7 +83,7 @@ it('classes that stray as a few missing calls make them are no tier’s rates', 
   expect(said.filter((one) => one.blame === 'provider')).toEqual([]);
 });
 
-it('where no call tells a tier, labels that would name it leave it to the bill, at LOW', () => {
+it('where no call contains a tier, labels that would name it leave it to the bill, at LOW', () => {
   const [finding, more] = findings({ ratioOf: onEpisode(2.5), calls: 12 });
   expect(more).toBeUndefined();
   expect(finding).toMatchObject({
@@ -95,7 +95,7 @@ it('where no call tells a tier, labels that would name it leave it to the bill, 
   expect(finding?.next?.kind).toBe('client_metering_error');
 });
 
-it('where no call tells a tier, lines that name none leave it to the client', () => {
+it('where no call contains a tier, lines that name none leave it to the client', () => {
   const [finding] = findings({ ratioOf: onEpisode(2.5), calls: 12, line: { longContext: null } });
   expect(finding).toMatchObject({
     kind: 'client_metering_error',

@@ -45,7 +45,7 @@ describe.each(WITHOUT_QUANTITIES)('%s', (_, input) => {
     ).toEqual([]);
   });
 
-  it('less than what was seen costs is nothing that missing calls leave: it is told', () => {
+  it('a bill below the cost of what was seen cannot come from missing calls: it is reported', () => {
     const findings = findingsOf({
       bill: (lines, at) => (isBetween(at, 8, 12) ? scale(lines, 1n, 2n) : lines),
       input,
@@ -68,7 +68,7 @@ describe('one amount a day', () => {
     }
   });
 
-  it('shows no overcharge at all: some share of the calls gives every one', () => {
+  it('shows no overcharge at all: some share of the calls explains every amount', () => {
     fc.assert(
       fc.property(fc.integer({ min: 101, max: 400 }), fc.integer({ min: 1, max: 15 }), (percent, first) => {
         const bill: SeriesShape['bill'] = (lines, at) =>
@@ -89,7 +89,7 @@ describe('amounts by class', () => {
     for (const { grade } of findings) expect(['LOW', 'UNVERIFIED']).toContain(grade);
   });
 
-  it('one class at the rate of another is told where it begins and ends, at MEDIUM at most', () => {
+  it('one class at the rate of another is found where it begins and ends, at MEDIUM at most', () => {
     const finding = theFinding(
       findingsOf({
         bill: (lines, at) => (isBetween(at, 8, 12) ? scale(lines, 10n, 1n, ['cache_read']) : lines),

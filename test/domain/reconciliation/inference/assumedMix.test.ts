@@ -48,7 +48,7 @@ const foldedBatch = (seen: number): SeriesShape => ({
 const ofCache = (seen: number) =>
   findingsOf(foldedBatch(seen)).filter(({ kind }) => kind === 'cache_read_rate_mismatch');
 
-it('a wrong rate is HIGH where the calls that tell the mix are the billed ones', () => {
+it('a wrong rate is HIGH where the calls that show the mix are the billed ones', () => {
   expect(ofCache(1).map(({ grade, missing }) => [grade, missing])).toEqual([['HIGH', []]]);
 });
 
@@ -91,7 +91,7 @@ const atOtherRates: SeriesShape = {
   },
 };
 
-it('rates that no known mistake gives are told where the calls seen tell the mix, and nobody is accused of them', () => {
+it('rates that match no known mistake are reported where the calls seen show the mix, and neither side is blamed', () => {
   const findings = findingsOf(atOtherRates);
   const told = findings.filter(({ kind }) => kind === 'unexplained').flatMap(({ days }) => days);
   expect(told.length).toBe(20 - ODD.length);

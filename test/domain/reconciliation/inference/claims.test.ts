@@ -27,14 +27,14 @@ describe('dates of prices', () => {
   it.each([
     ['late', '2026-08-21', '2026-08-20', 'overcharge'],
     ['early', '2026-08-20', '2026-08-21', 'undercharge'],
-  ])('one day %s is nobody’s mistake: lists give no hours', (_, on, as, direction) => {
+  ])('one day %s is no mistake of either side: lists contain no hours', (_, on, as, direction) => {
     const finding = theFinding(asIfOn((day) => (day === on ? as : day)));
     expect(finding).toMatchObject({ kind: 'price_effective_date_mismatch', direction, blame: 'none' });
     expect(finding).toMatchObject({ grade: 'LOW', claimable: false, recoverablePico: 0n });
     expect(finding.advice.join(' ')).toContain('Look up the day and the hour');
   });
 
-  it('a part of the first day is nobody’s either', () => {
+  it('a part of the first day is no mistake of either side', () => {
     const [late, right] = [
       (day: string) => (day === '2026-08-21' ? '2026-08-20' : day),
       (day: string) => day,
@@ -71,8 +71,8 @@ describe('dates of prices', () => {
   });
 });
 
-describe('what is asked back', () => {
-  it('is never an undercharge: it is found, and nobody asks to be charged more', () => {
+describe('the claimable amount', () => {
+  it('never includes an undercharge: it is found, but not claimed', () => {
     const findings = findingsOf({
       bill: (all, at) => (isBetween(at, 8, 12) ? scale(all, 1n, 10n, ['input']) : all),
     });
@@ -117,8 +117,8 @@ describe('what is asked back', () => {
   });
 });
 
-describe('what somebody has to look at now', () => {
-  it('is nothing of some cents, however far out it lies', () => {
+describe('the list of what needs attention now', () => {
+  it('omits differences of some cents, however far out they lie', () => {
     const small = (share: number) =>
       findingsOf({
         seen: (all) => part(all, share),

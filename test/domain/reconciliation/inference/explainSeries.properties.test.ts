@@ -46,7 +46,7 @@ const series = changes.map((all) => {
   });
 });
 
-describe('whatever a series’ bills say', () => {
+describe('for any bills of a series', () => {
   it('a finding’s days sum to it, and each is rate + volume + own pricing, to the pico-dollar', () => {
     fc.assert(
       fc.property(series, (days) => {

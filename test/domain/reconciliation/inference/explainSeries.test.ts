@@ -66,7 +66,7 @@ describe('a series', () => {
     expect(finding.impactPico).toBeLessThan(0n);
   });
 
-  it('whose cached tokens are counted twice is told by its quantities', () => {
+  it('whose cached tokens are counted twice is recognized by its quantities', () => {
     const finding = theFinding(
       findingsOf({
         bill: (lines, at, use) => {
@@ -81,7 +81,7 @@ describe('a series', () => {
     expect(finding.days.every((day) => day.ratePico === 0n && day.volumePico === day.impactPico)).toBe(true);
   });
 
-  it('at a rate that no known mistake gives is unexplained, not named', () => {
+  it('at a rate that matches no known mistake is unexplained, not named', () => {
     const finding = theFinding(
       findingsOf({
         bill: (lines, at) =>
@@ -94,12 +94,12 @@ describe('a series', () => {
     expect(finding.impactPico).toBeGreaterThan(0n);
   });
 
-  it('of which a common share was not seen for some days accuses nobody', () => {
+  it('of which a common share was not seen for some days blames neither side', () => {
     const findings = findingsOf({ seen: (use, at) => (isBetween(at, 5, 9) ? share(use, 0.7) : use) });
     expect(findings.filter((one) => one.claimable || one.blame === 'provider')).toEqual([]);
   });
 
-  it('of which a common share was never seen accuses nobody, and its coverage says so', () => {
+  it('of which a common share was never seen blames neither side, and its coverage shows the share', () => {
     const { findings, explanations } = reconciled({ seen: (use) => share(use, 0.8) });
     expect(findings).toEqual([]);
     for (const day of explanations[0]?.days ?? []) expect(day.coverage).toBeCloseTo(0.8, 2);
@@ -129,7 +129,7 @@ describe('a series', () => {
     expect(findings).toEqual([]);
   });
 
-  it('is not HIGH where calls have an assumed rate, and says what would make it so', () => {
+  it('is not HIGH where calls have an assumed rate, and states what would make it so', () => {
     const finding = theFinding(
       findingsOf({
         ...cachedAsInput(5, 9),

@@ -57,20 +57,20 @@ describe('a bill is too high or too low', () => {
   });
 });
 
-describe('what nobody can explain', () => {
+describe('the text of an unexplained difference', () => {
   const adviceOf = (shape: Parameters<typeof findingsOf>[0]) => {
     const finding = theFinding(findingsOf(shape));
     expect([finding.kind, finding.blame]).toEqual(['unexplained', 'none']);
     return finding.advice.join(' ');
   };
 
-  it('more events than were billed: calls may come twice', () => {
+  it('mentions duplicate calls for more events than were billed', () => {
     const advice = adviceOf({ seen: (use, at) => (onDays(at) ? part(use, 1.5) : use) });
     expect(advice).toContain('Look for calls that come twice');
     expect(advice).not.toContain('not sent');
   });
 
-  it('less charged than the rates give: nobody asks to be charged more', () => {
+  it('requests no money for less charged than the rates imply', () => {
     const free = (use: Use) => ({
       ...linesFor(use),
       input: { ...linesFor(use).input, amountPico: chargeFor('input', BigInt(use.input - 10_000_000)) },
@@ -81,7 +81,7 @@ describe('what nobody can explain', () => {
     expect(advice).not.toContain('Ask the provider');
   });
 
-  it('more charged than the rates give: the provider can tell its rate', () => {
+  it('refers to the provider’s rate for more charged than the rates imply', () => {
     const advice = adviceOf({
       bill: (lines, at) => (onDays(at) ? scale(lines, 137n, 100n, ['output']) : lines),
     });
@@ -89,8 +89,8 @@ describe('what nobody can explain', () => {
   });
 });
 
-describe('calls that nobody saw', () => {
-  it('are told without a word of their mix, which may be the same', () => {
+describe('the text about unseen calls', () => {
+  it('does not mention their mix, which may be the same', () => {
     const finding = theFinding(
       findingsOf({
         seen: (use, at) => (onDays(at) ? part(use, 0.5, (place) => 0.01 * Math.sin(at * 7 + place)) : use),

@@ -47,17 +47,17 @@ describe('a wrong rate on all days', () => {
     expect(finding.grade).not.toBe('HIGH');
   });
 
-  it('of amounts alone accuses nobody', () => {
+  it('of amounts alone blames neither side', () => {
     for (const bill of [uplift, quarterOfInput, readsAsInput, priority])
       for (const finding of findingsOf({ bill, input: asClasses }))
         expect(finding.blame).not.toBe('provider');
   });
 });
 
-describe('a contract that gives the price', () => {
+describe('a contract that sets the price', () => {
   const contract = contractOf(10n);
 
-  it('is the word of both sides: its breach on all days is HIGH', () => {
+  it('binds both sides: its breach on all days is HIGH', () => {
     const days = seriesOf({});
     const { findings } = reconcileDays('openai', days, { agreed: contract, list: BOOK }, DEFAULT_WEIGHTS, []);
     const finding = theFinding(findings);
@@ -76,7 +76,7 @@ describe('a discount on top of a contract’s', () => {
     return findings.map(({ kind, blame }) => [kind, blame]);
   };
 
-  it('that comes and goes was taken off twice; one that stays is terms that nobody entered', () => {
+  it('that comes and goes was taken off twice; one that stays is terms without an entry', () => {
     expect(kindsOf((at) => isBetween(at, 5, 12))).toEqual([['contract_rate_not_applied', 'provider']]);
     for (const stays of [() => true, (at: number) => at >= 5, (at: number) => at < 12])
       expect(kindsOf(stays)).toEqual([['contract_terms', 'none']]);

@@ -68,7 +68,7 @@ function runOf(days: readonly Day[], state: Pick<Hypothesis, 'nature' | 'blame'>
 const RATE = { nature: 'rate', blame: 'provider' } as const;
 const COUNT = { nature: 'quantity', blame: 'provider' } as const;
 
-describe('lower rates on a line that does not tell batch', () => {
+describe('lower rates on a line that does not separate batch', () => {
   /** A share of the line was not seen, and a part of that was of half the price. */
   const line = (unseen: number, cheap: number): Meter => ({
     billed: 1_000_000,
@@ -90,7 +90,7 @@ describe('lower rates on a line that does not tell batch', () => {
     );
   });
 
-  it('are none where one day is short of more than half of what nobody saw', () => {
+  it('are none where one day is short of more than half of the unseen calls', () => {
     fc.assert(
       fc.property(share, fc.double({ min: 1.05, max: 1.9, noNaN: true }), (unseen, times) => {
         const days = [{ meters: [line(unseen, 0.5)] }, { meters: [line(unseen, times)] }];
@@ -99,7 +99,7 @@ describe('lower rates on a line that does not tell batch', () => {
     );
   });
 
-  it('are none where everything was seen, nothing is short, or the line tells batch', () => {
+  it('are none where everything was seen, nothing is short, or the line separates batch', () => {
     expect(isCheaperUse(runOf([{ meters: [line(0, 1)] }], RATE))).toBe(false);
     expect(isCheaperUse(runOf([{ meters: [{ ...line(0.4, 0.5), amount: DOLLAR }] }], RATE))).toBe(false);
     for (const isBatch of [true, false])

@@ -92,13 +92,13 @@ describe('a dearer tier’s list rates on lines of several uses', () => {
     expect(finding.days).toHaveLength(6);
   });
 
-  it('is nobody’s mistake for sure where some of that report is of another tier', () => {
+  it('is not certainly a mistake of either side where some of that report is of another tier', () => {
     const mixed = (at: number) =>
       wholeReport(at).map((one, place) => (place === 0 ? { ...one, serviceTier: 'flex' } : one));
     for (const finding of findings((cells) => cells, mixed)) expect(finding.grade).not.toBe('HIGH');
   });
 
-  it('is nobody’s mistake for sure where that report does not count what is billed', () => {
+  it('is not certainly a mistake of either side where that report does not count what is billed', () => {
     const half = (at: number) => wholeReport(at).map((one) => ({ ...one, quantity: one.quantity / 2n }));
     for (const finding of findings((cells) => cells, half)) expect(finding.grade).not.toBe('HIGH');
   });

@@ -15,7 +15,7 @@ function excessOf(wrong: (lines: Lines) => Lines): bigint {
   return sum;
 }
 
-describe('a mistake on top of a discount that nobody entered', () => {
+describe('a mistake on top of a discount without an entry', () => {
   const cases: [string, (lines: Lines) => Lines, object][] = [
     [
       'is explained against the discount',

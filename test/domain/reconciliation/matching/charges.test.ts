@@ -155,11 +155,11 @@ describe('a charge at another rate', () => {
       'xai',
       ['price_effective_date_mismatch'],
     ],
-  ])('looks like what gives exactly that amount: %s', (_, over, provider, expected) => {
+  ])('matches what yields exactly that amount: %s', (_, over, provider, expected) => {
     expect(looks(over, provider)).toEqual(expected);
   });
 
-  it('names every mistake that gives the amount: twice the input rate is priority and is long context', () => {
+  it('names every mistake that yields the amount: twice the input rate is priority and is long context', () => {
     expect(looks({ amountPico: usd('4') })).toEqual([
       'service_tier_rate_misapplied',
       'long_context_rate_misapplied',
@@ -183,7 +183,7 @@ describe('a charge at another rate', () => {
   });
 });
 
-describe('what the bill alone does not tell', () => {
+describe('a charge that the bill alone does not decide', () => {
   it.each<[string, Partial<BilledCell>, string]>([
     [
       'a fee that no call can show',
@@ -208,7 +208,7 @@ describe('what the bill alone does not tell', () => {
       { longContext: null, amountPico: usd('3') },
       'length_unknown',
     ],
-  ])('is not judged and says why: %s', (_, over, reason) => {
+  ])('is not judged, with the reason: %s', (_, over, reason) => {
     expect(only(charges([told(over)]))).toMatchObject({ verdict: reason, looksLike: [] });
   });
 

@@ -140,7 +140,7 @@ describe('whatever a day holds', () => {
 });
 
 describe('apportioning', () => {
-  it('gives parts that sum to the whole and lie within one unit of their share', () => {
+  it('yields parts that sum to the whole and lie within one unit of their share', () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: -(10n ** 20n), max: 10n ** 20n }),

@@ -41,7 +41,7 @@ describe('a day on which bill and calls are equal', () => {
     });
   });
 
-  it('shows why by a waterfall of bits that gives the score', () => {
+  it('shows its score by a waterfall of bits that sum to it', () => {
     const { waterfall, confidenceScore } = bucket();
     expect(waterfall.map(({ signal }) => signal)).toEqual([
       'prior',
@@ -135,7 +135,7 @@ describe('a day with calls that we did not see', () => {
     expect(of('100', '99.89')).toBe('partial');
   });
 
-  it('before its first event is not flagged and says so', () => {
+  it('before its first event is not flagged, and states that', () => {
     expect(bucket({ ...halfSeen, observedSince: new Map([[ACCOUNT, DAY_MICROS + HOUR]]) })).toMatchObject({
       flagged: false,
       reason: 'not_yet_observed',
@@ -195,7 +195,7 @@ describe('a wrong rate', () => {
     expect(rateMismatches[0]?.priceSource).not.toBe('');
   });
 
-  it('within the rounding of the rows accuses nobody', () => {
+  it('within the rounding of the rows blames neither side', () => {
     const of = (excess: bigint) =>
       match({
         billed: [aBilledCell({ amountPico: usd('2') + excess, roundingPico: usd('0.01') })],
@@ -211,7 +211,7 @@ describe('a wrong rate', () => {
     expect([of(usd('2.0009')), of(usd('2.001'))]).toEqual([0, 1]);
   });
 
-  it('below list is no accusation where the bill leaves batch open and no usage report tells', () => {
+  it('below list blames neither side where the bill leaves batch open and no usage report decides', () => {
     expect(match({ billed: [aBilledCell({ amountPico: usd('1.4') })], observed: [] }).rateMismatches).toEqual(
       [],
     );
@@ -250,14 +250,14 @@ describe('batch and tiers inside one billed line', () => {
     });
   });
 
-  it('are split by the observed mix where the usage report disagrees with the bill, and it says so', () => {
+  it('are split by the observed mix where the usage report disagrees with the bill, and the result states it', () => {
     const usage = [aUsageCell({ quantity: tokens(5) })];
     const result = match({ billed: [mixed], usage, observed: seen });
     expect(theBucket(result.buckets)).toMatchObject({ ratePico: 0n, lines: [{ split: 'observed_mix' }] });
     expect(result.rateMismatches).toEqual([]);
   });
 
-  it('are the standard ones where nothing says otherwise', () => {
+  it('are the standard ones by default', () => {
     expect(bucket()).toMatchObject({ lines: [{ split: 'bill' }] });
   });
 
@@ -463,7 +463,7 @@ describe('accounts', () => {
     });
   });
 
-  it('are no obstacle while nobody could say whose bill it is: calls that name one account are compared', () => {
+  it('are compared while the account of the bill is unknown and the calls name one account', () => {
     const billed = [aBilledCell({ accountId: 'default' })];
     const covered = [aCoveredAccount({ accountId: 'default' })];
     const half = { tokens: { input: 500_000n }, computedCostPico: usd('1') };
@@ -510,7 +510,7 @@ describe('what no call can show', () => {
     });
   });
 
-  it('and what nobody understands are told apart: the second is flagged', () => {
+  it('and unknown charges are distinguished: the second is flagged', () => {
     const odd = aBilledCell({
       model: null,
       lineItem: 'Quantum flux',
@@ -541,7 +541,7 @@ describe('what no call can show', () => {
     expect(result.rateMismatches).toEqual([]);
   });
 
-  it('calls that nobody billed are a bucket too', () => {
+  it('calls without a bill are a bucket too', () => {
     expect(bucket({ billed: [] })).toMatchObject({
       matchStatus: 'unmatched',
       reason: 'unbilled',
@@ -593,7 +593,7 @@ describe('hours', () => {
 });
 
 describe('the same input', () => {
-  it('gives the same result', () => {
+  it('yields the same result', () => {
     const input = aDay({ nowMicros: NOW, usage: [aUsageCell()] });
     expect(matchDay(BOOK, 'openai', input)).toEqual(matchDay(BOOK, 'openai', input));
   });

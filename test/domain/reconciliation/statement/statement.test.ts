@@ -120,7 +120,7 @@ describe('the price of a month', () => {
     });
   });
 
-  it('takes the list price that the bill names where nothing else tells one', () => {
+  it('takes the list price on the bill where no other source has one', () => {
     const fee = { model: null, observable: false, lineItem: 'hosting', quantity: null };
     const billed = [aBilledCell({ ...fee, amountPico: usd('4'), listAmountPico: usd('5') })];
     expect(statement({ charges: chargesOf(billed) }).total).toMatchObject({
@@ -215,7 +215,7 @@ describe('what is known of a month', () => {
     expect(statement({ compared: [bucket] }).total.notMatchedRatePico).toBe(0n);
   });
 
-  it('of calls without an account is told of the provider, and of its accounts as compared together', () => {
+  it('of calls without an account is shown for the provider, and for its accounts as compared together', () => {
     const { accounts, providers } = statement({
       totals: [aTotal({ accountId: 'a' }), aTotal({ accountId: 'b', amountPico: usd('20') })],
       compared: [
@@ -234,8 +234,8 @@ describe('what is known of a month', () => {
   });
 });
 
-describe('what was asked back of a month', () => {
-  it('stands beside the sums, by account; of no account it is the provider’s', () => {
+describe('the disputed dollars of a month', () => {
+  it('appear beside the sums, by account; without an account they are the provider’s', () => {
     const of = { provider: 'openai', creditedPico: 3n * PICO_PER_USD };
     const built = statement({
       asked: [
@@ -307,7 +307,7 @@ describe('a month', () => {
     ]);
   });
 
-  it('without bills has no rows, says so, and names the days that known accounts lack', () => {
+  it('without bills has no rows, states that, and names the days that known accounts lack', () => {
     const empty = statement({ totals: [], copies: [] });
     expect(empty).toMatchObject({ status: 'no_billing_data', accounts: [], providers: [], sources: [] });
     expect(empty.missing).toMatchObject([{ firstDay: '2026-10-01', lastDay: '2026-10-31', days: 31 }]);

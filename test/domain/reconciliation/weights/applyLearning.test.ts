@@ -40,8 +40,8 @@ const outcomeOf = ({ kind, probability, waterfall }: Finding, given: Partial<Out
     ...given,
   });
 
-describe('what runs find after claims have ended', () => {
-  it('is the very same where nobody has taught anything', () => {
+describe('the results of runs after claims have ended', () => {
+  it('are unchanged where nothing was learned', () => {
     const { findings } = reconcileDays(
       'openai',
       MISTAKES.cache_read_rate_mismatch,
@@ -94,7 +94,7 @@ describe('what runs find after claims have ended', () => {
     expect(here.next?.odds).toBeCloseTo((elsewhere.next?.odds ?? 0) / 8, 6);
   });
 
-  it('says in its waterfall what was learned, and from it what the engine thought by itself', () => {
+  it('show in the waterfall what was learned, from which the probability without learning follows', () => {
     const before = found('cache_read_rate_mismatch');
     const after = found('cache_read_rate_mismatch', taught(times(3, outcomeOf(before))));
     expect(after.waterfall.at(-1)).toMatchObject({
@@ -145,7 +145,7 @@ describe('the grade of a finding under other weights', () => {
     expect(graded(inflated, credits('token_count_inflation'))).not.toBe('HIGH');
   });
 
-  it('UNVERIFIED is never raised, and what is nobody’s claim is left alone', () => {
+  it('UNVERIFIED is never raised, and a kind that is no claim is unchanged', () => {
     const kind = 'cache_read_rate_mismatch';
     expect(graded({ kind, probability: 0.97, grade: 'UNVERIFIED' }, credits(kind))).toBe('UNVERIFIED');
     const refusals = times(10, anOutcome());
@@ -170,7 +170,7 @@ describe('the tier of a draft under other weights', () => {
   const tierAfter = (refusals: number, of: object = {}) =>
     learnedTier({ ...basis, ...of }, learnWeights(times(refusals, anOutcome()), DEFAULT_WEIGHTS, NOW));
 
-  it('follows what was learned; below LOW it stays LOW and says so', () => {
+  it('follows what was learned; below LOW it stays LOW and states that', () => {
     expect(tierAfter(0)).toEqual({ tier: 'HIGH', belowLow: false });
     expect(tierAfter(4)).toEqual({ tier: 'MEDIUM', belowLow: false });
     expect(tierAfter(10)).toEqual({ tier: 'LOW', belowLow: false });

@@ -62,7 +62,7 @@ describe('the calibration', () => {
 });
 
 describe('the thresholds', () => {
-  it('are the default’s below thirty outcomes, whatever they say', () => {
+  it('are the default’s below thirty outcomes, whatever these are', () => {
     expect(learnThresholds(judged(29, 0.6, 1))).toEqual({ high: 0.95, medium: 0.8 });
     expect(learnThresholds(judged(29, 0.97, 0))).toEqual({ high: 0.95, medium: 0.8 });
   });
@@ -78,7 +78,7 @@ describe('the thresholds', () => {
     expect(learnThresholds([...judged(40, 0.9, 1), ...judged(40, 0.85, 0.5)]).high).toBe(0.9);
   });
 
-  it('are tightened by what is refused above them, and not by too few outcomes to say', () => {
+  it('are tightened by refusals above them, and not by too few outcomes', () => {
     expect(learnThresholds([...judged(40, 0.96, 0), ...judged(40, 0.99, 1)]).high).toBe(0.99);
     expect(learnThresholds(judged(40, 0.97, 0))).toEqual({ high: 1, medium: 1 });
     expect(learnThresholds([...judged(30, 0.96, 1), ...judged(1, 0.97, 0)]).high).toBe(0.95);

@@ -77,7 +77,7 @@ describe('the precision of a kind of finding', () => {
   });
 });
 
-describe('what a refusal was said to be', () => {
+describe('the kind that a denial names instead', () => {
   const benign = anOutcome({ violationType: 'unobserved_usage' });
 
   it('raises that explanation’s prior with the provider, and with no other, up to eightfold', () => {
@@ -90,7 +90,7 @@ describe('what a refusal was said to be', () => {
     expect(learn(times(50, benign)).rivals.openai?.unobserved_usage?.factor).toBe(8);
   });
 
-  it('is a failure of what was claimed in any case, and raises nothing where it is a mistake of its own', () => {
+  it('is a failure of what was claimed in any case, and raises nothing where it is a mistake of the client', () => {
     const plain = learn(times(3, anOutcome()));
     expect(plain.rivals).toEqual({});
     expect(learn(times(3, benign)).detectors).toEqual(plain.detectors);
@@ -128,7 +128,7 @@ describe('the bits of the levels', () => {
     expect(link.calls?.beyond).toBeGreaterThan(-2);
   });
 
-  it('of signals that say nothing stay what they are', () => {
+  it('of uninformative signals stay what they are', () => {
     const { link, counts } = learn(times(20, credit())).levels;
     for (const signal of ['prior', 'scope', 'total', 'invoice']) {
       expect(link[signal]).toEqual(DEFAULT_WEIGHTS.link[signal]);
