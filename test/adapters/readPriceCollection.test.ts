@@ -16,7 +16,7 @@ const find = (collection: ListedCollection, provider: string, model: string) =>
 const USD = 1_000_000_000_000n;
 
 describe('reading LiteLLM’s file', () => {
-  it('tells it from its content, and leaves what is no token price of the eight providers', () => {
+  it('recognizes it by its content, and leaves out what is no token price of the eight providers', () => {
     expect(litellm.source).toBe('litellm');
     expect(litellm.models.map(({ provider, key }) => `${provider} ${key}`)).toEqual([
       'openai gpt-5.6-sol',
@@ -86,7 +86,7 @@ describe('reading LiteLLM’s file', () => {
 });
 
 describe('reading models.dev’s file', () => {
-  it('tells it from its content and takes dollars per million as they are written', () => {
+  it('recognizes it by its content and takes dollars per million as they are written', () => {
     expect(modelsDev.source).toBe('models_dev');
     expect(modelsDev.models.map(({ key }) => key)).toEqual([
       'openai/gpt-5.6-sol',

@@ -37,7 +37,7 @@ const CSV =
   'date,model,token_class,quantity,amount_usd\n2026-01-01,gpt-6-sol,input,1000000,2\n2026-01-02,,other,,0.5\n';
 
 describe('./trueup import bills', () => {
-  it('stores the file, waits until it is read and says what was in it', async () => {
+  it('stores the file, waits until it is read and lists its content', async () => {
     const file = aFile('bill.csv', CSV);
     const source = await importBillFile(api.orgDb, randomUUID(), file, DECLARED, LIMIT_MS);
     expect(readSummary(source).split('\n')).toEqual([
@@ -54,7 +54,7 @@ describe('./trueup import bills', () => {
     expect(again.filename).toBe('bill.csv');
   });
 
-  it('says line and column of what it cannot read', async () => {
+  it('names line and column of what it cannot read', async () => {
     const source = await importBillFile(
       api.orgDb,
       randomUUID(),

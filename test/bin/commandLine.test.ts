@@ -75,7 +75,7 @@ describe('wrong use', () => {
     },
   );
 
-  it.each(COMMANDS)('of %s says what is wrong and how it is used', async (command) => {
+  it.each(COMMANDS)('of %s prints what is wrong and the usage', async (command) => {
     const refused = runTrueup([...wordsOf(command), '--no-such-option', 'x', 'y', 'z']);
     await expect(refused).rejects.toThrow(Misuse);
     await expect(refused).rejects.toThrow(
@@ -102,7 +102,7 @@ describe('wrong use', () => {
       /^Say why rows are lost\.\nUsage: trueup audit-log restored /,
     ],
     [['keys', 'create', '--role'], /^Option '--role <role>' argument missing\.\nUsage: trueup keys create /],
-  ])('is told in a sentence: %j', async (words, message) => {
+  ])('prints one sentence: %j', async (words, message) => {
     await expect(runTrueup(words, { environment: NOWHERE })).rejects.toThrow(message);
   });
 });

@@ -39,7 +39,7 @@ describe('./trueup doctor, of calls that were counted more than once', () => {
       false,
       /since 2026-11-17T00:00Z: look at the worker's log/,
     ],
-  ] as const)('says %s', (_, repairs, ok, text) => {
+  ] as const)('prints %s', (_, repairs, ok, text) => {
     const finding = describeRepairs(repairs, NOW);
     expect(finding.ok).toBe(ok);
     expect(finding.text).toMatch(text);

@@ -37,7 +37,7 @@ describe('./trueup doctor, of the retention', () => {
       /worker and Temporal/,
     ],
     ['that its first run is not through', [aState({ lastSuccessMicros: null })], true, /first run/],
-  ] as const)('says %s', (_, states, ok, text) => {
+  ] as const)('prints %s', (_, states, ok, text) => {
     const finding = describeRetention(states, NOW);
     expect(finding.ok).toBe(ok);
     expect(finding.text).toMatch(text);

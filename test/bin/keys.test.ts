@@ -35,7 +35,7 @@ async function run(...args: string[]): Promise<string> {
 const statusWith = async (key: string) => (await api.get('/api/v1/events?limit=1', key)).status;
 
 describe('./trueup keys check', { timeout: LIMIT_MS }, () => {
-  it('tells a slip of the pen without a database, and never repeats the key', async () => {
+  it('detects a typing error without a database, and never repeats the key', async () => {
     const key = composeKey('0123456789', 'S'.repeat(43));
     expect(await runCommand('keys', ['check', key], NO_DATABASE)).toEqual({
       exit: 0,
@@ -92,7 +92,7 @@ describe('a command about keys', { timeout: LIMIT_MS }, () => {
     );
   });
 
-  it('keeps the rules of the API and says in one sentence what is wrong', async () => {
+  it('follows the rules of the API and prints in one sentence what is wrong', async () => {
     const foreign = idOf(api.adminKey);
     for (const [args, message] of [
       [['revoke', idOf(org.adminKey)], /^it is the last key of the role admin .*make another one first\.$/],
@@ -119,7 +119,7 @@ describe('a command about keys', { timeout: LIMIT_MS }, () => {
     }
   });
 
-  it('says so where the organization that it is given is none, and names those that there are', async () => {
+  it('names the existing organizations where the given one is unknown', async () => {
     const refused = runTrueup(['keys', 'list', '--org', 'org_none'], { environment: environment() });
     await expect(refused).rejects.toThrow(
       /^There is no organization org_none\. Give --org with one of these:\n {2}org_/,

@@ -88,7 +88,7 @@ describe('./trueup prices import', () => {
     expect(await stored()).toBe(0);
   });
 
-  it('surfaces the known faults of the collection, and leaves their models out unless told otherwise', async () => {
+  it('lists the known faults of the collection, and leaves their models out by default', async () => {
     const shown = await run(litellm('--dry-run'));
     for (const fault of [
       'anthropic claude-3-haiku-20240307: standard cache_write_1h: writing the cache costs 24 × input',
@@ -104,7 +104,7 @@ describe('./trueup prices import', () => {
     expect(await priced('xai', 'grok-test')).toMatchObject({ input: 2n * USD, source: 'litellm' });
   });
 
-  it('prices by what was imported from its day on, to the digit, and says whose word it is', async () => {
+  it('prices by what was imported from its day on, to the digit, and names the source', async () => {
     await run(litellm(), 'y');
     expect(await priced('openai', 'gpt-5.6-sol')).toMatchObject({
       input: 5n * USD,
@@ -134,7 +134,7 @@ describe('./trueup prices import', () => {
     expect(await run(litellm('--accept-suspicious'), 'y')).toContain('Nothing to import.');
   });
 
-  it('lets a script take what does not jump, and what does only when told so', async () => {
+  it('lets a script accept prices without a jump, and others only with an option', async () => {
     const jumping = oneModel('gpt-5.6-sol', 8.5, 20);
     await expect(run([jumping, '--retrieved', DAY, '--yes'])).rejects.toThrow(
       /openai gpt-5\.6-sol.*--accept-jumps/,
@@ -146,11 +146,11 @@ describe('./trueup prices import', () => {
     expect((await priced('openai', 'gpt-5.6-sol'))?.input).toBe(3_900_000_000_000n);
   });
 
-  it('asks nobody where nobody is, and says so', async () => {
+  it('fails without a terminal to prompt on, and prints why', async () => {
     await expect(run(litellm())).rejects.toThrow(/nobody can be asked here/);
   });
 
-  it('keeps what an earlier import said where a later one says nothing of it', async () => {
+  it('keeps a price of an earlier import that a later one does not contain', async () => {
     await run([
       oneModel('gpt-5.6-sol', 5, 20),
       '--retrieved',
@@ -230,13 +230,13 @@ describe('a shipped list and an import', () => {
     await seedPrices(db.database, list('2026-12-01', 4));
   });
 
-  it('that comes later and says of the model what it said before, leave the import in force', async () => {
+  it('that comes later with an unchanged price of the model, leave the import in force', async () => {
     await importM(5, '2026-12-10');
     expect((await seedPrices(db.database, list('2027-01-01', 4))).overtaken).toEqual([]);
     expect(await input('2027-01-02')).toBe(5n * USD);
   });
 
-  it('that has changed the model by later knowledge, takes its place and says so', async () => {
+  it('that has changed the model by later knowledge, replaces it and prints that', async () => {
     await importM(5, '2026-12-10');
     expect((await seedPrices(db.database, list('2027-01-01', 6))).overtaken).toEqual(['openai m']);
     expect(await input('2027-01-02')).toBe(6n * USD);
@@ -285,7 +285,7 @@ describe('a shipped list and an import', () => {
     expect(new Set(names.map((name) => name.slice(-8))).size).toBe(3);
   });
 
-  it('store nothing when the prices have changed while somebody was looking', async () => {
+  it('store nothing when the prices have changed while a person was reviewing them', async () => {
     const [first, second] = await Promise.allSettled([importM(5, '2026-12-10'), importM(6, '2026-12-10')]);
     const failed = [first, second].filter(({ status }) => status === 'rejected');
     // One may also have looked after the other was done.

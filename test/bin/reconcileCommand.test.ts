@@ -69,7 +69,7 @@ const sumOf = (byDay: Map<string, bigint>) =>
   decimalFromPico([...byDay.values()].reduce((sum, pico) => sum + pico, 0n));
 
 describe('./trueup reconcile', () => {
-  it('finds the wrong rate on its days, to the pico-dollar, and says what to do', async () => {
+  it('finds the wrong rate on its days, to the pico-dollar, and prints what to do', async () => {
     const { findings, provider, status, days } = await json('--provider', 'anthropic');
     expect([provider, status, days]).toEqual(['anthropic', 'reconciled', DAYS]);
     const { wrongReadDays, wrongReadPico } = bills.planted;
@@ -87,7 +87,7 @@ describe('./trueup reconcile', () => {
     expect(found[0].advice).not.toEqual([]);
   });
 
-  it('tells a rate that no known mistake gives to the pico-dollar too, and accuses nobody of it', async () => {
+  it('reports a rate that matches no known mistake to the pico-dollar too, and blames neither side', async () => {
     const { findings } = await json('--provider', 'anthropic');
     const { wrongRateDays, wrongRatePico } = bills.planted;
     const found = findings.filter((finding: Json) => finding.model === 'claude-opus-5');
@@ -116,7 +116,7 @@ describe('./trueup reconcile', () => {
     }
   });
 
-  it('says the same as the run that the service has published', async () => {
+  it('prints the result of the run that the service has published', async () => {
     const command = (await json('--provider', 'anthropic')).findings.map(
       (one: Json) => `${one.kind} ${one.model} ${one.period_start} ${one.impact_usd_exact} ${one.confidence}`,
     );
@@ -186,7 +186,7 @@ describe('./trueup reconcile', () => {
     expect((await run('--provider', 'xai', '--fail-on-finding', ...org())).code).toBe(0);
   });
 
-  it('without bills, or without bills in these days, says what to do', async () => {
+  it('without bills, or without bills in these days, prints what to do', async () => {
     expect(await text('--provider', 'xai')).toContain('./trueup import bills --provider xai FILE');
     expect(await text('--provider', 'openai', '--from', '2020-01-01', '--to', '2020-02-01')).toContain(
       `the bills go from ${bills.days[0]} to ${lastDay}`,
@@ -215,7 +215,7 @@ describe('./trueup reconcile', () => {
     await expect(refused).rejects.toThrow(sentence);
   });
 
-  it('says a mistake of its line without a trace of code', async () => {
+  it('reports an error of its command line without a stack trace', async () => {
     const { code, all } = await run('--provider', 'openai', '--org', 'nobody');
     expect([code, all]).toEqual([1, expect.stringContaining('There is no organization nobody')]);
     expect(all).not.toContain('    at ');

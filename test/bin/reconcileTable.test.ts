@@ -79,7 +79,7 @@ describe('the table of ./trueup reconcile', () => {
     expect(table).toContain('$109.01 too much');
   });
 
-  it('says whose mistake it is only as surely as its grade', () => {
+  it('states whose mistake it is only as surely as its grade', () => {
     const table = tableOf(
       [],
       [
@@ -111,7 +111,7 @@ describe('the table of ./trueup reconcile', () => {
     expect(Math.max(...two.split('\n').map((line) => line.length))).toBeLessThanOrEqual(120);
   });
 
-  it('gives odds to as many digits as anybody reads', () => {
+  it('shows odds to few digits, and beyond 999,999 as a bound', () => {
     const odds = [1.04, 38.4, 36_695.2, 1e300, Number.POSITIVE_INFINITY];
     const table = tableOf(
       [],

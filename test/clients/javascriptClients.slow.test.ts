@@ -108,7 +108,7 @@ function expectFates(outcome: ClientOutcome, calls: number): void {
 
 describe(`real JavaScript clients, unmodified (TEST_SEED=${seed})`, () => {
   it.each(JAVASCRIPT_CLIENTS)(
-    'each call that $name tells is one event, with its classes and its cost to the last digit',
+    'each call that $name reports is one event, with its classes and its cost to the last digit',
     async (client) => {
       const { organization, plan, outcome, events } = await tell(client);
       expectFates(outcome, plan.length);
@@ -125,7 +125,7 @@ describe(`real JavaScript clients, unmodified (TEST_SEED=${seed})`, () => {
   );
 
   it.each(JAVASCRIPT_PAIRS)(
-    '$name: two spans of a call are one event, the richer telling counts',
+    '$name: two spans of a call are one event, and the richer report counts',
     async (client) => {
       const { organization, plan, outcome, events } = await tell(client);
       expectFates(outcome, plan.length);
@@ -142,7 +142,7 @@ describe(`real JavaScript clients, unmodified (TEST_SEED=${seed})`, () => {
   );
 
   it(
-    'a client library pointed at another host is billed by nobody we know, and still counted',
+    'a client library pointed at another host has an unknown biller, and is still counted',
     async () => {
       const organization = await api.addOrganization('gateway');
       const plan = drawPlan(seed, planScope(['chat']));
@@ -162,7 +162,7 @@ describe(`real JavaScript clients, unmodified (TEST_SEED=${seed})`, () => {
   );
 
   it.each(UNLINKED_PAIRS)(
-    'what only time and tokens link ($program: messages.stream()) is told of by ingest health, not merged',
+    'calls that only time and tokens link ($program: messages.stream()) are listed by ingest health, not merged',
     async ({ program, scopes }) => {
       const organization = await api.addOrganization(program);
       const plan = helpedStreams(seed);

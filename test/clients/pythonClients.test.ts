@@ -23,7 +23,7 @@ function authorization(path: string, ingestKey: string): string {
 
 describe('what real Python clients sent, replayed', () => {
   it.each(PYTHON_CLIENTS)(
-    'each call that $name tells is one event, with its classes and its cost, however often it is sent',
+    'each call that $name reports is one event, with its classes and its cost, however often it is sent',
     async (client) => {
       const { plan, requests, recordedAt } = readRecording(client.recording);
       const { ingestKey, adminKey } = await api.addOrganization(client.name);

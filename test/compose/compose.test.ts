@@ -109,7 +109,7 @@ describe('docker-compose.yml', () => {
     },
   );
 
-  it('waits for health where something must be there first, and every server tells its health', () => {
+  it('waits for health where something must be there first, and every server has a health check', () => {
     for (const [name, { depends_on = {} }] of services) {
       for (const [needed, { condition }] of Object.entries(depends_on)) {
         const { healthcheck, restart } = serviceOf(needed);
@@ -128,7 +128,7 @@ describe('docker-compose.yml', () => {
     for (const port of serviceOf('api').ports ?? []) expect(port).toMatch(/^127\.0\.0\.1:/);
   });
 
-  it('gives processes longer to end than they take: 43 s at most', () => {
+  it('allows processes longer to end than they take: 43 s at most', () => {
     for (const name of ['api', 'worker']) {
       expect(Number.parseInt(serviceOf(name).stop_grace_period ?? '0', 10)).toBeGreaterThanOrEqual(45);
     }
@@ -181,7 +181,7 @@ describe('Dockerfile', () => {
     expect(of('RUN').some((line) => /^npm ci --ignore-scripts\b/.test(line))).toBe(true);
   });
 
-  it('runs as a user that is not root and tells its health', () => {
+  it('runs as a user that is not root and has a health check', () => {
     expect(lastStage.filter((line) => line.startsWith('USER '))).toEqual(['USER node']);
     expect(of('HEALTHCHECK')).toHaveLength(1);
   });

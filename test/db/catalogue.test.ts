@@ -138,7 +138,7 @@ describe('a partition', () => {
       )[0]?.n,
     );
 
-  it('gives the roles of requests nothing: neither one that is there nor one that upkeep makes', async () => {
+  it('grants the roles of requests nothing: neither one that is there nor one that upkeep makes', async () => {
     const before = await countPartitions();
     expect(before).toBeGreaterThan(20);
     expect(await openPartitions()).toEqual([]);
@@ -154,7 +154,7 @@ describe('a partition', () => {
     expect(await openPartitions()).toEqual([]);
   });
 
-  it('forces row-level security besides, for whoever is given something by mistake', async () => {
+  it('forces row-level security besides, in case a role is granted something by mistake', async () => {
     const loose = await rows(
       `select relname from pg_class where relispartition and relkind in ('r', 'p') and not (relrowsecurity and relforcerowsecurity)`,
     );
@@ -174,7 +174,7 @@ describe('the roles of requests and of maintenance', () => {
     expect(found).toEqual(ROLES.map((role) => ({ role, powers: false, owned: 0, memberships: 0 })));
   });
 
-  it('can make nothing in the schema or the database, and nobody is given anything by default', async () => {
+  it('can make nothing in the schema or the database, and no role is granted anything by default', async () => {
     const able = await rows(
       `select role from unnest($1::text[]) role where has_schema_privilege(role, 'public', 'CREATE') or has_database_privilege(role, current_database(), 'CREATE')`,
       [[...ROLES, 'public']],

@@ -31,7 +31,7 @@ describe('a transaction', () => {
     expect(rows).toEqual([{ role: 'app_system', org: '' }]);
   });
 
-  it('of one statement that fails stores nothing, tells why, and leaves a usable connection', async () => {
+  it('of one statement that fails stores nothing, throws the reason, and leaves a usable connection', async () => {
     const orgDb = new OrgDb(test.database, randomUUID());
     const insert = `insert into ingest_rejections (org_id, hour, service_name, scope_name, reason, count)
       select $1::uuid, now(), '', '', 'x', 1 / (2 - n) from generate_series(1, 2) n`;
@@ -52,7 +52,7 @@ describe('a transaction', () => {
     expect(await orgDb.rows('select 1 from ingest_rejections')).toEqual([]);
   });
 
-  it('that cannot be opened tells why, not what its statements met behind it', async () => {
+  it('that cannot be opened throws the reason, not what its statements met behind it', async () => {
     const options = { ...test.database.options, statementTimeoutMs: -5 };
     const broken = openDatabase(options);
     const orgDb = new OrgDb(broken, randomUUID());

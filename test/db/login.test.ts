@@ -147,13 +147,13 @@ describe('a login that the settings name beside the owner', () => {
   it.each([
     ['bypassrls', ['bypasses row-level security']],
     ['createdb createrole', ['may make databases', 'may make roles']],
-  ])('is found out where it has %s', async (attributes, rights) => {
+  ])('is detected where it has %s', async (attributes, rights) => {
     const name = newName();
     await database.superuser.query(`create role ${name} login ${attributes} password 'own'`);
     expect(await listExcessiveRights(urlWith(name, 'own'))).toEqual(rights);
   });
 
-  it('is found out where it owns a table, or is a member of a role that does', async () => {
+  it('is detected where it owns a table, or is a member of a role that does', async () => {
     const owner = newName();
     const member = newName();
     await database.superuser.query(`create role ${owner} login password 'own'; create role ${member} login password 'own';

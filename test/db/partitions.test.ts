@@ -3,7 +3,7 @@ import { ensurePartitions } from '../../db/partitions.js';
 import { createTestDatabase } from '../support/database.js';
 
 describe('monthly partitions', () => {
-  it('are filled up where nobody made them for months, as after the restore of an old backup', async () => {
+  it('are created where they were missing for months, as after the restore of an old backup', async () => {
     const test = await createTestDatabase();
     const client = await test.superuser.connect();
     const months = async () =>

@@ -38,7 +38,7 @@ describe(`array literals (seed ${seed})`, () => {
     );
   });
 
-  it('of numbers are read by Postgres as the numbers, and items of an array’s text as they stand in it', async () => {
+  it('of numbers are read by Postgres as the numbers, and items of a text array unchanged', async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.option(fc.bigInt(-(2n ** 63n), 2n ** 63n - 1n))), async (values) => {
         const result = await test.superuser.query({

@@ -28,7 +28,7 @@ describe('a full disk', () => {
   });
 });
 
-describe('a database that takes a connection and then says nothing', () => {
+describe('a database that accepts a connection and then does not answer', () => {
   it('is one that cannot take the request now, not a fault of ours', async () => {
     const server = createServer((socket) => sockets.add(socket));
     silent = server;

@@ -93,7 +93,7 @@ describe('through PgBouncer in transaction mode', () => {
     expect(sessions.size).toBe(2);
   });
 
-  it('a statement that fails inside a transaction, and behind its opening, is told, and the connection goes on', async () => {
+  it('a statement that fails inside a transaction, and behind its opening, is reported, and the connection goes on', async () => {
     const db = handle();
     await expect(db.rows('select 1 / 0')).rejects.toThrow('division by zero');
     await expect(db.transaction((inside) => inside.rows('select nothing'))).rejects.toThrow('nothing');
@@ -176,7 +176,7 @@ describe('a process', () => {
     await expect.poll(ask).toBe(401);
   });
 
-  it('does not start where a pooler answers at the address that is to be direct, and says what to set', async () => {
+  it('does not start where a pooler answers at the direct address, and prints what to set', async () => {
     for (const program of ['bin/api.ts', 'bin/worker.ts']) {
       const refused = startTypeScript(program, [], environment({ DATABASE_URL: pooler.urlOf(test.url) }));
       started.push(refused);

@@ -116,7 +116,7 @@ describe('the role of workspaces', () => {
     expect(await readableTables()).toEqual(Object.keys(READABLE));
   });
 
-  it('writes nothing, owns nothing, is nobody to log in, and bypasses nothing', async () => {
+  it('writes nothing, owns nothing, cannot log in, and bypasses nothing', async () => {
     const { rows: granted } = await test.superuser.query(
       `select relname, privilege from pg_class, unnest('{INSERT,UPDATE,DELETE,TRUNCATE,REFERENCES,TRIGGER}'::text[]) privilege
        where relnamespace = 'public'::regnamespace and relkind in ('r', 'p') and has_table_privilege('app_workspace', oid, privilege)`,
@@ -204,7 +204,7 @@ describe('a handle of a project', () => {
     });
   });
 
-  it('is told former prices of its own events alone', async () => {
+  it('reads former prices of its own events alone', async () => {
     const { events } = await listEvents(whole, {}, { limit: 10, offset: 0 }, false);
     for (const { id, projectId } of events) {
       expect((await listFormerPrices(whole, id)).length).toBe(1);

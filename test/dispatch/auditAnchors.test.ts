@@ -81,7 +81,7 @@ describe('the worker', () => {
     expect(keys.checkSignature('something else', anchorText(first.anchor), first.signed)).toBe('forged');
   });
 
-  it('that cannot write the folder says so and still has the anchors in its log', async () => {
+  it('that cannot write the folder logs it and still has the anchors in its log', async () => {
     const { stop, logged } = start((folder) => {
       mkdirSync(join(folder, '..'), { recursive: true });
       writeFileSync(folder, 'in the way');

@@ -181,7 +181,7 @@ describe('the repair of calls that an earlier version counted more than once', (
     await calls.compareTotals();
   });
 
-  it('is done for each organization by the worker, which says in its log what was repaired', async () => {
+  it('runs for each organization in the worker, which logs what was repaired', async () => {
     const [broken, sound] = [await ReportedCalls.of(test), await ReportedCalls.of(test)];
     await breakCall(broken, spans(responseOf(broken, 'a')));
     await sound.send(spans(responseOf(sound, 'a')));

@@ -54,8 +54,8 @@ const look = (atMicros = now()) =>
 const noticesOf = (org: TestOrganization): Promise<StoredAlert[]> =>
   listAlerts(org.orgDb, { kind: 'notice' }, { limit: 100, offset: 0 });
 
-describe('a service that two scopes tell of', () => {
-  it('is told once for each pair of scopes, by however many processes look at once and however often', async () => {
+describe('a service that two scopes report', () => {
+  it('causes one notice for each pair of scopes, by however many processes look at once and however often', async () => {
     const org = await api.addOrganization();
     await tell(org, 'checkout', ['scope-a', 'scope-b']);
     await tell(org, '', ['scope-a', 'scope-c']);
@@ -75,7 +75,7 @@ describe('a service that two scopes tell of', () => {
     expect(notices.find(({ subject }) => subject.id === '')?.message).toMatch(/^A service without a name/);
   });
 
-  it('is not told where one scope tells its calls, where the setting names what counts, or of calls of days ago', async () => {
+  it('causes no notice where one scope reports its calls, where the setting names what counts, or for calls of days ago', async () => {
     const org = await api.addOrganization();
     await tell(org, 'once', ['scope-a']);
     await tell(org, 'long-ago', ['scope-a', 'scope-b'], 60);
@@ -85,7 +85,7 @@ describe('a service that two scopes tell of', () => {
     expect(await noticesOf(org)).toEqual([]);
   });
 
-  it('is told again only when it goes on a week after somebody has acknowledged it', async () => {
+  it('causes another notice only when it goes on a week after a person acknowledged the first', async () => {
     const org = await api.addOrganization();
     await tell(org, 'checkout', ['scope-a', 'scope-b']);
     await look();
@@ -103,7 +103,7 @@ describe('a service that two scopes tell of', () => {
     expect((await noticesOf(org)).map(({ status }) => status)).toEqual(['open', 'acknowledged']);
   });
 
-  it('is told again in a database that sorts words as a language does, too', async () => {
+  it('causes another notice in a database that sorts words as a language does, too', async () => {
     await api.database.superuser.query(
       'alter table alerts alter column notice_key type text collate "und-x-icu"',
     );

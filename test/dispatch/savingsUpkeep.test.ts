@@ -65,7 +65,7 @@ const aCallNow = ({ ingestKey }: TestOrganization, minutesAgo = 0) =>
     ingestKey,
   );
 
-describe('a savings run that nobody asked for', () => {
+describe('an automatic savings run', () => {
   it('is opened where there are enabled rules and no result, and nowhere twice', async () => {
     const { org } = await anOrganization();
     const { org: without } = await anOrganization(false);

@@ -46,7 +46,7 @@ describe('docs/claims.md', () => {
     expect(drawn.sort()).toEqual(['[*] draft', ...legal].sort());
   });
 
-  it('says what a status needs beside it', () => {
+  it('lists what a status needs beside it', () => {
     const needs = Object.fromEntries(
       tableBelow('| status | needs |').map(([status = '', fields = '']) => [codes(status)[0], codes(fields)]),
     );
@@ -60,7 +60,7 @@ describe('docs/claims.md', () => {
     }
   });
 
-  it('says what the disputes of a claim are resolved with', () => {
+  it('lists what the disputes of a claim are resolved with', () => {
     const said = new Map<string, string>();
     for (const [end = '', resolution = ''] of tableBelow('| end | `resolution` |')) {
       const [status = '', ...kinds] = codes(end);
@@ -73,7 +73,7 @@ describe('docs/claims.md', () => {
       expect(said.get(`denied ${kind}`) ?? said.get('denied '), kind).toBe(resolutionOf('denied', kind));
   });
 
-  it('says after how many business days somebody is reminded, and when a draft is urgent', () => {
+  it('states after how many business days a reminder is sent, and when a draft is urgent', () => {
     const days = new BusinessDays(DEFAULT_SETTINGS);
     const enteredAtMicros = microsOfDay('2026-03-02');
     for (const [cell = '', text = ''] of tableBelow('| status | notice |')) {

@@ -114,7 +114,7 @@ describe('the documents', () => {
     expect(textOf('README.md').split(/\s+/).filter(Boolean).length).toBeLessThanOrEqual(README_WORDS_MAX);
   });
 
-  it('say nothing of the places in which they were written', () => {
+  it('do not mention the places in which they were written', () => {
     const foreign = new RegExp(
       ['registry\\.npm' + 'js', 'proxy\\.golang\\.' + 'org', 'pypi\\.' + 'org', '/wo' + 'rk/'].join('|'),
     );

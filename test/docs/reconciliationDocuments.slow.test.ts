@@ -157,7 +157,7 @@ describe('the audit of generated bills', () => {
     expect(wide.body.missing).toMatchObject([{ provider_account_id: 'default', first_day: before, days: 2 }]);
   });
 
-  it('without bills, or of another organization, says that there are none', async () => {
+  it('without bills, or of another organization, states that there are none', async () => {
     for (const [provider, key] of [
       ['xai', api.adminKey],
       ['anthropic', stranger.adminKey],
@@ -207,7 +207,7 @@ describe('./trueup audit', () => {
     expect(text).not.toContain('\u001b');
   });
 
-  it('gives the same as the API in JSON and CSV', async () => {
+  it('prints the same as the API in JSON and CSV', async () => {
     const json = JSON.parse((await run(['--provider', 'anthropic', '--format', 'json', ...org()])).text);
     expect(json).toEqual((await api.get(`${AUDIT}?provider=anthropic`)).body);
     const csv = (await run(['--provider', 'anthropic', '--format', 'csv', ...org()])).text;
@@ -219,7 +219,7 @@ describe('./trueup audit', () => {
     expect((await run(['--provider', 'openai', '--fail-on-difference', ...org()])).code).toBe(0);
   });
 
-  it('without bills says what to do', async () => {
+  it('without bills prints what to do', async () => {
     const { code, text } = await run(['--provider', 'xai', ...org()]);
     expect(code).toBe(0);
     expect(text).toContain('./trueup import bills --provider xai FILE');
@@ -409,7 +409,7 @@ describe('the statement of a month', () => {
     });
   });
 
-  it('names missing days, sources, and copies that do not say the same', async () => {
+  it('names missing days, sources, and copies that differ', async () => {
     const { body } = await api.get(`${STATEMENT}?period=${bills.days[0]?.slice(0, 7)}`);
     expect(body.coverage.complete).toBe(false);
     expect(body.coverage.missing).toHaveLength(2);
@@ -424,7 +424,7 @@ describe('the statement of a month', () => {
     ]);
   });
 
-  it('without bills, or of another organization, has no rows and says so', async () => {
+  it('without bills, or of another organization, has no rows and states it', async () => {
     for (const [month, key] of [
       ['2020-02', api.adminKey],
       [MONTH, stranger.adminKey],

@@ -171,7 +171,7 @@ describe('docs/webhooks.md', () => {
     }
   });
 
-  it('gives the schedule, limits and times that the code has', () => {
+  it('has the schedule, limits and times of the code', () => {
     const units = { s: 1, min: 60, h: 3_600 };
     const waits = [...PAGE.matchAll(/^\| \d+ \| (\d+) (s|min|h) \|$/gm)].map(
       ([, count, unit]) => Number(count) * units[unit as keyof typeof units],

@@ -79,7 +79,7 @@ describe('the demo, brought in as events and saved bills', () => {
     );
   });
 
-  it('breaks its policies by exactly the calls that are meant to, each told once in the alerts feed', async () => {
+  it('breaks its policies by exactly the calls that are meant to, with one alert for each in the feed', async () => {
     const { wanted, secrets, staging, ofTraffic } = demo.answerKey;
     const callsOf = async (type: string) => {
       const { body } = await api.get(`/api/v1/alerts?policy_type=${type}&limit=1000`);

@@ -300,7 +300,7 @@ describe('the demo as Amazon bills it', () => {
     expect(told.sort(byText)).toEqual(expected.sort(byText));
   });
 
-  it('tells of use that nobody saw on the doubled day and in the missing hours, to the last digit, and blames nobody', async () => {
+  it('shows unobserved use on the doubled day and in the missing hours, to the last digit, and blames neither side', async () => {
     const expected = planted()
       .filter(({ kind }) => kind === 'doubled_day' || kind === 'missing_window')
       .map(({ day, model, gapPico }) => ({ day, model, impact: decimalFromPico(gapPico), claimable: false }));

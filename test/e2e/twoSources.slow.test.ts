@@ -273,7 +273,7 @@ describe('two files of one month', () => {
     expect(await differencesOf(MONTH)).toEqual([[`day ${WRONG_USAGE} usage`, 'file 20', 'file 14.5', -5.5]]);
   }, 300_000);
 
-  it('of xAI, its invoice and the days: the days count, and what the invoice says beyond them is shown', async () => {
+  it('of xAI, its invoice and the days: the days count, and what the invoice contains beyond them is shown', async () => {
     await start({});
     const [year, month] = MONTH.split('-').map(Number);
     const invoice = JSON.stringify({

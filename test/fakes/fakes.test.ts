@@ -48,7 +48,7 @@ async function anthropic(plan: PlannedCall[]): Promise<Anthropic> {
 }
 
 describe('the OpenAI fake', () => {
-  it('tells usage with the cached tokens inside the prompt, plain and streamed', async () => {
+  it('returns usage with the cached tokens inside the prompt, plain and streamed', async () => {
     const client = await openAi([CALL]);
     const plain = await client.chat.completions.create({ model: 'gpt-4o', messages });
     expect(plain.model).toBe('gpt-4o-2024-08-06');
@@ -153,7 +153,7 @@ describe('the Anthropic fake', () => {
   };
   const body = { model: 'claude-haiku-4-5', max_tokens: 64, messages };
 
-  it('tells input without what came from the cache or went to it, plain and streamed', async () => {
+  it('returns input without what came from the cache or went to it, plain and streamed', async () => {
     const client = await anthropic([MESSAGE]);
     const plain = await client.messages.create(body);
     expect(plain).toMatchObject({ model: 'claude-haiku-4-5-20251001', stop_reason: 'end_turn', usage });

@@ -95,7 +95,7 @@ describe('a move that was answered with 503 is not made later', () => {
     await expectRepeatMoves(id, once);
   });
 
-  it('though the line to the engine stood still and then gave on what it held', {
+  it('though the line to Temporal hung and then delivered what it held', {
     timeout: 300_000,
   }, async () => {
     await work();
@@ -145,9 +145,9 @@ describe('a move that was answered with 503 is not made later', () => {
   });
 });
 
-describe('a move that is under way when the engine can no longer be asked', () => {
+describe('a move that is under way when Temporal can no longer be asked', () => {
   it.each(['cut', 'silence', 'stall'] as const)(
-    '(%s) is answered by what the row says: it was made',
+    '(%s) is answered from its row: it was made',
     {
       timeout: 300_000,
     },
@@ -174,7 +174,7 @@ describe('a move that is under way when the engine can no longer be asked', () =
 });
 
 describe('several instances of the API', () => {
-  it('50 moves that exclude each other, over three of them: one is made, the others are told 409', {
+  it('50 moves that exclude each other, over three of them: one is made, the others get 409', {
     timeout: 300_000,
   }, async () => {
     await work();

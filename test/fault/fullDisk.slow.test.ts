@@ -62,7 +62,7 @@ async function command(...args: string[]): Promise<{ exit: number | string; outp
 const FULL = /The disk of the database is full/;
 
 describe(`a service whose disk is full (TEST_SEED=${SEED})`, () => {
-  it('says so everywhere, answers reads, refuses calls with 503, loses none that it took, and goes on when there is room', async () => {
+  it('reports it everywhere, answers reads, refuses calls with 503, loses none that it took, and goes on when there is room', async () => {
     await expect.poll(async () => (await readyz()).status).toBe('ok');
     const client = new LoadClient({ baseUrl: base, key: adminKey, random: new SeededRandom(SEED) });
     client.start(CLIENTS);

@@ -73,7 +73,7 @@ describe('documents that are served again', () => {
     expect(new Set(hourly(0))).toEqual(new Set([false]));
   });
 
-  it('that count by the day are never told by the hour', async () => {
+  it('that count by the day are never served by the hour', async () => {
     const days = Array.from({ length: DAYS }, (_, n) => n);
     const counted = days.map((n) => openaiBucket(FIRST + n * DAY_SECONDS, DAY_SECONDS, usage(70)));
     const { rows } = await fetchBills(world, [document('openai_usage', counted)]);

@@ -20,7 +20,7 @@ describe('calibration', () => {
     );
   });
 
-  it('is the mean distance, weighted by how many were said', () => {
+  it('is the mean distance, weighted by the number of predictions', () => {
     // Half of all say 0.9 and are true in 0.7, half say 0.2 and are true in 0.2.
     expect(expectedCalibrationError([...predictions(0.9, 70, 30), ...predictions(0.2, 20, 80)])).toBeCloseTo(
       0.1,

@@ -71,7 +71,7 @@ describe('the first generator', () => {
     expect(truths.some(({ isViolation }) => !isViolation)).toBe(true);
   });
 
-  it('plants no mistake where all is benign, and only undercharges where it says so', () => {
+  it('plants no mistake where all is benign, and only undercharges in the worlds of undercharges', () => {
     expect(worldOf('benign_only').truths.filter(({ isViolation }) => isViolation)).toEqual([]);
     const impacts = worldOf('undercharges').truths.flatMap(({ impactByDay }) => [...impactByDay.values()]);
     expect(impacts.filter((pico) => pico > 0n)).toEqual([]);
@@ -91,7 +91,7 @@ describe('the first generator', () => {
     }
   });
 
-  it('tells quantities only where the visibility shows them', () => {
+  it('bills quantities only where the visibility shows them', () => {
     const world = worldOf('mixed');
     const ofOpenai = (visibility: (typeof VISIBILITIES)[number]) =>
       linesAt(world, visibility).filter(

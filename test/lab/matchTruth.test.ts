@@ -54,7 +54,7 @@ function metrics(truths: Truth[], findings: Finding[]) {
   return metricsOf(tally);
 }
 
-describe('what a finding claims', () => {
+describe('the claimed amount of a finding', () => {
   it('is right up to the dollars of the day, and false beyond', () => {
     const found = metrics([truth(10)], [finding(16)]);
     expect(found.precisionHigh).toBeCloseTo(10 / 16, 12);
@@ -100,19 +100,19 @@ describe('what a finding claims', () => {
     });
   });
 
-  it('is no recall of what cannot be told, and no miss of it either', () => {
+  it('leaves what cannot be identified out of recall, and counts no miss for it', () => {
     const hidden = truth(90, { id: 'h', model: 'claude-sonnet-5', identifiableAt: new Set() });
     expect(metrics([truth(10), hidden], [finding(10)]).recallHigh).toBe(1);
   });
 
-  it('counts for nothing where it is unverified, and where it accuses nobody', () => {
+  it('does not count where it is unverified, and where it does not blame the provider', () => {
     const unverified = metrics([truth(10)], [finding(10, { grade: 'UNVERIFIED' })]);
     expect(unverified.recall).toBe(0);
     const own = metrics([truth(10)], [finding(10, { kind: 'client_metering_error', blame: 'own' })]);
     expect(own).toMatchObject({ recall: 0, high: 0, misattributed: 0 });
   });
 
-  it('of an undercharge is found like an overcharge, and is asked back from nobody', () => {
+  it('of an undercharge is found like an overcharge, and is never claimed', () => {
     const under = metrics([truth(-10)], [finding(-8)]);
     expect(under.underRecall).toBeCloseTo(0.8, 12);
     expect(under.underPrecision).toBe(1);

@@ -43,7 +43,7 @@ describe('the second generator', () => {
     expect(moved).toBeLessThan(world.spendPico / 4n);
   });
 
-  it('tells nothing from a day that may still be restated', () => {
+  it('marks nothing as identifiable on a day that may still be restated', () => {
     for (const { id, impactByDay, identifiableAt } of world.truths)
       if (impactByDay.has(world.lastDay)) expect(identifiableAt.size, id).toBe(0);
   });

@@ -49,7 +49,7 @@ function holdUp(millis: number): void {
 }
 
 describe('a server that closes', () => {
-  it('answers whoever had connected before, also where it has not taken the connection yet', async () => {
+  it('answers a client that connected before, also where it has not accepted the connection yet', async () => {
     await listening();
     const clients = Array.from({ length: 12 }, connection);
     for (const { socket } of clients) socket.write(REQUEST);

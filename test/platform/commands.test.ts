@@ -16,7 +16,7 @@ beforeAll(() => {
 afterAll(() => removeDataDir(folder));
 
 describe('a command', () => {
-  it('where no service has left data says so in one sentence, and makes none', {
+  it('without data of a service prints one sentence, and makes no data', {
     timeout: LIMIT_MS,
   }, async () => {
     const dataDir = join(folder, 'slip-of-the-pen');
@@ -33,7 +33,7 @@ describe('a command', () => {
     expect(readdirSync(folder)).toEqual([]);
   });
 
-  it('whose user of Postgres may make no roles says so in one sentence, with what to grant', {
+  it('whose user of Postgres may make no roles prints one sentence, with what to grant', {
     timeout: LIMIT_MS,
   }, async () => {
     const name = `plain_${randomBytes(4).toString('hex')}`;

@@ -162,7 +162,7 @@ describe('settings', () => {
     expect(parse({ BASE_URL: 'http://10.0.0.5:8080/trueup//' }).baseUrl).toBe('http://10.0.0.5:8080/trueup');
   });
 
-  it('use DATABASE_URL for direct connections too unless told otherwise', () => {
+  it('use DATABASE_URL for direct connections too by default', () => {
     const url = 'postgres://u:p@db:5432/trueup';
     expect(parse({ DATABASE_URL: url }).databaseDirectUrl).toBe(url);
     expect(parse({ DATABASE_URL: url, DATABASE_DIRECT_URL: `${url}2` }).databaseDirectUrl).toBe(`${url}2`);
@@ -185,7 +185,7 @@ describe('secrets', () => {
     );
   });
 
-  it('never stand in what is printed, neither in the overview nor in a complaint', () => {
+  it('never appear in the output, neither in the overview nor in an error', () => {
     const secrets = {
       DATABASE_URL: 'postgres://u:s3cret@db/trueup',
       METRICS_TOKEN: 'token-token-token',
@@ -198,7 +198,7 @@ describe('secrets', () => {
   });
 });
 
-describe('the settings stand in the same words', () => {
+describe('the settings have the same descriptions', () => {
   const documented = readFileSync(join(PROJECT_ROOT, 'docs/configuration.md'), 'utf8');
   const example = readFileSync(join(PROJECT_ROOT, '.env.example'), 'utf8');
 

@@ -39,7 +39,7 @@ describe('an error in the log', () => {
     }
   });
 
-  it('has no field that somebody put on it, and its causes to a depth that ends', () => {
+  it('omits custom fields, and limits the depth of its causes', () => {
     const error: Error & { cause?: unknown } = Object.assign(new Error('broke'), {
       request: { body: PROMPT },
       code: 'E1',

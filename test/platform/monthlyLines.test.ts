@@ -23,7 +23,7 @@ async function all(): Promise<string[]> {
 }
 
 describe('monthly lines', () => {
-  it('stand in a file for each month, in the order in which they came, and are their owner’s alone', async () => {
+  it('are in a file for each month, in the order in which they came, and readable by their owner alone', async () => {
     lines.append(['a', 'b'], new Date('2026-01-31T23:59:59Z'));
     lines.append(['c'], new Date('2026-02-01T00:00:00Z'));
     lines.append(['d'], new Date('2026-02-02T00:00:00Z'));

@@ -149,7 +149,7 @@ describe('npm start', () => {
     await expect.poll(() => loginsOf(place)).toEqual(SERVED_AS);
   });
 
-  it('is healthy and ready when it says so', async () => {
+  it('is healthy and ready when it prints that', async () => {
     expect(await ask(place, '/healthz')).toEqual({ status: 200, body: { status: 'ok' } });
     const { status, body } = await ask(place, '/readyz');
     expect(status).toBe(200);
@@ -157,7 +157,7 @@ describe('npm start', () => {
     await eventually(async () => (await ask(place, '/readyz')).body.temporal === 'up');
   });
 
-  it('says of each part how it does: ./trueup status --json', async () => {
+  it('shows the state of each part: ./trueup status --json', async () => {
     await untilWhole(place);
     const { exit, stdout } = await runToEnd(['status', '--json'], place.environment);
     const status = JSON.parse(stdout) as Record<string, { status: string }>;
@@ -274,7 +274,7 @@ describe('a start that cannot be', () => {
     expect(exit).toBe(1);
   }
 
-  it('for a port that is taken says so in one sentence', async () => {
+  it('for a port that is taken prints one sentence', async () => {
     const squatter = createServer().listen(0, '127.0.0.1');
     await new Promise((resolve) => squatter.once('listening', resolve));
     cleanUp.push(() => new Promise<void>((resolve) => squatter.close(() => resolve())));
@@ -282,29 +282,29 @@ describe('a start that cannot be', () => {
     await expectSentence({ PORT: String(port) }, new RegExp(`^PORT ${port} is taken by another program: `));
   });
 
-  it('for a host that is not ours says so in one sentence', async () => {
+  it('for a host that is not ours prints one sentence', async () => {
     await expectSentence(
       { HOST: '192.0.2.1' },
       /^HOST 192\.0\.2\.1 is not an address of this machine \(EADDRNOTAVAIL\): /,
     );
   });
 
-  it('for a data directory that cannot be written says so in one sentence', async () => {
+  it('for a data directory that cannot be written prints one sentence', async () => {
     await expectSentence({ DATA_DIR: '/proc/trueup' }, /^DATA_DIR \/proc\/trueup cannot be written /);
   });
 
-  it('for a wrong setting says so in one sentence', async () => {
+  it('for a wrong setting prints one sentence', async () => {
     await expectSentence({ PORT: 'eighty' }, /^PORT is "eighty": give a whole number/);
   });
 
-  it('for an admin key with a slip of the pen says so in one sentence', async () => {
+  it('for an admin key with a typing error prints one sentence', async () => {
     await expectSentence(
       { INIT_ADMIN_KEY: `tu_live_${'a'.repeat(10)}_${'b'.repeat(49)}` },
       /INIT_ADMIN_KEY has a wrong check sum/,
     );
   });
 
-  it('for a database that does not answer says so in one sentence', async () => {
+  it('for a database that does not answer prints one sentence', async () => {
     const environment = {
       DATABASE_URL: 'postgres://u:p@127.0.0.1:1/x',
       TRUEUP_SECRET_KEY: TEST_SECRET_KEY,
@@ -313,7 +313,7 @@ describe('a start that cannot be', () => {
     await expectSentence(environment, /^No Postgres answers at 127\.0\.0\.1:1\/x \(ECONNREFUSED\): start it/);
   });
 
-  it('for a database of one’s own without a secret key says so in one sentence, with how to make one', async () => {
+  it('for a database of one’s own without a secret key prints one sentence, with how to make one', async () => {
     const environment = { DATABASE_URL: 'postgres://u:p@127.0.0.1:1/x', TEMPORAL_ADDRESS: '127.0.0.1:1' };
     await expectSentence(environment, /^TRUEUP_SECRET_KEY is missing: .*`openssl rand -base64 32`/);
     for (const name of ['api', 'worker']) {
@@ -374,7 +374,7 @@ describe('other ways to start', () => {
     for (const pid of pids) expect(await waitUntilGone(pid, 120_000), `process ${pid}`).toBe(true);
   });
 
-  it('where no workflow engine can be had the rest runs, and it is said what to do', async () => {
+  it('where no workflow engine is available the rest runs, and the output names what to do', async () => {
     const offline = makeTestFolder('offline');
     cleanUp.push(() => rmSync(offline, { recursive: true, force: true }));
     writeFileSync(

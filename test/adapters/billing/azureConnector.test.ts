@@ -164,7 +164,7 @@ describe('Azure is asked', () => {
     expect(fake.requests.every(({ status }) => status === 200)).toBe(true);
   });
 
-  it('by subscription where a billing account is read: resources are told within a subscription only', async () => {
+  it('by subscription where a billing account is read: resources appear within a subscription only', async () => {
     const { fake, connector } = await start();
     const { rows } = await rowsOf(await fetchAll(connector, access(BILLING_ACCOUNT)));
     expect(fake.requests.at(-1)?.body).toMatchObject({
@@ -238,7 +238,7 @@ describe('an answer of Azure', () => {
     expect(paged.fake.requests.filter(({ report }) => report === 'query')).toHaveLength(3);
   });
 
-  it('that counts tokens and not units of the meter is told by rates that no model has', async () => {
+  it('that counts tokens and not units of the meter is recognized by rates that no model has', async () => {
     const { rows } = await readBill(
       JSON.stringify({
         id: 'subscriptions/…/query/1',
@@ -274,7 +274,7 @@ describe('an answer of Azure', () => {
     ]);
   });
 
-  it('with nothing to tell says that the days bill nothing', async () => {
+  it('without rows marks its days as billing nothing', async () => {
     const { connector } = await start({ truth: truthOf([]) });
     const [page] = await fetchAll(connector);
     expect(page).toMatchObject({
@@ -285,7 +285,7 @@ describe('an answer of Azure', () => {
     expect((await rowsOf([page as FetchedPage])).rows).toEqual([]);
   });
 
-  it('that tells a charge twice is refused: pages have been seen to overlap', async () => {
+  it('that contains a charge twice is refused: pages have been seen to overlap', async () => {
     const { connector } = await start();
     const [page] = await fetchAll(connector);
     await expect(rowsOf([page as FetchedPage, page as FetchedPage])).rejects.toThrow('told twice');
@@ -299,7 +299,7 @@ describe('an answer of Azure', () => {
     ],
     ['{"value":[]}', 'properties is not as documented'],
     ['<html>', 'it is not JSON'],
-  ])('of another shape is told: %s', async (body, sentence) => {
+  ])('of another shape is refused with its fault: %s', async (body, sentence) => {
     const { fake, connector } = await start();
     fake.faults.inject({ kind: 'wrong_shape', body, report: 'query' });
     await expect(fetchAll(connector)).rejects.toMatchObject({
@@ -309,13 +309,13 @@ describe('an answer of Azure', () => {
   });
 });
 
-describe('what Azure refuses', () => {
+describe('a refusal by Azure', () => {
   it.each([
     [{ tenant_id: 'other' }, 'no directory with this tenant_id'],
     [{ tenant_id: '../x' }, 'no id or domain of a directory'],
     [{ client_id: 'other' }, 'no application with this client_id'],
     [{ client_secret: 'other' }, 'the client_secret is wrong'],
-  ])('%o is told by what to change, and nothing of the secret', async (over, sentence) => {
+  ])('of %o names what to change, and nothing of the secret', async (over, sentence) => {
     const { connector } = await start();
     const error = await fetchAll(connector, access(SCOPE, { ...CREDENTIALS, ...over })).catch(
       (thrown) => thrown,
@@ -339,7 +339,7 @@ describe('what Azure refuses', () => {
     ).resolves.toEqual([expect.objectContaining({ name: 'costs', ok: false })]);
   });
 
-  it('too many requests are waited for as long as the longest of its headers says', async () => {
+  it('of too many requests is waited out as long as the longest of its headers states', async () => {
     const { connector } = await start({ queriesPerMinute: 1 });
     await fetchAll(connector);
     await expect(fetchAll(connector)).rejects.toMatchObject({
@@ -370,7 +370,7 @@ describe('what Azure refuses', () => {
 });
 
 describe('the account and the scope of a connection', () => {
-  it('the scope says whose bill it is', async () => {
+  it('the scope determines the account of the bill', async () => {
     const { connector } = await start();
     expect(await connector.identify(access())).toEqual({ accountId: SUBSCRIPTION, name: null });
     expect(connector.accountOfSettings({ scope: { resource: `${SCOPE}/resourceGroups/RG-1/` } })).toBe(

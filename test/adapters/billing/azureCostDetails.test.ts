@@ -279,7 +279,7 @@ describe('cost details of Azure', () => {
     ['CostInBillingCurrency', 'n/a', 'costinbillingcurrency must be a decimal number'],
     ['CostInBillingCurrency', '', 'costinbillingcurrency must be a decimal number, not empty'],
     ['BillingCurrencyCode', 'Euro', 'a currency is three letters'],
-  ])('a fault of the cell %s (%s) is told with its place', async (column, cell, sentence) => {
+  ])('a fault of the cell %s (%s) is reported with its place', async (column, cell, sentence) => {
     const place = `line 3, column ${EA.indexOf(column) + 1}: ${sentence}`;
     await expect(readBill(csv(EA, [aLine(), aLine({ [column]: cell })]), AZURE)).rejects.toThrow(
       column === 'CostInBillingCurrency' && cell === '' ? sentence : place,

@@ -150,7 +150,7 @@ describe.each(PROVIDER_NAMES)('a failure of %s', (provider) => {
     ['a line break', 'sk-admin-abc\ndef'],
     ['a letter outside ASCII', 'sk-admin-ü0123456789'],
     ['nothing', ''],
-  ])('is told before anything is sent when the key holds %s', async (_, adminKey) => {
+  ])('is reported before anything is sent when the key holds %s', async (_, adminKey) => {
     const fake = await startProvider(provider);
     const connector = connectorAt(provider, fake.origin);
     const access = accessOf(provider, {}, new AbortController().signal, adminKey);
@@ -160,7 +160,7 @@ describe.each(PROVIDER_NAMES)('a failure of %s', (provider) => {
     expect(fake.requests).toHaveLength(0);
   });
 
-  it('says so when the key is of another kind', async () => {
+  it('names the other kind of key', async () => {
     const fake = await startProvider(provider);
     const connector = connectorAt(provider, fake.origin);
     const access = accessOf(provider, {}, new AbortController().signal, 'sk-proj-inference-0123');
@@ -169,7 +169,7 @@ describe.each(PROVIDER_NAMES)('a failure of %s', (provider) => {
     if (provider === 'openai') expect(failure.message).toContain('api.usage.read');
   });
 
-  it('is none when the caller gives up: the reason given is thrown', async () => {
+  it('is none when the caller aborts: the abort reason is thrown', async () => {
     const fake = await startProvider(provider);
     fake.faults.inject({ kind: 'hang' });
     const controller = new AbortController();

@@ -61,7 +61,7 @@ const shown = (rows: BilledRow[]) =>
     .sort();
 
 describe.each(PROVIDER_NAMES)('the pages of %s', (provider) => {
-  it('tell every chunk of the plan once and whole', async () => {
+  it('contain every chunk of the plan once and whole', async () => {
     const fake = await startProvider(provider);
     const connector = connectorAt(provider, fake.origin);
     const plan = connector.plan(WINDOW, NOW_MICROS);
@@ -76,7 +76,7 @@ describe.each(PROVIDER_NAMES)('the pages of %s', (provider) => {
     expect(fake.requests).toHaveLength(plan.length);
   });
 
-  it('give the rows that the saved page of the same report gives', async () => {
+  it('yield the rows of the saved page of the same report', async () => {
     const fake = await startProvider(provider);
     const connector = connectorAt(provider, fake.origin);
     const truth = provider === 'openai' ? openaiTruth() : anthropicTruth();
@@ -172,7 +172,7 @@ describe.each(PROVIDER_NAMES)('the pages of %s', (provider) => {
     expect(page.body.toString()).toContain(provider === 'openai' ? '12345678.123456789012' : '"0.000001"');
   });
 
-  it('of a report without results say that its days bill nothing', async () => {
+  it('of a report without results mark their days as billing nothing', async () => {
     const fake = await startProvider(provider);
     fake.setTruth({ accountId: 'empty', reports: {} });
     const connector = connectorAt(provider, fake.origin);

@@ -113,14 +113,14 @@ describe('OpenAI is asked', () => {
     expect(fake.requests.map(({ query }) => query.project_ids)).toEqual([['proj_shop'], ['proj_shop']]);
   });
 
-  it('under a path of the base address, which stands in what is kept of the request', async () => {
+  it('under a path of the base address, which appears in the stored request', async () => {
     const fake = await startProvider('openai');
     const connector = connectorAt('openai', `${fake.origin}/gateway/`);
     await connector.identify(accessOf('openai')).catch(() => undefined);
     expect(fake.requests[0]?.path).toBe('/gateway/v1/organization/costs');
   });
 
-  it('whose organization it is: results name it, or nobody does', async () => {
+  it('for the organization: results name it, or it stays unknown', async () => {
     const fake = await startProvider('openai');
     const connector = connectorAt('openai', fake.origin);
     expect(await connector.identify(accessOf('openai'))).toEqual({
@@ -192,7 +192,7 @@ describe('Anthropic is asked', () => {
 });
 
 describe.each(PROVIDER_NAMES)('a test of %s', (provider) => {
-  it('throws what is passing: an outage says nothing about the connection', async () => {
+  it('throws a temporary failure: an outage shows nothing about the connection', async () => {
     const fake = await startProvider(provider);
     fake.faults.inject({ kind: 'outage', status: 503 });
     const work = connectorAt(provider, fake.origin).test(accessOf(provider));

@@ -89,7 +89,7 @@ describe('OpenAI cost pages', () => {
     expect(summary.covered[0]?.account).toBe('org-7');
   });
 
-  it('list a label that nobody understands, with its sum', async () => {
+  it('list an unknown label, with its sum', async () => {
     const odd =
       ',{"object":"organization.costs.result","amount":{"value":2.5,"currency":"usd"},"line_item":"Quantum flux"}';
     const { rows, summary } = await read(costs('1', odd + odd));
@@ -132,7 +132,7 @@ describe('OpenAI cost pages', () => {
     );
   });
 
-  it('tell the later of two copies of a day, and a second reading leaves the earlier out', async () => {
+  it('use the later of two copies of a day, and a second reading leaves the earlier out', async () => {
     const text = `${costs('1')}${costs('2')}`;
     const first = await read(text);
     expect([...first.summary.superseded]).toEqual([1]);
@@ -293,7 +293,7 @@ describe('Anthropic pages', () => {
 describe('a plain CSV', () => {
   const csv = 'date,model,token_class,quantity,amount_usd,service_tier,project\n';
 
-  it('gives rows for any provider', async () => {
+  it('yields rows for any provider', async () => {
     const { rows, summary } = await read(
       `${csv}2026-01-31,mistral-large,input,1000,0.5,batch,p1\n2026-01-31,mistral-large,output,,"1.25",,\n`,
       {

@@ -79,7 +79,7 @@ async function rowOf(over: Charge, provider = 'openai', more: object = {}): Prom
 
 describe('a FOCUS export', () => {
   it.each(Object.keys(VERSIONS))(
-    'of version %s is told by its columns and says the same',
+    'of version %s is recognized by its columns and yields the same rows',
     async (version) => {
       const { rows, summary } = await readBill(csvOf(VERSIONS[version] as string[], [aCharge()]), {
         provider: 'openai',
@@ -256,7 +256,7 @@ describe('a FOCUS export', () => {
     expect(row.tokenClass).toBe(expected);
   });
 
-  it('keeps what nobody understands as other, with its dollars', async () => {
+  it('keeps unknown charges as other, with their dollars', async () => {
     const { rows, summary } = await read([
       aCharge({ ChargeDescription: 'Mystery', SkuPriceDetails: 'no JSON' }),
       aCharge({ ChargeDescription: 'Mystery', SkuPriceDetails: '{"Kind":"none"}' }),
@@ -271,7 +271,7 @@ describe('a FOCUS export', () => {
 describe('days of a FOCUS export', () => {
   const period = { BillingPeriodStart: '2026-09-01T00:00:00Z', BillingPeriodEnd: '2026-10-01T00:00:00Z' };
 
-  it('a charge of another billing period than its invoice’s is told apart, on its own day', async () => {
+  it('a charge of another billing period than its invoice’s is kept separate, on its own day', async () => {
     const { rows } = await readBill(
       csvOf(
         [...(VERSIONS['1.2'] as string[]), 'BillingPeriodStart', 'BillingPeriodEnd'],

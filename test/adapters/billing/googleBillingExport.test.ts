@@ -74,7 +74,7 @@ describe('Google’s billing export', () => {
   });
 
   it.each(['.', '_'] as const)(
-    'as CSV with %s between the names says the same as JSON lines',
+    'as CSV with %s between the names yields the same rows as JSON lines',
     async (separator) => {
       const lines = [
         aLine({ credits: [{ name: 'Free Trial', amount: -0.1234567890123, type: 'PROMOTION' }] }),
@@ -164,7 +164,7 @@ describe('Google’s billing export', () => {
     ]);
   });
 
-  it('what is not counted in tokens is no token, whatever the SKU says', async () => {
+  it('what is not counted in tokens is no token, whatever the name of the SKU', async () => {
     const { rows } = await readBill(
       jsonLines([aLine({ usage: { amount: 4_000, unit: 'characters' } })]),
       GOOGLE,
@@ -194,7 +194,7 @@ describe('Google’s billing export', () => {
     [{ credits: 'none' }, 'credits must be a JSON array'],
     [{ credits: [{ name: 'x' }] }, 'a credit must have an amount'],
     [{ currency: 'EUR', currency_conversion_rate: 0 }, 'must be above zero'],
-  ])('a fault is told with its line: %o', async (over, sentence) => {
+  ])('a fault is reported with its line: %o', async (over, sentence) => {
     const error = await readBill(jsonLines([aLine(), aLine(over)]), GOOGLE).catch((thrown) => thrown);
     expect(error).toMatchObject({
       code: 'invalid_billing_file',
@@ -248,7 +248,7 @@ describe('a Pacific month', () => {
     },
   );
 
-  it('use that stands on a later invoice is told apart from the day’s own', async () => {
+  it('use that appears on a later invoice is kept separate from the day’s own', async () => {
     const { rows } = await readBill(
       jsonLines([
         aLine(),

@@ -164,7 +164,7 @@ describe('Mistral’s usage report', () => {
       'value of mistral-large-2411, input must be a whole number',
     ],
     [{ currency: '€' }, 'currency must be three letters'],
-  ])('a fault is told: %o', async (over, sentence) => {
+  ])('a fault is reported: %o', async (over, sentence) => {
     await expect(readBill(report(over), MISTRAL)).rejects.toThrow(sentence);
   });
 });

@@ -30,7 +30,7 @@ describe('how long an answer asks to wait', () => {
     expect(retryAfterOf(headers(entries as Record<string, string>), NOW)).toBe(seconds);
   });
 
-  it('is told beforehand by an answer whose window is spent', () => {
+  it('is shown beforehand by an answer whose window is spent', () => {
     const reset = { 'anthropic-ratelimit-requests-reset': '2026-10-11T12:00:42Z' };
     expect(spentWindowOf(headers({ ...reset, 'anthropic-ratelimit-requests-remaining': '0' }), NOW)).toBe(42);
     expect(
@@ -43,7 +43,7 @@ describe('how long an answer asks to wait', () => {
 describe('the pacer', () => {
   const signal = new AbortController().signal;
 
-  it('keeps the gap between the requests of one connection, whoever sends them, and none between two', async () => {
+  it('keeps the gap between the requests of one connection, whatever sends them, and none between two connections', async () => {
     const started = performance.now();
     const pacer = new Pacer(40, () => performance.now());
     await Promise.all([pacer.turn('a', signal), pacer.turn('a', signal), pacer.turn('a', signal)]);
@@ -54,7 +54,7 @@ describe('the pacer', () => {
     await standing.turn('b', signal);
   });
 
-  it('refuses at once what would wait long, and says how long', async () => {
+  it('refuses a long wait at once, and states how long it is', async () => {
     const pacer = new Pacer(0, () => 1_000);
     pacer.block('a', 90);
     await expect(pacer.turn('a', signal)).rejects.toMatchObject({
@@ -64,7 +64,7 @@ describe('the pacer', () => {
     await pacer.turn('b', signal);
   });
 
-  it('lets go of a request whose caller gave up', async () => {
+  it('drops a request whose caller aborted', async () => {
     const pacer = new Pacer(60_000, () => performance.now());
     const controller = new AbortController();
     await pacer.turn('a', controller.signal);

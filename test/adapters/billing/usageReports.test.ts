@@ -67,7 +67,7 @@ describe('OpenAI’s tool reports', () => {
 describe('audio input of completions', () => {
   const completions = (counts: object) => ({ object: 'organization.usage.completions.result', ...counts });
 
-  it('is what did not come from the cache, as the reference says now', async () => {
+  it('is what did not come from the cache, as the current reference defines it', async () => {
     const { rows } = await read(
       'openai',
       openaiPage(

@@ -79,7 +79,7 @@ describe('xAI’s invoices', () => {
     [preview({ billingCycle: { year: 2026, month: 13 } }), 'billingCycle must name the year and month'],
     [preview({ coreInvoice: { lines: [{ amount: 'x' }] } }), 'lines[0].amount must be a number of cents'],
     [{ invoices: [{}] }, 'invoices[0] must have a billingCycle or a createTime'],
-  ])('a fault is told: %o', async (document, sentence) => {
+  ])('a fault is reported: %o', async (document, sentence) => {
     await expect(readBill(JSON.stringify(document), XAI)).rejects.toThrow(sentence);
   });
 

@@ -219,7 +219,7 @@ describe('OTLP in protobuf', () => {
     expect(spansOf(decodeTraceRequest(bytes))[0]?.attributes).toEqual([{ key: 'k', value: { intValue: 7 } }]);
   });
 
-  it('passes over fields that nobody knows', () => {
+  it('ignores unknown fields', () => {
     const unknown = [
       0xfa, 0x3e, 0x03, 1, 2, 3, 0xf8, 0x3e, 0xff, 0x01, 0xf9, 0x3e, 1, 2, 3, 4, 5, 6, 7, 8, 0xfd, 0x3e, 1, 2,
       3, 4,

@@ -86,7 +86,7 @@ describe('one attempt', () => {
     expect(calls).toBe(1);
   });
 
-  it('keeps the beginning of what is said, as text that can be stored', async () => {
+  it('keeps the beginning of the answer, as text that can be stored', async () => {
     const attempt = await receiver((_request, response) => {
       response
         .writeHead(500)
@@ -99,7 +99,7 @@ describe('one attempt', () => {
     expect(answer).not.toContain('\0');
   });
 
-  it('hears how long a 429 or 503 asks to wait, in seconds or as a date, and nobody else', async () => {
+  it('reads how long a 429 or 503 asks to wait, in seconds or as a date, and ignores it on other answers', async () => {
     const said = { status: 429, headers: {} as Record<string, string> };
     const attempt = await receiver((_request, response) => {
       response.writeHead(said.status, said.headers).end();
@@ -116,7 +116,7 @@ describe('one attempt', () => {
     expect(await attempt()).toMatchObject({ retryAfterSeconds: null });
   });
 
-  it('that gets no answer says why, without an address behind the name', async () => {
+  it('that gets no answer states why, without an address behind the name', async () => {
     const outbound = new SafeFetch({
       allowedHosts: new Set(['127.0.0.1:9']),
       resolve: async () => [{ address: '10.1.2.3', family: 4 }],

@@ -117,7 +117,7 @@ describe('a request to an address of a user', () => {
     expect(visited).toEqual([]);
   });
 
-  it('sets no header that frames it or says where it goes, and none with a line break', async () => {
+  it('sets no header about its framing or target, and none with a line break', async () => {
     const fetcher = new SafeFetch();
     for (const headers of [
       { Host: 'other.example' },
@@ -190,7 +190,7 @@ describe('a name', () => {
     expect(asked).toBe(1);
   });
 
-  it('that cannot be resolved is told as such', async () => {
+  it('that cannot be resolved is reported as such', async () => {
     for (const resolve of [async () => [], async () => Promise.reject(new Error('ENOTFOUND'))]) {
       const fetcher = new SafeFetch({ resolve });
       const url = 'https://hooks.exmaple/';
@@ -199,7 +199,7 @@ describe('a name', () => {
     }
   });
 
-  it('is looked up by the system’s resolver where nothing else is said: this machine’s own is refused', async () => {
+  it('is looked up by the system’s resolver by default: this machine’s own name is refused', async () => {
     const fetcher = new SafeFetch({ allowedHosts: new Set() });
     await expect(fetcher.assertPublicAddress('http://localhost/', 'url')).rejects.toThrow(/^url: /);
     const allowing = new SafeFetch({ allowedHosts: new Set(['localhost']) });
@@ -229,7 +229,7 @@ describe('an address that is entered', () => {
     }
   });
 
-  it('of the own network, or at another port, is told what the operator can do about it', async () => {
+  it('of the own network, or at another port, is refused with what the operator can do about it', async () => {
     const fetcher = new SafeFetch({ resolve: async () => [INSIDE] });
     const refusalOf = (text: string) =>
       fetcher.assertPublicAddress(text, 'url').catch((error) => error.message);
@@ -281,7 +281,7 @@ describe('an answer', () => {
     expect(answer.body.equals(bomb)).toBe(true);
   });
 
-  it('of endless headers, of no HTTP, of an upgrade that nobody asked for, or of nothing is broken', async () => {
+  it('of endless headers, of no HTTP, of an unrequested upgrade, or of nothing is broken', async () => {
     const cases: [string, (socket: Socket) => void][] = [
       ['headers', (socket) => socket.write(`HTTP/1.1 200 OK\r\nX-A: ${'a'.repeat(40_000)}\r\n\r\n`)],
       ['no HTTP', (socket) => socket.write('220 smtp.example ESMTP\r\n')],
@@ -371,7 +371,7 @@ describe('an answer', () => {
     });
   });
 
-  it('that nobody waits for any more is cancelled', async () => {
+  it('without a waiting caller is cancelled', async () => {
     const { fetcher, url } = await rawReceiver(() => undefined);
     const abort = new AbortController();
     const sent = fetcher.send({ method: 'GET', url, signal: abort.signal });

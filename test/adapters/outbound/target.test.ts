@@ -73,7 +73,7 @@ describe('an IP address', () => {
   });
 });
 
-describe('an address that a user gives', () => {
+describe('an address from a user', () => {
   it.each([
     [
       'another scheme',

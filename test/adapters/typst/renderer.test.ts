@@ -21,7 +21,7 @@ describe('a document', () => {
     expect(text).toContain('pdfaid:part');
   });
 
-  it('takes what it is told as text and never as markup', async () => {
+  it('takes its input as text and never as markup', async () => {
     const name = '#panic() *bold* $x$ <b> @ref [[ // `raw` \\ " = -';
     const pdf = await new Renderer().render(of(name));
     expect(pdf.subarray(0, 5).toString()).toBe('%PDF-');
@@ -49,7 +49,7 @@ describe('a document', () => {
     ['too much data', PLAIN, { ...RENDERER_LIMITS, dataBytesMax: 4 }, /larger than 4 bytes/],
     ['too large a document', PLAIN, { ...RENDERER_LIMITS, pdfBytesMax: 4 }, /larger than 4 bytes/],
   ])(
-    'says that it cannot be set after %s, and this process goes on',
+    'reports that it cannot be set after %s, and this process goes on',
     async (_name, template, limits, why) => {
       const failed = new Renderer(limits).render(of('name', template));
       await expect(failed).rejects.toMatchObject({

@@ -163,7 +163,7 @@ async function verify(
 }
 
 describe('the audit log', () => {
-  it('is one chain whose hashes the database and this program make alike, whatever stands in a row', async () => {
+  it('is one chain whose hashes the database and this program make alike, whatever a row contains', async () => {
     const orgDb = await addOrganization();
     const odd = 'ä "quoted" \\ \u2028 \u0001 \u007f \u0000 \ud800 😀';
     await recordAudit(orgDb, {
@@ -272,7 +272,7 @@ describe('changing the audit log', () => {
     await expect(added).rejects.toMatchObject({ code: '23514' });
   });
 
-  it('into what cannot be read is found out too, and the other organizations are checked all the same', async () => {
+  it('into what cannot be read is detected too, and the other organizations are checked all the same', async () => {
     const [orgDb, other] = [await addChain(3), await addChain(3)];
     const folder = await anchorAll();
     await asAttacker('alter table audit_log drop constraint audit_log_readable');
@@ -290,7 +290,7 @@ describe('changing the audit log', () => {
     }
   });
 
-  it('is found out where one row among 10,000 was edited, and the row is named', async () => {
+  it('is detected where one row among 10,000 was edited, and the row is named', async () => {
     const orgDb = await addLongChain(10_000);
     const folder = await anchorAll();
     expect((await verify(orgDb, folder)).findings).toBe(0);
@@ -302,14 +302,14 @@ describe('changing the audit log', () => {
     expect(lines[0]).toMatch(/^FOUND .*: row 4711 was edited: its hash is not that of what stands in it\.$/);
   }, 300_000);
 
-  it('is found out where a row was taken from the middle', async () => {
+  it('is detected where a row was taken from the middle', async () => {
     const orgDb = await addChain(20);
     const folder = await anchorAll();
     await asAttacker('delete from audit_log where org_id = $1 and seq between 7 and 8', [orgDb.orgId]);
     expect((await verify(orgDb, folder)).lines[0]).toMatch(/: rows 7 to 8 missing: deleted from the middle/);
   });
 
-  it('is found out where the end was taken, with the head left and with the head moved back', async () => {
+  it('is detected where the end was taken, with the head left and with the head moved back', async () => {
     const orgDb = await addChain(20);
     const folder = await anchorAll();
     await asAttacker('delete from audit_log where org_id = $1 and seq > 17', [orgDb.orgId]);
@@ -328,7 +328,7 @@ describe('changing the audit log', () => {
     );
   });
 
-  it('is found out where the chain was written anew from its beginning with right hashes', async () => {
+  it('is detected where the chain was rewritten from its beginning with right hashes', async () => {
     const orgDb = await addChain(20);
     const folder = await anchorAll();
     await rebuildFrom(orgDb.orgId, 1);
@@ -349,7 +349,7 @@ describe('changing the audit log', () => {
     expect((await verify(orgDb, folder)).lines[0]).toMatch(/ lies in rows 11 to 20\.$/);
   });
 
-  it('is found out where the organization is gone as a whole', async () => {
+  it('is detected where the organization is gone as a whole', async () => {
     const orgDb = await addChain(3);
     const folder = await anchorAll();
     await asAttacker(
@@ -363,7 +363,7 @@ describe('changing the audit log', () => {
 });
 
 describe('anchors', () => {
-  it('that are missing are told: what could not be checked, and exit code 1 only when that is asked for', async () => {
+  it('that are missing are reported: what could not be checked, and exit code 1 only on request', async () => {
     const orgDb = await addChain(3);
     const empty = mkdtempSync(join(tmpdir(), 'trueup-anchors-'));
     folders.push(empty);
@@ -374,7 +374,7 @@ describe('anchors', () => {
     );
   });
 
-  it('that do not come any more are told, once rows have waited for them for two hours', async () => {
+  it('that no longer arrive are reported, once rows have waited for them for two hours', async () => {
     const orgDb = await addChain(3);
     const folder = await anchorAll();
     await recordAudit(orgDb, entry());
@@ -386,7 +386,7 @@ describe('anchors', () => {
     expect(later.lines[0]).toMatch(/row 4 not anchored for more than two hours: does a worker run/);
   });
 
-  it('that were forged without the secret key are told and not used', async () => {
+  it('that were forged without the secret key are reported and not used', async () => {
     const orgDb = await addChain(3);
     const folder = await anchorAll();
     const files = new MonthlyLines(folder);
@@ -407,7 +407,7 @@ describe('anchors', () => {
     expect(lines.join('\n')).toMatch(/1 anchors were changed or not signed by this service/);
   });
 
-  it('signed with a key that is not at hand are compared all the same, and that is told', async () => {
+  it('signed with a key that is not at hand are compared all the same, and the report states it', async () => {
     const orgDb = await addChain(3);
     const folder = await anchorAll();
     const { lines, findings, isPartial } = await verify(orgDb, folder, SecretKeys.of(makeSecretKey()));
@@ -495,7 +495,7 @@ describe('retention of the audit log', () => {
     expect(await checkpointAuditLog(test.database, 730, sign, () => undefined)).toBe(0);
   });
 
-  it('drops nothing of a chain that is broken, and says so: no checkpoint vouches for it', async () => {
+  it('drops nothing of a broken chain, and reports it: no checkpoint covers it', async () => {
     const orgDb = await addChain(10);
     await ageChain(orgDb.orgId, 6);
     await asAttacker(`update audit_log set action = 'key.revoked' where org_id = $1 and seq = 3`, [

@@ -46,7 +46,7 @@ describe('a key that no key has made', () => {
     expect(await logOf(second)).toEqual([]);
   });
 
-  it('of the demo stands in its audit log, and so does another one in place of one that was lost', async () => {
+  it('of the demo is recorded in its audit log, and so is another one that replaces a lost one', async () => {
     const [before, after] = [makeTestFolder('demo'), makeTestFolder('demo')];
     const made = await openDemo(test.database, before, Date.now());
     expect(await openDemo(test.database, before, Date.now())).toEqual(made);

@@ -127,7 +127,7 @@ describe('a shared bucket', () => {
     );
   });
 
-  it('that nobody has asked for a while is removed; one that is in use stays', async () => {
+  it('without requests for a while is removed; one that is in use stays', async () => {
     await test.superuser.query('delete from rate_buckets');
     const [idle, busy] = [anOrganization(), anOrganization()];
     await lease(idle);

@@ -289,7 +289,7 @@ async function take(world: World, action: PeriodStep): Promise<void> {
 
 describe(`closed months (TEST_SEED=${SEED})`, () => {
   it(
-    'never move, and with what came later sum to what is known, after any order of ingests, tellings, re-pricings, closings and folds',
+    'never move, and with what came later sum to what is known, after any order of ingests, call reports, re-pricings, closings and folds',
     async () => {
       const run = await fc.check(
         fc.asyncProperty(fc.array(periodStep, { minLength: 8, maxLength: 24 }), async (steps) => {

@@ -98,7 +98,7 @@ const aCopy = fc.record({
 });
 
 describe('of the copies of a day', () => {
-  it('whatever their mix and the order in which they came, each category sums to exactly one telling', {
+  it('whatever their mix and the order in which they came, each category sums to exactly one copy', {
     timeout: 300_000,
   }, async () => {
     await fc.assert(
@@ -132,7 +132,7 @@ describe('of the copies of a day', () => {
     );
   });
 
-  it('what a connection said before it said otherwise is no difference, a file that says otherwise is one', async () => {
+  it('an earlier amount of the same connection is no difference, a different amount in a file is one', async () => {
     const { orgDb } = await api.addOrganization();
     const copy = (rank: number, toldAt: number, dollars: number, more: Partial<Copy> = {}): Copy => ({
       rank,

@@ -99,7 +99,7 @@ describe('of the versions of a page', () => {
     expect(await pruneFetchedPages(api.database.database, { orgId, id }, KEPT_DAYS)).toBe(0);
   });
 
-  it('that were told hour by hour a handful is left for each day', async () => {
+  it('that were fetched hour by hour a handful is left for each day', async () => {
     const organization = await api.addOrganization();
     const { orgId } = organization;
     const id = await connect(organization);

@@ -95,7 +95,7 @@ describe('two identities of one call', () => {
     await calls.compareTotals();
   });
 
-  it('are both known when a gateway gives an answer an id of its own', async () => {
+  it('are both known when a gateway assigns an answer its own id', async () => {
     const calls = await ReportedCalls.of(test);
     const [own, gateway] = [idOf(calls, 'own'), idOf(calls, 'gateway')];
     const outer = aReport(gateway, 0, {

@@ -64,7 +64,7 @@ const aNotice = (key: string): Notice => ({
 });
 
 describe('a notice', () => {
-  it('is told once of its key, however often and by however many at once; another organization has its own', async () => {
+  it('is sent once for its key, however often and by however many at once; another organization has its own', async () => {
     const [one, two] = [await anOrganization(), await anOrganization()];
     for (const orgDb of [one, two]) {
       const told = await Promise.all(Array.from({ length: 6 }, () => recordNotice(orgDb, aNotice('k:1'))));
@@ -99,7 +99,7 @@ describe('a notice', () => {
     ]);
   });
 
-  it('is told to receivers that want alerts, by ids and kinds alone, with its own id as the message’s', async () => {
+  it('is sent to receivers that want alerts, by ids and kinds alone, with its own id as the message’s', async () => {
     const [wanted, unwanted, nobody] = [
       await anOrganization(),
       await anOrganization(),
@@ -135,7 +135,7 @@ describe('a notice', () => {
     expect([await bodiesOf(unwanted), await bodiesOf(nobody)]).toEqual([[], []]);
   });
 
-  it('is not told when what it tells of was taken back', async () => {
+  it('is not sent when its cause was rolled back', async () => {
     const orgDb = await anOrganization();
     await subscribe(orgDb, '{}');
     const failed = orgDb.transaction(async (inside) => {
@@ -163,7 +163,7 @@ describe(`a billing connection (TEST_SEED=${SEED})`, () => {
     return id;
   }
 
-  it('is told of each time that it breaks, and not again while it stays broken', async () => {
+  it('causes a notice each time that it breaks, and not again while it stays broken', async () => {
     const step = fc.constantFrom('fails', 'fails', 'goes well', 'is paused', 'is resumed');
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
@@ -195,7 +195,7 @@ describe(`a billing connection (TEST_SEED=${SEED})`, () => {
     );
   });
 
-  it('says which it is, why, and since when no bill came', async () => {
+  it('has a notice with its name, the reason and the time since the last bill', async () => {
     const orgDb = await anOrganization();
     const id = await aConnection(orgDb);
     await recordSyncOutcome(orgDb, id, { error: null, revisedOn: null });
@@ -214,7 +214,7 @@ describe(`a billing connection (TEST_SEED=${SEED})`, () => {
     ]);
   });
 
-  it('whose credentials were given up with their key is told of, unless it was broken before', async () => {
+  it('whose credentials were given up with their key has a notice, unless it was broken before', async () => {
     const [whole, broken] = [await anOrganization(), await anOrganization()];
     for (const orgDb of [whole, broken]) await aConnection(orgDb);
     const sealed = (await listSealedOtherwise(test.database, 'k2')).filter(({ orgId }) =>
@@ -231,7 +231,7 @@ describe(`a billing connection (TEST_SEED=${SEED})`, () => {
     ]);
   });
 
-  it('that breaks again after its notice was acknowledged is told of again', async () => {
+  it('that breaks again after its notice was acknowledged has another notice', async () => {
     const orgDb = await anOrganization();
     const id = await aConnection(orgDb);
     const error = { code: 'provider_unavailable', message: 'it is away' };

@@ -93,7 +93,7 @@ async function aPlace() {
 const seconds = fc.integer({ min: 0, max: 20 });
 const amount = fc.option(fc.bigInt({ min: 0n, max: 10n ** 15n }), { freq: 4 });
 
-it('is what the calls of the window say, by rule and in total, to the last digit', async () => {
+it('sums the prevented dollars of the calls in the window, by rule and in total, to the last digit', async () => {
   const { org, kept, removed, texts } = await aPlace();
   const calls = fc.array(
     fc.record({

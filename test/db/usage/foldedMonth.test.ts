@@ -16,7 +16,7 @@ beforeEach(async () => {
 afterEach(() => place.close());
 
 describe('the question whether a month is in all totals', () => {
-  it('is answered by an index, as nobody can store a call meanwhile: also in a month of many calls', async () => {
+  it('is answered by an index while no call can be stored: also in a month of many calls', async () => {
     await place.asOwner(ensurePartitions);
     const { orgDb, send } = await place.addOrganization();
     const client = await place.test.superuser.connect();

@@ -146,27 +146,30 @@ describe.each(['unfolded', 'folded'])('calls at the very edges of closed months,
     expect(await known('2026-02', '2026-03-11')).toBe(8);
   });
 
-  it.each(DIMENSIONS)('are told apart by %s in windows that end or begin on the edge', async (dimension) => {
-    const total = async (fromMicros: bigint, toMicros: bigint, view: UsageView) =>
-      Object.values(await callsBy(orgDb, { fromMicros, toMicros, dimension, view })).reduce(
-        (sum, calls) => sum + calls,
-        0,
-      );
-    const { firstOfFebruary: february, firstOfMarch: march } = EDGES;
-    for (const [from, to, books, now] of [
-      [february - HALF_HOUR, february, 1, 4],
-      [february - 1n, february + 1n, 3, 8],
-      [february, february + 1n, 2, 4],
-      [february + 1n, march, 3, 4],
-      [march - HALF_HOUR, march, 2, 4],
-      // What is booked on the first of March counts at its beginning: four calls that begin then and three that came late.
-      [march - 1n, march + HALF_HOUR, 9, 8],
-      [march, march + 1n, 7, 4],
-      [march + 1n, march + HALF_HOUR, 0, 0],
-    ] as const) {
-      const name = `${isoFromMicros(from)} to ${isoFromMicros(to)}`;
-      expect(await total(from, to, BOOKS), `books, ${name}`).toBe(books);
-      expect(await total(from, to, { kind: 'now' }), `now, ${name}`).toBe(now);
-    }
-  });
+  it.each(DIMENSIONS)(
+    'are distinguished by %s in windows that end or begin on the edge',
+    async (dimension) => {
+      const total = async (fromMicros: bigint, toMicros: bigint, view: UsageView) =>
+        Object.values(await callsBy(orgDb, { fromMicros, toMicros, dimension, view })).reduce(
+          (sum, calls) => sum + calls,
+          0,
+        );
+      const { firstOfFebruary: february, firstOfMarch: march } = EDGES;
+      for (const [from, to, books, now] of [
+        [february - HALF_HOUR, february, 1, 4],
+        [february - 1n, february + 1n, 3, 8],
+        [february, february + 1n, 2, 4],
+        [february + 1n, march, 3, 4],
+        [march - HALF_HOUR, march, 2, 4],
+        // What is booked on the first of March counts at its beginning: four calls that begin then and three that came late.
+        [march - 1n, march + HALF_HOUR, 9, 8],
+        [march, march + 1n, 7, 4],
+        [march + 1n, march + HALF_HOUR, 0, 0],
+      ] as const) {
+        const name = `${isoFromMicros(from)} to ${isoFromMicros(to)}`;
+        expect(await total(from, to, BOOKS), `books, ${name}`).toBe(books);
+        expect(await total(from, to, { kind: 'now' }), `now, ${name}`).toBe(now);
+      }
+    },
+  );
 });

@@ -70,7 +70,7 @@ async function foldBesideOthers(orgDb: OrgDb): Promise<void> {
 
 describe(`totals (TEST_SEED=${SEED})`, () => {
   it(
-    'equal the live events, for any window, dimension and filter, after any order of ingests, repeats, tellings, sweeps, re-pricings and folds',
+    'equal the live events, for any window, dimension and filter, after any order of ingests, repeats, call reports, sweeps, re-pricings and folds',
     async () => {
       const run = await fc.check(
         fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 14 }), async (steps) => {
@@ -119,7 +119,7 @@ describe(`totals (TEST_SEED=${SEED})`, () => {
     60_000 + RUNS * 10_000,
   );
 
-  it('count a call once that its own request completed and a later request tells again, folded or not', async () => {
+  it('count a call once that its own request completed and a later request reports again, folded or not', async () => {
     for (const foldsBetween of [false, true]) {
       const { orgDb, send } = await aNewOrganization();
       const told = (scopeName: string, input: number, reportedClasses: number) =>
@@ -248,7 +248,7 @@ describe(`totals (TEST_SEED=${SEED})`, () => {
     expect(rows.map(({ day, calls }) => [day, calls])).toEqual([...counts].sort());
   });
 
-  it('tell when a group was first and last seen, whether it is filtered or not, folded or not', async () => {
+  it('contain when a group was first and last seen, whether it is filtered or not, folded or not', async () => {
     const { orgDb, send } = await aNewOrganization();
     const times = [FIRST + 5n, FIRST + HOUR, FIRST + 2n * MICROS_PER_DAY + 7n];
     await send(

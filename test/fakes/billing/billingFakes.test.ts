@@ -113,7 +113,7 @@ describe('the loopback OpenAI', () => {
     expect(batch.data[0]?.results[0].num_model_requests).toBe(6);
   });
 
-  it('tells by its key who asks', async () => {
+  it('recognizes the caller by its key', async () => {
     const fake = await startProvider('openai');
     const status = async (authorization: string) => {
       const answer = await ask(fake, 'openai', costs, { authorization });
@@ -159,7 +159,7 @@ describe('the loopback Anthropic', () => {
     ).rejects.toMatchObject({ status: 401 });
   });
 
-  it('gives amounts as strings of cents, summed exactly, and names model and class by description alone', async () => {
+  it('returns amounts as strings of cents, summed exactly, and names model and class by description alone', async () => {
     const fake = await startProvider('anthropic');
     const [summed] = ((await (await ask(fake, 'anthropic', `${costReport}&limit=1`)).json()) as Page).data;
     // 2 x 0.78912 + 0.000001 + 50.5
@@ -258,7 +258,7 @@ describe('the faults', () => {
 });
 
 describe('numbers', () => {
-  it('stand in the answer as they were given', () => {
+  it('appear in the answer as they were set', () => {
     const value = {
       a: { $number: '0.0600' },
       b: [{ $number: '9007199254740993' }, 1.5, null, 'x'],
@@ -278,7 +278,7 @@ describe('numbers', () => {
     expect(sumDecimals(texts)).toBe(sum);
   });
 
-  it('are not told beyond the time of the provider’s clock', async () => {
+  it('are not returned beyond the time of the provider’s clock', async () => {
     const fake = await startProvider('openai');
     const page = (await (await ask(fake, 'openai', `${costs}&limit=180`)).json()) as Page;
     expect(page.data[page.data.length - 1]?.start_time).toBe(NOW_SECONDS - (NOW_SECONDS % DAY_SECONDS));

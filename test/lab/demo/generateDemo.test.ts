@@ -98,7 +98,7 @@ describe('the demo', () => {
 });
 
 describe('docs/demo.md', () => {
-  it('is what the answer key says: npm run demo:docs writes it anew', () => {
+  it('matches the answer key: npm run demo:docs writes it anew', () => {
     expect(readFileSync(join(PROJECT_ROOT, 'docs/demo.md'), 'utf8')).toBe(describeDemo(demo));
   });
 });

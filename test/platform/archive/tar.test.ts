@@ -65,7 +65,7 @@ describe('a tar', () => {
     );
   });
 
-  it('that breaks off or whose header was changed is told from a whole one', async () => {
+  it('that breaks off or whose header was changed is distinguished from a whole one', async () => {
     const whole = tarOf([{ path: 'a', mode: 0o600, body: Buffer.alloc(700, 1) }]);
     for (const length of [100, 512, 900, 1_300])
       await expect(readAll(inPieces(whole.subarray(0, length), [512]))).rejects.toThrow(TarError);

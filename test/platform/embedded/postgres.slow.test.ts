@@ -186,7 +186,7 @@ function closedDataDirectory(): string {
 describe('below a folder that is closed to others', () => {
   const isRoot = process.getuid?.() === 0;
 
-  it('Postgres runs as ourselves inside, or for root as nobody with its files in /var/lib/trueup', async () => {
+  it('Postgres runs as the same user inside, or for root as the user nobody with its files in /var/lib/trueup', async () => {
     const dataDir = closedDataDirectory();
     const server = await start(dataDir);
     expect(server.directory).toMatch(

@@ -150,7 +150,7 @@ describe('an embedded Temporal', () => {
     expect(readFileSync(join(dataDir, 'starts'), 'utf8').trim().split('\n')).toHaveLength(5);
   });
 
-  it('that cannot start says why and where its log is', async () => {
+  it('that cannot start prints why and where its log is', async () => {
     const program = { program: '/bin/false', serverVersion: '1.29.1', origin: 'cache' as const };
     await expect(startTemporal({ program, dataDir, namespace: 'trueup' })).rejects.toThrow(
       /^Temporal did not start: exit code 1. Its log is .*temporal.log.$/,

@@ -165,7 +165,7 @@ describe('a download', () => {
     expect(readdirSync(dirname(target()))).toEqual(['temporal']);
   });
 
-  it('with another sha256 is thrown away and says both sums', async () => {
+  it('with another sha256 is discarded and shows both sums', async () => {
     const bytes = archive();
     const url = await serve((_request, response) => response.end(bytes));
     const sha256 = '0'.repeat(64);
@@ -186,7 +186,7 @@ describe('a download', () => {
     expect(existsSync(target())).toBe(false);
   });
 
-  it('that the server refuses says with which status', async () => {
+  it('that the server refuses shows the status', async () => {
     const url = await serve((_request, response) => response.writeHead(404).end());
     const source = { url, sha256: '0'.repeat(64) };
     await expect(downloadTemporal({ target: target(), source })).rejects.toThrow(/answered 404/);

@@ -79,7 +79,7 @@ function totals(rows: readonly BilledRow[]): Record<string, bigint> {
 }
 
 describe('Cost Explorer', () => {
-  it('tells everything that Bedrock bills, by category to the last digit, and nothing else', async () => {
+  it('returns everything that Bedrock bills, by category to the last digit, and nothing else', async () => {
     const { rows } = await fetchAll(await place());
     expect(totals(rows)).toEqual(sumsOf(awsTruth(DAYS, '').charges));
     const first = rows.filter(({ day }) => day === '2026-09-01');
@@ -117,7 +117,7 @@ describe('Cost Explorer', () => {
     expect(fake.costUsd()).toBeCloseTo(0.08);
   });
 
-  it('tells the same in small pages, each day once and whole', async () => {
+  it('returns the same in small pages, each day once and whole', async () => {
     const connector = await place();
     const whole = await fetchAll(connector);
     fake.limitGroups(2);
@@ -135,7 +135,7 @@ describe('Cost Explorer', () => {
     expect(totals(rows)).toEqual({ usage: 7_500_000_000_000n });
   });
 
-  it('says whose costs they are where there is one account, and asks where there are several', async () => {
+  it('names the account of the costs where there is one, and asks for it where there are several', async () => {
     const connector = await place();
     expect(await connector.identify(accessOf())).toEqual({ accountId: null, name: null });
     const truth = awsTruth(DAYS, '');
@@ -230,7 +230,7 @@ describe('a saved answer', () => {
     ]);
   });
 
-  it('that does not say of which record type it is is refused with what to do', async () => {
+  it('without its record type is refused with what to do', async () => {
     await expect(read(answer(['USAGE_TYPE'], { Keys: ['x'], Metrics }))).rejects.toThrow(
       'group it by RECORD_TYPE',
     );

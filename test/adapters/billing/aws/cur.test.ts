@@ -57,7 +57,7 @@ const csv = (lines: readonly Record<string, string>[], columns: readonly string[
 const line = (over: Record<string, string>) => ({ ...LINE, ...over });
 
 describe('a CUR 2.0', () => {
-  it('line of usage says model, class, tokens, account and the money in all its stages', async () => {
+  it('line of usage contains model, class, tokens, account and the money in all its stages', async () => {
     const { rows, summary } = await read(csv([LINE]));
     expect(summary).toMatchObject({ format: 'aws_cur2', leftOut: [], unconverted: [], unparsed: [] });
     expect(rows).toEqual([
@@ -110,7 +110,7 @@ describe('a CUR 2.0', () => {
     if (category === 'tax') expect(rows[0]).toMatchObject({ model: null, quantity: null });
   });
 
-  it('counts a unit as the bill says it, whatever the usage type usually has', async () => {
+  it('counts the unit on the bill, whatever the usage type usually has', async () => {
     const model = { product: '{"product_name":"Claude Sonnet 4.6 (Amazon Bedrock Edition)"}' };
     const usage = {
       ...model,
@@ -139,7 +139,7 @@ describe('a CUR 2.0', () => {
     expect(rows[0]).toMatchObject({ model: 'us.anthropic.claude-sonnet-5', tokenClass: 'cache_read' });
   });
 
-  it('keeps a usage type that nobody knows as other, with its dollars', async () => {
+  it('keeps an unknown usage type as other, with its dollars', async () => {
     const { rows, summary } = await read(csv([line({ line_item_usage_type: 'USE1-Mystery' })]));
     expect(rows[0]).toMatchObject({
       model: null,
@@ -150,7 +150,7 @@ describe('a CUR 2.0', () => {
     expect(summary.unparsed).toEqual([{ label: 'USE1-Mystery', rows: 1, amountPico: 12_345_696_000_000n }]);
   });
 
-  it('leaves other services out and says what they sum to, by category and currency', async () => {
+  it('leaves other services out and lists what they sum to, by category and currency', async () => {
     const other = { line_item_product_code: 'AmazonEC2', line_item_usage_type: 'BoxUsage', product: '' };
     const { rows, summary } = await read(
       csv([
@@ -186,7 +186,7 @@ describe('a CUR 2.0', () => {
     expect(converted.rows[0]).toMatchObject({ amountPico: 13_580_265_600_000n });
   });
 
-  it('needs no column beyond those that tell time, product, usage and cost', async () => {
+  it('needs no column beyond those for time, product, usage and cost', async () => {
     const columns = COLUMNS.filter(
       (column) =>
         /usage_start|line_item_type|product_code|usage_type|usage_amount|unblended_cost$/.test(column) &&
@@ -311,7 +311,7 @@ describe('a legacy CUR', () => {
   const header =
     'bill/PayerAccountId,lineItem/UsageAccountId,lineItem/LineItemType,lineItem/UsageStartDate,lineItem/UsageEndDate,lineItem/ProductCode,lineItem/UsageType,lineItem/UsageAmount,lineItem/CurrencyCode,lineItem/UnblendedCost,product/ProductName,product/model,product/inferenceType,pricing/unit';
 
-  it('says the same as a CUR 2.0', async () => {
+  it('yields the same rows as a CUR 2.0', async () => {
     const { rows, summary } = await read(
       `${header}\n1,2,Usage,2023-11-04T23:00:00.000Z,2023-11-05T00:00:00.000Z,AmazonBedrock,USE1-Claude3Haiku-input-tokens,4.0,USD,1.0E-3,Amazon Bedrock,Claude 3 Haiku,Input tokens,1K tokens\n`,
     );

@@ -44,7 +44,7 @@ describe('CSV', () => {
     ]);
   });
 
-  it('gives back what was written, however the bytes are cut', () => {
+  it('returns what was written, however the bytes are cut', () => {
     fc.assert(
       fc.property(
         fc.array(fc.tuple(cell, cell, cell), { minLength: 1, maxLength: 8 }),

@@ -114,7 +114,7 @@ describe('a Parquet file', () => {
     expect(floatText(Math.fround(16_777_217.5))).toBe('16777218');
   });
 
-  it('is read as the bill that its columns say', async () => {
+  it('is read as the bill of its columns', async () => {
     const rows = await read(bill(['input', 'output', 'input']));
     expect(rows.map(({ tokenClass, amountPico }) => [tokenClass, amountPico])).toEqual([
       ['input', 100_000_000_000n],
@@ -139,7 +139,7 @@ describe('a Parquet file', () => {
       });
   });
 
-  it('whose pages are damaged never gives anything but a fault or rows', async () => {
+  it('whose pages are damaged never yields anything but a fault or rows', async () => {
     const whole = bill(['input', 'output', 'input']);
     for (let at = 4; at < whole.length; at += 7) {
       const bytes = Buffer.from(whole);

@@ -72,7 +72,7 @@ describe('JSON lines', () => {
 });
 
 describe('a header', () => {
-  it('that no format knows is told with the nearest one and what it misses', async () => {
+  it('of an unknown format is refused with the nearest format and its missing columns', async () => {
     await expect(read('Date,Model,quantity\n1,2,3\n')).rejects.toThrow(
       'line 1, column 1: the columns token_class, amount_usd are missing; a plain CSV has date, model',
     );
