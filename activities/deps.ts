@@ -4,11 +4,11 @@ import type { BillingFileReader } from '../adapters/billing/file.js';
 import type { DeliverWebhook } from '../adapters/outbound/deliverWebhook.js';
 import type { RetentionLimits } from '../domain/installation/retention.js';
 import type { SecretKeys } from '../platform/secretKeys.js';
+import type { SyncPace } from '../usecases/billing/fetchChunk.js';
 import type { EvidenceDeps } from '../usecases/claims/freezeEvidence.js';
 import type { Prices } from '../usecases/pricing/priceBookHolder.js';
 import type { UseCaseDeps } from '../usecases/useCaseDeps.js';
 import type { WebhookPace } from '../usecases/webhooks/sendDueWebhooks.js';
-import type { SyncPace } from './syncPace.js';
 
 /** What the effects need of the process; made in bin/. */
 export interface ActivityDeps extends UseCaseDeps {

@@ -1,4 +1,4 @@
-import { CancelledFailure, Context } from '@temporalio/activity';
+import { Context } from '@temporalio/activity';
 import { RETENTION_STEPS, type RetentionStep } from '../domain/installation/retention.js';
 import {
   failRetentionStep,
@@ -23,14 +23,12 @@ export function createRetentionActivities(deps: ActivityDeps) {
 
     runRetentionStep: (ref: RetentionStepRef): Promise<void> =>
       // What was removed is committed piece by piece; a repeat goes on with what is left.
-      withFailures(() => withHeartbeat(() => runRetentionStep(deps, ref, assertNotCancelled))),
+      withFailures(() =>
+        withHeartbeat(() => runRetentionStep(deps, ref, Context.current().cancellationSignal)),
+      ),
 
     failRetentionStep: (ref: RetentionStepRef & { message: string }): Promise<void> =>
       // The row of a step is one row.
       withFailures(() => failRetentionStep(deps, ref)),
   };
-}
-
-function assertNotCancelled(): void {
-  if (Context.current().cancellationSignal.aborted) throw new CancelledFailure('the run was cancelled');
 }

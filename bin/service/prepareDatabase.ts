@@ -2,7 +2,6 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { NewKey } from '../../db/access/keys.js';
 import { type Database, openDatabase } from '../../db/client.js';
-import { insertFirstOrganization } from '../../db/installation/firstOrganization.js';
 import { listOrganizations } from '../../db/installation/organizations.js';
 import { admitLogin, loginOf, makeLogin } from '../../db/login.js';
 import { listPendingMigrations, migrate } from '../../db/migrate.js';
@@ -14,6 +13,7 @@ import type { Config } from '../../platform/config.js';
 import { writePrivateFile } from '../../platform/embedded/dataDir.js';
 import { StartError } from '../../platform/startError.js';
 import { digestKey, drawKey } from '../../usecases/access/keyChanges.js';
+import { insertFirstOrganization } from '../../usecases/installation/firstOrganization.js';
 import { type SeedResult, seedPrices } from '../../usecases/pricing/priceSeed.js';
 
 const WRONG_ADMIN_KEY =

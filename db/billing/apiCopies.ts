@@ -128,51 +128,49 @@ export interface NewApiSource {
  * go. False when the chunk is read already.
  */
 export async function beginApiSource(
-  orgDb: OrgDb,
+  inside: OrgDb,
   chunk: { runId: string; ordinal: number },
   source: NewApiSource,
 ): Promise<boolean> {
-  return orgDb.transaction(async (inside) => {
-    const rows = await inside.rows<{ status: string; source_id: string | null }>(
-      'select status, source_id from sync_chunks where org_id = $1 and run_id = $2 and ordinal = $3 for update',
-      [inside.orgId, chunk.runId, chunk.ordinal],
-    );
-    const [current] = rows;
-    if (!current || current.status === 'done') return false;
-    if (current.source_id !== null) {
-      await inside.run('delete from billing_rows where org_id = $1 and source_id = $2', [
-        inside.orgId,
-        current.source_id,
-      ]);
-      await inside.run(
-        `update billing_sources set status = 'cancelled', stage = 'cancelled', finished_at = now() where org_id = $1 and id = $2 and status = 'running'`,
-        [inside.orgId, current.source_id],
-      );
-    }
+  const rows = await inside.rows<{ status: string; source_id: string | null }>(
+    'select status, source_id from sync_chunks where org_id = $1 and run_id = $2 and ordinal = $3 for update',
+    [inside.orgId, chunk.runId, chunk.ordinal],
+  );
+  const [current] = rows;
+  if (!current || current.status === 'done') return false;
+  if (current.source_id !== null) {
+    await inside.run('delete from billing_rows where org_id = $1 and source_id = $2', [
+      inside.orgId,
+      current.source_id,
+    ]);
     await inside.run(
-      `insert into billing_sources (org_id, id, kind, connection_id, provider, filename, sha256, size_bytes, fetched_at, status, stage,
+      `update billing_sources set status = 'cancelled', stage = 'cancelled', finished_at = now() where org_id = $1 and id = $2 and status = 'running'`,
+      [inside.orgId, current.source_id],
+    );
+  }
+  await inside.run(
+    `insert into billing_sources (org_id, id, kind, connection_id, provider, filename, sha256, size_bytes, fetched_at, status, stage,
          format, provider_account_id, source_rank, started_at, heartbeat_at)
        values ($1, $2, 'api', $3, $4, $5, $6, $7, $8, 'running', 'reading', $9, $10, $11, now(), now())`,
-      [
-        inside.orgId,
-        source.id,
-        source.connectionId,
-        source.provider,
-        source.name,
-        source.sha256,
-        source.sizeBytes,
-        isoFromMicros(source.fetchedAtMicros),
-        source.format,
-        source.accountId,
-        SOURCE_RANKS.api,
-      ],
-    );
-    await inside.run(
-      'update sync_chunks set source_id = $4 where org_id = $1 and run_id = $2 and ordinal = $3',
-      [inside.orgId, chunk.runId, chunk.ordinal, source.id],
-    );
-    return true;
-  });
+    [
+      inside.orgId,
+      source.id,
+      source.connectionId,
+      source.provider,
+      source.name,
+      source.sha256,
+      source.sizeBytes,
+      isoFromMicros(source.fetchedAtMicros),
+      source.format,
+      source.accountId,
+      SOURCE_RANKS.api,
+    ],
+  );
+  await inside.run(
+    'update sync_chunks set source_id = $4 where org_id = $1 and run_id = $2 and ordinal = $3',
+    [inside.orgId, chunk.runId, chunk.ordinal, source.id],
+  );
+  return true;
 }
 
 /** A day of a new copy. */
@@ -267,19 +265,17 @@ export async function confirmApiDays(
  * were read from stay. A closed day that was restated keeps its old copy.
  */
 export async function pruneSupersededCopies(
-  orgDb: OrgDb,
+  inside: OrgDb,
   connectionId: string,
   limits: { provisionalDays: number; keptDays: number },
 ): Promise<number> {
-  return orgDb.transaction(async (inside) => {
-    const values = [inside.orgId, connectionId, limits.provisionalDays, limits.keptDays];
-    const old = `org_id = $1 and connection_id = $2 and superseded_at < now() - make_interval(days => $4)
+  const values = [inside.orgId, connectionId, limits.provisionalDays, limits.keptDays];
+  const old = `org_id = $1 and connection_id = $2 and superseded_at < now() - make_interval(days => $4)
       and coalesce(confirmed_at, source_fetched_at) < (day + $3::integer)::timestamp at time zone 'UTC'`;
-    await inside.run(
-      `delete from billing_rows r using (select distinct source_id, day, feed, report from billing_days where ${old}) gone
+  await inside.run(
+    `delete from billing_rows r using (select distinct source_id, day, feed, report from billing_days where ${old}) gone
        where r.org_id = $1 and r.source_id = gone.source_id and r.day = gone.day and r.feed = gone.feed and r.report = gone.report`,
-      values,
-    );
-    return inside.run(`delete from billing_days where ${old}`, values);
-  });
+    values,
+  );
+  return inside.run(`delete from billing_days where ${old}`, values);
 }

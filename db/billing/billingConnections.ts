@@ -244,27 +244,25 @@ export async function updateBillingConnection(
 /**
  * Ends a connection: its credentials are erased, its open sync is cancelled, its bills stay. False when it had ended.
  */
-export async function endBillingConnection(orgDb: OrgDb, id: string): Promise<boolean> {
-  return orgDb.transaction(async (inside) => {
-    // Runs before connections, as everywhere: two that lock both never wait for each other.
-    await inside.run(
-      `update sync_runs set status = 'cancelled', stage = 'cancelled', finished_at = now(), error_code = 'connection_ended', error_message = 'the connection was ended',
+export async function endBillingConnection(inside: OrgDb, id: string): Promise<boolean> {
+  // Runs before connections, as everywhere: two that lock both never wait for each other.
+  await inside.run(
+    `update sync_runs set status = 'cancelled', stage = 'cancelled', finished_at = now(), error_code = 'connection_ended', error_message = 'the connection was ended',
          waiting_code = null, waiting_message = null, waiting_until = null
        where org_id = $1 and connection_id = $2 and status in ('queued', 'running')`,
-      [inside.orgId, id],
-    );
-    const changed = await inside.run(
-      `update billing_connections set status = 'ended', removed_at = now(), updated_at = now(), ciphertext = null, secret_key_id = null
+    [inside.orgId, id],
+  );
+  const changed = await inside.run(
+    `update billing_connections set status = 'ended', removed_at = now(), updated_at = now(), ciphertext = null, secret_key_id = null
        where org_id = $1 and id = $2 and removed_at is null`,
-      [inside.orgId, id],
-    );
-    if (changed === 0) return false;
-    await inside.run(`insert into outbox (org_id, kind, subject_id) values ($1, 'connection.schedule', $2)`, [
-      inside.orgId,
-      id,
-    ]);
-    return true;
-  });
+    [inside.orgId, id],
+  );
+  if (changed === 0) return false;
+  await inside.run(`insert into outbox (org_id, kind, subject_id) values ($1, 'connection.schedule', $2)`, [
+    inside.orgId,
+    id,
+  ]);
+  return true;
 }
 
 /** Notes when the schedule fires next. */

@@ -24,64 +24,62 @@ export interface NewFetchedPage {
  * Stores a page and that the run has read it, in one transaction. Bytes that are those of the last version of the same
  * request are not stored again: that version was seen once more. Returns the id under which the bytes are stored.
  */
-export async function recordFetchedPage(orgDb: OrgDb, page: NewFetchedPage): Promise<string> {
-  return orgDb.transaction(async (inside) => {
-    const fetchedAt = isoFromMicros(page.fetchedAtMicros);
-    const last = await inside.rows<{ id: string; sha256: string }>(
-      `select id, sha256 from billing_fetched_pages where org_id = $1 and connection_id = $2 and request_key = $3
+export async function recordFetchedPage(inside: OrgDb, page: NewFetchedPage): Promise<string> {
+  const fetchedAt = isoFromMicros(page.fetchedAtMicros);
+  const last = await inside.rows<{ id: string; sha256: string }>(
+    `select id, sha256 from billing_fetched_pages where org_id = $1 and connection_id = $2 and request_key = $3
        order by fetched_at desc, id desc limit 1`,
-      [inside.orgId, page.connectionId, page.requestKey],
-    );
-    const same = last[0]?.sha256 === page.sha256 ? last[0].id : undefined;
-    if (same === undefined) {
-      await inside.run(
-        `insert into billing_fetched_pages (org_id, id, connection_id, run_id, report, request_key, request_path, page_no, sha256, body,
+    [inside.orgId, page.connectionId, page.requestKey],
+  );
+  const same = last[0]?.sha256 === page.sha256 ? last[0].id : undefined;
+  if (same === undefined) {
+    await inside.run(
+      `insert into billing_fetched_pages (org_id, id, connection_id, run_id, report, request_key, request_path, page_no, sha256, body,
            provider_request_id, fetched_at, last_seen_at)
          values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $12)`,
-        [
-          inside.orgId,
-          page.id,
-          page.connectionId,
-          page.runId,
-          page.report,
-          page.requestKey,
-          page.requestPath,
-          page.pageNo,
-          page.sha256,
-          page.body,
-          page.providerRequestId,
-          fetchedAt,
-        ],
-      );
-    } else {
-      await inside.run(
-        'update billing_fetched_pages set last_seen_at = greatest(last_seen_at, $3) where org_id = $1 and id = $2',
-        [inside.orgId, same, fetchedAt],
-      );
-    }
-    // An attempt on its last legs may have stored the same page meanwhile: the later one stands, with what follows it.
-    await inside.run(
-      'delete from sync_pages where org_id = $1 and run_id = $2 and ordinal = $3 and page_no >= $4',
-      [inside.orgId, page.runId, page.ordinal, page.pageNo],
-    );
-    await inside.run(
-      `insert into sync_pages (org_id, run_id, ordinal, page_no, page_id, next_cursor, buckets, fetched_at)
-       values ($1, $2, $3, $4, $5, $6, $7::jsonb, $8)`,
       [
         inside.orgId,
+        page.id,
+        page.connectionId,
         page.runId,
-        page.ordinal,
+        page.report,
+        page.requestKey,
+        page.requestPath,
         page.pageNo,
-        same ?? page.id,
-        page.nextCursor,
-        JSON.stringify(
-          page.buckets.map(({ startMicros, endMicros }) => [String(startMicros), String(endMicros)]),
-        ),
+        page.sha256,
+        page.body,
+        page.providerRequestId,
         fetchedAt,
       ],
     );
-    return same ?? page.id;
-  });
+  } else {
+    await inside.run(
+      'update billing_fetched_pages set last_seen_at = greatest(last_seen_at, $3) where org_id = $1 and id = $2',
+      [inside.orgId, same, fetchedAt],
+    );
+  }
+  // An attempt on its last legs may have stored the same page meanwhile: the later one stands, with what follows it.
+  await inside.run(
+    'delete from sync_pages where org_id = $1 and run_id = $2 and ordinal = $3 and page_no >= $4',
+    [inside.orgId, page.runId, page.ordinal, page.pageNo],
+  );
+  await inside.run(
+    `insert into sync_pages (org_id, run_id, ordinal, page_no, page_id, next_cursor, buckets, fetched_at)
+       values ($1, $2, $3, $4, $5, $6, $7::jsonb, $8)`,
+    [
+      inside.orgId,
+      page.runId,
+      page.ordinal,
+      page.pageNo,
+      same ?? page.id,
+      page.nextCursor,
+      JSON.stringify(
+        page.buckets.map(({ startMicros, endMicros }) => [String(startMicros), String(endMicros)]),
+      ),
+      fetchedAt,
+    ],
+  );
+  return same ?? page.id;
 }
 
 /** A page that a run has read, without its body. */

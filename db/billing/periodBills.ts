@@ -107,34 +107,35 @@ export interface BilledAdjustmentFilter {
   bookedIn?: Month;
 }
 
-/** How the bills of closed months were restated, by billed day; settled ones and those that are still open. */
+/**
+ * How the bills of closed months were restated, by billed day; settled ones and those that are still open. In a transaction
+ * with one snapshot.
+ */
 export async function listBilledAdjustments(
-  orgDb: OrgDb,
+  inside: OrgDb,
   filter: BilledAdjustmentFilter = {},
 ): Promise<BilledAdjustment[]> {
-  return orgDb.transaction(async (inside) => {
-    const { closedUntilMicros } = await readBooks(inside);
-    if (closedUntilMicros === null) return [];
-    const values: SqlValue[] = [inside.orgId, isoFromMicros(closedUntilMicros).slice(0, 10)];
-    const within = (column: string, month: Month | undefined) =>
-      month === undefined
-        ? 'true'
-        : `${column} >= $${values.push(firstDayOf(month))}::date and ${column} < $${values.push(firstDayOf(followingMonth(month)))}::date`;
-    const days = within('day', filter.month);
-    const rows = await inside.rows<BillRow & { booked_on: string; is_settled: boolean }>(
-      `select * from (
+  const { closedUntilMicros } = await readBooks(inside);
+  if (closedUntilMicros === null) return [];
+  const values: SqlValue[] = [inside.orgId, isoFromMicros(closedUntilMicros).slice(0, 10)];
+  const within = (column: string, month: Month | undefined) =>
+    month === undefined
+      ? 'true'
+      : `${column} >= $${values.push(firstDayOf(month))}::date and ${column} < $${values.push(firstDayOf(followingMonth(month)))}::date`;
+  const days = within('day', filter.month);
+  const rows = await inside.rows<BillRow & { booked_on: string; is_settled: boolean }>(
+    `select * from (
          select ${KEYS}, amount_usd, booked_on, true as is_settled from billed_adjustments where org_id = $1 and ${days}
          union all
          select ${KEYS}, amount_usd, booked_on, false from (${openDifferences(days)}) open
        ) found where ${within('booked_on', filter.bookedIn)}
        order by day, provider, provider_account_id, charge_category, booked_on`,
-      values,
-    );
-    return rows.map((row) => ({
-      ...fromBillRow(row),
-      month: row.day.slice(0, 7),
-      bookedOn: row.booked_on,
-      isSettled: row.is_settled,
-    }));
-  }, 'repeatable read');
+    values,
+  );
+  return rows.map((row) => ({
+    ...fromBillRow(row),
+    month: row.day.slice(0, 7),
+    bookedOn: row.booked_on,
+    isSettled: row.is_settled,
+  }));
 }

@@ -1,14 +1,9 @@
-import type {
-  KeyUse,
-  ProviderKey,
-  ProviderKeyStatus,
-  SuspectKey,
-  SuspectKeyReason,
-} from '../../domain/billing/providerKeys.js';
+import type { KeyUse, ProviderKey, SuspectKey, SuspectKeyReason } from '../../domain/billing/providerKeys.js';
 import type { TokenClass } from '../../domain/events/event.js';
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
+import { column, defineEntity } from '../entity.js';
 import { lockByName } from '../locks.js';
 import type { OrgDb } from '../orgDb.js';
 import { textArray } from '../pgArray.js';
@@ -21,38 +16,22 @@ export interface StoredProviderKey extends ProviderKey {
   readonly updatedAtMicros: bigint;
 }
 
-interface ProviderKeyRow {
-  provider: Provider;
-  provider_key_id: string;
-  provider_account_id: string | null;
-  name: string;
-  project: string | null;
-  team_id: string | null;
-  status: ProviderKeyStatus;
-  active_from: bigint | null;
-  revoked_at: bigint | null;
-  created_at: bigint;
-  updated_at: bigint;
-}
+const PROVIDER_KEY = defineEntity<StoredProviderKey>('provider_keys', {
+  provider: column(),
+  providerKeyId: column(),
+  providerAccountId: column(),
+  name: column(),
+  project: column(),
+  teamId: column(),
+  status: column(),
+  activeFromMicros: column(),
+  revokedAtMicros: column(),
+  createdAtMicros: column(),
+  updatedAtMicros: column(),
+});
 
 const ITEM_COLUMNS =
   'provider, provider_key_id, provider_account_id, name, project, team_id, status, active_from, revoked_at';
-
-function fromProviderKeyRow(row: ProviderKeyRow): StoredProviderKey {
-  return {
-    provider: row.provider,
-    providerKeyId: row.provider_key_id,
-    providerAccountId: row.provider_account_id,
-    name: row.name,
-    project: row.project,
-    teamId: row.team_id,
-    status: row.status,
-    activeFromMicros: row.active_from,
-    revokedAtMicros: row.revoked_at,
-    createdAtMicros: row.created_at,
-    updatedAtMicros: row.updated_at,
-  };
-}
 
 /** The keys of an organization by provider and id. */
 export async function listProviderKeys(
@@ -60,13 +39,12 @@ export async function listProviderKeys(
   filter: { provider: string | undefined },
   page: { limit: number; offset: number },
 ): Promise<StoredProviderKey[]> {
-  const rows = await orgDb.rows<ProviderKeyRow>(
-    `select ${ITEM_COLUMNS}, created_at, updated_at from provider_keys
+  return orgDb.rows<StoredProviderKey>(
+    `select ${PROVIDER_KEY.columns} from provider_keys
      where org_id = $1 and ($2::text is null or provider = $2)
      order by provider, provider_key_id limit $3 offset $4`,
     [orgDb.orgId, filter.provider ?? null, page.limit, page.offset],
   );
-  return rows.map(fromProviderKeyRow);
 }
 
 /** The stored entries of these keys, by provider and id. */
@@ -74,8 +52,8 @@ export async function findProviderKeys(
   orgDb: OrgDb,
   keys: readonly { provider: Provider; providerKeyId: string }[],
 ): Promise<StoredProviderKey[]> {
-  const rows = await orgDb.rows<ProviderKeyRow>(
-    `select ${ITEM_COLUMNS}, created_at, updated_at from provider_keys
+  return orgDb.rows<StoredProviderKey>(
+    `select ${PROVIDER_KEY.columns} from provider_keys
      where org_id = $1 and (provider, provider_key_id) in (select * from unnest($2::text[], $3::text[]))
      order by provider, provider_key_id`,
     [
@@ -84,23 +62,21 @@ export async function findProviderKeys(
       textArray(keys.map((key) => key.providerKeyId)),
     ],
   );
-  return rows.map(fromProviderKeyRow);
 }
 
 /** Which of an organization's keys at providers. */
 export type ProviderKeyName = Pick<ProviderKey, 'provider' | 'providerKeyId'>;
 
 /**
- * Enters keys, or changes those that are there; the others stay. Every change is kept beside. The keys must be
- * different ones. Returns those that are not as they were; undefined, and nothing stored, when the organization would
- * have more than `keysMax`.
+ * Enters keys, or changes those that are there; the others stay. Every change is kept beside. The keys must be different
+ * ones. Returns those that are not as they were, and how many keys there are now. In a transaction: two at once come one
+ * after the other.
  */
 export async function upsertProviderKeys(
-  orgDb: OrgDb,
+  inside: OrgDb,
   keys: readonly ProviderKey[],
-  change: { changedBy: string; keysMax: number },
-): Promise<ProviderKeyName[] | undefined> {
-  if (keys.length === 0) return [];
+  changedBy: string,
+): Promise<{ changed: ProviderKeyName[]; count: number }> {
   const items = keys.map((key) => ({
     provider: key.provider,
     provider_key_id: key.providerKeyId,
@@ -112,42 +88,30 @@ export async function upsertProviderKeys(
     active_from: key.activeFromMicros === null ? null : isoFromMicros(key.activeFromMicros),
     revoked_at: key.revokedAtMicros === null ? null : isoFromMicros(key.revokedAtMicros),
   }));
-  return orgDb
-    .transaction(async (inside) => {
-      // Two requests at once must not both count before the other has stored.
-      await lockByName(inside, 'providerKeys', inside.orgId);
-      const changed = await inside.rows<{ provider: Provider; provider_key_id: string }>(
-        `with items as (select * from jsonb_to_recordset($2::jsonb) as t (provider text, provider_key_id text, provider_account_id text,
-         name text, project text, team_id text, status text, active_from timestamptz, revoked_at timestamptz)),
-       stored as (
-         insert into provider_keys as k (org_id, ${ITEM_COLUMNS}) select $1::uuid, ${ITEM_COLUMNS} from items
-         on conflict (org_id, provider, provider_key_id) do update set provider_account_id = excluded.provider_account_id,
-           name = excluded.name, project = excluded.project, team_id = excluded.team_id, status = excluded.status,
-           active_from = excluded.active_from, revoked_at = excluded.revoked_at, updated_at = now()
-         where (k.provider_account_id, k.name, k.project, k.team_id, k.status, k.active_from, k.revoked_at) is distinct from
-           (excluded.provider_account_id, excluded.name, excluded.project, excluded.team_id, excluded.status, excluded.active_from, excluded.revoked_at)
-         returning ${ITEM_COLUMNS})
-       insert into provider_key_changes (org_id, provider, provider_key_id, item, changed_by)
-       select $1::uuid, provider, provider_key_id, to_jsonb(stored), $3 from stored
-       returning provider, provider_key_id`,
-        [inside.orgId, JSON.stringify(items), change.changedBy],
-      );
-      const [row] = await inside.rows<{ keys: number }>(
-        'select count(*)::bigint as keys from provider_keys where org_id = $1',
-        [inside.orgId],
-      );
-      if ((row?.keys ?? 0) <= change.keysMax)
-        return changed.map((key) => ({ provider: key.provider, providerKeyId: key.provider_key_id }));
-      throw new TooManyKeys();
-    })
-    .catch((error: unknown) => {
-      if (error instanceof TooManyKeys) return undefined;
-      throw error;
-    });
+  // Two requests at once must not both count before the other has stored.
+  await lockByName(inside, 'providerKeys', inside.orgId);
+  const changed = await inside.rows<ProviderKeyName>(
+    `with items as (select * from jsonb_to_recordset($2::jsonb) as t (provider text, provider_key_id text, provider_account_id text,
+       name text, project text, team_id text, status text, active_from timestamptz, revoked_at timestamptz)),
+     stored as (
+       insert into provider_keys as k (org_id, ${ITEM_COLUMNS}) select $1::uuid, ${ITEM_COLUMNS} from items
+       on conflict (org_id, provider, provider_key_id) do update set provider_account_id = excluded.provider_account_id,
+         name = excluded.name, project = excluded.project, team_id = excluded.team_id, status = excluded.status,
+         active_from = excluded.active_from, revoked_at = excluded.revoked_at, updated_at = now()
+       where (k.provider_account_id, k.name, k.project, k.team_id, k.status, k.active_from, k.revoked_at) is distinct from
+         (excluded.provider_account_id, excluded.name, excluded.project, excluded.team_id, excluded.status, excluded.active_from, excluded.revoked_at)
+       returning ${ITEM_COLUMNS})
+     insert into provider_key_changes (org_id, provider, provider_key_id, item, changed_by)
+     select $1::uuid, provider, provider_key_id, to_jsonb(stored), $3 from stored
+     returning provider, provider_key_id as "providerKeyId"`,
+    [inside.orgId, JSON.stringify(items), changedBy],
+  );
+  const [row] = await inside.rows<{ count: number }>(
+    'select count(*)::bigint as count from provider_keys where org_id = $1',
+    [inside.orgId],
+  );
+  return { changed, count: row?.count ?? 0 };
 }
-
-/** Rolls the transaction back. */
-class TooManyKeys extends Error {}
 
 /** Rows of the counted bills that name a key, and why the key is suspect; `$1`…`$6`: organization, provider, days, keys by provider. */
 const BILLED_KEYS_SQL = `counted as (${countedSourcesSql('d.org_id = $1 and ($2::text is null or d.provider = $2) and d.day >= $3 and d.day < $4')}),
@@ -181,34 +145,16 @@ interface BilledKeyRow {
 /**
  * Keys that the counted bills of a half-open window of days name and that neither an entry nor a call knows, and keys
  * that were billed for time after they were revoked; the most dollars first. Work grows with the number of keys and with
- * the billed rows of suspect ones; where bills name keys without an entry, with the organization's observed cells.
+ * the billed rows of suspect ones; where bills name keys without an entry, with the organization's observed cells. In a
+ * transaction with one snapshot.
  */
-export async function listSuspectKeys(
-  orgDb: OrgDb,
+export async function readSuspectKeys(
+  inside: OrgDb,
   window: { provider: string | null; fromDay: string; toDay: string; limit: number },
 ): Promise<{ keys: SuspectKey[]; count: number }> {
-  const rows = await orgDb.transaction(async (inside) => {
-    const candidates = await listCandidates(inside, window.provider);
-    const observed = await listObservedKeys(
-      inside,
-      candidates.flatMap((key) => (key.hasEntry ? [] : [key.api_key])),
-    );
-    const left = candidates.filter((key) => key.hasEntry || !observed.has(`${key.provider}\n${key.api_key}`));
-    if (left.length === 0) return [];
-    const billed = await inside.rows<BilledKeyRow>(
-      `with ${BILLED_KEYS_SQL}
-         select provider, account, api_key, reason, min(day) as first_day, max(day) as last_day,
-           sum(amount_usd) filter (where feed = 'cost') as billed_usd
-         from billed where reason is not null group by 1, 2, 3, 4
-         order by billed_usd desc nulls last, provider, account, api_key, reason`,
-      [inside.orgId, window.provider, window.fromDay, window.toDay, ...namesOf(left)],
-    );
-    return billed.filter(
-      (row) => row.reason !== 'unknown' || !observed.has(`${row.provider}\n${row.api_key}`),
-    );
-  }, 'repeatable read');
+  const rows = await listSuspectRows(inside, window);
   const shown = rows.slice(0, window.limit);
-  const uses = await listUses(orgDb, window, shown);
+  const uses = await listUses(inside, window, shown);
   const keys = shown.map((row) => ({
     uses: uses.get(keyText(row)) ?? [],
     provider: row.provider,
@@ -220,6 +166,28 @@ export async function listSuspectKeys(
     billedPico: row.billed_usd,
   }));
   return { keys, count: rows.length };
+}
+
+async function listSuspectRows(
+  inside: OrgDb,
+  window: { provider: string | null; fromDay: string; toDay: string },
+): Promise<BilledKeyRow[]> {
+  const candidates = await listCandidates(inside, window.provider);
+  const observed = await listObservedKeys(
+    inside,
+    candidates.flatMap((key) => (key.hasEntry ? [] : [key.api_key])),
+  );
+  const left = candidates.filter((key) => key.hasEntry || !observed.has(`${key.provider}\n${key.api_key}`));
+  if (left.length === 0) return [];
+  const billed = await inside.rows<BilledKeyRow>(
+    `with ${BILLED_KEYS_SQL}
+       select provider, account, api_key, reason, min(day) as first_day, max(day) as last_day,
+         sum(amount_usd) filter (where feed = 'cost') as billed_usd
+       from billed where reason is not null group by 1, 2, 3, 4
+       order by billed_usd desc nulls last, provider, account, api_key, reason`,
+    [inside.orgId, window.provider, window.fromDay, window.toDay, ...namesOf(left)],
+  );
+  return billed.filter((row) => row.reason !== 'unknown' || !observed.has(`${row.provider}\n${row.api_key}`));
 }
 
 /** A key that any bill of the organization names and that has no entry, or one that says it was revoked. */

@@ -58,37 +58,35 @@ export type NewSyncChunk = Pick<SyncChunk, 'report' | 'feed' | 'bucketWidth' | '
  * days that may still be restated. Returns how many chunks it has.
  */
 export async function insertSyncChunks(
-  orgDb: OrgDb,
+  inside: OrgDb,
   runId: string,
   chunks: readonly NewSyncChunk[],
   revisesOn: string | null,
 ): Promise<number> {
-  return orgDb.transaction(async (inside) => {
-    if (!(await lockOpenRun(inside, runId))) return 0;
-    await inside.run(
-      `insert into sync_chunks (org_id, run_id, ordinal, report, feed, bucket_width, starts_at, ends_at)
+  if (!(await lockOpenRun(inside, runId))) return 0;
+  await inside.run(
+    `insert into sync_chunks (org_id, run_id, ordinal, report, feed, bucket_width, starts_at, ends_at)
        select $1::uuid, $2::uuid, ordinality - 1, report, feed, width, starts_at, ends_at
        from unnest($3::text[], $4::text[], $5::text[], $6::timestamptz[], $7::timestamptz[])
          with ordinality as c(report, feed, width, starts_at, ends_at, ordinality)
        where not exists (select from sync_chunks where org_id = $1::uuid and run_id = $2::uuid)`,
-      [
-        inside.orgId,
-        runId,
-        chunks.map((chunk) => chunk.report),
-        chunks.map((chunk) => chunk.feed),
-        chunks.map((chunk) => chunk.bucketWidth),
-        chunks.map((chunk) => isoFromMicros(chunk.startMicros)),
-        chunks.map((chunk) => isoFromMicros(chunk.endMicros)),
-      ],
-    );
-    const rows = await inside.rows<{ total_chunks: number }>(
-      `update sync_runs set stage = 'fetching', heartbeat_at = now(), revises_on = coalesce(revises_on, $3),
+    [
+      inside.orgId,
+      runId,
+      chunks.map((chunk) => chunk.report),
+      chunks.map((chunk) => chunk.feed),
+      chunks.map((chunk) => chunk.bucketWidth),
+      chunks.map((chunk) => isoFromMicros(chunk.startMicros)),
+      chunks.map((chunk) => isoFromMicros(chunk.endMicros)),
+    ],
+  );
+  const rows = await inside.rows<{ total_chunks: number }>(
+    `update sync_runs set stage = 'fetching', heartbeat_at = now(), revises_on = coalesce(revises_on, $3),
          total_chunks = (select count(*) from sync_chunks c where c.org_id = $1 and c.run_id = $2)
        where org_id = $1 and id = $2 and status in ('queued', 'running') returning total_chunks`,
-      [inside.orgId, runId, revisesOn],
-    );
-    return rows[0]?.total_chunks ?? 0;
-  });
+    [inside.orgId, runId, revisesOn],
+  );
+  return rows[0]?.total_chunks ?? 0;
 }
 
 export async function findSyncChunk(
@@ -117,40 +115,36 @@ export async function listSyncChunks(orgDb: OrgDb, runId: string): Promise<SyncC
  * and when the run has ended: a later one may have fetched the same days since, and what it found is newer.
  */
 export async function finishSyncChunk(
-  orgDb: OrgDb,
+  inside: OrgDb,
   runId: string,
   ordinal: number,
   sourceId: string | null,
   result: ChunkResult,
 ): Promise<boolean> {
-  return orgDb.transaction(async (inside) => {
-    if (!(await lockOpenRun(inside, runId))) return false;
-    const changed = await inside.run(
-      `update sync_chunks set status = 'done', result = $4::jsonb, error_code = null, error_message = null
+  if (!(await lockOpenRun(inside, runId))) return false;
+  const changed = await inside.run(
+    `update sync_chunks set status = 'done', result = $4::jsonb, error_code = null, error_message = null
        where org_id = $1 and run_id = $2 and ordinal = $3 and status <> 'done' and ($5::uuid is null or source_id = $5)`,
-      [inside.orgId, runId, ordinal, JSON.stringify(result), sourceId],
-    );
-    if (changed === 1) await countSyncChunks(inside, runId);
-    return changed === 1;
-  });
+    [inside.orgId, runId, ordinal, JSON.stringify(result), sourceId],
+  );
+  if (changed === 1) await countSyncChunks(inside, runId);
+  return changed === 1;
 }
 
 /** Notes that a chunk is left to the next sync. */
 export async function failSyncChunk(
-  orgDb: OrgDb,
+  inside: OrgDb,
   runId: string,
   ordinal: number,
   error: { code: string; message: string },
 ): Promise<void> {
-  await orgDb.transaction(async (inside) => {
-    if (!(await lockOpenRun(inside, runId))) return;
-    await inside.run(
-      `update sync_chunks set status = 'failed', error_code = $4, error_message = $5
+  if (!(await lockOpenRun(inside, runId))) return;
+  await inside.run(
+    `update sync_chunks set status = 'failed', error_code = $4, error_message = $5
        where org_id = $1 and run_id = $2 and ordinal = $3 and status <> 'done'`,
-      [inside.orgId, runId, ordinal, error.code, error.message.slice(0, 1_000)],
-    );
-    await countSyncChunks(inside, runId);
-  });
+    [inside.orgId, runId, ordinal, error.code, error.message.slice(0, 1_000)],
+  );
+  await countSyncChunks(inside, runId);
 }
 
 /** Keeps the run from ending until the transaction does; false when it has ended. */
@@ -174,17 +168,15 @@ async function countSyncChunks(orgDb: OrgDb, runId: string): Promise<void> {
 }
 
 /** A chunk begins anew: its paging changed under way. Returns how often it has. */
-export async function restartSyncChunk(orgDb: OrgDb, runId: string, ordinal: number): Promise<number> {
-  return orgDb.transaction(async (inside) => {
-    await inside.run('delete from sync_pages where org_id = $1 and run_id = $2 and ordinal = $3', [
-      inside.orgId,
-      runId,
-      ordinal,
-    ]);
-    const rows = await inside.rows<{ restarts: number }>(
-      'update sync_chunks set restarts = restarts + 1 where org_id = $1 and run_id = $2 and ordinal = $3 returning restarts',
-      [inside.orgId, runId, ordinal],
-    );
-    return rows[0]?.restarts ?? 0;
-  });
+export async function restartSyncChunk(inside: OrgDb, runId: string, ordinal: number): Promise<number> {
+  await inside.run('delete from sync_pages where org_id = $1 and run_id = $2 and ordinal = $3', [
+    inside.orgId,
+    runId,
+    ordinal,
+  ]);
+  const rows = await inside.rows<{ restarts: number }>(
+    'update sync_chunks set restarts = restarts + 1 where org_id = $1 and run_id = $2 and ordinal = $3 returning restarts',
+    [inside.orgId, runId, ordinal],
+  );
+  return rows[0]?.restarts ?? 0;
 }

@@ -1,11 +1,10 @@
 import {
-  changeSettings,
   type OrganizationSettings,
   parseSettings,
-  type SettingsChange,
   storedSettings,
 } from '../../domain/installation/settings.js';
 import type { Database } from '../client.js';
+import { column, defineEntity } from '../entity.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 
 export interface Organization {
@@ -16,25 +15,20 @@ export interface Organization {
   isDemo: boolean;
 }
 
-interface OrganizationRow {
-  id: string;
-  name: string;
-  created_at: bigint;
-  is_demo: boolean;
-}
-
-function fromOrganizationRow(row: OrganizationRow): Organization {
-  return { id: row.id, name: row.name, createdAtMicros: row.created_at, isDemo: row.is_demo };
-}
+const ORGANIZATION = defineEntity<Organization>('organizations', {
+  id: column(),
+  name: column(),
+  createdAtMicros: column(),
+  isDemo: column('demo_end_day is not null'),
+});
 
 /** Every organization, oldest first: for the first start and the command line, which stand outside of all. */
 export async function listOrganizations(database: Database): Promise<Organization[]> {
-  const rows = await unscoped(database, 'the operator looks over all organizations', (system) =>
-    system.rows<OrganizationRow>(
-      'select id, name, created_at, demo_end_day is not null as is_demo from organizations order by created_at, id limit 1000',
+  return unscoped(database, 'the operator looks over all organizations', (system) =>
+    system.rows<Organization>(
+      `select ${ORGANIZATION.columns} from organizations order by created_at, id limit 1000`,
     ),
   );
-  return rows.map(fromOrganizationRow);
 }
 
 /** Makes an organization; the same id again changes nothing. */
@@ -66,34 +60,17 @@ export async function getOrganization(orgDb: OrgDb): Promise<OrganizationProfile
   return { name: row.name, createdAtMicros: row.created_at, settings: parseSettings(row.settings).settings };
 }
 
-/** Gives the organization another name; returns the one that it had. */
-export async function renameOrganization(orgDb: OrgDb, name: string): Promise<string> {
-  return orgDb.transaction(async (inside) => {
-    const { name: before } = await lockOrganization(inside);
-    if (before !== name)
-      await inside.run('update organizations set name = $2 where id = $1', [inside.orgId, name]);
-    return before;
-  });
+/** Gives the organization another name. */
+export async function updateOrganizationName(orgDb: OrgDb, name: string): Promise<void> {
+  await orgDb.run('update organizations set name = $2 where id = $1', [orgDb.orgId, name]);
 }
 
-/**
- * Changes some of the settings and leaves the others, also when somebody else changes those at the same time: the row
- * is locked before it is read.
- */
-export async function updateSettings(
-  orgDb: OrgDb,
-  change: SettingsChange,
-): Promise<{ before: OrganizationSettings; after: OrganizationSettings }> {
-  return orgDb.transaction(async (inside) => {
-    const before = parseSettings((await lockOrganization(inside)).settings).settings;
-    const after = changeSettings(before, change);
-    // Where nothing changes the row stays as it is: whoever stores calls by it need not begin anew.
-    await inside.run(
-      'update organizations set settings = $2::jsonb where id = $1 and settings <> $2::jsonb',
-      [inside.orgId, JSON.stringify(storedSettings(after))],
-    );
-    return { before, after };
-  });
+/** Stores settings. Equal ones leave the row as it is: whoever stores calls by it need not begin anew. */
+export async function updateSettings(orgDb: OrgDb, settings: OrganizationSettings): Promise<void> {
+  await orgDb.run('update organizations set settings = $2::jsonb where id = $1 and settings <> $2::jsonb', [
+    orgDb.orgId,
+    JSON.stringify(storedSettings(settings)),
+  ]);
 }
 
 /** The organization's own row, locked: whoever changes what hangs on it comes one after the other. */

@@ -81,43 +81,41 @@ export interface OwnPriceLimits {
   allModelsMax: number;
 }
 
-/** Stores an own price; undefined when the organization has as many already as it can have. */
+/** Stores an own price, in a transaction; undefined when the organization has as many already as it can have. */
 export async function insertOwnPrice(
-  orgDb: OrgDb,
+  inside: OrgDb,
   price: NewOwnPrice,
   limits: OwnPriceLimits,
 ): Promise<OwnPrice | undefined> {
-  return orgDb.transaction(async (inside) => {
-    const revision = await nextRevision(inside);
-    const decimal = (value: bigint | null | undefined) =>
-      value === null || value === undefined ? null : decimalFromPico(value);
-    const stored = await inside.run(
-      `insert into own_prices (org_id, id, kind, revision, provider, model, discount_percent, ${OWN_RATE_CLASSES.join(', ')},
+  const revision = await nextRevision(inside);
+  const decimal = (value: bigint | null | undefined) =>
+    value === null || value === undefined ? null : decimalFromPico(value);
+  const stored = await inside.run(
+    `insert into own_prices (org_id, id, kind, revision, provider, model, discount_percent, ${OWN_RATE_CLASSES.join(', ')},
          batch_multiplier, effective_from, effective_to, source, created_by)
        select $1::uuid, $2::uuid, $3::text, $4::bigint, $5::text, $6::text, $7::numeric, $8::numeric, $9::numeric, $10::numeric,
          $11::numeric, $12::numeric, $13::numeric, $14::date, $15::date, $16::jsonb, $17::text
        where (select count(*) from own_prices where org_id = $1::uuid and kind = $3::text) < $18
          and ($6 <> '*' or (select count(*) from own_prices where org_id = $1::uuid and kind = $3::text and model = '*') < $19)`,
-      [
-        inside.orgId,
-        price.id,
-        price.kind,
-        revision,
-        price.provider,
-        price.model,
-        decimal(price.discountPercent),
-        ...OWN_RATE_CLASSES.map((name) => decimal(price.rates?.[name])),
-        decimal(price.batchMultiplier),
-        price.effectiveFrom,
-        price.effectiveTo,
-        price.source === null ? null : JSON.stringify(price.source),
-        price.createdBy,
-        limits.entriesMax,
-        limits.allModelsMax,
-      ],
-    );
-    return stored === 0 ? undefined : findOwnPrice(inside, price.kind, price.id);
-  });
+    [
+      inside.orgId,
+      price.id,
+      price.kind,
+      revision,
+      price.provider,
+      price.model,
+      decimal(price.discountPercent),
+      ...OWN_RATE_CLASSES.map((name) => decimal(price.rates?.[name])),
+      decimal(price.batchMultiplier),
+      price.effectiveFrom,
+      price.effectiveTo,
+      price.source === null ? null : JSON.stringify(price.source),
+      price.createdBy,
+      limits.entriesMax,
+      limits.allModelsMax,
+    ],
+  );
+  return stored === 0 ? undefined : findOwnPrice(inside, price.kind, price.id);
 }
 
 export async function findOwnPrice(
@@ -134,22 +132,20 @@ export async function findOwnPrice(
 }
 
 /**
- * Takes an own price back from a day on; what it said stays. Undefined when there is none, or when it was taken back from
+ * Takes an own price back from a day on, in a transaction; what it said stays. Undefined when there is none, or when it was taken back from
  * that day or an earlier one before.
  */
-export async function endOwnPrice(
-  orgDb: OrgDb,
+export async function insertOwnPriceEnd(
+  inside: OrgDb,
   end: { kind: OwnPriceKind; id: string; endsOn: string; endedBy: string },
 ): Promise<OwnPrice | undefined> {
-  return orgDb.transaction(async (inside) => {
-    const found = await findOwnPrice(inside, end.kind, end.id);
-    if (!found || (found.endsOn !== null && found.endsOn <= end.endsOn)) return undefined;
-    await inside.run(
-      `insert into own_price_ends (org_id, own_price_id, revision, ends_on, ended_by) values ($1, $2, $3, $4, $5)`,
-      [inside.orgId, end.id, await nextRevision(inside), end.endsOn, end.endedBy],
-    );
-    return findOwnPrice(inside, end.kind, end.id);
-  });
+  const found = await findOwnPrice(inside, end.kind, end.id);
+  if (!found || (found.endsOn !== null && found.endsOn <= end.endsOn)) return undefined;
+  await inside.run(
+    `insert into own_price_ends (org_id, own_price_id, revision, ends_on, ended_by) values ($1, $2, $3, $4, $5)`,
+    [inside.orgId, end.id, await nextRevision(inside), end.endsOn, end.endedBy],
+  );
+  return findOwnPrice(inside, end.kind, end.id);
 }
 
 export interface OwnPriceFilter {
@@ -189,25 +185,23 @@ export interface OwnPriceRevision {
   updatedAtMicros: bigint;
 }
 
-/** All own prices of an organization that can hold on some day, and their revision, in one snapshot. */
+/** All own prices of an organization that can hold on some day, and their revision. In a transaction with one snapshot. */
 export async function loadOwnPrices(
-  orgDb: OrgDb,
+  inside: OrgDb,
 ): Promise<{ prices: OwnPrice[]; state: OwnPriceRevision | undefined }> {
-  return orgDb.transaction(async (inside) => {
-    const [state] = await inside.rows<{ revision: number; updated_at: bigint }>(
-      'select revision, updated_at from own_price_state where org_id = $1',
-      [inside.orgId],
-    );
-    if (!state) return { prices: [], state: undefined };
-    const rows = await inside.rows<OwnPriceRow>(
-      `${SELECT} where p.org_id = $1 and (e.ends_on is null or e.ends_on > p.effective_from) order by p.revision`,
-      [inside.orgId],
-    );
-    return {
-      prices: rows.map(fromOwnPriceRow),
-      state: { revision: state.revision, updatedAtMicros: state.updated_at },
-    };
-  }, 'repeatable read');
+  const [state] = await inside.rows<{ revision: number; updated_at: bigint }>(
+    'select revision, updated_at from own_price_state where org_id = $1',
+    [inside.orgId],
+  );
+  if (!state) return { prices: [], state: undefined };
+  const rows = await inside.rows<OwnPriceRow>(
+    `${SELECT} where p.org_id = $1 and (e.ends_on is null or e.ends_on > p.effective_from) order by p.revision`,
+    [inside.orgId],
+  );
+  return {
+    prices: rows.map(fromOwnPriceRow),
+    state: { revision: state.revision, updatedAtMicros: state.updated_at },
+  };
 }
 
 /** The organizations that have own prices, each with its revision. */

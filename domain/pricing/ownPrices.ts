@@ -106,3 +106,8 @@ function statementOf(price: OwnPrice): PriceStatement {
     proof: price.source,
   };
 }
+
+export const OWN_ID_KINDS = { contract: 'ctr', override: 'ovr' } as const satisfies Record<
+  OwnPriceKind,
+  string
+>;

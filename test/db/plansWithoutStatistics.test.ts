@@ -1,6 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listComparedModels, listFocusCharges } from '../../db/billing/focusCharges.js';
-import { listSuspectKeys } from '../../db/billing/providerKeys.js';
 import { listSourceDifferences } from '../../db/billing/sourceDifferences.js';
 import { sumExplainedDays, sumFindingDays } from '../../db/claims/financialSums.js';
 import { streamEventTexts } from '../../db/events/eventExport.js';
@@ -26,6 +25,7 @@ import {
 } from '../../db/reconciliation/matches.js';
 import { listCountedDays, listPublishedDays } from '../../db/reconciliation/matchInputs.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
+import { listSuspectKeys } from '../../usecases/billing/providerKeys.js';
 import { auditBills } from '../../usecases/reconciliation/billAudit.js';
 import { readMonthStatement } from '../../usecases/reconciliation/monthStatement.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';

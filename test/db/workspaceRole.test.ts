@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { closePeriod } from '../../db/billing/closePeriod.js';
 import { openDatabase } from '../../db/client.js';
 import { getEvent, listEvents } from '../../db/events/events.js';
 import { insertOrganization } from '../../db/installation/organizations.js';
@@ -9,6 +8,7 @@ import { insertRule } from '../../db/policies/enforcementRules.js';
 import { putPolicy } from '../../db/policies/policies.js';
 import { listFormerPrices } from '../../db/pricing/repriceRuns.js';
 import { microsOfDay } from '../../domain/period.js';
+import { closePeriod } from '../../usecases/billing/closePeriod.js';
 import { IngestWriter } from '../../usecases/events/ingestWriter.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import { aBatch, aCall } from '../support/aCall.js';

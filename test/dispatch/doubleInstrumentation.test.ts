@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { listDoublyReportedOrganizations } from '../../db/events/ingestHealth.js';
 import { updateSettings } from '../../db/installation/organizations.js';
 import { listAlerts, recordAcknowledgement, type StoredAlert } from '../../db/policies/alerts.js';
+import { DEFAULT_SETTINGS } from '../../domain/installation/settings.js';
 import { MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
 import {
   LOOK_BACK_MICROS,
@@ -80,7 +81,10 @@ describe('a service that two scopes report', () => {
     await tell(org, 'once', ['scope-a']);
     await tell(org, 'long-ago', ['scope-a', 'scope-b'], 60);
     await tell(org, 'settled', ['scope-a', 'scope-b']);
-    await updateSettings(org.orgDb, { countedScopes: [{ service: 'settled', scope: 'scope-a' }] });
+    await updateSettings(org.orgDb, {
+      ...DEFAULT_SETTINGS,
+      countedScopes: [{ service: 'settled', scope: 'scope-a' }],
+    });
     await look();
     expect(await noticesOf(org)).toEqual([]);
   });

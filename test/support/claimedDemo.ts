@@ -1,5 +1,4 @@
 import pino from 'pino';
-import { readImport } from '../../activities/billingImport.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { addAgreements, addEvents } from '../../bin/demo/demoLoad.js';
@@ -8,6 +7,7 @@ import { listNettable, loadDraftDisputes } from '../../db/claims/draftDisputes.j
 import { type DraftClaim, monthsOf, netDraft } from '../../domain/claims/draft.js';
 import { findUuid } from '../../domain/ids.js';
 import { DEMO_SEED, type Demo, generateDemo } from '../../lab/demo/generateDemo.js';
+import { readImport } from '../../usecases/billing/readImport.js';
 import type { EvidenceDeps } from '../../usecases/claims/freezeEvidence.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import type { TestApi, TestOrganization } from './api.js';

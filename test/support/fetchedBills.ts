@@ -1,8 +1,9 @@
 /**
  * Bills of 92 days that loopback providers tell, with amounts that the tests can compute for themselves.
  */
-import type { SyncPace } from '../../activities/syncPace.js';
+
 import type { BucketResults } from '../../lab/bills/pages.js';
+import type { SyncPace } from '../../usecases/billing/fetchChunk.js';
 import type { ProviderTruth } from '../fakes/billing/truth.js';
 
 export const DAY_SECONDS = 86_400;

@@ -1,4 +1,4 @@
-import type { SyncPace } from '../../activities/syncPace.js';
+import type { SyncPace } from '../../usecases/billing/fetchChunk.js';
 import type { BillingConnectors } from '../../adapters/billing/connectors.js';
 import { listBilledTotals } from '../../db/billing/billedDays.js';
 import type { OrgDb } from '../../db/orgDb.js';

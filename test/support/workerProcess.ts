@@ -4,7 +4,7 @@
  */
 import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { createActivities } from '../../activities/index.js';
-import type { SyncPace } from '../../activities/syncPace.js';
+import type { SyncPace } from '../../usecases/billing/fetchChunk.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { openDatabase } from '../../db/client.js';

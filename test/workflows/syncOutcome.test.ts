@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { outcomeOf } from '../../activities/syncOutcome.js';
 import type { SyncChunk } from '../../db/billing/syncChunks.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay } from '../../domain/period.js';
+import { outcomeOf } from '../../usecases/billing/planSync.js';
 
 const FIRST = microsOfDay('2026-01-01');
 const REFUSED = { errorCode: 'credentials_refused', errorMessage: 'grant it' } as const;

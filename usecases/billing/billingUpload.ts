@@ -1,3 +1,5 @@
+import { publicId } from '../../domain/ids.js';
+import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { createHash } from 'node:crypto';
 import {
   BILLING_IMPORTS,
@@ -79,4 +81,16 @@ async function storeChunks(
     pageNo += 1;
   });
   return { bill, head };
+}
+
+/** The row of a new import in the audit log, as the last of its transaction. */
+export function recordImport(author: RequestAuthor) {
+  return (inside: OrgDb, { id, provider, filename, sha256 }: BillingSource): Promise<void> =>
+    recordAction(
+      inside,
+      author,
+      'billing_import.created',
+      { type: 'billing_import', id: publicId('imp', id) },
+      { provider, filename, sha256 },
+    );
 }

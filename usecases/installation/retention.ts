@@ -45,11 +45,11 @@ export function forgetRetentionRuns({ database }: UseCaseDeps): Promise<number> 
   return pruneRetentionRuns(database);
 }
 
-/** Does a step of a run. `assertGoingOn` is called after each piece of work and throws to end the step there. */
+/** Does a step of a run; ends after a piece of work when the signal is aborted, with the signal's reason. */
 export async function runRetentionStep(
   deps: RetentionDeps,
   ref: RetentionStepRef,
-  assertGoingOn: () => void,
+  signal: AbortSignal,
 ): Promise<void> {
   const { database, directUrl, nowMicros } = deps;
   await startRetentionStep(database, ref);
@@ -59,7 +59,7 @@ export async function runRetentionStep(
     nowMicros: nowMicros(),
     async report(removed) {
       await noteRemoved(database, ref, removed);
-      assertGoingOn();
+      signal.throwIfAborted();
     },
   });
   await endRetentionStep(database, ref, null);

@@ -177,7 +177,10 @@ export class PriceBookHolder implements Prices {
 
   async #load(orgId: string): Promise<PriceBook> {
     const list = this.#book;
-    const { prices, state } = await loadOwnPrices(new OrgDb(this.#database, orgId));
+    const { prices, state } = await new OrgDb(this.#database, orgId).transaction(
+      loadOwnPrices,
+      'repeatable read',
+    );
     if (!state) return list;
     const book = bookWithOwnPrices(list, prices, stateWith(list.state, orgId, state));
     this.#own.set(orgId, { book, list, revision: state.revision });

@@ -1,4 +1,4 @@
-import { listSuspectKeys } from '../../db/billing/providerKeys.js';
+import { listSuspectKeys } from '../billing/providerKeys.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
   type AccountContext,

@@ -1,4 +1,4 @@
-import { listSuspectKeys } from '../../db/billing/providerKeys.js';
+import { listSuspectKeys } from '../billing/providerKeys.js';
 import { listSourceDifferences, type SourceDifference } from '../../db/billing/sourceDifferences.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { listRunAccounts, type RunAccount } from '../../db/reconciliation/explanationRuns.js';

@@ -1,6 +1,5 @@
 import { findBilledSpan } from '../../db/billing/billCoverage.js';
 import { listBilledProviderDays } from '../../db/billing/billedDays.js';
-import { listSuspectKeys } from '../../db/billing/providerKeys.js';
 import { listObservedSince } from '../../db/events/observedCalls.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { knownOffsetHours } from '../../domain/billing/billingDay.js';
@@ -11,6 +10,7 @@ import type { ChargePrices } from '../../domain/reconciliation/matching/charges.
 import { matchDay } from '../../domain/reconciliation/matching/matchDay.js';
 import { type Reconciled, reconcileMatched } from '../../domain/reconciliation/reconcileDays.js';
 import type { WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
+import { listSuspectKeys } from '../../usecases/billing/providerKeys.js';
 import { billedRangeOf } from './billAudit.js';
 import { estimateDayOffset, hoursOf } from './planRun.js';
 import { readProviderDay } from './providerDay.js';

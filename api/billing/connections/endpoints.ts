@@ -1,35 +1,16 @@
+import { listBillingConnections } from '../../../db/billing/billingConnections.js';
 import {
-  type BillingConnection,
-  type ConnectionChanges,
-  endBillingConnection,
-  findBillingConnection,
-  insertBillingConnection,
-  listBillingConnections,
-  updateBillingConnection,
-} from '../../../db/billing/billingConnections.js';
-import { SYNC_RUNS } from '../../../db/billing/syncRuns.js';
-import type { OrgDb } from '../../../db/orgDb.js';
-import { findRun } from '../../../db/runs/runTable.js';
-import { hasOtherRates } from '../../../domain/billing/connectionScope.js';
-import { BACKFILL_DAYS, scopeText } from '../../../domain/billing/connections.js';
-import { openCredentials, sealCredentials } from '../../../domain/billing/credentials.js';
-import { DomainError } from '../../../domain/errors.js';
-import { newUuid, publicId } from '../../../domain/ids.js';
-import { lastDays } from '../../../domain/period.js';
-import { recordAction } from '../../../usecases/access/recordAction.js';
-import { openSettingsSync } from '../../../usecases/billing/openSync.js';
+  type ConnectionChange,
+  endConnection,
+  storeChange,
+  storeConnection,
+  testConnection,
+  tryChange,
+  tryConnection,
+} from '../../../usecases/billing/connections.js';
+import { getConnection } from '../../../usecases/billing/providerAccounts.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { pageOf } from '../../paging.js';
-import {
-  askProvider,
-  changedSettings,
-  checkCredentials,
-  checkSameAccount,
-  checkScope,
-  connectorOf,
-  getConnection,
-  identifyAccount,
-} from '../billingProviders.js';
 import { CONNECTIONS_PATH, connectionParams } from '../syncs/wire.js';
 import {
   connectionSchema,
@@ -49,14 +30,6 @@ const PROVIDER_PROBLEMS = [
   'provider_paging_changed',
   'provider_answer_unreadable',
 ] as const;
-
-async function getStored(inside: OrgDb, id: string): Promise<BillingConnection> {
-  const connection = await findBillingConnection(inside, id);
-  if (!connection) throw new DomainError('not_found', 'the connection was ended just now');
-  return connection;
-}
-
-const subjectOf = (id: string) => ({ type: 'connection', id: publicId('con', id) });
 
 const createConnection = defineEndpoint({
   operationId: 'createBillingConnection',
@@ -78,31 +51,12 @@ const createConnection = defineEndpoint({
   },
   problems: ['invalid_body', 'account_already_connected', 'not_found', ...PROVIDER_PROBLEMS],
   async handle({ body, signal, settle, afterCommit, caller, requestId }, deps) {
-    const connector = connectorOf(deps, body.provider);
-    const given = settingsOf(body.settings);
-    checkCredentials(connector, body.credentials);
-    checkScope(connector, given);
-    const account = await identifyAccount(connector, body.credentials, given, signal);
-    const id = newUuid(deps.nowMicros());
-    const runId = newUuid(deps.nowMicros());
-    const settings = { ...given, account };
-    const backfillFrom = lastDays(BACKFILL_DAYS, deps.nowMicros()).fromDay;
-    const wanted = { id, provider: connector.provider, name: body.name ?? connector.provider, settings };
+    const accepted = await tryConnection(deps, { ...body, settings: settingsOf(body.settings) }, signal);
+    afterCommit(() => deps.kickDispatcher());
     return settle(async (inside) => {
-      await insertBillingConnection(
-        inside,
-        { ...wanted, accountId: account, scope: scopeText(settings), backfillFrom },
-        runId,
-        () => sealCredentials(deps.secretKeys, inside.orgId, id, body.credentials),
-      );
-      afterCommit(() => deps.kickDispatcher());
-      const presented = presentConnection(
-        await getStored(inside, id),
-        await findRun(inside, SYNC_RUNS, runId),
-      );
-      const details = { name: wanted.name, provider: wanted.provider, account };
-      await recordAction(inside, { caller, requestId }, 'connection.created', subjectOf(id), details);
-      return { status: 201, headers: { Location: `${CONNECTIONS_PATH}/${presented.id}` }, body: presented };
+      const { connection, sync } = await storeConnection(inside, deps, accepted, { caller, requestId });
+      const shown = presentConnection(connection, sync);
+      return { status: 201, headers: { Location: `${CONNECTIONS_PATH}/${shown.id}` }, body: shown };
     });
   },
 });
@@ -162,37 +116,12 @@ const updateConnection = defineEndpoint({
   ],
   async handle({ params, body, orgDb, signal, settle, afterCommit, caller, requestId }, deps) {
     const connection = await getConnection(orgDb, params.id);
-    const connector = connectorOf(deps, connection.provider);
-    const settings = body.settings && changedSettings(connector, connection, settingsOf(body.settings));
-    const { credentials } = body;
-    if (credentials) await checkSameAccount(connector, connection, credentials, signal);
-    const changes: ConnectionChanges = {
-      ...(body.name === undefined ? {} : { name: body.name }),
-      ...(body.paused === undefined ? {} : { paused: body.paused }),
-      ...(settings ? { settings: { settings, scope: scopeText(settings) } } : {}),
-      ...(credentials
-        ? { seal: () => sealCredentials(deps.secretKeys, orgDb.orgId, connection.id, credentials) }
-        : {}),
-    };
-    const isOtherScope = settings !== undefined && scopeText(settings) !== connection.scope;
-    const isOtherRate = settings !== undefined && hasOtherRates(settings, connection.settings);
-    const needsSync = (isOtherScope || isOtherRate || credentials !== undefined) && body.paused !== true;
+    const change = { ...body, ...(body.settings ? { settings: settingsOf(body.settings) } : {}) };
+    const accepted = await tryChange(deps, orgDb.orgId, connection, change as ConnectionChange, signal);
+    afterCommit(() => deps.kickDispatcher());
     return settle(async (inside) => {
-      if (!(await updateBillingConnection(inside, connection, changes)))
-        throw new DomainError('not_found', 'the connection was ended just now');
-      const sync = needsSync ? await openSettingsSync(inside, connection.id, deps.nowMicros()) : undefined;
-      afterCommit(() => deps.kickDispatcher());
-      const presented = presentConnection(await getConnection(inside, params.id), sync);
-      // Which fields, and never what the credentials are.
-      const details = { changed: Object.keys(body).sort(), name: body.name, paused: body.paused };
-      await recordAction(
-        inside,
-        { caller, requestId },
-        'connection.changed',
-        subjectOf(connection.id),
-        details,
-      );
-      return { status: 200, body: presented };
+      const stored = await storeChange(inside, deps, connection, accepted, { caller, requestId });
+      return { status: 200, body: presentConnection(stored.connection, stored.sync) };
     });
   },
 });
@@ -210,18 +139,13 @@ const deleteConnection = defineEndpoint({
   responses: { 204: { description: 'Ended' } },
   problems: ['not_found'],
   async handle({ params, orgDb, caller, requestId }, deps) {
-    const { id, name } = await getConnection(orgDb, params.id);
-    await orgDb.transaction(async (inside) => {
-      if (!(await endBillingConnection(inside, id)))
-        throw new DomainError('not_found', 'there is no billing connection with this id');
-      await recordAction(inside, { caller, requestId }, 'connection.ended', subjectOf(id), { name });
-    });
+    await endConnection(orgDb, await getConnection(orgDb, params.id), { caller, requestId });
     deps.kickDispatcher();
     return { status: 204 };
   },
 });
 
-const testConnection = defineEndpoint({
+const testConnectionEndpoint = defineEndpoint({
   operationId: 'testBillingConnection',
   method: 'post',
   path: `${CONNECTIONS_PATH}/{id}/test`,
@@ -235,14 +159,9 @@ const testConnection = defineEndpoint({
   problems: ['not_found', 'credentials_missing', 'secret_key_missing', ...PROVIDER_PROBLEMS],
   async handle({ params, orgDb, signal, caller, requestId }, deps) {
     const connection = await getConnection(orgDb, params.id);
-    const connector = connectorOf(deps, connection.provider);
-    const credentials = openCredentials(deps.secretKeys, orgDb.orgId, connection);
-    const checks = await askProvider(connector, signal, (limited) =>
-      connector.test({ credentials, settings: connection.settings, signal: limited }),
-    );
+    const author = { caller, requestId };
+    const { ok, checks } = await testConnection(deps, orgDb, connection, author, signal);
     const shown = checks.map(({ name, ok, detail }) => ({ name, ok, detail }));
-    const ok = checks.every((check) => check.ok);
-    await recordAction(orgDb, { caller, requestId }, 'connection.tested', subjectOf(connection.id), { ok });
     return { status: 200, body: { ok, checks: shown } };
   },
 });
@@ -253,5 +172,5 @@ export const connectionEndpoints: readonly Endpoint[] = [
   readConnection,
   updateConnection,
   deleteConnection,
-  testConnection,
+  testConnectionEndpoint,
 ];

@@ -1,16 +1,10 @@
 import { DomainError } from '../../../domain/errors.js';
-import { MICROS_PER_DAY, microsOfDay, shiftDay } from '../../../domain/period.js';
+import { MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';
 import { readCoverage } from '../../../usecases/reconciliation/coverage.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { pageOf } from '../../paging.js';
 import { dayWindowOf, providerFilter } from '../../query.js';
-import {
-  COVERAGE_DAYS_MAX,
-  coverageQuery,
-  coverageResponse,
-  presentCoverageGroup,
-  presentFigures,
-} from './wire.js';
+import { COVERAGE_DAYS_MAX, coverageQuery, coverageResponse, presentCoverage } from './wire.js';
 
 const getCoverage = defineEndpoint({
   operationId: 'getCoverage',
@@ -22,29 +16,19 @@ const getCoverage = defineEndpoint({
     'Of tokens and of dollars, by provider, account, model, provider key or day, of the last 30 days unless from and to say otherwise. Every group sums to the totals. What nobody can know stands beside and lowers no share: charges that no call can show, days before the first event, days that were not compared. By key, bills and calls are compared as they are; the other groups read the latest runs.',
   access: { scope: 'reconciliation:read', workspace: 'refused' },
   query: coverageQuery,
-  responses: { 200: { description: 'A page of groups, and the totals', schema: coverageResponse } },
+  responses: {
+    200: { description: 'A page of groups, and the totals', schema: coverageResponse },
+  },
   problems: ['invalid_parameter', 'invalid_range'],
   async handle({ query, orgDb }, deps) {
     const { fromDay, toDay } = dayWindowOf(query.from, query.to, deps.nowMicros());
     assertSpan(fromDay, toDay);
-    const { groups, totals, days } = await readCoverage(orgDb, query.group_by, {
-      fromDay,
-      toDay,
-      provider: providerFilter(query.provider),
-      accountId: query.provider_account_id,
-    });
+    const provider = providerFilter(query.provider);
+    const asked = { fromDay, toDay, provider, accountId: query.provider_account_id };
+    const { groups, totals, days } = await readCoverage(orgDb, query.group_by, asked);
     const { shown, page } = pageOf(groups.slice(query.offset, query.offset + query.limit + 1), query);
-    return {
-      status: 200,
-      body: {
-        group_by: query.group_by,
-        from: fromDay,
-        to: shiftDay(toDay, -1),
-        groups: shown.map(presentCoverageGroup),
-        ...page,
-        totals: presentFigures(days, totals),
-      },
-    };
+    const body = presentCoverage(query.group_by, { fromDay, toDay }, shown, { days, figures: totals });
+    return { status: 200, body: { ...body, ...page } };
   },
 });
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { CoverageGroup } from '../../../db/reconciliation/coverage.js';
 import { usdNumberFromPico } from '../../../domain/money.js';
+import { shiftDay } from '../../../domain/period.js';
 import {
   type CoverageFigures,
   dollarShare,
@@ -111,7 +112,7 @@ export function presentFigures(days: number, figures: CoverageFigures) {
   } satisfies z.output<z.ZodObject<typeof figureFields>>;
 }
 
-export function presentCoverageGroup(group: CoverageGroup): z.output<typeof groupSchema> {
+function presentCoverageGroup(group: CoverageGroup): z.output<typeof groupSchema> {
   return {
     provider: group.provider,
     provider_account_id: group.accountId,
@@ -119,5 +120,21 @@ export function presentCoverageGroup(group: CoverageGroup): z.output<typeof grou
     provider_key_id: group.providerKeyId,
     day: group.day,
     ...presentFigures(group.days, group.figures),
+  };
+}
+
+/** All of an answer but its page. */
+export function presentCoverage(
+  groupBy: (typeof COVERAGE_GROUPS)[number],
+  window: { fromDay: string; toDay: string },
+  groups: readonly CoverageGroup[],
+  totals: { days: number; figures: CoverageFigures },
+) {
+  return {
+    group_by: groupBy,
+    from: window.fromDay,
+    to: shiftDay(window.toDay, -1),
+    groups: groups.map(presentCoverageGroup),
+    totals: presentFigures(totals.days, totals.figures),
   };
 }

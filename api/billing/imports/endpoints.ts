@@ -6,11 +6,11 @@ import {
 import { parseFxRate } from '../../../domain/billing/pageRow.js';
 import { BILLING_FORMATS, isBillingFormat } from '../../../domain/billing/sources.js';
 import { DomainError, invalidField } from '../../../domain/errors.js';
-import { newUuid, publicId } from '../../../domain/ids.js';
+import { newUuid } from '../../../domain/ids.js';
 import { findProvider, PROVIDERS } from '../../../domain/providers.js';
-import { recordAction } from '../../../usecases/access/recordAction.js';
 import {
   BILLING_PAGE_BYTES,
+  recordImport,
   storeBillingUpload,
   type UploadedBill,
 } from '../../../usecases/billing/billingUpload.js';
@@ -31,6 +31,7 @@ import {
 export const IMPORT_BYTES_MAX = 1_610_612_736;
 /** Uploads of this process at once: each holds a connection for as long as it takes. */
 export const UPLOADS_MAX = 2;
+const FILE_LIMITS = { maxBytes: IMPORT_BYTES_MAX, chunkBytes: BILLING_PAGE_BYTES };
 const BUSY_RETRY_SECONDS = 5;
 const ACCOUNT_CHARS_MAX = 256;
 const FORM_FIELDS = Object.keys(importForm.shape).filter((name) => name !== 'file');
@@ -49,12 +50,7 @@ const createImport = defineEndpoint({
   streams: { 'multipart/form-data': importForm },
   limit: 'billing_import',
   idempotency: 'afterwards',
-  drain: (incoming) =>
-    receiveFile(incoming, {
-      maxBytes: IMPORT_BYTES_MAX,
-      chunkBytes: BILLING_PAGE_BYTES,
-      store: async () => undefined,
-    }),
+  drain: (incoming) => receiveFile(incoming, { ...FILE_LIMITS, store: async () => undefined }),
   responses: acceptedResponse(importSchema),
   problems: [
     'invalid_multipart',
@@ -66,42 +62,31 @@ const createImport = defineEndpoint({
     'unsupported_media_type',
   ],
   async handle({ incoming, orgDb, runLimit, afterCommit, caller, requestId }, deps) {
-    if (uploads >= UPLOADS_MAX) {
-      throw new DomainError('service_unavailable', 'other bills are being uploaded; try again in a moment', {
-        retryAfterSeconds: BUSY_RETRY_SECONDS,
-      });
-    }
-    uploads += 1;
-    try {
-      const importId = newUuid(deps.nowMicros());
-      const { source, existing } = await storeBillingUpload(
-        orgDb,
-        importId,
-        async (store) =>
-          describeUpload(
-            await receiveFile(incoming, {
-              maxBytes: IMPORT_BYTES_MAX,
-              chunkBytes: BILLING_PAGE_BYTES,
-              store,
-            }),
-          ),
-        runLimit,
-        (inside, { id, provider, filename, sha256 }) =>
-          recordAction(
-            inside,
-            { caller, requestId },
-            'billing_import.created',
-            { type: 'billing_import', id: publicId('imp', id) },
-            { provider, filename, sha256 },
-          ),
-      );
-      if (!existing) afterCommit(() => deps.kickDispatcher());
-      return acceptedRun(presentImport(source), existing);
-    } finally {
-      uploads -= 1;
-    }
+    const receive = async (store: (chunk: Buffer) => Promise<void>) =>
+      describeUpload(await receiveFile(incoming, { ...FILE_LIMITS, store }));
+    const record = recordImport({ caller, requestId });
+    const id = newUuid(deps.nowMicros());
+    const { source, existing } = await inUploadPlace(() =>
+      storeBillingUpload(orgDb, id, receive, runLimit, record),
+    );
+    if (!existing) afterCommit(() => deps.kickDispatcher());
+    return acceptedRun(presentImport(source), existing);
   },
 });
+
+/** Error service_unavailable while as many bills are being uploaded as this process takes. */
+async function inUploadPlace<T>(work: () => Promise<T>): Promise<T> {
+  if (uploads >= UPLOADS_MAX)
+    throw new DomainError('service_unavailable', 'other bills are being uploaded; try again in a moment', {
+      retryAfterSeconds: BUSY_RETRY_SECONDS,
+    });
+  uploads += 1;
+  try {
+    return await work();
+  } finally {
+    uploads -= 1;
+  }
+}
 
 /** Checks the form's fields, which may have come after the file. */
 function describeUpload(received: ReceivedFile): UploadedBill {

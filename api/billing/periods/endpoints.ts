@@ -1,32 +1,13 @@
-import { listBilledTotals } from '../../../db/billing/billedDays.js';
-import { closePeriod } from '../../../db/billing/closePeriod.js';
-import { listBilledAdjustments, listFrozenBills } from '../../../db/billing/periodBills.js';
-import {
-  findFirstMonth,
-  findFrozenTotals,
-  findPeriodClosing,
-  listFrozenSums,
-  listPeriodClosings,
-} from '../../../db/billing/periods.js';
-import type { OrgDb } from '../../../db/orgDb.js';
-import type { UsageQuery } from '../../../db/usage/usageSql.js';
-import {
-  endOfMonth,
-  type Month,
-  monthOf,
-  monthsBetween,
-  startOfMonth,
-} from '../../../domain/billing/periods/month.js';
+import { monthOf } from '../../../domain/billing/periods/month.js';
 import { DomainError } from '../../../domain/errors.js';
 import { recordAction } from '../../../usecases/access/recordAction.js';
-import { foldWhenBehind, sumUsage } from '../../../usecases/usage/usage.js';
+import { closePeriod } from '../../../usecases/billing/closePeriod.js';
+import { listMonths, readPeriod } from '../../../usecases/billing/periods.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import {
-  billedDaysOf,
   listPeriodsQuery,
   listPeriodsResponse,
   PERIODS_PATH,
-  type PeriodFacts,
   periodParams,
   periodResponse,
   presentListedPeriod,
@@ -45,28 +26,12 @@ const listPeriods = defineEndpoint({
   responses: { 200: { description: 'A page of months', schema: listPeriodsResponse } },
   problems: [],
   async handle({ query, orgDb }, deps) {
-    const current = monthOf(deps.nowMicros());
-    const found = await orgDb.transaction(
-      async (inside) => ({
-        first: await findFirstMonth(inside),
-        closings: await listPeriodClosings(inside),
-        frozen: await listFrozenSums(inside),
-      }),
-      'repeatable read',
-    );
-    const closed = new Map(found.closings.map((closing) => [closing.month, closing]));
-    const first = [found.first, found.closings[0]?.month, current]
-      .filter((month) => month !== undefined)
-      .sort()[0];
-    const months = monthsBetween(first ?? current, current).reverse();
+    const { months, closingOf, frozen } = await listMonths(orgDb, monthOf(deps.nowMicros()));
     const shown = months.slice(query.offset, query.offset + query.limit);
-    const oldest = found.closings[0];
-    const closingOf = (month: Month) =>
-      closed.get(month) ?? (oldest && month < oldest.month ? { ...oldest, month } : undefined);
     return {
       status: 200,
       body: {
-        periods: shown.map((month) => presentListedPeriod(month, closingOf(month), found.frozen.get(month))),
+        periods: shown.map((month) => presentListedPeriod(month, closingOf(month), frozen.get(month))),
         count: shown.length,
         offset: query.offset,
         has_more: months.length > query.offset + query.limit,
@@ -74,32 +39,6 @@ const listPeriods = defineEndpoint({
     };
   },
 });
-
-/** Everything that a month's answer tells, in one snapshot. */
-async function readPeriod(orgDb: OrgDb, period: Month): Promise<PeriodFacts> {
-  await foldWhenBehind(orgDb);
-  return orgDb.transaction(async (inside) => {
-    const window: UsageQuery = {
-      dimension: 'provider',
-      filter: {},
-      fromMicros: startOfMonth(period),
-      toMicros: endOfMonth(period),
-      limit: 1,
-      offset: 0,
-    };
-    return {
-      period,
-      closing: await findPeriodClosing(inside, period),
-      frozen: await findFrozenTotals(inside, period),
-      booked: await sumUsage(inside, { ...window, view: { kind: 'books' }, only: 'adjustments' }),
-      adjustments: await sumUsage(inside, { ...window, view: { kind: 'now' }, only: 'adjustments' }),
-      current: await sumUsage(inside, { ...window, view: { kind: 'now' } }),
-      billed: await listBilledTotals(inside, { provider: null, ...billedDaysOf(period) }),
-      frozenBills: await listFrozenBills(inside, period),
-      restated: await listBilledAdjustments(inside, { month: period }),
-    };
-  }, 'repeatable read');
-}
 
 const readOnePeriod = defineEndpoint({
   operationId: 'getPeriod',

@@ -1,11 +1,11 @@
 import { z } from 'zod';
-import type { BilledTotal } from '../../../db/billing/billedDays.js';
-import type { BilledAdjustment, FrozenBill } from '../../../db/billing/periodBills.js';
-import type { FrozenTotals, PeriodClosing } from '../../../db/billing/periods.js';
-import type { UsageMeasures, UsageResult } from '../../../db/usage/usage.js';
+import type { FrozenBill } from '../../../db/billing/periodBills.js';
+import type { PeriodClosing } from '../../../db/billing/periods.js';
+import type { UsageMeasures } from '../../../db/usage/usage.js';
 import { PERIOD_STATUSES } from '../../../domain/billing/periods/closing.js';
-import { firstDayOf, followingMonth, type Month, parseMonth } from '../../../domain/billing/periods/month.js';
+import { type Month, parseMonth } from '../../../domain/billing/periods/month.js';
 import { decimalFromPico, type Pico, usdNumberFromPico } from '../../../domain/money.js';
+import type { PeriodFacts } from '../../../usecases/billing/periods.js';
 import { offsetParameters, pageFields } from '../../paging.js';
 import { isoOrNull } from '../../runs/runWire.js';
 
@@ -180,19 +180,6 @@ export function presentListedPeriod(
   };
 }
 
-/** What is known of a month. */
-export interface PeriodFacts {
-  period: Month;
-  closing: PeriodClosing | undefined;
-  frozen: FrozenTotals;
-  booked: UsageResult;
-  adjustments: UsageResult;
-  current: UsageResult;
-  billed: readonly BilledTotal[];
-  frozenBills: readonly FrozenBill[];
-  restated: readonly BilledAdjustment[];
-}
-
 export function presentPeriod(facts: PeriodFacts): z.output<typeof periodResponse> {
   const own = addMeasures(facts.frozen.own.values());
   const booked = addMeasures(facts.frozen.booked.values());
@@ -254,9 +241,3 @@ function presentBilled(facts: PeriodFacts): z.output<typeof billedSchema>[] {
       current_usd_exact: decimalFromPico(current),
     }));
 }
-
-/** First and next day of a month's bills. */
-export const billedDaysOf = (month: Month) => ({
-  fromDay: firstDayOf(month),
-  toDay: firstDayOf(followingMonth(month)),
-});

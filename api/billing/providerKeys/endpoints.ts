@@ -1,28 +1,20 @@
-import {
-  findProviderKeys,
-  listProviderKeys,
-  listSuspectKeys,
-  upsertProviderKeys,
-} from '../../../db/billing/providerKeys.js';
-import { DomainError } from '../../../domain/errors.js';
+import type { z } from 'zod';
+import { listProviderKeys } from '../../../db/billing/providerKeys.js';
 import { dayOf, exclusiveEnd, lastDays } from '../../../domain/period.js';
-import { recordAction } from '../../../usecases/access/recordAction.js';
+import { listSuspectKeys, putProviderKeys } from '../../../usecases/billing/providerKeys.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
-import { pageOf } from '../../paging.js';
 import { providerFilter, windowOf } from '../../query.js';
 import {
   keysOfBody,
   listProviderKeysQuery,
   listProviderKeysResponse,
   presentProviderKey,
+  presentProviderKeys,
   putProviderKeysBody,
   putProviderKeysResponse,
-  wireOfSuspect,
 } from './wire.js';
 
 const PROVIDER_KEYS_PATH = '/api/v1/provider-keys';
-/** Keys of one organization. */
-const KEYS_MAX = 10_000;
 const SUSPECTS_MAX = 200;
 /** Days of bills that are looked through unless the caller says otherwise. */
 const SUSPECT_DAYS = 90;
@@ -38,33 +30,24 @@ const listKeys = defineEndpoint({
   responses: { 200: { description: 'The keys by provider and id', schema: listProviderKeysResponse } },
   problems: ['invalid_range'],
   async handle({ query, orgDb }, deps) {
-    windowOf(query.since, query.until, ['since', 'until']);
-    const lastMicros = query.until ? exclusiveEnd(query.until) - 1n : deps.nowMicros();
-    const { fromDay, toDay } = lastDays(SUSPECT_DAYS, lastMicros);
     const provider = providerFilter(query.provider);
-    const found = await listProviderKeys(
-      orgDb,
-      { provider },
-      { limit: query.limit + 1, offset: query.offset },
-    );
-    const suspects = await listSuspectKeys(orgDb, {
+    const page = { limit: query.limit + 1, offset: query.offset };
+    const window = {
       provider: provider ?? null,
-      fromDay: query.since ? dayOf(query.since.micros) : fromDay,
-      toDay,
+      ...suspectDays(query, deps.nowMicros()),
       limit: SUSPECTS_MAX,
-    });
-    const { shown, page } = pageOf(found, query);
-    return {
-      status: 200,
-      body: {
-        items: shown.map(presentProviderKey),
-        ...page,
-        unknown: suspects.keys.map(wireOfSuspect),
-        unknown_count: suspects.count,
-      },
     };
+    const found = await listProviderKeys(orgDb, { provider }, page);
+    return { status: 200, body: presentProviderKeys(found, query, await listSuspectKeys(orgDb, window)) };
   },
 });
+
+/** Half-open days. Error invalid_range. */
+function suspectDays({ since, until }: z.output<typeof listProviderKeysQuery>, nowMicros: bigint) {
+  windowOf(since, until, ['since', 'until']);
+  const { fromDay, toDay } = lastDays(SUSPECT_DAYS, until ? exclusiveEnd(until) - 1n : nowMicros);
+  return { fromDay: since ? dayOf(since.micros) : fromDay, toDay };
+}
 
 const putKeys = defineEndpoint({
   operationId: 'putProviderKeys',
@@ -81,22 +64,8 @@ const putKeys = defineEndpoint({
   },
   problems: ['invalid_body', 'too_many_items'],
   async handle({ body, orgDb, caller, requestId }) {
-    const keys = keysOfBody(body);
-    await orgDb.transaction(async (inside) => {
-      const change = { changedBy: caller.keyId, keysMax: KEYS_MAX };
-      const changed = await upsertProviderKeys(inside, keys, change);
-      if (!changed)
-        throw new DomainError(
-          'too_many_items',
-          `an organization can have ${KEYS_MAX} provider keys; nothing was stored`,
-        );
-      if (changed.length === 0) return;
-      await recordAction(inside, { caller, requestId }, 'provider_key.changed', null, {
-        provider_keys: changed.map((key) => `${key.provider} ${key.providerKeyId}`),
-      });
-    });
-    const items = (await findProviderKeys(orgDb, keys)).map(presentProviderKey);
-    return { status: 200, body: { items, count: items.length } };
+    const stored = await putProviderKeys(orgDb, keysOfBody(body), { caller, requestId });
+    return { status: 200, body: { items: stored.map(presentProviderKey), count: stored.length } };
   },
 });
 

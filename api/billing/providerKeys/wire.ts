@@ -9,7 +9,7 @@ import {
 import { usdNumberOrNull } from '../../../domain/money.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import { findProvider, PROVIDERS } from '../../../domain/providers.js';
-import { offsetParameters, pageFields } from '../../paging.js';
+import { offsetParameters, pageFields, pageOf } from '../../paging.js';
 import { filterParameter, instantParameter, momentField } from '../../query.js';
 import { isoOrNull } from '../../runs/runWire.js';
 
@@ -198,5 +198,19 @@ export function wireOfSuspect(key: SuspectKey): z.output<typeof suspectKeySchema
     first_day: key.firstDay,
     last_day: key.lastDay,
     billed_usd: usdNumberOrNull(key.billedPico),
+  };
+}
+
+export function presentProviderKeys(
+  found: readonly StoredProviderKey[],
+  query: z.output<typeof listProviderKeysQuery>,
+  suspects: { keys: readonly SuspectKey[]; count: number },
+): z.output<typeof listProviderKeysResponse> {
+  const { shown, page } = pageOf(found, query);
+  return {
+    items: shown.map(presentProviderKey),
+    ...page,
+    unknown: suspects.keys.map(wireOfSuspect),
+    unknown_count: suspects.count,
   };
 }

@@ -9,7 +9,7 @@ import {
   type RunResource,
   startRunEndpoint,
 } from '../../runs/runEndpoints.js';
-import { getConnection } from '../billingProviders.js';
+import { getConnection } from '../../../usecases/billing/providerAccounts.js';
 import {
   CONNECTIONS_PATH,
   connectionParams,

@@ -1,15 +1,8 @@
+import { getOrganization } from '../../../db/installation/organizations.js';
 import {
-  getOrganization,
+  changeOrganizationSettings,
   renameOrganization,
-  updateSettings,
-} from '../../../db/installation/organizations.js';
-import type { OrgDb } from '../../../db/orgDb.js';
-import type { AuditDetails } from '../../../domain/access/auditLog/actions.js';
-import { publicId } from '../../../domain/ids.js';
-import { describeChange } from '../../../domain/installation/describeChange.js';
-import { changedFields, SETTING_FIELDS } from '../../../domain/installation/settings.js';
-import { type RequestAuthor, recordAction } from '../../../usecases/access/recordAction.js';
-import { recountDeadlines } from '../../../usecases/claims/reminders.js';
+} from '../../../usecases/installation/organization.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import {
   changeOf,
@@ -26,15 +19,6 @@ import {
 /** Settings name services of the whole organization, so they are not shown to the key of one workspace. */
 const READ = { scope: 'usage:read', workspace: 'refused' } as const;
 const ADMIN = { scope: 'org:admin', workspace: 'refused' } as const;
-
-/** What business days follow from. */
-const CALENDAR_FIELDS: readonly string[] = [SETTING_FIELDS.holidays, SETTING_FIELDS.timeZone];
-
-/** In the transaction of the change, as its last statement. */
-function record(inside: OrgDb, request: RequestAuthor, details: AuditDetails): Promise<void> {
-  const subject = { type: 'organization', id: publicId('org', inside.orgId) };
-  return recordAction(inside, request, 'settings.changed', subject, details);
-}
 
 const readOrganization = defineEndpoint({
   operationId: 'getOrganization',
@@ -61,14 +45,7 @@ const changeOrganization = defineEndpoint({
   responses: { 200: { description: 'The organization', schema: organizationSchema } },
   problems: [],
   async handle(request) {
-    const { name } = request.body;
-    const profile = await request.orgDb.transaction(async (inside) => {
-      const before = name === undefined ? name : await renameOrganization(inside, name);
-      const renamed = await getOrganization(inside);
-      if (before !== undefined && before !== renamed.name)
-        await record(inside, request, { fields: ['name'], old_name: before, new_name: renamed.name });
-      return renamed;
-    });
+    const profile = await renameOrganization(request.orgDb, request.body.name, request);
     return { status: 200, body: presentOrganization(request.orgDb.orgId, profile) };
   },
 });
@@ -87,7 +64,7 @@ const readSettings = defineEndpoint({
   },
 });
 
-const changeSettings = defineEndpoint({
+const updateSettingsEndpoint = defineEndpoint({
   operationId: 'updateOrganizationSettings',
   method: 'patch',
   path: SETTINGS_PATH,
@@ -100,14 +77,9 @@ const changeSettings = defineEndpoint({
   responses: { 200: { description: 'All settings, as they are now', schema: settingsSchema } },
   problems: [],
   async handle(request, deps) {
-    const settings = await request.orgDb.transaction(async (inside) => {
-      const { before, after } = await updateSettings(inside, changeOf(request.body));
-      const changed = changedFields(before, after);
-      if (changed.some((field) => CALENDAR_FIELDS.includes(field)) && (await recountDeadlines(inside)) > 0)
-        request.afterCommit(() => deps.kickDispatcher());
-      if (changed.length > 0) await record(inside, request, describeChange(before, after));
-      return after;
-    });
+    const { orgDb, body, afterCommit } = request;
+    const { settings, needsDispatch } = await changeOrganizationSettings(orgDb, changeOf(body), request);
+    if (needsDispatch) afterCommit(() => deps.kickDispatcher());
     return { status: 200, body: presentSettings(settings) };
   },
 });
@@ -116,5 +88,5 @@ export const organizationEndpoints: readonly Endpoint[] = [
   readOrganization,
   changeOrganization,
   readSettings,
-  changeSettings,
+  updateSettingsEndpoint,
 ];

@@ -1,17 +1,15 @@
-import {
-  endOwnPrice,
-  findOwnPrice,
-  insertOwnPrice,
-  listOwnPrices,
-  type NewOwnPrice,
-} from '../../../db/pricing/ownPrices.js';
-import { DomainError, invalidField } from '../../../domain/errors.js';
-import { findUuid, newUuid, publicId } from '../../../domain/ids.js';
+import type { z } from 'zod';
+import { findOwnPrice, listOwnPrices } from '../../../db/pricing/ownPrices.js';
+import { DomainError } from '../../../domain/errors.js';
+import { findUuid, newUuid } from '../../../domain/ids.js';
 import { dayOf } from '../../../domain/period.js';
-import { coveredBy } from '../../../domain/pricing/layBook.js';
-import type { OwnPrice, OwnPriceKind } from '../../../domain/pricing/ownPrices.js';
-import type { PriceBook } from '../../../domain/pricing/priceBook.js';
-import { recordAction } from '../../../usecases/access/recordAction.js';
+import { OWN_ID_KINDS, type OwnPriceKind } from '../../../domain/pricing/ownPrices.js';
+import {
+  bookUnder,
+  createOwnPrice,
+  endOwnPrice,
+  refuseWithoutPrice,
+} from '../../../usecases/pricing/ownPrices.js';
 import type { ApiDeps } from '../../deps.js';
 import {
   defineEndpoint,
@@ -32,17 +30,15 @@ import {
   listOverridesResponse,
   listOwnPricesQuery,
   OVERRIDES_PATH,
-  OWN_ID_KINDS,
   overrideSchema,
   ownPriceParams,
-  presentOwnPrice,
+  presentOwnPriceOver,
 } from './wire.js';
 
 const PATHS: Readonly<Record<OwnPriceKind, string>> = {
   contract: CONTRACT_RATES_PATH,
   override: OVERRIDES_PATH,
 };
-const LIMITS = { entriesMax: 2_000, allModelsMax: 100 };
 
 type Request<More extends keyof EndpointRequest<unknown, unknown, unknown> = never> = Pick<
   EndpointRequest<unknown, unknown, unknown>,
@@ -58,65 +54,20 @@ async function create(
   const price = { kind, ...entry };
   // Asked before the transaction: a book that is not at hand is read on a connection of its own. The entry itself
   // changes nothing in what it is laid over.
-  const under = await bookUnder(price.kind, orgDb.orgId, deps);
+  const under = await bookUnder(deps.prices, kind, orgDb.orgId);
   refuseWithoutPrice(under, price);
   const id = newUuid(deps.nowMicros());
   return settle(async (inside) => {
-    const stored = await insertOwnPrice(inside, { ...price, id, createdBy: caller.keyId }, LIMITS);
-    if (!stored) {
-      throw new DomainError(
-        'too_many_items',
-        `there are ${LIMITS.entriesMax} entries, or ${LIMITS.allModelsMax} for all models, already, ended ones counted; one for a family covers many models`,
-      );
-    }
-    await recordAction(inside, { caller, requestId }, 'own_price.created', subjectOf(stored), {
-      kind: stored.kind,
-      provider: stored.provider,
-      model: stored.model,
-      effective_from: price.effectiveFrom,
-    });
+    const stored = await createOwnPrice(inside, { ...price, id }, { caller, requestId });
     afterCommit(() => deps.prices.reload(inside.orgId));
-    const shown = present(under, stored);
+    const shown = presentOwnPriceOver(under, stored);
     return { status: 201, headers: { Location: `${PATHS[kind]}/${shown.id}` }, body: shown };
   });
 }
 
-const subjectOf = ({ kind, id }: OwnPrice) => ({ type: 'own_price', id: publicId(OWN_ID_KINDS[kind], id) });
-
-/** What an entry is laid over: a contract over the organization's list prices, an override over everybody's. */
-async function bookUnder(kind: OwnPriceKind, orgId: string, deps: ApiDeps): Promise<PriceBook> {
-  return kind === 'contract' ? (await deps.prices.of(orgId)).list : deps.prices.current();
-}
-
-/** An entry that could never price anything is most likely a slip in the model's name. */
-function refuseWithoutPrice(book: PriceBook, price: Omit<NewOwnPrice, 'id' | 'createdBy'>): void {
-  if (coveredBy(book, price).coverage !== 'new') return;
-  const gives = price.rates ?? {};
-  if (gives.input !== undefined && gives.output !== undefined) return;
-  const known = `no price of ${price.provider} has the id or the family ${price.model}`;
-  throw price.discountPercent === null
-    ? invalidField(
-        'body',
-        'rates',
-        `${known}: give both input and output for it, or correct model`,
-        'invalid_body',
-      )
-    : invalidField('body', 'model', `${known}, so there is nothing to discount`, 'invalid_body');
-}
-
-function present(book: PriceBook, price: OwnPrice) {
-  return presentOwnPrice(price, coveredBy(book, price).coverage);
-}
-
 async function list(
   kind: OwnPriceKind,
-  query: {
-    provider?: string | undefined;
-    model?: string | undefined;
-    at?: string | undefined;
-    limit: number;
-    offset: number;
-  },
+  query: z.output<typeof listOwnPricesQuery>,
   { orgDb }: Pick<Request, 'orgDb'>,
   deps: ApiDeps,
 ) {
@@ -126,9 +77,9 @@ async function list(
     { kind, provider, model: query.model, day: query.at },
     { limit: query.limit + 1, offset: query.offset },
   );
-  const book = await bookUnder(kind, orgDb.orgId, deps);
+  const book = await bookUnder(deps.prices, kind, orgDb.orgId);
   const { shown, page } = pageOf(found, query);
-  return { items: shown.map((price) => present(book, price)), page };
+  return { items: shown.map((price) => presentOwnPriceOver(book, price)), page };
 }
 
 async function end(
@@ -139,20 +90,9 @@ async function end(
   deps: ApiDeps,
 ): Promise<EndpointResponse> {
   const id = findUuid(OWN_ID_KINDS[kind], publicOwnId);
-  const endsOn = from ?? dayOf(deps.nowMicros());
-  await orgDb.transaction(async (inside) => {
-    const found =
-      id === undefined ? undefined : await endOwnPrice(inside, { kind, id, endsOn, endedBy: caller.keyId });
-    if (!found) throw notFound();
-    const details = { kind, provider: found.provider, model: found.model, ends_on: found.endsOn };
-    await recordAction(inside, { caller, requestId }, 'own_price.ended', subjectOf(found), details);
-  });
+  await endOwnPrice(orgDb, { kind, id, endsOn: from ?? dayOf(deps.nowMicros()) }, { caller, requestId });
   await deps.prices.reload(orgDb.orgId);
   return { status: 204 };
-}
-
-function notFound(): DomainError {
-  return new DomainError('not_found', 'there is no entry with this id that holds on that day or later');
 }
 
 async function read(
@@ -164,7 +104,7 @@ async function read(
   const id = findUuid(OWN_ID_KINDS[kind], publicOwnId);
   const found = id === undefined ? undefined : await findOwnPrice(orgDb, kind, id);
   if (!found) throw new DomainError('not_found', 'there is no entry with this id');
-  return { status: 200, body: present(await bookUnder(kind, orgDb.orgId, deps), found) };
+  return { status: 200, body: presentOwnPriceOver(await bookUnder(deps.prices, kind, orgDb.orgId), found) };
 }
 
 const LIST_DESCRIPTION =

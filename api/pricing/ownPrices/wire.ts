@@ -4,13 +4,15 @@ import { publicId } from '../../../domain/ids.js';
 import { parseScaled, usdNumberFromPico } from '../../../domain/money.js';
 import { isoFromMicros, parseInstant } from '../../../domain/period.js';
 import type { Coverage } from '../../../domain/pricing/layBook.js';
+import { coveredBy } from '../../../domain/pricing/layBook.js';
 import {
   endOfOwnPrice,
+  OWN_ID_KINDS,
   OWN_RATE_CLASSES,
   type OwnPrice,
-  type OwnPriceKind,
   type OwnRateClass,
 } from '../../../domain/pricing/ownPrices.js';
+import type { PriceBook } from '../../../domain/pricing/priceBook.js';
 import { ALL_MODELS } from '../../../domain/pricing/priceStatement.js';
 import { RATE_PER_MTOK_USD_MAX } from '../../../domain/pricing/prices.js';
 import { findProvider, PROVIDERS } from '../../../domain/providers.js';
@@ -19,10 +21,6 @@ import { filterParameter } from '../../query.js';
 
 export const CONTRACT_RATES_PATH = '/api/v1/pricing/contract-rates';
 export const OVERRIDES_PATH = '/api/v1/pricing/overrides';
-export const OWN_ID_KINDS = { contract: 'ctr', override: 'ovr' } as const satisfies Record<
-  OwnPriceKind,
-  string
->;
 
 /** Fraction digits that are kept; more are refused, so that what is stored is what was sent. */
 const DECIMALS = 12;
@@ -240,7 +238,7 @@ export const listOverridesResponse = z.strictObject({ overrides: z.array(overrid
 const numberOf = (scaled: bigint | null | undefined) =>
   scaled === null || scaled === undefined ? null : usdNumberFromPico(scaled);
 
-export function presentOwnPrice(price: OwnPrice, covers: Coverage): z.output<typeof contractRateSchema> {
+function presentOwnPrice(price: OwnPrice, covers: Coverage): z.output<typeof contractRateSchema> {
   return {
     id: publicId(OWN_ID_KINDS[price.kind], price.id),
     provider: price.provider,
@@ -267,4 +265,9 @@ export function presentOwnPrice(price: OwnPrice, covers: Coverage): z.output<typ
     ended_at: price.endedAtMicros === null ? null : isoFromMicros(price.endedAtMicros),
     ends_on: endOfOwnPrice(price),
   };
+}
+
+/** An entry, and what it covers of the book that it is laid over. */
+export function presentOwnPriceOver(book: PriceBook, price: OwnPrice) {
+  return presentOwnPrice(price, coveredBy(book, price).coverage);
 }

@@ -1,6 +1,6 @@
-import { readImport } from '../../../activities/billingImport.js';
 import { readBillingFile } from '../../../adapters/billing/file.js';
 import { OrgDb } from '../../../db/orgDb.js';
+import { readImport } from '../../../usecases/billing/readImport.js';
 import { openBenchDatabase } from './cluster.js';
 
 /** What its parent asks for: the import to read. */

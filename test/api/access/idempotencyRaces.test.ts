@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { ENDPOINTS } from '../../../api/app.js';
 import { defineEndpoint } from '../../../api/endpoint.js';
-import { renameOrganization } from '../../../db/installation/organizations.js';
+import { updateOrganizationName } from '../../../db/installation/organizations.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 import { until } from '../../support/engine.js';
 import type { Operation, OperationRequest, OperationsPlace } from '../support/operations/operation.js';
@@ -199,7 +199,7 @@ describe('what follows a stored change', () => {
       responses: { 204: { description: 'Renamed' } },
       problems: [],
       async handle({ orgDb, afterCommit }) {
-        await renameOrganization(orgDb, 'Another name');
+        await updateOrganizationName(orgDb, 'Another name');
         afterCommit(() => Promise.reject(new Error('nobody is there to be told')));
         return { status: 204 };
       },

@@ -1,8 +1,8 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readImport } from '../../../activities/billingImport.js';
 import { readBillingFile } from '../../../adapters/billing/file.js';
 import { OrgDb } from '../../../db/orgDb.js';
+import { readImport } from '../../../usecases/billing/readImport.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 import { importBill, runGaps } from '../../support/bills.js';
 import { startTestEngine, type TestEngine } from '../../support/engine.js';

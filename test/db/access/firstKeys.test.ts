@@ -4,9 +4,9 @@ import { openDemo, resetDemo } from '../../../bin/demo/demoRun.js';
 import { describeKey, makeKey } from '../../../bin/service/prepareDatabase.js';
 import { listAuditRecords } from '../../../db/access/auditLog.js';
 import type { NewKey } from '../../../db/access/keys.js';
-import { insertFirstOrganization } from '../../../db/installation/firstOrganization.js';
 import { OrgDb } from '../../../db/orgDb.js';
 import { parseKey } from '../../../domain/access/keyFormat.js';
+import { insertFirstOrganization } from '../../../usecases/installation/firstOrganization.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { makeTestFolder } from '../../support/testFolder.js';
 

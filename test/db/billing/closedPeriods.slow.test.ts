@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { closePeriod } from '../../../db/billing/closePeriod.js';
 import { findFirstMonth, findFrozenTotals, listPeriodClosings } from '../../../db/billing/periods.js';
 import { insertOrganization } from '../../../db/installation/organizations.js';
 import { OrgDb } from '../../../db/orgDb.js';
@@ -17,6 +16,7 @@ import { DomainError } from '../../../domain/errors.js';
 import type { CallRecord } from '../../../domain/events/event.js';
 import { dayOf, isoFromMicros, MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
+import { closePeriod } from '../../../usecases/billing/closePeriod.js';
 import { IngestWriter } from '../../../usecases/events/ingestWriter.js';
 import { sweepTraces } from '../../../usecases/events/traceSweep.js';
 import { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';

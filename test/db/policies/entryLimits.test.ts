@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import * as providerKeys from '../../../db/billing/providerKeys.js';
 import * as ownPrices from '../../../db/pricing/ownPrices.js';
+import { putProviderKeys } from '../../../usecases/billing/providerKeys.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 import { providerKeyOf } from '../support/ownedThings.js';
 
@@ -27,14 +28,17 @@ const ENTRY: Omit<ownPrices.NewOwnPrice, 'id' | 'model'> = {
 it('refuses an entry beyond the number that an organization can have, and stores nothing of it', async () => {
   const { orgDb } = await api.addOrganization();
   const insert = (model: string, limits: ownPrices.OwnPriceLimits) =>
-    ownPrices.insertOwnPrice(orgDb, { ...ENTRY, model, id: randomUUID() }, limits);
+    orgDb.transaction((inside) =>
+      ownPrices.insertOwnPrice(inside, { ...ENTRY, model, id: randomUUID() }, limits),
+    );
   expect(await insert('*', { entriesMax: 1, allModelsMax: 1 })).toBeDefined();
   expect(await insert('m', { entriesMax: 1, allModelsMax: 1 })).toBeUndefined();
   expect(await insert('*', { entriesMax: 2, allModelsMax: 1 })).toBeUndefined();
   expect((await ownPrices.loadOwnPrices(orgDb)).prices).toHaveLength(1);
   const key = providerKeyOf('one');
   const keys = [key, { ...key, providerKeyId: 'key_2' }];
-  expect(await providerKeys.upsertProviderKeys(orgDb, keys, { changedBy: 'x', keysMax: 1 })).toBeUndefined();
+  const author = { caller: { keyId: 'key_test' }, requestId: 'req_test' };
+  await expect(putProviderKeys(orgDb, keys, author, 1)).rejects.toMatchObject({ code: 'too_many_items' });
   const page = { limit: 10, offset: 0 };
   expect(await providerKeys.listProviderKeys(orgDb, { provider: undefined }, page)).toEqual([]);
 });

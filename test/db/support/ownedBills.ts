@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { type BillingConnection, findBillingConnection } from '../../../db/billing/billingConnections.js';
 import { BILLING_IMPORTS, insertBillingPage } from '../../../db/billing/billingSources.js';
-import { closePeriod } from '../../../db/billing/closePeriod.js';
+import { closePeriod } from '../../../usecases/billing/closePeriod.js';
 import { listSyncPages } from '../../../db/billing/fetchedPages.js';
 import { listEvents } from '../../../db/events/events.js';
 import { insertRun } from '../../../db/runs/runTable.js';

@@ -251,7 +251,7 @@ async function makeEntries(
   await insertOwnPrice(org.orgDb, ownPrice, OWN_PRICE_LIMITS);
   const key = providerKeyOf(marker);
   const keys = [key, ...moreKeys.map((providerKeyId) => ({ ...key, providerKeyId }))];
-  await upsertProviderKeys(org.orgDb, keys, { changedBy: marker, keysMax: 10 });
+  await org.orgDb.transaction((inside) => upsertProviderKeys(inside, keys, marker));
   return { ownPrice };
 }
 

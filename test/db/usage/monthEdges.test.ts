@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { closePeriod } from '../../../db/billing/closePeriod.js';
 import { findFrozenTotals } from '../../../db/billing/periods.js';
 import { insertOrganization } from '../../../db/installation/organizations.js';
 import { OrgDb } from '../../../db/orgDb.js';
@@ -8,6 +7,7 @@ import type { UsageQuery } from '../../../db/usage/usageSql.js';
 import type { UsageView } from '../../../domain/billing/periods/asOf.js';
 import { endOfMonth, type Month, startOfMonth } from '../../../domain/billing/periods/month.js';
 import { isoFromMicros, microsOfDay } from '../../../domain/period.js';
+import { closePeriod } from '../../../usecases/billing/closePeriod.js';
 import { IngestWriter } from '../../../usecases/events/ingestWriter.js';
 import { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
 import { sumUsage } from '../../../usecases/usage/usage.js';

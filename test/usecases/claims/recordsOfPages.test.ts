@@ -1,12 +1,12 @@
 import { gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { readImport } from '../../../activities/billingImport.js';
 import { readBillingFile } from '../../../adapters/billing/file.js';
 import { createPageReaders } from '../../../adapters/billing/locateRows.js';
 import { listCountedRows } from '../../../db/claims/evidence.js';
 import { claimCsv } from '../../../domain/claims/evidence/claimCsv.js';
 import type { ClaimEvidence } from '../../../domain/claims/evidence/claimEvidence.js';
 import { findUuid } from '../../../domain/ids.js';
+import { readImport } from '../../../usecases/billing/readImport.js';
 import { locateRows } from '../../../usecases/claims/evidencePages.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 import { uploadBill } from '../../support/bills.js';

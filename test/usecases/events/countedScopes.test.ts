@@ -5,6 +5,7 @@ import { insertOrganization, updateSettings } from '../../../db/installation/org
 import { OrgDb } from '../../../db/orgDb.js';
 import type { CallRecord, SpanLink } from '../../../domain/events/event.js';
 import type { CountedScope } from '../../../domain/installation/settings.js';
+import { DEFAULT_SETTINGS } from '../../../domain/installation/settings.js';
 import { IngestWriter } from '../../../usecases/events/ingestWriter.js';
 import { sweepTraces } from '../../../usecases/events/traceSweep.js';
 import { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
@@ -31,7 +32,7 @@ async function anOrganization(countedScopes: readonly CountedScope[]) {
   const orgId = randomUUID();
   await insertOrganization(test.database, { id: orgId, name: 'scopes' });
   const orgDb = new OrgDb(test.database, orgId);
-  await updateSettings(orgDb, { countedScopes });
+  await updateSettings(orgDb, { ...DEFAULT_SETTINGS, countedScopes: [...countedScopes] });
   const writer = new IngestWriter(test.database, prices, 4, {
     queueRows: () => undefined,
     batchRows: () => undefined,

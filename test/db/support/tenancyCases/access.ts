@@ -8,6 +8,7 @@ import { leaseRateTokens } from '../../../../db/access/requestLimits.js';
 import * as workspaces from '../../../../db/access/workspaces.js';
 import * as organizations from '../../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
+import { DEFAULT_SETTINGS } from '../../../../domain/installation/settings.js';
 import { verifyAuditLog } from '../../../../usecases/access/auditVerification.js';
 import { changeKey, createKey, revokeKey, rotateKey } from '../../../../usecases/access/keyChanges.js';
 import { recordAction } from '../../../../usecases/access/recordAction.js';
@@ -16,6 +17,10 @@ import {
   changeWorkspace,
   createWorkspace,
 } from '../../../../usecases/access/workspaceChanges.js';
+import {
+  changeOrganizationSettings,
+  renameOrganization,
+} from '../../../../usecases/installation/organization.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
 
@@ -84,8 +89,12 @@ export const ACCESS_CASES: Record<string, TenancyCase> = {
   renameWorkspace: (db, { workspaceId }) => workspaces.renameWorkspace(db, workspaceId, 'taken over'),
   archiveWorkspace: (db, { workspaceId }) => workspaces.archiveWorkspace(db, workspaceId, 'test'),
   getOrganization: (db) => organizations.getOrganization(db),
-  renameOrganization: (db) => organizations.renameOrganization(db, 'taken over'),
-  updateSettings: (db) => organizations.updateSettings(db, { dropPayloads: true }),
+  updateOrganizationName: (db) => organizations.updateOrganizationName(db, 'taken over'),
+  renameOrganization: (db, { keyId }) =>
+    renameOrganization(db, 'taken over', { caller: { keyId }, requestId: 'req_1' }),
+  updateSettings: (db) => organizations.updateSettings(db, { ...DEFAULT_SETTINGS, dropPayloads: true }),
+  changeOrganizationSettings: (db, { keyId }) =>
+    changeOrganizationSettings(db, { dropPayloads: true }, { caller: { keyId }, requestId: 'req_1' }),
   recordAudit: (db) => auditLog.recordAudit(db, ENTRY),
   listAuditRecords: (db) => auditLog.listAuditRecords(db, {}, PAGE),
   streamAuditRecords: (db) =>

@@ -10,13 +10,18 @@ import { anAuthor, type TenancyCase } from './tenancyCase.js';
 /** An hour after `makeOwned` has told calls twice. */
 const nowMicros = () => BigInt(Date.now()) * 1_000n;
 
-/** An open alert of a call; its id. */
+/** An open alert of a call, whose id is returned, and a notice. */
 export async function makeAlert(db: OrgDb, marker: string): Promise<{ alertId: string }> {
   const alertId = randomUUID();
   await db.run(
     `insert into alerts (org_id, id, kind, policy_type, policy_id, event_id, event_timestamp, subject_type, subject_id, severity, message, details)
      values ($1, $2, 'policy', 'approved_models', 1, $3, now(), 'event', $4, 'medium', $4, '{}')`,
     [db.orgId, alertId, randomUUID(), marker],
+  );
+  await db.run(
+    `insert into alerts (org_id, id, kind, notice, notice_key, subject_type, subject_id, severity, message, details)
+     values ($1, gen_random_uuid(), 'notice', 'double_instrumentation', $2, 'service', $3, 'medium', $3, '{}')`,
+    [db.orgId, `double_instrumentation:${marker}:first`, marker],
   );
   return { alertId };
 }

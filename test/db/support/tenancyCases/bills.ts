@@ -11,6 +11,7 @@ import { markRunStarted } from '../../../../db/runs/runStates.js';
 import { findRun, insertRun, listRuns } from '../../../../db/runs/runTable.js';
 import type { BilledRow } from '../../../../domain/billing/billedRow.js';
 import { storeBillingUpload } from '../../../../usecases/billing/billingUpload.js';
+import { listSuspectKeys, putProviderKeys } from '../../../../usecases/billing/providerKeys.js';
 import { auditBills, readBilledDay } from '../../../../usecases/reconciliation/billAudit.js';
 import { readMonthStatement } from '../../../../usecases/reconciliation/monthStatement.js';
 import { endRun } from '../../../../usecases/runs/endRun.js';
@@ -173,6 +174,9 @@ export const BILL_CASES: Record<string, TenancyCase> = {
   listProviderKeys: (db) => providerKeys.listProviderKeys(db, { provider: undefined }, PAGE),
   findProviderKeys: (db, { marker }) => providerKeys.findProviderKeys(db, [providerKeyOf(marker)]),
   upsertProviderKeys: (db) =>
-    providerKeys.upsertProviderKeys(db, [providerKeyOf('changed')], { changedBy: 'key_b', keysMax: 10 }),
-  listSuspectKeys: (db) => providerKeys.listSuspectKeys(db, { ...ALL, limit: 10 }),
+    db.transaction((inside) => providerKeys.upsertProviderKeys(inside, [providerKeyOf('changed')], 'key_b')),
+  readSuspectKeys: (db) => providerKeys.readSuspectKeys(db, { ...ALL, limit: 10 }),
+  listSuspectKeys: (db) => listSuspectKeys(db, { ...ALL, limit: 10 }),
+  putProviderKeys: (db, { keyId }) =>
+    putProviderKeys(db, [providerKeyOf('changed')], { caller: { keyId }, requestId: 'req_1' }),
 };

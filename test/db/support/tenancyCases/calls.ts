@@ -30,13 +30,7 @@ import { findLiveIds, shortenChains, walkChains } from '../../../../db/events/su
 import { listTraceParts, readTraceSpans } from '../../../../db/events/touchedTraces.js';
 import { readUnpricedModels } from '../../../../db/pricing/unpriced.js';
 import { foldUsage } from '../../../../db/usage/rollups.js';
-import {
-  countUnfolded,
-  readBooks,
-  readFoldedXid,
-  readFoldState,
-  readUsage,
-} from '../../../../db/usage/usage.js';
+import { readBooks, readFoldedXid, readFoldState, readUsage } from '../../../../db/usage/usage.js';
 import { repairNextCalls } from '../../../../usecases/events/callRepairs.js';
 import { openEventExport } from '../../../../usecases/events/eventExport.js';
 import { listSourceHealth } from '../../../../usecases/events/ingestHealth.js';
@@ -141,9 +135,8 @@ export const CALL_CASES: Record<string, TenancyCase> = {
       { projectId: null, serviceName: marker, scopeName: 'sdk', reason: 'invalid_number', count: 5 },
     ]),
   listRejections: (db) => listRejections(db, WINDOW.fromMicros),
-  findFormerNotice: (db, { marker }) => findFormerNotice(db, `connection_broken:${marker}`),
+  findFormerNotice: (db, { marker }) => findFormerNotice(db, `double_instrumentation:${marker}`),
   readSources: (db) => readSources(db, WINDOW.fromMicros),
-  countUnfolded: (db) => countUnfolded(db, { rowsMax: 10, freshSeconds: 0 }),
   readUsage: async (db) => readUsage(db, { ...QUESTION, ...WINDOW }, await readBooks(db)),
   listSourceHealth: (db) => listSourceHealth(db, WINDOW.fromMicros),
   listDoubleReports: (db) => listDoubleReports(db, WINDOW.fromMicros),

@@ -7,6 +7,7 @@ import { readBusinessDays } from '../../../../db/claims/claims.js';
 import { updateSettings } from '../../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import { NO_FIELDS } from '../../../../domain/claims/lifecycle.js';
+import { DEFAULT_SETTINGS } from '../../../../domain/installation/settings.js';
 import { isoFromMicros } from '../../../../domain/period.js';
 import { moveClaim, recordClaimMove, viewClaim, waitForMove } from '../../../../usecases/claims/moveClaim.js';
 import { noteClaimDue, recountDeadlines, snoozeClaim } from '../../../../usecases/claims/reminders.js';
@@ -90,7 +91,7 @@ export async function makeClaims(db: OrgDb, marker: string): Promise<OwnedClaims
   const draft = await storeClaim(db, { ...of, ...longAgo });
   const ended = await storeClaim(db, { ...of, by: marker, status: 'partial' });
   // A calendar of its own, and a deadline that does not follow from it.
-  await updateSettings(db, { timeZone: 'America/New_York' });
+  await updateSettings(db, { ...DEFAULT_SETTINGS, timeZone: 'America/New_York' });
   const [, filed] = await events.listClaimEvents(db, ended.id);
   return { draftClaimId: draft.id, endedClaimId: ended.id, commandId: filed?.commandId ?? '' };
 }

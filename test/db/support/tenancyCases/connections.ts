@@ -1,3 +1,6 @@
+import { publicId } from '../../../../domain/ids.js';
+import { endConnection } from '../../../../usecases/billing/connections.js';
+import { getConnection } from '../../../../usecases/billing/providerAccounts.js';
 import { randomUUID } from 'node:crypto';
 import * as apiCopies from '../../../../db/billing/apiCopies.js';
 import * as billingConnections from '../../../../db/billing/billingConnections.js';
@@ -111,6 +114,8 @@ export const CONNECTION_CASES: Record<string, TenancyCase> = {
   },
   findBillingConnection: (db, { connection }) => billingConnections.findBillingConnection(db, connection.id),
   listBillingConnections: (db) => billingConnections.listBillingConnections(db, PAGE),
+  endConnection: (db, { connection, keyId }) => endConnection(db, connection, { caller: { keyId }, requestId: 'req_1' }),
+  getConnection: (db, { connection }) => getConnection(db, publicId('con', connection.id)),
   endBillingConnection: (db, { connection }) => billingConnections.endBillingConnection(db, connection.id),
   recordSyncOutcome: (db, { connection }) =>
     recordSyncOutcome(db, connection.id, { error: null, revisedOn: null }),

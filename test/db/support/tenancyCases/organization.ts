@@ -1,8 +1,10 @@
 import { randomUUID } from 'node:crypto';
-import { closePeriod } from '../../../../db/billing/closePeriod.js';
 import * as periodBills from '../../../../db/billing/periodBills.js';
 import * as periods from '../../../../db/billing/periods.js';
 import * as ownPrices from '../../../../db/pricing/ownPrices.js';
+import { closePeriod } from '../../../../usecases/billing/closePeriod.js';
+import { listMonths, readPeriod } from '../../../../usecases/billing/periods.js';
+import { createOwnPrice, endOwnPrice } from '../../../../usecases/pricing/ownPrices.js';
 import { CLOSED_MONTH } from '../ownedBills.js';
 import { OWN_PRICE_LIMITS } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
@@ -23,6 +25,8 @@ export const ORGANIZATION_CASES: Record<string, TenancyCase> = {
   },
   listPeriodClosings: (db) => periods.listPeriodClosings(db),
   findPeriodClosing: (db) => periods.findPeriodClosing(db, CLOSED_MONTH),
+  listMonths: (db) => listMonths(db, CLOSED_MONTH),
+  readPeriod: (db) => readPeriod(db, CLOSED_MONTH),
   findFrozenTotals: (db) => periods.findFrozenTotals(db, CLOSED_MONTH),
   listFrozenSums: (db) => periods.listFrozenSums(db),
   findFirstMonth: (db) => periods.findFirstMonth(db),
@@ -35,8 +39,25 @@ export const ORGANIZATION_CASES: Record<string, TenancyCase> = {
       OWN_PRICE_LIMITS,
     ),
   findOwnPrice: (db, { ownPrice }) => ownPrices.findOwnPrice(db, 'contract', ownPrice.id),
-  endOwnPrice: (db, { ownPrice }) =>
-    ownPrices.endOwnPrice(db, { kind: 'contract', id: ownPrice.id, endsOn: '2026-06-01', endedBy: 'key_b' }),
+  insertOwnPriceEnd: (db, { ownPrice }) =>
+    ownPrices.insertOwnPriceEnd(db, {
+      kind: 'contract',
+      id: ownPrice.id,
+      endsOn: '2026-06-01',
+      endedBy: 'key_b',
+    }),
+  createOwnPrice: (db, { ownPrice, keyId }) =>
+    createOwnPrice(
+      db,
+      { ...ownPrice, id: randomUUID(), source: NEW_SOURCE },
+      { caller: { keyId }, requestId: 'req_1' },
+    ),
+  endOwnPrice: (db, { ownPrice, keyId }) =>
+    endOwnPrice(
+      db,
+      { kind: 'contract', id: ownPrice.id, endsOn: '2026-06-01' },
+      { caller: { keyId }, requestId: 'req_1' },
+    ),
   listOwnPrices: (db) =>
     ownPrices.listOwnPrices(
       db,

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import pg from 'pg';
-import { closePeriod } from '../../../../../db/billing/closePeriod.js';
 import type { Database } from '../../../../../db/client.js';
 import type { OrgDb } from '../../../../../db/orgDb.js';
 import { foldUsage } from '../../../../../db/usage/rollups.js';
 import { DomainError } from '../../../../../domain/errors.js';
 import type { CallRecord } from '../../../../../domain/events/event.js';
 import { MICROS_PER_DAY, microsFromDate } from '../../../../../domain/period.js';
+import { closePeriod } from '../../../../../usecases/billing/closePeriod.js';
 import { IngestWriter } from '../../../../../usecases/events/ingestWriter.js';
 import { sweepTraces } from '../../../../../usecases/events/traceSweep.js';
 import { PriceBookHolder } from '../../../../../usecases/pricing/priceBookHolder.js';

@@ -1,3 +1,10 @@
+import { freezeBills } from '../../db/billing/periodBills.js';
+import { FIRST_TIME } from '../../db/billing/periods.js';
+import type { Database } from '../../db/client.js';
+import { OrgDb, type SystemDb } from '../../db/orgDb.js';
+import { repeatOnConflict } from '../../db/repeatOnConflict.js';
+import { MEASURE_NAMES } from '../../db/usage/usageLog.js';
+import { type Books, type UsageQuery, usageSql } from '../../db/usage/usageSql.js';
 import { assertBegun, decideClosing } from '../../domain/billing/periods/closing.js';
 import {
   endOfMonth,
@@ -8,13 +15,7 @@ import {
   startOfMonth,
 } from '../../domain/billing/periods/month.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { foldWhenBehind } from '../../usecases/usage/usage.js';
-import type { Database } from '../client.js';
-import { OrgDb, type SystemDb } from '../orgDb.js';
-import { MEASURE_NAMES } from '../usage/usageLog.js';
-import { type Books, type UsageQuery, usageSql } from '../usage/usageSql.js';
-import { freezeBills } from './periodBills.js';
-import { FIRST_TIME } from './periods.js';
+import { foldWhenBehind } from '../usage/usage.js';
 
 export interface ClosingRequest {
   month: Month;
@@ -25,9 +26,8 @@ export interface ClosingRequest {
   record?(inside: OrgDb): Promise<void>;
 }
 
-/** Attempts of one closing: a fold at the same moment makes it begin anew. */
-const ATTEMPTS_MAX = 8;
-const CONFLICT_CODES = new Set(['40001', '40P01']);
+/** Repeats of one closing: a fold at the same moment makes it begin anew. */
+const REPEATS_MAX = 7;
 
 /**
  * Closes a month: keeps what is known of it in this moment, which is the transaction's snapshot, and its totals and
@@ -39,22 +39,20 @@ export async function closePeriod(
   orgId: string,
   request: ClosingRequest,
 ): Promise<boolean> {
+  const orgDb = new OrgDb(database, orgId);
   // Each month's totals add up what is not folded.
-  await foldWhenBehind(new OrgDb(database, orgId));
-  for (let attempt = 1; ; attempt += 1) {
-    try {
-      return await new OrgDb(database, orgId).transaction(async (inside) => {
+  await foldWhenBehind(orgDb);
+  return repeatOnConflict(
+    () =>
+      orgDb.transaction(async (inside) => {
         const isNew = await inside.unscoped('close a month of one organization beside the fold', (system) =>
           close(system, orgId, request),
         );
         if (isNew) await request.record?.(inside);
         return isNew;
-      }, 'repeatable read');
-    } catch (error) {
-      const cause = error instanceof Error ? (error.cause as { code?: string } | undefined) : undefined;
-      if (attempt >= ATTEMPTS_MAX || !CONFLICT_CODES.has(cause?.code ?? '')) throw error;
-    }
-  }
+      }, 'repeatable read'),
+    REPEATS_MAX,
+  );
 }
 
 async function close(system: SystemDb, orgId: string, request: ClosingRequest): Promise<boolean> {

@@ -1,9 +1,9 @@
-import type { BillingFileSummary } from '../adapters/billing/file.js';
-import type { BillingDay } from '../db/billing/billingRows.js';
-import { DEFAULT_ACCOUNT } from '../domain/billing/account.js';
-import { type BilledRow, CHARGE_CATEGORIES } from '../domain/billing/billedRow.js';
-import { assertPlausibleSum, assertPlausibleTokens } from '../domain/billing/rowBounds.js';
-import { factsOfFormat, rankOfDay } from '../domain/billing/sources.js';
+import type { BillingFileSummary } from '../../adapters/billing/file.js';
+import type { BillingDay } from '../../db/billing/billingRows.js';
+import { DEFAULT_ACCOUNT } from '../../domain/billing/account.js';
+import { type BilledRow, CHARGE_CATEGORIES } from '../../domain/billing/billedRow.js';
+import { assertPlausibleSum, assertPlausibleTokens } from '../../domain/billing/rowBounds.js';
+import { factsOfFormat, rankOfDay } from '../../domain/billing/sources.js';
 
 /** Whose rows these are: as declared, else as each row says, else the account that was settled for those that do not. */
 export class Accounts {

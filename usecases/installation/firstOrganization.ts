@@ -1,9 +1,9 @@
+import { recordAudit } from '../../db/access/auditLog.js';
+import type { NewKey } from '../../db/access/keys.js';
+import type { Database } from '../../db/client.js';
+import { INSTALLATION_LOCKS } from '../../db/locks.js';
+import { OrgDb, type SystemDb } from '../../db/orgDb.js';
 import { keyMadeBy } from '../../domain/access/auditLog/actions.js';
-import { recordAudit } from '../access/auditLog.js';
-import type { NewKey } from '../access/keys.js';
-import type { Database } from '../client.js';
-import { INSTALLATION_LOCKS } from '../locks.js';
-import { OrgDb, type SystemDb } from '../orgDb.js';
 
 /**
  * Makes the instance's first organization with its admin key, which is the first row of its audit log, in one

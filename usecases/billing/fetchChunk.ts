@@ -1,19 +1,25 @@
 import { createHash } from 'node:crypto';
-import { CancelledFailure, Context } from '@temporalio/activity';
-import { ApplicationFailure } from '@temporalio/common';
-import type { BillingConnector, FetchedPage, ReportChunk } from '../adapters/billing/connector.js';
-import type { BillingConnection } from '../db/billing/billingConnections.js';
-import { listSyncPages, recordFetchedPage, type SyncPage } from '../db/billing/fetchedPages.js';
-import { findSyncChunk, listSyncChunks, restartSyncChunk, type SyncChunk } from '../db/billing/syncChunks.js';
-import { noteSyncWaiting, type SyncRun } from '../db/billing/syncRuns.js';
-import type { OrgDb } from '../db/orgDb.js';
-import { checkCoverage, type Span } from '../domain/billing/coverage.js';
-import { openCredentials } from '../domain/billing/credentials.js';
-import { DomainError, type ErrorCode } from '../domain/errors.js';
-import { newUuid } from '../domain/ids.js';
-import { dayOf, MICROS_PER_DAY, startOfDay } from '../domain/period.js';
-import type { ActivityDeps } from './deps.js';
-import { SYNC_PACE, waitBeforeMs } from './syncPace.js';
+import type { Logger } from 'pino';
+import type { BillingConnector, FetchedPage, ReportChunk } from '../../adapters/billing/connector.js';
+import type { BillingConnectors } from '../../adapters/billing/connectors.js';
+import type { BillingFileReader } from '../../adapters/billing/file.js';
+import type { BillingConnection } from '../../db/billing/billingConnections.js';
+import { listSyncPages, recordFetchedPage, type SyncPage } from '../../db/billing/fetchedPages.js';
+import {
+  findSyncChunk,
+  listSyncChunks,
+  restartSyncChunk,
+  type SyncChunk,
+} from '../../db/billing/syncChunks.js';
+import { noteSyncWaiting, type SyncRun } from '../../db/billing/syncRuns.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { checkCoverage, type Span } from '../../domain/billing/coverage.js';
+import { openCredentials } from '../../domain/billing/credentials.js';
+import { DomainError, type ErrorCode } from '../../domain/errors.js';
+import { newUuid } from '../../domain/ids.js';
+import { dayOf, MICROS_PER_DAY, startOfDay } from '../../domain/period.js';
+import type { Sealer } from '../../domain/sealer.js';
+import type { UseCaseDeps } from '../useCaseDeps.js';
 
 /** How often a chunk may begin anew at once; then it waits like for any other failure. */
 const RESTARTS_MAX = 3;
@@ -29,8 +35,42 @@ const PASSING: ReadonlySet<ErrorCode> = new Set([
   'provider_paging_changed',
 ]);
 
+/** What a sync needs of the process. */
+export interface SyncDeps extends UseCaseDeps {
+  /** How the providers' bills are fetched. */
+  connectors: BillingConnectors;
+  /** Reads bills: adapters/billing/file.ts. */
+  readBillingFile: BillingFileReader;
+  /** Open stored credentials. */
+  secretKeys: Sealer;
+  /** How long a sync waits for a provider; the product's own where absent. */
+  syncPace?: SyncPace;
+  nowMicros(): bigint;
+  logger: Logger;
+}
+
+/** One attempt to take a chunk. */
+export interface ChunkAttempt {
+  /** From 1. */
+  number: number;
+  signal: AbortSignal;
+}
+
+/** A failure of a provider that passes: ask again after `waitMs`; null: its run waits no longer. */
+export class ProviderWait extends Error {
+  readonly code: ErrorCode;
+  readonly waitMs: number | null;
+
+  constructor(error: DomainError, waitMs: number | null) {
+    super(error.message, { cause: error });
+    this.code = error.code;
+    this.waitMs = waitMs;
+  }
+}
+
 export interface ChunkWork {
-  deps: ActivityDeps;
+  deps: SyncDeps;
+  attempt: ChunkAttempt;
   orgDb: OrgDb;
   run: SyncRun;
   connection: BillingConnection;
@@ -47,8 +87,8 @@ export interface FetchedChunk {
 
 /**
  * Fetches the pages of one chunk, each stored before the next is asked for, until they tell its window once and whole.
- * What passes is waited for: the run says what for and until when, and the engine repeats the activity at that time. A
- * failure that lasts, or outlasts the run's patience, is thrown for good. Null when the run ended meanwhile: then
+ * A failure that passes is a ProviderWait, and the run shows what it waits for and until when. A failure that lasts, or that
+ * outlasts the run's patience, is thrown for good. Null when the run ended meanwhile: then
  * nobody is asked any more.
  */
 export async function fetchChunk(work: ChunkWork): Promise<FetchedChunk | null> {
@@ -59,11 +99,11 @@ export async function fetchChunk(work: ChunkWork): Promise<FetchedChunk | null> 
     try {
       return await fetchPages(work, restarts);
     } catch (error) {
-      if (Context.current().cancellationSignal.aborted) throw new CancelledFailure('the sync was cancelled');
+      work.attempt.signal.throwIfAborted();
       if (!(error instanceof DomainError) || !PASSING.has(error.code)) throw error;
       if (error.code === 'provider_paging_changed') {
         const isAtOnce = restarts < RESTARTS_MAX;
-        restarts = await restartSyncChunk(orgDb, run.id, chunk.ordinal);
+        restarts = await orgDb.transaction((inside) => restartSyncChunk(inside, run.id, chunk.ordinal));
         if (isAtOnce) continue;
       }
       throw await waitLater(work, error);
@@ -84,11 +124,11 @@ async function refuseRepeat({ orgDb, run, chunk }: ChunkWork): Promise<void> {
 }
 
 async function fetchPages(work: ChunkWork, restarts: number): Promise<FetchedChunk | null> {
-  const { deps, orgDb, run, chunk, connector, connection } = work;
+  const { deps, attempt, orgDb, run, chunk, connector, connection } = work;
   const access = {
     credentials: openCredentials(deps.secretKeys, orgDb.orgId, connection),
     settings: connection.settings,
-    signal: Context.current().cancellationSignal,
+    signal: attempt.signal,
   };
   let pages = await continuedPages(work);
   while (pages.length === 0 || pages.at(-1)?.nextCursor !== null) {
@@ -97,7 +137,10 @@ async function fetchPages(work: ChunkWork, restarts: number): Promise<FetchedChu
     const cursor = pages.at(-1)?.nextCursor ?? null;
     const page = await connector.fetchPage(access, asked(chunk), cursor);
     const stored = storable(work, page, pages.length);
-    pages = [...pages, { ...stored, pageId: await recordFetchedPage(orgDb, stored) }];
+    pages = [
+      ...pages,
+      { ...stored, pageId: await orgDb.transaction((inside) => recordFetchedPage(inside, stored)) },
+    ];
     if (!(await noteSyncWaiting(orgDb, run.id, null))) return null;
   }
   const buckets = pages.flatMap((page) => page.buckets);
@@ -162,28 +205,24 @@ function storable(work: ChunkWork, page: FetchedPage, pageNo: number) {
   };
 }
 
-/** Tells on the run what it waits for; the failure that makes the engine repeat at that time, or give up. */
-async function waitLater({ deps, orgDb, run, chunk }: ChunkWork, error: DomainError): Promise<Error> {
+/** Shows on the run what it waits for, and until when. */
+async function waitLater(
+  { deps, attempt, orgDb, run, chunk }: ChunkWork,
+  error: DomainError,
+): Promise<ProviderWait> {
   const pace = deps.syncPace ?? SYNC_PACE;
   const now = deps.nowMicros();
-  const waitMs = waitBeforeMs(pace, Context.current().info.attempt, {
+  const waitMs = waitBeforeMs(pace, attempt.number, {
     isLimit: error.code === 'provider_rate_limited',
     retryAfterSeconds: error.retryAfterSeconds,
   });
   const untilMicros = now + BigInt(waitMs) * 1_000n;
   const patienceEnds = (run.startedAtMicros ?? run.createdAtMicros) + BigInt(pace.giveUpAfterMs) * 1_000n;
-  if (untilMicros > patienceEnds) return ApplicationFailure.nonRetryable(error.message, error.code);
-  await noteSyncWaiting(orgDb, run.id, { code: error.code, message: error.message, untilMicros });
-  deps.logger.info(
-    { runId: run.id, report: chunk.report, code: error.code, waitMs },
-    'a sync waits for its provider',
-  );
-  return ApplicationFailure.create({
-    message: error.message,
-    type: error.code,
-    nextRetryDelay: waitMs,
-    cause: error,
-  });
+  if (untilMicros > patienceEnds) return new ProviderWait(error, null);
+  const { code, message } = error;
+  await noteSyncWaiting(orgDb, run.id, { code, message, untilMicros });
+  deps.logger.info({ runId: run.id, report: chunk.report, code, waitMs }, 'a sync waits for its provider');
+  return new ProviderWait(error, waitMs);
 }
 
 /** The chunk of a run. Error not_found. */
@@ -191,4 +230,36 @@ export async function loadChunk(orgDb: OrgDb, runId: string, ordinal: number): P
   const chunk = await findSyncChunk(orgDb, runId, ordinal);
   if (!chunk) throw new DomainError('not_found', `sync ${runId} has no chunk ${ordinal}`);
   return chunk;
+}
+
+/** How long a sync waits for its provider, milliseconds. Shorter in tests. */
+export interface SyncPace {
+  /** Before the first repeat; doubled for each that follows. */
+  firstWaitMs: number;
+  /** Between two looks whether an outage is over. */
+  longestWaitMs: number;
+  /** A provider that fails for longer is left to the next sync. */
+  giveUpAfterMs: number;
+}
+
+/** A provider that fails for an hour is outlasted three times over. */
+export const SYNC_PACE: SyncPace = {
+  firstWaitMs: 2_000,
+  longestWaitMs: 600_000,
+  giveUpAfterMs: 3 * 3_600_000,
+};
+
+/**
+ * The wait before the next attempt. A limit of requests is waited for as long as the provider says. An outage is asked
+ * after again sooner or later: twice as long as the last time, at least what the provider named, at most the longest.
+ */
+export function waitBeforeMs(
+  pace: SyncPace,
+  attempt: number,
+  failure: { isLimit: boolean; retryAfterSeconds: number | undefined },
+): number {
+  const stated = (failure.retryAfterSeconds ?? 0) * 1_000;
+  if (failure.isLimit && stated > 0) return Math.max(stated, pace.firstWaitMs);
+  const doubled = pace.firstWaitMs * 2 ** Math.min(attempt - 1, 20);
+  return Math.min(pace.longestWaitMs, Math.max(stated, doubled));
 }

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { TaggedRow } from '../adapters/billing/file.js';
+import type { TaggedRow } from '../../adapters/billing/file.js';
 import {
   type ApiDay,
   beginApiSource,
@@ -8,22 +8,21 @@ import {
   listCurrentCopies,
   type ReportOf,
   replaceApiDays,
-} from '../db/billing/apiCopies.js';
-import { insertBillingRows } from '../db/billing/billingRows.js';
-import { findFetchedPage, type SyncPage } from '../db/billing/fetchedPages.js';
-import { finishSyncChunk } from '../db/billing/syncChunks.js';
-import type { ChunkResult, RestatedDay } from '../db/billing/syncRuns.js';
-import { type BilledRow, CHARGE_CATEGORIES } from '../domain/billing/billedRow.js';
-import { type ConnectionSettings, fxRateOn, isInScope } from '../domain/billing/connectionScope.js';
-import { parseFxRate } from '../domain/billing/pageRow.js';
-import type { BillingFormat } from '../domain/billing/sources.js';
-import { DomainError } from '../domain/errors.js';
-import { newUuid } from '../domain/ids.js';
-import { decimalFromPico, type Pico } from '../domain/money.js';
-import { dayOf, MICROS_PER_DAY, microsOfDay } from '../domain/period.js';
-import { DayContents } from './dayContents.js';
-import type { ChunkWork, FetchedChunk } from './syncFetch.js';
-import { storedReport } from './syncPlan.js';
+} from '../../db/billing/apiCopies.js';
+import { insertBillingRows } from '../../db/billing/billingRows.js';
+import { findFetchedPage, type SyncPage } from '../../db/billing/fetchedPages.js';
+import { finishSyncChunk } from '../../db/billing/syncChunks.js';
+import type { ChunkResult, RestatedDay } from '../../db/billing/syncRuns.js';
+import { type BilledRow, CHARGE_CATEGORIES, type ChargeCategory } from '../../domain/billing/billedRow.js';
+import { type ConnectionSettings, fxRateOn, isInScope } from '../../domain/billing/connectionScope.js';
+import { parseFxRate } from '../../domain/billing/pageRow.js';
+import type { BillingFormat } from '../../domain/billing/sources.js';
+import { DomainError } from '../../domain/errors.js';
+import { newUuid } from '../../domain/ids.js';
+import { decimalFromPico, type Pico } from '../../domain/money.js';
+import { dayOf, MICROS_PER_DAY, microsOfDay } from '../../domain/period.js';
+import type { ChunkWork, FetchedChunk } from './fetchChunk.js';
+import { storedReport } from './planSync.js';
 
 /** Rows of one INSERT. */
 const BATCH_ROWS = 1_000;
@@ -120,7 +119,7 @@ async function surveyPages(
 /** Rows of the chunk that belong to what the connection reads. Error account_mismatch when they name another account. */
 async function* ownRows(work: ChunkWork, pages: readonly SyncPage[]): AsyncGenerator<BilledRow> {
   const { connection, chunk } = work;
-  for await (const batch of inWordsOfASync(rowsOf(work, pages), work)) {
+  for await (const batch of rethrowAsSyncError(rowsOf(work, pages), work)) {
     for (const { row } of batch) {
       if (row.account !== null && row.account !== connection.accountId) {
         throw new DomainError(
@@ -162,8 +161,8 @@ async function* rowsOf(
   }
 }
 
-/** The reader speaks of a file that somebody gave; here it is an answer that was fetched. */
-async function* inWordsOfASync<T>(
+/** The reader's errors are about a file that somebody gave; here it is an answer that was fetched. */
+async function* rethrowAsSyncError<T>(
   rows: AsyncIterable<T>,
   { connection, chunk }: ChunkWork,
 ): AsyncGenerator<T> {
@@ -200,20 +199,19 @@ async function storeDays(
   const sourceId = newUuid(deps.nowMicros());
   const digest = createHash('sha256').update(sourceId);
   for (const { pageId } of pages) digest.update(pageId);
-  const isMine = await beginApiSource(
-    orgDb,
-    { runId: run.id, ordinal: chunk.ordinal },
-    {
-      id: sourceId,
-      connectionId: connection.id,
-      provider: connection.provider,
-      accountId: connection.accountId,
-      name: `${connection.provider} ${chunk.report} ${dayOf(chunk.startMicros)} to ${dayOf(chunk.endMicros - 1n)}`,
-      sha256: digest.digest('hex'),
-      sizeBytes: 0,
-      format: FORMATS[connection.provider] ?? 'openai_pages',
-      fetchedAtMicros,
-    },
+  const source = {
+    id: sourceId,
+    connectionId: connection.id,
+    provider: connection.provider,
+    accountId: connection.accountId,
+    name: `${connection.provider} ${chunk.report} ${dayOf(chunk.startMicros)} to ${dayOf(chunk.endMicros - 1n)}`,
+    sha256: digest.digest('hex'),
+    sizeBytes: 0,
+    format: FORMATS[connection.provider] ?? 'openai_pages',
+    fetchedAtMicros,
+  };
+  const isMine = await orgDb.transaction((inside) =>
+    beginApiSource(inside, { runId: run.id, ordinal: chunk.ordinal }, source),
   );
   if (!isMine) return null;
   let rows = 0;
@@ -301,4 +299,110 @@ function describe({ chunk, connection, connector }: ChunkWork, reading: Reading)
     restated,
     ...(reading.leftOut.size > 0 ? { left_out_days: [...reading.leftOut].sort() } : {}),
   };
+}
+
+/** What a day bills of one category. */
+export interface CategorySum {
+  rowCount: number;
+  amountPico: Pico;
+  unconvertedRows: number;
+}
+
+interface Line {
+  /** Null while no row gives one. */
+  quantity: bigint | null;
+  amountPico: Pico;
+  originalAmount: bigint;
+  netPico: Pico | null;
+}
+
+interface DayContent {
+  lines: Map<string, Line>;
+  sums: Map<ChargeCategory, CategorySum>;
+  /** True while every row says that it is final, false once one says that it is not. */
+  isFinal: boolean | null;
+}
+
+/**
+ * What each day of a report says, so that two fetches of it can be compared. Rows that differ in nothing but their hour
+ * or their place in the page are one line: a day told by the hour and told as a whole says the same.
+ */
+export class DayContents {
+  readonly #days = new Map<string, DayContent>();
+
+  /** The report speaks about the day, with or without charges. */
+  cover(day: string): void {
+    this.#of(day);
+  }
+
+  add(row: BilledRow): void {
+    const day = this.#of(row.day);
+    const key = JSON.stringify([
+      row.chargeCategory,
+      row.lineItem,
+      row.observable,
+      row.model,
+      row.tokenClass,
+      row.serviceTier,
+      row.isBatch,
+      row.longContext,
+      row.region,
+      row.project,
+      row.apiKey,
+      row.quantityUnit,
+      row.currency,
+    ]);
+    const line = day.lines.get(key) ?? {
+      quantity: null,
+      amountPico: 0n,
+      originalAmount: 0n,
+      netPico: null,
+    };
+    if (row.quantity !== null) line.quantity = (line.quantity ?? 0n) + row.quantity;
+    line.amountPico += row.amountPico ?? 0n;
+    line.originalAmount += row.originalAmount ?? 0n;
+    if (row.netPico !== null) line.netPico = (line.netPico ?? 0n) + row.netPico;
+    day.lines.set(key, line);
+    const sum = day.sums.get(row.chargeCategory) ?? { rowCount: 0, amountPico: 0n, unconvertedRows: 0 };
+    sum.rowCount += 1;
+    sum.amountPico += row.amountPico ?? 0n;
+    if (row.feed === 'cost' && row.amountPico === null) sum.unconvertedRows += 1;
+    day.sums.set(row.chargeCategory, sum);
+    day.isFinal = day.isFinal === null ? row.isFinal : day.isFinal && row.isFinal;
+  }
+
+  /** In their order. */
+  get days(): string[] {
+    return [...this.#days.keys()].sort();
+  }
+
+  /** The same for two fetches that say the same of the day. */
+  hashOf(day: string): string {
+    const lines = [...this.#of(day).lines].map(
+      ([key, line]) =>
+        `${key} ${line.quantity ?? '-'} ${line.amountPico} ${line.originalAmount}${line.netPico === null ? '' : ` ${line.netPico}`}`,
+    );
+    return createHash('sha256').update(lines.sort().join('\n')).digest('hex');
+  }
+
+  sumOf(day: string, category: ChargeCategory): CategorySum {
+    return this.#of(day).sums.get(category) ?? { rowCount: 0, amountPico: 0n, unconvertedRows: 0 };
+  }
+
+  /** Whether the report itself calls the day final; null where it does not say. */
+  isFinal(day: string): boolean | null {
+    return this.#of(day).isFinal;
+  }
+
+  totalOf(day: string): Pico {
+    return [...this.#of(day).sums.values()].reduce((sum, { amountPico }) => sum + amountPico, 0n);
+  }
+
+  #of(day: string): DayContent {
+    const known = this.#days.get(day);
+    if (known) return known;
+    const content: DayContent = { lines: new Map(), sums: new Map(), isFinal: null };
+    this.#days.set(day, content);
+    return content;
+  }
 }

@@ -1,4 +1,5 @@
 import type { BillingConnector } from '../../adapters/billing/connector.js';
+import type { BillingConnectors } from '../../adapters/billing/connectors.js';
 import { type BillingConnection, findBillingConnection } from '../../db/billing/billingConnections.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
@@ -6,7 +7,6 @@ import type { Credentials } from '../../domain/billing/credentials.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';
 import { findProvider } from '../../domain/providers.js';
-import type { ApiDeps } from '../deps.js';
 
 /** What a request asks of a provider whose bills are, or are to be, connected. */
 
@@ -31,7 +31,7 @@ export async function getConnection(orgDb: OrgDb, id: string): Promise<BillingCo
 }
 
 /** The connector of a provider by any of its names. Error invalid_body where none fetches its bills. */
-export function connectorOf(deps: ApiDeps, provider: string): BillingConnector {
+export function connectorOf(deps: { connectors: BillingConnectors }, provider: string): BillingConnector {
   const byName: Readonly<Record<string, BillingConnector | undefined>> = deps.connectors;
   const connector = byName[findProvider(provider) ?? provider];
   if (connector) return connector;

@@ -1,0 +1,332 @@
+import { markRunStarted } from '../../db/runs/runStates.js';
+import { findRun } from '../../db/runs/runTable.js';
+import { endRun } from '../runs/endRun.js';
+import { createHash } from 'node:crypto';
+import type {
+  BillingFileOptions,
+  BillingFileReader,
+  BillingFileSummary,
+  TaggedRow,
+} from '../../adapters/billing/file.js';
+import { findFirstAccount, lockFirstAccount } from '../../db/billing/billingConnections.js';
+import { deleteBillingRows, insertBillingDays, insertBillingRows } from '../../db/billing/billingRows.js';
+import {
+  BILLING_IMPORTS,
+  type BillingSource,
+  type BillingSourceResult,
+  deleteBillingPages,
+  findBillingPage,
+  finishBillingSource,
+  listKnownAccounts,
+  recordBillingProgress,
+  setBillingSourceAccount,
+} from '../../db/billing/billingSources.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { isValueRefused } from '../../db/pgErrors.js';
+import { DEFAULT_ACCOUNT, resolveAccount } from '../../domain/billing/account.js';
+import type { BilledRow } from '../../domain/billing/billedRow.js';
+import { parseFxRate } from '../../domain/billing/pageRow.js';
+import { factsOfFormat } from '../../domain/billing/sources.js';
+import { DomainError } from '../../domain/errors.js';
+import { decimalFromPico } from '../../domain/money.js';
+import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runs.js';
+import type { UseCaseDeps } from '../useCaseDeps.js';
+import { BILLING_PAGE_BYTES } from './billingUpload.js';
+import { Accounts, ImportDays } from './importDays.js';
+
+/** A progress note, and a sign of life, at most so often. */
+const PROGRESS_BYTES = 16_777_216;
+
+/** The bytes of a stored file, each chunk checked against its sha256; notes on the import how far they were read. */
+class ImportBytes {
+  readonly #orgDb: OrgDb;
+  readonly #source: BillingSource;
+  readonly #signal: AbortSignal;
+  #noted = 0;
+
+  constructor(orgDb: OrgDb, source: BillingSource, signal: AbortSignal) {
+    this.#signal = signal;
+    this.#orgDb = orgDb;
+    this.#source = source;
+  }
+
+  /** The chunks in order. */
+  async *chunks(): AsyncGenerator<Buffer> {
+    let done = 0;
+    this.#noted = 0;
+    for (let pageNo = 0; done < this.#source.sizeBytes; pageNo += 1) {
+      const body = await this.#page(pageNo);
+      yield body;
+      done += body.length;
+      await this.#note(done);
+    }
+  }
+
+  /** The same bytes in any order. */
+  get random(): NonNullable<BillingFileOptions['random']> {
+    return {
+      sizeBytes: this.#source.sizeBytes,
+      read: async (from, to) => {
+        const parts: Buffer[] = [];
+        for (
+          let pageNo = Math.floor(from / BILLING_PAGE_BYTES);
+          pageNo * BILLING_PAGE_BYTES < to;
+          pageNo += 1
+        ) {
+          const start = pageNo * BILLING_PAGE_BYTES;
+          const body = await this.#page(pageNo);
+          parts.push(body.subarray(Math.max(0, from - start), to - start));
+        }
+        // A file that is read from its end goes back once; from there on it is read forward.
+        if (to < this.#source.sizeBytes) await this.#note(to);
+        return Buffer.concat(parts);
+      },
+    };
+  }
+
+  async #page(pageNo: number): Promise<Buffer> {
+    this.#signal.throwIfAborted();
+    const page = await findBillingPage(this.#orgDb, this.#source.id, pageNo);
+    if (!page || createHash('sha256').update(page.body).digest('hex') !== page.sha256)
+      throw new Error(`chunk ${pageNo} of import ${this.#source.id} is missing or damaged`);
+    return page.body;
+  }
+
+  async #note(done: number): Promise<void> {
+    if (done - this.#noted < PROGRESS_BYTES) return;
+    this.#noted = done;
+    await recordBillingProgress(this.#orgDb, this.#source.id, done);
+  }
+}
+
+/** Rows of one INSERT. */
+const BATCH_ROWS = 1_000;
+
+interface ImportDeps extends UseCaseDeps {
+  /** Reads bills: adapters/billing/file.ts. */
+  readBillingFile: BillingFileReader;
+}
+
+/** Reads the file of an import and ends it. Throws the signal's reason when it is aborted. */
+export async function readImport(
+  deps: ImportDeps,
+  orgDb: OrgDb,
+  importId: string,
+  signal: AbortSignal,
+): Promise<void> {
+  const source = await findRun(orgDb, BILLING_IMPORTS, importId);
+  if (!source) throw new DomainError('not_found', `there is no import ${importId}`);
+  if (RUN_TERMINAL_STATUSES.has(source.status)) return;
+  await markRunStarted(orgDb, 'billing_import', importId, 'reading');
+  try {
+    await readRows(deps, orgDb, source, signal);
+  } catch (error) {
+    const outcome = outcomeOf(error);
+    if (!outcome) throw error;
+    // What is wrong with a file is the import's outcome: told on it, and nothing else of the file is kept.
+    await discardImport(orgDb, importId, outcome);
+  }
+}
+
+/** What a repeat would only tell again; undefined for a failure that may pass. */
+function outcomeOf(error: unknown): { code: string; message: string } | undefined {
+  if (isValueRefused(error))
+    return {
+      code: 'invalid_billing_file',
+      message: `the bill holds a value that cannot be stored: ${(error as Error).message.slice(0, 200)}`,
+    };
+  return error instanceof DomainError &&
+    (error.code === 'invalid_billing_file' || error.code === 'account_required')
+    ? { code: error.code, message: error.message }
+    : undefined;
+}
+
+/** Ends an open import as failed and keeps nothing of its file. */
+export async function discardImport(
+  orgDb: OrgDb,
+  importId: string,
+  error: { code: string; message: string },
+): Promise<void> {
+  await orgDb.transaction(async (inside) => {
+    if (!(await endRun(inside, 'billing_import', importId, { status: 'failed', error }))) return;
+    await deleteBillingRows(inside, importId);
+    await deleteBillingPages(inside, importId);
+  });
+}
+
+/**
+ * Reads the file once. It is read again only where it restates buckets, which is known at its end, without the copies
+ * that were replaced; and where a first connection was made meanwhile, which owns the rows of nobody in particular. Rows
+ * count nowhere until the days are written, so a fault in the last line leaves nothing.
+ */
+async function readRows(
+  deps: ImportDeps,
+  orgDb: OrgDb,
+  source: BillingSource,
+  signal: AbortSignal,
+): Promise<void> {
+  let superseded: ReadonlySet<number> = new Set();
+  const read = async () =>
+    storeRows(orgDb, source, openReader(deps, orgDb, source, { skip: superseded, signal }));
+  let last = await read();
+  superseded = last.summary.superseded;
+  if (superseded.size > 0) last = await read();
+  while (!(await finish(orgDb, source, last, superseded.size))) last = await read();
+}
+
+/**
+ * Whose the rows are that name no account: decided once and kept with the import, so that a later attempt, which may
+ * know more accounts, decides the same. Error account_required.
+ */
+async function settleAccount(orgDb: OrgDb, source: BillingSource): Promise<string> {
+  const known = (await findRun(orgDb, BILLING_IMPORTS, source.id))?.accountId ?? null;
+  if (known !== null) return known;
+  const account = resolveAccount(null, null, await listKnownAccounts(orgDb, source.provider));
+  await setBillingSourceAccount(orgDb, source.id, account);
+  return account;
+}
+
+interface StoredRows {
+  summary: BillingFileSummary;
+  accounts: Accounts;
+  days: ImportDays;
+  rowCount: number;
+}
+
+/**
+ * Stores the rows in short transactions, each while the next ones are read. A former attempt's rows go first, so that
+ * what counts was read by one version of the code.
+ */
+async function storeRows(
+  orgDb: OrgDb,
+  source: BillingSource,
+  reader: AsyncGenerator<TaggedRow[], BillingFileSummary>,
+): Promise<StoredRows> {
+  await deleteBillingRows(orgDb, source.id);
+  const firstAccount = await findFirstAccount(orgDb, source.provider);
+  const accounts = new Accounts(source.declaredAccount, firstAccount, () => settleAccount(orgDb, source));
+  const days = new ImportDays();
+  const writer = new RowWriter(orgDb, source);
+  try {
+    let next = await reader.next();
+    for (; !next.done; next = await reader.next()) {
+      for (const { row } of next.value) {
+        const owned = { ...row, account: await accounts.of(row.account) };
+        days.add(owned);
+        await writer.add(owned);
+      }
+    }
+    return { summary: next.value, accounts, days, rowCount: await writer.end() };
+  } finally {
+    await writer.settled();
+  }
+}
+
+function openReader(
+  deps: ImportDeps,
+  orgDb: OrgDb,
+  source: BillingSource,
+  { skip, signal }: { skip: ReadonlySet<number>; signal: AbortSignal },
+): AsyncGenerator<TaggedRow[], BillingFileSummary> {
+  const bytes = new ImportBytes(orgDb, source, signal);
+  return deps.readBillingFile(bytes.chunks(), {
+    provider: source.provider,
+    format: source.declaredFormat ?? undefined,
+    fxRate: source.declaredFxRate === null ? undefined : parseFxRate(source.declaredFxRate),
+    skip,
+    random: bytes.random,
+  });
+}
+
+/** Stores rows batch by batch, one statement under way while the next batch fills. */
+class RowWriter {
+  readonly #orgDb: OrgDb;
+  readonly #source: BillingSource;
+  #batch: BilledRow[] = [];
+  #rows = 0;
+  #pending: Promise<void> = Promise.resolve();
+
+  constructor(orgDb: OrgDb, source: BillingSource) {
+    this.#orgDb = orgDb;
+    this.#source = source;
+  }
+
+  async add(row: BilledRow): Promise<void> {
+    this.#batch.push(row);
+    if (this.#batch.length >= BATCH_ROWS) await this.#flush();
+  }
+
+  /** How many rows there are, once the last is stored. */
+  async end(): Promise<number> {
+    await this.#flush();
+    await this.#pending;
+    return this.#rows;
+  }
+
+  /** Nothing is under way any more; what failed has been told, or is of no interest since something else did. */
+  async settled(): Promise<void> {
+    await this.#pending.catch(() => undefined);
+  }
+
+  async #flush(): Promise<void> {
+    await this.#pending;
+    const batch = this.#batch;
+    this.#batch = [];
+    const place = { id: this.#source.id, provider: this.#source.provider, firstRowNo: this.#rows + 1 };
+    this.#rows += batch.length;
+    this.#pending = insertBillingRows(this.#orgDb, place, batch);
+    // Told by the next look at it.
+    this.#pending.catch(() => undefined);
+  }
+}
+
+/** Ends the import; false, and nothing done, where a first connection was made since its rows were stored. */
+async function finish(
+  orgDb: OrgDb,
+  source: BillingSource,
+  { summary, accounts, days, rowCount }: StoredRows,
+  restatedBuckets: number,
+): Promise<boolean> {
+  days.assertPlausible();
+  const covered = await days.covering(summary, accounts);
+  const dates = covered.map((day) => day.day).sort();
+  const result: BillingSourceResult = {
+    format: summary.format,
+    sourceRank: factsOfFormat(summary.format).rank,
+    accountId: accounts.only,
+    rowCount,
+    amountPico: covered.reduce((sum, day) => sum + day.amountPico, 0n),
+    periodStart: dates[0] ?? null,
+    periodEnd: dates.at(-1) ?? null,
+    unparsed: summary.unparsed.map(({ label, rows, amountPico }) => ({
+      label,
+      rows,
+      amount_usd: decimalFromPico(amountPico),
+    })),
+    leftOut: summary.leftOut.map(({ chargeCategory, currency, rows, amount }) => ({
+      charge_category: chargeCategory,
+      currency,
+      rows,
+      amount: decimalFromPico(amount),
+    })),
+    unconverted: summary.unconverted.map(({ currency, rows, amount }) => ({
+      currency,
+      rows,
+      amount: decimalFromPico(amount),
+    })),
+    restatedBuckets,
+  };
+  return orgDb.transaction(async (inside) => {
+    await lockFirstAccount(inside, orgDb.orgId, source.provider);
+    const first = await findFirstAccount(inside, source.provider);
+    if (accounts.hasDefault && first !== undefined && first !== DEFAULT_ACCOUNT) return false;
+    // Another attempt may have ended it meanwhile: then its days are there.
+    if (!(await finishBillingSource(inside, source.id, result))) return true;
+    await insertBillingDays(
+      inside,
+      { id: source.id, provider: source.provider, fetchedAtMicros: source.fetchedAtMicros },
+      covered,
+    );
+    return true;
+  });
+}

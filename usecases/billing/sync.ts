@@ -1,0 +1,210 @@
+import type { BillingConnector } from '../../adapters/billing/connector.js';
+import { giveToFirstConnection } from '../../db/billing/adoptAccount.js';
+import { pruneSupersededCopies } from '../../db/billing/apiCopies.js';
+import {
+  type BillingConnection,
+  findBillingConnection,
+  recordNextSync,
+} from '../../db/billing/billingConnections.js';
+import { pruneFetchedPages } from '../../db/billing/prunePages.js';
+import { failSyncChunk, insertSyncChunks, listSyncChunks } from '../../db/billing/syncChunks.js';
+import { noteSyncWaitsForGapRun, recordGapRunOfSync, SYNC_RUNS, type SyncRun } from '../../db/billing/syncRuns.js';
+import type { OrgDb } from '../../db/orgDb.js';
+import { GAP_RUNS } from '../../db/reconciliation/gapRuns.js';
+import { markRunStarted } from '../../db/runs/runStates.js';
+import { findOpenRun, findRun } from '../../db/runs/runTable.js';
+import { endRun } from '../runs/endRun.js';
+import { queueRun } from '../runs/openRun.js';
+import { openCredentials } from '../../domain/billing/credentials.js';
+import { DomainError } from '../../domain/errors.js';
+import { newUuid } from '../../domain/ids.js';
+import { GAP_PERIODS, gapWindow, isoFromMicros, microsOfDay } from '../../domain/period.js';
+import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runs.js';
+import { recordSyncOutcome } from './connectionTurns.js';
+import { type ChunkAttempt, type ChunkWork, fetchChunk, loadChunk, type SyncDeps } from './fetchChunk.js';
+import { changedDays, outcomeOf, planSync } from './planSync.js';
+import { readChunk } from './readChunk.js';
+
+/** Copies of open days that were replaced are kept this long for whoever looks into them. */
+const REPLACED_DAYS = 7;
+/** Pages that nothing rests on are kept this long. */
+const PAGES_DAYS = 30;
+
+function connectorOf(deps: SyncDeps, connection: BillingConnection): BillingConnector {
+  const byName: Readonly<Record<string, BillingConnector | undefined>> = deps.connectors;
+  const connector = byName[connection.provider];
+  if (!connector)
+    throw new DomainError('not_found', `no connector fetches the bills of ${connection.provider}`);
+  return connector;
+}
+
+/** Begins a sync of a connection whose time has come, unless one is open. */
+export async function requestScheduledSync(
+  deps: SyncDeps,
+  orgDb: OrgDb,
+  connectionId: string,
+): Promise<void> {
+  const connection = await findBillingConnection(orgDb, connectionId);
+  if (!connection || connection.status === 'paused') return;
+  const everySeconds = connectorOf(deps, connection).facts.pollIntervalSeconds;
+  await orgDb.transaction(async (inside) => {
+    const id = newUuid(deps.nowMicros());
+    await queueRun(inside, SYNC_RUNS, { id, connectionId, trigger: 'schedule' });
+    await recordNextSync(inside, connectionId, deps.nowMicros() + BigInt(everySeconds) * 1_000_000n);
+  });
+}
+
+/** The run and its connection, while both are open. */
+async function openWork(
+  orgDb: OrgDb,
+  runId: string,
+): Promise<{ run: SyncRun; connection: BillingConnection } | undefined> {
+  const run = await findRun(orgDb, SYNC_RUNS, runId);
+  if (!run) throw new DomainError('not_found', `there is no sync ${runId}`);
+  if (RUN_TERMINAL_STATUSES.has(run.status)) return undefined;
+  const connection = await findBillingConnection(orgDb, run.connectionId);
+  if (connection) return { run, connection };
+  // A connection that ended while the sync was being inserted has cancelled the others, and could not see this one.
+  const error = { code: 'connection_ended', message: 'the connection was ended' };
+  await endRun(orgDb, 'billing_sync', runId, { status: 'cancelled', error });
+  return undefined;
+}
+
+/** Stores what the sync asks for; null when it is over. */
+export async function planSyncRun(
+  deps: SyncDeps,
+  orgDb: OrgDb,
+  runId: string,
+): Promise<{ chunks: number } | null> {
+  await markRunStarted(orgDb, 'billing_sync', runId, 'planning');
+  const work = await openWork(orgDb, runId);
+  if (!work) return null;
+  const { run, connection } = work;
+  // Credentials that do not open fail the sync once, here, and not part by part.
+  openCredentials(deps.secretKeys, orgDb.orgId, connection);
+  // Bills of nobody in particular become those of the first connection before the same days come from the provider.
+  await giveToFirstConnection(deps.database, orgDb.orgId, connection.provider);
+  const { chunks, revisesOn } = await planSync(
+    orgDb,
+    connectorOf(deps, connection),
+    connection,
+    run,
+    deps.nowMicros(),
+  );
+  return {
+    chunks: await orgDb.transaction((inside) => insertSyncChunks(inside, runId, chunks, revisesOn)),
+  };
+}
+
+/** Fetches one chunk, reads it and makes it count; false when the sync is over. Error ProviderWait. */
+export async function takeSyncChunk(
+  deps: SyncDeps,
+  orgDb: OrgDb,
+  { runId, ordinal }: { runId: string; ordinal: number },
+  attempt: ChunkAttempt,
+): Promise<boolean> {
+  const open = await openWork(orgDb, runId);
+  if (!open) return false;
+  const connector = connectorOf(deps, open.connection);
+  const chunk = await loadChunk(orgDb, runId, ordinal);
+  const work: ChunkWork = { deps, attempt, orgDb, ...open, connector, chunk };
+  if (chunk.status === 'done') return true;
+  const fetched = await fetchChunk(work);
+  if (fetched) await readChunk(work, fetched);
+  return fetched !== null;
+}
+
+/** Leaves a chunk to the next sync. */
+export async function leaveSyncChunk(
+  orgDb: OrgDb,
+  { runId, ordinal }: { runId: string; ordinal: number },
+  error: { code: string; message: string },
+): Promise<void> {
+  await orgDb.transaction((inside) => failSyncChunk(inside, runId, ordinal, error));
+}
+
+/** Ends the sync with what it found; whether what counts has changed. */
+export async function finishSync(deps: SyncDeps, orgDb: OrgDb, runId: string): Promise<{ changed: boolean }> {
+  const run = await findRun(orgDb, SYNC_RUNS, runId);
+  if (!run) throw new DomainError('not_found', `there is no sync ${runId}`);
+  const chunks = await listSyncChunks(orgDb, runId);
+  const changed = changedDays(chunks).length > 0;
+  const { status, error, result: found } = outcomeOf(chunks);
+  const result = { ...found, gap_run_id: run.gapRunId };
+  const connection = await findBillingConnection(orgDb, run.connectionId);
+  await orgDb.transaction(async (inside) => {
+    if (!(await endRun(inside, 'billing_sync', runId, { status, result, ...(error ? { error } : {}) })))
+      return;
+    await recordSyncOutcome(inside, run.connectionId, {
+      error: error ?? null,
+      revisedOn: error ? null : run.revisesOn,
+    });
+    // Whoever changed the connection under way was given this run, which had asked by the former settings.
+    if (connection && connection.updatedAtMicros > (run.startedAtMicros ?? run.createdAtMicros)) {
+      const id = newUuid(deps.nowMicros());
+      await queueRun(inside, SYNC_RUNS, { id, connectionId: connection.id, trigger: 'settings' });
+    }
+  });
+  if (error) deps.logger.warn({ runId, code: error.code }, 'a sync ended without all of its days');
+  if (connection) {
+    const { provisionalDays } = connectorOf(deps, connection).facts;
+    const kept = { provisionalDays, keptDays: REPLACED_DAYS };
+    await orgDb.transaction((inside) => pruneSupersededCopies(inside, connection.id, kept));
+    // Once a day is enough.
+    if (run.revisesOn !== null) {
+      const { orgId } = orgDb;
+      await pruneFetchedPages(deps.database, { orgId, id: connection.id }, PAGES_DAYS);
+    }
+  }
+  return { changed };
+}
+
+/** Starts the gap run over what has changed; `wait` while an older one is at work that may have missed it. */
+export async function startGapRunOfSync(
+  deps: SyncDeps,
+  orgDb: OrgDb,
+  runId: string,
+): Promise<'started' | 'wait'> {
+  const run = await findRun(orgDb, SYNC_RUNS, runId);
+  const connection = run && (await findBillingConnection(orgDb, run.connectionId));
+  const [first] = changedDays(await listSyncChunks(orgDb, runId));
+  if (!run || run.gapRunId !== null || !connection || first === undefined) return 'started';
+  const now = deps.nowMicros();
+  const period =
+    GAP_PERIODS.find((one) => gapWindow(one, now).start <= microsOfDay(first)) ?? GAP_PERIODS.at(-1);
+  if (period === undefined) return 'started';
+  const window = gapWindow(period, now);
+  return orgDb.transaction(async (inside) => {
+    const made = await queueRun(inside, GAP_RUNS, {
+      id: newUuid(deps.nowMicros()),
+      period,
+      provider: connection.provider,
+      windowStartMicros: window.start,
+      windowEndMicros: window.end,
+    });
+    // One that has not begun reads what has just been stored; one at work may have read the days before.
+    const gapRun = made ?? (await findOpenRun(inside, GAP_RUNS, { period, provider: connection.provider }));
+    if (!gapRun || (!made && gapRun.status !== 'queued')) {
+      await noteSyncWaitsForGapRun(inside, runId);
+      return 'wait';
+    }
+    await recordGapRunOfSync(inside, runId, gapRun.id);
+    return 'started';
+  });
+}
+
+/** Ends an open sync as failed. */
+export async function failSync(
+  deps: SyncDeps,
+  orgDb: OrgDb,
+  runId: string,
+  error: { code: string; message: string },
+): Promise<void> {
+  const run = await findRun(orgDb, SYNC_RUNS, runId);
+  const hasEnded = await orgDb.transaction(async (inside) => {
+    if (!(await endRun(inside, 'billing_sync', runId, { status: 'failed', error })) || !run) return false;
+    await recordSyncOutcome(inside, run.connectionId, { error, revisedOn: null });
+    return true;
+  });
+  if (hasEnded) deps.logger.error({ runId, ...error, at: isoFromMicros(deps.nowMicros()) }, 'a sync failed');
+}
