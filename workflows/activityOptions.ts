@@ -54,7 +54,7 @@ export const PROFILES = {
   },
   /**
    * One chunk of a provider's report, fetched page by page and read; it heartbeats. The activity itself says when to repeat it and gives
-   * a provider up (activities/syncPace.ts); the time limit is the fence behind that.
+   * a provider up (usecases/billing/fetchChunk.ts); the time limit is the fence behind that.
    */
   provider: {
     startToCloseTimeout: '2 hours',

@@ -1,21 +1,20 @@
 import { z } from 'zod';
-import { includesDefaultWorkspace } from '../../domain/billing/connectionScope.js';
+import { includesDefaultWorkspace } from '../../domain/billing/connections.js';
 import { dayOf, isoFromMicros, MICROS_PER_DAY, startOfDay } from '../../domain/period.js';
-import { planChunks, type ReportFacts } from './chunkPlan.js';
-import type {
-  BillingConnector,
-  ConnectorCheck,
-  ConnectorFacts,
-  ConnectorOptions,
-  FetchedPage,
-  ProviderAccess,
-  ReportChunk,
+import {
+  type BillingConnector,
+  type ConnectorCheck,
+  type ConnectorFacts,
+  type ConnectorOptions,
+  type FetchedPage,
+  type ProviderAccess,
+  planChunks,
+  type ReportChunk,
+  type ReportFacts,
 } from './connector.js';
-import { readAnthropicEnvelope, readEnvelope } from './pageEnvelope.js';
-import { askInPages } from './pageSize.js';
-import { runChecks } from './permissionChecks.js';
+import { askInPages, readAnthropicEnvelope, readEnvelope } from './pageRows.js';
 import { adminKeyOf, ProviderClient } from './providerClient.js';
-import type { ProviderWords } from './refusals.js';
+import { type ProviderWords, runChecks } from './refusals.js';
 
 const WORDS: ProviderWords = {
   name: 'Anthropic',

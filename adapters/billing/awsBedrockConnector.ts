@@ -1,23 +1,24 @@
-import { createHash } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
+import { z } from 'zod';
 import { CHARGE_CATEGORIES, type ChargeCategory } from '../../domain/billing/billedRow.js';
-import { AWS_RECORD_TYPES } from '../../domain/billing/formats/awsTerms.js';
+import { AWS_RECORD_TYPES } from '../../domain/billing/formats/awsCur.js';
 import { DomainError } from '../../domain/errors.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay, startOfDay } from '../../domain/period.js';
-import { readCosts, readDimensionValues } from './awsEnvelope.js';
-import { type AwsCredentials, signAws } from './awsSignature.js';
-import { planChunks, type ReportFacts } from './chunkPlan.js';
-import type {
-  BillingConnector,
-  ConnectorCheck,
-  ConnectorFacts,
-  ConnectorOptions,
-  FetchedPage,
-  ProviderAccess,
-  ReportChunk,
+import {
+  type BillingConnector,
+  type BucketTimes,
+  type ConnectorCheck,
+  type ConnectorFacts,
+  type ConnectorOptions,
+  type FetchedPage,
+  type ProviderAccess,
+  planChunks,
+  type ReportChunk,
+  type ReportFacts,
 } from './connector.js';
-import { runChecks } from './permissionChecks.js';
+import { readEnvelope } from './pageRows.js';
 import { type ProviderAnswer, ProviderClient } from './providerClient.js';
-import type { ProviderWords } from './refusals.js';
+import { type ProviderWords, runChecks } from './refusals.js';
 
 /** Errors of the service, which all come with status 400, as the statuses that say the same. */
 const STATUS_OF_ERROR: Readonly<Record<string, number | 'page'>> = {
@@ -324,4 +325,110 @@ function credentialsOf({ credentials }: ProviderAccess): AwsCredentials {
     throw new DomainError('credentials_refused', `the credential ${name} ${fault}; ${WORDS.remedy}`);
   }
   return { accessKeyId: id, secretAccessKey: secret, sessionToken: token };
+}
+
+const day = z.string().regex(/^\d{4}-\d{2}-\d{2}$/);
+const token = z.string().min(1).max(8_192).nullish();
+
+const costs = z.object({
+  ResultsByTime: z.array(z.object({ TimePeriod: z.object({ Start: day, End: day }) })).max(400),
+  NextPageToken: token,
+});
+
+const dimensions = z.object({
+  DimensionValues: z.array(z.object({ Value: z.string().max(1_024) })).max(10_000),
+  NextPageToken: token,
+});
+
+/** The days and the next page of an answer of GetCostAndUsage. Error provider_answer_unreadable. */
+export function readCosts(body: Buffer): { buckets: BucketTimes[]; token: string | null } {
+  const page = readEnvelope(costs, body, 'AWS');
+  const buckets = page.ResultsByTime.map(({ TimePeriod }) => ({
+    startMicros: microsOfDay(TimePeriod.Start),
+    endMicros: microsOfDay(TimePeriod.End),
+  }));
+  return { buckets, token: page.NextPageToken ?? null };
+}
+
+/** The values of an answer of GetDimensionValues. Error provider_answer_unreadable. */
+export function readDimensionValues(body: Buffer): string[] {
+  return readEnvelope(dimensions, body, 'AWS').DimensionValues.map(({ Value }) => Value);
+}
+
+/** What signs a request: AWS's long-term keys, or temporary ones with their token. */
+export interface AwsCredentials {
+  accessKeyId: string;
+  secretAccessKey: string;
+  sessionToken?: string | undefined;
+}
+
+export interface RequestToSign {
+  method: string;
+  url: URL;
+  /** Lower-case names; all of them are signed, beside `host` and the time. */
+  headers: Readonly<Record<string, string>>;
+  body: string;
+}
+
+const ALGORITHM = 'AWS4-HMAC-SHA256';
+
+/**
+ * The headers that prove who asks, by AWS Signature Version 4 (IAM User Guide, "Create a signed AWS API request"):
+ * `authorization`, `x-amz-date` and, with temporary credentials, `x-amz-security-token`.
+ */
+export function signAws(
+  request: RequestToSign,
+  credentials: AwsCredentials,
+  of: { region: string; service: string },
+  nowMicros: bigint,
+): Record<string, string> {
+  const time = `${new Date(Number(nowMicros / 1_000n)).toISOString().replace(/[-:]|\.\d{3}/g, '')}`;
+  const added: Record<string, string> = {
+    'x-amz-date': time,
+    ...(credentials.sessionToken === undefined ? {} : { 'x-amz-security-token': credentials.sessionToken }),
+  };
+  const headers = { ...request.headers, host: request.url.host, ...added };
+  const names = Object.keys(headers).sort();
+  const canonical = [
+    request.method,
+    request.url.pathname || '/',
+    canonicalQuery(request.url),
+    ...names.map(
+      (name) => `${name}:${(headers[name as keyof typeof headers] ?? '').trim().replace(/ +/g, ' ')}`,
+    ),
+    '',
+    names.join(';'),
+    sha256(request.body),
+  ].join('\n');
+  const scope = `${time.slice(0, 8)}/${of.region}/${of.service}/aws4_request`;
+  const text = [ALGORITHM, time, scope, sha256(canonical)].join('\n');
+  const key = [time.slice(0, 8), of.region, of.service, 'aws4_request'].reduce<string | Buffer>(
+    (secret, part) => createHmac('sha256', secret).update(part).digest(),
+    `AWS4${credentials.secretAccessKey}`,
+  );
+  const signature = createHmac('sha256', key).update(text).digest('hex');
+  return {
+    ...added,
+    authorization: `${ALGORITHM} Credential=${credentials.accessKeyId}/${scope}, SignedHeaders=${names.join(';')}, Signature=${signature}`,
+  };
+}
+
+function canonicalQuery(url: URL): string {
+  return [...url.searchParams]
+    .map(([name, value]): [string, string] => [encode(name), encode(value)])
+    .sort(([a, x], [b, y]) => (a < b || (a === b && x < y) ? -1 : 1))
+    .map(([name, value]) => `${name}=${value}`)
+    .join('&');
+}
+
+/** As encodeURIComponent, with the four characters that AWS encodes too. */
+function encode(text: string): string {
+  return encodeURIComponent(text).replace(
+    /[!'()*]/g,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  );
+}
+
+function sha256(text: string): string {
+  return createHash('sha256').update(text).digest('hex');
 }

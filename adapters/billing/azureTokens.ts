@@ -2,9 +2,8 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { DomainError } from '../../domain/errors.js';
 import type { ProviderAccess } from './connector.js';
-import { rateLimited } from './pacer.js';
+import { rateLimited, retryAfterOf } from './pacer.js';
 import { OUTAGE_SECONDS } from './refusals.js';
-import { retryAfterOf } from './retryAfter.js';
 
 /** A token is used so long before it ends that no request of a page outlives it. */
 const SPARE_MICROS = 300_000_000n;

@@ -1,13 +1,14 @@
-import { isPageObject } from '../../domain/billing/exactNumber.js';
-import type { DocumentFormat } from '../../domain/billing/formats/documentFormat.js';
-import { DOCUMENT_FORMATS } from '../../domain/billing/formats/documents.js';
+import { isPageObject, type PageObject, type PageValue } from '../../domain/billing/exactNumber.js';
+import { DOCUMENT_FORMATS, type DocumentFormat } from '../../domain/billing/formats/documentFormat.js';
+import { isLikeTable } from '../../domain/billing/formats/index.js';
 import type { LeftOut } from '../../domain/billing/formats/tableFormat.js';
 import { assertPlausible } from '../../domain/billing/rowBounds.js';
 import { type BillingFormat, factsOfFormat } from '../../domain/billing/sources.js';
 import { DomainError } from '../../domain/errors.js';
+import type { Provider } from '../../domain/providers.js';
 import { type BillingFileOptions, type BillingFileSummary, Notes, type TaggedRow } from './fileSummary.js';
-import { type JsonDocument, readJsonDocuments } from './jsonDocuments.js';
-import { faultAt } from './jsonEvents.js';
+import { faultAt, JsonEvents, type JsonHandler, type JsonScalar } from './jsonEvents.js';
+import { firstRecord } from './tables/jsonLinesTable.js';
 
 /** Whether a file of this format, or one that begins so where no format is named, holds documents. */
 export function holdsDocuments(head: string, format: BillingFormat | undefined): boolean {
@@ -91,4 +92,149 @@ function addLeftOut(sums: LeftOut[], more: readonly LeftOut[]): void {
       known.amount += charge.amount;
     }
   }
+}
+
+/** Entries of one document: a page of the largest answer has some hundred thousand. */
+const ENTRIES_MAX = 3_000_000;
+
+/** A whole JSON document with its numbers as they were written, and where it begins. */
+export interface JsonDocument {
+  value: PageValue;
+  place: { line: number; column: number };
+}
+
+/**
+ * JSON documents that stand one after the other, or in one array, each held in memory as a whole: for bills whose parts only make sense
+ * together. Error invalid_billing_file with line and column.
+ */
+export async function* readJsonDocuments(chunks: AsyncIterable<Buffer>): AsyncGenerator<JsonDocument> {
+  const builder = new DocumentBuilder(() => events.position);
+  const events = new JsonEvents(builder);
+  for await (const chunk of chunks) {
+    events.write(chunk);
+    yield* builder.take();
+  }
+  events.end();
+  yield* builder.take();
+}
+
+class DocumentBuilder implements JsonHandler {
+  readonly #place: () => { line: number; column: number };
+  #ready: JsonDocument[] = [];
+  #stack: (PageObject | PageValue[])[] = [];
+  #keys: string[] = [];
+  #entries = 0;
+  #root: JsonDocument | undefined;
+  /** The documents are the items of one array. */
+  #isArray = false;
+
+  constructor(place: () => { line: number; column: number }) {
+    this.#place = place;
+  }
+
+  take(): JsonDocument[] {
+    const ready = this.#ready;
+    this.#ready = [];
+    return ready;
+  }
+
+  startObject(): void {
+    this.#open({});
+  }
+
+  endObject(): void {
+    this.#close();
+  }
+
+  startArray(): void {
+    if (this.#stack.length > 0 || this.#isArray) this.#open([]);
+    else this.#isArray = true;
+  }
+
+  endArray(): void {
+    if (this.#stack.length > 0) this.#close();
+    else this.#isArray = false;
+  }
+
+  key(name: string): void {
+    this.#keys[this.#keys.length - 1] = name;
+  }
+
+  scalar(value: JsonScalar): void {
+    this.#put(value);
+    this.#finish();
+  }
+
+  endDocument(): void {}
+
+  /** A document is over where nothing is open. */
+  #finish(): void {
+    if (this.#stack.length > 0 || !this.#root) return;
+    this.#ready.push(this.#root);
+    this.#root = undefined;
+    this.#entries = 0;
+  }
+
+  #open(value: PageObject | PageValue[]): void {
+    this.#put(value);
+    this.#stack.push(value);
+    this.#keys.push('');
+  }
+
+  #close(): void {
+    this.#stack.pop();
+    this.#keys.pop();
+    this.#finish();
+  }
+
+  #put(value: PageValue): void {
+    this.#entries += 1;
+    if (this.#entries > ENTRIES_MAX)
+      throw faultAt(this.#place(), `the document has more than ${ENTRIES_MAX} entries`);
+    const holder = this.#stack[this.#stack.length - 1];
+    if (holder === undefined) this.#root = { value, place: this.#place() };
+    else if (Array.isArray(holder)) holder.push(value);
+    else
+      Object.defineProperty(holder, this.#keys[this.#keys.length - 1] ?? '', {
+        value,
+        enumerable: true,
+        configurable: true,
+        writable: true,
+      });
+  }
+}
+
+/** How a file is laid out; which bill it is, is told by the reader of its layout. */
+export type FileShape = 'csv' | 'jsonLines' | 'parquet' | 'pages' | 'documents';
+
+/** What a Parquet file begins, and ends, with. */
+const PARQUET = Buffer.from('PAR1');
+
+/** Of a file so much is looked at: the beginning of its first record. */
+export const HEAD_BYTES = 262_144;
+
+/** Whose reports come as pages. */
+const PAGE_PROVIDERS: ReadonlySet<Provider> = new Set(['openai', 'anthropic']);
+const PAGE = /"data"\s*:\s*\[/;
+
+/** What a file is, from its first bytes, its provider and, where it was named, its format. */
+export function shapeOf(head: Buffer, format: BillingFormat | undefined, provider: Provider): FileShape {
+  if (head.subarray(0, 4).equals(PARQUET)) return 'parquet';
+  const text = head
+    .subarray(0, HEAD_BYTES)
+    .toString('utf8')
+    .replace(/^\ufeff/, '')
+    .trimStart();
+  if (format !== undefined && holdsDocuments(text, format)) return 'documents';
+  const shape = format === undefined ? undefined : factsOfFormat(format).shape;
+  if (text[0] !== '{' && text[0] !== '[') return shape === undefined || shape === 'table' ? 'csv' : 'pages';
+  if (shape === 'table' || (shape === undefined && isRecordOfTable(text))) return 'jsonLines';
+  if (holdsDocuments(text, format)) return 'documents';
+  // What is none of these is told by the columns that it misses, but to those whose reports are pages.
+  return shape === 'pages' || PAGE_PROVIDERS.has(provider) || PAGE.test(text) ? 'pages' : 'jsonLines';
+}
+
+/** Whether the first object, alone or in an array, has most fields of a table's header. */
+function isRecordOfTable(text: string): boolean {
+  return isLikeTable(new Set(firstRecord(Buffer.from(text))?.record.keys()));
 }

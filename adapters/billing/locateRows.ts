@@ -6,7 +6,7 @@ import {
   type PageObject,
   type PageValue,
 } from '../../domain/billing/exactNumber.js';
-import { DOCUMENT_FORMATS } from '../../domain/billing/formats/documents.js';
+import { DOCUMENT_FORMATS } from '../../domain/billing/formats/documentFormat.js';
 import { formatOfHeader } from '../../domain/billing/formats/index.js';
 import type { TableRecord } from '../../domain/billing/formats/tableFormat.js';
 import type { FxRate } from '../../domain/billing/pageRow.js';
@@ -15,15 +15,14 @@ import { DomainError } from '../../domain/errors.js';
 import { dayOf } from '../../domain/period.js';
 import type { Provider } from '../../domain/providers.js';
 import type { BillingConnector } from './connector.js';
-import { shapeOf } from './fileShape.js';
-import { readJsonDocuments } from './jsonDocuments.js';
+import { readJsonDocuments, shapeOf } from './documents.js';
+import { unpacked } from './file.js';
 import { kindOf, timeOf } from './pageReader.js';
 import { rowsOf } from './pageRows.js';
 import { openCsvTable } from './tables/csvTable.js';
 import { openJsonLines } from './tables/jsonLinesTable.js';
 import { openParquetTable } from './tables/parquetTable.js';
-import type { TableSource } from './tables/tableSource.js';
-import { unpacked } from './unpack.js';
+import type { TableSource } from './tables/readTable.js';
 
 /** A page as it was received, and how it was read then. */
 export interface LocatedPage {

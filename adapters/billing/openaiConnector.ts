@@ -1,19 +1,18 @@
 import { dayOf, MICROS_PER_DAY, startOfDay } from '../../domain/period.js';
-import { planChunks, type ReportFacts } from './chunkPlan.js';
-import type {
-  BillingConnector,
-  ConnectorCheck,
-  ConnectorFacts,
-  ConnectorOptions,
-  FetchedPage,
-  ProviderAccess,
-  ReportChunk,
+import {
+  type BillingConnector,
+  type ConnectorCheck,
+  type ConnectorFacts,
+  type ConnectorOptions,
+  type FetchedPage,
+  type ProviderAccess,
+  planChunks,
+  type ReportChunk,
+  type ReportFacts,
 } from './connector.js';
-import { readOpenaiEnvelope } from './pageEnvelope.js';
-import { askInPages } from './pageSize.js';
-import { runChecks } from './permissionChecks.js';
+import { askInPages, readOpenaiEnvelope } from './pageRows.js';
 import { adminKeyOf, ProviderClient } from './providerClient.js';
-import type { ProviderWords } from './refusals.js';
+import { type ProviderWords, runChecks } from './refusals.js';
 
 const WORDS: ProviderWords = {
   name: 'OpenAI',

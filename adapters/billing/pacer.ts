@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { DomainError } from '../../domain/errors.js';
+import { MICROS_PER_DAY, parseInstant } from '../../domain/period.js';
 
 /** A longer wait that the provider asked for is told to the caller, who can do something else meanwhile. */
 const WAIT_MS_MAX = 5_000;
@@ -73,4 +74,78 @@ export function rateLimited(sentence: string, retryAfterSeconds: number): Domain
       retryAfterSeconds,
     },
   );
+}
+
+/** What is waited where a provider limits requests and does not say how long. */
+export const RETRY_AFTER_SECONDS_DEFAULT = 60;
+/** A provider that asks for more is asked again after this time all the same. */
+export const RETRY_AFTER_SECONDS_MAX = 3_600;
+
+const SECONDS = /^\d{1,9}(?:\.\d+)?$/;
+const DURATION = /^(?:(\d+)h)?(?:(\d+)m(?!s))?(?:(\d+(?:\.\d+)?)s)?(?:(\d+(?:\.\d+)?)ms)?$/;
+
+/**
+ * Seconds that an answer asks to wait, whole and at least one: `retry-after-ms`, `retry-after` (seconds or an HTTP
+ * date) or the longest of Azure's own headers, else when the window of requests begins anew (Anthropic names the time, OpenAI a duration such as `1m6s`).
+ */
+export function retryAfterOf(headers: Headers, nowMicros: bigint): number {
+  const named = fromRetryAfter(headers, nowMicros);
+  const ofAzure = longestOfAzure(headers);
+  const longest =
+    named === undefined || ofAzure === undefined ? (named ?? ofAzure) : Math.max(named, ofAzure);
+  const seconds = longest ?? fromReset(headers, nowMicros);
+  return Math.min(Math.max(1, Math.ceil(seconds ?? RETRY_AFTER_SECONDS_DEFAULT)), RETRY_AFTER_SECONDS_MAX);
+}
+
+/** Seconds until the window begins anew, where an answer says that no request is left in it; else undefined. */
+export function spentWindowOf(headers: Headers, nowMicros: bigint): number | undefined {
+  const remaining =
+    headers.get('anthropic-ratelimit-requests-remaining') ?? headers.get('x-ratelimit-remaining-requests');
+  if (remaining?.trim() !== '0') return undefined;
+  const seconds = fromReset(headers, nowMicros);
+  return seconds === undefined ? undefined : Math.min(Math.max(0, seconds), RETRY_AFTER_SECONDS_MAX);
+}
+
+/** Azure names the wait for each of its limits apart (`…costmanagement-qpu-retry-after`, `-entity-`, `-tenant-`). */
+const AZURE_RETRY_AFTER = /^x-ms-ratelimit-microsoft\.(?:costmanagement|consumption)[\w.-]*-retry-after$/;
+
+/** Whether an answer says itself how long to wait. */
+export function saysRetryAfter(headers: Headers): boolean {
+  return headers.has('retry-after') || longestOfAzure(headers) !== undefined;
+}
+
+/** The longest of the waits that Azure names, in seconds. */
+function longestOfAzure(headers: Headers): number | undefined {
+  let longest: number | undefined;
+  for (const [name, value] of headers) {
+    const text = value.trim();
+    if (!AZURE_RETRY_AFTER.test(name) || !SECONDS.test(text)) continue;
+    longest = Math.max(longest ?? 0, Number(text));
+  }
+  return longest;
+}
+
+function fromRetryAfter(headers: Headers, nowMicros: bigint): number | undefined {
+  const millis = headers.get('retry-after-ms')?.trim();
+  if (millis !== undefined && SECONDS.test(millis)) return Number(millis) / 1_000;
+  const text = headers.get('retry-after')?.trim();
+  if (text === undefined) return undefined;
+  if (SECONDS.test(text)) return Number(text);
+  const until = Date.parse(text);
+  if (Number.isNaN(until)) return undefined;
+  // Measured on the provider's own clock where it shows it: ours may differ.
+  const date = Date.parse(headers.get('date') ?? '');
+  return (until - (Number.isNaN(date) ? Number(nowMicros / 1_000n) : date)) / 1_000;
+}
+
+function fromReset(headers: Headers, nowMicros: bigint): number | undefined {
+  const instant = parseInstant(headers.get('anthropic-ratelimit-requests-reset') ?? '');
+  if (instant) {
+    const micros = instant.micros - nowMicros;
+    return micros > MICROS_PER_DAY ? undefined : Number(micros) / 1_000_000;
+  }
+  const match = DURATION.exec(headers.get('x-ratelimit-reset-requests')?.trim() ?? '');
+  if (!match || match[0] === '') return undefined;
+  const [hours, minutes, seconds, millis] = match.slice(1).map((part) => Number(part ?? 0));
+  return (hours ?? 0) * 3_600 + (minutes ?? 0) * 60 + (seconds ?? 0) + (millis ?? 0) / 1_000;
 }

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
 import { DomainError } from '../../domain/errors.js';
 import type { ProviderAccess } from './connector.js';
-import { Pacer } from './pacer.js';
-import { PageTooLarge } from './pageSize.js';
+import { Pacer, retryAfterOf, saysRetryAfter, spentWindowOf } from './pacer.js';
+import { PageTooLarge } from './pageRows.js';
 import { OUTAGE_SECONDS, type ProviderWords, refusalOf } from './refusals.js';
-import { retryAfterOf, saysRetryAfter, spentWindowOf } from './retryAfter.js';
 
 /** Longest wait for one whole answer. */
 export const REQUEST_DEADLINE_MS = 60_000;

@@ -1,5 +1,5 @@
 import type { IdempotencyScope } from '../../domain/access/idempotencyKey.js';
-import { type ConnectionTurn, TURN_COLUMNS } from '../billing/connectionTurns.js';
+import { type ConnectionTurn, TURN_COLUMNS } from '../billing/billingConnections.js';
 import type { Database } from '../client.js';
 import { column, defineEntity } from '../entity.js';
 import { INSTALLATION_LOCKS } from '../locks.js';

@@ -1,5 +1,5 @@
 import type { Feed } from '../../domain/billing/billedRow.js';
-import type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
+import type { ConnectionSettings } from '../../domain/billing/connections.js';
 import { type BillingFormat, SOURCE_RANKS } from '../../domain/billing/sources.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';

@@ -4,7 +4,7 @@ import {
   type Feed,
   MONTH_REPORT,
 } from '../../domain/billing/billedRow.js';
-import { LATE_REPORTS } from '../../domain/billing/formats/billingPeriod.js';
+import { LATE_REPORTS } from '../../domain/billing/formats/cells.js';
 import { BILLING_FORMATS, factsOfFormat } from '../../domain/billing/sources.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';

@@ -1,8 +1,12 @@
+import type { ChargeCategory } from '../../domain/billing/billedRow.js';
 import type { ClosedMonth } from '../../domain/billing/periods/asOf.js';
-import { firstDayOf, type Month, monthOf } from '../../domain/billing/periods/month.js';
-import type { OrgDb } from '../orgDb.js';
-import { fromMeasures, type MeasureColumns, type UsageMeasures } from '../usage/usage.js';
+import { firstDayOf, followingMonth, type Month, monthOf } from '../../domain/billing/periods/month.js';
+import type { Pico } from '../../domain/money.js';
+import { isoFromMicros } from '../../domain/period.js';
+import type { OrgDb, SqlValue, SystemDb } from '../orgDb.js';
+import { fromMeasures, type MeasureColumns, readBooks, type UsageMeasures } from '../usage/usage.js';
 import { sumsOfMeasures } from '../usage/usageLog.js';
+import { countedSourcesSql } from './billingRows.js';
 
 /** A closed month. */
 export interface PeriodClosing extends ClosedMonth {
@@ -101,3 +105,137 @@ select least(
   (select min(timestamp) from events where org_id = $1),
   (select min(bucket) from usage_rollups where org_id = $1 and dimension = 'provider'),
   (select min(day)::timestamp at time zone 'UTC' from billing_days where org_id = $1)) as first`;
+
+/** Bills of closed months: what counted at the closing, and what restated it later. */
+
+/** What was billed for a day, by the copies that counted when its month was closed. */
+export interface FrozenBill {
+  provider: string;
+  accountId: string;
+  chargeCategory: ChargeCategory;
+  /** `YYYY-MM-DD` */
+  day: string;
+  amountPico: Pico;
+}
+
+/** A difference between the bill of a closed month and what it was closed with. */
+export interface BilledAdjustment extends FrozenBill {
+  /** The closed month that the billed day belongs to. */
+  month: Month;
+  /** UTC day on which the newer copy came, never in a month that was closed without it. */
+  bookedOn: string;
+  /** False while the month in which it is booked is open: a still newer copy would take its place. */
+  isSettled: boolean;
+}
+
+const KEYS = 'provider, provider_account_id, charge_category, day';
+
+const BILLED = (where: string) => `
+  select ${KEYS}, sum(amount_usd) as amount_usd, max(source_fetched_at) as came_at
+  from (${countedSourcesSql(`d.org_id = $1 and d.feed = 'cost' and ${where}`)}) counted group by ${KEYS}`;
+
+/**
+ * What the bills of closed days, those before $2, say now beyond what was closed and settled. `days` narrows them by
+ * their column `day`, on both sides of the comparison: Postgres does not carry a condition through it.
+ */
+const openDifferences = (days: string) => `
+  select ${KEYS}, coalesce(b.amount_usd, 0) - coalesce(k.amount_usd, 0) as amount_usd,
+    greatest(coalesce((b.came_at at time zone 'UTC')::date, (now() at time zone 'UTC')::date), $2::date) as booked_on
+  from (${BILLED(`d.day < $2::date and ${days}`)}) b full join (
+    select ${KEYS}, sum(amount_usd) as amount_usd from (
+      select ${KEYS}, amount_usd from period_billed where org_id = $1 and ${days}
+      union all select ${KEYS}, amount_usd from billed_adjustments where org_id = $1 and ${days}) settled group by ${KEYS}) k using (${KEYS})
+  where coalesce(b.amount_usd, 0) <> coalesce(k.amount_usd, 0)`;
+
+/**
+ * Keeps what is billed for the days of the months that are being closed, and settles the differences of earlier
+ * closed months that are booked before their end. `closedUntil` is the end of the last closed month, if there is one.
+ */
+export async function freezeBills(
+  system: SystemDb,
+  orgId: string,
+  months: { first: Month; last: Month },
+  closedUntil: bigint | null,
+): Promise<void> {
+  const fromDay = firstDayOf(months.first);
+  const toDay = firstDayOf(followingMonth(months.last));
+  await system.run(
+    `insert into period_billed (org_id, month, ${KEYS}, amount_usd)
+     select $1, date_trunc('month', day)::date, ${KEYS}, amount_usd
+     from (${BILLED('d.day >= $2::date and d.day < $3::date')}) billed`,
+    [orgId, fromDay, toDay],
+  );
+  if (closedUntil === null) return;
+  await system.run(
+    `insert into billed_adjustments (org_id, settled_with, ${KEYS}, booked_on, amount_usd)
+     select $1, $3::date, ${KEYS}, booked_on, amount_usd from (${openDifferences('true')}) open where booked_on < $4::date`,
+    [orgId, isoFromMicros(closedUntil).slice(0, 10), firstDayOf(months.last), toDay],
+  );
+}
+
+interface BillRow {
+  provider: string;
+  provider_account_id: string;
+  charge_category: ChargeCategory;
+  day: string;
+  amount_usd: Pico;
+}
+
+function fromBillRow(row: BillRow): FrozenBill {
+  return {
+    provider: row.provider,
+    accountId: row.provider_account_id,
+    chargeCategory: row.charge_category,
+    day: row.day,
+    amountPico: row.amount_usd,
+  };
+}
+
+/** What was billed for each day of a closed month, as it was closed. Empty for an open month. */
+export async function listFrozenBills(orgDb: OrgDb, month: Month): Promise<FrozenBill[]> {
+  const rows = await orgDb.rows<BillRow>(
+    `select ${KEYS}, amount_usd from period_billed where org_id = $1 and month = $2::date order by ${KEYS}`,
+    [orgDb.orgId, firstDayOf(month)],
+  );
+  return rows.map(fromBillRow);
+}
+
+export interface BilledAdjustmentFilter {
+  /** Of the bills of this closed month. */
+  month?: Month;
+  /** Booked in this month. */
+  bookedIn?: Month;
+}
+
+/**
+ * How the bills of closed months were restated, by billed day; settled ones and those that are still open. In a transaction
+ * with one snapshot.
+ */
+export async function listBilledAdjustments(
+  inside: OrgDb,
+  filter: BilledAdjustmentFilter = {},
+): Promise<BilledAdjustment[]> {
+  const { closedUntilMicros } = await readBooks(inside);
+  if (closedUntilMicros === null) return [];
+  const values: SqlValue[] = [inside.orgId, isoFromMicros(closedUntilMicros).slice(0, 10)];
+  const within = (column: string, month: Month | undefined) =>
+    month === undefined
+      ? 'true'
+      : `${column} >= $${values.push(firstDayOf(month))}::date and ${column} < $${values.push(firstDayOf(followingMonth(month)))}::date`;
+  const days = within('day', filter.month);
+  const rows = await inside.rows<BillRow & { booked_on: string; is_settled: boolean }>(
+    `select * from (
+         select ${KEYS}, amount_usd, booked_on, true as is_settled from billed_adjustments where org_id = $1 and ${days}
+         union all
+         select ${KEYS}, amount_usd, booked_on, false from (${openDifferences(days)}) open
+       ) found where ${within('booked_on', filter.bookedIn)}
+       order by day, provider, provider_account_id, charge_category, booked_on`,
+    values,
+  );
+  return rows.map((row) => ({
+    ...fromBillRow(row),
+    month: row.day.slice(0, 7),
+    bookedOn: row.booked_on,
+    isSettled: row.is_settled,
+  }));
+}

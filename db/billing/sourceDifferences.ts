@@ -1,5 +1,5 @@
 import { MONTH_REPORT } from '../../domain/billing/billedRow.js';
-import { LATE_REPORTS } from '../../domain/billing/formats/billingPeriod.js';
+import { LATE_REPORTS } from '../../domain/billing/formats/cells.js';
 import { BILLING_FORMATS, factsOfFormat } from '../../domain/billing/sources.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
 import type { OrgDb } from '../orgDb.js';

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { promisify } from 'node:util';
 import { gunzip, gzip } from 'node:zlib';
 import { type BilledRow, MONTH_REPORT } from '../../domain/billing/billedRow.js';
-import type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
+import type { ConnectionSettings } from '../../domain/billing/connections.js';
 import type { EvidenceFile } from '../../domain/claims/evidence/claimEvidence.js';
 import type { PackedFile } from '../../domain/claims/evidence/packManifest.js';
 import type { Pico } from '../../domain/money.js';

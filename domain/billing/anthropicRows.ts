@@ -1,7 +1,6 @@
 import { DomainError } from '../errors.js';
 import { parseScaled } from '../money.js';
-import { type BilledClass, type BilledRow, QUANTITY_SCALE } from './billedRow.js';
-import { categoryOfLabel } from './chargeCategory.js';
+import { type BilledClass, type BilledRow, categoryOfLabel, QUANTITY_SCALE } from './billedRow.js';
 import { findText, isPageObject, type PageObject } from './exactNumber.js';
 import {
   countOf,

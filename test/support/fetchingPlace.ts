@@ -1,4 +1,3 @@
-import type { SyncPace } from '../../usecases/billing/fetchChunk.js';
 import type { BillingConnectors } from '../../adapters/billing/connectors.js';
 import { listBilledTotals } from '../../db/billing/billedDays.js';
 import type { OrgDb } from '../../db/orgDb.js';
@@ -6,6 +5,7 @@ import { findUuid } from '../../domain/ids.js';
 import { microsFromDate } from '../../domain/period.js';
 import { runWorkflowId } from '../../domain/runs/runKinds.js';
 import { createLogger } from '../../platform/logger.js';
+import type { SyncPace } from '../../usecases/billing/fetchChunk.js';
 import { startAnthropicBilling } from '../fakes/billing/anthropicBilling.js';
 import { startOpenAiBilling } from '../fakes/billing/openAiBilling.js';
 import type { BillingFake } from '../fakes/billing/reportServer.js';

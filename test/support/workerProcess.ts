@@ -4,12 +4,12 @@
  */
 import { NativeConnection, Runtime, Worker } from '@temporalio/worker';
 import { createActivities } from '../../activities/index.js';
-import type { SyncPace } from '../../usecases/billing/fetchChunk.js';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { openDatabase } from '../../db/client.js';
 import { microsFromDate } from '../../domain/period.js';
 import { createLogger } from '../../platform/logger.js';
+import type { SyncPace } from '../../usecases/billing/fetchChunk.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import type { WebhookPace } from '../../usecases/webhooks/sendDueWebhooks.js';
 import { webhookTaskQueue } from '../../workflows/contract.js';

@@ -1,5 +1,3 @@
-import { publicId } from '../../domain/ids.js';
-import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { createHash } from 'node:crypto';
 import {
   BILLING_IMPORTS,
@@ -13,6 +11,8 @@ import {
 import type { OrgDb } from '../../db/orgDb.js';
 import { assertAccountIn } from '../../domain/billing/account.js';
 import { DomainError } from '../../domain/errors.js';
+import { publicId } from '../../domain/ids.js';
+import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { queueRun } from '../runs/openRun.js';
 import { assertRoomForRun, insertWithinLimit, type OpenRunLimit } from '../runs/openRunLimit.js';
 

@@ -1,5 +1,4 @@
-import { freezeBills } from '../../db/billing/periodBills.js';
-import { FIRST_TIME } from '../../db/billing/periods.js';
+import { FIRST_TIME, freezeBills } from '../../db/billing/periods.js';
 import type { Database } from '../../db/client.js';
 import { OrgDb, type SystemDb } from '../../db/orgDb.js';
 import { repeatOnConflict } from '../../db/repeatOnConflict.js';

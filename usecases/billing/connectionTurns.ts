@@ -1,7 +1,7 @@
-import { type ConnectionTurn, updateSyncOutcome } from '../../db/billing/connectionTurns.js';
+import { type ConnectionTurn, updateSyncOutcome } from '../../db/billing/billingConnections.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { recordNotice } from '../../db/policies/notices.js';
-import { connectionBroken } from '../../domain/billing/connectionBroken.js';
+import { connectionBroken } from '../../domain/billing/connections.js';
 
 /** Puts a notice into the organization's feed when a connection has just broken; in the transaction of the change. */
 export async function noticeIfBroken(inside: OrgDb, turn: ConnectionTurn | undefined): Promise<void> {

@@ -8,11 +8,15 @@ import {
   updateBillingConnection,
 } from '../../db/billing/billingConnections.js';
 import { SYNC_RUNS, type SyncRun } from '../../db/billing/syncRuns.js';
-import { findRun } from '../../db/runs/runTable.js';
 import type { OrgDb } from '../../db/orgDb.js';
+import { findRun } from '../../db/runs/runTable.js';
 import type { AuditAction, AuditDetails } from '../../domain/access/auditLog/actions.js';
-import { type ConnectionSettings, hasOtherRates } from '../../domain/billing/connectionScope.js';
-import { BACKFILL_DAYS, scopeText } from '../../domain/billing/connections.js';
+import {
+  BACKFILL_DAYS,
+  type ConnectionSettings,
+  hasOtherRates,
+  scopeText,
+} from '../../domain/billing/connections.js';
 import { type Credentials, openCredentials, sealCredentials } from '../../domain/billing/credentials.js';
 import { DomainError } from '../../domain/errors.js';
 import { newUuid, publicId } from '../../domain/ids.js';

@@ -2,14 +2,12 @@ import { type BilledTotal, listBilledTotals } from '../../db/billing/billedDays.
 import {
   type BilledAdjustment,
   type FrozenBill,
-  listBilledAdjustments,
-  listFrozenBills,
-} from '../../db/billing/periodBills.js';
-import {
   type FrozenTotals,
   findFirstMonth,
   findFrozenTotals,
   findPeriodClosing,
+  listBilledAdjustments,
+  listFrozenBills,
   listFrozenSums,
   listPeriodClosings,
   type PeriodClosing,

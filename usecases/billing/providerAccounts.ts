@@ -2,7 +2,7 @@ import type { BillingConnector } from '../../adapters/billing/connector.js';
 import type { BillingConnectors } from '../../adapters/billing/connectors.js';
 import { type BillingConnection, findBillingConnection } from '../../db/billing/billingConnections.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import type { ConnectionSettings } from '../../domain/billing/connectionScope.js';
+import type { ConnectionSettings } from '../../domain/billing/connections.js';
 import type { Credentials } from '../../domain/billing/credentials.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { findUuid } from '../../domain/ids.js';

@@ -14,7 +14,7 @@ import { findFetchedPage, type SyncPage } from '../../db/billing/fetchedPages.js
 import { finishSyncChunk } from '../../db/billing/syncChunks.js';
 import type { ChunkResult, RestatedDay } from '../../db/billing/syncRuns.js';
 import { type BilledRow, CHARGE_CATEGORIES, type ChargeCategory } from '../../domain/billing/billedRow.js';
-import { type ConnectionSettings, fxRateOn, isInScope } from '../../domain/billing/connectionScope.js';
+import { type ConnectionSettings, fxRateOn, isInScope } from '../../domain/billing/connections.js';
 import { parseFxRate } from '../../domain/billing/pageRow.js';
 import type { BillingFormat } from '../../domain/billing/sources.js';
 import { DomainError } from '../../domain/errors.js';

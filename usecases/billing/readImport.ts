@@ -1,6 +1,3 @@
-import { markRunStarted } from '../../db/runs/runStates.js';
-import { findRun } from '../../db/runs/runTable.js';
-import { endRun } from '../runs/endRun.js';
 import { createHash } from 'node:crypto';
 import type {
   BillingFileOptions,
@@ -23,6 +20,8 @@ import {
 } from '../../db/billing/billingSources.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { isValueRefused } from '../../db/pgErrors.js';
+import { markRunStarted } from '../../db/runs/runStates.js';
+import { findRun } from '../../db/runs/runTable.js';
 import { DEFAULT_ACCOUNT, resolveAccount } from '../../domain/billing/account.js';
 import type { BilledRow } from '../../domain/billing/billedRow.js';
 import { parseFxRate } from '../../domain/billing/pageRow.js';
@@ -30,6 +29,7 @@ import { factsOfFormat } from '../../domain/billing/sources.js';
 import { DomainError } from '../../domain/errors.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runs.js';
+import { endRun } from '../runs/endRun.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 import { BILLING_PAGE_BYTES } from './billingUpload.js';
 import { Accounts, ImportDays } from './importDays.js';

@@ -6,20 +6,25 @@ import {
   findBillingConnection,
   recordNextSync,
 } from '../../db/billing/billingConnections.js';
-import { pruneFetchedPages } from '../../db/billing/prunePages.js';
+import { pruneFetchedPages } from '../../db/billing/fetchedPages.js';
 import { failSyncChunk, insertSyncChunks, listSyncChunks } from '../../db/billing/syncChunks.js';
-import { noteSyncWaitsForGapRun, recordGapRunOfSync, SYNC_RUNS, type SyncRun } from '../../db/billing/syncRuns.js';
+import {
+  noteSyncWaitsForGapRun,
+  recordGapRunOfSync,
+  SYNC_RUNS,
+  type SyncRun,
+} from '../../db/billing/syncRuns.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { GAP_RUNS } from '../../db/reconciliation/gapRuns.js';
 import { markRunStarted } from '../../db/runs/runStates.js';
 import { findOpenRun, findRun } from '../../db/runs/runTable.js';
-import { endRun } from '../runs/endRun.js';
-import { queueRun } from '../runs/openRun.js';
 import { openCredentials } from '../../domain/billing/credentials.js';
 import { DomainError } from '../../domain/errors.js';
 import { newUuid } from '../../domain/ids.js';
 import { GAP_PERIODS, gapWindow, isoFromMicros, microsOfDay } from '../../domain/period.js';
 import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runs.js';
+import { endRun } from '../runs/endRun.js';
+import { queueRun } from '../runs/openRun.js';
 import { recordSyncOutcome } from './connectionTurns.js';
 import { type ChunkAttempt, type ChunkWork, fetchChunk, loadChunk, type SyncDeps } from './fetchChunk.js';
 import { changedDays, outcomeOf, planSync } from './planSync.js';

@@ -8,7 +8,7 @@ import {
 } from '../../db/claims/evidence.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import type { BilledRow, ChargeCategory } from '../../domain/billing/billedRow.js';
-import { fxRateOn } from '../../domain/billing/connectionScope.js';
+import { fxRateOn } from '../../domain/billing/connections.js';
 import { type FxRate, parseFxRate } from '../../domain/billing/pageRow.js';
 import type {
   EvidenceFile,

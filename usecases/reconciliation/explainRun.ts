@@ -1,4 +1,3 @@
-import { listSuspectKeys } from '../billing/providerKeys.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
   type AccountContext,
@@ -39,6 +38,7 @@ import type { SeriesExplanation } from '../../domain/reconciliation/inference/fi
 import { ENGINE_VERSION } from '../../domain/reconciliation/matching/inputMark.js';
 import { weightsFor } from '../../domain/reconciliation/weights/learn.js';
 import type { WeightSet } from '../../domain/reconciliation/weights/weightSet.js';
+import { listSuspectKeys } from '../billing/providerKeys.js';
 import { digestOf, explainedWindowOf, loadRun, pricesDigest, type RunWork } from './gapRunWork.js';
 
 /** Suspect keys that an explanation is given at most: what is billed most comes first. */

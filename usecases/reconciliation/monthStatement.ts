@@ -1,12 +1,11 @@
-import { listAskedBack } from '../../db/billing/askedBack.js';
-import { listBilledAccountNames, listCountedCopies } from '../../db/billing/billCoverage.js';
+import { listAskedBack, listBilledAccountNames, listCountedCopies } from '../../db/billing/billCoverage.js';
 import { listBilledProviderDays, listBilledTotals } from '../../db/billing/billedDays.js';
 import {
   type BilledAdjustment,
+  findPeriodClosing,
   listBilledAdjustments,
   listFrozenBills,
-} from '../../db/billing/periodBills.js';
-import { findPeriodClosing } from '../../db/billing/periods.js';
+} from '../../db/billing/periods.js';
 import { listSourceDifferences, type SourceDifference } from '../../db/billing/sourceDifferences.js';
 import { sumExplainedDays, sumFindingDays } from '../../db/claims/financialSums.js';
 import type { OrgDb } from '../../db/orgDb.js';

@@ -1,4 +1,3 @@
-import { listSuspectKeys } from '../billing/providerKeys.js';
 import { listSourceDifferences, type SourceDifference } from '../../db/billing/sourceDifferences.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { listRunAccounts, type RunAccount } from '../../db/reconciliation/explanationRuns.js';
@@ -27,6 +26,7 @@ import { explanationFromJson } from '../../domain/reconciliation/inference/expla
 import type { Finding } from '../../domain/reconciliation/inference/finding.js';
 import type { Publication } from '../../domain/reconciliation/publishedRun.js';
 import { separateDisputed } from '../../domain/reconciliation/separateDisputed.js';
+import { listSuspectKeys } from '../billing/providerKeys.js';
 import { endRun } from '../runs/endRun.js';
 import { digestOf, explainedWindowOf, loadRun, type RunWork, windowOf } from './gapRunWork.js';
 

@@ -1,8 +1,8 @@
+import { StringDecoder } from 'node:string_decoder';
 import type { TableRecord } from '../../../domain/billing/formats/tableFormat.js';
 import type { DomainError } from '../../../domain/errors.js';
 import { faultAt } from '../jsonEvents.js';
-import { type CsvLine, CsvLines } from './csvLines.js';
-import type { PlacedRecord, TableSource } from './tableSource.js';
+import type { PlacedRecord, TableSource } from './readTable.js';
 
 /**
  * A CSV file as a table. Error invalid_billing_file where it has no header, one that is cut by something else than commas,
@@ -96,4 +96,189 @@ class CsvRecord implements PlacedRecord {
     const at = column === undefined ? 0 : this.#columns.indexOf(column);
     return faultAt({ line: this.#line, column: Math.max(at, 0) + 1 }, reason);
   }
+}
+
+/** Longest record of a file, so that a missing quote does not read the rest into memory. Characters. */
+export const RECORD_CHARS_MAX = 1_048_576;
+
+/** A record's cells, as written, and the line on which it begins (from 1). */
+export interface CsvLine {
+  cells: string[];
+  line: number;
+}
+
+/**
+ * Cuts CSV (RFC 4180) into records, batch by batch. A record without a quote, which is nearly every record of an
+ * export, is cut by the engine's own `split`; that is what makes files of a gigabyte quick. Lines end with LF, CRLF or
+ * CR. Empty lines are left out.
+ */
+export class CsvLines {
+  readonly #decoder = new StringDecoder('utf8');
+  #rest = '';
+  /** The last bytes of the chunk before. */
+  #tail: Buffer = Buffer.alloc(0);
+  #line = 1;
+  #isFirst = true;
+  /** The first quote at or behind the record in hand; the text's length where there is none. */
+  #quote = -1;
+  #ending: '\n' | '\r' | undefined;
+
+  /** The records that are whole with this chunk. Error invalid_billing_file with line and column. */
+  write(chunk: Buffer): CsvLine[] {
+    const text = this.#decoder.write(chunk);
+    if (text.includes(UNREADABLE)) this.#refuseOther(chunk, text);
+    this.#tail = chunk.subarray(-2);
+    return this.#take(text, false);
+  }
+
+  /** Bytes that are no UTF-8 would be other letters of a name: refused, unless the file itself has that sign. */
+  #refuseOther(chunk: Buffer, text: string): void {
+    if (Buffer.concat([this.#tail, chunk]).includes(UNREADABLE)) return;
+    const before = this.#rest + text.slice(0, text.indexOf(UNREADABLE));
+    throw faultAt(
+      { line: this.#line + countOf(before, this.#ending ?? '\n'), column: 1 },
+      'the text is not UTF-8; save it as UTF-8 (in Excel: CSV UTF-8)',
+    );
+  }
+
+  /** The record that ends with the file, if any. Error as `write`. */
+  end(): CsvLine[] {
+    return this.#take(this.#decoder.end(), true);
+  }
+
+  #take(more: string, isLast: boolean): CsvLine[] {
+    let text = this.#rest + more;
+    if (this.#isFirst && text.length > 0) {
+      this.#isFirst = false;
+      if (text.charCodeAt(0) === 0xfeff) text = text.slice(1);
+    }
+    this.#ending ??= endingOf(text, isLast);
+    const records: CsvLine[] = [];
+    this.#quote = -1;
+    let at = 0;
+    while (at < text.length && this.#ending) {
+      const next = this.#record(text, at, isLast, records);
+      if (next < 0) break;
+      at = next;
+    }
+    this.#rest = text.slice(at);
+    if (this.#rest.length > RECORD_CHARS_MAX)
+      throw faultAt(
+        { line: this.#line, column: 1 },
+        `not CSV: a record is longer than ${RECORD_CHARS_MAX} characters; a quote may be missing`,
+      );
+    return records;
+  }
+
+  /** Takes one record at `at` and returns where the next begins; -1 when its end has not come yet. */
+  #record(text: string, at: number, isLast: boolean, records: CsvLine[]): number {
+    const ending = this.#ending as string;
+    let end = text.indexOf(ending, at);
+    if (end < 0) {
+      if (!isLast) return -1;
+      end = text.length;
+    }
+    if (this.#quote < at) this.#quote = indexOrEnd(text, '"', at);
+    if (this.#quote < end) return this.#quoted(text, at, isLast, records);
+    const line = text.slice(at, text.charCodeAt(end - 1) === 13 && end > at ? end - 1 : end);
+    if (line.trim() !== '') records.push({ cells: line.split(','), line: this.#line });
+    this.#line += 1;
+    return end + 1;
+  }
+
+  /** As `#record`, for a record with quotes: cell by cell. */
+  #quoted(text: string, start: number, isLast: boolean, records: CsvLine[]): number {
+    const ending = this.#ending as string;
+    const cells: string[] = [];
+    let lines = 1;
+    let at = start;
+    let end = -1;
+    for (;;) {
+      const from = skipSpaces(text, at);
+      if (text.charCodeAt(from) !== QUOTE) {
+        const comma = indexOrEnd(text, ',', at);
+        if (end < at) end = indexOrEnd(text, ending, at);
+        if (end < comma || (comma === text.length && end === text.length)) {
+          if (end === text.length && !isLast) return -1;
+          cells.push(withoutReturn(text.slice(at, end)));
+          return this.#endRecord(records, cells, lines, end + 1);
+        }
+        cells.push(text.slice(at, comma));
+        at = comma + 1;
+        continue;
+      }
+      const close = closingQuote(text, from + 1);
+      if (close < 0) {
+        if (!isLast) return -1;
+        throw faultAt(
+          { line: this.#line, column: cells.length + 1 },
+          'not CSV: the file ends inside a quoted cell',
+        );
+      }
+      const cell = text.slice(from + 1, close);
+      lines += countOf(cell, ending);
+      cells.push(cell.includes('""') ? cell.replaceAll('""', '"') : cell);
+      at = skipSpaces(text, close + 1);
+      if (at >= text.length - 1 && !isLast) return -1;
+      if (text[at] === '\r' && text[at + 1] === '\n') at += 1;
+      if (at >= text.length || text[at] === ending) return this.#endRecord(records, cells, lines, at + 1);
+      if (text[at] !== ',')
+        throw faultAt(
+          { line: this.#line, column: cells.length },
+          'not CSV: a quoted cell goes on behind its closing quote',
+        );
+      at += 1;
+    }
+  }
+
+  #endRecord(records: CsvLine[], cells: string[], lines: number, next: number): number {
+    records.push({ cells, line: this.#line });
+    this.#line += lines;
+    return next;
+  }
+}
+
+const QUOTE = 0x22;
+/** What a decoder puts in the place of bytes that it cannot read. */
+const UNREADABLE = '\ufffd';
+
+/** LF unless the first line of the file ends with a CR alone. */
+function endingOf(text: string, isLast: boolean): '\n' | '\r' | undefined {
+  const feed = text.indexOf('\n');
+  const carriage = text.indexOf('\r');
+  if (feed >= 0) return carriage >= 0 && carriage < feed - 1 ? '\r' : '\n';
+  if (carriage >= 0 && carriage < text.length - 1) return '\r';
+  return isLast ? '\n' : undefined;
+}
+
+function skipSpaces(text: string, from: number): number {
+  let at = from;
+  while (text[at] === ' ' || text[at] === '\t') at += 1;
+  return at;
+}
+
+function indexOrEnd(text: string, what: string, from: number): number {
+  const at = text.indexOf(what, from);
+  return at < 0 ? text.length : at;
+}
+
+/** Where the quote that closes a cell stands; -1 when it is not there yet, or may be the first of a doubled one. */
+function closingQuote(text: string, from: number): number {
+  let at = from;
+  for (;;) {
+    const quote = text.indexOf('"', at);
+    if (quote < 0) return -1;
+    if (text.charCodeAt(quote + 1) !== QUOTE) return quote;
+    at = quote + 2;
+  }
+}
+
+function withoutReturn(text: string): string {
+  return text.endsWith('\r') ? text.slice(0, -1) : text;
+}
+
+function countOf(text: string, what: string): number {
+  let count = 0;
+  for (let at = text.indexOf(what); at >= 0; at = text.indexOf(what, at + 1)) count += 1;
+  return count;
 }

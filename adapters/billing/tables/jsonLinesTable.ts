@@ -2,7 +2,7 @@ import { ExactNumber, type PageObject, type PageValue } from '../../../domain/bi
 import type { TableRecord } from '../../../domain/billing/formats/tableFormat.js';
 import type { DomainError } from '../../../domain/errors.js';
 import { faultAt, JsonEvents, type JsonHandler, type JsonScalar } from '../jsonEvents.js';
-import type { PlacedRecord, TableSource } from './tableSource.js';
+import type { PlacedRecord, TableSource } from './readTable.js';
 
 /** Fields of one record, those of nested objects and arrays included. */
 const RECORD_ENTRIES_MAX = 5_000;

@@ -1,16 +1,17 @@
 import type { BilledRow } from '../../../domain/billing/billedRow.js';
-import { CellFault } from '../../../domain/billing/formats/cellFault.js';
-import { formatOfHeader } from '../../../domain/billing/formats/index.js';
+import { CellFault } from '../../../domain/billing/formats/cells.js';
+import { formatOfHeader, type TableHead } from '../../../domain/billing/formats/index.js';
 import type {
   LeftOut,
   PlainCharge,
   TableFormat,
   TableOptions,
+  TableRecord,
 } from '../../../domain/billing/formats/tableFormat.js';
 import { assertPlausible, assertPlausibleDay } from '../../../domain/billing/rowBounds.js';
 import { type BillingFormat, factsOfFormat } from '../../../domain/billing/sources.js';
 import { DomainError } from '../../../domain/errors.js';
-import type { PlacedRecord, TableSource } from './tableSource.js';
+import { type BillingFileOptions, type BillingFileSummary, Notes, type TaggedRow } from '../fileSummary.js';
 
 /** What is known of a table once all of it has been read. */
 export interface TableSummary {
@@ -142,4 +143,67 @@ class LeftOutCharges {
   get sums(): LeftOut[] {
     return [...this.#sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, sum]) => sum);
   }
+}
+
+/** A table's rows, as `readBillingFile`. */
+export async function* readTableRows(
+  table: TableSource,
+  options: BillingFileOptions,
+): AsyncGenerator<TaggedRow[], BillingFileSummary> {
+  const notes = new Notes();
+  const reader = readTable(table, options);
+  const currencies = new Set<string>();
+  for (;;) {
+    const next = await reader.next();
+    if (next.done) {
+      for (const { day, account } of next.value.covered)
+        notes.cover({ day, account, feed: 'cost', report: '' });
+      return notes.summary(next.value.format, new Set(), next.value.leftOut);
+    }
+    for (const row of next.value) {
+      notes.row(row);
+      if (options.fxRate) assertOneCurrency(row, currencies);
+      notes.cover({ day: row.day, feed: row.feed, report: row.report, account: row.account });
+    }
+    yield next.value.map((row) => ({ row, copy: 0 }));
+  }
+}
+
+/** One rate converts one currency: the amounts of another would be wrong without a word. */
+function assertOneCurrency({ currency }: BilledRow, seen: Set<string>): void {
+  if (currency === null || currency === 'USD') return;
+  seen.add(currency);
+  if (seen.size === 1) return;
+  throw new DomainError(
+    'invalid_billing_file',
+    `the bill is in ${[...seen].join(' and ')}, which one fx_rate cannot convert; import it without fx_rate, or each currency in a file of its own`,
+  );
+}
+
+/** A record and the fault that is told of it, or of one of its cells, with the place where it stands in the file. */
+export interface PlacedRecord {
+  record: TableRecord;
+  /** The fault `reason` at this record; `column` is the lower-case name of the cell at fault. */
+  faultAt(reason: string, column?: string): DomainError;
+}
+
+/** A file that is a table: its columns first, then its records, batch by batch, in memory that does not grow. */
+export interface TableSource {
+  /** Lower-case names. JSON lines have no header: those of the first record. */
+  columns: ReadonlySet<string>;
+  layout: TableHead['layout'];
+  /** The fault `reason` of the header; `column` is its lower-case name. */
+  headerFault(reason: string): DomainError;
+  /**
+   * The records, with the cells of the `wanted` columns (all where undefined). Can be gone through once. Error
+   * invalid_billing_file with the place.
+   */
+  records(wanted: ReadonlySet<string> | undefined): AsyncIterable<PlacedRecord[]>;
+}
+
+/** Bytes of a file that can be read in any order. */
+export interface RandomAccess {
+  sizeBytes: number;
+  /** Bytes from `from` up to, not including, `to`. */
+  read(from: number, to: number): Promise<Buffer>;
 }

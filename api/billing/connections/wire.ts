@@ -1,8 +1,7 @@
 import { z } from 'zod';
 import type { BillingConnection } from '../../../db/billing/billingConnections.js';
 import type { SyncRun } from '../../../db/billing/syncRuns.js';
-import type { ConnectionSettings } from '../../../domain/billing/connectionScope.js';
-import { CONNECTION_STATUSES } from '../../../domain/billing/connections.js';
+import { CONNECTION_STATUSES, type ConnectionSettings } from '../../../domain/billing/connections.js';
 import { parseFxRate } from '../../../domain/billing/pageRow.js';
 import { publicId } from '../../../domain/ids.js';
 import { isoFromMicros } from '../../../domain/period.js';

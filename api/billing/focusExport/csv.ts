@@ -1,6 +1,5 @@
 import type { FocusRecord } from '../../../domain/billing/focus/focusCharge.js';
-import { focusColumnsOf } from '../../../domain/billing/focus/focusColumns.js';
-import type { FocusExportVersion } from '../../../domain/billing/focus/focusVersions.js';
+import { type FocusExportVersion, focusColumnsOf } from '../../../domain/billing/focus/focusColumns.js';
 import { publicId } from '../../../domain/ids.js';
 import { type CsvCell, writeCsvRow } from '../../csv.js';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { FOCUS_EXPORT_VERSIONS } from '../../../domain/billing/focus/focusVersions.js';
+import { FOCUS_EXPORT_VERSIONS } from '../../../domain/billing/focus/focusColumns.js';
 import { monthParameter } from '../../query.js';
 
 export const focusExportQuery = z.object({

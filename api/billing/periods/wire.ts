@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { FrozenBill } from '../../../db/billing/periodBills.js';
-import type { PeriodClosing } from '../../../db/billing/periods.js';
+import type { FrozenBill, PeriodClosing } from '../../../db/billing/periods.js';
 import type { UsageMeasures } from '../../../db/usage/usage.js';
 import { PERIOD_STATUSES } from '../../../domain/billing/periods/closing.js';
 import { type Month, parseMonth } from '../../../domain/billing/periods/month.js';

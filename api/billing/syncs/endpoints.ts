@@ -2,6 +2,7 @@ import { type NewSyncRun, SYNC_RUNS, type SyncRun } from '../../../db/billing/sy
 import { openCredentials } from '../../../domain/billing/credentials.js';
 import { publicId } from '../../../domain/ids.js';
 import { syncOpening } from '../../../usecases/billing/openSync.js';
+import { getConnection } from '../../../usecases/billing/providerAccounts.js';
 import type { Endpoint } from '../../endpoint.js';
 import {
   getRunEndpoint,
@@ -9,7 +10,6 @@ import {
   type RunResource,
   startRunEndpoint,
 } from '../../runs/runEndpoints.js';
-import { getConnection } from '../../../usecases/billing/providerAccounts.js';
 import {
   CONNECTIONS_PATH,
   connectionParams,

@@ -1,4 +1,4 @@
-import type { BilledAdjustment } from '../../../db/billing/periodBills.js';
+import type { BilledAdjustment } from '../../../db/billing/periods.js';
 import {
   invoiceTotalOf,
   type StatementFigures,

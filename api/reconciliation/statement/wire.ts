@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { BilledAdjustment } from '../../../db/billing/periodBills.js';
+import type { BilledAdjustment } from '../../../db/billing/periods.js';
 import { BILLED_CLASSES } from '../../../domain/billing/billedRow.js';
 import { publicId, publicSourceId } from '../../../domain/ids.js';
 import { type Pico, usdNumberFromPico } from '../../../domain/money.js';

@@ -2,13 +2,7 @@ import { decimalFromPico, type Pico } from '../../money.js';
 import { isoFromMicros, shiftDay } from '../../period.js';
 import { timesOfBillingDay } from '../billingDay.js';
 import { nextMonth } from '../periods/month.js';
-import type { FocusRecord } from './focusCharge.js';
-import { FOCUS_METERS, FOCUS_SELLERS, publisherOf } from './focusNames.js';
-import {
-  FOCUS_SERVICE_CATEGORY,
-  FOCUS_SERVICE_SUBCATEGORY,
-  type FocusExportVersion,
-} from './focusVersions.js';
+import { FOCUS_METERS, FOCUS_SELLERS, type FocusRecord, publisherOf } from './focusCharge.js';
 
 /** A cell: a text, a number that is written out, or nothing. */
 export type FocusCell = string | { number: string } | null;
@@ -165,3 +159,15 @@ export function focusColumnsOf(version: FocusExportVersion): readonly FocusColum
     ...OWN_COLUMNS,
   ];
 }
+
+/** The versions of FOCUS (FinOps Open Cost and Usage Specification) that are written. */
+export const FOCUS_EXPORT_VERSIONS = ['1.2', '1.4'] as const;
+export type FocusExportVersion = (typeof FOCUS_EXPORT_VERSIONS)[number];
+
+/** ChargeCategory as FOCUS allows it since 1.0. */
+export const FOCUS_CATEGORIES = ['Usage', 'Purchase', 'Tax', 'Credit', 'Adjustment'] as const;
+export type FocusCategory = (typeof FOCUS_CATEGORIES)[number];
+
+/** FOCUS 1.2, ServiceCategory and the subcategory of it that language models belong to. */
+export const FOCUS_SERVICE_CATEGORY = 'AI and Machine Learning';
+export const FOCUS_SERVICE_SUBCATEGORY = 'Generative AI';

@@ -7,6 +7,7 @@ import type { ChargePrices, DayCharge } from '../../reconciliation/matching/char
 import { ALL_ACCOUNTS } from '../../reconciliation/matching/matchDay.js';
 import type { ChargeCategory } from '../billedRow.js';
 import type { ComparedDay, FocusCharge, FocusMatch, FocusPricing, FocusRecord } from './focusCharge.js';
+import type { FocusCategory } from './focusColumns.js';
 import { matchCharges, type UnbilledUse } from './focusMatches.js';
 import {
   type ChargeRatesPerMillion,
@@ -16,7 +17,6 @@ import {
   priceUnbilled,
   priceUsage,
 } from './focusPricing.js';
-import type { FocusCategory } from './focusVersions.js';
 
 /** FOCUS has no refunds: what is given back and belongs to no other category is an adjustment. */
 const CATEGORIES: Readonly<Record<ChargeCategory, FocusCategory>> = {

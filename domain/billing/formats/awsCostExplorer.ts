@@ -4,7 +4,7 @@ import { type BilledRow, type ChargeCategory, QUANTITY_SCALE } from '../billedRo
 import { findScaled, findText, isPageObject, type PageObject, type PageValue } from '../exactNumber.js';
 import { parseBedrockUsageType } from '../grammars/bedrockUsageType.js';
 import { currencyCodeOf, type FxRate, keepText, keepTextOrNull, toPicoOrNull } from '../pageRow.js';
-import { awsCategory, awsUnitTokens } from './awsTerms.js';
+import { awsCategory, awsUnitTokens } from './awsCur.js';
 import { timesOfDay } from './cells.js';
 import type { DocumentContext, DocumentFormat } from './documentFormat.js';
 

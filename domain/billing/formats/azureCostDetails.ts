@@ -1,17 +1,15 @@
 import { divideHalfEven, type Pico } from '../../money.js';
-import type { BilledRow, ChargeCategory } from '../billedRow.js';
+import { type BilledRow, type ChargeCategory, categoryOfLabel } from '../billedRow.js';
 import { parseAzureMeter } from '../grammars/azureMeter.js';
 import { type ParsedLabel, UNOBSERVABLE_LABEL } from '../grammars/parsedLabel.js';
 import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
-import { azureCategory } from './azureCategories.js';
-import { azureUnitTokens, isAzureModelCategory, resourceOf } from './azureTerms.js';
-import { reportOfInvoice } from './billingPeriod.js';
 import {
   cellOf,
   currencyOf,
   dayOfCell,
   decimalOf,
   product,
+  reportOfInvoice,
   requiredDecimal,
   textOf,
   timesOfDay,
@@ -183,4 +181,65 @@ function moneyOf(
 function categoryOf(record: TableRecord, meter: string, recognised: boolean): ChargeCategory {
   const amount = requiredDecimal(record, COLUMNS.cost);
   return azureCategory(cellOf(record, COLUMNS.chargeType) ?? '', meter, recognised, amount);
+}
+
+/** Words that Azure's export and its query have in common. */
+
+/** The meter categories under which Azure bills language models: the old name, and the new one since 2025. */
+export const AZURE_MODEL_CATEGORIES = ['Cognitive Services', 'Foundry Models'] as const;
+
+const CATEGORIES: ReadonlySet<string> = new Set([
+  ...AZURE_MODEL_CATEGORIES.map((name) => name.toLowerCase()),
+  'azure openai',
+  'azure openai service',
+]);
+
+export function isAzureModelCategory(category: string): boolean {
+  return CATEGORIES.has(category.trim().toLowerCase());
+}
+
+const UNIT = /^(\d{1,9})\s?([km])?(?:\s?tokens?)?$/i;
+const FACTORS: Readonly<Record<string, bigint>> = { k: 1_000n, m: 1_000_000n };
+
+/** Tokens of one unit of measure such as `1K`, `1M`, `1000 Tokens`; undefined where it is no count. */
+export function azureUnitTokens(unit: string | undefined): bigint | undefined {
+  const [, count, factor] = UNIT.exec(unit?.trim() ?? '') ?? [];
+  if (count === undefined || BigInt(count) === 0n) return undefined;
+  return BigInt(count) * (factor === undefined ? 1n : (FACTORS[factor.toLowerCase()] as bigint));
+}
+
+const RESOURCE = /\/resourcegroups\/([^/]+)(?:\/.*)?\/([^/]+)$/i;
+
+/** `group/name` of a resource id; null where there is none. Azure writes one id in different cases. */
+export function resourceOf(resourceId: string | undefined | null): string | null {
+  if (!resourceId) return null;
+  const [, group, name] = RESOURCE.exec(resourceId) ?? [];
+  const text = (group === undefined ? resourceId : `${group}/${name}`).toLowerCase();
+  return keepText(text);
+}
+
+/** `ChargeType` of Microsoft's cost and usage details; what is used of a reservation or not is use that was paid for. */
+const CATEGORY_OF_CHARGE: Readonly<Record<string, ChargeCategory>> = {
+  usage: 'usage',
+  unusedreservation: 'usage',
+  unusedsavingsplan: 'usage',
+  purchase: 'purchase',
+  refund: 'refund',
+  roundingadjustment: 'adjustment',
+  adjustment: 'adjustment',
+  tax: 'tax',
+  credit: 'credit',
+};
+
+/** What a charge of Azure is, by its type and, where none is told, by its meter and sign. */
+export function azureCategory(
+  chargeType: string,
+  meter: string,
+  recognised: boolean,
+  amount: Pico,
+): ChargeCategory {
+  const type = chargeType.toLowerCase().replace(/[\s_]/g, '');
+  const category = CATEGORY_OF_CHARGE[type] ?? categoryOfLabel(type || meter, recognised, amount);
+  // A negative line of use is a correction: netted into the day's use it would look free.
+  return category === 'usage' && amount < 0n ? 'adjustment' : category;
 }

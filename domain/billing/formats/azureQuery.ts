@@ -13,8 +13,7 @@ import {
 import { parseAzureMeter } from '../grammars/azureMeter.js';
 import type { ParsedLabel } from '../grammars/parsedLabel.js';
 import { keepText, keepTextOrNull, toPicoOrNull } from '../pageRow.js';
-import { azureCategory } from './azureCategories.js';
-import { azureUnitTokens, resourceOf } from './azureTerms.js';
+import { azureCategory, azureUnitTokens, resourceOf } from './azureCostDetails.js';
 import { timesOfDay } from './cells.js';
 import type { DocumentContext, DocumentFormat } from './documentFormat.js';
 

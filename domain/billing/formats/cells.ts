@@ -1,8 +1,8 @@
+import { DomainError } from '../../errors.js';
 import { divideHalfEven, parseScaled } from '../../money.js';
 import { dayOf, MICROS_PER_DAY, microsOfDay, parseInstant } from '../../period.js';
 import { QUANTITY_ONE, QUANTITY_SCALE } from '../billedRow.js';
 import { keepText } from '../pageRow.js';
-import { CellFault } from './cellFault.js';
 import type { TableRecord } from './tableFormat.js';
 
 /** The first of these columns that has a cell; undefined where none has. Exports name one thing by several names. */
@@ -85,4 +85,26 @@ export function timesOfMonth(month: string): { periodStartMicros: bigint; period
   // The 32nd day of a month lies in the next one, whichever it is.
   const next = dayOf(periodStartMicros + 31n * MICROS_PER_DAY).slice(0, 7);
   return { periodStartMicros, periodEndMicros: microsOfDay(`${next}-01`) };
+}
+
+/**
+ * What a charge is told under that the invoice of another period has than its day's (a correction, late use); `from` is a
+ * day of that period, `YYYY-MM…`. So it adds to its day: told under '' it would be a newer copy of that day, and take the
+ * place of its whole bill.
+ */
+export function reportOfInvoice(from: string): string {
+  return `invoice ${from.slice(0, 7).replace('-', '')}`;
+}
+
+/** SQL: whether the column of a report's name is that of such charges. */
+export const LATE_REPORTS = 'invoice %';
+
+/** A fault of one cell of a table, by the lower-case name of its column: the reader adds where the record stands. */
+export class CellFault extends DomainError {
+  readonly column: string;
+
+  constructor(column: string, sentence: string) {
+    super('invalid_billing_file', sentence);
+    this.column = column;
+  }
 }

@@ -2,7 +2,11 @@ import type { BilledRow, ChargeCategory } from '../billedRow.js';
 import type { PageObject } from '../exactNumber.js';
 import type { FxRate } from '../pageRow.js';
 import type { BillingFormat } from '../sources.js';
+import { awsCostExplorer } from './awsCostExplorer.js';
+import { azureQuery } from './azureQuery.js';
+import { mistralUsage } from './mistralUsage.js';
 import type { LeftOut } from './tableFormat.js';
+import { xaiInvoices } from './xaiInvoice.js';
 
 /** What the documents of one file have in common while they are read one after the other. */
 export interface DocumentContext {
@@ -27,3 +31,11 @@ export interface DocumentFormat {
   /** Error invalid_billing_file naming the field. */
   read(document: PageObject, context: DocumentContext): { rows: BilledRow[]; leftOut?: LeftOut[] };
 }
+
+/** Every kind of bill that comes as JSON documents. */
+export const DOCUMENT_FORMATS: readonly DocumentFormat[] = [
+  azureQuery,
+  awsCostExplorer,
+  mistralUsage,
+  xaiInvoices,
+];

@@ -1,16 +1,21 @@
 import { divideHalfEven, type Pico } from '../../money.js';
 import { dayOf, parseInstant } from '../../period.js';
 import type { Provider } from '../../providers.js';
-import { type BilledRow, CHARGE_CATEGORIES, type ChargeCategory } from '../billedRow.js';
-import { categoryOfLabel } from '../chargeCategory.js';
-import { pacificDayOf } from '../pacificDay.js';
+import { type BilledRow, CHARGE_CATEGORIES, type ChargeCategory, categoryOfLabel } from '../billedRow.js';
+import { pacificDayOf } from '../billingDay.js';
 import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
-import { resourceOf } from './azureTerms.js';
-import { reportOfInvoice } from './billingPeriod.js';
-import { CellFault } from './cellFault.js';
-import { cellOf, currencyOf, decimalOf, requiredDecimal, textOf, timesOfDay } from './cells.js';
-import { type FocusLabel, readFocusLabel } from './focusLabel.js';
-import { FOCUS_PROVIDER_COLUMNS, isFocusChargeOf } from './focusServices.js';
+import { resourceOf } from './azureCostDetails.js';
+import {
+  CellFault,
+  cellOf,
+  currencyOf,
+  decimalOf,
+  reportOfInvoice,
+  requiredDecimal,
+  textOf,
+  timesOfDay,
+} from './cells.js';
+import { FOCUS_PROVIDER_COLUMNS, type FocusLabel, isFocusChargeOf, readFocusLabel } from './focusLabel.js';
 import type { PlainCharge, TableFormat, TableRecord } from './tableFormat.js';
 
 /**

@@ -1,13 +1,19 @@
 import { divideHalfEven, type Pico, parseScaled } from '../../money.js';
 import { parseInstant } from '../../period.js';
 import { type BilledRow, type ChargeCategory, QUANTITY_ONE, QUANTITY_SCALE } from '../billedRow.js';
+import { pacificDayOf } from '../billingDay.js';
 import { parseGoogleSku } from '../grammars/googleSku.js';
 import { type ParsedLabel, UNKNOWN_LABEL } from '../grammars/parsedLabel.js';
-import { pacificDayOf } from '../pacificDay.js';
 import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
-import { reportOfInvoice } from './billingPeriod.js';
-import { CellFault } from './cellFault.js';
-import { cellOf, currencyOf, decimalOf, requiredDecimal, textOf } from './cells.js';
+import {
+  CellFault,
+  cellOf,
+  currencyOf,
+  decimalOf,
+  reportOfInvoice,
+  requiredDecimal,
+  textOf,
+} from './cells.js';
 import type { PlainCharge, TableFormat, TableRecord } from './tableFormat.js';
 
 /**

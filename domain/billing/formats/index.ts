@@ -3,7 +3,7 @@ import type { Provider } from '../../providers.js';
 import { type BillingFormat, factsOfFormat } from '../sources.js';
 import { awsCur2, awsCurLegacy } from './awsCur.js';
 import { azureCostDetails } from './azureCostDetails.js';
-import { DOCUMENT_FORMATS } from './documents.js';
+import { DOCUMENT_FORMATS } from './documentFormat.js';
 import { focus } from './focus.js';
 import { googleBillingExport } from './googleBillingExport.js';
 import { plainCsv } from './plainCsv.js';

@@ -1,9 +1,7 @@
 import { MICROS_PER_DAY, parseInstant } from '../../period.js';
-import { BILLED_CLASS_NAMES, type BilledRow, findBilledClass } from '../billedRow.js';
-import { categoryOfLabel } from '../chargeCategory.js';
+import { BILLED_CLASS_NAMES, type BilledRow, categoryOfLabel, findBilledClass } from '../billedRow.js';
 import { type FxRate, keepText, toPicoOrNull } from '../pageRow.js';
-import { CellFault } from './cellFault.js';
-import { currencyOf, decimalOf, requiredDecimal, textOf } from './cells.js';
+import { CellFault, currencyOf, decimalOf, requiredDecimal, textOf } from './cells.js';
 import type { TableFormat, TableRecord } from './tableFormat.js';
 
 /** Columns that must be there, and those that may be. */

@@ -4,10 +4,10 @@ import {
   type BilledClass,
   type BilledRow,
   type ChargeCategory,
+  categoryOfLabel,
   MONTH_REPORT,
   QUANTITY_SCALE,
 } from '../billedRow.js';
-import { categoryOfLabel } from '../chargeCategory.js';
 import { findScaled, findText, isPageObject, type PageObject, type PageValue } from '../exactNumber.js';
 import { emptyRow, keepText, toPicoOrNull } from '../pageRow.js';
 import { timesOfMonth } from './cells.js';

@@ -1,7 +1,6 @@
 /** Requests keep their distance, and a provider that asks for quiet gets it. */
 import { afterEach, describe, expect, it } from 'vitest';
-import { Pacer } from '../../../adapters/billing/pacer.js';
-import { retryAfterOf, spentWindowOf } from '../../../adapters/billing/retryAfter.js';
+import { Pacer, retryAfterOf, spentWindowOf } from '../../../adapters/billing/pacer.js';
 import { accessOf, connectorAt, startProvider, stopProviders } from './support/connections.js';
 
 const NOW = BigInt(Date.UTC(2026, 9, 11, 12)) * 1_000n;

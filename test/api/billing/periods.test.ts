@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listBilledAdjustments } from '../../../db/billing/periodBills.js';
+import { listBilledAdjustments } from '../../../db/billing/periods.js';
 import {
   endOfMonth,
   followingMonth,

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { pruneFetchedPages } from '../../../db/billing/prunePages.js';
+import { pruneFetchedPages } from '../../../db/billing/fetchedPages.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 
 const KEPT_DAYS = 30;

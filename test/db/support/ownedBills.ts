@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { type BillingConnection, findBillingConnection } from '../../../db/billing/billingConnections.js';
 import { BILLING_IMPORTS, insertBillingPage } from '../../../db/billing/billingSources.js';
-import { closePeriod } from '../../../usecases/billing/closePeriod.js';
 import { listSyncPages } from '../../../db/billing/fetchedPages.js';
 import { listEvents } from '../../../db/events/events.js';
 import { insertRun } from '../../../db/runs/runTable.js';
 import { foldUsage } from '../../../db/usage/rollups.js';
 import { findUuid } from '../../../domain/ids.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
+import { closePeriod } from '../../../usecases/billing/closePeriod.js';
 import { anEvent, ingest } from '../../api/support/requests.js';
 import type { TestApi, TestOrganization } from '../../support/api.js';
 import { generateBills } from '../../support/billGenerator.js';

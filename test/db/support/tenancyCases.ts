@@ -107,6 +107,8 @@ export const ACROSS: Readonly<Record<string, string>> = {
   listCallRepairs: 'the operator looks over the instance',
   freezeBills: 'a step of the case closePeriod, in its transaction',
   listScheduledConnections: 'the schedules of the whole instance',
+  reconcileSyncSchedules: 'the schedules of the whole instance',
+  tendSyncSchedule: 'the cases findBillingConnection and recordNextSync',
   claimOutboxMessages: 'the dispatcher serves every organization',
   markOutboxDispatched: 'the dispatcher serves every organization',
   retryOutboxMessage: 'the dispatcher serves every organization',

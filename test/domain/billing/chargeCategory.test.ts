@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { categoryOfLabel } from '../../../domain/billing/chargeCategory.js';
+import { categoryOfLabel } from '../../../domain/billing/billedRow.js';
 
 describe('the category of a charge without a category field', () => {
   it('is never usage when the amount is negative', () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { isInScope, scopedProjects } from '../../../domain/billing/connectionScope.js';
+import { isInScope, scopedProjects } from '../../../domain/billing/connections.js';
 
 describe('the scope of a connection', () => {
   it('is the whole account where it names nothing', () => {

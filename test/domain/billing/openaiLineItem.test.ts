@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { parseOpenaiLineItem } from '../../../domain/billing/openaiLineItem.js';
+import { parseOpenaiLineItem } from '../../../domain/billing/openaiRows.js';
 
 const line = (label: string) => parseOpenaiLineItem(label);
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { pacificDayOf, timesOfPacificDay } from '../../../domain/billing/pacificDay.js';
+import { pacificDayOf, timesOfPacificDay } from '../../../domain/billing/billingDay.js';
 import {
   isoFromMicros,
   MICROS_PER_DAY,

@@ -3,7 +3,7 @@ import type { FetchedPage, ProviderAccess, ReportChunk } from '../../../../adapt
 import { createBillingConnectors } from '../../../../adapters/billing/connectors.js';
 import { readBillingFile } from '../../../../adapters/billing/file.js';
 import type { BilledRow } from '../../../../domain/billing/billedRow.js';
-import type { ConnectionSettings } from '../../../../domain/billing/connectionScope.js';
+import type { ConnectionSettings } from '../../../../domain/billing/connections.js';
 import { microsOfDay } from '../../../../domain/period.js';
 import { type AwsFake, startCostExplorer } from '../../../fakes/billing/costExplorer.js';
 import { AWS_KEYS, AWS_MEMBER, AWS_PAYER, awsTruth, sumsOf } from '../../../support/awsBills.js';

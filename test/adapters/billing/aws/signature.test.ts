@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type RequestToSign, signAws } from '../../../../adapters/billing/awsSignature.js';
+import { type RequestToSign, signAws } from '../../../../adapters/billing/awsBedrockConnector.js';
 
 /** AWS's published test suite of Signature Version 4: its credentials, its time, its expected signatures. */
 const CREDENTIALS = {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CsvLines } from '../../../../adapters/billing/tables/csvLines.js';
+import { CsvLines } from '../../../../adapters/billing/tables/csvTable.js';
 
 function cut(text: string, sizes: readonly number[] = []): { cells: string[]; line: number }[] {
   const bytes = Buffer.from(text);

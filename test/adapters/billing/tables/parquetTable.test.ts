@@ -2,9 +2,12 @@ import { readFileSync } from 'node:fs';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { describe, expect, it } from 'vitest';
 import { readBillingFile } from '../../../../adapters/billing/file.js';
-import { decimalText, floatText } from '../../../../adapters/billing/tables/parquetCells.js';
-import { openParquetTable } from '../../../../adapters/billing/tables/parquetTable.js';
-import type { RandomAccess } from '../../../../adapters/billing/tables/tableSource.js';
+import {
+  decimalText,
+  floatText,
+  openParquetTable,
+} from '../../../../adapters/billing/tables/parquetTable.js';
+import type { RandomAccess } from '../../../../adapters/billing/tables/readTable.js';
 import { readBill } from '../../../support/readBill.js';
 
 /** 2026-09-01T07:00:00Z */

@@ -1,19 +1,19 @@
-import { publicId } from '../../../../domain/ids.js';
-import { endConnection } from '../../../../usecases/billing/connections.js';
-import { getConnection } from '../../../../usecases/billing/providerAccounts.js';
 import { randomUUID } from 'node:crypto';
 import * as apiCopies from '../../../../db/billing/apiCopies.js';
 import * as billingConnections from '../../../../db/billing/billingConnections.js';
-import { updateSyncOutcome } from '../../../../db/billing/connectionTurns.js';
+import { updateSyncOutcome } from '../../../../db/billing/billingConnections.js';
 import * as fetchedPages from '../../../../db/billing/fetchedPages.js';
-import { pruneFetchedPages } from '../../../../db/billing/prunePages.js';
+import { pruneFetchedPages } from '../../../../db/billing/fetchedPages.js';
 import * as syncChunks from '../../../../db/billing/syncChunks.js';
 import * as syncRuns from '../../../../db/billing/syncRuns.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import { markRunStarted } from '../../../../db/runs/runStates.js';
 import { findOpenRun, findRun, insertRun, listRuns } from '../../../../db/runs/runTable.js';
+import { publicId } from '../../../../domain/ids.js';
+import { endConnection } from '../../../../usecases/billing/connections.js';
 import { recordSyncOutcome } from '../../../../usecases/billing/connectionTurns.js';
 import { openSettingsSync } from '../../../../usecases/billing/openSync.js';
+import { getConnection } from '../../../../usecases/billing/providerAccounts.js';
 import { endRun } from '../../../../usecases/runs/endRun.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';
@@ -114,7 +114,8 @@ export const CONNECTION_CASES: Record<string, TenancyCase> = {
   },
   findBillingConnection: (db, { connection }) => billingConnections.findBillingConnection(db, connection.id),
   listBillingConnections: (db) => billingConnections.listBillingConnections(db, PAGE),
-  endConnection: (db, { connection, keyId }) => endConnection(db, connection, { caller: { keyId }, requestId: 'req_1' }),
+  endConnection: (db, { connection, keyId }) =>
+    endConnection(db, connection, { caller: { keyId }, requestId: 'req_1' }),
   getConnection: (db, { connection }) => getConnection(db, publicId('con', connection.id)),
   endBillingConnection: (db, { connection }) => billingConnections.endBillingConnection(db, connection.id),
   recordSyncOutcome: (db, { connection }) =>

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { listAskedBack } from '../../../../db/billing/askedBack.js';
+import { listAskedBack } from '../../../../db/billing/billCoverage.js';
 import { findClaim } from '../../../../db/claims/claims.js';
 import {
   insertDispute,

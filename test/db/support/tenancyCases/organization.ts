@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import * as periodBills from '../../../../db/billing/periodBills.js';
+import * as periodBills from '../../../../db/billing/periods.js';
 import * as periods from '../../../../db/billing/periods.js';
 import * as ownPrices from '../../../../db/pricing/ownPrices.js';
 import { closePeriod } from '../../../../usecases/billing/closePeriod.js';
@@ -46,11 +46,11 @@ export const ORGANIZATION_CASES: Record<string, TenancyCase> = {
       endsOn: '2026-06-01',
       endedBy: 'key_b',
     }),
-  createOwnPrice: (db, { ownPrice, keyId }) =>
+  createOwnPrice: (db, { ownPrice }) =>
     createOwnPrice(
       db,
       { ...ownPrice, id: randomUUID(), source: NEW_SOURCE },
-      { caller: { keyId }, requestId: 'req_1' },
+      { caller: { keyId: 'key_b' }, requestId: 'req_1' },
     ),
   endOwnPrice: (db, { ownPrice, keyId }) =>
     endOwnPrice(
