@@ -6,10 +6,13 @@ import {
   ScheduleAlreadyRunning,
   ScheduleNotFoundError,
   type ScheduleOptions,
+  WithStartWorkflowOperation,
+  type WorkflowClient,
   WorkflowExecutionAlreadyStartedError,
   WorkflowNotFoundError,
+  WorkflowUpdateFailedError,
 } from '@temporalio/client';
-import type { ClaimCommand } from '../domain/claims/lifecycle.js';
+import type { ClaimCommand, ClaimState } from '../domain/claims/lifecycle.js';
 import {
   describeRun,
   type RunKind,
@@ -20,6 +23,7 @@ import {
 import {
   type ClaimInput,
   claimWorkflowId,
+  MOVE_UPDATE,
   ONE_SHOT_TIMEOUT,
   POKE_SIGNAL,
   retentionScheduleId,
@@ -32,14 +36,15 @@ import {
   webhookDeliveryWorkflowId,
   weightRecomputeWorkflowId,
 } from '../workflows/contract.js';
-import { askForMove, type MoveAnswer } from './claimMoves.js';
 import { deadlineIn, EngineCalls } from './engineCalls.js';
 import { retentionScheduleOptions, type SyncSchedule, syncScheduleOptions } from './scheduleOptions.js';
 
-export type { MoveAnswer } from './claimMoves.js';
 export type { SyncSchedule } from './scheduleOptions.js';
 
-export interface OrchestratorOptions {
+import { ApplicationFailure, type Workflow } from '@temporalio/common';
+import { DomainError, type ErrorCode } from '../domain/errors.js';
+
+interface OrchestratorOptions {
   address: string;
   namespace: string;
   /** Where workflows are started; another than the product's own only in tests. */
@@ -280,4 +285,76 @@ export class TemporalOrchestrator implements Orchestrator {
   #call<T>(work: () => Promise<T>): Promise<T> {
     return this.#calls.call(work);
   }
+}
+
+/**
+ * What came of a move of a claim. `refused`: a rule has refused it, and the row is as it was. `unsent`: the engine is left
+ * alone for now, so nothing was asked of it. `unknown`: it did not say; the row alone knows.
+ */
+export type MoveAnswer =
+  | { kind: 'moved'; state: ClaimState }
+  | { kind: 'refused'; error: DomainError }
+  | { kind: 'unsent' }
+  | { kind: 'unknown'; cause: unknown };
+
+interface MoveRequest {
+  input: ClaimInput;
+  command: ClaimCommand;
+  taskQueue: string;
+}
+
+/** Has the workflow of a claim carry a move out; starts it where there is none. Throws nothing. */
+async function askForMove(
+  calls: EngineCalls,
+  client: WorkflowClient,
+  request: MoveRequest,
+): Promise<MoveAnswer> {
+  if (calls.isPaused) return { kind: 'unsent' };
+  try {
+    return await calls.call(() => update(client, request));
+  } catch (cause) {
+    return { kind: 'unknown', cause };
+  }
+}
+
+async function update(
+  client: WorkflowClient,
+  { input, command, taskQueue }: MoveRequest,
+): Promise<MoveAnswer> {
+  try {
+    const state = await client.executeUpdateWithStart<Workflow, ClaimState, [ClaimCommand]>(MOVE_UPDATE, {
+      // No time limit: it lives for as long as the claim.
+      startWorkflowOperation: new WithStartWorkflowOperation(WORKFLOW_NAMES.claimLifecycle, {
+        workflowId: claimWorkflowId(input),
+        taskQueue,
+        args: [input],
+        workflowIdConflictPolicy: 'USE_EXISTING',
+        workflowIdReusePolicy: 'ALLOW_DUPLICATE',
+      }),
+      // Of this attempt: a later one of the same command has a time of its own, and must not be answered with what
+      // became of this one, which may have come too late.
+      updateId: `${command.commandId}:${command.notAfterMicros}`,
+      args: [command],
+    });
+    return { kind: 'moved', state };
+  } catch (error) {
+    const refusal = error instanceof WorkflowUpdateFailedError && findRefusal(error.cause);
+    if (refusal) return { kind: 'refused', error: refusal };
+    throw error;
+  }
+}
+
+/** What rules refuse a move with; of every other failure the row alone knows what became of it. */
+const REFUSALS: readonly ErrorCode[] = [
+  'not_found',
+  'illegal_transition',
+  'claim_conflict',
+  'invalid_body',
+  'command_too_late',
+];
+
+function findRefusal(cause: unknown): DomainError | undefined {
+  if (!(cause instanceof ApplicationFailure)) return undefined;
+  const code = REFUSALS.find((known) => known === cause.type);
+  return code && new DomainError(code, cause.message);
 }

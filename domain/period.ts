@@ -135,3 +135,7 @@ export function gapWindow(period: GapPeriod, nowMicros: bigint): { start: bigint
   const { fromDay, toDay } = lastDays(GAP_PERIOD_DAYS[period], nowMicros);
   return { start: microsOfDay(fromDay), end: microsOfDay(toDay) };
 }
+
+export function isoOrNull(micros: bigint | null): string | null {
+  return micros === null ? null : isoFromMicros(micros);
+}

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { isoFromMicros } from '../../domain/period.js';
+import { isoFromMicros, isoOrNull } from '../../domain/period.js';
 import { percentDone, RUN_STATUSES, RUN_TERMINAL_STATUSES, type RunStatus } from '../../domain/runs/runs.js';
 import type { EndpointResponse, ResponseDoc } from '../endpoint.js';
 
@@ -97,8 +97,4 @@ export function acceptedRun(presented: { status_url: string }, existing: boolean
     headers: { Location: presented.status_url, 'Retry-After': String(RUN_RETRY_AFTER_SECONDS) },
     body: existing ? { ...presented, existing } : presented,
   };
-}
-
-export function isoOrNull(micros: bigint | null): string | null {
-  return micros === null ? null : isoFromMicros(micros);
 }

@@ -1,7 +1,8 @@
 import { BusinessDays } from '../../domain/claims/deadlines.js';
 import type { DisputeTier } from '../../domain/claims/decision.js';
-import type { ClaimStatus, MoveFields } from '../../domain/claims/lifecycle.js';
+import type { ClaimStatus, CreditSource, CreditStatus, MoveFields } from '../../domain/claims/lifecycle.js';
 import { parseSettings } from '../../domain/installation/settings.js';
+import { decimalFromPico, type Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { WaterfallStep } from '../../domain/reconciliation/matching/cells.js';
 import type { FindingKind, TaxonomyKind } from '../../domain/reconciliation/taxonomy.js';
@@ -9,6 +10,7 @@ import type { LevelVector } from '../../domain/reconciliation/weights/levels.js'
 import type { Database } from '../client.js';
 import { column, defineEntity, listEntities } from '../entity.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
+import { plainArray, textArray } from '../pgArray.js';
 
 /** A claim without its evidence and its history. */
 export interface StoredClaim {
@@ -362,4 +364,89 @@ export async function readBusinessDays(orgDb: OrgDb): Promise<BusinessDays> {
   const [oldest] = known.keys();
   if (known.size > KNOWN_MAX && oldest !== undefined) known.delete(oldest);
   return found;
+}
+
+/** Who decides on credits that nobody has to be asked about. */
+export const DECIDED_BY_RUN = 'gap_run';
+
+/** Rows of a bill, or restated days, that look like the answer to a claim together. */
+export interface StoredCredit {
+  /** Of the proposal. */
+  id: string;
+  claimId: string;
+  source: CreditSource;
+  status: CreditStatus;
+  cents: number;
+  rows: readonly { day: string; amountPico: Pico; description: string; sourceKey: string }[];
+  foundAtMicros: bigint;
+  decidedAtMicros: bigint | null;
+  decidedBy: string | null;
+}
+
+/** The credits of some claims, in the order in which they were found. */
+export async function listCreditsOf(orgDb: OrgDb, claimIds: readonly string[]): Promise<StoredCredit[]> {
+  const rows = await orgDb.rows<Omit<StoredCredit, 'rows'> & StoredCredit['rows'][number]>(
+    `select proposal_id as id, claim_id as "claimId", source, source_key as "sourceKey", day, amount_usd as "amountPico",
+       amount_cents as cents, description, status, found_at as "foundAtMicros", decided_at as "decidedAtMicros", decided_by as "decidedBy"
+     from claim_credits where org_id = $1 and claim_id = any($2::uuid[]) order by found_at, proposal_id, day, source_key`,
+    [orgDb.orgId, plainArray(claimIds)],
+  );
+  const credits = new Map<string, StoredCredit>();
+  for (const { sourceKey, day, amountPico, description, ...credit } of rows) {
+    const known = credits.get(credit.id);
+    credits.set(credit.id, {
+      ...credit,
+      cents: (known?.cents ?? 0) + credit.cents,
+      rows: [...(known?.rows ?? []), { day, amountPico, description, sourceKey }],
+    });
+  }
+  return [...credits.values()];
+}
+
+/** A credit that was found: proposed, or accepted right away where somebody has said so before it came. */
+export interface CreditToStore {
+  id: string;
+  claimId: string;
+  source: CreditSource;
+  rows: readonly {
+    sourceKey: string;
+    day: string;
+    amountPico: Pico;
+    cents: bigint;
+    description: string;
+  }[];
+  isAccepted: boolean;
+}
+
+/** Stores a credit; what is the answer to another claim already makes it fail. */
+export async function insertCredit(inside: OrgDb, credit: CreditToStore): Promise<void> {
+  const { rows } = credit;
+  await inside.run(
+    `insert into claim_credits (org_id, id, claim_id, proposal_id, source, source_key, day, amount_usd, amount_cents, description, status, decided_at, decided_by)
+     select $1::uuid, gen_random_uuid(), $2::uuid, $3::uuid, $4, t.key, t.day, t.usd, t.cents, t.description,
+       case when $5::boolean then 'accepted' else 'proposed' end, case when $5::boolean then now() end, case when $5::boolean then $6 end
+     from unnest($7::text[], $8::date[], $9::numeric[], $10::bigint[], $11::text[]) as t(key, day, usd, cents, description)`,
+    [
+      ...[inside.orgId, credit.claimId, credit.id, credit.source, credit.isAccepted, DECIDED_BY_RUN],
+      textArray(rows.map(({ sourceKey }) => sourceKey)),
+      plainArray(rows.map(({ day }) => day)),
+      plainArray(rows.map(({ amountPico }) => decimalFromPico(amountPico))),
+      plainArray(rows.map(({ cents }) => cents)),
+      textArray(rows.map(({ description }) => description)),
+    ],
+  );
+}
+
+/** Says of proposed credits whether they are the answer; what is decided stays so. */
+export async function decideOnCredits(
+  inside: OrgDb,
+  ids: readonly string[],
+  decision: { status: 'accepted' | 'rejected'; by: string; atMicros: bigint },
+): Promise<void> {
+  if (ids.length === 0) return;
+  await inside.run(
+    `update claim_credits set status = $3, decided_by = $4, decided_at = $5::timestamptz
+     where org_id = $1 and proposal_id = any($2::uuid[]) and status = 'proposed'`,
+    [inside.orgId, plainArray(ids), decision.status, decision.by, isoFromMicros(decision.atMicros)],
+  );
 }

@@ -10,11 +10,11 @@ import {
 } from '../../domain/reconciliation/inference/findingLineText.js';
 import type { WaterfallStep } from '../../domain/reconciliation/matching/cells.js';
 import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';
-import { disputeMessage } from '../../domain/webhooks/disputeMessage.js';
 import {
+  disputeMessage,
   disputeResolvedMessage,
   type ResolvedDispute,
-} from '../../domain/webhooks/disputeResolvedMessage.js';
+} from '../../domain/webhooks/disputeMessages.js';
 import { column, defineEntity, listEntities } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';

@@ -2,8 +2,8 @@
  * What an attempt to deliver came to. `delivered`: an answer of 2xx. `gone`: 410, by which a receiver says that it wants
  * no more (Standard Webhooks, "Deliverability and reliability"). Every other answer is a failure, a redirect too.
  */
-export const ATTEMPT_RESULTS = ['delivered', 'gone', 'failed'] as const;
-export type AttemptResult = (typeof ATTEMPT_RESULTS)[number];
+const ATTEMPT_RESULTS = ['delivered', 'gone', 'failed'] as const;
+type AttemptResult = (typeof ATTEMPT_RESULTS)[number];
 
 /** What came of an attempt, for counts: by the receiver's answer, or that there was none. */
 export const ATTEMPT_ANSWERS = [

@@ -26,7 +26,7 @@ export const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'cancelled']
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 /** Ids, kinds and amounts; never a payload or a text of a prompt. */
-export type MessageData = { readonly [name: string]: string | number | boolean | null };
+type MessageData = { readonly [name: string]: string | number | boolean | null };
 
 /**
  * The body as it is sent, the same bytes at every attempt: `{type, timestamp, data}` (Standard Webhooks, "Payload

@@ -6,11 +6,12 @@ import { signMessage } from '../../adapters/outbound/webhookSignature.js';
 import { ATTEMPTS_SHOWN_MAX } from '../../db/webhooks/webhookLog.js';
 import { alertMessage } from '../../domain/policies/alerts/alertMessage.js';
 import { ANSWER_CHARS_MAX } from '../../domain/webhooks/attempt.js';
-import { claimCreatedMessage } from '../../domain/webhooks/claimCreatedMessage.js';
-import { claimMovedMessage } from '../../domain/webhooks/claimMessage.js';
-import { claimReminderMessage } from '../../domain/webhooks/claimReminderMessage.js';
-import { disputeMessage } from '../../domain/webhooks/disputeMessage.js';
-import { disputeResolvedMessage } from '../../domain/webhooks/disputeResolvedMessage.js';
+import {
+  claimCreatedMessage,
+  claimMovedMessage,
+  claimReminderMessage,
+} from '../../domain/webhooks/claimMessages.js';
+import { disputeMessage, disputeResolvedMessage } from '../../domain/webhooks/disputeMessages.js';
 import { gapRunMessage } from '../../domain/webhooks/gapRunMessage.js';
 import { MESSAGE_TYPES, WEBHOOK_EVENT_TYPES } from '../../domain/webhooks/message.js';
 import { RETRY_DELAYS_SECONDS } from '../../domain/webhooks/retrySchedule.js';

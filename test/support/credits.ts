@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { insertCredit } from '../../db/claims/claimCredits.js';
+import { insertCredit } from '../../db/claims/claims.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import type { CreditSource } from '../../domain/claims/lifecycle.js';
 

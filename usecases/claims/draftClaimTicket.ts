@@ -1,6 +1,11 @@
 import { countedRowsSql, countedSourcesSql } from '../../db/billing/billingRows.js';
-import { listCreditsOf } from '../../db/claims/claimCredits.js';
-import { findClaim, findClaimEvidence, listClaimEvents, type StoredClaim } from '../../db/claims/claims.js';
+import {
+  findClaim,
+  findClaimEvidence,
+  listClaimEvents,
+  listCreditsOf,
+  type StoredClaim,
+} from '../../db/claims/claims.js';
 import { readClock } from '../../db/clock.js';
 import { getOrganization } from '../../db/installation/organizations.js';
 import type { OrgDb } from '../../db/orgDb.js';

@@ -35,7 +35,7 @@ import { DomainError, invalidField } from '../../domain/errors.js';
 import { newUuid, publicId } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { claimCreatedMessage } from '../../domain/webhooks/claimCreatedMessage.js';
+import { claimCreatedMessage } from '../../domain/webhooks/claimMessages.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { ratedDraft } from '../reconciliation/ratedDraft.js';
 import { type EvidenceDeps, type FrozenEvidence, freezeEvidence } from './freezeEvidence.js';

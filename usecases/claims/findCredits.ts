@@ -1,19 +1,22 @@
 import {
-  type CreditToStore,
-  DECIDED_BY_RUN,
-  decideOnCredits,
-  insertCredit,
   listCreditRows,
-  listCreditsOf,
   listRestatedClaims,
   listWatchedProviders,
   lockWatchedClaims,
   markEvidenceStale,
   type RestatedClaim,
-  type StoredCredit,
   type WatchedClaim,
 } from '../../db/claims/claimCredits.js';
-import { lockClaim, type StoredClaim } from '../../db/claims/claims.js';
+import {
+  type CreditToStore,
+  DECIDED_BY_RUN,
+  decideOnCredits,
+  insertCredit,
+  listCreditsOf,
+  lockClaim,
+  type StoredClaim,
+  type StoredCredit,
+} from '../../db/claims/claims.js';
 import { readClock } from '../../db/clock.js';
 import { lockByName } from '../../db/locks.js';
 import type { OrgDb } from '../../db/orgDb.js';

@@ -36,11 +36,10 @@ import { newUuid, publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';
 import { levelsOf, rawProbabilityOf } from '../../domain/reconciliation/weights/levels.js';
-import { claimMovedMessage } from '../../domain/webhooks/claimMessage.js';
+import { claimMovedMessage } from '../../domain/webhooks/claimMessages.js';
 import type { RequestAuthor } from '../access/recordAction.js';
 import { settleCredits } from './findCredits.js';
-import { Lanes } from './lanes.js';
-import { claimNotFound, getClaimAfter, type WholeClaim } from './wholeClaim.js';
+import { claimNotFound, getClaimAfter, type ViewedClaim, viewClaim, type WholeClaim } from './wholeClaim.js';
 
 /** From then on, by the database's clock, the row refuses the move; the API waits a second longer for the engine. */
 const MOVE_MICROS = 4_000_000n;
@@ -48,8 +47,6 @@ const MOVE_MICROS = 4_000_000n;
 const LANE_MS = 5_000;
 const RETRY_AFTER_SECONDS = 5;
 const HOUR_MICROS = 3_600_000_000n;
-
-const lanes = new Lanes();
 
 /** A move that a request asks for. */
 interface WantedMove extends Pick<ClaimCommand, 'claimId' | 'to' | 'fields'> {
@@ -146,26 +143,6 @@ function notMoved(cause?: unknown): DomainError {
     'The workflow engine does not answer. The claim is as it was; ask again, with the same Idempotency-Key where there was one.',
     { retryAfterSeconds: RETRY_AFTER_SECONDS, cause },
   );
-}
-
-/** A claim, the recorded move of a command, and the time, all by the database. */
-interface ViewedClaim {
-  claim: StoredClaim;
-  recorded: ClaimEvent | undefined;
-  atMicros: bigint;
-}
-
-/** Error not_found. */
-export async function viewClaim(orgDb: OrgDb, claimId: string, commandId: string): Promise<ViewedClaim> {
-  return orgDb.transaction(async (inside) => {
-    const [claim, recorded, atMicros] = await Promise.all([
-      findClaim(inside, claimId),
-      findClaimEventOf(inside, commandId),
-      readClock(inside),
-    ]);
-    if (!claim) throw claimNotFound();
-    return { claim, recorded, atMicros };
-  });
 }
 
 /**
@@ -374,3 +351,50 @@ function tellAudit(
     requestId,
   });
 }
+
+/**
+ * Lets one piece of work of a name go on at a time in this process: a claim's workflow takes a few moves at once and no
+ * more, and of many that came together only the first can be carried out.
+ */
+export class Lanes {
+  readonly #last = new Map<string, Promise<void>>();
+
+  /** What `work` gives, which is told whether it had to wait; undefined where its turn did not come in time. */
+  async pass<T>(
+    name: string,
+    waitMs: number,
+    work: (hasWaited: boolean) => Promise<T>,
+  ): Promise<{ given: T } | undefined> {
+    const before = this.#last.get(name);
+    let release: () => void = () => undefined;
+    const done = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const mine = (before ?? Promise.resolve()).then(() => done);
+    this.#last.set(name, mine);
+    try {
+      if (before && !(await isWithin(before, waitMs))) return undefined;
+      return { given: await work(before !== undefined) };
+    } finally {
+      release();
+      // Whoever came after has this one in mind.
+      if (this.#last.get(name) === mine) void mine.then(() => this.#forget(name, mine));
+    }
+  }
+
+  #forget(name: string, ended: Promise<void>): void {
+    if (this.#last.get(name) === ended) this.#last.delete(name);
+  }
+}
+
+async function isWithin(work: Promise<void>, waitMs: number): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined;
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), waitMs);
+  });
+  const isDone = await Promise.race([work.then(() => true), late]);
+  clearTimeout(timer);
+  return isDone;
+}
+
+const lanes = new Lanes();

@@ -16,7 +16,7 @@ import { isTerminal } from '../../domain/claims/lifecycle.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { newUuid, publicId } from '../../domain/ids.js';
 import { dayOf, type Instant, isoFromMicros, MICROS_PER_DAY } from '../../domain/period.js';
-import { claimReminderMessage } from '../../domain/webhooks/claimReminderMessage.js';
+import { claimReminderMessage } from '../../domain/webhooks/claimMessages.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { claimNotFound, getWholeClaim, type WholeClaim } from './wholeClaim.js';
 

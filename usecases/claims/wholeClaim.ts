@@ -1,18 +1,20 @@
-import { listCreditsOf, type StoredCredit } from '../../db/claims/claimCredits.js';
 import {
   type ClaimEvent,
   type ClaimOutcome,
   findClaim,
+  findClaimEventOf,
   findClaimEvidence,
   listClaimEvents,
   listClaimOutcomes,
+  listCreditsOf,
   listDisputeIdsOfClaim,
   type StoredClaim,
+  type StoredCredit,
 } from '../../db/claims/claims.js';
+import { readClock } from '../../db/clock.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { type ClaimState, isTerminal, type MovedFields, movedFields } from '../../domain/claims/lifecycle.js';
 import { DomainError } from '../../domain/errors.js';
-import { findUuid } from '../../domain/ids.js';
 
 /** A claim with everything that belongs to it. */
 export interface WholeClaim {
@@ -26,13 +28,6 @@ export interface WholeClaim {
 
 export function claimNotFound(): DomainError {
   return new DomainError('not_found', 'there is no claim with this id');
-}
-
-/** The uuid in a claim's public id. Error not_found. */
-export function uuidOfClaim(id: string): string {
-  const uuid = findUuid('clm', id);
-  if (uuid === undefined) throw claimNotFound();
-  return uuid;
 }
 
 /** What the claim's workflow waits by; null where there is no such claim. */
@@ -50,6 +45,26 @@ export function stateOf(claim: StoredClaim | undefined): ClaimState | null {
     status,
     nextActionAtMicros: nextActionAtMicros === null ? null : Number(nextActionAtMicros),
   };
+}
+
+/** A claim, the recorded move of a command, and the time, all by the database. */
+export interface ViewedClaim {
+  claim: StoredClaim;
+  recorded: ClaimEvent | undefined;
+  atMicros: bigint;
+}
+
+/** Error not_found. */
+export async function viewClaim(orgDb: OrgDb, claimId: string, commandId: string): Promise<ViewedClaim> {
+  return orgDb.transaction(async (inside) => {
+    const [claim, recorded, atMicros] = await Promise.all([
+      findClaim(inside, claimId),
+      findClaimEventOf(inside, commandId),
+      readClock(inside),
+    ]);
+    if (!claim) throw claimNotFound();
+    return { claim, recorded, atMicros };
+  });
 }
 
 /** One state of all of a claim: a move may be recorded between two reads. Error not_found. */

@@ -3,10 +3,9 @@ import type { ApiKey } from '../../../db/access/keys.js';
 import { GRACE_SECONDS_DEFAULT, GRACE_SECONDS_MAX, KEY_STATUSES } from '../../../domain/access/keyRules.js';
 import { ROLES, SCOPES, type Scope } from '../../../domain/access/scopes.js';
 import { findUuid, publicId } from '../../../domain/ids.js';
-import { isoFromMicros } from '../../../domain/period.js';
+import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { momentField, nameField } from '../../query.js';
-import { isoOrNull } from '../../runs/runWire.js';
 
 export const KEYS_PATH = '/api/v1/keys';
 

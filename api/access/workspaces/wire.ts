@@ -2,10 +2,9 @@ import { z } from 'zod';
 import type { Workspace } from '../../../db/access/workspaces.js';
 import { stripText } from '../../../domain/events/jsonValues.js';
 import { publicId } from '../../../domain/ids.js';
-import { isoFromMicros } from '../../../domain/period.js';
+import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { booleanParameter, filterParameter, nameField } from '../../query.js';
-import { isoOrNull } from '../../runs/runWire.js';
 
 export const WORKSPACES_PATH = '/api/v1/workspaces';
 

@@ -4,9 +4,9 @@ import type { SyncRun } from '../../../db/billing/syncRuns.js';
 import { CONNECTION_STATUSES, type ConnectionSettings } from '../../../domain/billing/connections.js';
 import { parseFxRate } from '../../../domain/billing/pageRow.js';
 import { publicId } from '../../../domain/ids.js';
-import { isoFromMicros } from '../../../domain/period.js';
+import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { offsetParameters, pageFields } from '../../paging.js';
-import { isoOrNull, presentRunError, runErrorSchema } from '../../runs/runWire.js';
+import { presentRunError, runErrorSchema } from '../../runs/runWire.js';
 import { CONNECTIONS_PATH, presentSyncRun, syncRunSchema } from '../syncs/wire.js';
 
 /** Parts of an account that one connection may name. */

@@ -4,9 +4,9 @@ import type { UsageMeasures } from '../../../db/usage/usage.js';
 import { PERIOD_STATUSES } from '../../../domain/billing/periods/closing.js';
 import { type Month, parseMonth } from '../../../domain/billing/periods/month.js';
 import { decimalFromPico, type Pico, usdNumberFromPico } from '../../../domain/money.js';
+import { isoOrNull } from '../../../domain/period.js';
 import type { PeriodFacts } from '../../../usecases/billing/periods.js';
 import { offsetParameters, pageFields } from '../../paging.js';
-import { isoOrNull } from '../../runs/runWire.js';
 
 export const PERIODS_PATH = '/api/v1/periods';
 

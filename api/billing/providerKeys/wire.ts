@@ -7,11 +7,10 @@ import {
   type SuspectKey,
 } from '../../../domain/billing/providerKeys.js';
 import { usdNumberOrNull } from '../../../domain/money.js';
-import { isoFromMicros } from '../../../domain/period.js';
+import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { findProvider, PROVIDERS } from '../../../domain/providers.js';
 import { offsetParameters, pageFields, pageOf } from '../../paging.js';
 import { filterParameter, instantParameter, momentField } from '../../query.js';
-import { isoOrNull } from '../../runs/runWire.js';
 
 /** Entries of one request. */
 const ITEMS_MAX = 1_000;

@@ -14,7 +14,7 @@ import { draftClaimTicket } from '../../../usecases/claims/draftClaimTicket.js';
 import { rejectCredit } from '../../../usecases/claims/findCredits.js';
 import { moveClaim } from '../../../usecases/claims/moveClaim.js';
 import { snoozeClaim } from '../../../usecases/claims/reminders.js';
-import { getWholeClaim, uuidOfClaim, type WholeClaim } from '../../../usecases/claims/wholeClaim.js';
+import { getWholeClaim, type WholeClaim } from '../../../usecases/claims/wholeClaim.js';
 import type { ApiDeps } from '../../deps.js';
 import {
   defineEndpoint,
@@ -45,6 +45,7 @@ import {
   SNOOZE_PATH,
   snoozeBody,
   ticketSchema,
+  uuidOfClaim,
 } from './wire.js';
 
 const TAG = 'Claims';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { StoredCredit } from '../../../db/claims/claimCredits.js';
-import type { StoredClaim } from '../../../db/claims/claims.js';
+import type { StoredClaim, StoredCredit } from '../../../db/claims/claims.js';
 import { DISPUTE_TIERS } from '../../../domain/claims/decision.js';
 import {
   CLAIM_STATUSES,
@@ -13,14 +12,13 @@ import {
   requiredFor,
 } from '../../../domain/claims/lifecycle.js';
 import type { TicketDraft } from '../../../domain/claims/ticketDraft.js';
-import { publicId } from '../../../domain/ids.js';
+import { findUuid, publicId } from '../../../domain/ids.js';
 import { usdNumberFromPico } from '../../../domain/money.js';
-import { isoFromMicros, parseInstant } from '../../../domain/period.js';
+import { isoFromMicros, isoOrNull, parseInstant } from '../../../domain/period.js';
 import { TAXONOMY_KINDS } from '../../../domain/reconciliation/taxonomy.js';
-import type { WholeClaim } from '../../../usecases/claims/wholeClaim.js';
+import { claimNotFound, type WholeClaim } from '../../../usecases/claims/wholeClaim.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { filterParameter, wordParameter } from '../../query.js';
-import { isoOrNull } from '../../runs/runWire.js';
 
 export const CLAIMS_PATH = '/api/v1/claims';
 
@@ -211,6 +209,13 @@ export const listClaimsResponse = z.strictObject({
   claims: z.array(listedClaimSchema),
   ...cursoredPageFields,
 });
+
+/** The uuid in a claim's public id. Error not_found. */
+export function uuidOfClaim(id: string): string {
+  const uuid = findUuid('clm', id);
+  if (uuid === undefined) throw claimNotFound();
+  return uuid;
+}
 
 function warningsOf(claim: StoredClaim): { code: string; message: string }[] {
   if (!isShortCredit(claim)) return [];

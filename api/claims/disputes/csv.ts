@@ -1,8 +1,7 @@
 import type { ExportedDispute } from '../../../db/claims/disputes.js';
 import { publicId } from '../../../domain/ids.js';
-import { isoFromMicros } from '../../../domain/period.js';
+import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { type CsvCell, csvInteger, csvUsd, writeCsvRow } from '../../csv.js';
-import { isoOrNull } from '../../runs/runWire.js';
 
 const COLUMNS: readonly (readonly [name: string, cell: (dispute: ExportedDispute) => CsvCell])[] = [
   ['dispute_id', ({ id }) => publicId('dsp', id)],

@@ -3,7 +3,7 @@ import type { StoredDispute } from '../../../db/claims/disputes.js';
 import { DISPUTE_STATUSES, DISPUTE_TIERS } from '../../../domain/claims/decision.js';
 import { publicId } from '../../../domain/ids.js';
 import { usdNumberFromPico } from '../../../domain/money.js';
-import { isoFromMicros } from '../../../domain/period.js';
+import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { FINDING_KINDS } from '../../../domain/reconciliation/taxonomy.js';
 import type { WholeDispute } from '../../../usecases/claims/decideFindings.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
@@ -17,7 +17,6 @@ import {
   presentWaterfall,
   waterfallSchema,
 } from '../../reconciliation/findings/wire.js';
-import { isoOrNull } from '../../runs/runWire.js';
 
 export const DISPUTES_PATH = '/api/v1/financial/disputes';
 

@@ -1,10 +1,9 @@
 import { z } from 'zod';
 import type { OrgDb } from '../../../db/orgDb.js';
 import { getClaimPdf, getEvidenceFile, packClaim } from '../../../usecases/claims/evidenceFiles.js';
-import { uuidOfClaim } from '../../../usecases/claims/wholeClaim.js';
 import type { ApiDeps } from '../../deps.js';
 import { defineEndpoint, type Endpoint, type ResponseDoc } from '../../endpoint.js';
-import { CLAIM_READ, claimParams } from '../claims/wire.js';
+import { CLAIM_READ, claimParams, uuidOfClaim } from '../claims/wire.js';
 import { attached, EVIDENCE_PATH } from './wire.js';
 
 /** One form of a claim's evidence, as it is downloaded. */

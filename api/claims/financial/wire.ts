@@ -2,9 +2,8 @@ import { z } from 'zod';
 import type { SavingsRun } from '../../../db/policies/savingsRuns.js';
 import type { FinancialSummary, RecoverableMonth } from '../../../domain/claims/financialSummary.js';
 import { decimalFromPico, usdNumberFromPico } from '../../../domain/money.js';
-import { isoFromMicros } from '../../../domain/period.js';
+import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { instantParameter } from '../../query.js';
-import { isoOrNull } from '../../runs/runWire.js';
 
 export const FINANCIAL_SUMMARY_PATH = '/api/v1/financial/summary';
 

@@ -10,7 +10,7 @@ import {
   parseScaled,
   usdNumberFromPico,
 } from '../../../domain/money.js';
-import { dayOf, isoFromMicros } from '../../../domain/period.js';
+import { dayOf, isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { SEVERITIES } from '../../../domain/policies/alerts/alert.js';
 import { DIRECTIONS } from '../../../domain/reconciliation/inference/finding.js';
 import { GRADES } from '../../../domain/reconciliation/matching/cells.js';
@@ -19,7 +19,6 @@ import { policyItemId, type QueueItem } from '../../../usecases/claims/reviewQue
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { filterParameter, withDefault, wordParameter } from '../../query.js';
 import { evidenceRefs } from '../../reconciliation/findings/wire.js';
-import { isoOrNull } from '../../runs/runWire.js';
 
 export const REVIEW_PATH = '/api/v1/financial/review-queue';
 const NOTES_CHARS_MAX = 4_000;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { StoredAlert } from '../../../db/policies/alerts.js';
 import { publicId } from '../../../domain/ids.js';
 import { usdNumberOrNull } from '../../../domain/money.js';
-import { isoFromMicros } from '../../../domain/period.js';
+import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import {
   ALERT_KINDS,
   ALERT_STATUSES,
@@ -12,7 +12,6 @@ import {
 import { POLICY_TYPES } from '../../../domain/policies/policy.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { filterParameter, instantParameter } from '../../query.js';
-import { isoOrNull } from '../../runs/runWire.js';
 
 export const ALERTS_PATH = '/api/v1/alerts';
 

@@ -6,7 +6,7 @@ import { LABEL_CHARS_MAX, MODEL_CHARS_MAX } from '../../../domain/events/event.j
 import { stripText } from '../../../domain/events/jsonValues.js';
 import { publicId } from '../../../domain/ids.js';
 import { PICO_PER_USD, type Pico, parseScaled, usdNumberFromPico } from '../../../domain/money.js';
-import { isoFromMicros } from '../../../domain/period.js';
+import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import {
   BUDGET_DECIMALS,
   BUDGET_USD_MAX,
@@ -22,7 +22,6 @@ import {
 } from '../../../domain/policies/enforcement/rule.js';
 import { offsetParameters, pageFields } from '../../paging.js';
 import { booleanParameter, nameField } from '../../query.js';
-import { isoOrNull } from '../../runs/runWire.js';
 
 export const RULES_PATH = '/api/v1/enforcement-rules';
 export const ENFORCEMENT_CONFIG_PATH = '/api/v1/enforcement/config';

@@ -5,13 +5,12 @@ import type { SavingsPeriod, SavingsRun } from '../../../db/policies/savingsRuns
 import { footCents } from '../../../domain/footing.js';
 import { publicId } from '../../../domain/ids.js';
 import { decimalFromPico, type Pico, usdNumberFromPico, usdNumberOrNull } from '../../../domain/money.js';
-import { isoFromMicros } from '../../../domain/period.js';
+import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { UNJUDGED_REASONS } from '../../../domain/policies/enforcement/judges.js';
 import { MODELED_ACTIONS, UNPRICED_REASONS } from '../../../domain/policies/enforcement/replay.js';
 import type { Savings } from '../../../usecases/policies/savings.js';
 import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from '../../paging.js';
 import { instantParameter, integerParameter, withDefault } from '../../query.js';
-import { isoOrNull } from '../../runs/runWire.js';
 import { presentTold, toldFields } from '../enforcement/wire.js';
 import { FROM_MEANING, savingsRunUrl, TO_MEANING } from '../savingsRuns/wire.js';
 

@@ -3,11 +3,10 @@ import { SAVINGS_CAUSES, type SavingsRun } from '../../../db/policies/savingsRun
 import { footCents } from '../../../domain/footing.js';
 import { publicId } from '../../../domain/ids.js';
 import { decimalFromPico, usdNumberFromPico } from '../../../domain/money.js';
-import { isoFromMicros, MICROS_PER_DAY } from '../../../domain/period.js';
+import { isoFromMicros, isoOrNull, MICROS_PER_DAY } from '../../../domain/period.js';
 import { offsetParameters, pageFields } from '../../paging.js';
 import { instantParameter } from '../../query.js';
 import {
-  isoOrNull,
   presentProgress,
   presentRunEnd,
   progressSchema,

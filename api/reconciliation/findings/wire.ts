@@ -9,7 +9,7 @@ import {
   usdNumberFromPico,
   usdNumberOrNull,
 } from '../../../domain/money.js';
-import { isoFromMicros } from '../../../domain/period.js';
+import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import {
   BLAMES,
   DIRECTIONS,
@@ -20,7 +20,6 @@ import { GRADES, VISIBILITIES, type WaterfallStep } from '../../../domain/reconc
 import { FINDING_KINDS } from '../../../domain/reconciliation/taxonomy.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
 import { filterParameter, instantParameter, wordParameter } from '../../query.js';
-import { isoOrNull } from '../../runs/runWire.js';
 
 export const FINDINGS_PATH = '/api/v1/financial/findings';
 

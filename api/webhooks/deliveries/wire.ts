@@ -6,10 +6,9 @@ import {
   type WebhookAttempt,
 } from '../../../db/webhooks/webhookLog.js';
 import { publicId } from '../../../domain/ids.js';
-import { isoFromMicros } from '../../../domain/period.js';
+import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import { DELIVERY_STATUSES, MESSAGE_TYPES } from '../../../domain/webhooks/message.js';
 import { cursoredPageFields, offsetParameters, pageParameters } from '../../paging.js';
-import { isoOrNull } from '../../runs/runWire.js';
 
 /** A delivery comes with what receivers answered, so a page holds fewer of them than of other things. */
 export const DELIVERIES_LIMIT_MAX = 100;

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { WebhookEndpoint } from '../../../db/webhooks/webhookEndpoints.js';
 import { publicId } from '../../../domain/ids.js';
-import { isoFromMicros } from '../../../domain/period.js';
+import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
 import {
   DISABLED_REASONS,
   WEBHOOK_EVENT_TYPES,
@@ -10,7 +10,6 @@ import {
 import { GRACE_SECONDS_DEFAULT, GRACE_SECONDS_MAX } from '../../../domain/webhooks/secret.js';
 import type { RotatedWebhook } from '../../../usecases/webhooks/endpoints.js';
 import { cursoredPageFields, pageParameters } from '../../paging.js';
-import { isoOrNull } from '../../runs/runWire.js';
 
 export const WEBHOOKS_PATH = '/api/v1/webhook-endpoints';
 

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { listCreditsOf } from '../../../db/claims/claimCredits.js';
-import { findClaim, type StoredClaim } from '../../../db/claims/claims.js';
+import { findClaim, listCreditsOf, type StoredClaim } from '../../../db/claims/claims.js';
 import { publicId } from '../../../domain/ids.js';
 import { findCredits, rejectCredit } from '../../../usecases/claims/findCredits.js';
 import { recordClaimMove } from '../../../usecases/claims/moveClaim.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { Lanes } from '../../../usecases/claims/lanes.js';
+import { Lanes } from '../../../usecases/claims/moveClaim.js';
 
 /** Work that ends when it is told to. */
 function held() {

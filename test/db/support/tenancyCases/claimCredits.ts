@@ -1,4 +1,5 @@
 import * as credits from '../../../../db/claims/claimCredits.js';
+import * as claims from '../../../../db/claims/claims.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import { draftClaimTicket, readTicketFacts } from '../../../../usecases/claims/draftClaimTicket.js';
 import { findCredits, rejectCredit, settleCredits } from '../../../../usecases/claims/findCredits.js';
@@ -11,11 +12,11 @@ const AT_MICROS = 1_772_323_200_000_000n;
 
 /** What on later bills looks like the answer to a claim. */
 export const CLAIM_CREDIT_CASES: Record<string, TenancyCase> = {
-  listCreditsOf: (db, { creditedClaimId }) => credits.listCreditsOf(db, [creditedClaimId]),
+  listCreditsOf: (db, { creditedClaimId }) => claims.listCreditsOf(db, [creditedClaimId]),
   insertCredit: (db, { creditedClaimId, marker }) =>
     storeCredit(db, creditedClaimId, { cents: 1, description: marker }),
   decideOnCredits: (db, { creditId, marker }) =>
-    credits.decideOnCredits(db, [creditId], { status: 'rejected', by: marker, atMicros: AT_MICROS }),
+    claims.decideOnCredits(db, [creditId], { status: 'rejected', by: marker, atMicros: AT_MICROS }),
   listWatchedProviders: (db) => credits.listWatchedProviders(db, null),
   lockWatchedClaims: (db) => credits.lockWatchedClaims(db, PROVIDER),
   listCreditRows: (db) => credits.listCreditRows(db, { provider: PROVIDER, fromDay: '2020-01-01' }),

@@ -9,9 +9,14 @@ import type { OrgDb } from '../../../../db/orgDb.js';
 import { NO_FIELDS } from '../../../../domain/claims/lifecycle.js';
 import { DEFAULT_SETTINGS } from '../../../../domain/installation/settings.js';
 import { isoFromMicros } from '../../../../domain/period.js';
-import { moveClaim, recordClaimMove, viewClaim, waitForMove } from '../../../../usecases/claims/moveClaim.js';
+import { moveClaim, recordClaimMove, waitForMove } from '../../../../usecases/claims/moveClaim.js';
 import { noteClaimDue, recountDeadlines, snoozeClaim } from '../../../../usecases/claims/reminders.js';
-import { findClaimState, getClaimAfter, getWholeClaim } from '../../../../usecases/claims/wholeClaim.js';
+import {
+  findClaimState,
+  getClaimAfter,
+  getWholeClaim,
+  viewClaim,
+} from '../../../../usecases/claims/wholeClaim.js';
 import { aCommand, storeClaim } from '../../../support/claims.js';
 import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
