@@ -115,14 +115,14 @@ describe.each(named(PUBLISHED_CASES))('%s', (_, one) => {
 });
 
 it.each(named(PUBLISHED_CASES.flatMap((one) => mirrored(one) ?? [])))(
-  '%s: is found the other way round too, and is then nothing to ask back',
+  '%s: is found with the opposite sign too, and is then not claimable',
   async (_, one) => {
     expectRight(one, await reconcile(one));
   },
 );
 
 it.each(named(PUBLISHED_CASES.filter(({ format }) => format === 'plain_csv')))(
-  '%s: is found where amounts are given to the cent',
+  '%s: is found where amounts are rounded to the cent',
   async (_, one) => {
     const other = { ...one, toTheCent: true };
     expectFoundToTheCent(other, await reconcile(other));

@@ -60,7 +60,7 @@ describe('reading LiteLLM’s file', () => {
     expect(tiers('xai', 'grok-test')).toEqual([[null, 199_999, 4n * USD]]);
   });
 
-  it('takes a Gemini model’s price from the Gemini API, and knows a regional price as one', () => {
+  it('takes a Gemini model’s price from the Gemini API, and recognizes a regional price', () => {
     expect(find(litellm, 'google', 'gemini-2.5-pro')?.rates.input).toBe(1_250_000_000_000n);
     expect(find(litellm, 'azure_openai', 'gpt-4o-2024-11-20')?.region).toBe('eu');
   });
@@ -126,7 +126,7 @@ describe('a word that every object knows', () => {
   });
 });
 
-describe('a file that is none of the two', () => {
+describe('a file of neither collection', () => {
   it.each([
     ['no JSON', 'prices', /./],
     ['an array', [], /neither/],

@@ -48,7 +48,7 @@ describe('./trueup import bills', () => {
     ]);
   });
 
-  it('given the same file again shows the same import', async () => {
+  it('of the same file again shows the same import', async () => {
     const file = aFile('copy.csv', CSV);
     const again = await importBillFile(api.orgDb, randomUUID(), file, DECLARED, LIMIT_MS);
     expect(again.filename).toBe('bill.csv');

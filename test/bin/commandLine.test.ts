@@ -64,7 +64,7 @@ describe('the documents', () => {
 
 describe('wrong use', () => {
   it.each(['start', 'demo', 'demo reset', 'doctor', 'migrate'])(
-    'of a command that takes no words does nothing and ends with 2: %s',
+    'of a command without arguments does nothing and ends with 2: %s',
     { timeout: LIMIT_MS },
     async (name) => {
       const { exit, output } = await runCommand(name, ['--dry-run'], NOWHERE);

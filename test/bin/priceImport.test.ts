@@ -129,7 +129,7 @@ describe('./trueup prices import', () => {
     expect((await priced('mistral', 'mistral-large-4'))?.input).toBe(700_000_000_000n);
   });
 
-  it('given the same file again has nothing to import', async () => {
+  it('with the same file again has nothing to import', async () => {
     await run(litellm('--accept-suspicious'), 'y');
     expect(await run(litellm('--accept-suspicious'), 'y')).toContain('Nothing to import.');
   });
@@ -250,7 +250,7 @@ describe('a shipped list and an import', () => {
     expect(await input('2026-12-02')).toBe(6n * USD);
   });
 
-  it('is not undone by a file that is older than what it knows', async () => {
+  it('is not undone by a file that is older than its own knowledge', async () => {
     const shown = await run([oneModel(MODEL, 5, 20), '--retrieved', '2026-11-30', '--yes']);
     expect(shown).toContain('left alone, since more is known than this file can know (1)');
     expect(await input(DAY)).toBe(4n * USD);
@@ -272,7 +272,7 @@ describe('a shipped list and an import', () => {
     ]);
   });
 
-  it('give the prices another name whenever one of them changes', async () => {
+  it('rename the prices whenever one of them changes', async () => {
     const names = [(await loadPriceBook(db.database)).version];
     await importM(5, '2026-12-10');
     names.push((await loadPriceBook(db.database)).version);

@@ -166,7 +166,7 @@ describe('./trueup reconcile', () => {
     expect(rows.at(-1)).toMatch(/^anthropic,,total,/);
   });
 
-  it('is the same every time, and for days that are given', async () => {
+  it('is the same every time, and for days of its options', async () => {
     const whole = await json('--provider', 'anthropic');
     expect(await json('--provider', 'anthropic')).toEqual(whole);
     const { wrongRateDays } = bills.planted;

@@ -57,7 +57,7 @@ describe('the table of ./trueup reconcile', () => {
     );
   });
 
-  it('divides what was charged too much into what is asked back at each grade and what is not', () => {
+  it('divides overcharges into what is claimable at each grade and what is not', () => {
     const third = 3_333_333_333_333n;
     const table = tableOf(
       [bucket({ providerCostPico: 100n * PICO_PER_USD, matchedPico: 100n * PICO_PER_USD })],

@@ -39,7 +39,7 @@ describe('the calculator that tests compare the product with', () => {
     expect(calculator.cost({ ...call, tokens: { ...tokens, cacheRead: 1 } }).usd).toBe('23.7000006');
   });
 
-  it('cuts what follows the third colon of a fine-tuned id, and knows what it cannot price', () => {
+  it('cuts what follows the third colon of a fine-tuned id, and lists what it cannot price', () => {
     const tokens = { ...NOTHING, input: 1_000_000 };
     const tuned = { provider: 'openai', model: 'ft:gpt-4o-2024-08-06:acme::x', atMillis: AT, tokens };
     expect(calculator.cost(tuned).usd).toBe('3.75');

@@ -21,7 +21,7 @@ function authorization(path: string, ingestKey: string): string {
   return `Basic ${Buffer.from(`pk-lf-any:${ingestKey}`).toString('base64')}`;
 }
 
-describe('what real Python clients sent, replayed', () => {
+describe('recorded requests of real Python clients, replayed', () => {
   it.each(PYTHON_CLIENTS)(
     'each call that $name reports is one event, with its classes and its cost, however often it is sent',
     async (client) => {

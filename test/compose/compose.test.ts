@@ -75,7 +75,7 @@ describe('docker-compose.yml', () => {
     expect(serviceOf('temporal').image.split(':')[1]).toBe(serviceOf('temporal-schema').image.split(':')[1]);
   });
 
-  it.each(ours)('%s knows each of its settings, and accepts them as they come unset', (name) => {
+  it.each(ours)('%s accepts each of its settings, also unset', (name) => {
     const environment = environmentOf(name);
     for (const key of Object.keys(environment)) expect(SETTING_NAMES).toContain(key);
     const config = parseConfig(environment);
@@ -85,7 +85,7 @@ describe('docker-compose.yml', () => {
     expect(config.temporalAddress).toBe('temporal:7233');
   });
 
-  it('hands on each setting that .env can give, but for what is the containers’ own', () => {
+  it('passes on each setting that .env can have, except for the containers’ own', () => {
     const inside = ['DATABASE_URL', 'DATABASE_DIRECT_URL', 'TEMPORAL_ADDRESS', 'TEMPORAL_CLI_PATH', 'HOST'];
     const own = [...inside, 'DATA_DIR', 'AUDIT_ANCHOR_DIR', 'DEMO'];
     const text = read('docker-compose.yml');

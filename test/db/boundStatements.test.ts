@@ -34,8 +34,8 @@ const wordsOf = (orgId: string) => [
 const WHO = `select $1::text as words, current_user as role, current_setting('app.org_id') as org,
   (select count(*)::int from events where model = $1::text) as found, (select count(*)::int from events) as visible`;
 
-describe('words of a request', () => {
-  it('stay words, whatever they spell, alone and in a transaction', async () => {
+describe('texts of a request', () => {
+  it('stay texts, whatever they contain, alone and in a transaction', async () => {
     const calm = { role: 'app_rw', org: orgDb.orgId, found: 0, visible: 1 };
     for (const words of wordsOf(other)) {
       expect(await orgDb.rows(WHO, [words])).toEqual([{ words, ...calm }]);
@@ -68,7 +68,7 @@ describe('words of a request', () => {
     }
   });
 
-  it('of an organization that there is not find nothing', async () => {
+  it('of an unknown organization find nothing', async () => {
     const nobody = new OrgDb(test.database, randomUUID());
     expect(await nobody.rows('select * from events')).toEqual([]);
   });

@@ -183,7 +183,7 @@ describe('the roles of requests and of maintenance', () => {
     expect(await rows('select defaclobjtype from pg_default_acl')).toEqual([]);
   });
 
-  it('have no TRUNCATE, REFERENCES, TRIGGER or MAINTAIN, and everybody else has nothing', async () => {
+  it('have no TRUNCATE, REFERENCES, TRIGGER or MAINTAIN, and every other role has nothing', async () => {
     const open = await rows(
       `select c.relname, role, privilege from pg_class c, unnest($1::text[]) role, unnest($2::text[]) privilege
        where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p', 'v', 'm', 'f') and has_table_privilege(role, c.oid, privilege)
@@ -204,8 +204,8 @@ describe('the roles of requests and of maintenance', () => {
   });
 });
 
-describe('what could run with other rights than the caller’s', () => {
-  it('is not there but for one function: no view of its own rights, no rule, no foreign table, no publication', async () => {
+describe('code with other rights than the caller’s', () => {
+  it('does not exist except for one function: no view of its own rights, no rule, no foreign table, no publication', async () => {
     const found = {
       definers: await rows(
         `select p.oid::regprocedure::text as name, p.proconfig as settings, array(

@@ -107,7 +107,7 @@ describe('the login of the API and the worker', () => {
 });
 
 describe('a login that the settings name beside the owner', () => {
-  it('is made with the roles that it needs, and left as it is from then on', async () => {
+  it('is made with the roles that it needs, and unchanged from then on', async () => {
     const name = newName();
     const url = urlWith(name, 'first');
     await admitLogin(database.url, url);
@@ -128,7 +128,7 @@ describe('a login that the settings name beside the owner', () => {
     await admitLogin(database.url, urlWith(name, 'first'));
   });
 
-  it('is given the roles that it lacks', async () => {
+  it('is granted the roles that it lacks', async () => {
     const name = newName();
     await database.superuser.query(`create role ${name} login noinherit password 'own'`);
     await admitLogin(database.url, urlWith(name, 'own'));

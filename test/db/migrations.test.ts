@@ -136,7 +136,7 @@ describe('migrations', () => {
     expect(await listPendingMigrations(url)).toEqual([]);
   });
 
-  it('go down to nothing in the opposite order, and up again to the same schema', async () => {
+  it('migrate down to nothing in the opposite order, and up again to the same schema', async () => {
     const { url, client } = await createEmptyDatabase();
     await migrate(url);
     const schema = await describeSchema(client);
@@ -150,7 +150,7 @@ describe('migrations', () => {
     expect(await describeSchema(client)).toEqual(schema);
   });
 
-  it('go down and up again in a database that is at work, by an owner who is no superuser, and what was there before stays', async () => {
+  it('migrate down and up again in a database at work, by an owner who is no superuser, and older objects stay', async () => {
     await migrate((await createEmptyDatabase()).url);
     const { url, client } = await createEmptyDatabase(`owner_${randomBytes(6).toString('hex')}`);
     await migrate(url);
@@ -324,7 +324,7 @@ const LISTS: Record<string, readonly string[]> = {
 };
 
 describe('the schema', () => {
-  it('allows in each state column exactly the words that the domain knows', async () => {
+  it('allows in each state column exactly the states of the domain', async () => {
     const { url, client } = await createEmptyDatabase();
     await migrate(url);
     const checks = await client.query<{ place: string; words: string[] }>(

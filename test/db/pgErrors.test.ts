@@ -17,7 +17,7 @@ describe('a full disk', () => {
     ['53100', 'could not extend file "base/1/2": No space left on device'],
     ['XX000', 'could not write init file: No space left on device'],
     ['XX000', 'could not write init file: Disk quota exceeded'],
-  ])('is one by the code or by the system’s words in an internal error: %s %s', (code, message) => {
+  ])('is recognized by the code or by the system’s text in an internal error: %s %s', (code, message) => {
     const error = Object.assign(new pg.DatabaseError(message, 0, 'error'), { code });
     expect(translatePgError(error)).toMatchObject({ code: 'storage_full', retryAfterSeconds: 30 });
   });

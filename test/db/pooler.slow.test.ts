@@ -44,7 +44,7 @@ afterAll(async () => {
 const handle = () => new OrgDb(database, randomUUID());
 
 describe('through PgBouncer in transaction mode', () => {
-  it('each transaction has the settings that times are read by, and leaves nothing to the next of anybody', async () => {
+  it('each transaction has the settings that times are read by, and leaves nothing to the next', async () => {
     const settings = `select current_setting('timezone') as zone, current_setting('datestyle') as style,
       current_setting('max_parallel_workers_per_gather') as workers, current_user as role,
       current_setting('app.org_id', true) as org, '2026-01-02T03:04:05.678901Z'::timestamptz as time`;
@@ -140,7 +140,7 @@ describe('a process', () => {
     await Promise.all(started.map((program) => program.ended()));
   });
 
-  it('serves through the pooler and hears of a revoked key over its direct connection', async () => {
+  it('serves through the pooler and receives revocations over its direct connection', async () => {
     const port = await findFreePort();
     const listening = async () => {
       const { rowCount } = await test.superuser.query(

@@ -32,7 +32,7 @@ describe('the statistics of tables', () => {
   });
   afterAll(() => database?.close());
 
-  it('are there after a bulk write, and anew when a table has grown by half, and not before', async () => {
+  it('are there after a bulk write, and again when a table has grown by half, and not before', async () => {
     expect(await analyzedOf(database, ['organizations'])).toEqual([]);
     await addRows(database, 400);
     expect(await refreshStatistics(database.database)).toContain('organizations');

@@ -105,7 +105,7 @@ describe('every exported function of db/ that takes a handle', () => {
 describe.each(NAMES)('%s', (name) => {
   const { isSystem } = callOf(name);
 
-  it('as it is: another organization sees and changes nothing', async () => {
+  it('unchanged: another organization sees and changes nothing', async () => {
     for (const other of [stranger, neighbour.org.orgId])
       expectNothingOfOwner(await rehearse(name, { asks: other, bound: other }));
   });

@@ -167,7 +167,7 @@ describe('the role of workspaces', () => {
 describe('a handle of a project', () => {
   const scope = `select current_user as role, current_setting('app.org_id', true) as org, current_setting('app.project_id', true) as project`;
 
-  it('sets its project as it is written, in statements, transactions and what joins them', async () => {
+  it('sets its project unchanged, in statements, transactions and what joins them', async () => {
     const expected = [{ role: 'app_workspace', org: bound.orgId, project: PROJECT }];
     expect(await bound.rows(scope)).toEqual(expected);
     const inside = await bound.transaction((outer) => outer.transaction((inner) => inner.rows(scope)));

@@ -152,7 +152,7 @@ describe('the repair of calls that an earlier version counted more than once', (
     await calls.compareTotals();
   });
 
-  it('keeps calls apart that share a request id which a wrapper made up', async () => {
+  it('keeps calls apart that share an invented request id of a wrapper', async () => {
     const calls = await ReportedCalls.of(test);
     const wrapped = Array.from({ length: 20 }, (_, index) =>
       aReport(responseOf(calls, 'a'), index, { kind: 'sdk_event', requestId: 'checkout' }),
@@ -165,7 +165,7 @@ describe('the repair of calls that an earlier version counted more than once', (
     expect((await calls.events()).live).toHaveLength(before);
   });
 
-  it('goes on where it was when it is interrupted, beside new reports of the same call', async () => {
+  it('continues where it was when it is interrupted, beside new reports of the same call', async () => {
     const calls = await ReportedCalls.of(test);
     const id = responseOf(calls, 'a');
     await breakCall(calls, spans(id));

@@ -89,7 +89,7 @@ describe('a service that two scopes report', () => {
     expect(await noticesOf(org)).toEqual([]);
   });
 
-  it('causes another notice only when it goes on a week after a person acknowledged the first', async () => {
+  it('causes another notice only when it lasts a week after a person acknowledged the first', async () => {
     const org = await api.addOrganization();
     await tell(org, 'checkout', ['scope-a', 'scope-b']);
     await look();
@@ -126,7 +126,7 @@ describe('a service that two scopes report', () => {
     }
   });
 
-  it('takes no look into the calls of organizations whose services have one scope each, or that sent nothing lately', async () => {
+  it('is not searched for in organizations whose services have one scope each, or that sent nothing lately', async () => {
     const [double, single, silent] = [
       await api.addOrganization(),
       await api.addOrganization(),

@@ -80,7 +80,7 @@ describe('a message', () => {
     if (again) await markOutboxDispatched(api.database.database, [again]);
   });
 
-  it('that the engine refuses for good is given up, and its run fails visibly', async () => {
+  it('that Temporal refuses permanently is given up, and its run fails visibly', async () => {
     const { orgId, adminKey } = await api.addOrganization();
     const orchestrator = orchestratorAt(inject('temporalAddress'), 'no-such-namespace');
     const dispatcher = new OutboxDispatcher({
@@ -140,7 +140,7 @@ describe('a burst of messages that wake the same endpoint', () => {
     return { woken, stop };
   }
 
-  it('is one word to each: all of them are delivered by it', async () => {
+  it('is one signal to each: it delivers all of them', async () => {
     const { subjects, all } = await aBurst();
     const { woken, stop } = dispatch(async () => undefined);
     await until('delivery of all', all, (rows) => rows.every(({ dispatched }) => dispatched));
@@ -149,7 +149,7 @@ describe('a burst of messages that wake the same endpoint', () => {
     expect((await all()).map(({ attempts }) => attempts)).toEqual(Array(30).fill(1));
   });
 
-  it('is put back whole where the word cannot be given, and the other endpoints are woken', async () => {
+  it('is put back whole where the signal fails, and the other endpoints are woken', async () => {
     const { subjects, all } = await aBurst();
     let isBroken = true;
     const { woken, stop } = dispatch(async (endpointId) => {
@@ -168,8 +168,8 @@ describe('a burst of messages that wake the same endpoint', () => {
   });
 });
 
-describe('while the engine is away', () => {
-  it('runs are accepted and wait, reads go on, and they are at work when it is back', {
+describe('while Temporal is away', () => {
+  it('runs are accepted and wait, reads continue, and the runs work when it is back', {
     timeout: 300_000,
   }, async () => {
     const own = await startTestApi();
@@ -215,7 +215,7 @@ describe('the sweeper', () => {
   const age = (orgId: string, sql: string) =>
     api.database.superuser.query(`update gap_runs set ${sql} where org_id = $1`, [orgId]);
 
-  it('starts what was queued and forgotten, and what the engine has lost', async () => {
+  it('starts what was queued and forgotten, and what Temporal has lost', async () => {
     const [queued, lost] = [await api.addOrganization(), await api.addOrganization()];
     const engine = await startTestEngine(api.database.database, {
       sweep: { queuedSeconds: 60, silentSeconds: 60 },

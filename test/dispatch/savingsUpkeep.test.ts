@@ -78,7 +78,7 @@ describe('an automatic savings run', () => {
     expect(await isDue(org)).toBe(false);
   });
 
-  it('comes by the hour where calls came since, and by the day where none did', async () => {
+  it('starts by the hour where calls came since, and by the day where none did', async () => {
     const { org } = await anOrganization();
     await aRun(org, 61);
     expect(await isDue(org)).toBe(false);

@@ -30,11 +30,11 @@ describe('amounts that foot', () => {
     );
   });
 
-  it('leave whole cents as they are', () => {
+  it('leave whole cents unchanged', () => {
     expect(footCents([5n * CENT, 0n, 2n * CENT]).partsPico).toEqual([5n * CENT, 0n, 2n * CENT]);
   });
 
-  it('give a cent that three parts make up together to the first of them', () => {
+  it('assign a cent that three parts make up together to the first of them', () => {
     const third = 4_000_000_000n;
     expect(footCents([third, third, third])).toEqual({ totalPico: CENT, partsPico: [CENT, 0n, 0n] });
   });

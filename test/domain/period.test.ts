@@ -30,7 +30,7 @@ describe('days', () => {
     );
   });
 
-  it('are read as they are written, from the first of the year 1 to the last of 9999', () => {
+  it('are read as written, from the first of the year 1 to the last of 9999', () => {
     expect([dayAt(FIRST_DAY), dayAt(LAST_DAY)]).toEqual(['0001-01-01', '9999-12-31']);
     fc.assert(
       fc.property(fc.integer({ min: FIRST_DAY, max: LAST_DAY }), (at) => {

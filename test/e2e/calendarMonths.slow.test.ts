@@ -74,7 +74,7 @@ describe('a month in euros', () => {
   };
 
   it(
-    'is converted by the rate that was given: statement, summary and gaps to the cent',
+    'is converted by the rate of the request: statement, summary and gaps to the cent',
     async () => {
       const org = await api.addOrganization();
       const calls = Array.from({ length: DAYS }, (_, at) =>

@@ -81,7 +81,7 @@ beforeAll(async () => {
 afterAll(() => place?.close());
 
 describe('the demo, fetched from its providers', () => {
-  it('is connected and fetched whole, and compared without anybody asking', () => {
+  it('is connected and fetched whole, and compared without a request', () => {
     expect(syncs.map(({ status, result }) => [status, result.missing])).toEqual([
       ['succeeded', []],
       ['succeeded', []],

@@ -210,7 +210,7 @@ function keyOf(finding: object): string {
 const sorted = (findings: object[]) => [...findings].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
 
 describe('bills and calls that come in through the API, and are compared by a gap run', () => {
-  it('give the findings that the benchmark judges', async () => {
+  it('yield the findings that the benchmark judges', async () => {
     const judged = await judgeWorld(world, world.bills.V3, reconcile);
     const expected = sorted(judged.findings.map(asStored));
     const stored = sorted(await storedFindings());

@@ -119,7 +119,7 @@ describe('the OpenAI fake', () => {
   it.each([
     ['fail400', OpenAI.BadRequestError, 1],
     ['fail429', OpenAI.RateLimitError, 3],
-  ] as const)('refuses a call to be refused (%s) as the client knows it', async (fate, error, attempts) => {
+  ] as const)('refuses a call (%s) in the form that the client expects', async (fate, error, attempts) => {
     const client = await openAi([{ ...CALL, fate }]);
     const made = client.chat.completions.create({ model: 'gpt-4o', messages });
     await expect(made).rejects.toBeInstanceOf(error);
@@ -133,7 +133,7 @@ describe('the OpenAI fake', () => {
     await expect.poll(() => fake?.journal[0]?.wasAborted).toBe(true);
   });
 
-  it('refuses what no plan foresees, so that no call goes uncounted', async () => {
+  it('refuses an unplanned call, so that no call is uncounted', async () => {
     const client = await openAi([CALL]);
     const other = [{ role: 'user' as const, content: 'call-2' }];
     await expect(client.chat.completions.create({ model: 'gpt-4o', messages: other })).rejects.toBeInstanceOf(
@@ -167,7 +167,7 @@ describe('the Anthropic fake', () => {
     expect(outputs).toEqual([1, 30]);
   });
 
-  it('fails and refuses in the way that the client knows', async () => {
+  it('fails and refuses in the form that the client expects', async () => {
     const client = await anthropic([
       { ...MESSAGE, fate: 'retry429' },
       { ...MESSAGE, id: 'call-2', fate: 'fail400' },

@@ -112,7 +112,7 @@ describe('a move that was answered with 503 is not made later', () => {
     await expectRepeatMoves(id, once);
   });
 
-  it('though a worker begins long after, with the engine cut off and whole again', {
+  it('though a worker begins long after, with Temporal cut off and back again', {
     timeout: 300_000,
   }, async () => {
     const id = await system.aClaim();

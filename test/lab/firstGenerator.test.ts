@@ -60,7 +60,7 @@ describe('the first generator', () => {
     expect(notZero(told)).toEqual(notZero(difference));
   });
 
-  it('plants mistakes in both directions, look-alikes, and kinds that no library knows', () => {
+  it('plants mistakes in both directions, look-alikes, and kinds that no library contains', () => {
     const { truths } = worldOf('mixed');
     const sums = truths
       .filter((truth) => truth.isViolation)

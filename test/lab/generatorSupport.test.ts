@@ -5,7 +5,7 @@ import { centText, dollarText, ratePerToken, roundTo } from '../../lab/generator
 import { Random } from '../../lab/generators/support/random.js';
 
 describe('money of the generators', () => {
-  it('reads rates to femto-dollars a token, and refuses what is none', () => {
+  it('reads rates to femto-dollars a token, and refuses malformed ones', () => {
     expect(ratePerToken(2.5)).toBe(2_500_000_000n);
     expect(ratePerToken('0.0125')).toBe(12_500_000n);
     for (const text of ['-1', '1e3', '', '0.12345678901'])
@@ -31,7 +31,7 @@ describe('money of the generators', () => {
 });
 
 describe('days of the generators', () => {
-  it('knows when Pacific time changes', () => {
+  it('follows the changes of Pacific time', () => {
     const change = dayNumber('2026-11-01') * 86_400 + 9 * 3_600;
     expect([change - 1, change].map((seconds) => pacificOffsetSeconds(seconds) / 3_600)).toEqual([7, 8]);
     const spring = dayNumber('2026-03-08') * 86_400 + 10 * 3_600;

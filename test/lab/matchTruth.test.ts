@@ -93,7 +93,7 @@ describe('the claimed amount of a finding', () => {
     expect(metrics([either], [other])).toMatchObject({ typeByDollars: 1, typeByCount: 1 });
   });
 
-  it('is false where it names a kind for what no library knows', () => {
+  it('is false where it names a kind for a mistake outside the library', () => {
     expect(metrics([truth(10, { cause: 'not_in_library' })], [finding(10)])).toMatchObject({
       precisionHigh: 0,
       unknownClaimed: 1,

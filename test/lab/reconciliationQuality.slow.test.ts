@@ -29,7 +29,7 @@ beforeAll(async () => {
   tallies = new Map([...judged, ['benign', nothingWrong as Tally]]);
 }, 400_000);
 
-describe('what the engine finds in generated bills', () => {
+describe('the engine’s findings in generated bills', () => {
   for (const given of TARGETS.filter(({ words }) => words !== NEEDS_MANY)) {
     const isMissed = given.words === HIGH_RECALL.words;
     const target = isMissed ? { ...given, least: HIGH_RECALL.floor } : given;

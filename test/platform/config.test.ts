@@ -21,7 +21,7 @@ function sentenceOf(environment: Record<string, string>): string {
 }
 
 describe('settings', () => {
-  it('have the defaults of the documentation when nothing is given', () => {
+  it('have the defaults of the documentation when nothing is set', () => {
     expect(parse({})).toMatchObject({
       port: 3000,
       host: '127.0.0.1',

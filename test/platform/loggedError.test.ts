@@ -55,7 +55,7 @@ describe('an error in the log', () => {
     expect(described(new TypeError('a\nb')).stack).toMatch(/^\s+at .*loggedError\.test/);
   });
 
-  it('that is none is a word', () => {
+  it('that is no Error object is a text', () => {
     expect([describeError('text'), describeError(undefined), describeError({ body: PROMPT })]).toEqual([
       'text',
       'undefined',

@@ -41,7 +41,7 @@ describe('monthly lines', () => {
     expect(await all()).toEqual(['a', '{"broken', 'b']);
   });
 
-  it('go by the month once all of it is older than they are kept', () => {
+  it('are removed by the month once all of it is older than they are kept', () => {
     for (const month of ['2025-10', '2025-11', '2025-12', '2026-01'])
       lines.append(['x'], new Date(`${month}-15T00:00:00Z`));
     expect(lines.prune(60, new Date('2026-01-20T00:00:00Z'))).toBe(1);

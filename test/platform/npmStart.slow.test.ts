@@ -121,7 +121,7 @@ describe('npm start', () => {
     expect(existsSync(join(place.dataDir, 'runtime.json'))).toBe(false);
   });
 
-  it('with nohup goes on when its terminal is closed', async () => {
+  it('with nohup keeps running when its terminal is closed', async () => {
     await launch('script', '-qc', 'nohup npm start < /dev/null >> "$LOG" 2>&1', '/dev/null');
     const npm = npmPid();
     launcher.kill('SIGKILL');

@@ -67,7 +67,7 @@ describe('a sealed text', () => {
 });
 
 describe('keys', () => {
-  it('are 32 bytes in base64 or base64url, the current one first; anything else is none', () => {
+  it('are 32 bytes in base64 or base64url, the current one first; anything else is invalid', () => {
     const bytes = Buffer.alloc(32, 0xfb);
     for (const text of [bytes.toString('base64'), bytes.toString('base64url')])
       expect(parseSecretKeys(text)?.[0]?.bytes.equals(bytes)).toBe(true);
@@ -85,7 +85,7 @@ describe('keys', () => {
     expect(() => SecretKeys.of('nonsense')).toThrow(StartError);
   });
 
-  it('that are not at hand are named with the remedy, and no key is', () => {
+  it('that are missing are named with the remedy, and no key is', () => {
     const keys = SecretKeys.of(makeSecretKey());
     expect(
       missingKeySentence(new Map([[keys.currentId, { connection: 3, webhook: 1 }]]), keys),

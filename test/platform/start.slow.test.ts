@@ -235,7 +235,7 @@ describe('npm start', () => {
     expect((await ask(place, '/api/v1/events?limit=1', adminKey)).status).toBe(200);
   });
 
-  it('makes the login of an older data directory by itself, and makes a lost password anew', async () => {
+  it('makes the login of an older data directory by itself, and replaces a lost password', async () => {
     await stop(service, place);
     const { url, stop: stopServer } = await startPostgres({
       dataDir: place.dataDir,
@@ -353,7 +353,7 @@ describe('other ways to start', () => {
     await stop(service, place);
   });
 
-  it('with a key given in advance it takes that one', async () => {
+  it('uses a key that was set in advance', async () => {
     const { stdout } = await runToEnd(['keys', 'create', '--offline'], {});
     const key = stdout.trim();
     const place = await makePlace({ INIT_ADMIN_KEY: key });

@@ -159,7 +159,7 @@ describe('a connection to Azure', () => {
     expect(rows).toEqual([{ n: 1 }]);
   }, 300_000);
 
-  it('converts every day anew whose rate is another one by now, and none that has one for its own month', async () => {
+  it('converts again every day whose rate has changed, and none that has one for its own month', async () => {
     await start('EUR', 70);
     const { body } = await connect({ settings: { scope: SCOPE, fx_rate: '2' } });
     await pollToEnd(api, body.sync.status_url, LIMIT_MS);

@@ -19,7 +19,7 @@ afterEach(() => place?.close());
 const rows = async (sql: string) => (await place.api.database.superuser.query(sql)).rows;
 
 describe('a worker that is killed in the middle of a backfill', () => {
-  it('leaves no day missing and none twice: another one goes on behind the last stored page', {
+  it('leaves no day missing and none twice: another one continues behind the last stored page', {
     timeout: 300_000,
   }, async () => {
     const folder = makeTestFolder('billing-sync');
@@ -117,7 +117,7 @@ describe('the schedule of a connection', () => {
     );
   });
 
-  it('asks for a sync that goes the way of every other, and for none while one is open', {
+  it('requests a sync that runs like every other, and none while one is open', {
     timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();
@@ -143,7 +143,7 @@ describe('the schedule of a connection', () => {
   });
 });
 
-describe('a sync that the engine has lost', () => {
+describe('a sync that Temporal has lost', () => {
   it('is started again, and ends as if nothing had happened', { timeout: 300_000 }, async () => {
     place = await startFetchingPlace({ sweep: { queuedSeconds: 0, silentSeconds: 0 } });
     const connection = await place.connect('anthropic');
@@ -177,7 +177,7 @@ describe('a sync that the engine has lost', () => {
   });
 });
 
-describe('a sync whose secret key is not at hand', () => {
+describe('a sync whose secret key is missing', () => {
   it('ends at once with what to do, asks the provider nothing and loses nothing', {
     timeout: 300_000,
   }, async () => {

@@ -46,7 +46,7 @@ describe('a sync of a provider that', () => {
     );
   });
 
-  it('answers 429 requests again no sooner than Retry-After', { timeout: 300_000 }, async () => {
+  it('answers 429 asks again no sooner than Retry-After', { timeout: 300_000 }, async () => {
     place = await startFetchingPlace();
     const connection = await place.connect('anthropic');
     place.anthropic.faults.inject({

@@ -136,7 +136,7 @@ describe('a chunk that', () => {
     expect(await countedDays(place.api.orgDb, 'openai')).toEqual({});
   });
 
-  it('waits while the connection is widened does not go on behind the pages of the narrow one', {
+  it('waits while the connection is widened does not continue behind the pages of the narrow one', {
     timeout: 300_000,
   }, async () => {
     place = await startFetchingPlace();

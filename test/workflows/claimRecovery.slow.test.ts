@@ -136,7 +136,7 @@ describe('a worker', () => {
 });
 
 describe('the workflow engine', () => {
-  it('may be away, and may come back with nothing of what it knew: no claim and no deadline is lost', {
+  it('may be away, and may come back without its data: no claim and no deadline is lost', {
     timeout: 300_000,
   }, async () => {
     const dataDir = join(folder, 'engine');

@@ -193,7 +193,7 @@ describe('drafting', () => {
     expect(cents).toBe(claimed.length * 1_000 - 300);
   });
 
-  it('goes on with the others where one cannot be made, and makes that one the next time', async () => {
+  it('continues with the others where one cannot be made, and makes that one the next time', async () => {
     const { org, disputes } = await claims.orgWithDisputes(
       { days: [day(90n)] },
       { days: [day(10n)], kind: 'tool_fee_mismatch' },
@@ -213,7 +213,7 @@ describe('drafting', () => {
 });
 
 describe('a run whose drafting is interrupted', () => {
-  it('goes on with what is left, and its result has what was drafted before', async () => {
+  it('continues with what is left, and its result has what was drafted before', async () => {
     const { org } = await claims.orgWithDisputes(
       { days: [day(90n)] },
       { days: [day(20n)], kind: 'tool_fee_mismatch' },

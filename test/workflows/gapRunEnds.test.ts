@@ -175,7 +175,7 @@ describe('a gap run', () => {
     await final.expectUnchanged(() => workflowOver(org, run));
   });
 
-  it('that had published when the engine lost it goes on with its claims and publishes nothing twice', {
+  it('that had published when Temporal lost it continues with its claims and publishes nothing twice', {
     timeout: 300_000,
   }, async () => {
     const org = await anOrganization();

@@ -160,7 +160,7 @@ describe('a gap run of an organization with a contract', () => {
 });
 
 describe('provider keys', () => {
-  it('give their account to calls that name only the key, however late they are entered', async () => {
+  it('assign their account to calls that name only the key, however late they are entered', async () => {
     const org = await api.addOrganization();
     await call(org, { _service: { provider_key_id: 'key_1' } });
     await call(org, { _service: { provider_key_id: 'key_2', provider_account_id: 'acct-b' } });
@@ -179,7 +179,7 @@ describe('provider keys', () => {
     ]);
   });
 
-  it('that are billed and that no entry and no call knows are shown, and those billed after they were revoked', async () => {
+  it('that are billed and in no entry and no call are shown, and those billed after they were revoked', async () => {
     const org = await api.addOrganization();
     await call(org, { _service: { provider_key_id: 'seen' } });
     await putKeys(org, [

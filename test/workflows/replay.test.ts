@@ -38,7 +38,7 @@ function effectsOf(history: RecordedHistory): RecordedEffect[] {
 }
 
 describe('a workflow that was under way when the code changed', () => {
-  it.each(HISTORIES)('goes on as it began: %s', { timeout: 300_000 }, async (name) => {
+  it.each(HISTORIES)('continues as it began: %s', { timeout: 300_000 }, async (name) => {
     const history = readHistory(name);
     expect(history.events.length).toBeGreaterThan(5);
     await Worker.runReplayHistory({ workflowBundle: await workflowBundle() }, history);

@@ -237,7 +237,7 @@ describe('a re-pricing', () => {
     await worker.stop();
   });
 
-  it('that lost its message, or whose workflow the engine has lost, is started by the sweeper', async () => {
+  it('that lost its message, or whose workflow Temporal has lost, is started by the sweeper', async () => {
     const organization = await aBusyOrganization();
     await enterPrices(organization);
     for (const status of ['queued', 'running']) {

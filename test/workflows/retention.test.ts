@@ -108,7 +108,7 @@ describe('a run of the retention', () => {
     await worker.stop();
   });
 
-  it('goes on behind a step that fails; a step that fails again is a warning, and its success ends it', async () => {
+  it('continues behind a step that fails; a step that fails again is a warning, and its success ends it', async () => {
     const failing = await engine.startWorker((activities) => ({
       runRetentionStep: async (ref) => {
         if (ref.step === 'payloads') throw ApplicationFailure.nonRetryable('the disk is tired', 'not_found');
@@ -146,7 +146,7 @@ describe('the schedule of the retention', () => {
     expect(action).toMatchObject({ workflowType: WORKFLOW_NAMES.retention, taskQueue: engine.taskQueue });
   });
 
-  it('is there again after the engine has lost it, starts a run, and stays paused where an operator paused it', async () => {
+  it('is there again after Temporal has lost it, starts a run, and stays paused where an operator paused it', async () => {
     await handle().delete();
     await engine.schedules.reconcile();
     const worker = await engine.startWorker();

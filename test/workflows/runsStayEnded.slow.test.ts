@@ -114,7 +114,7 @@ describe('a gap run that is cancelled', () => {
     },
   );
 
-  it('and whose workflow the engine has lost ends cancelled all the same', { timeout: 300_000 }, async () => {
+  it('and whose workflow Temporal has lost ends cancelled all the same', { timeout: 300_000 }, async () => {
     const org = await aBilledOrganization();
     const run = await post(`${EXPLORER}/run`, {}, org);
     // As after a run had begun, and with it the engine's memory had gone.

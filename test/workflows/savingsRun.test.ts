@@ -195,7 +195,7 @@ describe('modeled savings', () => {
     });
   });
 
-  it('list the calls of one rule, which add up to what the rule came to', async () => {
+  it('list the calls of one rule, which add up to the sum of the rule', async () => {
     const { organization } = await aMonth(13);
     await withWorker(() => model(organization));
     const { modeled } = await get(organization, SAVINGS);
@@ -362,7 +362,7 @@ describe('a savings run', () => {
     expect((await get(organization, SAVINGS)).modeled).toEqual(before.modeled);
   });
 
-  it('that lost its message, or whose workflow the engine has lost, is started by the sweeper', async () => {
+  it('that lost its message, or whose workflow Temporal has lost, is started by the sweeper', async () => {
     for (const status of ['queued', 'running']) {
       const organization = await api.addOrganization();
       await queueSavingsRun(organization.orgDb, BigInt(Date.now()) * 1_000n, 'schedule');
@@ -382,7 +382,7 @@ describe('a savings run', () => {
     }
   });
 
-  it('killed and taken up by another worker comes to the same, and no half of a result is ever seen', {
+  it('killed and taken up by another worker has the same result, and no half of a result is ever seen', {
     timeout: 300_000,
   }, async () => {
     const place = await aMonth(17);

@@ -56,7 +56,7 @@ const rotate = (org: TestOrganization, { id, secret }: TestEndpoint, graceMs: nu
   );
 
 describe('a message', () => {
-  it('goes out once, signed, to every endpoint of its organization and to no other’s', async () => {
+  it('is sent once, signed, to every endpoint of its organization and to no other’s', async () => {
     const { org, receiver, endpoint } = await place.anOrganization();
     const other = await place.aReceiver();
     const second = await anEndpoint(org, other.url);
@@ -93,7 +93,7 @@ describe('a message', () => {
     expect(receiver.ids().sort()).toEqual(told.map(shown).sort());
   });
 
-  it('of many goes out once each, several at a time and never more than there are lanes', async () => {
+  it('of many is sent once, several at a time and never more than there are lanes', async () => {
     let underWay = 0;
     let most = 0;
     let meet: () => void = () => undefined;
@@ -119,7 +119,7 @@ describe('a message', () => {
     expect(await statusesOf(place.database, endpoint)).toEqual({ delivered: 120 });
   });
 
-  it('whose transaction is undone is never sent', async () => {
+  it('whose transaction is rolled back is never sent', async () => {
     const { org, receiver, endpoint } = await place.anOrganization();
     const undone = org.orgDb.transaction(async (inside) => {
       await tellOf({ ...org, orgDb: inside });
@@ -133,7 +133,7 @@ describe('a message', () => {
 });
 
 describe('a secret', () => {
-  it('that was replaced signs too until its grace is over, and then no more', async () => {
+  it('that was replaced signs too until its grace period is over, and then no more', async () => {
     const { org, receiver, endpoint } = await place.anOrganization();
     await rotate(org, endpoint, 60_000);
     await tellOf(org);
@@ -157,7 +157,7 @@ describe('a secret', () => {
     ]);
   });
 
-  it('that no key opens makes its messages wait, uncounted and saying why, until there is one that can be opened', async () => {
+  it('that no key opens makes its messages wait, uncounted and with the reason, until one can be opened', async () => {
     const { org, receiver, endpoint } = await place.anOrganization();
     const lostKey = SecretKeys.of(Buffer.alloc(32, 9).toString('base64'));
     const secrets = { current: endpoint.secret, previous: null };
@@ -223,7 +223,7 @@ describe('an endpoint', () => {
     expect(receiver.received.length).toBe(sent);
   });
 
-  it('that was given another address gets what is pending there', async () => {
+  it('with a new address gets there what is pending', async () => {
     const { org, endpoint } = await patient.anOrganization(answering(500));
     const next = await patient.aReceiver();
     const [id] = await tellOf(org);

@@ -174,7 +174,7 @@ describe('two workers and two dispatchers', () => {
 });
 
 describe('the workflow engine', () => {
-  it('may be away, and may come back with nothing of what it knew: every message goes out', {
+  it('may be away, and may come back without its data: every message is sent', {
     timeout: 300_000,
   }, async () => {
     const dataDir = join(folder, 'engine');
@@ -210,7 +210,7 @@ describe('the workflow engine', () => {
   });
 });
 
-describe('what is overdue', () => {
+describe('an overdue delivery', () => {
   it('wakes its endpoint once, and not while another wake-up is on its way', async () => {
     const place = await startWebhookPlace(OPTIONS);
     const { org, endpoint } = await place.anOrganization(answering(200));

@@ -89,7 +89,7 @@ describe('the outcomes of claims', () => {
     await worker.stop();
   });
 
-  it('put off learning by another outcome: the quiet time begins anew', async () => {
+  it('put off learning by another outcome: the quiet time begins again', async () => {
     const org = await api.addOrganization();
     const worker = await engine.startWorker();
     const workflowId = weightRecomputeWorkflowId({ orgId: org.orgId });

@@ -339,7 +339,7 @@ describe('a refusal by Azure', () => {
     ).resolves.toEqual([expect.objectContaining({ name: 'costs', ok: false })]);
   });
 
-  it('of too many requests is waited out as long as the longest of its headers states', async () => {
+  it('with 429 is waited out as long as the longest of its headers states', async () => {
     const { connector } = await start({ queriesPerMinute: 1 });
     await fetchAll(connector);
     await expect(fetchAll(connector)).rejects.toMatchObject({
@@ -349,7 +349,7 @@ describe('a refusal by Azure', () => {
     await expect(fetchAll(connector)).rejects.toThrow('asked to be left alone');
   });
 
-  it('an outage of the login or of the query passes', async () => {
+  it('an outage of the login or of the query is temporary', async () => {
     for (const report of ['token', 'query']) {
       const { fake, connector } = await start();
       fake.faults.inject({ kind: 'outage', status: 503, report });
@@ -359,7 +359,7 @@ describe('a refusal by Azure', () => {
     }
   });
 
-  it('a login that does not answer is given up in time', async () => {
+  it('by a login that does not answer comes after the timeout', async () => {
     const { fake, connector } = await start({}, 500);
     fake.faults.inject({ kind: 'hang', report: 'token' });
     await expect(fetchAll(connector)).rejects.toMatchObject({

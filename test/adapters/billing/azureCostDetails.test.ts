@@ -149,7 +149,7 @@ describe('cost details of Azure', () => {
     ]);
   });
 
-  it('what no grammar reads is listed with its dollars', async () => {
+  it('charges that no grammar reads are listed with their dollars', async () => {
     const { summary } = await readBill(csv(EA, [aLine({ MeterName: 'gpt weird Tokens' })]), AZURE);
     expect(summary.unparsed).toEqual([{ label: 'gpt weird Tokens', rows: 1, amountPico: 937_500_000_000n }]);
   });
@@ -232,7 +232,7 @@ describe('cost details of Azure', () => {
     });
   });
 
-  it('a bill in euros is converted by the rate that is given, and kept in euros without one', async () => {
+  it('a bill in euros is converted by the rate of the request, and kept in euros without one', async () => {
     const bill = csv(EA, [aLine({ BillingCurrencyCode: 'EUR', CostInBillingCurrency: '10461.12' })]);
     const converted = await readBill(bill, { ...AZURE, fxRate: '1.0842' });
     expect(decimalFromPico(converted.rows[0]?.amountPico ?? 0n)).toBe('11341.946304');

@@ -101,7 +101,7 @@ describe.each(PROVIDER_NAMES)('a failure of %s', (provider) => {
     expect(failure.message).toContain('did not answer in time');
   });
 
-  it('whose page token is no longer known asks for the chunk anew', async () => {
+  it('whose page token is expired requests the chunk again', async () => {
     const fake = await startProvider(provider);
     fake.limitPages(2);
     const connector = connectorAt(provider, fake.origin);

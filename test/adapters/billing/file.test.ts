@@ -39,7 +39,7 @@ const costs = (value: string, extra = '', start = 1730419200) =>
    "project_id":"proj_abc","api_key_id":"key_abc","quantity":10000,"quantity_unit":"tokens"}${extra}]}],"has_more":false,"next_page":null}`;
 
 describe('OpenAI cost pages', () => {
-  it('give each result as a row with its amount to the last digit', async () => {
+  it('yield each result as a row with its amount to the last digit', async () => {
     const { rows, summary } = await read(costs('0.06'));
     expect(rows).toHaveLength(1);
     expect(rows[0]?.row).toMatchObject({
@@ -147,7 +147,7 @@ describe('OpenAI cost pages', () => {
     expect(rows[0]?.row.day).toBe('2024-11-01');
   });
 
-  it('in another currency are converted by the rate that is given, and kept in it without one', async () => {
+  it('in another currency are converted by the rate of the request, and kept in it without one', async () => {
     const euro = costs('2').replace('"usd"', '"eur"');
     const kept = await read(euro);
     expect(kept.rows[0]?.row).toMatchObject({ amountPico: null, currency: 'EUR' });
@@ -168,7 +168,7 @@ describe('OpenAI usage pages', () => {
   const usage = (fields: string) =>
     `{"object":"page","data":[{"object":"bucket","start_time":1730419200,"end_time":1730422800,"results":[{"object":"organization.usage.completions.result",${fields}}]}]}`;
 
-  it('give disjoint classes from inclusive input', async () => {
+  it('yield disjoint classes from inclusive input', async () => {
     const { rows } = await read(
       usage(
         '"input_tokens":5000,"input_cached_tokens":1800,"input_cache_write_tokens":200,"input_uncached_tokens":3000,"output_tokens":1000,"input_audio_tokens":300,"output_audio_tokens":100,"num_model_requests":5,"project_id":"p","model":"gpt-4o-mini-2024-07-18","batch":true,"service_tier":"default"',
@@ -213,7 +213,7 @@ describe('Anthropic pages', () => {
   const page = (result: string) =>
     `{"data":[{"starting_at":"2025-08-01T00:00:00Z","ending_at":"2025-08-02T00:00:00Z","results":[${result}]}],"has_more":true,"next_page":"page_x"}`;
 
-  it('give amounts in cents as dollars', async () => {
+  it('convert amounts in cents to dollars', async () => {
     const { rows } = await read(
       page(
         '{"amount":"123.78912","currency":"USD","cost_type":"tokens","description":"Claude Opus 5 Usage - Input Tokens","model":"claude-opus-5","token_type":"uncached_input_tokens","service_tier":"batch","context_window":"200k-1M","inference_geo":"us","workspace_id":"wrkspc_1"}',
@@ -261,7 +261,7 @@ describe('Anthropic pages', () => {
     expect(summary.unparsed).toHaveLength(1);
   });
 
-  it('give usage by class, with both lifetimes of a cache write', async () => {
+  it('yield usage by class, with both lifetimes of a cache write', async () => {
     const { rows, summary } = await read(
       page(
         '{"uncached_input_tokens":1500,"cache_creation":{"ephemeral_1h_input_tokens":1000,"ephemeral_5m_input_tokens":500},"cache_read_input_tokens":200,"output_tokens":500,"server_tool_use":{"web_search_requests":10},"api_key_id":"k","model":"claude-opus-4-6","service_tier":"standard","context_window":"0-200k","inference_geo":"global","workspace_id":null}',
@@ -282,7 +282,7 @@ describe('Anthropic pages', () => {
     expect(summary.covered[0]).toMatchObject({ feed: 'usage', report: 'messages' });
   });
 
-  it('given as another provider’s are refused', async () => {
+  it('uploaded as another provider’s are refused', async () => {
     await expect(read(page('{"amount":"10","currency":"USD"}'))).rejects.toMatchObject({
       code: 'invalid_billing_file',
       message: expect.stringContaining('this is a page of anthropic'),

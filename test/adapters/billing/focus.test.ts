@@ -290,7 +290,7 @@ describe('days of a FOCUS export', () => {
     ]);
   });
 
-  it('Google’s are Pacific ones, everybody else’s UTC', async () => {
+  it('Google’s are Pacific days, those of other providers UTC days', async () => {
     const start = { ChargePeriodStart: '2026-09-03T06:59:59Z', ChargePeriodEnd: '2026-09-03T07:59:59Z' };
     const google = { ...start, ProviderName: 'Google', ServiceName: 'Gemini API' };
     expect((await rowOf(google, 'google')).day).toBe('2026-09-02');
@@ -299,7 +299,7 @@ describe('days of a FOCUS export', () => {
 });
 
 describe('currencies of a FOCUS export', () => {
-  it('the bill’s own conversion goes before the one that was given', async () => {
+  it('the bill’s own conversion takes precedence over the rate of the request', async () => {
     const euro = { BillingCurrency: 'EUR', BilledCost: '10', EffectiveCost: '10', ListCost: '20' };
     const given = { fxRate: '1.5' };
     const own = await rowOf(
@@ -334,7 +334,7 @@ describe('currencies of a FOCUS export', () => {
   });
 });
 
-describe('what is wrong with a FOCUS export is named with its place', () => {
+describe('a fault of a FOCUS export is named with its place', () => {
   it.each([
     [{ BilledCost: 'x' }, /line 2, column 1: billedcost must be a decimal number/],
     [{ BilledCost: '' }, /line 2, column 1: billedcost must be a decimal number, not empty/],

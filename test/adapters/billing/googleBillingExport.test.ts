@@ -172,7 +172,7 @@ describe('Google’s billing export', () => {
     expect(rows[0]).toMatchObject({ tokenClass: 'other', model: null, quantityUnit: 'characters' });
   });
 
-  it('is converted by its own rate, which is in the currency for a dollar, before any that is given', async () => {
+  it('is converted by its own rate, which is in the currency for a dollar, before any rate of the request', async () => {
     const bill = jsonLines([aLine({ currency: 'EUR', currency_conversion_rate: 0.8, cost: 2 })]);
     const { rows } = await readBill(bill, { ...GOOGLE, fxRate: '99' });
     expect(rows[0]).toMatchObject({

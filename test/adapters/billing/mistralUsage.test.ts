@@ -98,7 +98,7 @@ describe('Mistral’s usage report', () => {
     expect(rows[0]).toMatchObject({ currency: 'EUR', originalAmount: 18_905_700_000n, isBatch: null });
   });
 
-  it('what the plan covers is a credit, and no cheaper use', async () => {
+  it('usage that the plan covers is a credit, not cheaper use', async () => {
     const { rows } = await readBill(
       report(completion(entry('mistral-large-2411', 'input', { value: 1_000_000, value_paid: 400_000 }))),
       MISTRAL,

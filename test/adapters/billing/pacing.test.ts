@@ -8,7 +8,7 @@ const headers = (entries: Record<string, string>) => new Headers(entries);
 
 afterEach(stopProviders);
 
-describe('how long an answer asks to wait', () => {
+describe('the wait that an answer asks for', () => {
   it.each([
     ['seconds', { 'retry-after': '17' }, 17],
     ['an HTTP date', { 'retry-after': 'Sun, 11 Oct 2026 12:00:30 GMT' }, 30],
@@ -74,7 +74,7 @@ describe('the pacer', () => {
 });
 
 describe('a connection', () => {
-  it('sends nothing until the time that a 429 named is over, and another key is free to go', async () => {
+  it('sends nothing until the time that a 429 named is over, and another key may send meanwhile', async () => {
     const fake = await startProvider('anthropic');
     let nowMs = 0;
     const connector = connectorAt('anthropic', fake.origin, { nowMs: () => nowMs });

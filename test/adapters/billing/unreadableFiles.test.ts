@@ -24,7 +24,7 @@ const refused = (content: Buffer | string) =>
 
 const beginningWith = (...bytes: number[]) => Buffer.concat([Buffer.from(bytes), Buffer.alloc(600, 7)]);
 
-describe('a file that is no bill is refused with what it is and what to give instead', () => {
+describe('a file that is no bill is refused with its format and what to upload instead', () => {
   it.each<[string, Buffer | string, string]>([
     ['a ZIP archive', beginningWith(0x50, 0x4b, 3, 4), 'byte 1: this is a ZIP archive or an Excel workbook'],
     ['an old workbook', beginningWith(0xd0, 0xcf, 0x11, 0xe0), 'byte 1: this is an Excel workbook'],
@@ -93,7 +93,7 @@ describe('a file that is no bill is refused with what it is and what to give ins
     ['mistral', `a usage report of Mistral, a FOCUS export or ${PLAIN}`],
     ['cohere', `a FOCUS export or ${PLAIN}`],
   ])(
-    'a JSON file that is no bill, given as one of %s, with the bills that are read',
+    'a JSON file that is no bill, uploaded as one of %s, is refused with the supported bills',
     async (provider, wanted) => {
       for (const content of ['{"error":{"code":"429"}}', '[{"name":"trueup","version":"1"}]', '{}', '[{}]'])
         await expect(readBill(content, { provider }), content).rejects.toMatchObject({

@@ -113,7 +113,7 @@ describe('a body that a thread reads', () => {
     ['events_json', 'invalid_body', '{}'],
     ['events_lines', 'invalid_json', '{}\n{'],
     ['observation', 'unknown_observation_type', '{"type":"other"}'],
-  ] as const)('is refused as it is in place: %s with %s', async (kind, code, text) => {
+  ] as const)('is refused as without a thread: %s with %s', async (kind, code, text) => {
     const bytes = Buffer.from(text);
     const failureOf = async (work: () => unknown) => {
       try {

@@ -57,7 +57,7 @@ async function textOf(request: IncomingMessage): Promise<string> {
 }
 
 describe('a request to an address of a user', () => {
-  it('carries what it is given and nothing of ours: no cookie, no key, no inflating asked for', async () => {
+  it('carries the caller’s data and nothing of ours: no cookie, no key, no request for compression', async () => {
     const seen: unknown[] = [];
     const { fetcher, url, port } = await receiver(async (request, response) => {
       seen.push([request.method, request.url, request.headers, await textOf(request)]);
@@ -98,7 +98,7 @@ describe('a request to an address of a user', () => {
     expect(visited).toEqual([]);
   });
 
-  it('goes through no proxy of the environment', async () => {
+  it('uses no proxy of the environment', async () => {
     const visited: string[] = [];
     const proxy = `http://127.0.0.1:${await listen(createServer((request) => visited.push(String(request.url))))}`;
     const names = ['HTTP_PROXY', 'http_proxy', 'ALL_PROXY', 'NODE_USE_ENV_PROXY'];
@@ -338,7 +338,7 @@ describe('an answer', () => {
     ).rejects.toMatchObject({ fault: 'unreachable', message: expect.stringContaining('CERT_ALTNAME') });
   });
 
-  it('by TLS that is none is unreachable', async () => {
+  it('with broken TLS is unreachable', async () => {
     const { fetcher, url } = await rawReceiver((socket) =>
       socket.once('data', () => socket.end('HTTP/1.1 400 Bad\r\n\r\n')),
     );
@@ -347,7 +347,7 @@ describe('an answer', () => {
     });
   });
 
-  it('that does not come in time is given up: no name, no TLS, no headers, a body drop by drop', async () => {
+  it('that does not come in time ends at the timeout: no name, no TLS, no headers, a body drop by drop', async () => {
     const soon = { connectMs: 100, totalMs: 200 };
     const nameless = new SafeFetch({ ...soon, resolve: () => new Promise(() => undefined) });
     await expect(nameless.send({ method: 'GET', url: 'https://hooks.example/' })).rejects.toMatchObject({

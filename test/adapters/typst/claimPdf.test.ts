@@ -59,7 +59,7 @@ const duplicateClaim = (report: object) => {
 };
 
 describe('the text layer of a claim’s document', () => {
-  it('has every id, file name and hash as it is, whatever its length', async () => {
+  it('contains every id, file name and hash unbroken, whatever its length', async () => {
     const long = 'x7b-'.repeat(30);
     const evidence = aClaimEvidence([aLine({ charged: '15', expected: '12', model: `mixtral-8${long}` })]);
     const account = `acct_${'0123456789abcdef'.repeat(8)}`;

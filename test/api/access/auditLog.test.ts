@@ -73,7 +73,7 @@ const WRITES = Object.entries(OPERATIONS)
   .map(([operationId]) => operationId);
 
 describe('every operation of openapi.json that changes something, ingest aside', () => {
-  it('is looked at', async () => {
+  it('is covered by this test', async () => {
     const { body } = await place.api.get('/openapi.json');
     const declared = Object.values(
       body.paths as Record<string, Record<string, { operationId?: string; security?: unknown[] }>>,
@@ -108,7 +108,7 @@ describe('every operation of openapi.json that changes something, ingest aside',
   });
 });
 
-describe('a request that does nothing anew', () => {
+describe('a request that changes nothing', () => {
   it('leaves no row: one that is sent again with its Idempotency-Key, a run that is open, a month that is closed', async () => {
     const owner = await place.api.addOrganization();
     const post = (path: string, headers = {}) =>
@@ -190,7 +190,7 @@ describe('reading prompts and exporting calls', () => {
     expect(JSON.stringify(rows)).not.toContain(marker);
   });
 
-  it('without prompts leaves no row, nor does what is not there, nor what may not be read', async () => {
+  it('without prompts leaves no row, nor does a request for a missing or forbidden call', async () => {
     const owner = await place.api.addOrganization();
     const id = await makeEvent(place, owner);
     const noPayloads = await place.api.addKey(owner.orgId, 'auditor', { scopes: ['events:read'] });
@@ -340,7 +340,7 @@ describe('GET /api/v1/audit-log', () => {
     );
   });
 
-  it('goes page by page, by offset and by cursor', async () => {
+  it('is paged by offset and by cursor', async () => {
     const first = await list('limit=3', owner.adminKey);
     expect(first.body).toMatchObject({ count: 3, offset: 0, has_more: true });
     expect(first.headers.get('link')).toContain('rel="next"');

@@ -62,7 +62,7 @@ describe('a request without a valid key', () => {
     });
   });
 
-  it('is refused on every endpoint that is not public, before anything else of it is looked at', async () => {
+  it('is refused on every endpoint that is not public, before anything else of it is checked', async () => {
     for (const endpoint of ENDPOINTS) {
       const path = endpoint.path.replace(/\{\w+\}/g, 'x');
       const answer = await send(api, {
@@ -162,7 +162,7 @@ describe('a key', () => {
     }
   });
 
-  it('is not known by its words in other places: query, Basic and lower case', async () => {
+  it('is not accepted in other places: query, Basic and lower case', async () => {
     await expectUnauthenticated(undefined, `${PATH}?access_token=${api.adminKey}`);
     const basic = `Basic ${Buffer.from(`x:${api.adminKey}`).toString('base64')}`;
     await expectUnauthenticated(basic);

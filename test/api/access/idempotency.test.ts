@@ -138,7 +138,7 @@ describe('a repeated request', () => {
   });
 });
 
-describe('what makes a request the same', () => {
+describe('the identity of a repeated request', () => {
   it('the value of its JSON body counts, not how it is written', async () => {
     const owner = await one.addOrganization();
     const key = aKey();
@@ -221,7 +221,7 @@ describe('what makes a request the same', () => {
     expect([run.status, run.headers['idempotency-replayed']]).toEqual([202, undefined]);
   });
 
-  it('who may no longer call is refused as ever, and gets no answer that was kept', async () => {
+  it('a caller that lost its permission is refused as usual, and gets no kept answer', async () => {
     const owner = await one.addOrganization();
     const key = aKey();
     const request = overrideOf(`model-${key}`);
@@ -261,7 +261,7 @@ describe('which answers are kept', () => {
     expect([right.status, right.headers['idempotency-replayed']]).toEqual([201, undefined]);
   });
 
-  it('what failed for now is tried again', async () => {
+  it('a temporary failure is tried again', async () => {
     const owner = await one.addOrganization();
     await perform(override, overrideOf('first'), { owner, api: one });
     const key = aKey();

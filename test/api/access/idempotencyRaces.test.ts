@@ -187,7 +187,7 @@ describe('an attempt that asks others first', () => {
   });
 });
 
-describe('what follows a stored change', () => {
+describe('a step after a stored change', () => {
   it('costs the request nothing where it fails: it is carried out, and answered so', async () => {
     const failing = defineEndpoint({
       operationId: 'renameAndFail',

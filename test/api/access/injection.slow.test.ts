@@ -117,7 +117,7 @@ function withText(value: Json, [step, ...rest]: readonly (string | number)[], te
 }
 
 describe('a text that would be SQL', () => {
-  it('means in each parameter of each operation what any other word means there', async () => {
+  it('means in each parameter of each operation what any other text means there', async () => {
     let asked = 0;
     for (const [operationId, operation] of Object.entries(OPERATIONS)) {
       const known = parameters.get(operationId);
@@ -146,7 +146,7 @@ describe('a text that would be SQL', () => {
     expect(asked).toBeGreaterThan(1_000);
   }, 300_000);
 
-  it('is in each text of each body stored as it is or refused, and in no name of a parameter or a field heeded', async () => {
+  it('is stored unchanged or refused in each text of each body, and ignored in names of parameters and fields', async () => {
     const { database } = place.api;
     const countOf = async () =>
       (

@@ -152,7 +152,7 @@ describe('a list or a sum', () => {
   });
 
   it.each(LISTS)(
-    '%s returns nothing of another organization to a filter by its words',
+    '%s returns nothing of another organization to a filter by its texts',
     async (name, operation) => {
       const request = requests.get(name) ?? {};
       for (const [parameter, value] of await foreignFilters(name, operation)) {

@@ -128,7 +128,7 @@ describe('a new key', () => {
     expect([archived.status, archived.body.code]).toEqual([409, 'workspace_archived']);
   });
 
-  it('is none too many: a thousand that are not revoked are the most', async () => {
+  it('is refused beyond a thousand that are not revoked', async () => {
     const { orgId, adminKey } = await api.addOrganization();
     await api.database.superuser.query(
       `insert into api_keys (id, org_id, name, role, secret_hash, last4)
@@ -143,13 +143,13 @@ describe('a new key', () => {
   });
 });
 
-describe('no key grants more than it holds', () => {
+describe('a key that manages keys', () => {
   let narrowed: string;
   beforeAll(async () => {
     narrowed = await api.addKey(org.orgId, 'admin', { scopes: ['keys:admin', 'usage:read'] });
   });
 
-  it('a narrowed key makes only keys that are narrowed like itself', async () => {
+  it('makes only keys with scopes that it holds, when it is narrowed', async () => {
     for (const body of [{ role: 'admin' }, { role: 'member' }, { role: 'admin', scopes: ['org:admin'] }]) {
       const refused = await ask('POST', KEYS, { name: 'n', ...body }, narrowed);
       expect([refused.status, refused.body.code]).toEqual([403, 'forbidden']);
@@ -162,7 +162,7 @@ describe('no key grants more than it holds', () => {
     ]);
   });
 
-  it('nor widens or prolongs a key, nor gets the secret of one that may more; it may rename, narrow and revoke it', async () => {
+  it('neither widens nor prolongs a key when it is narrowed, nor gets a more powerful secret; it may rename, narrow and revoke', async () => {
     const soon = inSeconds(3_600);
     const other = await make({ role: 'admin', expires_at: soon });
     const path = `${KEYS}/${other.id}`;
@@ -176,13 +176,13 @@ describe('no key grants more than it holds', () => {
     expect((await ask('DELETE', path, undefined, narrowed)).status).toBe(204);
   });
 
-  it('nor becomes more by a change of itself', async () => {
+  it('cannot widen itself', async () => {
     const path = `${KEYS}/${idOf(narrowed)}`;
     expect((await ask('PATCH', path, { scopes: null }, narrowed)).status).toBe(403);
     expect((await ask('PATCH', path, { scopes: ['keys:admin', 'org:admin'] }, narrowed)).status).toBe(403);
   });
 
-  it('and who has not keys:admin does nothing with keys', async () => {
+  it('needs the scope keys:admin', async () => {
     const others = [
       await api.addKey(org.orgId, 'member'),
       await api.addKey(org.orgId, 'auditor'),
@@ -305,7 +305,7 @@ describe('a rotation', () => {
 });
 
 describe('a revocation', () => {
-  it('ends the key for good, keeps it in the list, and a second one changes nothing', async () => {
+  it('ends the key for ever, keeps it in the list, and a second one changes nothing', async () => {
     const { id, key } = await make({});
     expect((await ask('DELETE', `${KEYS}/${id}`)).status).toBe(204);
     const revoked = await ask('GET', `${KEYS}/${id}`);
@@ -421,7 +421,7 @@ describe('the list of keys', () => {
 });
 
 describe('a key of another organization', () => {
-  it('is answered like one that there is not, and stays as it is', async () => {
+  it('is answered like a missing key, and stays unchanged', async () => {
     const other = await api.addOrganization();
     const foreign = `${KEYS}/${idOf(other.ingestKey)}`;
     for (const [method, suffix, body] of [

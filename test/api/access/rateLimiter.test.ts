@@ -142,7 +142,7 @@ describe('the limiter of an instance', () => {
 });
 
 describe('without its store', () => {
-  it('each instance goes on by a bucket of its own, of the full rate', async () => {
+  it('each instance continues with a bucket of its own, of the full rate', async () => {
     const { limiter, store, failures, clock } = setUp();
     store.failing = true;
     expect(await countGranted(limiter, 150)).toBe(100);

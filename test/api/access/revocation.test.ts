@@ -121,7 +121,7 @@ describe('with warm caches on two instances', () => {
     await expect.poll(() => statusOn(deaf, long.body.key)).toBe(401);
   });
 
-  it('a key that is narrowed, or given an end, is held to it on both', async () => {
+  it('a key that is narrowed, or gets an end, is held to it on both', async () => {
     const key = await aWarmKey();
     await ask(first, 'PATCH', `${KEYS}/${idOf(key)}`, { scopes: ['usage:read'] });
     await expectOnBoth(key, 403);

@@ -80,7 +80,7 @@ describe('a new workspace', () => {
     expect(answer.body.message).toMatch(message);
   });
 
-  it('is none too many: a thousand that are not archived are the most', async () => {
+  it('is refused beyond a thousand that are not archived', async () => {
     const { orgId, adminKey } = await api.addOrganization();
     await api.database.superuser.query(
       `insert into workspaces (org_id, id, name, project_id, created_by)
@@ -177,7 +177,7 @@ describe('a workspace', () => {
     }
   });
 
-  it('of another organization is answered like one that there is not, and stays as it is', async () => {
+  it('of another organization is answered like a missing one, and stays unchanged', async () => {
     const other = await api.addOrganization();
     const foreign = await make({}, other.adminKey);
     for (const [method, body] of [['GET'], ['PATCH', { name: 'mine' }], ['DELETE']] as const) {

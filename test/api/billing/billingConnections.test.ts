@@ -234,7 +234,7 @@ describe('an account', () => {
 });
 
 describe('a connection', () => {
-  it('is another organization’s: every way to it answers as for one that there is not', async () => {
+  it('of another organization is answered on every path like a missing one', async () => {
     const { body } = await connect();
     const stranger = await api.addOrganization();
     const strip = ({ request_id: _r, instance: _i, ...problem }: Record<string, unknown>) => problem;
@@ -349,7 +349,7 @@ describe('credentials', () => {
   const works = async (id: string) =>
     (await call('POST', `${CONNECTIONS}/${id}/test`, {})).body.ok as boolean;
 
-  it('go under a new key while the service runs, and go on opening', async () => {
+  it('are sealed under a new key while the service runs, and still open', async () => {
     const { body } = await connect();
     const before = await sealedWith(body.id);
     const outcome = await rotateSecrets(config(), api.database.database, false);
@@ -407,7 +407,7 @@ describe('credentials', () => {
     });
   });
 
-  it('of a database of one’s own go under the first key that is set, and the older one may then go', async () => {
+  it('of a database of one’s own are sealed under the first key that is set, and the older one may be removed', async () => {
     const { body } = await connect();
     const older = readFileSync(keyFile, 'utf8').trim().split('\n').join(',');
     const newer = makeSecretKey();

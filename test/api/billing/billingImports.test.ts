@@ -41,7 +41,7 @@ const totals = async (orgId: string) => {
   return rows.map(({ day, charge_category, usd }) => [day, charge_category, usd]);
 };
 
-describe('a bill given as a file', () => {
+describe('a bill uploaded as a file', () => {
   it('is taken at once and read behind the scenes, to the last digit', async () => {
     const { orgId, adminKey } = await api.addOrganization();
     const text = page({
@@ -97,7 +97,7 @@ describe('a bill given as a file', () => {
     expect((await pollToEnd(api, body.status_url, undefined, adminKey)).status).toBe('succeeded');
   });
 
-  it('given again is the same import, also when it comes twenty times at once', async () => {
+  it('uploaded again is the same import, also when it comes twenty times at once', async () => {
     const { adminKey, orgId } = await api.addOrganization();
     const text = page({ 20001: [['gpt-6-sol, input', '1']] });
     const answers = [];
@@ -295,7 +295,7 @@ describe('P-26: an upload that is no proper form', () => {
     expect(await kept()).toBe(0);
   });
 
-  it('a client that goes away in the middle leaves nothing', async () => {
+  it('a client that disconnects midway leaves nothing', async () => {
     await new Promise<void>((resolve) => {
       const upload = request(`${api.baseUrl}/api/v1/billing-imports`, {
         method: 'POST',

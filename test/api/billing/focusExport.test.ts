@@ -217,7 +217,7 @@ describe('the export', () => {
 });
 
 describe('a bill that cannot be converted', () => {
-  it('leaves in its own currency, priced as it is billed, and in no dollars', async () => {
+  it('is exported in its own currency, priced as it is billed, and in no dollars', async () => {
     const other = await api.addOrganization();
     await importBill(api, exportInEuros(), { provider: 'openai' }, other.adminKey);
     const [row, ...more] = readTable((await fetchCsv('period=2026-01', other.adminKey)).text);

@@ -191,7 +191,7 @@ describe('POST /api/v1/claims/{id}/merge', () => {
     return { org, disputes, one, other };
   }
 
-  it('makes one draft of several, under the id that was asked for, netted and frozen anew', async () => {
+  it('makes one draft of several, under the id in the path, netted and frozen again', async () => {
     const { org, disputes, one, other } = await twoDrafts();
     // Found after the first draft was made.
     await undercharge(org, tooLittle(7n, '2026-03-01', { model: 'later' }));

@@ -21,7 +21,7 @@ const bodyFor = (status: ClaimStatus) => ({
 });
 
 describe('a claim', () => {
-  it('is shown with its history, its evidence and where it may go', async () => {
+  it('is shown with its history, its evidence and its legal moves', async () => {
     const id = await place.aClaim({
       notes: 'seen in March',
       evidence: { pricing_snapshot: { version: 'v' } },
@@ -81,7 +81,7 @@ describe('a claim', () => {
     expect((await place.api.get('/api/v1/claims?status=lost', org.adminKey)).status).toBe(400);
   });
 
-  it('of another organization is as one that there is not', async () => {
+  it('of another organization is answered like a missing one', async () => {
     const other = await place.api.addOrganization();
     const id = await place.aClaim({}, other);
     expect((await place.api.get(`/api/v1/claims/${id}`)).status).toBe(404);

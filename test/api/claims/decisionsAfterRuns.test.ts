@@ -30,8 +30,8 @@ async function aSplitFinding(last: FindingToStore = {}) {
 const recoverable = async (org: TestOrganization) =>
   (await api.get('/api/v1/financial/summary', org.adminKey)).body.recoverable_confirmed_usd;
 
-describe('what later runs find of a dispute’s days by itself', () => {
-  it('shows the dispute, and to confirm it joins that one', async () => {
+describe('a later finding over days of a dispute', () => {
+  it('shows the dispute, and confirming it joins that dispute', async () => {
     const { org, last, dispute } = await aSplitFinding();
     expect((await financial.queue(org)).items).toMatchObject([{ id: last, dispute_id: dispute.id }]);
     const joined = await financial.confirm(org, last, { notes: 'the same' });
@@ -47,7 +47,7 @@ describe('what later runs find of a dispute’s days by itself', () => {
     expect(await financial.actionsOf(org)).toEqual(['finding.confirmed', 'finding.confirmed']);
   });
 
-  it('cannot be dismissed before the dispute is resolved, so that its dollars are in the summary until then', async () => {
+  it('cannot be dismissed before the dispute is resolved, which keeps its dollars in the summary until then', async () => {
     const { org, last, dispute } = await aSplitFinding();
     const refused = await financial.dismiss(org, last);
     expect([refused.status, refused.body.code]).toEqual([409, 'already_decided']);
@@ -65,7 +65,7 @@ describe('what later runs find of a dispute’s days by itself', () => {
   });
 });
 
-describe('what is decided on a finding whose days the provider may restate again', () => {
+describe('a decision on a finding whose days the provider may restate again', () => {
   it('stays in the queue under its status, and a repeat answers the dispute that there is', async () => {
     const { org, id } = await financial.orgWith({});
     const { body: dispute } = await financial.confirm(org, id);
@@ -75,7 +75,7 @@ describe('what is decided on a finding whose days the provider may restate again
     expect([again.status, again.body.id]).toEqual([200, dispute.id]);
   });
 
-  it('is taken back only once they are final', async () => {
+  it('is reverted only once they are final', async () => {
     const { org, id } = await financial.orgWith({});
     await financial.dismiss(org, id, 'first reason');
     await org.orgDb.run('update findings set provisional = true where org_id = $1', [org.orgId]);

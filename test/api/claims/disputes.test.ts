@@ -195,7 +195,7 @@ describe('to confirm an item', () => {
     expect((await asked)?.map(({ status }) => status)).toEqual([201, 404]);
   });
 
-  it('is refused with the reason where there is nothing to ask back', async () => {
+  it('is refused with the reason where there is nothing to claim', async () => {
     const cases: [FindingToStore, string, RegExp][] = [
       [{ direction: 'undercharge', days: [day(-5n)] }, 'nothing_to_dispute', /too little/],
       [{ grade: 'UNVERIFIED' }, 'nothing_to_dispute', /UNVERIFIED/],

@@ -267,7 +267,7 @@ describe('an export', () => {
     expect(Number(answer?.headers['retry-after'])).toBeGreaterThan(0);
   });
 
-  it('whose client goes away or stalls holds no database connection', async () => {
+  it('whose client disconnects or stalls holds no database connection', async () => {
     const org = await withManyEvents(20_000);
     const { response, first } = await openExport(org);
     expect(first.length).toBeGreaterThan(0);

@@ -225,7 +225,7 @@ describe('a trace', () => {
     expect((await send(api, { path, key: null, body: body(), headers: colonless })).status).toBe(202);
   });
 
-  it('as protobuf that is none is 400 invalid_protobuf, and a JSON answer all the same', async () => {
+  it('as invalid protobuf is 400 invalid_protobuf, with a JSON answer', async () => {
     const org = await api.addOrganization();
     const whole = encodeTraceMessage(aTrace(aSpan()));
     for (const bytes of [

@@ -420,7 +420,7 @@ describe('P-16: numbers that are none, or too large, or not whole', () => {
   });
 });
 
-describe('P-17: keys that mean something to JavaScript, and keys given twice', () => {
+describe('P-17: keys with a meaning in JavaScript, and duplicate keys', () => {
   it('are plain data, and the last of two holds', async () => {
     const org = await api.addOrganization();
     const event = JSON.stringify(anEvent({ request_id: 'r', team_id: 'first' })).slice(0, -1);
@@ -493,7 +493,7 @@ describe('P-18: starts one nanosecond apart', () => {
   });
 });
 
-describe('P-26: a multipart form that is none', () => {
+describe('P-26: an invalid multipart form', () => {
   it('is refused with a sentence, and nothing of it is kept', async () => {
     const org = await api.addOrganization();
     const part = (name: string, value: string, filename?: string) =>

@@ -79,7 +79,7 @@ async function projectsOf(session: string): Promise<(string | null)[]> {
   return body.events.map((event: { project_id: string | null }) => event.project_id);
 }
 
-describe('what a key of a workspace sends', () => {
+describe('ingest with a key of a workspace', () => {
   it('has a request for every way in', () => {
     expect(Object.keys(WAYS_IN).sort()).toEqual(INGEST.map(({ operationId }) => operationId).sort());
   });

@@ -138,7 +138,7 @@ describe('the settings', () => {
     ]);
   });
 
-  it('leave their row alone where nothing changes: no ingest begins anew for it', async () => {
+  it('leave their row alone where nothing changes: no ingest reads them again', async () => {
     const one = await api.addOrganization();
     const markOf = async () =>
       (await api.database.superuser.query('select xmin::text from organizations where id = $1', [one.orgId]))

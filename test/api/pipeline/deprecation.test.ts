@@ -46,7 +46,7 @@ beforeAll(async () => {
 });
 afterAll(() => api?.close());
 
-describe('an endpoint that is to go', () => {
+describe('a deprecated endpoint', () => {
   it('names on every answer the dates of its deprecation and end, the document to read and its replacement', async () => {
     const answers = [
       await send(api, { path: '/api/v1/old-things' }),
@@ -78,7 +78,7 @@ describe('an endpoint that is to go', () => {
     expect(document.paths['/api/v1/events'].get.deprecated).toBeUndefined();
   });
 
-  it('leaves the answers of others as they are', async () => {
+  it('leaves the answers of other endpoints unchanged', async () => {
     const { headers } = await send(api, { path: '/api/v1/events' });
     expect([headers.deprecation, headers.sunset]).toEqual([undefined, undefined]);
   });
@@ -111,7 +111,7 @@ describe('the notice period of a deprecated endpoint', () => {
     expect(() => assertNotice(endpointsWith(wrong))).toThrow('listOldThings');
   });
 
-  it('whose days are any two is taken when they lie far enough apart, and its headers name these days', () => {
+  it('accepts any two days that lie far enough apart, and the headers name these days', () => {
     const dayOf = (days: number) => new Date(days * 86_400_000).toISOString().slice(0, 10);
     fc.assert(
       fc.property(

@@ -66,7 +66,7 @@ describe('an error', () => {
     for (const { field } of body.errors) expect(body.message).toContain(`${field}: `);
   });
 
-  it('names a missing parameter as missing, and a parameter that is given twice', async () => {
+  it('names a missing parameter as missing, and a duplicate parameter', async () => {
     const missing = await api.get('/api/v1/events/export');
     expect([missing.status, missing.body.code]).toEqual([400, 'missing_parameter']);
     expect(missing.body.errors.map((issue: { field: string }) => issue.field)).toEqual(['start', 'end']);
@@ -83,7 +83,7 @@ describe('an error', () => {
 });
 
 describe('a request id', () => {
-  it('is the client’s where it is well formed, and goes back in header and body', async () => {
+  it('is the client’s where it is well formed, and is returned in header and body', async () => {
     for (const id of ['abc-123', 'A.b_c:d-9', 'x'.repeat(128)]) {
       const answer = await send(api, { path: '/nowhere', headers: { 'x-request-id': id } });
       expect(answer.headers['x-request-id']).toBe(id);
@@ -121,7 +121,7 @@ describe('a path and a method', () => {
     }
   });
 
-  it('that do not go together are 405 with the methods that do, on every endpoint', async () => {
+  it('that do not belong together are 405 with the allowed methods, on every endpoint', async () => {
     const methods = new Map<string, Set<string>>();
     for (const endpoint of ENDPOINTS) {
       const path = endpoint.path.replace(/\{\w+\}/g, 'x');

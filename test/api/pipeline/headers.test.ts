@@ -66,7 +66,7 @@ describe('every answer', () => {
     }
   });
 
-  it('asks browsers to insist on TLS exactly where it went through TLS', async () => {
+  it('asks browsers to insist on TLS exactly where the request came over TLS', async () => {
     const hsts = async (from: TestApi, proto: string) =>
       (await send(from, { path: '/healthz', headers: { 'x-forwarded-proto': proto } })).headers[
         'strict-transport-security'

@@ -65,7 +65,7 @@ describe('the Host header', () => {
     expect(status).toBe(421);
   });
 
-  it('is not looked at for /healthz, which orchestrators ask under any name', async () => {
+  it('is not checked for /healthz, which orchestrators request under any name', async () => {
     expect((await ask('GET /healthz HTTP/1.1', 'Host: evil.example')).status).toBe(200);
     expect((await ask('GET /readyz HTTP/1.1', 'Host: evil.example')).status).toBe(421);
     expect((await ask('GET /metrics HTTP/1.1', 'Host: evil.example')).status).toBe(421);

@@ -127,7 +127,7 @@ describe('the log', () => {
     expect(answer.bytes.toString()).not.toMatch(/refuse_all|event_payloads/);
   });
 
-  it('cannot be given a line by a path, a header or an id', async () => {
+  it('gets no line from the content of a path, a header or an id', async () => {
     takeLines();
     const forged = '{"level":"error","msg":"forged"}';
     for (const request of [

@@ -102,7 +102,7 @@ describe('a form', () => {
     ],
     ['21 parts', '--b\r\nX-Nothing: 1\r\n\r\nx\r\n'.repeat(21) + FILE],
     ['a part whose header is no header', `--b\r\nno header at all\r\n\r\nx\r\n${FILE}`],
-  ])('with %s is refused, and the server goes on', async (_, parts) => {
+  ])('with %s is refused, and the server continues', async (_, parts) => {
     const url = await serve(async () => undefined);
     const { status, body } = await post(url, parts + END);
     expect([status, body.code], String(body.message)).toEqual([400, 'invalid_multipart']);

@@ -46,7 +46,7 @@ function operations(): [string, Operation][] {
 }
 
 describe('/openapi.json', () => {
-  it('is an OpenAPI 3.1 document, the same for everybody, kept by its entity tag', async () => {
+  it('is an OpenAPI 3.1 document, the same for every caller, cached by its entity tag', async () => {
     expect(document.openapi).toMatch(/^3\.1\./);
     expect(document.info).toMatchObject({
       title: 'Trueup',

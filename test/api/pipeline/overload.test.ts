@@ -89,7 +89,7 @@ function holdUp(): { endpoint: Endpoint; letGo: () => void } {
 }
 
 describe('F-20: more requests than can be served', () => {
-  it('are refused at once with 503, before key and body are looked at; health answers; room is given again', async () => {
+  it('are refused at once with 503, before key and body are read; health answers; room is freed again', async () => {
     api = await startTestApi({ requestsMax: { ingest: 4, other: 4 } });
     const hanging: Socket[] = [];
     for (let index = 0; index < 4; index += 1) {
@@ -113,7 +113,7 @@ describe('F-20: more requests than can be served', () => {
     expect((await api.get('/api/v1/events')).status).toBe(200);
   });
 
-  it('that wait in line on one connection give their room back when it closes, and so does an export', async () => {
+  it('that queue on one connection free their room when it closes, and so does an export', async () => {
     const held = holdUp();
     api = await startTestApi({ endpoints: [...ENDPOINTS, held.endpoint], limits: WIDE_LIMITS });
     const exported = '/api/v1/events/export?start=2026-01-01&end=2026-02-01';
@@ -238,7 +238,7 @@ describe('F-28: slow and many connections', () => {
     expect((await api.get('/api/v1/events')).status).toBe(200);
   });
 
-  it('whose body does not come in time are answered 408 and ended', async () => {
+  it('whose body does not come in time are answered 408 and closed', async () => {
     const stream = Object.assign(new PassThrough(), { headers: {} }) as unknown as IncomingMessage;
     const read = new IncomingBody(stream).bytes(1_000, 20);
     await expect(read).rejects.toMatchObject({ code: 'body_too_slow' });

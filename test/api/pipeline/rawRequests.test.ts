@@ -69,7 +69,7 @@ function problemIn(text: string): Record<string, unknown> {
   return problem;
 }
 
-describe('what the HTTP parser refuses is answered by a problem that names it', () => {
+describe('a request that the HTTP parser refuses is answered by a problem that names it', () => {
   const GET = (path: string, ...headers: string[]) => message(`GET ${path} HTTP/1.1`, ...headers, '', '');
   const long = (length: number) => 'y'.repeat(length);
   it.each<[string, string, number, string, RegExp]>([
@@ -129,7 +129,7 @@ describe('what the HTTP parser refuses is answered by a problem that names it', 
     expect(problem.detail).toMatch(sentence);
   });
 
-  it('the answer is read whole by a client that goes on sending', async () => {
+  it('the answer is read whole by a client that continues to send', async () => {
     const { hostname, port } = new URL(api.baseUrl);
     const text = await new Promise<string>((resolve, reject) => {
       let heard = '';

@@ -176,7 +176,7 @@ describe('a body of ingest', () => {
 
 describe('a query', () => {
   it.each(OUTSIDE_INGEST)(
-    '%s: a parameter that is given twice is refused, whether or not it is known',
+    '%s: a duplicate parameter is refused, whether or not it is known',
     async (name) => {
       const operation = operationOf(name);
       const address = operation.path.replace(/\{(\w+)\}/g, 'none');
@@ -212,7 +212,7 @@ describe('a header', () => {
     },
   );
 
-  it('Idempotency-Key, given twice, is refused', async () => {
+  it('Idempotency-Key, sent twice, is refused', async () => {
     const response = await fetch(`${place.api.baseUrl}/api/v1/reconciliation/gap-explorer/run`, {
       method: 'POST',
       headers: [

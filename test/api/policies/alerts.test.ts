@@ -214,7 +214,7 @@ describe(`the feed (TEST_SEED=${SEED})`, () => {
     expect([answer.status, answer.body.code]).toEqual([400, 'invalid_range']);
   });
 
-  it('refuses words that no alert can have, naming the field and those that it can; any text may be a model', async () => {
+  it('refuses values that no alert can have, naming the field and the allowed values; any text may be a model', async () => {
     const wrong = {
       kind: 'alert',
       policy_type: 'no_such_policy',
@@ -297,7 +297,7 @@ describe('acknowledging', () => {
     });
   });
 
-  it('of an id that is none, or of another organization, is 404', async () => {
+  it('of a malformed id, or of another organization, is 404', async () => {
     const [org, other] = [await api.addOrganization(), await api.addOrganization()];
     const [id = ''] = await storeAlerts(api, other.orgId, [{}]);
     for (const one of [id, `alr_${'0'.repeat(32)}`, 'alr_1', `evt_${'0'.repeat(32)}`]) {

@@ -148,7 +148,7 @@ describe('a blocked call', () => {
     expect(rows).toEqual([]);
   });
 
-  it('stays without a cost when stored calls are priced anew, also one that was stored with a cost', async () => {
+  it('stays without a cost when stored calls are priced again, also one that was stored with a cost', async () => {
     const timestamp = '2026-03-05T10:00:00Z';
     const org = await anOrganization(aBlocked({ timestamp }), anEvent({ timestamp }));
     // As calls that were blocked were stored before, past the migration that sets them right.

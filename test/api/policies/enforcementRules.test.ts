@@ -258,7 +258,7 @@ describe('a change of a rule', () => {
     expect((await ask(org, 'GET', `${RULES}/${rule.id}`)).body).toEqual(rule);
   });
 
-  it('has the savings modeled anew, unless the rule is off before and after', async () => {
+  it('has the savings modeled again, unless the rule is off before and after', async () => {
     const org = await api.addOrganization();
     const runs = async () => {
       const { rows } = await api.database.superuser.query<{ runs: string }>(

@@ -244,7 +244,7 @@ describe('patterns', () => {
     expect(Object.keys(listed)).toEqual(['id', 'policy_type', 'config', 'enabled', 'updated_at', 'warnings']);
   });
 
-  it('are judged alike when the same list is put again, and the warnings go with what they were about', async () => {
+  it('are judged alike when the same list is put again, and each warning is removed with its pattern', async () => {
     const one = await api.addOrganization();
     const regexes = ['(?=x)', 'y'];
     const first = await put('banned_patterns', { config: { regexes } }, one.adminKey);
@@ -260,7 +260,7 @@ describe('patterns', () => {
   });
 });
 
-describe('what a put leaves behind', () => {
+describe('the effect of a put', () => {
   it('is one row of the log that lists what was added and removed, and one step of the organization’s revision', async () => {
     const one = await api.addOrganization();
     await put('approved_models', { config: { models: ['a', 'b'] } }, one.adminKey);

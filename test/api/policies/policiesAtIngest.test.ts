@@ -272,7 +272,7 @@ describe('a policy that was put at one server', () => {
     expect(told.sort()).toEqual(expected.sort());
   });
 
-  it('is skipped where it names a pattern that is none; the others hold, and the operator sees the count', async () => {
+  it('is skipped where it names an invalid pattern; the others hold, and the operator sees the count', async () => {
     const org = await here.addOrganization();
     const { warnings } = await putPolicy(here, org, 'banned_patterns', { regexes: ['(?=x)', '(', WORD] });
     expect(warnings).toHaveLength(2);

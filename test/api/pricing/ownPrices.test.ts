@@ -209,7 +209,7 @@ describe('an organization with a contract', () => {
     ]);
   });
 
-  it('leaves the public list and everybody’s records as they are', async () => {
+  it('leaves the public list and the records of other organizations unchanged', async () => {
     const org = await api.addOrganization();
     await enter(org, CONTRACT, discount({ discount_percent: 50 }));
     const { body } = await api.get(`/api/v1/pricing?provider=openai&model=${MODEL}&at=${DAY}`, org.adminKey);
@@ -240,7 +240,7 @@ describe('an organization with a contract', () => {
 });
 
 describe('POST /api/v1/pricing/overrides', () => {
-  it('prices a model that no list knows', async () => {
+  it('prices a model that is in no list', async () => {
     const org = await api.addOrganization();
     expect((await costOf(org, { model: 'in-house-7b' })).cost_source).toBe('unpriced');
     const entry = await enter(org, OVERRIDES, override({ model: 'in-house-7b' }));
@@ -306,7 +306,7 @@ describe('DELETE /api/v1/pricing/contract-rates/{id}', () => {
     }
   });
 
-  it('knows nothing of another organization’s entries, nor of the other kind', async () => {
+  it('finds nothing of another organization’s entries, nor of the other kind', async () => {
     const [a, b] = [await api.addOrganization(), await api.addOrganization()];
     const entry = await enter(a, CONTRACT, discount());
     expect((await remove(b, `${CONTRACT}/${entry.id}`)).status).toBe(404);

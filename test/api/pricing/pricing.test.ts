@@ -50,7 +50,7 @@ describe('GET /api/v1/pricing/table', () => {
     expect((await table({ 'if-none-match': '"another"' })).status).toBe(200);
   });
 
-  it('knows its entity tag in the forms that caches send it', () => {
+  it('accepts its entity tag in the forms that caches send', () => {
     const etag = '"20261120T080000000000Z-1a2b3c4d"';
     expect(matchesEntityTag(etag, etag)).toBe(true);
     expect(matchesEntityTag(`"x", W/${etag}`, etag)).toBe(true);
@@ -284,7 +284,7 @@ describe('GET /api/v1/events/{id}/cost', () => {
     });
   });
 
-  it('is not found for another organization, or an id that is none', async () => {
+  it('is not found for another organization, or a malformed id', async () => {
     const [mine, other] = [await api.addOrganization(), await api.addOrganization()];
     await ingest(other.ingestKey, { timestamp: TIME, input_tokens: 1, output_tokens: 1 });
     const { body } = await api.get('/api/v1/events', other.adminKey);

@@ -46,7 +46,7 @@ describe('to dismiss an item', () => {
     expect((await dismiss(org, id, 'x'.repeat(4_000))).status).toBe(200);
   });
 
-  it('can be taken back by confirming with reopen, and not by mistake', async () => {
+  it('can be reverted by confirming with reopen, and not by mistake', async () => {
     const { org, id } = await orgWith({});
     await dismiss(org, id);
     const refused = await confirm(org, id);

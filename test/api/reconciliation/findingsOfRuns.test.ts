@@ -23,7 +23,7 @@ afterAll(() => api?.close());
 
 const picoOf = (decimal: string) => picoFromDecimal(decimal) ?? 0n;
 
-describe('what a run finds in a bill', () => {
+describe('a finding of a run in a bill', () => {
   it('is read, decided on and added up, and what the next run finds besides is disputed besides', async () => {
     const { confirm } = financialOf(api);
     const org = await aBilledOrganization(api, [dayAt(1), dayAt(2), dayAt(3)]);

@@ -175,7 +175,7 @@ describe('a gap run, while no worker takes it', () => {
     expect((await api.get(path.replace('/run', ''))).status).toBe(400);
   });
 
-  it('of another organization is not there', async () => {
+  it('of another organization is not found', async () => {
     const other = await api.addOrganization();
     const { body } = await api.post(RUN, {}, other.adminKey);
     expect((await api.get(body.status_url)).status).toBe(404);

@@ -338,7 +338,7 @@ describe('a record', () => {
     expect(byDay.get('07')).toEqual([]);
   });
 
-  it('of another organization is not there', async () => {
+  it('of another organization is not found', async () => {
     await withDays([DAY]);
     const other = await api.addOrganization();
     expect((await read(other, MARCH)).matches).toEqual([]);

@@ -256,7 +256,7 @@ describe('coverage', () => {
     expect(groups[0]).toMatchObject({ token_share: null, dollar_share: null, not_compared_usd: 15 });
   });
 
-  it('narrows by provider, account and days, and goes by pages', async () => {
+  it('narrows by provider, account and days, and is paged', async () => {
     const billed = async (query: string) => (await get(`coverage?${query}`)).totals.billed_usd;
     expect(await billed(`provider=anthropic&${MONTH}`)).toBe(15);
     expect(await billed(`provider_account_id=org-1&${MONTH}`)).toBe(19);

@@ -45,8 +45,8 @@ const tierOf = async (org: TestOrganization, id: string) =>
     )
   )[0];
 
-describe('what was learned', () => {
-  it('of an organization without outcomes is nothing: everything as it is shipped', async () => {
+describe('the learned weights', () => {
+  it('are the shipped weights for an organization without outcomes', async () => {
     const org = await api.addOrganization();
     const body = await read(org);
     expect(body).toMatchObject({
@@ -67,7 +67,7 @@ describe('what was learned', () => {
     expect(await read(org)).toEqual(body);
   });
 
-  it('is shown beside what it was, with the outcomes that it was learned from', async () => {
+  it('are shown beside the shipped ones, with the outcomes that they were learned from', async () => {
     const org = await api.addOrganization();
     const ids: string[] = [];
     for (let claim = 0; claim < 6; claim += 1) ids.push((await claimed(org, { status: 'denied' })).id);
@@ -98,7 +98,7 @@ describe('what was learned', () => {
     });
   });
 
-  it('is another version with another outcome, and none without', async () => {
+  it('get a new version with another outcome, and none without', async () => {
     const org = await api.addOrganization();
     await claimed(org, { status: 'denied' });
     expect(await recomputeWeights(org.orgDb, NOW)).toMatchObject({ version: 1, isNew: true });
@@ -114,7 +114,7 @@ describe('what was learned', () => {
     expect(stored).toEqual([{ version: 1 }, { version: 2 }]);
   });
 
-  it('is one version however many learn it at once, and none is ever changed', async () => {
+  it('are one version however many recomputes run at once, and no version is ever changed', async () => {
     const org = await api.addOrganization();
     for (let claim = 0; claim < 3; claim += 1) await claimed(org, { status: 'denied' });
     const attempts = await Promise.allSettled(
@@ -129,7 +129,7 @@ describe('what was learned', () => {
       );
   });
 
-  it('lists the kinds that denials named instead, for the provider that denied', async () => {
+  it('list the kinds that denials named instead, for the provider that denied', async () => {
     const org = await api.addOrganization();
     const { id } = await claimed(org, { status: 'denied' });
     await api.database.superuser.query(
@@ -142,7 +142,7 @@ describe('what was learned', () => {
     ]);
   });
 
-  it('goes through its outcomes page by page, the newest first', async () => {
+  it('list their outcomes page by page, the newest first', async () => {
     const org = await api.addOrganization();
     for (let claim = 0; claim < 5; claim += 1) await claimed(org, { status: 'denied' });
     const all = (await read(org)).outcomes;
@@ -157,7 +157,7 @@ describe('what was learned', () => {
     expect(times).toEqual([...times].sort().reverse());
   });
 
-  it('is no business of keys that only send calls, nor of other organizations', async () => {
+  it('are hidden from keys that only send calls, and from other organizations', async () => {
     const [org, other] = [await api.addOrganization(), await api.addOrganization()];
     await claimed(org, { status: 'denied' });
     await recomputeWeights(org.orgDb, NOW);

@@ -403,7 +403,7 @@ describe('the breakdown of the dashboard', () => {
     }
   });
 
-  it('covers the 30 days that end with a date given alone', async () => {
+  it('covers the 30 days that end with a date on its own', async () => {
     const days = ['2026-03-01T23:59:59.999999Z', '2026-03-02T00:00:00Z', '2026-03-31T23:59:59Z'];
     const org = await anOrganization(...days.map((timestamp) => anEvent({ timestamp, cost_usd: 1 })));
     const summary = await api.get('/api/v1/usage/summary?to=2026-03-31', org.adminKey);

@@ -197,7 +197,7 @@ describe('a test message', () => {
     expect(answer.error).not.toContain('10.0.0.7');
   });
 
-  it('goes to an endpoint that is switched off too', async () => {
+  it('is sent to a disabled endpoint too', async () => {
     const { id } = await make({ enabled: false });
     expect((await test(id)).ok).toBe(true);
     expect((await ask('GET', `/${id}`)).body.enabled).toBe(false);
@@ -333,7 +333,7 @@ describe('a redelivery', () => {
     },
   );
 
-  it('of what is pending is answered as it is, also of several at once', async () => {
+  it('of what is pending returns it unchanged, also of several at once', async () => {
     const { id } = await make();
     await publish('alert.created');
     const [pending] = await deliveriesOf(id);
@@ -361,7 +361,7 @@ describe('a redelivery', () => {
     ]);
   });
 
-  it('is refused while the endpoint is switched off, and of what is not there or another’s', async () => {
+  it('is refused while the endpoint is disabled, and for a delivery that is missing or another organization’s', async () => {
     const { id } = await make();
     await publish('alert.created');
     await ask('PATCH', `/${id}`, { enabled: false });
@@ -418,7 +418,7 @@ describe('the secret key', () => {
     });
   }
 
-  it('may be changed: the secrets are sealed anew and sign as before, the one before too', async () => {
+  it('may be changed: the secrets are sealed again and sign as before, the previous one too', async () => {
     const { id, secret } = await make();
     const rotated = (await ask('POST', `/${id}/rotate-secret`)).body.secret;
     const { isWhole, sentences } = await rotate(`${NEW},${OLD}`);

@@ -284,7 +284,7 @@ describe('a change', () => {
     expect(new Set(revisions).size).toBe(revisions.length);
   });
 
-  it('that names nothing, or only what is so already, leaves all as it is and no line in the log', async () => {
+  it('that names nothing, or only present values, changes nothing and leaves no line in the log', async () => {
     const { secret: _, ...made } = await make({ description: 'ours' });
     const { url, description, event_types, enabled } = made;
     for (const same of [{}, { enabled }, { url, description, event_types, enabled }]) {
@@ -354,7 +354,7 @@ describe('a change', () => {
 });
 
 describe('a removal', () => {
-  it('erases the secret, cancels what waits, and is for good', async () => {
+  it('erases the secret, cancels what waits, and is final', async () => {
     const { id } = await make();
     await publish('alert.created');
     const [delivery] = (await ask('GET', `/${id}/deliveries`)).body.deliveries;

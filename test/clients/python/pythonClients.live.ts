@@ -35,7 +35,7 @@ afterAll(() => api?.close());
 
 describe(`real Python clients, unmodified (TEST_SEED=${seed})`, () => {
   it.each(PYTHON_CLIENTS)(
-    'each call that $name tells is one event, with its classes and its cost to the last digit',
+    'each call that $name reports is one event, with its classes and its cost to the last digit',
     async (client) => {
       const { ingestKey, adminKey } = await api.addOrganization(client.name);
       const plan = drawPlan(seed, client.scope);

@@ -215,7 +215,7 @@ describe('the audit log', () => {
     expect(await check(other)).toMatchObject({ rows: 6, faultCount: 0 });
   });
 
-  it('takes the actors that the domain knows and no others, and a well-formed action of any version', async () => {
+  it('accepts the actors of the domain and no others, and a well-formed action of any version', async () => {
     const orgDb = await addOrganization();
     for (const kind of ACTOR_KINDS) await recordAudit(orgDb, { ...entry(), actor: { kind, id: 'x' } });
     for (const action of Object.keys(AUDIT_ACTIONS))

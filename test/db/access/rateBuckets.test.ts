@@ -39,7 +39,7 @@ const age = (seconds: number) =>
   ]);
 
 describe('a shared bucket', () => {
-  it('grants what is wanted as long as it is there, then what is left, then nothing', async () => {
+  it('grants what is wanted while there is enough, then what is left, then nothing', async () => {
     const orgDb = anOrganization();
     expect(await lease(orgDb, { wanted: 58 })).toMatchObject({ granted: 58 });
     expect((await lease(orgDb, { wanted: 5 })).granted).toBe(2);
@@ -157,7 +157,7 @@ describe('places for exports', () => {
     expect(taken.filter(Boolean)).toHaveLength(2);
   });
 
-  it('are free again when they are given back, and when their holder died', async () => {
+  it('are free again when they are released, and when their holder died', async () => {
     const orgDb = anOrganization();
     const holder = randomUUID();
     await takeRequestSlot(orgDb, slot(holder));

@@ -87,7 +87,7 @@ const aLate = fc.record({
   dollars: fc.integer({ min: 1, max: 1_000 }),
 });
 
-describe('what a later invoice has of a day', () => {
+describe('charges of a day on a later invoice', () => {
   it('counts beside the copy of the day that lacks it, and never twice, whatever came when', {
     timeout: 300_000,
   }, async () => {

@@ -73,7 +73,7 @@ const pagesOf = async (orgId: string) =>
   (await query('select id from billing_fetched_pages where org_id = $1', [orgId])).rows.map(({ id }) => id);
 
 describe('of the versions of a page', () => {
-  it('every one stays that a day rests on, or that closed one; the others go when they are old', async () => {
+  it('every one stays that a day rests on, or that closed one; the others are removed when they are old', async () => {
     const organization = await api.addOrganization();
     const { orgId } = organization;
     const id = await connect(organization);

@@ -75,7 +75,7 @@ describe('a notice', () => {
     }
   });
 
-  it('carries what it was given, and nothing of any call', async () => {
+  it('carries its own data, and nothing of any call', async () => {
     const orgDb = await anOrganization();
     await recordNotice(orgDb, { ...aNotice('k'), message: 'x'.repeat(5_000), provider: 'openai' });
     expect(await noticesOf(orgDb)).toMatchObject([

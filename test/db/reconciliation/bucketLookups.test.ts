@@ -80,9 +80,9 @@ async function plansOf(read: (inside: OrgDb) => Promise<unknown>): Promise<strin
   return plans.join('\n');
 }
 
-describe('what is read of the buckets of published days', () => {
+describe('reading the buckets of published days', () => {
   it.each(Object.entries(READS))(
-    '%s looks up those of its days, under row-level security, and does not go through all',
+    '%s looks up those of its days, under row-level security, without a scan of all',
     async (_, read) => {
       const plan = await plansOf(read);
       const lookups = plan

@@ -27,7 +27,7 @@ describe('a claim’s credit', () => {
     ]);
   });
 
-  it('sums to itself whatever the months, in whatever order they are given', () => {
+  it('sums to itself whatever the months and their order', () => {
     fc.assert(
       fc.property(months, fc.integer({ min: 1, max: 10_000_000 }), (claimed, cents) => {
         fc.pre(claimed.some(({ impactPico }) => impactPico > 0n));

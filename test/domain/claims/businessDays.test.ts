@@ -81,7 +81,7 @@ describe('business days', () => {
     expect(starts('Pacific/Apia', '2011-12-30')).toBe(starts('Pacific/Apia', '2011-12-31'));
   });
 
-  it('go on where every day of ten years is a holiday', () => {
+  it('continue where every day of ten years is a holiday', () => {
     const holidays = listDays('2026-01-01', '2036-01-01');
     expect(endOf({ timeZone: 'Europe/Berlin', holidays }, '2026-05-05T12:00:00Z', 2)).toBe(
       '2036-01-02T23:00:00Z',
@@ -113,7 +113,7 @@ describe('business days', () => {
     );
   });
 
-  it('never go back as time goes on, and more of them never end earlier', () => {
+  it('never move back as time passes, and more of them never end earlier', () => {
     fc.assert(
       fc.property(
         situation,

@@ -110,7 +110,7 @@ describe('a claim over chosen disputes', () => {
     expect(draft?.disputes.map(({ id }) => id)).toEqual(['a', 'b']);
   });
 
-  it('of which less than a cent is left is none', () => {
+  it('of which less than a cent is left is refused', () => {
     const disputes = [aDispute('a', [['2026-03-02', usd(1n)]])];
     const less = (size: bigint) =>
       netDraft('claim', { disputes, undercharges: [anUndercharge('u', '2026-03-02', size)] });
@@ -128,7 +128,7 @@ describe('a claim over chosen disputes', () => {
     expect(() => netDraft('claim', { disputes: [one], undercharges })).toThrow(RangeError);
   });
 
-  it('foots, and is the same in whatever order its parts are given', () => {
+  it('foots, and is the same in whatever order its parts come', () => {
     fc.assert(
       fc.property(drawnDisputes, drawnUndercharges, fc.integer(), (someDisputes, someUndercharges, turn) => {
         const one = <T extends DraftDispute | NettedUndercharge>(all: readonly T[]) =>

@@ -116,8 +116,8 @@ describe('the moves of a claim', () => {
   });
 });
 
-describe('what a move leaves', () => {
-  it('a partial credit is below the whole, a full one anything', () => {
+describe('a move', () => {
+  it('accepts a partial credit below the whole, and a full one of any size', () => {
     const claim = { status: 'under_review', version: 1, recoverableCents: 1_000 } as const;
     const credit = (to: ClaimStatus, creditIssuedCents: number) => () =>
       assertMovable(claim, { to, version: 1, fields: { ...NO_FIELDS, creditIssuedCents } });
@@ -141,7 +141,7 @@ describe('what a move leaves', () => {
     expect(movedFields(before, 'denied', NO_FIELDS).creditIssuedCents).toBeNull();
   });
 
-  it('is warned of below 98 % of the whole, to the cent', () => {
+  it('warns of a partial credit below 98 % of the whole, to the cent', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 10 ** 9 }),
@@ -159,7 +159,7 @@ describe('what a move leaves', () => {
     );
   });
 
-  it('is a share of 0 to 1, rounded down', () => {
+  it('has a credited share of 0 to 1, rounded down', () => {
     expect(creditedFraction('denied', null, 300)).toBe('0');
     expect(creditedFraction('partial', 100, 300)).toBe('0.333333333333');
     expect(creditedFraction('credit_issued', 300, 300)).toBe('1');

@@ -44,7 +44,7 @@ describe('a credit on a later bill', () => {
     expect(told(matchCredits(both, [row(500n, 'March 2026, t-B-00')])).map(([id]) => id)).toEqual(['b']);
   });
 
-  it('of another account, from before the claim was filed, or refused before is none', () => {
+  it('does not match from another account, from before the claim was filed, or once refused', () => {
     const one = claim('a', 500n);
     expect(matchCredits([one], [row(500n, 'Credit', { accountId: 'acc-2' })])).toEqual([]);
     expect(matchCredits([one], [row(500n, 'Credit', { day: '2026-04-30' })])).toEqual([]);

@@ -50,7 +50,7 @@ describe('the parts of a usage report', () => {
     ]);
   });
 
-  it('stay absent where no report counts the line, and as they are where they are known', () => {
+  it('stay absent where no report counts the line, and unchanged where they are known', () => {
     const cells = [
       line({ usage_report_quantity: null }),
       line({ usage_report_quantity: '3', usage_report_total_quantity: '5' }),

@@ -3,7 +3,7 @@ import { CLIENTS, findClient, isBelow } from '../../../domain/events/clients.js'
 import { CAPTURED } from './capturedClients.js';
 import { callOf, classesOf, SPAN_ID, TRACE_ID } from './support.js';
 
-describe('a real client’s span contains the classes of its call', () => {
+describe('a real client’s span', () => {
   it.each(CAPTURED)('$client', ({ parts, classes, source, semantics, missing, requestId, provider }) => {
     const call = callOf(parts);
     expect(classesOf(call)).toEqual(classes);

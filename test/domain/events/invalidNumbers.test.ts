@@ -267,7 +267,7 @@ describe('an item whose number is invalid', () => {
   });
 });
 
-describe('what a usage object holds beside its counts', () => {
+describe('the fields of a usage object beside its counts', () => {
   it.each([
     ['a service tier', { service_tier: 'default' }],
     ['a unit', { unit: 'TOKENS' }],

@@ -349,7 +349,7 @@ describe('usage', () => {
   });
 });
 
-describe('how a call ended', () => {
+describe('the status of a call', () => {
   const failed = { 'gen_ai.system': 'openai', 'gen_ai.request.model': 'gpt-4o' };
 
   it.each([[{ code: 2 }], [{ code: 'STATUS_CODE_ERROR', message: 'overloaded' }]])(

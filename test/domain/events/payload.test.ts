@@ -4,7 +4,7 @@ import { PAYLOAD_BYTES_MAX } from '../../../domain/events/event.js';
 import { withinLimit } from '../../../domain/events/jsonValues.js';
 import { attributeList, callOf, callWith, LEAST } from './support.js';
 
-describe('what is kept of a span', () => {
+describe('the stored part of a span', () => {
   it('is every attribute that no field was read from, whatever its type', () => {
     const others = {
       'gen_ai.request.temperature': 0.5,

@@ -385,7 +385,7 @@ describe('several calls inside one outer span', () => {
   });
 });
 
-describe('what is not one call', () => {
+describe('reports that are not of one call', () => {
   it('parallel equal calls without ids never merge, in one trace or several', () => {
     const parallel = Array.from({ length: 20 }, (_, index) =>
       span(index + 2, 1, {}, { startMs: 0, endMs: 1000 }),
@@ -420,7 +420,7 @@ describe('a call that comes twice in one set', () => {
     expect(resolved[2]?.call.userId).toBe('u-1');
   });
 
-  it('leaves the calls that were given unchanged', () => {
+  it('leaves the input calls unchanged', () => {
     const { calls, resolved } = resolve(OPENINFERENCE, { ...ANTHROPIC_SDK, parent: 1, startMs: 1 });
     expect(calls[1]?.userId).toBeNull();
     expect(resolved[1]?.call.userId).toBe('u-1');

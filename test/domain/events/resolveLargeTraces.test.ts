@@ -131,7 +131,7 @@ describe('resolving the calls of a batch', () => {
     );
   });
 
-  it('resolves calls without a trace, and one call given twice, as the plain rules do', () => {
+  it('resolves calls without a trace, and a duplicate call, as the plain rules do', () => {
     const given = fc.array(fc.tuple(sayings, fc.option(anywhere, { nil: null }), fc.boolean()), {
       minLength: 2,
       maxLength: 12,
@@ -148,7 +148,7 @@ describe('resolving the calls of a batch', () => {
     );
   });
 
-  it('knows what lies inside what as a walk up the trace does', () => {
+  it('nests spans as a walk up the trace does', () => {
     const links = fc.array(anywhere, { maxLength: 16 }).map((items) => items.map(linkOf));
     fc.assert(
       fc.property(links, fc.array(anywhere, { maxLength: 6 }), (known, others) => {

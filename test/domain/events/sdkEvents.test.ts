@@ -90,7 +90,7 @@ describe('an event of a wrapper', () => {
     expect(call.prompts()).toEqual(['nave']);
   });
 
-  it('has disjoint counts: an input below its cached tokens and audio inside are taken as they are', () => {
+  it('has disjoint counts: an input below its cached tokens and audio inside are unchanged', () => {
     const call = callOf({
       input_tokens: 50,
       input_audio: 20,

@@ -177,7 +177,7 @@ describe('every dialect of one call yields the same disjoint classes', () => {
   });
 });
 
-describe('what does not add up is flagged, not repaired', () => {
+describe('contradictory usage is flagged, not repaired', () => {
   it.each([
     ['a total that is no sum', { input: 100, output: 50, total: 500 }, 'inclusive', ['total_mismatch']],
     [

@@ -35,7 +35,7 @@ describe('settings', () => {
     expect(parseSettings({}).settings).toEqual(DEFAULT_SETTINGS);
   });
 
-  it('change in the fields that are named and in no other; all of them taken back are the defaults', () => {
+  it('change in the named fields and in no other; all of them reset are the defaults', () => {
     fc.assert(
       fc.property(
         settings,

@@ -149,7 +149,7 @@ describe('the check of keys', () => {
     );
   });
 
-  it('strips what it is given as calls are stripped, and a prefix of which nothing is left is none', () => {
+  it('strips its input as calls are stripped, and an empty prefix is none', () => {
     const policy = policyOf('key_environment_check', {
       prod_key_prefixes: ['sk-é', 'é'],
       allowed_envs: ['prodé'],

@@ -24,7 +24,7 @@ describe('several patterns as one search', () => {
     );
   });
 
-  it('give up their memory where it becomes too much, try again later, and find the same all the while', () => {
+  it('free their memory where it becomes too much, try again later, and find the same meanwhile', () => {
     const [engine, plain] = [new PatternEngine(COUNTING), searchWithoutMemory(COUNTING)];
     const rests: boolean[] = [];
     for (let seed = 1; seed <= 400; seed += 1) {

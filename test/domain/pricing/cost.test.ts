@@ -120,7 +120,7 @@ describe('the cost of a call', () => {
     });
   });
 
-  it('knows that batch bills cached input in full at some models', () => {
+  it('bills cached input of a batch in full at some models', () => {
     const rates = expectedRates(book, 'google', 'gemini-2.5-pro', AS_OF, { isBatch: true })?.rates;
     expect(rates).toMatchObject({ input: 625_000_000_000n, cache_read: 125_000_000_000n });
   });
@@ -131,7 +131,7 @@ describe('the cost of a call', () => {
     expect(expected?.rates.input).toBe(30_000_000_000_000n);
   });
 
-  it('finds the rates that a bill means by its word for long requests alone', () => {
+  it('finds the rates that a bill names for long requests alone', () => {
     const long = expectedRates(book, 'openai', 'gpt-5.6-sol', AS_OF, { longContext: true });
     expect(long).toMatchObject({ contextBand: 272_000 });
     expect(long?.rates.output).toBe(30_000_000_000_000n);

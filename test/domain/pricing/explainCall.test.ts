@@ -61,7 +61,7 @@ describe('the sum behind a cost', () => {
     expect(sum.priced.entry.agreement).toBe('agree');
   });
 
-  it('knows the sources of a tier’s rates, and the dated source of a past period', () => {
+  it('contains the sources of a tier’s rates, and the dated source of a past period', () => {
     const flex = explain({ serviceTier: 'flex', usage: aUsage({ input: 300_000 }) });
     expect(flex.computed.lines[0]).toMatchObject({
       rate: 4_000_000_000_000n,

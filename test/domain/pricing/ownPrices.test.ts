@@ -128,7 +128,7 @@ describe('rates', () => {
   });
 });
 
-describe('what an entry covers', () => {
+describe('the calls that an entry covers', () => {
   it('is a price entry with all its aliases, fine-tuned ids and spellings', () => {
     const entry = shipped.entriesOf('anthropic').find((one) => one.entry.aliases.length > 0)?.entry;
     const [alias = ''] = entry?.aliases ?? [];
@@ -162,7 +162,7 @@ describe('what an entry covers', () => {
     expect(both.find('openai', 'm-2026-03-01', DAY)?.version.rates.input).toBe(7n);
   });
 
-  it('does not make the provider the maker of a model that only an own price knows', () => {
+  it('does not make the provider the maker of a model that only an own price has', () => {
     const book = bookWith(own({ kind: 'override', model: 'in-house', rates: { input: 1n, output: 1n } }));
     expect(book.find('openai', 'in-house', DAY)?.agreement).toBe('override');
     expect(book.inferProvider('in-house')).toBeUndefined();

@@ -22,7 +22,7 @@ describe('the hours by which a provider’s clock differs', () => {
     for (const offset of [-14, -8, -1, 3, 9, 14]) expect(findDayOffset(shifted(offset))).toBe(offset);
   });
 
-  it('are none where the hours agree as they are', () => {
+  it('are none where the hours agree without an offset', () => {
     expect(findDayOffset(shifted(0))).toBe(0);
   });
 

@@ -234,7 +234,7 @@ describe('whatever is billed and seen', () => {
     );
   });
 
-  it('what another account holds changes nothing, as long as calls name theirs', () => {
+  it('the data of another account changes nothing, as long as calls name theirs', () => {
     fc.assert(
       fc.property(mistakes, mistakes, (one, two) => {
         const [mine, other] = [seriesOf(one), seriesOf(two, 'gpt-5')];
@@ -258,7 +258,7 @@ describe('whatever is billed and seen', () => {
     );
   });
 
-  it('nothing is asked back but what a provider took too much on days that it no longer restates, never more than that', () => {
+  it('nothing is claimed except overcharges on days that are no longer restated, never more than that', () => {
     assertAll((days) => {
       for (const finding of reconcile(days).findings) {
         const { impactPico, recoverablePico, direction, claimable, probability } = finding;

@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { percentDone } from '../../../domain/runs/runs.js';
 
 describe('the progress of a run', () => {
-  it('is 100 only of a run that went through all of its work', () => {
+  it('is 100 only of a run that finished all of its work', () => {
     expect([
       percentDone(0, 0, 'queued'),
       percentDone(1, 3, 'running'),

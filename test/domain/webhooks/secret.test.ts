@@ -53,7 +53,7 @@ describe('a webhook secret', () => {
 });
 
 describe('a rotation', () => {
-  it('lets the secret at hand sign too until its grace is over, and what was before it no more', () => {
+  it('lets the current secret sign too until its grace period is over, and the one before it no more', () => {
     fc.assert(
       fc.property(
         secrets,
@@ -77,7 +77,7 @@ describe('a rotation', () => {
 describe('sealed secrets', () => {
   const keys = SecretKeys.of(makeSecretKey());
 
-  it('open as they were, also after they were sealed anew as text', () => {
+  it('open unchanged, also after they were sealed again as text', () => {
     fc.assert(
       fc.property(secrets, (given) => {
         const { ciphertext } = sealSecrets(keys, ORG, ENDPOINT, given);

@@ -209,7 +209,7 @@ describe('the loopback Anthropic', () => {
 });
 
 describe('the faults', () => {
-  it('befall so many requests, of one report, after so many that went well, and can be taken away', async () => {
+  it('affect a set number of requests, of one report, after a set number of good ones, and can be removed', async () => {
     const fake = await startProvider('openai');
     const statuses = async (count: number, path = costs) => {
       const seen: number[] = [];

@@ -25,7 +25,7 @@ describe('the demo', () => {
     expect(generateDemo({ ...DOCUMENTED, seed: 43 }).answerKey).not.toEqual(demo.answerKey);
   });
 
-  it('has 89 days, four teams, five features, six models of calls and a seventh that only the bill knows', () => {
+  it('has 89 days, four teams, five features, six models of calls and a seventh that only the bill contains', () => {
     const events = demo.events as {
       team_id?: string;
       feature: string;
@@ -91,7 +91,7 @@ describe('the demo', () => {
     expect(describeDemo(other)).toBe(describeDemo(demo));
   });
 
-  it('refuses a last day that is none', () => {
+  it('refuses a malformed last day', () => {
     expect(() => generateDemo({ seed: 42, endDay: '2026-13-01' })).toThrow(RangeError);
     expect(() => generateDemo({ seed: 42, endDay: 'yesterday' })).toThrow(RangeError);
   });
@@ -169,7 +169,7 @@ describe('the demo’s own prices', () => {
     },
   );
 
-  it('know the price that the stale one goes back to', () => {
+  it('contain the price that the stale one returns to', () => {
     expectRates(TERRA_BEFORE, listedOn('openai', 'gpt-5.6-terra', '2026-07-29'));
   });
 });

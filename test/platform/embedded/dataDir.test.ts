@@ -81,7 +81,7 @@ describe('a lock file', () => {
     expect(findLockHolder(path)).toBeUndefined();
   });
 
-  it('goes to exactly one of many that try at once', async () => {
+  it('is held by exactly one of many that try at once', async () => {
     const contested = join(folder, 'contested');
     mkdirSync(contested);
     writeFileSync(dataDirLockFile(contested), JSON.stringify({ pid: 2 ** 22 + 1, mark: 'dead' }));

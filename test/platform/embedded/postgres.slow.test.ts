@@ -159,7 +159,7 @@ describe('an embedded Postgres', () => {
     );
   });
 
-  it('makes its cluster anew when the making was interrupted', async () => {
+  it('makes its cluster again when the making was interrupted', async () => {
     const dataDir = dataDirectory();
     const first = await start(dataDir);
     await first.stop();

@@ -110,7 +110,7 @@ describe('an embedded Temporal', () => {
     expect(await isTemporalServing(next.address)).toBe(true);
   });
 
-  it('whose port another program takes before it does starts on another one, with its workflows', async () => {
+  it('whose port another program takes first starts on another one, with its workflows', async () => {
     const first = await start();
     await withClient(first.address, startWaiting);
     process.kill(first.pid, 'SIGKILL');
@@ -134,7 +134,7 @@ describe('an embedded Temporal', () => {
     expect(status.status.name).toBe('RUNNING');
   });
 
-  it('that loses its ports again and again is given up, with its own reason', async () => {
+  it('that loses its ports repeatedly is given up, with its own reason', async () => {
     const lost = 'level=ERROR msg="Failed to start gRPC listener" error="bind: address already in use"';
     const program = join(dataDir, 'lossy-temporal');
     const script = ['#!/bin/sh', `echo 'start' >> '${dataDir}/starts'`, "cat >&2 <<'END'"];

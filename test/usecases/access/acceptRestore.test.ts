@@ -76,7 +76,7 @@ const accept = async (files: MonthlyLines) =>
   });
 
 describe('a database that lost its last commits by other means than a restore of ours', () => {
-  it('is taken back to where its chain and its anchors part, also when both have gone on since', async () => {
+  it('is reset to where its chain and its anchors part, also when both have grown since', async () => {
     const files = new MonthlyLines(makeTestFolder('anchors'));
     const [orgDb, untouched] = [await addOrganization(), await addOrganization()];
     const anchors = anchorsIn(files);

@@ -166,7 +166,7 @@ describe('the files of a claim', () => {
     }
   }, 300_000);
 
-  it('have a document whose text layer has every id, file name and hash as it is', async () => {
+  it('have a document whose text layer contains every id, file name and hash unbroken', async () => {
     const ofKinds = new Map([...claims].map(([kind, claim]) => [kind.split(' ')[0], claim]));
     for (const [kind, claim] of ofKinds) {
       const { joined } = await pdfTextOf((await fetchFile(claim, 'pdf')).bytes);

@@ -24,28 +24,37 @@ const RECORDS: Record<FetchedProvider, RegExp> = {
   anthropic: /^https:\/\/api\.anthropic\.com\/v1\/organizations\/(cost_report|usage_report\/messages)\?/,
 };
 
-describe.each(['openai', 'anthropic'] as const)('what a connection to %s has fetched', (provider) => {
-  it('has each row on a page, with its address, its time and its sha256', async () => {
-    const org = await place.api.addOrganization();
-    const { body } = await place.api.post(CONNECTIONS, aConnection(provider), org.adminKey);
-    await pollToEnd(place.api, body.sync.status_url, 180_000, org.adminKey);
-    const rows = await listCountedRows(org.orgDb, {
-      ...{ provider, accountId: '', days: [daysAgo(3), daysAgo(8)], models: [MODELS[provider]], labels: [] },
-    });
-    const located = await locateRows(org.orgDb, rows, createPageReaders(place.connectors));
-    expect([located.unlocated, located.rows.size]).toEqual([0, rows.length]);
-    expect(new Set(rows.map(({ feed }) => feed))).toEqual(new Set(['cost', 'usage']));
-    for (const page of located.pages) {
-      const bytes = located.files.find(({ name }) => name === page.file)?.bytes ?? Buffer.alloc(0);
-      expect(page).toMatchObject({
-        url: expect.stringMatching(RECORDS[provider]),
-        sha256: createHash('sha256').update(bytes).digest('hex'),
-        kept: 'whole',
+describe.each(['openai', 'anthropic'] as const)(
+  'the data that a connection to %s has fetched',
+  (provider) => {
+    it('has each row on a page, with its address, its time and its sha256', async () => {
+      const org = await place.api.addOrganization();
+      const { body } = await place.api.post(CONNECTIONS, aConnection(provider), org.adminKey);
+      await pollToEnd(place.api, body.sync.status_url, 180_000, org.adminKey);
+      const rows = await listCountedRows(org.orgDb, {
+        ...{
+          provider,
+          accountId: '',
+          days: [daysAgo(3), daysAgo(8)],
+          models: [MODELS[provider]],
+          labels: [],
+        },
       });
-    }
-    for (const row of rows) expect(numberOn(located, row)).toBe(row.amountPico ?? row.quantity);
-  });
-});
+      const located = await locateRows(org.orgDb, rows, createPageReaders(place.connectors));
+      expect([located.unlocated, located.rows.size]).toEqual([0, rows.length]);
+      expect(new Set(rows.map(({ feed }) => feed))).toEqual(new Set(['cost', 'usage']));
+      for (const page of located.pages) {
+        const bytes = located.files.find(({ name }) => name === page.file)?.bytes ?? Buffer.alloc(0);
+        expect(page).toMatchObject({
+          url: expect.stringMatching(RECORDS[provider]),
+          sha256: createHash('sha256').update(bytes).digest('hex'),
+          kept: 'whole',
+        });
+      }
+      for (const row of rows) expect(numberOn(located, row)).toBe(row.amountPico ?? row.quantity);
+    });
+  },
+);
 
 /** The number that the place of a row leads to, in 1e-12 units, read by nothing of the product. */
 function numberOn({ rows, files }: Awaited<ReturnType<typeof locateRows>>, row: CountedRow): bigint {

@@ -170,7 +170,7 @@ describe('a run that searches bills for the credits of claims', () => {
     ]);
   });
 
-  it('knows the row of a credit that was recorded before it came', async () => {
+  it('finds the row of a credit that was recorded before it came', async () => {
     await newOrg();
     const claim = await aClaim(12_345, 'credit_issued');
     const open = await aClaim(500);

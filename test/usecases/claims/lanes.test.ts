@@ -11,7 +11,7 @@ function held() {
 }
 
 describe('a lane', () => {
-  it('lets one piece of work of a name go on at a time, in the order in which they came', async () => {
+  it('runs one piece of work of a name at a time, in the order in which they came', async () => {
     const lanes = new Lanes();
     const told: string[] = [];
     const first = held();

@@ -243,7 +243,7 @@ describe('a refused move changes nothing', () => {
     expect(await stateOf(claim)).toEqual(before);
   };
 
-  it('when the claim is not there', () =>
+  it('when the claim is missing', () =>
     expect(record(aCommand({ id: randomUUID(), version: 1 }, 'submitted_to_provider'))).rejects.toMatchObject(
       {
         code: 'not_found',
@@ -256,7 +256,7 @@ describe('a refused move changes nothing', () => {
     await refused(claim, aCommand(claim, 'submitted_to_provider', { notAfterMicros }), 'command_too_late');
   });
 
-  it('when the claim is another version, or cannot go there', async () => {
+  it('when the claim has another version, or the move is illegal', async () => {
     const claim = await storeClaim(db, { status: 'submitted_to_provider' });
     await refused(claim, aCommand({ ...claim, version: 1 }, 'under_review'), 'claim_conflict');
     await refused(claim, aCommand(claim, 'submitted_to_provider'), 'illegal_transition');

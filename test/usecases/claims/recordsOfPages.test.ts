@@ -81,7 +81,7 @@ describe('rows', () => {
     );
   });
 
-  it('whose file is not there are shown as they were imported, and counted', async () => {
+  it('whose file is missing are shown as they were imported, and counted', async () => {
     const org = await api.addOrganization();
     await storeBill(api, org, 'openai', await readBill(BILL, { provider: 'openai' }));
     const located = await locateRows(org.orgDb, await countedRows(org), readers);

@@ -21,8 +21,8 @@ async function anOrganization(...regexes: string[]): Promise<TestOrganization> {
   return org;
 }
 
-describe('what is assumed of organizations', () => {
-  it('is compiled once for all that have the same policies, and forgotten with the last of them', async () => {
+describe('the cache of assumed rules', () => {
+  it('compiles once for all organizations with the same policies, and drops the rules with the last of them', async () => {
     let compiled = 0;
     const rules = new AssumedRules(() => {
       compiled += 1;
@@ -40,7 +40,7 @@ describe('what is assumed of organizations', () => {
     expect(rules.size).toEqual({ organizations: 0, bytes: 0 });
   });
 
-  it('is read once by many at the same time, and counted once', async () => {
+  it('reads the rules once for many requests at the same time, and counts them once', async () => {
     const rules = new AssumedRules();
     const { orgDb } = await anOrganization('several');
     await Promise.all(Array.from({ length: 10 }, () => rules.of(orgDb)));
@@ -76,7 +76,7 @@ describe('what is assumed of organizations', () => {
     expect(small.size.organizations).toBe(1);
   });
 
-  it('of an organization without policies takes nothing', async () => {
+  it('holds nothing of an organization without policies', async () => {
     const rules = new AssumedRules();
     const { judges } = await rules.of((await anOrganization()).orgDb);
     expect([judges.isEmpty, rules.size.bytes]).toEqual([true, 0]);

@@ -39,7 +39,7 @@ describe('F-21: the queue of calls to be stored', () => {
     expect(await isTaken(writer, 'a')).toBe(false);
   });
 
-  it('is never longer than its limit, but for one batch that comes to an empty one', async () => {
+  it('is never longer than its limit, except for one batch that comes to an empty one', async () => {
     const writer = aBusyWriter();
     let taken = 0;
     for (let index = 0; index < 10; index += 1) if (await isTaken(writer, `org-${index}`)) taken += BATCH;

@@ -133,7 +133,7 @@ describe('reports of one call in different requests', () => {
     expect(await liveInputs(organization)).toEqual([50]);
   });
 
-  it('what a transaction of any database of the server keeps a sweep from is found by the next one', async () => {
+  it('a later sweep finds what an open transaction of any database of the server kept from a sweep', async () => {
     const organization = await api.addOrganization();
     const [traceId, outer] = [hex(16), hex(8)];
     const letGo = await holdBack(api.database.url);

@@ -89,7 +89,7 @@ describe(`the retention of alerts (TEST_SEED=${SEED})`, () => {
     );
   });
 
-  it('goes through more alerts than one transaction takes', async () => {
+  it('reads more alerts than one transaction takes', async () => {
     const { orgId } = await createTestOrganization(test.database);
     const [kept = ''] = await storeAlerts({ database: test }, orgId, [{}]);
     const [old = ''] = await storeAlerts({ database: test }, orgId, [{ createdAt: '2025-01-01T00:00:00Z' }]);

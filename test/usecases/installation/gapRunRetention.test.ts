@@ -48,8 +48,8 @@ const age = ({ orgId }: TestOrganization, days: number) =>
     [orgId, days],
   );
 
-describe('what gap runs leave behind', () => {
-  it('goes with its run where that failed, a week later, with its evidence', async () => {
+describe('the rows of gap runs', () => {
+  it('are removed with a failed run, a week later, with its evidence', async () => {
     const org = await aBilledOrganization(api);
     const work = await runs.begin(org);
     await runs.match(work);
@@ -69,7 +69,7 @@ describe('what gap runs leave behind', () => {
     expect(await kept(org)).toEqual({ units: 0, buckets: 0, series: 0, runs: 0 });
   });
 
-  it('stays where it is published, however old, and the next run still knows that nothing has changed', async () => {
+  it('stay where they are published, however old, and the next run still finds nothing changed', async () => {
     const org = await aBilledOrganization(api, [dayAt(2)]);
     await runs.run(org);
     await age(org, 1_000);
@@ -79,7 +79,7 @@ describe('what gap runs leave behind', () => {
     expect((await runs.run(org)).units).toBe(0);
   });
 
-  it('goes where a newer run has taken its place, and does not grow with the number of runs', async () => {
+  it('are removed where a newer run replaced them, and do not grow with the number of runs', async () => {
     const org = await aBilledOrganization(api);
     const other = await aBilledOrganization(api);
     await runs.run(other);

@@ -191,7 +191,7 @@ describe('whole months', () => {
 });
 
 describe('a call that is in no total yet', () => {
-  it('stays, with its whole month, while a transaction of any database of the server keeps it from being folded, and goes with the next run', async () => {
+  it('stays, with its whole month, while a transaction of any database of the server keeps it from being folded, and is removed by the next run', async () => {
     const { orgDb, send } = await place.addOrganization();
     const later = NOW + 300n * MICROS_PER_DAY;
     const letGo = await holdBack(place.test.url);
@@ -230,7 +230,7 @@ describe('a process that is killed between taking a month out and adding it up',
   });
 });
 
-describe('what is answered about calls that were removed', () => {
+describe('answers about calls that were removed', () => {
   it('their totals by whole hours and days, their cells and the months since the first of them; not the calls themselves', async () => {
     const { orgDb, send } = await place.addOrganization();
     await send(aSpokenCall(500), aSpokenCall(10));
@@ -265,7 +265,7 @@ describe('what is answered about calls that were removed', () => {
     expect(rows.map(({ calls }) => Number(calls))).toEqual([1]);
   });
 
-  it('both prices of a call that was priced anew go with it, and the sums of the run stay', async () => {
+  it('both prices of a call that was priced again are removed with it, and the sums of the run stay', async () => {
     const { orgDb, send } = await place.addOrganization();
     await send(aSpokenCall(500), aSpokenCall(499));
     await repriceAll(orgDb, otherPrices(place.prices.current(), 3n), {
@@ -297,7 +297,9 @@ describe('what is answered about calls that were removed', () => {
 });
 
 describe('ingest and reads', () => {
-  it('go on while months are dropped: nothing fails and nothing is lost', { timeout: 300_000 }, async () => {
+  it('continue while months are dropped: nothing fails and nothing is lost', {
+    timeout: 300_000,
+  }, async () => {
     const { orgDb, send } = await place.addOrganization();
     await place.asOwner(ensurePartitions);
     let stopped = false;

@@ -74,7 +74,7 @@ describe('a month that a killed run has left between its table and what is noted
     expect(restored.now.find((found) => found.organization_id === orgDb.orgId)?.calls).toBe(2);
   });
 
-  it('does not keep a demo from being removed, nor the next run from going on without it', async () => {
+  it('does not keep a demo from being removed, nor the next run from continuing without it', async () => {
     const { orgDb, send } = await place.addOrganization();
     const other = await place.addOrganization();
     await send(aSaid('first'));

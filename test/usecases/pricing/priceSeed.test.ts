@@ -79,7 +79,7 @@ describe('seeding list prices', () => {
     expect(rows[0]?.revision).toBe(1);
   });
 
-  it('appends a changed price, keeps the old one as history, and names the prices anew', async () => {
+  it('appends a changed price, keeps the old one as history, and renames the prices', async () => {
     const first = await seedPrices(db.database, listFile(twoModels(1)));
     const second = await seedPrices(db.database, listFile(twoModels(3)));
     expect(second.changed).toBe(1);
@@ -95,7 +95,7 @@ describe('seeding list prices', () => {
     expect(await storedPeriods(db, 'm')).toEqual(['1 - 1', '2 - 3', '3 - 1']);
   });
 
-  it('lets a withdrawn period go, and does not mix it with the periods that hold', async () => {
+  it('removes a withdrawn period, and does not mix it with the periods that hold', async () => {
     const split = twoModels(1, {
       rates: [
         aPeriod({ input: 1, output: 2 }, { effective_to: '2026-06-01' }),
@@ -185,7 +185,7 @@ describe('seeding list prices', () => {
   });
 });
 
-describe('the prices at hand', () => {
+describe('the prices in memory', () => {
   let db: TestDatabase;
   beforeAll(async () => {
     db = await createTestDatabase();

@@ -308,7 +308,7 @@ describe('findings', () => {
     expect(await runs.published(org)).toEqual(after);
   });
 
-  it('are those of all days together, reckoned in one go', async () => {
+  it('are those of all days together, computed at once', async () => {
     const org = await aBilledOrganization(api, WRONG);
     const { run } = await runs.run(org);
     const book = await loadPriceBook(api.database.database);

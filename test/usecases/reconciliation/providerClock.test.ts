@@ -59,7 +59,7 @@ describe('a provider whose clock is not UTC', () => {
     expect(await runs.published(org)).toEqual(after);
   });
 
-  it('has them compared so when all days are reckoned in one go', async () => {
+  it('has them compared so when all days are computed at once', async () => {
     const org = await aShiftedOrganization(api, -8);
     const book = await loadPriceBook(api.database.database);
     const { buckets, findings } = await reconcileBills(

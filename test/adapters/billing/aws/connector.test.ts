@@ -236,7 +236,7 @@ describe('a saved answer', () => {
     );
   });
 
-  it('that is given twice is refused, and counts once', async () => {
+  it('that is uploaded twice is refused, and counts once', async () => {
     const page = answer(['RECORD_TYPE', 'USAGE_TYPE'], { Keys: ['Usage', 'x'], Metrics });
     await expect(read(page, page)).rejects.toThrow(
       'a group of 2026-09-01 is told twice; give each page of an answer once',

@@ -172,7 +172,7 @@ describe('a CUR 2.0', () => {
     expect(summary.covered.map(({ day }) => day).sort()).toEqual(['2026-09-01', '2026-09-03']);
   });
 
-  it('in a currency without a rate is kept in it, and converted by one that is given', async () => {
+  it('in a currency without a rate is kept in it, and converted by a rate from the request', async () => {
     const euros = csv([line({ line_item_currency_code: 'EUR' })]);
     const { rows, summary } = await read(euros);
     expect(rows[0]).toMatchObject({
@@ -245,7 +245,7 @@ describe('a CUR 2.0', () => {
     expect((await read(Buffer.from(parquet))).rows).toEqual(rows);
   });
 
-  it('that a database has rewritten has its times in that database’s words', async () => {
+  it('that a database has rewritten has its times in that database’s format', async () => {
     for (const start of [
       '2026-09-01 07:00:00',
       '2026-09-01 07:00:00.000',
@@ -300,7 +300,7 @@ describe('a CUR 2.0', () => {
     expect(rows).toEqual((await read(csv([LINE]))).rows);
   });
 
-  it('given as another provider’s bill is refused', async () => {
+  it('uploaded as another provider’s bill is refused', async () => {
     await expect(read(csv([LINE]), { provider: 'openai' })).rejects.toThrow(
       'a bill of aws_bedrock, but the file was given as openai’s'.replace('’', "'"),
     );

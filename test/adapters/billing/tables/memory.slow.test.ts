@@ -8,7 +8,7 @@ const HEADER =
 const CHUNKS = 16;
 const CHUNK_BYTES = 1_048_576;
 
-it('what is kept of a file does not hold the chunks that it was cut out of', async () => {
+it('the kept part of a file does not hold the chunks that it was cut from', async () => {
   async function* chunks() {
     yield Buffer.from(HEADER);
     for (let at = 0; at < CHUNKS; at += 1) {

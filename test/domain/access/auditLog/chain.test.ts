@@ -264,7 +264,7 @@ describe('anchors', () => {
     expect(settled.restores).toEqual([{ atMicros: 3n, seq: 12, lostToSeq: 20 }]);
   });
 
-  it('of a row that a restore has lost are taken back also where its own row has got the same number', () => {
+  it('of a row that a restore has lost are reverted also where its own row has got the same number', () => {
     const settled = settleAnchors([
       anchor('head', 11, 'a', 1),
       anchor('head', 12, 'b', 2),

@@ -71,7 +71,7 @@ describe('the observed cost of a charge', () => {
     );
   });
 
-  it('goes to the class that it was observed in, and inside of it as the rows were billed', () => {
+  it('is assigned to the class that it was observed in, and inside of it as the rows were billed', () => {
     const day = dayOf({
       ourCostPico: 100n,
       lines: [

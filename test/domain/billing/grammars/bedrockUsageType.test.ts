@@ -196,7 +196,7 @@ describe('labels that are no tokens of a call', () => {
 });
 
 describe('a product’s attributes', () => {
-  it('go before the usage type', () => {
+  it('take precedence over the usage type', () => {
     const attributes = {
       model: 'Claude Sonnet 5',
       inferenceType: 'Output tokens',

@@ -61,7 +61,7 @@ describe('closing', () => {
     expect(code(() => decideClosing('2026-03', undefined, march))).toBe('period_not_over');
   });
 
-  it('begins with any month and goes on in order', () => {
+  it('begins with any month and continues in order', () => {
     expect(decideClosing('2024-05', undefined, march)).toBe('close');
     expect(decideClosing('2024-06', '2024-05', march)).toBe('close');
     expect(code(() => decideClosing('2024-07', '2024-05', march))).toBe('period_out_of_order');

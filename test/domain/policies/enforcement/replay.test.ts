@@ -189,7 +189,7 @@ describe('rules together', () => {
   const findingsOf = (rules: readonly Rule[], calls: readonly ReplayedCall[]): RuleFindings[] =>
     replay(rules, calls).findings;
 
-  it('give a call to the first that blocks it; the others are not asked', () => {
+  it('assign a call to the first that blocks it; the others are not asked', () => {
     const ceiling = (number: number) => aRule(number, { type: 'token_ceiling', config: { maxTokens: 50 } });
     expect(findingsOf([ceiling(1), ceiling(2)], [aCall(1)])).toMatchObject([
       { asked: 1, blocked: 1, savedPico: USD },
@@ -211,7 +211,7 @@ describe('rules together', () => {
     }
   });
 
-  it('let a call that goes to a cheaper model cost less of its session’s budget', () => {
+  it('let a call that moves to a cheaper model cost less of its session’s budget', () => {
     const budget = aRule(1, { type: 'session_budget_usd', config: { budgetPico: USD } });
     const downgrade = aRule(2, {
       type: 'model_downgrade',
@@ -244,7 +244,7 @@ describe('rules together', () => {
   });
 });
 
-describe('what is remembered', () => {
+describe('the memory of a replay', () => {
   const budget = aRule(1, { type: 'session_budget_usd', config: { budgetPico: 2n * USD } });
   const twice = aRule(2, { type: 'duplicate_window_seconds', config: { windowSeconds: 10 } });
   const many = (count: number, of: (number: number) => Partial<ReplayedCall>) =>
@@ -258,7 +258,7 @@ describe('what is remembered', () => {
     expect(all?.forgotten).toBe(0);
   });
 
-  it('keeps a session that goes on while thousands of others come and go', () => {
+  it('keeps a session that lasts while thousands of others begin and end', () => {
     const calls = many(20_000, (number) => ({ sessionId: number % 50 === 0 ? 'long' : `s${number}` }));
     const [found] = replay([budget], calls, 1_000).findings;
     expect(found?.blocked).toBe(20_000 / 50 - 2);

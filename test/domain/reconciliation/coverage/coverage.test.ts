@@ -167,7 +167,7 @@ describe('coverage by key', () => {
     });
   });
 
-  it('what is billed to no key, or while no call names any, is compared with nothing', () => {
+  it('an amount that is billed to no key, or while no call names any, is compared with nothing', () => {
     const groups = coverageByKey(
       [billed('', '2026-03-01', 10n), billed('k', '2026-03-01', 10n)],
       [observed('', '2026-03-01', 20n)],

@@ -43,7 +43,7 @@ function outcome(
 }
 
 describe('a disputed finding', () => {
-  it('that is found in two goes on in one of them, and the other takes its decision', () => {
+  it('that is split in two continues in one part, and the other takes its decision', () => {
     const { parts, removed, gone } = outcome(
       [published('f-1', [0, 1, 2, 3])],
       [found([0]), found([2, 3])],

@@ -49,7 +49,7 @@ describe('docs/explanations.md', () => {
     }
   });
 
-  it('names each mistake of the client that the library knows', () => {
+  it('names each mistake of the client in the library', () => {
     const own = HYPOTHESES.filter((one) => one.blame === 'own');
     const named = [...PAGE.slice(PAGE.indexOf('### Your own')).matchAll(/`([a-z_]+)`/g)].map(
       ([, name]) => name ?? '',

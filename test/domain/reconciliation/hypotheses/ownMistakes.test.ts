@@ -162,7 +162,7 @@ describe('one class with deviating counts', () => {
     }
   });
 
-  it('for some days is to be reviewed, and never to be asked back', () => {
+  it('for some days is to be reviewed, and is never claimable', () => {
     const [finding] = findingsOf({
       bill: (lines, at, use) =>
         isBetween(at, ...EPISODE)

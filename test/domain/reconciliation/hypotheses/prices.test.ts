@@ -132,7 +132,7 @@ describe('rates that match no known mistake', () => {
   const odd = lines(PLAIN).map((cell) => ({ ...cell, amountPico: (cell.amountPico * 113n) / 100n }));
   const observed = [calls(PLAIN)];
 
-  it('a deviation that comes and goes is the bill’s, one that lasts may be our price’s', () => {
+  it('a deviation that comes and ends is the bill’s, one that lasts may be our price’s', () => {
     const world = dayOf({ billed: odd, observed });
     expectExplained(listRate, world, ['ratio:1.130']);
     expectExplained(stalePrice, world, ['ratio:1.130']);

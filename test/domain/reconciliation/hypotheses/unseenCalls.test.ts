@@ -75,7 +75,7 @@ describe('a bill that counts more than the usage report', () => {
     };
   };
 
-  it('by no whole number of times and for good is of more projects than the report', () => {
+  it('by no whole number of times and permanently is of more projects than the report', () => {
     for (const isOther of [() => true, (at: number) => at >= 10]) {
       const [finding, more] = findingsOf(ofOneProject(isOther));
       expect(more).toBeUndefined();
@@ -94,7 +94,7 @@ describe('a bill that counts more than the usage report', () => {
     }
   });
 
-  it('by a whole number of times is a duplicate, for some days and for good alike', () => {
+  it('by a whole number of times is a duplicate, for some days and permanently alike', () => {
     for (const isTwice of [(at: number) => isBetween(at, 8, 12), (at: number) => at >= 10, () => true]) {
       const [finding, more] = findingsOf({
         bill: (lines, at, use) => (isTwice(at) ? linesFor(part(use, () => 2)) : lines),

@@ -104,7 +104,7 @@ it('where no call contains a tier, lines that name none leave it to the client',
   });
 });
 
-it('a tier’s rates that go on to the last day are the client’s, whatever labels name', () => {
+it('a tier’s rates that last to the last day are the client’s, whatever labels name', () => {
   const said = findings({ ratioOf: (at) => (at >= 9 ? 2.5 : 1), calls: 12 });
   expect(said.filter((one) => one.blame === 'provider')).toEqual([]);
 });

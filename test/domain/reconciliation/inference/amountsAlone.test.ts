@@ -56,7 +56,7 @@ describe.each(WITHOUT_QUANTITIES)('%s', (_, input) => {
 });
 
 describe('one amount a day', () => {
-  it('makes nothing surer than six in ten, on however many days: too much comes to one total', () => {
+  it('makes nothing surer than six in ten, on however many days: too many explanations fit one total', () => {
     for (const days of [5, 12]) {
       const isHalf = (at: number) => isBetween(at, 4, 3 + days);
       const [finding] = findingsOf({

@@ -99,7 +99,7 @@ describe('the claimable amount', () => {
     expect([finding.claimable, finding.recoverablePico]).toEqual([false, 0n]);
   });
 
-  it('rests on a price of the model itself: that of a relative is none until the bill shows it', () => {
+  it('rests on a price of the model itself: that of a related model counts only once the bill shows it', () => {
     const snapshot = (isTwice: (at: number) => boolean) =>
       daysOf(20, (at, day) => ({
         billed: lines(use(at), {}, {}, { day }).map((line) => ({

@@ -53,7 +53,7 @@ describe('a series', () => {
     expect(finding.days.map(({ day }) => day.slice(8))).toEqual(['10', '11', '12', '13', '14']);
   });
 
-  it('charged too little by a known mistake is the same finding with the sign turned, and nothing to ask back', () => {
+  it('undercharged by a known mistake is the same finding with the sign turned, and not claimable', () => {
     const finding = theFinding(
       findingsOf({ bill: (lines, at) => (isBetween(at, 5, 9) ? priced(lines, 'input', 1n) : lines) }),
     );

@@ -491,7 +491,7 @@ describe('accounts', () => {
   });
 });
 
-describe('what no call can show', () => {
+describe('charges that no call can show', () => {
   it('is a line of its own, unmatched and never flagged', () => {
     const fee = aBilledCell({
       model: null,
@@ -510,7 +510,7 @@ describe('what no call can show', () => {
     });
   });
 
-  it('and unknown charges are distinguished: the second is flagged', () => {
+  it('and charges of unknown meaning are distinguished: the second kind is flagged', () => {
     const odd = aBilledCell({
       model: null,
       lineItem: 'Quantum flux',

@@ -164,7 +164,7 @@ describe('the price of a month', () => {
   });
 });
 
-describe('what is known of a month', () => {
+describe('the explained part of a month', () => {
   it('is what calls verify, by grade, and what the rest is', () => {
     const { total } = statement({
       totals: [aTotal({ amountPico: usd('61') }), aTotal({ day: '2026-10-06', amountPico: usd('7') })],
@@ -273,7 +273,7 @@ describe('a month', () => {
     });
   });
 
-  it('whose copy was read while a day could be restated stays provisional until a newer copy is there', () => {
+  it('whose copy was read while a day could be restated stays provisional until a newer copy arrives', () => {
     const copies = wholeMonth({ toldAtMicros: microsOfDay('2026-10-31') });
     const stale = [
       { provider: 'openai', accountId: 'acct', firstDay: '2026-10-30', lastDay: '2026-10-31', days: 2 },

@@ -108,7 +108,7 @@ describe('the results of runs after claims have ended', () => {
     expect(after).toMatchObject({ impactPico: before.impactPico, recoverablePico: before.recoverablePico });
   });
 
-  it('learned from what was learned already is the same as from the first', () => {
+  it('are the same when the weights are learned again', () => {
     const before = found('cache_read_rate_mismatch');
     const first = taught(times(6, outcomeOf(before)));
     const after = found('cache_read_rate_mismatch', first);

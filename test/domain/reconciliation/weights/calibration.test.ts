@@ -38,7 +38,7 @@ describe('the calibration', () => {
     }
   });
 
-  it('of many is near what was credited: below 200 by Platt’s curve, above as it is', () => {
+  it('of many is near what was credited: below 200 by Platt’s curve, above unchanged', () => {
     const below = learnCalibrator([...judged(60, 0.9, 1), ...judged(60, 0.9, 0)]);
     expect(below.curve.method).toBe('platt');
     const p = calibrated(0.9, 'aws_bedrock', below);
@@ -84,7 +84,7 @@ describe('the thresholds', () => {
     expect(learnThresholds([...judged(30, 0.96, 1), ...judged(1, 0.97, 0)]).high).toBe(0.95);
   });
 
-  it('go by dollars: one large refusal outweighs many small credits', () => {
+  it('weigh dollars: one large refusal outweighs many small credits', () => {
     const small = judged(40, 0.97, 1, { claimedCents: 100n });
     expect(learnThresholds(small).high).toBe(0.95);
     const large = judged(40, 0.96, 0, { claimedCents: 100_000n });

@@ -346,7 +346,7 @@ describe('./trueup restore', () => {
     expect(await refusal(file, installation.dataDir, true)).toMatch(sentence);
   });
 
-  it('goes over no data, unless it may move them aside, and deletes nothing then', async () => {
+  it('overwrites no data, unless it may move them aside, and deletes nothing then', async () => {
     const into = aFolder();
     writeFileSync(join(into, 'secret-key'), 'older');
     mkdirSync(join(into, 'backups'));

@@ -69,7 +69,7 @@ async function exported(url: string): Promise<{ file: string; manifest: ExportMa
 }
 
 describe(`./trueup export data and import data (TEST_SEED=${SEED})`, () => {
-  it('carry every row, total and decision into a younger cluster, where work goes on and nothing counts twice', async () => {
+  it('carry every row, total and decision into a younger cluster, where work continues and nothing counts twice', async () => {
     const histories: OrgDb[] = [];
     for (let index = 0; index < ORGANIZATIONS; index += 1)
       histories.push(await aHistory(source, SEED, index));
@@ -229,7 +229,7 @@ describe(`./trueup export data and import data (TEST_SEED=${SEED})`, () => {
     await admin.query(`drop role ${owner}`);
   }, 300_000);
 
-  it('go into an empty database only, whole or not at all', async () => {
+  it('import into an empty database only, whole or not at all', async () => {
     const { file } = await exported(source.url);
     expect(await refusal(importFromFile(owned(source.url), file))).toMatch(
       /^Nothing was imported: the database holds data already \(in \w+\): import into an empty one/,

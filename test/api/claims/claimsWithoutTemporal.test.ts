@@ -37,7 +37,7 @@ const AWAY = {
   message: expect.stringContaining('The claim is as it was'),
 };
 
-describe('while the engine is away', () => {
+describe('while Temporal is away', () => {
   it('a legal move is 503 and changes nothing; everything else is answered as usual; a repeat is carried out', async () => {
     const id = await place.aClaim();
     const before = await place.get(id);
@@ -87,7 +87,7 @@ describe('while the engine is away', () => {
 });
 
 describe('when Temporal does not return the outcome of a move', () => {
-  it('the row is looked at: what was recorded is answered', async () => {
+  it('the row is read: the recorded move is the answer', async () => {
     const id = await place.aClaim();
     engine = async (command) => {
       await record(command);
@@ -175,7 +175,7 @@ describe('a claim whose workflow is gone', () => {
     expect(await place.historyOf(id)).toEqual(['draft', 'submitted_to_provider', 'provider_acknowledged']);
   });
 
-  it('takes a move while its row is another than it knows', async () => {
+  it('takes a move after another change of its row', async () => {
     await work();
     const id = await place.aClaim();
     expect((await untilMoved(() => place.submit(id))).status).toBe(200);
