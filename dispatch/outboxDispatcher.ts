@@ -1,23 +1,22 @@
 import type { Logger } from 'pino';
 import type { Orchestrator } from '../adapters/orchestrator.js';
-import type { Database } from '../db/client.js';
-import { OrgDb } from '../db/orgDb.js';
-import {
-  claimOutboxMessages,
-  killOutboxMessage,
-  markOutboxDispatched,
-  type OutboxKind,
-  type OutboxMessage,
-  retryOutboxMessage,
-} from '../db/runs/outbox.js';
-import { noteRunWaitingForEngine } from '../db/runs/runStates.js';
 import { DomainError } from '../domain/errors.js';
-import { readRunMessage } from '../domain/runs/runKinds.js';
-import { endRun } from '../usecases/runs/endRun.js';
+import {
+  groupWakings,
+  type MessageGroup,
+  type OutboxMessage,
+  readRunMessage,
+} from '../domain/runs/outboxMessage.js';
+import {
+  giveMessageUp,
+  noteDelivered,
+  putMessageBack,
+  takeDueMessages,
+} from '../usecases/runs/outboxDelivery.js';
+import type { UseCaseDeps } from '../usecases/useCaseDeps.js';
 import type { SyncSchedules } from './syncSchedules.js';
 
-export interface OutboxDispatcherOptions {
-  database: Database;
+export interface OutboxDispatcherOptions extends UseCaseDeps {
   orchestrator: Orchestrator;
   logger: Logger;
   /** Makes the schedules of connections what their rows say. */
@@ -33,8 +32,6 @@ const POLL_MS = 1_000;
 const BATCH = 50;
 /** Deliveries of one batch at once. */
 const PARALLEL = 8;
-/** A claimed message that its dispatcher never answered for comes back after this time. */
-const LEASE_SECONDS = 30;
 /** Wait after a failed delivery: 1 s more for each attempt, so that little waits long once the engine is back. */
 const RETRY_SECONDS_MAX = 5;
 /** Deliveries that fail for good, not for the engine being away, before a message is given up. */
@@ -85,9 +82,9 @@ export class OutboxDispatcher {
   }
 
   async #tick(): Promise<void> {
-    const { database, logger, onTick } = this.#options;
+    const { logger, onTick } = this.#options;
     try {
-      const messages = await claimOutboxMessages(database, BATCH, LEASE_SECONDS);
+      const messages = await takeDueMessages(this.#options, BATCH);
       if (messages.length === BATCH) this.#again = true;
       const queue = groupWakings(messages);
       const lane = async () => {
@@ -103,7 +100,7 @@ export class OutboxDispatcher {
   async #deliver(group: MessageGroup): Promise<void> {
     try {
       await this.#send(group[0]);
-      await markOutboxDispatched(this.#options.database, group);
+      await noteDelivered(this.#options, group);
     } catch (error) {
       for (const message of group) await this.#putBack(message, error);
     }
@@ -111,7 +108,7 @@ export class OutboxDispatcher {
 
   /** For a later attempt, or given up. */
   async #putBack(message: OutboxMessage, error: unknown): Promise<void> {
-    const { database, logger } = this.#options;
+    const { logger } = this.#options;
     const reason = error instanceof Error ? error.message : String(error);
     const isAway =
       error instanceof DomainError &&
@@ -121,19 +118,11 @@ export class OutboxDispatcher {
         { err: error, kind: message.kind, attempts: message.attempts },
         'outbox message not delivered; trying again',
       );
-      await retryOutboxMessage(database, message, reason, Math.min(RETRY_SECONDS_MAX, message.attempts));
-      const about = readRunMessage(message.kind);
-      if (about?.verb === 'start')
-        await noteRunWaitingForEngine(this.#orgDb(message), about.kind, message.subjectId);
+      await putMessageBack(this.#options, message, reason, Math.min(RETRY_SECONDS_MAX, message.attempts));
       return;
     }
     logger.error({ err: error, kind: message.kind, attempts: message.attempts }, 'outbox message given up');
-    await killOutboxMessage(database, message, reason);
-    await this.#fail(message, reason);
-  }
-
-  #orgDb(message: OutboxMessage): OrgDb {
-    return new OrgDb(this.#options.database, message.orgId);
+    await giveMessageUp(this.#options, message, reason);
   }
 
   async #send({ kind, orgId, subjectId }: OutboxMessage): Promise<void> {
@@ -147,38 +136,4 @@ export class OutboxDispatcher {
     if (kind === 'weights.recompute') return orchestrator.pokeWeightRecompute({ orgId });
     return schedules.tend(orgId, subjectId);
   }
-
-  /** What can never be started must not wait for ever. */
-  async #fail(message: OutboxMessage, reason: string): Promise<void> {
-    const about = readRunMessage(message.kind);
-    if (about?.verb !== 'start') return;
-    const error = {
-      code: 'dispatch_failed',
-      message: `the workflow engine refused to start the work: ${reason}`,
-    };
-    await endRun(this.#orgDb(message), about.kind, message.subjectId, { status: 'failed', error });
-  }
-}
-
-/** Messages that one call to the engine delivers. */
-type MessageGroup = readonly [OutboxMessage, ...OutboxMessage[]];
-
-/** Messages that wake a workflow: several at a time are one word to it. */
-const WAKINGS: ReadonlySet<OutboxKind> = new Set(['webhook.deliver', 'claim.wake', 'weights.recompute']);
-
-/**
- * Messages that wake the same workflow are one group: each transaction that told of something has left one, and a burst
- * of them is one word to it. Every other message is delivered by itself.
- */
-function groupWakings(messages: readonly OutboxMessage[]): MessageGroup[] {
-  const groups = new Map<string, [OutboxMessage, ...OutboxMessage[]]>();
-  for (const message of messages) {
-    const { kind, orgId, subjectId, id } = message;
-    const about = kind === 'weights.recompute' ? '' : subjectId;
-    const name = WAKINGS.has(kind) ? `${kind} ${orgId} ${about}` : `${orgId} ${id}`;
-    const group = groups.get(name);
-    if (group) group.push(message);
-    else groups.set(name, [message]);
-  }
-  return [...groups.values()];
 }

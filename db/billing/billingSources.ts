@@ -38,14 +38,8 @@ export interface ListedCharges {
 }
 
 /** An import of a bill and how far it is. */
-export interface BillingSource extends Run {
-  provider: Provider;
-  filename: string;
-  declaredFormat: BillingFormat | null;
-  declaredAccount: string | null;
-  declaredFxRate: string | null;
-  sha256: string;
-  sizeBytes: number;
+export interface BillingSource extends Run, NewBillingSource {
+  id: string;
   fetchedAtMicros: bigint;
   doneBytes: number;
   format: BillingFormat | null;

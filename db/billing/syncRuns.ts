@@ -43,10 +43,15 @@ export interface SyncRunResult {
   gap_run_id: string | null;
 }
 
-/** A sync of a connection as it is stored. */
-export interface SyncRun extends Run {
+export interface NewSyncRun {
+  id: string;
   connectionId: string;
   trigger: SyncTrigger;
+}
+
+/** A sync of a connection as it is stored. */
+export interface SyncRun extends Run, NewSyncRun {
+  id: string;
   waitingCode: string | null;
   waitingMessage: string | null;
   waitingUntilMicros: bigint | null;
@@ -57,12 +62,6 @@ export interface SyncRun extends Run {
   /** The gap run over what it has changed, once there is one. */
   gapRunId: string | null;
   result: SyncRunResult | null;
-}
-
-export interface NewSyncRun {
-  id: string;
-  connectionId: string;
-  trigger: SyncTrigger;
 }
 
 /** A connection has one open sync, which a unique index decides; one that has ended gets none. */

@@ -4,27 +4,24 @@ import { column } from '../entity.js';
 import { andOfProject, type OrgDb, type SqlValue } from '../orgDb.js';
 import { defineRun, type Run } from '../runs/runTable.js';
 
-/** A re-pricing as it is stored. */
-export interface RepriceRun extends Run {
+export interface NewRepriceRun {
+  id: string;
   /** Half-open, by the calls' times. */
   windowStartMicros: bigint;
   windowEndMicros: bigint;
   /** Null: all. */
   provider: string | null;
   model: string | null;
+  requestedBy: string | null;
+}
+
+/** A re-pricing as it is stored. */
+export interface RepriceRun extends Run, Omit<NewRepriceRun, 'requestedBy'> {
+  id: string;
   /** The last event that was looked at; null before the first. */
   cursorMicros: bigint | null;
   cursorId: string | null;
   priceVersion: string | null;
-}
-
-export interface NewRepriceRun {
-  id: string;
-  windowStartMicros: bigint;
-  windowEndMicros: bigint;
-  provider: string | null;
-  model: string | null;
-  requestedBy: string | null;
 }
 
 /** An organization has one open run, which a unique index decides. */

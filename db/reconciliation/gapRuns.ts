@@ -8,13 +8,18 @@ import type { OrgDb } from '../orgDb.js';
 import { defineRun, type Run } from '../runs/runTable.js';
 import type { RunDrafts } from './runDrafts.js';
 
-/** A gap run as it is stored. */
-export interface GapRun extends Run {
+export interface NewGapRun {
+  id: string;
   period: GapPeriod;
   /** Null: all providers that have bills. */
   provider: string | null;
   windowStartMicros: bigint;
   windowEndMicros: bigint;
+}
+
+/** A gap run as it is stored. */
+export interface GapRun extends Run, NewGapRun {
+  id: string;
   doneUnits: number;
   totalUnits: number;
   /** By provider and account ('' without one): ISO time of the first event. */
@@ -71,14 +76,6 @@ export interface GapRunResult {
   failed_accounts?: { provider: string; provider_account_id: string; message: string }[];
   /** Added once the run has published; absent where there was nothing to draft. */
   drafts?: RunDrafts;
-}
-
-export interface NewGapRun {
-  id: string;
-  period: GapPeriod;
-  provider: string | null;
-  windowStartMicros: bigint;
-  windowEndMicros: bigint;
 }
 
 /** A run's organization, period and provider have one open run, which a unique index decides. */

@@ -1,28 +1,9 @@
-import { describeRun, RUN_KINDS, RUN_MESSAGES, type RunKind } from '../../domain/runs/runKinds.js';
+import type { OutboxKind, OutboxMessage } from '../../domain/runs/outboxMessage.js';
+import { describeRun, RUN_KINDS, type RunKind } from '../../domain/runs/runKinds.js';
 import type { Database } from '../client.js';
 import { type OrgDb, unscoped } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
 import { isRunRow } from './runStates.js';
-
-export const OUTBOX_KINDS = [
-  ...RUN_MESSAGES,
-  'connection.schedule',
-  'webhook.deliver',
-  'claim.wake',
-  'weights.recompute',
-] as const;
-export type OutboxKind = (typeof OUTBOX_KINDS)[number];
-
-/** Something that a workflow has to be told, written in the transaction of the row that it follows. */
-export interface OutboxMessage {
-  orgId: string;
-  id: number;
-  kind: OutboxKind;
-  /** uuid of what it is about. */
-  subjectId: string;
-  /** This delivery included. */
-  attempts: number;
-}
 
 /** Writes a message; call it in the transaction of the row that it follows. */
 export async function insertOutboxMessage(orgDb: OrgDb, kind: OutboxKind, subjectId: string): Promise<void> {

@@ -89,7 +89,8 @@ const DESCRIPTIONS = {
 
 type Descriptions = typeof DESCRIPTIONS;
 export type RunKind = keyof Descriptions;
-type CancellableRunKind = {
+/** The kinds that can be asked to stop. */
+export type CancellableRunKind = {
   [K in RunKind]: Descriptions[K] extends { cancel: object } ? K : never;
 }[RunKind];
 
@@ -100,31 +101,11 @@ export function describeRun(kind: RunKind): RunDescription {
 }
 
 export function isRunKind(word: string): word is RunKind {
-  return word in DESCRIPTIONS;
+  return Object.hasOwn(DESCRIPTIONS, word);
 }
 
 export function publicRunId(kind: RunKind, id: string): string {
   return publicId(DESCRIPTIONS[kind].idPrefix, id);
-}
-
-/** Messages to the workflow engine about a run. */
-export type RunMessage = `${RunKind}.start` | `${CancellableRunKind}.cancel`;
-
-export const RUN_MESSAGES: readonly RunMessage[] = RUN_KINDS.flatMap((kind) => [
-  runMessage(kind, 'start'),
-  ...(describeRun(kind).cancel ? [runMessage(kind, 'cancel')] : []),
-]);
-
-export function runMessage(kind: RunKind, verb: 'start' | 'cancel'): RunMessage {
-  if (verb === 'cancel' && !describeRun(kind).cancel)
-    throw new TypeError(`a ${kind} cannot be asked to stop`);
-  return `${kind}.${verb}` as RunMessage;
-}
-
-/** What a message says about a run; undefined for a message about something else. */
-export function readRunMessage(message: string): { kind: RunKind; verb: 'start' | 'cancel' } | undefined {
-  const [kind = '', verb] = message.split('.');
-  return isRunKind(kind) && (verb === 'start' || verb === 'cancel') ? { kind, verb } : undefined;
 }
 
 /** A run as messages and the sweeper name it. */

@@ -6,7 +6,6 @@ import { listPendingMigrations, migrate } from '../../db/migrate.js';
 import { MIGRATIONS } from '../../db/migrations/index.js';
 import { ensurePartitions } from '../../db/partitions.js';
 import { SAVINGS_CAUSES } from '../../db/policies/savingsRuns.js';
-import { OUTBOX_KINDS } from '../../db/runs/outbox.js';
 import { DIMENSION_KEYS } from '../../db/usage/usageLog.js';
 import { ACTOR_KINDS } from '../../domain/access/auditLog/actions.js';
 import { ROLES } from '../../domain/access/scopes.js';
@@ -38,6 +37,7 @@ import {
   VISIBILITIES,
 } from '../../domain/reconciliation/matching/cells.js';
 import { PUBLISHED_STATUSES } from '../../domain/reconciliation/publishedRun.js';
+import { OUTBOX_KINDS } from '../../domain/runs/outboxMessage.js';
 import { RUN_STATUSES } from '../../domain/runs/runs.js';
 import {
   DELIVERY_STATUSES,

@@ -3,7 +3,8 @@ import { insertOutboxMessage } from '../../db/runs/outbox.js';
 import { recordCancelRequest } from '../../db/runs/runStates.js';
 import { findRun, type Run, type RunTable } from '../../db/runs/runTable.js';
 import { DomainError } from '../../domain/errors.js';
-import { describeRun, runMessage } from '../../domain/runs/runKinds.js';
+import { runMessage } from '../../domain/runs/outboxMessage.js';
+import { describeRun } from '../../domain/runs/runKinds.js';
 import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runs.js';
 import { RUN_ENDINGS } from './endRun.js';
 

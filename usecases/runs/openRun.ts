@@ -10,7 +10,8 @@ import {
 } from '../../db/runs/runTable.js';
 import { DomainError } from '../../domain/errors.js';
 import { findUuid, newUuid } from '../../domain/ids.js';
-import { describeRun, runMessage } from '../../domain/runs/runKinds.js';
+import { runMessage } from '../../domain/runs/outboxMessage.js';
+import { describeRun } from '../../domain/runs/runKinds.js';
 import { insertWithinLimit, type OpenRunLimit } from './openRunLimit.js';
 
 /** Looks for a run that ends between finding it open and reading it. */

@@ -1,0 +1,51 @@
+import {
+  claimOutboxMessages,
+  killOutboxMessage,
+  markOutboxDispatched,
+  retryOutboxMessage,
+} from '../../db/runs/outbox.js';
+import { noteRunWaitingForEngine } from '../../db/runs/runStates.js';
+import { type OutboxMessage, readRunMessage } from '../../domain/runs/outboxMessage.js';
+import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
+import { endRun } from './endRun.js';
+
+/** A claimed message that its dispatcher never answered for comes back after this time. */
+const LEASE_SECONDS = 30;
+
+/** Due messages of every organization, under a lease. */
+export function takeDueMessages({ database }: UseCaseDeps, limit: number): Promise<OutboxMessage[]> {
+  return claimOutboxMessages(database, limit, LEASE_SECONDS);
+}
+
+export function noteDelivered({ database }: UseCaseDeps, messages: readonly OutboxMessage[]): Promise<void> {
+  return markOutboxDispatched(database, messages);
+}
+
+/** Leaves a message for a later attempt; the run that it starts says that it waits. */
+export async function putMessageBack(
+  deps: UseCaseDeps,
+  message: OutboxMessage,
+  reason: string,
+  delaySeconds: number,
+): Promise<void> {
+  await retryOutboxMessage(deps.database, message, reason, delaySeconds);
+  const about = readRunMessage(message.kind);
+  if (about?.verb === 'start')
+    await noteRunWaitingForEngine(orgDbOf(deps, message.orgId), about.kind, message.subjectId);
+}
+
+/** Gives a message up. What can never be started must not wait for ever: its run fails, visibly. */
+export async function giveMessageUp(
+  deps: UseCaseDeps,
+  message: OutboxMessage,
+  reason: string,
+): Promise<void> {
+  await killOutboxMessage(deps.database, message, reason);
+  const about = readRunMessage(message.kind);
+  if (about?.verb !== 'start') return;
+  const error = {
+    code: 'dispatch_failed',
+    message: `the workflow engine refused to start the work: ${reason}`,
+  };
+  await endRun(orgDbOf(deps, message.orgId), about.kind, message.subjectId, { status: 'failed', error });
+}
