@@ -20,7 +20,7 @@ import { newUuid } from '../domain/ids.js';
 import { Replay } from '../domain/policies/enforcement/replay.js';
 import { costAs, type ReplayedCall } from '../domain/policies/enforcement/replayedCall.js';
 import type { Rule } from '../domain/policies/enforcement/rule.js';
-import { emptyReplacedSavings } from '../usecases/installation/savingsRetention.js';
+import { emptyReplacedSavings } from '../usecases/installation/removeOldRows.js';
 import { queueSavingsRun } from '../usecases/policies/openSavingsRun.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';

@@ -1,7 +1,7 @@
 import Router, { type RouterContext } from '@koa/router';
 import Koa, { type Context } from 'koa';
 import { DomainError } from '../domain/errors.js';
-import { AuthFailures } from '../usecases/access/authFailures.js';
+import { AuthFailures } from '../usecases/access/keyUses.js';
 import { auditLogEndpoints } from './access/auditLog/endpoints.js';
 import { keyEndpoints } from './access/keys/endpoints.js';
 import { workspaceEndpoints } from './access/workspaces/endpoints.js';

@@ -1,7 +1,6 @@
 import { isPageObject, type PageObject, type PageValue } from '../../domain/billing/exactNumber.js';
 import { DomainError } from '../../domain/errors.js';
-import type { ListedCollection } from '../../domain/pricing/imports/collection.js';
-import { readLitellm } from '../../domain/pricing/imports/readLitellm.js';
+import { type ListedCollection, readLitellm } from '../../domain/pricing/imports/collection.js';
 import { readModelsDev } from '../../domain/pricing/imports/readModelsDev.js';
 import { JsonEvents, type JsonHandler, type JsonScalar } from '../billing/jsonEvents.js';
 

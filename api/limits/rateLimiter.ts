@@ -1,6 +1,11 @@
 import { LRUCache } from 'lru-cache';
-import { neededFor, perSecond, type Rate } from '../../domain/access/limits/rate.js';
-import { secondsUntil, TokenBucket } from '../../domain/access/limits/tokenBucket.js';
+import {
+  neededFor,
+  perSecond,
+  type Rate,
+  secondsUntil,
+  TokenBucket,
+} from '../../domain/access/limits/rate.js';
 
 /** Buckets that are remembered: those of whoever was here last. A forgotten one is asked for again. */
 const BUCKETS_MAX = 20_000;

@@ -6,8 +6,7 @@ import { parseKey } from '../../domain/access/keyFormat.js';
 import { ADMIN_ONLY_SCOPES, allowsScope, type Scope } from '../../domain/access/scopes.js';
 import { DomainError } from '../../domain/errors.js';
 import { hashSecret, sameDigest } from '../../platform/keyMaterial.js';
-import type { AuthFailureReason, AuthFailures } from '../../usecases/access/authFailures.js';
-import { KeyUses } from '../../usecases/access/keyUses.js';
+import { type AuthFailureReason, type AuthFailures, KeyUses } from '../../usecases/access/keyUses.js';
 import type { Caller, WorkspaceRule } from '../endpoint.js';
 import { requestContext } from './requestContext.js';
 

@@ -9,10 +9,10 @@ import {
   type AuditAnchor,
   anchorLine,
   anchorText,
+  CHECKPOINT_PURPOSE,
   parseAnchorLine,
 } from '../../domain/access/auditLog/anchors.js';
 import type { ChainPoint } from '../../domain/access/auditLog/chain.js';
-import { CHECKPOINT_PURPOSE } from '../../domain/access/auditLog/checkpoint.js';
 import { FIRST_PREV_HASH } from '../../domain/access/auditLog/record.js';
 import { publicId } from '../../domain/ids.js';
 import { microsFromDate } from '../../domain/period.js';

@@ -6,12 +6,12 @@ import {
   ANCHOR_PURPOSE,
   type AuditAnchor,
   anchorText,
+  CHECKPOINT_PURPOSE,
   parseAnchorLine,
   type SettledAnchors,
   settleAnchors,
 } from '../../domain/access/auditLog/anchors.js';
 import type { ChainFault } from '../../domain/access/auditLog/chain.js';
-import { CHECKPOINT_PURPOSE } from '../../domain/access/auditLog/checkpoint.js';
 import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
 import { MonthlyLines, readLines } from '../../platform/monthlyLines.js';

@@ -29,7 +29,7 @@ import {
 } from '../../platform/serverLimits.js';
 import { closeHttpServer, rememberConnections } from '../../platform/shutdown.js';
 import { StartError } from '../../platform/startError.js';
-import { AuthFailures } from '../../usecases/access/authFailures.js';
+import { AuthFailures } from '../../usecases/access/keyUses.js';
 import { IngestWriter } from '../../usecases/events/ingestWriter.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import { storageStatusOf } from './storageStatus.js';

@@ -8,9 +8,9 @@ import {
   ANCHOR_PURPOSE,
   anchorLine,
   anchorText,
+  CHECKPOINT_PURPOSE,
   parseAnchorLine,
 } from '../../domain/access/auditLog/anchors.js';
-import { CHECKPOINT_PURPOSE } from '../../domain/access/auditLog/checkpoint.js';
 import type { Config } from '../../platform/config.js';
 import { MonthlyLines, readLines } from '../../platform/monthlyLines.js';
 import type { SecretKeys } from '../../platform/secretKeys.js';

@@ -1,7 +1,6 @@
 import type { AuditActor, AuditEntry } from '../../domain/access/auditLog/actions.js';
-import type { Signature } from '../../domain/access/auditLog/anchors.js';
+import type { AuditCheckpoint, Signature } from '../../domain/access/auditLog/anchors.js';
 import type { ChainedRecord, ChainPoint } from '../../domain/access/auditLog/chain.js';
-import type { AuditCheckpoint } from '../../domain/access/auditLog/checkpoint.js';
 import { auditFields, FIRST_PREV_HASH, restOfAuditText } from '../../domain/access/auditLog/record.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { Database } from '../client.js';

@@ -7,8 +7,16 @@ import { divideHalfEven, type Pico } from '../money.js';
 import type { Biller, Provider } from '../providers.js';
 import type { PriceBook } from './priceBook.js';
 import type { PricedModel } from './pricedModel.js';
-import { cardFor, cardOfBand, GAP_SERVICE_TIER, type RateBasis, type RateCard } from './rateCards.js';
-import { BATCH_TIER, normaliseServiceTier, STANDARD_TIER } from './serviceTiers.js';
+import {
+  BATCH_TIER,
+  cardFor,
+  cardOfBand,
+  GAP_SERVICE_TIER,
+  normaliseServiceTier,
+  type RateBasis,
+  type RateCard,
+  STANDARD_TIER,
+} from './rateCards.js';
 
 export interface CallToPrice {
   /** Who bills the call; for `unknown` the list price of the model's maker is assumed. */

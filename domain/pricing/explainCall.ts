@@ -16,9 +16,15 @@ import {
 import type { MissingPrice, PriceBook } from './priceBook.js';
 import type { PricedModel } from './pricedModel.js';
 import { givesRate, type PriceStatement } from './priceStatement.js';
-import { cardFor, cardOfBand, type RateBasis, type RateCard } from './rateCards.js';
+import {
+  BATCH_TIER,
+  cardFor,
+  cardOfBand,
+  type RateBasis,
+  type RateCard,
+  STANDARD_TIER,
+} from './rateCards.js';
 import { sourcesOfRate } from './rateSources.js';
-import { BATCH_TIER, STANDARD_TIER } from './serviceTiers.js';
 
 /** One class of the sum. */
 export interface CostLine {

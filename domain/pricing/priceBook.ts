@@ -4,17 +4,20 @@
  */
 import { compare } from '../compare.js';
 import { PROVIDERS, type Provider } from '../providers.js';
-import { exactIds, familyNames, fineTunedBase, prefixProvider } from './modelIds.js';
 import {
   type EnteredModel,
+  exactIds,
+  familyNames,
+  fineTunedBase,
   holdsAt,
   matchedAs,
   type PricedModel,
+  prefixProvider,
   priceWith,
   samePrice,
 } from './pricedModel.js';
+import { priceVersionName } from './priceFile.js';
 import type { PriceVersion, RecordedPriceModel } from './prices.js';
-import { priceVersionName } from './version.js';
 
 /** Why an id has no price. */
 export type MissingPrice = 'unknown_model' | 'several_prices' | 'no_price_then';

@@ -3,7 +3,7 @@
  * periods. The file is our own data, so a fault in it is a broken installation: it throws, naming the entry.
  */
 import { picoFromNumber } from '../money.js';
-import { parseInstant } from '../period.js';
+import { isoFromMicros, parseInstant } from '../period.js';
 import { isProvider } from '../providers.js';
 import {
   AGREEMENTS,
@@ -205,4 +205,17 @@ function asTokens(value: unknown, place: string): number | null {
 function asDay(value: unknown, place: string): string | null {
   if (value === undefined || value === null) return null;
   return typeof value === 'string' && parseInstant(value)?.dateOnly ? value : fault(place, 'is not a day');
+}
+
+/** Hex digits of the content hash that a version shows. */
+const HASH_DIGITS = 8;
+
+/**
+ * The name of a state of the price table, `YYYYMMDDTHHMMSSffffffZ-<8 hex of the content hash>`:
+ * the time tells which is newer, the hash tells two states of one microsecond apart.
+ */
+export function priceVersionName(updatedAtMicros: bigint, contentHash: string): string {
+  const [whole = '', fraction = ''] = isoFromMicros(updatedAtMicros).replace('Z', '').split('.');
+  const time = whole.replaceAll('-', '').replaceAll(':', '');
+  return `${time}${fraction.padEnd(6, '0')}Z-${contentHash.slice(0, HASH_DIGITS)}`;
 }

@@ -7,7 +7,7 @@ import { divideHalfEven, type Pico } from '../money.js';
 import type { Provider } from '../providers.js';
 import type { PricePeriod, PriceTier, RateClass, Rates, RecordedPriceModel } from './prices.js';
 import { RATE_CLASSES } from './prices.js';
-import { BATCH_TIER } from './serviceTiers.js';
+import { BATCH_TIER } from './rateCards.js';
 
 /** In place of a model: all of the provider's. */
 export const ALL_MODELS = '*';

@@ -4,7 +4,7 @@
 import type { Pico } from '../money.js';
 import type { PriceBook } from './priceBook.js';
 import { holdsAt, type PricedModel } from './pricedModel.js';
-import { STANDARD_TIER } from './serviceTiers.js';
+import { STANDARD_TIER } from './rateCards.js';
 
 /** The cache rates of the table that may be assumed, under their names there. */
 export type TableCacheRate = 'cache_read' | 'cache_creation';

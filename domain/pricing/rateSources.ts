@@ -3,8 +3,7 @@ import { type Pico, picoFromNumber } from '../money.js';
 import type { LaidPrice, PricedModel } from './pricedModel.js';
 import { givesRate } from './priceStatement.js';
 import type { RateClass } from './prices.js';
-import { type ClassRate, cardOfBand, type RateCard } from './rateCards.js';
-import { STANDARD_TIER } from './serviceTiers.js';
+import { type ClassRate, cardOfBand, type RateCard, STANDARD_TIER } from './rateCards.js';
 
 /**
  * The sources that list exactly the rate of a class, by their keys in data/README.md. Empty for a rate that is derived

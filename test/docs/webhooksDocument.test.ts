@@ -21,7 +21,7 @@ import {
   GRACE_SECONDS_MAX,
   SECRET_BYTES,
 } from '../../domain/webhooks/secret.js';
-import { WEBHOOK_MESSAGE_DAYS } from '../../usecases/installation/webhookRetention.js';
+import { WEBHOOK_MESSAGE_DAYS } from '../../usecases/installation/removeOldRows.js';
 import { WEBHOOK_ENDPOINTS_MAX } from '../../usecases/webhooks/endpoints.js';
 
 const PAGE = readFileSync(path.resolve(import.meta.dirname, '../../docs/webhooks.md'), 'utf8');

@@ -2,9 +2,13 @@ import { findAuditCheckpoint, recordAudit, streamAuditRecords } from '../../db/a
 import type { Database } from '../../db/client.js';
 import { lockByName } from '../../db/locks.js';
 import { OrgDb, unscoped } from '../../db/orgDb.js';
-import type { Signature, SignatureVerdict } from '../../domain/access/auditLog/anchors.js';
+import {
+  type AuditCheckpoint,
+  checkpointText,
+  type Signature,
+  type SignatureVerdict,
+} from '../../domain/access/auditLog/anchors.js';
 import { type ChainFault, ChainWalk } from '../../domain/access/auditLog/chain.js';
-import { type AuditCheckpoint, checkpointText } from '../../domain/access/auditLog/checkpoint.js';
 import { isoFromMicros, MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
 import { auditDigest } from './auditVerification.js';
 

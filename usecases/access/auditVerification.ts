@@ -6,9 +6,13 @@ import {
   streamAuditRecords,
 } from '../../db/access/auditLog.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import type { Signature, SignatureVerdict } from '../../domain/access/auditLog/anchors.js';
+import {
+  type AuditCheckpoint,
+  checkpointText,
+  type Signature,
+  type SignatureVerdict,
+} from '../../domain/access/auditLog/anchors.js';
 import { type ChainResult, ChainWalk } from '../../domain/access/auditLog/chain.js';
-import { type AuditCheckpoint, checkpointText } from '../../domain/access/auditLog/checkpoint.js';
 
 /** sha256 over the bytes of a hash and a text: what `audit_hash` does in the database. */
 export function auditDigest(prevHash: string, text: string): string {

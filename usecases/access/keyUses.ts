@@ -1,5 +1,10 @@
+import { isIPv4 } from 'node:net';
+import { LRUCache } from 'lru-cache';
+import type { Logger } from 'pino';
+import { recordAudit } from '../../db/access/auditLog.js';
 import { touchKeys } from '../../db/access/keys.js';
 import type { Database } from '../../db/client.js';
+import { OrgDb } from '../../db/orgDb.js';
 
 /** A key's last use is written at most this often. */
 const TOUCH_INTERVAL_MS = 60_000;
@@ -34,4 +39,98 @@ export class KeyUses {
     this.#gathered.clear();
     touchKeys(this.#database, keyIds).catch(() => undefined);
   }
+}
+
+/** Why a key that exists was refused. */
+export type AuthFailureReason = 'wrong_secret' | 'revoked' | 'expired';
+
+/** A row for each key and reason at most this often, with how many there were. */
+const WINDOW_MS = 60_000;
+/** Keys and reasons that are followed at once; beyond them, the log lines and the metric still tell. */
+const FOLLOWED_MAX = 10_000;
+
+export interface AuthFailure {
+  key: { id: string; orgId: string };
+  reason: AuthFailureReason;
+  /** Where the request came from; undefined when that is not known. */
+  address: string | undefined;
+  requestId: string | null;
+}
+
+/**
+ * Writes refused keys into the audit log of their organization: the first at once, those of the following minute as one
+ * row with their number. What was presented is kept in no form. Writing goes on behind the answer, which takes as long
+ * for a key that exists as for one that does not.
+ */
+export class AuthFailures {
+  readonly #database: Database;
+  readonly #logger: Logger;
+  readonly #windowMs: number;
+  /** Failures since the last row. */
+  readonly #followed = new LRUCache<string, { more: number; failure: AuthFailure }>({ max: FOLLOWED_MAX });
+  #writing: Promise<void> = Promise.resolve();
+
+  constructor(database: Database, logger: Logger, windowMs = WINDOW_MS) {
+    this.#database = database;
+    this.#logger = logger;
+    this.#windowMs = windowMs;
+  }
+
+  note(failure: AuthFailure): void {
+    const name = `${failure.key.id} ${failure.reason}`;
+    const followed = this.#followed.get(name);
+    if (followed) {
+      followed.more += 1;
+      return;
+    }
+    this.#write(failure, 1);
+    this.#follow(name, failure);
+  }
+
+  /** Resolves when all that was noted is written, without waiting for the end of a minute: for an orderly end. */
+  settle(): Promise<void> {
+    for (const followed of this.#followed.values()) {
+      if (followed.more > 0) this.#write(followed.failure, followed.more);
+      followed.more = 0;
+    }
+    return this.#writing;
+  }
+
+  #follow(name: string, failure: AuthFailure): void {
+    const followed = { more: 0, failure };
+    this.#followed.set(name, followed);
+    setTimeout(() => {
+      if (this.#followed.peek(name) === followed) this.#followed.delete(name);
+      if (followed.more === 0) return;
+      this.#write(failure, followed.more);
+      this.#follow(name, failure);
+    }, this.#windowMs).unref();
+  }
+
+  #write({ key, reason, address, requestId }: AuthFailure, count: number): void {
+    const network = address === undefined ? undefined : coarseNetwork(address);
+    const entry = {
+      action: 'auth.failed',
+      // Whoever it was has not shown to be the key.
+      actor: { kind: 'system', id: 'authentication' },
+      subject: { type: 'key', id: key.id },
+      details: { reason, count, network },
+      requestId,
+    } as const;
+    this.#writing = this.#writing
+      .then(() => recordAudit(new OrgDb(this.#database, key.orgId), entry))
+      .catch((error: unknown) =>
+        this.#logger.warn({ err: error, keyId: key.id, reason, count }, 'a refused key was not written down'),
+      );
+  }
+}
+
+/**
+ * An address as far as the log keeps it: the /24 of an IPv4 address, the /48 of an IPv6 one. Enough to tell one's own
+ * network from another; the log is never erased, so it is not to name a person's line.
+ */
+export function coarseNetwork(address: string): string {
+  if (isIPv4(address)) return `${address.split('.').slice(0, 3).join('.')}.0/24`;
+  const groups = address.split('/')[0]?.split('::')[0]?.split(':').slice(0, 3) ?? [];
+  return `${groups.join(':')}::/48`;
 }

@@ -1,7 +1,7 @@
 import { recordAudit } from '../../db/access/auditLog.js';
 import { insertKey, type NewKey } from '../../db/access/keys.js';
 import type { Database } from '../../db/client.js';
-import { MONTH_TABLE_PATTERN } from '../../db/installation/takenOutMonths.js';
+import { MONTH_TABLE_PATTERN } from '../../db/installation/monthPartitions.js';
 import { OrgDb, type SystemDb, unscoped } from '../../db/orgDb.js';
 import { keyMadeBy } from '../../domain/access/auditLog/actions.js';
 import { DomainError } from '../../domain/errors.js';

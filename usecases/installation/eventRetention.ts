@@ -2,8 +2,12 @@ import type pg from 'pg';
 import { recordAudit } from '../../db/access/auditLog.js';
 import type { Database } from '../../db/client.js';
 import {
+  ADD_UP,
+  COUNTED,
+  dropEventMonth,
   emptyPages,
   listPastPartitions,
+  listTakenOut,
   type PastMonth,
   takeOutMonth,
   withOwner,
@@ -14,8 +18,7 @@ import {
   type Rows,
   removeSlices,
   sliceCondition,
-} from '../../db/installation/retentionWork.js';
-import { ADD_UP, COUNTED, dropEventMonth, listTakenOut } from '../../db/installation/takenOutMonths.js';
+} from '../../db/installation/retentionRuns.js';
 import { OrgDb, type SystemDb, unscoped } from '../../db/orgDb.js';
 import { signed } from '../../db/usage/usageLog.js';
 import { uuidFromMicros } from '../../domain/ids.js';

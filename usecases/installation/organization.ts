@@ -8,10 +8,10 @@ import {
 import type { OrgDb } from '../../db/orgDb.js';
 import type { AuditDetails } from '../../domain/access/auditLog/actions.js';
 import { publicId } from '../../domain/ids.js';
-import { describeChange } from '../../domain/installation/describeChange.js';
 import {
   changedFields,
   changeSettings,
+  describeChange,
   type OrganizationSettings,
   parseSettings,
   SETTING_FIELDS,

@@ -6,20 +6,22 @@ import {
   listRetentionState,
   noteRemoved,
   pruneRetentionRuns,
+  type RetentionWork,
   startRetentionStep,
 } from '../../db/installation/retentionRuns.js';
-import type { RetentionWork } from '../../db/installation/retentionWork.js';
-import { CHECKPOINT_PURPOSE } from '../../domain/access/auditLog/checkpoint.js';
+import { CHECKPOINT_PURPOSE } from '../../domain/access/auditLog/anchors.js';
 import type { RetentionLimits, RetentionStep } from '../../domain/installation/retention.js';
 import type { SecretKeys } from '../../platform/secretKeys.js';
 import { checkpointAuditLog } from '../access/auditRetention.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
-import { removeOldAlerts } from './alertRetention.js';
 import { removeOldEvents } from './eventRetention.js';
-import { removeOldGapRuns } from './gapRunRetention.js';
-import { removeOldPayloads } from './payloadRetention.js';
-import { removeOldSavings } from './savingsRetention.js';
-import { removeOldWebhookMessages } from './webhookRetention.js';
+import {
+  removeOldAlerts,
+  removeOldGapRuns,
+  removeOldPayloads,
+  removeOldSavings,
+  removeOldWebhookMessages,
+} from './removeOldRows.js';
 
 /** A bucket that nobody asked for so long is full again whatever it counts. */
 const RATE_BUCKET_IDLE_SECONDS = 86_400;

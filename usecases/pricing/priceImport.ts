@@ -12,7 +12,7 @@ import {
   type ModelDifference,
 } from '../../domain/pricing/imports/differences.js';
 import type { PriceState } from '../../domain/pricing/priceBook.js';
-import { priceVersionName } from '../../domain/pricing/version.js';
+import { priceVersionName } from '../../domain/pricing/priceFile.js';
 import type { Provider } from '../../domain/providers.js';
 import { priceContentHash } from './priceSeed.js';
 

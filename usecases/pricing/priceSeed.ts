@@ -21,8 +21,12 @@ import {
 import { listPriceImports } from '../../db/pricing/priceImports.js';
 import { newUuid } from '../../domain/ids.js';
 import type { PriceImport } from '../../domain/pricing/importedPrices.js';
-import { type PriceEntry, type PriceFile, readPriceFile } from '../../domain/pricing/priceFile.js';
-import { priceVersionName } from '../../domain/pricing/version.js';
+import {
+  type PriceEntry,
+  type PriceFile,
+  priceVersionName,
+  readPriceFile,
+} from '../../domain/pricing/priceFile.js';
 
 export interface SeedResult {
   /** Entries that were new, changed or withdrawn; 0 when the list was read before. */

@@ -1,6 +1,6 @@
 import type { OrgDb } from '../../db/orgDb.js';
 import { listOpenRuns, lockOpenRuns } from '../../db/runs/runStates.js';
-import { LimitError } from '../../domain/access/limits/limitError.js';
+import { LimitError } from '../../domain/access/limits/rate.js';
 import { describeRun, publicRunId, type RunKind } from '../../domain/runs/runKinds.js';
 
 /** How soon a run may have ended. */

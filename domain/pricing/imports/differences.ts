@@ -2,12 +2,11 @@ import type { Pico } from '../../money.js';
 import { microsOfDay } from '../../period.js';
 import type { Provider } from '../../providers.js';
 import type { ImportedEntry } from '../importedPrices.js';
-import { familyNames } from '../modelIds.js';
 import type { PriceBook } from '../priceBook.js';
-import type { PricedModel } from '../pricedModel.js';
+import { familyNames, type PricedModel } from '../pricedModel.js';
 import { type PriceTier, RATE_CLASSES, type RateClass, type Rates } from '../prices.js';
+import { BATCH_TIER, STANDARD_TIER } from '../rateCards.js';
 import { listedRate, sourceKey } from '../rateSources.js';
-import { BATCH_TIER, STANDARD_TIER } from '../serviceTiers.js';
 import type { ListedCollection, ListedModel } from './collection.js';
 import { findSuspicions, type Suspicion, tierName } from './suspicions.js';
 

@@ -1,7 +1,7 @@
 import { divideHalfEven, type Pico } from '../../money.js';
-import { familyNames } from '../modelIds.js';
+import { familyNames } from '../pricedModel.js';
 import type { PriceTier, RateClass, Rates } from '../prices.js';
-import { BATCH_TIER, STANDARD_TIER } from '../serviceTiers.js';
+import { BATCH_TIER, STANDARD_TIER } from '../rateCards.js';
 import type { ListedModel } from './collection.js';
 
 /** A rate that is hardly what the provider charges. */

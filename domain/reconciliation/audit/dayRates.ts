@@ -4,8 +4,8 @@ import { divideHalfEven, type Pico } from '../../money.js';
 import { type ExpectedRates, expectedRatesOf } from '../../pricing/cost.js';
 import type { PriceBook } from '../../pricing/priceBook.js';
 import type { PricedModel } from '../../pricing/pricedModel.js';
+import { BATCH_TIER, normaliseServiceTier } from '../../pricing/rateCards.js';
 import { listedRate, sourceKey } from '../../pricing/rateSources.js';
-import { BATCH_TIER, normaliseServiceTier } from '../../pricing/serviceTiers.js';
 import type { Provider } from '../../providers.js';
 
 /** What a quantity was used under, as far as prices differ by it. */

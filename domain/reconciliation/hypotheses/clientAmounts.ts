@@ -1,5 +1,5 @@
 /** Mistakes in what the bill's file or the client's calls say of amounts: their own side's, not the provider's. */
-import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
+import { STANDARD_TIER } from '../../pricing/rateCards.js';
 import { contractTerms } from './contractTerms.js';
 import type { Hypothesis, SeriesContext, SeriesDay, Variant } from './hypothesis.js';
 import { multipleOf, otherCircumstances } from './predict.js';

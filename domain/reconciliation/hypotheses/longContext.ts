@@ -1,4 +1,4 @@
-import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
+import { STANDARD_TIER } from '../../pricing/rateCards.js';
 import type { Circumstances } from '../audit/dayRates.js';
 import type { Hypothesis, MeterDay, SeriesDay, Variant } from './hypothesis.js';
 import { allMoved, isCountedAlike, partlyMoved, usesMoved } from './movedCounts.js';

@@ -1,4 +1,4 @@
-import { isStandardTier } from '../../pricing/serviceTiers.js';
+import { isStandardTier } from '../../pricing/rateCards.js';
 import type { SeriesDayEvidence } from '../evidence/seriesDay.js';
 import type { SeriesContext } from './hypothesis.js';
 

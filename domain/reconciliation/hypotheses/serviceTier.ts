@@ -1,4 +1,4 @@
-import { STANDARD_TIER } from '../../pricing/serviceTiers.js';
+import { STANDARD_TIER } from '../../pricing/rateCards.js';
 import type { Circumstances } from '../audit/dayRates.js';
 import type { MeterPart } from '../matching/meters.js';
 import type { Hypothesis, MeterDay, SeriesContext, SeriesDay, Variant } from './hypothesis.js';

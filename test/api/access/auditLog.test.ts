@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { AUDIT_ACTIONS } from '../../../domain/access/auditLog/actions.js';
 import { createLogger } from '../../../platform/logger.js';
-import { AuthFailures, coarseNetwork } from '../../../usecases/access/authFailures.js';
+import { AuthFailures, coarseNetwork } from '../../../usecases/access/keyUses.js';
 import type { TestOrganization } from '../../support/api.js';
 import { addressOf, bodyOf, makeEvent, type OperationsPlace } from '../support/operations/operation.js';
 import { OPERATIONS, startOperationsPlace } from '../support/operations.js';

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Authenticator } from '../../../api/pipeline/auth.js';
 import { ChangeFeed, NO_CHANGES } from '../../../db/changeFeed.js';
 import { createLogger } from '../../../platform/logger.js';
-import { AuthFailures } from '../../../usecases/access/authFailures.js';
+import { AuthFailures } from '../../../usecases/access/keyUses.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { type RawAnswer, sendJson } from '../support/requests.js';

@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import type pg from 'pg';
 import { insertOrganization } from '../../../db/installation/organizations.js';
-import type { RetentionWork } from '../../../db/installation/retentionWork.js';
+import type { RetentionWork } from '../../../db/installation/retentionRuns.js';
 import { OrgDb } from '../../../db/orgDb.js';
 import type { CallRecord } from '../../../domain/events/event.js';
 import type { Removed } from '../../../domain/installation/retention.js';
 import { IngestWriter } from '../../../usecases/events/ingestWriter.js';
 import { removeOldEvents } from '../../../usecases/installation/eventRetention.js';
-import { removeOldPayloads } from '../../../usecases/installation/payloadRetention.js';
+import { removeOldPayloads } from '../../../usecases/installation/removeOldRows.js';
 import { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
 import { aBatch } from '../../support/aCall.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';

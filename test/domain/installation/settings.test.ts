@@ -1,11 +1,11 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { countedBy } from '../../../domain/events/clients.js';
-import { describeChange } from '../../../domain/installation/describeChange.js';
 import {
   changedFields,
   changeSettings,
   DEFAULT_SETTINGS,
+  describeChange,
   isTimeZone,
   type OrganizationSettings,
   parseSettings,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { familyNames, fineTunedBase } from '../../../domain/pricing/modelIds.js';
 import { PriceBook } from '../../../domain/pricing/priceBook.js';
+import { familyNames, fineTunedBase } from '../../../domain/pricing/pricedModel.js';
 import { readPriceFile } from '../../../domain/pricing/priceFile.js';
 import type { Provider } from '../../../domain/providers.js';
 import { AS_OF, aPeriod, bookOf, listOf, microsOf, shippedBook, shippedJson } from './support.js';

@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { RetentionWork } from '../../../db/installation/retentionWork.js';
+import type { RetentionWork } from '../../../db/installation/retentionRuns.js';
 import { findUuid } from '../../../domain/ids.js';
 import { isoFromMicros, MICROS_PER_DAY, microsFromDate, startOfDay } from '../../../domain/period.js';
 import { ALERT_STATUSES } from '../../../domain/policies/alerts/alert.js';
-import { NOTICE_DAYS, removeOldAlerts } from '../../../usecases/installation/alertRetention.js';
+import { NOTICE_DAYS, removeOldAlerts } from '../../../usecases/installation/removeOldRows.js';
 import { storeAlerts } from '../../api/support/alerts.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 import { createTestOrganization } from '../../support/api.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import pg from 'pg';
-import { finishTakenOut } from '../../../db/installation/takenOutMonths.js';
+import { finishTakenOut } from '../../../db/installation/monthPartitions.js';
 import { type BookReading, inOneSnapshot, readBooks } from './bookTotals.js';
 import { type Catalogue, type CataloguePartition, type CatalogueTable, readCatalogue } from './catalogue.js';
 import { CopyOut } from './copyStream.js';

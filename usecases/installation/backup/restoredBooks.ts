@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { finishTakenOut } from '../../../db/installation/takenOutMonths.js';
+import { finishTakenOut } from '../../../db/installation/monthPartitions.js';
 import { type BookReading, type BookTotals, inOneSnapshot, readBooks, recountBooks } from './bookTotals.js';
 
 /** What the books of a restored database say, held against those of its backup. */

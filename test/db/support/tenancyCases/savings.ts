@@ -6,7 +6,7 @@ import * as runs from '../../../../db/policies/savingsRuns.js';
 import { findOpenRun, findRun, insertRun, listRuns } from '../../../../db/runs/runTable.js';
 import { publicId } from '../../../../domain/ids.js';
 import type { RuleFindings } from '../../../../domain/policies/enforcement/replay.js';
-import { emptyReplacedSavings } from '../../../../usecases/installation/savingsRetention.js';
+import { emptyReplacedSavings } from '../../../../usecases/installation/removeOldRows.js';
 import {
   queueSavingsRun,
   remodelSavings,

@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { perSecond, type Rate } from '../../../../domain/access/limits/rate.js';
-import { TokenBucket } from '../../../../domain/access/limits/tokenBucket.js';
+import { perSecond, type Rate, TokenBucket } from '../../../../domain/access/limits/rate.js';
 
 const rates: fc.Arbitrary<Rate> = fc.record({
   quota: fc.integer({ min: 1, max: 10_000 }),
