@@ -31,7 +31,7 @@ function aFile(json: unknown): string {
   return path;
 }
 
-/** Runs the command; returns what it showed. `answer` is what the person types; without one nobody can be asked. */
+/** Runs the command; returns its output. `answer` is what the person types; without one there is no terminal. */
 async function run(args: string[], answer?: string): Promise<string> {
   const { output } = await runTrueup(['prices', 'import', ...args], {
     environment: db.environment,

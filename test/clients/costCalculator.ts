@@ -30,7 +30,7 @@ export interface CalculatedCost {
   /** Dollars with up to twelve decimals, no trailing zeros; "0" for a model without a price. */
   usd: string;
   isPriced: boolean;
-  /** Classes with tokens for which no source gives a rate; they cost the input rate. */
+  /** Classes with tokens and no rate in any source; they cost the input rate. */
   assumedClasses: string[];
 }
 
@@ -106,7 +106,7 @@ export class CostCalculator {
   }
 }
 
-/** The exact sum of amounts as `cost` gives them. */
+/** The exact sum of amounts of `cost`. */
 export function sumUsd(amounts: readonly string[]): string {
   return format(amounts.map(decimal).reduce(add, { digits: 0n, places: 0 }));
 }

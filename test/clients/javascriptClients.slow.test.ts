@@ -43,7 +43,7 @@ function helpedStreams(from: number): PlannedCall[] {
     .map((call, index) => ({ ...call, id: `call-${index + 1}`, batch: index }));
 }
 
-/** A client makes the calls of a plan and tells a new organization of Trueup about them. */
+/** A client makes the calls of a plan and reports them to a new organization of Trueup. */
 async function tell(client: ClientCase) {
   const organization = await api.addOrganization(client.name);
   const plan = drawPlan(seed, client.scope);
@@ -62,7 +62,7 @@ interface Source {
   rejected: Record<string, number>;
 }
 
-/** Ingest health and totals say of a client's traffic what its events say. */
+/** Ingest health and totals agree with the events of a client's traffic. */
 async function expectTotals(
   adminKey: string,
   events: readonly ObservedEvent[],
@@ -81,7 +81,7 @@ async function expectTotals(
   expect(summary.body.total_cost_usd).toBe(Number(sumUsd(events.map((event) => event.usd))));
 }
 
-/** The other telling of each answered call is kept, out of the list, and names the event that stands for it. */
+/** The other report of each answered call is kept, out of the list, and names the event that counts. */
 async function expectSuperseded(
   adminKey: string,
   events: readonly ObservedEvent[],

@@ -103,7 +103,7 @@ describe('docker-compose.yml', () => {
       if (runtime === 'trueup') return expect(rest).toEqual(['migrate']);
       const file = rest.at(-1);
       expect(runtime).toBe('node');
-      // A server runs with the flags that npm start gives it.
+      // A server runs with the flags of npm start.
       expect(rest.slice(0, -1)).toEqual([...SERVER_NODE_FLAGS]);
       expect(existsSync(join(PROJECT_ROOT, String(file).replace(/^dist\/(.*)\.js$/, '$1.ts')))).toBe(true);
     },

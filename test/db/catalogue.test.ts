@@ -109,7 +109,7 @@ describe('org_id', () => {
         ? columns !== 'org_id' || others !== 'id'
         : other !== null && !/^org_id,/.test(others ?? '');
     });
-    // The organization itself, and keys: it is the key that tells the organization.
+    // The organization itself, and keys: the organization is read from the key.
     expect(wrong.map(({ name }) => name).sort()).toEqual([
       'api_keys api_keys_pkey',
       'organizations organizations_pkey',
@@ -224,7 +224,7 @@ describe('code with other rights than the caller’s', () => {
       extensions: await rows(`select extname from pg_extension where extname <> 'plpgsql'`),
     };
     expect(found).toEqual({
-      // Before Postgres 17 only its owner analyzes a table; requests cannot call it, and nobody's search path leads it astray.
+      // Before Postgres 17 only its owner analyzes a table; requests cannot call it, and no search path leads it astray.
       definers: [
         {
           name: 'analyze_table(text)',

@@ -9,7 +9,7 @@ import { startTestApi, type TestApi, type TestOrganization } from '../support/ap
 import { untilNothingHoldsBack } from '../support/horizon.js';
 import { longestPause } from '../support/longestPause.js';
 
-/** What the event loop may stand still, of a processor. */
+/** The longest block of the event loop, in processor time. */
 const PAUSE_MS_MAX = 250;
 
 let api: TestApi;

@@ -33,7 +33,7 @@ import { addBill, addCalls, dayAt, gapRunsOf } from '../support/incrementalRuns.
 import { explainRead, type Touched } from './support/explainedReads.js';
 import { withoutAutovacuum } from './support/withoutAutovacuum.js';
 
-/** Reads right after a bulk write, on tables that nobody has analyzed yet. */
+/** Reads right after a bulk write, on tables that were not analyzed yet. */
 
 const DAYS = 16;
 const FEW = 5;
@@ -57,7 +57,7 @@ async function comparedAccounts(accounts: number): Promise<TestOrganization> {
   for (let at = 0; at < accounts; at += 1) {
     const account = `account-${at}`;
     await addBill(api, organization.orgId, { account, days, wrong: days.slice(8, 12) });
-    // Another copy of some days, which does not count and says something else.
+    // Another copy of some days, which does not count and differs.
     await addBill(api, organization.orgId, { account, days: days.slice(0, 3), rank: 10, times: 2 });
     for (const day of days) await addCalls(api, organization.orgId, { day, account, apiKey: `key-${at}` });
   }

@@ -20,7 +20,7 @@ let api: TestApi;
 beforeAll(async () => {
   pooler = await startPooler(inject('postgresUrl'), 2);
   test = await createTestDatabase();
-  // As a database may be set up by somebody else: nothing of it may be relied on.
+  // As another operator may set up a database: nothing of it may be relied on.
   await test.superuser.query(
     `do $$ begin execute format('alter database %I set timezone = ''Asia/Kolkata''', current_database());
        execute format('alter database %I set datestyle = ''German, DMY''', current_database()); end $$`,
@@ -63,7 +63,7 @@ describe('through PgBouncer in transaction mode', () => {
       one.rows(settings),
     );
     expect(system).toEqual([{ ...expected, role: 'app_system', org: '' }]);
-    // Somebody else on the same sessions.
+    // Another client on the same sessions.
     const other = new pg.Client({ connectionString: pooler.urlOf(test.url) });
     await other.connect();
     const { rows } = await other.query(

@@ -20,7 +20,7 @@ const SHARED_TABLES = [
   'schema_migrations',
   'sweep_state',
 ];
-/** Tables whose key does not begin with org_id: the organization itself, and the keys that tell it. */
+/** Tables whose key does not begin with org_id: the organization itself, and the keys that identify it. */
 const KEYED_OTHERWISE = ['organizations', 'api_keys'];
 const ROLES = ['app_rw', 'app_system'] as const;
 

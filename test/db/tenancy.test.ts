@@ -34,7 +34,7 @@ beforeAll(async () => {
     makeNeighbour(api, { marker: 'owned-by-b', provider: 'openai', prices, importedDaysAgo: 140 }),
   ]);
   stranger = (await api.addOrganization('stranger')).orgId;
-  // From here on nobody changes anything behind the rehearsals' back.
+  // From here on nothing changes behind the rehearsals' back.
   await place.engine.close();
   await neighbour.finish();
   const { superuser } = api.database;

@@ -20,7 +20,7 @@ import { otherPrices, repriceAll } from './support/repriceAll.js';
 const PROJECT = `it's a "project" \\'; reset role; --`;
 const OTHERS = 'another';
 
-/** What app_workspace reads, and what tells whose a row is; null: a row of the whole organization. */
+/** The columns that app_workspace reads, and the one with the owner of a row; null: a row of the whole organization. */
 const READABLE: Record<string, string | null> = {
   alerts: 'project_id',
   enforcement_rules: null,

@@ -24,7 +24,7 @@ afterAll(() => api.close());
 
 const now = () => microsFromDate(new Date());
 
-/** Six calls of a service, each told by these scopes a millisecond after one another. */
+/** Six calls of a service, each reported by these scopes a millisecond after one another. */
 async function tell(
   org: TestOrganization,
   service: string,

@@ -118,7 +118,7 @@ describe('a burst of messages that wake the same endpoint', () => {
     return { subjects, all };
   }
 
-  /** A dispatcher whose engine is told of in `woken`. */
+  /** A dispatcher whose starts in Temporal are recorded in `woken`. */
   function dispatch(wake: (endpointId: string) => Promise<void>) {
     const orchestrator = orchestratorAt(inject('temporalAddress'));
     const woken: string[] = [];
@@ -248,7 +248,7 @@ describe('the sweeper', () => {
     const worker = await engine.startWorker();
     const ended = (await api.post(RUN, {}, over.adminKey)).body;
     await pollToEnd(api, ended.status_url, undefined, over.adminKey);
-    // The row says so a moment before the engine does; a worker that stops in between leaves the workflow open.
+    // The row changes a moment before Temporal does; a worker that stops in between leaves the workflow open.
     const workflowId = runWorkflowId('gap_run', {
       orgId: over.orgId,
       id: findUuid('run', ended.run_id) ?? '',

@@ -78,7 +78,7 @@ describe('docs/claims.md', () => {
     const enteredAtMicros = microsOfDay('2026-03-02');
     for (const [cell = '', text = ''] of tableBelow('| status | notice |')) {
       const status = CLAIM_STATUSES.find((one) => one === codes(cell)[0]) ?? 'denied';
-      // Charged so late that a draft is urgent long after somebody is reminded of it.
+      // Charged so late that a draft is urgent long after its reminder.
       const clock = { status, enteredAtMicros, periodEnd: '2026-06-01', snoozedUntilMicros: null };
       const found: ClaimDeadline[] = [];
       while (found.length < 2) {

@@ -21,7 +21,7 @@ const README_WORDS_MAX = 800;
 
 /** Codes that no answer has today: they are kept for limits and negotiation of a later version. */
 const UNUSED_CODES = ['not_acceptable'];
-/** Codes that stand on runs, or go from an effect to its workflow, and never in the answer to a request. */
+/** Codes that runs contain, or that an effect returns to its workflow, and that no answer to a request contains. */
 const RUN_CODES = ['credentials_refused', 'command_too_late'];
 
 /** The anchor that a heading gets where the pages are shown. */

@@ -31,7 +31,7 @@ import { WEBHOOK_PACE } from '../../usecases/webhooks/sendDueWebhooks.js';
 const PAGE = readFileSync(path.resolve(import.meta.dirname, '../../docs/limits.md'), 'utf8');
 const ROWS = [...PAGE.matchAll(/^\| (.+) \|$/gm)].map(([, row = '']) => row.split(' | '));
 
-/** What the page says of a thing. */
+/** The text of the page about a thing. */
 function limitOf(what: string): string | undefined {
   return ROWS.find(([name]) => name === what)?.[1];
 }

@@ -291,7 +291,7 @@ describe('the statement of a month', () => {
     const wrong = total(bills.planted.wrongRatePico.values());
     expect(amount('not_matched_by_calls_usd')).toBe(missing + wrong);
     expect(amount('not_matched_rate_usd')).toBe(wrong);
-    // No known mistake gives the wrong rate; the missing calls are findings.
+    // The wrong rate matches no known mistake; the missing calls are findings.
     const cent = 10_000_000_000n;
     expect(amount('unexplained_usd')).toBe(((wrong + cent / 2n) / cent) * cent);
     expect(amount('explained_by_findings_usd')).toBe(missing + wrong - amount('unexplained_usd'));

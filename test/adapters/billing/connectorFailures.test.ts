@@ -1,4 +1,4 @@
-/** Every way in which a provider fails has its code and a sentence that says what to do, and none shows the key. */
+/** Each failure of a provider has its code and a sentence with the remedy, and none contains the key. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';

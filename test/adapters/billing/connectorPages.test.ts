@@ -44,7 +44,7 @@ async function readRows(provider: ProviderName, bodies: Buffer[], chunk?: Report
   }
 }
 
-/** The truth of a report as one page that somebody saved. */
+/** The truth of a report as one saved page. */
 function savedPage(provider: ProviderName, buckets: readonly BucketResults[]): Buffer {
   const iso = (seconds: number) => new Date(seconds * 1_000).toISOString().replace('.000', '');
   const data = buckets.map(({ startSeconds, endSeconds, results }) =>

@@ -47,7 +47,7 @@ describe('the pacer', () => {
     const pacer = new Pacer(40, () => performance.now());
     await Promise.all([pacer.turn('a', signal), pacer.turn('a', signal), pacer.turn('a', signal)]);
     expect(performance.now() - started).toBeGreaterThanOrEqual(78);
-    // By a clock that stands still, a wait would be as long as the gap; this one would outlast the test.
+    // With a stopped clock a wait would be as long as the gap; this one would outlast the test.
     const standing = new Pacer(600_000, () => 0);
     await standing.turn('a', signal);
     await standing.turn('b', signal);

@@ -102,7 +102,7 @@ const request = fc.record({
   ),
 });
 
-/** What is read of a request: everything but what nobody reads, with defaults left out as proto3 leaves them out. */
+/** The fields of a request that the product reads, with defaults left out as proto3 leaves them out. */
 function readable(value: unknown, key = ''): unknown {
   if (Array.isArray(value)) return value.map((item) => readable(item));
   if (key === 'intValue') return BigInt(value as string);
@@ -124,7 +124,7 @@ function isDefault(name: string, value: unknown): boolean {
 
 const normal = (value: unknown): unknown => readable(withText(value));
 
-/** Integers as the decoder gives them, number or bigint, as text. */
+/** Integers of the decoder, number or bigint, as text. */
 function withText(value: unknown, key = ''): unknown {
   if (key === 'intValue') return String(value);
   if (Array.isArray(value)) return value.map((item) => withText(item));

@@ -21,7 +21,7 @@ import {
 import { OPERATIONS, startOperationsPlace } from '../support/operations.js';
 import { type RawAnswer, send } from '../support/requests.js';
 
-/** What a key that lacks nothing but concerns a workspace is told where the whole organization is concerned. */
+/** The answer to a workspace's key with all scopes where the whole organization is concerned. */
 const WORKSPACE_REFUSAL = 'the key is bound to a workspace: use a key of the whole organization';
 const UNAUTHENTICATED = {
   type: 'urn:problem:unauthenticated',
@@ -76,7 +76,7 @@ function ask(
   });
 }
 
-/** An answer's status with what tells its reason, and nothing that is new each time. */
+/** An answer's status and reason, without the values that are new each time. */
 function told({ status, body, headers }: RawAnswer): object {
   if (status < 400) return { status };
   const { type, code, message } = body;

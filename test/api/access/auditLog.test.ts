@@ -34,7 +34,7 @@ async function rowsOf(orgId: string): Promise<Row[]> {
 
 const list = (query: string, key?: string) => place.api.get(`${PATH}?${query}`, key);
 
-/** Rows of requests that nobody could have made: what they would have changed is not theirs to change. */
+/** Rows of requests without an actor: no caller may change what they would have changed. */
 const withoutFailures = (rows: Row[]) => rows.filter(({ action }) => action !== 'auth.failed');
 
 /** A new connection has a sync open, which would be the answer. */

@@ -16,7 +16,7 @@ let api: LimitedApi;
 afterEach(() => api.close());
 
 const base62 = (count: number) => base62FromBytes(randomBytes(count * 3), count);
-/** A key as it is written, that nobody has. */
+/** A well-formed key that does not exist. */
 const guess = () => composeKey(base62(KEY_ID_CHARS), base62(KEY_SECRET_CHARS));
 const statusOf = async (key: string | null, headers: Record<string, string> = {}) =>
   (await send(api, { path: PATH, key, headers })).status;
@@ -88,7 +88,7 @@ describe('guessing keys', () => {
     const by = (address: string) => ({ 'x-forwarded-for': address });
     expect(await statuses(3, guess, by('198.51.100.7'))).toEqual([401, 401, 429]);
     expect(await statuses(3, guess, by('198.51.100.8'))).toEqual([401, 401, 429]);
-    // A client's own header stands before what the proxy adds.
+    // A client's own header precedes the entry of the proxy.
     expect(await statusOf(guess(), by('203.0.113.5, 198.51.100.7'))).toBe(429);
     await api.close();
     api = await startLimitedApi({ failedAuthentication: { ...RATE, burst: 2 } });

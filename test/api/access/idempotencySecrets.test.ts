@@ -90,7 +90,7 @@ describe('an answer that shows a secret once', () => {
       expect(await count()).toBe(1);
     };
     await refused();
-    // A rotation that no longer has the old key gives the answer up, and what was done stays known.
+    // A rotation without the old key discards the answer, and the request stays known as done.
     expect((await rotate(NEW)).isWhole).toBe(true);
     await refused();
     const { status, body } = await perform(createKey, aMember, { owner, key, api });

@@ -86,7 +86,7 @@ function ask(operation: Operation, request: OperationRequest): Promise<RawAnswer
   });
 }
 
-/** What an answer says, without what is its own each time: times, and the text itself as the value that was asked for. */
+/** An answer without what is new each time: times, and the text itself as the requested value. */
 function meaningOf({ status, body, bytes }: RawAnswer, text: string): string {
   if (status >= 400) return `${status} ${body.code}`;
   const said = typeof body === 'string' ? bytes.toString() : JSON.stringify(withoutText(body, text));

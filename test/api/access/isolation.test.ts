@@ -120,7 +120,7 @@ describe('an id', () => {
   );
 });
 
-/** Answer what is everybody's, or what says nothing of any row: they are the same for both organizations. */
+/** These answers concern no single organization: they are the same for both. */
 const SAME_FOR_ALL = ['getPricingTable', 'listPrices'];
 const LISTS = ENTRIES.filter(([, { method, ids }]) => method === 'GET' && ids === undefined);
 
@@ -203,7 +203,7 @@ async function foreignFilters(name: string, operation: Operation): Promise<[stri
 describe('an id in a body', () => {
   /** Names of what is not ours: ids of providers, and labels. */
   const NOT_OURS = ['project_id', 'provider_key_id', 'provider_account_id', 'team_id', 'external_ticket_id'];
-  /** What the owner has, of which kind it is, and the request of somebody that names it. */
+  /** A resource of the owner, its kind, and the request of another organization that names it. */
   interface NamedId {
     kind: 'wsp' | 'dsp' | 'clm';
     theirs(): Promise<string>;

@@ -33,7 +33,7 @@ async function make(body: Record<string, unknown>, key?: string): Promise<RawAns
 const idOf = (key: string) => `key_${key.split('_')[2]}`;
 const inSeconds = (seconds: number) => new Date(Date.now() + seconds * 1_000).toISOString();
 const statusWith = async (key: string) => (await ask('GET', EVENTS, undefined, key)).status;
-/** Until the change is told to the process: within a second, proved in revocation.test.ts. */
+/** Until the change reaches the process: within a second, proved in revocation.test.ts. */
 const expectSoon = (key: string, status: number) => expect.poll(() => statusWith(key)).toBe(status);
 const rest = ({ request_id: _r, instance: _i, ...problem }: Record<string, unknown>) => problem;
 
@@ -358,7 +358,7 @@ describe('the last admin key that is neither narrowed nor expires', () => {
         ask('DELETE', `${KEYS}/${idOf(adminKey)}`, undefined, other),
         ask('PATCH', `${KEYS}/${idOf(adminKey)}`, { expires_at: '2099-01-01' }, other),
       ]);
-      // Whoever is last may find its own key revoked already.
+      // The last caller may find its own key revoked already.
       for (const { status } of answers) expect([200, 204, 401, 409]).toContain(status);
       const left = await api.database.superuser.query(
         `select from api_keys where org_id = $1 and role = 'admin' and scopes is null and revoked_at is null and expires_at is null`,

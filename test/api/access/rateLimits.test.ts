@@ -182,7 +182,7 @@ describe('requests without a key', () => {
       for (let times = 0; times < 2; times += 1) {
         const answer = await send(api, { path, key: null });
         expect(answer.status).toBe(200);
-        // Such answers are kept by caches, which must not tell one client of another.
+        // Caches keep such answers, which must not disclose one client to another.
         expect(answer.headers.ratelimit).toBeUndefined();
       }
     for (const path of ['/api/v1/pricing/table', '/openapi.json', '/openapi.json/', '/docs', '/docs/']) {

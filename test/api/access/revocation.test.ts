@@ -12,10 +12,10 @@ import { type RawAnswer, sendJson } from '../support/requests.js';
 
 const KEYS = '/api/v1/keys';
 const EVENTS = '/api/v1/events?limit=1';
-/** What hears of changes remembers a key for longer than any test lasts: only being told makes it ask anew. */
+/** A listening process caches a key for longer than any test lasts: only a message makes it read again. */
 const keyCacheMs = 3_600_000;
 
-/** Who waits for somebody else's lock. */
+/** Sessions that wait for a lock of another session. */
 const WAITING = `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
 
 let database: TestDatabase;
@@ -112,7 +112,7 @@ describe('with warm caches on two instances', () => {
       for (const secret of [key, long.body.key]) expect(await statusOn(api, secret)).toBe(200);
     const rotated = await ask(second, 'POST', `${KEYS}/${idOf(key)}/rotate`, { grace_seconds: 2 });
     const end = Date.parse(rotated.body.previous_valid_until);
-    // Who is asked by the new secret knows of the rotation, whether or not it was told.
+    // An instance that receives the new secret knows of the rotation, with or without the message.
     for (const api of [first, second]) expect(await statusOn(api, rotated.body.key)).toBe(200);
     for (const api of [first, second]) {
       await expectEndAt(api, long.body.key, end);

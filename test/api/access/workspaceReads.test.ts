@@ -38,7 +38,7 @@ beforeAll(async () => {
   const [one, two] = [await api.addOrganization(), await api.addOrganization()];
   shared = { ...one, key: await keyOf(one.orgId, PROJECT), othersKey: await keyOf(one.orgId, OTHERS) };
   lone = { ...two, key: await keyOf(two.orgId, PROJECT) };
-  // No model is approved, so that every call has an alert; and each organization has a notice, which is nobody's call.
+  // No model is approved, so that every call has an alert; and each organization has a notice, which belongs to no call.
   for (const { orgDb } of [one, two]) {
     const none = {
       type: 'approved_models',
@@ -70,7 +70,7 @@ beforeAll(async () => {
 }, 300_000);
 afterAll(() => api.close());
 
-/** Times of calls, the same for whoever tells them. */
+/** Times of calls, the same for every reporter. */
 function aStory(): string[] {
   return [0, 1, 2, 3, 4].map((index) => aTime(index * 1_000 + 1)).concat(OLD);
 }
@@ -101,7 +101,7 @@ async function tell(key: string, who: string, times: readonly string[]): Promise
   expect(traces.body).toMatchObject({ accepted: 13 });
 }
 
-/** Six calls of a service that two scopes tell, without an id that would prove it, and one with an outer span. */
+/** Six calls of a service that two scopes report, without an id that would prove it, and one with an outer span. */
 function twiceTold(who: string, time: string) {
   const start = BigInt(Date.parse(time) - 3_600_000) * 1_000_000n;
   const scopes = [0n, 1_000_000n].map((offset) => ({
@@ -153,7 +153,7 @@ const GROUPS = ['model', 'session', 'project', 'user', 'provider', 'team', 'feat
 const DIMENSIONS = ['model', 'provider', 'team', 'feature', 'session', 'day'];
 const WIDE = `${aTime(100 * DAY_S).slice(0, 10)}`;
 const VIEWS = ['', `&as_of=${aTime(0).slice(0, 10)}`, `&as_of=2999-01-01`];
-/** Filters that name what another project, or nobody, has. */
+/** Filters by values of another project, or of none. */
 const FOREIGN = [
   `project_id=${OTHERS}`,
   `project_id=${PROJECT}`,
@@ -166,7 +166,7 @@ const each = (path: string, queries: readonly string[]) => queries.map((query) =
 const product = (...sets: readonly (readonly string[])[]): string[] =>
   sets.reduce<string[]>((all, set) => all.flatMap((one) => set.map((other) => one + other)), ['']);
 
-/** What is asked of each operation that answers a workspace's key with its own; ids stand for those of its events. */
+/** The request of each operation that answers a workspace's key with its own data; ids are those of its events. */
 const QUESTIONS: Record<string, readonly string[]> = {
   listEvents: each('/api/v1/events', [
     '',

@@ -376,7 +376,7 @@ describe('credentials', () => {
     const { body } = await connect();
     const kept = readFileSync(keyFile, 'utf8').trim();
     replaceSecretKeys(keyFile, [makeSecretKey()]);
-    // Who runs already remembers the key; whoever starts now does not know it.
+    // A running process has the key in memory; a new one cannot read it.
     expect(await works(body.id)).toBe(true);
     await restarted(async () => {
       const refused = await call('POST', `${CONNECTIONS}/${body.id}/test`, {});

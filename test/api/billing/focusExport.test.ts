@@ -5,7 +5,7 @@ import { exactOf, readTable, sumsBy, sumTexts, textOfExact, timesExact } from '.
 import { FOCUS_DAYS, loadFocusMonth, FOCUS_MONTH as month } from '../../support/focusMonth.js';
 import { startWorkingApi } from '../../support/workingApi.js';
 
-/** A month with everything that a bill can say, exported as FOCUS and read by a reader of its own. */
+/** A month with every kind of charge on a bill, exported as FOCUS and read by a reader of its own. */
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas
 type Json = any;

@@ -8,7 +8,7 @@ import { type ClaimsPlace, startClaimsPlace, untilMoved, uuidOf } from '../../su
 import { type RunningWorker, until } from '../../support/engine.js';
 
 let place: ClaimsPlace;
-/** What the API is told by the engine; the real one where nothing is set. */
+/** The answers of Temporal to the API; those of the real one where nothing is set. */
 let engine: ((command: ClaimCommand) => Promise<MoveAnswer>) | undefined;
 let workers: RunningWorker[] = [];
 beforeAll(async () => {
@@ -62,7 +62,7 @@ describe('while Temporal is away', () => {
     timeout: 300_000,
   }, async () => {
     const id = await place.aClaim({ status: 'submitted_to_provider' });
-    // Nobody works: the engine takes the move and keeps it.
+    // No worker runs: Temporal takes the move and keeps it.
     const once = randomUUID();
     const { status } = await place.patch(id, { status: 'under_review' }, { once });
     expect(status).toBe(503);

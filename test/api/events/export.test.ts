@@ -63,7 +63,7 @@ async function mostInUse(milliseconds: number): Promise<number> {
   return most;
 }
 
-/** Opens an export and reads its first bytes; the rest stays unread until somebody reads on. */
+/** Opens an export and reads its first bytes; the rest stays unread until the test reads on. */
 async function openExport(
   org: TestOrganization,
   path = WINDOW,

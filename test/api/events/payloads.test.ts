@@ -7,7 +7,7 @@ import { addressOf, bodyOf, type OperationsPlace } from '../support/operations/o
 import { OPERATIONS, startOperationsPlace } from '../support/operations.js';
 import { anEvent, aSpan, aTime, aTrace, ingest, type RawAnswer, send } from '../support/requests.js';
 
-/** What people said and tools did: in payloads, and nowhere else. */
+/** Prompts, answers and tool data: in payloads, and nowhere else. */
 const SAID = 'the-diagnosis-of-a-patient';
 const ASKED = 'a-query-for-a-salary';
 const GAVE = 'the-salary-of-a-person';

@@ -54,7 +54,7 @@ describe('P-09: a body far beyond the limit', () => {
       body,
       headers: { ...JSON_TYPE, authorization: `Bearer ${small.adminKey}` },
     });
-    // As curl does: the body only after the server has said 100.
+    // As curl does: the body only after the server has answered 100.
     const byExpect = await send(small, {
       path,
       body: chunks,

@@ -9,7 +9,7 @@ import { worstRequests } from '../../../lab/bench/support/worstRequests/worstBod
 import { createTestOrganization, type TestOrganization } from '../../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
-/** What the event loop of the API may stand still, of a processor. */
+/** The longest block of the API's event loop, in processor time. */
 const PAUSE_MS_MAX = 250;
 
 const REQUESTS = worstRequests();

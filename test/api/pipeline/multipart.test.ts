@@ -14,7 +14,7 @@ afterEach(() => {
   server?.close();
 });
 
-/** A server that receives one form and tells what it stored. */
+/** A server that receives one form and returns what it stored. */
 async function serve(store: (chunk: Buffer) => Promise<void>): Promise<string> {
   server = createServer(async (incoming, response) => {
     try {

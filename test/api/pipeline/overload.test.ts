@@ -24,7 +24,7 @@ afterEach(async () => {
   api = undefined;
 });
 
-/** A connection that says something and then nothing more; what it gets is kept. */
+/** A connection that sends some bytes and then nothing more; what it receives is kept. */
 function open(
   target: TestApi,
   text: string,

@@ -15,7 +15,7 @@ afterAll(() => api.close());
  */
 const SILENCE_MS = 15_000;
 
-/** Everything that the server says to these bytes until it closes the connection, or is silent for a while. */
+/** Everything that the server answers to these bytes until it closes the connection, or is silent for a while. */
 function converse(bytes: string | Buffer): Promise<{ statuses: number[]; text: string; isClosed: boolean }> {
   const { hostname, port } = new URL(api.baseUrl);
   return new Promise((resolve, reject) => {
@@ -35,7 +35,7 @@ function converse(bytes: string | Buffer): Promise<{ statuses: number[]; text: s
 }
 
 const message = (...lines: string[]) => lines.join('\r\n');
-/** A request of which a proxy that reads the first one otherwise would make a second request of somebody else. */
+/** A request of which a proxy that reads the first one otherwise would make a second request of another client. */
 const HIDDEN = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n';
 const POST = ['POST /api/v1/ingest/events HTTP/1.1', 'Host: localhost', 'Content-Type: application/json'];
 

@@ -6,7 +6,7 @@ import { addressOf, type Operation, type OperationsPlace } from '../support/oper
 import { OPERATIONS, startOperationsPlace } from '../support/operations.js';
 import { send } from '../support/requests.js';
 
-/** What a sender must never be able to say of what it makes. */
+/** Fields that a sender must never be able to set. */
 const FOREIGN = ['org_id', 'status', 'role', 'id', '__proto__', 'constructor', 'created_at'];
 
 let place: OperationsPlace & { close(): Promise<void> };

@@ -310,7 +310,7 @@ describe('acknowledging', () => {
 
 const order = (a: string, b: string): number => (a < b ? -1 : a > b ? 1 : 0);
 
-/** The rule of the filters, as the documents say it. */
+/** The rule of the filters, as in the documents. */
 function isLetThrough(
   alert: AlertToStore & { createdAt: string },
   filter: Partial<Record<string, string>>,

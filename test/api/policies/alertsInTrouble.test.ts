@@ -28,7 +28,7 @@ afterAll(async () => {
 
 const hex = (bytes: number) => randomBytes(bytes).toString('hex');
 
-/** An endpoint that wants everything, made over the API; nobody delivers to it. */
+/** An endpoint for all messages, made over the API; no worker delivers to it. */
 async function addEndpoint(org: TestOrganization, api = here): Promise<string> {
   const { status, body } = await sendJson(api, {
     method: 'POST',
@@ -195,7 +195,7 @@ describe('two alerts of what turns out to be one call', () => {
         status: acknowledged.length > 0 ? 'acknowledged' : 'open',
         acknowledged_by: answers[0]?.acknowledged_by ?? null,
       });
-      // What stood there before stays; else it is the time of the other one.
+      // Its earlier time stays; else it is the time of the other one.
       const own = answers.find((answer) => answer.id === older.id) ?? answers[0];
       expect(body.acknowledged_at).toBe(own?.acknowledged_at ?? null);
     }

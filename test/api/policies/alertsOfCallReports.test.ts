@@ -42,7 +42,7 @@ async function anOrganization(...policies: PolicyToPut[]): Promise<TestOrganizat
   return org;
 }
 
-/** Alerts that stand, as `policy type of request`, where each is of the only call that stands. */
+/** Alerts that count, as `policy type of request`, where each is of the only event that counts. */
 async function alertsOfOnlyCall(org: TestOrganization): Promise<string[]> {
   const live = (await told.storedCalls(org)).filter(({ superseded_by }) => superseded_by === null);
   expect(live).toHaveLength(1);
@@ -52,7 +52,7 @@ async function alertsOfOnlyCall(org: TestOrganization): Promise<string[]> {
   return alerts.map(({ policy_type }) => policy_type).sort();
 }
 
-/** Two spans of one response: the outer one says less, so the inner one stands. */
+/** Two spans of one response: the outer one has fewer fields, so the inner one counts. */
 function aPair(): { outer: Told; inner: Told } {
   const traceId = hex(16);
   const responseId = `chatcmpl-${hex(8)}`;
@@ -77,7 +77,7 @@ describe('two reports of one call', () => {
     ];
     for (const span of innerFirst ? both.toReversed() : both) await told.tell(org, span);
     expect(await alertsOfOnlyCall(org)).toEqual(['banned_patterns']);
-    // The second one was told to nobody, so nothing of it is kept.
+    // The second one was not sent, so nothing of it is kept.
     expect(await told.storedAlerts(org)).toHaveLength(1);
   });
 
@@ -255,7 +255,7 @@ describe('two reports of one call', () => {
   });
 });
 
-/** Another telling of the same call. */
+/** Another report of the same call. */
 const againOf = (told: Told): Told => ({ ...told, spanId: hex(8), startMs: 9 });
 
 async function eachApart(org: TestOrganization, spans: readonly Told[], sharesId: boolean): Promise<void> {
@@ -263,7 +263,7 @@ async function eachApart(org: TestOrganization, spans: readonly Told[], sharesId
   for (const span of spans) await told.tell(org, { ...span, ...responseId });
 }
 
-/** A telling among others of its call: what it says, and the request that it comes in. */
+/** A report among others of its call: its content, and the request that it comes in. */
 const telling = fc.record({
   says: fc.boolean(),
   model: fc.constantFrom('gpt-4o', 'gpt-4o-2024-08-06'),

@@ -19,7 +19,7 @@ afterAll(() => api.close());
 
 const RULE = `rul_${'7'.repeat(32)}`;
 
-/** Blocked, with all that a wrapper may say of it: counts that it guessed, a model that has no price. */
+/** Blocked, with all fields of a wrapper: counts that it guessed, a model that has no price. */
 const aBlocked = (overrides: Record<string, unknown> = {}) =>
   anEvent({
     status: 'blocked',
@@ -236,7 +236,7 @@ describe('one request, blocked and then let through', () => {
   const made = (ids: object) =>
     anEvent({ timestamp: TIME, cost_usd: 0.5, input_tokens: 10, output_tokens: 5, ...ids });
 
-  /** What the totals say after both, in one request or in two, in either order. */
+  /** The totals after both, in one request or in two, in either order. */
   async function settle(requests: readonly object[][]) {
     const org = await anOrganization();
     for (const events of requests) await ingest(api, events, org.ingestKey);

@@ -27,7 +27,7 @@ afterAll(async () => {
 const store = async (api: TestApi, org: TestOrganization, events: readonly object[]) =>
   ingest(api, events, org.ingestKey);
 
-/** The event that stands for the only call of an organization. */
+/** The event that counts of the only call of an organization. */
 async function onlyCall({ adminKey }: TestOrganization): Promise<ShownAlert> {
   const { body } = await here.get('/api/v1/events?limit=1000', adminKey);
   expect(body.events).toHaveLength(1);

@@ -3,7 +3,7 @@ import type { TestApi, TestOrganization } from '../../support/api.js';
 import { importBill, runGaps } from '../../support/bills.js';
 import { startWorkingApi } from '../../support/workingApi.js';
 
-/** One month of two accounts' bills, the calls behind most of them, a run: what the lists and sums say of it. */
+/** The lists and sums over one month of two accounts' bills, the calls behind most of them, and a run. */
 
 // biome-ignore lint/suspicious/noExplicitAny: the API checks its answers against their schemas
 type Json = any;

@@ -18,7 +18,7 @@ export interface AlertToStore {
   costUsd?: string | null;
   /** ISO 8601. */
   createdAt?: string;
-  /** uuid of the alert that stands for it. */
+  /** uuid of the alert that counts in its place. */
   mergedInto?: string | null;
 }
 

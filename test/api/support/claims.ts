@@ -5,7 +5,7 @@ import { type RawAnswer, send } from './requests.js';
 
 export const CLAIMS = '/api/v1/claims';
 
-/** As clients do: who has waited too long behind others is told to come back, and does. */
+/** As clients do: a request that waited too long behind others is asked to come back, and does. */
 async function untilServed(ask: () => Promise<TestAnswer>): Promise<TestAnswer> {
   for (;;) {
     const answer = await ask();
@@ -36,7 +36,7 @@ export function claimsOf(api: TestApi) {
     list: async (org: TestOrganization) => (await api.get(CLAIMS, org.adminKey)).body.claims,
     dispute: async (org: TestOrganization, id: string) =>
       (await api.get(`/api/v1/financial/disputes/${id}`, org.adminKey)).body,
-    /** What the audit log says was done to claims, newest first. */
+    /** The moves of claims in the audit log, newest first. */
     actionsOf: async (org: TestOrganization): Promise<string[]> => {
       const { body } = await api.get('/api/v1/audit-log?subject_type=claim', org.adminKey);
       return body.records.map(({ action }: { action: string }) => action);

@@ -27,7 +27,7 @@ export function financialOf(api: TestApi) {
       const ids = (await storeFindings(org.orgDb, given)).map(fnd);
       return { org, ids, id: ids[0] ?? '' };
     },
-    /** What the audit log says was done to findings, newest first. */
+    /** The decisions on findings in the audit log, newest first. */
     actionsOf: async (org: TestOrganization): Promise<string[]> => {
       const { body } = await api.get('/api/v1/audit-log?subject_type=finding', org.adminKey);
       return body.records.map(({ action }: { action: string }) => action);

@@ -46,7 +46,7 @@ const HELD: Record<RoleName, readonly string[]> = {
   ingest: ['ingest'],
 };
 
-/** What lacks a scope is told; a scope that no other role can have is told by the role. */
+/** A missing scope is named; a scope that no other role can have is named by its role. */
 export const refusalOf = (scope: string): string =>
   ADMIN_ONLY.includes(scope) ? 'admin role required' : `the key lacks the scope ${scope}`;
 
@@ -60,7 +60,7 @@ export interface LiveKey {
   projectId?: string;
 }
 
-/** An Authorization header that tells nobody, or none. */
+/** An Authorization header that identifies no key, or none. */
 export interface DeadKey {
   kind: string;
   header: string | undefined;

@@ -23,7 +23,7 @@ export const WIDE_LIMITS: LimitRules = {
   openExportsMax: 100,
 };
 
-/** An API whose limits' time stands still until the test moves it. */
+/** An API whose clock for limits is stopped until the test moves it. */
 export interface LimitedApi extends TestApi {
   forward(seconds: number): Promise<void>;
 }
@@ -54,7 +54,7 @@ export async function startLimitedApi(
   };
 }
 
-/** What an answer says of its policies, read by the grammar. */
+/** The policies of an answer, read by the grammar. */
 export function policiesOf(answer: {
   headers: Headers | Record<string, string | string[] | undefined>;
 }): Map<string, ToldPolicy> {

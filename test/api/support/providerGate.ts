@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 /** Stands before a loopback provider and can make its callers wait. */
 export interface ProviderGate {
   origin: string;
-  /** Lets nobody through from now on. */
+  /** Lets no request through from now on. */
   shut(): void;
   open(): void;
   /** Resolves when so many callers wait. */

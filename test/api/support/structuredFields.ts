@@ -92,12 +92,12 @@ class Reader {
   }
 }
 
-/** One policy of an answer, as RateLimit-Policy and RateLimit tell it. */
+/** One policy of an answer, from RateLimit-Policy and RateLimit. */
 export interface ToldPolicy {
   quota: number;
   windowSeconds: number | undefined;
   unit: string | undefined;
-  /** undefined: RateLimit says nothing of it. */
+  /** undefined: RateLimit does not contain it. */
   remaining: number | undefined;
   resetSeconds: number | undefined;
 }

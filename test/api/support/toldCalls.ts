@@ -6,10 +6,10 @@ import { sweepTraces } from '../../../usecases/events/traceSweep.js';
 import type { TestApi, TestOrganization } from '../../support/api.js';
 import { aSpan, aTrace } from './requests.js';
 
-/** What `said` of a stored call looks for. */
+/** The text that `said` of a stored call searches for. */
 export const WORD = 'forbidden-word';
 
-/** A span of a call, as a test tells it. */
+/** A span of a call, as a test reports it. */
 export interface Told {
   traceId: string;
   spanId: string;
@@ -76,7 +76,7 @@ export interface Message {
   data: { alert_id: string; event_id: string };
 }
 
-/** Calls that are told to a server in spans, and what became of them and of their alerts. */
+/** Calls that are reported to a server in spans, and the resulting events and alerts. */
 export class ToldCalls {
   readonly #api: TestApi;
   readonly #prices: PriceBook;
@@ -129,7 +129,7 @@ export class ToldCalls {
     return rows;
   }
 
-  /** An endpoint of the organization that wants everything; nobody delivers to it. */
+  /** An endpoint of the organization for all messages; no worker delivers to it. */
   async wantAlerts({ orgId }: TestOrganization): Promise<void> {
     await this.#api.database.superuser.query(
       `with moved as (update organizations set rules_revision = rules_revision + 1 where id = $1)
@@ -149,7 +149,7 @@ export class ToldCalls {
     return rows.map(({ id, body }) => ({ id, ...JSON.parse(body) }));
   }
 
-  /** What must hold however calls were told. */
+  /** The invariants of call reports, however they arrive. */
   async checkAlerts(org: TestOrganization): Promise<void> {
     const events = await this.storedCalls(org);
     const byId = new Map(events.map((event) => [event.id, event]));
@@ -186,7 +186,7 @@ export class ToldCalls {
       );
       expect(BigInt(live.prompt_hash ?? 0)).toBe(hashes.reduce((a, b) => (b < a ? b : a), hashes[0] ?? 0n));
     }
-    // Every alert was told of once, and nothing that is not there.
+    // Every alert was sent once, and no message is about a missing one.
     const told = (await this.messagesOf(org)).map(({ id }) => id);
     expect(told.sort()).toEqual(alerts.map(({ id }) => id).sort());
   }

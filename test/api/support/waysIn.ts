@@ -3,7 +3,7 @@ import type { TestApi } from '../../support/api.js';
 import { encodeTraceMessage } from './otlpMessage.js';
 import { anAttribute, anEvent, aSpan, aTime, aTrace, type RawAnswer, send } from './requests.js';
 
-/** A call of which everything that it can say holds this text, sent to a server with a key. */
+/** A call whose every field holds this text, sent to a server with a key. */
 export type WayIn = (api: TestApi, key: string, text: string) => Promise<RawAnswer>;
 
 const JSON_TYPE = { 'content-type': 'application/json' };
@@ -31,7 +31,7 @@ const saidByObservation = (text: string) => ({
   },
 });
 
-/** An event of a wrapper that says the text wherever it can. */
+/** An event of a wrapper that has the text in every field. */
 export const saidByEvent = (text: string, overrides: object = {}) =>
   anEvent({
     payload: { prompt: text, _service: { environment: 'production', note: text } },

@@ -21,7 +21,7 @@ afterAll(() => api?.close());
 
 const sumOf = (items: Json[], name: string): number => items.reduce((sum, item) => sum + item[name], 0);
 
-/** Every count of unpriced calls that the API gives, by where it stands. */
+/** Every count of unpriced calls in the API, by its path. */
 async function countsOf(key: string): Promise<Record<string, number>> {
   const get = async (path: string): Promise<Json> => {
     const { status, body } = await api.get(path, key);

@@ -46,7 +46,7 @@ const revision = async (): Promise<number> => {
   return (await api.database.superuser.query(text, [org.orgId])).rows[0].revision;
 };
 
-/** Tells of something of this type, as whoever stores it does. */
+/** Queues a message of this type, as the code that stores its cause does. */
 const publish = (type: WebhookEventType) =>
   org.orgDb.transaction((inside) => publishMessages(inside, [{ id: randomUUID(), type, body: '{}' }]));
 

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net';
 /** One request as it came in. */
 export interface CapturedRequest {
   path: string;
-  /** Only those that say how the body is to be read and who sends it. */
+  /** Only those that state how the body is read and who sends it. */
   headers: Record<string, string>;
   body: Buffer;
 }

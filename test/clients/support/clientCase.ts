@@ -1,4 +1,4 @@
-/** A client under test: its program, what it is asked to do, how it reaches Trueup, and what it tells. */
+/** A client under test: its program, its task, how it reaches Trueup, and what it reports. */
 import type { CallApi } from '../../fakes/plannedCall.js';
 import type { ClientFacts } from './clientFacts.js';
 import type { PlanScope } from './drawPlan.js';

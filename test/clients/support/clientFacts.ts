@@ -11,7 +11,7 @@ import { isAnswered, type PlannedCall } from '../../fakes/plannedCall.js';
  */
 export type Telling = 'usage' | 'unmetered' | 'partial' | 'attempt' | 'nothing' | 'refused';
 
-/** What one client tells; each function is asked about one planned call. */
+/** What one client reports; each function is asked about one planned call. */
 export interface ClientFacts {
   telling(call: PlannedCall): Telling;
   cacheRead: boolean;
@@ -22,11 +22,11 @@ export interface ClientFacts {
   responseId(call: PlannedCall): boolean;
   /** The model that answered; otherwise only the one asked for. */
   responseModel(call: PlannedCall): boolean;
-  /** What the client tells as output, where it is not what the provider counted. */
+  /** The output in the client's report, where it is not what the provider counted. */
   output?(call: PlannedCall): number;
-  /** Output told of a stream that was left; null when none is. */
+  /** Reported output of a stream that was left; null when there is none. */
   partialOutput: number | null;
-  /** The HTTP status of a failed call is told. */
+  /** The HTTP status of a failed call is reported. */
   httpStatus: boolean;
   /** Reports a cost of 0 of its own with each failed call. */
   reportsFailuresAsFree?: true;
@@ -41,7 +41,7 @@ const isEmbedding = (call: PlannedCall): boolean => call.api === 'embeddings';
 const isChatStream = (call: PlannedCall): boolean => call.api === 'chat' && call.isStream;
 const isSilentStream = (call: PlannedCall): boolean => isChatStream(call) && !call.asksForUsage;
 
-/** Everything told: the Anthropic SDK's own spans. */
+/** Everything reported: the Anthropic SDK's own spans. */
 const WHOLE: ClientFacts = {
   telling: (call) => (isAnswered(call) ? 'usage' : call.fate === 'abort' ? 'partial' : 'attempt'),
   cacheRead: true,
@@ -96,7 +96,7 @@ export const TRACELOOP_ANTHROPIC: ClientFacts = {
   reasoning: never,
 };
 
-/** @opentelemetry/instrumentation-openai 0.21.0: whole input only; a stream that was left is never told. */
+/** @opentelemetry/instrumentation-openai 0.21.0: whole input only; a stream that was left is never reported. */
 export const OTEL_OPENAI: ClientFacts = {
   ...PLAIN,
   telling(call) {

@@ -16,7 +16,7 @@ const PROGRAMS = fileURLToPath(new URL('../programs/', import.meta.url));
 const PYTHON_PROGRAMS = fileURLToPath(new URL('../python/', import.meta.url));
 const PROGRAM_TIME_MS = 180_000;
 
-/** What a client program is told; its telemetry is told where to go by environment alone. */
+/** The input of a client program; its telemetry gets its target from the environment alone. */
 export interface ClientRun {
   /** File name in test/clients/programs, or of a Python program in test/clients/python. */
   program: string;

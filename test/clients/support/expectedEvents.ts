@@ -22,16 +22,16 @@ export interface ExpectedEvent {
   /** The model that the price is taken from. */
   pricedModel: string;
   status: 'ok' | 'error';
-  /** Of a failed call, where the client tells it. */
+  /** Of a failed call, where the client reports it. */
   httpStatus: number | null;
   input: number;
   cacheRead: number;
   cacheCreation: number;
-  /** Null where the client does not tell writes apart. */
+  /** Null where the client does not separate writes. */
   cacheCreation1h: number | null;
   output: number;
   reasoning: number;
-  /** The provider's response id; null where the client does not tell it. */
+  /** The provider's response id; null where the client does not report it. */
   responseId: string | null;
   /** Exact dollars. */
   usd: string;
@@ -135,7 +135,7 @@ function costSourceOf(telling: Telling, facts: ClientFacts, isPriced: boolean): 
 
 const NOTHING = { input: 0, cacheRead: 0, cacheWrite5m: 0, cacheWrite1h: 0, output: 0 };
 
-/** The tokens as a reader of the client's telling must class them: what it does not tell apart stays in input. */
+/** The tokens by class as a reader of the client's report must class them: what it does not separate stays in input. */
 function toldTokens(call: PlannedCall, telling: Telling, facts: ClientFacts): typeof NOTHING {
   const { usage } = call;
   const cacheRead = facts.cacheRead ? usage.cacheRead : 0;

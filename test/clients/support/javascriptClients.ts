@@ -92,7 +92,7 @@ export const JAVASCRIPT_CLIENTS: readonly ClientCase[] = [
   },
 ];
 
-/** An instrumentation beside the Anthropic client's own spans: one call, two tellings, one of them the child. */
+/** An instrumentation beside the Anthropic client's own spans: one call, two reports, one of them the child. */
 export const JAVASCRIPT_PAIRS: readonly ClientCase[] = [
   {
     name: "OpenInference beside the Anthropic SDK's own tracing",

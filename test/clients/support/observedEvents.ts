@@ -4,7 +4,7 @@
 import { expect } from 'vitest';
 import type { ExpectedEvent } from './expectedEvents.js';
 
-/** An event as the API gives it; only the fields that are compared. */
+/** An event in an answer of the API; only the fields that are compared. */
 export interface WireEvent {
   id: string;
   provider: string;
@@ -90,7 +90,7 @@ function without(lines: readonly string[], taken: readonly string[]): string[] {
   return left;
 }
 
-/** Where a client does not send what is needed, the event says which class is missing. */
+/** Where a client does not send what is needed, the event names the missing class. */
 function expectMissingNamed(observed: readonly ObservedEvent[], expected: readonly ExpectedEvent[]): void {
   const byLine = new Map<string, ExpectedEvent[]>();
   for (const event of expected) {

@@ -14,7 +14,7 @@ import {
 export interface PythonCase extends ClientCase {
   /** Name of the recording's file, without its ending. */
   recording: string;
-  /** A second telling of failed calls that nothing links to the first: no trace, no id, no usage. */
+  /** A second report of failed calls that nothing links to the first: no trace, no id, no usage. */
   alsoTellsFailures?: ClientFacts;
 }
 

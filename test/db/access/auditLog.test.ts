@@ -91,7 +91,7 @@ async function addLongChain(rows: number): Promise<OrgDb> {
   return orgDb;
 }
 
-/** What somebody can do who owns the database: past row-level security, grants and triggers. */
+/** What an owner of the database can do: past row-level security, grants and triggers. */
 async function asAttacker(statements: string, values: unknown[] = []): Promise<void> {
   const client = await test.superuser.connect();
   try {
@@ -147,7 +147,7 @@ async function anchorAll(folder = mkdtempSync(join(tmpdir(), 'trueup-anchors-'))
   return folder;
 }
 
-/** What the command says of one organization. */
+/** The output of the command about one organization. */
 async function verify(
   orgDb: OrgDb,
   folder: string,
@@ -455,14 +455,14 @@ describe('anchors', () => {
     const { byOrganization } = await readAnchors(folder, true, keys);
     expect([...(byOrganization.get(orgDb.orgId)?.hashes.keys() ?? [])]).toEqual([1, 2]);
     expect(byOrganization.has(demo.orgId)).toBe(false);
-    // Nobody waits for what is never made.
+    // No process waits for what is never made.
     expect(await verify(demo, folder)).toMatchObject({ findings: 0, isPartial: false });
   });
 });
 
 describe('retention of the audit log', () => {
   const sign = (text: string) => keys.sign(CHECKPOINT_PURPOSE, text);
-  /** Sets the first rows of a chain back in time and gives all of them the hashes that follow. */
+  /** Sets the first rows of a chain back in time and computes the hashes that follow. */
   async function ageChain(orgId: string, until: number): Promise<void> {
     await asAttacker(`update audit_log set at = at - interval '800 days' where org_id = $1 and seq <= $2`, [
       orgId,

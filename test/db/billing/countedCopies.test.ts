@@ -23,7 +23,7 @@ interface Copy {
   rank: number;
   /** '' for the whole account. */
   scope: string;
-  /** Minutes after midnight at which it was told. */
+  /** Minutes after midnight at which it was fetched. */
   toldAt: number;
   superseded: boolean;
   dollars: number;

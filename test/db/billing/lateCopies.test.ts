@@ -25,7 +25,7 @@ afterAll(() => api.close());
 /** A copy of the day, or of what a later invoice has of it. */
 interface Copy {
   report: string;
-  /** The bill of one period, or what tells a day whatever invoice it is on. */
+  /** The bill of one period, or a report of a day whatever invoice it is on. */
   format: 'aws_cur2' | 'aws_ce_pages';
   rank: number;
   toldOn: string;
@@ -49,7 +49,7 @@ async function store(orgDb: OrgDb, copies: readonly Copy[]): Promise<void> {
   }
 }
 
-/** By rank, then as told: the last of equals is the newest. */
+/** By rank, then by arrival: the last of equals is the newest. */
 const best = (copies: readonly Copy[]): Copy | undefined =>
   copies.reduce<Copy | undefined>(
     (found, copy) =>

@@ -16,7 +16,7 @@ const query = (sql: string, values: unknown[] = []) => api.database.superuser.qu
 interface Fetched {
   /** Days ago. */
   seen: number;
-  /** What is told by the rows that were read from it: a day in force, a closed day that was restated, or nothing. */
+  /** The state of the rows that were read from it: a day in force, a closed day that was restated, or none. */
   tells: 'day' | 'restated' | 'nothing';
   closes?: boolean;
 }
@@ -93,7 +93,7 @@ describe('of the versions of a page', () => {
       (await query(`select count(*)::int as n from ${table} where org_id = $1`, [orgId])).rows[0].n;
     expect(await left('sync_pages')).toBe(kept.length);
     expect(await left('sync_chunks')).toBe(kept.length);
-    // An attempt whose days were replaced stands for nothing; its page may still be proof.
+    // An attempt whose days were replaced does not count; its page may still be proof.
     expect(await left('billing_sources')).toBe(kept.length - 1);
     expect(await left('sync_runs')).toBe(kept.length + 1);
     expect(await pruneFetchedPages(api.database.database, { orgId, id }, KEPT_DAYS)).toBe(0);

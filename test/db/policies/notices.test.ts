@@ -34,7 +34,7 @@ async function anOrganization(): Promise<OrgDb> {
   return new OrgDb(test.database, orgId);
 }
 
-/** Somebody who wants to be told of these types; '{}' stands for all. */
+/** A receiver of these types of messages; '{}' means all. */
 const subscribe = (orgDb: OrgDb, types: string) =>
   orgDb.run(
     `insert into webhook_endpoints (org_id, id, url, description, event_types, status, created_by)

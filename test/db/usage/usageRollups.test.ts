@@ -132,7 +132,7 @@ describe(`totals (TEST_SEED=${SEED})`, () => {
           startMicros: FIRST + BigInt(reportedClasses),
         });
       await send(told('first', 10, 1));
-      // The poorer telling of this request completes the one that is stored, in the transaction that stores it.
+      // The poorer report in this request completes the stored one, in the transaction that stores it.
       await send(told('second', 20, 3), told('third', 20, 2));
       if (foldsBetween) await foldAll(test.superuser, orgDb);
       await send(told('fourth', 40, 4));

@@ -9,7 +9,7 @@ const span = (from: bigint, to: bigint, unit = MICROS_PER_DAY): Span => ({
   startMicros: FIRST + from * unit,
   endMicros: FIRST + to * unit,
 });
-/** The buckets that tell `count` units whole. */
+/** Buckets that cover `count` units whole. */
 const bucketsOf = (count: number, unit: bigint) =>
   Array.from({ length: count }, (_, at) => span(BigInt(at), BigInt(at) + 1n, unit));
 const LATER = FIRST + 1_000n * MICROS_PER_DAY;

@@ -99,7 +99,7 @@ describe('business days', () => {
         const end = new BusinessDays({ timeZone, holidays }).after(at, days);
         expect(end >= at).toBe(true);
         const first = shown(at, timeZone);
-        // Where a day was left out, which may have been a business day, it cannot be told by the clocks.
+        // Where a day was left out, which may have been a business day, the clocks do not show it.
         if (days === 0 || timeZone === 'Pacific/Apia') return;
         const passed = listDays(shiftDay(first, 1), shiftDay(shown(end, timeZone), 1)).filter((day) =>
           isWorked(day, holidays),

@@ -24,7 +24,7 @@ const aClock = (parts: Partial<ClaimClock> = {}): ClaimClock => ({
 });
 const inWords = (deadline: ClaimDeadline | undefined) =>
   deadline && `${deadline.action} ${isoFromMicros(deadline.atMicros)}`;
-/** What is told of a claim in a status, one after the other. */
+/** The notices of a claim in a status, in order. */
 function allOf(clock: ClaimClock, days = UTC, most = 5): ClaimDeadline[] {
   const told: ClaimDeadline[] = [];
   while (told.length < most) {

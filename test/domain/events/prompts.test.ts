@@ -15,7 +15,7 @@ function promptsOf(call: CallRecord): readonly string[] {
   return prompts;
 }
 
-/** As jsonb gives an object's fields back: shorter names first. */
+/** In the order in which jsonb returns an object's fields: shorter names first. */
 function reordered(value: Json): Json {
   if (Array.isArray(value)) return value.map(reordered);
   if (typeof value !== 'object' || value === null) return value;

@@ -43,7 +43,7 @@ function resolve(...reports: UsageReport[]): {
   return { resolved: resolveCalls(calls, links), calls, links };
 }
 
-/** Scope names of the calls that stand for themselves. */
+/** Scope names of the calls that count. */
 const live = (resolved: ResolvedCall[]) =>
   resolved.filter((one) => one.supersededBy === null).map(({ call }) => call);
 const scopes = (resolved: ResolvedCall[]) => live(resolved).map(({ scopeName }) => scopeName);

@@ -10,7 +10,7 @@ import { PlainTree, resolvePlainly } from './plainResolver.js';
 const hex = (value: number, digits: number) => value.toString(16).padStart(digits, '0');
 const START = 1_790_000_000_000_000n;
 
-/** What one call says of itself: few values each, so that calls meet often. */
+/** The fields of one call: few values each, so that calls meet often. */
 const sayings = fc.record({
   model: fc.constantFrom('gpt-4o', 'gpt-4o-2024-08-06', 'gpt-4o-mini'),
   responseModel: fc.constantFrom(null, null, 'gpt-4o-2024-08-06', 'o3'),
@@ -55,7 +55,7 @@ function linkOf({ trace, span, parent }: Placed): SpanLink {
   };
 }
 
-/** Any span inside any other one, itself and circles among them, and one span told with several parents. */
+/** Any span inside any other one, itself and circles among them, and one span reported with several parents. */
 const anywhere = fc.record({
   trace: fc.constantFrom(0, 0, 0, 1),
   span: fc.nat(12),

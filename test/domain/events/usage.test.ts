@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import type { InputSemantics } from '../../../domain/events/event.js';
 import { normaliseUsage, type ReportedUsage } from '../../../domain/events/usage.js';
 
-/** The same call as each kind of client tells it: true classes → counts. */
+/** The same call in the report of each kind of client: true classes → counts. */
 interface TrueUsage {
   input: number;
   cacheRead: number;

@@ -12,7 +12,7 @@ function read(usage: { [key: string]: Json }) {
   return { ...found, classes, flags, semantics };
 }
 
-/** Usage objects as the providers' APIs answer, with the classes that their documentation gives the counts. */
+/** Usage objects as the providers' APIs answer, with the classes of the counts in their documentation. */
 const OBJECTS: [string, { [key: string]: Json }, Classes, InputSemantics][] = [
   [
     'OpenAI chat',

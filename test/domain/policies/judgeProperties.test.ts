@@ -68,7 +68,7 @@ describe('the threshold', () => {
         if (!violation) return;
         const { cost_cents: told, threshold_cents: agreed } = violation.details;
         expect(agreed).toBe(cents);
-        // Whole cents, and held against the threshold they say what the exact cost says.
+        // Whole cents, which compare to the threshold as the exact cost does.
         expect(told).toBe(Number(costPico / PICO_PER_CENT));
         expect((told as number) >= cents).toBe(true);
         expect((told as number) >= 10 * cents).toBe(severity === 'high');

@@ -64,7 +64,7 @@ const entry = fc
     ended: fc.option(fc.integer({ min: 0, max: DAYS }), { nil: null, freq: 5 }),
   })
   .map((one) => {
-    // Only a contract gives a discount, and only a discount covers all models.
+    // Only a contract contains a discount, and only a discount covers all models.
     const model = one.kind === 'override' && one.model === '*' ? 'one' : one.model;
     const discount =
       one.kind === 'override' ? null : model === '*' ? (one.discount ?? 5_000_000_000_000n) : one.discount;

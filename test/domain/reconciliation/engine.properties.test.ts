@@ -54,14 +54,14 @@ type Mistake = {
   /** Billed so many times the rate, and so many times the tokens: numerator and denominator. */
   rate: readonly bigint[];
   quantity: readonly bigint[];
-  /** Percent of the calls that are told. */
+  /** Percent of the calls that are reported. */
   coverage: bigint;
   size: number;
   toTheCent: boolean;
   provisional: boolean;
 };
 
-/** A series with a mistake that may be one that the library knows, calls that were not told, and amounts rounded to the cent. */
+/** A series with a mistake that may be in the library, calls without a report, and amounts rounded to the cent. */
 const mistakes: fc.Arbitrary<Mistake> = fc.record({
   days: fc.integer({ min: 6, max: 24 }),
   first: fc.integer({ min: 0, max: 20 }),
@@ -174,7 +174,7 @@ describe('whatever is billed and seen', () => {
       for (const [place, parts] of places) {
         const day = held.get(place);
         expect(day).toBeDefined();
-        // What is billed stands in one finding of a day and no other.
+        // A billed amount appears in one finding of a day and no other.
         expect(total(parts.map(({ billedPico }) => billedPico)) <= (day?.billedPico ?? 0n)).toBe(true);
         const names = parts.map(({ finding }) => `${finding.kind} ${finding.direction}`);
         expect(names).toEqual([...new Set(names)]);

@@ -1,4 +1,4 @@
-/** Whoever changes what the engine says raises its version: else installations keep what the former one said. */
+/** A change of the engine's results raises its version: else installations keep the former results. */
 import { createHash } from 'node:crypto';
 import { expect, it } from 'vitest';
 import { ENGINE_VERSION } from '../../../domain/reconciliation/matching/inputMark.js';
@@ -16,7 +16,7 @@ import {
 } from './inference/support.js';
 import { BOOK } from './support.js';
 
-/** The engine's version, and what it says of the days below. Another digest needs another version. */
+/** The engine's version, and its results for the days below. Another digest needs another version. */
 const SAID = { version: '7.9', digest: 'a9d599520a9f254f' };
 
 const onDays = (at: number) => isBetween(at, 8, 12);

@@ -33,7 +33,7 @@ export interface Operation {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   path: string;
   access: ExpectedAccess;
-  /** A scope that the request asks for besides, by what it says. */
+  /** A scope that the request needs besides, by its content. */
   alsoNeeds?: string;
   /** Status of its success. */
   status: number;
@@ -46,7 +46,7 @@ export interface Operation {
   request(place: OperationsPlace, owner: TestOrganization, projectId?: string): Promise<OperationRequest>;
 }
 
-/** Stands in every text that an organization gives away for keeping. */
+/** Part of every text that an organization stores. */
 export const markerOf = (owner: { orgId: string }): string => `owned-by-${owner.orgId.slice(0, 8)}`;
 
 /** An id of a kind that nothing has. */

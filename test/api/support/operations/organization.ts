@@ -11,7 +11,7 @@ const WORKSPACES_ADMIN = { scope: 'workspaces:admin', workspace: 'refused' } as 
 const READ = { scope: 'usage:read', workspace: 'refused' } as const;
 const ADMIN = { scope: 'org:admin', workspace: 'refused' } as const;
 
-/** A key that may do no more than whoever makes it must be able to do. */
+/** A key that may do no more than its maker must be able to do. */
 const keyOf = (owner: TestOrganization) => ({
   name: markerOf(owner),
   role: 'admin',

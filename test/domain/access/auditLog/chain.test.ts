@@ -50,7 +50,7 @@ function chained(record: Omit<ChainedRecord, 'prevHash' | 'hash'>, prevHash: str
   return { ...record, prevHash, hash: auditDigest(prevHash, auditText(record)) };
 }
 
-/** The chain from a row on with right hashes: what somebody would do who knows how they are made. */
+/** The chain from a row on with right hashes, as an attacker would compute them. */
 function rebuilt(chain: readonly ChainedRecord[], from: number): ChainedRecord[] {
   const built = chain.slice(0, from);
   for (const record of chain.slice(from)) built.push(chained(record, built.at(-1)?.hash ?? FIRST_PREV_HASH));

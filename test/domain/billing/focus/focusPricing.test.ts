@@ -35,7 +35,7 @@ const CHARGE: FocusCharge = {
 
 const amounts = fc.bigInt({ min: -(10n ** 18n), max: 10n ** 18n });
 const rates = fc.bigInt({ min: 0n, max: 10n ** 15n });
-/** Bills in dollars, in another currency with its dollars, and in one that nobody converts. */
+/** Bills in dollars, in another currency with its dollars, and in one without a rate. */
 const charges = fc
   .record({
     originalAmount: amounts,

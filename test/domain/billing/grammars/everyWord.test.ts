@@ -3,11 +3,11 @@ import { parseAzureMeter } from '../../../../domain/billing/grammars/azureMeter.
 import { parseBedrockUsageType } from '../../../../domain/billing/grammars/bedrockUsageType.js';
 import { parseGoogleSku } from '../../../../domain/billing/grammars/googleSku.js';
 
-/** Every word of a kind in every place where it may stand: a word that one form lacks is a price that is missed. */
+/** Every word of a kind in every allowed place: a word that one form lacks is a price that is missed. */
 
 const DIRECTIONS = ['input', 'output'] as const;
 
-/** What may stand behind a usage type of Bedrock's own form. */
+/** The suffixes of a usage type of Bedrock's own form. */
 const MANNERS: readonly (readonly [suffix: string, told: object])[] = [
   ['', { isBatch: false, serviceTier: 'standard' }],
   ['-batch', { isBatch: true, serviceTier: 'standard' }],

@@ -33,7 +33,7 @@ const aCall = (number: number, overrides: Partial<ReplayedCall> = {}): ReplayedC
   ...overrides,
 });
 
-/** Models of the drawn calls, each with the price of a call of it, whatever its tokens; one that nobody prices. */
+/** Models of the drawn calls, each with the price of a call of it, whatever its tokens; one without a price. */
 const PRICES: Record<string, bigint | null> = {
   large: 3n * USD + 1n,
   small: USD / 3n,

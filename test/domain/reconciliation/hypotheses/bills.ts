@@ -25,7 +25,7 @@ export const merged = (input: DayInput): DayInput => ({
   billed: input.billed.map((one) => ({ ...one, isBatch: null })),
 });
 
-/** What a finding says in the words that matter. */
+/** The main fields of a finding. */
 export const said = ({ kind, variant, blame, claimable, grade }: Finding) => ({
   is: `${kind}/${variant}`,
   blame,

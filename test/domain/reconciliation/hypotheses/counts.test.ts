@@ -159,7 +159,7 @@ describe('more than was used', () => {
     const billed = lines(times(PLAIN, 2));
     const day = dayOf({ billed, usage: [requests], observed: [calls(PLAIN)] });
     expectExplained(duplicateTokens, day, ['requests_counted_once']);
-    // A report of tokens that stands against the bill would rule all else out.
+    // A report of tokens that contradicts the bill would rule all else out.
     expectExplained(duplicateQuantity, day, []);
   });
 

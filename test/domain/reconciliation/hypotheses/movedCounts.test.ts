@@ -172,7 +172,7 @@ describe('calls counted on another meter of their class', () => {
   });
 });
 
-/** Lines of the same name as one, as a bill that does not tell tiers has them. */
+/** Lines of the same name as one, as on a bill that does not separate tiers. */
 function joined(billed: readonly BilledCell[]): BilledCell[] {
   const sums = new Map<string, BilledCell>();
   for (const cell of billed) {

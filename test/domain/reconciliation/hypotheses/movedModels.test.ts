@@ -39,7 +39,7 @@ function daysOf(isMoved: (at: number) => boolean, named = 0): DayInput[] {
   }, named);
 }
 
-/** The same, but that it is the cheap model's batches that are billed as the dear one's, and the bill does not tell batches. */
+/** The same, but that it is the cheap model's batches that are billed as the dear one's, on a bill that does not separate batches. */
 function daysOfBatches(isMoved: (at: number) => boolean): DayInput[] {
   return daysWith((at, day) => {
     const batch = useOf(at, 0.3);
@@ -54,7 +54,7 @@ function daysOfBatches(isMoved: (at: number) => boolean): DayInput[] {
   }).map((day) => ({ ...day, billed: joined(day.billed) }));
 }
 
-/** Lines of one model and class as one, which does not tell what was batch. */
+/** Lines of one model and class as one, which does not separate batch. */
 function joined(billed: readonly BilledCell[]): BilledCell[] {
   const sums = new Map<string, BilledCell>();
   for (const cell of billed) {

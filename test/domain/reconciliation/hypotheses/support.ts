@@ -50,7 +50,7 @@ export function calls(counts: Counts, use: Use = {}, bill: Bill = {}) {
   });
 }
 
-/** Lines of a bill, at the rates that hold for `as` (by default for what the line says of itself). */
+/** Lines of a bill, at the rates that hold for `as` (by default for the line's own fields). */
 export function lines(
   counts: Counts,
   line: Partial<BilledCell> = {},

@@ -1,4 +1,4 @@
-/** Amounts by class: which ratio, kept by every class on every day, is no matter of calls that nobody saw. */
+/** Amounts by class: unseen calls do not explain some ratios that every class keeps on every day. */
 import { expect, it } from 'vitest';
 import { aBilledCell, anObservedCell } from '../support.js';
 import { daysOf, findingsOfDays, isBetween } from './support.js';

@@ -1,4 +1,4 @@
-/** Bills without quantities: what missing calls leave as well is nobody's mistake. */
+/** Bills without quantities: what missing calls explain as well is no mistake. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import {

@@ -1,4 +1,4 @@
-/** Where the bill folds batch into its plain lines, the calls seen say how much of it there was: as far as they are the billed ones. */
+/** Where the bill folds batch into its plain lines, the calls seen show the share of batch, as far as they are the billed ones. */
 import { expect, it } from 'vitest';
 import { aBilledCell } from '../support.js';
 import {

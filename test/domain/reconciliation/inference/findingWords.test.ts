@@ -1,4 +1,4 @@
-/** What findings say of themselves. */
+/** The texts of findings. */
 import { describe, expect, it } from 'vitest';
 import type { Blame, Finding } from '../../../../domain/reconciliation/inference/finding.js';
 import { reasonOf } from '../../../../domain/reconciliation/inference/words.js';

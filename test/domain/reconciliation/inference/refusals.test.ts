@@ -1,4 +1,4 @@
-/** What takes an explanation out again once its run is known: cheaper use that nobody saw, and counts that it misses. */
+/** Reasons to drop an explanation once its run is known: cheaper unseen use, and counts that it misses. */
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type {
@@ -18,7 +18,7 @@ interface Meter {
   amount?: number;
   expected?: number;
   isBatch?: boolean | null;
-  /** Units that the explanation says. */
+  /** Units in the explanation. */
   predicted?: number;
   isTouched?: boolean;
 }
@@ -121,7 +121,7 @@ describe('lower rates on a line that does not separate batch', () => {
 });
 
 describe('a mistake of counting over three days or more', () => {
-  /** Seen a million, said to be a million more, and billed with a part of that too many or too few. */
+  /** Seen a million, explained as a million more, and billed with a part of that too many or too few. */
   const day = (off: number, more: Partial<Day> = {}): Day => ({
     meters: [{ observed: 1_000_000, predicted: 2_000_000, billed: 2_000_000 + Math.round(1_000_000 * off) }],
     ...more,

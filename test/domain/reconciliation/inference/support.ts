@@ -54,7 +54,7 @@ export function linesFor(use: Use): Lines {
 
 export interface SeriesShape {
   days?: number;
-  /** What the bill of the day says instead. */
+  /** Overrides of the day's bill. */
   bill?: (lines: Lines, at: number, use: Use) => Lines;
   /** What was seen of the day instead. */
   seen?: (use: Use, at: number) => Use;
@@ -139,7 +139,7 @@ export function asTotal(input: DayInput): DayInput {
   return { ...input, billed: [{ ...first, tokenClass: 'other', quantity: null, amountPico }] };
 }
 
-/** Days that are long closed, of whatever the function gives for each. */
+/** Days that are long closed, with the shape that the function returns for each. */
 export function daysOf(
   count: number,
   contentOf: (at: number, day: string) => Partial<DayInput>,

@@ -47,7 +47,7 @@ function linesOf(at: number, one: Class): BilledCell[] {
   return [short, aBilledCell({ ...line, longContext: true, quantity: tokens(long), amountPico: amount })];
 }
 
-/** The report tells tier and batch, and nothing of the length. */
+/** The report contains tier and batch, but not the length. */
 function reportOf(at: number, one: Class): UsageCell[] {
   const { ordinary, batch, long } = useOf(at, one);
   const cell = { model: MODEL, tokenClass: one, longContext: null };

@@ -56,7 +56,7 @@ function only(found: readonly DayCharge[]): DayCharge {
   return first;
 }
 
-/** A charge for a million tokens of which everything is told. */
+/** A charge for a million tokens of which everything is known. */
 const told = (over: Partial<BilledCell>) => aBilledCell({ isBatch: false, ...over });
 
 describe('a charge at the agreed rate', () => {

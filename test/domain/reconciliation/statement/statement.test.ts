@@ -400,7 +400,7 @@ describe('whatever was charged', () => {
             const sum = (parts: readonly StatementFigures[]) =>
               parts.reduce((whole, part) => whole + line.amount(part), 0n);
             expect(sum(built.providers)).toBe(line.amount(built.total));
-            // What calls without an account verify is told of the provider alone.
+            // The amounts that calls without an account verify are shown for the provider alone.
             if (line.section !== 'verification') expect(sum(built.accounts)).toBe(line.amount(built.total));
           }
           for (const part of [...built.accounts, ...built.providers, built.total])
