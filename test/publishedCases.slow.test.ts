@@ -60,7 +60,7 @@ function expectFoundToTheCent(one: PublishedCase, { findings }: Reconciled): voi
   }
 }
 
-/** Nobody is accused: what is found is the user's own. */
+/** No side is blamed: the finding is the user's own mistake. */
 function expectOwn(one: PublishedCase, { findings, explanations }: Reconciled): void {
   const { kind, way } = one.fault;
   expect(findings.map((finding) => [finding.kind, finding.variant.split(':')[0]])).toEqual(

@@ -141,7 +141,7 @@ describe('a month of Pacific days', () => {
   const tokensOf = (atMs: number) => (1_000 + ((atMs / HOUR_MS) % 997)) * 1_000;
   const unitsOf = (atMs: number) => BigInt(tokensOf(atMs)) * RATE_CENTS;
   const stamp = (atMs: number) => `${new Date(atMs).toISOString().slice(0, 19).replace('T', ' ')} UTC`;
-  /** A second charge of this size stands in the hour of the change. */
+  /** A second charge of this size falls in the hour of the change. */
   const EXTRA = 3n * UNITS_PER_DOLLAR + 17_000_000n;
 
   const line = (atMs: number, units: bigint, month: string, more: object = {}) =>

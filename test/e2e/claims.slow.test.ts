@@ -200,7 +200,7 @@ const credited = async (): Promise<number> =>
   (await get(`/api/v1/reconciliation/statement?period=${MONTH}`)).total.credited_usd;
 
 it('gets an overcharge back, to the cent and once', { timeout: 600_000 }, async () => {
-  // The organization tells its calls and connects the provider's bill, which charges cached input too much on six days.
+  // The organization sends its calls and connects the provider's bill, which charges cached input too much on six days.
   const events = DAYS.flatMap((day) => Array.from({ length: CALLS_A_DAY }, (_, at) => callOf(day, at)));
   const told = await api.post('/api/v1/ingest/events', { events }, api.ingestKey);
   expect([told.status, told.body.accepted]).toEqual([202, events.length]);
@@ -211,7 +211,7 @@ it('gets an overcharge back, to the cent and once', { timeout: 600_000 }, async 
   );
   await syncEnded(connected.sync);
 
-  // A run finds it, somebody confirms it, the next run drafts the claim.
+  // A run finds it, a person confirms it, the next run drafts the claim.
   await compare();
   const queue = await get('/api/v1/financial/review-queue');
   expect(queue.items).toMatchObject([
@@ -251,7 +251,7 @@ it('gets an overcharge back, to the cent and once', { timeout: 600_000 }, async 
     expect(ticket.body).toContain(part);
   expect(ticket.body.match(/req_/g).length).toBeGreaterThanOrEqual(20);
 
-  // A later bill gives the money back, among other rows; the next run proposes it as the answer.
+  // A later bill returns the money, among other rows; the next run proposes it as the answer.
   const filedOn = (await get(path)).submitted_at.slice(0, 10);
   provider.restate(
     'costs',
@@ -276,7 +276,7 @@ it('gets an overcharge back, to the cent and once', { timeout: 600_000 }, async 
     );
   expect(await notices()).toMatchObject([{ subject: { type: 'claim', id: claimId } }]);
 
-  // Somebody says that it is, and all follows.
+  // A person accepts it, and all follows.
   const ended = await patch(`${path}/status`, answered.proposed_move);
   expect(ended).toMatchObject({
     status: 'credit_issued',

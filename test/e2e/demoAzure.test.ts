@@ -48,7 +48,7 @@ const CLASSES: Partial<Record<TokenClass, string>> = {
   cache_write_5m: 'Cd Wr',
   output: 'Outp',
 };
-/** Models whose meters tell long requests apart. */
+/** Models whose meters separate long requests. */
 const HAS_LENGTHS = /^gpt-(?:6|5\.6)/;
 
 function meterOf({ model, tokenClass, isBatch, isLong }: BilledLine): string {
@@ -195,7 +195,7 @@ describe('the demo’s OpenAI as Azure bills it', () => {
         period_start: demo.calendar.dayText(finding.days.first),
         period_end: demo.calendar.dayText(finding.days.last),
         impact_usd_exact: decimalFromPico(finding.impactPico),
-        // The old price is known from nobody but the organization itself.
+        // Only the organization itself knows the old price.
         confidence: grades[finding.fault],
       }));
     const { body } = await api.get('/api/v1/financial/findings?limit=1000');

@@ -113,7 +113,7 @@ describe('the demo, fetched from its providers', () => {
   });
 });
 
-/** What the statements of the demo's months say was billed. */
+/** The billed dollars in the statements of the demo's months. */
 async function monthTotals(): Promise<unknown[]> {
   const months = new Set(demo.calendar.offsets().map((offset) => demo.calendar.dayText(offset).slice(0, 7)));
   return Promise.all(

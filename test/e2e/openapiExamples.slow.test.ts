@@ -64,7 +64,7 @@ beforeAll(async () => {
     adminKey: credentials.admin_key,
   });
   const connectors = testConnectors({ openai: openai.origin });
-  // The receiver of the example's webhooks resolves to this machine, where nobody listens at its port.
+  // The receiver of the example's webhooks resolves to this machine, without a listener at its port.
   const outbound = testOutbound(['hooks.example.com:443'], {
     resolve: async () => [{ address: '127.0.0.1', family: 4 }],
   });

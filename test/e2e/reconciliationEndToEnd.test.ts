@@ -59,7 +59,7 @@ afterAll(async () => {
   await database?.close();
 });
 
-/** The price list that the world gives, in the place of the shipped one. */
+/** The price list of the world, in the place of the shipped one. */
 async function givePrices(): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'trueup-prices-'));
   try {

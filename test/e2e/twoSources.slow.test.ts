@@ -75,7 +75,7 @@ const told = ({
   difference_usd,
 ];
 
-/** The differences of a month as its statement and, by themselves, as a run tells them: both the same. */
+/** The differences of a month in its statement and, by themselves, in a run: both the same. */
 async function differencesOf(month: string): Promise<Json[]> {
   const statement = await read(api, api, `statement?period=${month}`);
   const run = await runGaps(api, '?period=90d', LIMIT_MS);
@@ -157,11 +157,11 @@ describe('Cost Explorer and a Cost and Usage Report of one month', () => {
     const before = EVE.slice(0, 7);
     expect((await totalOf(before)).billed_usage_usd).toBe(10.5);
     const ofMonth = DAYS.map((day, at) => line(MONTH, charge(day, costOf(at))));
-    // The invoice of the month has it too, and Cost Explorer tells the day with it.
+    // The invoice of the month has it too, and Cost Explorer includes it in the day.
     await upload([late, ...ofMonth]);
     expect((await totalOf(before)).billed_usage_usd).toBe(10.5);
     expect(await differencesOf(before)).toEqual([]);
-    // The day's own report has the rest: both invoices together are the day, and say what Cost Explorer says.
+    // The day's own report has the rest: both invoices together are the day, and equal Cost Explorer.
     await upload([line(before, charge(EVE, EVE_COST))]);
     const statement = await read(api, api, `statement?period=${before}`);
     expect(statement.total.billed_usage_usd).toBe(10.5);

@@ -30,7 +30,7 @@ const PROTOCOL: ProviderProtocol = {
   },
 };
 
-/** Usage as the Messages API tells it: `input_tokens` is only what came neither from nor went to the cache. */
+/** Usage as the Messages API reports it: `input_tokens` is only what came neither from nor went to the cache. */
 export function messageUsage(usage: TrueUsage): Record<string, unknown> {
   return {
     input_tokens: usage.uncachedInput,
@@ -65,7 +65,7 @@ function messageAnswer(call: PlannedCall): ProviderAnswer {
     eventsBeforeAbort: 4,
     json: () => message([{ type: 'text', text: TEXT, citations: null }], 'end_turn', told),
     events: () => {
-      // A stream tells input and cache at its start with one output token, and the final counts at its end.
+      // A stream reports input and cache at its start with one output token, and the final counts at its end.
       const early: Record<string, unknown> = { ...told, output_tokens: 1 };
       delete early.output_tokens_details;
       const late: Record<string, unknown> = { ...told };

@@ -17,7 +17,7 @@ export interface JournalEntry {
   /** Null when the attempt failed. */
   responseModel: string | null;
   responseId: string | null;
-  /** The usage that the answer told, or would have told had the client not left; null when it failed. */
+  /** The usage in the answer, also where the client left before it; null when it failed. */
   usage: TrueUsage | null;
   /** The client closed the stream before its end. */
   wasAborted: boolean;

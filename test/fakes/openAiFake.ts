@@ -35,7 +35,7 @@ const PROTOCOL: ProviderProtocol = {
   },
 };
 
-/** Usage as chat completions tell it: `prompt_tokens` contains what was read from and written to the cache. */
+/** Usage as chat completions report it: `prompt_tokens` contains what was read from and written to the cache. */
 export function chatUsage(usage: TrueUsage): Record<string, unknown> {
   const prompt = wholeInput(usage);
   return {
@@ -56,7 +56,7 @@ export function chatUsage(usage: TrueUsage): Record<string, unknown> {
   };
 }
 
-/** Usage as the Responses API tells it; input contains the cached tokens here too. */
+/** Usage as the Responses API reports it; input contains the cached tokens here too. */
 export function responsesUsage(usage: TrueUsage): Record<string, unknown> {
   const input = wholeInput(usage);
   return {

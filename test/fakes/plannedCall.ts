@@ -30,7 +30,7 @@ export interface PlannedCall {
   api: CallApi;
   /** The model as the client asks for it, often an alias. */
   model: string;
-  /** The model that the provider says has answered, often a dated snapshot. */
+  /** The model in the provider's answer, often a dated snapshot. */
   responseModel: string;
   isStream: boolean;
   /** Made by the client's convenience for streams (`messages.stream()`), not by `create({stream: true})`. */

@@ -30,7 +30,7 @@ const work = async () => {
 const SUBMIT = { call: 'submit' } as const;
 const MADE = ['draft', 'submitted_to_provider'];
 
-/** Holds a claim's row, so that a move stands still in the middle; gives it back. */
+/** Locks a claim's row, so that a move stops in the middle; returns the release. */
 async function hold(id: string): Promise<() => Promise<void>> {
   const holder = await system.place.api.database.superuser.connect();
   await holder.query('begin');
@@ -117,7 +117,7 @@ describe('a move that was answered with 503 is not made later', () => {
   }, async () => {
     const id = await system.aClaim();
     const once = randomUUID();
-    // The engine has taken it, and nobody works.
+    // Temporal has taken it, and no worker runs.
     const moving = system.ask(id, SUBMIT, once);
     await until(
       'the workflow',
@@ -199,7 +199,7 @@ describe('several instances of the API', () => {
         body: JSON.stringify(bodies[(at >> 2) % 3]),
       });
     const first = await Promise.all(Array.from({ length: 50 }, (_, at) => patch(at)));
-    // On a machine that is too busy some are told to ask again, as clients do.
+    // On a machine that is too busy some are asked to retry, as clients do.
     const answers = await Promise.all(
       first.map((answer, at) =>
         answer.status === 503

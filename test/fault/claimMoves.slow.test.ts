@@ -75,7 +75,7 @@ const submitUntilAnswered = (api: ApiProcess, id: string, once: string) =>
     180_000,
   );
 
-/** Holds a claim's row, so that a move stands still in the middle; gives it back. */
+/** Locks a claim's row, so that a move stops in the middle; returns the release. */
 async function hold(id: string): Promise<() => Promise<void>> {
   const holder: pg.PoolClient = await database.superuser.connect();
   await holder.query('begin');

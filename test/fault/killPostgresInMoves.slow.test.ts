@@ -54,7 +54,7 @@ const submitUntilAnswered = (id: string, once: string) =>
     180_000,
   );
 
-/** What the history and the log say. */
+/** The moves in the history and in the log. */
 async function movesOf(id: string): Promise<{ history: string[]; logged: number }> {
   const { rows } = await api.database.superuser.query(
     `select count(*)::int as logged from audit_log where org_id = $1 and subject_id = $2 and action = 'claim.submitted'`,

@@ -10,7 +10,7 @@ import { startTcpProxy, type TcpProxy } from './support/tcpProxy.js';
 
 const SEED = testSeed();
 const KILLS = 4;
-/** Holds up every commit that keeps an answer, as long as somebody holds it. */
+/** Holds up every commit that keeps an answer, until it is released. */
 const HELD = 20_261_122;
 /** More than a request has. */
 const COMMITS = 6;

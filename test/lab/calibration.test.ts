@@ -21,7 +21,7 @@ describe('calibration', () => {
   });
 
   it('is the mean distance, weighted by the number of predictions', () => {
-    // Half of all say 0.9 and are true in 0.7, half say 0.2 and are true in 0.2.
+    // Half of all predict 0.9 and are true in 0.7, half predict 0.2 and are true in 0.2.
     expect(expectedCalibrationError([...predictions(0.9, 70, 30), ...predictions(0.2, 20, 80)])).toBeCloseTo(
       0.1,
       12,
@@ -53,7 +53,7 @@ describe('calibration', () => {
     expect(svg).toContain('probability that was said');
     expect(svg).toContain('share that was true');
     expect(svg).toContain('20 finding-days, expected calibration error 0.0123');
-    // All ten bins say 0.9: they are in the whole square and in the detail.
+    // All ten bins predict 0.9: they are in the whole square and in the detail.
     expect(svg.match(/<circle /g)).toHaveLength(20);
     expect(svg.match(/stroke-opacity/g)).toHaveLength(20);
     const low = reliabilityPlot(reliabilityBins(predictions(0.6, 12, 8)), 0.0123, 'Findings');

@@ -16,7 +16,7 @@ const SEEDS = [1, 2, 3, 4, 5, 6];
  */
 const HIGH_RECALL = { words: 'dollar recall of HIGH', floor: 0.53 };
 const SIZE = { series: 20, days: 24, callsPerDay: 10 };
-/** Too few findings to say how far probabilities keep what they promise: `npm run bench:reconciliation` says it. */
+/** Too few findings to judge the calibration: `npm run bench:reconciliation` measures it. */
 const NEEDS_MANY = 'expected calibration error';
 
 let tallies: Tallies;

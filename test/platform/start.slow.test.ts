@@ -99,7 +99,7 @@ async function runToEnd(args: readonly string[], environment: Record<string, str
   return { exit: await program.ended(), output: program.output(), stdout: program.stdout() };
 }
 
-/** What is said to a person: the lines that are not JSON. */
+/** The output for a person: the lines that are not JSON. */
 function spoken(output: string): string[] {
   return output
     .trimEnd()

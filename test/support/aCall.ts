@@ -18,7 +18,7 @@ export function aUsage(counts: Partial<TokenUsage> = {}): TokenUsage {
   };
 }
 
-/** A call as mapping gives it: 100 tokens in and 50 out of a priced model, at noon of 2 February 2026. */
+/** A call as mapping returns it: 100 tokens in and 50 out of a priced model, at noon of 2 February 2026. */
 export function aCall(overrides: Partial<CallRecord> = {}): CallRecord {
   const startMicros = overrides.startMicros ?? microsOfDay('2026-02-02') + 43_200_000_000n;
   const endMicros = overrides.endMicros ?? startMicros + 1_500_000n;

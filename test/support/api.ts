@@ -50,7 +50,7 @@ export interface TestApi extends TestOrganization {
 /** How a key is less than its role. */
 export interface TestKeyOptions {
   scopes?: readonly Scope[];
-  /** The uuid of a workspace, as `addWorkspace` gives it. */
+  /** The uuid of a workspace, as `addWorkspace` returns it. */
   workspaceId?: string;
   /** Expires so many milliseconds from now; negative: it has expired. */
   expiresInMs?: number;

@@ -1,4 +1,4 @@
-/** A month of Bedrock as AWS bills it, told by a loopback Cost Explorer and written as a Cost and Usage Report. */
+/** A month of Bedrock as AWS bills it, served by a loopback Cost Explorer and written as a Cost and Usage Report. */
 import type { AwsCharge, AwsTruth } from '../fakes/billing/costExplorer.js';
 
 export const AWS_PAYER = '111122223333';

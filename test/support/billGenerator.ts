@@ -178,7 +178,7 @@ function makeCall(plan: ModelPlan, hourStart: number, random: () => number, firs
   };
 }
 
-/** The first telling of the restated day lacks every tenth call. */
+/** The first version of the restated day lacks every tenth call. */
 function restate(calls: readonly GeneratedCall[], day: number): { before: GeneratedCall[]; added: bigint } {
   let added = 0n;
   const before = calls.filter((call, index) => {

@@ -5,7 +5,7 @@ import { until } from './engine.js';
 // biome-ignore lint/suspicious/noExplicitAny: answers are checked by the API's own schemas; tests read what they need
 type Json = any;
 
-/** Uploads a bill; fields may stand before or after the file. */
+/** Uploads a bill; fields may precede or follow the file. */
 export async function uploadBill(
   api: TestApi,
   file: string | Buffer | Blob,

@@ -21,19 +21,19 @@ const FAR_MICROS = 7_258_118_400_000_000;
 
 export interface ClaimToStore {
   status?: ClaimStatus;
-  /** What its disputes are over, each of one day; one of 12,345 cents where nothing is said. */
+  /** The days of its disputes, one each; one of 12,345 cents by default. */
   disputes?: readonly (FindingToStore & { cents: number })[];
   /** What is asked for, where it is less than the disputes' sum. */
   recoverableCents?: number;
   notes?: string;
-  /** Who made it; stands in its history too. */
+  /** The actor who made it, also in its history. */
   by?: string;
   evidence?: Record<string, unknown>;
-  /** When it was made and, as a draft, came into its status; now where nothing is said. */
+  /** When it was made and, as a draft, came into its status; now by default. */
   atMicros?: bigint;
 }
 
-/** What a move to a status has to say, and nothing else. */
+/** The required fields of a move to a status, and no others. */
 export function fieldsFor(to: ClaimStatus, cents = 1_000): MoveFields {
   if (to === 'denied')
     return { ...NO_FIELDS, denialReason: 'not ours', violationType: 'insufficient_evidence' };

@@ -6,7 +6,7 @@ import {
 import { microsFromDate } from '../../domain/period.js';
 import { SecretKeys } from '../../platform/secretKeys.js';
 
-/** Nobody listens there. */
+/** An address without a listener. */
 const NOWHERE = 'http://127.0.0.1:1';
 
 /** A key for tests; the same in every process of a test. */

@@ -209,7 +209,7 @@ export async function startTestEngine(
   };
 }
 
-/** Asks until `done` says yes, and fails with `what` after `timeoutMs`. */
+/** Polls until `done` returns true, and fails with `what` after `timeoutMs`. */
 export async function until<T>(
   what: string,
   ask: () => Promise<T>,

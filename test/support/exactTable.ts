@@ -89,7 +89,7 @@ export function sumTexts(texts: readonly string[]): string {
   );
 }
 
-/** Sums of one column by what another function says of a row, by name. */
+/** Sums of one column, grouped by the name that another function returns for a row. */
 export function sumsBy(
   rows: readonly Record<string, string>[],
   group: (row: Record<string, string>) => string,

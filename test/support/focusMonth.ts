@@ -29,7 +29,7 @@ ${D3},,2nd correction,other,,-0.25,,
 const EURO = `date,model,token_class,quantity,amount_usd,currency
 ${D4},mistral-large-4,input,3000000,1.87,EUR
 `;
-/** Nobody says a rate; the second charge is for nothing. */
+/** No rate is set; the second charge is for nothing. */
 const KRONER = `date,model,token_class,quantity,amount_usd,currency
 ${D4},command-r,input,1000000,12.345678901234,DKK
 ${D4},command-r,output,0,0,DKK

@@ -2,7 +2,7 @@ import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/d
 import { SafeFetch, type SafeFetchOptions } from '../../adapters/outbound/safeFetch.js';
 import { microsFromDate } from '../../domain/period.js';
 
-/** An allowed address at which nobody listens: what is sent there is refused at once. */
+/** An allowed address without a listener: what is sent there is refused at once. */
 export const NOWHERE = 'http://127.0.0.1:1';
 /** Every name of a test leads there, and nobody asks a name server. Nothing may be sent to it: it is not ours. */
 const PUBLIC = { address: '93.184.215.14', family: 4 };

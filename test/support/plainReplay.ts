@@ -24,13 +24,13 @@ export interface PlainCall {
   feature: string | null;
   session: string | null;
   stop: string | null;
-  /** Null: nobody told. */
+  /** Null: not reported. */
   inputTokens: number | null;
   outputTokens: number | null;
   prompt: string | null;
   /** Pico-dollars; null: unpriced. */
   cost: bigint | null;
-  /** What it would cost as a call of another model; null: nobody knows. */
+  /** What it would cost as a call of another model; null: unknown. */
   costAs(model: string): bigint | null;
 }
 
@@ -58,7 +58,7 @@ function concerns(rule: PlainRule, call: PlainCall): boolean {
 const costAfter = ({ call, saved, action }: PlainOutcome) =>
   call.cost === null ? null : call.cost - (action === 'downgrade' ? (saved ?? 0n) : 0n);
 
-/** true: it breaks the rule; a text: nobody can tell, and why. */
+/** true: it breaks the rule; a text: the reason why it cannot be judged. */
 function breaks(rule: PlainRule, call: PlainCall, before: readonly PlainOutcome[]): boolean | string {
   const sameSession = before.filter((one) => one.call.session === call.session);
   switch (rule.type) {

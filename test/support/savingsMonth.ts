@@ -28,7 +28,7 @@ function drawing(seed: number): (end: number) => number {
   };
 }
 
-/** What a call of these tokens costs, in pico-dollars; null: nobody knows. */
+/** What a call of these tokens costs, in pico-dollars; null: unknown. */
 function costOf(model: string, tokens: { input: number; output: number; cached: number }): bigint | null {
   const isLong = tokens.input + tokens.cached > LONG_INPUT;
   const rates = (isLong ? LONG_RATES[model] : undefined) ?? RATES[model];
@@ -95,7 +95,7 @@ export function seedMonth(options: { seed: number; calls: number; nowMs: number 
       continue;
     }
     month.events.push(anEvent(told));
-    // A poorer telling of the same call, which the first one supersedes.
+    // A poorer report of the same call, which the first one supersedes.
     if (draw(10) === 0) {
       const {
         input_tokens: _,

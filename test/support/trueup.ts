@@ -6,7 +6,7 @@ import { PROJECT_ROOT } from '../../platform/projectRoot.js';
 
 export interface TrueupOptions {
   environment?: Record<string, string>;
-  /** What the person types; without it nobody can be asked. */
+  /** The input of the person; without it there is no terminal. */
   answer?: string | undefined;
   now?: Date;
 }

@@ -16,7 +16,7 @@ export interface WebhookReceiver {
   url(path?: string): string;
   /** What has come, in its order. */
   received: ReceivedMessage[];
-  /** How it answers from now on, once the body is read; 204 where nobody says. */
+  /** The answers from now on, once the body is read; 204 by default. */
   answerWith(answer: RequestListener): void;
   close(): Promise<void>;
 }

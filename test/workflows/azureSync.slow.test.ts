@@ -178,7 +178,7 @@ describe('a connection to Azure', () => {
       expect(changed.status).toBe(200);
       return pollToEnd(api, changed.body.sync.status_url, LIMIT_MS);
     };
-    // The provider says the same as before: nothing is restated by it.
+    // The provider repeats its answer, which restates nothing.
     const given = await changedTo({ fx_rate: '2', fx_rates: { [month]: '3' } });
     expect(given).toMatchObject({ status: 'succeeded', result: { restated: [], missing: [] } });
     expect(await told()).toEqual(expected(3n, 2n));

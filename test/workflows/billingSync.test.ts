@@ -136,7 +136,7 @@ describe('a day', () => {
     expect(new Set(await provisional())).toEqual(new Set([daysAgo(1), daysAgo(0)]));
     place.skipDays(3);
     const run = await place.syncAgain(connection);
-    // The days say the same, so nothing of them is stored anew; three days without a bill are.
+    // The days are unchanged, so none of them is stored again; three days without a bill are.
     expect(run.result).toMatchObject({ changed_days: 3, rows: 0, restated: [] });
     await gapsOf(run);
     expect(await provisional()).toEqual([]);

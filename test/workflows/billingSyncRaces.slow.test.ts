@@ -289,7 +289,7 @@ describe('a file without an account name', () => {
   });
 });
 
-/** The provider tells costs without the bucket that starts then, until the returned function is called. */
+/** The provider returns costs without the bucket that starts then, until the returned function is called. */
 function aroundBuckets(startSeconds: number): () => void {
   let isOver = false;
   aroundCosts(async (ask, ...asked) => {

@@ -19,7 +19,7 @@ const age = (place: ClaimsPlace, id: string, days: number) =>
      where id = $1`,
     [uuidOf(id), days],
   );
-/** What somebody was told of a claim, in the order of what was due. */
+/** The notices of a claim, in the order in which they were due. */
 const toldOf = async (place: ClaimsPlace, id: string): Promise<string[]> => {
   const { rows } = await place.api.database.superuser.query(
     `select details ->> 'action' as action from alerts where org_id = $1 and notice = 'claim_due' and subject_id = $2

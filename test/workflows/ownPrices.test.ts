@@ -174,7 +174,7 @@ describe('provider keys', () => {
     await run(org);
     expect(await bucketsOf(org)).toEqual([
       expect.objectContaining({ account: 'acct-a', status: 'matched' }),
-      // What the call says of itself counts before what its key says.
+      // The account of the call takes precedence over that of its key.
       expect.objectContaining({ account: 'acct-b', status: 'matched' }),
     ]);
   });

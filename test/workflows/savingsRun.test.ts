@@ -109,7 +109,7 @@ const pico = (text: string) => picoFromDecimal(text) ?? 0n;
 const shown = (usd: number) => pico(String(usd));
 const near = (amount: bigint, exact: bigint) => amount - exact < CENT && exact - amount < CENT;
 
-/** The result says, rule by rule and call by call, what the plain replay says. */
+/** The result equals the plain replay, rule by rule and call by call. */
 async function expectPlain({ organization, month, rules }: Place): Promise<PlainOutcome[]> {
   const outcomes = plainReplay(rules, month.calls);
   const savings = await get(organization, SAVINGS);
@@ -175,7 +175,7 @@ describe('modeled savings', () => {
       const first = await model(organization);
       expect(first).toMatchObject({ kind: 'savings_run', status: 'succeeded', error: null });
       const outcomes = await expectPlain(place);
-      // The month gives every rule something to do.
+      // Every rule matches calls of the month.
       for (const rule of place.rules)
         expect(outcomes.filter((outcome) => outcome.rule === rule.id).length, rule.type).toBeGreaterThan(3);
       const before = await get(organization, SAVINGS);
@@ -442,7 +442,7 @@ describe('the results of savings runs', () => {
       const gone = await api.get(`${SAVINGS}/calls?run_id=${first.run_id}`, organization.adminKey);
       expect([gone.status, gone.body.errors[0].field]).toEqual([400, 'run_id']);
       expect((await get(organization, `${SAVINGS}/calls`)).run_id).toBe(third.run_id);
-      // What it came to is still told.
+      // Its result is still shown.
       const told = await get(organization, first.status_url);
       expect(told.result.preventable_modeled_usd_exact).toBe(third.result.preventable_modeled_usd_exact);
     });

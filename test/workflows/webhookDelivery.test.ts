@@ -71,7 +71,7 @@ describe('a message', () => {
     expect([isVerified(got, endpoint.secret), isVerified(got, second.secret)]).toEqual([true, false]);
     expect(got.headers).toMatchObject({ 'content-type': 'application/json', 'user-agent': 'Trueup/1' });
     expect(Object.keys(JSON.parse(got.body))).toEqual(['type', 'timestamp', 'data']);
-    // Nothing is pending, so nobody waits for anything.
+    // Nothing is pending, so nothing waits.
     const workflowId = webhookDeliveryWorkflowId({ orgId: org.orgId, endpointId: endpoint.id });
     await until(
       'the end of the workflow',

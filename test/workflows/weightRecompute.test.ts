@@ -167,7 +167,7 @@ describe('the outcomes of claims', () => {
     const org = await api.addOrganization();
     const { superuser } = api.database;
     await denied(org);
-    // As if it had been told, and the engine had forgotten it.
+    // As if the signal had been sent, and Temporal had lost it.
     await superuser.query(
       `update outbox set dispatched_at = now() where org_id = $1 and kind = 'weights.recompute'`,
       [org.orgId],

@@ -44,7 +44,7 @@ export function picoOfNumeric(text: string): bigint {
   return BigInt(whole + fraction.padEnd(12, '0'));
 }
 
-/** Every event of an organization that no other telling stands for. */
+/** Every event of an organization that no other report supersedes. */
 export async function readLiveEvents(superuser: pg.Pool, orgId: string): Promise<LiveEvent[]> {
   const result = await superuser.query<Record<string, string | null>>(
     `select (extract(epoch from timestamp) * 1000000)::bigint::text as micros, (extract(epoch from end_at) * 1000000)::bigint::text as end_micros,

@@ -22,7 +22,7 @@ export function textOf(value: unknown): string {
   return typeof value === 'bigint' ? `${value}n` : (JSON.stringify(value) ?? 'undefined');
 }
 
-/** What a function told, without what is new each time: ids and times that it made itself. */
+/** The result of a function, without what is new each time: ids and times that it made itself. */
 export function comparable({ given, thrown }: Rehearsed): string {
   if (thrown !== undefined) return `throws ${textOf(thrown)}`;
   return textOf(given).replace(ID, '<id>').replace(TIME, '<time>');

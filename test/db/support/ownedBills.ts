@@ -137,7 +137,7 @@ export async function makeSync(
   return { connection, syncRunId, pageId };
 }
 
-/** What only time makes, made by hand: what upkeep removes or gives to somebody else. */
+/** Rows that only time makes, made by hand: those that upkeep removes or reassigns. */
 export async function makeOldThings(
   api: TestApi,
   org: TestOrganization,

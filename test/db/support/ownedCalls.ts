@@ -57,7 +57,7 @@ export async function findCalls({ orgDb }: TestOrganization, marker: string): Pr
   return { live, other };
 }
 
-/** Six calls, each told by two scopes of one service, without an id that would prove it. */
+/** Six calls, each reported by two scopes of one service, without an id that would prove it. */
 function twiceInstrumented(marker: string) {
   const start = BigInt(Date.now() - 3_600_000) * 1_000_000n;
   const spans = (offset: bigint) =>

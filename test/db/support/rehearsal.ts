@@ -16,13 +16,13 @@ import type { TestDatabase } from '../../support/database.js';
 export interface Footing {
   /** The organization of the handle: what every statement's predicate names. */
   asks: string;
-  /** The organization that row-level security is told; null: row-level security is off. */
+  /** The organization that row-level security is set to; null: row-level security is off. */
   bound: string | null;
 }
 
 /** What a rehearsed function did. */
 export interface Rehearsed {
-  /** What it gave; undefined where it threw. */
+  /** The result; undefined where it threw. */
   given: unknown;
   /** What it threw. */
   thrown: unknown;
@@ -71,7 +71,7 @@ export class Rehearsals {
     await this.#superuser.query(`drop role ${this.#openRole}`);
   }
 
-  /** Runs `work` on a footing, and tells what it gave and which of `watched`'s rows it changed. */
+  /** Runs `work` on a footing, and returns its result and which of `watched`'s rows it changed. */
   async run(footing: Footing, watched: string, work: (db: OrgDb) => Promise<unknown>): Promise<Rehearsed> {
     let seen: Rehearsed | undefined;
     const enough = new Error('rolled back');

@@ -82,7 +82,7 @@ export async function startRetentionPlace(): Promise<RetentionPlace> {
   };
 }
 
-/** Tables with rows about single calls, and the column that says of which time. */
+/** Tables with rows about single calls, and the column with their time. */
 export const CALL_TABLES = ['events', 'event_payloads', 'event_adjustments', 'event_price_changes'] as const;
 
 /** Times of the rows of each table, ascending, microseconds. */

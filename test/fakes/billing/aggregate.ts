@@ -4,7 +4,7 @@ import type { BucketResults } from '../../../lab/bills/pages.js';
 
 type Result = Record<string, unknown>;
 
-/** What the results of a report can be told apart by. */
+/** The dimensions of a report's results. */
 export interface Dimension {
   field: string;
   /** Fields that have a value only while the results are grouped by this one. */

@@ -75,7 +75,7 @@ describe('the loopback OpenAI', () => {
       }
       page = answer.next_page ?? undefined;
     } while (page !== undefined);
-    // The day that is under way is told as far as it has come.
+    // The current day is reported as far as it has come.
     expect(days).toBe(DAYS + 1);
     expect(fake.requests).toHaveLength(3);
     expect(Math.round(spent)).toBe(Math.round(DAYS * 12345678.123456789 - 25 + 2 * 8.2));

@@ -8,7 +8,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import { sumDecimals } from '../../../lab/bills/exactJson.js';
 
-/** A line of the bill. Decimals as they stand in the answer. */
+/** A line of the bill. Decimals as they appear in the answer. */
 export interface AwsCharge {
   /** `YYYY-MM-DD` */
   day: string;

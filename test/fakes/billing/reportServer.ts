@@ -54,7 +54,7 @@ export interface BillingFakeOptions {
   truth: ProviderTruth;
   /** The key, or several keys of the one account. */
   adminKey: string | readonly string[];
-  /** Buckets that start later are not told. Default: the clock. */
+  /** Buckets that start later are not returned. Default: the clock. */
   nowSeconds?: () => number;
 }
 

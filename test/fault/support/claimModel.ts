@@ -31,7 +31,7 @@ export const DENIALS: Readonly<Record<string, string>> = {
 /** A request that changes a claim, as a client sends it. */
 export type ClaimRequest = { call: 'submit' } | { call: 'discard' } | { call: 'patch'; body: unknown };
 
-/** A body that says what a status needs. */
+/** A body with the fields that a status needs. */
 export function saying(status: string, more: object = {}): Record<string, unknown> {
   if (status === 'denied') return { status, denial_reason: 'not ours', violation_type: 'other', ...more };
   if (status === 'credit_issued' || status === 'partial')

@@ -14,7 +14,7 @@ import { type EngineLine, startEngineLine } from './engineLine.js';
 /** Longer than the API leaves an engine alone that was silent. */
 const PAUSE_MS = 6_000;
 
-/** Who asks: an admin, somebody who may not, nobody. */
+/** The caller: an admin, a key without the permission, or no key. */
 export type Caller = 'admin' | 'member' | 'nobody';
 
 /** The product as the tests disturb it: the API here, its line to the engine, and a worker that can be killed. */

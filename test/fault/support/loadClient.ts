@@ -6,7 +6,7 @@ import type { SeededRandom } from '../../fakes/seededRandom.js';
 /** An answer that takes longer counts as a connection that broke: far longer than a busy machine needs for one. */
 const ANSWER_LIMIT_MS = 180_000;
 
-/** A batch as it was sent, and what its client was told. */
+/** A batch as it was sent, and the answer to its client. */
 export interface SentBatch {
   /** Request ids of its events. */
   ids: string[];

@@ -41,7 +41,7 @@ async function withClient<T>(address: string, work: (client: Client) => Promise<
   }
 }
 
-/** A workflow that nobody runs: it waits in the server's file. */
+/** A workflow without a worker: it waits in the server's file. */
 const startWaiting = (client: Client) =>
   client.workflow.start('nobody', { taskQueue: 'none', workflowId: 'waiting' });
 

@@ -78,7 +78,7 @@ export interface Override {
 
 export interface PublishedCase {
   name: string;
-  /** Where it was told, and the numbers that were told. */
+  /** The publication, and its numbers. */
   source: string;
   provider: 'openai' | 'anthropic' | 'azure_openai' | 'aws_bedrock';
   format: Format;
@@ -89,11 +89,11 @@ export interface PublishedCase {
   fault: Fault;
   /** The same mistake in the provider's disfavour; a sentence where there is no such thing. */
   mirror: Fault | string;
-  /** What the client says of its calls, where that is not what was used. */
+  /** The client's report of its calls, where that is not what was used. */
   told?(calls: Calls): Calls['each'];
   prices?: PriceChange;
   override?: Override;
-  /** The file gives amounts to the cent. */
+  /** The file rounds amounts to the cent. */
   toTheCent?: boolean;
 }
 

@@ -14,7 +14,7 @@ export async function foundOf(
   return reconcileDays(one.provider, days, prices, DEFAULT_WEIGHTS, []).findings;
 }
 
-/** What findings say, without ids and evidence. */
+/** The content of findings, without ids and evidence. */
 export const gistOf = (findings: readonly Finding[]) =>
   findings.map(({ kind, variant, direction, blame, model, grade, days }) => ({
     kind,

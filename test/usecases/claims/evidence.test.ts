@@ -244,7 +244,7 @@ describe('the pack checker, given a pack with a changed digit', () => {
         sealAnew(forged);
         const { differences } = verifyPack(forged);
         expect([forgery, differences.length > 0]).toEqual([forgery, true]);
-        // It is the numbers that tell: no hash is wrong.
+        // The numbers decide: no hash is wrong.
         expect(differences.some(({ message }) => message.includes('sha256'))).toBe(false);
       }),
       { numRuns: 24 },

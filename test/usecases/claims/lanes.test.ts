@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { Lanes } from '../../../usecases/claims/moveClaim.js';
 
-/** Work that ends when it is told to. */
+/** Work that ends on request. */
 function held() {
   let end: () => void = () => undefined;
   const done = new Promise<void>((resolve) => {

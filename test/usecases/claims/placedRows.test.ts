@@ -5,7 +5,7 @@ import { placeOfRow, sumOfTerms } from '../../../domain/claims/evidence/placeOfR
 import { PLANTED_BILLS } from '../../support/plantedBills/plantedBills.js';
 import { readBill } from '../../support/readBill.js';
 
-/** Where the numbers of a bill's rows stand on its pages, in every kind of bill. */
+/** The places of the numbers of a bill's rows on its pages, in every kind of bill. */
 
 describe('a row of a bill', () => {
   it.each(PLANTED_BILLS.map((bill) => [bill.name, bill] as const))(

@@ -13,7 +13,7 @@ import { uploadBill } from '../../support/bills.js';
 import { readBill } from '../../support/readBill.js';
 import { storeBill } from '../../support/storedBill.js';
 
-/** Rows of pages that whoever checks a pack cannot read, or that are not kept: shown by their records. */
+/** Rows of pages that a reader of a pack cannot read, or that are not kept: shown by their records. */
 
 let api: TestApi;
 beforeAll(async () => {

@@ -40,7 +40,7 @@ function aSpokenCall(days: number, overrides: Partial<CallRecord> = {}): CallRec
   return aCall({ startMicros, payload: { text: `said ${days} days ago` }, sessionId: 's', ...overrides });
 }
 
-/** Everything that totals say, over all time. */
+/** All totals, over all time. */
 async function totalsOf(orgDb: OrgDb): Promise<unknown[]> {
   const said: unknown[] = [];
   const all = { fromMicros: undefined, toMicros: undefined, limit: 10_000, offset: 0 };
@@ -139,7 +139,7 @@ describe(`retention (TEST_SEED=${SEED})`, () => {
       ...(payload ? {} : { payload: null }),
     });
   }
-  /** A richer telling of the same call, which takes its place. */
+  /** A richer report of the same call, which replaces it. */
   function told2(call: Told, index: number): CallRecord {
     const first = told1(call, index);
     return {
@@ -252,7 +252,7 @@ describe('answers about calls that were removed', () => {
     // A session and a kind are looked up among the calls themselves.
     const inSession = await sumUsage(orgDb, { ...window, dimension: 'team', filter: { sessionId: 's' } });
     expect(inSession.totals.calls).toBe(0);
-    // A month of removed calls can be closed, and stands as it was.
+    // A month of removed calls can be closed, and stays unchanged.
     await closePeriod(place.test.database, orgDb.orgId, {
       month: monthOf(ago(500)),
       closedBy: null,

@@ -71,7 +71,7 @@ describe('a bill that states a month but no days', () => {
     const org = await api.addOrganization();
     await storeBill(api, org, 'xai', await readBill(INVOICE, { provider: 'xai' }));
     await storeBill(api, org, 'xai', await readBill(DAILY, { provider: 'xai' }));
-    // The days tell no tax, so the invoice's own still counts.
+    // The days contain no tax, so the invoice's own still counts.
     expect(await billed(org)).toEqual(['2026-09-01 tax 80', '2026-09-03 usage 3', '2026-09-20 usage 15']);
     expect((await buckets(org)).map(({ providerCostPico }) => decimalFromPico(providerCostPico))).toEqual([
       '3',

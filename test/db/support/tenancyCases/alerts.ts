@@ -7,7 +7,7 @@ import { reportDoublesOf } from '../../../../usecases/events/doubleInstrumentati
 import { acknowledgeAlert, getAlert } from '../../../../usecases/policies/acknowledgeAlert.js';
 import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
-/** An hour after `makeOwned` has told calls twice. */
+/** An hour after `makeOwned` has reported calls twice. */
 const nowMicros = () => BigInt(Date.now()) * 1_000n;
 
 /** An open alert of a call, whose id is returned, and a notice. */

@@ -69,7 +69,7 @@ export const FINANCIAL_CASES: Record<string, TenancyCase> = {
 };
 
 export interface OwnedFindings {
-  /** A finding that nobody has decided on, and one with a dispute. */
+  /** A finding without a decision, and one with a dispute. */
   findingId: string;
   disputedId: string;
   disputeId: string;

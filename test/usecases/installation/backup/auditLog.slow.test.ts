@@ -108,7 +108,7 @@ describe('a rotation of the secret key', () => {
     expect(output).toMatch(/OK .* 6 rows to row 6 .*; 2 of them were compared/);
     expect(output).toMatch(/the signatures of 1 anchors could not be checked/);
     expect(exit).toBe(0);
-    // An anchor of the new key stands for the whole chain.
+    // An anchor of the new key covers the whole chain.
     expect((await verify(installation.dataDir, '--strict')).exit).toBe(0);
     const [newest] = await listAuditRecords(
       new OrgDb(installation.database, orgId),
