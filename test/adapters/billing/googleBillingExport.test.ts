@@ -164,7 +164,7 @@ describe('Google’s billing export', () => {
     ]);
   });
 
-  it('what is not counted in tokens is no token, whatever the name of the SKU', async () => {
+  it('usage in other units is no token, whatever the name of the SKU', async () => {
     const { rows } = await readBill(
       jsonLines([aLine({ usage: { amount: 4_000, unit: 'characters' } })]),
       GOOGLE,

@@ -151,7 +151,7 @@ describe('without its store', () => {
     expect(failures).toHaveLength(1);
   });
 
-  it('what was granted before counts: its failure refills nothing', async () => {
+  it('tokens granted before the failure still count: the failure refills nothing', async () => {
     const { limiter, store } = setUp();
     expect(await countGranted(limiter, 60)).toBe(60);
     store.failing = true;

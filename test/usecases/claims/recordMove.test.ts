@@ -44,7 +44,7 @@ describe('the database and the table of moves', () => {
       }
   });
 
-  it('allow the same changes of a row, whoever writes it', async () => {
+  it('allow the same changes of a row to every writer', async () => {
     const claim = await storeClaim(db, { status: 'under_review' });
     await expect(
       database.superuser.query(`update claims set status = 'submitted_to_provider' where id = $1`, [

@@ -78,7 +78,7 @@ describe('a counting mistake of clients is found for', () => {
   });
 });
 
-describe('what amounts are in', () => {
+describe('a mistake in amounts is found for', () => {
   const scaled = (numerator: bigint, denominator: bigint) =>
     dayOf({
       billed: lines(PLAIN).map((cell) => ({

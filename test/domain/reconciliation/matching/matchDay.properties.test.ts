@@ -55,7 +55,7 @@ describe('whatever a day holds', () => {
     );
   });
 
-  it('what is matched lies between nothing and what is billed; unmatched matches nothing', () => {
+  it('matched dollars lie between zero and the billed dollars, and unmatched days match none', () => {
     fc.assert(
       fc.property(days, (input) => {
         for (const bucket of matchDay(BOOK, 'openai', input).buckets) {

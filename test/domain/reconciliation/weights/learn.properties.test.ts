@@ -119,7 +119,7 @@ describe('whatever became of an organization’s claims', () => {
     );
   });
 
-  it('what was likelier stays likelier, within 0 and 1, and no kind passes its bound', () => {
+  it('a likelier finding stays likelier, within 0 and 1, and no kind passes its bound', () => {
     fc.assert(
       fc.property(
         outcomes,
