@@ -21,7 +21,7 @@ describe('the description of runs', () => {
     ]);
   });
 
-  it('tells from a message which run it starts or stops', () => {
+  it('derives from a message which run it starts or stops', () => {
     for (const message of RUN_MESSAGES) {
       const about = readRunMessage(message);
       expect(about && runMessage(about.kind, about.verb)).toBe(message);
