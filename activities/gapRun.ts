@@ -1,4 +1,3 @@
-import { CancelledFailure, Context } from '@temporalio/activity';
 import { analyzeAfterBulk } from '../usecases/installation/maintenance.js';
 import {
   type ExplanationPlan,
@@ -17,7 +16,7 @@ import { orgDbOf } from '../usecases/useCaseDeps.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 import { withHeartbeat } from './heartbeat.js';
-import { runEndings } from './runEndings.js';
+import { runEndings, stopIfCancelled } from './runEndings.js';
 
 interface RunRef {
   orgId: string;
@@ -32,13 +31,7 @@ export function createGapRunActivities(deps: ActivityDeps) {
   const endings = runEndings(deps, 'gap_run');
   /** A piece of work that heartbeats and gives up when the run was cancelled. */
   const longWork = <T>(ref: RunRef, work: (run: RunWork) => Promise<T>): Promise<T> =>
-    withFailures(() => {
-      const { cancellationSignal } = Context.current();
-      const checkpoint = () => {
-        if (cancellationSignal.aborted) throw new CancelledFailure('the run was cancelled');
-      };
-      return withHeartbeat(() => work(runWork(deps, ref, checkpoint)));
-    });
+    withFailures(() => withHeartbeat(() => work(runWork(deps, ref, stopIfCancelled))));
   const publish = async (ref: RunRef): Promise<'published' | 'over'> => {
     await analyzeAfterBulk(deps);
     const state = await publishRun(runWork(deps, ref));

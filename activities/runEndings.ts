@@ -1,6 +1,7 @@
-import { OrgDb } from '../db/orgDb.js';
+import { CancelledFailure, Context } from '@temporalio/activity';
 import type { RunKind } from '../domain/runs/runKinds.js';
 import { endRun } from '../usecases/runs/endRun.js';
+import { orgDbOf } from '../usecases/useCaseDeps.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';
 
@@ -14,14 +15,19 @@ export function runEndings(deps: ActivityDeps, kind: RunKind) {
   return {
     cancelled: ({ orgId, runId }: RunRef): Promise<void> =>
       withFailures(async () => {
-        await endRun(new OrgDb(deps.database, orgId), kind, runId, { status: 'cancelled' });
+        await endRun(orgDbOf(deps, orgId), kind, runId, { status: 'cancelled' });
       }),
 
     failed: ({ orgId, runId, message }: RunRef & { message: string }): Promise<void> =>
       withFailures(async () => {
         deps.logger.error({ kind, orgId, runId, message }, 'a run failed');
         const error = { code: 'internal_error', message };
-        await endRun(new OrgDb(deps.database, orgId), kind, runId, { status: 'failed', error });
+        await endRun(orgDbOf(deps, orgId), kind, runId, { status: 'failed', error });
       }),
   };
+}
+
+/** Error CancelledFailure when the activity's run was cancelled. */
+export function stopIfCancelled(): void {
+  if (Context.current().cancellationSignal.aborted) throw new CancelledFailure('the run was cancelled');
 }

@@ -5,10 +5,10 @@ import { repairCalls } from '../usecases/events/callRepairs.js';
 import { reportDoubleInstrumentation } from '../usecases/events/doubleInstrumentation.js';
 import { sweepTraces } from '../usecases/events/traceSweep.js';
 import { analyzeGrownTables, makePartitions, pruneCallSpans } from '../usecases/installation/maintenance.js';
+import { openDueSavings } from '../usecases/policies/openSavingsRun.js';
 import type { Prices } from '../usecases/pricing/priceBookHolder.js';
 import { foldAll } from '../usecases/usage/usage.js';
 import type { UseCaseDeps } from '../usecases/useCaseDeps.js';
-import { openDueSavings } from './savingsUpkeep.js';
 
 /**
  * Pauses between two rounds of each duty, milliseconds. Reads add up what is not folded yet, so a fold may wait for
@@ -76,7 +76,7 @@ export function startUsageMaintenance(options: UsageMaintenanceOptions): () => P
     {
       name: 'savings',
       pauseMs: SAVINGS_PAUSE_MS,
-      round: () => openDueSavings(database, nowMicros()).then(() => false),
+      round: () => openDueSavings({ database }, nowMicros()).then(() => false),
     },
   ];
   const stopping = new AbortController();

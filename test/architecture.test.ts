@@ -24,7 +24,7 @@ const HANDLER_LINES_MAX = 12;
  * Places that still break a rule. Each number only falls: a change that mends a place lowers its number here, and a
  * change that breaks a rule anew fails.
  */
-const OPEN_PLACES = { imports: 19, transactions: 3, folders: 0, handlers: 0 };
+const OPEN_PLACES = { imports: 1, transactions: 1, folders: 0, handlers: 0 };
 
 /** One subject has one name in every layer. */
 const SUBJECTS = [

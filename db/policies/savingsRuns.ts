@@ -1,12 +1,9 @@
 import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
+import type { SavingsCause } from '../../domain/policies/savingsCauses.js';
 import { column } from '../entity.js';
 import type { OrgDb } from '../orgDb.js';
 import { defineRun, type Run } from '../runs/runTable.js';
-
-/** Why a run was opened. */
-export const SAVINGS_CAUSES = ['request', 'rule_change', 'schedule'] as const;
-export type SavingsCause = (typeof SAVINGS_CAUSES)[number];
 
 /** A modeling of what the rules would have saved, as it is stored. */
 export interface SavingsRun extends Run {

@@ -34,31 +34,27 @@ interface Repriced {
 /**
  * Prices the next events of a run by a book: at most 1,000, and never beyond the UTC day where the run stands, so that
  * a filter that few events pass stays one short statement. Prices, history, the run's sums and its place commit
- * together: a repeat goes on behind them.
+ * together, in the caller's transaction: a repeat goes on behind them.
  */
-export async function repriceBatch(orgDb: OrgDb, runId: string, book: PriceBook): Promise<RepriceStep> {
-  return orgDb.transaction(async (inside) => {
-    const run = await lockRun(inside, REPRICE_RUNS, runId);
-    if (run?.status !== 'running') return 'over';
-    const from = { micros: run.cursorMicros ?? run.windowStartMicros, id: run.cursorId ?? FIRST_ID };
-    if (from.micros >= run.windowEndMicros) return 'done';
-    const dayEnd = startOfDay(from.micros) + MICROS_PER_DAY;
-    const untilMicros = dayEnd < run.windowEndMicros ? dayEnd : run.windowEndMicros;
-    const events = await readNext(inside, run, from, untilMicros);
-    const repriced = await settle(
-      inside,
-      events.map((event) => reprice(event, book)),
-      book,
-    );
-    await recordChanges(inside, run, repriced.filter(isChanged), book.version);
-    await addTotals(inside, run.id, repriced);
-    const last = events.length === BATCH_EVENTS ? events.at(-1) : undefined;
-    const cursor = last
-      ? { micros: last.timestampMicros, id: last.id }
-      : { micros: untilMicros, id: FIRST_ID };
-    await moveRepriceCursor(inside, run.id, cursor);
-    return cursor.micros >= run.windowEndMicros ? 'done' : 'more';
-  });
+export async function repriceBatch(inside: OrgDb, runId: string, book: PriceBook): Promise<RepriceStep> {
+  const run = await lockRun(inside, REPRICE_RUNS, runId);
+  if (run?.status !== 'running') return 'over';
+  const from = { micros: run.cursorMicros ?? run.windowStartMicros, id: run.cursorId ?? FIRST_ID };
+  if (from.micros >= run.windowEndMicros) return 'done';
+  const dayEnd = startOfDay(from.micros) + MICROS_PER_DAY;
+  const untilMicros = dayEnd < run.windowEndMicros ? dayEnd : run.windowEndMicros;
+  const events = await readNext(inside, run, from, untilMicros);
+  const repriced = await settle(
+    inside,
+    events.map((event) => reprice(event, book)),
+    book,
+  );
+  await recordChanges(inside, run, repriced.filter(isChanged), book.version);
+  await addTotals(inside, run.id, repriced);
+  const last = events.length === BATCH_EVENTS ? events.at(-1) : undefined;
+  const cursor = last ? { micros: last.timestampMicros, id: last.id } : { micros: untilMicros, id: FIRST_ID };
+  await moveRepriceCursor(inside, run.id, cursor);
+  return cursor.micros >= run.windowEndMicros ? 'done' : 'more';
 }
 
 async function readNext(

@@ -5,7 +5,6 @@ import { SLOT_KINDS } from '../../db/access/requestLimits.js';
 import { listPendingMigrations, migrate } from '../../db/migrate.js';
 import { MIGRATIONS } from '../../db/migrations/index.js';
 import { ensurePartitions } from '../../db/partitions.js';
-import { SAVINGS_CAUSES } from '../../db/policies/savingsRuns.js';
 import { DIMENSION_KEYS } from '../../db/usage/usageLog.js';
 import { ACTOR_KINDS } from '../../domain/access/auditLog/actions.js';
 import { ROLES } from '../../domain/access/scopes.js';
@@ -26,6 +25,7 @@ import { ALERT_KINDS, ALERT_STATUSES, NOTICE_CODES, SEVERITIES } from '../../dom
 import { MODELED_ACTIONS, UNPRICED_REASONS } from '../../domain/policies/enforcement/replay.js';
 import { RULE_MODES, RULE_TYPES } from '../../domain/policies/enforcement/rule.js';
 import { POLICY_TYPES } from '../../domain/policies/policy.js';
+import { SAVINGS_CAUSES } from '../../domain/policies/savingsCauses.js';
 import { PRICE_COLLECTIONS } from '../../domain/pricing/imports/collection.js';
 import { OWN_PRICE_KINDS } from '../../domain/pricing/ownPrices.js';
 import { AGREEMENTS, PRICE_MODES } from '../../domain/pricing/prices.js';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { insertRule, updateRule } from '../../db/policies/enforcementRules.js';
 import { listSavingsDue } from '../../db/policies/savingsDue.js';
-import { openDueSavings } from '../../dispatch/savingsUpkeep.js';
 import { microsFromDate } from '../../domain/period.js';
 import type { Rule } from '../../domain/policies/enforcement/rule.js';
+import { openDueSavings } from '../../usecases/policies/openSavingsRun.js';
 import { anEvent, ingest } from '../api/support/requests.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 
@@ -70,7 +70,7 @@ describe('an automatic savings run', () => {
     const { org } = await anOrganization();
     const { org: without } = await anOrganization(false);
     const now = microsFromDate(new Date());
-    await Promise.all([1, 2].map(() => openDueSavings(api.database.database, now)));
+    await Promise.all([1, 2].map(() => openDueSavings(api.database, now)));
     expect(await openRuns(org)).toMatchObject([{ cause: 'schedule' }]);
     expect(await openRuns(without)).toEqual([]);
     const messages = await sql(`select kind from outbox where org_id = $1`, [org.orgId]);

@@ -1,14 +1,18 @@
 import type { OrgDb } from '../../db/orgDb.js';
+import { listSavingsDue } from '../../db/policies/savingsDue.js';
 import {
+  type NewSavingsRun,
   noteRulesChanged,
+  openRunOf,
   SAVINGS_RUNS,
-  type SavingsCause,
   type SavingsPeriod,
 } from '../../db/policies/savingsRuns.js';
 import { DomainError } from '../../domain/errors.js';
 import { newUuid } from '../../domain/ids.js';
 import { MICROS_PER_DAY } from '../../domain/period.js';
-import { queueRun } from '../runs/openRun.js';
+import type { SavingsCause } from '../../domain/policies/savingsCauses.js';
+import { queueRun, type RunOpening } from '../runs/openRun.js';
+import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
 
 /** The days before now that are modeled unless a period is named. */
 const SAVINGS_DAYS = 30;
@@ -42,6 +46,11 @@ export async function remodelSavings(inside: OrgDb, nowMicros: bigint): Promise<
   );
 }
 
+/** A run over a period that somebody asks for. */
+export function savingsOpening(period: SavingsPeriod, requestedBy: string): RunOpening<NewSavingsRun> {
+  return { wanted: { ...period, cause: 'request', requestedBy }, open: openRunOf(period) };
+}
+
 /** A standard run, stored with the message that starts it; false while one is open. */
 export async function queueSavingsRun(
   orgDb: OrgDb,
@@ -50,4 +59,18 @@ export async function queueSavingsRun(
 ): Promise<boolean> {
   const wanted = { id: newUuid(nowMicros), ...standardPeriod(nowMicros), cause, requestedBy: null };
   return (await queueRun(orgDb, SAVINGS_RUNS, wanted)) !== undefined;
+}
+
+/** Runs of the instance that are open at once, beyond which none is opened that nobody asked for. */
+const OPEN_MAX = 20;
+
+/**
+ * Opens a savings run for each organization whose result has grown old. Two processes that do it at the same time open one
+ * all the same. Returns how many it opened.
+ */
+export async function openDueSavings(deps: UseCaseDeps, nowMicros: bigint): Promise<number> {
+  let opened = 0;
+  for (const orgId of await listSavingsDue(deps.database, OPEN_MAX))
+    if (await queueSavingsRun(orgDbOf(deps, orgId), nowMicros, 'schedule')) opened += 1;
+  return opened;
 }

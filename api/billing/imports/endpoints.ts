@@ -1,8 +1,4 @@
-import {
-  BILLING_IMPORTS,
-  type BillingSource,
-  type NewBillingSource,
-} from '../../../db/billing/billingSources.js';
+import type { BillingSource, NewBillingSource } from '../../../db/billing/billingSources.js';
 import { parseFxRate } from '../../../domain/billing/pageRow.js';
 import { BILLING_FORMATS, isBillingFormat } from '../../../domain/billing/sources.js';
 import { DomainError, invalidField } from '../../../domain/errors.js';
@@ -14,6 +10,7 @@ import {
   storeBillingUpload,
   type UploadedBill,
 } from '../../../usecases/billing/billingUpload.js';
+import { runTableOf } from '../../../usecases/runs/runTables.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { type ReceivedFile, receiveFile } from '../../pipeline/multipart.js';
 import { getRunEndpoint, listRunsEndpoint, type RunResource } from '../../runs/runEndpoints.js';
@@ -132,7 +129,7 @@ function describeUpload(received: ReceivedFile): UploadedBill {
 }
 
 const RESOURCE: RunResource<BillingSource, NewBillingSource> = {
-  runs: BILLING_IMPORTS,
+  runs: runTableOf('billing_import'),
   tag: 'Billing',
   read: { scope: 'billing:read', workspace: 'refused' },
   write: { scope: 'billing:write', workspace: 'refused' },

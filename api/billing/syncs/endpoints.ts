@@ -1,8 +1,9 @@
-import { type NewSyncRun, SYNC_RUNS, type SyncRun } from '../../../db/billing/syncRuns.js';
+import type { NewSyncRun, SyncRun } from '../../../db/billing/syncRuns.js';
 import { openCredentials } from '../../../domain/billing/credentials.js';
 import { publicId } from '../../../domain/ids.js';
 import { syncOpening } from '../../../usecases/billing/openSync.js';
 import { getConnection } from '../../../usecases/billing/providerAccounts.js';
+import { runTableOf } from '../../../usecases/runs/runTables.js';
 import type { Endpoint } from '../../endpoint.js';
 import {
   getRunEndpoint,
@@ -20,7 +21,7 @@ import {
 } from './wire.js';
 
 const RESOURCE: RunResource<SyncRun, NewSyncRun> = {
-  runs: SYNC_RUNS,
+  runs: runTableOf('billing_sync'),
   tag: 'Billing',
   read: { scope: 'billing:read', workspace: 'refused' },
   write: { scope: 'billing:write', workspace: 'refused' },

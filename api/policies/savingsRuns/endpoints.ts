@@ -1,10 +1,4 @@
-import {
-  type NewSavingsRun,
-  openRunOf,
-  SAVINGS_RUNS,
-  type SavingsPeriod,
-  type SavingsRun,
-} from '../../../db/policies/savingsRuns.js';
+import type { NewSavingsRun, SavingsPeriod, SavingsRun } from '../../../db/policies/savingsRuns.js';
 import { type FieldIssue, invalidField } from '../../../domain/errors.js';
 import { publicId } from '../../../domain/ids.js';
 import {
@@ -14,7 +8,8 @@ import {
   MICROS_PER_DAY,
   spanMicros,
 } from '../../../domain/period.js';
-import { standardPeriod } from '../../../usecases/policies/openSavingsRun.js';
+import { savingsOpening, standardPeriod } from '../../../usecases/policies/openSavingsRun.js';
+import { runTableOf } from '../../../usecases/runs/runTables.js';
 import type { Endpoint } from '../../endpoint.js';
 import {
   getRunEndpoint,
@@ -56,7 +51,7 @@ export function periodOf(
 }
 
 const RESOURCE: RunResource<SavingsRun, NewSavingsRun> = {
-  runs: SAVINGS_RUNS,
+  runs: runTableOf('savings_run'),
   tag: 'Enforcement',
   read: { scope: 'enforcement:read', workspace: 'refused' },
   write: { scope: 'enforcement:write', workspace: 'refused' },
@@ -84,8 +79,7 @@ export const savingsRunEndpoints: readonly Endpoint[] = [
           'invalid_range',
         );
       return {
-        wanted: { ...period, cause: 'request' as const, requestedBy: caller.keyId },
-        open: openRunOf(period),
+        ...savingsOpening(period, caller.keyId),
         audit: ({ id, windowStartMicros, windowEndMicros }) => ({
           action: 'savings_run.started',
           subject: { type: 'savings_run', id: publicId('run', id) },

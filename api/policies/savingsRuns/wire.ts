@@ -1,9 +1,10 @@
 import { z } from 'zod';
-import { SAVINGS_CAUSES, type SavingsRun } from '../../../db/policies/savingsRuns.js';
+import type { SavingsRun } from '../../../db/policies/savingsRuns.js';
 import { footCents } from '../../../domain/footing.js';
 import { publicId } from '../../../domain/ids.js';
 import { decimalFromPico, usdNumberFromPico } from '../../../domain/money.js';
 import { isoFromMicros, isoOrNull, MICROS_PER_DAY } from '../../../domain/period.js';
+import { SAVINGS_CAUSES } from '../../../domain/policies/savingsCauses.js';
 import { offsetParameters, pageFields } from '../../paging.js';
 import { instantParameter } from '../../query.js';
 import {

@@ -1,9 +1,4 @@
-import {
-  listRepriceFindings,
-  type NewRepriceRun,
-  REPRICE_RUNS,
-  type RepriceRun,
-} from '../../../db/pricing/repriceRuns.js';
+import { listRepriceFindings, type NewRepriceRun, type RepriceRun } from '../../../db/pricing/repriceRuns.js';
 import { DomainError, invalidField } from '../../../domain/errors.js';
 import { publicId } from '../../../domain/ids.js';
 import {
@@ -13,6 +8,7 @@ import {
   MICROS_PER_DAY,
   spanMicros,
 } from '../../../domain/period.js';
+import { runTableOf } from '../../../usecases/runs/runTables.js';
 import type { Endpoint } from '../../endpoint.js';
 import { providerFilter } from '../../query.js';
 import {
@@ -38,7 +34,7 @@ import {
 const REPRICE_DAYS_MAX = 3_660n;
 
 const RESOURCE: RunResource<RepriceRun, NewRepriceRun> = {
-  runs: REPRICE_RUNS,
+  runs: runTableOf('reprice'),
   tag: 'Pricing',
   read: { scope: 'pricing:read', workspace: 'refused' },
   write: { scope: 'pricing:write', workspace: 'refused' },

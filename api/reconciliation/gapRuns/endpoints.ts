@@ -1,6 +1,7 @@
-import { GAP_RUNS, type GapRun, type NewGapRun } from '../../../db/reconciliation/gapRuns.js';
+import type { GapRun, NewGapRun } from '../../../db/reconciliation/gapRuns.js';
 import { publicId } from '../../../domain/ids.js';
 import { gapWindow } from '../../../domain/period.js';
+import { runTableOf } from '../../../usecases/runs/runTables.js';
 import type { Endpoint } from '../../endpoint.js';
 import {
   cancelRunEndpoint,
@@ -22,7 +23,7 @@ import {
 } from './wire.js';
 
 const RESOURCE: RunResource<GapRun, NewGapRun> = {
-  runs: GAP_RUNS,
+  runs: runTableOf('gap_run'),
   tag: 'Reconciliation',
   read: { scope: 'reconciliation:read', workspace: 'refused' },
   write: { scope: 'reconciliation:write', workspace: 'refused' },

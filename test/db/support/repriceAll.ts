@@ -45,10 +45,12 @@ export async function repriceAll(
   await startRepriceRun(orgDb, id, book.version);
   for (let attempt = 0; attempt < 2_000; attempt += 1) {
     // A batch that loses to another transaction is repeated, as its activity is.
-    const step = await repriceBatch(orgDb, id, book).catch((error: unknown) => {
-      if (!(error instanceof DomainError) || error.code !== 'service_unavailable') throw error;
-      return 'more' as const;
-    });
+    const step = await orgDb
+      .transaction((inside) => repriceBatch(inside, id, book))
+      .catch((error: unknown) => {
+        if (!(error instanceof DomainError) || error.code !== 'service_unavailable') throw error;
+        return 'more' as const;
+      });
     if (step === 'more') continue;
     await endRun(orgDb, 'reprice', id, { status: 'succeeded' });
     return id;

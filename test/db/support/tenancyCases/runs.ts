@@ -112,7 +112,8 @@ export const RUN_CASES: Record<string, TenancyCase> = {
   'listRuns of reprice': (db) => listRuns(db, REPRICE_RUNS, {}, PAGE),
   listRepriceFindings: (db, { repriceId }) => repriceRuns.listRepriceFindings(db, [repriceId], 10),
   startRepriceRun: (db, { openRepriceId }) => repriceRuns.startRepriceRun(db, openRepriceId, 'another'),
-  repriceBatch: (db, { openRepriceId, prices }) => repriceBatch(db, openRepriceId, prices),
+  repriceBatch: (db, { openRepriceId, prices }) =>
+    db.transaction((inside) => repriceBatch(inside, openRepriceId, prices)),
   moveRepriceCursor: (db, { openRepriceId, repricedId }) =>
     repriceRuns.moveRepriceCursor(db, openRepriceId, { micros: 1n, id: repricedId }),
   listFormerPrices: (db, { repricedId }) => repriceRuns.listFormerPrices(db, repricedId),

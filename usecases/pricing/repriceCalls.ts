@@ -1,0 +1,64 @@
+import { repriceBatch } from '../../db/pricing/repriceBatch.js';
+import { REPRICE_RUNS, startRepriceRun } from '../../db/pricing/repriceRuns.js';
+import { findRun } from '../../db/runs/runTable.js';
+import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runs.js';
+import { endRun } from '../runs/endRun.js';
+import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
+import type { Prices } from './priceBookHolder.js';
+
+interface RepriceDeps extends UseCaseDeps {
+  prices: Prices;
+  /** How long one pass goes on; the product's own where absent. */
+  repricePassMs?: number;
+}
+
+/** How long one pass goes on with batch after batch: few entries in the history, and a cancellation is soon heard. */
+const PASS_MS = 10_000;
+
+const PRICES_CHANGED = {
+  code: 'prices_changed',
+  message:
+    'the prices changed while the run was at work; start it again, so that one state of them holds for all calls',
+};
+
+/**
+ * Batch after batch for a while. The prices are those stored now, and the same for all of the run: a run that meets
+ * others ends, and says so. Says whether that was all. `checkpoint` throws when the run was cancelled meanwhile.
+ */
+export async function repriceCalls(
+  deps: RepriceDeps,
+  { orgId, runId }: { orgId: string; runId: string },
+  checkpoint: () => void,
+): Promise<{ done: boolean }> {
+  const orgDb = orgDbOf(deps, orgId);
+  const found = await findRun(orgDb, REPRICE_RUNS, runId);
+  if (!found || RUN_TERMINAL_STATUSES.has(found.status)) return { done: true };
+  const book = await deps.prices.freshOf(orgId);
+  const run = await startRepriceRun(orgDb, runId, book.version);
+  if (!run) {
+    // A run that was asked to stop ends here too, where its workflow did not hear of it; one that has ended stays as it is.
+    await endRun(orgDb, 'reprice', runId, { status: 'cancelled' });
+    return { done: true };
+  }
+  if (run.priceVersion !== book.version) {
+    await endRun(orgDb, 'reprice', runId, { status: 'partial', error: PRICES_CHANGED });
+    return { done: true };
+  }
+  const untilMs = performance.now() + (deps.repricePassMs ?? PASS_MS);
+  for (;;) {
+    const step = await orgDb.transaction((inside) => repriceBatch(inside, runId, book));
+    if (step === 'over') return { done: true };
+    if (step === 'done') break;
+    checkpoint();
+    if (performance.now() >= untilMs) return { done: false };
+  }
+  const after = await deps.prices.freshOf(orgId);
+  const same = after.version === book.version;
+  await endRun(
+    orgDb,
+    'reprice',
+    runId,
+    same ? { status: 'succeeded' } : { status: 'partial', error: PRICES_CHANGED },
+  );
+  return { done: true };
+}
