@@ -2,8 +2,10 @@
  * A provider on the loopback that answers with the documents that a generator wrote: by window, width and page, as the
  * providers' admin APIs do.
  */
+
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { rfc3339 } from '../../bills/pages.js';
 import type { BillDocument } from '../../generators/world.js';
 import { type BucketText, readBucketTexts } from './bucketTexts.js';
 
@@ -141,7 +143,6 @@ function addInto(sum: Result, more: Result): void {
 }
 
 function bucketText(start: number, width: number, results: readonly string[], isAnthropic: boolean): string {
-  const rfc3339 = (seconds: number) => new Date(seconds * 1_000).toISOString().replace('.000', '');
   const times = isAnthropic
     ? `"starting_at":"${rfc3339(start)}","ending_at":"${rfc3339(start + width)}"`
     : `"object":"bucket","start_time":${start},"end_time":${start + width}`;
