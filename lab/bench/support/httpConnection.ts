@@ -39,20 +39,20 @@ export class HttpConnection {
 
   post(path: string, key: string, body: Buffer): Promise<LoadResponse> {
     return this.#send(
-      `POST ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}${HEAD_END}`,
+      `POST ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}${HEAD_END}`,
       body,
     );
   }
 
   patch(path: string, key: string, body: Buffer): Promise<LoadResponse> {
     return this.#send(
-      `PATCH ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}${HEAD_END}`,
+      `PATCH ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}${HEAD_END}`,
       body,
     );
   }
 
   get(path: string, key: string): Promise<LoadResponse> {
-    return this.#send(`GET ${path} HTTP/1.1\r\nHost: bench\r\nAuthorization: Bearer ${key}${HEAD_END}`);
+    return this.#send(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${key}${HEAD_END}`);
   }
 
   #send(head: string, body?: Buffer): Promise<LoadResponse> {
