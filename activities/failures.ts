@@ -16,6 +16,11 @@ const LASTING: ReadonlySet<ErrorCode> = new Set([
   'claim_conflict',
   'command_too_late',
   'invalid_body',
+  'invalid_pdf',
+  'invoice_encrypted',
+  'too_many_pages',
+  'resource_limit',
+  'no_line_items',
 ]);
 
 /**
@@ -30,8 +35,13 @@ export async function withFailures<T>(work: () => Promise<T>): Promise<T> {
     throw ApplicationFailure.create({
       message: error.message,
       type: error.code,
-      nonRetryable: LASTING.has(error.code),
+      nonRetryable: LASTING.has(error.code) || isUnsetEngine(error),
       cause: error,
     });
   }
+}
+
+/** No engine is set that could read the images; where one is set and does not answer, the failure passes. */
+function isUnsetEngine({ code, retryAfterSeconds }: DomainError): boolean {
+  return code === 'ocr_unavailable' && retryAfterSeconds === undefined;
 }

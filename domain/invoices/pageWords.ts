@@ -23,10 +23,15 @@ export interface Word {
   confidence: number;
 }
 
+/** Degrees by which a page is turned clockwise, beside its own rotation, so that its text is upright. */
+export type PageTurn = 90 | 180 | 270;
+
 /** The words of one page in no particular order. */
 export interface PageWords {
   /** From 1. */
   page: number;
+  /** Absent where the page is upright; words and size are those of the turned page. */
+  turn?: PageTurn;
   /** Points. */
   width: number;
   height: number;

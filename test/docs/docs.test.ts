@@ -22,7 +22,16 @@ const README_WORDS_MAX = 800;
 /** Codes that no answer has today: they are kept for limits and negotiation of a later version. */
 const UNUSED_CODES = ['not_acceptable'];
 /** Codes that runs contain, or that an effect returns to its workflow, and that no answer to a request contains. */
-const RUN_CODES = ['credentials_refused', 'command_too_late'];
+const RUN_CODES = [
+  'credentials_refused',
+  'command_too_late',
+  'invalid_pdf',
+  'invoice_encrypted',
+  'too_many_pages',
+  'resource_limit',
+  'no_line_items',
+  'ocr_unavailable',
+];
 
 /** The anchor that a heading gets where the pages are shown. */
 function anchorOf(heading: string): string {

@@ -1,0 +1,214 @@
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import { DomainError } from '../../domain/errors.js';
+import { processEnvironment } from '../../platform/config.js';
+
+/** What one child may use. */
+export interface ChildLimits {
+  /** Writable memory, by prlimit. An address-space limit would break WebAssembly, which reserves far more than it uses. */
+  dataMegabytesMax: number;
+  /** JavaScript heap. */
+  heapMegabytesMax: number;
+  cpuSecondsMax: number;
+  /** Longest time without a message: a child at the lowest priority may wait long for its turn. */
+  silenceMsMax: number;
+  /** Whether to use prlimit where the system has it. */
+  usePrlimit: boolean;
+}
+
+export const CHILD_LIMITS: ChildLimits = {
+  dataMegabytesMax: 512,
+  heapMegabytesMax: 256,
+  cpuSecondsMax: 20,
+  silenceMsMax: 90_000,
+  usePrlimit: true,
+};
+
+/** Where prlimit is missing: resident memory, and the longest time without a message, which also bounds CPU time. */
+const UNLIMITED_RSS_MEGABYTES_MAX = 600;
+const UNLIMITED_SILENCE_MS_MAX = 30_000;
+const WATCH_MS = 100;
+const STDERR_CHARACTERS_MAX = 2_000;
+
+/** First message of a child: whatever ends it from then on is the document's doing. */
+export interface ReadyMessage {
+  is: 'ready';
+}
+
+export interface ChildRun<M> {
+  limits?: Partial<ChildLimits>;
+  signal?: AbortSignal | undefined;
+  /** Returns true when the message is the last one. A throw ends the child and rejects. */
+  onMessage: (message: M) => boolean;
+}
+
+/**
+ * Runs a module as a process of its own with one job, at the lowest priority and under limits, without settings or
+ * secrets. The process and its own children end with the signal, with a limit, and with this process.
+ * Error resource_limit.
+ */
+export function runLimited<J extends object, M extends { is: string }>(
+  program: string,
+  job: J,
+  { limits: given, signal, onMessage }: ChildRun<M>,
+): Promise<void> {
+  const limits = { ...CHILD_LIMITS, ...given };
+  signal?.throwIfAborted();
+  return new Promise((resolve, reject) => {
+    const { command, isLimited } = limitedCommand(program, limits);
+    const [file = '', ...args] = command;
+    // A process group of its own, so that its children are ended with it.
+    const child = spawn(file, args, {
+      detached: true,
+      env: { PATH: searchPath() },
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    });
+    const silenceMsMax = isLimited
+      ? limits.silenceMsMax
+      : Math.min(limits.silenceMsMax, UNLIMITED_SILENCE_MS_MAX);
+    let isReady = false;
+    let isDone = false;
+    let failure: unknown;
+    let stderr = '';
+    const end = (error?: unknown) => {
+      failure ??= error;
+      endGroup(child);
+    };
+    const silence = setTimeout(() => end(), silenceMsMax);
+    const watch = isLimited ? undefined : watchMemory(child, UNLIMITED_RSS_MEGABYTES_MAX, () => end());
+    const onAbort = () => end(signal?.reason);
+    signal?.addEventListener('abort', onAbort, { once: true });
+
+    child.stderr?.on('data', (chunk: Buffer) => {
+      stderr = (stderr + chunk.toString('utf8')).slice(-STDERR_CHARACTERS_MAX);
+    });
+    child.on('message', (message: M | ReadyMessage) => {
+      silence.refresh();
+      if (message.is === 'ready') {
+        isReady = true;
+        return;
+      }
+      if (failure !== undefined || isDone) return;
+      try {
+        isDone = onMessage(message as M);
+      } catch (error) {
+        end(error);
+      }
+    });
+    child.once('error', (error) => {
+      failure ??= error;
+    });
+    child.once('close', (code, killedBy) => {
+      clearTimeout(silence);
+      clearInterval(watch);
+      signal?.removeEventListener('abort', onAbort);
+      if (failure !== undefined) reject(failure);
+      else if (isDone) resolve();
+      else if (isReady) reject(resourceLimit());
+      else reject(new Error(`${program} did not start (${killedBy ?? code}): ${stderr.trim()}`));
+    });
+    child.send(job, (error) => {
+      if (error) endGroup(child);
+    });
+  });
+}
+
+export const resourceLimit = () =>
+  new DomainError(
+    'resource_limit',
+    'the PDF needs more memory or time than an invoice may: print it to a new PDF and upload that one',
+  );
+
+/** The child and what it has started. */
+function endGroup(child: ChildProcess): void {
+  if (child.pid === undefined) return;
+  try {
+    process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    child.kill('SIGKILL');
+  }
+}
+
+/** Where nothing is built the sources themselves run. */
+const IS_BUILT = !import.meta.url.endsWith('.ts');
+
+function limitedCommand(program: string, limits: ChildLimits): { command: string[]; isLimited: boolean } {
+  const prlimit = [
+    'prlimit',
+    `--data=${limits.dataMegabytesMax * 1_048_576}`,
+    `--cpu=${limits.cpuSecondsMax}`,
+  ];
+  const isLimited = limits.usePrlimit && works(prlimit);
+  // The child would see our end by itself, but not while a loop keeps it busy.
+  const leash = ['setpriv', '--no-new-privs', '--pdeathsig=KILL'];
+  const lowest = ['nice', '-n', '19'];
+  return {
+    isLimited,
+    command: [
+      ...(works(leash) ? leash : []),
+      ...(isLimited ? prlimit : []),
+      ...(works(lowest) ? lowest : []),
+      process.execPath,
+      `--max-old-space-size=${limits.heapMegabytesMax}`,
+      ...(IS_BUILT ? [] : ['--import', import.meta.resolve('tsx'), '--import', UNCHANGED_PDFJS]),
+      program,
+    ],
+  };
+}
+
+/** Keeps tsx from translating pdf.js, which is JavaScript already and takes it a second. */
+const UNCHANGED_PDFJS = moduleAddress(`
+  import { register } from 'node:module';
+  register(${JSON.stringify(
+    moduleAddress(`
+      import { readFile } from 'node:fs/promises';
+      export async function load(url, context, next) {
+        if (!url.includes('/pdfjs-dist/')) return next(url, context);
+        return { format: 'module', source: await readFile(new URL(url)), shortCircuit: true };
+      }`),
+  )});`);
+
+function moduleAddress(source: string): string {
+  return `data:text/javascript,${encodeURIComponent(source)}`;
+}
+
+const found = new Map<string, boolean>();
+
+/** Whether the system has this command with these options. */
+function works(command: readonly string[]): boolean {
+  const [program = '', ...args] = command;
+  let is = found.get(program);
+  if (is === undefined) {
+    is = spawnSync(program, [...args, 'true'], { stdio: 'ignore' }).status === 0;
+    found.set(program, is);
+  }
+  return is;
+}
+
+let path: string | undefined;
+
+function searchPath(): string {
+  path ??= processEnvironment().PATH ?? '';
+  return path;
+}
+
+/** Calls `exceeded` when the process is seen to have more resident memory. */
+function watchMemory(child: ChildProcess, megabytesMax: number, exceeded: () => void): NodeJS.Timeout {
+  const check = (kilobytes: number) => {
+    if (kilobytes / 1024 > megabytesMax) exceeded();
+  };
+  return setInterval(() => {
+    if (child.pid === undefined) return;
+    if (process.platform === 'linux') check(procRssKilobytes(child.pid));
+    else execFile('ps', ['-o', 'rss=', '-p', String(child.pid)], (_error, out) => check(Number(out)));
+  }, WATCH_MS);
+}
+
+function procRssKilobytes(pid: number): number {
+  try {
+    return Number(/^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0);
+  } catch {
+    return 0;
+  }
+}

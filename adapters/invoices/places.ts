@@ -1,0 +1,48 @@
+import { DomainError } from '../../domain/errors.js';
+
+const BUSY_RETRY_SECONDS = 5;
+
+/** A number of places for work; who finds none waits, up to a number of waiting ones. */
+export class Places {
+  readonly #waiting: (() => void)[] = [];
+  readonly #waitingMax: number;
+  #free: number;
+
+  constructor(atOnce: number, waitingMax: number) {
+    this.#free = atOnce;
+    this.#waitingMax = waitingMax;
+  }
+
+  /** Error service_unavailable where too many wait. */
+  async use<T>(signal: AbortSignal | undefined, work: () => Promise<T>): Promise<T> {
+    signal?.throwIfAborted();
+    if (this.#free > 0) this.#free -= 1;
+    else await this.#wait(signal);
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next();
+      else this.#free += 1;
+    }
+  }
+
+  #wait(signal: AbortSignal | undefined): Promise<void> {
+    if (this.#waiting.length >= this.#waitingMax)
+      throw new DomainError('service_unavailable', 'too many pages are being drawn: ask again in a moment', {
+        retryAfterSeconds: BUSY_RETRY_SECONDS,
+      });
+    return new Promise((resolve, reject) => {
+      const onAbort = () => {
+        this.#waiting.splice(this.#waiting.indexOf(go), 1);
+        reject(signal?.reason);
+      };
+      const go = () => {
+        signal?.removeEventListener('abort', onAbort);
+        resolve();
+      };
+      signal?.addEventListener('abort', onAbort, { once: true });
+      this.#waiting.push(go);
+    });
+  }
+}

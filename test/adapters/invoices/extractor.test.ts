@@ -1,0 +1,70 @@
+import { degrees, PDFDocument, StandardFonts } from 'pdf-lib';
+import { describe, expect, it } from 'vitest';
+import { createInvoiceExtractor } from '../../../adapters/invoices/extractor.js';
+
+const extractor = createInvoiceExtractor({ engines: ['text'] });
+
+const LINES = [
+  'Invoice number ABC-0001, date of issue August 1, 2026',
+  'GPT-5 mini, input tokens          1,234,567    $0.00000125    $1.54',
+  'Subtotal $1.54   Tax $0.00   Total $1.54',
+];
+
+/** Two pages; the second is turned by its /Rotate. */
+async function digitalPdf(): Promise<Uint8Array> {
+  const document = await PDFDocument.create();
+  const font = await document.embedFont(StandardFonts.Helvetica);
+  for (const rotation of [0, 90]) {
+    const page = document.addPage([595, 842]);
+    page.setRotation(degrees(rotation));
+    for (const [at, line] of LINES.entries()) {
+      if (rotation === 0) page.drawText(line, { x: 50, y: 780 - at * 20, size: 10, font });
+      else page.drawText(line, { x: 60 + at * 20, y: 50, size: 10, font, rotate: degrees(90) });
+    }
+  }
+  return document.save();
+}
+
+describe('the extractor', () => {
+  it('reads the words of each page with their boxes in the upright page', async () => {
+    const seen: number[] = [];
+    const { pages, entities } = await extractor.extract(await digitalPdf(), {
+      onPage: ({ page }) => seen.push(page),
+    });
+    expect(entities).toEqual([]);
+    expect(seen).toEqual([1, 2]);
+    expect(
+      pages.map(({ page, engine, turn, width, height }) => ({ page, engine, turn, width, height })),
+    ).toEqual([
+      { page: 1, engine: 'text', turn: undefined, width: 595, height: 842 },
+      { page: 2, engine: 'text', turn: undefined, width: 842, height: 595 },
+    ]);
+    const [first, second] = pages.map(({ words }) => words.map(({ text }) => text));
+    expect(first).toEqual(LINES.flatMap((line) => line.split(/\s+/)));
+    expect(second).toEqual(first);
+    const total = pages[0]?.words.find(({ text }) => text === 'Total');
+    expect(total?.x).toBeGreaterThan(50);
+    expect((total?.y ?? 0) + (total?.height ?? 0)).toBeCloseTo(842 - 740 + 2.1, 0);
+  });
+
+  it('draws a page as PNG and refuses one that is not there', async () => {
+    const pdf = await digitalPdf();
+    const png = await extractor.renderPage(pdf, 2, { dpi: 72 });
+    expect(png.subarray(1, 4).toString()).toBe('PNG');
+    expect([png.readUInt32BE(16), png.readUInt32BE(20)]).toEqual([842, 595]);
+    await expect(extractor.renderPage(pdf, 3)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  it('ends with its signal', async () => {
+    const pdf = await digitalPdf();
+    await expect(extractor.extract(pdf, { signal: AbortSignal.abort(new Error('enough')) })).rejects.toThrow(
+      'enough',
+    );
+    const stop = new AbortController();
+    const read = extractor.extract(pdf, {
+      signal: stop.signal,
+      onPage: () => stop.abort(new Error('enough')),
+    });
+    await expect(read).rejects.toThrow('enough');
+  });
+});
