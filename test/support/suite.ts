@@ -25,6 +25,7 @@ const PURE = [
   'test/domain/**/!(inspectPatterns.slow).test.ts',
   'test/architecture.test.ts',
   'test/lab/demo/**/*.test.ts',
+  'test/lab/invoices/generators*.test.ts',
   'test/docs/docs.test.ts',
   'test/compose/**/*.test.ts',
 ];
