@@ -73,10 +73,12 @@ export interface LimitSettings {
   readonly ingestItems: RateSetting;
   readonly runs: RateSetting;
   readonly imports: RateSetting;
+  readonly invoices: RateSetting;
   readonly publicRequests: RateSetting;
   readonly failedAuthentication: RateSetting;
   readonly openRunsMax: number;
   readonly openImportsMax: number;
+  readonly openInvoicesMax: number;
   readonly openExportsMax: number;
 }
 
@@ -130,10 +132,12 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
       ingestItems: values.RATE_LIMIT_INGEST_ITEMS,
       runs: values.RATE_LIMIT_RUNS,
       imports: values.RATE_LIMIT_IMPORTS,
+      invoices: values.RATE_LIMIT_INVOICES,
       publicRequests: values.RATE_LIMIT_PUBLIC,
       failedAuthentication: values.RATE_LIMIT_FAILED_AUTH,
       openRunsMax: values.OPEN_RUNS_MAX,
       openImportsMax: values.OPEN_IMPORTS_MAX,
+      openInvoicesMax: values.OPEN_INVOICES_MAX,
       openExportsMax: values.OPEN_EXPORTS_MAX,
     }),
     trustedProxies: values.TRUSTED_PROXIES ?? [],

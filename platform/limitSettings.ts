@@ -84,6 +84,7 @@ export const LIMIT_SETTINGS = {
     'Gap runs that an organization starts; re-pricings, savings runs and syncs likewise, each for itself.',
   ),
   RATE_LIMIT_IMPORTS: rate('120/h', 'Bills that an organization uploads.'),
+  RATE_LIMIT_INVOICES: rate('120/h', 'Invoices that an organization uploads or has read again.'),
   RATE_LIMIT_PUBLIC: rate(
     '120/min',
     'Requests without a key of an address: the price table and the documents.',
@@ -102,6 +103,7 @@ export const LIMIT_SETTINGS = {
     10,
     'Uploaded bills of an organization that are not read yet.',
   ),
+  OPEN_INVOICES_MAX: atOnce('OPEN_INVOICES_MAX', 50, 'Invoices of an organization that wait or are read.'),
   OPEN_EXPORTS_MAX: atOnce('OPEN_EXPORTS_MAX', 2, 'Exports of an organization that go on at once.'),
   TRUSTED_PROXIES: {
     schema: z

@@ -48,6 +48,8 @@ const KEY_POLICIES: Record<Exclude<LimitClass, 'public' | RunKind>, Policy> = {
 const ITEMS: Policy = { name: 'ingest-items', rate: 'ingestItems' };
 const PUBLIC: Policy = { name: 'public', rate: 'publicRequests' };
 const FAILED: Policy = { name: 'failed-authentication', rate: 'failedAuthentication' };
+/** Which setting says how many runs may be open. */
+const OPEN_MAX = { runs: 'openRunsMax', imports: 'openImportsMax', invoices: 'openInvoicesMax' } as const;
 const EXPORTS = 'exports';
 const DOCUMENTS = /^\/(?:openapi\.json|docs)(?:\/.*)?$/;
 
@@ -208,7 +210,7 @@ export class RequestLimits {
     if (!rules || !isRunKind(limitClass)) return NOTHING_BEGUN;
     const { startPolicy, limitedAs } = describeRun(limitClass);
     const policy: Policy = { name: startPolicy, rate: limitedAs };
-    const max = limitedAs === 'imports' ? rules.openImportsMax : rules.openRunsMax;
+    const max = rules[OPEN_MAX[limitedAs]];
     const verdict = await this.#take(ctx, caller, ORGANIZATION, policy, 1);
     const finish = (response?: EndpointResponse) => {
       if (!verdict.isGranted || (response && isBegun(response))) return;
@@ -241,11 +243,10 @@ function refuse({ refusal }: Judged): void {
 }
 
 /** Whether an answer says that something was begun: not what was there before, and no repeat of an earlier answer. */
-function isBegun(response: EndpointResponse): boolean {
-  const { body, headers } = response;
+function isBegun({ status, body, headers }: EndpointResponse): boolean {
   const isExisting =
     typeof body === 'object' && body !== null && 'existing' in body && body.existing === true;
-  return !isExisting && headers?.['Idempotency-Replayed'] === undefined;
+  return status === 202 && !isExisting && headers?.['Idempotency-Replayed'] === undefined;
 }
 
 function refusalOf(policy: string, sentence: string, waitSeconds: number): LimitError {

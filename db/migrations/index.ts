@@ -38,6 +38,7 @@ import { statistics } from './0039_statistics.js';
 import { heldFindings } from './0040_held_findings.js';
 import { unpricedCounts } from './0041_unpriced_counts.js';
 import { runEffects } from './0042_run_effects.js';
+import { invoices } from './0043_invoices.js';
 import type { Migration } from './migration.js';
 
 /**
@@ -85,4 +86,5 @@ export const MIGRATIONS: readonly Migration[] = [
   heldFindings,
   unpricedCounts,
   runEffects,
+  invoices,
 ];

@@ -14,7 +14,7 @@ interface RunDescription {
   openPolicy: string;
   startPolicy: string;
   /** Whose numbers the limits have. */
-  limitedAs: 'runs' | 'imports';
+  limitedAs: 'runs' | 'imports' | 'invoices';
   /** The workflow's type, what its ids begin with, and as what its input names the run. */
   workflow: { type: string; idPrefix: string; input: 'runId' | 'importId' };
   /** Absent: it cannot be asked to stop. `until`: the time from whose setting on it cannot any more, and why. */
@@ -84,6 +84,17 @@ const DESCRIPTIONS = {
     startPolicy: 'savings-runs',
     limitedAs: 'runs',
     workflow: { type: 'savingsRun', idPrefix: 'savings', input: 'runId' },
+  },
+  invoice_run: {
+    table: 'invoice_runs',
+    idPrefix: 'run',
+    noun: 'run of an invoice',
+    plural: 'runs of invoices',
+    openPolicy: 'open-invoices',
+    startPolicy: 'invoices',
+    limitedAs: 'invoices',
+    workflow: { type: 'invoicePipeline', idPrefix: 'invoice', input: 'runId' },
+    cancel: {},
   },
 } as const satisfies Record<string, RunDescription>;
 

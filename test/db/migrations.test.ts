@@ -20,6 +20,15 @@ import {
 } from '../../domain/claims/lifecycle.js';
 import type { CostSource, EventKind, EventStatus, InputSemantics } from '../../domain/events/event.js';
 import { RETENTION_STEPS } from '../../domain/installation/retention.js';
+import {
+  INVOICE_FAILURES,
+  INVOICE_RUN_CAUSES,
+  INVOICE_STATUSES,
+  INVOICE_TIE_REASONS,
+} from '../../domain/invoices/invoice.js';
+import { INVOICE_KINDS, LINE_KINDS } from '../../domain/invoices/invoiceReading.js';
+import { INVOICE_ENGINES } from '../../domain/invoices/pageWords.js';
+import { LINE_MATCHES, TIES } from '../../domain/invoices/tieOut.js';
 import { GAP_PERIODS } from '../../domain/period.js';
 import { ALERT_KINDS, ALERT_STATUSES, NOTICE_CODES, SEVERITIES } from '../../domain/policies/alerts/alert.js';
 import { MODELED_ACTIONS, UNPRICED_REASONS } from '../../domain/policies/enforcement/replay.js';
@@ -308,6 +317,17 @@ const LISTS: Record<string, readonly string[]> = {
   'modeled_calls.unpriced_reason': UNPRICED_REASONS,
   'enforcement_rules.type': RULE_TYPES,
   'enforcement_rules.mode': RULE_MODES,
+  'invoices.status': INVOICE_STATUSES,
+  'invoices.failure_code': INVOICE_FAILURES,
+  'invoices.engine': INVOICE_ENGINES,
+  'invoices.document_kind': INVOICE_KINDS,
+  'invoices.tie': TIES,
+  'invoices.tie_reason': INVOICE_TIE_REASONS,
+  'invoice_lines.kind': LINE_KINDS,
+  'invoice_lines.match_status': LINE_MATCHES,
+  'invoice_runs.cause': INVOICE_RUN_CAUSES,
+  'invoice_runs.status_before': INVOICE_STATUSES,
+  'invoice_runs.status': RUN_STATUSES,
   'findings.direction': DIRECTIONS,
   'findings.blame': BLAMES,
   'findings.grade': GRADES,

@@ -1,5 +1,6 @@
 import { BILLING_IMPORTS } from '../../db/billing/billingSources.js';
 import { SYNC_RUNS } from '../../db/billing/syncRuns.js';
+import { INVOICE_RUNS } from '../../db/invoices/invoiceRuns.js';
 import { SAVINGS_RUNS } from '../../db/policies/savingsRuns.js';
 import { REPRICE_RUNS } from '../../db/pricing/repriceRuns.js';
 import { GAP_RUNS } from '../../db/reconciliation/gapRuns.js';
@@ -11,6 +12,7 @@ const RUN_TABLES = {
   billing_sync: SYNC_RUNS,
   reprice: REPRICE_RUNS,
   savings_run: SAVINGS_RUNS,
+  invoice_run: INVOICE_RUNS,
 } as const;
 
 export function runTableOf<K extends keyof typeof RUN_TABLES>(kind: K): (typeof RUN_TABLES)[K] {

@@ -21,6 +21,8 @@ export interface LimitRules {
   runs: Rate;
   /** Bills that are uploaded, of an organization. */
   imports: Rate;
+  /** Invoices that are uploaded or read again, of an organization. */
+  invoices: Rate;
   /** Answers 401, of an address. */
   failedAuthentication: Rate;
   /** Requests without a key, of an address. */
@@ -29,6 +31,8 @@ export interface LimitRules {
   openRunsMax: number;
   /** Imports that an organization has open at once. */
   openImportsMax: number;
+  /** Runs of invoices that an organization has open at once. */
+  openInvoicesMax: number;
   /** Exports that an organization has open at once. */
   openExportsMax: number;
 }

@@ -282,10 +282,12 @@ describe('RATE_LIMITS=off', () => {
       ingestItems: { quota: 600_000, windowSeconds: 60, burst: 600_000 },
       runs: { quota: 30, windowSeconds: 3_600, burst: 30 },
       imports: { quota: 120, windowSeconds: 3_600, burst: 120 },
+      invoices: { quota: 120, windowSeconds: 3_600, burst: 120 },
       publicRequests: { quota: 120, windowSeconds: 60, burst: 120 },
       failedAuthentication: { quota: 20, windowSeconds: 60, burst: 20 },
       openRunsMax: 2,
       openImportsMax: 10,
+      openInvoicesMax: 50,
       openExportsMax: 2,
     });
   });

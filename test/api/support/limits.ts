@@ -16,10 +16,12 @@ export const WIDE_LIMITS: LimitRules = {
   ingestItems: perMinute(6_000_000),
   runs: perHour(10_000),
   imports: perHour(10_000),
+  invoices: perHour(10_000),
   publicRequests: perMinute(60_000),
   failedAuthentication: perMinute(60_000),
   openRunsMax: 100,
   openImportsMax: 100,
+  openInvoicesMax: 100,
   openExportsMax: 100,
 };
 

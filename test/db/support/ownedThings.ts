@@ -36,6 +36,7 @@ import { makeClaims, type OwnedClaims } from './tenancyCases/claims.js';
 import { makeDrafts, type OwnedDrafts } from './tenancyCases/drafts.js';
 import { makeRules } from './tenancyCases/enforcementRules.js';
 import { makeFindings, type OwnedFindings } from './tenancyCases/financial.js';
+import { makeInvoices, type OwnedInvoices } from './tenancyCases/invoices.js';
 import { makePolicies } from './tenancyCases/policies.js';
 import { makePolicyAlerts } from './tenancyCases/policyAlerts.js';
 import { makeSavings, type OwnedSavings } from './tenancyCases/savings.js';
@@ -53,7 +54,8 @@ export interface Owned
     OwnedClaims,
     OwnedCredits,
     OwnedEvidence,
-    OwnedDrafts {
+    OwnedDrafts,
+    OwnedInvoices {
   org: TestOrganization;
   /** Stands in every label and name that is the organization's own. */
   marker: string;
@@ -118,6 +120,7 @@ export async function makeOwned(api: TestApi, options: Owner): Promise<Owned> {
     ...(await makeDrafts(org.orgDb, marker)),
     ...(await makeEvidence(org.orgDb, marker)),
     ...(await makeWeights(org.orgDb, marker)),
+    ...(await makeInvoices(org.orgDb, marker)),
   };
 }
 
@@ -149,6 +152,7 @@ export async function makeNeighbour(
   await makeCredits(org.orgDb, marker);
   await makeDrafts(org.orgDb, marker);
   await makeWeights(org.orgDb, marker);
+  await makeInvoices(org.orgDb, marker);
   const finish = async () => {
     const connection = {
       id: randomUUID(),

@@ -10,6 +10,7 @@ import { DRAFT_CASES } from './tenancyCases/drafts.js';
 import { RULE_CASES } from './tenancyCases/enforcementRules.js';
 import { EXPLANATION_CASES } from './tenancyCases/explanations.js';
 import { FINANCIAL_CASES } from './tenancyCases/financial.js';
+import { INVOICE_CASES } from './tenancyCases/invoices.js';
 import { MATCH_CASES } from './tenancyCases/matches.js';
 import { ORGANIZATION_CASES } from './tenancyCases/organization.js';
 import { POLICY_CASES } from './tenancyCases/policies.js';
@@ -42,6 +43,7 @@ export const TENANCY_CASES: Readonly<Record<string, TenancyCase>> = {
   ...CLAIM_EVIDENCE_CASES,
   ...DRAFT_CASES,
   ...WEIGHT_CASES,
+  ...INVOICE_CASES,
 };
 
 /** Take a handle and tell nothing of any organization. */

@@ -18,6 +18,7 @@ describe('the description of runs', () => {
       ['billing_sync', 'billingSync', 'sync-run:org:id', { orgId: 'org', runId: 'id' }],
       ['reprice', 'repricing', 'reprice:org:id', { orgId: 'org', runId: 'id' }],
       ['savings_run', 'savingsRun', 'savings:org:id', { orgId: 'org', runId: 'id' }],
+      ['invoice_run', 'invoicePipeline', 'invoice:org:id', { orgId: 'org', runId: 'id' }],
     ]);
   });
 

@@ -1,0 +1,166 @@
+import { randomUUID } from 'node:crypto';
+import * as lines from '../../../../db/invoices/invoiceLines.js';
+import * as runs from '../../../../db/invoices/invoiceRuns.js';
+import * as invoices from '../../../../db/invoices/invoices.js';
+import type { OrgDb } from '../../../../db/orgDb.js';
+import { markRunStarted } from '../../../../db/runs/runStates.js';
+import { findOpenRun, findRun, insertRun, listRuns, lockRun } from '../../../../db/runs/runTable.js';
+import type { InvoiceFields, Stored } from '../../../../domain/invoices/storedReading.js';
+import type { TiedLine } from '../../../../domain/invoices/tieOut.js';
+import type { TenancyCase } from './tenancyCase.js';
+
+const PAGE = { limit: 10, offset: 0 };
+const NUMBER = { provider: 'openai', providerAccountId: null, numberNormalised: 'A1' } as const;
+
+const aFile = (marker: string, id: string = randomUUID()): invoices.NewInvoice => ({
+  id,
+  provider: 'openai',
+  sha256: id.replaceAll('-', '').repeat(2),
+  blobKey: `invoices/${id}/document.pdf`,
+  filename: marker,
+  sizeBytes: 1,
+  declaredAccount: null,
+  declaredFxRate: null,
+  uploadedBy: marker,
+});
+
+const aRun = (invoiceId: string): runs.NewInvoiceRun => ({
+  id: randomUUID(),
+  invoiceId,
+  cause: 'upload',
+  engines: null,
+  requestedBy: 'test',
+  statusBefore: 'received',
+});
+
+const contentsOf = (marker: string): invoices.InvoiceContents => ({
+  pages: 1,
+  engine: 'text',
+  documentKind: 'invoice',
+  layout: 'table',
+  number: marker,
+  numberNormalised: NUMBER.numberNormalised,
+  issuer: marker,
+  account: marker,
+  providerAccountId: null,
+  issueDate: '2026-03-01',
+  dueDate: null,
+  periodStart: '2026-02-01',
+  periodEnd: '2026-02-28',
+  currency: 'USD',
+  subtotal: 1n,
+  discounts: 0n,
+  tax: 0n,
+  credits: 0n,
+  total: 1n,
+  amountPaid: null,
+  amountDue: 1n,
+  arithmeticOk: true,
+  extractionConfidence: 1,
+});
+const FIELDS = { kind: 'invoice', discounts: [], taxes: [], credits: [] } as unknown as Stored<InvoiceFields>;
+
+const aLine = (marker: string) => ({
+  line: 1,
+  description: marker,
+  quantity: null,
+  unitPrice: null,
+  amount: 1n,
+  tax: null,
+  periodStart: null,
+  periodEnd: null,
+  kind: 'usage' as const,
+  model: marker,
+  tokenClass: null,
+  extracted: { line: 1 } as never,
+});
+
+const aTie = (marker: string): TiedLine => ({
+  line: 1,
+  status: 'matched',
+  billed: 1n,
+  difference: 0n,
+  observedTokens: null,
+  rows: [
+    {
+      accountId: marker,
+      day: '2026-02-03',
+      category: 'usage',
+      model: marker,
+      tokenClass: 'input',
+      amount: 1n,
+      quantity: null,
+    },
+  ],
+});
+
+/** Invoices, their lines and runs. */
+export const INVOICE_CASES: Record<string, TenancyCase> = {
+  findInvoice: (db, { invoiceId }) => invoices.findInvoice(db, invoiceId),
+  lockInvoice: (db, { invoiceId }) => invoices.lockInvoice(db, invoiceId),
+  findInvoiceOfFile: (db, { invoiceId }) =>
+    invoices.findInvoiceOfFile(db, 'openai', aFile('', invoiceId).sha256),
+  insertInvoice: (db) => invoices.insertInvoice(db, { ...aFile('another'), sha256: 'f'.repeat(64) }),
+  listInvoices: (db) => invoices.listInvoices(db, {}, PAGE),
+  recordInvoiceAtWork: (db, { invoiceId }) => invoices.recordInvoiceAtWork(db, invoiceId, 'matching'),
+  recordInvoiceEnd: (db, { invoiceId }) => invoices.recordInvoiceEnd(db, invoiceId, { status: 'reconciled' }),
+  recordContents: (db, { invoiceId }) =>
+    invoices.recordContents(db, invoiceId, { contents: contentsOf('another'), fields: FIELDS, checks: [] }),
+  recordChecks: (db, { invoiceId }) => invoices.recordChecks(db, invoiceId, [], false),
+  recordConfirmation: (db, { invoiceId }) =>
+    invoices.recordConfirmation(db, invoiceId, { by: 'test', note: null }),
+  recordTie: (db, { invoiceId }) =>
+    invoices.recordTie(db, invoiceId, { tie: null, reviewReasons: ['no_bill'] }),
+  listSameNumber: (db) => invoices.listSameNumber(db, randomUUID(), NUMBER),
+  recordSameNumber: (db, { invoiceId }) =>
+    invoices.recordSameNumber(db, invoiceId, { duplicateOf: null, replaces: null }),
+  listReferring: (db, { firstInvoiceId }) => invoices.listReferring(db, firstInvoiceId),
+  isInvoiceCited: (db, { firstInvoiceId }) => invoices.isInvoiceCited(db, firstInvoiceId),
+  deleteInvoice: (db, { invoiceId }) => invoices.deleteInvoice(db, invoiceId),
+  listInvoiceLines: (db, { invoiceId }) => lines.listInvoiceLines(db, invoiceId),
+  replaceInvoiceLines: (db, { invoiceId }) => lines.replaceInvoiceLines(db, invoiceId, [aLine('another')]),
+  recordCorrection: (db, { invoiceId }) =>
+    lines.recordCorrection(db, invoiceId, { line: aLine('another'), corrected: {}, by: 'test' }),
+  recordLineTies: (db, { invoiceId }) => lines.recordLineTies(db, invoiceId, []),
+  listLineMatches: (db, { invoiceId }) => lines.listLineMatches(db, invoiceId),
+  listNewestInvoiceRuns: (db, { invoiceId }) => runs.listNewestInvoiceRuns(db, [invoiceId]),
+  recordRunStage: (db, { invoiceRunId }) => runs.recordRunStage(db, invoiceRunId, 'another'),
+  recordExtraction: (db, { invoiceRunId }) => runs.recordExtraction(db, invoiceRunId, 'another'),
+  'insertRun of invoice_run': (db, { firstInvoiceId }) =>
+    insertRun(db, runs.INVOICE_RUNS, aRun(firstInvoiceId)),
+  'findRun of invoice_run': (db, { invoiceRunId }) => findRun(db, runs.INVOICE_RUNS, invoiceRunId),
+  'lockRun of invoice_run': (db, { invoiceRunId }) => lockRun(db, runs.INVOICE_RUNS, invoiceRunId),
+  'findOpenRun of invoice_run': (db, { invoiceId }) => findOpenRun(db, runs.INVOICE_RUNS, { invoiceId }),
+  'listRuns of invoice_run': (db) => listRuns(db, runs.INVOICE_RUNS, {}, PAGE),
+};
+
+export interface OwnedInvoices {
+  /** An invoice that was read, with a line that is compared and a run at work; it replaces the first one. */
+  invoiceId: string;
+  firstInvoiceId: string;
+  invoiceRunId: string;
+}
+
+export async function makeInvoices(db: OrgDb, marker: string): Promise<OwnedInvoices> {
+  const [invoiceId, firstInvoiceId] = [randomUUID(), randomUUID()];
+  for (const id of [firstInvoiceId, invoiceId]) {
+    await invoices.insertInvoice(db, aFile(marker, id));
+    await invoices.recordContents(db, id, { contents: contentsOf(marker), fields: FIELDS, checks: [] });
+  }
+  await invoices.recordSameNumber(db, invoiceId, { duplicateOf: null, replaces: firstInvoiceId });
+  await lines.replaceInvoiceLines(db, invoiceId, [aLine(marker)]);
+  await lines.recordLineTies(db, invoiceId, [aTie(marker)]);
+  const run = aRun(invoiceId);
+  await insertRun(db, runs.INVOICE_RUNS, run);
+  await markRunStarted(db, 'invoice_run', run.id, 'extracting');
+  const [claim] = await db.rows<{ id: string }>('select id from claims where org_id = $1 limit 1', [
+    db.orgId,
+  ]);
+  if (claim)
+    await db.run('insert into claim_invoices (org_id, claim_id, invoice_id) values ($1, $2, $3)', [
+      db.orgId,
+      claim.id,
+      firstInvoiceId,
+    ]);
+  return { invoiceId, firstInvoiceId, invoiceRunId: run.id };
+}
