@@ -1,0 +1,325 @@
+import { absPico, divideHalfEven } from '../money.js';
+import { parseInstant } from '../period.js';
+import type {
+  InvoiceCheck,
+  InvoiceLineReading,
+  InvoiceReading,
+  ReadField,
+  Scaled,
+  TaxReading,
+} from './invoiceReading.js';
+import { findProduct, productOf, statedUnitsOf } from './productOf.js';
+import { INCLUSIVE_TAX } from './reading/labels.js';
+import {
+  currenciesIn,
+  halfUnit,
+  isBareDollar,
+  isWithin,
+  ONE,
+  printedDecimals,
+} from './reading/printedNumber.js';
+import { totalEvidence } from './totalEvidence.js';
+
+/** One cent: by so much sums of rounded amounts may differ (interface: a larger difference needs review). */
+export const CENT: Scaled = ONE / 100n;
+export const MONEY_DECIMALS = 2;
+/** Days of the earliest and the latest document that is believed. */
+const EARLIEST_DAY = '2015-01-01';
+const LATEST_DAY = '2099-12-31';
+/** Days that a service period has at most: a year of a subscription and its leap day, with some rest. */
+const PERIOD_DAYS_MAX = 400;
+/** Half a cent of each line may be lost where every line's tax is rounded by itself. */
+const TAX_PER_LINE: Scaled = CENT / 2n;
+
+/** Every sum and product of a document, and whether it has what an invoice must have. */
+export function checkInvoice(reading: InvoiceReading): InvoiceCheck[] {
+  const checks = [
+    checkRequired(reading),
+    checkCurrency(reading),
+    checkDates(reading),
+    ...reading.lines.flatMap(checkLine),
+    checkLinesSum(reading),
+    ...reading.taxes.flatMap((tax) => checkTax(tax, reading)),
+    checkTotal(reading),
+    checkDue(reading),
+    checkNotation(reading),
+  ].filter((check) => check !== undefined);
+  return [...checks, totalEvidence(reading, checks)];
+}
+
+/** Whether a reading may be used without a person's eye. A single failed check forbids it. */
+export function isAccepted(checks: readonly InvoiceCheck[]): boolean {
+  return checks.length > 0 && checks.every((check) => check.ok);
+}
+
+function statement(check: string, ok: boolean, message: string, line: number | null = null): InvoiceCheck {
+  return { check, line, ok, expected: null, found: null, difference: null, message };
+}
+
+interface Comparison {
+  check: string;
+  line?: number;
+  expected: Scaled;
+  found: Scaled;
+  tolerance: Scaled;
+  /** What is compared, as the beginning of a sentence. */
+  what: string;
+}
+
+function compared({ check, line, expected, found, tolerance, what }: Comparison): InvoiceCheck {
+  const difference = found - expected;
+  const ok = isWithin(difference, tolerance);
+  const sums = ok ? `agrees: ${amountText(found)}` : `is ${amountText(found)}, not ${amountText(expected)}`;
+  return { check, line: line ?? null, ok, expected, found, difference, message: `${what} ${sums}.` };
+}
+
+/** An amount with at least two decimals. */
+export function amountText(value: Scaled): string {
+  const digits = absPico(value).toString().padStart(13, '0');
+  const fraction = digits.slice(-12).replace(/0{1,10}$/, '');
+  return `${value < 0n ? '-' : ''}${digits.slice(0, -12)}.${fraction}`;
+}
+
+function checkRequired({ number, currency, total, lines }: InvoiceReading): InvoiceCheck {
+  const missing = [
+    number === null ? 'number' : '',
+    currency === null ? 'currency' : '',
+    total === null ? 'total' : '',
+    lines.length === 0 ? 'line' : '',
+  ].filter((name) => name !== '');
+  return statement(
+    'required_fields',
+    missing.length === 0,
+    missing.length === 0
+      ? 'Number, currency, total and lines are present.'
+      : `The document shows no ${missing.join(', no ')}.`,
+  );
+}
+
+function moneyFields(reading: InvoiceReading): ReadField<Scaled>[] {
+  return [
+    ...reading.lines.map((line) => line.amount),
+    reading.subtotal,
+    ...reading.discounts,
+    ...reading.taxes.map((tax) => tax.amount),
+    ...reading.credits,
+    reading.total,
+    reading.amountPaid,
+    reading.amountDue,
+  ].filter((field) => field !== null);
+}
+
+function checkCurrency(reading: InvoiceReading): InvoiceCheck {
+  const currency = reading.currency?.value;
+  const others = new Set(
+    moneyFields(reading).flatMap(({ text }) =>
+      currenciesIn(text).filter((one) => one !== currency && !isBareDollar(text)),
+    ),
+  );
+  const ok = others.size === 0;
+  return statement(
+    'currency',
+    ok,
+    ok
+      ? `All amounts are in ${currency ?? 'one currency'}.`
+      : `Some amounts are in ${[...others].join(', ')}, the total is in ${currency ?? 'none that is named'}.`,
+  );
+}
+
+function checkDates(reading: InvoiceReading): InvoiceCheck {
+  const { issueDate, dueDate, periodStart, periodEnd, lines } = reading;
+  const spans = [[periodStart, periodEnd], ...lines.map((line) => [line.periodStart, line.periodEnd])];
+  const days = [issueDate, dueDate, ...spans.flat()].flatMap((field) => (field ? [field.value] : []));
+  const fault =
+    days.find((day) => !parseInstant(day)?.dateOnly || day < EARLIEST_DAY || day > LATEST_DAY) !== undefined
+      ? 'A date lies outside the years 2015 to 2099.'
+      : issueDate && dueDate && dueDate.value < issueDate.value
+        ? `The due date ${dueDate.value} is before the date of issue ${issueDate.value}.`
+        : spans.some(([start, end]) => start && end && !isPeriod(start.value, end.value))
+          ? `A service period ends before it begins or has more than ${PERIOD_DAYS_MAX} days.`
+          : undefined;
+  return statement('dates', fault === undefined, fault ?? 'The dates are plausible.');
+}
+
+function isPeriod(start: string, end: string): boolean {
+  const days = (Date.parse(end) - Date.parse(start)) / 86_400_000;
+  return days >= 0 && days <= PERIOD_DAYS_MAX;
+}
+
+/** Lines whose amount is not the plain product: each tier or flat fee has a price of its own. */
+const GRADUATED =
+  /\b(?:graduated|tier(?:ed|s)?|volume pric|blended|stufen|minimum|flat fee|prorat|remaining time|unused time)/i;
+
+/** Quantity × unit price = amount, where the line shows all three. */
+function checkLine(line: InvoiceLineReading): InvoiceCheck[] {
+  const { quantity, unitPrice, amount } = line;
+  if (!quantity || !unitPrice) return [];
+  const per = statedUnitsOf(`${unitPrice.text} ${quantity.text} ${line.description.value}`);
+  const product = findProduct(factor(quantity), factor(unitPrice), factor(amount), per);
+  const check = {
+    check: 'quantity_times_unit_price',
+    line: line.line,
+    expected: product?.value ?? productOf(quantity.value, unitPrice.value),
+    found: amount.value,
+  };
+  const difference = check.found - check.expected;
+  if (product) {
+    const unit =
+      product.per === 1n
+        ? ''
+        : product.isPackage
+          ? `, in packages of ${product.per}`
+          : `, priced per ${product.per}`;
+    return [
+      {
+        ...check,
+        ok: true,
+        difference,
+        message: `Line ${line.line}: quantity × unit price is the amount${unit}.`,
+      },
+    ];
+  }
+  if (GRADUATED.test(line.description.value))
+    return [
+      {
+        ...check,
+        ok: true,
+        difference,
+        message: `Line ${line.line}: the price is graduated, so the amount is not the plain product.`,
+      },
+    ];
+  return [
+    {
+      ...check,
+      ok: false,
+      difference,
+      message: `Line ${line.line}: ${quantity.text} × ${unitPrice.text} is ${amountText(check.expected)}, not ${amountText(amount.value)}.`,
+    },
+  ];
+}
+
+function factor(field: ReadField<Scaled>): { value: Scaled; decimals: number } {
+  return { value: field.value, decimals: decimalsOf(field) };
+}
+
+/** Digits after the decimal mark; of a value that was concluded or corrected, as many as it needs. */
+function decimalsOf(field: ReadField<Scaled>): number {
+  const needed = absPico(field.value).toString().padStart(13, '0').slice(-12).replace(/0+$/, '').length;
+  return Math.max(printedDecimals(field.text, MONEY_DECIMALS), needed);
+}
+
+export function sumOf(fields: readonly { value: Scaled }[]): Scaled {
+  return fields.reduce((sum, field) => sum + field.value, 0n);
+}
+
+/** Taxes that are added to the amounts: not those that prices contain or that the customer owes itself. */
+export function addedTaxes(reading: InvoiceReading): Scaled {
+  return sumOf(
+    reading.taxes
+      .filter((tax) => !tax.isReverseCharge && !INCLUSIVE_TAX.test(tax.name))
+      .map((tax) => tax.amount),
+  );
+}
+
+/** Recognition reads single digits wrong, so its sums have to agree exactly. */
+function sumTolerance(reading: InvoiceReading): Scaled {
+  return moneyFields(reading).some((field) => field.engine !== 'text') ? 0n : CENT;
+}
+
+/** The lines make the subtotal; without one, with taxes and discounts, the total. */
+function checkLinesSum(reading: InvoiceReading): InvoiceCheck | undefined {
+  const { lines, subtotal, total } = reading;
+  const printed = subtotal ?? total;
+  if (lines.length === 0 || printed === null) return undefined;
+  const sum = sumOf(lines.map((line) => line.amount));
+  const finest = Math.max(...lines.map((line) => decimalsOf(line.amount)));
+  const coarse = printedDecimals(printed.text, MONEY_DECIMALS);
+  const tolerance =
+    finest > coarse ? halfUnit(coarse) + BigInt(lines.length) * halfUnit(finest) : sumTolerance(reading);
+  const below = subtotal === null ? sumOf(reading.discounts) + addedTaxes(reading) : 0n;
+  const credits = sumOf(reading.credits);
+  const options = subtotal === null ? [sum + below, sum + below + credits] : [sum];
+  const expected =
+    options.find((option) => isWithin(printed.value - option, tolerance)) ?? (options[0] as Scaled);
+  return compared({
+    check: 'lines_sum',
+    expected,
+    found: printed.value,
+    tolerance,
+    what: subtotal === null ? 'The total of the lines with discounts and taxes' : 'The sum of the lines',
+  });
+}
+
+/** Subtotal, discounts and taxes make the total; credits count before it or after it. */
+function checkTotal(reading: InvoiceReading): InvoiceCheck | undefined {
+  const { subtotal, total, credits } = reading;
+  if (subtotal === null || total === null) return undefined;
+  const taxed = subtotal.value + sumOf(reading.discounts) + addedTaxes(reading);
+  const tolerance = sumTolerance(reading);
+  const options = [taxed, taxed + sumOf(credits)];
+  return compared({
+    check: 'total',
+    expected: options.find((option) => isWithin(total.value - option, tolerance)) ?? taxed,
+    found: total.value,
+    tolerance,
+    what: 'The total of subtotal, discounts and taxes',
+  });
+}
+
+/** Total, less credits and payments, is due. */
+function checkDue(reading: InvoiceReading): InvoiceCheck | undefined {
+  const { total, amountDue, amountPaid, credits } = reading;
+  if (total === null || amountDue === null) return undefined;
+  const paid = absPico(amountPaid?.value ?? 0n);
+  const tolerance = sumTolerance(reading);
+  const options = [total.value + sumOf(credits) - paid, total.value - paid];
+  return compared({
+    check: 'amount_due',
+    expected:
+      options.find((option) => isWithin(amountDue.value - option, tolerance)) ?? (options[0] as Scaled),
+    found: amountDue.value,
+    tolerance,
+    what: 'The amount due after credits and payments',
+  });
+}
+
+/** Base × rate = tax. A base that is not printed is the lines of this rate, or everything that is taxed. */
+function checkTax(tax: TaxReading, reading: InvoiceReading): InvoiceCheck[] {
+  if (tax.rate === null) return [];
+  if (tax.isReverseCharge && tax.amount.value === 0n) return [];
+  const base = tax.base ?? baseOf(tax, reading);
+  if (base === null) return [];
+  const whole = 100n * ONE;
+  const isInclusive = INCLUSIVE_TAX.test(tax.name) && tax.base === null;
+  const expected = divideHalfEven(base * tax.rate, isInclusive ? whole + tax.rate : whole);
+  const perLine = TAX_PER_LINE * BigInt(reading.lines.length);
+  const tolerance = tax.base !== null || perLine < CENT ? CENT : perLine;
+  return [
+    compared({ check: 'tax', expected, found: tax.amount.value, tolerance, what: `${tax.name}: the tax` }),
+  ];
+}
+
+function baseOf(tax: TaxReading, { lines, taxes, subtotal, discounts }: InvoiceReading): Scaled | null {
+  const rated = lines.filter((line) => line.taxRate !== null);
+  if (rated.length > 0 && new Set(rated.map((line) => line.taxRate?.value)).size > 1) {
+    const own = rated.filter((line) => line.taxRate?.value === tax.rate);
+    return own.length > 0 && discounts.length === 0 ? sumOf(own.map((line) => line.amount)) : null;
+  }
+  // Of several taxes without a base it is unknown which lines each was taken from.
+  const rates = new Set(taxes.map((one) => one.rate));
+  if (rates.size > 1) return null;
+  return (subtotal?.value ?? sumOf(lines.map((line) => line.amount))) + sumOf(discounts);
+}
+
+/** A dot or comma before three digits may end thousands or the whole: some other number has to tell which. */
+function checkNotation(reading: InvoiceReading): InvoiceCheck | undefined {
+  const texts = moneyFields(reading).map((field) => field.text);
+  const isAmbiguous = (text: string) => /(?<![\d.,])[1-9]\d{0,2}[.,]\d{3}(?![\d.,])/.test(text);
+  const isClear = (text: string) => /[.,]\d{1,2}(?!\d)|[.,]\d{4,}|[.,' ]\d{3}[.,]\d|¥|₩|JPY|KRW/.test(text);
+  if (!texts.some(isAmbiguous) || texts.some(isClear)) return undefined;
+  return statement(
+    'number_notation',
+    false,
+    'No number shows whether a mark before three digits ends the thousands or the whole.',
+  );
+}

@@ -1,0 +1,160 @@
+import { compare } from '../compare.js';
+import type { Provider } from '../providers.js';
+import { checkInvoice } from './checkInvoice.js';
+import type { InvoiceLineReading, InvoiceReading, Maybe, ReadField, Scaled } from './invoiceReading.js';
+import { classifyLine } from './lineClass.js';
+import type { InvoiceExtraction } from './pageWords.js';
+import { readFields } from './reading/documentFields.js';
+import { type AmountChoice, type DraftLine, linesOf } from './reading/draftLines.js';
+import { type InvoiceSums, readSums } from './reading/invoiceSums.js';
+import { findIssuer, type Layout, layoutOf } from './reading/layouts.js';
+import { type Notation, type TableRegion, tablesOf } from './reading/lineTable.js';
+import { dateOrderOf } from './reading/printedDate.js';
+import { currenciesIn, currencyCodesIn, decimalMarkOf, isBareDollar } from './reading/printedNumber.js';
+import { fieldFrom, type Row, rowsOf, tokensAt } from './reading/textRows.js';
+
+/** Combinations of tables and sums that are compared; more tables than this are read as one. */
+const TABLES_MAX = 5;
+const CHOICES: readonly AmountChoice[] = ['header', 0, 1, 2];
+
+/**
+ * What a document says, as the reading among several whose sums agree best. Undefined where nothing on it is a line.
+ */
+export function readInvoice(
+  extraction: InvoiceExtraction,
+  { provider }: { provider: Provider },
+): InvoiceReading | undefined {
+  const rows = rowsOf(extraction.pages);
+  const candidates = rows.length === 0 ? [] : readingsOf(rows, provider);
+  return best(candidates);
+}
+
+/** How well a reading's sums agree: failed checks weigh more than the number of those that hold. */
+function scoreOf(reading: InvoiceReading): number {
+  const checks = checkInvoice(reading);
+  const weight = (name: string) =>
+    name === 'total_evidence' || name === 'total' || name === 'lines_sum' ? 6 : 2;
+  const sums = checks.filter((check) => check.difference !== null || check.check === 'total_evidence');
+  return sums.reduce((sum, check) => sum + (check.ok ? 1 : -weight(check.check)), 0);
+}
+
+function best(candidates: readonly InvoiceReading[]): InvoiceReading | undefined {
+  const scored = candidates.map((reading, at) => ({ reading, at, score: scoreOf(reading) }));
+  return scored.sort((a, b) => b.score - a.score || compare(a.at, b.at))[0]?.reading;
+}
+
+/** Every way to read the rows: which amounts are the lines', which tables count, which sums are meant. */
+function readingsOf(rows: readonly Row[], provider: Provider): InvoiceReading[] {
+  const layout = layoutOf(rows, provider);
+  const texts = rows.map((row) => row.text);
+  const notation: Notation = { mark: decimalMarkOf(texts), order: dateOrderOf(texts) ?? layout.dateOrder };
+  const { tables, sums } = tablesOf(rows, notation);
+  const found = readSums(sums, rows, notation.mark);
+  const readings: InvoiceReading[] = [];
+  for (const choice of CHOICES) {
+    for (const lines of lineSets(tables, choice))
+      readings.push(...withSums({ rows, lines, found, layout, provider, notation }));
+    if (readings.some((reading) => checkInvoice(reading).every((check) => check.ok))) break;
+  }
+  return readings;
+}
+
+/** The lines of all tables, and of some of them: others may repeat in detail what one sums up. */
+function* lineSets(tables: readonly TableRegion[], choice: AmountChoice): Generator<DraftLine[]> {
+  const byTable = tables.map((table) => linesOf(table, choice)).filter((lines) => lines.length > 0);
+  if (byTable.length === 0) return;
+  yield byTable.flat();
+  if (byTable.length === 1 || byTable.length > TABLES_MAX) return;
+  for (let mask = (1 << byTable.length) - 2; mask > 0; mask -= 1)
+    yield byTable.filter((_, at) => (mask >> at) & 1).flat();
+}
+
+interface Draft {
+  rows: readonly Row[];
+  lines: readonly DraftLine[];
+  found: InvoiceSums;
+  layout: Layout;
+  provider: Provider;
+  notation: Notation;
+}
+
+/** A reading for each subtotal and total that may be meant. */
+function withSums(draft: Draft): InvoiceReading[] {
+  const { found } = draft;
+  const fields = readFields(draft.rows, draft.notation.order);
+  const lines = draft.lines.map((line, at) => classified(line, at + 1, draft.provider));
+  const subtotals: Maybe<Scaled>[] = [...found.subtotals.toReversed(), ...found.nets];
+  if (subtotals.length !== 1) subtotals.push(null);
+  const totals: Maybe<Scaled>[] =
+    found.totals.length > 0 ? found.totals.toReversed() : [found.dues[0] ?? found.paid[0] ?? null];
+  const dues: Maybe<Scaled>[] = found.dues.length > 0 ? [...found.dues] : [null];
+  const period = periodOf(fields, lines);
+  const issuer = findIssuer(draft.rows, draft.provider);
+  return totals.flatMap((total) =>
+    subtotals.flatMap((subtotal) =>
+      dues.map((amountDue) => ({
+        ...fields,
+        ...period,
+        layout: draft.layout.name,
+        issuer,
+        currency: currencyOf(draft.rows, [total, subtotal, ...lines.map((line) => line.amount)]),
+        lines,
+        subtotal,
+        discounts: found.discounts,
+        taxes: found.taxes,
+        credits: found.credits,
+        total,
+        amountPaid: found.paid.at(-1) ?? null,
+        amountDue,
+      })),
+    ),
+  );
+}
+
+function classified(
+  { group, left: _, ...line }: DraftLine,
+  number: number,
+  provider: Provider,
+): InvoiceLineReading {
+  const description =
+    group === null
+      ? line.description
+      : { ...line.description, value: `${group} – ${line.description.value}` };
+  const { kind, model, tokenClass } = classifyLine(description.value, {
+    amount: line.amount.value,
+    provider,
+    hasQuantity: line.quantity !== null,
+  });
+  return { ...line, line: number, description, kind, model, tokenClass };
+}
+
+/** The document's own period, or the one that its lines cover together. */
+function periodOf(
+  fields: Pick<InvoiceReading, 'periodStart' | 'periodEnd'>,
+  lines: readonly InvoiceLineReading[],
+): Pick<InvoiceReading, 'periodStart' | 'periodEnd'> {
+  if (fields.periodStart && fields.periodEnd)
+    return { periodStart: fields.periodStart, periodEnd: fields.periodEnd };
+  const starts = lines.flatMap((line) => line.periodStart ?? []).sort((a, b) => compare(a.value, b.value));
+  const ends = lines.flatMap((line) => line.periodEnd ?? []).sort((a, b) => compare(b.value, a.value));
+  const concluded = (field: ReadField<string> | undefined) => (field ? { ...field, box: null } : null);
+  return { periodStart: concluded(starts[0]), periodEnd: concluded(ends[0]) };
+}
+
+/** The currency beside the amounts; a plain dollar sign is that of the code which the document names. */
+function currencyOf(rows: readonly Row[], fields: readonly Maybe<Scaled>[]): Maybe<string> {
+  const printed = fields.find((field) => field !== null && currenciesIn(field.text).length > 0);
+  const code = printed ? currenciesIn(printed.text)[0] : undefined;
+  if (printed && code !== undefined && !isBareDollar(printed.text)) return { ...printed, value: code };
+  const named = rows.flatMap((row) => currencyCodesIn(row.text).map((one) => ({ one, row })));
+  const fits = printed ? named.filter(({ one }) => one.endsWith('D') && one !== 'AED') : named;
+  const counts = new Map<string, number>();
+  for (const { one } of fits) counts.set(one, (counts.get(one) ?? 0) + 1);
+  const [most] = [...counts].sort(([, a], [, b]) => b - a)[0] ?? [];
+  const row = fits.find(({ one }) => one === most)?.row;
+  if (most !== undefined && row) {
+    const start = row.text.indexOf(most);
+    return fieldFrom(most, tokensAt(row.tokens, start, start + most.length));
+  }
+  return printed && code !== undefined ? { ...printed, value: code } : null;
+}

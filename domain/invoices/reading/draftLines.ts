@@ -1,0 +1,271 @@
+import type { InvoiceLineReading, Maybe, ReadField, Scaled } from '../invoiceReading.js';
+import { findProduct, statedUnitsOf } from '../productOf.js';
+import type { Token } from './deskew.js';
+import { CARRIED, type ColumnRole } from './labels.js';
+import type { NumberedRow, TableRegion } from './lineTable.js';
+import type { NumberSpan } from './printedNumber.js';
+import { fieldFrom } from './textRows.js';
+
+/** A line before it is known what it charges for. */
+export type DraftLine = Omit<InvoiceLineReading, 'line' | 'kind' | 'model' | 'tokenClass'> & {
+  /** Its heading, where lines are printed below one. */
+  group: string | null;
+  /** Points from the left edge: lines below a heading are often indented. */
+  left: number;
+};
+
+/** Which of several amounts of a row is the line's: as its header says, or counted from the right end. */
+export type AmountChoice = 'header' | 0 | 1 | 2;
+
+interface Parts {
+  quantity?: NumberSpan;
+  unitPrice?: NumberSpan;
+  taxRate?: NumberSpan;
+  amount: NumberSpan;
+}
+
+/** A row further from a line than this many heights is not part of its description. */
+const WRAP_REACH = 2.6;
+/** Gaps that differ by less than this share count as equal: the row then belongs to the line above. */
+const WRAP_TIE = 0.2;
+
+/** The lines of a table. */
+export function linesOf(table: TableRegion, choice: AmountChoice): DraftLine[] {
+  const parts = table.rows.map((row) => partsOf(row, table, choice));
+  const owners = ownersOf(table.rows, parts);
+  const lines: DraftLine[] = [];
+  table.rows.forEach((row, at) => {
+    const own = parts[at];
+    if (!own || CARRIED.test(row.label.trim())) return;
+    const others = table.rows.filter((_, index) => index !== at && owners[index] === at);
+    lines.push(lineFrom(row, own, others, table));
+  });
+  return withoutParents(lines);
+}
+
+/** Quantity, price and amount among the numbers that end a row. */
+function partsOf(row: NumberedRow, table: TableRegion, choice: AmountChoice): Parts | undefined {
+  const spans = row.trailing;
+  if (spans.length === 0) return undefined;
+  const byHeader = choice === 'header' && table.columns.length > 0 ? assign(spans, table) : undefined;
+  const percent = spans.find((span) => span.isPercent);
+  const plain = spans.filter((span) => !span.isPercent);
+  const per = statedUnitsOf(row.row.text);
+  if (byHeader?.amount && !byHeader.amount.isPercent) {
+    const { quantity, unitPrice, amount } = byHeader;
+    const parts: Parts = {
+      ...byHeader,
+      amount,
+      ...(byHeader.taxRate || !percent ? {} : { taxRate: percent }),
+    };
+    if (!quantity || !unitPrice || findProduct(quantity, unitPrice, amount, per)) return parts;
+    const better = productAmong(plain, per, amount);
+    return better ? { ...parts, ...better } : parts;
+  }
+  // A row that reaches no amount column holds a number of its description.
+  if (choice === 'header' && table.columns.length > 0) return undefined;
+  const amount = plain.at(-1 - (choice === 'header' ? 0 : choice));
+  if (!amount || !isMoney(amount)) return undefined;
+  const before = plain.slice(0, plain.indexOf(amount));
+  const product = productAmong(plain, per, amount) ?? productAmong(plain, per);
+  const [first, second] = before.slice(-2);
+  const guess =
+    second !== undefined && first !== undefined
+      ? { quantity: first, unitPrice: second }
+      : first === undefined
+        ? {}
+        : isMoney(first)
+          ? { unitPrice: first }
+          : { quantity: first };
+  return { amount, ...(product ?? guess), ...(percent ? { taxRate: percent } : {}) };
+}
+
+const isMoney = (span: NumberSpan): boolean => span.currency !== null || span.decimals >= 2;
+
+function productAmong(
+  spans: readonly NumberSpan[],
+  per: bigint | null,
+  fixed?: NumberSpan,
+): { quantity: NumberSpan; unitPrice: NumberSpan; amount: NumberSpan } | undefined {
+  for (const amount of fixed ? [fixed] : spans.toReversed())
+    for (const [at, quantity] of spans.entries())
+      for (const unitPrice of spans.slice(at + 1)) {
+        if (quantity === amount || unitPrice === amount || amount.value === 0n) continue;
+        if (quantity.currency !== null && unitPrice.currency === null) continue;
+        if (findProduct(quantity, unitPrice, amount, per)) return { quantity, unitPrice, amount };
+      }
+  return undefined;
+}
+
+/** Each number under the header that it lies below; where two lie below one, the closer. */
+function assign(spans: readonly NumberSpan[], table: TableRegion): Partial<Parts> {
+  const found = new Map<ColumnRole, { span: NumberSpan; distance: number }>();
+  const amounts = table.columns.filter((column) => column.role === 'amount');
+  // Of several amounts the last one is meant, unless it contains the tax.
+  const amountColumn = amounts.at(-1) ?? table.columns.find((column) => column.role === 'gross');
+  for (const span of spans) {
+    let best: { role: ColumnRole; distance: number; isAmount: boolean } | undefined;
+    for (const column of table.columns) {
+      if (column.role === 'description') continue;
+      const distance = distanceOf(span, column);
+      if (!best || distance < best.distance)
+        best = { role: column.role, distance, isAmount: column === amountColumn };
+    }
+    if (!best) continue;
+    const role = best.isAmount ? 'amount' : best.role === 'amount' ? 'gross' : best.role;
+    const held = found.get(role);
+    if (!held || best.distance <= held.distance) found.set(role, { span, distance: best.distance });
+  }
+  const parts: Partial<Parts> = {};
+  for (const role of ['quantity', 'unitPrice', 'taxRate', 'amount'] as const) {
+    const span = found.get(role)?.span;
+    if (span) parts[role] = span;
+  }
+  if (parts.taxRate && !parts.taxRate.isPercent) delete parts.taxRate;
+  return parts;
+}
+
+/** Points between the edges or the middles that a column may be aligned by, whichever are the closest. */
+function distanceOf(span: { left: number; right: number }, column: { left: number; right: number }): number {
+  return Math.min(
+    Math.abs(span.right - column.right),
+    Math.abs(span.left - column.left),
+    Math.abs((span.left + span.right - column.left - column.right) / 2),
+  );
+}
+
+/** For each row the row of the line that it belongs to: itself, the nearest one, or none. */
+function ownersOf(
+  rows: readonly NumberedRow[],
+  parts: readonly (Parts | undefined)[],
+): (number | undefined)[] {
+  const isLine = (at: number) => parts[at] !== undefined;
+  const owners: (number | undefined)[] = rows.map((_, at) => (isLine(at) ? at : undefined));
+  rows.forEach((row, at) => {
+    if (isLine(at)) return;
+    const above = owners[at - 1];
+    const below = rows.findIndex((_, index) => index > at && isLine(index));
+    const gapAbove = above === undefined ? Infinity : gapBetween(rows[at - 1], row);
+    const gapBelow = below < 0 ? Infinity : gapBetween(row, rows[at + 1]);
+    const reach = row.row.height * WRAP_REACH;
+    if (gapAbove <= reach && gapAbove <= gapBelow * (1 + WRAP_TIE)) owners[at] = above;
+    else if (gapBelow <= reach && below >= 0) owners[at] = below;
+  });
+  return owners;
+}
+
+function gapBetween(upper: NumberedRow | undefined, lower: NumberedRow | undefined): number {
+  if (!upper || !lower || upper.row.page !== lower.row.page) return Infinity;
+  return lower.row.middle - upper.row.middle;
+}
+
+function lineFrom(
+  row: NumberedRow,
+  parts: Parts,
+  others: readonly NumberedRow[],
+  table: TableRegion,
+): DraftLine {
+  const first = [parts.quantity, parts.unitPrice, parts.taxRate, parts.amount]
+    .filter((span) => span !== undefined)
+    .sort((a, b) => a.left - b.left)[0];
+  const isBefore = (token: Token) => first === undefined || token.right <= first.left + 0.01;
+  const all = [row, ...others].sort((a, b) => a.row.middle - b.row.middle || a.row.page - b.row.page);
+  const period = all.flatMap((one) => one.dates).find((date) => date.isRange) ?? dayColumn(row, table);
+  const isPeriodRow = (one: NumberedRow) =>
+    one !== row &&
+    one.dates.some((date) => date.isRange) &&
+    one.row.text.replace(/[^\p{L}\d]/gu, '').length <= datesLength(one) + 8;
+  const words = all
+    .filter((one) => !isPeriodRow(one))
+    .flatMap((one) => (one === row ? row.row.tokens.filter(isBefore) : one.row.tokens));
+  return {
+    description: fieldFrom(cleaned(words), words),
+    quantity: numberField(parts.quantity),
+    unitPrice: numberField(parts.unitPrice),
+    amount: amountField(parts.amount),
+    taxRate: numberField(parts.taxRate),
+    periodStart: period ? fieldFrom(period.first, period.tokens) : null,
+    periodEnd: period ? fieldFrom(period.last, period.tokens) : null,
+    group: null,
+    left: words[0]?.left ?? 0,
+  };
+}
+
+function dayColumn(row: NumberedRow, table: TableRegion) {
+  return table.columns.some((column) => column.role === 'period') ? row.dates[0] : undefined;
+}
+
+function datesLength(row: NumberedRow): number {
+  return row.dates.reduce(
+    (sum, date) =>
+      sum +
+      date.tokens
+        .map((token) => token.text)
+        .join('')
+        .replace(/[^\p{L}\d]/gu, '').length,
+    0,
+  );
+}
+
+function cleaned(words: readonly Token[]): string {
+  return words
+    .map((word) => word.text)
+    .join(' ')
+    .replaceAll('\0', '-')
+    .trim();
+}
+
+/** Confidence of digits that were spelled with letters. */
+const MENDED_CONFIDENCE = 0.4;
+
+function numberField(span: NumberSpan | undefined): Maybe<Scaled> {
+  return span === undefined ? null : amountField(span);
+}
+
+export function amountField(span: NumberSpan): ReadField<Scaled> {
+  const field = fieldFrom(span.value, span.tokens, span.text);
+  return span.isMended ? { ...field, confidence: Math.min(field.confidence, MENDED_CONFIDENCE) } : field;
+}
+
+/** Words that name no service by themselves: a line of them belongs to the one above. */
+const GENERIC =
+  /^(?:charges?|usage(?: charges?)?|credits?|discounts?|taxes|tax|vat|gst|ct|estimated us sales tax.*|us sales tax.*|(?:vat|gst|tax)\b.{0,30}|adjustments?)$/i;
+
+/** Drops headings that carry the sum of the lines below them; these lines get the heading's words. */
+function withoutParents(lines: readonly DraftLine[]): DraftLine[] {
+  const kept: DraftLine[] = [];
+  let at = 0;
+  while (at < lines.length) {
+    const parent = lines[at] as DraftLine;
+    const children = childrenOf(lines, at);
+    if (children === 0) {
+      kept.push(parent);
+      at += 1;
+    } else {
+      const below = lines.slice(at + 1, at + 1 + children);
+      kept.push(...below.map((line) => ({ ...line, group: parent.description.value })));
+      at += 1 + children;
+    }
+  }
+  return kept;
+}
+
+/** How many of the lines below are parts of this one: together they make its amount. */
+function childrenOf(lines: readonly DraftLine[], at: number): number {
+  const parent = lines[at] as DraftLine;
+  if (parent.quantity !== null || parent.unitPrice !== null) return 0;
+  let sum = 0n;
+  let children = 0;
+  let found = 0;
+  for (const line of lines.slice(at + 1)) {
+    const isPart = GENERIC.test(line.description.value) || line.left > parent.left + INDENT;
+    if (!isPart) break;
+    sum += line.amount.value;
+    children += 1;
+    if (sum === parent.amount.value) found = children;
+  }
+  return found;
+}
+
+/** Points by which parts of a line are moved to the right at least. */
+const INDENT = 4;

@@ -1,0 +1,113 @@
+import type { ReadField, Scaled, TaxReading } from '../invoiceReading.js';
+import { amountField } from './draftLines.js';
+import { REVERSE_CHARGE, type SumRole, sumRoleOf } from './labels.js';
+import { type NumberedRow, sumLabel } from './lineTable.js';
+import type { DecimalMark } from './printedNumber.js';
+import { numbersIn } from './printedNumber.js';
+import type { Row } from './textRows.js';
+
+/** The sums of a document: of subtotal, total and the like every different one that is printed. */
+export interface InvoiceSums {
+  subtotals: readonly ReadField<Scaled>[];
+  nets: readonly ReadField<Scaled>[];
+  totals: readonly ReadField<Scaled>[];
+  discounts: readonly ReadField<Scaled>[];
+  credits: readonly ReadField<Scaled>[];
+  taxes: readonly TaxReading[];
+  paid: readonly ReadField<Scaled>[];
+  dues: readonly ReadField<Scaled>[];
+}
+
+export function readSums(
+  sums: readonly NumberedRow[],
+  rows: readonly Row[],
+  mark: DecimalMark | undefined,
+): InvoiceSums {
+  const found = new Map<SumRole, ReadField<Scaled>[]>();
+  const taxes: TaxReading[] = [];
+  for (const row of sums) {
+    const role = sumRoleOf(sumLabel(row));
+    const span = row.trailing.findLast((one) => !one.isPercent);
+    if (role === undefined || !span) continue;
+    if (role === 'tax') taxes.push(taxFrom(row));
+    else found.set(role, [...(found.get(role) ?? []), amountField(span)]);
+  }
+  const of = (role: SumRole) => found.get(role) ?? [];
+  return {
+    subtotals: distinct(of('subtotal')),
+    nets: distinct(of('net')),
+    totals: distinct(of('total')),
+    discounts: of('discount').map(negative),
+    credits: of('credit').map(negative),
+    taxes: [...taxes, ...reverseCharge(taxes, rows)],
+    paid: distinct(of('paid')),
+    dues: distinct([...of('due'), ...headlines(rows, mark)]),
+  };
+}
+
+/** A discount or credit takes away, whether or not its minus sign was printed. */
+function negative(field: ReadField<Scaled>): ReadField<Scaled> {
+  return field.value > 0n ? { ...field, value: -field.value } : field;
+}
+
+/** The last of equal values, as sums stand behind headlines. */
+function distinct(fields: readonly ReadField<Scaled>[]): ReadField<Scaled>[] {
+  return [...new Map(fields.map((field) => [field.value, field])).values()];
+}
+
+function taxFrom(row: NumberedRow): TaxReading {
+  const money = row.trailing.filter((span) => !span.isPercent);
+  const amount = money.at(-1) as (typeof money)[number];
+  const rate = numbersIn(row.row.tokens, undefined).find((span) => span.isPercent);
+  const words = row.row.text.slice(0, row.row.text.lastIndexOf(amount.text));
+  // The base stands inside the words: `VAT - Sweden (25% on $10.00)`.
+  const base =
+    money.length > 1 && /\b(?:on|of|von|auf|sur|sobre)\b|\(/i.test(words) ? money.at(-2) : undefined;
+  const cells = words.trim().split(/ {2,}/);
+  const name = cells.findLast((cell) => /\p{L}/u.test(cell)) ?? words;
+  return {
+    name: name.replace(/\s+/g, ' ').trim().slice(0, NAME_CHARS_MAX),
+    rate: rate?.value ?? null,
+    base: base?.value ?? null,
+    amount: amountField(amount),
+    isReverseCharge: REVERSE_CHARGE.test(row.row.text),
+  };
+}
+
+const NAME_CHARS_MAX = 120;
+
+/** The sentence that the customer owes the tax, where no row of sums says it. */
+function reverseCharge(taxes: readonly TaxReading[], rows: readonly Row[]): TaxReading[] {
+  if (taxes.some((tax) => tax.isReverseCharge)) return [];
+  const row = rows.find((one) => REVERSE_CHARGE.test(one.text));
+  if (!row) return [];
+  const amount: ReadField<Scaled> = {
+    value: 0n,
+    text: '',
+    box: null,
+    confidence: 1,
+    engine: row.tokens[0]?.engine ?? 'text',
+  };
+  return [
+    {
+      name: row.text.replace(/\s+/g, ' ').slice(0, NAME_CHARS_MAX),
+      rate: null,
+      base: null,
+      amount,
+      isReverseCharge: true,
+    },
+  ];
+}
+
+/** `$12.50 USD due March 26, 2026` above the lines. */
+function headlines(rows: readonly Row[], mark: DecimalMark | undefined): ReadField<Scaled>[] {
+  for (const row of rows.slice(0, 60)) {
+    const due = /\s(?:is )?(?:due|fällig|payable)\b/i.exec(row.text);
+    if (!due) continue;
+    const span = numbersIn(row.tokens, mark).findLast(
+      (one) => one.currency !== null && one.end <= due.index + 1,
+    );
+    if (span && due.index - span.end <= 5) return [amountField(span)];
+  }
+  return [];
+}

@@ -1,0 +1,129 @@
+import type { Token } from './deskew.js';
+import {
+  type DecimalMark,
+  type NumberSpan,
+  numbersIn,
+  type PrintedNumber,
+  parseNumber,
+} from './printedNumber.js';
+
+/** Letters that character recognition takes for digits, and the digits that they stand for. */
+const LETTERS: Readonly<Record<string, string>> = {
+  O: '0',
+  o: '0',
+  Q: '0',
+  D: '0',
+  l: '1',
+  I: '1',
+  i: '1',
+  '|': '1',
+  '!': '1',
+  ']': '1',
+  '[': '1',
+  S: '5',
+  s: '5',
+  B: '8',
+  Z: '2',
+  z: '2',
+  g: '9',
+  q: '9',
+  b: '6',
+  G: '6',
+  T: '7',
+  A: '4',
+};
+/** Digits that recognition takes for one another. */
+const DIGITS: Readonly<Record<string, string>> = {
+  '0': '86',
+  '1': '74',
+  '2': '7',
+  '3': '85',
+  '4': '19',
+  '5': '638',
+  '6': '508',
+  '7': '12',
+  '8': '3056',
+  '9': '4',
+};
+/** Above it recognition is taken at its word as to digits. */
+const CERTAIN = 0.9;
+const CANDIDATES_MAX = 60;
+
+const MENDABLE = /^[($€£+-]{0,3}[\dOoQDlIi|![\]SsBZzgqbGTA.,:;'$€£-]{3,}[)%]?$/;
+
+/** Numbers that recognition spelled with letters: only whole words that end as an amount does. */
+export function mendedNumbersIn(tokens: readonly Token[], mark: DecimalMark | undefined): NumberSpan[] {
+  const spans: NumberSpan[] = [];
+  for (const token of tokens) {
+    if (token.engine === 'text' || !MENDABLE.test(token.text)) continue;
+    const digits = token.text.replace(/\D/g, '').length;
+    if (digits < 1 || !/[.,:]/.test(token.text) || numbersIn([token], mark).length > 0) continue;
+    const mended = mendLetters(token.text);
+    const [number] = numbersIn([{ ...token, text: mended }], mark);
+    if (!number || number.text.length !== mended.length) continue;
+    const at = tokens.indexOf(token);
+    const start = tokens.slice(0, at).reduce((sum, one) => sum + one.text.length + 1, 0);
+    spans.push({
+      ...number,
+      tokens: [token],
+      text: token.text,
+      start,
+      end: start + token.text.length,
+      isMended: true,
+    });
+  }
+  return spans;
+}
+
+function mendLetters(text: string): string {
+  // A leading S before digits is a dollar sign.
+  const dollar = /^([(-]?)S(?=\d|[OolI])/.exec(text);
+  const from = dollar ? dollar[0].length : 0;
+  const rest = text
+    .slice(from)
+    .replace(/[;:](?=\d\d$)/, '.')
+    .replace(/[A-Za-z|![\]]/g, (letter) => LETTERS[letter] ?? letter);
+  return `${dollar ? `${dollar[1]}$` : ''}${rest}`;
+}
+
+/** Another reading of a printed number. */
+export interface Alternative extends PrintedNumber {
+  /** How unlikely the confusion is; 1 for one sign or digit. */
+  cost: number;
+}
+
+/**
+ * What a number may have been before a glyph was lost or confused, the likelier first. Digits are only doubted where
+ * recognition was not certain of them; a lost sign or mark leaves no trace, so it is possible everywhere.
+ */
+export function alternativesOf(
+  text: string,
+  { engine, confidence }: Pick<Token, 'engine' | 'confidence'>,
+  mark: DecimalMark | undefined,
+): Alternative[] {
+  const found = new Map<bigint, Alternative>();
+  const own = parseNumber(text, mark)?.value;
+  const add = (candidate: string, cost: number): void => {
+    const number = parseNumber(candidate, mark);
+    if (number && number.value !== own && !found.has(number.value))
+      found.set(number.value, { ...number, cost });
+  };
+  if (engine !== 'text') {
+    const letters = mendLetters(text);
+    add(letters, 1);
+    // `$` read as 8 or 5 in front.
+    if (/^[85S]\d/.test(text)) add(`$${text.slice(1)}`, 1);
+    // A decimal mark that was lost, or read as the other one.
+    if (/^\D*\d{3,}\D*$/.test(text)) add(text.replace(/(\d)(\d\d)(\D*)$/, '$1.$2$3'), 2);
+    if (/\d[.,]\d\d\D*$/.test(text))
+      add(
+        text.replace(/[.,](?=\d\d\D*$)/, (one) => (one === '.' ? ',' : '.')),
+        1,
+      );
+    if (confidence < CERTAIN || letters !== text)
+      for (const [at, letter] of [...letters].entries())
+        for (const other of DIGITS[letter] ?? '')
+          add(`${letters.slice(0, at)}${other}${letters.slice(at + 1)}`, 2);
+  }
+  return [...found.values()].sort((a, b) => a.cost - b.cost).slice(0, CANDIDATES_MAX);
+}

@@ -1,0 +1,78 @@
+import type { InvoiceCheck, InvoiceReading, ReadField, Scaled } from './invoiceReading.js';
+import { ONE } from './reading/printedNumber.js';
+
+/** Agreements that a total needs: the PDF's own text is exact, recognition has to be confirmed twice. */
+const AGREEMENTS_OF_TEXT = 1;
+const AGREEMENTS_OF_RECOGNITION = 2;
+/**
+ * Recognition mistakes the same digit of the same print in the same way everywhere. Where all figures repeat one
+ * amount, so that no sum mixes digits, each has to be read with at least this confidence.
+ */
+const REPEATED_CONFIDENCE_MIN = 0.85;
+/** A figure that recognition doubts more than this confirms nothing. */
+const CONFIDENCE_MIN = 0.3;
+
+/**
+ * On how many independent agreements the total rests: the lines, the subtotal, the amount due or paid, and lines that
+ * their quantity and unit price confirm.
+ */
+export function totalEvidence(reading: InvoiceReading, checks: readonly InvoiceCheck[]): InvoiceCheck {
+  const { total, subtotal, amountDue, amountPaid, lines } = reading;
+  const isOk = (name: string) => checks.some((check) => check.check === name && check.ok);
+  const figures = [total, subtotal, amountDue, ...lines.map((line) => line.amount)].filter(
+    (field) => field !== null,
+  );
+  const recognised = figures.some((field) => field.engine !== 'text');
+  const linked = isOk('lines_sum') && (subtotal === null || isOk('total'));
+  const agreements = [
+    linked && lines.length > 0,
+    subtotal !== null && isOk('total') && isOk('lines_sum'),
+    amountDue !== null && isOk('amount_due') && amountDue.value !== 0n,
+    amountDue === null && amountPaid !== null && amountPaid.value === total?.value,
+    linked && confirmedByProducts(reading, checks),
+  ].filter(Boolean).length;
+  const needed = recognised ? AGREEMENTS_OF_RECOGNITION : AGREEMENTS_OF_TEXT;
+  const doubted = recognised && total !== null ? doubtOf(figures, reading) : undefined;
+  const ok = total !== null && linked && agreements >= needed && doubted === undefined;
+  const message = ok
+    ? `The total rests on ${agreements} independent ${agreements === 1 ? 'agreement' : 'agreements'}.`
+    : (doubted ?? `The total rests on ${agreements} independent agreements; ${needed} are needed.`);
+  return {
+    check: 'total_evidence',
+    line: null,
+    ok,
+    expected: null,
+    found: total?.value ?? null,
+    difference: null,
+    message,
+  };
+}
+
+/** Why recognised figures are no proof, where they are none. */
+function doubtOf(figures: readonly ReadField<Scaled>[], reading: InvoiceReading): string | undefined {
+  const read = figures.filter((field) => field.box !== null && field.engine !== 'text');
+  if (read.some((field) => field.confidence < CONFIDENCE_MIN))
+    return `Recognition is not certain of ${read.find((field) => field.confidence < CONFIDENCE_MIN)?.text ?? 'an amount'}.`;
+  const values = new Set(
+    [...figures, ...reading.taxes.map((tax) => tax.amount)]
+      .map((field) => field.value)
+      .filter((value) => value !== 0n),
+  );
+  if (values.size === 1 && read.some((field) => field.confidence < REPEATED_CONFIDENCE_MIN))
+    return 'All figures repeat one amount, so no sum confirms how its digits were read.';
+  return undefined;
+}
+
+/** Every line has a quantity other than one whose product with the price is the amount. */
+function confirmedByProducts({ lines }: InvoiceReading, checks: readonly InvoiceCheck[]): boolean {
+  const confirmed = new Set(
+    checks
+      .filter((check) => check.check === 'quantity_times_unit_price' && check.ok)
+      .map((check) => check.line),
+  );
+  return (
+    lines.length > 0 &&
+    lines.every((line) => confirmed.has(line.line)) &&
+    lines.some((line) => line.quantity !== null && line.quantity.value !== ONE)
+  );
+}
