@@ -8,6 +8,9 @@ import { PROJECT_ROOT } from './projectRoot.js';
 import { isPostgresUrl, SETTING_NAMES, SETTINGS, type SettingName } from './settings.js';
 import { StartError } from './startError.js';
 
+/** Within DATA_DIR. */
+const BLOB_FOLDER = 'blobs';
+
 const environmentSchema = z.object(
   Object.fromEntries(SETTING_NAMES.map((name) => [name, SETTINGS[name].schema])) as {
     [N in SettingName]: (typeof SETTINGS)[N]['schema'];
@@ -51,6 +54,8 @@ export interface Config {
   readonly auditRetentionDays: number;
   /** Absolute path. */
   readonly auditAnchorDir: string;
+  /** Where uploaded files are kept. */
+  readonly blobs: FileBlobSettings | S3Settings;
   readonly openaiAdminBaseUrl: string;
   readonly anthropicAdminBaseUrl: string;
   readonly azureManagementBaseUrl: string;
@@ -64,6 +69,22 @@ export interface Config {
   readonly outboundAllowedHosts: readonly string[];
   /** Folder of what is made once per machine: `${XDG_CACHE_HOME:-~/.cache}/trueup`. */
   readonly cacheDir: string;
+}
+
+export interface FileBlobSettings {
+  readonly store: 'file';
+  /** Absolute path. */
+  readonly folder: string;
+}
+
+export interface S3Settings {
+  readonly store: 's3';
+  /** undefined: AWS. */
+  readonly endpoint: string | undefined;
+  readonly bucket: string;
+  readonly region: string;
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
 }
 
 export interface LimitSettings {
@@ -145,6 +166,7 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     payloadRetentionDays: values.PAYLOAD_RETENTION_DAYS,
     auditRetentionDays: values.AUDIT_RETENTION_DAYS,
     auditAnchorDir: resolve(workingFolder, values.AUDIT_ANCHOR_DIR ?? join(values.DATA_DIR, 'audit-anchors')),
+    blobs: readBlobSettings(values, resolve(workingFolder, values.DATA_DIR, BLOB_FOLDER)),
     openaiAdminBaseUrl: values.OPENAI_ADMIN_BASE_URL,
     anthropicAdminBaseUrl: values.ANTHROPIC_ADMIN_BASE_URL,
     azureManagementBaseUrl: values.AZURE_MANAGEMENT_BASE_URL,
@@ -155,6 +177,30 @@ export function parseConfig(environment: Environment, workingFolder = process.cw
     hstsMaxAgeSeconds: values.HSTS_MAX_AGE_SECONDS,
     outboundAllowedHosts: Object.freeze(values.OUTBOUND_ALLOWED_HOSTS),
     cacheDir: join(environment.XDG_CACHE_HOME || join(homedir(), '.cache'), 'trueup'),
+  });
+}
+
+/** @throws StartError with a sentence for each setting that S3 needs and that is missing. */
+function readBlobSettings(
+  values: z.infer<typeof environmentSchema>,
+  folder: string,
+): FileBlobSettings | S3Settings {
+  if (values.BLOB_STORE === 'file') return { store: 'file', folder };
+  const { S3_BUCKET, S3_ACCESS_KEY_ID, S3_SECRET_ACCESS_KEY } = values;
+  if (!S3_BUCKET || !S3_ACCESS_KEY_ID || !S3_SECRET_ACCESS_KEY) {
+    const needed = ['S3_BUCKET', 'S3_ACCESS_KEY_ID', 'S3_SECRET_ACCESS_KEY'] as const;
+    const missing = needed.filter((name) => values[name] === undefined);
+    throw new StartError(
+      missing.map((name) => `${name} is missing, and BLOB_STORE is s3: ${SETTINGS[name].remedy}.`).join('\n'),
+    );
+  }
+  return Object.freeze({
+    store: 's3',
+    endpoint: values.S3_ENDPOINT,
+    bucket: S3_BUCKET,
+    region: values.S3_REGION,
+    accessKeyId: S3_ACCESS_KEY_ID,
+    secretAccessKey: S3_SECRET_ACCESS_KEY,
   });
 }
 

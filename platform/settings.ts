@@ -29,6 +29,7 @@ const HSTS_SECONDS_MAX = 63_072_000;
 const HOST = /^(?=.{1,253}$)(?:[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9])?\.?)+$|^[0-9A-Fa-f:.]{2,45}$/;
 const HOST_AND_PORT = /^(?:\[[0-9A-Fa-f:.]+\]|[A-Za-z0-9._-]+):(\d{1,5})$/;
 const ADMIN_KEY = /^tu_live_[0-9A-Za-z]{10}_[0-9A-Za-z]{49}$/;
+const S3_BUCKET = /^[A-Za-z0-9][A-Za-z0-9._-]{1,61}[A-Za-z0-9]$/;
 const NAMESPACE = /^[A-Za-z0-9][A-Za-z0-9._-]{0,254}$/;
 
 const wholeNumber = (min: number, max: number) =>
@@ -177,6 +178,53 @@ export const SETTINGS = {
     shownDefault: '(DATA_DIR/audit-anchors)',
     meaning: 'Folder in which the worker anchors the audit log outside the database; best on another disk.',
     remedy: 'give the path of a folder, for example AUDIT_ANCHOR_DIR=/mnt/anchors',
+  }),
+  BLOB_STORE: setting({
+    schema: z.enum(['file', 's3']).default('file'),
+    shownDefault: 'file',
+    meaning: 'Where uploaded files are kept: file (DATA_DIR/blobs) or s3.',
+    remedy: 'give file or s3',
+  }),
+  S3_ENDPOINT: setting({
+    schema: z.string().refine(isWebAddress).transform(withoutSlash).optional(),
+    shownDefault: '(AWS, in S3_REGION)',
+    meaning: 'Address of the S3-compatible server, where it is not AWS.',
+    remedy:
+      'give an http or https address without user, query or fragment, for example https://minio.example.com',
+  }),
+  S3_BUCKET: setting({
+    schema: z.string().regex(S3_BUCKET).optional(),
+    shownDefault: '(none)',
+    meaning: 'Bucket of the uploaded files; required with BLOB_STORE=s3.',
+    remedy: 'give the name of a bucket that exists, for example S3_BUCKET=trueup-files',
+  }),
+  S3_REGION: setting({
+    schema: z
+      .string()
+      .regex(/^[a-z0-9-]{1,64}$/)
+      .default('us-east-1'),
+    shownDefault: 'us-east-1',
+    meaning: 'Region of the bucket.',
+    remedy: 'give the name of a region, for example S3_REGION=eu-central-1',
+  }),
+  S3_ACCESS_KEY_ID: setting({
+    schema: z
+      .string()
+      .regex(/^\S{3,128}$/)
+      .optional(),
+    shownDefault: '(none)',
+    meaning: 'Id of the access key to the bucket; required with BLOB_STORE=s3.',
+    remedy: 'give the id of an access key: 3 to 128 characters without spaces',
+  }),
+  S3_SECRET_ACCESS_KEY: setting({
+    schema: z
+      .string()
+      .regex(/^\S{8,256}$/)
+      .optional(),
+    shownDefault: '(none)',
+    meaning: 'Secret of the access key to the bucket; required with BLOB_STORE=s3.',
+    remedy: 'give the secret of the access key: 8 to 256 characters without spaces',
+    secret: true,
   }),
   OPENAI_ADMIN_BASE_URL: setting({
     schema: z.string().refine(isWebAddress).default('https://api.openai.com'),

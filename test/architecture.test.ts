@@ -214,6 +214,7 @@ describe('the rooms', () => {
     const senders = [
       'adapters/billing/azureTokens.ts',
       'adapters/billing/providerClient.ts',
+      'adapters/blobs/s3BlobStore.ts',
       'adapters/outbound/safeFetch.ts',
       'bin/demo/demoLoad.ts',
       'bin/demo/demoRun.ts',
@@ -222,7 +223,7 @@ describe('the rooms', () => {
       'platform/embedded/temporalHealth.ts',
     ];
     const sends =
-      /(?<![.\w#])fetch\(|\bglobalThis\.fetch\b|\bhttps?\.(?:request|get)\(|\{[^}]*\b(?:request|get)\b[^}]*\}\s*from\s*'(?:node:)?(?:https?|http2)'|from\s*'(?:undici|axios|got|node-fetch|node:http2)'|\b(?:WebSocket|EventSource|XMLHttpRequest)\(/;
+      /(?<![.\w#])fetch\(|\bglobalThis\.fetch\b|\bhttps?\.(?:request|get)\(|\{[^}]*\b(?:request|get)\b[^}]*\}\s*from\s*'(?:node:)?(?:https?|http2)'|from\s*'(?:undici|axios|got|node-fetch|node:http2)'|import\('@aws-sdk\/|\b(?:WebSocket|EventSource|XMLHttpRequest)\(/;
     const found = PRODUCT.filter(({ text }) => sends.test(text)).map((source) => source.path);
     expect(found.sort()).toEqual(senders);
     for (const text of [
@@ -230,6 +231,7 @@ describe('the rooms', () => {
       "import { request } from 'node:https';",
       'http.get(url)',
       "from 'undici'",
+      "await import('@aws-sdk/client-s3')",
     ])
       expect(sends.test(text), text).toBe(true);
   });

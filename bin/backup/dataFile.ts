@@ -1,4 +1,5 @@
 import { join } from 'node:path';
+import { type BlobStore, isBlobKey } from '../../adapters/blobs/blobStore.js';
 import { migrate } from '../../db/migrate.js';
 import { type Manifest, readArchive } from '../../platform/archive/archiveReader.js';
 import { ArchiveWriter, type FinishedArchive } from '../../platform/archive/archiveWriter.js';
@@ -21,6 +22,7 @@ import {
 } from '../../usecases/installation/backup/dataImport.js';
 import { explainDatabaseError } from '../service/prepareDatabase.js';
 import { withEmbeddedCluster } from '../service/toolDatabase.js';
+import { blobStoreOf } from '../wiring/outside.js';
 import {
   type ArchiveHeader,
   HEADER_NAME,
@@ -41,24 +43,31 @@ export interface ExportManifest extends Manifest, ExportOutcome {}
 
 /** Where a part of a table lies in an export. */
 const PART_PATH = /^tables\/([a-z0-9_]+)\/\d{6}\.copy$/;
+/** Where an uploaded file lies in an export, by its key. */
+const BLOB_PATH = /^blobs\/(.+)$/;
+const BLOB_MODE = 0o600;
 
-/**
- * Writes every row of the service's database into one file, in a form that another major version of Postgres reads.
- * @throws StartError with one sentence for what the user can mend.
- */
-export async function exportToFile(
-  config: Config,
-  to: string | undefined,
-): Promise<{ archive: FinishedArchive; outcome: ExportOutcome }> {
-  const path = placeArchive(to, join(config.dataDir, 'backups'), 'export', new Date());
-  if (config.databaseUrl === undefined) return withEmbeddedCluster(config, (url) => writeExport(url, path));
-  return writeExport(config.databaseDirectUrl ?? config.databaseUrl, path);
+interface WrittenExport {
+  archive: FinishedArchive;
+  outcome: ExportOutcome;
+  /** Uploaded files in it; undefined where they stay in their bucket. */
+  blobs: number | undefined;
 }
 
-async function writeExport(
-  url: string,
-  path: string,
-): Promise<{ archive: FinishedArchive; outcome: ExportOutcome }> {
+/**
+ * Writes every row of the service's database into one file, in a form that another major version of Postgres reads, and
+ * the uploaded files, unless they are in a bucket.
+ * @throws StartError with one sentence for what the user can mend.
+ */
+export async function exportToFile(config: Config, to: string | undefined): Promise<WrittenExport> {
+  const path = placeArchive(to, join(config.dataDir, 'backups'), 'export', new Date());
+  const blobs = blobStoreOf(config);
+  if (config.databaseUrl === undefined)
+    return withEmbeddedCluster(config, (url) => writeExport(url, blobs, path));
+  return writeExport(config.databaseDirectUrl ?? config.databaseUrl, blobs, path);
+}
+
+async function writeExport(url: string, store: BlobStore, path: string): Promise<WrittenExport> {
   const now = new Date();
   const database = await describeDatabase(url).catch((error: unknown) => {
     throw explainDatabaseError(error, url);
@@ -78,7 +87,8 @@ async function writeExport(
         progress.show(`${table}: ${inBytes(writer.contentBytes)} read, ${inBytes(writer.sizeBytes)} written`);
       },
     });
-    return { archive: await writer.finish(outcome), outcome };
+    const blobs = store.kind === 's3' ? undefined : await addBlobs(writer, store);
+    return { archive: await writer.finish(outcome), outcome, blobs };
   } catch (error) {
     throw explainDatabaseError(error, url);
   } finally {
@@ -87,8 +97,21 @@ async function writeExport(
   }
 }
 
+/** After the rows: a file that was uploaded meanwhile is one too many, not one too few. */
+async function addBlobs(writer: ArchiveWriter, store: BlobStore): Promise<number> {
+  let count = 0;
+  for await (const { key } of store.stream('')) {
+    const { sizeBytes, stream } = await store.get(key);
+    await writer.addStream({ path: `blobs/${key}`, sizeBytes, mode: BLOB_MODE }, stream);
+    count += 1;
+  }
+  return count;
+}
+
 interface ImportedData {
   header: ExportHeader;
+  /** Uploaded files. */
+  blobs: number;
   books: BookTotals[];
   rows: number;
 }
@@ -97,17 +120,19 @@ interface ImportedData {
  * Brings an export into an empty database: the one that DATABASE_URL names, else a new embedded one. The schema is made
  * first, as far as the export's was, and brought up to date afterwards; the rows come in one transaction. The books are
  * compared before it commits, or at the end where migrations lie between.
- * @throws StartError with one sentence for what the user can mend; the database then holds none of the rows.
+ * @throws StartError with one sentence for what the user can mend; the database then holds none of the rows, and a repeated
+ * import replaces uploaded files that were stored already.
  */
 export async function importFromFile(config: Config, file: string): Promise<ImportedData> {
   const header = await readHeader<ExportHeader>(file, 'export');
+  const blobs = blobStoreOf(config);
   if (config.databaseUrl !== undefined)
-    return readInto(config.databaseDirectUrl ?? config.databaseUrl, file, header);
+    return readInto(config.databaseDirectUrl ?? config.databaseUrl, blobs, file, header);
   const dataDir = openDataDir(config.dataDir);
   try {
     const server = await startPostgres({ dataDir: config.dataDir, cacheDir: config.cacheDir });
     try {
-      return await readInto(server.url, file, header);
+      return await readInto(server.url, blobs, file, header);
     } finally {
       await server.stop();
     }
@@ -116,17 +141,22 @@ export async function importFromFile(config: Config, file: string): Promise<Impo
   }
 }
 
-async function readInto(url: string, file: string, header: ExportHeader): Promise<ImportedData> {
+async function readInto(
+  url: string,
+  store: BlobStore,
+  file: string,
+  header: ExportHeader,
+): Promise<ImportedData> {
   let opened: DataImport | undefined;
   const progress = new ProgressLine();
   try {
     await migrate(url, header.migrations.at(-1));
     opened = await openImport(url, header.schema);
-    const manifest = await readParts(file, opened, progress);
+    const { manifest, blobs } = await readParts(file, opened, store, progress);
     await opened.finish(manifest, hasOurSchema(header));
     await migrate(url);
     const books = await checkImportedBooks(url, manifest.books);
-    return { header, books, rows: manifest.tables.reduce((sum, table) => sum + table.rows, 0) };
+    return { header, blobs, books, rows: manifest.tables.reduce((sum, table) => sum + table.rows, 0) };
   } catch (error) {
     if (error instanceof ImportRefused) throw new StartError(`Nothing was imported: ${error.message}.`);
     const { code = '', message } = error as { code?: string; message: string };
@@ -145,9 +175,21 @@ async function readInto(url: string, file: string, header: ExportHeader): Promis
   }
 }
 
-async function readParts(file: string, data: DataImport, progress: ProgressLine): Promise<ExportManifest> {
+async function readParts(
+  file: string,
+  data: DataImport,
+  store: BlobStore,
+  progress: ProgressLine,
+): Promise<{ manifest: ExportManifest; blobs: number }> {
   let bytes = 0;
-  return readArchive<ExportManifest>(file, async (entry) => {
+  let blobs = 0;
+  const manifest = await readArchive<ExportManifest>(file, async (entry) => {
+    const key = BLOB_PATH.exec(entry.path)?.[1];
+    if (key !== undefined && entry.type === 'file' && isBlobKey(key)) {
+      await store.put(key, entry.body, { bytesMax: entry.sizeBytes });
+      blobs += 1;
+      return;
+    }
     const table = PART_PATH.exec(entry.path)?.[1];
     if (table === undefined) {
       if (entry.path !== HEADER_NAME)
@@ -159,4 +201,5 @@ async function readParts(file: string, data: DataImport, progress: ProgressLine)
     bytes += entry.sizeBytes;
     progress.show(`${table}: ${inBytes(bytes)} imported`);
   });
+  return { manifest, blobs };
 }

@@ -183,6 +183,8 @@ export function restoreReport(restored: RestoredInstallation, dataDir: string, u
     );
   else lines.push('  The events of that moment add up to the same, and so do the totals of now.');
   if (!hasOurSchema(header)) lines.push('  It is of an earlier version: npm start brings it up to date.');
+  if (manifest.blobs && 'bucket' in manifest.blobs)
+    lines.push(`  Uploaded files are in ${manifest.blobs.bucket}: start with the same settings S3_….`);
   if (aside !== undefined) lines.push(`  What was there before lies in ${aside}.`);
   if (keyProblem !== undefined) lines.push(`  Secret key: ${keyProblem}`);
   const start = dataDir === usualDataDir ? 'npm start' : `DATA_DIR=${dataDir} npm start`;

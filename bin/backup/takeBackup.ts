@@ -1,4 +1,13 @@
-import { createReadStream, existsSync, lstatSync, readdirSync, readFileSync, statSync } from 'node:fs';
+import {
+  closeSync,
+  createReadStream,
+  fstatSync,
+  lstatSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { translatePgError } from '../../db/pgErrors.js';
@@ -19,6 +28,7 @@ import type { BookReading } from '../../usecases/installation/backup/bookTotals.
 import { describeDatabase } from '../../usecases/installation/backup/catalogue.js';
 import { ANCHORS_NAME } from '../auditLog/restoredAuditLog.js';
 import { refuseOwnDatabase, withEmbeddedCluster } from '../service/toolDatabase.js';
+import { blobStoreOf } from '../wiring/outside.js';
 import { HEADER_NAME, hasOurSchema, makeHeader, placeArchive } from './archive.js';
 import { inBytes, ProgressLine } from './words.js';
 
@@ -30,6 +40,8 @@ export interface BackupManifest extends Manifest {
   books: BookReading;
   /** The bills said the same when the backup was over: a restore has exactly books' billed amounts. */
   billed_settled: boolean;
+  /** Uploaded files: how many the backup holds, or the bucket that they are in. Absent in older backups. */
+  blobs?: { files: number; bytes: number } | { bucket: string };
   /** Sizes of the cluster's files without the log, as Postgres expected them. */
   estimated_bytes: number;
   content_bytes: number;
@@ -57,7 +69,7 @@ export async function takeBackup(config: Config, to: string | undefined): Promis
     throw new StartError(`There is nothing to back up in DATA_DIR ${dataDir}: no npm start has run on it.`);
   const release = lockBackups(dataDir);
   try {
-    return await withEmbeddedCluster(config, (url) => writeBackup(dataDir, url, to));
+    return await withEmbeddedCluster(config, (url) => writeBackup(config, url, to));
   } finally {
     release();
   }
@@ -70,7 +82,8 @@ function lockBackups(dataDir: string): () => void {
   return lock.release;
 }
 
-async function writeBackup(dataDir: string, url: string, to: string | undefined): Promise<TakenBackup> {
+async function writeBackup(config: Config, url: string, to: string | undefined): Promise<TakenBackup> {
+  const { dataDir } = config;
   const began = performance.now();
   const now = new Date();
   const database = await describeDatabase(url);
@@ -90,12 +103,14 @@ async function writeBackup(dataDir: string, url: string, to: string | undefined)
     const { books, billedSettled } = await sampler.finish(stop);
     refuseChangedFiles(files, readInstanceFiles(dataDir));
     for (const { name, bytes, mode } of files) await writer.addBytes(`data/${name}`, bytes, mode);
-    await addFolders(writer, dataDir);
+    const blobs = await addFolder(writer, dataDir, BLOBS_NAME);
+    await addFolder(writer, dataDir, ANCHORS_NAME);
     const manifest = {
       start_lsn: backup.startLsn,
       stop_lsn: stop,
       books,
       billed_settled: billedSettled,
+      blobs: config.blobs.store === 's3' ? { bucket: blobStoreOf(config).place } : blobs,
       estimated_bytes: backup.estimatedBytes,
       content_bytes: writer.contentBytes,
       took_ms: Math.round(performance.now() - began),
@@ -143,8 +158,8 @@ function explainBackupError(error: unknown): unknown {
 
 /** What of a data directory belongs to this machine or to the start that is running, and so into no backup. */
 const OF_THIS_MACHINE = new Set(['lock', 'backup.lock', 'runtime.json', 'ports.json', 'pg-location']);
-/** Folders whose files belong to the installation. The workflow engine's are not among them (docs/decisions/0038). */
-const FOLDERS = ['blobs', ANCHORS_NAME];
+/** Folder of uploaded files. */
+const BLOBS_NAME = 'blobs';
 /** Keys and the like; a larger file is no such thing. */
 const FILE_BYTES_MAX = 1_048_576;
 
@@ -178,22 +193,47 @@ function refuseChangedFiles(before: readonly InstanceFile[], after: readonly Ins
     throw new StartError(`${name} was replaced while the backup ran, so the two may not fit: run it again.`);
 }
 
-/** Adds a folder's files with all below it, under `data/`. */
-async function addFolders(writer: ArchiveWriter, dataDir: string): Promise<void> {
-  for (const folder of FOLDERS)
-    if (existsSync(join(dataDir, folder))) await addFolder(writer, dataDir, folder);
+/** Adds a folder, where there is one, with all below it, under `data/`; returns what was added. */
+async function addFolder(
+  writer: ArchiveWriter,
+  dataDir: string,
+  folder: string,
+): Promise<{ files: number; bytes: number }> {
+  const added = { files: 0, bytes: 0 };
+  const found = statSync(join(dataDir, folder), { throwIfNoEntry: false });
+  if (found === undefined) return added;
+  await writer.addDirectory(`data/${folder}`, found.mode & 0o777);
+  for (const entry of readdirSync(join(dataDir, folder), { withFileTypes: true })) {
+    // Files that are being stored.
+    if (entry.name.startsWith('.')) continue;
+    const path = `${folder}/${entry.name}`;
+    const { files, bytes } = entry.isDirectory()
+      ? await addFolder(writer, dataDir, path)
+      : { files: 1, bytes: entry.isFile() ? await addFile(writer, dataDir, path) : undefined };
+    if (bytes === undefined) continue;
+    added.files += files;
+    added.bytes += bytes;
+  }
+  return added;
 }
 
-async function addFolder(writer: ArchiveWriter, dataDir: string, folder: string): Promise<void> {
-  await writer.addDirectory(`data/${folder}`, statSync(join(dataDir, folder)).mode & 0o777);
-  for (const entry of readdirSync(join(dataDir, folder), { withFileTypes: true })) {
-    const path = `${folder}/${entry.name}`;
-    if (entry.isDirectory()) await addFolder(writer, dataDir, path);
-    if (!entry.isFile()) continue;
-    const { size, mode } = statSync(join(dataDir, path));
+/** Returns the file's size; undefined where it was deleted meanwhile. */
+async function addFile(writer: ArchiveWriter, dataDir: string, path: string): Promise<number | undefined> {
+  let file: number;
+  try {
+    file = openSync(join(dataDir, path), 'r');
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined;
+    throw error;
+  }
+  try {
+    const { size, mode } = fstatSync(file);
     // A file of anchors may grow meanwhile: what is there now is what is taken.
     const bytes: AsyncIterable<Buffer> =
-      size === 0 ? Readable.from([]) : createReadStream(join(dataDir, path), { end: size - 1 });
+      size === 0 ? Readable.from([]) : createReadStream('', { fd: file, end: size - 1, autoClose: false });
     await writer.addStream({ path: `data/${path}`, sizeBytes: size, mode: mode & 0o777 }, bytes);
+    return size;
+  } finally {
+    closeSync(file);
   }
 }

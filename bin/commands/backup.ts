@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { takeBackup } from '../backup/takeBackup.js';
+import { type TakenBackup, takeBackup } from '../backup/takeBackup.js';
 import { endOnSignal, inBytes, inSeconds, inWords } from '../backup/words.js';
 import { print, type Terminal } from '../terminal/terminal.js';
 
@@ -17,9 +17,17 @@ export function command(terminal: Terminal): Command {
         archive.path,
         `  ${inBytes(archive.sizeBytes)} (${inBytes(manifest.content_bytes)} unpacked) in ${inSeconds(manifest.took_ms)}, sha256 ${archive.sha256}`,
         `  books at ${manifest.books.at}: ${inWords(manifest.books.organizations)}`,
+        describeBlobs(manifest.blobs),
         `  ${keys}`,
         `  Back again: ./trueup restore ${archive.path} --into FOLDER`,
       ];
       print(terminal, lines.join('\n'));
     });
+}
+
+function describeBlobs(blobs: TakenBackup['manifest']['blobs']): string {
+  if (blobs && 'bucket' in blobs)
+    return `  It does not hold uploaded files: they are in ${blobs.bucket}, whose versions and copies are yours to keep.`;
+  const { files = 0, bytes = 0 } = blobs ?? {};
+  return `  ${files} uploaded file${files === 1 ? '' : 's'}, ${inBytes(bytes)}`;
 }

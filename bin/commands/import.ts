@@ -89,13 +89,13 @@ async function importData(terminal: Terminal, file: string): Promise<void> {
   endOnSignal();
   const began = performance.now();
   const config = terminal.readConfig();
-  const { header, books, rows } = await importFromFile(config, file);
+  const { header, blobs, books, rows } = await importFromFile(config, file);
   const keys =
     config.databaseUrl === undefined
       ? `copy admin-key and secret-key of the old DATA_DIR into ${config.dataDir}, then npm start`
       : 'set TRUEUP_SECRET_KEY to what the old installation had (the text of its secret-key), then start';
   const lines = [
-    `Imported ${rows.toLocaleString('en-US')} rows in ${inSeconds(performance.now() - began)}, written ${header.created_at} from Postgres ${header.postgres_version}.`,
+    `Imported ${rows.toLocaleString('en-US')} rows${blobs > 0 ? ` and ${blobs} uploaded files` : ''} in ${inSeconds(performance.now() - began)}, written ${header.created_at} from Postgres ${header.postgres_version}.`,
     `  books: ${inWords(books)}, as where they came from`,
     `  Next: ${keys}.`,
   ];

@@ -1,5 +1,6 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import type { BlobStore } from '../../adapters/blobs/blobStore.js';
 import { listRetentionState, type RetentionState } from '../../db/installation/retentionRuns.js';
 import { listExcessiveRights, loginOf } from '../../db/login.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
@@ -14,6 +15,7 @@ import { findTemporalProgram } from '../../platform/embedded/temporalProgram.js'
 import { embeddedDatabaseUrl } from '../../platform/runtimeFile.js';
 import { StartError } from '../../platform/startError.js';
 import { listCallRepairs, type RepairState } from '../../usecases/events/callRepairs.js';
+import { blobStoreOf } from '../wiring/outside.js';
 import { findMissingKeySentence, findSecretKeys } from '../wiring/requirements.js';
 import { type Inspection, inspectService } from './inspect.js';
 import { useToolDatabase } from './prepareDatabase.js';
@@ -36,6 +38,7 @@ export async function diagnose(config: Config): Promise<Finding[]> {
     checkNode(),
     await checkPort(config, inspection),
     checkDisk(config, inspection),
+    await checkBlobs(blobStoreOf(config)),
     checkPostgres(inspection),
     await checkTemporal(config, inspection),
     checkWorker(inspection),
@@ -86,6 +89,18 @@ function checkDisk(config: Config, { parts }: Inspection): Finding {
   return free >= FREE_BYTES_MIN
     ? { what, ok: true, text }
     : { what, ok: false, text: `${text}: free some space, 2 GB at least` };
+}
+
+/** Whether uploaded files can be stored. */
+async function checkBlobs(store: BlobStore): Promise<Finding> {
+  const what = 'files';
+  try {
+    await store.check();
+    return { what, ok: true, text: store.place };
+  } catch (error) {
+    const remedy = store.kind === 's3' ? ' Correct the settings S3_…, or what the key may do.' : '';
+    return { what, ok: false, text: `${(error as Error).message}${remedy}` };
+  }
 }
 
 function checkPostgres({ running, parts }: Inspection): Finding {

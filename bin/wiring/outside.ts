@@ -1,5 +1,8 @@
 import type { BillingConnector } from '../../adapters/billing/connector.js';
 import { type BillingConnectors, createBillingConnectors } from '../../adapters/billing/connectors.js';
+import type { BlobStore } from '../../adapters/blobs/blobStore.js';
+import { fileBlobStore } from '../../adapters/blobs/fileBlobStore.js';
+import { s3BlobStore } from '../../adapters/blobs/s3BlobStore.js';
 import { type DeliverWebhook, deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
 import { SafeFetch } from '../../adapters/outbound/safeFetch.js';
 import { microsFromDate } from '../../domain/period.js';
@@ -23,6 +26,11 @@ export function connectorsOf(config: Config): BillingConnectors {
 export function pollSecondsOf(connectors: BillingConnectors): (provider: string) => number | undefined {
   const byName: Readonly<Record<string, BillingConnector | undefined>> = connectors;
   return (provider) => byName[provider]?.facts.pollIntervalSeconds;
+}
+
+/** Where uploaded files are kept. */
+export function blobStoreOf({ blobs }: Pick<Config, 'blobs'>): BlobStore {
+  return blobs.store === 's3' ? s3BlobStore(blobs) : fileBlobStore(blobs.folder);
 }
 
 /** The way to addresses that users set, as the settings narrow and widen it. */

@@ -40,7 +40,7 @@ function serviceOf(name: string): Service {
 function fill(value: string | number, given: Record<string, string>): string {
   const filled = String(value).replace(
     // The innermost ones: a default may name another variable.
-    /\$\{([A-Z_]+):([-?])([^${}]*)\}/g,
+    /\$\{([A-Z0-9_]+):([-?])([^${}]*)\}/g,
     (_, name: string, kind: string, rest: string) => {
       return given[name] ?? (kind === '-' ? rest : '');
     },

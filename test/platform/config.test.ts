@@ -112,6 +112,13 @@ describe('settings', () => {
     ['OUTBOUND_ALLOWED_HOSTS', '0x7f.1'],
     ['OUTBOUND_ALLOWED_HOSTS', 'hooks.internal:70000'],
     ['OUTBOUND_ALLOWED_HOSTS', '10.0.0.0/8'],
+    ['BLOB_STORE', 'gcs'],
+    ['S3_ENDPOINT', 'minio:9000'],
+    ['S3_BUCKET', 'a/b'],
+    ['S3_BUCKET', '..'],
+    ['S3_REGION', 'EU Central'],
+    ['S3_ACCESS_KEY_ID', 'with space'],
+    ['S3_SECRET_ACCESS_KEY', 'short'],
   ] as const)('%s=%s is answered with one sentence that names it and the remedy', (name, value) => {
     const sentence = sentenceOf({ [name]: value });
     expect(sentence.split('\n')).toHaveLength(1);
@@ -162,6 +169,34 @@ describe('settings', () => {
     expect(parse({ BASE_URL: 'http://10.0.0.5:8080/trueup//' }).baseUrl).toBe('http://10.0.0.5:8080/trueup');
   });
 
+  it('keep uploaded files below DATA_DIR by default', () => {
+    expect(parse({ DATA_DIR: '/data' }).blobs).toEqual({ store: 'file', folder: '/data/blobs' });
+  });
+
+  it('for S3 are required together, each with its own sentence', () => {
+    const given = {
+      BLOB_STORE: 's3',
+      S3_ENDPOINT: 'http://minio:9000/',
+      S3_BUCKET: 'files',
+      S3_ACCESS_KEY_ID: 'an-id',
+      S3_SECRET_ACCESS_KEY: 'a-secret',
+    };
+    expect(parse(given).blobs).toEqual({
+      store: 's3',
+      endpoint: 'http://minio:9000',
+      bucket: 'files',
+      region: 'us-east-1',
+      accessKeyId: 'an-id',
+      secretAccessKey: 'a-secret',
+    });
+    expect(parse({ ...given, S3_ENDPOINT: '' }).blobs).toMatchObject({ endpoint: undefined });
+    const sentences = sentenceOf({ BLOB_STORE: 's3', S3_ACCESS_KEY_ID: 'an-id' }).split('\n');
+    expect(sentences).toEqual([
+      expect.stringMatching(/^S3_BUCKET is missing, and BLOB_STORE is s3: /),
+      expect.stringMatching(/^S3_SECRET_ACCESS_KEY is missing, and BLOB_STORE is s3: /),
+    ]);
+  });
+
   it('use DATABASE_URL for direct connections too by default', () => {
     const url = 'postgres://u:p@db:5432/trueup';
     expect(parse({ DATABASE_URL: url }).databaseDirectUrl).toBe(url);
@@ -189,6 +224,7 @@ describe('secrets', () => {
     const secrets = {
       DATABASE_URL: 'postgres://u:s3cret@db/trueup',
       METRICS_TOKEN: 'token-token-token',
+      S3_SECRET_ACCESS_KEY: 's3cret-access',
       PORT: '1',
     };
     const shown = JSON.stringify(describeConfig(secrets));
@@ -203,7 +239,7 @@ describe('the settings have the same descriptions', () => {
   const example = readFileSync(join(PROJECT_ROOT, '.env.example'), 'utf8');
 
   it('in docs/configuration.md: one row for each, with its default and meaning', () => {
-    const rows = [...documented.matchAll(/^\| `([A-Z_]+)` \| (.*?) \| (.*) \|$/gm)].map(
+    const rows = [...documented.matchAll(/^\| `([A-Z0-9_]+)` \| (.*?) \| (.*) \|$/gm)].map(
       ([, name, ...rest]) => [name, ...rest],
     );
     const expected = SETTING_NAMES.map((name) => [
@@ -215,7 +251,7 @@ describe('the settings have the same descriptions', () => {
   });
 
   it('in .env.example: each once, commented out with its default', () => {
-    const names = [...example.matchAll(/^#\s?([A-Z_]+)=/gm)].map(([, name]) => name);
+    const names = [...example.matchAll(/^#\s?([A-Z0-9_]+)=/gm)].map(([, name]) => name);
     expect(names).toEqual(SETTING_NAMES);
   });
 });

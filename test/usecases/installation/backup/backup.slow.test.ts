@@ -3,6 +3,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSy
 import { join } from 'node:path';
 import { gunzipSync, gzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { fileBlobStore } from '../../../../adapters/blobs/fileBlobStore.js';
 import { restoreBackup } from '../../../../bin/backup/restoreBackup.js';
 import { foldUsage } from '../../../../db/usage/rollups.js';
 import { readArchive } from '../../../../platform/archive/archiveReader.js';
@@ -18,6 +19,7 @@ import {
   readBooks,
   recountBooks,
 } from '../../../../usecases/installation/backup/bookTotals.js';
+import { putText } from '../../../adapters/blobs/contract.js';
 import { SeededRandom, testSeed } from '../../../fakes/seededRandom.js';
 import { LoadClient, pause } from '../../../fault/support/loadClient.js';
 import { startTestApi, type TestApi } from '../../../support/api.js';
@@ -95,8 +97,8 @@ beforeAll(async () => {
   ] as const) {
     writeFileSync(join(installation.dataDir, name), text, { mode: 0o600 });
   }
-  mkdirSync(join(installation.dataDir, 'blobs/invoices'), { recursive: true });
-  writeFileSync(join(installation.dataDir, 'blobs/invoices/a.pdf'), '%PDF-1.7', { mode: 0o600 });
+  await putText(fileBlobStore(join(installation.dataDir, 'blobs')), 'invoices/org/a.pdf', '%PDF-1.7');
+  writeFileSync(join(installation.dataDir, 'blobs/.drafts/half'), '%PDF');
 });
 
 afterAll(async () => {
@@ -133,6 +135,7 @@ describe(`./trueup backup (TEST_SEED=${SEED})`, () => {
     isFolding = false;
     await folds;
     expect(output).toContain('secret-key');
+    expect(output).toContain('1 uploaded file, 8 B');
     expect(modeOf(file)).toBe(0o600);
     expect(await traces()).toEqual({ slots: 0, backups: 0, sessions: 0 });
     expect(new Set(client.answers.map((answer) => answer.status))).toEqual(new Set([202]));
@@ -144,7 +147,9 @@ describe(`./trueup backup (TEST_SEED=${SEED})`, () => {
       expect(end.output).toContain('add up to the same');
       expect(readFileSync(join(into, 'admin-key'), 'utf8').trim()).toBe(api.adminKey);
       expect(modeOf(join(into, 'secret-key'))).toBe(0o600);
-      expect(readFileSync(join(into, 'blobs/invoices/a.pdf'), 'utf8')).toBe('%PDF-1.7');
+      expect(readFileSync(join(into, 'blobs/invoices/org/a.pdf'), 'utf8')).toBe('%PDF-1.7');
+      expect(modeOf(join(into, 'blobs/invoices/org/a.pdf'))).toBe(0o600);
+      expect(readdirSync(join(into, 'blobs'))).toEqual(['invoices']);
       expect(readdirSync(into).sort()).toEqual(
         expect.arrayContaining(['admin-key', 'blobs', 'postgres-password', 'secret-key']),
       );
@@ -191,6 +196,21 @@ describe(`./trueup backup (TEST_SEED=${SEED})`, () => {
       }
     }
   }, 300_000);
+
+  it('holds no uploaded files that are in a bucket, and names the bucket, as its restore does', async () => {
+    const s3 = {
+      BLOB_STORE: 's3',
+      S3_BUCKET: 'files',
+      S3_ACCESS_KEY_ID: 'an-id',
+      S3_SECRET_ACCESS_KEY: 'a-secret',
+    };
+    const [folder, into] = [aFolder(), aFolder()];
+    const file = join(folder, 'b.tar.gz');
+    const end = await runCommand('backup', ['--to', file], { ...settings(), ...s3 });
+    expect(end.output).toContain('does not hold uploaded files: they are in s3://files');
+    const restored = await restore(file, '--into', into);
+    expect(restored.output).toContain('Uploaded files are in s3://files: start with the same settings S3_…');
+  });
 
   it('killed with -9 in the middle leaves no file, no slot and a service that works; the next one clears up', async () => {
     const folder = aFolder();

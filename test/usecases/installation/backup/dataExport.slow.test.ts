@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ExportManifest } from '../../../../bin/backup/dataFile.js';
 import { exportToFile, importFromFile } from '../../../../bin/backup/dataFile.js';
+import { blobStoreOf } from '../../../../bin/wiring/outside.js';
 import { openDatabase } from '../../../../db/client.js';
 import { insertOrganization } from '../../../../db/installation/organizations.js';
 import { migrate } from '../../../../db/migrate.js';
@@ -16,8 +17,10 @@ import { closePeriod } from '../../../../usecases/billing/closePeriod.js';
 import { isTransactionColumn, readCatalogue } from '../../../../usecases/installation/backup/catalogue.js';
 import { RENUMBERINGS } from '../../../../usecases/installation/backup/transactionNumbers.js';
 import { seedPrices } from '../../../../usecases/pricing/priceSeed.js';
+import { putText } from '../../../adapters/blobs/contract.js';
 import { compareCells, compareRead, foldAll } from '../../../db/support/compareTotals.js';
 import { DIMENSIONS, FIRST } from '../../../db/support/drawSteps.js';
+import { startS3Fake } from '../../../fakes/s3Fake.js';
 import { testSeed } from '../../../fakes/seededRandom.js';
 import { aCall } from '../../../support/aCall.js';
 import { createTestOrganization } from '../../../support/api.js';
@@ -130,6 +133,27 @@ describe(`./trueup export data and import data (TEST_SEED=${SEED})`, () => {
       expect(rows[0].ahead).toBe(true);
     } finally {
       await target.close();
+    }
+  }, 300_000);
+
+  it('carry uploaded files between stores, but none out of a bucket', async () => {
+    const from = embedded(aFolder());
+    await putText(blobStoreOf(from), 'invoices/org/a.pdf', '%PDF-1.7');
+    const file = join(aFolder(), 'e.tar.gz');
+    const { blobs } = await exportToFile({ ...owned(source.url), blobs: from.blobs }, file);
+    expect(blobs).toBe(1);
+    const s3 = await startS3Fake();
+    const dataDir = aFolder();
+    try {
+      const imported = await importFromFile({ ...embedded(dataDir), blobs: s3.settings }, file);
+      expect(imported.blobs).toBe(1);
+      expect([...s3.objects].map(([key, bytes]) => [key, bytes.toString()])).toEqual([
+        ['invoices/org/a.pdf', '%PDF-1.7'],
+      ]);
+      const again = join(aFolder(), 'e.tar.gz');
+      expect((await exportToFile({ ...owned(source.url), blobs: s3.settings }, again)).blobs).toBeUndefined();
+    } finally {
+      await s3.close();
     }
   }, 300_000);
 
