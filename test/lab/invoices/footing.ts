@@ -1,9 +1,10 @@
 import { expect } from 'vitest';
 import { decimal, percentOf, product, sum } from '../../../lab/generators/invoicesFirst/decimal.js';
 import { generateInvoicesFirst } from '../../../lab/generators/invoicesFirst/generateInvoicesFirst.js';
+import { generateInvoicesSecond } from '../../../lab/generators/invoicesSecond/generateInvoicesSecond.js';
 import type { Contradiction, GeneratedInvoice, InvoiceTruth } from '../../../lab/generators/invoiceTruth.js';
 
-export const GENERATORS = { first: generateInvoicesFirst };
+export const GENERATORS = { first: generateInvoicesFirst, second: generateInvoicesSecond };
 
 export async function collect(invoices: AsyncIterable<GeneratedInvoice>): Promise<GeneratedInvoice[]> {
   const list: GeneratedInvoice[] = [];

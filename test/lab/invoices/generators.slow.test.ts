@@ -18,7 +18,6 @@ const EXPECTED = [
   'two_tables',
   'several_pages',
   'unrounded',
-  'wrapped',
   'lost_glyphs',
   'contradiction_line',
   'contradiction_lines_sum',
