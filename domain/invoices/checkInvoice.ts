@@ -28,8 +28,6 @@ const EARLIEST_DAY = '2015-01-01';
 const LATEST_DAY = '2099-12-31';
 /** Days that a service period has at most: a year of a subscription and its leap day, with some rest. */
 const PERIOD_DAYS_MAX = 400;
-/** Half a cent of each line may be lost where every line's tax is rounded by itself. */
-const TAX_PER_LINE: Scaled = CENT / 2n;
 
 /** Every sum and product of a document, and whether it has what an invoice must have. */
 export function checkInvoice(reading: InvoiceReading): InvoiceCheck[] {
@@ -283,7 +281,7 @@ function checkDue(reading: InvoiceReading): InvoiceCheck | undefined {
   });
 }
 
-/** Base × rate = tax. A base that is not printed is the lines of this rate, or everything that is taxed. */
+/** Base × rate = tax, within half a printed unit for each line, as a line's tax may be rounded by itself. A base that is not printed is the lines of this rate, or everything that is taxed. */
 function checkTax(tax: TaxReading, reading: InvoiceReading): InvoiceCheck[] {
   if (tax.rate === null) return [];
   if (tax.isReverseCharge && tax.amount.value === 0n) return [];
@@ -292,8 +290,10 @@ function checkTax(tax: TaxReading, reading: InvoiceReading): InvoiceCheck[] {
   const whole = 100n * ONE;
   const isInclusive = INCLUSIVE_TAX.test(tax.name) && tax.base === null;
   const expected = divideHalfEven(base * tax.rate, isInclusive ? whole + tax.rate : whole);
-  const perLine = TAX_PER_LINE * BigInt(reading.lines.length);
-  const tolerance = tax.base !== null || perLine < CENT ? CENT : perLine;
+  const half = halfUnit(Math.min(decimalsOf(tax.amount), MONEY_DECIMALS));
+  const perLine = half * BigInt(reading.lines.length);
+  // One unit, because some suppliers round taxes down.
+  const tolerance = tax.base !== null || perLine < 2n * half ? 2n * half : perLine;
   return [
     compared({ check: 'tax', expected, found: tax.amount.value, tolerance, what: `${tax.name}: the tax` }),
   ];

@@ -4,9 +4,9 @@ import { checkInvoice } from './checkInvoice.js';
 import type { InvoiceLineReading, InvoiceReading, Maybe, ReadField, Scaled } from './invoiceReading.js';
 import { classifyLine } from './lineClass.js';
 import type { InvoiceExtraction } from './pageWords.js';
-import { readFields } from './reading/documentFields.js';
+import { type DocumentFields, readFields } from './reading/documentFields.js';
 import { type AmountChoice, type DraftLine, linesOf } from './reading/draftLines.js';
-import { type InvoiceSums, readSums } from './reading/invoiceSums.js';
+import { type InvoiceSums, type PlacedSum, readSums } from './reading/invoiceSums.js';
 import { findIssuer, type Layout, layoutOf } from './reading/layouts.js';
 import { type Notation, type TableRegion, tablesOf } from './reading/lineTable.js';
 import { dateOrderOf } from './reading/printedDate.js';
@@ -47,13 +47,26 @@ function best(candidates: readonly InvoiceReading[]): InvoiceReading | undefined
 function readingsOf(rows: readonly Row[], provider: Provider): InvoiceReading[] {
   const layout = layoutOf(rows, provider);
   const texts = rows.map((row) => row.text);
-  const notation: Notation = { mark: decimalMarkOf(texts), order: dateOrderOf(texts) ?? layout.dateOrder };
+  const order = dateOrderOf(texts) ?? layout.dateOrder;
+  const fields = readFields(rows, order);
+  const day = fields.periodEnd ?? fields.issueDate;
+  const notation: Notation = {
+    mark: decimalMarkOf(texts),
+    order,
+    year: day === null ? undefined : Number(day.value.slice(0, 4)),
+  };
   const { tables, sums } = tablesOf(rows, notation);
-  const found = readSums(sums, rows, notation.mark);
+  const draft: Draft = {
+    fields,
+    found: readSums(sums, rows, notation.mark),
+    layout,
+    provider,
+    issuer: findIssuer(rows, provider),
+    codes: rows.flatMap((row) => currencyCodesIn(row.text).map((code) => ({ code, row }))),
+  };
   const readings: InvoiceReading[] = [];
   for (const choice of CHOICES) {
-    for (const lines of lineSets(tables, choice))
-      readings.push(...withSums({ rows, lines, found, layout, provider, notation }));
+    for (const lines of lineSets(tables, choice)) readings.push(...withSums({ ...draft, lines }));
     if (readings.some((reading) => checkInvoice(reading).every((check) => check.ok))) break;
   }
   return readings;
@@ -70,56 +83,65 @@ function* lineSets(tables: readonly TableRegion[], choice: AmountChoice): Genera
 }
 
 interface Draft {
-  rows: readonly Row[];
-  lines: readonly DraftLine[];
   found: InvoiceSums;
   layout: Layout;
   provider: Provider;
-  notation: Notation;
+  fields: DocumentFields;
+  issuer: Maybe<string>;
+  /** Currency codes and where they are printed. */
+  codes: readonly { code: string; row: Row }[];
 }
 
-/** A reading for each subtotal and total that may be meant. */
-function withSums(draft: Draft): InvoiceReading[] {
-  const { found } = draft;
-  const fields = readFields(draft.rows, draft.notation.order);
+/** A reading for each subtotal, total and amount due that may be meant. */
+function withSums(draft: Draft & { lines: readonly DraftLine[] }): InvoiceReading[] {
+  const { found, fields, issuer } = draft;
   const lines = draft.lines.map((line, at) => classified(line, at + 1, draft.provider));
-  const subtotals: Maybe<Scaled>[] = [...found.subtotals.toReversed(), ...found.nets];
+  const subtotals: (PlacedSum | null)[] = [...found.subtotals.toReversed(), ...found.nets];
   if (subtotals.length !== 1) subtotals.push(null);
-  const totals: Maybe<Scaled>[] =
-    found.totals.length > 0 ? found.totals.toReversed() : [found.dues[0] ?? found.paid[0] ?? null];
-  const dues: Maybe<Scaled>[] = found.dues.length > 0 ? [...found.dues] : [null];
+  const totals =
+    found.totals.length > 0 ? found.totals.toReversed() : [found.dues.at(-1) ?? found.paid[0] ?? null];
+  const dues = found.dues.length > 0 ? found.dues.toReversed() : [null];
   const period = periodOf(fields, lines);
-  const issuer = findIssuer(draft.rows, draft.provider);
   return totals.flatMap((total) =>
-    subtotals.flatMap((subtotal) =>
-      dues.map((amountDue) => ({
+    subtotals.flatMap((subtotal) => {
+      // What is taken off above the subtotal is in it; above the total it counts before the tax.
+      const from = subtotal && (total === null || subtotal.at < total.at) ? subtotal.at : -1;
+      const to = total?.at ?? Number.POSITIVE_INFINITY;
+      const taken = (after: number, before: number) =>
+        found.reductions.filter(({ at }) => at > after && at < before).map(({ field }) => field);
+      return dues.map((amountDue) => ({
         ...fields,
         ...period,
         layout: draft.layout.name,
         issuer,
-        currency: currencyOf(draft.rows, [total, subtotal, ...lines.map((line) => line.amount)]),
+        currency: currencyOf(draft.codes, [
+          total?.field ?? null,
+          subtotal?.field ?? null,
+          ...lines.map((line) => line.amount),
+        ]),
         lines,
-        subtotal,
-        discounts: found.discounts,
+        subtotal: subtotal?.field ?? null,
+        discounts: taken(from, to),
         taxes: found.taxes,
-        credits: found.credits,
-        total,
-        amountPaid: found.paid.at(-1) ?? null,
-        amountDue,
-      })),
-    ),
+        credits: taken(to, Number.POSITIVE_INFINITY),
+        total: total?.field ?? null,
+        amountPaid: found.paid.at(-1)?.field ?? null,
+        amountDue: amountDue?.field ?? null,
+      }));
+    }),
   );
 }
 
-function classified(
-  { group, left: _, ...line }: DraftLine,
-  number: number,
-  provider: Provider,
-): InvoiceLineReading {
+/** `Amazon Bedrock` for its charges; what else is printed below it is named with it. */
+function groupedText(group: string, text: string): string {
+  return /^charges?$/i.test(text) ? group : `${group} – ${text}`;
+}
+
+function classified({ group, ...line }: DraftLine, number: number, provider: Provider): InvoiceLineReading {
   const description =
     group === null
       ? line.description
-      : { ...line.description, value: `${group} – ${line.description.value}` };
+      : { ...line.description, value: groupedText(group, line.description.value) };
   const { kind, model, tokenClass } = classifyLine(description.value, {
     amount: line.amount.value,
     provider,
@@ -142,19 +164,18 @@ function periodOf(
 }
 
 /** The currency beside the amounts; a plain dollar sign is that of the code which the document names. */
-function currencyOf(rows: readonly Row[], fields: readonly Maybe<Scaled>[]): Maybe<string> {
+function currencyOf(codes: Draft['codes'], fields: readonly Maybe<Scaled>[]): Maybe<string> {
   const printed = fields.find((field) => field !== null && currenciesIn(field.text).length > 0);
-  const code = printed ? currenciesIn(printed.text)[0] : undefined;
-  if (printed && code !== undefined && !isBareDollar(printed.text)) return { ...printed, value: code };
-  const named = rows.flatMap((row) => currencyCodesIn(row.text).map((one) => ({ one, row })));
-  const fits = printed ? named.filter(({ one }) => one.endsWith('D') && one !== 'AED') : named;
+  const own = printed ? currenciesIn(printed.text)[0] : undefined;
+  if (printed && own !== undefined && !isBareDollar(printed.text)) return { ...printed, value: own };
+  const fits = printed ? codes.filter(({ code }) => /^(?:US|CA|AU|NZ|HK|SG)D$/.test(code)) : codes;
   const counts = new Map<string, number>();
-  for (const { one } of fits) counts.set(one, (counts.get(one) ?? 0) + 1);
+  for (const { code } of fits) counts.set(code, (counts.get(code) ?? 0) + 1);
   const [most] = [...counts].sort(([, a], [, b]) => b - a)[0] ?? [];
-  const row = fits.find(({ one }) => one === most)?.row;
+  const row = fits.find(({ code }) => code === most)?.row;
   if (most !== undefined && row) {
     const start = row.text.indexOf(most);
     return fieldFrom(most, tokensAt(row.tokens, start, start + most.length));
   }
-  return printed && code !== undefined ? { ...printed, value: code } : null;
+  return printed && own !== undefined ? { ...printed, value: own } : null;
 }

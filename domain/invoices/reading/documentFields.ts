@@ -24,7 +24,7 @@ const LABELS = {
   dueDate:
     /(?:date due|due date|payment due(?: date| by| on)?|due (?:on|by)|pay by|fällig(?:keit)?(?:sdatum| am| bis)?|zahlbar bis|date d['’]échéance|échéance|(?:fecha de )?vencimiento|total amount due on|due)\s*:?/i,
   period:
-    /(?:(?:billing|service|usage|statement|invoice|subscription|charge) (?:period|dates|cycle|month)|period(?: covered)?|usage for|leistungszeitraum|abrechnungszeitraum|zeitraum|période(?: de facturation)?|per[ií]odo(?: de facturación)?|for (?:the )?(?:billing |usage )?period(?: of)?)\s*:?/i,
+    /(?:(?:billing|service|usage|statement|invoice|subscription|charge) (?:period|dates|cycle|month)|period(?: covered)?|(?:usage|summary|charges) for|leistungszeitraum|abrechnungszeitraum|zeitraum|période(?: de facturation)?|per[ií]odo(?: de facturación)?|for (?:the )?(?:billing |usage )?period(?: of)?)\s*:?/i,
   account: new RegExp(
     `(?:(?:billing )?account\\s*(?:${NO})?|customer\\s*${NO}|organi[sz]ation\\s*(?:${NO})?|org id|kunden-?\\s?(?:nummer|nr\\.?)|(?:numéro|n°) (?:de )?(?:client|compte)|billing profile(?: ${NO})?|workspace(?: ${NO})?|team(?: ${NO})?|tenant ${NO}|payer account ${NO})\\s*:?`,
     'i',

@@ -8,10 +8,8 @@ import { fieldFrom } from './textRows.js';
 
 /** A line before it is known what it charges for. */
 export type DraftLine = Omit<InvoiceLineReading, 'line' | 'kind' | 'model' | 'tokenClass'> & {
-  /** Its heading, where lines are printed below one. */
+  /** What its amount is a part of, where lines are printed below one. */
   group: string | null;
-  /** Points from the left edge: lines below a heading are often indented. */
-  left: number;
 };
 
 /** Which of several amounts of a row is the line's: as its header says, or counted from the right end. */
@@ -40,7 +38,7 @@ export function linesOf(table: TableRegion, choice: AmountChoice): DraftLine[] {
     const others = table.rows.filter((_, index) => index !== at && owners[index] === at);
     lines.push(lineFrom(row, own, others, table));
   });
-  return withoutParents(lines);
+  return lines;
 }
 
 /** Quantity, price and amount among the numbers that end a row. */
@@ -170,11 +168,14 @@ function lineFrom(
     .sort((a, b) => a.left - b.left)[0];
   const isBefore = (token: Token) => first === undefined || token.right <= first.left + 0.01;
   const all = [row, ...others].sort((a, b) => a.row.middle - b.row.middle || a.row.page - b.row.page);
-  const period = all.flatMap((one) => one.dates).find((date) => date.isRange) ?? dayColumn(row, table);
   const isPeriodRow = (one: NumberedRow) =>
     one !== row &&
     one.dates.some((date) => date.isRange) &&
     one.row.text.replace(/[^\p{L}\d]/gu, '').length <= datesLength(one) + 8;
+  // A row of its own before a column, and both before words of the description.
+  const period =
+    [...all.filter(isPeriodRow), row, ...others].flatMap((one) => one.dates).find((date) => date.isRange) ??
+    dayColumn(row, table);
   const words = all
     .filter((one) => !isPeriodRow(one))
     .flatMap((one) => (one === row ? row.row.tokens.filter(isBefore) : one.row.tokens));
@@ -186,8 +187,7 @@ function lineFrom(
     taxRate: numberField(parts.taxRate),
     periodStart: period ? fieldFrom(period.first, period.tokens) : null,
     periodEnd: period ? fieldFrom(period.last, period.tokens) : null,
-    group: null,
-    left: words[0]?.left ?? 0,
+    group: row.group?.label.replace(/\s+/g, ' ').trim() ?? null,
   };
 }
 
@@ -226,46 +226,3 @@ export function amountField(span: NumberSpan): ReadField<Scaled> {
   const field = fieldFrom(span.value, span.tokens, span.text);
   return span.isMended ? { ...field, confidence: Math.min(field.confidence, MENDED_CONFIDENCE) } : field;
 }
-
-/** Words that name no service by themselves: a line of them belongs to the one above. */
-const GENERIC =
-  /^(?:charges?|usage(?: charges?)?|credits?|discounts?|taxes|tax|vat|gst|ct|estimated us sales tax.*|us sales tax.*|(?:vat|gst|tax)\b.{0,30}|adjustments?)$/i;
-
-/** Drops headings that carry the sum of the lines below them; these lines get the heading's words. */
-function withoutParents(lines: readonly DraftLine[]): DraftLine[] {
-  const kept: DraftLine[] = [];
-  let at = 0;
-  while (at < lines.length) {
-    const parent = lines[at] as DraftLine;
-    const children = childrenOf(lines, at);
-    if (children === 0) {
-      kept.push(parent);
-      at += 1;
-    } else {
-      const below = lines.slice(at + 1, at + 1 + children);
-      kept.push(...below.map((line) => ({ ...line, group: parent.description.value })));
-      at += 1 + children;
-    }
-  }
-  return kept;
-}
-
-/** How many of the lines below are parts of this one: together they make its amount. */
-function childrenOf(lines: readonly DraftLine[], at: number): number {
-  const parent = lines[at] as DraftLine;
-  if (parent.quantity !== null || parent.unitPrice !== null) return 0;
-  let sum = 0n;
-  let children = 0;
-  let found = 0;
-  for (const line of lines.slice(at + 1)) {
-    const isPart = GENERIC.test(line.description.value) || line.left > parent.left + INDENT;
-    if (!isPart) break;
-    sum += line.amount.value;
-    children += 1;
-    if (sum === parent.amount.value) found = children;
-  }
-  return found;
-}
-
-/** Points by which parts of a line are moved to the right at least. */
-const INDENT = 4;

@@ -1,47 +1,53 @@
 import type { ReadField, Scaled, TaxReading } from '../invoiceReading.js';
 import { amountField } from './draftLines.js';
-import { REVERSE_CHARGE, type SumRole, sumRoleOf } from './labels.js';
-import { type NumberedRow, sumLabel } from './lineTable.js';
+import { REVERSE_CHARGE, type SumRole } from './labels.js';
+import type { NumberedRow, SumRow } from './lineTable.js';
 import type { DecimalMark } from './printedNumber.js';
 import { numbersIn } from './printedNumber.js';
 import type { Row } from './textRows.js';
 
+/** A sum and its place among the rows of sums, from above. */
+export interface PlacedSum {
+  field: ReadField<Scaled>;
+  at: number;
+}
+
 /** The sums of a document: of subtotal, total and the like every different one that is printed. */
 export interface InvoiceSums {
-  subtotals: readonly ReadField<Scaled>[];
-  nets: readonly ReadField<Scaled>[];
-  totals: readonly ReadField<Scaled>[];
-  discounts: readonly ReadField<Scaled>[];
-  credits: readonly ReadField<Scaled>[];
+  subtotals: readonly PlacedSum[];
+  nets: readonly PlacedSum[];
+  totals: readonly PlacedSum[];
+  paid: readonly PlacedSum[];
+  dues: readonly PlacedSum[];
+  /** What takes away: discounts, credits, balances. Negative. */
+  reductions: readonly PlacedSum[];
   taxes: readonly TaxReading[];
-  paid: readonly ReadField<Scaled>[];
-  dues: readonly ReadField<Scaled>[];
 }
 
 export function readSums(
-  sums: readonly NumberedRow[],
+  sums: readonly SumRow[],
   rows: readonly Row[],
   mark: DecimalMark | undefined,
 ): InvoiceSums {
-  const found = new Map<SumRole, ReadField<Scaled>[]>();
+  const found: (PlacedSum & { role: SumRole })[] = [];
   const taxes: TaxReading[] = [];
-  for (const row of sums) {
-    const role = sumRoleOf(sumLabel(row));
+  for (const [at, { row, role }] of sums.entries()) {
     const span = row.trailing.findLast((one) => !one.isPercent);
-    if (role === undefined || !span) continue;
+    if (!span) continue;
     if (role === 'tax') taxes.push(taxFrom(row));
-    else found.set(role, [...(found.get(role) ?? []), amountField(span)]);
+    else found.push({ role, at, field: amountField(span) });
   }
-  const of = (role: SumRole) => found.get(role) ?? [];
+  const of = (...roles: SumRole[]) => found.filter((one) => roles.includes(one.role));
   return {
     subtotals: distinct(of('subtotal')),
     nets: distinct(of('net')),
     totals: distinct(of('total')),
-    discounts: of('discount').map(negative),
-    credits: of('credit').map(negative),
-    taxes: [...taxes, ...reverseCharge(taxes, rows)],
     paid: distinct(of('paid')),
-    dues: distinct([...of('due'), ...headlines(rows, mark)]),
+    dues: distinct([...headlines(rows, mark).map((field) => ({ field, at: -1 })), ...of('due')]),
+    reductions: of('discount', 'credit')
+      .filter(({ field }) => field.value !== 0n)
+      .map(({ field, at }) => ({ field: negative(field), at })),
+    taxes: [...taxes, ...reverseCharge(taxes, rows)],
   };
 }
 
@@ -51,8 +57,8 @@ function negative(field: ReadField<Scaled>): ReadField<Scaled> {
 }
 
 /** The last of equal values, as sums stand behind headlines. */
-function distinct(fields: readonly ReadField<Scaled>[]): ReadField<Scaled>[] {
-  return [...new Map(fields.map((field) => [field.value, field])).values()];
+function distinct(sums: readonly PlacedSum[]): PlacedSum[] {
+  return [...new Map(sums.map((sum) => [sum.field.value, sum])).values()].sort((a, b) => a.at - b.at);
 }
 
 function taxFrom(row: NumberedRow): TaxReading {

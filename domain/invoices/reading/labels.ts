@@ -22,7 +22,7 @@ const SUM_LABELS: readonly [SumRole, RegExp][] = [
   ],
   [
     'subtotal',
-    /^(?:sub-?\s?total|zwischensumme|sous-total|total charges|charges|usage charges|total usage charges|summe der positionen)\b/i,
+    /^(?:sub-?\s?total|zwischensumme|sous-total|total charges|charges$|usage charges$|total usage charges|summe der positionen)\b/i,
   ],
   [
     'due',
@@ -41,7 +41,7 @@ const SUM_LABELS: readonly [SumRole, RegExp][] = [
   ],
   [
     'discount',
-    /^(?:[\p{L}\d%.,&-]+\s+){0,4}?(?:discounts?|coupon|promo(?:tion|tional)?(?: code)?|rebate|rabatt|nachlass|remise|descuento|savings)\b/iu,
+    /^(?:[\p{L}\d%.,&-]+\s+){0,4}?(?:discounts?|coupon|promo(?:tion|tional)?(?: code)?|rebate|rabatt|nachlass|remise|descuento|savings)\b|\d\s?%\s?off\b/iu,
   ],
   [
     'credit',
@@ -92,11 +92,11 @@ export const COLUMN_LABELS: readonly [ColumnRole, RegExp][] = [
     'gross',
     /\b(?:gross(?: amount)?|amount incl\.?[\w .]*|total incl\.?[\w .]*|total ttc|brutto(?:betrag)?|total \(incl[^)]*\))/giu,
   ],
+  ['taxRate', /\b(?:(?:tax|vat|gst|mwst|ust|tva|iva) ?(?:rate|%|-satz|satz)|taux(?: de)? tva|tax %)/giu],
   [
     'unitPrice',
     /\b(?:(?:unit|list|net unit|effective)[ -]?(?:price|cost|rate)(?: ?(?:\(.*?\)|\/ ?\w+|per \S+(?: tokens)?))?|price(?: ?(?:\/|per) ?(?:unit|\S+(?: tokens)?))?|cost per unit|rate(?: ?(?:\/|per) ?\S+)?|einzelpreis|preis|stückpreis|prix unitaire|prix unit\.?|p\.?u\.?(?: ht)?|precio(?: unitario)?)(?![\p{L}])/giu,
   ],
-  ['taxRate', /\b(?:(?:tax|vat|gst|mwst|ust|tva|iva) ?(?:rate|%|-satz|satz)|taux(?: de)? tva|tax %)/giu],
   ['taxAmount', /\b(?:(?:tax|vat|gst|mwst) ?amount|steuerbetrag|montant tva)\b/giu],
   ['taxRate', /\b(?:tax(?:es)?|vat|gst|mwst\.?|ust\.?|tva|iva)(?![\p{L}])/giu],
   [
@@ -105,7 +105,7 @@ export const COLUMN_LABELS: readonly [ColumnRole, RegExp][] = [
   ],
   [
     'period',
-    /\b(?:(?:service |billing |usage )?period|service dates?|dates?|zeitraum|période|periodo)(?![\p{L}])/giu,
+    /\b(?:(?:service |billing |usage )?period|interval|service dates?|dates?|zeitraum|période|periodo)(?![\p{L}])/giu,
   ],
   [
     'description',

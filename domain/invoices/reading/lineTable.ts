@@ -1,8 +1,9 @@
-import { COLUMN_LABELS, type ColumnRole, sumRoleOf } from './labels.js';
+import type { Token } from './deskew.js';
+import { COLUMN_LABELS, type ColumnRole, type SumRole, sumRoleOf } from './labels.js';
 import { mendedNumbersIn } from './mendedNumbers.js';
 import { type DateOrder, findDate, type PrintedDate } from './printedDate.js';
-import { type DecimalMark, type NumberSpan, numbersIn } from './printedNumber.js';
-import { type Row, textOf, tokensAt } from './textRows.js';
+import { type DecimalMark, halfUnit, isWithin, type NumberSpan, numbersIn } from './printedNumber.js';
+import { CELL_GAP, type Row, textOf, tokensAt } from './textRows.js';
 
 /** A header cell: what its column holds, and where it stands. */
 interface Column {
@@ -15,6 +16,8 @@ interface Column {
 export interface Notation {
   mark: DecimalMark | undefined;
   order: DateOrder;
+  /** Of dates without one. */
+  year: number | undefined;
 }
 
 /** A row with its numbers at the right end and the words before them. */
@@ -26,6 +29,8 @@ export interface NumberedRow {
   label: string;
   labelTokens: Row['tokens'];
   dates: readonly (PrintedDate & { tokens: Row['tokens'] })[];
+  /** The row whose amount this one is a part of. */
+  group?: NumberedRow;
 }
 
 /** Rows between a header, or the beginning, and the sums. */
@@ -36,10 +41,10 @@ export interface TableRegion {
 
 /** Words between or behind the numbers of a line. */
 const UNIT_WORD =
-  /^(?:tokens?|units?|requests?|calls?|seats?|users?|images?|pages?|hours?|hrs?|h|minutes?|mins?|seconds?|gb|mb|gb-?hours?|gb-mo(?:nth)?s?|months?|mo|days?|pcs|stk\.?|x|×|@|per|\/|each|ea\.?|pro|par|cr|dr|credits?|million|mio\.?|thousand|m|k|mtok|ktok|1m|1k|10k|100k|1000|1,000|1,000,000|1000000|\/\s?(?:1m|1k|m|k|mtok|unit|tokens?|seat|user|hour|month|mo|1,000|1,000,000|million|request)(?:tokens)?|[a-z]{0,3}\$|€|£|usd|eur|gbp|chf|[-–—=*])$/i;
+  /^(?:tokens?|units?|requests?|calls?|seats?|users?|images?|pages?|hours?|hrs?|h|minutes?|mins?|seconds?|gb|mb|gb-?hours?|gb-mo(?:nth)?s?|months?|mo|days?|pcs|stk\.?|x|×|@|per|\/|each|ea\.?|pro|par|cr|dr|credits?|million|mio\.?|thousand|m|k|mtok|ktok|1m|1k|10k|100k|1000|1,000|1,000,000|1000000|\/\s?(?:1m|1k|m|k|mtok|unit|tokens?|seat|user|hour|month|mo|1,000|1,000,000|million|request)(?:tokens)?|[a-z]{0,3}\$|€|£|usd|eur|gbp|chf|[-–—=*]|\[\d\]|\(\d\)|[¹²³*†]+)$/i;
 
-export function numberRow(row: Row, { mark, order }: Notation): NumberedRow {
-  const dates = datesIn(row, order);
+export function numberRow(row: Row, { mark, order, year }: Notation): NumberedRow {
+  const dates = datesIn(row, order, year);
   const dated = new Set(dates.flatMap((date) => date.tokens));
   const spans = [...numbersIn(row.tokens, mark), ...mendedNumbersIn(row.tokens, mark)]
     .filter((span) => !span.tokens.some((token) => dated.has(token)))
@@ -63,10 +68,10 @@ export function numberRow(row: Row, { mark, order }: Notation): NumberedRow {
   return { row, trailing, label: textOf(labelTokens), labelTokens, dates };
 }
 
-function datesIn(row: Row, order: DateOrder): NumberedRow['dates'] {
+function datesIn(row: Row, order: DateOrder, year: number | undefined): NumberedRow['dates'] {
   const found: (PrintedDate & { tokens: Row['tokens'] })[] = [];
   let from = 0;
-  for (let date = findDate(row.text, order); date; date = findDate(row.text.slice(from), order)) {
+  for (let date = findDate(row.text, order, year); date; date = findDate(row.text.slice(from), order, year)) {
     const start = from + date.start;
     const end = from + date.end;
     found.push({ ...date, start, end, tokens: tokensAt(row.tokens, start, end) });
@@ -84,8 +89,10 @@ export function columnsOf(row: Row): readonly Column[] | undefined {
       const start = match.index;
       const end = start + match[0].length;
       if (taken.some((one) => start < one.end && end > one.start)) continue;
-      // Only the first of a role names its column, but several amounts may stand side by side.
-      if (role !== 'amount' && taken.some((one) => one.role === role)) continue;
+      // Only the longest of a role names its column, but several amounts may stand side by side.
+      const other = role === 'amount' ? undefined : taken.find((one) => one.role === role);
+      if (other && end - start <= other.end - other.start) continue;
+      if (other) taken.splice(taken.indexOf(other), 1);
       taken.push({ role, start, end });
     }
   const roles = new Set(taken.map((one) => one.role));
@@ -106,68 +113,159 @@ export function columnsOf(row: Row): readonly Column[] | undefined {
 const HEADER_CHARS_MAX = 160;
 const HEADER_SHARE = 0.5;
 
+/** A row of sums and what it adds up. */
+export interface SumRow {
+  row: NumberedRow;
+  role: SumRole;
+}
+
 /** Splits a document into tables and the rows of sums. */
 export function tablesOf(
   rows: readonly Row[],
   notation: Notation,
-): { tables: TableRegion[]; sums: NumberedRow[] } {
-  const numbered = rows.map((row) => numberRow(row, notation));
-  const headers = rows.map(columnsOf);
+): { tables: TableRegion[]; sums: SumRow[] } {
+  const numbered = withGroups(rows.map((row) => numberRow(row, notation)));
+  const headers = numbered.map((one) => columnsOf(one.row));
   const hasHeader = headers.some((columns) => columns !== undefined);
-  const lastSum = numbered.findLastIndex((one) => sumOf(one) === 'total' || sumOf(one) === 'due');
-  const tables: TableRegion[] = [];
-  const sums: NumberedRow[] = [];
-  let open: { columns: readonly Column[]; rows: NumberedRow[] } | undefined = hasHeader
-    ? undefined
-    : { columns: [], rows: [] };
-  if (open) tables.push(open);
+  const tables: { columns: readonly Column[]; rows: NumberedRow[] }[] = [];
+  const sums: SumRow[] = [];
+  const openTable = (columns: readonly Column[]) => {
+    const table: { columns: readonly Column[]; rows: NumberedRow[] } = { columns, rows: [] };
+    tables.push(table);
+    return table;
+  };
+  let open = hasHeader ? undefined : openTable([]);
   for (const [at, one] of numbered.entries()) {
     const columns = headers[at];
-    const sum = sumOf(one);
+    const sum = one.group === undefined ? roleOf(one) : undefined;
     if (columns) {
-      const isSame = open !== undefined && sameColumns(open.columns, columns);
-      if (isSame) continue;
-      open = { columns, rows: [] };
-      tables.push(open);
+      if (!open || !sameColumns(open.columns, columns)) open = openTable(columns);
     } else if (sum !== undefined && (!open || endsTable(one, sum, numbered, at))) {
-      sums.push(one);
+      sums.push({ row: one, role: sum });
       if (open && open.rows.length > 0) open = undefined;
     } else if (open) open.rows.push(one);
-    else if (!hasHeader && at < lastSum && one.trailing.length > 0 && tables.length > 0) {
+    else {
+      const implied = one.group === undefined ? impliedRole(numbered, at, sums) : undefined;
+      if (implied) sums.push({ row: one, role: implied });
       // A table without a header goes on behind a sum of its first part.
-      open = { columns: [], rows: [one] };
-      tables.push(open);
+      else if (one.trailing.length > 0 && (!hasHeader || one.group !== undefined)) {
+        open = openTable([]);
+        open.rows.push(one);
+      }
     }
   }
   return { tables: tables.filter((table) => table.rows.some((one) => one.trailing.length > 0)), sums };
 }
 
-function sumOf(one: NumberedRow): ReturnType<typeof sumRoleOf> {
+function roleOf(one: NumberedRow): SumRole | undefined {
   return one.trailing.length === 0 ? undefined : sumRoleOf(sumLabel(one));
 }
 
-/** The words beside a sum: the last cell before its number, which may stand beside other print. */
+/** Rows of sums that may lie between an unknown one and the total. */
+const IMPLIED_ROWS_MAX = 6;
+
+/** What a row of unknown words among the sums must be: taxes name a rate, and what takes away is negative. */
+function impliedRole(rows: readonly NumberedRow[], at: number, sums: readonly SumRow[]): SumRole | undefined {
+  const one = rows[at] as NumberedRow;
+  const before = rows.slice(0, at).findLast((other) => other.trailing.length > 0);
+  const last = sums.at(-1);
+  if (one.trailing.length === 0 || last === undefined || last.row !== before) return undefined;
+  const later = rows.slice(at + 1, at + 1 + IMPLIED_ROWS_MAX).map(roleOf);
+  const amount = one.trailing.findLast((span) => !span.isPercent);
+  if (!amount || one.row.page !== last.row.row.page) return undefined;
+  const isBelowTotal = last.role === 'total' || last.role === 'credit';
+  if (isBelowTotal) return amount.value < 0n && later.includes('due') ? 'credit' : undefined;
+  if (!later.includes('total') && !later.includes('due')) return undefined;
+  if (amount.value < 0n) return 'discount';
+  return /%/.test(one.row.text) ? 'tax' : undefined;
+}
+
+/** Words of rows that only part the amount above them. */
+const PART =
+  /^(?:charges?|usage(?: charges?)?|(?:.{0,40}\s)?credits?|(?:.{0,40}\s)?discounts?|(?:estimated )?(?:us )?(?:sales )?tax(?:es)?|vat|gst|ct|(?:.{0,40}\b)?(?:vat|gst|hst|jct|tax)\b.{0,40}|adjustments?)$/i;
+const TAX_PART = /\b(?:vat|gst|hst|jct|ct|tax(?:es)?)\b/i;
+const PARTS_MAX = 8;
+
+/**
+ * Marks the rows that part the amount of the row above them, as Amazon prints each service: their charges are the line,
+ * their tax is that of the document. The same below the name of the document's own total are its sums.
+ */
+function withGroups(rows: readonly NumberedRow[]): NumberedRow[] {
+  const marked = [...rows];
+  const amountOf = (one: NumberedRow | undefined) => one?.trailing.findLast((span) => !span.isPercent)?.value;
+  const totals = new Set(
+    rows.filter((one) => roleOf(one) === 'total' || roleOf(one) === 'due').map(amountOf),
+  );
+  const dropped = new Set<number>();
+  for (const [at, parent] of rows.entries()) {
+    const printed = parent.trailing.findLast((span) => !span.isPercent);
+    const amount = printed?.value;
+    if (
+      printed === undefined ||
+      amount === undefined ||
+      parent.trailing.length > 1 ||
+      roleOf(parent) !== undefined ||
+      parent.label.trim() === ''
+    )
+      continue;
+    const parts: number[] = [];
+    let sum = 0n;
+    let whole: number[] = [];
+    for (let next = at + 1; next < rows.length && parts.length < PARTS_MAX; next += 1) {
+      const part = rows[next] as NumberedRow;
+      const value = amountOf(part);
+      if (value === undefined || !PART.test(part.label.trim())) break;
+      parts.push(next);
+      sum += value;
+      if (isWithin(sum - amount, halfUnit(printed.decimals))) whole = [...parts];
+    }
+    if (whole.length === 0) continue;
+    dropped.add(at);
+    const isDocument = totals.has(amount) && whole.length > 1;
+    if (isDocument) continue;
+    for (const part of whole) {
+      const one = rows[part] as NumberedRow;
+      if (TAX_PART.test(one.label)) dropped.add(part);
+      else marked[part] = { ...one, group: parent };
+    }
+  }
+  return marked.filter((_, at) => !dropped.has(at));
+}
+
+/**
+ * The words beside a sum: the last cell before its number, which may stand beside other print. A label whose dash has no
+ * glyph falls into two cells.
+ */
 export function sumLabel(one: NumberedRow): string {
   const first = one.trailing[0]?.tokens[0];
-  const before = one.row.cells.filter((cell) => first === undefined || cell.left < first.left);
-  const cell = before.findLast((candidate) => /\p{L}/u.test(candidate.text));
-  if (!cell) return one.label;
-  const tokens = cell.tokens.filter((token) => first === undefined || token.right <= first.left + 0.01);
-  return textOf(tokens.length > 0 ? tokens : cell.tokens);
+  const before = one.labelTokens;
+  let from = before.length;
+  for (let cells = 1; from > 0 && cells <= LABEL_CELLS_MAX; cells += 1) {
+    from = cellStart(before, from, one.row.height * (cells === 1 ? CELL_GAP : LABEL_GAP));
+    const text = textOf(before.slice(from));
+    if (cells === LABEL_CELLS_MAX || from === 0 || sumRoleOf(text) !== undefined) return text;
+  }
+  return first === undefined ? one.label : '';
+}
+
+const LABEL_CELLS_MAX = 2;
+/** Heights of the row that a dash without its glyph leaves free at most. */
+const LABEL_GAP = 2;
+
+/** Where the cell that ends before `end` begins. */
+function cellStart(tokens: Row['tokens'], end: number, gap: number): number {
+  let from = end - 1;
+  while (from > 0 && (tokens[from] as Token).left - (tokens[from - 1] as Token).right < gap) from -= 1;
+  return Math.max(from, 0);
 }
 
 /** Taxes, discounts and credits among the lines are lines, unless only sums follow. */
-function endsTable(
-  one: NumberedRow,
-  sum: NonNullable<ReturnType<typeof sumRoleOf>>,
-  rows: readonly NumberedRow[],
-  at: number,
-): boolean {
+function endsTable(one: NumberedRow, sum: SumRole, rows: readonly NumberedRow[], at: number): boolean {
   if (hasProduct(one)) return false;
   if (sum === 'subtotal' || sum === 'net' || sum === 'total' || sum === 'due') return true;
   for (const later of rows.slice(at + 1)) {
     if (later.trailing.length === 0) continue;
-    const role = sumOf(later);
+    const role = later.group === undefined ? roleOf(later) : undefined;
     if (role === 'subtotal' || role === 'net') return false;
     if (role === 'total' || role === 'due') return true;
     if (role === undefined) return false;

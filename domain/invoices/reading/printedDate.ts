@@ -39,7 +39,10 @@ const LOST_DASH =
 const named = (name: string) =>
   `(?:(?<${name}m1>${MONTH})\\.?\\s*(?<${name}d1>${DAY})(?:st|nd|rd|th)?(?:\\s*,)?\\s*(?<${name}y1>${YEAR})|(?<${name}d2>${DAY})(?:st|nd|rd|th|\\.)?[\\s-]*(?:de\\s)?(?<${name}m2>${MONTH})\\.?[\\s,-]*(?:de\\s)?(?<${name}y2>${YEAR})|(?<${name}y3>${YEAR})[-/.](?<${name}n3>\\d{1,2})[-/.](?<${name}d3>\\d{1,2})|(?<${name}p4>\\d{1,2})(?<${name}s4>[-/.])(?<${name}q4>\\d{1,2})\\k<${name}s4>(?<${name}y4>${YEAR}|\\d\\d))`;
 
-const FORMS: readonly [RegExp, (parts: Parts, order: DateOrder) => [string, string] | undefined][] = [
+const FORMS: readonly [
+  RegExp,
+  (parts: Parts, order: DateOrder, year: number | undefined) => [string, string] | undefined,
+][] = [
   // Aug 1, 2026 – Aug 31, 2026
   [
     form(`${named('a')}${LOST_DASH}${named('b')}`),
@@ -80,6 +83,17 @@ const FORMS: readonly [RegExp, (parts: Parts, order: DateOrder) => [string, stri
   [form(named('a')), (parts, order) => pair(dayAt(parts, 'a', order), dayAt(parts, 'a', order))],
   // August 2026
   [form(`(?<m>${MONTH})\\.?\\s*,?\\s*(?<y>${YEAR})`), ({ m = '', y = '' }) => wholeMonth(y, monthOf(m))],
+  // Aug 1 – Aug 31
+  [
+    form(`(?<m>${MONTH})\\.?\\s*(?<d>${DAY})${LOST_DASH}(?<n>${MONTH})\\.?\\s*(?<e>${DAY})`),
+    ({ m = '', d = '', n = '', e = '' }, _, year) =>
+      year === undefined
+        ? undefined
+        : pair(
+            dayOfParts(String(monthOf(m) <= monthOf(n) ? year : year - 1), monthOf(m), d),
+            dayOfParts(String(year), monthOf(n), e),
+          ),
+  ],
 ];
 
 type Parts = Record<string, string | undefined>;
@@ -88,11 +102,11 @@ function form(source: string): RegExp {
   return new RegExp(`(?<![\\p{L}\\d])${source}(?![\\p{L}\\d])`, 'iu');
 }
 
-/** The first date or range of a text; the longer form where several begin in it. */
-export function findDate(text: string, order: DateOrder): PrintedDate | undefined {
+/** The first date or range of a text; the longer form where several begin in it. `year`: of ranges without one. */
+export function findDate(text: string, order: DateOrder, year?: number): PrintedDate | undefined {
   for (const [pattern, daysOf] of FORMS) {
     const match = pattern.exec(text);
-    const days = match && daysOf(match.groups ?? {}, order);
+    const days = match && daysOf(match.groups ?? {}, order, year);
     if (!match || !days) continue;
     const [first, last] = days;
     return { first, last, isRange: first !== last, start: match.index, end: match.index + match[0].length };

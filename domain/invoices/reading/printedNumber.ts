@@ -92,7 +92,7 @@ const CODE = `(?:${CODES.join('|')})(?![A-Za-z])`;
 const CORE =
   "\\d{1,3}(?:[ '\u2019]\\d{3})+(?:[.,]\\d+)?|\\d{1,3}(?:,\\d{2,3})*,\\d{3}\\.\\d+|\\d{1,3}(?:\\.\\d{3})+,\\d+|\\d{1,3}(?:[,.]\\d{3}){2,}|\\d+[.,]\\d+|\\d+|[.,]\\d+";
 const NUMBER = new RegExp(
-  `(?<![\\p{L}\\d.,:/#_@${'\\\\'}-])(?<open>\\(\\s?)?(?<sign>${SIGN}\\s?)?(?<before>(?:${CODE}\\s?)?(?:${SYMBOL})|${CODE})?\\s?(?<inner>${SIGN}\\s?)?(?<core>${CORE})(?<trail>\\s?${SIGN}(?![\\d\\p{L}\\s]))?(?<percent>\\s?%)?(?<after>\\s?(?:${CODE}|${SYMBOL}))?(?<close>\\s?\\))?(?<cr>\\s?CR\\b)?(?![\\p{L}\\d_])`,
+  `(?<![\\p{L}\\d.,:/#_@\\[${'\\\\'}-])(?<open>\\(\\s?)?(?<sign>${SIGN}\\s?)?(?<before>(?:${CODE}\\s?)?(?:${SYMBOL})|${CODE})?\\s?(?<inner>${SIGN}\\s?)?(?<core>${CORE})(?<trail>\\s?${SIGN}(?![\\d\\p{L}\\s]))?(?<percent>\\s?%)?(?<after>\\s?(?:${CODE}|${SYMBOL}))?(?<close>\\s?\\))?(?<cr>\\s?CR\\b)?(?![\\p{L}\\d_])`,
   'gu',
 );
 
@@ -133,7 +133,7 @@ function numberFrom(
   if (magnitude === undefined) return undefined;
   const isNegative =
     [parts.sign, parts.inner, parts.trail, parts.cr].some((part) => part !== undefined) ||
-    (parts.open !== undefined && parts.close !== undefined);
+    (parts.open !== undefined && parts.close !== undefined && parts.percent === undefined);
   return {
     value: isNegative ? -magnitude : magnitude,
     decimals: plain.text.split('.')[1]?.length ?? 0,
@@ -180,6 +180,8 @@ export function decimalMarkOf(texts: readonly string[]): DecimalMark | undefined
   for (const text of texts)
     for (const match of text.matchAll(NUMBER)) {
       const core = match.groups?.core ?? '';
+      const [grouping] = /^\d{1,3}([.,])\d{3}\1\d{3}(?!\d)/.exec(core)?.slice(1) ?? [];
+      if (grouping !== undefined) points += grouping === '.' ? -1 : 1;
       const [, group, decimal] =
         /(?:^|\d)([.,' \u2019]?)(?:\d{3})?([.,])(?:\d{1,2}|\d{4,})$/.exec(core) ?? [];
       // Amounts and percentages are meant; a version such as 4.1 or a date is no evidence.

@@ -144,11 +144,12 @@ function repeatedMargins(pages: readonly { page: PageWords; rows: readonly Row[]
   return new Set([...seen].filter(([, pagesSeen]) => pagesSeen > 1).map(([key]) => key));
 }
 
-/** Empty for a row that stands in no margin, or is needed wherever it stands: a table's header, an amount. */
+/** Empty for a row that stands in no margin, or is needed wherever it stands, as a table's header is. */
 function marginKey(row: Row, page: PageWords): string {
   const share = row.middle / page.height;
   if (share > MARGIN_SHARE && share < 1 - MARGIN_SHARE) return '';
-  const letters = row.text.toLowerCase().replace(/[^a-z]/g, '');
-  if (letters.length < 4 || /amount|betrag|total|montant|price|description/.test(letters)) return '';
-  return `${Math.round(share * 100)} ${letters}`;
+  // Without the page's own number.
+  const text = row.text.toLowerCase().replace(/(?:page\s*)?\d{1,3}(?:\s*(?:of|\/|von|sur)\s*\d{1,3})?$/, '');
+  if (text.length < 4 || /amount|betrag|total|montant|price|description/.test(text)) return '';
+  return `${Math.round(share * 100)} ${text}`;
 }
