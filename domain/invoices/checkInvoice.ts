@@ -13,10 +13,10 @@ import { INCLUSIVE_TAX } from './reading/labels.js';
 import {
   currenciesIn,
   halfUnit,
-  isBareDollar,
   isWithin,
   ONE,
   printedDecimals,
+  sharedSignOf,
 } from './reading/printedNumber.js';
 import { totalEvidence } from './totalEvidence.js';
 
@@ -111,7 +111,7 @@ function checkCurrency(reading: InvoiceReading): InvoiceCheck {
   const currency = reading.currency?.value;
   const others = new Set(
     moneyFields(reading).flatMap(({ text }) =>
-      currenciesIn(text).filter((one) => one !== currency && !isBareDollar(text)),
+      currenciesIn(text).filter((one) => one !== currency && sharedSignOf(text) === undefined),
     ),
   );
   const ok = others.size === 0;

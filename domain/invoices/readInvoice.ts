@@ -10,7 +10,7 @@ import { type InvoiceSums, type PlacedSum, readSums } from './reading/invoiceSum
 import { findIssuer, type Layout, layoutOf } from './reading/layouts.js';
 import { type Notation, type TableRegion, tablesOf } from './reading/lineTable.js';
 import { dateOrderOf } from './reading/printedDate.js';
-import { currenciesIn, currencyCodesIn, decimalMarkOf, isBareDollar } from './reading/printedNumber.js';
+import { currenciesIn, currencyCodesIn, decimalMarkOf, sharedSignOf } from './reading/printedNumber.js';
 import { fieldFrom, type Row, rowsOf, tokensAt } from './reading/textRows.js';
 
 /** Combinations of tables and sums that are compared; more tables than this are read as one. */
@@ -163,12 +163,14 @@ function periodOf(
   return { periodStart: concluded(starts[0]), periodEnd: concluded(ends[0]) };
 }
 
-/** The currency beside the amounts; a plain dollar sign is that of the code which the document names. */
+/** The currency beside the amounts; a sign of several currencies means the code that the document names. */
 function currencyOf(codes: Draft['codes'], fields: readonly Maybe<Scaled>[]): Maybe<string> {
   const printed = fields.find((field) => field !== null && currenciesIn(field.text).length > 0);
   const own = printed ? currenciesIn(printed.text)[0] : undefined;
-  if (printed && own !== undefined && !isBareDollar(printed.text)) return { ...printed, value: own };
-  const fits = printed ? codes.filter(({ code }) => /^(?:US|CA|AU|NZ|HK|SG)D$/.test(code)) : codes;
+  if (printed && own !== undefined && sharedSignOf(printed.text) === undefined)
+    return { ...printed, value: own };
+  const sharing = printed ? sharedSignOf(printed.text) : undefined;
+  const fits = sharing ? codes.filter(({ code }) => sharing.test(code)) : codes;
   const counts = new Map<string, number>();
   for (const { code } of fits) counts.set(code, (counts.get(code) ?? 0) + 1);
   const [most] = [...counts].sort(([, a], [, b]) => b - a)[0] ?? [];

@@ -1,7 +1,7 @@
 import type { InvoiceLineReading, Maybe, ReadField, Scaled } from '../invoiceReading.js';
 import { findProduct, statedUnitsOf } from '../productOf.js';
 import type { Token } from './deskew.js';
-import { CARRIED, type ColumnRole } from './labels.js';
+import { CARRIED, CARRIED_WORDS, type ColumnRole } from './labels.js';
 import type { NumberedRow, TableRegion } from './lineTable.js';
 import type { NumberSpan } from './printedNumber.js';
 import { fieldFrom } from './textRows.js';
@@ -34,11 +34,25 @@ export function linesOf(table: TableRegion, choice: AmountChoice): DraftLine[] {
   const lines: DraftLine[] = [];
   table.rows.forEach((row, at) => {
     const own = parts[at];
-    if (!own || CARRIED.test(row.label.trim())) return;
+    if (!own || CARRIED.test(row.label.trim()) || isCarried(at, table.rows, lines)) return;
     const others = table.rows.filter((_, index) => index !== at && owners[index] === at);
     lines.push(lineFrom(row, own, others, table));
   });
   return lines;
+}
+
+/** Whether an amount without words carries the sum of the lines above it over to another page. */
+function isCarried(at: number, rows: readonly NumberedRow[], lines: readonly DraftLine[]): boolean {
+  const row = rows[at] as NumberedRow;
+  const amount = row.trailing.at(-1);
+  if (row.label.trim() !== '' || row.trailing.length > 1 || !amount) return false;
+  const isNear = (other: NumberedRow | undefined) =>
+    other !== undefined &&
+    other.row.page === row.row.page &&
+    Math.abs(other.row.middle - row.row.middle) < row.row.height * 1.2;
+  const beside = [rows[at - 1], rows[at + 1]].filter(isNear);
+  const sum = lines.reduce((total, line) => total + line.amount.value, 0n);
+  return sum === amount.value || beside.some((other) => CARRIED_WORDS.test(other?.label ?? ''));
 }
 
 /** Quantity, price and amount among the numbers that end a row. */
@@ -123,14 +137,24 @@ function assign(spans: readonly NumberSpan[], table: TableRegion): Partial<Parts
   return parts;
 }
 
-/** Points between the edges or the middles that a column may be aligned by, whichever are the closest. */
+/**
+ * Points between the edges or the middles that a column may be aligned by, whichever are the closest. A number beside a
+ * header and not below it is further away than any below it.
+ */
 function distanceOf(span: { left: number; right: number }, column: { left: number; right: number }): number {
-  return Math.min(
-    Math.abs(span.right - column.right),
-    Math.abs(span.left - column.left),
-    Math.abs((span.left + span.right - column.left - column.right) / 2),
+  const isBeside = span.right < column.left || span.left > column.right;
+  return (
+    (isBeside ? PAGE_POINTS : 0) +
+    Math.min(
+      Math.abs(span.right - column.right),
+      Math.abs(span.left - column.left),
+      Math.abs((span.left + span.right - column.left - column.right) / 2),
+    )
   );
 }
+
+/** More than any page is wide. */
+const PAGE_POINTS = 20_000;
 
 /** For each row the row of the line that it belongs to: itself, the nearest one, or none. */
 function ownersOf(

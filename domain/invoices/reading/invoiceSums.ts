@@ -2,7 +2,7 @@ import type { ReadField, Scaled, TaxReading } from '../invoiceReading.js';
 import { amountField } from './draftLines.js';
 import { REVERSE_CHARGE, type SumRole } from './labels.js';
 import type { NumberedRow, SumRow } from './lineTable.js';
-import type { DecimalMark } from './printedNumber.js';
+import type { DecimalMark, NumberSpan } from './printedNumber.js';
 import { numbersIn } from './printedNumber.js';
 import type { Row } from './textRows.js';
 
@@ -33,7 +33,7 @@ export function readSums(
   const taxes: TaxReading[] = [];
   for (const [at, { row, role }] of sums.entries()) {
     const span = row.trailing.findLast((one) => !one.isPercent);
-    if (!span) continue;
+    if (!span || !isMoneyLike(span)) continue;
     if (role === 'tax') taxes.push(taxFrom(row));
     else found.push({ role, at, field: amountField(span) });
   }
@@ -49,6 +49,17 @@ export function readSums(
       .map(({ field, at }) => ({ field: negative(field), at })),
     taxes: [...taxes, ...reverseCharge(taxes, rows)],
   };
+}
+
+/** A number of an article or a year stands alone; an amount has a currency, decimals or groups of digits, or is zero. */
+function isMoneyLike(span: NumberSpan): boolean {
+  return (
+    span.currency !== null ||
+    span.decimals > 0 ||
+    span.value === 0n ||
+    /\d[.,' ]\d{3}/.test(span.text) ||
+    !/^(?:19|20)\d\d$/.test(span.text)
+  );
 }
 
 /** A discount or credit takes away, whether or not its minus sign was printed. */

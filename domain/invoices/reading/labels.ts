@@ -16,7 +16,7 @@ const SUM_LABELS: readonly [SumRole, RegExp][] = [
   [
     'net',
     new RegExp(
-      `^(?:total|amount|sum|summe|net(?:to)?)\\s*(?:amount\\s*)?\\(?(?:excl(?:uding|\\.)?|before|without|ohne|exkl\\.?|hors|sin|net of|ht\\b)\\s*${TAX_WORDS}?|^(?:net(?:to)? (?:amount|total|value)|nettobetrag|netto(?:summe)?|total ht|total h\\.t\\.|montant ht|base imponible|taxable (?:amount|total)|pre-?tax total)\\b`,
+      `^(?:total|amount|sum|summe|net(?:to)?)\\s*(?:amount\\s*)?\\(?(?:excl(?:uding|\\.)?|before|without|ohne|exkl\\.?|hors|sin|net of|ht\\b)\\s*${TAX_WORDS}?|^(?:net(?:to)? (?:amount|total|value|charges|sum)|nettobetrag|netto(?:summe)?|total ht|total h\\.t\\.|montant ht|base imponible|taxable (?:amount|total)|pre-?tax total)\\b`,
       'i',
     ),
   ],
@@ -26,7 +26,7 @@ const SUM_LABELS: readonly [SumRole, RegExp][] = [
   ],
   [
     'due',
-    /^(?:(?:total )?amount (?:due|payable|owed|remaining)|(?:balance|total|remaining|net)(?: amount)? (?:due|payable|outstanding)|outstanding(?: balance)?|to pay|please pay|payable|due(?= |$)|zu zahlen(?:der betrag)?|zahlbetrag|offener betrag|fälliger betrag|restbetrag|montant dû|reste à payer|net à payer|importe adeudado|saldo pendiente)\b/i,
+    /^(?:(?:total )?amount (?:due|payable|owed|remaining)|payment due|(?:balance|total|remaining|net)(?: amount)? (?:due|payable|outstanding)|outstanding(?: balance)?|to pay|please pay|payable|due(?= |$)|zu zahlen(?:der betrag)?|zahlbetrag|offener betrag|fälliger betrag|restbetrag|montant dû|reste à payer|net à payer|importe adeudado|saldo pendiente)\b/i,
   ],
   [
     'paid',
@@ -53,6 +53,10 @@ const SUM_LABELS: readonly [SumRole, RegExp][] = [
   ],
 ];
 
+/** Words of a registration, which is no sum. */
+const IDENTIFIER =
+  /\b(?:registration|identification|abn|siren|siret|reg\.? no|(?:vat|tax|gst|tva|ust)[\s-]*(?:id(?:nr)?|number|no\.?|nr\.?|reg)\b)/i;
+
 /** Which sum a label names; undefined for any other text. */
 export function sumRoleOf(label: string): SumRole | undefined {
   const text = label
@@ -60,13 +64,17 @@ export function sumRoleOf(label: string): SumRole | undefined {
     .replace(/^[\s*•·|–-]+/, '')
     .replace(/[\s:.…_|–-]+$/, '')
     .trim();
-  if (text === '' || text.length > 120) return undefined;
+  if (text === '' || text.length > 120 || IDENTIFIER.test(text)) return undefined;
   return SUM_LABELS.find(([, pattern]) => pattern.test(text))?.[0];
 }
 
 /** Rows that only carry a sum over a page break or close a group. */
 export const CARRIED =
   /^(?:carried|brought|balance) forward|^(?:amount )?carried over|^übertrag|^(?:page|sheet) (?:sub)?total|^report(?: à nouveau)?$|^subtotal (?:of |for )?(?:this )?page|^continued/i;
+
+/** Anywhere in words beside an amount that has none of its own. */
+export const CARRIED_WORDS =
+  /(?:carried|brought) forward|carried over|übertrag|à reporter|report(?:é)?\b|page (?:sub)?total/i;
 
 export const INCLUSIVE_TAX =
   /\b(?:incl(?:uded|uding|usive|\.)?|inkl\.?|enthalten(?:e)?|dont|included in)(?:\b|(?=\s))/i;

@@ -97,17 +97,30 @@ export function columnsOf(row: Row): readonly Column[] | undefined {
     }
   const roles = new Set(taken.map((one) => one.role));
   const isMoney = roles.has('amount') || roles.has('gross');
-  if (!isMoney || roles.size < 2) return undefined;
+  if (!isMoney || roles.size < (roles.has('description') || roles.has('unitPrice') ? 2 : 3)) return undefined;
   const named = taken.reduce((sum, one) => sum + one.end - one.start, 0);
   // Words that name no column are few in a header; a sentence has many.
   if (named < row.text.replace(/\s/g, '').length * HEADER_SHARE) return undefined;
-  if (/[$€£]\s?\d|\d[.,]\d\d\b/.test(row.text)) return undefined;
-  return taken
+  // Only the unit of a price is a number.
+  if (/\d/.test(row.text.replace(/\(.*?\)|(?:\/|per) ?[\d.,]+\w*|\b1[km]\b/gi, ''))) return undefined;
+  const columns = taken
     .map(({ role, start, end }) => {
       const tokens = tokensAt(row.tokens, start, end);
       return { role, left: tokens[0]?.left ?? 0, right: tokens.at(-1)?.right ?? 0 };
     })
     .sort((a, b) => a.left - b.left);
+  return columns.map((column, at) => {
+    // An amount behind the tax of another contains it.
+    const isGross =
+      column.role === 'amount' &&
+      columns
+        .slice(0, at)
+        .some(
+          (tax, index) =>
+            /^tax/.test(tax.role) && columns.slice(0, index).some((one) => one.role === 'amount'),
+        );
+    return isGross ? { ...column, role: 'gross' } : column;
+  });
 }
 
 const HEADER_CHARS_MAX = 160;

@@ -37,7 +37,7 @@ const LOST_DASH =
   '(?:\\s*[-\u2010-\u2015\u2212~\\0]\\s*|\\s+(?:to|through|until|thru|bis|au|al|t/m)\\s+|\\s+)';
 
 const named = (name: string) =>
-  `(?:(?<${name}m1>${MONTH})\\.?\\s*(?<${name}d1>${DAY})(?:st|nd|rd|th)?(?:\\s*,)?\\s*(?<${name}y1>${YEAR})|(?<${name}d2>${DAY})(?:st|nd|rd|th|\\.)?[\\s-]*(?:de\\s)?(?<${name}m2>${MONTH})\\.?[\\s,-]*(?:de\\s)?(?<${name}y2>${YEAR})|(?<${name}y3>${YEAR})[-/.](?<${name}n3>\\d{1,2})[-/.](?<${name}d3>\\d{1,2})|(?<${name}p4>\\d{1,2})(?<${name}s4>[-/.])(?<${name}q4>\\d{1,2})\\k<${name}s4>(?<${name}y4>${YEAR}|\\d\\d))`;
+  `(?:(?<${name}m1>${MONTH})\\.?\\s*(?<${name}d1>${DAY})(?:st|nd|rd|th)?(?:\\s*,)?\\s*(?<${name}y1>${YEAR})|(?<${name}d2>${DAY})(?:st|nd|rd|th|\\.)?[\\s-]*(?:de\\s)?(?<${name}m2>${MONTH})\\.?[\\s,-]*(?:de\\s)?(?<${name}y2>${YEAR})|(?<${name}y3>${YEAR})[-/.](?<${name}n3>\\d{1,2})[-/.](?<${name}d3>\\d{1,2})|(?<${name}y5>${YEAR})[ \\0\u00ad\u2010-\u2015](?<${name}n5>[01]\\d)[ \\0\u00ad\u2010-\u2015](?<${name}d5>[0-3]\\d)|(?<${name}p4>\\d{1,2})(?<${name}s4>[-/.])(?<${name}q4>\\d{1,2})\\k<${name}s4>(?<${name}y4>${YEAR}|\\d\\d))`;
 
 const FORMS: readonly [
   RegExp,
@@ -130,7 +130,7 @@ function dayAt(parts: Parts, name: string, order: DateOrder): string | undefined
   if (m1 && d1 && y1) return dayOfParts(y1, monthOf(m1), d1);
   const [d2, m2, y2] = [part('d2'), part('m2'), part('y2')];
   if (d2 && m2 && y2) return dayOfParts(y2, monthOf(m2), d2);
-  const [y3, n3, d3] = [part('y3'), part('n3'), part('d3')];
+  const [y3, n3, d3] = [part('y3') ?? part('y5'), part('n3') ?? part('n5'), part('d3') ?? part('d5')];
   if (y3 && n3 && d3) return dayOfParts(y3, Number(n3), d3);
   const [p = '', q = '', y = ''] = [part('p4'), part('q4'), part('y4')];
   const year = y.length === 2 ? `20${y}` : y;

@@ -55,6 +55,7 @@ const SYMBOLS: Readonly<Record<string, string>> = {
   '₩': 'KRW',
   zł: 'PLN',
   Kč: 'CZK',
+  kr: 'SEK',
 };
 const CODES = [
   'USD',
@@ -92,7 +93,7 @@ const CODE = `(?:${CODES.join('|')})(?![A-Za-z])`;
 const CORE =
   "\\d{1,3}(?:[ '\u2019]\\d{3})+(?:[.,]\\d+)?|\\d{1,3}(?:,\\d{2,3})*,\\d{3}\\.\\d+|\\d{1,3}(?:\\.\\d{3})+,\\d+|\\d{1,3}(?:[,.]\\d{3}){2,}|\\d+[.,]\\d+|\\d+|[.,]\\d+";
 const NUMBER = new RegExp(
-  `(?<![\\p{L}\\d.,:/#_@\\[${'\\\\'}-])(?<open>\\(\\s?)?(?<sign>${SIGN}\\s?)?(?<before>(?:${CODE}\\s?)?(?:${SYMBOL})|${CODE})?\\s?(?<inner>${SIGN}\\s?)?(?<core>${CORE})(?<trail>\\s?${SIGN}(?![\\d\\p{L}\\s]))?(?<percent>\\s?%)?(?<after>\\s?(?:${CODE}|${SYMBOL}))?(?<close>\\s?\\))?(?<cr>\\s?CR\\b)?(?![\\p{L}\\d_])`,
+  `(?<![\\p{L}\\d.,:/#_@\\[${'\\\\'}-])(?<open>\\(\\s?)?(?<sign>${SIGN}\\s?(?!\\s))?(?<before>(?:${CODE}\\s?)?(?:${SYMBOL})|${CODE})?\\s{0,2}(?<inner>${SIGN}\\s?)?(?<core>${CORE})(?<trail>\\s?${SIGN}(?![\\d\\p{L}\\s]))?(?<percent>\\s?%)?(?<after>\\s?(?:${CODE}|${SYMBOL}))?(?<close>\\s?\\))?(?<cr>\\s?CR\\b)?(?![\\p{L}\\d_])`,
   'gu',
 );
 
@@ -212,9 +213,11 @@ export function currencyCodesIn(text: string): string[] {
   return CODES.filter((code) => new RegExp(`(?<![A-Za-z])${code}(?![A-Za-z])`).test(text));
 }
 
-/** The plain dollar sign is that of several currencies. */
-export function isBareDollar(text: string): boolean {
-  return /(?<![A-Z])\$/.test(text) && currencyCodesIn(text).length === 0;
+/** Currencies that one sign stands for, where no code is beside it: the dollar's or the crown's. */
+export function sharedSignOf(text: string): RegExp | undefined {
+  if (currencyCodesIn(text).length > 0) return undefined;
+  if (/(?<![A-Z])\$/.test(text)) return /^(?:US|CA|AU|NZ|HK|SG)D$/;
+  return /(?<!\p{L})kr(?!\p{L})/u.test(text) ? /^(?:SEK|NOK|DKK)$/ : undefined;
 }
 
 /** Half of the last printed digit. */

@@ -21,7 +21,7 @@ export interface Row {
 }
 
 /** Words belong to one row when their middles are closer than this share of the smaller word's height. */
-const ROW_SHARE = 0.55;
+const ROW_SHARE = 0.62;
 /** A wider gap, in heights of the row, ends a cell. */
 export const CELL_GAP = 0.85;
 /** A gap of this many heights or more is no space inside a number; `textOf` prints it as two spaces. */
