@@ -1,6 +1,6 @@
 import { compare } from '../compare.js';
 import type { Provider } from '../providers.js';
-import { checkInvoice } from './checkInvoice.js';
+import { checkInvoice, isAccepted } from './checkInvoice.js';
 import type { InvoiceLineReading, InvoiceReading, Maybe, ReadField, Scaled } from './invoiceReading.js';
 import { classifyLine } from './lineClass.js';
 import type { InvoiceExtraction } from './pageWords.js';
@@ -10,11 +10,15 @@ import { type InvoiceSums, type PlacedSum, readSums } from './reading/invoiceSum
 import { findIssuer, type Layout, layoutOf } from './reading/layouts.js';
 import { type Notation, type TableRegion, tablesOf } from './reading/lineTable.js';
 import { dateOrderOf } from './reading/printedDate.js';
+import type { DecimalMark } from './reading/printedNumber.js';
 import { currenciesIn, currencyCodesIn, decimalMarkOf, sharedSignOf } from './reading/printedNumber.js';
+import { repairReading } from './reading/repairReading.js';
 import { fieldFrom, type Row, rowsOf, tokensAt } from './reading/textRows.js';
 
 /** Combinations of tables and sums that are compared; more tables than this are read as one. */
 const TABLES_MAX = 5;
+/** Readings that are repaired: the work grows with the lines. */
+const REPAIRED_MAX = 6;
 const CHOICES: readonly AmountChoice[] = ['header', 0, 1, 2];
 
 /**
@@ -29,6 +33,12 @@ export function readInvoice(
   return best(candidates);
 }
 
+/** A reading and the decimal mark of its numbers. */
+interface Candidate {
+  reading: InvoiceReading;
+  mark: DecimalMark | undefined;
+}
+
 /** How well a reading's sums agree: failed checks weigh more than the number of those that hold. */
 function scoreOf(reading: InvoiceReading): number {
   const checks = checkInvoice(reading);
@@ -38,13 +48,21 @@ function scoreOf(reading: InvoiceReading): number {
   return sums.reduce((sum, check) => sum + (check.ok ? 1 : -weight(check.check)), 0);
 }
 
-function best(candidates: readonly InvoiceReading[]): InvoiceReading | undefined {
-  const scored = candidates.map((reading, at) => ({ reading, at, score: scoreOf(reading) }));
-  return scored.sort((a, b) => b.score - a.score || compare(a.at, b.at))[0]?.reading;
+/** The reading whose sums agree best; where none agrees, after the best of them were repaired. */
+function best(candidates: readonly Candidate[]): InvoiceReading | undefined {
+  const scored = candidates.map((candidate, at) => ({ ...candidate, at, score: scoreOf(candidate.reading) }));
+  scored.sort((a, b) => b.score - a.score || compare(a.at, b.at));
+  const first = scored[0]?.reading;
+  if (first === undefined || isAccepted(checkInvoice(first))) return first;
+  const repaired = scored.slice(0, REPAIRED_MAX).map(({ reading, mark, at, score }) => {
+    const after = repairReading(reading, mark);
+    return { reading: after, at, score: after === reading ? score : scoreOf(after) };
+  });
+  return repaired.sort((a, b) => b.score - a.score || compare(a.at, b.at))[0]?.reading;
 }
 
 /** Every way to read the rows: which amounts are the lines', which tables count, which sums are meant. */
-function readingsOf(rows: readonly Row[], provider: Provider): InvoiceReading[] {
+function readingsOf(rows: readonly Row[], provider: Provider): Candidate[] {
   const layout = layoutOf(rows, provider);
   const texts = rows.map((row) => row.text);
   const order = dateOrderOf(texts) ?? layout.dateOrder;
@@ -69,7 +87,7 @@ function readingsOf(rows: readonly Row[], provider: Provider): InvoiceReading[] 
     for (const lines of lineSets(tables, choice)) readings.push(...withSums({ ...draft, lines }));
     if (readings.some((reading) => checkInvoice(reading).every((check) => check.ok))) break;
   }
-  return readings;
+  return readings.map((reading) => ({ reading, mark: notation.mark }));
 }
 
 /** The lines of all tables, and of some of them: others may repeat in detail what one sums up. */

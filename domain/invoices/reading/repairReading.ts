@@ -1,0 +1,177 @@
+import { addedTaxes, checkInvoice, sumOf } from '../checkInvoice.js';
+import type { InvoiceLineReading, InvoiceReading, ReadField, Scaled } from '../invoiceReading.js';
+import { findProduct, statedUnitsOf } from '../productOf.js';
+import { CONCLUDED_CONFIDENCE } from './documentFields.js';
+import { type Alternative, alternativesOf } from './mendedNumbers.js';
+import { type DecimalMark, printedDecimals } from './printedNumber.js';
+
+/** Words of lines that take away, so that an amount without a sign has lost it. */
+const TAKES_AWAY =
+  /\b(?:unused time|credits?|discount|refund|goodwill|adjustment|rebate|reversal|correction|gutschrift|rabatt|avoir|remise|true-?down|return)\b/i;
+/** Lines whose signs are tried together. */
+const SIGNS_MAX = 12;
+const ROUNDS_MAX = 3;
+
+/**
+ * Restores signs and digits that were lost or confused, where another figure of the document proves each of them. What
+ * nothing proves stays as it was read, and its check fails.
+ */
+export function repairReading(reading: InvoiceReading, mark: DecimalMark | undefined): InvoiceReading {
+  let repaired = reading;
+  for (let round = 0; round < ROUNDS_MAX; round += 1) {
+    const before = repaired;
+    for (const step of [repairProducts, repairSums, repairSigns, repairAmounts])
+      repaired = step(repaired, mark);
+    if (repaired === before) break;
+  }
+  return repaired;
+}
+
+type Field = ReadField<Scaled>;
+
+function concluded(field: Field, value: Scaled): Field {
+  return { ...field, value, confidence: Math.min(field.confidence, CONCLUDED_CONFIDENCE) };
+}
+
+function isOk(reading: InvoiceReading, check: string): boolean {
+  const found = checkInvoice(reading).filter((one) => one.check === check);
+  return found.length > 0 && found.every((one) => one.ok);
+}
+
+const factor = (field: Field) => ({ value: field.value, decimals: printedDecimals(field.text, 2) });
+
+function hasProduct(line: InvoiceLineReading): boolean {
+  const { quantity, unitPrice, amount } = line;
+  if (!quantity || !unitPrice) return false;
+  const per = statedUnitsOf(`${unitPrice.text} ${quantity.text} ${line.description.value}`);
+  return findProduct(factor(quantity), factor(unitPrice), factor(amount), per) !== undefined;
+}
+
+/** Quantity, price or amount of a line whose product is wrong, where one other reading of one of them makes it right. */
+function repairProducts(reading: InvoiceReading, mark: DecimalMark | undefined): InvoiceReading {
+  // Lines that make the subtotal are right, so only a quantity or a price may be wrong.
+  const areAmountsProven = isOk(reading, 'lines_sum');
+  return withLines(reading, (line) => {
+    const { quantity, unitPrice, amount } = line;
+    if (!quantity || !unitPrice || hasProduct(line)) return line;
+    const negated = { ...line, amount: concluded(amount, -amount.value) };
+    if (!areAmountsProven && amount.value > 0n && hasProduct(negated)) return negated;
+    const fixes = (['quantity', 'unitPrice', 'amount'] as const).flatMap((name) => {
+      if (name === 'amount' && areAmountsProven) return [];
+      const field = line[name] as Field;
+      const signs = name === 'unitPrice' && amount.value < 0n ? [{ value: -field.value, cost: 0 }] : [];
+      return [...signs, ...alternativesOf(field.text, field, mark)].flatMap(({ value, cost }) => {
+        const fixed = { ...line, [name]: concluded(field, value) };
+        return hasProduct(fixed) ? [{ fixed, cost, isAmount: name === 'amount' }] : [];
+      });
+    });
+    const best = fixes.filter((fix) => fix.cost === Math.min(...fixes.map((one) => one.cost)));
+    if (best.length !== 1 || !best[0]) return line;
+    // An amount is taken from its product only when the sums then agree as well.
+    if (!best[0].isAmount) return areAmountsProven ? best[0].fixed : line;
+    const fixed = best[0].fixed;
+    const after = { ...reading, lines: reading.lines.map((one) => (one === line ? fixed : one)) };
+    return isOk(after, 'lines_sum') ? fixed : line;
+  });
+}
+
+function withLines(
+  reading: InvoiceReading,
+  change: (line: InvoiceLineReading) => InvoiceLineReading,
+): InvoiceReading {
+  const lines = reading.lines.map(change);
+  return lines.some((line, at) => line !== reading.lines[at]) ? { ...reading, lines } : reading;
+}
+
+/** A subtotal, tax or total that one other reading makes agree with two sums at once. */
+function repairSums(reading: InvoiceReading, mark: DecimalMark | undefined): InvoiceReading {
+  const { subtotal, total, taxes, amountDue, lines } = reading;
+  if (!total || !subtotal) return reading;
+  const sum = sumOf(lines.map((line) => line.amount));
+  const alternative = (field: Field, value: Scaled): Alternative | undefined =>
+    alternativesOf(field.text, field, mark).find((one) => one.value === value);
+  if (!isOk(reading, 'lines_sum') && alternative(subtotal, sum)) {
+    const fixed = { ...reading, subtotal: concluded(subtotal, sum) };
+    if (isOk(fixed, 'total')) return fixed;
+  }
+  if (!isOk(reading, 'lines_sum') || isOk(reading, 'total')) return reading;
+  const taxed = subtotal.value + sumOf(reading.discounts) + addedTaxes(reading);
+  if (amountDue && alternative(total, taxed)) {
+    const fixed = { ...reading, total: concluded(total, taxed) };
+    if (isOk(fixed, 'amount_due') && isOk(fixed, 'total')) return fixed;
+  }
+  for (const tax of taxes) {
+    const value = tax.amount.value + total.value - taxed;
+    if (tax.rate === null || !alternative(tax.amount, value)) continue;
+    const fixed = {
+      ...reading,
+      taxes: taxes.map((one) => (one === tax ? { ...tax, amount: concluded(tax.amount, value) } : one)),
+    };
+    if (isOk(fixed, 'tax') && isOk(fixed, 'total')) return fixed;
+  }
+  return reading;
+}
+
+/** How much more the lines come to than the printed sum; undefined where no printed sum may be relied on. */
+function surplusOf(reading: InvoiceReading): Scaled | undefined {
+  const { subtotal, total, lines } = reading;
+  const sum = sumOf(lines.map((line) => line.amount));
+  if (subtotal) return sum - subtotal.value;
+  if (!total) return undefined;
+  return sum + sumOf(reading.discounts) + addedTaxes(reading) - total.value;
+}
+
+/**
+ * Lines whose minus sign was lost: their amounts make half of what the lines exceed the subtotal by. Words that take
+ * away are enough beside one sum; without them subtotal and total have to agree, and only one line may fit.
+ */
+function repairSigns(reading: InvoiceReading): InvoiceReading {
+  const surplus = surplusOf(reading);
+  if (surplus === undefined || surplus <= 0n) return reading;
+  const positive = reading.lines.filter((line) => line.amount.value > 0n);
+  const worded = positive.filter((line) => TAKES_AWAY.test(line.description.value) || hasGap(line.amount));
+  const fromWords = subsetFor(worded.slice(0, SIGNS_MAX), surplus);
+  const single = positive.filter((line) => 2n * line.amount.value === surplus);
+  const flipped =
+    fromWords ?? (single.length === 1 && reading.subtotal && isOk(reading, 'total') ? single : undefined);
+  if (!flipped) return reading;
+  return withLines(reading, (line) => {
+    if (!flipped.includes(line)) return line;
+    const price = line.unitPrice;
+    const amount = concluded(line.amount, -line.amount.value);
+    return { ...line, amount, unitPrice: price && price.value > 0n ? concluded(price, -price.value) : price };
+  });
+}
+
+/** A sign without its glyph leaves a gap between the currency and the digits. */
+function hasGap(field: Field): boolean {
+  return /^[^\d\s]+ {2,}\d|\0/.test(field.text);
+}
+
+/** The only smallest set of lines whose amounts make half of the surplus. */
+function subsetFor(lines: readonly InvoiceLineReading[], surplus: Scaled): InvoiceLineReading[] | undefined {
+  const found: InvoiceLineReading[][] = [];
+  for (let mask = 1; mask < 1 << lines.length; mask += 1) {
+    const chosen = lines.filter((_, at) => (mask >> at) & 1);
+    if (2n * sumOf(chosen.map((line) => line.amount)) === surplus) found.push(chosen);
+  }
+  const fewest = Math.min(...found.map((chosen) => chosen.length));
+  const best = found.filter((chosen) => chosen.length === fewest);
+  return best.length === 1 ? best[0] : undefined;
+}
+
+/** The one amount that, read otherwise, makes the lines the subtotal, which itself makes the total. */
+function repairAmounts(reading: InvoiceReading, mark: DecimalMark | undefined): InvoiceReading {
+  const surplus = surplusOf(reading);
+  if (surplus === undefined || surplus === 0n || !reading.subtotal || !isOk(reading, 'total')) return reading;
+  const fixes = reading.lines.flatMap((line) => {
+    const value = line.amount.value - surplus;
+    const isAlternative = alternativesOf(line.amount.text, line.amount, mark).some(
+      (one) => one.value === value,
+    );
+    return isAlternative ? [{ line, fixed: { ...line, amount: concluded(line.amount, value) } }] : [];
+  });
+  const proven = fixes.filter(({ fixed }) => fixed.quantity && fixed.unitPrice && hasProduct(fixed));
+  const [fix] = proven.length === 1 ? proven : fixes.length === 1 ? fixes : [];
+  return fix ? withLines(reading, (line) => (line === fix.line ? fix.fixed : line)) : reading;
+}
