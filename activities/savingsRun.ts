@@ -1,5 +1,5 @@
 import { ApplicationFailure } from '@temporalio/activity';
-import { emptyReplacedSavings } from '../usecases/installation/removeOldRows.js';
+import { emptyReplacedSavings } from '../usecases/installation/retention.js';
 import { modelSavings } from '../usecases/policies/modelSavings.js';
 import { orgDbOf } from '../usecases/useCaseDeps.js';
 import type { ActivityDeps } from './deps.js';

@@ -62,7 +62,7 @@ export function startUsageMaintenance(options: UsageMaintenanceOptions): () => P
       round: () => sweep(options),
     },
     { name: 'repair', pauseMs: REPAIR_PAUSE_MS, round: () => repairCalls(options) },
-    { name: 'prune', pauseMs: PRUNE_PAUSE_MS, round: async () => (await pruneCallSpans(database)) > 0 },
+    { name: 'prune', pauseMs: PRUNE_PAUSE_MS, round: async () => (await pruneCallSpans(options)) > 0 },
     {
       name: 'partitions',
       pauseMs: PARTITION_PAUSE_MS,

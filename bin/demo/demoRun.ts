@@ -2,6 +2,7 @@ import { existsSync, readFileSync, rmSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { findKey, type NewKey } from '../../db/access/keys.js';
 import type { Database } from '../../db/client.js';
+import { type DemoOrganization, findDemoOrganization } from '../../db/installation/organizations.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { parseKey } from '../../domain/access/keyFormat.js';
 import { newUuid, publicId } from '../../domain/ids.js';
@@ -13,12 +14,10 @@ import { writePrivateFile } from '../../platform/embedded/dataDir.js';
 import { readRunningState } from '../../platform/runtimeFile.js';
 import { StartError } from '../../platform/startError.js';
 import {
-  type DemoOrganization,
-  findDemoOrganization,
   insertDemoKey,
   insertDemoOrganization,
   removeDemoOrganization,
-} from '../../usecases/installation/demoOrganization.js';
+} from '../../usecases/installation/organization.js';
 import { describeKey, makeKey } from '../service/prepareDatabase.js';
 import { withToolDatabase } from '../service/toolDatabase.js';
 import type { Screen } from '../terminal/screen.js';

@@ -1,6 +1,7 @@
 import { accessSync, constants, existsSync, statSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import type { BlobStore } from '../../adapters/blobs/blobStore.js';
+import { listCallRepairs, type RepairState } from '../../db/events/callRepairs.js';
 import { listRetentionState, type RetentionState } from '../../db/installation/retentionRuns.js';
 import { listExcessiveRights, loginOf } from '../../db/login.js';
 import { decimalFromPico, type Pico } from '../../domain/money.js';
@@ -14,7 +15,6 @@ import { findGo } from '../../platform/embedded/temporalBuild.js';
 import { findTemporalProgram } from '../../platform/embedded/temporalProgram.js';
 import { embeddedDatabaseUrl } from '../../platform/runtimeFile.js';
 import { StartError } from '../../platform/startError.js';
-import { listCallRepairs, type RepairState } from '../../usecases/events/callRepairs.js';
 import { blobStoreOf } from '../wiring/outside.js';
 import { findMissingKeySentence, findSecretKeys } from '../wiring/requirements.js';
 import { type Inspection, inspectService } from './inspect.js';

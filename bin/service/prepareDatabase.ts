@@ -13,7 +13,7 @@ import type { Config } from '../../platform/config.js';
 import { writePrivateFile } from '../../platform/embedded/dataDir.js';
 import { StartError } from '../../platform/startError.js';
 import { digestKey, drawKey } from '../../usecases/access/keyChanges.js';
-import { insertFirstOrganization } from '../../usecases/installation/firstOrganization.js';
+import { insertFirstOrganization } from '../../usecases/installation/organization.js';
 import { type SeedResult, seedPrices } from '../../usecases/pricing/priceSeed.js';
 
 const WRONG_ADMIN_KEY =

@@ -183,6 +183,57 @@ export async function findAuditCheckpoint(
   };
 }
 
+/** Stores the organization's checkpoint in place of a former one. */
+export async function upsertAuditCheckpoint(
+  inside: OrgDb,
+  checkpoint: AuditCheckpoint,
+  signed: Signature,
+): Promise<void> {
+  await inside.unscoped('checkpoints are made by maintenance alone', (system) =>
+    system.run(
+      `insert into audit_checkpoints (org_id, seq, at, hash, made_at, key_id, signature)
+       values ($1, $2, $3::timestamptz, $4, $5::timestamptz, $6, $7)
+       on conflict (org_id) do update set seq = excluded.seq, at = excluded.at, hash = excluded.hash,
+         made_at = excluded.made_at, key_id = excluded.key_id, signature = excluded.signature`,
+      [
+        ...[inside.orgId, checkpoint.seq, isoFromMicros(checkpoint.atMicros)],
+        ...[Buffer.from(checkpoint.hash, 'hex'), isoFromMicros(checkpoint.madeAtMicros)],
+        ...[signed.keyId, Buffer.from(signed.signature, 'hex')],
+      ],
+    ),
+  );
+}
+
+/** Removes the rows up to a checkpoint. */
+export async function deleteAuditRecords(inside: OrgDb, throughSeq: number): Promise<void> {
+  await inside.unscoped('rows of the audit log go only by retention', (system) =>
+    system.run('delete from audit_log where org_id = $1 and seq <= $2', [inside.orgId, throughSeq]),
+  );
+}
+
+/** Organizations whose checkpoint another key than this one has signed. */
+export async function listCheckpointsSignedOtherwise(database: Database, keyId: string): Promise<string[]> {
+  const rows = await unscoped(database, 'the secret key belongs to the instance', (system) =>
+    system.rows<{ org_id: string }>(
+      'select org_id from audit_checkpoints where key_id <> $1 order by org_id',
+      [keyId],
+    ),
+  );
+  return rows.map((row) => row.org_id);
+}
+
+/** Organizations whose log has rows of before a time. */
+export async function listAuditedBefore(database: Database, beforeMicros: bigint): Promise<string[]> {
+  const rows = await unscoped(database, 'retention of every organization’s audit log', (system) =>
+    system.rows<{ id: string }>(
+      `select o.id from organizations o
+       where exists (select from audit_log a where a.org_id = o.id and a.at < $1::timestamptz) order by o.id`,
+      [isoFromMicros(beforeMicros)],
+    ),
+  );
+  return rows.map(({ id }) => id);
+}
+
 /** The first row after a checkpoint, for rows that should have gone with it. */
 export async function findFirstAuditSeq(orgDb: OrgDb): Promise<number | undefined> {
   const [row] = await orgDb.rows<{ seq: number }>(

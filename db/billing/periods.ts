@@ -5,7 +5,8 @@ import type { Pico } from '../../domain/money.js';
 import { isoFromMicros } from '../../domain/period.js';
 import type { OrgDb, SqlValue, SystemDb } from '../orgDb.js';
 import { fromMeasures, type MeasureColumns, readBooks, type UsageMeasures } from '../usage/usage.js';
-import { sumsOfMeasures } from '../usage/usageLog.js';
+import { MEASURE_NAMES, sumsOfMeasures } from '../usage/usageLog.js';
+import { type Books, type UsageQuery, usageSql } from '../usage/usageSql.js';
 import { countedSourcesSql } from './billingRows.js';
 
 /** A closed month. */
@@ -94,17 +95,76 @@ export async function listFrozenSums(
 }
 
 /** The month of the organization's first call or billed day; undefined when it has neither. */
-export async function findFirstMonth(orgDb: OrgDb): Promise<Month | undefined> {
-  const [row] = await orgDb.rows<{ first: bigint | null }>(FIRST_TIME, [orgDb.orgId]);
+export function findFirstMonth(orgDb: OrgDb): Promise<Month | undefined> {
+  return findFirstMonthOf(orgDb, orgDb.orgId);
+}
+
+/** As `findFirstMonth`, on the handle of maintenance. */
+export async function findFirstMonthOf(
+  handle: Pick<SystemDb, 'rows'>,
+  orgId: string,
+): Promise<Month | undefined> {
+  const [row] = await handle.rows<{ first: bigint | null }>(FIRST_TIME, [orgId]);
   return row?.first == null ? undefined : monthOf(row.first);
 }
 
 /** The organization's first time with a call or a bill. Of calls that were removed for their age the totals know. */
-export const FIRST_TIME = `
+const FIRST_TIME = `
 select least(
   (select min(timestamp) from events where org_id = $1),
   (select min(bucket) from usage_rollups where org_id = $1 and dimension = 'provider'),
   (select min(day)::timestamp at time zone 'UTC' from billing_days where org_id = $1)) as first`;
+
+/** The organization's books, locked: folds and closings of it exclude each other. */
+export async function lockBooks(system: SystemDb, orgId: string): Promise<Books> {
+  await system.run('insert into rollup_state (org_id, folded_xid) values ($1, 0) on conflict do nothing', [
+    orgId,
+  ]);
+  const [books] = await system.rows<Books>(
+    `select folded_xid as "foldedXid", projects_xid as "projectsXid", closed_until as "closedUntilMicros"
+     from rollup_state where org_id = $1 for update`,
+    [orgId],
+  );
+  if (!books) throw new Error('the state row was just made');
+  return books;
+}
+
+export async function noteClosedUntil(system: SystemDb, orgId: string, untilMicros: bigint): Promise<void> {
+  await system.run('update rollup_state set closed_until = $2::timestamptz where org_id = $1', [
+    orgId,
+    isoFromMicros(untilMicros),
+  ]);
+}
+
+/** Keeps the transaction's snapshot as what was known when these months were closed. */
+export async function insertClosings(
+  system: SystemDb,
+  orgId: string,
+  months: readonly Month[],
+  { month, closedBy }: { month: Month; closedBy: string | null },
+): Promise<void> {
+  await system.run(
+    `insert into period_closings (org_id, month, ends_at, snapshot, closed_with, closed_by)
+     select $1, month, (month + interval '1 month') at time zone 'UTC', pg_current_snapshot(), $3::date, $4
+     from unnest($2::date[]) as months (month)`,
+    [orgId, months.map(firstDayOf), firstDayOf(month), closedBy],
+  );
+}
+
+/** Keeps the sums of a query as a part of a month's totals. */
+export async function insertPeriodTotals(
+  system: SystemDb,
+  orgId: string,
+  { month, part, query, books }: { month: Month; part: 'own' | 'booked'; query: UsageQuery; books: Books },
+): Promise<void> {
+  const { sql, values } = usageSql(orgId, query, books);
+  const measures = MEASURE_NAMES.join(', ');
+  await system.run(
+    `insert into period_totals (org_id, month, part, provider, ${measures})
+     select $1, $${values.length + 1}::date, $${values.length + 2}, key, ${measures} from (${sql}) sums where not is_total`,
+    [...values, firstDayOf(month), part],
+  );
+}
 
 /** Bills of closed months: what counted at the closing, and what restated it later. */
 

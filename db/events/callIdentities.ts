@@ -1,6 +1,7 @@
 import { identityBiller } from '../../domain/events/biller.js';
 import type { SpanLink } from '../../domain/events/event.js';
-import type { OrgDb } from '../orgDb.js';
+import type { Database } from '../client.js';
+import { type OrgDb, unscoped } from '../orgDb.js';
 import { plainArray, textArray } from '../pgArray.js';
 import type { StorableEvent } from './eventColumns.js';
 import { spanNumber } from './ingest.js';
@@ -39,7 +40,11 @@ export interface HeldIdentity {
   isOld: boolean;
 }
 
-/** Age at which a row is renewed when its call is reported again: those of 35 days are removed (usecases/installation/maintenance.ts). */
+/** Days after which identities are dropped: no report of a call comes so late. */
+const IDENTITY_DAYS = 35;
+/** Identities that one transaction drops. */
+const DROPPED_MAX = 50_000;
+/** Age at which a row is renewed when its call is reported again, long before it is dropped. */
 const OLD = `interval '1 day'`;
 
 export const isPlace = (identity: CallIdentity): identity is SpanLink => 'spanId' in identity;
@@ -264,5 +269,15 @@ export async function pointResponsesOf(
       plainArray(superseded.map(({ id }) => id)),
       plainArray(superseded.map(({ liveId }) => liveId)),
     ],
+  );
+}
+
+/** Drops old identities of all organizations, a bounded number at a time; returns how many. */
+export async function deleteOldIdentities(database: Database): Promise<number> {
+  return unscoped(database, 'prune span identities of all organizations', (system) =>
+    system.run(
+      `delete from call_spans where ctid = any(array(
+         select ctid from call_spans where created_at < now() - make_interval(days => ${IDENTITY_DAYS}) limit ${DROPPED_MAX}))`,
+    ),
   );
 }

@@ -35,6 +35,13 @@ export async function listTouchedTraces(database: Database): Promise<TouchedTrac
   });
 }
 
+/** Notes how far the sweep has come. */
+export async function noteSwept(database: Database, below: number): Promise<void> {
+  await unscoped(database, 'note how far the sweep has come', (system) =>
+    system.run('update sweep_state set swept_xid = greatest(swept_xid, $1)', [below]),
+  );
+}
+
 /** The transaction to sweep up to: whole transactions of at most so many spans, at least one. */
 async function findCut(system: SystemDb, from: number, below: number): Promise<number> {
   const [row] = await system.rows<{ ingest_xid: number }>(

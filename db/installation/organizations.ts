@@ -5,7 +5,9 @@ import {
 } from '../../domain/installation/settings.js';
 import type { Database } from '../client.js';
 import { column, defineEntity } from '../entity.js';
-import { type OrgDb, unscoped } from '../orgDb.js';
+import { INSTALLATION_LOCKS } from '../locks.js';
+import { type OrgDb, type SystemDb, unscoped } from '../orgDb.js';
+import { MONTH_TABLE_PATTERN } from './monthPartitions.js';
 
 export interface Organization {
   id: string;
@@ -60,6 +62,11 @@ export async function getOrganization(orgDb: OrgDb): Promise<OrganizationProfile
   return { name: row.name, createdAtMicros: row.created_at, settings: parseSettings(row.settings).settings };
 }
 
+/** Whether the organization of the handle exists. */
+export async function hasOrganization(orgDb: OrgDb): Promise<boolean> {
+  return (await orgDb.rows('select from organizations where id = $1', [orgDb.orgId])).length > 0;
+}
+
 /** Gives the organization another name. */
 export async function updateOrganizationName(orgDb: OrgDb, name: string): Promise<void> {
   await orgDb.run('update organizations set name = $2 where id = $1', [orgDb.orgId, name]);
@@ -92,4 +99,103 @@ export async function bumpRulesRevision(orgDb: OrgDb): Promise<void> {
   await orgDb.run('update organizations set rules_revision = rules_revision + 1 where id = $1', [
     orgDb.orgId,
   ]);
+}
+
+/** Makes the first organization, one process at a time; false where there is one already. */
+export async function insertOnlyOrganization(
+  system: SystemDb,
+  organization: { id: string; name: string },
+): Promise<boolean> {
+  await system.run('select pg_advisory_xact_lock($1)', [INSTALLATION_LOCKS.firstOrganization]);
+  const inserted = await system.run(
+    'insert into organizations (id, name) select $1, $2 where not exists (select from organizations)',
+    [organization.id, organization.name],
+  );
+  return inserted > 0;
+}
+
+/** The demo's organization. */
+export interface DemoOrganization {
+  id: string;
+  name: string;
+  /** Last day of its data, `YYYY-MM-DD`. */
+  endDay: string;
+}
+
+/** The demo's organization; undefined when there is none. */
+export async function findDemoOrganization(database: Database): Promise<DemoOrganization | undefined> {
+  const [demo] = await unscoped(database, 'the demo is looked for among all organizations', (system) =>
+    system.rows<DemoOrganization>(
+      `select id, name, to_char(demo_end_day, 'YYYY-MM-DD') as "endDay" from organizations where demo_end_day is not null`,
+    ),
+  );
+  return demo;
+}
+
+/** Makes the demo's organization; false where there is a demo already. */
+export async function insertDemo(system: SystemDb, { id, name, endDay }: DemoOrganization): Promise<boolean> {
+  const inserted = await system.run(
+    `insert into organizations (id, name, demo_end_day) values ($1, $2, $3)
+     on conflict ((true)) where demo_end_day is not null do nothing`,
+    [id, name, endDay],
+  );
+  return inserted > 0;
+}
+
+/** Locks the demo's organization; false where it is not the demo's. Writers of rows that refer to it wait, and then find none. */
+export async function lockDemo(system: SystemDb, id: string): Promise<boolean> {
+  const marked = await system.rows(
+    'select id from organizations where id = $1 and demo_end_day is not null for update',
+    [id],
+  );
+  return marked.length > 0;
+}
+
+/** Removes the demo's organization with all its rows; returns how many those were. */
+export async function deleteDemo(system: SystemDb, id: string): Promise<number> {
+  let removed = 0;
+  for (const table of await listTenantTables(system))
+    removed += await system.run(`delete from ${table} where org_id = $1`, [id]);
+  await system.run('delete from organizations where id = $1 and demo_end_day is not null', [id]);
+  return removed;
+}
+
+interface TenantTable {
+  name: string;
+  /** Tables that refer to this one. */
+  referrers: string[];
+}
+
+/** Every table with a column org_id, those that refer to others first, as quoted names. */
+async function listTenantTables(system: SystemDb): Promise<string[]> {
+  const tables = await system.rows<TenantTable>(
+    `select c.oid::regclass::text as name, coalesce((
+       select array_agg(distinct k.conrelid::regclass::text) from pg_constraint k
+       where k.contype = 'f' and k.confrelid = c.oid and k.conrelid <> c.oid), '{}') as referrers
+     from pg_class c
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p') and not c.relispartition
+       and c.relname !~ $1
+       and exists (select from pg_attribute a where a.attrelid = c.oid and a.attname = 'org_id' and not a.attisdropped)
+     order by 1`,
+    // A month that was taken out of its table is nobody's any more.
+    [MONTH_TABLE_PATTERN],
+  );
+  return inOrder(tables);
+}
+
+/** A table comes after all that refer to it. */
+function inOrder(tables: readonly TenantTable[]): string[] {
+  const names = new Set(tables.map((table) => table.name));
+  const done = new Set<string>();
+  while (done.size < tables.length) {
+    const next = tables.filter(
+      ({ name, referrers }) => !done.has(name) && referrers.every((one) => done.has(one) || !names.has(one)),
+    );
+    if (next.length === 0)
+      throw new Error(
+        `tables refer to each other in a ring: ${[...names].filter((name) => !done.has(name))}`,
+      );
+    for (const { name } of next) done.add(name);
+  }
+  return [...done];
 }

@@ -124,25 +124,23 @@ export async function recordFindings(
  * Removes calls of a run, so many at most; returns how many those were, and 0 when none is left. Rule by rule along the
  * key, so that it is quick whatever the planner knows of rows that came a moment ago.
  */
-export async function removeModeledCalls(orgDb: OrgDb, runId: string, limit: number): Promise<number> {
-  return orgDb.transaction(async (inside) => {
-    const run = [inside.orgId, runId];
-    const [first] = await inside.rows<{ rule_id: string }>(
-      'select rule_id from modeled_calls where org_id = $1 and run_id = $2 order by org_id, run_id, rule_id limit 1',
-      run,
-    );
-    if (!first) return 0;
-    const ofRule = 'org_id = $1 and run_id = $2 and rule_id = $3';
-    const [next] = await inside.rows<{ at: string; id: string }>(
-      `select timestamp::text as at, event_id as id from modeled_calls where ${ofRule} order by timestamp, event_id offset $4 limit 1`,
-      [...run, first.rule_id, limit],
-    );
-    if (!next) return inside.run(`delete from modeled_calls where ${ofRule}`, [...run, first.rule_id]);
-    return inside.run(
-      `delete from modeled_calls where ${ofRule} and (timestamp, event_id) < ($4::timestamptz, $5::uuid)`,
-      [...run, first.rule_id, next.at, next.id],
-    );
-  });
+export async function removeModeledCalls(inside: OrgDb, runId: string, limit: number): Promise<number> {
+  const run = [inside.orgId, runId];
+  const [first] = await inside.rows<{ rule_id: string }>(
+    'select rule_id from modeled_calls where org_id = $1 and run_id = $2 order by org_id, run_id, rule_id limit 1',
+    run,
+  );
+  if (!first) return 0;
+  const ofRule = 'org_id = $1 and run_id = $2 and rule_id = $3';
+  const [next] = await inside.rows<{ at: string; id: string }>(
+    `select timestamp::text as at, event_id as id from modeled_calls where ${ofRule} order by timestamp, event_id offset $4 limit 1`,
+    [...run, first.rule_id, limit],
+  );
+  if (!next) return inside.run(`delete from modeled_calls where ${ofRule}`, [...run, first.rule_id]);
+  return inside.run(
+    `delete from modeled_calls where ${ofRule} and (timestamp, event_id) < ($4::timestamptz, $5::uuid)`,
+    [...run, first.rule_id, next.at, next.id],
+  );
 }
 
 /** A call that makes up the savings, with what the event says of it; null where the event is not there any more. */
@@ -222,4 +220,46 @@ export async function listModeledCalls(
             costPico: row.cost_usd,
           },
   }));
+}
+
+/** Ended runs whose results gave way, and with them those that came to none. */
+const REPLACED = `
+select id from (
+  select id, is_standard, status, created_at,
+    row_number() over (partition by is_standard, status = 'succeeded' order by created_at desc, id desc) as place
+  from savings_runs where org_id = $1 and emptied_at is null and status not in ('queued', 'running')) r
+where status <> 'succeeded' or (is_standard and place > $2)
+  or (not is_standard and (place > $3 or created_at < now() - make_interval(days => $4)))
+order by created_at, id`;
+
+/** How many results, and how long, are kept (usecases/installation/retention.ts). */
+export interface KeptSavings {
+  standardRuns: number;
+  otherRuns: number;
+  otherDays: number;
+}
+
+export async function listReplacedSavings(
+  orgDb: OrgDb,
+  { standardRuns, otherRuns, otherDays }: KeptSavings,
+): Promise<string[]> {
+  const values = [orgDb.orgId, standardRuns, otherRuns, otherDays];
+  return (await orgDb.rows<{ id: string }>(REPLACED, values)).map(({ id }) => id);
+}
+
+/** Removes what is left of a result whose calls are gone. */
+export async function emptySavingsRun(inside: OrgDb, runId: string): Promise<void> {
+  await inside.run('delete from modeled_savings where org_id = $1 and run_id = $2', [inside.orgId, runId]);
+  await inside.run('update savings_runs set emptied_at = now() where org_id = $1 and id = $2', [
+    inside.orgId,
+    runId,
+  ]);
+}
+
+/** Removes runs that were emptied longer ago than so many days; returns how many. */
+export function deleteEmptiedSavings(orgDb: OrgDb, days: number): Promise<number> {
+  return orgDb.run(
+    'delete from savings_runs where org_id = $1 and emptied_at < now() - make_interval(days => $2)',
+    [orgDb.orgId, days],
+  );
 }

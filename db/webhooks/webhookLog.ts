@@ -1,13 +1,10 @@
 import { isoFromMicros } from '../../domain/period.js';
-import type { AttemptOutcome } from '../../domain/webhooks/attempt.js';
+import { ATTEMPTS_SHOWN_MAX, type AttemptOutcome } from '../../domain/webhooks/attempt.js';
 import { type DeliveryStatus, type MessageType, TEST_MESSAGE_TYPE } from '../../domain/webhooks/message.js';
 import type { OrgDb } from '../orgDb.js';
 import { plainArray } from '../pgArray.js';
 
 /** What was sent to the receivers of an organization, as they look at it and have it sent again. */
-
-/** Of a delivery that was begun anew many times, so many of the latest attempts are shown. */
-export const ATTEMPTS_SHOWN_MAX = 30;
 
 export interface WebhookAttempt {
   /** Over all series of its delivery, from 1. */

@@ -29,6 +29,9 @@ export interface AttemptOutcome {
   retryAfterSeconds: number | null;
 }
 
+/** Latest attempts of a delivery that are shown. */
+export const ATTEMPTS_SHOWN_MAX = 30;
+
 /** Of an answer so many characters are kept. */
 export const ANSWER_CHARS_MAX = 1_024;
 

@@ -2,7 +2,8 @@
 import type { NumberText } from './exactJson.js';
 
 /** Tokens as both providers count them apart. */
-export type TokenClass = 'input' | 'cache_read' | 'cache_write_5m' | 'cache_write_1h' | 'output';
+export const TOKEN_CLASSES = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output'] as const;
+export type TokenClass = (typeof TOKEN_CLASSES)[number];
 
 /** Tokens of several calls by class; classes do not overlap. */
 export type TokenCounts = Record<TokenClass, number>;

@@ -1,4 +1,5 @@
 /** What was planted where, with its dollars: reckoned from the calls and the demo's own prices alone. */
+import type { TokenClass } from '../bills/results.js';
 import {
   type BilledLine,
   billedLines,
@@ -12,7 +13,7 @@ import { type DemoCall, listCost } from './calls.js';
 import { STRAY_KEY } from './company.js';
 import { isReported } from './events.js';
 import { findingsOf, type PlantedFinding } from './findings.js';
-import { type DemoProvider, priceOf, type TokenClass } from './prices.js';
+import { type DemoProvider, priceOf } from './prices.js';
 import { covers, type Days, SCHEDULE } from './schedule.js';
 import { type TrafficFindings, trafficFindingsOf, type WantedFindings, wantedFindingsOf } from './wanted.js';
 

@@ -1,7 +1,8 @@
 /** What the providers' bills say of the calls: right, but for the planted faults. */
+import { TOKEN_CLASSES, type TokenClass } from '../bills/results.js';
 import { type DemoCall, listRate, rightRate } from './calls.js';
 import type { DemoKey } from './company.js';
-import { BATCH_DIVISOR, CLASSES, type DemoProvider, TERRA_BEFORE, type TokenClass } from './prices.js';
+import { BATCH_DIVISOR, type DemoProvider, TERRA_BEFORE } from './prices.js';
 import { covers, SCHEDULE } from './schedule.js';
 
 /** A fault that shows in the rate at which tokens were charged. */
@@ -60,7 +61,7 @@ export interface BilledLine {
 export function billedLines(calls: readonly DemoCall[]): BilledLine[] {
   const lines = new Map<string, BilledLine>();
   for (const call of calls) {
-    for (const tokenClass of CLASSES) {
+    for (const tokenClass of TOKEN_CLASSES) {
       const quantity = call.tokens[tokenClass];
       if (quantity === 0) continue;
       const isBatch = call.batchId !== null;

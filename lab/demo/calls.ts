@@ -1,7 +1,8 @@
 /** Every call that Demo Labs made, as it happened; nothing here knows who recorded or billed it wrongly. */
+import { TOKEN_CLASSES, type TokenClass } from '../bills/results.js';
 import { type Calendar, DAY_SECONDS, HOUR_SECONDS } from './calendar.js';
 import { CONTRACT, type DemoKey, PREVIEW_MODEL, STRAY_KEY, TRAFFIC, type Traffic } from './company.js';
-import { BATCH_DIVISOR, CLASSES, type DemoProvider, priceOf, type TokenClass } from './prices.js';
+import { BATCH_DIVISOR, type DemoProvider, priceOf } from './prices.js';
 import { apportion, between, randomOf } from './random.js';
 import { covers, isFaultDay, SCHEDULE } from './schedule.js';
 
@@ -159,12 +160,12 @@ function timesOf(calendar: Calendar, offset: number, hour: number, random: () =>
 }
 
 function rightCost(call: DemoCall): bigint {
-  return CLASSES.reduce((sum, name) => sum + BigInt(call.tokens[name]) * rightRate(call, name), 0n);
+  return TOKEN_CLASSES.reduce((sum, name) => sum + BigInt(call.tokens[name]) * rightRate(call, name), 0n);
 }
 
 /** What a call costs at list prices. */
 export function listCost(call: DemoCall): bigint {
-  return CLASSES.reduce((sum, name) => sum + BigInt(call.tokens[name]) * listRate(call, name), 0n);
+  return TOKEN_CLASSES.reduce((sum, name) => sum + BigInt(call.tokens[name]) * listRate(call, name), 0n);
 }
 
 const STAGING_HOURS = [13, 14, 15];

@@ -1,9 +1,9 @@
+import type { TokenClass } from '../bills/results.js';
+
 /**
  * The demo's own price table: what its providers' price lists say, written down a second time, so that the answer key
  * does not rest on the product's prices. A test holds the two against each other for the days that the demo covers.
  */
-export const CLASSES = ['input', 'cache_read', 'cache_write_5m', 'cache_write_1h', 'output'] as const;
-export type TokenClass = (typeof CLASSES)[number];
 export type DemoProvider = 'openai' | 'anthropic';
 
 /** Pico-dollars for one token; every rate here is whole in that unit. */

@@ -1,12 +1,11 @@
 /** The demo's bills: results of each provider's report by bucket. */
 import type { BucketResults } from '../bills/pages.js';
 import * as result from '../bills/results.js';
-import { groupBy, usdText } from '../bills/results.js';
+import { groupBy, type TokenClass, usdText } from '../bills/results.js';
 import { type BilledLine, billedLines, CREDIT, isDoubled, webSearchPico } from './billed.js';
 import { type Calendar, DAY_SECONDS } from './calendar.js';
 import type { DemoCall } from './calls.js';
 import { ACCOUNTS } from './company.js';
-import type { TokenClass } from './prices.js';
 
 /** Everything that a provider would answer: costs by UTC day, usage by hour. */
 export interface ProviderTruth {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { describeRepairs } from '../../bin/service/doctorChecks.js';
+import type { RepairState } from '../../db/events/callRepairs.js';
 import { microsOfDay } from '../../domain/period.js';
-import type { RepairState } from '../../usecases/events/callRepairs.js';
 
 const NOW = microsOfDay('2026-11-20');
 const aRepair = (overrides: Partial<RepairState> = {}): RepairState => ({

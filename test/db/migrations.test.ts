@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { afterAll, describe, expect, inject, it } from 'vitest';
 import { SLOT_KINDS } from '../../db/access/requestLimits.js';
+import { REPAIR_STAGES } from '../../db/events/callRepairs.js';
 import { listPendingMigrations, migrate } from '../../db/migrate.js';
 import { MIGRATIONS } from '../../db/migrations/index.js';
 import { ensurePartitions } from '../../db/partitions.js';
@@ -54,7 +55,6 @@ import {
   ENDPOINT_STATUSES,
   MESSAGE_TYPES,
 } from '../../domain/webhooks/message.js';
-import { REPAIR_STAGES } from '../../usecases/events/callRepairs.js';
 
 const NAMES = MIGRATIONS.map((migration) => migration.name);
 const opened: pg.Client[] = [];

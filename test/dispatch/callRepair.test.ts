@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { listCallRepairs } from '../../db/events/callRepairs.js';
 import { supersedeEvents } from '../../db/events/revisions.js';
 import { placeOf, type StoredEvent } from '../../db/events/storedEvents.js';
 import type { CallRecord } from '../../domain/events/event.js';
-import { listCallRepairs, repairCalls, repairNextCalls } from '../../usecases/events/callRepairs.js';
+import { repairCalls, repairNextCalls } from '../../usecases/events/callRepairs.js';
 import { foldAll } from '../db/support/compareTotals.js';
 import { FIRST } from '../db/support/drawSteps.js';
 import { aPlace, aReport, ReportedCalls } from '../db/support/reportedCalls.js';

@@ -24,7 +24,7 @@ import { LIMIT_SETTINGS } from '../../platform/limitSettings.js';
 import { CONNECTIONS_MAX, HTTP_LIMITS } from '../../platform/serverLimits.js';
 import { WORKSPACES_MAX } from '../../usecases/access/workspaceChanges.js';
 import { QUEUE_ROWS_MAX } from '../../usecases/events/ingestWriter.js';
-import { WEBHOOK_MESSAGE_DAYS } from '../../usecases/installation/removeOldRows.js';
+import { WEBHOOK_MESSAGE_DAYS } from '../../usecases/installation/retention.js';
 import { WEBHOOK_ENDPOINTS_MAX } from '../../usecases/webhooks/endpoints.js';
 import { WEBHOOK_PACE } from '../../usecases/webhooks/sendDueWebhooks.js';
 

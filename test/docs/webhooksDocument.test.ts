@@ -3,9 +3,8 @@ import path from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
 import { signMessage } from '../../adapters/outbound/webhookSignature.js';
-import { ATTEMPTS_SHOWN_MAX } from '../../db/webhooks/webhookLog.js';
 import { alertMessage } from '../../domain/policies/alerts/alertMessage.js';
-import { ANSWER_CHARS_MAX } from '../../domain/webhooks/attempt.js';
+import { ANSWER_CHARS_MAX, ATTEMPTS_SHOWN_MAX } from '../../domain/webhooks/attempt.js';
 import {
   claimCreatedMessage,
   claimMovedMessage,
@@ -21,7 +20,7 @@ import {
   GRACE_SECONDS_MAX,
   SECRET_BYTES,
 } from '../../domain/webhooks/secret.js';
-import { WEBHOOK_MESSAGE_DAYS } from '../../usecases/installation/removeOldRows.js';
+import { WEBHOOK_MESSAGE_DAYS } from '../../usecases/installation/retention.js';
 import { WEBHOOK_ENDPOINTS_MAX } from '../../usecases/webhooks/endpoints.js';
 
 const PAGE = readFileSync(path.resolve(import.meta.dirname, '../../docs/webhooks.md'), 'utf8');

@@ -3,6 +3,7 @@ import { addEvents } from '../../bin/demo/demoLoad.js';
 import { createScreen } from '../../bin/terminal/screen.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { microsFromDate } from '../../domain/period.js';
+import { TOKEN_CLASSES, type TokenClass } from '../../lab/bills/results.js';
 import { type AnswerKey, answerKeyOf } from '../../lab/demo/answerKey.js';
 import { type BilledLine, billedLines, isDoubled } from '../../lab/demo/billed.js';
 import { Calendar, DAY_COUNT } from '../../lab/demo/calendar.js';
@@ -10,7 +11,7 @@ import { type DemoCall, makeCalls, rightRate } from '../../lab/demo/calls.js';
 import { CONTRACT } from '../../lab/demo/company.js';
 import { eventOf, isReported } from '../../lab/demo/events.js';
 import { DEMO_SEED } from '../../lab/demo/generateDemo.js';
-import { CLASSES, priceOf, type Rates, TERRA_BEFORE, type TokenClass } from '../../lab/demo/prices.js';
+import { priceOf, type Rates, TERRA_BEFORE } from '../../lab/demo/prices.js';
 import { createLogger } from '../../platform/logger.js';
 import { type AwsCharge, type AwsFake, startCostExplorer } from '../fakes/billing/costExplorer.js';
 import type { TestApi } from '../support/api.js';
@@ -109,7 +110,7 @@ function retold(call: DemoCall): DemoCall {
     cache_write_1h: 0,
     output,
   };
-  const pico = CLASSES.reduce((sum, name) => sum + BigInt(tokens[name]) * rightRate(call, name), 0n);
+  const pico = TOKEN_CLASSES.reduce((sum, name) => sum + BigInt(tokens[name]) * rightRate(call, name), 0n);
   return { ...call, tokens, pico };
 }
 

@@ -3,10 +3,11 @@ import { addEvents } from '../../bin/demo/demoLoad.js';
 import { createScreen } from '../../bin/terminal/screen.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { microsFromDate } from '../../domain/period.js';
+import type { TokenClass } from '../../lab/bills/results.js';
 import { type BilledLine, billedLines, isDoubled } from '../../lab/demo/billed.js';
 import { makeCalls } from '../../lab/demo/calls.js';
 import { DEMO_SEED, type Demo, generateDemo } from '../../lab/demo/generateDemo.js';
-import { priceOf, type Rates, TERRA_BEFORE, type TokenClass } from '../../lab/demo/prices.js';
+import { priceOf, type Rates, TERRA_BEFORE } from '../../lab/demo/prices.js';
 import { createLogger } from '../../platform/logger.js';
 import { type AzureCharge, type AzureFake, startAzureBilling } from '../fakes/billing/azureBilling.js';
 import type { TestApi } from '../support/api.js';
@@ -42,7 +43,7 @@ const METERS: Readonly<Record<string, string>> = {
   'gpt-5-mini-2025-08-07': 'GPT 5 Mini',
   'gpt-4o-2024-11-20': 'gpt-4o-1120',
 };
-const CLASSES: Partial<Record<TokenClass, string>> = {
+const TOKEN_CLASSES: Partial<Record<TokenClass, string>> = {
   input: 'Inp',
   cache_read: 'Cd Inp',
   cache_write_5m: 'Cd Wr',
@@ -56,7 +57,7 @@ function meterOf({ model, tokenClass, isBatch, isLong }: BilledLine): string {
     METERS[model],
     isBatch ? 'Batch' : '',
     HAS_LENGTHS.test(model) ? (isLong ? 'LongCo' : 'ShortCo') : '',
-    CLASSES[tokenClass],
+    TOKEN_CLASSES[tokenClass],
     'Gl 1M Tokens',
   ];
   return words.filter((word) => word !== '').join(' ');

@@ -1,7 +1,15 @@
-import { findAuditCheckpoint, recordAudit, streamAuditRecords } from '../../db/access/auditLog.js';
+import {
+  deleteAuditRecords,
+  findAuditCheckpoint,
+  listAuditedBefore,
+  listCheckpointsSignedOtherwise,
+  recordAudit,
+  streamAuditRecords,
+  upsertAuditCheckpoint,
+} from '../../db/access/auditLog.js';
 import type { Database } from '../../db/client.js';
 import { lockByName } from '../../db/locks.js';
-import { OrgDb, unscoped } from '../../db/orgDb.js';
+import { OrgDb } from '../../db/orgDb.js';
 import {
   type AuditCheckpoint,
   checkpointText,
@@ -9,7 +17,7 @@ import {
   type SignatureVerdict,
 } from '../../domain/access/auditLog/anchors.js';
 import { type ChainFault, ChainWalk } from '../../domain/access/auditLog/chain.js';
-import { isoFromMicros, MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
+import { MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
 import { auditDigest } from './auditVerification.js';
 
 /** Rows that go in one transaction. */
@@ -30,7 +38,7 @@ export async function checkpointAuditLog(
 ): Promise<number> {
   const before = microsFromDate(new Date()) - BigInt(keepDays) * MICROS_PER_DAY;
   let dropped = 0;
-  for (const orgId of await listOrganizationsWithRowsBefore(database, before)) {
+  for (const orgId of await listAuditedBefore(database, before)) {
     const orgDb = new OrgDb(database, orgId);
     for (let batch = BATCH_ROWS; batch === BATCH_ROWS; dropped += batch) {
       const outcome = await checkpointBatch(orgDb, before, sign);
@@ -52,7 +60,7 @@ export async function resignAuditCheckpoints(
   check: (text: string, signed: Signature) => SignatureVerdict,
 ): Promise<number> {
   let left = 0;
-  for (const orgId of await listOrganizationsSignedOtherwise(database, keyId)) {
+  for (const orgId of await listCheckpointsSignedOtherwise(database, keyId)) {
     await new OrgDb(database, orgId).transaction(async (inside) => {
       const found = await findAuditCheckpoint(inside);
       if (!found || found.signed.keyId === keyId) return;
@@ -62,27 +70,6 @@ export async function resignAuditCheckpoints(
     });
   }
   return left;
-}
-
-async function listOrganizationsSignedOtherwise(database: Database, keyId: string): Promise<string[]> {
-  const rows = await unscoped(database, 'the secret key belongs to the instance', (system) =>
-    system.rows<{ org_id: string }>(
-      'select org_id from audit_checkpoints where key_id <> $1 order by org_id',
-      [keyId],
-    ),
-  );
-  return rows.map((row) => row.org_id);
-}
-
-async function listOrganizationsWithRowsBefore(database: Database, before: bigint): Promise<string[]> {
-  const rows = await unscoped(database, 'retention of every organization’s audit log', (system) =>
-    system.rows<{ id: string }>(
-      `select o.id from organizations o
-       where exists (select from audit_log a where a.org_id = o.id and a.at < $1::timestamptz) order by o.id`,
-      [isoFromMicros(before)],
-    ),
-  );
-  return rows.map(({ id }) => id);
 }
 
 async function checkpointBatch(
@@ -107,7 +94,8 @@ async function checkpointBatch(
     if (rows === 0 || !last) return { rows: 0 };
     const [fault] = walk.end(last).faults;
     if (fault) return { fault };
-    await replaceRows(inside, { ...last, madeAtMicros: microsFromDate(new Date()) }, sign);
+    await storeCheckpoint(inside, { ...last, madeAtMicros: microsFromDate(new Date()) }, sign);
+    await deleteAuditRecords(inside, last.seq);
     await recordAudit(inside, {
       action: 'audit_log.checkpointed',
       actor: { kind: 'system', id: 'retention' },
@@ -119,30 +107,7 @@ async function checkpointBatch(
   });
 }
 
-async function replaceRows(inside: OrgDb, checkpoint: AuditCheckpoint, sign: SignText): Promise<void> {
-  await storeCheckpoint(inside, checkpoint, sign);
-  await inside.unscoped('rows of the audit log go only by retention', (system) =>
-    system.run('delete from audit_log where org_id = $1 and seq <= $2', [inside.orgId, checkpoint.seq]),
-  );
-}
-
-async function storeCheckpoint(inside: OrgDb, checkpoint: AuditCheckpoint, sign: SignText): Promise<void> {
-  const signed = sign(checkpointText(checkpoint));
-  await inside.unscoped('checkpoints are made by maintenance alone', (system) =>
-    system.run(
-      `insert into audit_checkpoints (org_id, seq, at, hash, made_at, key_id, signature)
-       values ($1, $2, $3::timestamptz, $4, $5::timestamptz, $6, $7)
-       on conflict (org_id) do update set seq = excluded.seq, at = excluded.at, hash = excluded.hash,
-         made_at = excluded.made_at, key_id = excluded.key_id, signature = excluded.signature`,
-      [
-        inside.orgId,
-        checkpoint.seq,
-        isoFromMicros(checkpoint.atMicros),
-        Buffer.from(checkpoint.hash, 'hex'),
-        isoFromMicros(checkpoint.madeAtMicros),
-        signed.keyId,
-        Buffer.from(signed.signature, 'hex'),
-      ],
-    ),
-  );
+/** Signs a checkpoint and stores it in place of the former one. */
+function storeCheckpoint(inside: OrgDb, checkpoint: AuditCheckpoint, sign: SignText): Promise<void> {
+  return upsertAuditCheckpoint(inside, checkpoint, sign(checkpointText(checkpoint)));
 }

@@ -1,19 +1,23 @@
-import { FIRST_TIME, freezeBills } from '../../db/billing/periods.js';
+import {
+  findFirstMonthOf,
+  freezeBills,
+  insertClosings,
+  insertPeriodTotals,
+  lockBooks,
+  noteClosedUntil,
+} from '../../db/billing/periods.js';
 import type { Database } from '../../db/client.js';
 import { OrgDb, type SystemDb } from '../../db/orgDb.js';
 import { repeatOnConflict } from '../../db/repeatOnConflict.js';
-import { MEASURE_NAMES } from '../../db/usage/usageLog.js';
-import { type Books, type UsageQuery, usageSql } from '../../db/usage/usageSql.js';
+import type { Books, UsageQuery } from '../../db/usage/usageSql.js';
 import { assertBegun, decideClosing } from '../../domain/billing/periods/closing.js';
 import {
   endOfMonth,
-  firstDayOf,
   type Month,
   monthOf,
   monthsBetween,
   startOfMonth,
 } from '../../domain/billing/periods/month.js';
-import { isoFromMicros } from '../../domain/period.js';
 import { foldWhenBehind } from '../usage/usage.js';
 
 export interface ClosingRequest {
@@ -55,32 +59,16 @@ export async function closePeriod(
 }
 
 async function close(system: SystemDb, orgId: string, request: ClosingRequest): Promise<boolean> {
-  await system.run('insert into rollup_state (org_id, folded_xid) values ($1, 0) on conflict do nothing', [
-    orgId,
-  ]);
-  const [state] = await system.rows<{
-    folded_xid: number;
-    projects_xid: number;
-    closed_until: bigint | null;
-  }>('select folded_xid, projects_xid, closed_until from rollup_state where org_id = $1 for update', [orgId]);
-  if (!state) throw new Error('the state row was just made');
-  const closedUntil = state.closed_until;
+  const books = await lockBooks(system, orgId);
+  const closedUntil = books.closedUntilMicros;
   const lastClosed = closedUntil === null ? undefined : monthOf(closedUntil - 1n);
   if (decideClosing(request.month, lastClosed, request.nowMicros) === 'closed_already') return false;
   const months = await monthsToClose(system, orgId, request.month, lastClosed);
   await insertClosings(system, orgId, months, request);
-  const books = {
-    foldedXid: state.folded_xid,
-    projectsXid: state.projects_xid,
-    closedUntilMicros: closedUntil,
-  };
   for (const month of months) await freezeTotals(system, orgId, month, books);
   const first = months[0] ?? request.month;
   await freezeBills(system, orgId, { first, last: request.month }, closedUntil);
-  await system.run('update rollup_state set closed_until = $2::timestamptz where org_id = $1', [
-    orgId,
-    isoFromMicros(endOfMonth(request.month)),
-  ]);
+  await noteClosedUntil(system, orgId, endOfMonth(request.month));
   return true;
 }
 
@@ -92,24 +80,9 @@ async function monthsToClose(
   lastClosed: Month | undefined,
 ): Promise<Month[]> {
   if (lastClosed !== undefined) return [month];
-  const [row] = await system.rows<{ first: bigint | null }>(FIRST_TIME, [orgId]);
-  const first = row?.first == null ? undefined : monthOf(row.first);
+  const first = await findFirstMonthOf(system, orgId);
   assertBegun(month, first);
   return monthsBetween(first ?? month, month);
-}
-
-async function insertClosings(
-  system: SystemDb,
-  orgId: string,
-  months: readonly Month[],
-  request: ClosingRequest,
-): Promise<void> {
-  await system.run(
-    `insert into period_closings (org_id, month, ends_at, snapshot, closed_with, closed_by)
-     select $1, month, (month + interval '1 month') at time zone 'UTC', pg_current_snapshot(), $3::date, $4
-     from unnest($2::date[]) as months (month)`,
-    [orgId, months.map(firstDayOf), firstDayOf(request.month), request.closedBy],
-  );
 }
 
 /** Keeps a month's totals by provider: of its own calls, and of changes of earlier months that are booked in it. */
@@ -123,34 +96,12 @@ async function freezeTotals(system: SystemDb, orgId: string, month: Month, books
     offset: 0,
   };
   // The month is still open here, so what is known of its calls now is what its books say.
-  await keep(system, orgId, month, 'own', { ...window, view: { kind: 'now' } }, books);
+  const own: UsageQuery = { ...window, view: { kind: 'now' } };
+  await insertPeriodTotals(system, orgId, { month, part: 'own', query: own, books });
   if (books.closedUntilMicros === null) return;
-  await keep(
-    system,
-    orgId,
-    month,
-    'booked',
-    { ...window, view: { kind: 'books' }, only: 'adjustments' },
-    books,
-  );
+  const booked: UsageQuery = { ...window, view: { kind: 'books' }, only: 'adjustments' };
+  await insertPeriodTotals(system, orgId, { month, part: 'booked', query: booked, books });
 }
 
 /** Far more than there are. */
 const PROVIDERS_MAX = 1_000;
-
-async function keep(
-  system: SystemDb,
-  orgId: string,
-  month: Month,
-  part: 'own' | 'booked',
-  query: UsageQuery,
-  books: Books,
-): Promise<void> {
-  const { sql, values } = usageSql(orgId, query, books);
-  const measures = MEASURE_NAMES.join(', ');
-  await system.run(
-    `insert into period_totals (org_id, month, part, provider, ${measures})
-     select $1, $${values.length + 1}::date, $${values.length + 2}, key, ${measures} from (${sql}) sums where not is_total`,
-    [...values, firstDayOf(month), part],
-  );
-}

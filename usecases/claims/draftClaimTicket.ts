@@ -1,24 +1,11 @@
-import { countedRowsSql, countedSourcesSql } from '../../db/billing/billingRows.js';
-import {
-  findClaim,
-  findClaimEvidence,
-  listClaimEvents,
-  listCreditsOf,
-  type StoredClaim,
-} from '../../db/claims/claims.js';
+import { findClaim, findClaimEvidence, listClaimEvents, listCreditsOf } from '../../db/claims/claims.js';
+import { listClaimedRows, listTicketDisputes } from '../../db/claims/ticketFacts.js';
 import { readClock } from '../../db/clock.js';
 import { getOrganization } from '../../db/installation/organizations.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { plainArray, textArray } from '../../db/pgArray.js';
-import { MONTH_REPORT } from '../../domain/billing/billedRow.js';
 import { type ClaimEvidence, EVIDENCE_FORMAT } from '../../domain/claims/evidence/claimEvidence.js';
 import type { ClaimStatus } from '../../domain/claims/lifecycle.js';
-import {
-  draftTicket,
-  type LabelledRow,
-  type TicketDraft,
-  type TicketFacts,
-} from '../../domain/claims/ticketDraft.js';
+import { draftTicket, type TicketDraft, type TicketFacts } from '../../domain/claims/ticketDraft.js';
 import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
@@ -65,10 +52,10 @@ export async function readTicketFacts(
         claim,
         organization: (await getOrganization(inside)).name,
         events: await listClaimEvents(inside, claimId),
-        disputes: await listClaimedParts(inside, claimId),
+        disputes: await listTicketDisputes(inside, claimId),
         credits: credits.filter(({ status, source }) => status === 'proposed' && source === 'credit_row'),
         evidence,
-        rows: evidence ? await listClaimedRows(inside, claim, evidence) : [],
+        rows: evidence ? await listClaimedRows(inside, claim, evidence.cells) : [],
       },
       atMicros: await readClock(inside),
     };
@@ -77,36 +64,4 @@ export async function readTicketFacts(
 
 function readEvidence(stored: Record<string, unknown> | undefined): ClaimEvidence | undefined {
   return stored?.format === EVIDENCE_FORMAT ? (stored as unknown as ClaimEvidence) : undefined;
-}
-
-function listClaimedParts(inside: OrgDb, claimId: string): Promise<TicketFacts['disputes'][number][]> {
-  return inside.rows(
-    `select id, model, period_start as "periodStart", period_end as "periodEnd", amount_cents as "amountCents", reason
-     from disputes where org_id = $1 and claim_id = $2::uuid order by amount_cents desc, id`,
-    [inside.orgId, claimId],
-  );
-}
-
-/** The labels of the bill as it counts now for what is claimed. Providers name a model by the day of its version too. */
-function listClaimedRows(
-  inside: OrgDb,
-  { provider, accountId }: StoredClaim,
-  { cells }: ClaimEvidence,
-): Promise<LabelledRow[]> {
-  return inside.rows<LabelledRow>(
-    `with counted as (${countedSourcesSql(
-      `d.org_id = $1 and d.provider = $2 and d.day = any($4::date[]) and ($3 = '' or d.provider_account_id = $3)
-       and d.feed = 'cost' and d.charge_category = 'usage' and d.report <> '${MONTH_REPORT}'`,
-    )})
-     select distinct r.day, r.model, r.line_item as "lineItem", r.token_class as "tokenClass", r.is_batch as "isBatch",
-       r.long_context as "longContext", r.region, r.project
-     from ${countedRowsSql()} r
-     where exists (select from unnest($5::text[]) as m(name)
-       where r.model = m.name or starts_with(r.model, m.name || '-') or (r.model is null and r.line_item = m.name))
-     order by 1, 3, 4, 8`,
-    [
-      ...[inside.orgId, provider, accountId, plainArray([...new Set(cells.map(({ day }) => day))].sort())],
-      textArray([...new Set(cells.map(({ model }) => model))].sort()),
-    ],
-  );
 }

@@ -1,5 +1,13 @@
 import { recordBilledDays } from '../../db/claims/claimCredits.js';
 import {
+  deleteDraft,
+  deleteUndercharges,
+  insertClaim,
+  insertClaimParts,
+  releaseDisputes,
+  updateDraft,
+} from '../../db/claims/claimRows.js';
+import {
   findClaim,
   insertClaimEvent,
   listDisputeIdsOfClaim,
@@ -19,7 +27,6 @@ import { insertClaimFiles } from '../../db/claims/evidence.js';
 import { readClock } from '../../db/clock.js';
 import { lockByName } from '../../db/locks.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { plainArray } from '../../db/pgArray.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
 import { publishMessages } from '../../db/webhooks/webhookMessages.js';
 import { nextDeadline } from '../../domain/claims/deadlines.js';
@@ -34,7 +41,6 @@ import { NO_FIELDS } from '../../domain/claims/lifecycle.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { newUuid, publicId } from '../../domain/ids.js';
 import { decimalFromPico } from '../../domain/money.js';
-import { isoFromMicros } from '../../domain/period.js';
 import { claimCreatedMessage } from '../../domain/webhooks/claimMessages.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
 import { ratedDraft } from '../reconciliation/ratedDraft.js';
@@ -153,14 +159,11 @@ async function mergeInside(
   const into = held.find(({ id }) => id === given.intoId) ?? throwNoClaim();
   const disputeIds = (await Promise.all(ids.map((id) => listDisputeIdsOfClaim(inside, id)))).flat();
   await lockClaimable(inside, disputeIds);
-  await inside.run('delete from claim_undercharges where org_id = $1 and claim_id = any($2::uuid[])', [
-    inside.orgId,
-    plainArray(ids),
-  ]);
+  await deleteUndercharges(inside, ids);
   const draft = await ratedDraft(inside, await netChosen(inside, account, into.id, disputeIds));
   const frozen = await freezeEvidence(inside, draft, deps);
   const merged = await replaceDraft(inside, into, draft, frozen, given.by);
-  for (const id of given.otherIds) await removeClaim(inside, id);
+  for (const id of given.otherIds) await deleteDraft(inside, id);
   return merged;
 }
 
@@ -169,11 +172,8 @@ export async function discardDraft(orgDb: OrgDb, id: string, author: RequestAuth
   await orgDb.transaction(async (inside) => {
     const claim = await lockDraft(inside, id);
     const disputeIds = await listDisputeIdsOfClaim(inside, id);
-    await inside.run('update disputes set claim_id = null where org_id = $1 and claim_id = $2::uuid', [
-      inside.orgId,
-      id,
-    ]);
-    await removeClaim(inside, id);
+    await releaseDisputes(inside, id);
+    await deleteDraft(inside, id);
     await recordAction(inside, author, 'claim.discarded', subjectOf(id), {
       dispute_ids: disputeIds.map((one) => publicId('dsp', one)),
       total_recoverable_cents: claim.recoverableCents,
@@ -182,14 +182,6 @@ export async function discardDraft(orgDb: OrgDb, id: string, author: RequestAuth
 }
 
 const subjectOf = (id: string) => ({ type: 'claim', id: publicId('clm', id) });
-
-/** With its history and its files, which go with the row. */
-async function removeClaim(inside: OrgDb, id: string): Promise<void> {
-  await inside.run(`delete from claims where org_id = $1 and id = $2::uuid and status = 'draft'`, [
-    inside.orgId,
-    id,
-  ]);
-}
 
 /** Whoever drafts claims of an account waits for whoever does already, so that nothing is netted twice. */
 export function lockDrafting(inside: OrgDb, { provider, accountId }: ClaimedAccount): Promise<void> {
@@ -275,23 +267,12 @@ export async function insertDraft(
   said: { by: string; notes: string | null },
 ): Promise<StoredClaim> {
   const atMicros = await readClock(inside);
-  const at = isoFromMicros(atMicros);
   const { periodEnd } = draft;
   const next = nextDeadline(
     { status: 'draft', enteredAtMicros: atMicros, periodEnd, stepsTold: [], snoozedUntilMicros: null },
     await readBusinessDays(inside),
   );
-  await inside.run(
-    `insert into claims (org_id, id, provider, provider_account_id, period_start, period_end, total_recoverable_cents, confidence_tier,
-       evidence, evidence_sha256, notes, next_action, next_action_at, entered_at, created_at, created_by, updated_at)
-     values ($1, $2::uuid, $3, $4, $5::date, $6::date, $7::bigint, $8, $9::jsonb, $10, $11, $12, $13::timestamptz, $14::timestamptz,
-       $14::timestamptz, $15, $14::timestamptz)`,
-    [
-      ...[inside.orgId, draft.id, draft.provider, draft.accountId, draft.periodStart, periodEnd],
-      ...[draft.recoverableCents, draft.tier, JSON.stringify(frozen.evidence), sha256Of(frozen), said.notes],
-      ...[next?.action ?? null, next ? isoFromMicros(next.atMicros) : null, at, said.by],
-    ],
-  );
+  await insertClaim(inside, { draft, evidence: frozen, next, atMicros, ...said });
   await insertParts(inside, draft, frozen);
   await insertClaimEvent(inside, {
     ...{ claimId: draft.id, version: 1, commandId: `draft:${draft.id}`, from: null, to: 'draft' },
@@ -313,27 +294,12 @@ export async function replaceDraft(
   by: string,
 ): Promise<StoredClaim> {
   const atMicros = await readClock(inside);
-  const { periodStart, periodEnd } = draft;
   // Of what somebody was told of the draft as it was nobody is told again.
   const next = nextDeadline(
-    { ...before, periodEnd, snoozedUntilMicros: null },
+    { ...before, periodEnd: draft.periodEnd, snoozedUntilMicros: null },
     await readBusinessDays(inside),
   );
-  await inside.run('delete from claim_files where org_id = $1 and claim_id = $2::uuid', [
-    inside.orgId,
-    draft.id,
-  ]);
-  await inside.run(
-    `update claims set version = version + 1, period_start = $3::date, period_end = $4::date, total_recoverable_cents = $5::bigint,
-       confidence_tier = $6, evidence = $7::jsonb, evidence_sha256 = $8, evidence_stale_at = null, next_action = $9,
-       next_action_at = $10::timestamptz, snoozed_until = null, updated_at = $11::timestamptz
-     where org_id = $1 and id = $2::uuid and status = 'draft'`,
-    [
-      ...[inside.orgId, draft.id, periodStart, periodEnd, draft.recoverableCents, draft.tier],
-      ...[JSON.stringify(frozen.evidence), sha256Of(frozen), next?.action ?? null],
-      ...[next ? isoFromMicros(next.atMicros) : null, isoFromMicros(atMicros)],
-    ],
-  );
+  await updateDraft(inside, { draft, evidence: frozen, next, atMicros });
   await insertParts(inside, draft, frozen);
   const version = before.version + 1;
   await insertClaimEvent(inside, {
@@ -354,26 +320,7 @@ async function woken(inside: OrgDb, id: string): Promise<StoredClaim> {
 
 /** Its disputes, what it nets, what the bill says of its days, and the files of its evidence. */
 async function insertParts(inside: OrgDb, draft: DraftClaim, frozen: FrozenEvidence): Promise<void> {
-  await inside.run('update disputes set claim_id = $2::uuid where org_id = $1 and id = any($3::uuid[])', [
-    inside.orgId,
-    draft.id,
-    plainArray(draft.disputes.map(({ id }) => id)),
-  ]);
-  await inside.run(
-    `insert into claim_undercharges (org_id, claim_id, finding_id, day, provider, provider_account_id, model, kind, variant, impact_usd)
-     select $1::uuid, $2::uuid, t.finding_id, t.day, $3, $4, t.model, t.kind, t.variant, t.impact_usd
-     from jsonb_to_recordset($5::jsonb) as t(finding_id uuid, day date, model text, kind text, variant text, impact_usd numeric)`,
-    [
-      ...[inside.orgId, draft.id, draft.provider, draft.accountId],
-      JSON.stringify(
-        draft.undercharges.map(({ findingId, day, model, kind, variant, impactPico }) => ({
-          ...{ finding_id: findingId, day, model, kind, variant, impact_usd: decimalFromPico(impactPico) },
-        })),
-      ),
-    ],
-  );
+  await insertClaimParts(inside, draft);
   await recordBilledDays(inside, draft.id);
   await insertClaimFiles(inside, draft.id, frozen.files);
 }
-
-const sha256Of = ({ sha256 }: FrozenEvidence): Buffer => Buffer.from(sha256, 'hex');

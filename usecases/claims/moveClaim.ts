@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { Orchestrator } from '../../adapters/orchestrator.js';
 import { recordAudit } from '../../db/access/auditLog.js';
+import { claimDisputes, releaseUndercharges, updateStatus } from '../../db/claims/claimRows.js';
 import {
   type ClaimEvent,
   type ClaimedDispute,
@@ -33,7 +34,6 @@ import {
 } from '../../domain/claims/lifecycle.js';
 import { DomainError } from '../../domain/errors.js';
 import { newUuid, publicId } from '../../domain/ids.js';
-import { isoFromMicros } from '../../domain/period.js';
 import type { FindingKind } from '../../domain/reconciliation/taxonomy.js';
 import { levelsOf, rawProbabilityOf } from '../../domain/reconciliation/weights/levels.js';
 import { claimMovedMessage } from '../../domain/webhooks/claimMessages.js';
@@ -248,29 +248,12 @@ async function moveRow(
     { status: to, enteredAtMicros: at, periodEnd, stepsTold: [], snoozedUntilMicros: null },
     days,
   );
-  await inside.run(
-    `update claims set version = version + 1, status = $3, entered_at = $4::timestamptz, updated_at = $4::timestamptz,
-       submitted_at = coalesce(submitted_at, $4::timestamptz),
-       resolved_at = case when $5::boolean then $4::timestamptz end,
-       external_ticket_id = $6, credit_issued_cents = $7, next_action = $8, next_action_at = $9::timestamptz, steps_told = '{}',
-       snoozed_until = null
-     where org_id = $1 and id = $2::uuid`,
-    [
-      ...[inside.orgId, before.id, to, isoFromMicros(at), isTerminal(to), externalTicketId],
-      ...[creditIssuedCents, next?.action ?? null, next ? isoFromMicros(next.atMicros) : null],
-    ],
-  );
+  await updateStatus(inside, before.id, {
+    ...{ to, isTerminal: isTerminal(to), externalTicketId, creditIssuedCents, next, atMicros: at },
+  });
   const after = await findClaim(inside, before.id);
   if (!after) throw new Error('the claim is held, so it is there');
   return after;
-}
-
-/** What was sent to a provider is open no longer. */
-async function claimDisputes(inside: OrgDb, claimId: string): Promise<void> {
-  await inside.run(
-    `update disputes set status = 'claimed' where org_id = $1 and claim_id = $2::uuid and status = 'open'`,
-    [inside.orgId, claimId],
-  );
 }
 
 /** The outcome is written down, the disputes are resolved, their days and what was netted are free again, and credits are settled. */
@@ -301,10 +284,7 @@ async function endClaim(
   const resolution = resolutionOf(to, fields.violationType);
   if (resolution === undefined) throw new Error(`a claim that is ${to} has not ended`);
   await resolveDisputesOfClaim(inside, claim.id, { resolution, notes: null, by: keyId, atMicros });
-  await inside.run(
-    'update claim_undercharges set live = false where org_id = $1 and claim_id = $2::uuid and live',
-    [inside.orgId, claim.id],
-  );
+  await releaseUndercharges(inside, claim.id);
   const creditCents = to === 'denied' ? null : claim.creditIssuedCents;
   await settleCredits(inside, claim.id, { creditCents, by: keyId, atMicros });
   await insertOutboxMessage(inside, 'weights.recompute', claim.id);

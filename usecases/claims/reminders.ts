@@ -1,3 +1,4 @@
+import { updateNotice, updateNotices, updateSnooze } from '../../db/claims/claimRows.js';
 import {
   findClaim,
   lockClaim,
@@ -7,7 +8,6 @@ import {
 } from '../../db/claims/claims.js';
 import { readClock } from '../../db/clock.js';
 import type { OrgDb } from '../../db/orgDb.js';
-import { plainArray } from '../../db/pgArray.js';
 import { recordNotice } from '../../db/policies/notices.js';
 import { insertOutboxMessage } from '../../db/runs/outbox.js';
 import { publishMessages } from '../../db/webhooks/webhookMessages.js';
@@ -34,14 +34,7 @@ export async function noteClaimDue(orgDb: OrgDb, claimId: string): Promise<Store
     const due = nextDeadline(claim, days);
     const stepsTold = [...claim.stepsTold, ...(due?.steps ?? [])];
     const next = nextDeadline({ ...claim, stepsTold, snoozedUntilMicros: null }, days);
-    await inside.run(
-      `update claims set next_action = $3, next_action_at = $4::timestamptz, steps_told = $5::text[], snoozed_until = null
-       where org_id = $1 and id = $2::uuid`,
-      [
-        ...[inside.orgId, claimId, next?.action ?? null, next ? isoFromMicros(next.atMicros) : null],
-        plainArray(stepsTold),
-      ],
-    );
+    await updateNotice(inside, claimId, { next, steps: stepsTold });
     const alertId = due && (await recordNotice(inside, dueNotice(claim, due, dueMicros)));
     if (due && alertId !== undefined) {
       const reminder = { claim, action: due.action, dueMicros, alertId, atMicros };
@@ -61,28 +54,9 @@ export async function recountDeadlines(inside: OrgDb): Promise<number> {
   const days = await readBusinessDays(inside);
   const changed = claims.flatMap((claim) => {
     const next = nextDeadline(claim, days);
-    if ((next?.atMicros ?? null) === claim.nextActionAtMicros) return [];
-    return [
-      {
-        id: claim.id,
-        next_action: next?.action ?? null,
-        next_action_at: next ? isoFromMicros(next.atMicros) : null,
-      },
-    ];
+    return (next?.atMicros ?? null) === claim.nextActionAtMicros ? [] : [{ id: claim.id, next }];
   });
-  if (changed.length === 0) return 0;
-  const values = [inside.orgId, JSON.stringify(changed)];
-  await inside.run(
-    `update claims c set next_action = t.next_action, next_action_at = t.next_action_at
-     from jsonb_to_recordset($2::jsonb) as t(id uuid, next_action text, next_action_at timestamptz)
-     where c.org_id = $1 and c.id = t.id`,
-    values,
-  );
-  await inside.run(
-    `insert into outbox (org_id, kind, subject_id)
-     select $1::uuid, 'claim.wake', t.id from jsonb_to_recordset($2::jsonb) as t(id uuid)`,
-    values,
-  );
+  if (changed.length > 0) await updateNotices(inside, changed);
   return changed.length;
 }
 
@@ -122,15 +96,7 @@ async function snoozeInside(
   const beforeMicros = claim.snoozedUntilMicros;
   if (untilMicros === beforeMicros) return false;
   const next = nextDeadline({ ...claim, snoozedUntilMicros: untilMicros }, days);
-  await inside.run(
-    `update claims set snoozed_until = $3::timestamptz, next_action = $4, next_action_at = $5::timestamptz,
-       updated_at = greatest(updated_at, $6::timestamptz)
-     where org_id = $1 and id = $2::uuid`,
-    [
-      ...[inside.orgId, claimId, untilMicros === null ? null : isoFromMicros(untilMicros)],
-      ...[next?.action ?? null, next ? isoFromMicros(next.atMicros) : null, isoFromMicros(atMicros)],
-    ],
-  );
+  await updateSnooze(inside, claimId, { untilMicros, next, atMicros });
   await insertOutboxMessage(inside, 'claim.wake', claimId);
   const iso = (micros: bigint | null) => (micros === null ? null : isoFromMicros(micros));
   await recordAction(

@@ -13,10 +13,11 @@ import { callOfStored, linkOf, type StoredEvent } from '../../db/events/storedEv
 import {
   listTouchedTraces,
   listTraceParts,
+  noteSwept,
   readTraceSpans,
   type TracePart,
 } from '../../db/events/touchedTraces.js';
-import { OrgDb, unscoped } from '../../db/orgDb.js';
+import { OrgDb } from '../../db/orgDb.js';
 import { publishPolicyAlerts } from '../../db/policies/policyAlerts.js';
 import { repeatOnConflict } from '../../db/repeatOnConflict.js';
 import { inTurns, Turns } from '../../db/turns.js';
@@ -62,9 +63,7 @@ export async function sweepTraces(database: Database, prices: Pick<Prices, 'of'>
       );
     }
   }
-  await unscoped(database, 'note how far the sweep has come', (system) =>
-    system.run('update sweep_state set swept_xid = greatest(swept_xid, $1)', [found.below]),
-  );
+  await noteSwept(database, found.below);
   return sweep;
 }
 

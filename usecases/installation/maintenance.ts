@@ -1,14 +1,9 @@
 import pg from 'pg';
 import type { Logger } from 'pino';
-import type { Database } from '../../db/client.js';
-import { unscoped } from '../../db/orgDb.js';
+import { deleteOldIdentities } from '../../db/events/callIdentities.js';
 import { ensurePartitions } from '../../db/partitions.js';
 import { refreshStatistics } from '../../db/statistics.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
-
-/** Days after which the identities of spans are dropped: no report of a call comes so late. */
-const CALL_SPAN_DAYS = 35;
-const PRUNE_ROWS_MAX = 50_000;
 
 /** Makes the partitions of the coming months, as the tables' owner over a direct connection. */
 export async function makePartitions(directUrl: string): Promise<void> {
@@ -22,13 +17,8 @@ export async function makePartitions(directUrl: string): Promise<void> {
 }
 
 /** Drops old span identities, a bounded number at a time; returns how many. */
-export async function pruneCallSpans(database: Database): Promise<number> {
-  return unscoped(database, 'prune span identities of all organizations', (system) =>
-    system.run(
-      `delete from call_spans where ctid = any(array(
-         select ctid from call_spans where created_at < now() - make_interval(days => ${CALL_SPAN_DAYS}) limit ${PRUNE_ROWS_MAX}))`,
-    ),
-  );
+export function pruneCallSpans({ database }: UseCaseDeps): Promise<number> {
+  return deleteOldIdentities(database);
 }
 
 /** Analyzes tables that have grown, so that plans rest on what is stored. */

@@ -1,12 +1,8 @@
 import { z } from 'zod';
-import {
-  ATTEMPTS_SHOWN_MAX,
-  type LoggedDelivery,
-  type SentTest,
-  type WebhookAttempt,
-} from '../../../db/webhooks/webhookLog.js';
+import type { LoggedDelivery, SentTest, WebhookAttempt } from '../../../db/webhooks/webhookLog.js';
 import { publicId } from '../../../domain/ids.js';
 import { isoFromMicros, isoOrNull } from '../../../domain/period.js';
+import { ATTEMPTS_SHOWN_MAX } from '../../../domain/webhooks/attempt.js';
 import { DELIVERY_STATUSES, MESSAGE_TYPES } from '../../../domain/webhooks/message.js';
 import { cursoredPageFields, offsetParameters, pageParameters } from '../../paging.js';
 

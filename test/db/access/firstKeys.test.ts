@@ -6,7 +6,7 @@ import { listAuditRecords } from '../../../db/access/auditLog.js';
 import type { NewKey } from '../../../db/access/keys.js';
 import { OrgDb } from '../../../db/orgDb.js';
 import { parseKey } from '../../../domain/access/keyFormat.js';
-import { insertFirstOrganization } from '../../../usecases/installation/firstOrganization.js';
+import { insertFirstOrganization } from '../../../usecases/installation/organization.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { makeTestFolder } from '../../support/testFolder.js';
 

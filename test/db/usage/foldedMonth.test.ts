@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { IS_FOLDED } from '../../../db/installation/oldRows.js';
 import { ensurePartitions } from '../../../db/partitions.js';
 import { MICROS_PER_DAY, microsFromDate, startOfDay } from '../../../domain/period.js';
-import { IS_FOLDED } from '../../../usecases/installation/eventRetention.js';
 import { aCall } from '../../support/aCall.js';
 import { foldAll } from '../support/compareTotals.js';
 import { type RetentionPlace, startRetentionPlace } from '../support/retained.js';

@@ -1,9 +1,10 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { TOKEN_CLASSES } from '../../../lab/bills/results.js';
 import { DOCUMENTED, describeDemo } from '../../../lab/demo/describe.js';
 import { DEMO_SEED, type Demo, generateDemo } from '../../../lab/demo/generateDemo.js';
-import { BATCH_DIVISOR, CLASSES, MODEL_PRICES, type Rates, TERRA_BEFORE } from '../../../lab/demo/prices.js';
+import { BATCH_DIVISOR, MODEL_PRICES, type Rates, TERRA_BEFORE } from '../../../lab/demo/prices.js';
 import { PROJECT_ROOT } from '../../../platform/projectRoot.js';
 
 const yesterday = new Date(Date.now() - 86_400_000).toISOString().slice(0, 10);
@@ -139,7 +140,7 @@ const perToken = (usd: unknown) =>
   typeof usd === 'number' ? BigInt(Math.round(usd * 1_000_000)) : undefined;
 
 function expectRates(rates: Rates, list: Record<string, unknown>, divisor = 1n): void {
-  for (const name of CLASSES) {
+  for (const name of TOKEN_CLASSES) {
     const own = rates[name];
     if (own !== undefined) expect([name, own / divisor]).toEqual([name, perToken(list[name])]);
   }

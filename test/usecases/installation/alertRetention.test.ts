@@ -5,7 +5,7 @@ import type { RetentionWork } from '../../../db/installation/retentionRuns.js';
 import { findUuid } from '../../../domain/ids.js';
 import { isoFromMicros, MICROS_PER_DAY, microsFromDate, startOfDay } from '../../../domain/period.js';
 import { ALERT_STATUSES } from '../../../domain/policies/alerts/alert.js';
-import { NOTICE_DAYS, removeOldAlerts } from '../../../usecases/installation/removeOldRows.js';
+import { NOTICE_DAYS, removeOldAlerts } from '../../../usecases/installation/retention.js';
 import { storeAlerts } from '../../api/support/alerts.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 import { createTestOrganization } from '../../support/api.js';

@@ -2,11 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { describeKey, makeKey } from '../../../bin/service/prepareDatabase.js';
 import type { NewKey } from '../../../db/access/keys.js';
+import { findDemoOrganization } from '../../../db/installation/organizations.js';
 import {
-  findDemoOrganization,
   insertDemoOrganization,
   removeDemoOrganization,
-} from '../../../usecases/installation/demoOrganization.js';
+} from '../../../usecases/installation/organization.js';
 import { drawTenant, insertTenantRows, listTenantTables } from '../../db/support/tenantRows.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { Removed } from '../../../domain/installation/retention.js';
-import { removeOldGapRuns } from '../../../usecases/installation/removeOldRows.js';
+import { removeOldGapRuns } from '../../../usecases/installation/retention.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../../support/api.js';
 import {
   ACCOUNTS,

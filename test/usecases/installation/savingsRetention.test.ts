@@ -6,7 +6,7 @@ import { insertModeledCalls, insertModeledRules } from '../../../db/policies/mod
 import { SAVINGS_RUNS, succeedSavingsRun, takeSavingsRun } from '../../../db/policies/savingsRuns.js';
 import { insertRun } from '../../../db/runs/runTable.js';
 import { microsFromDate } from '../../../domain/period.js';
-import { removeOldSavings } from '../../../usecases/installation/removeOldRows.js';
+import { removeOldSavings } from '../../../usecases/installation/retention.js';
 import { standardPeriod } from '../../../usecases/policies/openSavingsRun.js';
 import { endRun } from '../../../usecases/runs/endRun.js';
 import { createTestOrganization } from '../../support/api.js';

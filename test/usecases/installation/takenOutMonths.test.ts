@@ -8,8 +8,8 @@ import { MICROS_PER_DAY, microsFromDate, startOfDay } from '../../../domain/peri
 import { inOneSnapshot, readBooks } from '../../../usecases/installation/backup/bookTotals.js';
 import { exportData } from '../../../usecases/installation/backup/dataExport.js';
 import { readRestoredBooks } from '../../../usecases/installation/backup/restoredBooks.js';
-import { removeDemoOrganization } from '../../../usecases/installation/demoOrganization.js';
-import { removeOldEvents } from '../../../usecases/installation/eventRetention.js';
+import { removeDemoOrganization } from '../../../usecases/installation/organization.js';
+import { removeOldEvents } from '../../../usecases/installation/retention.js';
 import { foldAll } from '../../db/support/compareTotals.js';
 import { type RetentionPlace, startRetentionPlace } from '../../db/support/retained.js';
 import { aCall } from '../../support/aCall.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import { microsFromDate } from '../../../domain/period.js';
-import { removeOldWebhookMessages } from '../../../usecases/installation/removeOldRows.js';
+import { removeOldWebhookMessages } from '../../../usecases/installation/retention.js';
 import { createTestOrganization } from '../../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 import { anEndpoint, tellOf } from '../../support/webhooks.js';

@@ -105,6 +105,17 @@ export const ACCESS_CASES: Record<string, TenancyCase> = {
     }),
   findAuditHead: (db) => auditLog.findAuditHead(db),
   findAuditCheckpoint: (db) => auditLog.findAuditCheckpoint(db),
+  upsertAuditCheckpoint: {
+    asSystem: 'checkpoints are made by maintenance alone',
+    run: async (db) => {
+      const found = await auditLog.findAuditCheckpoint(db);
+      if (found) await auditLog.upsertAuditCheckpoint(db, { ...found.checkpoint, seq: 7 }, found.signed);
+    },
+  },
+  deleteAuditRecords: {
+    asSystem: 'rows of the audit log go only by retention',
+    run: (db) => auditLog.deleteAuditRecords(db, 1_000),
+  },
   findFirstAuditSeq: (db) => auditLog.findFirstAuditSeq(db),
   verifyAuditLog: (db) => verifyAuditLog(db, { checkSignature: () => 'unknown_key' }),
   leaseRateTokens: (db) =>

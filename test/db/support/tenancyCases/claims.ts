@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import pino from 'pino';
-import * as events from '../../../../db/claims/claims.js';
-import * as outcomes from '../../../../db/claims/claims.js';
+import * as claimRows from '../../../../db/claims/claimRows.js';
 import * as claims from '../../../../db/claims/claims.js';
-import { readBusinessDays } from '../../../../db/claims/claims.js';
+import { listTicketDisputes } from '../../../../db/claims/ticketFacts.js';
 import { updateSettings } from '../../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import { NO_FIELDS } from '../../../../domain/claims/lifecycle.js';
@@ -32,10 +31,10 @@ export const CLAIM_CASES: Record<string, TenancyCase> = {
   findClaimEvidence: (db, { draftClaimId }) => claims.findClaimEvidence(db, draftClaimId),
   listClaims: (db) => claims.listClaims(db, {}, PAGE),
   listDisputeIdsOfClaim: (db, { draftClaimId }) => claims.listDisputeIdsOfClaim(db, draftClaimId),
-  listClaimEvents: (db, { endedClaimId }) => events.listClaimEvents(db, endedClaimId),
-  findClaimEventOf: (db, { commandId }) => events.findClaimEventOf(db, commandId),
+  listClaimEvents: (db, { endedClaimId }) => claims.listClaimEvents(db, endedClaimId),
+  findClaimEventOf: (db, { commandId }) => claims.findClaimEventOf(db, commandId),
   insertClaimEvent: (db, { draftClaimId, marker }) =>
-    events.insertClaimEvent(db, {
+    claims.insertClaimEvent(db, {
       ...{ claimId: draftClaimId, version: 7, commandId: randomUUID(), from: null, to: 'draft' as const },
       ...{
         atMicros: AT_MICROS,
@@ -45,10 +44,10 @@ export const CLAIM_CASES: Record<string, TenancyCase> = {
         nextActionAtMicros: null,
       },
     }),
-  listClaimOutcomes: (db, { endedClaimId }) => outcomes.listClaimOutcomes(db, endedClaimId),
-  listClaimedDisputes: (db, { endedClaimId }) => outcomes.listClaimedDisputes(db, endedClaimId),
+  listClaimOutcomes: (db, { endedClaimId }) => claims.listClaimOutcomes(db, endedClaimId),
+  listClaimedDisputes: (db, { endedClaimId }) => claims.listClaimedDisputes(db, endedClaimId),
   insertClaimOutcome: (db, { draftClaimId, marker }) =>
-    outcomes.insertClaimOutcome(
+    claims.insertClaimOutcome(
       db,
       {
         ...{ claimId: draftClaimId, status: 'credit_issued', denialReason: null, violationType: null },
@@ -71,10 +70,30 @@ export const CLAIM_CASES: Record<string, TenancyCase> = {
       recordClaimMove(inside, aCommand({ id: draftClaimId, version: 1 }, 'submitted_to_provider')),
     ),
   lockOpenClaims: (db) => db.transaction((inside) => claims.lockOpenClaims(inside)),
-  readBusinessDays: async (db) => isoFromMicros((await readBusinessDays(db)).after(AT_MICROS, 1)),
+  readBusinessDays: async (db) => isoFromMicros((await claims.readBusinessDays(db)).after(AT_MICROS, 1)),
   recountDeadlines: (db) => db.transaction((inside) => recountDeadlines(inside)),
   snoozeClaim: (db, { draftClaimId, marker }) =>
     snoozeClaim(db, { claimId: draftClaimId, until: null }, anAuthor(marker)),
+  updateStatus: (db, { draftClaimId }) =>
+    claimRows.updateStatus(db, draftClaimId, {
+      ...{ to: 'submitted_to_provider', isTerminal: false, externalTicketId: null, creditIssuedCents: null },
+      ...{ next: undefined, atMicros: AT_MICROS },
+    }),
+  updateNotice: (db, { draftClaimId }) =>
+    claimRows.updateNotice(db, draftClaimId, { next: undefined, steps: ['x'] }),
+  updateNotices: (db, { draftClaimId }) =>
+    claimRows.updateNotices(db, [{ id: draftClaimId, next: undefined }]),
+  updateSnooze: (db, { draftClaimId }) =>
+    claimRows.updateSnooze(db, draftClaimId, {
+      ...{ untilMicros: AT_MICROS, next: undefined, atMicros: AT_MICROS },
+    }),
+  claimDisputes: (db, { draftClaimId }) => claimRows.claimDisputes(db, draftClaimId),
+  releaseDisputes: (db, { draftClaimId }) => claimRows.releaseDisputes(db, draftClaimId),
+  deleteDraft: async (db, { draftClaimId }) => {
+    await claimRows.releaseDisputes(db, draftClaimId);
+    await claimRows.deleteDraft(db, draftClaimId);
+  },
+  listTicketDisputes: (db, { draftClaimId }) => listTicketDisputes(db, draftClaimId),
   findClaimState: (db, { draftClaimId }) => findClaimState(db, draftClaimId),
   noteClaimDue: (db, { draftClaimId }) => noteClaimDue(db, draftClaimId),
   viewClaim: (db, { draftClaimId, commandId }) => viewClaim(db, draftClaimId, commandId),
@@ -97,6 +116,6 @@ export async function makeClaims(db: OrgDb, marker: string): Promise<OwnedClaims
   const ended = await storeClaim(db, { ...of, by: marker, status: 'partial' });
   // A calendar of its own, and a deadline that does not follow from it.
   await updateSettings(db, { ...DEFAULT_SETTINGS, timeZone: 'America/New_York' });
-  const [, filed] = await events.listClaimEvents(db, ended.id);
+  const [, filed] = await claims.listClaimEvents(db, ended.id);
   return { draftClaimId: draft.id, endedClaimId: ended.id, commandId: filed?.commandId ?? '' };
 }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { listAskedBack } from '../../../../db/billing/billCoverage.js';
+import * as claimRows from '../../../../db/claims/claimRows.js';
 import { findClaim } from '../../../../db/claims/claims.js';
 import {
   insertDispute,
@@ -27,6 +28,10 @@ import { anAuthor, type TenancyCase } from './tenancyCase.js';
 const USD = 10n ** 12n;
 const DAY = aFindingDay('2026-05-10', 5n * USD);
 const FROZEN = { evidence: {}, sha256: '0'.repeat(64), files: [] } as unknown as FrozenEvidence;
+
+const newClaim = (draft: DraftClaim): claimRows.NewClaim => ({
+  ...{ draft, evidence: FROZEN, next: undefined, atMicros: microsFromDate(new Date()) },
+});
 
 /** What freezes evidence, with nothing behind it but the database. */
 const depsOf = ({ prices }: Owned): draftClaims.DraftDeps => ({
@@ -76,6 +81,19 @@ export const DRAFT_CASES: Record<string, TenancyCase> = {
       const before = await findClaim(inside, draftId);
       if (!before) return;
       await replaceDraft(inside, before, await draftOver(inside, draftedDisputeId, draftId), FROZEN, 'test');
+    }),
+  insertClaim: (db, { openDisputeId }) =>
+    db.transaction(async (inside) => {
+      const draft = await draftOver(inside, openDisputeId);
+      await claimRows.insertClaim(inside, { ...newClaim(draft), by: 'test', notes: null });
+    }),
+  updateDraft: (db, { draftId, draftedDisputeId }) =>
+    db.transaction(async (inside) => {
+      await claimRows.updateDraft(inside, newClaim(await draftOver(inside, draftedDisputeId, draftId)));
+    }),
+  insertClaimParts: (db, { draftId, openDisputeId }) =>
+    db.transaction(async (inside) => {
+      await claimRows.insertClaimParts(inside, await draftOver(inside, openDisputeId, draftId));
     }),
   mergeDrafts: async (db, of) => {
     const given = { intoId: of.draftId, otherIds: [of.otherDraftId] };

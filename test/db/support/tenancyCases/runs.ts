@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { deleteUnpublishedUnits } from '../../../../db/installation/oldRows.js';
 import { repriceBatch } from '../../../../db/pricing/repriceBatch.js';
 import * as repriceRuns from '../../../../db/pricing/repriceRuns.js';
 import { REPRICE_RUNS } from '../../../../db/pricing/repriceRuns.js';
@@ -68,6 +69,10 @@ export const RUN_CASES: Record<string, TenancyCase> = {
       openRunId,
     ]);
     await gapRunUnits.countGapRunUnits(db, openRunId);
+  },
+  deleteUnpublishedUnits: async (db, { openRunId }) => {
+    await endRun(db, 'gap_run', openRunId, { status: 'cancelled' });
+    return deleteUnpublishedUnits(db, { unpublishedDays: -1, runDays: 0, sliceDays: 10 });
   },
   recordUnitResult: (db, { openRunId, provider }) =>
     gapBuckets.recordUnitResult(db, openRunId, {

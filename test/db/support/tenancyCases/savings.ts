@@ -6,7 +6,7 @@ import * as runs from '../../../../db/policies/savingsRuns.js';
 import { findOpenRun, findRun, insertRun, listRuns } from '../../../../db/runs/runTable.js';
 import { publicId } from '../../../../domain/ids.js';
 import type { RuleFindings } from '../../../../domain/policies/enforcement/replay.js';
-import { emptyReplacedSavings } from '../../../../usecases/installation/removeOldRows.js';
+import { emptyReplacedSavings } from '../../../../usecases/installation/retention.js';
 import {
   queueSavingsRun,
   remodelSavings,
@@ -43,6 +43,11 @@ const findingsOf = (ruleId: string): RuleFindings => ({
   unjudged: {},
   forgotten: 0,
 });
+
+async function emptySavings(db: OrgDb, runId: string): Promise<void> {
+  while ((await modeled.removeModeledCalls(db, runId, 10)) > 0);
+  await modeled.emptySavingsRun(db, runId);
+}
 
 /** What rules would have saved: the runs, and what they found. */
 export const SAVINGS_CASES: Record<string, TenancyCase> = {
@@ -82,6 +87,13 @@ export const SAVINGS_CASES: Record<string, TenancyCase> = {
     modeled.recordFindings(db, savingsRunId, [{ ...findingsOf(ruleId), savedPico: 8n }]),
   removeModeledCalls: (db, { savingsRunId }) => modeled.removeModeledCalls(db, savingsRunId, 10),
   listModeledCalls: (db, { savingsRunId }) => modeled.listModeledCalls(db, savingsRunId, PAGE),
+  listReplacedSavings: (db) =>
+    modeled.listReplacedSavings(db, { standardRuns: 0, otherRuns: 0, otherDays: 0 }),
+  emptySavingsRun: (db, { savingsRunId }) => emptySavings(db, savingsRunId),
+  deleteEmptiedSavings: async (db, { savingsRunId }) => {
+    await emptySavings(db, savingsRunId);
+    return modeled.deleteEmptiedSavings(db, -1);
+  },
   emptyReplacedSavings: (db) => emptyReplacedSavings(db, async () => undefined),
   streamReplayedCalls: async (db) => {
     const calls = [];
