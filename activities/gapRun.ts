@@ -5,12 +5,10 @@ import {
   failAccount,
   planExplanations,
 } from '../usecases/reconciliation/explainRun.js';
-import { draftRunClaims, findRunCredits } from '../usecases/reconciliation/followUpRun.js';
-import { type RunWork, runWork } from '../usecases/reconciliation/gapRunWork.js';
-import { failUnit, matchUnit } from '../usecases/reconciliation/matchUnit.js';
+import { draftRunClaims, findRunCredits, type RunTurn, type RunWork, runWork, takeGapRunTurn } from '../usecases/reconciliation/gapRunWork.js';
+import { failUnit, matchUnit } from '../usecases/reconciliation/providerDay.js';
 import { planRun } from '../usecases/reconciliation/planRun.js';
 import { publishRun } from '../usecases/reconciliation/publishRun.js';
-import { type RunTurn, takeGapRunTurn } from '../usecases/reconciliation/takeGapRunTurn.js';
 import { endRun } from '../usecases/runs/endRun.js';
 import { orgDbOf } from '../usecases/useCaseDeps.js';
 import type { ActivityDeps } from './deps.js';

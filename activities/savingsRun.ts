@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/activity';
 import { emptyReplacedSavings } from '../usecases/installation/retention.js';
-import { modelSavings } from '../usecases/policies/modelSavings.js';
+import { modelSavings } from '../usecases/policies/savings.js';
 import { orgDbOf } from '../usecases/useCaseDeps.js';
 import type { ActivityDeps } from './deps.js';
 import { withFailures } from './failures.js';

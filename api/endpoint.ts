@@ -5,7 +5,7 @@ import { type Role, SCOPES, type Scope } from '../domain/access/scopes.js';
 import type { ErrorCode } from '../domain/errors.js';
 import type { RunKind } from '../domain/runs/runKinds.js';
 import type { Settle as SettleAnswer } from '../usecases/access/answerOnce.js';
-import type { OpenRunLimit } from '../usecases/runs/openRunLimit.js';
+import type { OpenRunLimit } from '../usecases/runs/openRun.js';
 import type { ApiDeps } from './deps.js';
 import type { IncomingBody } from './pipeline/body.js';
 import type { Deprecation } from './pipeline/deprecation.js';

@@ -219,7 +219,7 @@ function become(file, args) {
  * and npm in the background lives on without its shell.
  *
  * Under nohup a closed terminal ends npm, since Node undoes what nohup has set. That is not a reason to end:
- * platform/endSignals.ts ignores the signal there.
+ * platform/processMain.ts ignores the signal there.
  */
 function endWithNpm() {
   const npm = process.ppid;

@@ -21,6 +21,9 @@ export async function getDatabaseState(database: Database): Promise<DatabaseStat
   }
 }
 
+/** The server's version and its clock, in milliseconds since 1970. */
+export const SERVER_STATE = `select current_setting('server_version') as version, (extract(epoch from clock_timestamp()) * 1000)::text as now_ms`;
+
 /** Well above the memory that the probe is given, and small for a disk. */
 const PROBE_ROWS = 40_000;
 

@@ -1,4 +1,4 @@
-import { type AuditAnchorDeps, anchorAuditLogs } from '../usecases/access/auditAnchors.js';
+import { type AuditAnchorDeps, anchorAuditLogs } from '../usecases/access/auditChain.js';
 
 /** An edit of the log that is older than this is found out. */
 const ANCHOR_PAUSE_MS = 3_600_000;

@@ -1,9 +1,8 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { dataDirLockFile, writePrivateFile } from './embedded/dataDir.js';
-import { isDiskFull } from './embedded/diskSpace.js';
+import { dataDirLockFile, isDiskFull, writePrivateFile } from './embedded/dataDir.js';
 import { findLockHolder } from './embedded/fileLock.js';
-import { findEmbeddedUrl } from './embedded/postgresLogins.js';
+import { findEmbeddedUrl } from './embedded/postgresPlace.js';
 import type { PartStatus } from './supervision.js';
 
 export const PARTS = ['postgres', 'temporal', 'api', 'worker'] as const;

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import { Server as NetServer, type Socket } from 'node:net';
 import type { Logger } from 'pino';
-import { onEndSignals, outliveReaders } from './endSignals.js';
+import { onEndSignals, outliveReaders } from './processMain.js';
 
 /** How long the parts of a process may take to end, milliseconds. */
 export interface StopLimits {

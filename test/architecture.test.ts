@@ -227,8 +227,8 @@ describe('the rooms', () => {
       'bin/demo/demoLoad.ts',
       'bin/demo/demoRun.ts',
       'bin/service/inspect.ts',
-      'platform/embedded/temporalDownload.ts',
       'platform/embedded/temporalHealth.ts',
+      'platform/embedded/temporalProgram.ts',
     ];
     const sends =
       /(?<![.\w#])fetch\(|\bglobalThis\.fetch\b|\bhttps?\.(?:request|get)\(|\{[^}]*\b(?:request|get)\b[^}]*\}\s*from\s*'(?:node:)?(?:https?|http2)'|from\s*'(?:undici|axios|got|node-fetch|node:http2)'|import\('@aws-sdk\/|\b(?:WebSocket|EventSource|XMLHttpRequest)\(/;

@@ -13,8 +13,7 @@ import {
   type ReportFacts,
 } from './connector.js';
 import { askInPages, readAnthropicEnvelope, readEnvelope } from './pageRows.js';
-import { adminKeyOf, ProviderClient } from './providerClient.js';
-import { type ProviderWords, runChecks } from './refusals.js';
+import { adminKeyOf, ProviderClient, type ProviderWords, runChecks } from './providerClient.js';
 
 const WORDS: ProviderWords = {
   name: 'Anthropic',

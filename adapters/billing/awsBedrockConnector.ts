@@ -17,8 +17,7 @@ import {
   type ReportFacts,
 } from './connector.js';
 import { readEnvelope } from './pageRows.js';
-import { type ProviderAnswer, ProviderClient } from './providerClient.js';
-import { type ProviderWords, runChecks } from './refusals.js';
+import { type ProviderAnswer, ProviderClient, type ProviderWords, runChecks } from './providerClient.js';
 
 /** Errors of the service, which all come with status 400, as the statuses that say the same. */
 const STATUS_OF_ERROR: Readonly<Record<string, number | 'page'>> = {

@@ -20,8 +20,7 @@ import {
   type SettingsFault,
 } from './connector.js';
 import { readEnvelope } from './pageRows.js';
-import { ProviderClient } from './providerClient.js';
-import { type ProviderWords, runChecks } from './refusals.js';
+import { ProviderClient, type ProviderWords, runChecks } from './providerClient.js';
 
 const WORDS: ProviderWords = {
   name: 'Azure',

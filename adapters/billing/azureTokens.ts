@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { DomainError } from '../../domain/errors.js';
 import type { ProviderAccess } from './connector.js';
 import { rateLimited, retryAfterOf } from './pacer.js';
-import { OUTAGE_SECONDS } from './refusals.js';
+import { OUTAGE_SECONDS } from './providerClient.js';
 
 /** A token is used so long before it ends that no request of a page outlives it. */
 const SPARE_MICROS = 300_000_000n;

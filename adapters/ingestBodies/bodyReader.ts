@@ -5,8 +5,7 @@ import type { MapContext } from '../../domain/events/itemFault.js';
 import type { Provider } from '../../domain/providers.js';
 import { type BodyKind, decodeBody } from './decodeBody.js';
 import { unpackCall } from './packedCalls.js';
-import { ThreadHandle } from './threadHandle.js';
-import type { FromThread } from './threadMessages.js';
+import { type FromThread, ThreadHandle } from './threadHandle.js';
 
 /** Larger bodies are read by a thread: what one of this size may hold at worst takes a few tens of milliseconds. */
 export const READ_IN_PLACE_BYTES_MAX = 524_288;

@@ -8,7 +8,7 @@ import type { MappedBatch } from '../../domain/events/event.js';
 import type { MapContext } from '../../domain/events/itemFault.js';
 import type { Provider } from '../../domain/providers.js';
 import { decodeBody } from './decodeBody.js';
-import { type FromThread, failureOf, partsOf, type ToThread } from './threadMessages.js';
+import { type FromThread, failureOf, partsOf, type ToThread } from './threadHandle.js';
 
 if (parentPort === null) throw new Error('this program runs as a thread of the API');
 const port: MessagePort = parentPort;

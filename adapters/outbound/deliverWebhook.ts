@@ -1,11 +1,12 @@
+import { createHmac } from 'node:crypto';
 import {
   ANSWER_CHARS_MAX,
   type AttemptOutcome,
   resultOfStatus,
   retryAfterSeconds,
 } from '../../domain/webhooks/attempt.js';
+import { secretBytes } from '../../domain/webhooks/secret.js';
 import { type SafeAnswer, type SafeFetch, SafeFetchError } from './safeFetch.js';
-import { signMessage } from './webhookSignature.js';
 
 export interface WebhookToDeliver {
   url: string;
@@ -97,4 +98,31 @@ function beginningOf(body: Buffer): string | null {
   // biome-ignore lint/suspicious/noControlCharactersInRegex: Postgres takes no NUL in a text, and the rest is not for reading
   const readable = text.replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f]/g, '');
   return readable === '' ? null : readable.slice(0, ANSWER_CHARS_MAX).toWellFormed();
+}
+
+export interface SignedMessage {
+  /** As receivers see it: `msg_…`. */
+  id: string;
+  /** When this attempt begins, seconds since 1970: receivers refuse what is old. */
+  timestampSeconds: number;
+  body: string;
+  /** `whsec_…`, the current one first. */
+  secrets: readonly string[];
+}
+
+/**
+ * The headers of a signed message (Standard Webhooks, "Signature scheme"): HMAC-SHA256 over id, timestamp and body with
+ * points between, in base64 behind `v1,`. One signature for each secret, so that a receiver that has only the old or only
+ * the new one accepts it.
+ */
+export function signMessage({ id, timestampSeconds, body, secrets }: SignedMessage): Record<string, string> {
+  const signed = `${id}.${timestampSeconds}.${body}`;
+  const signatures = secrets.map(
+    (secret) => `v1,${createHmac('sha256', secretBytes(secret)).update(signed).digest('base64')}`,
+  );
+  return {
+    'webhook-id': id,
+    'webhook-timestamp': String(timestampSeconds),
+    'webhook-signature': signatures.join(' '),
+  };
 }

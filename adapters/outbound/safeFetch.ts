@@ -7,10 +7,8 @@ import {
   validateHeaderValue,
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
-import type { LookupFunction } from 'node:net';
+import { BlockList, isIP, isIPv4, type LookupFunction } from 'node:net';
 import { DomainError } from '../../domain/errors.js';
-import { isPublicAddress } from './publicAddress.js';
-import { ALLOW_REMEDY, type AllowedHosts, BAD_PORT, NOT_PUBLIC, readTarget, type Target } from './target.js';
 
 /** Longest wait for a connection, and for everything. */
 const CONNECT_MS = 5_000;
@@ -266,3 +264,104 @@ function faultOfConnection(error: unknown, { host }: Target): SafeFetchError {
   const told = /^[A-Z][A-Z0-9_]{1,60}$/.test(code) ? ` (${code})` : '';
   return new SafeFetchError('unreachable', `the connection to ${host} failed${told}`);
 }
+
+/**
+ * IPv4 that is not the public internet: IANA's special-purpose registry (RFC 6890 and its updates) without the rows that
+ * are reachable from everywhere, multicast and what is reserved above it.
+ */
+const CLOSED_IPV4: readonly (readonly [string, number])[] = [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.88.99.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 4],
+  ['240.0.0.0', 4],
+];
+
+/**
+ * Of IPv6 only global unicast, 2000::/3, is public, so that loopback, unique local, link-local, multicast, IPv4-mapped,
+ * NAT64 (64:ff9b::/96, 64:ff9b:1::/48) and whatever is assigned later are out. Inside it these are closed: protocol
+ * assignments with Teredo, documentation, 6to4 and documentation again; Teredo and 6to4 lead to any IPv4 address.
+ */
+const GLOBAL_IPV6: readonly [string, number] = ['2000::', 3];
+const CLOSED_IPV6: readonly (readonly [string, number])[] = [
+  ['2001::', 23],
+  ['2001:db8::', 32],
+  ['2002::', 16],
+  ['3fff::', 20],
+];
+
+const closed4 = new BlockList();
+for (const [address, bits] of CLOSED_IPV4) closed4.addSubnet(address, bits, 'ipv4');
+const global6 = new BlockList();
+global6.addSubnet(...GLOBAL_IPV6, 'ipv6');
+const closed6 = new BlockList();
+for (const [address, bits] of CLOSED_IPV6) closed6.addSubnet(address, bits, 'ipv6');
+
+/** Whether an IP address, as Node writes it, lies in the public internet. False for what is no IP address. */
+export function isPublicAddress(address: string): boolean {
+  // A zone (fe80::1%eth0) belongs to addresses of this machine's links alone.
+  if (isIP(address) === 0 || address.includes('%')) return false;
+  if (isIPv4(address)) return !closed4.check(address, 'ipv4');
+  return global6.check(address, 'ipv6') && !closed6.check(address, 'ipv6');
+}
+
+/** Ports of http and https; any other needs an entry of its own in OUTBOUND_ALLOWED_HOSTS. */
+const OPEN_PORTS = new Set(['80', '443']);
+const URL_CHARS_MAX = 2_048;
+/** Names that mean this machine or its own network wherever they are asked (RFC 6761, RFC 6762, RFC 8375, RFC 9476). */
+const LOCAL_NAMES = /(?:^|\.)(?:localhost|localdomain|local|internal|home\.arpa|alt|onion)$/;
+
+/** An address that a request may go to, as far as its text tells; where its name leads is looked at when it connects. */
+export interface Target {
+  url: URL;
+  /** Name or IP address, without brackets and without a final dot. */
+  host: string;
+  /** Named by the operator: its address may lie inside, and its port is free where the entry names it. */
+  isAllowed: boolean;
+}
+
+/** Hosts that the operator names, as a URL writes them: `host` opens the usual ports, `host:port` that port. */
+export type AllowedHosts = ReadonlySet<string>;
+
+/**
+ * Reads an address that a user gave. A text is returned instead where no request may go there: a sentence without a
+ * subject that says why. Decimal, octal and hexadecimal forms of an IP address, full-width letters and the like are
+ * read as the URL standard reads them, so they are judged as the address that would be connected to.
+ */
+export function readTarget(text: string, allowedHosts: AllowedHosts): Target | string {
+  if (text.length > URL_CHARS_MAX) return `must have at most ${URL_CHARS_MAX} characters`;
+  if (!URL.canParse(text)) return 'must be a whole address such as https://example.com/path';
+  const url = new URL(text);
+  if (url.protocol !== 'https:' && url.protocol !== 'http:') return 'must begin with https:// or http://';
+  if (url.username !== '' || url.password !== '') return 'must not hold a user or a password';
+  url.hash = '';
+  // As it is stored and asked, it may be longer: what is no ASCII is escaped.
+  if (url.href.length > URL_CHARS_MAX) return `must have at most ${URL_CHARS_MAX} characters, escaped`;
+  const name = url.hostname.replace(/\.$/, '');
+  const host = name.replace(/^\[|\]$/g, '');
+  const port = url.port || (url.protocol === 'https:' ? '443' : '80');
+  const isOpenPort = OPEN_PORTS.has(port);
+  if (allowedHosts.has(`${name}:${port}`) || (isOpenPort && allowedHosts.has(name)))
+    return { url, host, isAllowed: true };
+  if (!isOpenPort) return BAD_PORT;
+  if (isIP(host) !== 0) return isPublicAddress(host) ? { url, host, isAllowed: false } : NOT_PUBLIC;
+  // A name of one part is completed by this machine's search domains: it is a name of the inside.
+  if (!host.includes('.') || LOCAL_NAMES.test(host)) return NOT_PUBLIC;
+  return { url, host, isAllowed: false };
+}
+
+export const BAD_PORT = 'must use port 80 or 443';
+export const NOT_PUBLIC = 'must lead to the public internet, not to this machine or its network';
+/** What else can be done about an address of the operator's own network, for whoever enters one. */
+export const ALLOW_REMEDY =
+  'the operator can allow a host and port of its own network (OUTBOUND_ALLOWED_HOSTS)';

@@ -1,8 +1,7 @@
 import { claimDocument } from '../../domain/claims/evidence/claimDocument.js';
 import type { ClaimEvidence } from '../../domain/claims/evidence/claimEvidence.js';
 import { parseInstant } from '../../domain/period.js';
-import { CLAIM_TEMPLATE } from './claimTemplate.js';
-import { dayChart } from './dayChart.js';
+import { CLAIM_TEMPLATE, dayChart } from './claimTemplate.js';
 import type { Renderer } from './renderer.js';
 
 /** The document of a claim from its frozen evidence; the same evidence gives the same bytes. Error document_failed. */

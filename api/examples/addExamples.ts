@@ -1,8 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PROJECT_ROOT } from '../../platform/projectRoot.js';
-import { type RenderedExample, renderExample } from './example.js';
-import { EXAMPLES } from './examples.js';
+import { EXAMPLES, type RenderedExample, renderExample } from './examples.js';
 
 /** The extension that names the operations whose answers hold the values of an example (docs/api.md). */
 export const EXAMPLE_FROM = 'x-trueup-example-from';

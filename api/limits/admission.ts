@@ -2,7 +2,6 @@ import type { Context } from 'koa';
 import { LimitError } from '../../domain/access/limits/rate.js';
 import { DomainError } from '../../domain/errors.js';
 import type { Metrics } from '../../platform/metrics.js';
-import { whenAnswered } from './whenAnswered.js';
 
 /** Requests under way at once, of those that store calls and of all others: what is beyond would only wait to fail. */
 export const REQUESTS_MAX = { ingest: 1_024, other: 512 } as const;
@@ -128,4 +127,22 @@ function bodyBytesOf(ctx: Context): number {
   if (laneOf(ctx) !== 'ingest' || ctx.method === 'GET') return 0;
   const declared = ctx.headers['content-length'];
   return declared === undefined ? UNDECLARED_BODY_BYTES : Number(declared);
+}
+
+/** Does `work` when the answer has left or the client has gone: once, with one listener a request. */
+export function whenAnswered(ctx: Context, work: () => void): void {
+  if (ctx.res.destroyed) {
+    work();
+    return;
+  }
+  const waiting = ctx.state.whenAnswered as (() => void)[] | undefined;
+  if (waiting) {
+    waiting.push(work);
+    return;
+  }
+  const all = [work];
+  ctx.state.whenAnswered = all;
+  ctx.res.once('close', () => {
+    for (const each of all) each();
+  });
 }

@@ -6,7 +6,7 @@ import { DomainError } from '../../domain/errors.js';
 import { describeRun, isRunKind, type RunKind } from '../../domain/runs/runKinds.js';
 import type { Metrics } from '../../platform/metrics.js';
 import { ExportSlots, leaseTokens } from '../../usecases/access/sharedLimits.js';
-import type { OpenRunLimit } from '../../usecases/runs/openRunLimit.js';
+import type { OpenRunLimit } from '../../usecases/runs/openRun.js';
 import { orgDbOf } from '../../usecases/useCaseDeps.js';
 import {
   type Caller,
@@ -15,11 +15,10 @@ import {
   type LimitClass,
   limitClassOf,
 } from '../endpoint.js';
-import { Admission } from './admission.js';
+import { Admission, whenAnswered } from './admission.js';
 import { ClientAddresses } from './clientAddress.js';
 import { RateLimiter, type RateStore, STORE_LIMIT_MS, type Verdict } from './rateLimiter.js';
 import { noteConcurrency, noteRate, wholeSeconds } from './rateLimitFields.js';
-import { whenAnswered } from './whenAnswered.js';
 
 /** Addresses that are remembered: those that were here last. */
 const ADDRESSES_MAX = 20_000;

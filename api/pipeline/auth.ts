@@ -5,7 +5,7 @@ import type { Database } from '../../db/client.js';
 import { parseKey } from '../../domain/access/keyFormat.js';
 import { ADMIN_ONLY_SCOPES, allowsScope, type Scope } from '../../domain/access/scopes.js';
 import { DomainError } from '../../domain/errors.js';
-import { hashSecret, sameDigest } from '../../platform/keyMaterial.js';
+import { hashSecret, sameDigest } from '../../platform/secretBox.js';
 import { type AuthFailureReason, type AuthFailures, KeyUses } from '../../usecases/access/keyUses.js';
 import type { Caller, WorkspaceRule } from '../endpoint.js';
 import { requestContext } from './requestContext.js';

@@ -8,8 +8,7 @@ import { readQuery, validate } from '../query.js';
 import { type Authenticator, assertAllowed } from './auth.js';
 import { IncomingBody, JSON_BODY_BYTES_MAX, parseStorableJson } from './body.js';
 import { deprecationHeaders } from './deprecation.js';
-import type { RequestWords } from './fingerprint.js';
-import { answerRequest } from './idempotency.js';
+import { answerRequest, type RequestWords } from './idempotency.js';
 import { requestContext } from './requestContext.js';
 
 /** One request from its key to its answer: who calls, whether it may, what it says, the handler, the answer. */

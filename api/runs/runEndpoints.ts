@@ -5,7 +5,7 @@ import type { AuditAction, AuditDetails, AuditSubject } from '../../domain/acces
 import type { DomainError } from '../../domain/errors.js';
 import { publicRunId } from '../../domain/runs/runKinds.js';
 import { recordAction } from '../../usecases/access/recordAction.js';
-import { cancelRun } from '../../usecases/runs/cancelRun.js';
+import { cancelRun } from '../../usecases/runs/endRun.js';
 import { getRun, openRun, type RunOpening } from '../../usecases/runs/openRun.js';
 import type { ApiDeps } from '../deps.js';
 import {

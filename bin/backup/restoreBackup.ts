@@ -9,28 +9,34 @@ import { type ClusterPlace, placeCluster } from '../../platform/embedded/postgre
 import { MonthlyLines } from '../../platform/monthlyLines.js';
 import { missingKeySentence } from '../../platform/secretKeys.js';
 import { StartError } from '../../platform/startError.js';
-import { sumBooks } from '../../usecases/installation/backup/bookTotals.js';
-import { type RestoredBooks, readRestoredBooks } from '../../usecases/installation/backup/restoredBooks.js';
+import {
+  type RestoredBooks,
+  readRestoredBooks,
+  sumBooks,
+} from '../../usecases/installation/backup/bookTotals.js';
 import {
   ANCHORS_NAME,
   carryAnchors,
   outsideAnchorFolder,
   recordRestore,
-} from '../auditLog/restoredAuditLog.js';
+} from '../auditLog/verifyAuditLogs.js';
 import { useToolDatabase } from '../service/prepareDatabase.js';
 import { refuseOwnDatabase } from '../service/toolDatabase.js';
 import { findSecretKeys } from '../wiring/requirements.js';
-import { type ArchiveHeader, hasOurSchema, majorOf, readHeader } from './archive.js';
-import type { BackupManifest } from './takeBackup.js';
 import {
+  type ArchiveHeader,
+  hasOurSchema,
+  majorOf,
   moveAside,
   putInPlace,
+  readHeader,
   refuseData,
   removeStaging,
   stagingOf,
   type UnpackTarget,
   unpackBackup,
-} from './unpackBackup.js';
+} from './archive.js';
+import type { BackupManifest } from './takeBackup.js';
 import { inSeconds, inWords } from './words.js';
 
 export interface RestoreOptions {

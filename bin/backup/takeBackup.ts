@@ -23,10 +23,9 @@ import {
   BaseBackupError,
   openBaseBackup,
 } from '../../usecases/installation/backup/baseBackup.js';
-import { BookSampler } from '../../usecases/installation/backup/bookSampler.js';
-import type { BookReading } from '../../usecases/installation/backup/bookTotals.js';
+import { type BookReading, BookSampler } from '../../usecases/installation/backup/bookTotals.js';
 import { describeDatabase } from '../../usecases/installation/backup/catalogue.js';
-import { ANCHORS_NAME } from '../auditLog/restoredAuditLog.js';
+import { ANCHORS_NAME } from '../auditLog/verifyAuditLogs.js';
 import { refuseOwnDatabase, withEmbeddedCluster } from '../service/toolDatabase.js';
 import { blobStoreOf } from '../wiring/outside.js';
 import { HEADER_NAME, hasOurSchema, makeHeader, placeArchive } from './archive.js';

@@ -4,8 +4,7 @@ import { createLogger } from '../../platform/logger.js';
 import { findRunningApi, recordFile, resetDemo, showDemo } from '../demo/demoRun.js';
 import { runInForeground } from '../service/foreground.js';
 import { withToolDatabase } from '../service/toolDatabase.js';
-import { createScreen } from '../terminal/screen.js';
-import { print, type Terminal } from '../terminal/terminal.js';
+import { createScreen, print, type Terminal } from '../terminal/terminal.js';
 
 export function command(terminal: Terminal): Command {
   return new Command('demo')

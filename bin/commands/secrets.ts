@@ -19,7 +19,7 @@ import {
 } from '../../platform/embedded/secretKeyFile.js';
 import { makeSecretKey } from '../../platform/secretBox.js';
 import { type SealedCounts, SecretKeys, sealedWords } from '../../platform/secretKeys.js';
-import { forgetSealed } from '../../usecases/access/forgetSealed.js';
+import { forgetSealed } from '../../usecases/billing/connectionTurns.js';
 import { withToolDatabase } from '../service/toolDatabase.js';
 import { print, type Terminal } from '../terminal/terminal.js';
 import { recordRotation, renewAuditSignatures } from '../wiring/auditAnchors.js';

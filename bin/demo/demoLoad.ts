@@ -1,7 +1,7 @@
 import { DAY_COUNT } from '../../lab/demo/calendar.js';
 import type { Demo, DemoContractRate } from '../../lab/demo/generateDemo.js';
 import { StartError } from '../../platform/startError.js';
-import type { Screen } from '../terminal/screen.js';
+import type { Screen } from '../terminal/terminal.js';
 
 /** Calls of one request, and requests under way at once. */
 const EVENTS_PER_REQUEST = 1_500;

@@ -20,10 +20,9 @@ import {
 } from '../../usecases/installation/organization.js';
 import { describeKey, makeKey } from '../service/prepareDatabase.js';
 import { withToolDatabase } from '../service/toolDatabase.js';
-import type { Screen } from '../terminal/screen.js';
-import { readFindings } from './demoFindings.js';
+import type { Screen } from '../terminal/terminal.js';
+import { readFindings, renderFindings } from './demoFindings.js';
 import { type LoadedDemo, loadDemo, type ServiceClient } from './demoLoad.js';
-import { renderFindings } from './demoReport.js';
 
 const READY_WAIT_MS = 180_000;
 const READY_POLL_MS = 250;

@@ -8,9 +8,10 @@ import {
   ONE,
   parseDecimal,
   readJson,
+  readTable,
+  type TableRow,
   toTwelve,
 } from './exact.js';
-import { readTable, type TableRow } from './tableRecords.js';
 import type { Checked } from './verifyPack.js';
 
 const CLAIM = 'claim.json';

@@ -1,6 +1,5 @@
 import { amountOf, assertSame, decimalOf, textOf } from './checkCells.js';
-import { canonicalText, Difference, decimalText, type JsonNode, ONE, readJson } from './exact.js';
-import { csvRecords } from './tableRecords.js';
+import { canonicalText, csvRecords, Difference, decimalText, type JsonNode, ONE, readJson } from './exact.js';
 import type { Checked } from './verifyPack.js';
 
 const CLAIM = 'claim.json';

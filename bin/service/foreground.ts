@@ -1,9 +1,9 @@
 import type { Logger } from 'pino';
 import type { Config } from '../../platform/config.js';
-import { onEndSignals, outliveReaders } from '../../platform/endSignals.js';
 import { createLogger } from '../../platform/logger.js';
+import { onEndSignals, outliveReaders } from '../../platform/processMain.js';
 import { Shutdown } from '../../platform/shutdown.js';
-import { createScreen, type Screen } from '../terminal/screen.js';
+import { createScreen, type Screen } from '../terminal/terminal.js';
 import { startService } from './service.js';
 
 /** The service in the foreground, as whoever started it sees it. */

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { STORAGE_PROBE } from '../../db/health.js';
+import { SERVER_STATE, STORAGE_PROBE } from '../../db/health.js';
 import { isStorageFull } from '../../db/pgErrors.js';
 import type { Config } from '../../platform/config.js';
 import { isTemporalServing } from '../../platform/embedded/temporalHealth.js';
@@ -43,9 +43,7 @@ async function inspectPostgres(config: Config, known: PartState | undefined): Pr
   const base = { ...known, embedded, address: new URL(url).host };
   try {
     await client.connect();
-    const { rows } = await client.query<{ version: string; now_ms: string }>(
-      `select current_setting('server_version') as version, (extract(epoch from clock_timestamp()) * 1000)::text as now_ms`,
-    );
+    const { rows } = await client.query<{ version: string; now_ms: string }>(SERVER_STATE);
     const [row] = rows;
     if (!row) return { ...base, status: 'degraded', detail: 'no answer to a query' };
     const seen = { ...base, version: row.version, clockSkewMs: Number(row.now_ms) - Date.now() };

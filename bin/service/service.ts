@@ -4,14 +4,14 @@ import type { Logger } from 'pino';
 import { withLoginOf } from '../../db/login.js';
 import { type Config, type Environment, processEnvironment } from '../../platform/config.js';
 import { openDataDir } from '../../platform/embedded/dataDir.js';
-import { isPortTaken } from '../../platform/embedded/freePort.js';
+import { isPortTaken } from '../../platform/embedded/serverProcess.js';
 import { type PartName, RuntimeFile } from '../../platform/runtimeFile.js';
 import { TRUEUP_VERSION } from '../../platform/serverLimits.js';
 import type { Shutdown } from '../../platform/shutdown.js';
 import { StartError } from '../../platform/startError.js';
 import { type ChildMessage, SupervisedProcess } from '../../platform/supervision.js';
 import { bringDemo, demoLine, isDemoWanted } from '../demo/demoRun.js';
-import { type Screen, seconds } from '../terminal/screen.js';
+import { type Screen, seconds } from '../terminal/terminal.js';
 import {
   checkSecretKey,
   findMissingKeySentence,

@@ -3,6 +3,7 @@ import type { AddressInfo } from 'node:net';
 import type { Logger } from 'pino';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { BodyReader } from '../../adapters/ingestBodies/bodyReader.js';
+import { type MoveAnswer, TemporalOrchestrator } from '../../adapters/orchestrator.js';
 import * as otlp from '../../adapters/otlp/protobuf.js';
 import { deliverWebhookBy } from '../../adapters/outbound/deliverWebhook.js';
 import { renderClaimPdf } from '../../adapters/typst/claimPdf.js';
@@ -17,10 +18,10 @@ import type { Database } from '../../db/client.js';
 import type { LimitRules } from '../../domain/access/limits/rate.js';
 import type { ClaimEvidence } from '../../domain/claims/evidence/claimEvidence.js';
 import { MICROS_PER_DAY, microsFromDate, microsOfDay } from '../../domain/period.js';
-import { answerBrokenRequests } from '../../platform/brokenRequests.js';
+import { answerBrokenRequests, closeQueuedAnswers } from '../../platform/brokenRequests.js';
 import type { Config } from '../../platform/config.js';
+import { isTemporalServing } from '../../platform/embedded/temporalHealth.js';
 import { createMetrics, type Metrics } from '../../platform/metrics.js';
-import { closeQueuedAnswers } from '../../platform/queuedAnswers.js';
 import {
   CONNECTIONS_MAX,
   HSTS_MAX_AGE_SECONDS,
@@ -32,6 +33,7 @@ import { StartError } from '../../platform/startError.js';
 import { AuthFailures } from '../../usecases/access/keyUses.js';
 import { IngestWriter } from '../../usecases/events/ingestWriter.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
+import { ENGINE_MESSAGE } from '../service/service.js';
 import { storageStatusOf } from './storageStatus.js';
 
 /** Oldest event time that is taken where no retention is set. */
@@ -199,4 +201,55 @@ export function openChangeFeed(directUrl: string, logger: Logger): ChangeFeed {
       ),
     onBack: () => logger.info('changes of keys are told again'),
   });
+}
+
+/** The workflow engine as the API asks it. */
+export interface ApiEngine extends Pick<ApiDeps, 'moveClaim'> {
+  /** Where it is now; undefined where nobody has said so. */
+  address(): string | undefined;
+  close(): Promise<void>;
+}
+
+/** At the address that the settings name, and at each that the supervisor tells later: an embedded engine may move. */
+export function openApiEngine({ temporalAddress, temporalNamespace: namespace }: Config): ApiEngine {
+  const open = (at: string) =>
+    new TemporalOrchestrator({ address: at, namespace, nowMs: () => performance.now() });
+  let address = temporalAddress;
+  let orchestrator = address === undefined ? undefined : open(address);
+  const moveTo = (message: unknown) => {
+    if (typeof message !== 'string' || !message.startsWith(ENGINE_MESSAGE)) return;
+    const told = message.slice(ENGINE_MESSAGE.length);
+    if (told === address) return;
+    address = told;
+    // What is under way there fails by itself; its caller asks again.
+    void orchestrator?.close().catch(() => undefined);
+    orchestrator = open(told);
+  };
+  process.on('message', moveTo);
+  return {
+    address: () => address,
+    moveClaim: async (input, command): Promise<MoveAnswer> =>
+      orchestrator ? orchestrator.moveClaim(input, command) : { kind: 'unsent' },
+    async close() {
+      process.off('message', moveTo);
+      await orchestrator?.close();
+    },
+  };
+}
+
+/** How long an answer about the workflow engine is good for. */
+const ENGINE_STATUS_MS = 2_000;
+
+/** Asks the engine, wherever it is now, at most every two seconds, however often /readyz is read. */
+export function engineStatus(address: () => string | undefined): () => Promise<'up' | 'degraded'> {
+  let asked = Number.NEGATIVE_INFINITY;
+  let answer: Promise<'up' | 'degraded'> = Promise.resolve('degraded');
+  return () => {
+    const temporalAddress = address();
+    if (temporalAddress !== undefined && performance.now() - asked > ENGINE_STATUS_MS) {
+      asked = performance.now();
+      answer = isTemporalServing(temporalAddress).then((serving) => (serving ? 'up' : 'degraded'));
+    }
+    return answer;
+  };
 }

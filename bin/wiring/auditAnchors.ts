@@ -14,7 +14,7 @@ import {
 import type { Config } from '../../platform/config.js';
 import { MonthlyLines, readLines } from '../../platform/monthlyLines.js';
 import type { SecretKeys } from '../../platform/secretKeys.js';
-import { resignAuditCheckpoints } from '../../usecases/access/auditRetention.js';
+import { resignAuditCheckpoints } from '../../usecases/access/auditChain.js';
 
 /** Anchors outlast the rows that they were made of by this, so that no row is ever without. */
 const ANCHOR_MARGIN_DAYS = 62;

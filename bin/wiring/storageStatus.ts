@@ -1,6 +1,6 @@
 import type { Database } from '../../db/client.js';
 import { findFullStorage } from '../../db/health.js';
-import { freeBytes, WAL_SEGMENT_BYTES } from '../../platform/embedded/diskSpace.js';
+import { freeBytes, WAL_SEGMENT_BYTES } from '../../platform/embedded/dataDir.js';
 import { readRunningState } from '../../platform/runtimeFile.js';
 
 /** How the database's disk is; `reason` says what is wrong and what to do, without a path. */

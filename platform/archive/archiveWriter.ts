@@ -11,7 +11,8 @@ import {
 } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
 import { finished } from 'node:stream/promises';
-import { constants, createGzip, type Gzip } from 'node:zlib';
+import { promisify } from 'node:util';
+import { constants, createGzip, type Gzip, gzip } from 'node:zlib';
 import { isAlive } from '../embedded/processTable.js';
 import { StartError } from '../startError.js';
 import { encodeTarHeader, TAR_END, tarPadding } from './tar.js';
@@ -211,4 +212,26 @@ function explainWriteError(error: unknown, path: string): unknown {
       { cause: error },
     );
   return error;
+}
+
+const compress = promisify(gzip);
+const PACKED_MODE = 0o644;
+
+/**
+ * Files as one tar.gz in memory, in their order. The same files give the same bytes: `modifiedSeconds` is said of each of
+ * them, whenever it is packed.
+ */
+export function packBytes(
+  files: readonly { name: string; bytes: Buffer }[],
+  modifiedSeconds: number,
+): Promise<Buffer> {
+  const parts = files.flatMap(({ name, bytes }) => [
+    encodeTarHeader(
+      { path: name, type: 'file', sizeBytes: bytes.length, mode: PACKED_MODE },
+      modifiedSeconds,
+    ),
+    bytes,
+    tarPadding(bytes.length),
+  ]);
+  return compress(Buffer.concat([...parts, TAR_END]), { level: constants.Z_BEST_SPEED });
 }

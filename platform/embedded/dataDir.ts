@@ -6,14 +6,16 @@ import {
   mkdirSync,
   openSync,
   readFileSync,
+  realpathSync,
   renameSync,
   rmSync,
+  statfsSync,
+  statSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { StartError } from '../startError.js';
-import { isDiskFull } from './diskSpace.js';
 import { type FileLock, takeFileLock } from './fileLock.js';
 
 /** Enough to notice a full disk, which takes an empty file without complaint. */
@@ -120,5 +122,42 @@ export function writePrivateFile(path: string, text: string): void {
   } catch (error) {
     rmSync(draft, { force: true });
     throw error;
+  }
+}
+
+/** One segment of Postgres' write-ahead log; a server that cannot make one stops. */
+export const WAL_SEGMENT_BYTES = 16 * 1_048_576;
+
+/** Whether a failed write found no room. */
+export function isDiskFull(error: unknown): boolean {
+  const { code } = error as NodeJS.ErrnoException;
+  return code === 'ENOSPC' || code === 'EDQUOT';
+}
+
+/** What an ordinary user can still write where a folder lies, or will lie. */
+export function freeBytes(folder: string): number {
+  let found = folder;
+  while (!existsSync(found)) found = dirname(found);
+  const { bavail, bsize } = statfsSync(found);
+  return bavail * bsize;
+}
+
+const EXECUTE_OTHERS = 0o001;
+const EXECUTE_OWNER = 0o100;
+
+/**
+ * Whether a user without groups of its own may pass through every folder down to `path`. Folders that do not exist
+ * yet are left out: we make them so that others can pass.
+ */
+export function isTraversable(path: string, uid: number): boolean {
+  let folder = resolve(path);
+  while (!existsSync(folder)) folder = dirname(folder);
+  folder = realpathSync(folder);
+  for (;;) {
+    const { mode, uid: owner } = statSync(folder);
+    if ((mode & (owner === uid ? EXECUTE_OWNER : EXECUTE_OTHERS)) === 0) return false;
+    const parent = dirname(folder);
+    if (parent === folder) return true;
+    folder = parent;
   }
 }

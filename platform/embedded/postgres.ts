@@ -2,20 +2,22 @@ import { existsSync, readFileSync, renameSync, rmSync, writeFileSync } from 'nod
 import { dirname, join } from 'node:path';
 import pg from 'pg';
 import { StartError } from '../startError.js';
-import { readPorts, rememberPorts } from './dataDir.js';
-import { freeBytes, WAL_SEGMENT_BYTES } from './diskSpace.js';
-import { findFreePort } from './freePort.js';
+import { freeBytes, readPorts, rememberPorts, WAL_SEGMENT_BYTES } from './dataDir.js';
 import { type PostgresBinaries, preparePostgresBinaries } from './postgresBinaries.js';
 import {
+  type ClusterPlace,
+  checkDataVersion,
   DATABASE_NAME,
   findEmbeddedUrl,
+  giveTo,
+  makeServerDir,
   OWNER_NAME,
   type PostgresLogin,
+  placeCluster,
   readOrMakePassword,
-} from './postgresLogins.js';
-import { type ClusterPlace, checkDataVersion, giveTo, makeServerDir, placeCluster } from './postgresPlace.js';
+} from './postgresPlace.js';
 import { commandLine, isAlive, waitUntilGone } from './processTable.js';
-import { delay, ServerProcess } from './serverProcess.js';
+import { delay, findFreePort, ServerProcess } from './serverProcess.js';
 
 /** A Postgres that we started. */
 export interface EmbeddedPostgres {

@@ -15,7 +15,7 @@ import {
 import { createRequire } from 'node:module';
 import { dirname, join, relative, resolve } from 'node:path';
 import { StartError } from '../startError.js';
-import { isTraversable } from './traversable.js';
+import { isTraversable } from './dataDir.js';
 
 /** Where the programs lie, and the exact package version, which is also the data format's. */
 export interface PostgresBinaries {

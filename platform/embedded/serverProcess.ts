@@ -1,5 +1,6 @@
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { closeSync, mkdirSync, openSync, readFileSync, renameSync, statSync } from 'node:fs';
+import { createServer } from 'node:net';
 import { dirname } from 'node:path';
 
 /** The user that a server runs as when we are root: Postgres refuses to be root. */
@@ -158,4 +159,31 @@ function hasSetpriv(): boolean {
   setprivFound ??=
     process.platform === 'linux' && spawnSync('setpriv', ['--pdeathsig=INT', 'true']).status === 0;
   return setprivFound;
+}
+
+/** `preferred` when nothing listens on it on 127.0.0.1, else a port that the system picks. */
+export async function findFreePort(preferred?: number): Promise<number> {
+  if (preferred !== undefined && (await tryListen(preferred)) !== undefined) return preferred;
+  const port = await tryListen(0);
+  if (port === undefined) throw new Error('no free port on 127.0.0.1');
+  return port;
+}
+
+/** Whether something on this machine already listens at an address. */
+export async function isPortTaken(port: number, host: string): Promise<boolean> {
+  return port !== 0 && (await tryListen(port, host)) === undefined;
+}
+
+function tryListen(port: number, host = '127.0.0.1'): Promise<number | undefined> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer();
+    probe.once('error', (error: NodeJS.ErrnoException) => {
+      if (error.code === 'EADDRINUSE') resolve(undefined);
+      else reject(error);
+    });
+    probe.listen(port, host, () => {
+      const address = probe.address();
+      probe.close(() => resolve(typeof address === 'object' && address ? address.port : undefined));
+    });
+  });
 }

@@ -3,9 +3,8 @@ import { join } from 'node:path';
 import { processEnvironment } from '../config.js';
 import { StartError } from '../startError.js';
 import { readPorts, rememberPorts, writePrivateFile } from './dataDir.js';
-import { findFreePort } from './freePort.js';
 import { commandLine, isAlive, waitUntilGone } from './processTable.js';
-import { delay, ServerProcess } from './serverProcess.js';
+import { delay, findFreePort, ServerProcess } from './serverProcess.js';
 import { isTemporalServing } from './temporalHealth.js';
 import type { TemporalProgram } from './temporalProgram.js';
 

@@ -1,18 +1,16 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import { execFile, spawn, spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { accessSync, constants, createWriteStream, mkdirSync, renameSync } from 'node:fs';
+import { chmod, mkdir, rename, rm } from 'node:fs/promises';
+import { setPriority } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import { type Config, processEnvironment } from '../config.js';
+import { PROJECT_ROOT } from '../projectRoot.js';
 import { StartError } from '../startError.js';
 import { type FileLock, takeFileLock } from './fileLock.js';
-import { delay } from './serverProcess.js';
-import { buildTemporal } from './temporalBuild.js';
-import { downloadTemporal } from './temporalDownload.js';
-import {
-  cachedTemporal,
-  isRecentEnough,
-  readTemporalVersion,
-  TEMPORAL_CLI_VERSION,
-  TEMPORAL_SERVER_VERSION,
-} from './temporalRelease.js';
+import { delay, ServerProcess } from './serverProcess.js';
 
 /** A `temporal` program that can serve. */
 export interface TemporalProgram {
@@ -142,4 +140,226 @@ function isExecutable(path: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** What tools/temporal/go.mod asks for; a Go from 1.21 on fetches it, unless told to stay with its own. */
+const GO_NEEDED = [1, 25] as const;
+const GO_FETCHING = [1, 21] as const;
+
+/** Below the service itself, which is open while the compiler takes every core. */
+const BUILD_PRIORITY = 10;
+
+const PACKAGE = 'github.com/temporalio/cli/cmd/temporal';
+
+/** The Go toolchain on PATH that can build the server; undefined when there is none. */
+export function findGo(): { version: string; fetchesToolchain: boolean } | undefined {
+  const run = spawnSync('go', ['env', 'GOVERSION'], {
+    encoding: 'utf8',
+    env: { ...processEnvironment(), GOTOOLCHAIN: 'local' },
+  });
+  const match = /^go(\d+)\.(\d+)/.exec(run.stdout ?? '');
+  if (!match) return undefined;
+  const [major, minor] = [Number(match[1]), Number(match[2])];
+  const isAtLeast = ([wantedMajor, wantedMinor]: readonly [number, number]) =>
+    major > wantedMajor || (major === wantedMajor && minor >= wantedMinor);
+  if (!isAtLeast(GO_FETCHING)) return undefined;
+  return { version: `${major}.${minor}`, fetchesToolchain: !isAtLeast(GO_NEEDED) };
+}
+
+/**
+ * Builds the pinned server from source through the Go module proxy, every module checked against
+ * tools/temporal/go.sum. Its caches (6 GB) are its own, beside the target, and removed afterwards; those of a build
+ * that was interrupted are used again. The caller holds the machine's lock for this.
+ * @throws Error with the compiler's last words.
+ */
+export async function buildTemporal(target: string, signal?: AbortSignal): Promise<void> {
+  const go = findGo();
+  if (!go) throw new Error('there is no Go 1.21 or newer on PATH');
+  const work = `${dirname(target)}.build`;
+  const draft = join(work, 'temporal');
+  mkdirSync(work, { recursive: true });
+  const compiler = new ServerProcess({
+    program: 'go',
+    args: [
+      ...['-C', join(PROJECT_ROOT, 'tools/temporal'), 'build', '-trimpath', '-buildvcs=false'],
+      ...['-ldflags', `-s -w -X github.com/temporalio/cli/temporalcli.Version=${TEMPORAL_CLI_VERSION}`],
+      ...['-o', draft, PACKAGE],
+    ],
+    deathSignal: 'TERM',
+    logFile: join(work, 'build.log'),
+    environment: processEnvironment({
+      CGO_ENABLED: '0',
+      GOWORK: 'off',
+      GOFLAGS: '-modcacherw',
+      GOMODCACHE: join(work, 'mod'),
+      GOCACHE: join(work, 'cache'),
+      GOTOOLCHAIN: go.fetchesToolchain ? 'auto' : 'local',
+    }),
+  });
+  lowerPriority(compiler.pid);
+  const interrupt = () => void compiler.stopGroup();
+  signal?.addEventListener('abort', interrupt, { once: true });
+  const end = await compiler.exited;
+  signal?.removeEventListener('abort', interrupt);
+  if (signal?.aborted) throw new Error('interrupted');
+  if (end === 'exit code 0') {
+    mkdirSync(dirname(target), { recursive: true });
+    renameSync(draft, target);
+  }
+  const output = compiler.output().trim().split('\n').slice(-3).join(' / ');
+  await rm(work, { recursive: true, force: true });
+  if (end !== 'exit code 0') throw new Error(`go build failed (${end}): ${output}`);
+}
+
+function lowerPriority(pid: number): void {
+  try {
+    setPriority(pid, BUILD_PRIORITY);
+  } catch {
+    // It has ended already, or the system does not allow it: the build is only less polite then.
+  }
+}
+
+/** Given up after this long without a sign of life: behind a closed network the build should not wait. */
+const SILENCE_LIMIT_MS = 10_000;
+
+export interface DownloadOptions {
+  /** Where the program is to lie. */
+  target: string;
+  signal?: AbortSignal | undefined;
+  /** Other than the official release, for tests. */
+  source?: { url: string; sha256: string };
+  silenceLimitMs?: number;
+}
+
+/**
+ * Fetches the official release of the pinned version, checks its sha256 and unpacks the program to `target`.
+ * @throws Error saying why when it cannot be had: no network, another checksum, no release for this platform.
+ */
+export async function downloadTemporal(options: DownloadOptions): Promise<void> {
+  const source = options.source ?? officialArchive();
+  const folder = `${options.target}.download-${process.pid}`;
+  await mkdir(folder, { recursive: true });
+  try {
+    const archive = join(folder, 'archive.tar.gz');
+    const sha256 = await fetchTo(archive, source.url, options);
+    if (sha256 !== source.sha256) {
+      throw new Error(
+        `${source.url} has the sha256 ${sha256}, not the pinned ${source.sha256}: it was not used`,
+      );
+    }
+    await unpack(archive, folder);
+    await chmod(join(folder, 'temporal'), 0o755);
+    await mkdir(dirname(options.target), { recursive: true });
+    await rename(join(folder, 'temporal'), options.target);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+function officialArchive(): { url: string; sha256: string } {
+  const platform = `${process.platform}-${process.arch}`;
+  const archive = TEMPORAL_ARCHIVES[platform];
+  if (!archive) throw new Error(`there is no release for ${platform}`);
+  return { url: TEMPORAL_RELEASE_URL + archive.name, sha256: archive.sha256 };
+}
+
+/** Streams an address into a file and returns its sha256. */
+async function fetchTo(file: string, url: string, options: DownloadOptions): Promise<string> {
+  const silence = new AbortController();
+  const limitMs = options.silenceLimitMs ?? SILENCE_LIMIT_MS;
+  const heard = () => {
+    clearTimeout(timer);
+    timer = setTimeout(() => silence.abort(new Error(`no answer for ${limitMs / 1000} s`)), limitMs);
+  };
+  let timer: NodeJS.Timeout | undefined;
+  heard();
+  const signal = options.signal ? AbortSignal.any([silence.signal, options.signal]) : silence.signal;
+  try {
+    const response = await fetch(url, { signal });
+    if (!response.ok || !response.body) throw new Error(`${url} answered ${response.status}`);
+    const hash = createHash('sha256');
+    const body = Readable.fromWeb(response.body as Parameters<typeof Readable.fromWeb>[0]);
+    body.on('data', (chunk: Buffer) => {
+      hash.update(chunk);
+      heard();
+    });
+    await pipeline(body, createWriteStream(file), { signal });
+    return hash.digest('hex');
+  } catch (error) {
+    throw silence.signal.aborted ? silence.signal.reason : error;
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+function unpack(archive: string, folder: string): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const tar = spawn('tar', ['-xzf', archive, '-C', folder, 'temporal'], { stdio: 'ignore' });
+    tar.once('error', reject);
+    tar.once('exit', (code) =>
+      code === 0 ? resolve() : reject(new Error('the archive cannot be unpacked with tar')),
+    );
+  });
+}
+
+/** The release that is downloaded or built. tools/temporal/go.mod names the same one. */
+export const TEMPORAL_CLI_VERSION = '1.5.1';
+/** The server inside that release. */
+export const TEMPORAL_SERVER_VERSION = '1.29.1';
+
+/** Where the official release lies: the address of an archive is this, then its name. */
+export const TEMPORAL_RELEASE_URL = `https://github.com/temporalio/cli/releases/download/v${TEMPORAL_CLI_VERSION}/`;
+
+/** sha256 of the official archives, by platform and processor as Node names them (docs/decisions/0037). */
+export const TEMPORAL_ARCHIVES: Readonly<Record<string, { name: string; sha256: string }>> = {
+  'linux-x64': {
+    name: `temporal_cli_${TEMPORAL_CLI_VERSION}_linux_amd64.tar.gz`,
+    sha256: 'ddc95e08b0b076efd4ea9733a3f488eb7d2be875f8834e616cd2a37358b4852d',
+  },
+  'linux-arm64': {
+    name: `temporal_cli_${TEMPORAL_CLI_VERSION}_linux_arm64.tar.gz`,
+    sha256: 'bd1b0db9f18b051026de8bf6cc1505f2510f14bbb7a8b9a4a91fff46c77454f5',
+  },
+  'darwin-x64': {
+    name: `temporal_cli_${TEMPORAL_CLI_VERSION}_darwin_amd64.tar.gz`,
+    sha256: 'bbb73e2a31135abe50a1f1cdb35030c42961df618e8ce9c60ae89f201540c5d9',
+  },
+  'darwin-arm64': {
+    name: `temporal_cli_${TEMPORAL_CLI_VERSION}_darwin_arm64.tar.gz`,
+    sha256: 'cca01b7ea35ad56e2a328d9ae596bf716bd22313ef63c7a761c88354457c2415',
+  },
+};
+
+/** The program of the pinned release in the machine's cache, whether it is there or not. */
+export function cachedTemporal(cacheDir: string): string {
+  return join(cacheDir, `temporal-${TEMPORAL_CLI_VERSION}`, 'temporal');
+}
+
+const VERSION_LIMIT_MS = 10_000;
+
+/** Versions that a `temporal` program states; one built without a release number says 0.0.0-DEV. */
+export interface TemporalVersion {
+  cli: string;
+  server: string;
+}
+
+/** `temporal version 1.5.1 (Server 1.29.1, UI 2.42.1)` → its versions; undefined for any other text. */
+export function parseTemporalVersion(text: string): TemporalVersion | undefined {
+  const match = /temporal version (\d+\.\d+\.\d+\S*) \(Server (\d+\.\d+\.\d+\S*?),/.exec(text);
+  return match?.[1] && match[2] ? { cli: match[1], server: match[2] } : undefined;
+}
+
+/** CLI 1.5 brings server 1.29, the oldest that the workflows are written for. */
+export function isRecentEnough(version: TemporalVersion): boolean {
+  const [major = 0, minor = 0] = version.server.split('.').map(Number);
+  return major > 1 || (major === 1 && minor >= 29);
+}
+
+/** Asks a program for its versions; undefined when it does not run or is something else. */
+export function readTemporalVersion(program: string): Promise<TemporalVersion | undefined> {
+  return new Promise((resolve) => {
+    execFile(program, ['--version'], { timeout: VERSION_LIMIT_MS }, (error, stdout) => {
+      resolve(error ? undefined : parseTemporalVersion(stdout));
+    });
+  });
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { reconcileTable } from '../../bin/bills/reconcileReport.js';
+import { reconcileTable } from '../../bin/commands/reconcile.js';
 import { PICO_PER_USD } from '../../domain/money.js';
 import type { GapBucket } from '../../domain/reconciliation/matching/cells.js';
 import type { ReconcileReport } from '../../usecases/reconciliation/reconcileBills.js';

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import { type Database, openDatabase } from '../../db/client.js';
 import { OrgDb, unscoped } from '../../db/orgDb.js';
-import { findFreePort } from '../../platform/embedded/freePort.js';
+import { findFreePort } from '../../platform/embedded/serverProcess.js';
 import { anEvent, aTime, ingest, send } from '../api/support/requests.js';
 import { startTestApi, type TestApi } from '../support/api.js';
 import { type ChildProgram, startTypeScript } from '../support/childProgram.js';

@@ -8,7 +8,7 @@ import { insertRule } from '../../db/policies/enforcementRules.js';
 import { putPolicy } from '../../db/policies/policies.js';
 import { listFormerPrices } from '../../db/pricing/repriceRuns.js';
 import { microsOfDay } from '../../domain/period.js';
-import { closePeriod } from '../../usecases/billing/closePeriod.js';
+import { closePeriod } from '../../usecases/billing/periods.js';
 import { IngestWriter } from '../../usecases/events/ingestWriter.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import { aBatch, aCall } from '../support/aCall.js';

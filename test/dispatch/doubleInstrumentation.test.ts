@@ -9,7 +9,7 @@ import {
   TOLD_AGAIN_AFTER_MICROS,
 } from '../../domain/policies/alerts/doubleInstrumentation.js';
 import { createLogger } from '../../platform/logger.js';
-import { reportDoubleInstrumentation } from '../../usecases/events/doubleInstrumentation.js';
+import { reportDoubleInstrumentation } from '../../usecases/events/ingestHealth.js';
 import { anAttribute, aSpan } from '../api/support/requests.js';
 import { foldAll } from '../db/support/compareTotals.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';

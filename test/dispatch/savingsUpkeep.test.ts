@@ -3,7 +3,7 @@ import { insertRule, updateRule } from '../../db/policies/enforcementRules.js';
 import { listSavingsDue } from '../../db/policies/savingsDue.js';
 import { microsFromDate } from '../../domain/period.js';
 import type { Rule } from '../../domain/policies/enforcement/rule.js';
-import { openDueSavings } from '../../usecases/policies/openSavingsRun.js';
+import { openDueSavings } from '../../usecases/policies/savings.js';
 import { anEvent, ingest } from '../api/support/requests.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { decimalFromPico, picoFromDecimal } from '../../domain/money.js';
-import { closePeriod } from '../../usecases/billing/closePeriod.js';
+import { closePeriod } from '../../usecases/billing/periods.js';
 import { ingestMany } from '../api/support/requests.js';
 import type { TestApi, TestOrganization } from '../support/api.js';
 import { eventsOf, type GeneratedBills, generateBills } from '../support/billGenerator.js';

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, it } from 'vitest';
-import { signMessage } from '../../adapters/outbound/webhookSignature.js';
+import { signMessage } from '../../adapters/outbound/deliverWebhook.js';
 import { alertMessage } from '../../domain/policies/alerts/alertMessage.js';
 import { ANSWER_CHARS_MAX, ATTEMPTS_SHOWN_MAX } from '../../domain/webhooks/attempt.js';
 import {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { type LoadedDemo, loadDemo } from '../../bin/demo/demoLoad.js';
-import { createScreen } from '../../bin/terminal/screen.js';
+import { createScreen } from '../../bin/terminal/terminal.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { DEMO_SEED, type Demo, generateDemo } from '../../lab/demo/generateDemo.js';
 import { SCHEDULE } from '../../lab/demo/schedule.js';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addEvents } from '../../bin/demo/demoLoad.js';
-import { createScreen } from '../../bin/terminal/screen.js';
+import { createScreen } from '../../bin/terminal/terminal.js';
 import { decimalFromPico } from '../../domain/money.js';
 import { microsFromDate } from '../../domain/period.js';
 import type { TokenClass } from '../../lab/bills/results.js';

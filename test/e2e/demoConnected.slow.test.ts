@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { addAgreements, addEvents } from '../../bin/demo/demoLoad.js';
-import { createScreen } from '../../bin/terminal/screen.js';
+import { createScreen } from '../../bin/terminal/terminal.js';
 import { DEMO_SEED, type Demo, generateDemo } from '../../lab/demo/generateDemo.js';
 import { createLogger } from '../../platform/logger.js';
 import { pollToEnd } from '../support/bills.js';

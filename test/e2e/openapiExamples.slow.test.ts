@@ -8,7 +8,7 @@ import { ENDPOINTS } from '../../api/app.js';
 import { EXAMPLES } from '../../api/examples/examples.js';
 import { buildOpenApi } from '../../api/openapi.js';
 import { loadDemo } from '../../bin/demo/demoLoad.js';
-import { createScreen } from '../../bin/terminal/screen.js';
+import { createScreen } from '../../bin/terminal/terminal.js';
 import { findUuid } from '../../domain/ids.js';
 import { DEMO_SEED, generateDemo } from '../../lab/demo/generateDemo.js';
 import { createLogger } from '../../platform/logger.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { findFreePort } from '../../platform/embedded/freePort.js';
+import { findFreePort } from '../../platform/embedded/serverProcess.js';
 import { sumUsage } from '../../usecases/usage/usage.js';
 import { foldAll } from '../db/support/compareTotals.js';
 import { SeededRandom, testSeed } from '../fakes/seededRandom.js';

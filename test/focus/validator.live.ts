@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadDemo } from '../../bin/demo/demoLoad.js';
-import { createScreen } from '../../bin/terminal/screen.js';
+import { createScreen } from '../../bin/terminal/terminal.js';
 import { DEMO_SEED, generateDemo } from '../../lab/demo/generateDemo.js';
 import { createLogger } from '../../platform/logger.js';
 import type { TestApi } from '../support/api.js';

@@ -9,7 +9,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { loadDemo } from '../../bin/demo/demoLoad.js';
-import { createScreen } from '../../bin/terminal/screen.js';
+import { createScreen } from '../../bin/terminal/terminal.js';
 import { DEMO_SEED, generateDemo } from '../../lab/demo/generateDemo.js';
 import { loadConfig } from '../../platform/config.js';
 import { createLogger } from '../../platform/logger.js';

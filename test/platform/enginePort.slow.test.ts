@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, inject, it } from 'vitest';
-import { findFreePort } from '../../platform/embedded/freePort.js';
+import { findFreePort } from '../../platform/embedded/serverProcess.js';
 import { readRunningState } from '../../platform/runtimeFile.js';
 import { startTrueup } from '../support/childProgram.js';
 import { makePausedTemporal } from '../support/pausedTemporal.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeError } from '../../platform/loggedError.js';
+import { describeError } from '../../platform/logger.js';
 
 const PROMPT = 'what a customer wrote';
 const described = (error: unknown) => describeError(error) as Record<string, unknown>;

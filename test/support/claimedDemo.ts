@@ -2,7 +2,7 @@ import pino from 'pino';
 import { readBillingFile } from '../../adapters/billing/file.js';
 import { createPageReaders } from '../../adapters/billing/locateRows.js';
 import { addAgreements, addEvents } from '../../bin/demo/demoLoad.js';
-import { createScreen } from '../../bin/terminal/screen.js';
+import { createScreen } from '../../bin/terminal/terminal.js';
 import { listNettable, loadDraftDisputes } from '../../db/claims/draftDisputes.js';
 import { type DraftClaim, monthsOf, netDraft } from '../../domain/claims/draft.js';
 import { findUuid } from '../../domain/ids.js';

@@ -5,11 +5,10 @@ import { findRun, insertRun } from '../../db/runs/runTable.js';
 import { gapWindow, shiftDay } from '../../domain/period.js';
 import { PriceBookHolder } from '../../usecases/pricing/priceBookHolder.js';
 import { explainRunAccount, planExplanations } from '../../usecases/reconciliation/explainRun.js';
-import { type RunWork, runWork } from '../../usecases/reconciliation/gapRunWork.js';
-import { matchUnit } from '../../usecases/reconciliation/matchUnit.js';
+import { type RunWork, runWork, takeGapRunTurn } from '../../usecases/reconciliation/gapRunWork.js';
 import { planRun } from '../../usecases/reconciliation/planRun.js';
+import { matchUnit } from '../../usecases/reconciliation/providerDay.js';
 import { publishRun } from '../../usecases/reconciliation/publishRun.js';
-import { takeGapRunTurn } from '../../usecases/reconciliation/takeGapRunTurn.js';
 import { endRun } from '../../usecases/runs/endRun.js';
 import type { TestApi, TestOrganization } from './api.js';
 

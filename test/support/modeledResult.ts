@@ -9,7 +9,7 @@ import {
 import { openRunOf, SAVINGS_RUNS, succeedSavingsRun, takeSavingsRun } from '../../db/policies/savingsRuns.js';
 import { findOpenRun, insertRun } from '../../db/runs/runTable.js';
 import { microsFromDate } from '../../domain/period.js';
-import { standardPeriod } from '../../usecases/policies/openSavingsRun.js';
+import { standardPeriod } from '../../usecases/policies/savings.js';
 
 /** A result of the last 30 days without a worker: each enabled rule has blocked one call of a dollar. */
 export async function storeModeledResult(orgDb: OrgDb): Promise<void> {

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, chmodSync, constants, rmSync, writeFileSync } from 'node:fs';
 import { connect } from 'node:net';
 import { delimiter, join } from 'node:path';
-import { findFreePort } from '../../platform/embedded/freePort.js';
+import { findFreePort } from '../../platform/embedded/serverProcess.js';
 import { makeTestFolder } from './testFolder.js';
 
 /** Debian's own place of it is not on every PATH. */

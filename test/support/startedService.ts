@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { inject } from 'vitest';
-import { findFreePort } from '../../platform/embedded/freePort.js';
+import { findFreePort } from '../../platform/embedded/serverProcess.js';
 import { type RuntimeState, readRunningState } from '../../platform/runtimeFile.js';
 import { removeCluster } from './postgres.js';
 import { makeTestFolder } from './testFolder.js';

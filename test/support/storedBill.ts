@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { insertBillingDays, insertBillingRows } from '../../db/billing/billingRows.js';
 import type { Provider } from '../../domain/providers.js';
-import { Accounts, ImportDays } from '../../usecases/billing/importDays.js';
+import { Accounts, ImportDays } from '../../usecases/billing/readImport.js';
 import type { TestApi, TestOrganization } from './api.js';
 import type { ReadBill } from './readBill.js';
 

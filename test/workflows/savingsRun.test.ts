@@ -6,7 +6,7 @@ import { findUuid } from '../../domain/ids.js';
 import { picoFromDecimal } from '../../domain/money.js';
 import { microsFromDate } from '../../domain/period.js';
 import { runWorkflowId } from '../../domain/runs/runKinds.js';
-import { queueSavingsRun } from '../../usecases/policies/openSavingsRun.js';
+import { queueSavingsRun } from '../../usecases/policies/savings.js';
 import { anEvent, ingest } from '../api/support/requests.js';
 import { startTestApi, type TestApi, type TestOrganization } from '../support/api.js';
 import { pollToEnd } from '../support/bills.js';

@@ -32,7 +32,7 @@ import { allowsScope, type Scope } from '../../domain/access/scopes.js';
 import { DomainError, invalidField } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { isoFromMicros } from '../../domain/period.js';
-import { hashSecret, spareRandomBytes } from '../../platform/keyMaterial.js';
+import { hashSecret, spareRandomBytes } from '../../platform/secretBox.js';
 
 /** Keys of one organization that are not revoked. */
 export const KEYS_MAX = 1_000;

@@ -13,8 +13,7 @@ import { assertAccountIn } from '../../domain/billing/account.js';
 import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
-import { queueRun } from '../runs/openRun.js';
-import { assertRoomForRun, insertWithinLimit, type OpenRunLimit } from '../runs/openRunLimit.js';
+import { assertRoomForRun, insertWithinLimit, type OpenRunLimit, queueRun } from '../runs/openRun.js';
 
 /** Bytes of a stored chunk. */
 export const BILLING_PAGE_BYTES = 1_048_576;

@@ -1,7 +1,10 @@
+import { clearSealed, type SealedSecret } from '../../db/access/sealedSecrets.js';
 import { type ConnectionTurn, updateSyncOutcome } from '../../db/billing/billingConnections.js';
+import type { Database } from '../../db/client.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import { recordNotice } from '../../db/policies/notices.js';
 import { connectionBroken } from '../../domain/billing/connections.js';
+import { orgDbOf } from '../useCaseDeps.js';
 
 /** Puts a notice into the organization's feed when a connection has just broken; in the transaction of the change. */
 export async function noticeIfBroken(inside: OrgDb, turn: ConnectionTurn | undefined): Promise<void> {
@@ -21,5 +24,12 @@ export async function recordSyncOutcome(
 ): Promise<void> {
   await orgDb.transaction(async (inside) =>
     noticeIfBroken(inside, await updateSyncOutcome(inside, connectionId, outcome)),
+  );
+}
+
+/** Gives up a secret that no key opens: the connection or the endpoint fails until somebody gives it a new one. */
+export async function forgetSealed(database: Database, old: SealedSecret): Promise<void> {
+  await orgDbOf({ database }, old.orgId).transaction(async (inside) =>
+    noticeIfBroken(inside, await clearSealed(inside, old)),
   );
 }

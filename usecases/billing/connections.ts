@@ -23,7 +23,6 @@ import { newUuid, publicId } from '../../domain/ids.js';
 import { lastDays } from '../../domain/period.js';
 import type { Sealer } from '../../domain/sealer.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
-import { openSettingsSync } from './openSync.js';
 import {
   askProvider,
   changedSettings,
@@ -33,6 +32,7 @@ import {
   connectorOf,
   identifyAccount,
 } from './providerAccounts.js';
+import { openSettingsSync } from './sync.js';
 
 export interface ConnectionDeps {
   connectors: BillingConnectors;

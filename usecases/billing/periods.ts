@@ -4,22 +4,32 @@ import {
   type FrozenBill,
   type FrozenTotals,
   findFirstMonth,
+  findFirstMonthOf,
   findFrozenTotals,
   findPeriodClosing,
+  freezeBills,
+  insertClosings,
+  insertPeriodTotals,
   listBilledAdjustments,
   listFrozenBills,
   listFrozenSums,
   listPeriodClosings,
+  lockBooks,
+  noteClosedUntil,
   type PeriodClosing,
 } from '../../db/billing/periods.js';
-import type { OrgDb } from '../../db/orgDb.js';
+import type { Database } from '../../db/client.js';
+import { OrgDb, type SystemDb } from '../../db/orgDb.js';
+import { repeatOnConflict } from '../../db/repeatOnConflict.js';
 import { readBooks, readUsage, type UsageResult } from '../../db/usage/usage.js';
-import type { UsageQuery } from '../../db/usage/usageSql.js';
+import type { Books, UsageQuery } from '../../db/usage/usageSql.js';
+import { assertBegun, decideClosing } from '../../domain/billing/periods/closing.js';
 import {
   endOfMonth,
   firstDayOf,
   followingMonth,
   type Month,
+  monthOf,
   monthsBetween,
   startOfMonth,
 } from '../../domain/billing/periods/month.js';
@@ -94,3 +104,89 @@ export async function readPeriod(orgDb: OrgDb, period: Month): Promise<PeriodFac
     };
   }, 'repeatable read');
 }
+
+export interface ClosingRequest {
+  month: Month;
+  /** Who closes it, e.g. a key's id. */
+  closedBy: string | null;
+  nowMicros: bigint;
+  /** What else belongs to the closing, such as its row in the audit log: the last of the transaction. */
+  record?(inside: OrgDb): Promise<void>;
+}
+
+/** Repeats of one closing: a fold at the same moment makes it begin anew. */
+const REPEATS_MAX = 7;
+
+/**
+ * Closes a month: keeps what is known of it in this moment, which is the transaction's snapshot, and its totals and
+ * bills. Folds and closings of an organization exclude each other through its row in rollup_state. Returns false when
+ * the month was closed before. Errors period_not_over, period_out_of_order, service_unavailable.
+ */
+export async function closePeriod(
+  database: Database,
+  orgId: string,
+  request: ClosingRequest,
+): Promise<boolean> {
+  const orgDb = new OrgDb(database, orgId);
+  // Each month's totals add up what is not folded.
+  await foldWhenBehind(orgDb);
+  return repeatOnConflict(
+    () =>
+      orgDb.transaction(async (inside) => {
+        const isNew = await inside.unscoped('close a month of one organization beside the fold', (system) =>
+          close(system, orgId, request),
+        );
+        if (isNew) await request.record?.(inside);
+        return isNew;
+      }, 'repeatable read'),
+    REPEATS_MAX,
+  );
+}
+
+async function close(system: SystemDb, orgId: string, request: ClosingRequest): Promise<boolean> {
+  const books = await lockBooks(system, orgId);
+  const closedUntil = books.closedUntilMicros;
+  const lastClosed = closedUntil === null ? undefined : monthOf(closedUntil - 1n);
+  if (decideClosing(request.month, lastClosed, request.nowMicros) === 'closed_already') return false;
+  const months = await monthsToClose(system, orgId, request.month, lastClosed);
+  await insertClosings(system, orgId, months, request);
+  for (const month of months) await freezeTotals(system, orgId, month, books);
+  const first = months[0] ?? request.month;
+  await freezeBills(system, orgId, { first, last: request.month }, closedUntil);
+  await noteClosedUntil(system, orgId, endOfMonth(request.month));
+  return true;
+}
+
+/** The month itself; the first closing takes along all months since the first call or bill. */
+async function monthsToClose(
+  system: SystemDb,
+  orgId: string,
+  month: Month,
+  lastClosed: Month | undefined,
+): Promise<Month[]> {
+  if (lastClosed !== undefined) return [month];
+  const first = await findFirstMonthOf(system, orgId);
+  assertBegun(month, first);
+  return monthsBetween(first ?? month, month);
+}
+
+/** Keeps a month's totals by provider: of its own calls, and of changes of earlier months that are booked in it. */
+async function freezeTotals(system: SystemDb, orgId: string, month: Month, books: Books): Promise<void> {
+  const window: UsageQuery = {
+    dimension: 'provider',
+    filter: {},
+    fromMicros: startOfMonth(month),
+    toMicros: endOfMonth(month),
+    limit: PROVIDERS_MAX,
+    offset: 0,
+  };
+  // The month is still open here, so what is known of its calls now is what its books say.
+  const own: UsageQuery = { ...window, view: { kind: 'now' } };
+  await insertPeriodTotals(system, orgId, { month, part: 'own', query: own, books });
+  if (books.closedUntilMicros === null) return;
+  const booked: UsageQuery = { ...window, view: { kind: 'books' }, only: 'adjustments' };
+  await insertPeriodTotals(system, orgId, { month, part: 'booked', query: booked, books });
+}
+
+/** Far more than there are. */
+const PROVIDERS_MAX = 1_000;

@@ -9,6 +9,7 @@ import {
 import { pruneFetchedPages } from '../../db/billing/fetchedPages.js';
 import { failSyncChunk, insertSyncChunks, listSyncChunks } from '../../db/billing/syncChunks.js';
 import {
+  type NewSyncRun,
   noteSyncWaitsForGapRun,
   recordGapRunOfSync,
   SYNC_RUNS,
@@ -18,13 +19,14 @@ import type { OrgDb } from '../../db/orgDb.js';
 import { GAP_RUNS } from '../../db/reconciliation/gapRuns.js';
 import { markRunStarted } from '../../db/runs/runStates.js';
 import { findOpenRun, findRun } from '../../db/runs/runTable.js';
+import type { SyncTrigger } from '../../domain/billing/connections.js';
 import { openCredentials } from '../../domain/billing/credentials.js';
 import { DomainError } from '../../domain/errors.js';
 import { newUuid } from '../../domain/ids.js';
 import { GAP_PERIODS, gapWindow, isoFromMicros, microsOfDay } from '../../domain/period.js';
 import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runs.js';
 import { endRun } from '../runs/endRun.js';
-import { queueRun } from '../runs/openRun.js';
+import { openRun, queueRun, type RunOpening } from '../runs/openRun.js';
 import { recordSyncOutcome } from './connectionTurns.js';
 import { type ChunkAttempt, type ChunkWork, fetchChunk, loadChunk, type SyncDeps } from './fetchChunk.js';
 import { changedDays, outcomeOf, planSync } from './planSync.js';
@@ -212,4 +214,25 @@ export async function failSync(
     return true;
   });
   if (hasEnded) deps.logger.error({ runId, ...error, at: isoFromMicros(deps.nowMicros()) }, 'a sync failed');
+}
+
+/** A new sync of a connection. Error not_found when the connection has ended. */
+export function syncOpening(connectionId: string, trigger: SyncTrigger): RunOpening<NewSyncRun> {
+  return {
+    wanted: { connectionId, trigger },
+    open: { connectionId },
+    async assertOpenable(orgDb) {
+      if (!(await findBillingConnection(orgDb, connectionId)))
+        throw new DomainError('not_found', 'there is no billing connection with this id');
+    },
+  };
+}
+
+/** The sync that follows changed settings, or the one that is open. Errors: not_found, service_unavailable. */
+export async function openSettingsSync(
+  orgDb: OrgDb,
+  connectionId: string,
+  nowMicros: bigint,
+): Promise<SyncRun> {
+  return (await openRun(orgDb, SYNC_RUNS, syncOpening(connectionId, 'settings'), { nowMicros })).run;
 }

@@ -5,7 +5,7 @@ import { packManifest } from '../../domain/claims/evidence/packManifest.js';
 import { DomainError } from '../../domain/errors.js';
 import { publicId } from '../../domain/ids.js';
 import { parseInstant } from '../../domain/period.js';
-import { packBytes } from '../../platform/archive/packBytes.js';
+import { packBytes } from '../../platform/archive/archiveWriter.js';
 import { claimNotFound } from './wholeClaim.js';
 
 const CLAIM_JSON = 'claim.json';

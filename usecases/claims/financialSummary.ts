@@ -4,7 +4,7 @@ import { sumPreventedSpend } from '../../db/policies/preventedSpend.js';
 import { findSavingsResult, type SavingsRun } from '../../db/policies/savingsRuns.js';
 import { type FinancialSummary, summarize } from '../../domain/claims/financialSummary.js';
 import { dayOf, LATEST_MICROS } from '../../domain/period.js';
-import { standardPeriod } from '../policies/openSavingsRun.js';
+import { standardPeriod } from '../policies/savings.js';
 
 /** Half-open; undefined leaves a side open. */
 interface SummaryWindow {

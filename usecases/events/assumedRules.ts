@@ -1,7 +1,7 @@
 import { type MarkedRules, parsePolicies, readMarkedRules } from '../../db/events/ingestRules.js';
 import type { OrgDb } from '../../db/orgDb.js';
 import type { OrganizationSettings } from '../../domain/installation/settings.js';
-import { Judges } from './judges.js';
+import { Judges } from './judgeBatch.js';
 
 /** Organizations that are remembered; the one that was read first is forgotten first. */
 const ORGANIZATIONS_MAX = 10_000;

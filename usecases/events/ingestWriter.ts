@@ -1,20 +1,23 @@
 import type { Database } from '../../db/client.js';
 import type { StorableEvent } from '../../db/events/eventColumns.js';
-import { insertEvents, recordRejections } from '../../db/events/ingest.js';
+import { insertEvents, type RefusedItems, recordRejections } from '../../db/events/ingest.js';
 import { OrgDb } from '../../db/orgDb.js';
 import { type NewAlert, publishPolicyAlerts } from '../../db/policies/policyAlerts.js';
 import { repeatOnConflict } from '../../db/repeatOnConflict.js';
+import { inTurns, Turns } from '../../db/turns.js';
 import { DomainError } from '../../domain/errors.js';
-import type { CallRecord } from '../../domain/events/event.js';
+import { countedBy, SCOPE_NOT_COUNTED } from '../../domain/events/clients.js';
+import type { CallRecord, MappedBatch, SpanLink } from '../../domain/events/event.js';
 import { jsonCharsBound } from '../../domain/events/jsonValues.js';
+import { apiKeyHash, eventId, resolveCallsInSteps } from '../../domain/events/resolveCalls.js';
+import type { OrganizationSettings } from '../../domain/installation/settings.js';
 import type { UnjudgedReason } from '../../domain/policies/judge.js';
 import type { PolicyType } from '../../domain/policies/policy.js';
+import { priceOf } from '../../domain/pricing/eventPrice.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Prices } from '../pricing/priceBookHolder.js';
 import { AssumedRules, type IngestRules, RulesChanged } from './assumedRules.js';
-import { dropPayloads, type IngestRequest, type PreparedBatch, prepareBatch } from './ingestBatch.js';
-import { type Judgement, judgeBatch } from './judgeBatch.js';
-import { judgeCostBy } from './judges.js';
+import { type Judgement, judgeBatch, judgeCostBy } from './judgeBatch.js';
 import { resolveDuplicateReports } from './resolveDuplicateReports.js';
 
 /** Calls of one transaction at most; one request is never split over two. */
@@ -307,4 +310,128 @@ function countOutcomes(prepared: PreparedBatch, stored: ReadonlySet<string>): In
     seen.add(event.id);
   });
   return outcomes;
+}
+
+/** One request's calls and who sent them. */
+export interface IngestRequest {
+  orgId: string;
+  /** `key_…` of the key that sent it: part of every call's hash. */
+  keyId: string;
+  /** Stamped on calls that name no project: the workspace of the key. */
+  defaultProjectId: string | null;
+  batch: MappedBatch;
+}
+
+/** Requests of one organization as what one transaction stores. */
+export interface PreparedBatch {
+  events: StorableEvent[];
+  /** Index of the request of each event. */
+  owners: number[];
+  /** Spans that are no calls, or whose calls do not count. */
+  links: SpanLink[];
+  /** Items that are not stored, counted by who sent them and why. */
+  refusals: RefusedItems[];
+  /** Calls of each request that do not count. */
+  leftOut: number[];
+}
+
+/**
+ * Calls of several requests as rows: those that do not count are left out, one call told twice becomes one live row,
+ * then each is hashed and priced. Other requests are served meanwhile.
+ */
+export async function prepareBatch(
+  requests: readonly IngestRequest[],
+  prices: PriceBook,
+  settings: OrganizationSettings,
+): Promise<PreparedBatch> {
+  const counts = countedBy(settings.countedScopes);
+  const calls: CallRecord[] = [];
+  const owners: number[] = [];
+  const links = requests.flatMap((request) => request.batch.links);
+  const leftOut = requests.map(() => 0);
+  const refused = requests.flatMap(({ batch, defaultProjectId: projectId }) =>
+    batch.rejections.map(
+      ({ serviceName, scopeName, reason }): Refused => ({ projectId, serviceName, scopeName, reason }),
+    ),
+  );
+  requests.forEach((request, index) => {
+    for (const call of request.batch.calls) {
+      if (counts(call)) {
+        calls.push(call);
+        owners.push(index);
+        continue;
+      }
+      // As any span that is no call: it still shows what lies inside what.
+      if (call.trace !== null) links.push(call.trace);
+      leftOut[index] = (leftOut[index] as number) + 1;
+      const { serviceName, scopeName } = call;
+      refused.push({
+        projectId: request.defaultProjectId,
+        serviceName,
+        scopeName,
+        reason: SCOPE_NOT_COUNTED,
+      });
+    }
+  });
+  const resolved = await inTurns(resolveCallsInSteps(calls, links));
+  const events: StorableEvent[] = [];
+  const turns = new Turns();
+  for (const [index, { call }] of resolved.entries()) {
+    const request = requests[owners[index] as number] as IngestRequest;
+    events.push(storable(call, request.keyId, request.defaultProjectId, prices));
+    if (turns.isOver()) await turns.next();
+  }
+  resolved.forEach(({ supersededBy }, index) => {
+    if (supersededBy === null) return;
+    const [report, winner] = [events[index] as StorableEvent, events[supersededBy] as StorableEvent];
+    report.supersededBy = winner.id;
+    // Nobody named a project, and only the report's key is of a workspace.
+    winner.projectId ??= report.projectId;
+  });
+  return { events, owners, links, refusals: countRefused(refused), leftOut };
+}
+
+/** Takes off what the calls said, last of all: until then they can be judged by it. */
+export function dropPayloads({ events }: PreparedBatch): void {
+  for (const event of events) event.call = withoutPayload(event.call);
+}
+
+/**
+ * What a call said and did, and what its client added about itself, is gone, and with it the number that would confirm
+ * who guesses a prompt; its labels, usage and times stay.
+ */
+function withoutPayload(call: CallRecord): CallRecord {
+  return { ...call, payload: null, toolInput: null, toolOutput: null, service: null, promptHash: null };
+}
+
+/** Hashes and prices a call. */
+function storable(
+  call: CallRecord,
+  keyId: string,
+  defaultProjectId: string | null,
+  prices: PriceBook,
+): StorableEvent {
+  const hash = apiKeyHash(keyId, call);
+  return {
+    id: eventId(call, hash),
+    apiKeyHash: hash,
+    apiKeyId: keyId,
+    call,
+    price: priceOf(call, prices),
+    projectId: call.projectId ?? defaultProjectId,
+    supersededBy: null,
+  };
+}
+
+type Refused = Omit<RefusedItems, 'count'>;
+
+function countRefused(refused: readonly Refused[]): RefusedItems[] {
+  const counts = new Map<string, RefusedItems>();
+  for (const item of refused) {
+    const key = JSON.stringify([item.projectId, item.serviceName, item.scopeName, item.reason]);
+    const entry = counts.get(key);
+    if (entry) entry.count += 1;
+    else counts.set(key, { ...item, count: 1 });
+  }
+  return [...counts.values()].sort((a, b) => (a.reason < b.reason ? -1 : 1));
 }

@@ -27,7 +27,7 @@ import { type ResolvedCall, resolveCallsInSteps } from '../../domain/events/reso
 import { SpanTree } from '../../domain/events/spanTree.js';
 import type { PriceBook } from '../../domain/pricing/priceBook.js';
 import type { Prices } from '../pricing/priceBookHolder.js';
-import { Judges, judgeCostBy } from './judges.js';
+import { Judges, judgeCostBy } from './judgeBatch.js';
 
 /** What a sweep came to. */
 export interface Sweep {

@@ -50,7 +50,7 @@ import {
 } from '../../domain/installation/retention.js';
 import { dayOf, MICROS_PER_DAY } from '../../domain/period.js';
 import type { SecretKeys } from '../../platform/secretKeys.js';
-import { checkpointAuditLog } from '../access/auditRetention.js';
+import { checkpointAuditLog } from '../access/auditChain.js';
 import { foldAll } from '../usage/usage.js';
 import type { UseCaseDeps } from '../useCaseDeps.js';
 

@@ -20,7 +20,7 @@ import {
   type RuleType,
 } from '../../domain/policies/enforcement/rule.js';
 import { type RequestAuthor, recordAction } from '../access/recordAction.js';
-import { remodelSavings } from './openSavingsRun.js';
+import { remodelSavings } from './savings.js';
 
 /** A change of a rule; the dispatcher is to be woken where it has a savings run opened. */
 interface ChangedRule {

@@ -1,22 +1,43 @@
+import type { Logger } from 'pino';
 import type { OrgDb } from '../../db/orgDb.js';
 import {
+  insertModeledCalls,
+  insertModeledRules,
+  type JudgedCall,
   listModeledCalls,
   listModeledRules,
   type ModeledCall,
   type ModeledRule,
+  recordFindings,
+  removeModeledCalls,
 } from '../../db/policies/modeledSavings.js';
 import { type PreventedSpend, sumPreventedSpend } from '../../db/policies/preventedSpend.js';
+import { streamReplayedCalls } from '../../db/policies/replayedCalls.js';
+import { listSavingsDue } from '../../db/policies/savingsDue.js';
 import {
   findSavingsResult,
+  holdSavingsRun,
+  type NewSavingsRun,
+  noteRulesChanged,
+  noteRulesRead,
   openRunOf,
   SAVINGS_RUNS,
   type SavingsPeriod,
   type SavingsRun,
+  succeedSavingsRun,
+  takeSavingsRun,
 } from '../../db/policies/savingsRuns.js';
 import { findOpenRun, findRun } from '../../db/runs/runTable.js';
-import { invalidField } from '../../domain/errors.js';
-import { findUuid, publicId } from '../../domain/ids.js';
-import { standardPeriod } from './openSavingsRun.js';
+import { DomainError, invalidField } from '../../domain/errors.js';
+import { findUuid, newUuid, publicId } from '../../domain/ids.js';
+import { MICROS_PER_DAY } from '../../domain/period.js';
+import { Replay } from '../../domain/policies/enforcement/replay.js';
+import { costAs, type ReplayedCall } from '../../domain/policies/enforcement/replayedCall.js';
+import type { Rule } from '../../domain/policies/enforcement/rule.js';
+import type { SavingsCause } from '../../domain/policies/savingsCauses.js';
+import type { Prices } from '../pricing/priceBookHolder.js';
+import { queueRun, type RunOpening } from '../runs/openRun.js';
+import { orgDbOf, type UseCaseDeps } from '../useCaseDeps.js';
 
 interface ModeledResult {
   run: SavingsRun;
@@ -90,4 +111,167 @@ async function runOfCalls(
 /** Whether a run has a result whose calls are still there. */
 function hasCalls({ savedPico, emptiedAtMicros }: SavingsRun): boolean {
   return savedPico !== null && emptiedAtMicros === null;
+}
+
+/** The days before now that are modeled unless a period is named. */
+const SAVINGS_DAYS = 30;
+/** Looks for a run that ends between finding none and finding one open. */
+const ATTEMPTS = 5;
+const RETRY_AFTER_SECONDS = 2;
+
+/** The period that is modeled unless one is named: the 30 days before now. */
+export function standardPeriod(nowMicros: bigint): SavingsPeriod {
+  return {
+    isStandard: true,
+    windowStartMicros: nowMicros - BigInt(SAVINGS_DAYS) * MICROS_PER_DAY,
+    windowEndMicros: nowMicros,
+  };
+}
+
+/**
+ * Has the savings modeled anew because the rules change. Call it in the transaction of the change, behind it: a run is
+ * opened, or follows the one that is open, and reads the rules as this transaction leaves them. Errors:
+ * service_unavailable when runs begin and end faster than one can be opened.
+ */
+export async function remodelSavings(inside: OrgDb, nowMicros: bigint): Promise<void> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    if (await noteRulesChanged(inside)) return;
+    if (await queueSavingsRun(inside, nowMicros, 'rule_change')) return;
+  }
+  throw new DomainError(
+    'service_unavailable',
+    'savings runs begin and end faster than one can be opened; try again',
+    { retryAfterSeconds: RETRY_AFTER_SECONDS },
+  );
+}
+
+/** A run over a period that somebody asks for. */
+export function savingsOpening(period: SavingsPeriod, requestedBy: string): RunOpening<NewSavingsRun> {
+  return { wanted: { ...period, cause: 'request', requestedBy }, open: openRunOf(period) };
+}
+
+/** A standard run, stored with the message that starts it; false while one is open. */
+export async function queueSavingsRun(
+  orgDb: OrgDb,
+  nowMicros: bigint,
+  cause: Exclude<SavingsCause, 'request'>,
+): Promise<boolean> {
+  const wanted = { id: newUuid(nowMicros), ...standardPeriod(nowMicros), cause, requestedBy: null };
+  return (await queueRun(orgDb, SAVINGS_RUNS, wanted)) !== undefined;
+}
+
+/** Runs of the instance that are open at once, beyond which none is opened that nobody asked for. */
+const OPEN_MAX = 20;
+
+/**
+ * Opens a savings run for each organization whose result has grown old. Two processes that do it at the same time open one
+ * all the same. Returns how many it opened.
+ */
+export async function openDueSavings(deps: UseCaseDeps, nowMicros: bigint): Promise<number> {
+  let opened = 0;
+  for (const orgId of await listSavingsDue(deps.database, OPEN_MAX))
+    if (await queueSavingsRun(orgDbOf(deps, orgId), nowMicros, 'schedule')) opened += 1;
+  return opened;
+}
+
+interface ModelDeps extends UseCaseDeps {
+  prices: Prices;
+  logger: Logger;
+  /** Calls that are read at once; the product's own where absent. */
+  replayPageCalls?: number;
+  nowMicros(): bigint;
+}
+
+/** One attempt at a run: another one may take the run over. */
+interface Attempt {
+  orgDb: OrgDb;
+  runId: string;
+  id: string;
+  /** Throws when the run was cancelled meanwhile. */
+  checkpoint(): void;
+}
+
+/** Rows of an earlier attempt that one transaction removes. */
+const SLICE_ROWS = 5_000;
+
+/** The run is over, or another attempt has it: nothing may be written any more. */
+class TakenOver extends Error {}
+
+/** One attempt at a run, from its first call to its result. */
+export async function modelSavings(
+  deps: ModelDeps,
+  { orgId, runId }: { orgId: string; runId: string },
+  checkpoint: () => void,
+): Promise<void> {
+  const orgDb = orgDbOf(deps, orgId);
+  const book = await deps.prices.freshOf(orgId);
+  const attempt: Attempt = { orgDb, runId, id: newUuid(deps.nowMicros()), checkpoint };
+  const run = await takeSavingsRun(orgDb, runId, { id: attempt.id, priceVersion: book.version });
+  if (!run) return;
+  try {
+    const rules = await begin(attempt);
+    const replay = new Replay(rules, { costAs: (call, toModel) => costAs(book, call, toModel) });
+    // Without rules there is nothing to look at.
+    if (rules.length > 0) await replayCalls(deps, run, attempt, replay);
+    await publish(deps, attempt, replay);
+  } catch (error) {
+    if (!(error instanceof TakenOver)) throw error;
+    deps.logger.info({ orgId, runId }, 'a savings run is over, or another attempt has it');
+  }
+}
+
+/** Work of an attempt that still has its run: in one transaction, in which nobody else can take it. */
+async function whileHeld<T>(
+  { orgDb, runId, id, checkpoint }: Attempt,
+  work: (inside: OrgDb) => Promise<T>,
+  progress?: { calls: number; cursorMicros: bigint },
+): Promise<T> {
+  checkpoint();
+  return orgDb.transaction(async (inside) => {
+    if (!(await holdSavingsRun(inside, runId, id, progress))) throw new TakenOver();
+    return work(inside);
+  });
+}
+
+/** Clears what an earlier attempt has left, and reads the rules as they are. */
+async function begin(attempt: Attempt): Promise<Rule[]> {
+  const { runId } = attempt;
+  for (let removed = SLICE_ROWS; removed > 0; )
+    removed = await whileHeld(attempt, (inside) => removeModeledCalls(inside, runId, SLICE_ROWS));
+  return whileHeld(attempt, async (inside) => {
+    // Before the rules are read: who changes them from here on finds the run, waits for this transaction, and notes it.
+    await noteRulesRead(inside, runId);
+    await insertModeledRules(inside, runId);
+    return (await listModeledRules(inside, runId)).map(({ rule }) => rule);
+  });
+}
+
+async function replayCalls(
+  { replayPageCalls }: ModelDeps,
+  run: SavingsRun,
+  attempt: Attempt,
+  replay: Replay,
+): Promise<void> {
+  const window = { fromMicros: run.windowStartMicros, toMicros: run.windowEndMicros };
+  for await (const calls of streamReplayedCalls(attempt.orgDb, window, replayPageCalls)) {
+    const judged = judge(replay, calls);
+    const progress = { calls: calls.length, cursorMicros: calls.at(-1)?.timestampMicros ?? window.toMicros };
+    await whileHeld(attempt, (inside) => insertModeledCalls(inside, run.id, judged), progress);
+  }
+}
+
+function judge(replay: Replay, calls: readonly ReplayedCall[]): JudgedCall[] {
+  return calls.flatMap((call) => {
+    const verdict = replay.take(call);
+    return verdict ? [{ eventId: call.id, timestampMicros: call.timestampMicros, verdict }] : [];
+  });
+}
+
+/** Shows the result, all of it at once; where the rules changed meanwhile, another run follows. */
+async function publish({ nowMicros }: ModelDeps, attempt: Attempt, replay: Replay): Promise<void> {
+  await whileHeld(attempt, async (inside) => {
+    await recordFindings(inside, attempt.runId, replay.findings());
+    const { again } = await succeedSavingsRun(inside, attempt.runId);
+    if (again) await queueSavingsRun(inside, nowMicros(), 'rule_change');
+  });
 }

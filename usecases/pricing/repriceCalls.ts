@@ -1,5 +1,7 @@
+import type { OrgDb } from '../../db/orgDb.js';
 import { repriceBatch } from '../../db/pricing/repriceBatch.js';
 import { REPRICE_RUNS, startRepriceRun } from '../../db/pricing/repriceRuns.js';
+import { readUnpricedModels } from '../../db/pricing/unpriced.js';
 import { findRun } from '../../db/runs/runTable.js';
 import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runs.js';
 import { endRun } from '../runs/endRun.js';
@@ -61,4 +63,9 @@ export async function repriceCalls(
     same ? { status: 'succeeded' } : { status: 'partial', error: PRICES_CHANGED },
   );
   return { done: true };
+}
+
+/** Models seen in the hours of a window whose calls lack a price, or have an assumed one, in one snapshot. */
+export function listUnpricedModels(orgDb: OrgDb, window: { fromMicros: bigint; toMicros: bigint }) {
+  return orgDb.transaction((inside) => readUnpricedModels(inside, window), 'repeatable read');
 }

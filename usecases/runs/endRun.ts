@@ -1,8 +1,13 @@
 import type { OrgDb } from '../../db/orgDb.js';
 import { publishGapRunEnd } from '../../db/reconciliation/gapRunMessages.js';
 import { settleGapRunEnd } from '../../db/reconciliation/publishedGapRuns.js';
-import { type RunEnd, recordRunEnd } from '../../db/runs/runStates.js';
-import type { RunKind } from '../../domain/runs/runKinds.js';
+import { insertOutboxMessage } from '../../db/runs/outbox.js';
+import { type RunEnd, recordCancelRequest, recordRunEnd } from '../../db/runs/runStates.js';
+import { findRun, type Run, type RunTable } from '../../db/runs/runTable.js';
+import { DomainError } from '../../domain/errors.js';
+import { runMessage } from '../../domain/runs/outboxMessage.js';
+import { describeRun, type RunKind } from '../../domain/runs/runKinds.js';
+import { RUN_TERMINAL_STATUSES } from '../../domain/runs/runs.js';
 
 /** What ends with a run of a kind besides, in the transaction of its end. */
 interface RunEnding {
@@ -35,4 +40,33 @@ export async function endRun(
     if (hasEnded) await ending?.ended(inside, id);
     return hasEnded;
   });
+}
+
+/**
+ * Asks a run to stop; `record` is the last of the transaction. Returns the run as it is then. Error
+ * run_not_cancellable.
+ */
+export async function cancelRun<R extends Run>(
+  orgDb: OrgDb,
+  runs: RunTable<R>,
+  id: string,
+  record: (inside: OrgDb) => Promise<void>,
+): Promise<R> {
+  const { kind } = runs;
+  const asked = await orgDb.transaction(async (inside) => {
+    if (!(await recordCancelRequest(inside, kind, id))) return undefined;
+    await RUN_ENDINGS[kind]?.ended(inside, id);
+    await insertOutboxMessage(inside, runMessage(kind, 'cancel'), id);
+    const run = await findRun(inside, runs, id);
+    await record(inside);
+    return run;
+  });
+  if (asked) return asked;
+  const { status } = (await findRun(orgDb, runs, id)) ?? { status: 'failed' };
+  const until = describeRun(kind).cancel?.until;
+  const why =
+    until === undefined || RUN_TERMINAL_STATUSES.has(status)
+      ? `the run has ended (${status}); there is nothing to stop`
+      : until.reason;
+  throw new DomainError('run_not_cancellable', why);
 }

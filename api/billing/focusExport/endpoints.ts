@@ -1,8 +1,8 @@
 import { Readable } from 'node:stream';
 import { streamFocusRecords } from '../../../usecases/billing/focusExport.js';
+import { readAhead } from '../../csv.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { assertMonthBegun } from '../../query.js';
-import { readAhead } from '../../streams.js';
 import { writeFocusCsv } from './csv.js';
 import { focusExportQuery } from './wire.js';
 

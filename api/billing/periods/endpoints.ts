@@ -1,8 +1,7 @@
 import { monthOf } from '../../../domain/billing/periods/month.js';
 import { DomainError } from '../../../domain/errors.js';
 import { recordAction } from '../../../usecases/access/recordAction.js';
-import { closePeriod } from '../../../usecases/billing/closePeriod.js';
-import { listMonths, readPeriod } from '../../../usecases/billing/periods.js';
+import { closePeriod, listMonths, readPeriod } from '../../../usecases/billing/periods.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import {
   listPeriodsQuery,

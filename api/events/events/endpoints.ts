@@ -8,11 +8,11 @@ import { findUuid } from '../../../domain/ids.js';
 import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY, spanMicros } from '../../../domain/period.js';
 import { recordAction } from '../../../usecases/access/recordAction.js';
 import { openEventExport } from '../../../usecases/events/eventExport.js';
+import { readAhead } from '../../csv.js';
 import { defineEndpoint, type EndpointResponse } from '../../endpoint.js';
 import { decodeEventCursor } from '../../paging.js';
 import { assertPayloads } from '../../pipeline/auth.js';
 import { providerFilter, windowOf } from '../../query.js';
-import { readAhead } from '../../streams.js';
 import {
   eventParams,
   eventSchema,

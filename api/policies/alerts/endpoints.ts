@@ -1,6 +1,6 @@
 import { listAlerts } from '../../../db/policies/alerts.js';
 import { isUuidText } from '../../../domain/ids.js';
-import { acknowledgeAlert, getAlert, uuidOfAlert } from '../../../usecases/policies/acknowledgeAlert.js';
+import { acknowledgeAlert, getAlert, uuidOfAlert } from '../../../usecases/policies/policies.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../../paging.js';
 import { windowOf } from '../../query.js';

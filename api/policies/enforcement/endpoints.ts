@@ -9,7 +9,7 @@ import {
 } from '../../../usecases/policies/enforcementRules.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { pageOf } from '../../paging.js';
-import { matchesEntityTag } from '../../pipeline/entityTag.js';
+import { matchesEntityTag } from '../../pipeline/answer.js';
 import {
   configOfType,
   createRuleBody,

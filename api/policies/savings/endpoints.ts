@@ -1,16 +1,43 @@
-import { listSavingsCalls, readSavings } from '../../../usecases/policies/savings.js';
+import type { NewSavingsRun, SavingsPeriod, SavingsRun } from '../../../db/policies/savingsRuns.js';
+import { type FieldIssue, invalidField } from '../../../domain/errors.js';
+import { publicId } from '../../../domain/ids.js';
+import {
+  exclusiveEnd,
+  type Instant,
+  isoFromMicros,
+  MICROS_PER_DAY,
+  spanMicros,
+} from '../../../domain/period.js';
+import {
+  listSavingsCalls,
+  readSavings,
+  savingsOpening,
+  standardPeriod,
+} from '../../../usecases/policies/savings.js';
+import { runTableOf } from '../../../usecases/runs/runTables.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
 import { decodeResultCursor, nextCursor } from '../../paging.js';
-import { periodOf } from '../savingsRuns/endpoints.js';
+import {
+  getRunEndpoint,
+  listRunsEndpoint,
+  type RunResource,
+  startRunEndpoint,
+} from '../../runs/runEndpoints.js';
 import {
   listSavingsCallsQuery,
   listSavingsCallsResponse,
+  listSavingsRunsQuery,
+  listSavingsRunsResponse,
   presentSavings,
   presentSavingsCalls,
+  presentSavingsRun,
   SAVINGS_CALLS_PATH,
   SAVINGS_PATH,
+  SAVINGS_RUNS_PATH,
   savingsQuery,
   savingsResponse,
+  savingsRunBody,
+  savingsRunSchema,
 } from './wire.js';
 
 const TAG = 'Enforcement';
@@ -58,3 +85,80 @@ const listCalls = defineEndpoint({
 });
 
 export const savingsEndpoints: readonly Endpoint[] = [readSavingsEndpoint, listCalls];
+
+/** Longest period of one run. */
+const SAVINGS_DAYS_MAX = 92;
+
+/** The period that is asked for; with neither bound the 30 days before now. Errors invalid_parameter or invalid_body, invalid_range. */
+export function periodOf(
+  { from, to }: { from?: Instant | undefined; to?: Instant | undefined },
+  nowMicros: bigint,
+  where: FieldIssue['in'],
+): SavingsPeriod {
+  if (from === undefined && to === undefined) return standardPeriod(nowMicros);
+  if (from === undefined || to === undefined) {
+    const code = where === 'body' ? 'invalid_body' : 'invalid_parameter';
+    throw invalidField(where, from ? 'to' : 'from', 'give from and to, or neither', code);
+  }
+  const period = {
+    isStandard: false,
+    windowStartMicros: from.micros,
+    windowEndMicros: exclusiveEnd(to),
+  };
+  if (period.windowStartMicros >= period.windowEndMicros)
+    throw invalidField(where, 'from', 'must not lie after to; swap them', 'invalid_range');
+  return period;
+}
+
+const RESOURCE: RunResource<SavingsRun, NewSavingsRun> = {
+  runs: runTableOf('savings_run'),
+  tag: 'Enforcement',
+  read: { scope: 'enforcement:read', workspace: 'refused' },
+  write: { scope: 'enforcement:write', workspace: 'refused' },
+  path: SAVINGS_RUNS_PATH,
+  schema: savingsRunSchema,
+  present: (runs) => runs.map(presentSavingsRun),
+};
+
+export const savingsRunEndpoints: readonly Endpoint[] = [
+  startRunEndpoint(RESOURCE, {
+    operationId: 'startSavingsRun',
+    path: SAVINGS_RUNS_PATH,
+    summary: 'Model what the rules would have saved',
+    description: `Asynchronous. Of the last 30 days, or of a period of at most ${SAVINGS_DAYS_MAX} days. While a run of the same period is open, it is the answer (existing: true).`,
+    body: savingsRunBody,
+    isBodyOptional: true,
+    problems: ['invalid_range'],
+    prepare({ body, caller }, deps) {
+      const period = periodOf(body, deps.nowMicros(), 'body');
+      if (body.from && body.to && spanMicros(body.from, body.to) > BigInt(SAVINGS_DAYS_MAX) * MICROS_PER_DAY)
+        throw invalidField(
+          'body',
+          'from',
+          `must lie at most ${SAVINGS_DAYS_MAX} days before to`,
+          'invalid_range',
+        );
+      return {
+        ...savingsOpening(period, caller.keyId),
+        audit: ({ id, windowStartMicros, windowEndMicros }) => ({
+          action: 'savings_run.started',
+          subject: { type: 'savings_run', id: publicId('run', id) },
+          details: { from: isoFromMicros(windowStartMicros), to: isoFromMicros(windowEndMicros) },
+        }),
+      };
+    },
+  }),
+  listRunsEndpoint(RESOURCE, {
+    operationId: 'listSavingsRuns',
+    summary: 'Savings runs, newest first',
+    described: 'A page of runs',
+    query: listSavingsRunsQuery,
+    response: listSavingsRunsResponse,
+    filter: ({ status }) => ({ status }),
+  }),
+  getRunEndpoint(RESOURCE, {
+    operationId: 'getSavingsRun',
+    summary: 'One savings run: how far it is, and what it came to',
+    described: 'The run',
+  }),
+];

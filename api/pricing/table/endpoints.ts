@@ -2,9 +2,9 @@ import { daysBefore, exclusiveEnd, MICROS_PER_DAY } from '../../../domain/period
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
 import { holdsAt, type PricedModel } from '../../../domain/pricing/pricedModel.js';
 import { priceTable } from '../../../domain/pricing/priceTable.js';
-import { listUnpricedModels } from '../../../usecases/pricing/unpricedModels.js';
+import { listUnpricedModels } from '../../../usecases/pricing/repriceCalls.js';
 import { defineEndpoint, type Endpoint } from '../../endpoint.js';
-import { matchesEntityTag } from '../../pipeline/entityTag.js';
+import { matchesEntityTag } from '../../pipeline/answer.js';
 import { providerFilter, windowOf } from '../../query.js';
 import {
   listPricesQuery,

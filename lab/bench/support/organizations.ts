@@ -9,7 +9,7 @@ import {
   KEY_ID_CHARS,
   KEY_SECRET_CHARS,
 } from '../../../domain/access/keyFormat.js';
-import { hashSecret } from '../../../platform/keyMaterial.js';
+import { hashSecret } from '../../../platform/secretBox.js';
 
 export interface BenchOrganization {
   orgId: string;

@@ -2,9 +2,8 @@ import { createServer, type IncomingHttpHeaders, type RequestListener } from 'no
 import type { AddressInfo } from 'node:net';
 import { Webhook } from 'standardwebhooks';
 import { afterEach, describe, expect, it } from 'vitest';
-import { deliverWebhookBy } from '../../../adapters/outbound/deliverWebhook.js';
+import { deliverWebhookBy, signMessage } from '../../../adapters/outbound/deliverWebhook.js';
 import { SafeFetch, type SafeFetchOptions } from '../../../adapters/outbound/safeFetch.js';
-import { signMessage } from '../../../adapters/outbound/webhookSignature.js';
 import { formatSecret } from '../../../domain/webhooks/secret.js';
 
 const NEW_SECRET = formatSecret(new Uint8Array(32).fill(7));

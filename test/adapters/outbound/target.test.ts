@@ -1,7 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { isPublicAddress } from '../../../adapters/outbound/publicAddress.js';
-import { readTarget } from '../../../adapters/outbound/target.js';
+import { isPublicAddress, readTarget } from '../../../adapters/outbound/safeFetch.js';
 
 const read = (text: string, allowed: string[] = []) => readTarget(text, new Set(allowed));
 const isRefused = (text: string, allowed: string[] = []) => typeof read(text, allowed) === 'string';

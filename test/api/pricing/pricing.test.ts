@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { matchesEntityTag } from '../../../api/pipeline/entityTag.js';
+import { matchesEntityTag } from '../../../api/pipeline/answer.js';
 import { foldAll } from '../../db/support/compareTotals.js';
 import { shippedJson } from '../../domain/pricing/support.js';
 import { startTestApi, type TestApi } from '../../support/api.js';

@@ -16,8 +16,7 @@ import { createLogger } from '../../../platform/logger.js';
 import { MonthlyLines } from '../../../platform/monthlyLines.js';
 import { makeSecretKey } from '../../../platform/secretBox.js';
 import { SecretKeys } from '../../../platform/secretKeys.js';
-import { checkpointAuditLog } from '../../../usecases/access/auditRetention.js';
-import { auditDigest, verifyAuditLog } from '../../../usecases/access/auditVerification.js';
+import { auditDigest, checkpointAuditLog, verifyAuditLog } from '../../../usecases/access/auditChain.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 
 let test: TestDatabase;

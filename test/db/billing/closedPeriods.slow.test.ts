@@ -16,7 +16,7 @@ import { DomainError } from '../../../domain/errors.js';
 import type { CallRecord } from '../../../domain/events/event.js';
 import { dayOf, isoFromMicros, MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
-import { closePeriod } from '../../../usecases/billing/closePeriod.js';
+import { closePeriod } from '../../../usecases/billing/periods.js';
 import { IngestWriter } from '../../../usecases/events/ingestWriter.js';
 import { sweepTraces } from '../../../usecases/events/traceSweep.js';
 import { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';

@@ -14,8 +14,7 @@ import { recordNotice } from '../../../db/policies/notices.js';
 import { publicId } from '../../../domain/ids.js';
 import { isoFromMicros } from '../../../domain/period.js';
 import type { Notice } from '../../../domain/policies/alerts/alert.js';
-import { forgetSealed } from '../../../usecases/access/forgetSealed.js';
-import { recordSyncOutcome } from '../../../usecases/billing/connectionTurns.js';
+import { forgetSealed, recordSyncOutcome } from '../../../usecases/billing/connectionTurns.js';
 import { testSeed } from '../../fakes/seededRandom.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';
 

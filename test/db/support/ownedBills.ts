@@ -7,7 +7,7 @@ import { insertRun } from '../../../db/runs/runTable.js';
 import { foldUsage } from '../../../db/usage/rollups.js';
 import { findUuid } from '../../../domain/ids.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
-import { closePeriod } from '../../../usecases/billing/closePeriod.js';
+import { closePeriod } from '../../../usecases/billing/periods.js';
 import { anEvent, ingest } from '../../api/support/requests.js';
 import type { TestApi, TestOrganization } from '../../support/api.js';
 import { generateBills } from '../../support/billGenerator.js';

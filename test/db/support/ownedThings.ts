@@ -12,7 +12,7 @@ import { insertGapRunUnits } from '../../../db/reconciliation/gapRunUnits.js';
 import { insertRun } from '../../../db/runs/runTable.js';
 import { findUuid } from '../../../domain/ids.js';
 import type { PriceBook } from '../../../domain/pricing/priceBook.js';
-import { takeGapRunTurn } from '../../../usecases/reconciliation/takeGapRunTurn.js';
+import { takeGapRunTurn } from '../../../usecases/reconciliation/gapRunWork.js';
 import { endRun } from '../../../usecases/runs/endRun.js';
 import type { TestApi, TestOrganization } from '../../support/api.js';
 import { runGaps } from '../../support/bills.js';

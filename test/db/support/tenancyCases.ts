@@ -132,6 +132,7 @@ export const ACROSS: Readonly<Record<string, string>> = {
   noteClosedUntil: 'a step of the case closePeriod, in its transaction',
   noteSwept: 'the sweep looks for work',
   deleteOldIdentities: 'upkeep by age',
+  deleteAuditRecords: 'upkeep by age: Postgres refuses to remove rows that no checkpoint replaces',
   listAuditedBefore: 'upkeep by age, of each organization’s chain in turn',
   listCheckpointsSignedOtherwise: 'the secret key belongs to the instance',
   deletePayloads: 'upkeep by age',

@@ -7,7 +7,7 @@ import type { UsageQuery } from '../../../db/usage/usageSql.js';
 import type { UsageView } from '../../../domain/billing/periods/asOf.js';
 import { endOfMonth, type Month, startOfMonth } from '../../../domain/billing/periods/month.js';
 import { isoFromMicros, microsOfDay } from '../../../domain/period.js';
-import { closePeriod } from '../../../usecases/billing/closePeriod.js';
+import { closePeriod } from '../../../usecases/billing/periods.js';
 import { IngestWriter } from '../../../usecases/events/ingestWriter.js';
 import { PriceBookHolder } from '../../../usecases/pricing/priceBookHolder.js';
 import { sumUsage } from '../../../usecases/usage/usage.js';

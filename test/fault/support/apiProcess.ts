@@ -1,4 +1,4 @@
-import { findFreePort } from '../../../platform/embedded/freePort.js';
+import { findFreePort } from '../../../platform/embedded/serverProcess.js';
 import { type ChildProgram, startTypeScript } from '../../support/childProgram.js';
 import { TEST_SECRET_KEY } from '../../support/connectors.js';
 import type { TestDatabase } from '../../support/database.js';

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
 import { isAlive, waitUntilGone } from '../../../platform/embedded/processTable.js';
 import { type EmbeddedTemporal, findReason, startTemporal } from '../../../platform/embedded/temporal.js';
 import { isTemporalServing } from '../../../platform/embedded/temporalHealth.js';
-import { readTemporalVersion } from '../../../platform/embedded/temporalRelease.js';
+import { readTemporalVersion } from '../../../platform/embedded/temporalProgram.js';
 import { startTypeScript } from '../../support/childProgram.js';
 import { makePausedTemporal } from '../../support/pausedTemporal.js';
 import { makeTestFolder } from '../../support/testFolder.js';

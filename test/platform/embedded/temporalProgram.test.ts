@@ -16,16 +16,17 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, inject, it } from 'vitest';
-import { downloadTemporal } from '../../../platform/embedded/temporalDownload.js';
-import { acquireTemporalProgram, findTemporalProgram } from '../../../platform/embedded/temporalProgram.js';
 import {
+  acquireTemporalProgram,
   cachedTemporal,
+  downloadTemporal,
+  findTemporalProgram,
   isRecentEnough,
   parseTemporalVersion,
   TEMPORAL_ARCHIVES,
   TEMPORAL_CLI_VERSION,
   TEMPORAL_SERVER_VERSION,
-} from '../../../platform/embedded/temporalRelease.js';
+} from '../../../platform/embedded/temporalProgram.js';
 import { PROJECT_ROOT } from '../../../platform/projectRoot.js';
 
 let folder: string;

@@ -1,7 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { acceptRestore } from '../../../bin/auditLog/restoredAuditLog.js';
-import { readAnchors, reportAuditLogs, verifyAuditLogs } from '../../../bin/auditLog/verifyAuditLogs.js';
+import {
+  acceptRestore,
+  readAnchors,
+  reportAuditLogs,
+  verifyAuditLogs,
+} from '../../../bin/auditLog/verifyAuditLogs.js';
 import { listAuditRecords, recordAudit } from '../../../db/access/auditLog.js';
 import { insertOrganization } from '../../../db/installation/organizations.js';
 import { OrgDb } from '../../../db/orgDb.js';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type Drafted, draftConfirmed } from '../../../usecases/claims/draftConfirmed.js';
+import { type Drafted, draftConfirmed } from '../../../usecases/claims/draftClaims.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 import { type ClaimedDemo, claimDemo } from '../../support/claimedDemo.js';
 

@@ -7,7 +7,7 @@ import { unpack, verifyPack } from '../../../bin/evidence/verifyPack.js';
 import type { ClaimEvidence } from '../../../domain/claims/evidence/claimEvidence.js';
 import { canonicalJson, packManifest } from '../../../domain/claims/evidence/packManifest.js';
 import { picoFromDecimal } from '../../../domain/money.js';
-import { packBytes } from '../../../platform/archive/packBytes.js';
+import { packBytes } from '../../../platform/archive/archiveWriter.js';
 import { startTestApi, type TestApi } from '../../support/api.js';
 import { startProgram } from '../../support/childProgram.js';
 import { type ClaimedDemo, claimDemo } from '../../support/claimedDemo.js';

@@ -1,7 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { Database } from '../../../db/client.js';
-import type { IngestRequest } from '../../../usecases/events/ingestBatch.js';
-import { IngestWriter, QUEUE_ROWS_MAX } from '../../../usecases/events/ingestWriter.js';
+import { type IngestRequest, IngestWriter, QUEUE_ROWS_MAX } from '../../../usecases/events/ingestWriter.js';
 import type { Prices } from '../../../usecases/pricing/priceBookHolder.js';
 import { aCall } from '../../support/aCall.js';
 

@@ -11,7 +11,7 @@ import { monthOf } from '../../../domain/billing/periods/month.js';
 import type { CallRecord } from '../../../domain/events/event.js';
 import { retentionLimit } from '../../../domain/installation/retention.js';
 import { dayOf, MICROS_PER_DAY, microsFromDate, startOfDay } from '../../../domain/period.js';
-import { closePeriod } from '../../../usecases/billing/closePeriod.js';
+import { closePeriod } from '../../../usecases/billing/periods.js';
 import { inOneSnapshot, readBooks, recountBooks } from '../../../usecases/installation/backup/bookTotals.js';
 import { sumUsage } from '../../../usecases/usage/usage.js';
 import { foldAll } from '../../db/support/compareTotals.js';

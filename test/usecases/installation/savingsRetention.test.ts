@@ -7,7 +7,7 @@ import { SAVINGS_RUNS, succeedSavingsRun, takeSavingsRun } from '../../../db/pol
 import { insertRun } from '../../../db/runs/runTable.js';
 import { microsFromDate } from '../../../domain/period.js';
 import { removeOldSavings } from '../../../usecases/installation/retention.js';
-import { standardPeriod } from '../../../usecases/policies/openSavingsRun.js';
+import { standardPeriod } from '../../../usecases/policies/savings.js';
 import { endRun } from '../../../usecases/runs/endRun.js';
 import { createTestOrganization } from '../../support/api.js';
 import { createTestDatabase, type TestDatabase } from '../../support/database.js';

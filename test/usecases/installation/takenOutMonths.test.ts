@@ -5,9 +5,12 @@ import type { OrgDb } from '../../../db/orgDb.js';
 import { ensurePartitions } from '../../../db/partitions.js';
 import { monthOf } from '../../../domain/billing/periods/month.js';
 import { MICROS_PER_DAY, microsFromDate, startOfDay } from '../../../domain/period.js';
-import { inOneSnapshot, readBooks } from '../../../usecases/installation/backup/bookTotals.js';
+import {
+  inOneSnapshot,
+  readBooks,
+  readRestoredBooks,
+} from '../../../usecases/installation/backup/bookTotals.js';
 import { exportData } from '../../../usecases/installation/backup/dataExport.js';
-import { readRestoredBooks } from '../../../usecases/installation/backup/restoredBooks.js';
 import { removeDemoOrganization } from '../../../usecases/installation/organization.js';
 import { removeOldEvents } from '../../../usecases/installation/retention.js';
 import { foldAll } from '../../db/support/compareTotals.js';

@@ -1,8 +1,9 @@
-import type pg from 'pg';
+import pg from 'pg';
 import { countedSourcesSql } from '../../../db/billing/billingRows.js';
+import { finishTakenOut } from '../../../db/installation/monthPartitions.js';
 import { signed, usageLogSql } from '../../../db/usage/usageLog.js';
 import { decimalFromPico, picoFromDecimal } from '../../../domain/money.js';
-import type { Lsn } from './baseBackup.js';
+import { type Lsn, lsnNumber } from './baseBackup.js';
 
 /** What the books of one organization say. Amounts are decimal texts in US dollars. */
 export interface BookTotals {
@@ -140,4 +141,159 @@ function plainDecimal(text: string | undefined): string {
   const pico = picoFromDecimal(text ?? '');
   if (pico === undefined) throw new RangeError(`not an amount: ${text}`);
   return decimalFromPico(pico);
+}
+
+/** Readings that are kept besides the first: those of the last moments, one of which will be the right one. */
+const READINGS_MAX = 200;
+const PAUSE_MS = 250;
+/** A reading that takes long is repeated less often: the service comes first. */
+const PAUSE_SHARE = 20;
+
+/**
+ * Reads the books again and again while a backup runs. When a backup ends is known only afterwards, and what was
+ * committed before that is in it: the last reading whose place in the log lies before the end is one that the backup
+ * holds to the last call.
+ */
+export class BookSampler {
+  readonly #client: pg.Client;
+  readonly #options: { billed: boolean };
+  readonly #readings: BookReading[] = [];
+  readonly #stopping = new AbortController();
+  #loop: Promise<void> = Promise.resolve();
+
+  private constructor(client: pg.Client, options: { billed: boolean }) {
+    this.#client = client;
+    this.#options = options;
+  }
+
+  /** Has its first reading when it resolves. */
+  static async start(url: string, options: { billed: boolean }): Promise<BookSampler> {
+    const client = new pg.Client({ connectionString: url, application_name: 'trueup-backup' });
+    client.on('error', () => undefined);
+    await client.connect();
+    const sampler = new BookSampler(client, options);
+    try {
+      await sampler.#read();
+    } catch (error) {
+      await client.end();
+      throw error;
+    }
+    sampler.#loop = sampler.#repeat();
+    // Whoever stops it hears of a failure.
+    sampler.#loop.catch(() => undefined);
+    return sampler;
+  }
+
+  async #read(): Promise<BookReading> {
+    const reading = await inOneSnapshot(this.#client, () => readBooks(this.#client, this.#options));
+    this.#readings.push(reading);
+    if (this.#readings.length > READINGS_MAX) this.#readings.splice(1, 1);
+    return reading;
+  }
+
+  async #repeat(): Promise<void> {
+    let tookMs = 0;
+    for (;;) {
+      await wait(Math.max(PAUSE_MS, tookMs * PAUSE_SHARE), this.#stopping.signal);
+      if (this.#stopping.signal.aborted) return;
+      const began = performance.now();
+      await this.#read();
+      tookMs = performance.now() - began;
+    }
+  }
+
+  /**
+   * Ends the readings. `books` is the last before `stop`; `billedSettled` tells that the bills say the same now, so
+   * that they have said it at the stop.
+   */
+  async finish(stop: Lsn): Promise<{ books: BookReading; billedSettled: boolean }> {
+    this.#stopping.abort();
+    await this.#loop;
+    const after = await this.#read();
+    const books = this.#readings.findLast((reading) => lsnNumber(reading.lsn) <= lsnNumber(stop));
+    if (!books) throw new Error('the backup ended before the books were read');
+    const billed = (reading: BookReading) =>
+      reading.organizations.map((totals) => `${totals.organization_id} ${totals.billed_usd}`).join();
+    return { books, billedSettled: billed(after) === billed(books) };
+  }
+
+  async close(): Promise<void> {
+    this.#stopping.abort();
+    await this.#client.end();
+  }
+}
+
+function wait(milliseconds: number, signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, milliseconds);
+    signal.addEventListener('abort', () => {
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
+/** What the books of a restored database say, held against those of its backup. */
+export interface RestoredBooks {
+  /** As the service will show them. */
+  now: BookTotals[];
+  /** Differences as sentences; none when everything agrees. */
+  differences: string[];
+}
+
+/**
+ * Reads the books of a restored database. The backup's own reading was taken a moment before its end, so the database
+ * may hold more; what belongs to that moment is added up anew from the events and must be the same to the last digit.
+ * So must the totals and the events of now, and what was billed where no bill was stored meanwhile.
+ */
+export async function readRestoredBooks(
+  url: string,
+  taken: { books: BookReading; billed_settled: boolean },
+  options: { billed: boolean },
+): Promise<RestoredBooks> {
+  const client = new pg.Client({ connectionString: url, application_name: 'trueup-restore' });
+  await client.connect();
+  try {
+    await finishTakenOut(client);
+    return await inOneSnapshot(client, async () => {
+      const now = (await readBooks(client, options)).organizations;
+      const then = await recountBooks(client, taken.books.snapshot);
+      const all = await recountBooks(client);
+      return {
+        now,
+        differences: [
+          ...compare(taken.books.organizations, then, 'the backup says', 'its events add up to'),
+          ...(taken.billed_settled ? compareBilled(taken.books.organizations, now) : []),
+          ...compare(now, all, 'the totals say', 'the events add up to'),
+        ],
+      };
+    });
+  } finally {
+    await client.end();
+  }
+}
+
+function compare(
+  said: readonly BookTotals[],
+  counted: ReadonlyMap<string, { calls: number; cost_usd: string }>,
+  who: string,
+  what: string,
+): string[] {
+  return said.flatMap(({ organization_id, calls, cost_usd }) => {
+    const found = counted.get(organization_id) ?? { calls: 0, cost_usd: '0' };
+    if (found.calls === calls && found.cost_usd === cost_usd) return [];
+    return [
+      `organization ${organization_id}: ${who} ${calls} calls and ${cost_usd} USD, ${what} ${found.calls} and ${found.cost_usd} USD`,
+    ];
+  });
+}
+
+function compareBilled(said: readonly BookTotals[], found: readonly BookTotals[]): string[] {
+  return said.flatMap(({ organization_id, billed_usd }) => {
+    const now = found.find((totals) => totals.organization_id === organization_id)?.billed_usd;
+    if (billed_usd === null || now === null || now === billed_usd) return [];
+    return [
+      `organization ${organization_id}: the backup says ${billed_usd} USD billed, its bills add up to ${now} USD`,
+    ];
+  });
 }

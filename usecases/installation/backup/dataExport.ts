@@ -2,9 +2,15 @@ import { createHash } from 'node:crypto';
 import pg from 'pg';
 import { finishTakenOut } from '../../../db/installation/monthPartitions.js';
 import { type BookReading, inOneSnapshot, readBooks } from './bookTotals.js';
-import { type Catalogue, type CataloguePartition, type CatalogueTable, readCatalogue } from './catalogue.js';
+import {
+  type Catalogue,
+  type CataloguePartition,
+  type CatalogueTable,
+  RENUMBERED_BELOW,
+  RENUMBERINGS,
+  readCatalogue,
+} from './catalogue.js';
 import { CopyOut } from './copyStream.js';
-import { RENUMBERED_BELOW, RENUMBERINGS } from './transactionNumbers.js';
 
 /** What an import has to know before the first row. */
 export interface ExportSchema {

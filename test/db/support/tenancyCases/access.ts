@@ -9,7 +9,7 @@ import * as workspaces from '../../../../db/access/workspaces.js';
 import * as organizations from '../../../../db/installation/organizations.js';
 import type { OrgDb } from '../../../../db/orgDb.js';
 import { DEFAULT_SETTINGS } from '../../../../domain/installation/settings.js';
-import { verifyAuditLog } from '../../../../usecases/access/auditVerification.js';
+import { verifyAuditLog } from '../../../../usecases/access/auditChain.js';
 import { changeKey, createKey, revokeKey, rotateKey } from '../../../../usecases/access/keyChanges.js';
 import { recordAction } from '../../../../usecases/access/recordAction.js';
 import {
@@ -111,10 +111,6 @@ export const ACCESS_CASES: Record<string, TenancyCase> = {
       const found = await auditLog.findAuditCheckpoint(db);
       if (found) await auditLog.upsertAuditCheckpoint(db, { ...found.checkpoint, seq: 7 }, found.signed);
     },
-  },
-  deleteAuditRecords: {
-    asSystem: 'rows of the audit log go only by retention',
-    run: (db) => auditLog.deleteAuditRecords(db, 1_000),
   },
   findFirstAuditSeq: (db) => auditLog.findFirstAuditSeq(db),
   verifyAuditLog: (db) => verifyAuditLog(db, { checkSignature: () => 'unknown_key' }),

@@ -3,8 +3,8 @@ import type { OrgDb } from '../../../../db/orgDb.js';
 import * as alerts from '../../../../db/policies/alerts.js';
 import { recordNotice } from '../../../../db/policies/notices.js';
 import { noticeIfBroken } from '../../../../usecases/billing/connectionTurns.js';
-import { reportDoublesOf } from '../../../../usecases/events/doubleInstrumentation.js';
-import { acknowledgeAlert, getAlert } from '../../../../usecases/policies/acknowledgeAlert.js';
+import { reportDoublesOf } from '../../../../usecases/events/ingestHealth.js';
+import { acknowledgeAlert, getAlert } from '../../../../usecases/policies/policies.js';
 import { anAuthor, type TenancyCase } from './tenancyCase.js';
 
 /** An hour after `makeOwned` has reported calls twice. */

@@ -36,7 +36,7 @@ import { openEventExport } from '../../../../usecases/events/eventExport.js';
 import { listSourceHealth } from '../../../../usecases/events/ingestHealth.js';
 import { resolveDuplicateReports } from '../../../../usecases/events/resolveDuplicateReports.js';
 import { settleAlertsOfStored } from '../../../../usecases/events/traceSweep.js';
-import { listUnpricedModels } from '../../../../usecases/pricing/unpricedModels.js';
+import { listUnpricedModels } from '../../../../usecases/pricing/repriceCalls.js';
 import { sumSources, sumUsage, sumUsageAsOf, sumUsageBooks } from '../../../../usecases/usage/usage.js';
 import { reportedSpan } from '../ownedCalls.js';
 import type { Owned } from '../ownedThings.js';

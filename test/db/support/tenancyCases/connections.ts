@@ -12,8 +12,8 @@ import { findOpenRun, findRun, insertRun, listRuns } from '../../../../db/runs/r
 import { publicId } from '../../../../domain/ids.js';
 import { endConnection } from '../../../../usecases/billing/connections.js';
 import { recordSyncOutcome } from '../../../../usecases/billing/connectionTurns.js';
-import { openSettingsSync } from '../../../../usecases/billing/openSync.js';
 import { getConnection } from '../../../../usecases/billing/providerAccounts.js';
+import { openSettingsSync } from '../../../../usecases/billing/sync.js';
 import { endRun } from '../../../../usecases/runs/endRun.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';

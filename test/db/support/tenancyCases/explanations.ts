@@ -17,10 +17,14 @@ import {
   failAccount,
   planExplanations,
 } from '../../../../usecases/reconciliation/explainRun.js';
-import { draftRunClaims, findRunCredits } from '../../../../usecases/reconciliation/followUpRun.js';
-import { loadRun, type RunWork } from '../../../../usecases/reconciliation/gapRunWork.js';
-import { failUnit, matchUnit } from '../../../../usecases/reconciliation/matchUnit.js';
+import {
+  draftRunClaims,
+  findRunCredits,
+  loadRun,
+  type RunWork,
+} from '../../../../usecases/reconciliation/gapRunWork.js';
 import { hoursOf, planRun } from '../../../../usecases/reconciliation/planRun.js';
+import { failUnit, matchUnit } from '../../../../usecases/reconciliation/providerDay.js';
 import { publishRun } from '../../../../usecases/reconciliation/publishRun.js';
 import type { Owned } from '../ownedThings.js';
 import type { TenancyCase } from './tenancyCase.js';

@@ -17,11 +17,15 @@ import { insertOutboxMessage } from '../../../../db/runs/outbox.js';
 import * as runStates from '../../../../db/runs/runStates.js';
 import { findOpenRun, findRun, insertRun, listRuns, lockRun } from '../../../../db/runs/runTable.js';
 import { publicId } from '../../../../domain/ids.js';
-import { takeGapRunTurn } from '../../../../usecases/reconciliation/takeGapRunTurn.js';
-import { cancelRun } from '../../../../usecases/runs/cancelRun.js';
-import { endRun } from '../../../../usecases/runs/endRun.js';
-import { getRun, openRun, queueRun } from '../../../../usecases/runs/openRun.js';
-import { assertRoomForRun, insertWithinLimit } from '../../../../usecases/runs/openRunLimit.js';
+import { takeGapRunTurn } from '../../../../usecases/reconciliation/gapRunWork.js';
+import { cancelRun, endRun } from '../../../../usecases/runs/endRun.js';
+import {
+  assertRoomForRun,
+  getRun,
+  insertWithinLimit,
+  openRun,
+  queueRun,
+} from '../../../../usecases/runs/openRun.js';
 import { MARCH } from '../ownedBills.js';
 import type { TenancyCase } from './tenancyCase.js';
 

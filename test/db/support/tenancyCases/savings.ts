@@ -8,11 +8,12 @@ import { publicId } from '../../../../domain/ids.js';
 import type { RuleFindings } from '../../../../domain/policies/enforcement/replay.js';
 import { emptyReplacedSavings } from '../../../../usecases/installation/retention.js';
 import {
+  listSavingsCalls,
   queueSavingsRun,
+  readSavings,
   remodelSavings,
   standardPeriod,
-} from '../../../../usecases/policies/openSavingsRun.js';
-import { listSavingsCalls, readSavings } from '../../../../usecases/policies/savings.js';
+} from '../../../../usecases/policies/savings.js';
 import { endRun } from '../../../../usecases/runs/endRun.js';
 import type { TenancyCase } from './tenancyCase.js';
 

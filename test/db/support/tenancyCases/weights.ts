@@ -2,9 +2,8 @@ import type { OrgDb } from '../../../../db/orgDb.js';
 import * as weightSets from '../../../../db/reconciliation/weightSets.js';
 import { learnWeights } from '../../../../domain/reconciliation/weights/learn.js';
 import { DEFAULT_WEIGHTS } from '../../../../domain/reconciliation/weights/weightSet.js';
-import { ratedDraft } from '../../../../usecases/reconciliation/ratedDraft.js';
 import { readWeights } from '../../../../usecases/reconciliation/readRuns.js';
-import { recomputeWeights } from '../../../../usecases/reconciliation/recomputeWeights.js';
+import { ratedDraft, recomputeWeights } from '../../../../usecases/reconciliation/recomputeWeights.js';
 import { storeClaim } from '../../../support/claims.js';
 import type { TenancyCase } from './tenancyCase.js';
 

@@ -13,7 +13,7 @@ import {
   ChainWalk,
 } from '../../../../domain/access/auditLog/chain.js';
 import { auditFields, auditText, FIRST_PREV_HASH } from '../../../../domain/access/auditLog/record.js';
-import { auditDigest } from '../../../../usecases/access/auditVerification.js';
+import { auditDigest } from '../../../../usecases/access/auditChain.js';
 
 const ORG = '0192f3a0-0000-7000-8000-000000000001';
 const OTHER_ORG = '0192f3a0-0000-7000-8000-000000000002';

@@ -13,8 +13,8 @@ import { takeFileLock } from '../../../../platform/embedded/fileLock.js';
 import { makeSecretKey } from '../../../../platform/secretBox.js';
 import { SecretKeys } from '../../../../platform/secretKeys.js';
 import { openBaseBackup } from '../../../../usecases/installation/backup/baseBackup.js';
-import { BookSampler } from '../../../../usecases/installation/backup/bookSampler.js';
 import {
+  BookSampler,
   inOneSnapshot,
   readBooks,
   recountBooks,

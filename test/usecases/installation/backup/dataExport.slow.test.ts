@@ -1,8 +1,7 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ExportManifest } from '../../../../bin/backup/dataFile.js';
-import { exportToFile, importFromFile } from '../../../../bin/backup/dataFile.js';
+import { type ExportManifest, exportToFile, importFromFile } from '../../../../bin/backup/dataFile.js';
 import { blobStoreOf } from '../../../../bin/wiring/outside.js';
 import { openDatabase } from '../../../../db/client.js';
 import { insertOrganization } from '../../../../db/installation/organizations.js';
@@ -13,9 +12,12 @@ import { OrgDb } from '../../../../db/orgDb.js';
 import { microsFromDate } from '../../../../domain/period.js';
 import { readArchive } from '../../../../platform/archive/archiveReader.js';
 import { parseConfig } from '../../../../platform/config.js';
-import { closePeriod } from '../../../../usecases/billing/closePeriod.js';
-import { isTransactionColumn, readCatalogue } from '../../../../usecases/installation/backup/catalogue.js';
-import { RENUMBERINGS } from '../../../../usecases/installation/backup/transactionNumbers.js';
+import { closePeriod } from '../../../../usecases/billing/periods.js';
+import {
+  isTransactionColumn,
+  RENUMBERINGS,
+  readCatalogue,
+} from '../../../../usecases/installation/backup/catalogue.js';
 import { seedPrices } from '../../../../usecases/pricing/priceSeed.js';
 import { putText } from '../../../adapters/blobs/contract.js';
 import { compareCells, compareRead, foldAll } from '../../../db/support/compareTotals.js';

@@ -7,7 +7,7 @@ import { foldUsage } from '../../../../../db/usage/rollups.js';
 import { DomainError } from '../../../../../domain/errors.js';
 import type { CallRecord } from '../../../../../domain/events/event.js';
 import { MICROS_PER_DAY, microsFromDate } from '../../../../../domain/period.js';
-import { closePeriod } from '../../../../../usecases/billing/closePeriod.js';
+import { closePeriod } from '../../../../../usecases/billing/periods.js';
 import { IngestWriter } from '../../../../../usecases/events/ingestWriter.js';
 import { sweepTraces } from '../../../../../usecases/events/traceSweep.js';
 import { PriceBookHolder } from '../../../../../usecases/pricing/priceBookHolder.js';

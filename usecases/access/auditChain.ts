@@ -1,7 +1,12 @@
+import { createHash } from 'node:crypto';
+import type { Logger } from 'pino';
 import {
   deleteAuditRecords,
   findAuditCheckpoint,
+  findAuditHead,
+  findFirstAuditSeq,
   listAuditedBefore,
+  listAuditHeads,
   listCheckpointsSignedOtherwise,
   recordAudit,
   streamAuditRecords,
@@ -11,14 +16,18 @@ import type { Database } from '../../db/client.js';
 import { lockByName } from '../../db/locks.js';
 import { OrgDb } from '../../db/orgDb.js';
 import {
+  type AuditAnchor,
   type AuditCheckpoint,
+  anchorLine,
+  anchorText,
   checkpointText,
   type Signature,
   type SignatureVerdict,
 } from '../../domain/access/auditLog/anchors.js';
-import { type ChainFault, ChainWalk } from '../../domain/access/auditLog/chain.js';
+import { type ChainFault, type ChainResult, ChainWalk } from '../../domain/access/auditLog/chain.js';
 import { MICROS_PER_DAY, microsFromDate } from '../../domain/period.js';
-import { auditDigest } from './auditVerification.js';
+import type { MonthlyLines } from '../../platform/monthlyLines.js';
+import type { UseCaseDeps } from '../useCaseDeps.js';
 
 /** Rows that go in one transaction. */
 const BATCH_ROWS = 20_000;
@@ -110,4 +119,89 @@ async function checkpointBatch(
 /** Signs a checkpoint and stores it in place of the former one. */
 function storeCheckpoint(inside: OrgDb, checkpoint: AuditCheckpoint, sign: SignText): Promise<void> {
   return upsertAuditCheckpoint(inside, checkpoint, sign(checkpointText(checkpoint)));
+}
+
+/** sha256 over the bytes of a hash and a text: what `audit_hash` does in the database. */
+export function auditDigest(prevHash: string, text: string): string {
+  return createHash('sha256').update(Buffer.from(prevHash, 'hex')).update(text, 'utf8').digest('hex');
+}
+
+/** What a check of one organization's log has found. */
+export interface AuditVerification extends ChainResult {
+  checkpoint: { checkpoint: AuditCheckpoint; verdict: SignatureVerdict; keyId: string } | undefined;
+  /** Time of the last row, as its head has it. */
+  lastAtMicros: bigint | undefined;
+  /** A row that its checkpoint says was dropped. */
+  leftoverSeq: number | undefined;
+}
+
+/**
+ * Follows an organization's chain from its checkpoint, or from its beginning, to its end in one snapshot, and holds it
+ * against the hashes that anchors have seen. Holds a page of rows at a time.
+ */
+export async function verifyAuditLog(
+  orgDb: OrgDb,
+  options: {
+    anchors?: ReadonlyMap<number, readonly string[]>;
+    checkSignature(text: string, signed: Signature): SignatureVerdict;
+  },
+): Promise<AuditVerification> {
+  return orgDb.transaction(async (inside) => {
+    const head = await findAuditHead(inside);
+    const found = await findAuditCheckpoint(inside);
+    const verdict = found && options.checkSignature(checkpointText(found.checkpoint), found.signed);
+    const first = await findFirstAuditSeq(inside);
+    const walk = new ChainWalk({
+      digest: auditDigest,
+      ...(options.anchors ? { anchors: options.anchors } : {}),
+      start: found?.checkpoint,
+    });
+    for await (const records of streamAuditRecords(inside, found?.checkpoint.seq ?? 0))
+      for (const record of records) walk.next(record);
+    return {
+      ...walk.end(head),
+      lastAtMicros: head?.atMicros,
+      checkpoint:
+        found && verdict ? { checkpoint: found.checkpoint, verdict, keyId: found.signed.keyId } : undefined,
+      leftoverSeq: found && first !== undefined && first <= found.checkpoint.seq ? first : undefined,
+    };
+  }, 'repeatable read');
+}
+
+export interface AuditAnchorDeps extends UseCaseDeps {
+  /** Where the anchors are written: outside the database. */
+  files: MonthlyLines;
+  /** Signs with a key that is not in the database. */
+  sign(text: string): Signature;
+  logger: Logger;
+  /** Anchors older than this are removed, days: the rows that they were made of are gone by then. */
+  keepDays: number;
+}
+
+/**
+ * Writes the end of each organization's audit log outside the database: into a file and as a line of the service's log.
+ * Whoever can change every row in the database can change neither unseen. `anchored` holds what this process wrote
+ * before; an unchanged end is not written again. Returns the number of organizations written.
+ */
+export async function anchorAuditLogs(
+  { database, files, sign, logger, keepDays }: AuditAnchorDeps,
+  anchored: Map<string, string>,
+): Promise<number> {
+  const now = new Date();
+  const changed = (await listAuditHeads(database)).filter(
+    ({ orgId, seq, hash }) => anchored.get(orgId) !== `${seq} ${hash}`,
+  );
+  const lines = changed.map(({ orgId, seq, hash }) => {
+    const anchor: AuditAnchor = { kind: 'head', orgId, seq, hash, atMicros: microsFromDate(now) };
+    return anchorLine(anchor, sign(anchorText(anchor)));
+  });
+  // The log first: where the folder cannot be written, its lines are the anchors.
+  for (const line of lines) logger.info(line, 'audit log anchored');
+  files.append(
+    lines.map((line) => JSON.stringify(line)),
+    now,
+  );
+  for (const { orgId, seq, hash } of changed) anchored.set(orgId, `${seq} ${hash}`);
+  files.prune(keepDays, now);
+  return changed.length;
 }
