@@ -188,6 +188,52 @@ export function defineEndpoint<
   return definition;
 }
 
+type GroupedDefinition<Q extends z.ZodType, P extends z.ZodType, B extends z.ZodType> = Omit<
+  EndpointDefinition<Q, P, B>,
+  'method' | 'path' | 'tag' | 'access' | 'problems'
+> &
+  Partial<Pick<EndpointDefinition<Q, P, B>, 'tag' | 'access' | 'problems'>>;
+
+type AddEndpoint = <
+  Q extends z.ZodType = z.ZodType<unknown>,
+  P extends z.ZodType = z.ZodType<unknown>,
+  B extends z.ZodType = z.ZodType<unknown>,
+>(
+  path: string,
+  definition: GroupedDefinition<Q, P, B>,
+) => Endpoint;
+
+/**
+ * Collects the endpoints of a resource in the order in which they are added. `access` holds for those that name none:
+ * one for all, or one for GET and one for the other methods.
+ */
+export function endpointGroup({
+  tag,
+  access,
+}: {
+  tag: string;
+  access: Access | { read: Access; write: Access };
+}): { readonly endpoints: readonly Endpoint[] } & Readonly<Record<HttpMethod, AddEndpoint>> {
+  const { read, write } = 'read' in access ? access : { read: access, write: access };
+  const endpoints: Endpoint[] = [];
+  const adder =
+    (method: HttpMethod): AddEndpoint =>
+    (path, definition) => {
+      const shared = { tag, access: method === 'get' ? read : write, problems: [] };
+      const endpoint = defineEndpoint({ ...shared, ...definition, method, path });
+      endpoints.push(endpoint);
+      return endpoint;
+    };
+  return {
+    endpoints,
+    get: adder('get'),
+    post: adder('post'),
+    put: adder('put'),
+    patch: adder('patch'),
+    delete: adder('delete'),
+  };
+}
+
 /**
  * Refuses endpoints of which nobody has said who may call them: the types say so too, but an endpoint may reach us
  * past them. Throws TypeError with all of their names, so that the service does not start.

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import { type AuditFilter, findAuditHead, listAuditRecords } from '../../../db/access/auditLog.js';
 import { csvAnswer } from '../../csv.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { cursoredPage, decodeSeqCursor } from '../../paging.js';
 import { windowOf } from '../../query.js';
 import { writeAuditLogCsv } from './csv.js';
@@ -17,15 +17,13 @@ function filterOf(query: z.output<typeof auditLogQuery>): AuditFilter {
   };
 }
 
-const listAuditLog = defineEndpoint({
+const routes = endpointGroup({ tag: 'Organization', access: { scope: 'audit:read', workspace: 'refused' } });
+
+routes.get(AUDIT_LOG_PATH, {
   operationId: 'listAuditLog',
-  method: 'get',
-  path: AUDIT_LOG_PATH,
-  tag: 'Organization',
   summary: 'What was done, by whom and when, newest first',
   description:
     'Records are never changed. Each carries the hash of the one before it, so that an edit is found out by ./trueup audit-log verify. format=csv has the same page as one row a record.',
-  access: { scope: 'audit:read', workspace: 'refused' },
   query: auditLogQuery,
   responses: {
     200: { description: 'A page of records', schema: auditLogResponse, otherTypes: { 'text/csv': 'text' } },
@@ -42,4 +40,4 @@ const listAuditLog = defineEndpoint({
   },
 });
 
-export const auditLogEndpoints: readonly Endpoint[] = [listAuditLog];
+export const auditLogEndpoints = routes.endpoints;

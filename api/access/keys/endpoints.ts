@@ -13,7 +13,7 @@ import {
 } from '../../../usecases/access/keyChanges.js';
 import { authorOf, type RequestAuthor } from '../../../usecases/access/recordAction.js';
 import type { ApiDeps } from '../../deps.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../../paging.js';
 import {
   createKeyBody,
@@ -28,7 +28,6 @@ import {
   updateKeyBody,
 } from './wire.js';
 
-const ACCESS = { scope: 'keys:admin', workspace: 'refused' } as const;
 /** Stands for an id that no workspace has. */
 const NO_WORKSPACE = '00000000-0000-0000-0000-000000000000';
 
@@ -41,15 +40,13 @@ function assertKeyId(id: string): string {
   return id;
 }
 
-const createKeyEndpoint = defineEndpoint({
+const routes = endpointGroup({ tag: 'Keys', access: { scope: 'keys:admin', workspace: 'refused' } });
+
+routes.post(KEYS_PATH, {
   operationId: 'createKey',
-  method: 'post',
-  path: KEYS_PATH,
-  tag: 'Keys',
   summary: 'Make a key',
   description:
     'The answer holds the key itself, this once. A key gives no more than it may do itself: one that is narrowed to keys:admin can make only keys that are narrowed so too.',
-  access: ACCESS,
   body: createKeyBody,
   responses: {
     201: {
@@ -72,17 +69,12 @@ const createKeyEndpoint = defineEndpoint({
   },
 });
 
-const listKeysEndpoint = defineEndpoint({
+routes.get(KEYS_PATH, {
   operationId: 'listKeys',
-  method: 'get',
-  path: KEYS_PATH,
-  tag: 'Keys',
   summary: 'Keys, newest first',
   description: 'Revoked and expired ones too: calls are told by the ids of the keys that brought them.',
-  access: ACCESS,
   query: listKeysQuery,
   responses: { 200: { description: 'A page of keys', schema: listKeysResponse } },
-  problems: [],
   async handle({ query, orgDb }) {
     const after = decodeTimeCursor(query.cursor, isKeyId);
     const { role, status, workspace_id: workspace } = query;
@@ -94,13 +86,9 @@ const listKeysEndpoint = defineEndpoint({
   },
 });
 
-const getKeyEndpoint = defineEndpoint({
+routes.get(`${KEYS_PATH}/{id}`, {
   operationId: 'getKey',
-  method: 'get',
-  path: `${KEYS_PATH}/{id}`,
-  tag: 'Keys',
   summary: 'One key',
-  access: ACCESS,
   params: keyParams,
   responses: { 200: { description: 'The key', schema: keySchema } },
   problems: ['not_found'],
@@ -111,15 +99,11 @@ const getKeyEndpoint = defineEndpoint({
   },
 });
 
-const updateKeyEndpoint = defineEndpoint({
+routes.patch(`${KEYS_PATH}/{id}`, {
   operationId: 'updateKey',
-  method: 'patch',
-  path: `${KEYS_PATH}/{id}`,
-  tag: 'Keys',
   summary: 'Rename a key, narrow it, or give it another end',
   description:
     'What is not named stays. Role and workspace never change: make another key. The change holds on every instance within a second.',
-  access: ACCESS,
   params: keyParams,
   body: updateKeyBody,
   responses: { 200: { description: 'The key as it is now', schema: keySchema } },
@@ -133,15 +117,11 @@ const updateKeyEndpoint = defineEndpoint({
   },
 });
 
-const deleteKeyEndpoint = defineEndpoint({
+routes.delete(`${KEYS_PATH}/{id}`, {
   operationId: 'revokeKey',
-  method: 'delete',
-  path: `${KEYS_PATH}/{id}`,
-  tag: 'Keys',
   summary: 'Revoke a key',
   description:
     'At once and for good; on every instance within a second. The key stays in the list, since calls are told by it. The last admin key that is neither narrowed nor expires cannot be revoked.',
-  access: ACCESS,
   params: keyParams,
   responses: { 204: { description: 'Revoked' } },
   problems: ['not_found', 'last_admin_key'],
@@ -153,15 +133,11 @@ const deleteKeyEndpoint = defineEndpoint({
   },
 });
 
-const rotateKeyEndpoint = defineEndpoint({
+routes.post(`${KEYS_PATH}/{id}/rotate`, {
   operationId: 'rotateKey',
-  method: 'post',
-  path: `${KEYS_PATH}/{id}/rotate`,
-  tag: 'Keys',
   summary: 'Give a key another secret',
   description:
     'The id stays. The secret at hand holds for grace_seconds more, so that clients can be changed one by one; a rotation during the grace ends the oldest secret at once.',
-  access: ACCESS,
   params: keyParams,
   body: rotateKeyBody,
   isBodyOptional: true,
@@ -175,11 +151,4 @@ const rotateKeyEndpoint = defineEndpoint({
   },
 });
 
-export const keyEndpoints: readonly Endpoint[] = [
-  createKeyEndpoint,
-  listKeysEndpoint,
-  getKeyEndpoint,
-  updateKeyEndpoint,
-  deleteKeyEndpoint,
-  rotateKeyEndpoint,
-];
+export const keyEndpoints = routes.endpoints;

@@ -7,7 +7,7 @@ import {
   changeWorkspace,
   createWorkspace,
 } from '../../../usecases/access/workspaceChanges.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../../paging.js';
 import {
   createWorkspaceBody,
@@ -20,9 +20,6 @@ import {
   workspaceSchema,
 } from './wire.js';
 
-const READ = { scope: 'workspaces:read', workspace: 'refused' } as const;
-const ADMIN = { scope: 'workspaces:admin', workspace: 'refused' } as const;
-
 function notFound(): DomainError {
   return new DomainError('not_found', 'there is no workspace with this id');
 }
@@ -33,15 +30,19 @@ function uuidOfWorkspace(id: string): string {
   return uuid;
 }
 
-const createWorkspaceEndpoint = defineEndpoint({
-  operationId: 'createWorkspace',
-  method: 'post',
-  path: WORKSPACES_PATH,
+const routes = endpointGroup({
   tag: 'Workspaces',
+  access: {
+    read: { scope: 'workspaces:read', workspace: 'refused' },
+    write: { scope: 'workspaces:admin', workspace: 'refused' },
+  },
+});
+
+routes.post(WORKSPACES_PATH, {
+  operationId: 'createWorkspace',
   summary: 'Make a workspace',
   description:
     'Keys that are bound to it label their calls with its project and read the calls of that project alone.',
-  access: ADMIN,
   body: createWorkspaceBody,
   responses: {
     201: { description: 'The workspace', schema: workspaceSchema, headers: { Location: 'The workspace' } },
@@ -61,16 +62,11 @@ const createWorkspaceEndpoint = defineEndpoint({
   },
 });
 
-const listWorkspacesEndpoint = defineEndpoint({
+routes.get(WORKSPACES_PATH, {
   operationId: 'listWorkspaces',
-  method: 'get',
-  path: WORKSPACES_PATH,
-  tag: 'Workspaces',
   summary: 'Workspaces, newest first',
-  access: READ,
   query: listWorkspacesQuery,
   responses: { 200: { description: 'A page of workspaces', schema: listWorkspacesResponse } },
-  problems: [],
   async handle({ query, orgDb }) {
     const after = decodeTimeCursor(query.cursor, isUuidText);
     const found = await listWorkspaces(
@@ -83,13 +79,9 @@ const listWorkspacesEndpoint = defineEndpoint({
   },
 });
 
-const getWorkspaceEndpoint = defineEndpoint({
+routes.get(`${WORKSPACES_PATH}/{id}`, {
   operationId: 'getWorkspace',
-  method: 'get',
-  path: `${WORKSPACES_PATH}/{id}`,
-  tag: 'Workspaces',
   summary: 'One workspace',
-  access: READ,
   params: workspaceParams,
   responses: { 200: { description: 'The workspace', schema: workspaceSchema } },
   problems: ['not_found'],
@@ -100,14 +92,10 @@ const getWorkspaceEndpoint = defineEndpoint({
   },
 });
 
-const updateWorkspaceEndpoint = defineEndpoint({
+routes.patch(`${WORKSPACES_PATH}/{id}`, {
   operationId: 'updateWorkspace',
-  method: 'patch',
-  path: `${WORKSPACES_PATH}/{id}`,
-  tag: 'Workspaces',
   summary: 'Rename a workspace',
   description: 'Its project never changes: calls are not labelled anew.',
-  access: ADMIN,
   params: workspaceParams,
   body: updateWorkspaceBody,
   responses: { 200: { description: 'The workspace as it is now', schema: workspaceSchema } },
@@ -120,15 +108,11 @@ const updateWorkspaceEndpoint = defineEndpoint({
   },
 });
 
-const archiveWorkspaceEndpoint = defineEndpoint({
+routes.delete(`${WORKSPACES_PATH}/{id}`, {
   operationId: 'archiveWorkspace',
-  method: 'delete',
-  path: `${WORKSPACES_PATH}/{id}`,
-  tag: 'Workspaces',
   summary: 'Archive a workspace',
   description:
     'Its keys are revoked at once and for good. Its calls stay with their label, and another workspace may take the project.',
-  access: ADMIN,
   params: workspaceParams,
   responses: { 204: { description: 'Archived' } },
   problems: ['not_found'],
@@ -139,10 +123,4 @@ const archiveWorkspaceEndpoint = defineEndpoint({
   },
 });
 
-export const workspaceEndpoints: readonly Endpoint[] = [
-  createWorkspaceEndpoint,
-  listWorkspacesEndpoint,
-  getWorkspaceEndpoint,
-  updateWorkspaceEndpoint,
-  archiveWorkspaceEndpoint,
-];
+export const workspaceEndpoints = routes.endpoints;

@@ -14,7 +14,7 @@ import {
 import { getConnection } from '../../../usecases/billing/providerAccounts.js';
 import { syncOpening } from '../../../usecases/billing/sync.js';
 import { runTableOf } from '../../../usecases/runs/runTables.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { type Endpoint, endpointGroup } from '../../endpoint.js';
 import { pageOf } from '../../paging.js';
 import {
   getRunEndpoint,
@@ -47,15 +47,19 @@ const PROVIDER_PROBLEMS = [
   'provider_answer_unreadable',
 ] as const;
 
-const createConnection = defineEndpoint({
-  operationId: 'createBillingConnection',
-  method: 'post',
-  path: CONNECTIONS_PATH,
+const routes = endpointGroup({
   tag: 'Billing',
+  access: {
+    read: { scope: 'billing:read', workspace: 'refused' },
+    write: { scope: 'billing:write', workspace: 'refused' },
+  },
+});
+
+routes.post(CONNECTIONS_PATH, {
+  operationId: 'createBillingConnection',
   summary: 'Connect a provider’s bills',
   description:
     'The credentials are tried and the account is asked of the provider; then 90 days are fetched behind the scenes (`sync`), and from then on every hour. Credentials are sealed and never shown again.',
-  access: { scope: 'billing:write', workspace: 'refused' },
   body: createConnectionBody,
   idempotency: 'afterwards',
   responses: {
@@ -77,16 +81,11 @@ const createConnection = defineEndpoint({
   },
 });
 
-const listConnections = defineEndpoint({
+routes.get(CONNECTIONS_PATH, {
   operationId: 'listBillingConnections',
-  method: 'get',
-  path: CONNECTIONS_PATH,
-  tag: 'Billing',
   summary: 'Connections, newest first',
-  access: { scope: 'billing:read', workspace: 'refused' },
   query: listConnectionsQuery,
   responses: { 200: { description: 'A page of connections', schema: listConnectionsResponse } },
-  problems: [],
   async handle({ query, orgDb }) {
     const found = await listBillingConnections(orgDb, { limit: query.limit + 1, offset: query.offset });
     const { shown, page } = pageOf(found, query);
@@ -95,13 +94,9 @@ const listConnections = defineEndpoint({
   },
 });
 
-const readConnection = defineEndpoint({
+routes.get(`${CONNECTIONS_PATH}/{id}`, {
   operationId: 'getBillingConnection',
-  method: 'get',
-  path: `${CONNECTIONS_PATH}/{id}`,
-  tag: 'Billing',
   summary: 'One connection and how it does',
-  access: { scope: 'billing:read', workspace: 'refused' },
   params: connectionParams,
   responses: { 200: { description: 'The connection', schema: connectionSchema } },
   problems: ['not_found'],
@@ -110,15 +105,11 @@ const readConnection = defineEndpoint({
   },
 });
 
-const updateConnection = defineEndpoint({
+routes.patch(`${CONNECTIONS_PATH}/{id}`, {
   operationId: 'updateBillingConnection',
-  method: 'patch',
-  path: `${CONNECTIONS_PATH}/{id}`,
-  tag: 'Billing',
   summary: 'Rename, pause, narrow or give other credentials',
   description:
     'New credentials are tried first and must belong to the same account. Another scope is fetched anew for all of the connection’s days.',
-  access: { scope: 'billing:write', workspace: 'refused' },
   params: connectionParams,
   body: updateConnectionBody,
   idempotency: 'afterwards',
@@ -142,15 +133,11 @@ const updateConnection = defineEndpoint({
   },
 });
 
-const deleteConnection = defineEndpoint({
+routes.delete(`${CONNECTIONS_PATH}/{id}`, {
   operationId: 'deleteBillingConnection',
-  method: 'delete',
-  path: `${CONNECTIONS_PATH}/{id}`,
-  tag: 'Billing',
   summary: 'End a connection',
   description:
     'Its credentials are erased at once and it is asked for no more. The bills that it brought stay.',
-  access: { scope: 'billing:write', workspace: 'refused' },
   params: connectionParams,
   responses: { 204: { description: 'Ended' } },
   problems: ['not_found'],
@@ -161,15 +148,11 @@ const deleteConnection = defineEndpoint({
   },
 });
 
-const testConnectionEndpoint = defineEndpoint({
+routes.post(`${CONNECTIONS_PATH}/{id}/test`, {
   operationId: 'testBillingConnection',
-  method: 'post',
-  path: `${CONNECTIONS_PATH}/{id}/test`,
   idempotency: 'afterwards',
-  tag: 'Billing',
   summary: 'Try the credentials',
   description: 'One check for each permission that is needed; a failed one says where it is granted.',
-  access: { scope: 'billing:write', workspace: 'refused' },
   params: connectionParams,
   responses: { 200: { description: 'What was found', schema: testResponse } },
   problems: ['not_found', 'credentials_missing', 'secret_key_missing', ...PROVIDER_PROBLEMS],
@@ -182,14 +165,7 @@ const testConnectionEndpoint = defineEndpoint({
   },
 });
 
-export const connectionEndpoints: readonly Endpoint[] = [
-  createConnection,
-  listConnections,
-  readConnection,
-  updateConnection,
-  deleteConnection,
-  testConnectionEndpoint,
-];
+export const connectionEndpoints = routes.endpoints;
 
 const RESOURCE: RunResource<SyncRun, NewSyncRun> = {
   runs: runTableOf('billing_sync'),

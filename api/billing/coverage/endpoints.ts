@@ -1,20 +1,21 @@
 import { DomainError } from '../../../domain/errors.js';
 import { MICROS_PER_DAY, microsOfDay } from '../../../domain/period.js';
 import { readCoverage } from '../../../usecases/reconciliation/coverage.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { pageOf } from '../../paging.js';
 import { dayWindowOf, providerFilter } from '../../query.js';
 import { COVERAGE_DAYS_MAX, coverageQuery, coverageResponse, presentCoverage } from './wire.js';
 
-const getCoverage = defineEndpoint({
-  operationId: 'getCoverage',
-  method: 'get',
-  path: '/api/v1/reconciliation/coverage',
+const routes = endpointGroup({
   tag: 'Reconciliation',
+  access: { scope: 'reconciliation:read', workspace: 'refused' },
+});
+
+routes.get('/api/v1/reconciliation/coverage', {
+  operationId: 'getCoverage',
   summary: 'Which share of what was billed was observed',
   description:
     'Of tokens and of dollars, by provider, account, model, provider key or day, of the last 30 days unless from and to say otherwise. Every group sums to the totals. What nobody can know stands beside and lowers no share: charges that no call can show, days before the first event, days that were not compared. By key, bills and calls are compared as they are; the other groups read the latest runs.',
-  access: { scope: 'reconciliation:read', workspace: 'refused' },
   query: coverageQuery,
   responses: {
     200: { description: 'A page of groups, and the totals', schema: coverageResponse },
@@ -40,4 +41,4 @@ function assertSpan(fromDay: string, toDay: string): void {
   });
 }
 
-export const coverageEndpoints: readonly Endpoint[] = [getCoverage];
+export const coverageEndpoints = routes.endpoints;

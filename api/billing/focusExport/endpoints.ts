@@ -1,20 +1,21 @@
 import { Readable } from 'node:stream';
 import { streamFocusRecords } from '../../../usecases/billing/focusExport.js';
 import { readAhead } from '../../csv.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { assertMonthBegun } from '../../query.js';
 import { writeFocusCsv } from './csv.js';
 import { focusExportQuery } from './wire.js';
 
-const exportFocus = defineEndpoint({
-  operationId: 'exportFocus',
-  method: 'get',
-  path: '/api/v1/reconciliation/focus',
+const routes = endpointGroup({
   tag: 'Reconciliation',
+  access: { scope: 'reconciliation:read', workspace: 'refused' },
+});
+
+routes.get('/api/v1/reconciliation/focus', {
+  operationId: 'exportFocus',
   summary: 'The bills of a month as FOCUS, with what calls say of them',
   description:
     'CSV of the FOCUS specification (Cost and Usage), streamed day by day: a row for each charge that a provider has billed, and one at zero for use that was observed and not billed. BilledCost sums to the statement’s invoice. Our own columns begin with x_; amounts are exact decimals. A transfer that ends without its last chunk is broken: fetch it again.',
-  access: { scope: 'reconciliation:read', workspace: 'refused' },
   limit: 'export',
   query: focusExportQuery,
   responses: { 200: { description: 'The export', contentType: 'text/csv' } },
@@ -34,4 +35,4 @@ const exportFocus = defineEndpoint({
   },
 });
 
-export const focusExportEndpoints: readonly Endpoint[] = [exportFocus];
+export const focusExportEndpoints = routes.endpoints;

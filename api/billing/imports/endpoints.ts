@@ -11,7 +11,7 @@ import {
   type UploadedBill,
 } from '../../../usecases/billing/billingUpload.js';
 import { runTableOf } from '../../../usecases/runs/runTables.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { type Endpoint, endpointGroup } from '../../endpoint.js';
 import { type ReceivedFile, receiveFile } from '../../pipeline/multipart.js';
 import { getRunEndpoint, listRunsEndpoint, type RunResource } from '../../runs/runEndpoints.js';
 import { acceptedResponse, acceptedRun } from '../../runs/runWire.js';
@@ -35,15 +35,13 @@ const FORM_FIELDS = Object.keys(importForm.shape).filter((name) => name !== 'fil
 
 let uploads = 0;
 
-const createImport = defineEndpoint({
+const routes = endpointGroup({ tag: 'Billing', access: { scope: 'billing:write', workspace: 'refused' } });
+
+const createImport = routes.post(IMPORTS_PATH, {
   operationId: 'createBillingImport',
-  method: 'post',
-  path: IMPORTS_PATH,
-  tag: 'Billing',
   summary: 'Import a provider’s bill from a file',
   description:
     'A provider’s bill in the format in which the provider gives it: saved cost and usage pages of OpenAI, Anthropic, AWS and Azure, AWS Cost and Usage Reports, Azure cost details, Google’s billing export, xAI invoices, Mistral usage, FOCUS, or the plain CSV; CSV, JSON lines, Parquet or JSON, also packed with gzip. The format is told from the content. The file is read behind the scenes, as a whole or not at all. The same file again gives the same import.',
-  access: { scope: 'billing:write', workspace: 'refused' },
   streams: { 'multipart/form-data': importForm },
   limit: 'billing_import',
   idempotency: 'afterwards',

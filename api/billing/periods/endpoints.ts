@@ -2,7 +2,7 @@ import { monthOf } from '../../../domain/billing/periods/month.js';
 import { DomainError } from '../../../domain/errors.js';
 import { recordAction } from '../../../usecases/access/recordAction.js';
 import { closePeriod, listMonths, readPeriod } from '../../../usecases/billing/periods.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import {
   listPeriodsQuery,
   listPeriodsResponse,
@@ -13,17 +13,20 @@ import {
   presentPeriod,
 } from './wire.js';
 
-const listPeriods = defineEndpoint({
-  operationId: 'listPeriods',
-  method: 'get',
-  path: PERIODS_PATH,
+const routes = endpointGroup({
   tag: 'Periods',
+  access: {
+    read: { scope: 'usage:read', workspace: 'refused' },
+    write: { scope: 'org:admin', workspace: 'refused' },
+  },
+});
+
+routes.get(PERIODS_PATH, {
+  operationId: 'listPeriods',
   summary: 'Months, open and closed, newest first',
   description: 'From the month of the first call or bill to the current one (UTC).',
-  access: { scope: 'usage:read', workspace: 'refused' },
   query: listPeriodsQuery,
   responses: { 200: { description: 'A page of months', schema: listPeriodsResponse } },
-  problems: [],
   async handle({ query, orgDb }, deps) {
     const { months, closingOf, frozen } = await listMonths(orgDb, monthOf(deps.nowMicros()));
     const shown = months.slice(query.offset, query.offset + query.limit);
@@ -39,13 +42,9 @@ const listPeriods = defineEndpoint({
   },
 });
 
-const readOnePeriod = defineEndpoint({
+routes.get(`${PERIODS_PATH}/{period}`, {
   operationId: 'getPeriod',
-  method: 'get',
-  path: `${PERIODS_PATH}/{period}`,
-  tag: 'Periods',
   summary: 'A month: as it was closed, what came later, and as it is known now',
-  access: { scope: 'usage:read', workspace: 'refused' },
   params: periodParams,
   responses: { 200: { description: 'The month', schema: periodResponse } },
   problems: ['invalid_parameter', 'not_found'],
@@ -57,15 +56,11 @@ const readOnePeriod = defineEndpoint({
   },
 });
 
-const close = defineEndpoint({
+routes.post(`${PERIODS_PATH}/{period}/close`, {
   operationId: 'closePeriod',
-  method: 'post',
-  path: `${PERIODS_PATH}/{period}/close`,
-  tag: 'Periods',
   summary: 'Close a month: its totals and bills never move again',
   description:
     'Months that are over (UTC) close in order; the first closing takes all earlier months along. What changes later is an adjustment, dated on the day on which it comes. Closing a closed month changes nothing.',
-  access: { scope: 'org:admin', workspace: 'refused' },
   params: periodParams,
   idempotency: 'afterwards',
   responses: { 200: { description: 'The closed month', schema: periodResponse } },
@@ -82,4 +77,4 @@ const close = defineEndpoint({
   },
 });
 
-export const periodEndpoints: readonly Endpoint[] = [listPeriods, readOnePeriod, close];
+export const periodEndpoints = routes.endpoints;

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { listProviderKeys } from '../../../db/billing/providerKeys.js';
 import { dayOf, exclusiveEnd, lastDays } from '../../../domain/period.js';
 import { listSuspectKeys, putProviderKeys } from '../../../usecases/billing/providerKeys.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { providerFilter, windowOf } from '../../query.js';
 import {
   keysOfBody,
@@ -19,13 +19,17 @@ const SUSPECTS_MAX = 200;
 /** Days of bills that are looked through unless the caller says otherwise. */
 const SUSPECT_DAYS = 90;
 
-const listKeys = defineEndpoint({
-  operationId: 'listProviderKeys',
-  method: 'get',
-  path: PROVIDER_KEYS_PATH,
+const routes = endpointGroup({
   tag: 'Billing',
+  access: {
+    read: { scope: 'billing:read', workspace: 'refused' },
+    write: { scope: 'billing:write', workspace: 'refused' },
+  },
+});
+
+routes.get(PROVIDER_KEYS_PATH, {
+  operationId: 'listProviderKeys',
   summary: 'The organization’s keys at the providers, and billed keys that nobody knows',
-  access: { scope: 'billing:read', workspace: 'refused' },
   query: listProviderKeysQuery,
   responses: { 200: { description: 'The keys by provider and id', schema: listProviderKeysResponse } },
   problems: ['invalid_range'],
@@ -49,15 +53,11 @@ function suspectDays({ since, until }: z.output<typeof listProviderKeysQuery>, n
   return { fromDay: since ? dayOf(since.micros) : fromDay, toDay };
 }
 
-const putKeys = defineEndpoint({
+routes.put(PROVIDER_KEYS_PATH, {
   operationId: 'putProviderKeys',
-  method: 'put',
-  path: PROVIDER_KEYS_PATH,
-  tag: 'Billing',
   summary: 'Enter or change keys',
   description:
     'Each item takes the place of the entry with its provider and provider_key_id, or is a new one; entries that are not named stay, so a key that is no longer used is sent with status revoked. The same request again changes nothing. Never send the key itself, only the provider’s id of it.',
-  access: { scope: 'billing:write', workspace: 'refused' },
   body: putProviderKeysBody,
   responses: {
     200: { description: 'The entries of the request as stored', schema: putProviderKeysResponse },
@@ -69,4 +69,4 @@ const putKeys = defineEndpoint({
   },
 });
 
-export const providerKeyEndpoints: readonly Endpoint[] = [listKeys, putKeys];
+export const providerKeyEndpoints = routes.endpoints;

@@ -24,6 +24,7 @@ import {
   type Endpoint,
   type EndpointRequest,
   type EndpointResponse,
+  endpointGroup,
   type ResponseDoc,
 } from '../../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../../paging.js';
@@ -53,19 +54,14 @@ import {
   uuidOfClaim,
 } from './wire.js';
 
-const TAG = 'Claims';
+const routes = endpointGroup({ tag: 'Claims', access: { read: CLAIM_READ, write: CLAIM_ADMIN } });
 
-const listClaimsEndpoint = defineEndpoint({
+const listClaimsEndpoint = routes.get(CLAIMS_PATH, {
   operationId: 'listClaims',
-  method: 'get',
-  path: CLAIMS_PATH,
-  tag: TAG,
   summary: 'What was or will be asked back from providers, newest first',
   description: 'Without evidence and history: GET /api/v1/claims/{id} has both.',
-  access: CLAIM_READ,
   query: listClaimsQuery,
   responses: { 200: { description: 'A page of claims', schema: listClaimsResponse } },
-  problems: [],
   async handle({ query, orgDb }) {
     const after = decodeTimeCursor(query.cursor, isUuidText);
     const found = await listClaims(
@@ -81,13 +77,9 @@ const listClaimsEndpoint = defineEndpoint({
   },
 });
 
-const getClaim = defineEndpoint({
+const getClaim = routes.get(`${CLAIMS_PATH}/{id}`, {
   operationId: 'getClaim',
-  method: 'get',
-  path: `${CLAIMS_PATH}/{id}`,
-  tag: TAG,
   summary: 'A claim with its history and its evidence',
-  access: CLAIM_READ,
   params: claimParams,
   responses: { 200: { description: 'The claim', schema: claimSchema } },
   problems: ['not_found'],
@@ -127,14 +119,10 @@ const answerWith = (orgId: string, whole: WholeClaim): EndpointResponse => ({
   body: presentClaim(orgId, whole),
 });
 
-const submitClaim = defineEndpoint({
+const submitClaim = routes.post(`${CLAIMS_PATH}/{id}/submit`, {
   operationId: 'submitClaim',
-  method: 'post',
-  path: `${CLAIMS_PATH}/{id}/submit`,
-  tag: TAG,
   summary: 'Record that a draft was sent to the provider',
   description: `Its disputes are claimed from then on. ${UNAVAILABLE}`,
-  access: CLAIM_ADMIN,
   idempotency: 'afterwards',
   params: claimParams,
   responses: MOVED,
@@ -145,14 +133,10 @@ const submitClaim = defineEndpoint({
   },
 });
 
-const setClaimStatus = defineEndpoint({
+const setClaimStatus = routes.patch(`${CLAIMS_PATH}/{id}/status`, {
   operationId: 'setClaimStatus',
-  method: 'patch',
-  path: `${CLAIMS_PATH}/{id}/status`,
-  tag: TAG,
   summary: 'Record what became of a claim',
   description: `docs/claims.md has the moves that are legal. ${UNAVAILABLE}`,
-  access: CLAIM_ADMIN,
   idempotency: 'afterwards',
   params: claimParams,
   body: moveBody,
@@ -167,15 +151,11 @@ const setClaimStatus = defineEndpoint({
 /** Drafts are put in order by whoever may write claims; to make one of what was chosen takes an admin. */
 const CLAIM_WRITE = { scope: 'claims:write', workspace: 'refused' } as const;
 
-const createClaimEndpoint = defineEndpoint({
+const createClaimEndpoint = routes.post(CLAIMS_PATH, {
   operationId: 'createClaim',
-  method: 'post',
-  path: CLAIMS_PATH,
-  tag: TAG,
   summary: 'Draft a claim over chosen disputes',
   description:
     'Of one account of one provider, of as many kinds and months as there are. What the provider charged the account too little in these months is taken off and listed, and the evidence is frozen.',
-  access: CLAIM_ADMIN,
   body: createClaimBody,
   idempotency: 'afterwards',
   responses: {
@@ -194,11 +174,8 @@ const createClaimEndpoint = defineEndpoint({
   },
 });
 
-const mergeClaimsEndpoint = defineEndpoint({
+const mergeClaimsEndpoint = routes.post(MERGE_PATH, {
   operationId: 'mergeClaims',
-  method: 'post',
-  path: MERGE_PATH,
-  tag: TAG,
   summary: 'Make one draft of several',
   description:
     'This one stays, with the disputes of all of them, netted and frozen anew; the others are gone. All of them are drafts of one account of one provider.',
@@ -219,11 +196,8 @@ const mergeClaimsEndpoint = defineEndpoint({
   },
 });
 
-const discardClaimEndpoint = defineEndpoint({
+const discardClaimEndpoint = routes.delete(`${CLAIMS_PATH}/{id}`, {
   operationId: 'discardClaim',
-  method: 'delete',
-  path: `${CLAIMS_PATH}/{id}`,
-  tag: TAG,
   summary: 'Discard a draft',
   description:
     'Its disputes stay open and are in no claim; the next run of the provider drafts them again, unless they are resolved or in another claim by then.',
@@ -246,10 +220,8 @@ function uuidInList(id: string, at: number): string {
 }
 
 /** Nothing is moved by it, so it asks for no more than putting drafts in order. */
-const snoozeClaimEndpoint = defineEndpoint({
+const snoozeClaimEndpoint = routes.post(SNOOZE_PATH, {
   operationId: 'snoozeClaim',
-  method: 'post',
-  path: SNOOZE_PATH,
   tag: 'Claims',
   summary: 'Have nobody be reminded of a claim for a while',
   description:
@@ -269,11 +241,8 @@ const snoozeClaimEndpoint = defineEndpoint({
   },
 });
 
-const rejectCreditEndpoint = defineEndpoint({
+const rejectCreditEndpoint = routes.post(`${CLAIMS_PATH}/{id}/credits/{credit_id}/reject`, {
   operationId: 'rejectClaimCredit',
-  method: 'post',
-  path: `${CLAIMS_PATH}/{id}/credits/{credit_id}/reject`,
-  tag: TAG,
   summary: 'Say that a credit is not the answer to a claim',
   description:
     'It is not proposed for this claim again, and may be for another one. A credit is accepted by the move that it proposes. A repeat changes nothing.',

@@ -3,7 +3,7 @@ import { listDisputes, streamDisputes } from '../../../db/claims/disputes.js';
 import { isUuidText } from '../../../domain/ids.js';
 import { dayOf } from '../../../domain/period.js';
 import { getWholeDispute, resolveDispute, uuidOfDispute } from '../../../usecases/claims/decideFindings.js';
-import { defineEndpoint, type Endpoint, type HttpMethod } from '../../endpoint.js';
+import { defineEndpoint, type Endpoint, endpointGroup, type HttpMethod } from '../../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../../paging.js';
 import { providerFilter } from '../../query.js';
 import { writeDisputesCsv } from './csv.js';
@@ -21,19 +21,14 @@ import {
 } from './wire.js';
 
 const TAG = 'Financial';
-const READ = { scope: 'financial:read', workspace: 'refused' } as const;
-const WRITE = { scope: 'financial:write', workspace: 'refused' } as const;
 
-const listDisputesEndpoint = defineEndpoint({
+const routes = endpointGroup({ tag: TAG, access: { scope: 'financial:read', workspace: 'refused' } });
+
+const listDisputesEndpoint = routes.get(DISPUTES_PATH, {
   operationId: 'listDisputes',
-  method: 'get',
-  path: DISPUTES_PATH,
-  tag: TAG,
   summary: 'What is asked back from providers, newest first',
-  access: READ,
   query: listDisputesQuery,
   responses: { 200: { description: 'A page of disputes', schema: listDisputesResponse } },
-  problems: [],
   async handle({ query, orgDb }) {
     const after = decodeTimeCursor(query.cursor, isUuidText);
     const found = await listDisputes(
@@ -49,13 +44,9 @@ const listDisputesEndpoint = defineEndpoint({
   },
 });
 
-const getDisputeEndpoint = defineEndpoint({
+const getDisputeEndpoint = routes.get(`${DISPUTES_PATH}/{id}`, {
   operationId: 'getDispute',
-  method: 'get',
-  path: `${DISPUTES_PATH}/{id}`,
-  tag: TAG,
   summary: 'A dispute with its days and its evidence, as they were when it was opened',
-  access: READ,
   params: disputeParams,
   responses: { 200: { description: 'The dispute', schema: wholeDisputeSchema } },
   problems: ['not_found'],
@@ -65,19 +56,14 @@ const getDisputeEndpoint = defineEndpoint({
   },
 });
 
-const exportDisputes = defineEndpoint({
+const exportDisputes = routes.get(`${DISPUTES_PATH}/export`, {
   operationId: 'exportDisputes',
-  method: 'get',
-  path: `${DISPUTES_PATH}/export`,
-  tag: TAG,
   summary: 'What is and was asked back from providers, as CSV',
   description:
     'In the order in which they were opened, streamed. amount_usd is the exact sum of a dispute’s days, amount_cents the same rounded down. A transfer that ends without its last chunk is broken: fetch it again.',
-  access: READ,
   limit: 'export',
   query: exportDisputesQuery,
   responses: { 200: { description: 'The disputes', contentType: 'text/csv' } },
-  problems: [],
   async handle({ query, orgDb, signal }, deps) {
     const pages = streamDisputes(orgDb, query.status);
     // Read before the answer begins: a database that is away is an ordinary 503, not a broken transfer.
@@ -107,7 +93,7 @@ const resolveBy = (method: keyof typeof METHODS): Endpoint =>
     summary: 'Resolve a dispute without a claim',
     description:
       'A repeat with the same resolution changes nothing. A dispute that is in a claim is resolved by the end of the claim, or once its draft is discarded. POST, PATCH and PUT do the same.',
-    access: WRITE,
+    access: { scope: 'financial:write', workspace: 'refused' },
     params: disputeParams,
     body: resolveBody,
     responses: { 200: { description: 'The dispute as it is now', schema: disputeSchema } },

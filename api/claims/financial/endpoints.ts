@@ -2,7 +2,7 @@ import { usdNumberFromPico } from '../../../domain/money.js';
 import { confirmItem, dismissItem } from '../../../usecases/claims/decideFindings.js';
 import { readFinancialSummary } from '../../../usecases/claims/financialSummary.js';
 import { isItemId, readReviewQueue } from '../../../usecases/claims/reviewQueue.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { type Endpoint, endpointGroup } from '../../endpoint.js';
 import { cursoredPage, decodeSizeCursor } from '../../paging.js';
 import { providerFilter, windowOf } from '../../query.js';
 import { DISPUTES_PATH, disputeSchema, presentDispute } from '../disputes/wire.js';
@@ -22,22 +22,21 @@ import {
   summaryResponse,
 } from './wire.js';
 
-const TAG = 'Financial';
-const READ = { scope: 'financial:read', workspace: 'refused' } as const;
-const WRITE = { scope: 'financial:write', workspace: 'refused' } as const;
+const routes = endpointGroup({
+  tag: 'Financial',
+  access: {
+    read: { scope: 'financial:read', workspace: 'refused' },
+    write: { scope: 'financial:write', workspace: 'refused' },
+  },
+});
 
-const readQueue = defineEndpoint({
+const readQueue = routes.get(REVIEW_PATH, {
   operationId: 'getReviewQueue',
-  method: 'get',
-  path: REVIEW_PATH,
-  tag: TAG,
   summary: 'What people are to decide on, the most dollars first',
   description:
     'The provider’s mistakes of every grade once their days are final, what nothing explains, and policies that calls have broken. The organization’s own mistakes are read with the findings.',
-  access: READ,
   query: reviewQuery,
   responses: { 200: { description: 'A page of the queue', schema: reviewResponse } },
-  problems: [],
   async handle({ query, orgDb }) {
     const after = decodeSizeCursor(query.cursor, isItemId);
     const { status, direction, min_impact_usd: minImpactPico } = query;
@@ -50,15 +49,11 @@ const readQueue = defineEndpoint({
   },
 });
 
-const confirmItemEndpoint = defineEndpoint({
+const confirmItemEndpoint = routes.post(`${REVIEW_PATH}/{id}/confirm`, {
   operationId: 'confirmReviewItem',
-  method: 'post',
-  path: `${REVIEW_PATH}/{id}/confirm`,
-  tag: TAG,
   summary: 'Say that an item is the provider’s mistake: opens a dispute',
   description:
     'A repeat answers 200 with the same dispute. Where later runs have found more days of it, another dispute is opened over those.',
-  access: WRITE,
   params: reviewParams,
   body: confirmBody,
   isBodyOptional: true,
@@ -89,15 +84,11 @@ const confirmItemEndpoint = defineEndpoint({
   },
 });
 
-const dismissItemEndpoint = defineEndpoint({
+const dismissItemEndpoint = routes.post(`${REVIEW_PATH}/{id}/dismiss`, {
   operationId: 'dismissReviewItem',
-  method: 'post',
-  path: `${REVIEW_PATH}/{id}/dismiss`,
-  tag: TAG,
   summary: 'Say that there is nothing in an item: closes it',
   description:
     'A repeat changes nothing, the first reason stands. It stays dismissed when later runs find it again, and can be confirmed with reopen.',
-  access: WRITE,
   params: reviewParams,
   body: dismissBody,
   responses: { 200: { description: 'The item as it is now', schema: reviewItemSchema } },
@@ -115,10 +106,8 @@ export const reviewQueueEndpoints: readonly Endpoint[] = [
   dismissItemEndpoint,
 ];
 
-const readSummary = defineEndpoint({
+const readSummary = routes.get(FINANCIAL_SUMMARY_PATH, {
   operationId: 'getFinancialSummary',
-  method: 'get',
-  path: FINANCIAL_SUMMARY_PATH,
   tag: 'Financial',
   summary: 'What there is to get back and to save, in six numbers that add up',
   description:

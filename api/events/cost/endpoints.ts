@@ -1,19 +1,17 @@
 import { getEvent } from '../../../db/events/events.js';
 import { DomainError } from '../../../domain/errors.js';
 import { findUuid } from '../../../domain/ids.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { eventParams } from '../events/wire.js';
 import { callCostResponse, presentCallCost } from './wire.js';
 
-const getCallCost = defineEndpoint({
+const routes = endpointGroup({ tag: 'Events', access: { scope: 'events:read', workspace: 'own' } });
+
+routes.get('/api/v1/events/{id}/cost', {
   operationId: 'getEventCost',
-  method: 'get',
-  path: '/api/v1/events/{id}/cost',
-  tag: 'Events',
   summary: 'The sum behind a cost',
   description:
     'Class × tokens × rate, with the source and the dates of each rate; for batch both the half that cost_usd takes and what the provider should charge; reported against computed.',
-  access: { scope: 'events:read', workspace: 'own' },
   params: eventParams,
   responses: { 200: { description: 'The sum', schema: callCostResponse } },
   problems: ['not_found'],
@@ -25,4 +23,4 @@ const getCallCost = defineEndpoint({
   },
 });
 
-export const callCostEndpoints: readonly Endpoint[] = [getCallCost];
+export const callCostEndpoints = routes.endpoints;

@@ -9,7 +9,7 @@ import { exclusiveEnd, isoFromMicros, MICROS_PER_DAY, spanMicros } from '../../.
 import { recordAction } from '../../../usecases/access/recordAction.js';
 import { openEventExport } from '../../../usecases/events/eventExport.js';
 import { readAhead } from '../../csv.js';
-import { defineEndpoint, type EndpointResponse } from '../../endpoint.js';
+import { type EndpointResponse, endpointGroup } from '../../endpoint.js';
 import { decodeEventCursor } from '../../paging.js';
 import { assertPayloads } from '../../pipeline/auth.js';
 import { providerFilter, windowOf } from '../../query.js';
@@ -92,13 +92,11 @@ function uuidOfEvent(id: string): string {
   return uuid;
 }
 
-const listEventsEndpoint = defineEndpoint({
+const routes = endpointGroup({ tag: 'Events', access: { scope: 'events:read', workspace: 'own' } });
+
+const listEventsEndpoint = routes.get('/api/v1/events', {
   operationId: 'listEvents',
-  method: 'get',
-  path: '/api/v1/events',
-  tag: 'Events',
   summary: 'Calls, newest first',
-  access: { scope: 'events:read', workspace: 'own' },
   query: listEventsQuery,
   responses: {
     200: { description: 'A page of events; count is the number in this page', schema: listEventsResponse },
@@ -116,15 +114,11 @@ const listEventsEndpoint = defineEndpoint({
   },
 });
 
-const exportEventsEndpoint = defineEndpoint({
+const exportEventsEndpoint = routes.get('/api/v1/events/export', {
   operationId: 'exportEvents',
-  method: 'get',
-  path: '/api/v1/events/export',
-  tag: 'Events',
   summary: 'Every call of a window, oldest first',
   description:
     'Streamed in partitions of 500 rows. A transfer that ends without its last chunk is broken: fetch it again. X-Export-Snapshot is the time up to which ingested events are in it.',
-  access: { scope: 'events:read', workspace: 'own' },
   limit: 'export',
   query: exportEventsQuery,
   responses: {
@@ -182,13 +176,9 @@ async function* writePartitions(
   if (asArray) yield Buffer.from(']');
 }
 
-const getEventEndpoint = defineEndpoint({
+const getEventEndpoint = routes.get('/api/v1/events/{id}', {
   operationId: 'getEvent',
-  method: 'get',
-  path: '/api/v1/events/{id}',
-  tag: 'Events',
   summary: 'One call',
-  access: { scope: 'events:read', workspace: 'own' },
   params: eventParams,
   query: getEventQuery,
   responses: { 200: { description: 'The event', schema: oneEventSchema } },

@@ -7,7 +7,12 @@ import type { MapContext } from '../../../domain/events/itemFault.js';
 import { MICROS_PER_DAY } from '../../../domain/period.js';
 import { listSourceHealth } from '../../../usecases/events/ingestHealth.js';
 import type { ApiDeps } from '../../deps.js';
-import { defineEndpoint, type EndpointRequest, type EndpointResponse } from '../../endpoint.js';
+import {
+  defineEndpoint,
+  type EndpointRequest,
+  type EndpointResponse,
+  endpointGroup,
+} from '../../endpoint.js';
 import {
   eventsRequestDoc,
   ingestEventsResponse,
@@ -148,15 +153,16 @@ const langfuseTrace = defineEndpoint({
   handle: ingestTrace,
 });
 
-const observability = defineEndpoint({
-  operationId: 'ingestObservability',
-  method: 'post',
-  path: '/api/v1/ingest/observability',
+const routes = endpointGroup({
   tag: 'Ingest',
+  access: { read: { scope: 'events:read', workspace: 'own' }, write: { scope: 'ingest', workspace: 'own' } },
+});
+
+const observability = routes.post('/api/v1/ingest/observability', {
+  operationId: 'ingestObservability',
   summary: 'Observability webhook',
   description:
     'Observations of type GENERATION become events, others are ignored. X-Observability-Signature is accepted and not verified.',
-  access: { scope: 'ingest', workspace: 'own' },
   idempotency: 'ignored',
   streams: { 'application/json': observationRequestDoc },
   responses: { 202: { description: 'Committed', schema: ingestResponse } },
@@ -173,13 +179,9 @@ const observability = defineEndpoint({
   },
 });
 
-const events = defineEndpoint({
+const events = routes.post('/api/v1/ingest/events', {
   operationId: 'ingestEvents',
-  method: 'post',
-  path: '/api/v1/ingest/events',
-  tag: 'Ingest',
   summary: 'Events of SDK wrappers, as {"events": […]} or one a line',
-  access: { scope: 'ingest', workspace: 'own' },
   idempotency: 'ignored',
   streams: { 'application/json': eventsRequestDoc, 'application/x-ndjson': 'binary' },
   responses: {
@@ -201,16 +203,11 @@ function kindOfEvents(type: string): BodyKind {
   throw unsupported(type, 'application/json or application/x-ndjson');
 }
 
-const health = defineEndpoint({
+const health = routes.get('/api/v1/ingest/health', {
   operationId: 'getIngestHealth',
-  method: 'get',
-  path: '/api/v1/ingest/health',
-  tag: 'Ingest',
   summary: 'Whether traffic arrives, and whether it is complete',
   description: 'The last 30 days by service and instrumentation scope.',
-  access: { scope: 'events:read', workspace: 'own' },
   responses: { 200: { description: 'Sources and what is wrong with them', schema: ingestHealthResponse } },
-  problems: [],
   async handle({ orgDb }, deps) {
     const sinceMicros = deps.nowMicros() - HEALTH_DAYS * MICROS_PER_DAY;
     const whole = orgDb.leaveProject('which scopes count is one rule for all projects');

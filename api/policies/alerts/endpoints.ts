@@ -1,7 +1,7 @@
 import { listAlerts } from '../../../db/policies/alerts.js';
 import { isUuidText } from '../../../domain/ids.js';
 import { acknowledgeAlert, getAlert, uuidOfAlert } from '../../../usecases/policies/policies.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../../paging.js';
 import { windowOf } from '../../query.js';
 import {
@@ -13,19 +13,21 @@ import {
   presentAlert,
 } from './wire.js';
 
-const READ = { scope: 'alerts:read', workspace: 'own' } as const;
 /** A project's keys read what its calls did; whether somebody has looked into it is the organization's to say. */
-const WRITE = { scope: 'alerts:write', workspace: 'refused' } as const;
 
-const listAlertsEndpoint = defineEndpoint({
-  operationId: 'listAlerts',
-  method: 'get',
-  path: ALERTS_PATH,
+const routes = endpointGroup({
   tag: 'Alerts',
+  access: {
+    read: { scope: 'alerts:read', workspace: 'own' },
+    write: { scope: 'alerts:write', workspace: 'refused' },
+  },
+});
+
+routes.get(ALERTS_PATH, {
+  operationId: 'listAlerts',
   summary: 'Calls that broke a policy, and notices, newest first',
   description:
     'The time of an alert is when its call was stored, not when the call was made. A key of a workspace reads the alerts of its project’s calls and no notices.',
-  access: READ,
   query: listAlertsQuery,
   responses: {
     200: { description: 'A page of alerts; count is the number in this page', schema: listAlertsResponse },
@@ -42,15 +44,11 @@ const listAlertsEndpoint = defineEndpoint({
   },
 });
 
-const getAlertEndpoint = defineEndpoint({
+routes.get(`${ALERTS_PATH}/{id}`, {
   operationId: 'getAlert',
-  method: 'get',
-  path: `${ALERTS_PATH}/{id}`,
-  tag: 'Alerts',
   summary: 'One alert',
   description:
     'Where two events turned out to be one call, the alert that stands for this one, with its own id.',
-  access: READ,
   params: alertParams,
   responses: { 200: { description: 'The alert', schema: alertSchema } },
   problems: ['not_found'],
@@ -59,14 +57,10 @@ const getAlertEndpoint = defineEndpoint({
   },
 });
 
-const acknowledgeAlertEndpoint = defineEndpoint({
+routes.post(`${ALERTS_PATH}/{id}/acknowledge`, {
   operationId: 'acknowledgeAlert',
-  method: 'post',
-  path: `${ALERTS_PATH}/{id}/acknowledge`,
-  tag: 'Alerts',
   summary: 'Say that somebody has seen to an alert',
   description: 'A repeat changes nothing: it answers who was the first to acknowledge it, and when.',
-  access: WRITE,
   params: alertParams,
   responses: { 200: { description: 'The alert as it is now', schema: alertSchema } },
   problems: ['not_found'],
@@ -76,8 +70,4 @@ const acknowledgeAlertEndpoint = defineEndpoint({
   },
 });
 
-export const alertEndpoints: readonly Endpoint[] = [
-  listAlertsEndpoint,
-  getAlertEndpoint,
-  acknowledgeAlertEndpoint,
-];
+export const alertEndpoints = routes.endpoints;

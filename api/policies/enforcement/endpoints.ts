@@ -7,7 +7,7 @@ import {
   uuidOfRule,
   withdrawRule,
 } from '../../../usecases/policies/enforcementRules.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { pageOf } from '../../paging.js';
 import { matchesEntityTag } from '../../pipeline/answer.js';
 import {
@@ -25,18 +25,19 @@ import {
   updateRuleBody,
 } from './wire.js';
 
-const READ = { scope: 'enforcement:read', workspace: 'shared' } as const;
-const WRITE = { scope: 'enforcement:write', workspace: 'refused' } as const;
-
-const createRuleEndpoint = defineEndpoint({
-  operationId: 'createEnforcementRule',
-  method: 'post',
-  path: RULES_PATH,
+const routes = endpointGroup({
   tag: 'Enforcement',
+  access: {
+    read: { scope: 'enforcement:read', workspace: 'shared' },
+    write: { scope: 'enforcement:write', workspace: 'refused' },
+  },
+});
+
+routes.post(RULES_PATH, {
+  operationId: 'createEnforcementRule',
   summary: 'Make an enforcement rule',
   description:
     'Wrappers hear of it when they next ask for their configuration. It stands behind the rules that are there: of several that a call breaks the first one counts (docs/enforcement.md).',
-  access: WRITE,
   body: createRuleBody,
   responses: {
     201: { description: 'The rule', schema: ruleSchema, headers: { Location: 'The rule' } },
@@ -53,17 +54,12 @@ const createRuleEndpoint = defineEndpoint({
   },
 });
 
-const listRulesEndpoint = defineEndpoint({
+routes.get(RULES_PATH, {
   operationId: 'listEnforcementRules',
-  method: 'get',
-  path: RULES_PATH,
-  tag: 'Enforcement',
   summary: 'Enforcement rules, in the order in which they are asked',
   description: 'Oldest first, switched off ones too; removed ones are not among them.',
-  access: READ,
   query: listRulesQuery,
   responses: { 200: { description: 'A page of rules', schema: listRulesResponse } },
-  problems: [],
   async handle({ query, orgDb }) {
     const { limit, offset, ...filter } = query;
     const found = await listRules(orgDb, filter, { limit: limit + 1, offset });
@@ -72,14 +68,10 @@ const listRulesEndpoint = defineEndpoint({
   },
 });
 
-const getRule = defineEndpoint({
+routes.get(`${RULES_PATH}/{id}`, {
   operationId: 'getEnforcementRule',
-  method: 'get',
-  path: `${RULES_PATH}/{id}`,
-  tag: 'Enforcement',
   summary: 'One enforcement rule',
   description: 'Also one that was removed, so that the calls that it blocked can be understood.',
-  access: READ,
   params: ruleParams,
   responses: { 200: { description: 'The rule', schema: ruleSchema } },
   problems: ['not_found'],
@@ -90,15 +82,11 @@ const getRule = defineEndpoint({
   },
 });
 
-const updateRuleEndpoint = defineEndpoint({
+routes.patch(`${RULES_PATH}/{id}`, {
   operationId: 'updateEnforcementRule',
-  method: 'patch',
-  path: `${RULES_PATH}/{id}`,
-  tag: 'Enforcement',
   summary: 'Change an enforcement rule, or switch it off or on',
   description:
     'What is not named stays. The type stays for good, since calls name the rule by its id; so does its place in the order.',
-  access: WRITE,
   params: ruleParams,
   body: updateRuleBody,
   responses: { 200: { description: 'The rule as it is now', schema: ruleSchema } },
@@ -115,15 +103,11 @@ const updateRuleEndpoint = defineEndpoint({
   },
 });
 
-const removeRuleEndpoint = defineEndpoint({
+routes.delete(`${RULES_PATH}/{id}`, {
   operationId: 'removeEnforcementRule',
-  method: 'delete',
-  path: `${RULES_PATH}/{id}`,
-  tag: 'Enforcement',
   summary: 'Remove an enforcement rule',
   description:
     'Wrappers no longer hear of it. The calls that it blocked go on naming it, and under its id it stays readable.',
-  access: WRITE,
   params: ruleParams,
   responses: { 204: { description: 'Removed' } },
   problems: ['not_found'],
@@ -138,11 +122,8 @@ const removeRuleEndpoint = defineEndpoint({
 /** A copy may be kept by whoever asked, who asks each time whether it still holds. */
 const CONFIG_CACHE_CONTROL = 'private, no-cache';
 
-const getConfig = defineEndpoint({
+routes.get(ENFORCEMENT_CONFIG_PATH, {
   operationId: 'getEnforcementConfig',
-  method: 'get',
-  path: ENFORCEMENT_CONFIG_PATH,
-  tag: 'Enforcement',
   summary: 'The rules that wrappers judge calls by',
   description:
     'The enabled ones, in their order. Send the ETag back as If-None-Match to hear whether they changed; ask again after poll_seconds (docs/enforcement.md).',
@@ -155,7 +136,6 @@ const getConfig = defineEndpoint({
     },
     304: { description: 'The copy named by If-None-Match is the current one' },
   },
-  problems: [],
   async handle({ header, orgDb }) {
     const config = presentEnforcementConfig(await listRules(orgDb, { enabled: true }));
     const etag = `"${config.version}"`;
@@ -165,11 +145,4 @@ const getConfig = defineEndpoint({
   },
 });
 
-export const enforcementEndpoints: readonly Endpoint[] = [
-  createRuleEndpoint,
-  listRulesEndpoint,
-  getRule,
-  updateRuleEndpoint,
-  removeRuleEndpoint,
-  getConfig,
-];
+export const enforcementEndpoints = routes.endpoints;

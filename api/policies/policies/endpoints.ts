@@ -1,7 +1,7 @@
 import { listPolicies } from '../../../db/policies/policies.js';
 import { PREVIEW_EVENTS_MAX } from '../../../domain/policies/preview.js';
 import { previewPolicy, recordPreview, savePolicy } from '../../../usecases/policies/policies.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { assertPayloads } from '../../pipeline/auth.js';
 import {
   configOf,
@@ -16,35 +16,33 @@ import {
   putPolicyResponse,
 } from './wire.js';
 
-const ADMIN = { scope: 'policies:write', workspace: 'refused' } as const;
-const listPoliciesEndpoint = defineEndpoint({
-  operationId: 'listPolicies',
-  method: 'get',
-  path: POLICIES_PATH,
+const routes = endpointGroup({
   tag: 'Policies',
+  access: {
+    read: { scope: 'policies:read', workspace: 'shared' },
+    write: { scope: 'policies:write', workspace: 'refused' },
+  },
+});
+
+routes.get(POLICIES_PATH, {
+  operationId: 'listPolicies',
   summary: 'Every policy of the organization, enabled or not',
-  access: { scope: 'policies:read', workspace: 'shared' },
   responses: {
     200: {
       description: 'At most one of each type, in the order in which they were first put',
       schema: listPoliciesResponse,
     },
   },
-  problems: [],
   async handle({ orgDb }) {
     return { status: 200, body: { policies: (await listPolicies(orgDb)).map(presentPolicy) } };
   },
 });
 
-const putPolicyEndpoint = defineEndpoint({
+routes.put(`${POLICIES_PATH}/{policy_type}`, {
   operationId: 'putPolicy',
-  method: 'put',
-  path: `${POLICIES_PATH}/{policy_type}`,
-  tag: 'Policies',
   summary: 'Make the policy of a type, or replace it',
   description:
     'Holds on every instance for each event that is sent after the answer; what is stored already is not judged anew. Regular expressions that RE2 does not take, and those that take too long, are stored, passed over, and named in `warnings`. A policy is not deleted: put it with `enabled` false.',
-  access: ADMIN,
   params: policyParams,
   body: policyBody,
   responses: { 200: { description: 'The policy as it is now', schema: putPolicyResponse } },
@@ -56,14 +54,10 @@ const putPolicyEndpoint = defineEndpoint({
   },
 });
 
-const previewPolicyEndpoint = defineEndpoint({
+routes.post(`${POLICIES_PATH}/{policy_type}/preview`, {
   operationId: 'previewPolicy',
-  method: 'post',
-  path: `${POLICIES_PATH}/{policy_type}/preview`,
-  tag: 'Policies',
   summary: 'What a policy would flag',
   description: `Holds a policy, which is not stored, against the newest ${PREVIEW_EVENTS_MAX} events as far as they are stored, and makes no alerts. For banned_patterns the key needs payloads:read besides: a pattern is a way to read prompts.`,
-  access: ADMIN,
   params: policyParams,
   body: policyBody,
   // Made twice it changes nothing but the log.
@@ -82,8 +76,4 @@ const previewPolicyEndpoint = defineEndpoint({
   },
 });
 
-export const policyEndpoints: readonly Endpoint[] = [
-  listPoliciesEndpoint,
-  putPolicyEndpoint,
-  previewPolicyEndpoint,
-];
+export const policyEndpoints = routes.endpoints;

@@ -15,7 +15,7 @@ import {
   standardPeriod,
 } from '../../../usecases/policies/savings.js';
 import { runTableOf } from '../../../usecases/runs/runTables.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { type Endpoint, endpointGroup } from '../../endpoint.js';
 import { decodeResultCursor, nextCursor } from '../../paging.js';
 import {
   getRunEndpoint,
@@ -40,18 +40,16 @@ import {
   savingsRunSchema,
 } from './wire.js';
 
-const TAG = 'Enforcement';
-const READ = { scope: 'enforcement:read', workspace: 'refused' } as const;
+const routes = endpointGroup({
+  tag: 'Enforcement',
+  access: { scope: 'enforcement:read', workspace: 'refused' },
+});
 
-const readSavingsEndpoint = defineEndpoint({
+routes.get(SAVINGS_PATH, {
   operationId: 'getEnforcementSavings',
-  method: 'get',
-  path: SAVINGS_PATH,
-  tag: TAG,
   summary: 'What enforcement rules have prevented, and what they would have saved',
   description:
     'prevented_usd is of the calls that wrappers have blocked in the period. preventable_modeled_usd is of the newest savings run: of the last 30 days, or of exactly the period that is named; null where none has been run.',
-  access: READ,
   query: savingsQuery,
   responses: { 200: { description: 'Both, by rule', schema: savingsResponse } },
   problems: ['invalid_parameter', 'invalid_range'],
@@ -61,15 +59,11 @@ const readSavingsEndpoint = defineEndpoint({
   },
 });
 
-const listCalls = defineEndpoint({
+routes.get(SAVINGS_CALLS_PATH, {
   operationId: 'listSavingsCalls',
-  method: 'get',
-  path: SAVINGS_CALLS_PATH,
-  tag: TAG,
   summary: 'The calls that make up what the rules would have saved',
   description:
     'Of the newest result over the last 30 days, or of a run that is named. A cursor goes through one result to its end, also while a newer one comes.',
-  access: READ,
   query: listSavingsCallsQuery,
   responses: { 200: { description: 'A page of calls', schema: listSavingsCallsResponse } },
   problems: ['invalid_parameter'],
@@ -84,7 +78,7 @@ const listCalls = defineEndpoint({
   },
 });
 
-export const savingsEndpoints: readonly Endpoint[] = [readSavingsEndpoint, listCalls];
+export const savingsEndpoints = routes.endpoints;
 
 /** Longest period of one run. */
 const SAVINGS_DAYS_MAX = 92;

@@ -11,12 +11,7 @@ import {
   refuseWithoutPrice,
 } from '../../../usecases/pricing/ownPrices.js';
 import type { ApiDeps } from '../../deps.js';
-import {
-  defineEndpoint,
-  type Endpoint,
-  type EndpointRequest,
-  type EndpointResponse,
-} from '../../endpoint.js';
+import { type Endpoint, type EndpointRequest, type EndpointResponse, endpointGroup } from '../../endpoint.js';
 import { pageOf } from '../../paging.js';
 import { providerFilter } from '../../query.js';
 import {
@@ -112,15 +107,19 @@ const LIST_DESCRIPTION =
 const END_DESCRIPTION =
   'From a day on, by default today: calls and bills before it keep the price. The entry stays in the list with its history. 404 where it ended on that day or before.';
 
-const createContractRate = defineEndpoint({
-  operationId: 'createContractRate',
-  method: 'post',
-  path: CONTRACT_RATES_PATH,
+const routes = endpointGroup({
   tag: 'Pricing',
+  access: {
+    read: { scope: 'pricing:read', workspace: 'refused' },
+    write: { scope: 'pricing:write', workspace: 'refused' },
+  },
+});
+
+const createContractRate = routes.post(CONTRACT_RATES_PATH, {
+  operationId: 'createContractRate',
   summary: 'Enter what was agreed with a provider',
   description:
     'A discount on every listed rate, or rates in place of listed ones, with the document that proves it. Nothing that is entered changes; a later entry stands over it.',
-  access: { scope: 'pricing:write', workspace: 'refused' },
   body: createContractRateBody,
   idempotency: 'afterwards',
   responses: {
@@ -134,15 +133,11 @@ const createContractRate = defineEndpoint({
   handle: (request, deps) => create('contract', request, deps, entryOfBody(request.body)),
 });
 
-const createOverride = defineEndpoint({
+const createOverride = routes.post(OVERRIDES_PATH, {
   operationId: 'createPriceOverride',
-  method: 'post',
-  path: OVERRIDES_PATH,
-  tag: 'Pricing',
   summary: 'Correct a list price, or enter one that is missing',
   description:
     'Rates in USD per million tokens in place of listed ones; a class that is not named stays as listed. For a model that no list knows both input and output are needed.',
-  access: { scope: 'pricing:write', workspace: 'refused' },
   body: createOverrideBody,
   idempotency: 'afterwards',
   responses: {
@@ -156,74 +151,52 @@ const createOverride = defineEndpoint({
   handle: (request, deps) => create('override', request, deps, entryOfBody(request.body)),
 });
 
-const listContractRates = defineEndpoint({
+const listContractRates = routes.get(CONTRACT_RATES_PATH, {
   operationId: 'listContractRates',
-  method: 'get',
-  path: CONTRACT_RATES_PATH,
-  tag: 'Pricing',
   summary: 'What was agreed with the providers',
   description: LIST_DESCRIPTION,
-  access: { scope: 'pricing:read', workspace: 'refused' },
   query: listOwnPricesQuery,
   responses: { 200: { description: 'A page of entries', schema: listContractRatesResponse } },
-  problems: [],
   async handle({ query, orgDb }, deps) {
     const { items, page } = await list('contract', query, { orgDb }, deps);
     return { status: 200, body: { contract_rates: items, ...page } };
   },
 });
 
-const listOverrides = defineEndpoint({
+const listOverrides = routes.get(OVERRIDES_PATH, {
   operationId: 'listPriceOverrides',
-  method: 'get',
-  path: OVERRIDES_PATH,
-  tag: 'Pricing',
   summary: 'List prices that the organization knows better',
   description: LIST_DESCRIPTION,
-  access: { scope: 'pricing:read', workspace: 'refused' },
   query: listOwnPricesQuery,
   responses: { 200: { description: 'A page of entries', schema: listOverridesResponse } },
-  problems: [],
   async handle({ query, orgDb }, deps) {
     const { items, page } = await list('override', query, { orgDb }, deps);
     return { status: 200, body: { overrides: items, ...page } };
   },
 });
 
-const getContractRate = defineEndpoint({
+const getContractRate = routes.get(`${CONTRACT_RATES_PATH}/{id}`, {
   operationId: 'getContractRate',
-  method: 'get',
-  path: `${CONTRACT_RATES_PATH}/{id}`,
-  tag: 'Pricing',
   summary: 'One agreed price',
-  access: { scope: 'pricing:read', workspace: 'refused' },
   params: ownPriceParams,
   responses: { 200: { description: 'The entry, ended ones too', schema: contractRateSchema } },
   problems: ['not_found'],
   handle: ({ params, orgDb }, deps) => read('contract', params.id, { orgDb }, deps),
 });
 
-const getOverride = defineEndpoint({
+const getOverride = routes.get(`${OVERRIDES_PATH}/{id}`, {
   operationId: 'getPriceOverride',
-  method: 'get',
-  path: `${OVERRIDES_PATH}/{id}`,
-  tag: 'Pricing',
   summary: 'One override',
-  access: { scope: 'pricing:read', workspace: 'refused' },
   params: ownPriceParams,
   responses: { 200: { description: 'The entry, ended ones too', schema: overrideSchema } },
   problems: ['not_found'],
   handle: ({ params, orgDb }, deps) => read('override', params.id, { orgDb }, deps),
 });
 
-const endContractRate = defineEndpoint({
+const endContractRate = routes.delete(`${CONTRACT_RATES_PATH}/{id}`, {
   operationId: 'endContractRate',
-  method: 'delete',
-  path: `${CONTRACT_RATES_PATH}/{id}`,
-  tag: 'Pricing',
   summary: 'End an agreed price',
   description: END_DESCRIPTION,
-  access: { scope: 'pricing:write', workspace: 'refused' },
   params: ownPriceParams,
   query: endOwnPriceQuery,
   responses: { 204: { description: 'Ended' } },
@@ -232,14 +205,10 @@ const endContractRate = defineEndpoint({
     end('contract', params.id, query.from, { orgDb, caller, requestId }, deps),
 });
 
-const endOverride = defineEndpoint({
+const endOverride = routes.delete(`${OVERRIDES_PATH}/{id}`, {
   operationId: 'endPriceOverride',
-  method: 'delete',
-  path: `${OVERRIDES_PATH}/{id}`,
-  tag: 'Pricing',
   summary: 'End an override',
   description: END_DESCRIPTION,
-  access: { scope: 'pricing:write', workspace: 'refused' },
   params: ownPriceParams,
   query: endOwnPriceQuery,
   responses: { 204: { description: 'Ended' } },

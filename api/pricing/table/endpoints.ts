@@ -3,7 +3,7 @@ import type { PriceBook } from '../../../domain/pricing/priceBook.js';
 import { holdsAt, type PricedModel } from '../../../domain/pricing/pricedModel.js';
 import { priceTable } from '../../../domain/pricing/priceTable.js';
 import { listUnpricedModels } from '../../../usecases/pricing/repriceCalls.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { matchesEntityTag } from '../../pipeline/answer.js';
 import { providerFilter, windowOf } from '../../query.js';
 import {
@@ -33,15 +33,13 @@ function pricingTableOf(book: PriceBook, nowMicros: bigint): ReturnType<typeof p
   return table;
 }
 
-const getPricingTable = defineEndpoint({
+const routes = endpointGroup({ tag: 'Pricing', access: { public: true } });
+
+routes.get('/api/v1/pricing/table', {
   operationId: 'getPricingTable',
-  method: 'get',
-  path: '/api/v1/pricing/table',
-  tag: 'Pricing',
   summary: 'One price for each model family',
   description:
     'Public: client wrappers fetch it on startup. Send the ETag back as If-None-Match to hear whether it changed.',
-  access: { public: true },
   responses: {
     200: {
       description: 'The table',
@@ -50,7 +48,6 @@ const getPricingTable = defineEndpoint({
     },
     304: { description: 'The copy named by If-None-Match is the current one' },
   },
-  problems: [],
   async handle({ header }, deps) {
     const table = pricingTableOf(deps.prices.current(), deps.nowMicros());
     const etag = `"${table.version}"`;
@@ -60,18 +57,14 @@ const getPricingTable = defineEndpoint({
   },
 });
 
-const listPrices = defineEndpoint({
+routes.get('/api/v1/pricing', {
   operationId: 'listPrices',
-  method: 'get',
-  path: '/api/v1/pricing',
-  tag: 'Pricing',
   summary: 'Every price with its dates, tiers and sources',
   description:
     'One record for each price period, by provider, model and beginning. An unknown rate is null, which is not free.',
   access: { scope: 'pricing:read', workspace: 'shared' },
   query: listPricesQuery,
   responses: { 200: { description: 'The records', schema: listPricesResponse } },
-  problems: [],
   async handle({ query }, deps) {
     const book = deps.prices.current();
     const provider = providerFilter(query.provider);
@@ -91,11 +84,8 @@ function carries({ entry }: PricedModel, id: string): boolean {
   return entry.model === id || entry.aliases.includes(id);
 }
 
-const listUnpriced = defineEndpoint({
+routes.get('/api/v1/pricing/unpriced', {
   operationId: 'listUnpricedModels',
-  method: 'get',
-  path: '/api/v1/pricing/unpriced',
-  tag: 'Pricing',
   summary: 'Models seen without a price',
   description:
     'Calls whose cost is unknown and stands as 0 in totals, by who bills them and the model that answered, the most calls first; beside them the models whose price rests on an assumed rate.',
@@ -115,4 +105,4 @@ const listUnpriced = defineEndpoint({
   },
 });
 
-export const pricingEndpoints: readonly Endpoint[] = [getPricingTable, listPrices, listUnpriced];
+export const pricingEndpoints = routes.endpoints;

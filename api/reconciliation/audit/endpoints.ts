@@ -1,18 +1,19 @@
 import { auditBills } from '../../../usecases/reconciliation/billAudit.js';
 import { csvAnswer } from '../../csv.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { auditFilename, writeAuditCsv } from './csv.js';
 import { auditQuery, auditResponse, presentAudit } from './wire.js';
 
-const getAudit = defineEndpoint({
-  operationId: 'getAudit',
-  method: 'get',
-  path: '/api/v1/reconciliation/audit',
+const routes = endpointGroup({
   tag: 'Reconciliation',
+  access: { scope: 'reconciliation:read', workspace: 'refused' },
+});
+
+routes.get('/api/v1/reconciliation/audit', {
+  operationId: 'getAudit',
   summary: 'The rates that a provider charged, against list and contract',
   description:
     'From the bills alone: no call has to be observed. Charges at another than the agreed rate, as one line while the ratio stays the same, charges as agreed, and what the bill does not let one judge. The command ./trueup audit gives the same.',
-  access: { scope: 'reconciliation:read', workspace: 'refused' },
   query: auditQuery,
   responses: { 200: { description: 'The audit', schema: auditResponse, otherTypes: { 'text/csv': 'text' } } },
   problems: ['invalid_parameter', 'missing_parameter', 'invalid_range'],
@@ -31,4 +32,4 @@ const getAudit = defineEndpoint({
   },
 });
 
-export const auditEndpoints: readonly Endpoint[] = [getAudit];
+export const auditEndpoints = routes.endpoints;

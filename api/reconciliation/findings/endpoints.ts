@@ -4,7 +4,7 @@ import { findUuid, isUuidText } from '../../../domain/ids.js';
 import { absPico } from '../../../domain/money.js';
 import { dayOf } from '../../../domain/period.js';
 import { getWholeFinding } from '../../../usecases/reconciliation/readRuns.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { cursoredPage, decodeSizeCursor } from '../../paging.js';
 import { providerFilter, windowOf } from '../../query.js';
 import {
@@ -16,9 +16,6 @@ import {
   presentWholeFinding,
   wholeFindingSchema,
 } from './wire.js';
-
-const TAG = 'Financial';
-const READ = { scope: 'financial:read', workspace: 'refused' } as const;
 
 function filterOf(query: z.output<typeof listFindingsQuery>): FindingFilter {
   const { fromMicros, toMicros } = windowOf(query.from, query.to, ['from', 'to']);
@@ -36,15 +33,13 @@ function filterOf(query: z.output<typeof listFindingsQuery>): FindingFilter {
   };
 }
 
-const listFindingsEndpoint = defineEndpoint({
+const routes = endpointGroup({ tag: 'Financial', access: { scope: 'financial:read', workspace: 'refused' } });
+
+routes.get(FINDINGS_PATH, {
   operationId: 'listFindings',
-  method: 'get',
-  path: FINDINGS_PATH,
-  tag: TAG,
   summary: 'What runs have found, the largest first, whichever way it is wrong',
   description:
     'Mistakes of the provider, the organization’s own (blame=own, with what to change) and what nothing explains. The review queue has those of them that people decide on.',
-  access: READ,
   query: listFindingsQuery,
   responses: { 200: { description: 'A page of findings', schema: listFindingsResponse } },
   problems: ['invalid_range'],
@@ -57,13 +52,9 @@ const listFindingsEndpoint = defineEndpoint({
   },
 });
 
-const getFindingEndpoint = defineEndpoint({
+routes.get(`${FINDINGS_PATH}/{id}`, {
   operationId: 'getFinding',
-  method: 'get',
-  path: `${FINDINGS_PATH}/{id}`,
-  tag: TAG,
   summary: 'A finding with its days, its computation and its evidence',
-  access: READ,
   params: findingParams,
   responses: { 200: { description: 'The finding', schema: wholeFindingSchema } },
   problems: ['not_found'],
@@ -73,4 +64,4 @@ const getFindingEndpoint = defineEndpoint({
   },
 });
 
-export const findingEndpoints: readonly Endpoint[] = [listFindingsEndpoint, getFindingEndpoint];
+export const findingEndpoints = routes.endpoints;

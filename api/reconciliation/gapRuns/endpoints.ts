@@ -6,7 +6,7 @@ import { absPico } from '../../../domain/money.js';
 import { dayOf, gapWindow, isoFromMicros } from '../../../domain/period.js';
 import { exploreGaps, readMonthSummary } from '../../../usecases/reconciliation/readRuns.js';
 import { runTableOf } from '../../../usecases/runs/runTables.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { type Endpoint, endpointGroup } from '../../endpoint.js';
 import { cursoredPage, decodeTimeAmountCursor } from '../../paging.js';
 import {
   cancelRunEndpoint,
@@ -104,15 +104,16 @@ function pageOf({ limit, offset, cursor }: ExplorerQuery) {
 const positionOf = ({ bucketMicros, providerCostPico, ourCostPico, place }: PlacedBucket) =>
   [bucketMicros, absPico(providerCostPico - ourCostPico), place] as const;
 
-const explore = defineEndpoint({
-  operationId: 'exploreGaps',
-  method: 'get',
-  path: EXPLORER_PATH,
+const routes = endpointGroup({
   tag: 'Reconciliation',
+  access: { scope: 'reconciliation:read', workspace: 'refused' },
+});
+
+routes.get(EXPLORER_PATH, {
+  operationId: 'exploreGaps',
   summary: 'Where billed and observed differ',
   description:
     'The period is the UTC days that end with today, up to now. Days, and hours with period=7d where the provider’s usage report is hourly. total and flagged count the period before flagged_only and flagged are applied. Newest first, then the largest gap; one answer holds at most 10,000 buckets, and next_cursor leads to the others.',
-  access: { scope: 'reconciliation:read', workspace: 'refused' },
   query: explorerQuery,
   responses: { 200: { description: 'Buckets of the latest runs, newest first', schema: explorerResponse } },
   problems: ['invalid_parameter'],
@@ -128,21 +129,16 @@ const explore = defineEndpoint({
   },
 });
 
-const summary = defineEndpoint({
+routes.get('/api/v1/reconciliation/summary', {
   operationId: 'getReconciliationSummary',
-  method: 'get',
-  path: '/api/v1/reconciliation/summary',
-  tag: 'Reconciliation',
   summary: 'The last billed month, matched and unmatched',
   description:
     'The last complete UTC month with billing data, else the previous one. The four grades sum to matched_usd + unmatched_usd, which is what was billed for usage.',
-  access: { scope: 'reconciliation:read', workspace: 'refused' },
   responses: { 200: { description: 'The summary', schema: summaryResponse } },
-  problems: [],
   async handle({ orgDb }, deps) {
     const found = await readMonthSummary(orgDb, dayOf(deps.nowMicros()));
     return { status: 200, body: presentSummary(found) };
   },
 });
 
-export const reconciliationEndpoints: readonly Endpoint[] = [explore, summary];
+export const reconciliationEndpoints = routes.endpoints;

@@ -3,7 +3,7 @@ import type { MatchFilter, MatchRecord } from '../../../db/reconciliation/matche
 import { isUuidText } from '../../../domain/ids.js';
 import { absPico } from '../../../domain/money.js';
 import { readMatches } from '../../../usecases/reconciliation/readRuns.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { cursoredPage, decodeAmountCursor } from '../../paging.js';
 import { dayWindowOf, providerFilter } from '../../query.js';
 import { matchesQuery, matchesResponse, presentMatch, presentTotals } from './wire.js';
@@ -21,15 +21,16 @@ function filterOf(query: z.output<typeof matchesQuery>, nowMicros: bigint): Matc
 const positionOf = ({ record }: { record: MatchRecord }) =>
   [absPico(record.providerCostPico - record.ourCostPico), record.matchId] as const;
 
-const getMatches = defineEndpoint({
-  operationId: 'listMatches',
-  method: 'get',
-  path: '/api/v1/reconciliation/matches',
+const routes = endpointGroup({
   tag: 'Reconciliation',
+  access: { scope: 'reconciliation:read', workspace: 'refused' },
+});
+
+routes.get('/api/v1/reconciliation/matches', {
+  operationId: 'listMatches',
   summary: 'What was billed beside what was observed, day by day',
   description:
     'One record for each account, model and UTC day of the latest runs: matched, partial and unmatched ones, with the evidence and what explains them. The largest |delta_usd| first. totals are of everything that is asked for; for a month whose days have all been compared they are the summary’s.',
-  access: { scope: 'reconciliation:read', workspace: 'refused' },
   query: matchesQuery,
   responses: { 200: { description: 'A page of records', schema: matchesResponse } },
   problems: ['invalid_parameter', 'invalid_range'],
@@ -45,4 +46,4 @@ const getMatches = defineEndpoint({
   },
 });
 
-export const matchEndpoints: readonly Endpoint[] = [getMatches];
+export const matchEndpoints = routes.endpoints;

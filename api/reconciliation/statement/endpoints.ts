@@ -1,19 +1,20 @@
 import { readMonthStatement } from '../../../usecases/reconciliation/monthStatement.js';
 import { csvAnswer } from '../../csv.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { assertMonthBegun } from '../../query.js';
 import { writeStatementCsv } from './csv.js';
 import { presentStatement, statementQuery, statementResponse } from './wire.js';
 
-const getStatement = defineEndpoint({
-  operationId: 'getStatement',
-  method: 'get',
-  path: '/api/v1/reconciliation/statement',
+const routes = endpointGroup({
   tag: 'Reconciliation',
+  access: { scope: 'reconciliation:read', workspace: 'refused' },
+});
+
+routes.get('/api/v1/reconciliation/statement', {
+  operationId: 'getStatement',
   summary: 'What a month cost, what it is made of, and how surely',
   description:
     'By account, by provider and in total: list price, discounts, billed usage, credits and tax up to the invoice; of the billed usage what calls verify, by grade, and what the rest is. Every part sums to its whole. format=csv has the same lines with exact decimals, one amount a row.',
-  access: { scope: 'reconciliation:read', workspace: 'refused' },
   query: statementQuery,
   responses: {
     200: { description: 'The statement', schema: statementResponse, otherTypes: { 'text/csv': 'text' } },
@@ -31,4 +32,4 @@ const getStatement = defineEndpoint({
   },
 });
 
-export const statementEndpoints: readonly Endpoint[] = [getStatement];
+export const statementEndpoints = routes.endpoints;

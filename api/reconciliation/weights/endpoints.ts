@@ -1,17 +1,18 @@
 import { readWeights } from '../../../usecases/reconciliation/readRuns.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { pageOf } from '../../paging.js';
 import { presentOutcome, presentWeights, WEIGHTS_PATH, weightsQuery, weightsResponse } from './wire.js';
 
-const getWeights = defineEndpoint({
-  operationId: 'getWeights',
-  method: 'get',
-  path: WEIGHTS_PATH,
+const routes = endpointGroup({
   tag: 'Reconciliation',
+  access: { scope: 'reconciliation:read', workspace: 'refused' },
+});
+
+routes.get(WEIGHTS_PATH, {
+  operationId: 'getWeights',
   summary: 'What was learned from the outcomes of claims, and from which',
   description:
     'The weights that the organization’s runs judge by: how often each kind of finding was credited, what each signal of a match counts, what providers said it was instead, and from which probability on a claim is HIGH or MEDIUM; each beside what it was before any outcome. Findings name the version as weight_set. limit and offset go through the outcomes, newest first.',
-  access: { scope: 'reconciliation:read', workspace: 'refused' },
   query: weightsQuery,
   responses: {
     200: { description: 'The newest version and a page of outcomes', schema: weightsResponse },
@@ -26,4 +27,4 @@ const getWeights = defineEndpoint({
   },
 });
 
-export const weightEndpoints: readonly Endpoint[] = [getWeights];
+export const weightEndpoints = routes.endpoints;

@@ -3,7 +3,7 @@ import { listEvents } from '../../../db/events/events.js';
 import type { OrgDb } from '../../../db/orgDb.js';
 import { daysBefore, exclusiveEnd } from '../../../domain/period.js';
 import { sumUsage, sumUsageAsOf } from '../../../usecases/usage/usage.js';
-import { defineEndpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import {
   decodeEventCursor,
   decodeOffsetCursor,
@@ -30,15 +30,13 @@ import {
 
 const DEFAULT_DAYS = 30n;
 
-const usageSummary = defineEndpoint({
+const routes = endpointGroup({ tag: 'Usage', access: { scope: 'usage:read', workspace: 'own' } });
+
+const usageSummary = routes.get('/api/v1/usage/summary', {
   operationId: 'getUsageSummary',
-  method: 'get',
-  path: '/api/v1/usage/summary',
-  tag: 'Usage',
   summary: 'Cost and tokens of a window, by one dimension',
   description:
     'By default the last 30 days by model. A call that was just acknowledged is in it. Closed months stand as they were closed, and what changed later is in the day on which it came; `as_of` asks otherwise.',
-  access: { scope: 'usage:read', workspace: 'own' },
   query: usageSummaryQuery,
   responses: {
     200: { description: 'Totals and their breakdown, cost descending', schema: usageSummaryResponse },
@@ -72,14 +70,10 @@ function summaryWindow({ from, to }: z.output<typeof usageSummaryQuery>, nowMicr
   return { asked: { fromMicros, toMicros: to && toMicros, names }, shown: { fromMicros, toMicros } };
 }
 
-const usageRecords = defineEndpoint({
+const usageRecords = routes.get('/api/v1/usage/records', {
   operationId: 'listUsageRecords',
-  method: 'get',
-  path: '/api/v1/usage/records',
-  tag: 'Usage',
   summary: 'Usage call by call, or by group',
   description: 'Calls as they are known now, each at its own time, also in closed months.',
-  access: { scope: 'usage:read', workspace: 'own' },
   query: usageRecordsQuery,
   responses: { 200: { description: 'A page of records', schema: usageRecordsResponse } },
   problems: ['invalid_range', 'forbidden'],
@@ -154,15 +148,11 @@ function page(
 
 export const usageEndpoints = [usageSummary, usageRecords];
 
-const breakdown = defineEndpoint({
+const breakdown = routes.get('/api/v1/dashboard/breakdown/{dimension}', {
   operationId: 'getDashboardBreakdown',
-  method: 'get',
-  path: '/api/v1/dashboard/breakdown/{dimension}',
-  tag: 'Usage',
   summary: 'Cost and tokens by one dimension, filtered by labels',
   description:
     'By default the last 30 days. Items are ordered by cost; those of `day` by day. Closed months stand as they were closed; `as_of` asks otherwise.',
-  access: { scope: 'usage:read', workspace: 'own' },
   params: breakdownParams,
   query: breakdownQuery,
   responses: { 200: { description: 'The breakdown and its total', schema: breakdownResponse } },

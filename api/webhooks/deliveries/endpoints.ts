@@ -7,7 +7,7 @@ import {
   uuidOfDelivery,
 } from '../../../usecases/webhooks/deliveries.js';
 import { getWebhook, uuidOfWebhook } from '../../../usecases/webhooks/endpoints.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../../paging.js';
 import { WEBHOOKS_PATH, webhookParams } from '../endpoints/wire.js';
 import {
@@ -20,17 +20,13 @@ import {
   testedWebhookSchema,
 } from './wire.js';
 
-const ADMIN = { scope: 'webhooks:admin', workspace: 'refused' } as const;
+const routes = endpointGroup({ tag: 'Webhooks', access: { scope: 'webhooks:admin', workspace: 'refused' } });
 
-const testWebhook = defineEndpoint({
+routes.post(`${WEBHOOKS_PATH}/{id}/test`, {
   operationId: 'testWebhookEndpoint',
-  method: 'post',
-  path: `${WEBHOOKS_PATH}/{id}/test`,
-  tag: 'Webhooks',
   summary: 'Send a test message',
   description:
     'Sends webhook.test at once, once, also to an endpoint that is switched off, and says what the receiver answered.',
-  access: ADMIN,
   params: webhookParams,
   idempotency: 'afterwards',
   responses: { 200: { description: 'What came of it', schema: testedWebhookSchema } },
@@ -45,14 +41,10 @@ const testWebhook = defineEndpoint({
   },
 });
 
-const listDeliveries = defineEndpoint({
+routes.get(`${WEBHOOKS_PATH}/{id}/deliveries`, {
   operationId: 'listWebhookDeliveries',
-  method: 'get',
-  path: `${WEBHOOKS_PATH}/{id}/deliveries`,
-  tag: 'Webhooks',
   summary: 'What was sent to a webhook endpoint, newest first',
   description: 'Each message with every attempt to deliver it and what the receiver answered.',
-  access: ADMIN,
   params: webhookParams,
   query: listDeliveriesQuery,
   responses: { 200: { description: 'A page of deliveries', schema: listDeliveriesResponse } },
@@ -68,15 +60,11 @@ const listDeliveries = defineEndpoint({
   },
 });
 
-const redeliver = defineEndpoint({
+routes.post(`${WEBHOOKS_PATH}/deliveries/{id}/redeliver`, {
   operationId: 'redeliverWebhook',
-  method: 'post',
-  path: `${WEBHOOKS_PATH}/deliveries/{id}/redeliver`,
-  tag: 'Webhooks',
   summary: 'Send a message again',
   description:
     'Begins a new series of attempts with the same message id, whatever came of the last one. A delivery that is pending is answered as it is.',
-  access: ADMIN,
   params: deliveryParams,
   responses: { 202: { description: 'The delivery, pending', schema: deliverySchema } },
   problems: ['not_found', 'webhook_disabled'],
@@ -88,4 +76,4 @@ const redeliver = defineEndpoint({
   },
 });
 
-export const webhookDeliveryEndpoints: readonly Endpoint[] = [testWebhook, listDeliveries, redeliver];
+export const webhookDeliveryEndpoints = routes.endpoints;

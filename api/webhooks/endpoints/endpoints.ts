@@ -9,7 +9,7 @@ import {
   rotateWebhookSecret,
   uuidOfWebhook,
 } from '../../../usecases/webhooks/endpoints.js';
-import { defineEndpoint, type Endpoint } from '../../endpoint.js';
+import { endpointGroup } from '../../endpoint.js';
 import { cursoredPage, decodeTimeCursor } from '../../paging.js';
 import {
   createWebhookBody,
@@ -26,17 +26,13 @@ import {
   webhookWithSecretSchema,
 } from './wire.js';
 
-const ADMIN = { scope: 'webhooks:admin', workspace: 'refused' } as const;
+const routes = endpointGroup({ tag: 'Webhooks', access: { scope: 'webhooks:admin', workspace: 'refused' } });
 
-const createWebhookEndpoint = defineEndpoint({
+routes.post(WEBHOOKS_PATH, {
   operationId: 'createWebhookEndpoint',
-  method: 'post',
-  path: WEBHOOKS_PATH,
-  tag: 'Webhooks',
   summary: 'Make a webhook endpoint',
   description:
     'From now on it is sent what happens. The answer holds the secret that signs its messages, this once (docs/webhooks.md).',
-  access: ADMIN,
   body: createWebhookBody,
   idempotency: 'afterwards',
   responses: {
@@ -61,16 +57,11 @@ const createWebhookEndpoint = defineEndpoint({
   },
 });
 
-const listWebhooks = defineEndpoint({
+routes.get(WEBHOOKS_PATH, {
   operationId: 'listWebhookEndpoints',
-  method: 'get',
-  path: WEBHOOKS_PATH,
-  tag: 'Webhooks',
   summary: 'Webhook endpoints, newest first',
-  access: ADMIN,
   query: listWebhooksQuery,
   responses: { 200: { description: 'A page of endpoints', schema: listWebhooksResponse } },
-  problems: [],
   async handle({ query, orgDb }) {
     const after = decodeTimeCursor(query.cursor, isUuidText);
     const found = await listWebhookEndpoints(orgDb, {
@@ -83,13 +74,9 @@ const listWebhooks = defineEndpoint({
   },
 });
 
-const readWebhook = defineEndpoint({
+routes.get(`${WEBHOOKS_PATH}/{id}`, {
   operationId: 'getWebhookEndpoint',
-  method: 'get',
-  path: `${WEBHOOKS_PATH}/{id}`,
-  tag: 'Webhooks',
   summary: 'One webhook endpoint',
-  access: ADMIN,
   params: webhookParams,
   responses: { 200: { description: 'The endpoint, without its secret', schema: webhookSchema } },
   problems: ['not_found'],
@@ -98,15 +85,11 @@ const readWebhook = defineEndpoint({
   },
 });
 
-const updateWebhookEndpoint = defineEndpoint({
+routes.patch(`${WEBHOOKS_PATH}/{id}`, {
   operationId: 'updateWebhookEndpoint',
-  method: 'patch',
-  path: `${WEBHOOKS_PATH}/{id}`,
-  tag: 'Webhooks',
   summary: 'Give a webhook endpoint another address or other events, switch it off or on',
   description:
     'What is not named stays. What waits to be sent goes to the new address; switched off, it is cancelled.',
-  access: ADMIN,
   params: webhookParams,
   body: updateWebhookBody,
   idempotency: 'afterwards',
@@ -125,14 +108,10 @@ const updateWebhookEndpoint = defineEndpoint({
   },
 });
 
-const deleteWebhookEndpoint = defineEndpoint({
+routes.delete(`${WEBHOOKS_PATH}/{id}`, {
   operationId: 'deleteWebhookEndpoint',
-  method: 'delete',
-  path: `${WEBHOOKS_PATH}/{id}`,
-  tag: 'Webhooks',
   summary: 'Remove a webhook endpoint',
   description: 'Its secret is erased at once, and what waits to be sent is cancelled.',
-  access: ADMIN,
   params: webhookParams,
   responses: { 204: { description: 'Removed' } },
   problems: ['not_found'],
@@ -142,15 +121,11 @@ const deleteWebhookEndpoint = defineEndpoint({
   },
 });
 
-const rotateSecret = defineEndpoint({
+routes.post(`${WEBHOOKS_PATH}/{id}/rotate-secret`, {
   operationId: 'rotateWebhookSecret',
-  method: 'post',
-  path: `${WEBHOOKS_PATH}/{id}/rotate-secret`,
-  tag: 'Webhooks',
   summary: 'Give a webhook endpoint another secret',
   description:
     'Messages are signed with both for grace_seconds more, so that the receiver can be changed meanwhile; a rotation during the grace ends the oldest secret at once.',
-  access: ADMIN,
   params: webhookParams,
   body: rotateSecretBody,
   isBodyOptional: true,
@@ -164,11 +139,4 @@ const rotateSecret = defineEndpoint({
   },
 });
 
-export const webhookEndpoints: readonly Endpoint[] = [
-  createWebhookEndpoint,
-  listWebhooks,
-  readWebhook,
-  updateWebhookEndpoint,
-  deleteWebhookEndpoint,
-  rotateSecret,
-];
+export const webhookEndpoints = routes.endpoints;
