@@ -5,9 +5,16 @@ import {
   failAccount,
   planExplanations,
 } from '../usecases/reconciliation/explainRun.js';
-import { draftRunClaims, findRunCredits, type RunTurn, type RunWork, runWork, takeGapRunTurn } from '../usecases/reconciliation/gapRunWork.js';
-import { failUnit, matchUnit } from '../usecases/reconciliation/providerDay.js';
+import {
+  draftRunClaims,
+  findRunCredits,
+  type RunTurn,
+  type RunWork,
+  runWork,
+  takeGapRunTurn,
+} from '../usecases/reconciliation/gapRunWork.js';
 import { planRun } from '../usecases/reconciliation/planRun.js';
+import { failUnit, matchUnit } from '../usecases/reconciliation/providerDay.js';
 import { publishRun } from '../usecases/reconciliation/publishRun.js';
 import { endRun } from '../usecases/runs/endRun.js';
 import { orgDbOf } from '../usecases/useCaseDeps.js';
