@@ -74,6 +74,9 @@ function scaled(rate: bigint, money: Money): bigint {
   return money.decimals === 0 ? rate * 150n : rate;
 }
 
+/** What is billed beside models. */
+const OTHER_SERVICES =
+  /SageMaker|CloudWatch|Data Transfer|Elastic Compute|Simple Storage|Lambda|AI Search|BigQuery|Cloud Storage/;
 const REGIONS = [
   'EU (Ireland)',
   'EU (Frankfurt)',
@@ -107,7 +110,7 @@ function usage(count: number, { seller, money, from, to, chance }: Setting): Ite
         taxPercent: null,
         from: first,
         to: last,
-        kind: 'usage',
+        kind: OTHER_SERVICES.test(text) ? 'other' : 'usage',
         group: 'Usage charges',
       });
     }
@@ -166,16 +169,16 @@ function seats({ seller, money, from, chance }: Setting, isChange: boolean): Ite
 function itemsOf({ plot, form }: Wish, setting: Setting): Item[] {
   const { seller, chance, money } = setting;
   const few = () => usage(chance.int(1, 9), setting);
-  const adjustment = (items: Item[]) =>
-    flat(
-      chance.one(['Credit for service interruption', 'Promotional credit', 'Committed use discount']),
-      -toDecimals(
-        share(figure(String(chance.int(2, 35))), total(items.map(({ net }) => net))),
-        money.decimals,
-      ),
-      'credit',
-      'Adjustments',
-    );
+  const adjustment = (items: Item[]) => {
+    const name = chance.one([
+      'Credit for service interruption',
+      'Promotional credit',
+      'Committed use discount',
+    ]);
+    const part = share(figure(String(chance.int(2, 35))), total(items.map(({ net }) => net)));
+    const kind = name.endsWith('discount') ? 'discount' : 'credit';
+    return flat(name, -toDecimals(part, money.decimals), kind, 'Adjustments');
+  };
   switch (plot) {
     case 'ahead':
     case 'receipt':
@@ -293,7 +296,8 @@ export function composeBill(wish: Wish, chance: Chance): Bill {
 /** Leaves of an item what this form prints. */
 function keepPrinted(item: Item, form: Form): void {
   if (form === 'amazon' || form === 'google') item.rate = null;
-  if (form === 'amazon' || (form === 'google' && item.kind !== 'usage')) item.count = null;
+  if (form === 'amazon' || (form === 'google' && item.kind !== 'usage' && item.kind !== 'other'))
+    item.count = null;
   if (form !== 'card' && form !== 'french') {
     item.from = null;
     item.to = null;

@@ -1,0 +1,47 @@
+import { readdirSync, readFileSync } from 'node:fs';
+
+const POLL_MS = 25;
+
+/** Watches the processes that this one starts; `stop` returns the most resident memory that one of them had, in bytes. */
+export function watchChildMemory(): { stop: () => number } {
+  let peak = 0;
+  const look = () => {
+    for (const pid of descendants(process.pid)) peak = Math.max(peak, peakOf(pid));
+  };
+  const timer = setInterval(look, POLL_MS);
+  return {
+    stop() {
+      clearInterval(timer);
+      return peak;
+    },
+  };
+}
+
+function read(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    // It has ended.
+    return '';
+  }
+}
+
+function descendants(pid: number): number[] {
+  let tasks: string[] = [];
+  try {
+    tasks = readdirSync(`/proc/${pid}/task`);
+  } catch {
+    return [];
+  }
+  const children = tasks.flatMap((task) => read(`/proc/${pid}/task/${task}/children`).split(' '));
+  return children
+    .filter((text) => text !== '')
+    .map(Number)
+    .flatMap((child) => [child, ...descendants(child)]);
+}
+
+/** A process that has only been forked still shows the memory of this one: it counts from its own program on. */
+function peakOf(pid: number): number {
+  if (read(`/proc/${pid}/cmdline`) === read(`/proc/${process.pid}/cmdline`)) return 0;
+  return Number(/VmHWM:\s+(\d+)/.exec(read(`/proc/${pid}/status`))?.[1] ?? 0) * 1_024;
+}
