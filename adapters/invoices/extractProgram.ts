@@ -6,30 +6,39 @@ import type { PDFDocumentProxy } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { DomainError, type ErrorCode } from '../../domain/errors.js';
 import type { PageTurn, PageWords } from '../../domain/invoices/pageWords.js';
 import type { ReadyMessage } from './limitedChild.js';
+import { type OcrProgram, openLocalOcr } from './localOcr.js';
 import {
   asPdfFailure,
   blankPage,
   drawPage,
   hasPictures,
+  OCR_DPI,
   openPdf,
   type PdfSource,
   readTextLayer,
+  recognizePage,
 } from './pdf.js';
 
 export type ExtractJob =
   | {
-      kind: 'text';
+      kind: 'words';
       pdf: PdfSource;
-      /** No engine follows: a page without text is told apart from one whose text is in its pictures. */
+      /** Null: all. */
+      pages: readonly number[] | null;
+      /** Whether to take the text layer where it is usable. */
+      useText: boolean;
+      /** What reads the other pages; null leaves them unread. */
+      ocr: OcrProgram | null;
+      /** No other engine follows: a page without text may be blank. */
       isLast: boolean;
     }
   | { kind: 'image'; pdf: PdfSource; page: number; dpi: number; turn?: PageTurn | undefined };
 
 export type ExtractMessage =
   | { is: 'page'; page: PageWords; pages: number }
-  | { is: 'read'; pages: number; unread: number[] }
+  | { is: 'read'; pages: number; unread: number[]; peakMegabytes: number }
   | { is: 'image'; png: Uint8Array }
-  | { is: 'failed'; code: ErrorCode; sentence: string };
+  | { is: 'failed'; code: ErrorCode; sentence: string; detail: string };
 
 // The parent has gone: its signals will not come. Ends this process's group, so what it has started too.
 process.once('disconnect', () => process.kill(-process.pid, 'SIGKILL'));
@@ -40,7 +49,10 @@ process.once('message', async (job: ExtractJob) => {
   } catch (error) {
     const failure = asPdfFailure(error);
     // Without a last message the parent takes it for a limit.
-    if (failure) await say({ is: 'failed', code: failure.code, sentence: failure.message });
+    if (failure) {
+      const detail = String((error as Error).stack);
+      await say({ is: 'failed', code: failure.code, sentence: failure.message, detail });
+    }
   }
   process.exit(0);
 });
@@ -51,26 +63,57 @@ async function work(job: ExtractJob): Promise<void> {
   if (job.kind === 'image') {
     if (job.page > document.numPages)
       throw new DomainError('not_found', `the PDF has ${document.numPages} pages`);
-    const { png } = await drawPage(await document.getPage(job.page), job);
-    await say({ is: 'image', png });
+    const { canvas } = await drawPage(await document.getPage(job.page), job);
+    await say({ is: 'image', png: canvas.toBuffer('image/png') });
     return;
   }
-  await say({ is: 'read', pages: document.numPages, unread: await readText(document, job.isLast) });
+  const unread = await readText(document, job);
+  const left = job.ocr ? await readImages(document, unread, job.ocr) : unread;
+  const peakMegabytes = process.resourceUsage().maxRSS / 1024;
+  await say({ is: 'read', pages: document.numPages, unread: left, peakMegabytes });
 }
 
+type WordsJob = ExtractJob & { kind: 'words' };
+
 /** Sends every page with a usable text layer. Returns the numbers of the others. */
-async function readText(document: PDFDocumentProxy, isLast: boolean): Promise<number[]> {
+async function readText(document: PDFDocumentProxy, { pages, useText, isLast }: WordsJob): Promise<number[]> {
+  const wanted = pages ?? Array.from({ length: document.numPages }, (_, at) => at + 1);
+  if (!useText) return [...wanted];
   const unread: number[] = [];
-  for (let number = 1; number <= document.numPages; number += 1) {
+  for (const number of wanted) {
     const page = await document.getPage(number);
-    const words = await readTextLayer(page);
+    const words =
+      (await readTextLayer(page)) ?? (isLast && !(await hasPictures(page)) ? blankPage(page) : undefined);
     if (words) await say({ is: 'page', page: words, pages: document.numPages });
-    else if (isLast && !(await hasPictures(page)))
-      await say({ is: 'page', page: blankPage(page), pages: document.numPages });
     else unread.push(number);
     page.cleanup();
   }
   return unread;
+}
+
+/** Another process, with a fresh allowance of CPU time, goes on after this much of it. */
+const OCR_CPU_MICROSECONDS = 8_000_000;
+
+/** Recognizes at least one page. Returns the numbers of those that are left to another process. */
+async function readImages(
+  document: PDFDocumentProxy,
+  unread: readonly number[],
+  program: OcrProgram,
+): Promise<number[]> {
+  if (unread.length === 0) return [];
+  const ocr = await openLocalOcr(program, OCR_DPI).catch((error: Error) => {
+    throw new DomainError(
+      'ocr_unavailable',
+      `the program that reads images does not start: ${error.message}`,
+    );
+  });
+  for (const [at, number] of unread.entries()) {
+    const { user, system } = process.cpuUsage();
+    if (at > 0 && user + system > OCR_CPU_MICROSECONDS) return unread.slice(at);
+    const page = await document.getPage(number);
+    await say({ is: 'page', page: await recognizePage(page, ocr), pages: document.numPages });
+  }
+  return [];
 }
 
 function say(message: ExtractMessage | ReadyMessage): Promise<void> {

@@ -9,13 +9,18 @@ import type {
 } from '../../domain/invoices/pageWords.js';
 import type { ExtractJob, ExtractMessage } from './extractProgram.js';
 import { type ChildLimits, runLimited } from './limitedChild.js';
+import type { OcrProgram } from './localOcr.js';
 import type { PdfSource } from './pdf.js';
 import { Places } from './places.js';
 
 export interface InvoiceExtractorSettings {
   /** What reads a page, in this order: each page by the first that can. */
   engines: readonly InvoiceEngine[];
+  /** What stands behind `tesseract`. */
+  ocr?: OcrProgram;
   limits?: Partial<ChildLimits>;
+  /** Is called with the resident memory of each process that has read pages. */
+  onPeakMemory?: (megabytes: number) => void;
   /** Documents read at once; others wait. */
   extractionsAtOnce?: number;
   /** Pages drawn at once. */
@@ -65,23 +70,52 @@ export function createInvoiceExtractor(settings: InvoiceExtractorSettings): Invo
       ...(settings.limits ? { limits: settings.limits } : {}),
       signal,
       onMessage: (message) => {
-        if (message.is === 'failed') throw new DomainError(message.code, message.sentence);
+        if (message.is === 'failed')
+          throw new DomainError(message.code, message.sentence, { cause: message.detail });
         return onMessage(message);
       },
     });
 
+  /** Runs local engines on `pages`, in as many processes as it takes. Returns the pages that they cannot read. */
+  async function readLocally(
+    job: Omit<ExtractJob & { kind: 'words' }, 'kind'>,
+    signal: AbortSignal | undefined,
+    take: (page: PageWords, pages: number) => void,
+  ): Promise<number[]> {
+    let unread: number[] | undefined;
+    do {
+      const pages: readonly number[] | null = unread ?? job.pages;
+      const useText: boolean = unread === undefined && job.useText;
+      await run({ kind: 'words', ...job, pages, useText }, signal, (message) => {
+        if (message.is === 'page') take(message.page, message.pages);
+        if (message.is === 'read') {
+          unread = message.unread;
+          settings.onPeakMemory?.(message.peakMegabytes);
+        }
+        return message.is === 'read';
+      });
+    } while (job.ocr !== null && unread !== undefined && unread.length > 0);
+    return unread ?? [];
+  }
+
   async function read(pdf: PdfSource, { engines = settings.engines, signal, onPage }: ExtractOptions) {
     const pages: PageWords[] = [];
     const entities: ExtractedEntity[] = [];
-    let unread: number[] = [];
-    await run({ kind: 'text', pdf, isLast: engines.length === 1 }, signal, (message) => {
-      if (message.is === 'page') {
-        pages.push(message.page);
-        onPage?.({ page: message.page.page, pages: message.pages, engine: message.page.engine });
-      }
-      if (message.is === 'read') unread = message.unread;
-      return message.is === 'read';
-    });
+    const take = (page: PageWords, of: number) => {
+      pages.push(page);
+      onPage?.({ page: page.page, pages: of, engine: page.engine });
+    };
+    const unread = await readLocally(
+      {
+        pdf,
+        pages: null,
+        useText: engines.includes('text'),
+        ocr: engines.includes('tesseract') ? (settings.ocr ?? 'bundled') : null,
+        isLast: engines.length === 1,
+      },
+      signal,
+      take,
+    );
     if (unread.length > 0) throw ocrUnavailable(unread);
     return { pages: pages.sort((one, other) => one.page - other.page), entities };
   }

@@ -2,10 +2,12 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { pathToFileURL } from 'node:url';
-import { createCanvas } from '@napi-rs/canvas';
+import { type Canvas, createCanvas } from '@napi-rs/canvas';
 import type { PDFDocumentProxy, PDFPageProxy } from 'pdfjs-dist/legacy/build/pdf.mjs';
 import { DomainError } from '../../domain/errors.js';
 import type { PageTurn, PageWords } from '../../domain/invoices/pageWords.js';
+import { type LocalOcr, recognizeUpright } from './localOcr.js';
+import { greyOf, isBlank } from './pageImage.js';
 import { isGarbled, isUsableText, type TextItem, turnOfText, wordsOf } from './textLayer.js';
 
 /** A file, or its bytes. */
@@ -13,7 +15,7 @@ export type PdfSource = string | Uint8Array;
 
 export const PAGES_MAX = 200;
 /** A scan of A3 at 200 dpi. A larger page is drawn at a lower resolution. */
-const OCR_PIXELS_MAX = 8_000_000;
+const PIXELS_MAX = 8_000_000;
 export const OCR_DPI = 200;
 const POINTS_PER_INCH = 72;
 /** A page with fewer paths has no text drawn as outlines. */
@@ -137,25 +139,19 @@ function uprightPage(page: PDFPageProxy, turn: PageTurn | 0) {
   };
 }
 
-export interface PageImage {
-  png: Buffer;
-  /** Pixels. */
-  width: number;
-  height: number;
-  /** Pixels for one point. */
-  scale: number;
-}
-
-/** Draws a page, turned clockwise beside its own rotation. A page too large for `dpi` is drawn at a lower one. */
+/**
+ * Draws a page, turned clockwise beside its own rotation. A page too large for `dpi` is drawn at a lower one. Returns
+ * the pixels of one point too.
+ */
 export async function drawPage(
   page: PDFPageProxy,
   { dpi, turn = 0 }: { dpi: number; turn?: PageTurn | 0 | undefined },
-): Promise<PageImage> {
+): Promise<{ canvas: Canvas; scale: number }> {
   const rotation = (page.rotate + turn) % 360;
   const upright = page.getViewport({ scale: 1, rotation });
   const scale = Math.min(
     dpi / POINTS_PER_INCH,
-    Math.sqrt(OCR_PIXELS_MAX / Math.max(1, upright.width * upright.height)),
+    Math.sqrt(PIXELS_MAX / Math.max(1, upright.width * upright.height)),
   );
   const viewport = page.getViewport({ scale, rotation });
   const canvas = createCanvas(
@@ -165,10 +161,36 @@ export async function drawPage(
   const context = canvas.getContext('2d');
   context.fillStyle = '#ffffff';
   context.fillRect(0, 0, canvas.width, canvas.height);
-  await page.render({
-    canvas: canvas as never,
-    canvasContext: context as never,
-    viewport,
-  }).promise;
-  return { png: canvas.toBuffer('image/png'), width: canvas.width, height: canvas.height, scale };
+  // pdf.js declares the browser's canvas.
+  await page.render({ canvas: canvas as never, canvasContext: context as never, viewport }).promise;
+  return { canvas, scale };
+}
+
+/** Reads the words in a page's picture. Tells nothing of lines: the boxes do. */
+export async function recognizePage(page: PDFPageProxy, ocr: LocalOcr): Promise<PageWords> {
+  const { canvas, scale } = await drawPage(page, { dpi: OCR_DPI });
+  const { width, height } = canvas;
+  const image = greyOf(canvas.getContext('2d').getImageData(0, 0, width, height).data, width, height);
+  // Frees the pixels now: the garbage collector does not see how large they are.
+  canvas.width = 0;
+  page.cleanup();
+  const { turn, words } = isBlank(image)
+    ? { turn: 0 as const, words: [] }
+    : await recognizeUpright(ocr, image);
+  const isTurned = turn === 90 || turn === 270;
+  return {
+    page: page.pageNumber,
+    width: (isTurned ? height : width) / scale,
+    height: (isTurned ? width : height) / scale,
+    ...(turn === 0 ? {} : { turn }),
+    engine: 'tesseract',
+    words: words.map(({ text, confidence, ...box }) => ({
+      text,
+      x: box.x / scale,
+      y: box.y / scale,
+      width: box.width / scale,
+      height: box.height / scale,
+      confidence,
+    })),
+  };
 }

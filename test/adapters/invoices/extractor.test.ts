@@ -2,7 +2,7 @@ import { degrees, PDFDocument, StandardFonts } from 'pdf-lib';
 import { describe, expect, it } from 'vitest';
 import { createInvoiceExtractor } from '../../../adapters/invoices/extractor.js';
 
-const extractor = createInvoiceExtractor({ engines: ['text'] });
+const extractor = createInvoiceExtractor({ engines: ['text', 'tesseract'] });
 
 const LINES = [
   'Invoice number ABC-0001, date of issue August 1, 2026',
@@ -45,6 +45,41 @@ describe('the extractor', () => {
     const total = pages[0]?.words.find(({ text }) => text === 'Total');
     expect(total?.x).toBeGreaterThan(50);
     expect((total?.y ?? 0) + (total?.height ?? 0)).toBeCloseTo(842 - 740 + 2.1, 0);
+  });
+
+  it('reads a scan that lies upside down beside a page with text, and gives back how to turn it', async () => {
+    const document = await PDFDocument.load(await digitalPdf());
+    document.removePage(1);
+    const image = await document.embedPng(await extractor.renderPage(await digitalPdf(), 1, { dpi: 200 }));
+    const scan = document.addPage([595, 842]);
+    scan.drawImage(image, { x: 595, y: 842, width: 595, height: 842, rotate: degrees(180) });
+    document.addPage([595, 842]);
+    const { pages } = await extractor.extract(await document.save());
+    expect(pages.map(({ engine, turn }) => [engine, turn])).toEqual([
+      ['text', undefined],
+      ['tesseract', 180],
+      ['tesseract', undefined],
+    ]);
+    const [text, ocr, blank] = pages.map(({ words }) => words.map(({ text }) => text));
+    expect(ocr).toEqual(text);
+    expect(blank).toEqual([]);
+    for (const [at, word] of pages[0]?.words.entries() ?? [])
+      expect(Math.abs((pages[1]?.words[at]?.x ?? 0) - word.x), word.text).toBeLessThan(5);
+  });
+
+  it('fails rather than leave out a page of pictures when no engine reads them', async () => {
+    const pdf = await PDFDocument.create();
+    const image = await pdf.embedPng(await extractor.renderPage(await digitalPdf(), 1, { dpi: 72 }));
+    pdf.addPage([595, 842]).drawImage(image, { x: 0, y: 0, width: 595, height: 842 });
+    const bytes = await pdf.save();
+    await expect(extractor.extract(bytes, { engines: ['text'] })).rejects.toMatchObject({
+      code: 'ocr_unavailable',
+      retryAfterSeconds: undefined,
+    });
+    const blank = await PDFDocument.create();
+    blank.addPage([595, 842]);
+    const { pages } = await extractor.extract(await blank.save(), { engines: ['text'] });
+    expect(pages.map(({ words }) => words)).toEqual([[]]);
   });
 
   it('draws a page as PNG and refuses one that is not there', async () => {

@@ -1,0 +1,209 @@
+import { spawn } from 'node:child_process';
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { dirname, join } from 'node:path';
+import { gunzipSync } from 'node:zlib';
+import { createWorker, OEM } from 'tesseract.js';
+import type { PageTurn, Word } from '../../domain/invoices/pageWords.js';
+import {
+  asPgm,
+  fullestBand,
+  type GreyImage,
+  isSideways,
+  levelImage,
+  skewOf,
+  turnImage,
+} from './pageImage.js';
+
+/**
+ * The bundled WebAssembly build, or the system's program. Both read with the bundled language data and find the same
+ * words; the program takes less CPU time.
+ */
+export type OcrProgram =
+  | 'bundled'
+  | {
+      path: string;
+      /** Folder for the unpacked language data: made where it is missing. */
+      dataDir: string;
+    };
+
+/** A word as recognised: pixels of the image. */
+export type OcrWord = Word;
+
+export interface LocalOcr {
+  recognize(image: GreyImage): Promise<OcrWord[]>;
+}
+
+/** One uniform block: rows of a table stay whole. */
+const PAGE_SEGMENTATION = '6';
+const LANGUAGE = 'eng';
+const PACKED_DATA = join(
+  dirname(createRequire(import.meta.url).resolve('@tesseract.js-data/eng/package.json')),
+  '4.0.0_best_int',
+);
+
+/** Engines end with this process. */
+export async function openLocalOcr(program: OcrProgram, dpi: number): Promise<LocalOcr> {
+  if (program === 'bundled') return openBundled(dpi);
+  let ocr: LocalOcr | undefined;
+  return {
+    async recognize(image) {
+      if (ocr === undefined) {
+        try {
+          const system = openSystem(program, dpi);
+          const words = await system.recognize(image);
+          ocr = system;
+          return words;
+        } catch {
+          // Too old, or not whole.
+          ocr = await openBundled(dpi);
+        }
+      }
+      return ocr.recognize(image);
+    },
+  };
+}
+
+async function openBundled(dpi: number): Promise<LocalOcr> {
+  const worker = await createWorker(LANGUAGE, OEM.LSTM_ONLY, {
+    // Without a path it would ask a server, and without `none` write into the working folder.
+    langPath: PACKED_DATA,
+    cacheMethod: 'none',
+    gzip: true,
+  });
+  await worker.setParameters({
+    tessedit_pageseg_mode: PAGE_SEGMENTATION as never,
+    user_defined_dpi: String(dpi),
+  });
+  return {
+    async recognize(image) {
+      const { data: result } = await worker.recognize(asPgm(image), {}, { text: false, blocks: true });
+      return (result.blocks ?? []).flatMap(({ paragraphs }) =>
+        paragraphs.flatMap(({ lines }) =>
+          lines.flatMap(({ words }) =>
+            words.map(({ text, confidence, bbox: { x0, y0, x1, y1 } }) => ({
+              text,
+              x: x0,
+              y: y0,
+              width: x1 - x0,
+              height: y1 - y0,
+              confidence: confidence / 100,
+            })),
+          ),
+        ),
+      );
+    },
+  };
+}
+
+function openSystem({ path, dataDir }: Exclude<OcrProgram, 'bundled'>, dpi: number): LocalOcr {
+  unpackData(dataDir);
+  const args = ['stdin', 'stdout', '--tessdata-dir', dataDir, '-l', LANGUAGE, '--oem', '1'];
+  args.push('--psm', PAGE_SEGMENTATION, '--dpi', String(dpi), '-c', 'tessedit_create_tsv=1');
+  return { recognize: async (image) => wordsOfTsv(await run(path, args, asPgm(image))) };
+}
+
+/** The program reads no packed data. Several processes may do this at once. */
+function unpackData(folder: string): void {
+  const file = join(folder, `${LANGUAGE}.traineddata`);
+  if (existsSync(file)) return;
+  mkdirSync(folder, { recursive: true });
+  const draft = `${file}.${process.pid}`;
+  writeFileSync(draft, gunzipSync(readFileSync(join(PACKED_DATA, `${LANGUAGE}.traineddata.gz`))));
+  renameSync(draft, file);
+}
+
+/** The program's table: level, page, block, paragraph, line, word, left, top, width, height, confidence, text. */
+const WORD_LEVEL = '5';
+
+export function wordsOfTsv(tsv: string): OcrWord[] {
+  return tsv.split('\n').flatMap((row) => {
+    const [level, , , , , , left, top, width, height, confidence, text = ''] = row.split('\t');
+    if (level !== WORD_LEVEL || text.trim() === '') return [];
+    const box = { x: Number(left), y: Number(top), width: Number(width), height: Number(height) };
+    return [{ text: text.trim(), ...box, confidence: Number(confidence) / 100 }];
+  });
+}
+
+/** In this process's group, so that it ends with it. */
+function run(program: string, args: readonly string[], input: Buffer): Promise<string> {
+  return new Promise((resolve, reject) => {
+    // Its own threads gain nothing on a page and starve what runs beside it.
+    const env = { OMP_THREAD_LIMIT: '1' };
+    const child = spawn(program, args, { env, stdio: ['pipe', 'pipe', 'pipe'] });
+    const out: Buffer[] = [];
+    let stderr = '';
+    child.stdout.on('data', (chunk: Buffer) => out.push(chunk));
+    child.stderr.on('data', (chunk: Buffer) => {
+      stderr = (stderr + chunk.toString('utf8')).slice(-500);
+    });
+    child.stdin.on('error', () => undefined);
+    child.once('error', reject);
+    child.once('close', (code) => {
+      if (code === 0) resolve(Buffer.concat(out).toString('utf8'));
+      else reject(new Error(`${program} ended with ${code}: ${stderr.trim()}`));
+    });
+    child.stdin.end(input);
+  });
+}
+
+/** Mean confidence of a page that is upright and legible; upside down it is below 0.5. */
+const UPRIGHT_CONFIDENCE_MIN = 0.7;
+const UPRIGHT_WORDS_MIN = 10;
+/** Part of the page that is read to compare two orientations. */
+const TRIAL_SHARE = 0.35;
+
+export interface UprightWords {
+  turn: PageTurn | 0;
+  words: OcrWord[];
+}
+
+/** Reads a page that may lie turned by right angles, and skewed. Words are where they are in the turned page. */
+export async function recognizeUpright(ocr: LocalOcr, image: GreyImage): Promise<UprightWords> {
+  const likely = isSideways(image) ? ([90, 270] as const) : ([0, 180] as const);
+  const turned = turnImage(image, likely[0]);
+  const skew = skewOf(turned);
+  const level = skew === 0 ? turned : levelImage(turned, skew);
+  let turn: PageTurn | 0 = likely[0];
+  let words = await ocr.recognize(level);
+  if (!isLegible(words)) {
+    const trial = fullestBand(level, TRIAL_SHARE);
+    const upended = legibility(await ocr.recognize(turnImage(trial, 180)));
+    if (upended > legibility(await ocr.recognize(trial))) {
+      turn = likely[1];
+      words = await ocr.recognize(turnImage(level, 180));
+    }
+  }
+  return { turn, words: words.map((word) => skewedWord(word, skew, level)) };
+}
+
+/** A word of a levelled image where it is on the page. A page that is upended as well is skewed the same way. */
+function skewedWord(word: OcrWord, skew: number, { width, height }: GreyImage): OcrWord {
+  if (skew === 0) return word;
+  const sin = Math.sin((skew * Math.PI) / 180);
+  const cos = Math.cos((skew * Math.PI) / 180);
+  const x = word.x + word.width / 2 - width / 2;
+  const y = word.y + word.height / 2 - height / 2;
+  return {
+    ...word,
+    x: x * cos - y * sin + width / 2 - word.width / 2,
+    y: x * sin + y * cos + height / 2 - word.height / 2,
+  };
+}
+
+function isLegible(words: readonly OcrWord[]): boolean {
+  const real = words.filter(isRealWord);
+  const mean = real.reduce((sum, { confidence }) => sum + confidence, 0) / Math.max(1, real.length);
+  return real.length >= UPRIGHT_WORDS_MIN && mean >= UPRIGHT_CONFIDENCE_MIN;
+}
+
+/** Characters in words that are surely read. */
+function legibility(words: readonly OcrWord[]): number {
+  return words
+    .filter((word) => isRealWord(word) && word.confidence >= UPRIGHT_CONFIDENCE_MIN)
+    .reduce((sum, { text }) => sum + text.length, 0);
+}
+
+function isRealWord({ text }: OcrWord): boolean {
+  return /[A-Za-z0-9]{2}/.test(text);
+}
