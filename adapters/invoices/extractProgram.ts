@@ -32,9 +32,14 @@ export type ExtractJob =
       /** No other engine follows: a page without text may be blank. */
       isLast: boolean;
     }
+  /** A PDF of some of the pages, in this order. */
+  | { kind: 'part'; pdf: PdfSource; pages: readonly number[] }
   | { kind: 'image'; pdf: PdfSource; page: number; dpi: number; turn?: PageTurn | undefined };
 
 export type ExtractMessage =
+  /** Sizes in points, in the order of the pages. */
+  | { is: 'opened'; sizes: { width: number; height: number }[] }
+  | { is: 'part'; pdf: Uint8Array }
   | { is: 'page'; page: PageWords; pages: number }
   | { is: 'read'; pages: number; unread: number[]; peakMegabytes: number }
   | { is: 'image'; png: Uint8Array }
@@ -67,10 +72,28 @@ async function work(job: ExtractJob): Promise<void> {
     await say({ is: 'image', png: canvas.toBuffer('image/png') });
     return;
   }
+  if (job.kind === 'part') {
+    const pdf = await document.extractPages([
+      { document: null, includePages: job.pages.map((page) => page - 1) },
+    ]);
+    if (!pdf) throw new Error('the pages cannot be taken out of the PDF');
+    await say({ is: 'part', pdf });
+    return;
+  }
+  await say({ is: 'opened', sizes: await pageSizes(document) });
   const unread = await readText(document, job);
   const left = job.ocr ? await readImages(document, unread, job.ocr) : unread;
   const peakMegabytes = process.resourceUsage().maxRSS / 1024;
   await say({ is: 'read', pages: document.numPages, unread: left, peakMegabytes });
+}
+
+async function pageSizes(document: PDFDocumentProxy): Promise<{ width: number; height: number }[]> {
+  const sizes: { width: number; height: number }[] = [];
+  for (let number = 1; number <= document.numPages; number += 1) {
+    const { width, height } = (await document.getPage(number)).getViewport({ scale: 1 });
+    sizes.push({ width, height });
+  }
+  return sizes;
 }
 
 type WordsJob = ExtractJob & { kind: 'words' };

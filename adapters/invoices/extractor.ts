@@ -1,3 +1,5 @@
+import { readFile } from 'node:fs/promises';
+import { setTimeout as delay } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { DomainError } from '../../domain/errors.js';
 import type {
@@ -7,6 +9,14 @@ import type {
   PageTurn,
   PageWords,
 } from '../../domain/invoices/pageWords.js';
+import {
+  createDocumentAi,
+  type DocumentAiAnswer,
+  type DocumentAiSettings,
+  type LongExtraction,
+  ONLINE_PAGES_MAX,
+} from './documentAi.js';
+import type { SentPage } from './documentAiAnswer.js';
 import type { ExtractJob, ExtractMessage } from './extractProgram.js';
 import { type ChildLimits, runLimited } from './limitedChild.js';
 import type { OcrProgram } from './localOcr.js';
@@ -18,6 +28,7 @@ export interface InvoiceExtractorSettings {
   engines: readonly InvoiceEngine[];
   /** What stands behind `tesseract`. */
   ocr?: OcrProgram;
+  documentAi?: DocumentAiSettings;
   limits?: Partial<ChildLimits>;
   /** Is called with the resident memory of each process that has read pages. */
   onPeakMemory?: (megabytes: number) => void;
@@ -33,6 +44,10 @@ export interface ExtractOptions {
   /** Instead of the settings' engines: a retry may leave out the text layer. */
   engines?: readonly InvoiceEngine[];
   signal?: AbortSignal;
+  /** A long operation that an earlier attempt has started: it is polled instead of starting another. */
+  operation?: LongExtraction;
+  /** When a long operation has been started, and at each poll: for a heartbeat. */
+  onOperation?: (operation: LongExtraction) => void;
   /** After each page that is read, in no particular order. */
   onPage?: (page: { page: number; pages: number; engine: InvoiceEngine }) => void;
 }
@@ -55,10 +70,12 @@ export interface InvoiceExtractor {
   renderPage(pdf: PdfSource, page: number, options?: RenderOptions): Promise<Buffer>;
 }
 
+const POLL_MS = 5_000;
 const IMAGE_DPI = 110;
 const IMAGE_DPI_MAX = 300;
 
 export function createInvoiceExtractor(settings: InvoiceExtractorSettings): InvoiceExtractor {
+  const documentAi = settings.documentAi && createDocumentAi(settings.documentAi);
   const extractions = new Places(settings.extractionsAtOnce ?? 2, Number.POSITIVE_INFINITY);
   const images = new Places(settings.imagesAtOnce ?? 2, settings.imagesWaitingMax ?? 16);
   const run = (
@@ -76,48 +93,125 @@ export function createInvoiceExtractor(settings: InvoiceExtractorSettings): Invo
       },
     });
 
-  /** Runs local engines on `pages`, in as many processes as it takes. Returns the pages that they cannot read. */
-  async function readLocally(
-    job: Omit<ExtractJob & { kind: 'words' }, 'kind'>,
-    signal: AbortSignal | undefined,
-    take: (page: PageWords, pages: number) => void,
-  ): Promise<number[]> {
-    let unread: number[] | undefined;
-    do {
-      const pages: readonly number[] | null = unread ?? job.pages;
-      const useText: boolean = unread === undefined && job.useText;
-      await run({ kind: 'words', ...job, pages, useText }, signal, (message) => {
-        if (message.is === 'page') take(message.page, message.pages);
-        if (message.is === 'read') {
-          unread = message.unread;
-          settings.onPeakMemory?.(message.peakMegabytes);
-        }
-        return message.is === 'read';
-      });
-    } while (job.ocr !== null && unread !== undefined && unread.length > 0);
-    return unread ?? [];
+  /** What has been read of one document so far. */
+  interface Progress {
+    /** Of every page; undefined until a process has opened the PDF. */
+    sizes?: readonly { width: number; height: number }[];
+    pages: Map<number, PageWords>;
+    entities: ExtractedEntity[];
   }
 
-  async function read(pdf: PdfSource, { engines = settings.engines, signal, onPage }: ExtractOptions) {
-    const pages: PageWords[] = [];
-    const entities: ExtractedEntity[] = [];
-    const take = (page: PageWords, of: number) => {
-      pages.push(page);
-      onPage?.({ page: page.page, pages: of, engine: page.engine });
+  function unreadPages({ sizes, pages }: Progress): SentPage[] | undefined {
+    return sizes?.map((size, at) => ({ page: at + 1, ...size })).filter(({ page }) => !pages.has(page));
+  }
+
+  function take(progress: Progress, { onPage }: ExtractOptions, page: PageWords): void {
+    progress.pages.set(page.page, page);
+    onPage?.({ page: page.page, pages: progress.sizes?.length ?? 0, engine: page.engine });
+  }
+
+  /** Runs the engines of this machine on the unread pages, in as many processes as it takes. */
+  async function readLocally(
+    pdf: PdfSource,
+    progress: Progress,
+    options: ExtractOptions,
+    engines: { useText: boolean; ocr: OcrProgram | null; isLast: boolean },
+  ): Promise<void> {
+    let isFirst = true;
+    let left: readonly number[] = [];
+    do {
+      const pages = unreadPages(progress)?.map(({ page }) => page) ?? null;
+      const job: ExtractJob = { kind: 'words', pdf, pages, ...engines, useText: engines.useText && isFirst };
+      await run(job, options.signal, (message) => {
+        if (message.is === 'opened') progress.sizes = message.sizes;
+        if (message.is === 'page') take(progress, options, message.page);
+        if (message.is !== 'read') return false;
+        left = message.unread;
+        settings.onPeakMemory?.(message.peakMegabytes);
+        return true;
+      });
+      isFirst = false;
+    } while (engines.ocr !== null && left.length > 0);
+  }
+
+  /** The pages as a PDF of their own; the PDF itself where they are all of it. */
+  async function partOf(
+    pdf: PdfSource,
+    pages: readonly SentPage[],
+    progress: Progress,
+    signal?: AbortSignal,
+  ) {
+    if (pages.length === progress.sizes?.length)
+      return typeof pdf === 'string' ? new Uint8Array(await readFile(pdf)) : pdf;
+    let part = new Uint8Array();
+    await run({ kind: 'part', pdf, pages: pages.map(({ page }) => page) }, signal, (message) => {
+      if (message.is === 'part') part = new Uint8Array(message.pdf);
+      return message.is === 'part';
+    });
+    return part;
+  }
+
+  async function readRemotely(pdf: PdfSource, progress: Progress, options: ExtractOptions): Promise<void> {
+    const { signal } = options;
+    if (progress.sizes === undefined)
+      await readLocally(pdf, progress, options, { useText: false, ocr: null, isLast: false });
+    if (documentAi === undefined)
+      throw new DomainError('ocr_unavailable', 'Document AI has no processor: set DOCUMENT_AI_PROCESSOR');
+    const unread = unreadPages(progress) ?? [];
+    const takeAll = ({ pages, entities }: DocumentAiAnswer) => {
+      for (const page of pages) take(progress, options, page);
+      progress.entities.push(...entities);
     };
-    const unread = await readLocally(
-      {
-        pdf,
-        pages: null,
-        useText: engines.includes('text'),
-        ocr: engines.includes('tesseract') ? (settings.ocr ?? 'bundled') : null,
-        isLast: engines.length === 1,
-      },
-      signal,
-      take,
-    );
-    if (unread.length > 0) throw ocrUnavailable(unread);
-    return { pages: pages.sort((one, other) => one.page - other.page), entities };
+    const { long } = documentAi;
+    if (unread.length > ONLINE_PAGES_MAX && long !== undefined) {
+      const operation =
+        options.operation ?? (await long.start(await partOf(pdf, unread, progress, signal), unread, signal));
+      options.onOperation?.(operation);
+      for (;;) {
+        const answer = await long.poll(operation, signal);
+        if (answer) return takeAll(answer);
+        options.onOperation?.(operation);
+        await delay(settings.documentAi?.pollMs ?? POLL_MS, undefined, signal ? { signal } : {});
+      }
+    }
+    for (let at = 0; at < unread.length; at += ONLINE_PAGES_MAX) {
+      const chunk = unread.slice(at, at + ONLINE_PAGES_MAX);
+      takeAll(await documentAi.read(await partOf(pdf, chunk, progress, signal), chunk, signal));
+    }
+  }
+
+  async function read(pdf: PdfSource, options: ExtractOptions): Promise<InvoiceExtraction> {
+    const engines = [...(options.engines ?? settings.engines)];
+    const progress: Progress = { pages: new Map(), entities: [] };
+    const isWhole = () => unreadPages(progress)?.length === 0;
+    while (engines.length > 0 && !isWhole()) {
+      const engine = engines.shift();
+      try {
+        if (engine === 'document_ai') await readRemotely(pdf, progress, options);
+        else {
+          // One process serves both: what it finds without text it recognizes.
+          const recognizes = engine === 'tesseract' || engines[0] === 'tesseract';
+          if (engine === 'text' && recognizes) engines.shift();
+          await readLocally(pdf, progress, options, {
+            useText: engine === 'text',
+            ocr: recognizes ? (settings.ocr ?? 'bundled') : null,
+            isLast: engines.length === 0,
+          });
+        }
+      } catch (error) {
+        // An engine that is not there leaves its pages to the next one.
+        const isMissing =
+          error instanceof DomainError &&
+          error.code === 'ocr_unavailable' &&
+          error.retryAfterSeconds === undefined;
+        if (!isMissing || engines.length === 0) throw error;
+      }
+    }
+    if (!isWhole()) throw noEngine(unreadPages(progress) ?? []);
+    return {
+      pages: [...progress.pages.values()].sort((one, other) => one.page - other.page),
+      entities: progress.entities,
+    };
   }
 
   return {
@@ -141,10 +235,11 @@ export function createInvoiceExtractor(settings: InvoiceExtractorSettings): Invo
   };
 }
 
-function ocrUnavailable(pages: readonly number[]): DomainError {
+function noEngine(pages: readonly SentPage[]): DomainError {
+  const numbers = pages.map(({ page }) => page).join(', ');
   return new DomainError(
     'ocr_unavailable',
-    `the PDF has no text on ${pages.length === 1 ? 'page' : 'pages'} ${pages.join(', ')}, and no engine that reads images is set: add tesseract or document_ai to INVOICE_ENGINES`,
+    `the PDF has no text on page ${numbers}, and no engine that reads images is set: add tesseract or document_ai to INVOICE_ENGINES`,
   );
 }
 
